@@ -1,0 +1,31 @@
+# Language level, warnings, sanitizers: the same for every target.
+option(PENSTOCK_TESTS "Build the tests" ON)
+option(PENSTOCK_WERROR "Treat warnings as errors" OFF)
+set(PENSTOCK_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+
+add_compile_options(-Wall -Wextra -Wshadow -Wno-missing-field-initializers)
+if(PENSTOCK_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(PENSTOCK_SANITIZE)
+  add_compile_options(-fsanitize=${PENSTOCK_SANITIZE} -fno-omit-frame-pointer
+                      -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${PENSTOCK_SANITIZE})
+endif()
+
+# Includes are written from the repository root: "common/result.h".
+include_directories(${PROJECT_SOURCE_DIR})
+
+find_program(PENSTOCK_CCACHE ccache)
+if(PENSTOCK_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${PENSTOCK_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${PENSTOCK_CCACHE})
+endif()

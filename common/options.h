@@ -1,0 +1,48 @@
+// The --loader-* options: one table, used by the plugin (flags and PENSTOCK_*
+// variables), by penstockd (which checks them again) and by the tests. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/protocol.h"
+#include "common/result.h"
+
+namespace penstock {
+
+// Bounds that the admin may set (plugstack.conf arguments, penstock.conf).
+struct OptionLimits {
+  double max_weight = 1.0;  // --loader-weight is in (0, max_weight]
+};
+
+struct OptionSpec {
+  const char* name;        // "loader-threads"
+  const char* variable;    // "PENSTOCK_LOADER_THREADS"
+  const char* argument;    // "N|auto", for the help text
+  const char* help;        // one line
+  const char* allowed;     // for the error text: "1 to 4096, or auto"
+};
+
+// In the order in which srun --help shows them.
+inline constexpr int kOptionCount = 8;
+const OptionSpec& option_spec(int index);
+
+// Checks value for the option and stores it in options.
+// Errors: kInvalidArgument, message as a user reads it:
+//   "--loader-threads=abc: not valid; allowed: 1 to 4096, or auto"
+// On error options is not modified. Opens no file: a model's path is checked
+// for form only (an absolute or relative path has a '/').
+[[nodiscard]] Status apply_option(int index, std::string_view value,
+                                  const OptionLimits& limits,
+                                  penstock_wire_options& options);
+
+// Range-checks a whole set that came over the socket.
+// Errors: kInvalidArgument  names the field.
+[[nodiscard]] Status check_options(const penstock_wire_options& options,
+                                   const OptionLimits& limits);
+
+// True where any option, or mode auto, asks for management; mode off wins.
+bool asks_for_management(const penstock_wire_options& options);
+
+}  // namespace penstock

@@ -1,0 +1,129 @@
+/* Messages on penstockd's unix socket (docs/protocol.md): SOCK_SEQPACKET, one
+ * message per packet, host byte order (both ends are on one machine).
+ *
+ * Plain C: the plugin, libpenstock and the daemon include it. A receiver
+ * checks magic, version, type, size and every field; strings are NUL-padded
+ * and need not be NUL-terminated when they fill their field.
+ */
+#ifndef PENSTOCK_COMMON_PROTOCOL_H
+#define PENSTOCK_COMMON_PROTOCOL_H
+
+#include <stdint.h>
+
+#define PENSTOCK_SOCKET_PATH "/run/penstock/penstockd.sock"
+#define PENSTOCK_MAGIC 0x54534e50u /* "PNST" */
+#define PENSTOCK_PROTOCOL_VERSION 1u
+#define PENSTOCK_MESSAGE_MAX_BYTES 1024u
+
+enum penstock_message_type {
+  PENSTOCK_TASK_START = 1,     /* root only; answered with REPLY */
+  PENSTOCK_TASK_EXIT = 2,      /* root only; not answered */
+  PENSTOCK_STEP_END = 3,       /* root only; not answered */
+  PENSTOCK_JOB_END = 4,        /* root only; not answered */
+  PENSTOCK_HELLO = 5,          /* a job's process; REPLY with two fds */
+  PENSTOCK_THREAD = 6,         /* a job's process; REPLY */
+  PENSTOCK_STATUS = 7,         /* anyone; REPLY with one fd of JSON */
+  PENSTOCK_REPLY = 100
+};
+
+struct penstock_header {
+  uint32_t magic;
+  uint16_t version;
+  uint16_t type;
+  uint32_t size_bytes; /* of the whole message, this header included */
+  uint32_t request_id; /* a reply repeats its request's */
+};
+
+enum penstock_mode {
+  PENSTOCK_MODE_UNSET = 0,
+  PENSTOCK_MODE_AUTO = 1,
+  PENSTOCK_MODE_OFF = 2
+};
+
+enum penstock_report_format {
+  PENSTOCK_REPORT_UNSET = 0,
+  PENSTOCK_REPORT_TEXT = 1,
+  PENSTOCK_REPORT_JSON = 2,
+  PENSTOCK_REPORT_NONE = 3
+};
+
+/* What the user asked for. Zero means "not given" in every field. */
+struct penstock_wire_options {
+  uint32_t mode;            /* penstock_mode */
+  uint32_t report_format;   /* penstock_report_format */
+  uint32_t threads;         /* 1..4096; threads_auto for "auto" */
+  uint32_t threads_auto;    /* 1: --loader-threads=auto */
+  uint64_t bw_bytes_per_s;  /* --loader-bw */
+  uint32_t bw_auto;         /* 1: --loader-bw=auto */
+  uint32_t batch;           /* samples */
+  uint32_t weight_milli;    /* 1000 = 1.0 */
+  uint32_t reserved;
+  char model[256];          /* a profile's name, or an absolute path */
+  char match[64];           /* --loader-match */
+};
+
+struct penstock_task_start {
+  struct penstock_header header;
+  uint32_t job_id;
+  uint32_t step_id;
+  uint32_t task_id;         /* global rank */
+  uint32_t uid;
+  uint32_t gid;
+  int32_t pid;
+  uint64_t callback_ns;     /* spent in our callbacks of this step so far */
+  char gpus[64];            /* SLURM_STEP_GPUS or SLURM_JOB_GPUS, or "" */
+  char job_name[64];
+  struct penstock_wire_options options;
+};
+
+struct penstock_task_exit {
+  struct penstock_header header;
+  uint32_t job_id;
+  uint32_t step_id;
+  uint32_t task_id;
+  int32_t pid;
+  uint64_t exited_ns;       /* CLOCK_MONOTONIC in the task_exit callback */
+};
+
+struct penstock_step_end {
+  struct penstock_header header;
+  uint32_t job_id;
+  uint32_t step_id;
+  uint64_t launch_ns;       /* all our callbacks before exec, summed */
+  uint64_t launch_tasks;    /* task_post_fork calls in that sum */
+};
+
+struct penstock_job_end {
+  struct penstock_header header;
+  uint32_t job_id;
+  uint32_t reserved;
+};
+
+struct penstock_hello {
+  struct penstock_header header;
+  uint32_t api_version;     /* PENSTOCK_PAGE_VERSION of the job's library */
+  uint32_t reserved;
+};
+
+struct penstock_thread {
+  struct penstock_header header;
+  int32_t tid;              /* in the sender's own pid namespace */
+  uint32_t is_loader;       /* 1: a loader thread; 0: no longer */
+};
+
+struct penstock_status {
+  struct penstock_header header;
+  uint32_t job_id;          /* 0: all that the sender may see */
+  uint32_t reserved;
+};
+
+/* status: 0, or a positive errno value. HELLO: fds are the progress page
+ * (read-write) and the hint page (read-only). STATUS: one fd, the JSON text. */
+struct penstock_reply {
+  struct penstock_header header;
+  int32_t status;
+  uint32_t reserved;
+  char text[120];           /* one line saying why, "" when status is 0 */
+};
+
+#endif

@@ -1,0 +1,79 @@
+// Result<T>: a value or an Error. Project code reports failure with it and
+// never throws; what it calls (the standard library, nlohmann-json) may, and
+// is caught where it is called.
+#pragma once
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace penstock {
+
+enum class Code {
+  kInvalidArgument,   // the caller or the outside gave something unusable
+  kNotFound,          // no such file, group, job, model
+  kPermissionDenied,  // the peer or the file's owner may not do this
+  kIo,                // a system call failed; saved_errno says how
+  kInfeasible,        // an allocation problem without a solution
+  kUnavailable,       // a service or a kernel feature is not there (now)
+  kLimit,             // a bound of ours was reached
+};
+
+struct Error {
+  Code code = Code::kInvalidArgument;
+  int saved_errno = 0;  // 0: not from a system call
+  std::string message;  // a whole sentence for a person, without a full stop
+
+  // The same error seen from one level up: "context: message".
+  Error wrap(const std::string& context) && {
+    message = context + ": " + message;
+    return std::move(*this);
+  }
+};
+
+inline Error invalid(std::string message) {
+  return Error{Code::kInvalidArgument, 0, std::move(message)};
+}
+
+// The error of a failed system call: "what: strerror(errno_value)".
+inline Error system_error(int errno_value, const std::string& what) {
+  Code code = errno_value == ENOENT || errno_value == ESRCH ? Code::kNotFound
+              : errno_value == EACCES || errno_value == EPERM
+                  ? Code::kPermissionDenied
+                  : Code::kIo;
+  return Error{code, errno_value, what + ": " + std::strerror(errno_value)};
+}
+
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::move(value)) {}      // NOLINT: implicit
+  Result(Error error) : state_(std::move(error)) {}  // NOLINT: implicit
+
+  explicit operator bool() const { return state_.index() == 0; }
+  bool ok() const { return state_.index() == 0; }
+
+  // REQUIRES: ok().
+  T& operator*() & { return std::get<0>(state_); }
+  const T& operator*() const& { return std::get<0>(state_); }
+  T&& operator*() && { return std::get<0>(std::move(state_)); }
+  T* operator->() { return &std::get<0>(state_); }
+  const T* operator->() const { return &std::get<0>(state_); }
+  T value_or(T fallback) const { return ok() ? std::get<0>(state_) : fallback; }
+
+  // REQUIRES: !ok().
+  Error& error() & { return std::get<1>(state_); }
+  const Error& error() const& { return std::get<1>(state_); }
+  Error&& error() && { return std::get<1>(std::move(state_)); }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+struct Done {};
+// What a function without a value returns: Done{} or an Error.
+using Status = Result<Done>;
+
+}  // namespace penstock

@@ -1,0 +1,9 @@
+// One place that knows which Catch2 is installed (v2 in bookworm, v3 later).
+#pragma once
+
+#if __has_include(<catch2/catch_all.hpp>)
+#include <catch2/catch_all.hpp>
+using Catch::Approx;
+#else
+#include <catch2/catch.hpp>
+#endif
