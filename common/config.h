@@ -1,6 +1,7 @@
-// penstock.conf: Slurm-style "Key=value" lines, '#' comments, a trailing
-// backslash continues a line. Keys are case-insensitive. Documented in
-// docs/man/penstock.conf.5. Pure but for load_config().
+// penstock.conf: Slurm-style "Key=value" lines, one setting per line (a Pool
+// line has three), '#' comments, double quotes round a value with spaces, a
+// trailing backslash continues a line. Keys are case-insensitive. Documented
+// in docs/man/penstock.conf.5. Pure but for load_config().
 #pragma once
 
 #include <cstdint>
@@ -29,38 +30,46 @@ struct PoolConfig {
 };
 
 struct Config {
-  std::string socket_path = "/run/penstock/penstockd.sock";
-  std::string state_dir = "/run/penstock";            // survives our restart
-  std::string report_dir = "/var/log/penstock/reports";
-  std::string profile_dir = "/etc/slurm/penstock.profiles.d";
-  std::string cgroup_root = "/sys/fs/cgroup";         // where v1 controllers are
-  std::string cgroup_name = "penstock";               // our groups' name there
-  Policy policy = Policy::kThroughput;
-  bool default_auto = false;    // Default=auto|off
-  bool lend_idle = true;        // LendIdle
-  LendAcross lend_across = LendAcross::kAny;
-  bool away_yields = true;      // AwayYields: cpu.idle on the away groups
-  double max_weight = 1.0;      // MaxWeight
-  uint64_t sample_period_ms = 1000;      // SamplePeriod (ms)
-  uint64_t min_solve_interval_ms = 50;   // MinSolveInterval (ms)
-  double report_min_seconds = 30.0;      // ReportMinTime: no recommendations
-                                         // for shorter jobs
-  std::string log_level = "info";        // LogLevel=error|warning|info|debug
-  std::string managed_cpus;              // ManagedCPUs=0-1: what LendIdle may
-                                         // lend; default: all online CPUs
-  std::vector<PoolConfig> pools;
+  std::string socket_path = "/run/penstock/penstockd.sock";  // SocketPath
+  std::string state_dir = "/run/penstock";                   // StateDir:
+                                            // survives our restart
+  std::string report_dir = "/var/log/penstock/reports";        // ReportDir
+  std::string profile_dir = "/etc/slurm/penstock.profiles.d";  // ProfileDir
+  std::string cgroup_root = "/sys/fs/cgroup";  // CgroupRoot: where the v1
+                                               // controllers are
+  std::string cgroup_name = "penstock";        // CgroupName: our groups' name
+  Policy policy = Policy::kThroughput;  // Policy=throughput|fair|maxmin|even
+  bool default_auto = false;            // Default=auto|off
+  bool lend_idle = true;                // LendIdle=yes|no
+  LendAcross lend_across = LendAcross::kAny;  // LendAcross=any|account|user
+  bool away_yields = true;  // AwayYields=yes|no: cpu.idle on away groups
+  double max_weight = 1.0;  // MaxWeight, 0.001..1000
+  uint64_t sample_period_ms = 1000;     // SamplePeriod, 100..60000
+  uint64_t min_solve_interval_ms = 50;  // MinSolveInterval, 1..60000
+  double report_min_seconds = 30.0;     // ReportMinTime, 0..86400: no
+                                        // recommendations for shorter jobs
+  std::string log_level = "info";       // LogLevel=error|warning|info|debug
+  std::string managed_cpus;       // ManagedCPUs=0-1: what LendIdle may lend;
+                                  // "": all online CPUs
+  std::vector<PoolConfig> pools;  // at most 64; names and paths differ
 };
 
 // Parses and validates the text of a file; file_name is for messages only.
 // Errors: kInvalidArgument  "FILE:LINE: Key=value: why; what is allowed".
-// Unknown keys and keys given twice (but for Pool, whose names must differ)
-// are refused.
+// Unknown keys and keys given twice (but for Pool, whose names and paths must
+// differ) are refused; the message names both lines. LINE is the first one of
+// a continued line.
 [[nodiscard]] Result<Config> parse_config(std::string_view text,
                                           const std::string& file_name);
 
-// Reads path and parses it. A file not owned by root or by the caller, or
-// writable by group or others, is refused; so is one over 1 MiB.
-// A missing file is kNotFound.
+// Reads path and parses it. Symbolic links are followed: what is checked is
+// the file that was opened.
+// Errors: kNotFound          there is no such file
+//         kPermissionDenied  owned by neither root nor the caller, or writable
+//                            by group or others; names the remedy
+//         kLimit             over 1 MiB
+//         kInvalidArgument   not a regular file, or parse_config()'s
+//         kIo                reading failed
 [[nodiscard]] Result<Config> load_config(const std::string& path);
 
 const char* policy_name(Policy policy);

@@ -1,4 +1,5 @@
 // Rates, sizes, and CPU lists as users and kernels write them. Pure.
+// The C++ standard library only: the SPANK plugin compiles units.cpp too.
 #pragma once
 
 #include <cstdint>
@@ -10,32 +11,46 @@
 
 namespace penstock {
 
-// Parses "200M" (bytes per second, or bytes). Suffixes K M G T are powers of
-// 1024, as in Slurm; an optional "B", "iB" or "/s" may follow ("200MB/s").
-// Fractions are allowed ("1.5G").
+// Parses "200M" (bytes per second, or bytes). Suffixes K M G T (or k m g t)
+// are powers of 1024, as in Slurm; an optional "B", "iB" or "/s" may follow
+// ("200MB/s"). Fractions are allowed ("1.5G"); the result is rounded to whole
+// bytes.
 // Errors: kInvalidArgument  empty, negative, zero, trailing text, over 2^62.
 [[nodiscard]] Result<uint64_t> parse_rate_bytes_per_s(std::string_view text);
 
-// "1.5 GB/s"-like text for people: three significant digits, powers of 1024.
+// "1.5 GB/s"-like text for people: at most three significant digits, powers
+// of 1024; "unknown" where the figure is not finite.
 std::string format_rate(double bytes_per_s);
 std::string format_bytes(double bytes);
 
+// The shortest decimal text that reads back as the same number.
+std::string format_number(double value);
+
 // Parses a decimal integer in [low, high]; no sign, no spaces, no suffix.
+// Errors: kInvalidArgument  says "must be LOW to HIGH".
 [[nodiscard]] Result<uint64_t> parse_uint(std::string_view text, uint64_t low,
                                           uint64_t high);
 // Parses a finite decimal number in [low, high].
+// Errors: kInvalidArgument  says "must be LOW to HIGH".
 [[nodiscard]] Result<double> parse_number(std::string_view text, double low,
                                           double high);
+
+// What a person wrote, fit for a one-line message: at most max_bytes of it
+// ("..." then follows), every byte outside printable ASCII shown as '?'.
+std::string printable(std::string_view text, size_t max_bytes = 80);
 
 // A set of CPU numbers, as in cpuset.cpus: "0-3,8". At most 4096 CPUs.
 class CpuSet {
  public:
+  static constexpr int kMaxCpus = 4096;
+
   CpuSet() = default;
-  explicit CpuSet(std::vector<int> cpus);  // sorts and removes doubles
+  // Sorts, removes doubles and drops numbers outside 0..kMaxCpus-1.
+  explicit CpuSet(std::vector<int> cpus);
 
   // Errors: kInvalidArgument  malformed, descending range, CPU over 4095.
   // An empty text, or one of only white space, is the empty set.
-  static Result<CpuSet> parse(std::string_view text);
+  [[nodiscard]] static Result<CpuSet> parse(std::string_view text);
   std::string to_string() const;
 
   bool empty() const { return cpus_.empty(); }

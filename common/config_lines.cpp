@@ -1,0 +1,112 @@
+#include "common/config_lines.h"
+
+#include <algorithm>
+
+#include "common/units.h"
+
+namespace penstock {
+namespace {
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+bool is_control(char c) {
+  return (static_cast<unsigned char>(c) < ' ' && !is_blank(c)) || c == 0x7f;
+}
+
+Error at_line(const std::string& file_name, int line, const std::string& why) {
+  return invalid(file_name + ":" + std::to_string(line) + ": " + why);
+}
+
+// A physical line without its comment. A '#' between quotes begins none.
+std::string_view strip_comment(std::string_view line) {
+  bool quoted = false;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '"') quoted = !quoted;
+    if (line[i] == '#' && !quoted) return line.substr(0, i);
+  }
+  return line;
+}
+
+// Takes the trailing backslash of a line that goes on; true where it had one.
+bool take_continuation(std::string_view& line) {
+  while (!line.empty() && is_blank(line.back())) line.remove_suffix(1);
+  if (line.empty() || line.back() != '\\') return false;
+  line.remove_suffix(1);
+  return true;
+}
+
+// Takes one "Key=value" or "Key=\"some value\"" off the front of text, which
+// begins with no blank. Errors say why only.
+Result<Setting> take_setting(std::string_view& text) {
+  size_t end = 0;
+  while (end < text.size() && !is_blank(text[end]) && text[end] != '=') ++end;
+  if (end == 0 || end == text.size() || text[end] != '=')
+    return invalid("\"" + printable(text.substr(0, end)) +
+                   "\" is not a setting; allowed: Key=value without spaces");
+  Setting setting;
+  setting.key = text.substr(0, end);
+  text.remove_prefix(end + 1);
+  const bool quoted = !text.empty() && text.front() == '"';
+  if (quoted) text.remove_prefix(1);
+  end = 0;
+  while (end < text.size() &&
+         (quoted ? text[end] != '"' : !is_blank(text[end])))
+    ++end;
+  setting.value = text.substr(0, end);
+  text.remove_prefix(end);
+  if (!quoted) return setting;
+  if (text.empty())
+    return invalid(printable(setting.key) + "=\"" + printable(setting.value) +
+                   ": open quote; allowed: a closing '\"' on the same line");
+  text.remove_prefix(1);
+  if (!text.empty() && !is_blank(text.front()))
+    return invalid("text follows the closing quote of " +
+                   printable(setting.key) + "; allowed: a blank");
+  return setting;
+}
+
+// All settings of one logical line. Errors say why only.
+Result<std::vector<Setting>> split_line(std::string_view text) {
+  std::vector<Setting> settings;
+  while (true) {
+    while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+    if (text.empty()) return settings;
+    Result<Setting> setting = take_setting(text);
+    if (!setting) return std::move(setting).error();
+    settings.push_back(std::move(*setting));
+  }
+}
+
+}  // namespace
+
+Result<std::vector<SettingLine>> split_config(std::string_view text,
+                                              const std::string& file_name) {
+  std::vector<SettingLine> lines;
+  std::string joined;
+  int number = 0, first = 1;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    ++number;
+    for (char c : line)
+      if (is_control(c))
+        return at_line(file_name, number,
+                       "control character; allowed: plain text");
+    line = strip_comment(line);
+    if (joined.empty()) first = number;
+    const bool goes_on = take_continuation(line);
+    joined += line;
+    if (goes_on && !text.empty()) {
+      joined += ' ';
+      continue;
+    }
+    Result<std::vector<Setting>> settings = split_line(joined);
+    if (!settings) return at_line(file_name, first, settings.error().message);
+    if (!settings->empty()) lines.push_back({first, std::move(*settings)});
+    joined.clear();
+  }
+  return lines;
+}
+
+}  // namespace penstock

@@ -1,0 +1,67 @@
+// load_config(): the only part of the configuration that touches files.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/config.h"
+#include "common/unique_fd.h"
+
+namespace penstock {
+namespace {
+
+constexpr size_t kMaxFileBytes = 1 << 20;
+
+// A remedy that an admin can paste.
+Error denied(const std::string& path, const std::string& why,
+             const std::string& command) {
+  return Error{Code::kPermissionDenied, 0,
+               path + ": " + why + "; run: " + command + " " + path};
+}
+
+Status check_file(const std::string& path, const struct stat& file) {
+  if (!S_ISREG(file.st_mode))
+    return invalid(path + ": not a regular file; allowed: a plain text file");
+  if (file.st_uid != 0 && file.st_uid != geteuid())
+    return denied(path,
+                  "owned by user " + std::to_string(file.st_uid) +
+                      ", who could change what root does",
+                  "chown root");
+  if (file.st_mode & (S_IWGRP | S_IWOTH))
+    return denied(path, "writable by its group or by others", "chmod go-w");
+  if (static_cast<uint64_t>(file.st_size) > kMaxFileBytes)
+    return Error{Code::kLimit, 0, path + ": over 1 MiB; allowed: 1 MiB"};
+  return Done{};
+}
+
+Result<std::string> read_all(int fd, const std::string& path) {
+  std::string text;
+  char buffer[16384];
+  while (text.size() <= kMaxFileBytes) {
+    const ssize_t count = read(fd, buffer, sizeof buffer);
+    if (count == 0) return text;
+    if (count > 0)
+      text.append(buffer, static_cast<size_t>(count));
+    else if (errno != EINTR)
+      return system_error(errno, path);
+  }
+  // It grew since fstat().
+  return Error{Code::kLimit, 0, path + ": over 1 MiB; allowed: 1 MiB"};
+}
+
+}  // namespace
+
+Result<Config> load_config(const std::string& path) {
+  // O_NONBLOCK: a FIFO in the file's place must not hang the daemon.
+  const UniqueFd fd(
+      open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd) return system_error(errno, path);
+  struct stat file;
+  if (fstat(fd.get(), &file) != 0) return system_error(errno, path);
+  if (Status status = check_file(path, file); !status)
+    return std::move(status).error();
+  Result<std::string> text = read_all(fd.get(), path);
+  if (!text) return std::move(text).error();
+  return parse_config(*text, path);
+}
+
+}  // namespace penstock
