@@ -1,0 +1,121 @@
+// What the node agent asks of the kernel's control groups, whichever version
+// of them the machine has. v1: cgroup/v1_backend.h.
+//
+// Groups of ours are made at first use and carry the configured name; nothing
+// of Slurm's is made, removed or written, but for a thread's number into the
+// `tasks` of the group that it came from. The backend holds no record of who
+// is away: the caller keeps each thread's Home.
+//
+// Cost (kernel 6.18, 2 CPUs; tests/unit/cgroup/move_latency): the first move
+// of a thread or process after about 20 ms without one waits for an RCU grace
+// period (median 8 ms, p99 16 ms), and fork and exit wait with it on the whole
+// machine; moves right after it cost 0.01 ms. So move in batches.
+// set_away_cpus, set_away_shares and set_io_limit move nothing: 0.1 ms.
+// Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "cgroup/proc_reader.h"
+#include "cgroup/thread_sched.h"
+#include "common/result.h"
+#include "common/units.h"
+
+namespace penstock {
+
+using JobId = uint32_t;
+
+// Where a thread belongs; taken while it is there. Paths are as in
+// /proc/TID/cgroup: "/slurm_n1/uid_1000/job_7/step_0".
+struct Home {
+  TaskId task;
+  std::string cpuset_path;
+  std::string cpu_path;
+  std::string blkio_path;
+  CpuSet affinity;
+  SchedPolicy policy;
+};
+
+// The Home of a thread found in one of our groups, where the caller knows it.
+using FindHome = std::function<std::optional<Home>(pid_t tid)>;
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  // Reads where a thread is now. A thread in a group of ours is
+  // kInvalidArgument: that is not its home.
+  // Errors: kNotFound  it is gone, or starttime_ticks is given and differs.
+  [[nodiscard]] virtual Result<Home> home_of(const TaskId& task) const = 0;
+
+  // True where an away thread of that home gives way at once to a thread in
+  // lender_cpu_path; where false, do not lend to it. Always true where away
+  // threads have a group of their own.
+  virtual bool yields_to(const Home& home,
+                         std::string_view lender_cpu_path) const = 0;
+
+  // The CPUs that the job's away threads run on; threads that are away leave
+  // removed CPUs and spread over added ones at once.
+  // Errors: kInvalidArgument  cpus is empty, or has a CPU the machine lacks.
+  [[nodiscard]] virtual Status set_away_cpus(JobId job, const CpuSet& cpus) = 0;
+
+  // The job's weight against other jobs' away threads on the same CPU,
+  // 2 to 262144 (1024 is what a group has from the kernel).
+  [[nodiscard]] virtual Status set_away_shares(JobId job, uint64_t shares) = 0;
+
+  // Moves one thread to the job's away CPUs. REQUIRES: set_away_cpus(job).
+  // On any error the thread is at home, unmodified (or gone).
+  // Errors: kNotFound  it is gone;  kUnavailable  no away CPUs are set.
+  [[nodiscard]] virtual Status send_away(JobId job, const Home& home) = 0;
+
+  // Brings a thread back as it was. Where its home cpuset has been removed
+  // meanwhile, into the nearest ancestor that exists. Every step is tried,
+  // also after one failed; the first error is returned. May be repeated.
+  // Errors: kNotFound  it is gone.
+  [[nodiscard]] virtual Status bring_home(const Home& home) = 0;
+
+  // Puts a whole process (all threads, later children too) under the job's
+  // I/O limit, and back. home: of the process's main thread.
+  [[nodiscard]] virtual Status attach_io(JobId job, const Home& home) = 0;
+  [[nodiscard]] virtual Status detach_io(const Home& home) = 0;
+
+  // Limits what the job's attached processes read from a block device.
+  //   device  "MAJOR:MINOR"
+  // Errors: kInvalidArgument  device is malformed or unknown, or rate is 0.
+  [[nodiscard]] virtual Status set_io_limit(JobId job, std::string_view device,
+                                            uint64_t rate_bytes_per_s) = 0;
+  [[nodiscard]] virtual Status clear_io_limit(JobId job,
+                                              std::string_view device) = 0;
+  // Bytes that the job's attached processes have read from the device. Counts
+  // from the first limit that any group set on the device (the kernel counts
+  // nothing before): 0 where none was.
+  [[nodiscard]] virtual Result<uint64_t> io_read_bytes(
+      JobId job, std::string_view device) const = 0;
+
+  // CPU time of a group and of all below it; cpuacct_path as in
+  // /proc/PID/cgroup.
+  [[nodiscard]] virtual Result<uint64_t> cpu_usage_ns(
+      std::string_view cpuacct_path) const = 0;
+  // The same per CPU number.
+  [[nodiscard]] virtual Result<std::vector<uint64_t>> cpu_usage_percpu_ns(
+      std::string_view cpuacct_path) const = 0;
+
+  // Brings home what is in the job's groups and removes them, and our parent
+  // groups with the last job. A thread that find_home does not know goes where
+  // its process's parent is. Done as well where there is nothing.
+  // Errors: kUnavailable  a group is still busy: call again.
+  [[nodiscard]] virtual Status remove_job(JobId job,
+                                          const FindHome& find_home) = 0;
+
+  // remove_job for every job found under our name, a crashed run's too, that
+  // is not alive; goes on after an error and returns the first.
+  [[nodiscard]] virtual Status sweep(const std::set<JobId>& alive,
+                                     const FindHome& find_home) = 0;
+};
+
+}  // namespace penstock

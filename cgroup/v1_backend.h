@@ -1,0 +1,69 @@
+// Backend on cgroup v1.
+//
+//   cpuset/NAME/job_J   cpuset.cpus: the lent CPUs
+//   cpu/NAME            cpu.idle=1 (kernels before 5.15: cpu.shares=2)
+//   cpu/NAME/job_J      cpu.shares
+//   blkio/NAME/job_J    limits: here, as v1 does not pass them down
+//
+// Where cpu shares a hierarchy with cpuacct, Slurm's accounting is there: away
+// threads stay in Slurm's cpu group and get SCHED_IDLE. That yields only
+// within one cpu group (measured: a lender in a sibling group keeps 0.50).
+#pragma once
+
+#include "cgroup/backend.h"
+#include "cgroup/cgroup_fs.h"
+#include "cgroup/mounts.h"
+
+namespace penstock {
+
+struct V1Settings {
+  std::string name = "penstock";  // one path component, of our own
+  bool away_yields = true;        // false: plain shares, no cpu.idle; only to
+                                  // show what yielding is worth
+  bool autogroup = true;          // /proc/sys/kernel/sched_autogroup_enabled
+};
+
+class V1Backend final : public Backend {
+ public:
+  // fs, proc and sched outlive the backend. Makes nothing yet.
+  // Errors: kUnavailable  cpu or cpuset is not among the mounts;
+  //         kInvalidArgument  name is empty, or has '/' or ".." in it.
+  [[nodiscard]] static Result<V1Backend> create(const CgroupFs& fs,
+                                                const ProcReader& proc,
+                                                const ThreadSched& sched,
+                                                V1Mounts mounts,
+                                                V1Settings settings);
+
+  Result<Home> home_of(const TaskId& task) const override;
+  bool yields_to(const Home& home,
+                 std::string_view lender_cpu_path) const override;
+  Status set_away_cpus(JobId job, const CpuSet& cpus) override;
+  Status set_away_shares(JobId job, uint64_t shares) override;
+  Status send_away(JobId job, const Home& home) override;
+  Status bring_home(const Home& home) override;
+  Status attach_io(JobId job, const Home& home) override;
+  Status detach_io(const Home& home) override;
+  Status set_io_limit(JobId job, std::string_view device,
+                      uint64_t rate_bytes_per_s) override;
+  Status clear_io_limit(JobId job, std::string_view device) override;
+  Result<uint64_t> io_read_bytes(JobId job,
+                                 std::string_view device) const override;
+  Result<uint64_t> cpu_usage_ns(std::string_view cpuacct_path) const override;
+  Result<std::vector<uint64_t>> cpu_usage_percpu_ns(
+      std::string_view cpuacct_path) const override;
+  Status remove_job(JobId job, const FindHome& find_home) override;
+  Status sweep(const std::set<JobId>& alive,
+               const FindHome& find_home) override;
+
+ private:
+  V1Backend(const CgroupFs& fs, const ProcReader& proc,
+            const ThreadSched& sched, V1Mounts mounts, V1Settings settings);
+
+  const CgroupFs* fs_;
+  const ProcReader* proc_;
+  const ThreadSched* sched_;
+  V1Mounts mounts_;
+  V1Settings settings_;
+};
+
+}  // namespace penstock
