@@ -1,0 +1,463 @@
+#!/usr/bin/python3
+"""A real Slurm of one node in one private directory, for tests and the demo.
+
+Own munged (own key and socket), slurmctld, slurmd and, when asked, penstockd,
+on loopback and free ports, beside whatever Slurm or munge the machine runs.
+Needs root, Debian's Slurm packages and cgroup v1.
+
+    with EmbeddedCluster(agent=True) as cluster:
+        job = cluster.sbatch("#!/bin/sh\\nsleep 1\\n", gpus=1)
+        cluster.wait_job(job, "COMPLETED", timeout=30)
+
+All waits are bounded; a ClusterError quotes the last lines of the logs.
+janitor.py removes everything, even when this process is killed with -9.
+"""
+
+import argparse
+import array
+import atexit
+import glob
+import json
+import os
+import pathlib
+import pwd
+import re
+import secrets
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+import janitor
+import slurm_files
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DAEMON_TIMEOUT_S = 60
+COMMAND_TIMEOUT_S = 60
+ENDED = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED",
+         "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"}
+
+# common/protocol.h
+STATUS_REQUEST = struct.Struct("=IHHIIII")
+REPLY = struct.Struct("=IHHIIiI120s")
+MAGIC = 0x54534E50
+PROTOCOL_VERSION = 1
+TYPE_STATUS, TYPE_REPLY = 7, 100
+
+
+class ClusterError(Exception):
+    """What the cluster could not do, and the last lines of its logs."""
+
+
+def build_directory():
+    """Where the binaries are: $PENSTOCK_BUILD_DIR, or the release preset's."""
+    return pathlib.Path(os.environ.get("PENSTOCK_BUILD_DIR",
+                                       ROOT / "build" / "release"))
+
+
+def missing():
+    """Why no cluster can run here, as a sentence, or ""."""
+    if os.geteuid() != 0:
+        return "root is needed (Slurm's daemons make cgroups and devices)"
+    for controller in ("freezer", "cpuset", "cpu", "memory", "pids"):
+        if not os.path.exists(f"/sys/fs/cgroup/{controller}/cgroup.procs"):
+            return (f"no cgroup v1 controller {controller} in /sys/fs/cgroup "
+                    "(boot with systemd.unified_cgroup_hierarchy=0)")
+    for program in ("munged", "slurmctld", "slurmd", "srun", "setpriv"):
+        if not any(os.access(f"{path}/{program}", os.X_OK) for path in
+                   ("/usr/sbin", "/usr/bin", "/sbin", "/bin")):
+            return f"{program} is not installed (tools/install-packages)"
+    return ""
+
+
+class EmbeddedCluster:
+    """One node; see the module's text. Not thread-safe but for srun().
+
+    cpus       None: the machine's own CPUs and layout
+    agent      run penstockd from build_directory()
+    plugin     False: Slurm without the plugin (the demo's `stock`)
+    policy, pools, agent_lines   of penstock.conf, see start_agent()
+    plugin_arguments   more of them for plugstack.conf, "key=value" each
+    slurm_lines, partition   more text for slurm.conf and its partition
+    users      how many ordinary users to make; self.users has their names
+    """
+
+    def __init__(self, *, cpus=None, agent=False, plugin=True,
+                 policy="throughput", pools=(), agent_lines=(),
+                 plugin_arguments=(), slurm_lines=(), partition="", users=1,
+                 build=None):
+        self.build = pathlib.Path(build) if build else build_directory()
+        self._agent_wanted = agent
+        self._agent_settings = (policy, tuple(pools), tuple(agent_lines))
+        self._plugin = self.build / "lib" / "spank_penstock.so"
+        if not plugin:
+            self._plugin = None
+        self._plugin_arguments = plugin_arguments
+        self._slurm_settings = (cpus, slurm_lines, partition)
+        self._slot, self._slot_lock = take_slot()
+        self.node = f"pst{self._slot}"
+        self.users = [f"penstock-test{self._slot}{chr(ord('a') + i)}"
+                      for i in range(users)]
+        self.user = self.users[0]
+        self.directory = f"/tmp/{self.node}.{secrets.token_hex(4)}"
+        self.socket_path = f"{self.directory}/run/penstockd.sock"
+        self.env = dict(os.environ, SLURM_CONF=f"{self.directory}/slurm.conf",
+                        PENSTOCK_SOCKET=self.socket_path)
+        self.cpus = 0
+        self._cage = f"/sys/fs/cgroup/pids/embedded_{self.node}"
+        self._janitor = None
+        self._daemons = {}
+
+    def __enter__(self):
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *unused):
+        self.stop()
+
+    # -- life ---------------------------------------------------------------
+
+    def start(self):
+        """Everything up and the node idle, or a ClusterError."""
+        reason = missing()
+        if reason:
+            raise ClusterError(reason)
+        if threading.current_thread() is threading.main_thread():
+            # So that TERM, too, unwinds the stack and runs stop().
+            signal.signal(signal.SIGTERM, lambda *unused: sys.exit(143))
+        self._start_janitor()
+        self._make_directories()
+        self._make_users()
+        cpus, lines, partition = self._slurm_settings
+        self.cpus = slurm_files.write_slurm_files(
+            self.directory, self.node, cpus, lines, partition)
+        slurm_files.write_plugstack(self.directory, self._plugin,
+                                    self._plugin_arguments)
+        self._start_munged()
+        if self._agent_wanted:
+            self.start_agent()
+        self._start_daemon("slurmctld", "slurmctld", "-D", "-c")
+        self._start_daemon("slurmd", "slurmd", "-D", "-N", self.node)
+        self._wait("the node to be idle", lambda: "idle" == self._run(
+            ["sinfo", "-h", "-o", "%t"]).stdout.strip(), DAEMON_TIMEOUT_S,
+            ("slurmctld", "slurmd"))
+
+    def stop(self):
+        """Removes all of it; may be called at any time and more than once."""
+        if self._janitor is not None:
+            keeper, self._janitor = self._janitor, None
+            keeper.stdin.close()
+            keeper.wait(timeout=120)
+            for daemon in self._daemons.values():
+                daemon.wait(timeout=10)
+            if keeper.returncode != 0:
+                raise ClusterError("the janitor could not remove everything")
+        if self._slot_lock is not None:
+            self._slot_lock.close()
+            self._slot_lock = None
+        atexit.unregister(self.stop)
+
+    def _start_janitor(self):
+        remains = dict(directory=self.directory,
+                       stale=f"/tmp/{self.node}.*", cage=self._cage,
+                       node=self.node, users=self.users)
+        self._janitor = subprocess.Popen(
+            [sys.executable, janitor.__file__], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True, start_new_session=True,
+            pass_fds=[self._slot_lock.fileno()])
+        atexit.register(self.stop)
+        self._janitor.stdin.write(json.dumps(remains) + "\n")
+        self._janitor.stdin.flush()
+        answer = self._janitor.stdout.readline().strip()
+        if answer != "ready":
+            raise ClusterError(f"an earlier cluster is in the way: {answer}")
+
+    def _make_directories(self):
+        os.mkdir(self._cage)
+        os.mkdir(self.directory, 0o711)
+        os.chmod(self.directory, 0o711)
+        for name in ("dev", "log", "state", "spool", "run", "reports",
+                     "profiles", "home"):
+            os.mkdir(f"{self.directory}/{name}")
+            os.chmod(f"{self.directory}/{name}", 0o755)
+
+    def _make_users(self):
+        for name in self.users:
+            home = self.home(name)
+            argv = ["useradd", "--no-create-home", "--home-dir", home,
+                    "--shell", "/bin/bash", "--no-user-group", "--comment",
+                    janitor.USER_COMMENT, name]
+            # Another program may hold the lock of /etc/passwd for a moment.
+            self._wait(f"useradd {name}", lambda argv=argv: subprocess.run(
+                argv, capture_output=True, check=False).returncode == 0, 20)
+            entry = pwd.getpwnam(name)
+            os.mkdir(home, 0o755)
+            os.chown(home, entry.pw_uid, entry.pw_gid)
+
+    def home(self, user=None):
+        """The user's home, where its jobs run and write their output."""
+        return f"{self.directory}/home/{user or self.user}"
+
+    # -- daemons ------------------------------------------------------------
+
+    def _caged(self, argv):
+        """argv as a process of the cage, which all its children stay in."""
+        return ["/bin/sh", "-c", 'echo 0 >"$0"/cgroup.procs && exec "$@"',
+                self._cage, *map(str, argv)]
+
+    def _start_daemon(self, name, *argv):
+        # slurmctld and slurmd keep logs of their own beside this one.
+        with open(f"{self.directory}/log/{name}.out", "ab") as log:
+            self._daemons[name] = subprocess.Popen(
+                self._caged(argv), stdin=subprocess.DEVNULL, stdout=log,
+                stderr=log, env=self.env, start_new_session=True,
+                cwd=self.directory)
+
+    def _start_munged(self):
+        key = f"{self.directory}/munge.key"
+        slurm_files.write(key, secrets.token_hex(64), 0o600)
+        self._start_daemon(
+            "munged", "munged", "--foreground", f"--key-file={key}",
+            f"--socket={self.directory}/munge.sock",
+            f"--pid-file={self.directory}/munged.pid",
+            f"--seed-file={self.directory}/munge.seed")
+        self._wait("munged's socket", lambda: os.path.exists(
+            f"{self.directory}/munge.sock"), DAEMON_TIMEOUT_S, ("munged",))
+
+    def start_agent(self, *, policy=None, pools=None, lines=None):
+        """Starts penstockd; what is None is as it was given last."""
+        given = (policy, pools, lines)
+        self._agent_settings = tuple(
+            old if new is None else new
+            for old, new in zip(self._agent_settings, given))
+        policy, pools, lines = self._agent_settings
+        slurm_files.write_penstock_conf(self.directory, self.node, policy,
+                                        pools, lines)
+        self._start_daemon("penstockd", self.build / "bin" / "penstockd", "-f",
+                           f"{self.directory}/penstock.conf")
+        self._wait("penstockd's socket", self._agent_answers,
+                   DAEMON_TIMEOUT_S, ("penstockd",))
+
+    def _agent_answers(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
+            return probe.connect_ex(self.socket_path) == 0
+
+    def stop_agent(self, number=signal.SIGTERM, timeout=20):
+        """Ends penstockd with the signal; its exit status."""
+        daemon = self._daemons.pop("penstockd")
+        daemon.send_signal(number)
+        try:
+            return daemon.wait(timeout)
+        except subprocess.TimeoutExpired as error:
+            daemon.kill()
+            daemon.wait()
+            raise ClusterError(f"penstockd ignores signal {int(number)}"
+                               + self.logs("penstockd")) from error
+
+    @property
+    def agent_pid(self):
+        return self._daemons["penstockd"].pid
+
+    # -- jobs ---------------------------------------------------------------
+
+    def _run(self, argv, user=None, timeout=COMMAND_TIMEOUT_S, extra_env=None,
+             text_in=None):
+        """Runs a Slurm command in the cage, as user (None: as root)."""
+        env = dict(self.env, **(extra_env or {}))
+        cwd = self.directory
+        if user is not None:
+            entry = pwd.getpwnam(user)
+            argv = ["setpriv", f"--reuid={entry.pw_uid}",
+                    f"--regid={entry.pw_gid}", "--clear-groups", *argv]
+            env.update(HOME=entry.pw_dir, USER=user, LOGNAME=user)
+            cwd = entry.pw_dir
+        try:
+            return subprocess.run(
+                self._caged(argv), input=text_in, capture_output=True,
+                text=True, env=env, cwd=cwd, timeout=timeout, check=False,
+                stdin=None if text_in is not None else subprocess.DEVNULL)
+        except subprocess.TimeoutExpired as error:
+            raise ClusterError(f"{argv} took over {timeout} s"
+                               + self.logs()) from error
+
+    def _resources(self, gpus, cpus, flags):
+        return [f"--gres=gpu:{gpus}"] * bool(gpus) + [
+            f"--cpus-per-task={cpus}", *flags]
+
+    def srun(self, *command, user=None, gpus=1, cpus=1, flags=(), env=None,
+             timeout=COMMAND_TIMEOUT_S):
+        """srun's CompletedProcess (returncode, stdout, stderr as text)."""
+        return self._run(["srun", *self._resources(gpus, cpus, flags),
+                          *command], user or self.user, timeout, env)
+
+    def try_sbatch(self, script, user=None, gpus=1, cpus=1, flags=(),
+                   env=None):
+        """sbatch's CompletedProcess, for jobs that may be refused.
+
+        script: the text of a batch script, or a command as a list."""
+        if not isinstance(script, str):
+            script = "#!/bin/sh\nexec " + " ".join(
+                "'" + str(part).replace("'", "'\\''") + "'" for part in script)
+        return self._run(["sbatch", "--parsable",
+                          *self._resources(gpus, cpus, flags)],
+                         user or self.user, extra_env=env,
+                         text_in=script + "\n")
+
+    def sbatch(self, script, **options):
+        """Submits as try_sbatch() does; the job's id, or a ClusterError."""
+        done = self.try_sbatch(script, **options)
+        if done.returncode != 0:
+            raise ClusterError("sbatch: " + done.stderr + self.logs())
+        return int(done.stdout.strip().split(";")[0])
+
+    def command(self, *argv, user=None, timeout=COMMAND_TIMEOUT_S, env=None):
+        """Any other command, inside the cluster's environment."""
+        return self._run([*argv], user, timeout, env)
+
+    def job(self, job_id):
+        """What `scontrol show job` says, as a dict of texts."""
+        done = self._run(["scontrol", "-o", "show", "job", job_id])
+        return dict(re.findall(r"(\S+?)=(\S*)", done.stdout))
+
+    def wait_job(self, job_id, state="COMPLETED", timeout=60):
+        """Waits for the state; a job that ended otherwise is an error."""
+        def reached():
+            now = self.job(job_id).get("JobState", "unknown")
+            if now != state and now in ENDED:
+                raise ClusterError(f"job {job_id} is {now}, not {state}: "
+                                   + self.output(job_id) + self.logs())
+            return now == state
+
+        self._wait(f"job {job_id} to be {state}", reached, timeout)
+
+    def output(self, job_id, user=None):
+        """What the batch job has written into its default output file."""
+        try:
+            return pathlib.Path(self.home(user),
+                                f"slurm-{job_id}.out").read_text("utf-8")
+        except FileNotFoundError:
+            return ""
+
+    def cancel(self, *job_ids):
+        self._run(["scancel", *job_ids])
+
+    def squeue(self):
+        """Jobs that are queued or running: dicts of id, state, name, user."""
+        lines = self._run(["squeue", "-h", "-o", "%A|%T|%j|%u"]).stdout
+        return [dict(zip(("id", "state", "name", "user"),
+                         (int(part) if index == 0 else part for index, part in
+                          enumerate(line.split("|")))))
+                for line in lines.splitlines()]
+
+    def wait_empty(self, timeout=60):
+        """Waits until no job is queued or running."""
+        self._wait("the queue to be empty", lambda: not self.squeue(), timeout)
+
+    # -- what the node agent says --------------------------------------------
+
+    def status(self, job_id=0, timeout=10):
+        """penstockd's JSON (PENSTOCK_STATUS of common/protocol.h)."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
+            channel.settimeout(timeout)
+            channel.connect(self.socket_path)
+            channel.send(STATUS_REQUEST.pack(
+                MAGIC, PROTOCOL_VERSION, TYPE_STATUS, STATUS_REQUEST.size, 1,
+                job_id, 0))
+            packet, ancillary, _, _ = channel.recvmsg(
+                1024, socket.CMSG_SPACE(4), socket.MSG_CMSG_CLOEXEC)
+        magic, _, kind, _, _, code, _, text = REPLY.unpack(packet)
+        if (magic, kind) != (MAGIC, TYPE_REPLY) or code != 0:
+            reason = text.rstrip(b"\0").decode()
+            raise ClusterError(f"status: {os.strerror(code)}: {reason}")
+        fds = array.array("i", b"".join(data for _, _, data in ancillary))
+        with os.fdopen(fds[0], encoding="utf-8") as file:
+            file.seek(0)
+            return json.load(file)
+
+    def penstock_cgroups(self):
+        """The groups that penstockd has made and not removed, as paths."""
+        return [path for top in
+                glob.glob(f"{janitor.CGROUP_ROOT}/*/penstock_{self.node}")
+                for path, _, _ in os.walk(top)]
+
+    # -- waiting and explaining ----------------------------------------------
+
+    def _wait(self, what, condition, timeout, daemons=()):
+        """Polls; fails when time is up or one of the daemons has ended."""
+        deadline = time.monotonic() + timeout
+        while not condition():
+            for name in daemons:
+                code = self._daemons[name].poll()
+                if code is not None:
+                    raise ClusterError(f"{name} ended with status {code} while "
+                                       f"waiting for {what}{self.logs(name)}")
+            if time.monotonic() > deadline:
+                raise ClusterError(f"waited {timeout} s for {what}"
+                                   + self.logs(*daemons))
+            time.sleep(0.03)
+
+    def logs(self, *names, lines=15):
+        """The last lines of each log (all logs if none is named)."""
+        text = ""
+        for path in sorted(glob.glob(f"{self.directory}/log/*")):
+            name = pathlib.Path(path).stem
+            tail = pathlib.Path(path).read_text("utf-8", "replace")
+            if tail and (not names or name in names):
+                text += f"\n--- {os.path.basename(path)}\n" + "\n".join(
+                    tail.splitlines()[-lines:])
+        return text
+
+
+def take_slot():
+    """The first free slot and the abstract socket that holds it.
+
+    Slots keep clusters apart that run at once; a killed cluster's names are
+    found, cleaned and used again by the next one in its slot."""
+    for slot in range(100):
+        lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            lock.bind(f"\0penstock-embedded-{slot}")
+            return slot, lock
+        except OSError:
+            lock.close()
+    raise ClusterError("100 embedded clusters run already")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--keep", action="store_true", required=True,
+                        help="run a cluster until Ctrl-C")
+    parser.add_argument("--cpus", type=int, help="default: the machine's")
+    parser.add_argument("--no-agent", action="store_true",
+                        help="without penstockd")
+    parser.add_argument("--stock", action="store_true",
+                        help="without penstockd and plugin")
+    parser.add_argument("--policy", default="throughput")
+    arguments = parser.parse_args()
+    try:
+        with EmbeddedCluster(
+                cpus=arguments.cpus, policy=arguments.policy,
+                agent=not (arguments.no_agent or arguments.stock),
+                plugin=not arguments.stock) as cluster:
+            print(f"export SLURM_CONF={cluster.env['SLURM_CONF']}\n"
+                  f"export PENSTOCK_SOCKET={cluster.socket_path}\n"
+                  f"# ordinary user: {cluster.user}; logs: "
+                  f"{cluster.directory}/log; Ctrl-C ends it", flush=True)
+            signal.pause()
+    except KeyboardInterrupt:
+        return 0
+    except ClusterError as error:
+        print(f"embedded.py: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
