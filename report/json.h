@@ -14,10 +14,11 @@
 
 namespace penstock {
 
-inline constexpr size_t kMaxReportJsonBytes = 16u << 20;
+inline constexpr size_t kMaxReportJsonBytes = 8u << 20;
 
-// Indented text with a final newline. Bytes of strings that are not UTF-8 are
-// replaced; a NaN or infinite figure becomes null. The verdict and the
+// Indented text with a final newline. Strings are cut to kMaxReportTextBytes
+// and bytes of theirs that are not UTF-8 replaced; an optional figure that is
+// NaN or infinite becomes null, a negative one 0. The verdict and the
 // recommendations are written too; reading ignores them.
 std::string to_json(const JobReport& report);
 std::string to_json(const NodeStatus& status);

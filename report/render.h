@@ -11,13 +11,13 @@ namespace penstock {
 struct TextStyle {
   int width = 80;        // columns; 60 to 200, others are clamped
   bool color = false;    // ANSI colours
-  bool unicode = false;  // bars and sparklines in UTF-8 rather than ASCII
+  bool unicode = false;  // bars in UTF-8 rather than ASCII
 };
 
 // Ends with a newline; no line is wider than style.width. Control characters
 // in the user's strings are replaced, so that a job's name cannot drive the
-// terminal. Times of day are shown relative to the job's start; unknown
-// figures as "-".
+// terminal. Dates are in UTC, changes relative to the job's start; unknown
+// figures are shown as "-".
 std::string render_text(const JobReport& report, const TextStyle& style = {});
 
 // The live view of `penstock top`.

@@ -18,7 +18,7 @@ namespace penstock {
 inline constexpr int kReportSchemaVersion = 1;
 
 // Bounds that parse_report() enforces; who fills a report keeps them.
-inline constexpr size_t kMaxReportTextBytes = 256;  // of any string
+inline constexpr size_t kMaxReportTextBytes = 256;  // longer text is cut
 inline constexpr size_t kMaxGrantChanges = 1024;    // the oldest are dropped
 inline constexpr size_t kMaxReportNotes = 32;
 inline constexpr size_t kMaxReportOptions = 16;

@@ -1,0 +1,196 @@
+#include "report/advice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace penstock {
+namespace {
+
+// A gain or a saving below these is not worth a reader's time.
+constexpr double kWorthwhileGain = 0.02;
+constexpr double kWorthwhileCores = 0.5;
+constexpr int kMostPerTask = 4096;  // what the options allow
+
+std::optional<double> share_of(const Breakdown& breakdown,
+                               const std::optional<double>& seconds) {
+  if (!seconds || !(breakdown.wall_s > 0)) return std::nullopt;
+  return *seconds / breakdown.wall_s;
+}
+
+std::string percent_or_unknown(const TimePart& part, int percent) {
+  return part.seconds ? fmt::format("{}%", percent) : "unknown";
+}
+
+// What the throughput gains when a stall of the given share of wall time goes
+// away as far as `available` of a demand that lies in an interval allows.
+Estimate gain_without(double stall, double available, const Estimate& demand) {
+  double most = stall / std::max(1e-9, 1 - stall);
+  auto reached = [&](double needed) {
+    double part = needed > 0 ? std::min(1.0, available / needed) : 1.0;
+    return std::clamp((1 + most) * part - 1, 0.0, most);
+  };
+  return {reached(demand.value), reached(demand.high), reached(demand.low)};
+}
+
+// Whole CPUs per rank that hold cores of the node; a twentieth of a CPU too
+// many does not cost another one.
+int whole_per_rank(double cores, uint32_t ranks) {
+  double whole = std::ceil(cores / ranks - 0.05);
+  return static_cast<int>(std::clamp(whole, 1.0, double{kMostPerTask}));
+}
+
+struct Facts {
+  double ranks, allocated, reserve;
+  Estimate demand;
+};
+
+std::optional<Facts> core_facts(const JobReport& report) {
+  const CoreFigures& cores = report.cores;
+  if (!cores.demand || !cores.allocated || !cores.reserve || !report.ranks) {
+    return std::nullopt;
+  }
+  return Facts{static_cast<double>(report.ranks), *cores.allocated,
+               *cores.reserve, *cores.demand};
+}
+
+// More or fewer CPUs per task, as the ceiling needs them.
+std::optional<Recommendation> advise_cpus(const JobReport& report) {
+  std::optional<Facts> facts = core_facts(report);
+  if (!facts) return std::nullopt;
+  double prep = share_of(report.breakdown, report.breakdown.prep_stall.seconds)
+                    .value_or(0);
+  bool starved = prep >= kInputBoundShare;
+  const Estimate& demand = facts->demand;
+  // Growing follows the expected demand, shrinking the largest possible.
+  double needed = (starved ? demand.value : demand.high) + facts->reserve;
+  int per_task = whole_per_rank(needed, report.ranks);
+  double total = per_task * facts->ranks;
+  bool grow = starved && total > facts->allocated + kWorthwhileCores;
+  bool shrink = !starved && report.breakdown.prep_stall.seconds &&
+                total < facts->allocated - kWorthwhileCores;
+  if (!grow && !shrink) return std::nullopt;
+  Recommendation out;
+  out.line = fmt::format("#SBATCH --cpus-per-task={}", per_task);
+  out.reason = fmt::format(
+      "the ceiling needs {} {:.2f} loader cores and the trainer {:.2f}; Slurm "
+      "gave {:.2f}",
+      grow ? "about" : "at most", grow ? demand.value : demand.high,
+      facts->reserve, facts->allocated);
+  if (grow) out.gain = gain_without(prep, total - facts->reserve, demand);
+  return out;
+}
+
+// More loader threads, where too few ran to use the job's own cores.
+std::optional<Recommendation> advise_threads(const JobReport& report) {
+  const CoreFigures& cores = report.cores;
+  std::optional<double> prep =
+      share_of(report.breakdown, report.breakdown.prep_stall.seconds);
+  if (!prep || *prep < kInputBoundShare || !cores.demand || !cores.entitled ||
+      !cores.loader_threads || !report.ranks) {
+    return std::nullopt;
+  }
+  int per_task = whole_per_rank(cores.demand->value, report.ranks);
+  if (1.0 * per_task * report.ranks <= *cores.loader_threads) {
+    return std::nullopt;
+  }
+  double granted =
+      cores.granted_home.value_or(0) + cores.granted_away.value_or(0);
+  Recommendation out;
+  out.line = fmt::format("#SBATCH --loader-threads={}", per_task);
+  out.reason = fmt::format(
+      "the ceiling needs about {:.2f} loader cores, and no more than {:.0f} "
+      "loader threads ran at once",
+      cores.demand->value, *cores.loader_threads);
+  // Only cores that the job has a right to, or had, are counted on.
+  out.gain =
+      gain_without(*prep, std::max(*cores.entitled, granted), *cores.demand);
+  return out;
+}
+
+// A larger bandwidth, where the user's own figure is what holds the job back.
+std::optional<Recommendation> advise_bandwidth(const JobReport& report) {
+  const BandwidthFigures& bandwidth = report.bandwidth;
+  std::optional<double> fetch =
+      share_of(report.breakdown, report.breakdown.fetch_stall.seconds);
+  if (!fetch || *fetch < kInputBoundShare || !bandwidth.demand_bytes_per_s ||
+      !bandwidth.requested_bytes_per_s) {
+    return std::nullopt;
+  }
+  const Estimate& demand = *bandwidth.demand_bytes_per_s;
+  if (demand.value <= *bandwidth.requested_bytes_per_s) return std::nullopt;
+  constexpr double kMega = 1 << 20;
+  double wanted_mega = std::ceil(demand.value / kMega);
+  Recommendation out;
+  out.line = fmt::format("#SBATCH --loader-bw={:.0f}M", wanted_mega);
+  out.reason = fmt::format(
+      "the ceiling reads about {:.0f}M a second, and the job asked for {:.0f}M",
+      wanted_mega, *bandwidth.requested_bytes_per_s / kMega);
+  out.gain = gain_without(
+      *fetch, bandwidth.entitled_bytes_per_s.value_or(demand.value), demand);
+  return out;
+}
+
+std::string shares_text(const Breakdown& breakdown,
+                        const std::array<int, 4>& shares) {
+  return fmt::format("(fetch {}, prep {})",
+                     percent_or_unknown(breakdown.fetch_stall, shares[1]),
+                     percent_or_unknown(breakdown.prep_stall, shares[2]));
+}
+
+const char* bound_by(const Breakdown& breakdown, int waits_percent) {
+  if (waits_percent >= kInputBoundShare * 100) return "Input-bound";
+  std::optional<double> compute =
+      share_of(breakdown, breakdown.compute.seconds);
+  return compute && *compute >= 0.5 ? "Compute-bound" : "Not input-bound";
+}
+
+}  // namespace
+
+std::string verdict(const JobReport& report) {
+  const Breakdown& breakdown = report.breakdown;
+  if (!(breakdown.wall_s > 0)) return "No verdict: nothing was measured";
+  std::array<int, 4> shares = rounded_shares(breakdown, 100);
+  bool split = breakdown.fetch_stall.seconds || breakdown.prep_stall.seconds;
+  std::optional<double> waited = share_of(breakdown, breakdown.waited_s);
+  if (!split && !waited) {
+    return "No verdict: the job did not report how long it waited for data";
+  }
+  int percent = shares[1] + shares[2];
+  std::string parts = shares_text(breakdown, shares);
+  // Where part of the waiting has no known cause, its whole is what counts.
+  int waited_percent = static_cast<int>(std::lround(waited.value_or(0) * 100));
+  if (waited_percent > percent + 1 || !split) {
+    percent = waited_percent;
+    if (!split) parts = "(fetch and prep not told apart)";
+  }
+  return fmt::format("{}: {}% of step time waits for data {}",
+                     bound_by(breakdown, percent), percent, parts);
+}
+
+std::vector<Recommendation> recommend(const JobReport& report) {
+  std::vector<Recommendation> out;
+  if (report.run_s() < report.recommend_after_s ||
+      report.quality.pages_contradicted) {
+    return out;
+  }
+  // One rule, one line at most: there are never more than three.
+  for (auto advise : {advise_threads, advise_cpus, advise_bandwidth}) {
+    std::optional<Recommendation> advice = advise(report);
+    if (!advice || (advice->gain && advice->gain->value < kWorthwhileGain)) {
+      continue;
+    }
+    out.push_back(*std::move(advice));
+  }
+  auto value = [](const Recommendation& advice) {
+    return advice.gain ? advice.gain->value : 0.0;
+  };
+  std::stable_sort(out.begin(), out.end(),
+                   [&](const Recommendation& a, const Recommendation& b) {
+                     return value(a) > value(b);
+                   });
+  return out;
+}
+
+}  // namespace penstock

@@ -1,0 +1,166 @@
+// The fields of every reported struct, named once for the JSON writer and the
+// JSON reader. A visitor is called as visitor("key", field); lists and texts
+// are handled by the field's type. Private to report/.
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+#include "report/node_status.h"
+#include "report/report.h"
+
+namespace penstock {
+
+template <class T, class Struct>
+concept ConstOrNot = std::same_as<std::remove_const_t<T>, Struct>;
+
+template <class Visitor, ConstOrNot<Estimate> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("value", it.value);
+  visit("low", it.low);
+  visit("high", it.high);
+}
+
+template <class Visitor, ConstOrNot<Compared> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("predicted", it.predicted);
+  visit("predicted_from", it.predicted_from);
+  visit("corrected", it.corrected);
+  visit("corrected_from", it.corrected_from);
+  visit("measured", it.measured);
+  visit("measured_by", it.measured_by);
+}
+
+template <class Visitor, ConstOrNot<OptionGiven> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("name", it.name);
+  visit("value", it.value);
+}
+
+template <class Visitor, ConstOrNot<TimePart> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("seconds", it.seconds);
+  visit("method", it.method);
+}
+
+template <class Visitor, ConstOrNot<Breakdown> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("wall_s", it.wall_s);
+  visit("compute", it.compute);
+  visit("fetch_stall", it.fetch_stall);
+  visit("prep_stall", it.prep_stall);
+  visit("unattributed_s", it.unattributed_s);
+  visit("waited_s", it.waited_s);
+}
+
+template <class Visitor, ConstOrNot<CoreFigures> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("allocated", it.allocated);
+  visit("reserve", it.reserve);
+  visit("entitled", it.entitled);
+  visit("requested", it.requested);
+  visit("granted_home", it.granted_home);
+  visit("granted_away", it.granted_away);
+  visit("used_home", it.used_home);
+  visit("used_away", it.used_away);
+  visit("used_trainer", it.used_trainer);
+  visit("demand", it.demand);
+  visit("loader_threads", it.loader_threads);
+}
+
+template <class Visitor, ConstOrNot<BandwidthFigures> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("pool", it.pool);
+  visit("pool_bytes_per_s", it.pool_bytes_per_s);
+  visit("entitled_bytes_per_s", it.entitled_bytes_per_s);
+  visit("requested_bytes_per_s", it.requested_bytes_per_s);
+  visit("granted_bytes_per_s", it.granted_bytes_per_s);
+  visit("used_bytes_per_s", it.used_bytes_per_s);
+  visit("demand_bytes_per_s", it.demand_bytes_per_s);
+}
+
+template <class Visitor, ConstOrNot<GrantChange> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("time_unix_s", it.time_unix_s);
+  visit("cause", it.cause);
+  visit("cores_from", it.cores_from);
+  visit("cores_to", it.cores_to);
+  visit("away_from", it.away_from);
+  visit("away_to", it.away_to);
+  visit("bytes_per_s_from", it.bytes_per_s_from);
+  visit("bytes_per_s_to", it.bytes_per_s_to);
+  visit("rate_before", it.rate_before);
+  visit("rate_after", it.rate_after);
+}
+
+template <class Visitor, ConstOrNot<DataQuality> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("sample_period_s", it.sample_period_s);
+  visit("periods", it.periods);
+  visit("gaps", it.gaps);
+  visit("samples", it.samples);
+  visit("loader_source", it.loader_source);
+  visit("process_events", it.process_events);
+  visit("pages_contradicted", it.pages_contradicted);
+  visit("agent_restarts", it.agent_restarts);
+}
+
+template <class Visitor, ConstOrNot<JobReport> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("job_id", it.job_id);
+  visit("job_name", it.job_name);
+  visit("user_id", it.user_id);
+  visit("node", it.node);
+  visit("start_unix_s", it.start_unix_s);
+  visit("end_unix_s", it.end_unix_s);
+  visit("updated_unix_s", it.updated_unix_s);
+  visit("running", it.running);
+  visit("ranks", it.ranks);
+  visit("options", it.options);
+  visit("policy", it.policy);
+  visit("ceiling", it.ceiling);
+  visit("throughput", it.throughput);
+  visit("floor_rate", it.floor_rate);
+  visit("breakdown", it.breakdown);
+  visit("cores", it.cores);
+  visit("bandwidth", it.bandwidth);
+  visit("changes", it.changes);
+  visit("changes_dropped", it.changes_dropped);
+  visit("quality", it.quality);
+  visit("recommend_after_s", it.recommend_after_s);
+  visit("notes", it.notes);
+}
+
+template <class Visitor, ConstOrNot<LatencyFigures> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("count", it.count);
+  visit("p50_ms", it.p50_ms);
+  visit("p99_ms", it.p99_ms);
+  visit("max_ms", it.max_ms);
+}
+
+template <class Visitor, ConstOrNot<PoolStatus> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("name", it.name);
+  visit("bandwidth_bytes_per_s", it.bandwidth_bytes_per_s);
+  visit("used_bytes_per_s", it.used_bytes_per_s);
+  visit("jobs", it.jobs);
+}
+
+template <class Visitor, ConstOrNot<NodeStatus> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("node", it.node);
+  visit("version", it.version);
+  visit("policy", it.policy);
+  visit("time_unix_s", it.time_unix_s);
+  visit("uptime_s", it.uptime_s);
+  visit("agent_cpu_s", it.agent_cpu_s);
+  visit("cores", it.cores);
+  visit("rebalance", it.rebalance);
+  visit("recall", it.recall);
+  visit("launch", it.launch);
+  visit("pools", it.pools);
+  visit("jobs", it.jobs);
+}
+
+}  // namespace penstock

@@ -1,0 +1,284 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/units.h"
+#include "report/advice.h"
+#include "report/render.h"
+#include "report/text.h"
+
+namespace penstock {
+namespace {
+
+constexpr size_t kShownChanges = 20;  // the latest; JSON has them all
+
+void render_head(const JobReport& report, Page& page) {
+  page.line(fmt::format("Job {} \"{}\" on {}, {} rank{}, policy {}",
+                        report.job_id, report.job_name, report.node,
+                        report.ranks, report.ranks == 1 ? "" : "s",
+                        report.policy.empty() ? "-" : report.policy),
+            4, Page::Tone::kHeading);
+  page.line(fmt::format("  started {}, {} {}", date_text(report.start_unix_s),
+                        report.running ? "running for" : "ran",
+                        duration_text(report.run_s())));
+  std::string options;
+  for (const OptionGiven& option : report.options) {
+    options += fmt::format(" --{}={}", option.name, option.value);
+  }
+  page.line("  asked for:" + (options.empty() ? " nothing" : options));
+}
+
+void render_verdict(const JobReport& report, Page& page) {
+  std::string text = verdict(report);
+  Page::Tone tone = text.starts_with("Input-bound")  ? Page::Tone::kBad
+                    : text.starts_with("No verdict") ? Page::Tone::kWarning
+                                                     : Page::Tone::kGood;
+  page.line("");
+  page.line(report.running ? text + " so far" : text, 4, tone);
+}
+
+std::string error_text(const std::optional<Estimate>& predicted,
+                       const std::optional<Estimate>& measured) {
+  std::optional<double> error = prediction_error(predicted, measured);
+  return error ? fmt::format("{:+.1f}%", *error * 100) : "-";
+}
+
+void rate_row(const char* label, const std::optional<Estimate>& predicted,
+              const std::optional<Estimate>& measured, Page& page) {
+  page.line(
+      fmt::format("  {:<20}{:<24}{:<24}{:>8}", label, estimate_text(predicted),
+                  estimate_text(measured), error_text(predicted, measured)),
+      22);
+}
+
+void source_line(const char* what, const std::string& source, Page& page) {
+  if (!source.empty()) page.line(fmt::format("  {}: {}", what, source));
+}
+
+void render_rates(const JobReport& report, Page& page) {
+  const Compared& ceiling = report.ceiling;
+  const Compared& throughput = report.throughput;
+  page.heading(fmt::format("{:<22}{:<24}{:<24}{:>8}", "Samples/s", "predicted",
+                           "measured", "error"));
+  rate_row("ceiling at arrival", ceiling.predicted, ceiling.measured, page);
+  rate_row("ceiling corrected", ceiling.corrected, ceiling.measured, page);
+  rate_row("throughput", throughput.predicted, throughput.measured, page);
+  page.line(fmt::format("  {:<20}{}", "floor", figure_text(report.floor_rate)));
+  source_line("ceiling predicted from", ceiling.predicted_from, page);
+  source_line("ceiling corrected from", ceiling.corrected_from, page);
+  source_line("ceiling measured by", ceiling.measured_by, page);
+  source_line("throughput predicted from", throughput.predicted_from, page);
+  source_line("throughput measured by", throughput.measured_by, page);
+}
+
+void part_row(const char* label, const TimePart& part, int permille,
+              Page& page) {
+  if (!part.seconds) {
+    page.line(fmt::format("  {:<14}{:>8}", label, "-"));
+    return;
+  }
+  page.bar(fmt::format("  {:<14}{:>7.1f}%{:>13}", label, permille / 10.0,
+                       duration_text(*part.seconds)),
+           permille / 1000.0);
+}
+
+void render_breakdown(const JobReport& report, Page& page) {
+  const Breakdown& breakdown = report.breakdown;
+  page.heading("Wall time, averaged over the ranks: " +
+               duration_text(breakdown.wall_s));
+  std::array<int, 4> shares = rounded_shares(breakdown, 1000);
+  part_row("compute", breakdown.compute, shares[0], page);
+  part_row("fetch stall", breakdown.fetch_stall, shares[1], page);
+  part_row("prep stall", breakdown.prep_stall, shares[2], page);
+  part_row("unattributed", {breakdown.unattributed_s, ""}, shares[3], page);
+  source_line("compute from", breakdown.compute.method, page);
+  source_line("fetch stall from", breakdown.fetch_stall.method, page);
+  source_line("prep stall from", breakdown.prep_stall.method, page);
+}
+
+void use_row(const std::string& label, const std::string (&columns)[4],
+             const std::optional<double>& used_share, Page& page) {
+  page.line(
+      fmt::format("  {:<16}{:>12}{:>12}{:>12}{:>12}{:>12}", label, columns[0],
+                  columns[1], columns[2], columns[3], share_text(used_share)),
+      18);
+}
+
+void use_heading(const char* title, Page& page) {
+  page.heading(fmt::format("{:<18}{:>12}{:>12}{:>12}{:>12}{:>12}", title,
+                           "entitled", "requested", "granted", "used",
+                           "of granted"));
+}
+
+void render_cores(const CoreFigures& cores, Page& page) {
+  use_heading("Cores", page);
+  use_row("home",
+          {figure_text(cores.entitled), figure_text(cores.requested),
+           figure_text(cores.granted_home), figure_text(cores.used_home)},
+          ratio(cores.used_home, cores.granted_home), page);
+  use_row(
+      "away (lent)",
+      {"-", "-", figure_text(cores.granted_away), figure_text(cores.used_away)},
+      ratio(cores.used_away, cores.granted_away), page);
+  use_row(
+      "trainer",
+      {figure_text(cores.reserve), "-", "-", figure_text(cores.used_trainer)},
+      std::nullopt, page);
+  std::optional<double> own;
+  if (cores.used_home && cores.used_trainer) {
+    own = *cores.used_home + *cores.used_trainer;
+  }
+  page.line(fmt::format("  Slurm gave {} CPUs, of which {} was used at home",
+                        figure_text(cores.allocated),
+                        share_text(ratio(own, cores.allocated))));
+  page.line(fmt::format(
+      "  the ceiling needs {} loader cores; most loader threads at once: {}",
+      estimate_text(cores.demand),
+      cores.loader_threads ? fmt::format("{:.0f}", *cores.loader_threads)
+                           : "-"));
+}
+
+std::string rate_estimate_text(const std::optional<Estimate>& rate) {
+  if (!rate || rate->low == rate->high) {
+    return rate ? rate_text(rate->value) : "-";
+  }
+  return fmt::format("{} [{} to {}]", rate_text(rate->value),
+                     rate_text(rate->low), rate_text(rate->high));
+}
+
+void render_bandwidth(const BandwidthFigures& bandwidth, Page& page) {
+  use_heading("Bandwidth", page);
+  std::string label = bandwidth.pool.empty()
+                          ? "no pool"
+                          : "pool " + printable(bandwidth.pool).substr(0, 10);
+  use_row(label,
+          {rate_text(bandwidth.entitled_bytes_per_s),
+           rate_text(bandwidth.requested_bytes_per_s),
+           rate_text(bandwidth.granted_bytes_per_s),
+           rate_text(bandwidth.used_bytes_per_s)},
+          ratio(bandwidth.used_bytes_per_s, bandwidth.granted_bytes_per_s),
+          page);
+  page.line(fmt::format("  the ceiling needs {}",
+                        rate_estimate_text(bandwidth.demand_bytes_per_s)));
+  if (bandwidth.entitled_bytes_per_s) {
+    page.line(fmt::format(
+        "  entitled is Penstock's rule, the pool's {} split by ranks; Slurm "
+        "promises no bandwidth",
+        rate_text(bandwidth.pool_bytes_per_s)));
+  }
+}
+
+std::string offset_text(double seconds) {
+  double bounded = std::clamp(seconds, 0.0, 1e9);
+  auto tenths = static_cast<int64_t>(std::llround(bounded * 10));
+  return fmt::format("+{}:{:02}:{:02}.{}", tenths / 36000, tenths / 600 % 60,
+                     tenths / 10 % 60, tenths % 10);
+}
+
+void render_change(const JobReport& report, const GrantChange& change,
+                   Page& page) {
+  constexpr int kEffectColumn = 16;
+  page.line(
+      fmt::format("  {:<12}  {:<31} cores {} -> {} ({} away)",
+                  offset_text(change.time_unix_s - report.start_unix_s),
+                  cause_text(change.cause), figure_text(change.cores_from),
+                  figure_text(change.cores_to), figure_text(change.away_to)),
+      kEffectColumn);
+  std::string effect;
+  if (change.bytes_per_s_from != change.bytes_per_s_to) {
+    auto limit = [](const std::optional<double>& bytes_per_s) {
+      return bytes_per_s ? rate_text(bytes_per_s) : std::string("no limit");
+    };
+    effect +=
+        fmt::format("bandwidth {} -> {}  ", limit(change.bytes_per_s_from),
+                    limit(change.bytes_per_s_to));
+  }
+  if (change.rate_before || change.rate_after) {
+    effect += fmt::format("samples/s {} -> {}", figure_text(change.rate_before),
+                          figure_text(change.rate_after));
+  }
+  if (!effect.empty()) {
+    page.line(std::string(kEffectColumn, ' ') + effect, kEffectColumn);
+  }
+}
+
+void render_changes(const JobReport& report, Page& page) {
+  page.heading("Grant changes, with time since the start");
+  if (report.changes.empty()) page.line("  none");
+  size_t hidden = report.changes.size() > kShownChanges
+                      ? report.changes.size() - kShownChanges
+                      : 0;
+  if (hidden + report.changes_dropped > 0) {
+    page.line(fmt::format("  ({} earlier ones: {} in --json, {} not kept)",
+                          hidden + report.changes_dropped, hidden,
+                          report.changes_dropped));
+  }
+  for (size_t i = hidden; i < report.changes.size(); ++i) {
+    render_change(report, report.changes[i], page);
+  }
+}
+
+void render_advice(const JobReport& report, Page& page) {
+  page.heading("Try");
+  if (report.run_s() < report.recommend_after_s) {
+    page.line(fmt::format("  nothing: the run is shorter than {}",
+                          duration_text(report.recommend_after_s)));
+    return;
+  }
+  std::vector<Recommendation> list = recommend(report);
+  if (list.empty()) page.line("  nothing to change");
+  for (const Recommendation& advice : list) {
+    page.line("  " + advice.line, 4, Page::Tone::kHeading);
+    std::string gain;
+    if (advice.gain) {
+      gain = fmt::format(" (throughput +{:.0f}% [{:.0f} to {:.0f}])",
+                         advice.gain->value * 100, advice.gain->low * 100,
+                         advice.gain->high * 100);
+    }
+    page.line("      " + advice.reason + gain, 6);
+  }
+}
+
+void render_quality(const JobReport& report, Page& page) {
+  const DataQuality& quality = report.quality;
+  page.heading("Data quality");
+  page.line(fmt::format(
+      "  sampled every {} s, {} periods, {} missed; {} training samples "
+      "reported",
+      figure_text(quality.sample_period_s), quality.periods, quality.gaps,
+      quality.samples));
+  page.line(fmt::format("  {}; new threads noticed by: {}",
+                        loader_source_text(quality.loader_source),
+                        process_events_name(quality.process_events)));
+  if (quality.pages_contradicted) {
+    page.line(
+        "  the job's own figures contradict the kernel's: it was put back on "
+        "its entitlement");
+  }
+  if (quality.agent_restarts > 0) {
+    page.line(fmt::format("  penstockd was restarted {} times during the run",
+                          quality.agent_restarts));
+  }
+  for (const std::string& note : report.notes) page.line("  note: " + note);
+  page.line(fmt::format("  schema version {}{}", report.schema_version,
+                        report.running ? ", provisional: the job runs" : ""));
+}
+
+}  // namespace
+
+std::string render_text(const JobReport& report, const TextStyle& style) {
+  Page page(style);
+  render_head(report, page);
+  render_verdict(report, page);
+  render_rates(report, page);
+  render_breakdown(report, page);
+  render_cores(report.cores, page);
+  render_bandwidth(report.bandwidth, page);
+  render_changes(report, page);
+  render_advice(report, page);
+  render_quality(report, page);
+  return page.take();
+}
+
+}  // namespace penstock

@@ -1,0 +1,70 @@
+#include "report/report.h"
+
+#include <algorithm>
+
+namespace penstock {
+namespace {
+
+struct CauseText {
+  const char* name;
+  const char* text;
+};
+
+constexpr CauseText kCauses[kGrantCauseCount] = {
+    {"task_start", "a task started"},
+    {"task_end", "a task ended"},
+    {"job_end", "a job ended"},
+    {"recall", "a lender wanted its CPU"},
+    {"lender_suffered", "a lender got its loan back"},
+    {"measured_change", "measured rates changed"},
+    {"idle_cpus", "idle CPUs came or went"},
+    {"contradiction", "the page contradicts the kernel"},
+    {"reload", "the configuration changed"},
+    {"agent_start", "penstockd started"},
+};
+
+constexpr CauseText kSources[kLoaderSourceCount] = {
+    {"unknown", "not known how loaders were told apart"},
+    {"registered", "loader threads registered by the job"},
+    {"names", "loaders told apart by their names or parentage"},
+    {"match", "loaders told apart by --loader-match"},
+    {"none", "no loader could be told apart, so the job never borrows"},
+};
+
+constexpr const char* kEvents[kProcessEventsCount] = {"unknown", "connector",
+                                                      "polling"};
+
+}  // namespace
+
+std::optional<double> prediction_error(
+    const std::optional<Estimate>& predicted,
+    const std::optional<Estimate>& measured) {
+  if (!predicted || !measured || !(measured->value > 0)) return std::nullopt;
+  return predicted->value / measured->value - 1;
+}
+
+double JobReport::run_s() const {
+  return std::max(0.0, end_unix_s.value_or(updated_unix_s) - start_unix_s);
+}
+
+const char* cause_name(GrantCause cause) {
+  return kCauses[static_cast<int>(cause)].name;
+}
+
+const char* cause_text(GrantCause cause) {
+  return kCauses[static_cast<int>(cause)].text;
+}
+
+const char* loader_source_name(LoaderSource source) {
+  return kSources[static_cast<int>(source)].name;
+}
+
+const char* loader_source_text(LoaderSource source) {
+  return kSources[static_cast<int>(source)].text;
+}
+
+const char* process_events_name(ProcessEvents events) {
+  return kEvents[static_cast<int>(events)];
+}
+
+}  // namespace penstock

@@ -1,0 +1,138 @@
+#include "report/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "common/units.h"
+
+namespace penstock {
+namespace {
+
+constexpr int kNarrowest = 60;
+constexpr int kWidest = 200;
+
+const char* tone_code(Page::Tone tone) {
+  switch (tone) {
+    case Page::Tone::kPlain:
+      return "";
+    case Page::Tone::kHeading:
+      return "\033[1m";
+    case Page::Tone::kGood:
+      return "\033[1;32m";
+    case Page::Tone::kWarning:
+      return "\033[1;33m";
+    case Page::Tone::kBad:
+      return "\033[1;31m";
+  }
+  return "";
+}
+
+// Where to break text that is wider than width: after the last word that
+// fits, or in the middle of one that alone is too wide.
+size_t break_at(std::string_view text, size_t width, size_t indent) {
+  if (text.size() <= width) return text.size();
+  size_t space = text.rfind(' ', width);
+  return space == text.npos || space <= indent ? width : space;
+}
+
+}  // namespace
+
+Page::Page(const TextStyle& style) : style_(style) {
+  style_.width = std::clamp(style_.width, kNarrowest, kWidest);
+}
+
+void Page::add(std::string_view ascii, Tone tone) {
+  bool paint = style_.color && tone != Tone::kPlain;
+  if (paint) out_ += tone_code(tone);
+  out_ += ascii;
+  if (paint) out_ += "\033[0m";
+  out_ += '\n';
+}
+
+void Page::line(std::string_view text, int hang, Tone tone) {
+  std::string rest = printable(text, text.size());
+  size_t indent = 0;
+  while (true) {
+    size_t cut = break_at(rest, style_.width, indent);
+    std::string_view first = std::string_view(rest).substr(0, cut);
+    first = first.substr(0, first.find_last_not_of(' ') + 1);
+    add(first, tone);
+    size_t next = rest.find_first_not_of(' ', cut);
+    if (next == rest.npos) return;
+    indent = hang;
+    rest = std::string(indent, ' ') + rest.substr(next);
+  }
+}
+
+void Page::heading(std::string_view text) {
+  out_ += '\n';
+  line(text, 4, Tone::kHeading);
+}
+
+void Page::bar(std::string_view text, double share) {
+  std::string start = printable(text, text.size());
+  int room = style_.width - static_cast<int>(start.size()) - 1;
+  int cells = std::clamp(static_cast<int>(std::lround(share * room)), 0,
+                         std::max(room, 0));
+  if (cells == 0) return line(start);
+  out_ += start + ' ';
+  for (int i = 0; i < cells; ++i) out_ += style_.unicode ? "\u2588" : "#";
+  out_ += '\n';
+}
+
+std::string figure_text(const std::optional<double>& value) {
+  if (!value) return "-";
+  double size = std::fabs(*value);
+  if (size >= 1e7) return fmt::format("{:.3g}", *value);
+  return fmt::format("{:.{}f}", *value, size >= 100 ? 0 : size >= 10 ? 1 : 2);
+}
+
+std::string estimate_text(const std::optional<Estimate>& value) {
+  if (!value) return "-";
+  std::string text = figure_text(value->value);
+  if (value->low == value->high) return text;
+  return fmt::format("{} [{} to {}]", text, figure_text(value->low),
+                     figure_text(value->high));
+}
+
+std::string rate_text(const std::optional<double>& bytes_per_s) {
+  return bytes_per_s ? format_rate(*bytes_per_s) : "-";
+}
+
+std::string share_text(const std::optional<double>& share) {
+  return share ? fmt::format("{:.0f}%", *share * 100) : "-";
+}
+
+std::optional<double> ratio(const std::optional<double>& used,
+                            const std::optional<double>& granted) {
+  if (!used || !granted || !(*granted > 0)) return std::nullopt;
+  return *used / *granted;
+}
+
+std::string duration_text(double seconds) {
+  if (!(seconds >= 0) || seconds > 1e9) return "-";
+  if (seconds < 99.95) return fmt::format("{:.1f} s", seconds);
+  auto whole = static_cast<int64_t>(seconds + 0.5);
+  if (whole < 3600)
+    return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
+}
+
+std::string date_text(double unix_s) {
+  constexpr double kYear10000 = 253402300800;
+  if (!(unix_s >= 0) || unix_s >= kYear10000) return "-";
+  using namespace std::chrono;
+  sys_seconds time{seconds{static_cast<int64_t>(unix_s)}};
+  sys_days day = floor<days>(time);
+  year_month_day date{day};
+  hh_mm_ss clock{time - day};
+  return fmt::format(
+      "{:04}-{:02}-{:02} {:02}:{:02}:{:02} UTC", static_cast<int>(date.year()),
+      static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+      clock.hours().count(), clock.minutes().count(), clock.seconds().count());
+}
+
+}  // namespace penstock

@@ -1,0 +1,54 @@
+// Building blocks of the text views: a page of lines that fit, and figures as
+// people read them. Pure. Private to report/.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "report/render.h"
+
+namespace penstock {
+
+// Collects lines. Whatever is added is made printable ASCII, so that a name
+// cannot drive the terminal (colours and bars are the page's own), and broken
+// at spaces where it is wider than the page.
+class Page {
+ public:
+  explicit Page(const TextStyle& style);
+
+  enum class Tone { kPlain, kHeading, kGood, kWarning, kBad };
+
+  // Continuation lines are indented by hang columns.
+  void line(std::string_view text, int hang = 4, Tone tone = Tone::kPlain);
+  // A heading after an empty line.
+  void heading(std::string_view text);
+  // Text, then a bar that fills the rest of the line for a share of 1.
+  void bar(std::string_view text, double share);
+
+  std::string take() { return std::move(out_); }
+
+ private:
+  void add(std::string_view ascii, Tone tone);
+
+  TextStyle style_;
+  std::string out_;
+};
+
+// Three significant digits or so: "0.90", "12.3", "4711"; "-" for unknown.
+std::string figure_text(const std::optional<double>& value);
+// "812 [700 to 930]", "812" where the interval is a point, "-".
+std::string estimate_text(const std::optional<Estimate>& value);
+// "12.3 MB/s"; "-" for unknown.
+std::string rate_text(const std::optional<double>& bytes_per_s);
+// A fraction as "98%"; "-" for unknown.
+std::string share_text(const std::optional<double>& share);
+// used / granted, unknown where either is or granted is not positive.
+std::optional<double> ratio(const std::optional<double>& used,
+                            const std::optional<double>& granted);
+// "5 min 12 s", "2 h 03 min", "41.5 s".
+std::string duration_text(double seconds);
+// "2026-01-31 14:02:11 UTC"; "-" for a time outside the years 1970 to 9999.
+std::string date_text(double unix_s);
+
+}  // namespace penstock
