@@ -1,8 +1,11 @@
 // Ceiling and demand of a job: at arrival from its profile, then from what
-// its page and its CPU time show. Pure: no I/O, no clock.
+// its page and its CPU time show. Pure: no I/O, no clock. docs/model.md,
+// section "Prediction and correction", derives the formulas.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -11,61 +14,93 @@
 
 namespace penstock {
 
-// A figure with the interval in which it is expected to lie.
+// A figure with the interval in which it is expected to lie: low <= value <=
+// high. A figure that nothing tells is {0, 0, infinity}; {0, 0, 0} is a zero.
 struct Figure {
   double value = 0;
   double low = 0;
-  double high = 0;
+  double high = std::numeric_limits<double>::infinity();
+
+  bool known() const { return std::isfinite(high); }
 };
 
 // All rates are per rank (task).
 struct Prediction {
   Figure ceiling_samples_per_s;
   Figure loader_cpu_s_per_sample;
-  Figure storage_bytes_per_sample;   // after the cache
-  Figure demand_cores;               // loader cores that the ceiling needs
+  Figure storage_bytes_per_sample;  // after the cache
+  Figure demand_cores;              // loader cores that the ceiling needs
   Figure demand_bytes_per_s;
   double trainer_reserve_cores = 0;
   std::string basis;  // "profile NAME", "measured 12 s", "unknown"
 };
 
+// What a profile says. Its relative_error is every interval's half width.
+// Errors: kInvalidArgument  a field is outside the range that profile.h gives.
+// Thread-safe.
 [[nodiscard]] Result<Prediction> predict(const Profile& profile);
 
-// What was seen of one rank over an interval. Counters are differences.
+// What was seen of one rank between two samplings. Counters are differences.
 struct Observation {
-  double seconds = 0;         // wall time covered
-  double samples = 0;         // consumed by the trainer
-  double prepared = 0;        // finished by the loader
-  double wait_s = 0;          // trainer waited for data
-  double bytes = 0;           // storage bytes, as the kernel counted them
-  double loader_cpu_s = 0;    // CPU time of loader threads, home and away
-  double trainer_cpu_s = 0;   // CPU time of everything else in the task
+  // From the page: time between its last update before this sampling and the
+  // one before the last sampling (updated_ns), so that it covers whole steps;
+  // 0 where no update came. Samples, wait_s and prepared belong to it.
+  double seconds = 0;
+  double samples = 0;   // consumed by the trainer
+  double prepared = 0;  // finished by the loader; 0: the job cannot tell
+  double wait_s = 0;    // trainer waited for data
+  // From the kernel, between the two samplings.
+  double sampled_s = 0;      // wall time; 0: the same as seconds
+  double bytes = 0;          // storage bytes
+  double loader_cpu_s = 0;   // CPU time of loader threads, home and away
+  double trainer_cpu_s = 0;  // CPU time of everything else in the task
+  bool replaying = false;    // one prepared batch was replayed: only the
+                             // ceiling can be learnt from it
 };
 
 // Collects observations of one rank and corrects a prediction with them.
 // Works for a starved job too: the trainer's own time per sample is the time
-// in which it does not wait (docs/model.md, section "Correction").
+// in which it does not wait. Assumes that a waiting trainer does nothing else:
+// a loop that waits for data while its GPU still works must synchronise first.
+// Not thread-safe. No allocation in add(); corrected() looks at the last
+// kWindow observations.
 class Corrector {
  public:
-  // Ignores an observation that contradicts itself (wait_s > seconds x 1.01,
-  // a negative or NaN field).
+  // Leaves out an observation that contradicts itself: a field negative or
+  // not finite, wait_s > seconds x 1.01, samples in no time, more CPU time
+  // than kMaxCores give. Leaves out all up to and including the first one
+  // with samples: it covers the job's start.
   void add(const Observation& observation);
 
+  // Time of whole steps behind corrected(), at most the window's.
   double observed_s() const;
 
-  // prior: nullopt where the job named no profile. Before
-  // kMinObservedSeconds of run or kMinSteps samples it is returned as it is
-  // (or "unknown" figures of 0 without one).
+  // False while more than a tenth of the last 64 observations contradicted
+  // themselves: the job's page is not to be believed.
+  bool trusted() const;
+
+  // prior: nullopt where the job named no profile. Each figure is measured
+  // where the window tells it and prior's elsewhere. Before
+  // kMinObservedSeconds or kMinSamples, prior is returned as it is (or unknown
+  // figures with basis "unknown" without one).
   Prediction corrected(const std::optional<Prediction>& prior) const;
 
   static constexpr double kMinObservedSeconds = 2.0;
   static constexpr double kMinSamples = 16.0;
+  static constexpr double kMaxCores = 4096.0;
 
  private:
   static constexpr int kWindow = 64;  // observations kept
+
+  Figure trainer_s_per_sample() const;
+  Figure cost_per_sample(double Observation::*counter) const;
+  double trainer_cores() const;
+
   Observation window_[kWindow];
   int next_ = 0;
   int count_ = 0;
+  bool started_ = false;
+  uint64_t contradictions_ = 0;  // a bit per observation, the last one lowest
 };
 
 }  // namespace penstock

@@ -11,26 +11,31 @@
 namespace penstock {
 
 struct Profile {
-  std::string name;
-  double accelerator_s_per_sample = 0;  // > 0
-  double loader_cpu_s_per_sample = 0;   // >= 0, fetch and preparation
-  double trainer_cpu_s_per_sample = 0;  // >= 0, the trainer's own
-  double bytes_per_sample = 0;          // >= 0, from storage
+  std::string name;                     // "": the file's name stands in
+  double accelerator_s_per_sample = 0;  // > 0, the only one that must be given
+  double loader_cpu_s_per_sample = 0;   // fetch and preparation; 0: not known
+  double trainer_cpu_s_per_sample = 0;  // the trainer's own; 0: not known
+  double bytes_per_sample = 0;          // from storage; 0: not known
   double cached_share = 0;              // 0..1 of bytes served by a cache
   std::string pool;                     // "" when it names none
-  double relative_error = 0.25;         // half width of the interval, 0..1
+  double relative_error = 0.25;         // half width of the interval, [0, 1)
   // Measured rate at whole numbers of loader cores, samples/s; empty: linear
-  // (cores / loader_cpu_s_per_sample). points[i] belongs to i+1 cores.
+  // (cores / loader_cpu_s_per_sample). rate_at_cores[i] belongs to i+1 cores.
+  // At most 256 points, each > 0.
   std::vector<double> rate_at_cores;
 };
 
 // Parses TOML, or JSON where the first character is '{'. Keys are the field
-// names above. Unknown keys, wrong types and values out of range are refused.
-// Errors: kInvalidArgument  "FILE: key: why".
+// names above. Unknown or doubled keys, wrong types and values out of range
+// are refused, and so is a text over 64 KiB.
+// Errors: kInvalidArgument  "FILE: key: why; what is allowed", or "FILE:LINE:"
+//                           and what the syntax misses.
 [[nodiscard]] Result<Profile> parse_profile(std::string_view text,
                                             const std::string& file_name);
 
-// Looks up the built-in table (Synergy's models, docs/model.md).
+// Looks up the built-in table: ten models of Synergy's (docs/model.md), each
+// one GPU's share of a V100 server, so with a wide interval on anything else.
+// It holds no bytes per sample, as its source measured none.
 // Errors: kNotFound  lists the names there are.
 [[nodiscard]] Result<Profile> builtin_profile(std::string_view name);
 std::vector<std::string> builtin_profile_names();

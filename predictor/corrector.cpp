@@ -1,0 +1,158 @@
+#include <algorithm>
+#include <bit>
+
+#include "common/units.h"
+#include "predictor/figures.h"
+#include "predictor/predictor.h"
+
+namespace penstock {
+namespace {
+
+// A trainer whose own time is a smaller share of the run than this is taken
+// to need this share: clocks tell no more.
+constexpr double kMinBusyShare = 0.001;
+
+// An observation whose trainer took this many times the median per sample
+// holds a pause (an evaluation, a checkpoint), which is no part of a ceiling.
+constexpr double kPauseFactor = 3.0;
+
+// Time in which the trainer did not wait.
+double busy_s(const Observation& o) {
+  return std::max(o.seconds - o.wait_s, o.seconds * kMinBusyShare);
+}
+
+// What the kernel's counters cover.
+double kernel_s(const Observation& o) {
+  return o.sampled_s > 0 ? o.sampled_s : o.seconds;
+}
+
+bool contradicts_itself(const Observation& o) {
+  for (double field : {o.seconds, o.samples, o.prepared, o.wait_s, o.sampled_s,
+                       o.bytes, o.loader_cpu_s, o.trainer_cpu_s})
+    if (!std::isfinite(field) || field < 0) return true;
+  if (o.wait_s > o.seconds * 1.01) return true;
+  if (o.samples > 0 && o.seconds == 0) return true;
+  return o.loader_cpu_s + o.trainer_cpu_s > kernel_s(o) * Corrector::kMaxCores;
+}
+
+// Rate from time per item; the interval's ends change places.
+Figure inverse(const Figure& seconds_per_sample) {
+  if (!seconds_per_sample.known()) return {};
+  // No interval may reach to an infinite rate: then it would be unknown.
+  const double least =
+      std::max(seconds_per_sample.low, seconds_per_sample.value * 1e-3);
+  return {1 / seconds_per_sample.value, 1 / seconds_per_sample.high, 1 / least};
+}
+
+Figure scaled(const Figure& figure, double factor) {
+  if (!figure.known()) return {};
+  return {figure.value * factor, figure.low * factor, figure.high * factor};
+}
+
+}  // namespace
+
+void Corrector::add(const Observation& observation) {
+  const bool contradiction = contradicts_itself(observation);
+  contradictions_ = contradictions_ << 1 | (contradiction ? 1 : 0);
+  if (contradiction) return;
+  if (!started_) {
+    started_ = observation.samples > 0;
+    return;
+  }
+  window_[next_] = observation;
+  next_ = (next_ + 1) % kWindow;
+  count_ = std::min(count_ + 1, kWindow);
+}
+
+double Corrector::observed_s() const {
+  double total = 0;
+  for (int i = 0; i < count_; ++i) total += window_[i].seconds;
+  return total;
+}
+
+bool Corrector::trusted() const { return std::popcount(contradictions_) <= 6; }
+
+// Time in which the trainer does not wait, per sample.
+Figure Corrector::trainer_s_per_sample() const {
+  double per_sample[kWindow];
+  int told = 0;
+  for (int i = 0; i < count_; ++i)
+    if (window_[i].samples > 0)
+      per_sample[told++] = busy_s(window_[i]) / window_[i].samples;
+  if (told == 0) return {};
+  std::nth_element(per_sample, per_sample + told / 2, per_sample + told);
+  const double pause_from = kPauseFactor * per_sample[told / 2];
+
+  RatioEstimate estimate;
+  for (int i = 0; i < count_; ++i) {
+    const Observation& o = window_[i];
+    const bool is_pause = o.samples > 0 && busy_s(o) > pause_from * o.samples;
+    if (!is_pause) estimate.add(busy_s(o), o.samples);
+  }
+  return estimate.ratio();
+}
+
+// A kernel's counter per sample that the loader has finished.
+Figure Corrector::cost_per_sample(double Observation::*counter) const {
+  // A job that cannot tell what it has prepared consumes as much in the long
+  // run.
+  bool tells_prepared = false;
+  for (int i = 0; i < count_; ++i) tells_prepared |= window_[i].prepared > 0;
+  RatioEstimate estimate;
+  double seconds = 0, sampled_s = 0;
+  for (int i = 0; i < count_; ++i) {
+    const Observation& o = window_[i];
+    if (o.replaying) continue;
+    estimate.add(o.*counter, tells_prepared ? o.prepared : o.samples);
+    seconds += o.seconds;
+    sampled_s += kernel_s(o);
+  }
+  if (sampled_s <= 0) return {};
+  // The page's steps and the kernel's counters cover times that differ by up
+  // to a step at each end.
+  return scaled(estimate.ratio(), seconds / sampled_s);
+}
+
+// 95th percentile of the CPUs that the trainer used.
+double Corrector::trainer_cores() const {
+  double cores[kWindow];
+  int told = 0;
+  for (int i = 0; i < count_; ++i)
+    if (kernel_s(window_[i]) > 0)
+      cores[told++] = window_[i].trainer_cpu_s / kernel_s(window_[i]);
+  if (told == 0) return 0;
+  double* const at = cores + (told * 95 + 99) / 100 - 1;
+  std::nth_element(cores, at, cores + told);
+  return *at;
+}
+
+Prediction Corrector::corrected(const std::optional<Prediction>& prior) const {
+  Prediction out;
+  out.basis = "unknown";
+  if (prior) out = *prior;
+  double samples = 0, loader_cpu_s = 0;
+  for (int i = 0; i < count_; ++i) {
+    samples += window_[i].samples;
+    loader_cpu_s += window_[i].loader_cpu_s;
+  }
+  const double seconds = observed_s();
+  if (seconds < kMinObservedSeconds || samples < kMinSamples) return out;
+  const Figure ceiling = inverse(trainer_s_per_sample());
+  if (!ceiling.known()) return out;
+
+  out.ceiling_samples_per_s = ceiling;
+  // No CPU time at all: no loader thread could be told apart.
+  if (loader_cpu_s > 0) {
+    const Figure cost = cost_per_sample(&Observation::loader_cpu_s);
+    if (cost.known()) out.loader_cpu_s_per_sample = cost;
+  }
+  const Figure bytes = cost_per_sample(&Observation::bytes);
+  if (bytes.known()) out.storage_bytes_per_sample = bytes;
+  out.demand_cores = product(ceiling, out.loader_cpu_s_per_sample);
+  out.demand_bytes_per_s = product(ceiling, out.storage_bytes_per_sample);
+  out.trainer_reserve_cores = trainer_cores();
+  out.basis = "measured " + format_number(std::round(seconds)) + " s";
+  return out;
+}
+
+}  // namespace penstock

@@ -1,0 +1,74 @@
+#include "predictor/predictor.h"
+
+#include "predictor/figures.h"
+
+namespace penstock {
+namespace {
+
+bool finite_from(double x, double low) { return std::isfinite(x) && x >= low; }
+
+Status check(const Profile& profile) {
+  if (!std::isnormal(profile.accelerator_s_per_sample) ||
+      profile.accelerator_s_per_sample < 0)
+    return invalid("accelerator_s_per_sample: must be over 0");
+  if (!finite_from(profile.loader_cpu_s_per_sample, 0))
+    return invalid("loader_cpu_s_per_sample: must be 0 or more");
+  if (!finite_from(profile.trainer_cpu_s_per_sample, 0))
+    return invalid("trainer_cpu_s_per_sample: must be 0 or more");
+  if (!finite_from(profile.bytes_per_sample, 0))
+    return invalid("bytes_per_sample: must be 0 or more");
+  if (!finite_from(profile.cached_share, 0) || profile.cached_share > 1)
+    return invalid("cached_share: must be 0 to 1");
+  if (!finite_from(profile.relative_error, 0) || profile.relative_error >= 1)
+    return invalid("relative_error: must be 0 or more and under 1");
+  for (double rate : profile.rate_at_cores)
+    if (!std::isnormal(rate) || rate < 0)
+      return invalid("rate_at_cores: every rate must be over 0");
+  return Done{};
+}
+
+// Cores at which the measured curve, with straight lines between its points,
+// first reaches rate. Beyond its end the last point's cost per sample goes on.
+double cores_for_rate(const std::vector<double>& rate_at_cores, double rate) {
+  double below = 0;
+  for (size_t i = 0; i < rate_at_cores.size(); ++i) {
+    const double here = rate_at_cores[i];
+    // The ceiling of a profile that was computed as 1/(1/rate) may miss the
+    // curve's top by a rounding error.
+    if (here * (1 + 1e-9) >= rate)
+      return static_cast<double>(i) + (rate - below) / (here - below);
+    below = here;
+  }
+  return static_cast<double>(rate_at_cores.size()) * rate / below;
+}
+
+Figure around(double value, double relative_error) {
+  return {value, value * (1 - relative_error), value * (1 + relative_error)};
+}
+
+}  // namespace
+
+Result<Prediction> predict(const Profile& profile) {
+  if (Status status = check(profile); !status) return std::move(status).error();
+  const double ceiling = 1 / profile.accelerator_s_per_sample;
+  const double error = profile.relative_error;
+  double cpu_s = profile.loader_cpu_s_per_sample;
+  if (!profile.rate_at_cores.empty())
+    cpu_s = cores_for_rate(profile.rate_at_cores, ceiling) / ceiling;
+
+  Prediction out;
+  out.ceiling_samples_per_s = around(ceiling, error);
+  if (cpu_s > 0) out.loader_cpu_s_per_sample = around(cpu_s, error);
+  const double bytes = profile.bytes_per_sample * (1 - profile.cached_share);
+  if (profile.bytes_per_sample > 0 || profile.cached_share == 1)
+    out.storage_bytes_per_sample = around(bytes, error);
+  out.demand_cores =
+      product(out.ceiling_samples_per_s, out.loader_cpu_s_per_sample);
+  out.demand_bytes_per_s =
+      product(out.ceiling_samples_per_s, out.storage_bytes_per_sample);
+  out.trainer_reserve_cores = profile.trainer_cpu_s_per_sample * ceiling;
+  out.basis = "profile " + profile.name;
+  return out;
+}
+
+}  // namespace penstock
