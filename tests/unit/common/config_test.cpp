@@ -1,0 +1,191 @@
+#include "common/config.h"
+
+#include <string>
+
+#include "tests/unit/catch.h"
+
+namespace penstock {
+namespace {
+
+Config parsed(const std::string& text) {
+  auto config = parse_config(text, "p.conf");
+  INFO(text);
+  if (!config) FAIL(config.error().message);
+  return *config;
+}
+
+std::string refused(const std::string& text) {
+  const auto config = parse_config(text, "p.conf");
+  INFO(text);
+  REQUIRE_FALSE(config);
+  CHECK(config.error().code == Code::kInvalidArgument);
+  return config.error().message;
+}
+
+TEST_CASE("an empty file gives the defaults") {
+  for (const char* text : {"", "\n", "# nothing\n", "  \t\r\n#"}) {
+    const Config config = parsed(text);
+    CHECK(config.socket_path == "/run/penstock/penstockd.sock");
+    CHECK(config.policy == Policy::kThroughput);
+    CHECK_FALSE(config.default_auto);
+    CHECK(config.lend_idle);
+    CHECK(config.max_weight == 1.0);
+    CHECK(config.pools.empty());
+  }
+}
+
+TEST_CASE("every key is read, in any case") {
+  const Config config = parsed(
+      "SOCKETPATH=/s/ock\nstatedir=/state\nReportDir=/reports\n"
+      "ProfileDir=/profiles\nCgroupRoot=/cg\nCgroupName=ours\n"
+      "Policy=MaxMin\nDefault=auto\nLendIdle=no\nLendAcross=account\n"
+      "AwayYields=No\nMaxWeight=4.5\nSamplePeriod=500\nMinSolveInterval=20\n"
+      "ReportMinTime=12.5\nLogLevel=debug\nManagedCPUs=1,0,4-5\n"
+      "Pool=scratch Path=/scratch Bandwidth=2G\n"
+      "pool=home bandwidth=100M path=\"/home dirs\"\n");
+  CHECK(config.socket_path == "/s/ock");
+  CHECK(config.state_dir == "/state");
+  CHECK(config.report_dir == "/reports");
+  CHECK(config.profile_dir == "/profiles");
+  CHECK(config.cgroup_root == "/cg");
+  CHECK(config.cgroup_name == "ours");
+  CHECK(config.policy == Policy::kMaxMin);
+  CHECK(config.default_auto);
+  CHECK_FALSE(config.lend_idle);
+  CHECK(config.lend_across == LendAcross::kAccount);
+  CHECK_FALSE(config.away_yields);
+  CHECK(config.max_weight == 4.5);
+  CHECK(config.sample_period_ms == 500);
+  CHECK(config.min_solve_interval_ms == 20);
+  CHECK(config.report_min_seconds == 12.5);
+  CHECK(config.log_level == "debug");
+  CHECK(config.managed_cpus == "0-1,4-5");
+  REQUIRE(config.pools.size() == 2);
+  CHECK(config.pools[0].name == "scratch");
+  CHECK(config.pools[0].path == "/scratch");
+  CHECK(config.pools[0].bandwidth_bytes_per_s == uint64_t{2} << 30);
+  CHECK(config.pools[1].path == "/home dirs");
+}
+
+TEST_CASE("comments, blanks, quotes, continued lines") {
+  const Config config = parsed(
+      "  Policy=fair   # why not\n"
+      "#Policy=even\n"
+      "ReportDir=\"/a b #c\"\r\n"
+      "Pool=x \\\n   Path=/x \\\n   Bandwidth=1M\n"
+      "# a comment does not go on \\\n"
+      "LendIdle=no");
+  CHECK(config.policy == Policy::kFair);
+  CHECK(config.report_dir == "/a b #c");
+  CHECK(config.pools.size() == 1);
+  CHECK_FALSE(config.lend_idle);
+}
+
+TEST_CASE("every policy has its name") {
+  for (const char* name : {"throughput", "fair", "maxmin", "even"})
+    CHECK(policy_name(parsed(std::string("Policy=") + name).policy) ==
+          std::string(name));
+}
+
+TEST_CASE("bad values name file, line, key, value and what is allowed") {
+  CHECK(refused("\nPolicy=best\n") ==
+        "p.conf:2: Policy=best: not valid; allowed: throughput, fair, maxmin, "
+        "even");
+  CHECK(refused("LendIdle=true") ==
+        "p.conf:1: LendIdle=true: not valid; allowed: yes, no");
+  CHECK(refused("SamplePeriod=99") ==
+        "p.conf:1: SamplePeriod=99: not valid; allowed: a whole number from "
+        "100 to 60000");
+  CHECK(refused("MaxWeight=0") ==
+        "p.conf:1: MaxWeight=0: not valid; allowed: a number from 0.001 to "
+        "1000");
+  CHECK(refused("StateDir=run") ==
+        "p.conf:1: StateDir=run: not valid; allowed: an absolute path of at "
+        "most 4095 bytes");
+}
+
+TEST_CASE("values out of range are refused") {
+  for (const std::string& text :
+       {std::string("SocketPath="),
+        "SocketPath=/" + std::string(107, 's'),
+        std::string("StateDir=/") + std::string(4095, 's'),
+        std::string("CgroupName="),
+        std::string("CgroupName=a/b"),
+        std::string("CgroupName=.."),
+        "CgroupName=" + std::string(65, 'a'),
+        std::string("Default=on"),
+        std::string("LendAcross=all"),
+        std::string("AwayYields=1"),
+        std::string("MaxWeight=1001"),
+        std::string("MaxWeight=nan"),
+        std::string("SamplePeriod=60001"),
+        std::string("SamplePeriod=1s"),
+        std::string("MinSolveInterval=0"),
+        std::string("ReportMinTime=-1"),
+        std::string("ReportMinTime=86401"),
+        std::string("LogLevel=trace"),
+        std::string("ManagedCPUs="),
+        std::string("ManagedCPUs=3-1"),
+        std::string("ManagedCPUs=4096"),
+        std::string("Pool=x/y Path=/x Bandwidth=1M"),
+        std::string("Pool=x Path=x Bandwidth=1M"),
+        std::string("Pool=x Path=/x Bandwidth=0"),
+        std::string("Pool=x Path=/x Bandwidth=")})
+    CHECK(refused(text).find("allowed: ") != std::string::npos);
+}
+
+TEST_CASE("unknown and doubled keys are refused with their lines") {
+  CHECK(refused("Polcy=fair").starts_with("p.conf:1: Polcy=fair: unknown key"));
+  CHECK(refused("Policy=fair\n\npolicy=fair") ==
+        "p.conf:3: policy=fair: given twice, first on line 1; allowed: once "
+        "in the file");
+  CHECK(refused("Pool=a Path=/a Bandwidth=1\n"
+                "Pool=b Path=/b Bandwidth=1\nPool=a Path=/c Bandwidth=1") ==
+        "p.conf:3: Pool=a: name given twice, first on line 1; allowed: pools "
+        "that differ in both");
+  CHECK(refused("Pool=a Path=/a Bandwidth=1\nPool=b Path=/a Bandwidth=1") ==
+        "p.conf:2: Pool=b: path given twice, first on line 1; allowed: pools "
+        "that differ in both");
+  CHECK(refused("Pool=a Path=/a Path=/b Bandwidth=1")
+            .starts_with("p.conf:1: Path=/b: given twice on this line"));
+}
+
+TEST_CASE("a Pool line is whole, and other keys stand alone") {
+  CHECK(refused("Pool=a").find("incomplete") != std::string::npos);
+  CHECK(refused("Pool=a Path=/a").find("incomplete") != std::string::npos);
+  CHECK(refused("Pool=a Bandwidth=1").find("incomplete") != std::string::npos);
+  CHECK(refused("Pool=a Path=/a Bandwidth=1 Policy=fair")
+            .find("unknown key on a Pool line") != std::string::npos);
+  CHECK(refused("Path=/a").find("unknown key") != std::string::npos);
+  CHECK(refused("Policy=fair LendIdle=no").find("second setting") !=
+        std::string::npos);
+}
+
+TEST_CASE("text that has not the form Key=value is refused") {
+  CHECK(
+      refused("Policy\n").starts_with("p.conf:1: \"Policy\" is not a setting"));
+  CHECK(refused("Policy = fair").find("without spaces") != std::string::npos);
+  CHECK(refused("=fair").find("is not a setting") != std::string::npos);
+  CHECK(refused("StateDir=\"/a").find("open quote") != std::string::npos);
+  CHECK(refused("StateDir=\"/a\"b").find("closing quote") != std::string::npos);
+  CHECK(
+      refused("Policy=fair\n\x01").starts_with("p.conf:2: control character"));
+  CHECK(refused(std::string("Policy=fa\0ir", 12)).find("control character") !=
+        std::string::npos);
+  // The first line of a continued one is named.
+  CHECK(refused("LendIdle=no\nPool=a \\\n Path=/a \\\n Bandwidth=x")
+            .starts_with("p.conf:2: Bandwidth=x"));
+}
+
+TEST_CASE("there are at most 64 pools") {
+  std::string text;
+  for (int i = 0; i < 64; ++i)
+    text += "Pool=p" + std::to_string(i) + " Path=/p" + std::to_string(i) +
+            " Bandwidth=1M\n";
+  CHECK(parsed(text).pools.size() == 64);
+  CHECK(refused(text + "Pool=last Path=/last Bandwidth=1M")
+            .starts_with("p.conf:65: Pool=last: too many pools"));
+}
+
+}  // namespace
+}  // namespace penstock
