@@ -69,7 +69,8 @@ class Backend {
   [[nodiscard]] virtual Status set_away_shares(JobId job, uint64_t shares) = 0;
 
   // Moves one thread to the job's away CPUs. REQUIRES: set_away_cpus(job).
-  // On any error the thread is at home, unmodified (or gone).
+  // On any error the thread is at home, unmodified (or gone); should even the
+  // way back fail, the message says so, and bring_home may be tried again.
   // Errors: kNotFound  it is gone;  kUnavailable  no away CPUs are set.
   [[nodiscard]] virtual Status send_away(JobId job, const Home& home) = 0;
 

@@ -5,8 +5,7 @@
 // A path is relative ("cpuset/penstock/job_7"); "" is the root itself; a
 // leading or doubled '/' is ignored. ".." is refused and no component may be
 // a symbolic link. Functions are virtual so that tests inject failures.
-// Not thread-safe against a concurrent move-assignment only: every call is
-// one or a few system calls on the held fd.
+// Thread-safe but for moving the object.
 //
 // Errors of every function: kInvalidArgument  a path with "..";
 //   kNotFound  no such file or group;  kPermissionDenied;  kIo  with
@@ -25,7 +24,7 @@ namespace penstock {
 
 class CgroupFs {
  public:
-  // A larger file is kLimit: a pid list of 100,000 threads has 700 KiB.
+  // A larger file is kLimit. A pid list of 100,000 threads has 700 KiB.
   static constexpr size_t kMaxFileBytes = 1 << 20;
 
   // root_fd: an open directory.

@@ -20,7 +20,8 @@ struct ProcEvent {
   Kind kind = Kind::kFork;
   pid_t tid = 0;         // whom it happened to; for kFork the new thread
   pid_t pid = 0;         // its process; tid == pid: a process, not a thread
-  pid_t parent_tid = 0;  // kFork: who made it; kExit: its parent
+  pid_t parent_tid = 0;  // kFork, kExit: the process's parent, as getppid(2)
+                         // tells; for a new thread too
   pid_t parent_pid = 0;
   uint64_t time_ns = 0;  // CLOCK_MONOTONIC
   std::string comm;      // kComm: the new name
@@ -35,7 +36,8 @@ struct ProcEvent {
 
 class ProcEvents {
  public:
-  // Subscribes, and waits (at most 200 ms) for the kernel's acknowledgement.
+  // Subscribes, and waits (at most 200 ms) for the kernel's acknowledgement;
+  // scan /proc after it, for what was there before.
   // Errors: kPermissionDenied;  kUnavailable  the kernel has no connector, or
   // did not answer: poll instead.
   [[nodiscard]] static Result<ProcEvents> subscribe();

@@ -5,7 +5,7 @@
 // it goes while it is read. Thread-safe.
 #pragma once
 
-#include <functional>
+#include <compare>
 #include <string>
 #include <vector>
 
@@ -60,8 +60,17 @@ class ProcReader {
   // Arguments; at most the first 4096 bytes of them.
   [[nodiscard]] Result<std::vector<std::string>> cmdline(pid_t id) const;
 
+  // Whether the kernel groups the root group's tasks by session
+  // (sched_autogroup_enabled); false where it does not know autogroups.
+  bool autogroup_enabled() const;
+
   // Threads of a process, ascending.
   [[nodiscard]] Result<std::vector<pid_t>> threads(pid_t pid) const;
+
+  // Child processes of all its threads. Those of a thread that ends meanwhile
+  // may be missing once.
+  // Errors: kUnavailable  a kernel without CONFIG_PROC_CHILDREN.
+  [[nodiscard]] Result<std::vector<pid_t>> children(pid_t pid) const;
 
   struct Descendants {
     std::vector<pid_t> pids;  // breadth first, without pid itself

@@ -59,6 +59,35 @@ class V1Backend final : public Backend {
   V1Backend(const CgroupFs& fs, const ProcReader& proc,
             const ThreadSched& sched, V1Mounts mounts, V1Settings settings);
 
+  // Whether away threads have a cpu group of ours.
+  bool own_cpu_group() const { return !mounts_.cpu_with_cpuacct(); }
+  // The path below the root of a group given as in /proc/PID/cgroup.
+  std::string at(std::string_view controller, std::string_view group) const;
+  std::string parent_group() const { return "/" + settings_.name; }
+  std::string job_group(JobId job) const;
+  bool is_ours(std::string_view group) const;
+  Status require(std::string_view controller) const;
+
+  Status make_cpuset(JobId job);
+  Status make_cpu(JobId job);
+  Status make_blkio(JobId job);
+  Status move(pid_t tid, std::string_view controller, std::string_view group,
+              const char* file) const;
+  Status move_home(pid_t tid, std::string_view controller,
+                   std::string_view group, const char* file) const;
+  Status yield(JobId job, pid_t tid) const;
+  Result<std::vector<uint64_t>> read_usage(std::string_view cpuacct_path,
+                                           const char* name) const;
+
+  // v1_remove.cpp
+  Home ancestors_home(pid_t tid) const;
+  Home guess_home(pid_t tid) const;
+  Home find_or_guess(pid_t tid, const FindHome& find_home) const;
+  Result<std::set<pid_t>> members(JobId job, const char* controller) const;
+  Status empty_groups(JobId job, const FindHome& find_home);
+  Status remove_groups(JobId job);
+  void remove_parents();
+
   const CgroupFs* fs_;
   const ProcReader* proc_;
   const ThreadSched* sched_;

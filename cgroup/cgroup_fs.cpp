@@ -1,0 +1,182 @@
+#include "cgroup/cgroup_fs.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+namespace penstock {
+namespace {
+
+constexpr int kOpenDir = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+
+Result<std::vector<std::string>> split_path(std::string_view path) {
+  std::vector<std::string> parts;
+  while (!path.empty()) {
+    size_t end = std::min(path.find('/'), path.size());
+    std::string_view part = path.substr(0, end);
+    path.remove_prefix(std::min(end + 1, path.size()));
+    if (part.empty()) continue;
+    if (part == "." || part == ".." || part.find('\0') != part.npos) {
+      return invalid(
+          "a control group's path may not contain \".\", \"..\" "
+          "or a NUL byte");
+    }
+    parts.emplace_back(part);
+  }
+  return parts;
+}
+
+// One openat per component, so that O_NOFOLLOW holds for each of them.
+Result<UniqueFd> walk(int root, const std::vector<std::string>& parts,
+                      std::string_view path) {
+  UniqueFd at(openat(root, ".", kOpenDir));
+  for (const std::string& part : parts) {
+    if (!at) break;
+    at.reset(openat(at.get(), part.c_str(), kOpenDir));
+  }
+  if (!at) return system_error(errno, "cannot open " + std::string(path));
+  return at;
+}
+
+// The directory that holds path, and path's last component.
+struct Place {
+  UniqueFd dir;
+  std::string name;
+};
+
+Result<Place> locate(int root, std::string_view path) {
+  auto parts = split_path(path);
+  if (!parts) return parts.error();
+  if (parts->empty()) return invalid("the root of the tree is not a file");
+  std::string name = std::move(parts->back());
+  parts->pop_back();
+  auto dir = walk(root, *parts, path);
+  if (!dir) return dir.error();
+  return Place{std::move(*dir), std::move(name)};
+}
+
+Result<UniqueFd> open_at(int root, std::string_view path, int flags) {
+  auto place = locate(root, path);
+  if (!place) return place.error();
+  UniqueFd fd(openat(place->dir.get(), place->name.c_str(),
+                     flags | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd) return system_error(errno, "cannot open " + std::string(path));
+  return fd;
+}
+
+}  // namespace
+
+Result<UniqueFd> CgroupFs::open_root(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return system_error(errno, "cannot open directory " + path);
+  return fd;
+}
+
+Result<UniqueFd> CgroupFs::open_dir(std::string_view path) const {
+  auto parts = split_path(path);
+  if (!parts) return parts.error();
+  return walk(root_.get(), *parts, path);
+}
+
+Result<UniqueFd> CgroupFs::open_file(std::string_view path) const {
+  return open_at(root_.get(), path, O_RDONLY);
+}
+
+Status CgroupFs::make_dir(std::string_view path) const {
+  auto place = locate(root_.get(), path);
+  if (!place) return place.error();
+  if (mkdirat(place->dir.get(), place->name.c_str(), 0755) != 0 &&
+      errno != EEXIST) {
+    return system_error(errno, "cannot make group " + std::string(path));
+  }
+  return Done{};
+}
+
+Status CgroupFs::remove_dir(std::string_view path) const {
+  auto place = locate(root_.get(), path);
+  if (!place) {
+    if (place.error().code == Code::kNotFound) return Done{};
+    return place.error();
+  }
+  if (unlinkat(place->dir.get(), place->name.c_str(), AT_REMOVEDIR) != 0 &&
+      errno != ENOENT) {
+    return system_error(errno, "cannot remove group " + std::string(path));
+  }
+  return Done{};
+}
+
+Result<std::string> CgroupFs::read_file(std::string_view path) const {
+  auto fd = open_file(path);
+  if (!fd) return fd.error();
+  return read_all(fd->get(), kMaxFileBytes, std::string(path));
+}
+
+Status CgroupFs::write_file(std::string_view path,
+                            std::string_view text) const {
+  auto fd = open_at(root_.get(), path, O_WRONLY | O_TRUNC);
+  if (!fd) return fd.error();
+  ssize_t n = ::write(fd->get(), text.data(), text.size());
+  std::string what =
+      "cannot write \"" + std::string(text) + "\" to " + std::string(path);
+  if (n < 0) return system_error(errno, what);
+  if (static_cast<size_t>(n) != text.size()) {
+    return Error{Code::kIo, 0, what + ": short write"};
+  }
+  return Done{};
+}
+
+Result<std::vector<std::string>> CgroupFs::list_dirs(
+    std::string_view path) const {
+  auto dir = open_dir(path);
+  if (!dir) return dir.error();
+  int fd = openat(dir->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  std::unique_ptr<DIR, int (*)(DIR*)> stream(fd < 0 ? nullptr : fdopendir(fd),
+                                             closedir);
+  if (!stream) {
+    int saved = errno;
+    UniqueFd closer(fd);
+    return system_error(saved, "cannot list " + std::string(path));
+  }
+  std::vector<std::string> names;
+  // cgroupfs always fills d_type.
+  while (const dirent* entry = readdir(stream.get())) {
+    if (entry->d_type == DT_DIR && entry->d_name[0] != '.') {
+      names.emplace_back(entry->d_name);
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool CgroupFs::exists(std::string_view path) const {
+  auto place = locate(root_.get(), path);
+  if (!place) return open_dir(path).ok();
+  return faccessat(place->dir.get(), place->name.c_str(), F_OK,
+                   AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+Result<std::string> read_all(int fd, size_t max_bytes,
+                             const std::string& name) {
+  constexpr size_t kChunk = 4096;
+  std::string text;
+  for (;;) {
+    size_t used = text.size();
+    text.resize(used + kChunk);
+    ssize_t n = pread(fd, text.data() + used, kChunk, static_cast<off_t>(used));
+    if (n < 0 && errno == EINTR) n = 0, used = text.size() - kChunk;
+    if (n < 0) return system_error(errno, "cannot read " + name);
+    text.resize(used + static_cast<size_t>(n));
+    if (n == 0) return text;
+    if (text.size() > max_bytes) {
+      return Error{Code::kLimit, 0,
+                   "cannot read " + name + ": more than " +
+                       std::to_string(max_bytes) + " bytes"};
+    }
+  }
+}
+
+}  // namespace penstock

@@ -1,0 +1,128 @@
+#include "cgroup/mounts.h"
+
+#include <libcgroup.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "common/units.h"
+
+namespace penstock {
+namespace {
+
+// Keeps empty parts: a mount's source may be empty.
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    size_t end = std::min(text.find(separator), text.size());
+    parts.push_back(text.substr(0, end));
+    if (end == text.size()) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+// The kernel writes space, tab, newline and backslash as \040 and so on.
+std::string unescape(std::string_view field) {
+  auto octal = [](char c) { return c >= '0' && c <= '7'; };
+  std::string text;
+  for (size_t i = 0; i < field.size(); ++i) {
+    if (field[i] == '\\' && i + 3 < field.size() && octal(field[i + 1]) &&
+        octal(field[i + 2]) && octal(field[i + 3])) {
+      text += static_cast<char>((field[i + 1] - '0') * 64 +
+                                (field[i + 2] - '0') * 8 + field[i + 3] - '0');
+      i += 3;
+    } else {
+      text += field[i];
+    }
+  }
+  return text;
+}
+
+// target seen from root; nothing where it is not below it.
+std::optional<std::string> relative_to(std::string_view target,
+                                       std::string_view root) {
+  while (root.ends_with('/')) root.remove_suffix(1);
+  if (!target.starts_with(root)) return {};
+  target.remove_prefix(root.size());
+  if (target.size() < 2 || target[0] != '/') return {};
+  return std::string(target.substr(1));
+}
+
+Result<V1Mounts> checked(V1Mounts mounts, const std::string& root) {
+  if (!mounts.path_of.contains("cpu") || !mounts.path_of.contains("cpuset")) {
+    return Error{
+        Code::kUnavailable, 0,
+        "no cgroup v1 controllers cpu and cpuset are mounted below " + root};
+  }
+  return mounts;
+}
+
+}  // namespace
+
+Result<std::vector<MountEntry>> parse_mounts(std::string_view text) {
+  std::vector<MountEntry> entries;
+  size_t number = 0;
+  for (std::string_view line : split(text, '\n')) {
+    ++number;
+    if (line.empty()) continue;
+    auto fields = split(line, ' ');
+    if (fields.size() != 6) {
+      return invalid("mount table, line " + std::to_string(number) + ": \"" +
+                     printable(line) + "\" has not 6 fields");
+    }
+    MountEntry entry{
+        unescape(fields[0]), unescape(fields[1]), unescape(fields[2]), {}};
+    for (std::string_view option : split(fields[3], ',')) {
+      entry.options.emplace_back(option);
+    }
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+bool V1Mounts::cpu_with_cpuacct() const {
+  auto cpu = path_of.find("cpu");
+  auto cpuacct = path_of.find("cpuacct");
+  return cpu != path_of.end() && cpuacct != path_of.end() &&
+         cpu->second == cpuacct->second;
+}
+
+Result<V1Mounts> v1_mounts_from_table(std::string_view text,
+                                      const std::string& root) {
+  auto entries = parse_mounts(text);
+  if (!entries) return entries.error();
+  V1Mounts mounts;
+  for (const MountEntry& entry : *entries) {
+    if (entry.type != "cgroup") continue;
+    auto path = relative_to(entry.target, root);
+    if (!path) continue;
+    for (const char* controller : kV1Controllers) {
+      if (std::find(entry.options.begin(), entry.options.end(), controller) !=
+          entry.options.end()) {
+        mounts.path_of.try_emplace(controller, *path);
+      }
+    }
+  }
+  return checked(std::move(mounts), root);
+}
+
+Result<V1Mounts> v1_mounts_of_system(const std::string& root) {
+  if (int error = cgroup_init(); error != 0) {
+    return Error{Code::kUnavailable, 0,
+                 std::string("libcgroup: ") + cgroup_strerror(error)};
+  }
+  V1Mounts mounts;
+  for (const char* controller : kV1Controllers) {
+    char* raw = nullptr;
+    if (cgroup_get_subsys_mount_point(controller, &raw) != 0) continue;
+    std::unique_ptr<char, void (*)(void*)> target(raw, std::free);
+    auto path = relative_to(target.get(), root);
+    if (path) mounts.path_of.emplace(controller, *path);
+  }
+  return checked(std::move(mounts), root);
+}
+
+}  // namespace penstock

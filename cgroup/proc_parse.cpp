@@ -1,0 +1,161 @@
+#include "cgroup/proc_parse.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "cgroup/text_scan.h"
+
+namespace penstock {
+namespace {
+
+template <class T>
+bool to_number(std::string_view word, T& value) {
+  auto [end, error] =
+      std::from_chars(word.data(), word.data() + word.size(), value);
+  return error == std::errc{} && end == word.data() + word.size();
+}
+
+template <class T>
+bool take_number(std::string_view& text, T& value) {
+  return to_number(take_word(text), value);
+}
+
+Error malformed(const char* file, std::string_view text) {
+  return invalid(std::string("/proc/PID/") + file +
+                 ": not of the kernel's form: \"" + printable(text) + "\"");
+}
+
+}  // namespace
+
+Result<ProcCgroups> parse_proc_cgroup(std::string_view text) {
+  ProcCgroups paths;
+  uint32_t hierarchy = 0;
+  while (!text.empty()) {
+    std::string_view line = take_line(text);
+    size_t first = line.find(':');
+    size_t second = first == line.npos ? line.npos : line.find(':', first + 1);
+    if (second == line.npos || !to_number(line.substr(0, first), hierarchy) ||
+        line.substr(second + 1, 1) != "/") {
+      return malformed("cgroup", line);
+    }
+    std::string path(line.substr(second + 1));
+    std::string_view names = line.substr(first + 1, second - first - 1);
+    for (;;) {
+      size_t comma = std::min(names.find(','), names.size());
+      paths.insert_or_assign(std::string(names.substr(0, comma)), path);
+      if (comma == names.size()) break;
+      names.remove_prefix(comma + 1);
+    }
+  }
+  return paths;
+}
+
+Result<ProcStat> parse_stat(std::string_view text) {
+  // The name may hold anything, ") R 1" too: it ends at the last ')'.
+  size_t open = text.find('(');
+  size_t close = text.rfind(')');
+  if (open == text.npos || close == text.npos || close < open) {
+    return malformed("stat", text);
+  }
+  ProcStat stat;
+  stat.comm = text.substr(open + 1, close - open - 1);
+  std::string_view head = text.substr(0, open);
+  std::string_view tail = text.substr(close + 1);
+  // Numbered as in proc(5): the state is field 3.
+  std::array<std::string_view, 40> field;
+  for (size_t i = 3; i < field.size(); ++i) field[i] = take_word(tail);
+  if (!take_number(head, stat.pid) || field[3].size() != 1 ||
+      !to_number(field[4], stat.ppid) ||
+      !to_number(field[14], stat.utime_ticks) ||
+      !to_number(field[15], stat.stime_ticks) ||
+      !to_number(field[20], stat.num_threads) ||
+      !to_number(field[22], stat.starttime_ticks) ||
+      !to_number(field[39], stat.processor)) {
+    return malformed("stat", text);
+  }
+  stat.state = field[3][0];
+  return stat;
+}
+
+Result<SchedStat> parse_schedstat(std::string_view text) {
+  SchedStat stat;
+  std::string_view rest = text;
+  if (!take_number(rest, stat.run_ns) || !take_number(rest, stat.wait_ns)) {
+    return malformed("schedstat", text);
+  }
+  return stat;
+}
+
+Result<ProcStatus> parse_status(std::string_view text) {
+  ProcStatus status;
+  unsigned found = 0;
+  while (!text.empty()) {
+    std::string_view line = take_line(text);
+    std::string_view rest = line;
+    std::string_view key = take_word(rest);
+    bool good = true;
+    if (key == "Tgid:") {
+      good = take_number(rest, status.tgid);
+      found |= 1;
+    } else if (key == "Uid:") {
+      good = take_number(rest, status.real_uid) &&
+             take_number(rest, status.effective_uid);
+      found |= 2;
+    } else if (key == "Gid:") {
+      good = take_number(rest, status.real_gid) &&
+             take_number(rest, status.effective_gid);
+      found |= 4;
+    } else if (key == "NSpid:") {
+      auto pids = parse_pid_list(rest);
+      good = pids.ok();
+      if (good) status.ns_pids = std::move(*pids);
+    } else if (key == "Cpus_allowed_list:") {
+      auto cpus = CpuSet::parse(rest);
+      good = cpus.ok();
+      if (good) status.cpus_allowed = std::move(*cpus);
+      found |= 8;
+    }
+    if (!good) return malformed("status", line);
+  }
+  if (found != 15) {
+    return invalid("/proc/PID/status: no Tgid, Uid, Gid or Cpus_allowed_list");
+  }
+  return status;
+}
+
+Result<ProcIo> parse_io(std::string_view text) {
+  ProcIo io;
+  unsigned found = 0;
+  while (!text.empty()) {
+    std::string_view line = take_line(text);
+    std::string_view rest = line;
+    std::string_view key = take_word(rest);
+    if (key == "rchar:") {
+      if (!take_number(rest, io.rchar_bytes)) return malformed("io", line);
+      found |= 1;
+    } else if (key == "read_bytes:") {
+      if (!take_number(rest, io.read_bytes)) return malformed("io", line);
+      found |= 2;
+    }
+  }
+  if (found != 3) return invalid("/proc/PID/io: no rchar or read_bytes");
+  return io;
+}
+
+Result<std::vector<pid_t>> parse_pid_list(std::string_view text) {
+  std::vector<pid_t> pids;
+  for (std::string_view rest = text;;) {
+    std::string_view word = take_word(rest);
+    if (word.empty()) return pids;
+    pid_t pid = 0;
+    if (!to_number(word, pid) || pid < 0) {
+      return invalid("a list of processes: \"" + printable(word) +
+                     "\" is not a process number");
+    }
+    pids.push_back(pid);
+  }
+}
+
+}  // namespace penstock

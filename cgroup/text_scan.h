@@ -1,0 +1,27 @@
+// Takes lines and words off a text, as the kernel's files need it. Pure.
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+
+namespace penstock {
+
+// The next line, without its newline.
+inline std::string_view take_line(std::string_view& text) {
+  size_t end = std::min(text.find('\n'), text.size());
+  std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
+// The next word; empty at the end.
+inline std::string_view take_word(std::string_view& text) {
+  constexpr std::string_view kSpace = " \t\n";
+  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+  size_t end = std::min(text.find_first_of(kSpace), text.size());
+  std::string_view word = text.substr(0, end);
+  text.remove_prefix(end);
+  return word;
+}
+
+}  // namespace penstock

@@ -1,0 +1,221 @@
+#include "cgroup/v1_backend.h"
+
+#include <sched.h>
+
+#include <utility>
+
+#include "cgroup/v1_parse.h"
+
+namespace penstock {
+namespace {
+
+constexpr const char* kTasks = "/tasks";
+constexpr uint64_t kMinShares = 2;
+constexpr uint64_t kMaxShares = 262144;
+
+// No such group, or a cpuset without CPUs.
+bool group_unusable(const Error& error) {
+  return error.saved_errno == ENOENT || error.saved_errno == ENOSPC;
+}
+
+// Keeps the first failure of a row of steps that are all tried.
+void note(Status& first, Status step) {
+  if (first && !step) first = std::move(step);
+}
+
+}  // namespace
+
+V1Backend::V1Backend(const CgroupFs& fs, const ProcReader& proc,
+                     const ThreadSched& sched, V1Mounts mounts,
+                     V1Settings settings)
+    : fs_(&fs),
+      proc_(&proc),
+      sched_(&sched),
+      mounts_(std::move(mounts)),
+      settings_(std::move(settings)) {}
+
+Result<V1Backend> V1Backend::create(const CgroupFs& fs, const ProcReader& proc,
+                                    const ThreadSched& sched, V1Mounts mounts,
+                                    V1Settings settings) {
+  const std::string& name = settings.name;
+  if (name.empty() || name[0] == '.' || name.find('/') != name.npos) {
+    return invalid("control group name \"" + printable(name) +
+                   "\": allowed is one path component that does not begin "
+                   "with '.'");
+  }
+  V1Backend backend(fs, proc, sched, std::move(mounts), std::move(settings));
+  for (const char* controller : {"cpu", "cpuset"}) {
+    Status there = backend.require(controller);
+    if (!there) return there.error();
+  }
+  return backend;
+}
+
+std::string V1Backend::at(std::string_view controller,
+                          std::string_view group) const {
+  auto mount = mounts_.path_of.find(controller);
+  std::string path = mount == mounts_.path_of.end() ? "" : mount->second;
+  return path.append(group);
+}
+
+std::string V1Backend::job_group(JobId job) const {
+  return parent_group() + "/" + job_dir(job);
+}
+
+bool V1Backend::is_ours(std::string_view group) const {
+  return (std::string(group) + "/").starts_with(parent_group() + "/");
+}
+
+Status V1Backend::require(std::string_view controller) const {
+  if (mounts_.path_of.contains(controller)) return Done{};
+  return Error{
+      Code::kUnavailable, 0,
+      "controller " + std::string(controller) + " is not mounted as cgroup v1"};
+}
+
+Result<Home> V1Backend::home_of(const TaskId& task) const {
+  Status same = proc_->verify(task);
+  if (!same) return same.error();
+  auto identity = proc_->identity(task.tid);
+  if (!identity) return identity.error();
+  auto groups = proc_->cgroups(task.tid);
+  if (!groups) return groups.error();
+  auto affinity = sched_->affinity(task.tid);
+  if (!affinity) return affinity.error();
+  auto policy = sched_->policy(task.tid);
+  if (!policy) return policy.error();
+  Home home{*identity,          (*groups)["cpuset"], (*groups)["cpu"],
+            (*groups)["blkio"], *affinity,           *policy};
+  if (is_ours(home.cpuset_path) || is_ours(home.cpu_path)) {
+    return invalid("thread " + std::to_string(task.tid) +
+                   " is away; its home is elsewhere");
+  }
+  // Still the same thread after all that was read of it?
+  same = proc_->verify(home.task);
+  if (!same) return same.error();
+  return home;
+}
+
+bool V1Backend::yields_to(const Home& home,
+                          std::string_view lender_cpu_path) const {
+  if (own_cpu_group()) return true;
+  if (home.cpu_path != lender_cpu_path) return false;
+  return lender_cpu_path != "/" || !proc_->autogroup_enabled();
+}
+
+// Rewriting what stands there already costs nothing and mends a group that a
+// crash left half made.
+Status V1Backend::make_cpuset(JobId job) {
+  std::string parent = at("cpuset", parent_group());
+  std::string group = at("cpuset", job_group(job));
+  auto cpus = fs_->read_file(at("cpuset", "/cpuset.cpus"));
+  if (!cpus) return cpus.error();
+  auto mems = fs_->read_file(at("cpuset", "/cpuset.mems"));
+  if (!mems) return mems.error();
+  Status done = fs_->make_dir(parent);
+  if (done) done = fs_->write_file(parent + "/cpuset.mems", *mems);
+  if (done) done = fs_->write_file(parent + "/cpuset.cpus", *cpus);
+  if (done) done = fs_->make_dir(group);
+  if (done) done = fs_->write_file(group + "/cpuset.mems", *mems);
+  return done;
+}
+
+Status V1Backend::make_cpu(JobId job) {
+  if (!own_cpu_group()) return Done{};
+  std::string parent = at("cpu", parent_group());
+  Status done = fs_->make_dir(parent);
+  if (!done) return done;
+  done =
+      fs_->write_file(parent + "/cpu.idle", settings_.away_yields ? "1" : "0");
+  if (!done && done.error().code == Code::kNotFound) {  // before Linux 5.15
+    done = fs_->write_file(parent + "/cpu.shares",
+                           settings_.away_yields ? "2" : "1024");
+  }
+  if (done) done = fs_->make_dir(at("cpu", job_group(job)));
+  return done;
+}
+
+Status V1Backend::set_away_cpus(JobId job, const CpuSet& cpus) {
+  if (cpus.empty()) return invalid("away CPUs may not be an empty set");
+  Status done = make_cpuset(job);
+  if (done) done = make_cpu(job);
+  if (!done) return done;
+  done = fs_->write_file(at("cpuset", job_group(job)) + "/cpuset.cpus",
+                         cpus.to_string());
+  // EACCES: more than the parent has; EINVAL: more than the machine has.
+  if (!done && (done.error().saved_errno == EINVAL ||
+                done.error().saved_errno == EACCES)) {
+    done.error().code = Code::kInvalidArgument;
+  }
+  return done;
+}
+
+Status V1Backend::set_away_shares(JobId job, uint64_t shares) {
+  if (shares < kMinShares || shares > kMaxShares) {
+    return invalid("cpu.shares=" + std::to_string(shares) +
+                   ": allowed are 2 to 262144");
+  }
+  Status done = make_cpu(job);
+  if (!done || !own_cpu_group()) return done;
+  return fs_->write_file(at("cpu", job_group(job)) + "/cpu.shares",
+                         std::to_string(shares));
+}
+
+Status V1Backend::move(pid_t tid, std::string_view controller,
+                       std::string_view group, const char* file) const {
+  return fs_->write_file(at(controller, group) + file, std::to_string(tid));
+}
+
+Status V1Backend::move_home(pid_t tid, std::string_view controller,
+                            std::string_view group, const char* file) const {
+  for (;;) {
+    while (group.ends_with('/')) group.remove_suffix(1);
+    Status moved = move(tid, controller, group, file);
+    if (moved || group.empty() || !group_unusable(moved.error())) return moved;
+    group = group.substr(0, group.rfind('/'));
+  }
+}
+
+Status V1Backend::yield(JobId job, pid_t tid) const {
+  if (own_cpu_group()) return move(tid, "cpu", job_group(job), kTasks);
+  return sched_->set_policy(tid, SchedPolicy{SCHED_IDLE, 0});
+}
+
+// First the yielding, so that the thread never competes with a lender; the
+// mask last, since the kernel keeps a mask within the cpuset.
+Status V1Backend::send_away(JobId job, const Home& home) {
+  pid_t tid = home.task.tid;
+  Status done = proc_->verify(home.task);
+  if (!done) return done;
+  done = yield(job, tid);
+  if (done) done = move(tid, "cpuset", job_group(job), kTasks);
+  if (done) done = sched_->set_widest_affinity(tid);
+  if (done) return done;
+  if (group_unusable(done.error())) done.error().code = Code::kUnavailable;
+  Status back = bring_home(home);
+  if (!back && back.error().code != Code::kNotFound) {
+    return std::move(back.error())
+        .wrap(done.error().message + "; half-way, and not brought home");
+  }
+  return done;
+}
+
+Status V1Backend::bring_home(const Home& home) {
+  pid_t tid = home.task.tid;
+  Status first = proc_->verify(home.task);
+  if (!first) return first;
+  note(first, move_home(tid, "cpuset", home.cpuset_path, kTasks));
+  Status mask = home.affinity.empty()
+                    ? sched_->set_widest_affinity(tid)
+                    : sched_->set_affinity(tid, home.affinity);
+  // None of its CPUs is left there: then all that are.
+  if (!mask && mask.error().saved_errno == EINVAL) {
+    mask = sched_->set_widest_affinity(tid);
+  }
+  note(first, std::move(mask));
+  note(first, own_cpu_group() ? move_home(tid, "cpu", home.cpu_path, kTasks)
+                              : sched_->set_policy(tid, home.policy));
+  return first;
+}
+
+}  // namespace penstock

@@ -1,0 +1,107 @@
+// I/O limits and what is measured of a job on cgroup v1.
+#include <utility>
+
+#include "cgroup/v1_backend.h"
+#include "cgroup/v1_parse.h"
+
+namespace penstock {
+namespace {
+
+constexpr const char* kProcs = "/cgroup.procs";
+constexpr const char* kReadLimit = "/blkio.throttle.read_bps_device";
+
+Error bad_device(std::string_view device) {
+  return invalid("\"" + printable(device) +
+                 "\" is no block device that can be limited; allowed: "
+                 "MAJOR:MINOR of a whole disk");
+}
+
+}  // namespace
+
+Status V1Backend::make_blkio(JobId job) {
+  Status done = require("blkio");
+  if (done) done = fs_->make_dir(at("blkio", parent_group()));
+  if (done) done = fs_->make_dir(at("blkio", job_group(job)));
+  return done;
+}
+
+Status V1Backend::attach_io(JobId job, const Home& home) {
+  Status done = proc_->verify(home.task);
+  if (done) done = make_blkio(job);
+  if (done) done = move(home.task.tid, "blkio", job_group(job), kProcs);
+  return done;
+}
+
+Status V1Backend::detach_io(const Home& home) {
+  Status done = require("blkio");
+  if (done) done = proc_->verify(home.task);
+  if (done) done = move_home(home.task.tid, "blkio", home.blkio_path, kProcs);
+  return done;
+}
+
+Status V1Backend::set_io_limit(JobId job, std::string_view device,
+                               uint64_t rate_bytes_per_s) {
+  if (!is_device(device)) return bad_device(device);
+  if (rate_bytes_per_s == 0) return invalid("an I/O limit of 0 bytes/s");
+  Status done = make_blkio(job);
+  if (!done) return done;
+  done = fs_->write_file(
+      at("blkio", job_group(job)) + kReadLimit,
+      std::string(device) + " " + std::to_string(rate_bytes_per_s));
+  if (!done && (done.error().saved_errno == ENODEV ||
+                done.error().saved_errno == ENXIO ||
+                done.error().saved_errno == EINVAL)) {
+    return bad_device(device);
+  }
+  return done;
+}
+
+Status V1Backend::clear_io_limit(JobId job, std::string_view device) {
+  if (!is_device(device)) return bad_device(device);
+  Status done = require("blkio");
+  if (!done) return done;
+  done = fs_->write_file(at("blkio", job_group(job)) + kReadLimit,
+                         std::string(device) + " 0");
+  // No group or no device any more: no limit either.
+  if (!done && (done.error().code == Code::kNotFound ||
+                done.error().saved_errno == ENODEV)) {
+    return Done{};
+  }
+  return done;
+}
+
+Result<uint64_t> V1Backend::io_read_bytes(JobId job,
+                                          std::string_view device) const {
+  if (!is_device(device)) return bad_device(device);
+  Status there = require("blkio");
+  if (!there) return there.error();
+  auto text = fs_->read_file(at("blkio", job_group(job)) +
+                             "/blkio.throttle.io_service_bytes");
+  if (!text) return text.error();
+  return parse_io_read_bytes(*text, device);
+}
+
+Result<std::vector<uint64_t>> V1Backend::read_usage(
+    std::string_view cpuacct_path, const char* name) const {
+  Status there = require("cpuacct");
+  if (!there) return there.error();
+  std::string file = at("cpuacct", cpuacct_path) + name;
+  auto text = fs_->read_file(file);
+  if (!text) return text.error();
+  auto usage_ns = parse_cpu_usage(*text);
+  if (!usage_ns) return std::move(usage_ns.error()).wrap(file);
+  return usage_ns;
+}
+
+Result<uint64_t> V1Backend::cpu_usage_ns(std::string_view cpuacct_path) const {
+  auto usage_ns = read_usage(cpuacct_path, "/cpuacct.usage");
+  if (!usage_ns) return usage_ns.error();
+  return usage_ns->front();
+}
+
+Result<std::vector<uint64_t>> V1Backend::cpu_usage_percpu_ns(
+    std::string_view cpuacct_path) const {
+  return read_usage(cpuacct_path, "/cpuacct.usage_percpu");
+}
+
+}  // namespace penstock

@@ -1,0 +1,31 @@
+// Control files of cgroup v1, parsed. Pure; errors are kInvalidArgument.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cgroup/backend.h"
+#include "common/result.h"
+
+namespace penstock {
+
+// blkio.throttle.io_service_bytes: lines "7:0 Read 4096". The Read figure of
+// one device; 0 where the device is not listed.
+[[nodiscard]] Result<uint64_t> parse_io_read_bytes(std::string_view text,
+                                                   std::string_view device);
+
+// cpuacct.usage: one number of ns. cpuacct.usage_percpu: one per CPU.
+[[nodiscard]] Result<std::vector<uint64_t>> parse_cpu_usage(
+    std::string_view text);
+
+// "MAJOR:MINOR", decimal, each at most 2^32 - 1.
+bool is_device(std::string_view text);
+
+// 7 <-> "job_7"; nothing for a name that job_dir does not make.
+std::string job_dir(JobId job);
+std::optional<JobId> parse_job_dir(std::string_view name);
+
+}  // namespace penstock

@@ -1,0 +1,161 @@
+// Removing a job's groups, and what a crashed run left behind.
+#include <algorithm>
+#include <utility>
+
+#include "cgroup/v1_backend.h"
+#include "cgroup/v1_parse.h"
+
+namespace penstock {
+namespace {
+
+constexpr const char* kOurControllers[] = {"cpuset", "cpu", "blkio"};
+constexpr int kRemoveAttempts = 3;
+constexpr int kAncestors = 8;
+
+}  // namespace
+
+// Of the process's main thread, or of the nearest ancestor process, that is
+// not away itself; the root groups where there is none.
+Home V1Backend::ancestors_home(pid_t tid) const {
+  auto status = proc_->status(tid);
+  pid_t candidate = status ? status->tgid : 0;
+  for (int i = 0; i < kAncestors && candidate > 0; ++i) {
+    auto home = home_of(TaskId{candidate, 0});
+    if (home && candidate != tid) return *home;
+    auto stat = proc_->stat(candidate);
+    candidate = stat ? stat->ppid : 0;
+  }
+  return Home{TaskId{}, "/", "/", "/", CpuSet{}, SchedPolicy{}};
+}
+
+// For a thread in our groups that nobody knows.
+Home V1Backend::guess_home(pid_t tid) const {
+  Home home = ancestors_home(tid);
+  home.task = TaskId{tid, 0};
+  home.blkio_path = "/";
+  auto own = proc_->cgroups(tid);
+  if (!own) return home;
+  // What is at home already stays as it is: a crash may have come half-way.
+  const std::string& cpu = (*own)["cpu"];
+  if (!cpu.empty() && !is_ours(cpu)) home.cpu_path = cpu;
+  const std::string& cpuset = (*own)["cpuset"];
+  if (!cpuset.empty() && !is_ours(cpuset)) {
+    home.cpuset_path = cpuset;
+    home.affinity = sched_->affinity(tid).value_or(CpuSet{});
+    return home;
+  }
+  // A process whose parents are gone has init's home: not where Slurm had it.
+  // The freezer tells, which Slurm lays out alike and which we never touch.
+  const std::string& freezer = (*own)["freezer"];
+  if (home.cpuset_path == "/" && !freezer.empty() &&
+      fs_->exists(at("cpuset", freezer) + "/tasks")) {
+    home.cpuset_path = freezer;
+    home.affinity = CpuSet{};
+  }
+  return home;
+}
+
+Home V1Backend::find_or_guess(pid_t tid, const FindHome& find_home) const {
+  if (find_home) {
+    std::optional<Home> known = find_home(tid);
+    if (known && known->task.tid == tid && proc_->verify(known->task)) {
+      return std::move(*known);
+    }
+  }
+  return guess_home(tid);
+}
+
+// The threads in a job's group; none where there is no group.
+Result<std::set<pid_t>> V1Backend::members(JobId job,
+                                           const char* controller) const {
+  if (!require(controller)) return std::set<pid_t>{};
+  auto text = fs_->read_file(at(controller, job_group(job)) + "/tasks");
+  if (!text) {
+    if (text.error().code == Code::kNotFound) return std::set<pid_t>{};
+    return text.error();
+  }
+  auto tids = parse_pid_list(*text);
+  if (!tids) return tids.error();
+  return std::set<pid_t>(tids->begin(), tids->end());
+}
+
+Status V1Backend::empty_groups(JobId job, const FindHome& find_home) {
+  auto away = members(job, "cpuset");
+  if (!away) return away.error();
+  if (own_cpu_group()) {
+    auto more = members(job, "cpu");
+    if (!more) return more.error();
+    away->merge(*more);
+  }
+  auto attached = members(job, "blkio");
+  if (!attached) return attached.error();
+  Status first = Done{};
+  auto keep = [&first](Status step) {
+    if (first && !step && step.error().code != Code::kNotFound) first = step;
+  };
+  for (pid_t tid : *away) keep(bring_home(find_or_guess(tid, find_home)));
+  for (pid_t tid : *attached) {
+    keep(move_home(tid, "blkio", find_or_guess(tid, find_home).blkio_path,
+                   "/tasks"));
+  }
+  return first;
+}
+
+Status V1Backend::remove_groups(JobId job) {
+  Status first = Done{};
+  for (const char* controller : kOurControllers) {
+    if (!require(controller)) continue;
+    Status removed = fs_->remove_dir(at(controller, job_group(job)));
+    if (first && !removed) first = removed;
+  }
+  return first;
+}
+
+void V1Backend::remove_parents() {
+  for (const char* controller : kOurControllers) {
+    if (!require(controller)) continue;
+    auto jobs = fs_->list_dirs(at(controller, parent_group()));
+    if (jobs && jobs->empty()) {
+      (void)fs_->remove_dir(at(controller, parent_group()));
+    }
+  }
+}
+
+// A thread may fork between the listing and the removal: hence the attempts.
+Status V1Backend::remove_job(JobId job, const FindHome& find_home) {
+  Status removed = Done{};
+  for (int i = 0; i < kRemoveAttempts; ++i) {
+    Status emptied = empty_groups(job, find_home);
+    removed = remove_groups(job);
+    if (removed) break;
+    if (!emptied) removed = emptied;
+  }
+  remove_parents();
+  if (!removed && removed.error().saved_errno == EBUSY) {
+    removed.error().code = Code::kUnavailable;
+  }
+  return removed;
+}
+
+Status V1Backend::sweep(const std::set<JobId>& alive,
+                        const FindHome& find_home) {
+  std::set<JobId> found;
+  for (const char* controller : kOurControllers) {
+    if (!require(controller)) continue;
+    auto names = fs_->list_dirs(at(controller, parent_group()));
+    if (!names) continue;  // nothing of ours there
+    for (const std::string& name : *names) {
+      if (auto job = parse_job_dir(name)) found.insert(*job);
+    }
+  }
+  Status first = Done{};
+  for (JobId job : found) {
+    if (alive.contains(job)) continue;
+    Status removed = remove_job(job, find_home);
+    if (first && !removed) first = removed;
+  }
+  remove_parents();
+  return first;
+}
+
+}  // namespace penstock
