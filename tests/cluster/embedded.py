@@ -23,6 +23,7 @@ import pathlib
 import pwd
 import re
 import secrets
+import shutil
 import signal
 import socket
 import struct
@@ -89,12 +90,10 @@ class EmbeddedCluster:
                  policy="throughput", pools=(), agent_lines=(),
                  plugin_arguments=(), slurm_lines=(), partition="", users=1,
                  build=None):
-        self.build = pathlib.Path(build) if build else build_directory()
+        self.build = pathlib.Path(build or build_directory()).resolve()
         self._agent_wanted = agent
         self._agent_settings = (policy, tuple(pools), tuple(agent_lines))
-        self._plugin = self.build / "lib" / "spank_penstock.so"
-        if not plugin:
-            self._plugin = None
+        self._plugin_wanted = plugin
         self._plugin_arguments = plugin_arguments
         self._slurm_settings = (cpus, slurm_lines, partition)
         self._slot, self._slot_lock = take_slot()
@@ -138,7 +137,9 @@ class EmbeddedCluster:
         cpus, lines, partition = self._slurm_settings
         self.cpus = slurm_files.write_slurm_files(
             self.directory, self.node, cpus, lines, partition)
-        slurm_files.write_plugstack(self.directory, self._plugin,
+        plugin = (self.expose(self.build / "lib" / "spank_penstock.so")
+                  if self._plugin_wanted else None)
+        slurm_files.write_plugstack(self.directory, plugin,
                                     self._plugin_arguments)
         self._start_munged()
         if self._agent_wanted:
@@ -183,7 +184,7 @@ class EmbeddedCluster:
         os.mkdir(self._cage)
         os.mkdir(self.directory, 0o711)
         os.chmod(self.directory, 0o711)
-        for name in ("dev", "log", "state", "spool", "run", "reports",
+        for name in ("dev", "bin", "log", "state", "spool", "run", "reports",
                      "profiles", "home"):
             os.mkdir(f"{self.directory}/{name}")
             os.chmod(f"{self.directory}/{name}", 0o755)
@@ -204,6 +205,16 @@ class EmbeddedCluster:
     def home(self, user=None):
         """The user's home, where its jobs run and write their output."""
         return f"{self.directory}/home/{user or self.user}"
+
+    def expose(self, path):
+        """A copy of the file where ordinary users reach it; its path.
+
+        The source tree may stand in a home that is closed to them."""
+        try:
+            return shutil.copy(path, f"{self.directory}/bin")
+        except FileNotFoundError as error:
+            raise ClusterError(f"{path} is not there: build it first, or set "
+                               "PENSTOCK_BUILD_DIR") from error
 
     # -- daemons ------------------------------------------------------------
 
@@ -408,6 +419,8 @@ class EmbeddedCluster:
         text = ""
         for path in sorted(glob.glob(f"{self.directory}/log/*")):
             name = pathlib.Path(path).stem
+            if path.endswith(".out") and os.path.exists(path[:-3] + "log"):
+                continue  # the same lines
             tail = pathlib.Path(path).read_text("utf-8", "replace")
             if tail and (not names or name in names):
                 text += f"\n--- {os.path.basename(path)}\n" + "\n".join(

@@ -1,0 +1,112 @@
+// Callbacks in srun, sbatch and salloc: flags and variables are checked here,
+// with the user's rights, before anything is queued.
+#include <unistd.h>
+
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+
+#include "spank_plugin/hooks.h"
+#include "spank_plugin/model_file.h"
+
+namespace penstock::spank {
+namespace {
+
+// The name under which Slurm 22.05 and later hand a flag on: in the client's
+// environment for slurmstepd, and in the job's control environment for the
+// sruns inside of it.
+constexpr const char* kModelOption =
+    "_SLURM_SPANK_OPTION_penstock_loader_model";
+
+Result<std::string> resolve_here(const char* model) {
+  char directory[PATH_MAX];
+  if (::getcwd(directory, sizeof directory) == nullptr)
+    return system_error(errno, "the current directory");
+  return resolve_model(model, directory, state().settings.profile_dir);
+}
+
+int refuse(const Error& error) {
+  slurm_error("penstock: %s", error.message.c_str());
+  return -1;
+}
+
+// A client command may end itself, and nothing else stops it here.
+[[noreturn]] void end_command(const Error& error) {
+  refuse(error);
+  std::exit(1);
+}
+
+bool is_relative_path(std::string_view model) {
+  return model.find('/') != std::string_view::npos && model.front() != '/';
+}
+
+// Slurm has copied the flag's text already: the absolute path goes over it.
+void pass_model_on(spank_t spank) {
+  OptionSet& asked = state().asked;
+  const char* model = asked.options().model;
+  if (!is_relative_path(model)) return;
+  const auto path = resolve_here(model);
+  if (!path) end_command(path.error());
+  asked.set_model(path->c_str());
+  const bool is_flag = asked.has_flag(model_index());
+  const char* name =
+      is_flag ? kModelOption : option_spec(model_index()).variable;
+  ::setenv(name, path->c_str(), 1);
+  if (is_flag) spank_job_control_setenv(spank, name, path->c_str(), 1);
+}
+
+}  // namespace
+
+int register_options(spank_t spank) {
+  for (int i = 0; i < kOptionCount; ++i) {
+    const OptionSpec& spec = option_spec(i);
+    char usage[160];
+    std::snprintf(usage, sizeof usage, "[penstock] %s", spec.help);
+    // Slurm copies all of it.
+    spank_option option{const_cast<char*>(spec.name),
+                        const_cast<char*>(spec.argument),
+                        usage,
+                        1,
+                        i,
+                        [](int index, const char* value, int remote) {
+                          return take_flag(index, value, remote);
+                        }};
+    if (spank_option_register(spank, &option) != ESPANK_SUCCESS)
+      slurm_error("penstock: --%s could not be registered", spec.name);
+  }
+  return 0;
+}
+
+int take_flag(int index, const char* value, int remote) {
+  OptionSet& asked = state().asked;
+  const OptionLimits& limits = state().settings.limits;
+  const char* text = value == nullptr ? "" : value;
+  const Status status = asked.apply_flag(index, text, limits);
+  if (!status && remote) {
+    slurm_info("penstock: left out: %s", status.error().message.c_str());
+    return 0;
+  }
+  if (!status) return refuse(status.error());
+  if (!remote && index == model_index())
+    if (const auto path = resolve_here(text); !path)
+      return refuse(path.error());
+  return 0;
+}
+
+int finish_client_options(spank_t spank) {
+  OptionSet& asked = state().asked;
+  for (int i = 0; i < kOptionCount; ++i) {
+    const char* value = std::getenv(option_spec(i).variable);
+    if (value == nullptr) continue;
+    const Status status =
+        asked.apply_variable(i, value, state().settings.limits);
+    if (!status) end_command(status.error());
+  }
+  if (asked.options().model[0] != '\0')
+    if (const auto path = resolve_here(asked.options().model); !path)
+      end_command(path.error());
+  pass_model_on(spank);
+  return 0;
+}
+
+}  // namespace penstock::spank

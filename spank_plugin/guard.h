@@ -1,0 +1,24 @@
+// Keeps C++ exceptions out of Slurm's C frames. Our own code throws none; the
+// standard library may (bad_alloc).
+#pragma once
+
+#include <exception>
+
+#include "spank_plugin/slurm_api.h"
+
+namespace penstock::spank {
+
+// Runs f(); an exception is logged and becomes fallback. Allocates nothing.
+template <class F>
+int guard(const char* hook, int fallback, F&& f) noexcept {
+  try {
+    return f();
+  } catch (const std::exception& error) {
+    slurm_error("penstock: %s: %.120s", hook, error.what());
+  } catch (...) {
+    slurm_error("penstock: %s: unknown exception", hook);
+  }
+  return fallback;
+}
+
+}  // namespace penstock::spank

@@ -1,0 +1,40 @@
+#include "spank_plugin/option_set.h"
+
+#include <cstring>
+
+#include "common/units.h"
+
+namespace penstock::spank {
+
+Status OptionSet::apply_flag(int index, std::string_view value,
+                             const OptionLimits& limits) {
+  if (Status status = apply_option(index, value, limits, options_); !status)
+    return status;
+  flags_ |= uint32_t{1} << index;
+  return Done{};
+}
+
+Status OptionSet::apply_variable(int index, std::string_view value,
+                                 const OptionLimits& limits) {
+  if (value.empty() || has_flag(index)) return Done{};
+  Status status = apply_option(index, value, limits, options_);
+  if (status) return status;
+  // The message names the flag; the user wrote the variable.
+  const OptionSpec& spec = option_spec(index);
+  std::string message = status.error().message;
+  const std::string flag = "--" + std::string(spec.name);
+  if (message.starts_with(flag)) message.replace(0, flag.size(), spec.variable);
+  return invalid(message);
+}
+
+void OptionSet::set_model(const char* path) {
+  std::strncpy(options_.model, path, sizeof options_.model - 1);
+}
+
+int model_index() {
+  for (int i = 0; i < kOptionCount; ++i)
+    if (std::string_view(option_spec(i).name) == "loader-model") return i;
+  return -1;
+}
+
+}  // namespace penstock::spank

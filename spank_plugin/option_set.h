@@ -1,0 +1,40 @@
+// What the user asked for: flags and PENSTOCK_* variables, a flag before its
+// variable. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "common/options.h"
+#include "common/result.h"
+
+namespace penstock::spank {
+
+class OptionSet {
+ public:
+  // Each stores a value for option number index (common/options.h). The last
+  // flag given counts; a variable counts where no flag was given, and an
+  // empty one as not set.
+  // Errors: kInvalidArgument  for a person; names the flag or the variable.
+  // On error the set is not modified.
+  [[nodiscard]] Status apply_flag(int index, std::string_view value,
+                                  const OptionLimits& limits);
+  [[nodiscard]] Status apply_variable(int index, std::string_view value,
+                                      const OptionLimits& limits);
+
+  bool has_flag(int index) const { return flags_ >> index & 1; }
+  const penstock_wire_options& options() const { return options_; }
+
+  // Replaces the model by what names the same for another process: an
+  // absolute path. path is NUL-terminated and shorter than the field.
+  void set_model(const char* path);
+
+ private:
+  penstock_wire_options options_{};
+  uint32_t flags_ = 0;  // bit i: option i came as a flag
+};
+
+// The number of --loader-model among the options.
+int model_index();
+
+}  // namespace penstock::spank

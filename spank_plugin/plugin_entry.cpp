@@ -1,0 +1,93 @@
+// spank_penstock.so: the symbols that Slurm looks up. Each callback only finds
+// out where it runs and calls its hook through guard().
+//
+// Every one returns 0: a job never fails because of Penstock. The exceptions
+// are for users' mistakes, at the client (hooks.h).
+#include "spank_plugin/guard.h"
+#include "spank_plugin/hooks.h"
+
+namespace penstock::spank {
+
+State& state() {
+  static constinit State the_state;
+  static_assert(std::is_trivially_destructible_v<State>);
+  return the_state;
+}
+
+void read_arguments(int count, char** arguments) {
+  for (int i = 0; i < count; ++i) {
+    const Status status = apply_argument(arguments[i], state().settings);
+    if (!status) slurm_error("penstock: %s", status.error().message.c_str());
+  }
+}
+
+namespace {
+
+bool is_client() {
+  const spank_context_t context = ::spank_context();
+  return context == S_CTX_LOCAL || context == S_CTX_ALLOCATOR;
+}
+
+bool is_step() { return ::spank_context() == S_CTX_REMOTE; }
+
+}  // namespace
+}  // namespace penstock::spank
+
+using penstock::spank::guard;
+namespace hooks = penstock::spank;
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+// SPANK_PLUGIN defines const objects, which C++ keeps internal unless they are
+// declared extern first; Slurm would then not find them.
+extern const char plugin_name[];
+extern const char plugin_type[];
+extern const unsigned int plugin_version;
+extern const unsigned int spank_plugin_version;
+SPANK_PLUGIN(penstock, 1)
+
+int slurm_spank_init(spank_t spank, int count, char* arguments[]) {
+  return guard("init", 0, [&] {
+    const hooks::LaunchTimer timer;
+    hooks::read_arguments(count, arguments);
+    return hooks::is_client() || hooks::is_step()
+               ? hooks::register_options(spank)
+               : 0;
+  });
+}
+
+int slurm_spank_init_post_opt(spank_t spank, int, char*[]) {
+  return guard("init_post_opt", 0, [&] {
+    const hooks::LaunchTimer timer;
+    if (hooks::is_client()) return hooks::finish_client_options(spank);
+    return hooks::is_step() ? hooks::finish_step_options(spank) : 0;
+  });
+}
+
+int slurm_spank_task_post_fork(spank_t spank, int, char*[]) {
+  return guard("task_post_fork", 0,
+               [&] { return hooks::announce_task(spank); });
+}
+
+int slurm_spank_task_exit(spank_t spank, int, char*[]) {
+  return guard("task_exit", 0,
+               [&] { return hooks::announce_task_exit(spank); });
+}
+
+int slurm_spank_exit(spank_t spank, int, char*[]) {
+  return guard("exit", 0, [&] {
+    return hooks::is_step() ? hooks::announce_step_end(spank) : 0;
+  });
+}
+
+int slurm_spank_job_epilog(spank_t spank, int count, char* arguments[]) {
+  // A process of its own, in which init is not called.
+  return guard("job_epilog", 0, [&] {
+    hooks::read_arguments(count, arguments);
+    return hooks::announce_job_end(spank);
+  });
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

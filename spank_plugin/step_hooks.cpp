@@ -1,0 +1,152 @@
+// Callbacks in slurmstepd. Whatever fails here, the job runs as it would
+// without Penstock.
+#include <cstdio>
+
+#include "spank_plugin/hooks.h"
+#include "spank_plugin/messages.h"
+
+namespace penstock::spank {
+namespace {
+
+constexpr uid_t kRoot = 0;
+constexpr uint32_t kExternStep = 0xfffffffc;  // SLURM_EXTERN_CONT
+constexpr uint64_t kNsPerMs = 1000000;
+
+template <class Value>
+Value item(spank_t spank, spank_item_t which, Value fallback) {
+  Value value = fallback;
+  return spank_get_item(spank, which, &value) == ESPANK_SUCCESS ? value
+                                                                : fallback;
+}
+
+template <size_t N>
+bool job_variable(spank_t spank, const char* name, char (&buffer)[N]) {
+  return spank_getenv(spank, name, buffer, N) == ESPANK_SUCCESS;
+}
+
+template <class Message>
+void set_step(spank_t spank, Message& message) {
+  message.job_id = item<uint32_t>(spank, S_JOB_ID, 0);
+  message.step_id = item<uint32_t>(spank, S_JOB_STEPID, 0);
+}
+
+template <class Message>
+void send(const Message& message, const char* what) {
+  const Outcome outcome = send_message(state().settings.socket_path, kRoot,
+                                       &message, sizeof message);
+  if (outcome != Outcome::kDone)
+    slurm_debug("penstock: %s not sent: %s", what, outcome_text(outcome));
+}
+
+// `sbatch --export=NONE` keeps only SLURM_*, and with it this copy of the flag
+// (Slurm before 23.11 loses the other one).
+void take_kept_flag(spank_t spank, int index) {
+  char name[96] = "SLURM_SPANK__SLURM_SPANK_OPTION_penstock_";
+  size_t end = std::string_view(name).size();
+  for (const char* c = option_spec(index).name; *c && end < sizeof name - 1;
+       ++c)
+    name[end++] = *c == '-' ? '_' : *c;
+  char value[sizeof(penstock_wire_options::model)];
+  if (job_variable(spank, name, value)) take_flag(index, value, 1);
+}
+
+void take_variable(spank_t spank, int index) {
+  char value[sizeof(penstock_wire_options::model)];
+  if (!job_variable(spank, option_spec(index).variable, value)) return;
+  const Status status =
+      state().asked.apply_variable(index, value, state().settings.limits);
+  if (!status)
+    slurm_info("penstock: left out: %s", status.error().message.c_str());
+}
+
+penstock_task_start make_task_start(spank_t spank) {
+  const State& now = state();
+  auto message =
+      make_message<penstock_task_start>(PENSTOCK_TASK_START, now.launch_tasks);
+  set_step(spank, message);
+  message.task_id = item<uint32_t>(spank, S_TASK_GLOBAL_ID, 0);
+  message.uid = item<uid_t>(spank, S_JOB_UID, 0);
+  message.gid = item<gid_t>(spank, S_JOB_GID, 0);
+  message.pid = item<pid_t>(spank, S_TASK_PID, 0);
+  message.options = now.asked.options();
+  char text[256];
+  if (job_variable(spank, "SLURM_STEP_GPUS", text) ||
+      job_variable(spank, "SLURM_JOB_GPUS", text))
+    set_field(message.gpus, text);
+  if (job_variable(spank, "SLURM_JOB_NAME", text))
+    set_field(message.job_name, text);
+  return message;
+}
+
+void log_start(const penstock_task_start& message, Outcome outcome,
+               const penstock_reply& reply) {
+  if (outcome == Outcome::kAbsent)
+    slurm_debug("penstock: %s", outcome_text(outcome));
+  else if (outcome != Outcome::kDone)
+    slurm_info("penstock: task %u of %u.%u runs without Penstock: %s",
+               message.task_id, message.job_id, message.step_id,
+               outcome_text(outcome));
+  else if (reply.status != 0)
+    slurm_info("penstock: task %u of %u.%u: %.*s", message.task_id,
+               message.job_id, message.step_id,
+               static_cast<int>(sizeof reply.text), reply.text);
+}
+
+}  // namespace
+
+int finish_step_options(spank_t spank) {
+  State& now = state();
+  now.budget.left_ns = now.settings.timeout_ms * kNsPerMs;
+  for (int i = 0; i < kOptionCount; ++i) {
+    if (!now.asked.has_flag(i)) take_kept_flag(spank, i);
+    take_variable(spank, i);
+  }
+  // So that libpenstock finds a socket that is not in the usual place.
+  if (std::string_view(now.settings.socket_path) != PENSTOCK_SOCKET_PATH)
+    spank_setenv(spank, "PENSTOCK_SOCKET", now.settings.socket_path, 0);
+  return 0;
+}
+
+int announce_task(spank_t spank) {
+  State& now = state();
+  // The extern step holds what the job adopts, and has no task.
+  if (item<pid_t>(spank, S_TASK_PID, 0) <= 0) return 0;
+  const LaunchTimer timer;
+  ++now.launch_tasks;
+  penstock_task_start message = make_task_start(spank);
+  message.callback_ns = now.launch_ns + timer.elapsed_ns();
+  penstock_reply reply{};
+  const Outcome outcome = request(now.settings.socket_path, kRoot, &message,
+                                  sizeof message, now.budget, reply);
+  log_start(message, outcome, reply);
+  return 0;
+}
+
+int announce_task_exit(spank_t spank) {
+  auto message = make_message<penstock_task_exit>(PENSTOCK_TASK_EXIT);
+  message.exited_ns = now_ns();
+  set_step(spank, message);
+  message.task_id = item<uint32_t>(spank, S_TASK_GLOBAL_ID, 0);
+  message.pid = item<pid_t>(spank, S_TASK_PID, 0);
+  if (message.pid > 0) send(message, "the task's exit");
+  return 0;
+}
+
+int announce_step_end(spank_t spank) {
+  auto message = make_message<penstock_step_end>(PENSTOCK_STEP_END);
+  set_step(spank, message);
+  if (message.step_id == kExternStep) return 0;
+  message.launch_ns = state().launch_ns;
+  message.launch_tasks = state().launch_tasks;
+  send(message, "the step's end");
+  return 0;
+}
+
+int announce_job_end(spank_t spank) {
+  auto message = make_message<penstock_job_end>(PENSTOCK_JOB_END);
+  message.job_id = item<uint32_t>(spank, S_JOB_ID, 0);
+  send(message, "the job's end");
+  return 0;
+}
+
+}  // namespace penstock::spank
