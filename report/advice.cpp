@@ -101,11 +101,13 @@ std::optional<Recommendation> advise_threads(const JobReport& report) {
   out.line = fmt::format("#SBATCH --loader-threads={}", per_task);
   out.reason = fmt::format(
       "the ceiling needs about {:.2f} loader cores, and no more than {:.0f} "
-      "loader threads ran at once",
+      "loader threads ran at once; a grant never exceeds them",
       cores.demand->value, *cores.loader_threads);
-  // Only cores that the job has a right to, or had, are counted on.
+  // Only cores that the job has a right to, or had, are counted on; what it
+  // may borrow beyond them is the interval's upper end.
   out.gain =
       gain_without(*prep, std::max(*cores.entitled, granted), *cores.demand);
+  out.gain->high = *prep / std::max(1e-9, 1 - *prep);
   return out;
 }
 
@@ -129,6 +131,7 @@ std::optional<Recommendation> advise_bandwidth(const JobReport& report) {
       wanted_mega, *bandwidth.requested_bytes_per_s / kMega);
   out.gain = gain_without(
       *fetch, bandwidth.entitled_bytes_per_s.value_or(demand.value), demand);
+  if (out.gain->value < kWorthwhileGain) return std::nullopt;
   return out;
 }
 
@@ -177,11 +180,7 @@ std::vector<Recommendation> recommend(const JobReport& report) {
   }
   // One rule, one line at most: there are never more than three.
   for (auto advise : {advise_threads, advise_cpus, advise_bandwidth}) {
-    std::optional<Recommendation> advice = advise(report);
-    if (!advice || (advice->gain && advice->gain->value < kWorthwhileGain)) {
-      continue;
-    }
-    out.push_back(*std::move(advice));
+    if (auto advice = advise(report)) out.push_back(*std::move(advice));
   }
   auto value = [](const Recommendation& advice) {
     return advice.gain ? advice.gain->value : 0.0;

@@ -35,7 +35,8 @@ void render_verdict(const JobReport& report, Page& page) {
                     : text.starts_with("No verdict") ? Page::Tone::kWarning
                                                      : Page::Tone::kGood;
   page.line("");
-  page.line(report.running ? text + " so far" : text, 4, tone);
+  if (report.running && report.breakdown.wall_s > 0) text += ", so far";
+  page.line(text, 4, tone);
 }
 
 std::string error_text(const std::optional<Estimate>& predicted,
@@ -227,7 +228,11 @@ void render_advice(const JobReport& report, Page& page) {
     return;
   }
   std::vector<Recommendation> list = recommend(report);
-  if (list.empty()) page.line("  nothing to change");
+  if (list.empty()) {
+    page.line(report.quality.pages_contradicted
+                  ? "  nothing: the job's own figures cannot be relied on"
+                  : "  nothing that these figures support");
+  }
   for (const Recommendation& advice : list) {
     page.line("  " + advice.line, 4, Page::Tone::kHeading);
     std::string gain;

@@ -1,0 +1,131 @@
+#include "report/advice.h"
+
+#include "samples.h"
+#include "tests/unit/catch.h"
+
+namespace penstock {
+namespace {
+
+std::vector<std::string> lines(const JobReport& report) {
+  std::vector<std::string> out;
+  for (const Recommendation& advice : recommend(report)) {
+    out.push_back(advice.line);
+  }
+  return out;
+}
+
+JobReport only_prep_bound() {
+  JobReport out = samples::input_bound();
+  out.bandwidth = {};
+  out.cores.loader_threads = 8;
+  return out;
+}
+
+TEST_CASE("the verdict names the share that waits and its parts") {
+  CHECK(verdict(samples::input_bound()) ==
+        "Input-bound: 31% of step time waits for data (fetch 22%, prep 9%)");
+  CHECK(verdict(samples::wasteful()) ==
+        "Compute-bound: 1% of step time waits for data (fetch 1%, prep 0%)");
+}
+
+TEST_CASE("the verdict tells unknown from none") {
+  JobReport report = samples::unknown();
+  CHECK(verdict(report) ==
+        "No verdict: the job did not report how long it waited for data");
+  report.breakdown = {};
+  CHECK(verdict(report) == "No verdict: nothing was measured");
+  report.breakdown = make_breakdown(100, {}, {}, {}, 40.0);
+  CHECK(verdict(report) ==
+        "Input-bound: 40% of step time waits for data (fetch and prep not told "
+        "apart)");
+  report.breakdown = make_breakdown(100, {}, {{12.0}}, {}, 40.0);
+  CHECK(verdict(report) ==
+        "Input-bound: 40% of step time waits for data (fetch 12%, prep "
+        "unknown)");
+  report.breakdown = make_breakdown(100, {}, {{1.0}}, {{1.0}}, 2.0);
+  CHECK(verdict(report) ==
+        "Not input-bound: 2% of step time waits for data (fetch 1%, prep 1%)");
+}
+
+TEST_CASE("a starved job is told its CPUs, threads and bandwidth") {
+  std::vector<Recommendation> list = recommend(samples::input_bound());
+  REQUIRE(list.size() == 3);
+  CHECK(list[0].line == "#SBATCH --loader-bw=37M");
+  CHECK(list[0].gain->value == Approx(0.22 / 0.78));
+  CHECK(list[1].line == "#SBATCH --cpus-per-task=4");
+  CHECK(list[1].gain->high == Approx(0.09 / 0.91));
+  CHECK(list[1].gain->low < list[1].gain->value);
+  CHECK(list[2].line == "#SBATCH --loader-threads=4");
+  CHECK(list[2].gain->low == 0);
+}
+
+TEST_CASE("a gain counts no more cores than the advice brings") {
+  JobReport report = only_prep_bound();
+  report.breakdown = make_breakdown(100, {{50.0}}, {{0.0}}, {{50.0}}, 50.0);
+  report.cores.demand = Estimate{3.6, 3.0, 7.8};
+  std::vector<Recommendation> list = recommend(report);
+  REQUIRE(list.size() == 1);
+  CHECK(list[0].gain->value == Approx(1.0));
+  CHECK(list[0].gain->low == Approx(0.0).margin(1e-9));  // 3.9 of 7.8 cores
+}
+
+TEST_CASE("a job with CPUs to spare is told how few suffice") {
+  std::vector<Recommendation> list = recommend(samples::wasteful());
+  REQUIRE(list.size() == 1);
+  CHECK(list[0].line == "#SBATCH --cpus-per-task=2");  // (2.7 + 0.4) / 2 ranks
+  CHECK_FALSE(list[0].gain);
+}
+
+TEST_CASE("nothing is recommended without grounds") {
+  JobReport report = samples::input_bound();
+  SECTION("the run was too short") {
+    report.end_unix_s = report.start_unix_s + report.recommend_after_s - 1;
+  }
+  SECTION("the job's figures are contradicted") {
+    report.quality.pages_contradicted = true;
+  }
+  SECTION("demand is unknown") {
+    report.cores.demand.reset();
+    report.bandwidth.demand_bytes_per_s.reset();
+  }
+  SECTION("nobody waits, and the CPUs fit") {
+    report.breakdown = make_breakdown(312, {{312.0}}, {{0.0}}, {{0.0}}, 0.0);
+    report.cores.allocated = 4;
+  }
+  SECTION("stalls are unknown") {
+    report.breakdown = make_breakdown(312, {}, {}, {}, std::nullopt);
+    report.cores.allocated = 64;
+  }
+  CHECK(lines(report).empty());
+}
+
+TEST_CASE("bandwidth is advised only where it would be granted") {
+  JobReport report = samples::input_bound();
+  report.cores.demand.reset();
+  CHECK(lines(report).size() == 1);
+  SECTION("the pool's share is used up") {
+    report.bandwidth.entitled_bytes_per_s =
+        report.bandwidth.requested_bytes_per_s;
+  }
+  SECTION("the user asked for enough") {
+    report.bandwidth.requested_bytes_per_s = 1e9;
+  }
+  SECTION("the user named no figure") {
+    report.bandwidth.requested_bytes_per_s.reset();
+  }
+  CHECK(lines(report).empty());
+}
+
+TEST_CASE("absurd figures stay within what the options allow") {
+  JobReport report = only_prep_bound();
+  report.cores.demand = Estimate{1e18, 1e17, 1e18};
+  REQUIRE(lines(report).size() >= 1);
+  for (const std::string& line : lines(report)) {
+    CHECK(line.find("=4096") != std::string::npos);
+  }
+  report.ranks = 0;
+  CHECK(lines(report).empty());
+}
+
+}  // namespace
+}  // namespace penstock

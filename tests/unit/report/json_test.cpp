@@ -1,0 +1,159 @@
+#include "report/json.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "samples.h"
+#include "tests/unit/catch.h"
+
+namespace penstock {
+namespace {
+
+using nlohmann::json;
+
+json document() { return json::parse(to_json(samples::input_bound())); }
+
+std::string error_of(const json& changed) {
+  Result<JobReport> report = parse_report(changed.dump());
+  return report ? "" : report.error().message;
+}
+
+TEST_CASE("a report reads back as it was") {
+  for (const JobReport& report :
+       {samples::input_bound(), samples::wasteful(), samples::unknown()}) {
+    Result<JobReport> again = parse_report(to_json(report));
+    REQUIRE(again);
+    CHECK(*again == report);
+  }
+}
+
+TEST_CASE("a node's state reads back as it was") {
+  NodeStatus status = samples::node();
+  status.jobs.pop_back();  // the hostile one is cut
+  Result<NodeStatus> again = parse_node_status(to_json(status));
+  REQUIRE(again);
+  CHECK(*again == status);
+}
+
+TEST_CASE("JSON carries what a reader would have to derive") {
+  json derived = document()["derived"];
+  CHECK(derived["verdict"].get<std::string>().starts_with("Input-bound: 31%"));
+  CHECK(derived["recommendations"].size() == 3);
+  CHECK(derived["ceiling_error_arrival"].get<double>() ==
+        Approx(812.0 / 846 - 1));
+  json none = json::parse(to_json(samples::unknown()))["derived"];
+  CHECK(none["ceiling_error_arrival"].is_null());
+}
+
+TEST_CASE("unknown is null and zero is zero") {
+  json cores = json::parse(to_json(samples::wasteful()))["cores"];
+  CHECK(cores["used_away"] == 0.0);
+  cores = json::parse(to_json(samples::unknown()))["cores"];
+  CHECK(cores["used_away"].is_null());
+}
+
+TEST_CASE("figures that no reader takes are not written") {
+  JobReport report = samples::input_bound();
+  report.cores.used_home = std::nan("");
+  report.cores.used_away = -1e-15;
+  report.cores.demand = Estimate{3, 3.0000001, 2.9};
+  report.ceiling.predicted = Estimate{std::nan(""), 0, 0};
+  report.recommend_after_s = std::nan("");
+  Result<JobReport> again = parse_report(to_json(report));
+  REQUIRE(again);
+  CHECK_FALSE(again->cores.used_home);
+  CHECK(*again->cores.used_away == 0);
+  CHECK(*again->cores.demand == Estimate::exact(3));
+  CHECK_FALSE(again->ceiling.predicted);
+  CHECK(again->recommend_after_s == 0);
+}
+
+TEST_CASE("strings of any bytes are cut and made UTF-8") {
+  Result<JobReport> again = parse_report(to_json(samples::hostile()));
+  REQUIRE(again);
+  CHECK(again->job_name.size() <= kMaxReportTextBytes);
+  CHECK(again->job_name.starts_with("\033[2J\n\"quoted\"\xef\xbf\xbd\xc3\xa9"));
+  CHECK(again->notes.at(0).size() == kMaxReportTextBytes);
+}
+
+TEST_CASE("unknown keys are ignored, missing ones named") {
+  json changed = document();
+  changed["newer"] = 1;
+  CHECK(error_of(changed).empty());
+  changed["cores"].erase("demand");
+  CHECK(error_of(changed) == "cores.demand is missing");
+}
+
+TEST_CASE("each error names its place") {
+  struct Row {
+    const char* pointer;
+    json value;
+    const char* message;
+  };
+  const Row rows[] = {
+      {"/job_id", -1, "job_id is not a whole number under 2^32"},
+      {"/job_id", 4294967296, "job_id is not a whole number under 2^32"},
+      {"/running", 1, "running is neither true nor false"},
+      {"/node", 7, "node is not a text"},
+      {"/start_unix_s", "x", "start_unix_s is not a number"},
+      {"/cores", json::array(), "cores is not an object"},
+      {"/cores/used_home", -0.5,
+       "cores.used_home is out of range; allowed: 0 to 1e18"},
+      {"/cores/demand/low", 99,
+       "cores.demand has an interval that does not hold its value"},
+      {"/changes", 5, "changes is not a list"},
+      {"/changes/1/cause", "greed", "changes[1].cause is not a known name"},
+      {"/quality/loader_source", nullptr,
+       "quality.loader_source is not a text"},
+      {"/quality/gaps", 1.5, "quality.gaps is not a whole number"},
+      {"/kind", "node_status", "kind is not job_report"},
+      {"/schema_version", 2,
+       "schema_version is not 1, the one that this program reads"}};
+  for (const Row& row : rows) {
+    json changed = document();
+    changed[json::json_pointer(row.pointer)] = row.value;
+    CHECK(error_of(changed) == row.message);
+  }
+}
+
+TEST_CASE("lists and texts over their bounds are refused") {
+  json changed = document();
+  json change = changed["changes"][0];
+  changed["changes"] = std::vector<json>(kMaxGrantChanges + 1, change);
+  Result<JobReport> report = parse_report(changed.dump());
+  REQUIRE_FALSE(report);
+  CHECK(report.error().code == Code::kLimit);
+  CHECK(report.error().message == "changes has more than 1024 entries");
+  report = parse_report(std::string(kMaxReportJsonBytes + 1, ' '));
+  REQUIRE_FALSE(report);
+  CHECK(report.error().code == Code::kLimit);
+}
+
+TEST_CASE("a breakdown that does not add up is made anew") {
+  json changed = document();
+  changed["breakdown"]["unattributed_s"] = 1e6;
+  changed["breakdown"]["compute"]["seconds"] = 1e6;
+  Result<JobReport> report = parse_report(changed.dump());
+  REQUIRE(report);
+  const Breakdown& it = report->breakdown;
+  CHECK(it.unattributed_s == 0);
+  CHECK(*it.compute.seconds + *it.fetch_stall.seconds +
+            *it.prep_stall.seconds ==
+        Approx(it.wall_s));
+}
+
+TEST_CASE("text that is no report is refused") {
+  for (std::string text :
+       {std::string(), std::string("{"), std::string("[]"), std::string("null"),
+        std::string("\0\xff", 2), std::string(100000, '['),
+        std::string(100000, '{'), std::string("{} x"),
+        to_json(samples::input_bound()).substr(0, 2000)}) {
+    Result<JobReport> report = parse_report(text);
+    REQUIRE_FALSE(report);
+    CHECK_FALSE(report.error().message.empty());
+  }
+  CHECK_FALSE(parse_node_status(to_json(samples::input_bound())));
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,114 @@
+// Text views against golden files. PENSTOCK_UPDATE_GOLDEN=1 rewrites them.
+#include "report/render.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "samples.h"
+#include "tests/unit/catch.h"
+
+namespace penstock {
+namespace {
+
+std::string golden(const std::string& name, const std::string& now) {
+  std::string path = std::string(PENSTOCK_FIXTURES) + "/" + name;
+  if (std::getenv("PENSTOCK_UPDATE_GOLDEN")) std::ofstream(path) << now;
+  std::ifstream file(path);
+  REQUIRE(file);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+size_t widest(const std::string& text) {
+  std::istringstream lines(text);
+  size_t most = 0;
+  for (std::string line; std::getline(lines, line);) {
+    most = std::max(most, line.size());
+  }
+  return most;
+}
+
+bool ascii(const std::string& text) {
+  return std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return c == '\n' || (c >= 0x20 && c < 0x7f);
+  });
+}
+
+TEST_CASE("reports look as the golden files") {
+  struct Row {
+    const char* file;
+    JobReport report;
+  };
+  const Row rows[] = {{"input_bound.txt", samples::input_bound()},
+                      {"wasteful.txt", samples::wasteful()},
+                      {"unknown.txt", samples::unknown()},
+                      {"hostile.txt", samples::hostile()}};
+  for (const Row& row : rows) {
+    std::string text = render_text(row.report);
+    CHECK(text == golden(row.file, text));
+    CHECK(widest(text) <= 80);
+    CHECK(ascii(text));
+  }
+}
+
+TEST_CASE("the live view looks as its golden file") {
+  std::string text = render_top(samples::node());
+  CHECK(text == golden("top.txt", text));
+  CHECK(widest(text) <= 80);
+  CHECK(ascii(text));
+}
+
+TEST_CASE("a report fits every width, with the largest figures too") {
+  JobReport report = samples::input_bound();
+  report.cores.granted_away = report.cores.used_away = 1e18;
+  report.throughput.measured = Estimate{1e17, 1e16, 1e18};
+  report.bandwidth.granted_bytes_per_s = 1e18;
+  report.changes[1].cores_to = 1e18;
+  for (int width : {-1, 60, 80, 132, 1000}) {
+    size_t limit = std::clamp(width, 60, 200);
+    CHECK(widest(render_text(report, {.width = width})) <= limit);
+    CHECK(widest(render_top(samples::node(), {.width = width})) <= limit);
+  }
+}
+
+TEST_CASE("colour changes nothing but colour") {
+  std::string text = render_text(samples::input_bound(), {.color = true});
+  CHECK(text.find("\033[1;31mInput-bound") != std::string::npos);
+  std::string plain;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\033') {
+      i = text.find('m', i);
+    } else {
+      plain += text[i];
+    }
+  }
+  CHECK(plain == render_text(samples::input_bound()));
+}
+
+TEST_CASE("only the latest changes are shown, and the rest counted") {
+  JobReport report = samples::input_bound();
+  report.changes.resize(30, report.changes[1]);
+  report.changes_dropped = 5;
+  std::string text = render_text(report);
+  CHECK(text.find("(15 earlier ones: 10 in --json, 5 not kept)") !=
+        std::string::npos);
+  CHECK(text.find("task started") == std::string::npos);
+}
+
+TEST_CASE("a short run is told why nothing is recommended") {
+  JobReport report = samples::input_bound();
+  report.end_unix_s = report.start_unix_s + 5;
+  std::string text = render_text(report);
+  CHECK(text.find("nothing: the run is shorter than 30.0 s") !=
+        std::string::npos);
+  report = samples::input_bound();
+  report.quality.pages_contradicted = true;
+  text = render_text(report);
+  CHECK(text.find("cannot be relied on") != std::string::npos);
+  CHECK(text.find("#SBATCH") == std::string::npos);
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,145 @@
+#include "samples.h"
+
+namespace penstock::samples {
+namespace {
+
+constexpr double kStart = 1767225600;  // 2026-01-01 00:00:00 UTC
+constexpr double kMega = 1 << 20;
+
+std::vector<GrantChange> three_changes() {
+  GrantChange first{kStart + 0.2, GrantCause::kTaskStart};
+  first.cores_from = 0;
+  first.cores_to = 0.9;
+  first.away_from = first.away_to = 0;
+  first.bytes_per_s_to = 25 * kMega;
+  GrantChange more{kStart + 61.25, GrantCause::kJobEnd};
+  more.cores_from = 0.9;
+  more.cores_to = 1.9;
+  more.away_from = 0;
+  more.away_to = 1;
+  more.bytes_per_s_from = 25 * kMega;
+  more.bytes_per_s_to = 50 * kMega;
+  more.rate_before = 210;
+  more.rate_after = 410;
+  GrantChange recall{kStart + 290, GrantCause::kRecall};
+  recall.cores_from = 1.9;
+  recall.cores_to = 0.9;
+  recall.away_from = 1;
+  recall.away_to = 0;
+  recall.bytes_per_s_from = recall.bytes_per_s_to = 50 * kMega;
+  return {first, more, recall};
+}
+
+}  // namespace
+
+JobReport input_bound() {
+  JobReport out;
+  out.job_id = 4711;
+  out.job_name = "alexnet";
+  out.user_id = 1000;
+  out.node = "c1";
+  out.start_unix_s = kStart;
+  out.end_unix_s = out.updated_unix_s = kStart + 312;
+  out.ranks = 1;
+  out.options = {{"loader", "auto"}, {"loader-threads", "2"}};
+  out.policy = "throughput";
+  out.ceiling = {Estimate{812, 650, 930}, "profile alexnet",
+                 Estimate{850, 830, 870}, "measured 12 s",
+                 Estimate{846, 840, 852}, "one batch replayed"};
+  out.throughput = {
+      Estimate{560, 500, 600}, "the grant and the profile", std::nullopt, "",
+      Estimate::exact(584),    "the job's own count"};
+  out.floor_rate = 210;
+  out.breakdown = make_breakdown(312, {215.28, "what is left of a step"},
+                                 {68.64, "time waited, split by I/O"},
+                                 {28.08, "time waited, split by CPU"}, 96.72);
+  out.cores = {.allocated = 1,
+               .reserve = 0.1,
+               .entitled = 0.9,
+               .requested = 2,
+               .granted_home = 0.9,
+               .granted_away = 0.73,
+               .used_home = 0.88,
+               .used_away = 0.71,
+               .used_trainer = 0.09,
+               .demand = Estimate{3.6, 3.2, 4.0},
+               .loader_threads = 2};
+  out.bandwidth = {"scratch",
+                   100 * kMega,
+                   50 * kMega,
+                   25 * kMega,
+                   25 * kMega,
+                   24.9 * kMega,
+                   Estimate{36.2 * kMega, 30 * kMega, 40 * kMega}};
+  out.changes = three_changes();
+  out.quality = {1.0,
+                 312,
+                 2,
+                 182208,
+                 LoaderSource::kRegistered,
+                 ProcessEvents::kConnector};
+  out.notes = {"the accelerator is emulated: a timed wait per step"};
+  return out;
+}
+
+JobReport wasteful() {
+  JobReport out = input_bound();
+  out.job_id = 4712;
+  out.job_name = "transformer";
+  out.ranks = 2;
+  out.breakdown = make_breakdown(300, {297, "what is left of a step"},
+                                 {3.0, "time waited, split by I/O"},
+                                 {0.0, "time waited, split by CPU"}, 3.0);
+  out.cores.allocated = 8;
+  out.cores.reserve = 0.4;
+  out.cores.entitled = 7.6;
+  out.cores.demand = Estimate{2.5, 2.3, 2.7};
+  out.cores.granted_away = out.cores.used_away = 0;
+  out.bandwidth = {};
+  out.changes.clear();
+  return out;
+}
+
+JobReport unknown() {
+  JobReport out;
+  out.job_id = 4713;
+  out.job_name = "train.sh";
+  out.node = "c1";
+  out.start_unix_s = kStart;
+  out.updated_unix_s = kStart + 45;
+  out.running = true;
+  out.ranks = 1;
+  out.policy = "throughput";
+  out.breakdown =
+      make_breakdown(45, TimePart{}, TimePart{}, TimePart{}, std::nullopt);
+  out.quality.loader_source = LoaderSource::kNone;
+  out.quality.process_events = ProcessEvents::kPolling;
+  return out;
+}
+
+JobReport hostile() {
+  JobReport out = unknown();
+  out.job_id = 4294967295u;
+  out.job_name = "\033[2J\n\"quoted\"\xff\xc3\xa9 " + std::string(300, 'x');
+  out.options = {{"loader-match", "\r\033]0;title\a"}};
+  out.notes = {std::string(1000, 'n')};
+  return out;
+}
+
+NodeStatus node() {
+  NodeStatus out;
+  out.node = "c1";
+  out.version = "0.1.0";
+  out.policy = "throughput";
+  out.time_unix_s = kStart + 400;
+  out.uptime_s = 7500;
+  out.agent_cpu_s = 15;
+  out.cores = 8;
+  out.rebalance = {12, 4.1, 9.6, 9.6};
+  out.launch = {40, 0.8, 1.9, 2.0};
+  out.pools = {{"scratch", 100 * kMega, 75 * kMega, 2}};
+  out.jobs = {input_bound(), wasteful(), unknown(), hostile()};
+  return out;
+}
+
+}  // namespace penstock::samples

@@ -1,0 +1,20 @@
+// Reports that the tests of this folder share.
+#pragma once
+
+#include "report/node_status.h"
+#include "report/report.h"
+
+namespace penstock::samples {
+
+// A job that waits for data: 22% fetch, 9% prep, and has run 312 s.
+JobReport input_bound();
+// A job that needs a third of what it asked for.
+JobReport wasteful();
+// A running job of which nothing but its name is known.
+JobReport unknown();
+// Strings as a hostile user would choose them.
+JobReport hostile();
+// A node with all of them and one pool.
+NodeStatus node();
+
+}  // namespace penstock::samples

@@ -1,0 +1,92 @@
+#include "report/text.h"
+
+#include <cmath>
+
+#include "tests/unit/catch.h"
+
+namespace penstock {
+namespace {
+
+TEST_CASE("figures tell zero from unknown") {
+  CHECK(figure_text(std::nullopt) == "-");
+  CHECK(figure_text(0.0) == "0.00");
+  CHECK(figure_text(0.904) == "0.90");
+  CHECK(figure_text(12.34) == "12.3");
+  CHECK(figure_text(4711.4) == "4711");
+  CHECK(figure_text(1e18) == "1e+18");
+  CHECK(share_text(std::nullopt) == "-");
+  CHECK(share_text(0.0) == "0%");
+  CHECK(share_text(0.985) == "98%");
+  CHECK(rate_text(std::nullopt) == "-");
+}
+
+TEST_CASE("an interval that is a point is not shown") {
+  CHECK(estimate_text(std::nullopt) == "-");
+  CHECK(estimate_text(Estimate::exact(5)) == "5.00");
+  CHECK(estimate_text(Estimate{5, 4, 6.5}) == "5.00 [4.00 to 6.50]");
+}
+
+TEST_CASE("a ratio needs something granted") {
+  CHECK(*ratio(1.0, 2.0) == 0.5);
+  CHECK_FALSE(ratio(1.0, 0.0));
+  CHECK_FALSE(ratio(std::nullopt, 1.0));
+  CHECK_FALSE(ratio(1.0, std::nullopt));
+}
+
+TEST_CASE("durations and dates") {
+  CHECK(duration_text(0) == "0.0 s");
+  CHECK(duration_text(99.94) == "99.9 s");
+  CHECK(duration_text(99.96) == "1 min 40 s");
+  CHECK(duration_text(3599.6) == "1 h 00 min");
+  CHECK(duration_text(7384) == "2 h 03 min");
+  CHECK(duration_text(-1) == "-");
+  CHECK(duration_text(std::nan("")) == "-");
+  CHECK(date_text(0) == "1970-01-01 00:00:00 UTC");
+  CHECK(date_text(1709251199.9) == "2024-02-29 23:59:59 UTC");
+  CHECK(date_text(-1) == "-");
+  CHECK(date_text(1e18) == "-");
+}
+
+TEST_CASE("lines break at spaces and hang") {
+  TextStyle style;
+  style.width = 60;
+  Page page(style);
+  page.line(std::string(50, 'a') + " " + std::string(20, 'b') + "  " +
+                std::string(70, 'c'),
+            2);
+  CHECK(page.take() == std::string(50, 'a') + "\n  " + std::string(20, 'b') +
+                           "\n  " + std::string(58, 'c') + "\n  " +
+                           std::string(12, 'c') + "\n");
+}
+
+TEST_CASE("a page prints only what is printable") {
+  Page page(TextStyle{});
+  page.line("a\033[31m\n\tb\x7f\xc3\xa9");
+  CHECK(page.take() == "a?[31m??b???\n");
+}
+
+TEST_CASE("bars fill what is left of the line") {
+  TextStyle style;
+  Page page(style);
+  page.bar("full", 1);
+  page.bar("none", 0);
+  page.bar("over", 7);
+  std::string full = std::string(75, '#') + "\n";
+  CHECK(page.take() == "full " + full + "none\nover " + full);
+  style.unicode = true;
+  Page utf8(style);
+  utf8.bar("one", 1.0 / 76);
+  CHECK(utf8.take() == "one \u2588\n");
+}
+
+TEST_CASE("colours wrap whole lines and only when asked for") {
+  TextStyle style;
+  style.color = true;
+  Page page(style);
+  page.line("bad", 4, Page::Tone::kBad);
+  page.line("plain");
+  CHECK(page.take() == "\033[1;31mbad\033[0m\nplain\n");
+}
+
+}  // namespace
+}  // namespace penstock
