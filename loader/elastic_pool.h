@@ -1,0 +1,48 @@
+// Threads whose number can be changed while they work.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace penstock {
+
+class ElasticPool {
+ public:
+  // True while the thread should take more work; asked between two pieces.
+  using Wanted = std::function<bool()>;
+  // Runs in the new thread; id is in [0, max_threads). Returns when !wanted()
+  // or when there is no more work.
+  using Body = std::function<void(size_t id, const Wanted& wanted)>;
+
+  ElasticPool(size_t max_threads, Body body);
+  // Asks all threads to end, and waits for them.
+  ~ElasticPool();
+  ElasticPool(const ElasticPool&) = delete;
+  ElasticPool& operator=(const ElasticPool&) = delete;
+
+  // Starts threads, or asks those with the highest ids to end once they have
+  // finished their piece; does not wait for them. Clamped to max_threads.
+  // Where the system gives no more threads, fewer run. One caller at a time.
+  void resize(size_t threads);
+
+  size_t running() const { return running_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Worker {
+    std::thread thread;
+    std::atomic<bool> alive{false};
+  };
+  bool start(size_t id);
+  void run(size_t id);
+
+  Body body_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::atomic<size_t> target_{0};
+  std::atomic<size_t> running_{0};
+};
+
+}  // namespace penstock

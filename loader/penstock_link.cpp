@@ -1,0 +1,25 @@
+#include "loader/penstock_link.h"
+
+namespace penstock {
+
+LoaderLink penstock_link(penstock_handle* handle) {
+  LoaderLink link;
+  link.hint = [handle]() -> std::optional<LoaderHint> {
+    penstock_hint hint;
+    if (penstock_read_hint(handle, &hint) == 0) return std::nullopt;
+    // Where the kernel keeps the rate, keeping it here too would only add to
+    // the wait.
+    const bool keep = hint.kernel_limited == 0;
+    return LoaderHint{hint.loader_threads, keep ? hint.rate_bytes_per_s : 0};
+  };
+  link.thread = [handle](bool starts) {
+    if (starts) {
+      penstock_register_thread(handle, 0);
+    } else {
+      penstock_unregister_thread(handle, 0);
+    }
+  };
+  return link;
+}
+
+}  // namespace penstock

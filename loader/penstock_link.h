@@ -1,0 +1,12 @@
+// The loader's link to Penstock, through libpenstock.
+#pragma once
+
+#include "libpenstock/include/penstock.h"
+#include "loader/loader.h"
+
+namespace penstock {
+
+// handle may be null and must outlive the loader. `broken` is left empty.
+LoaderLink penstock_link(penstock_handle* handle);
+
+}  // namespace penstock

@@ -1,0 +1,172 @@
+// penstock-train: a training job with an emulated accelerator
+// (docs/man/penstock-train.1).
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "libpenstock/include/penstock.h"
+#include "loader/clock.h"
+#include "loader/loader.h"
+#include "loader/penstock_link.h"
+#include "loader/train/monitor.h"
+#include "loader/train/progress.h"
+#include "loader/train/summary.h"
+#include "loader/train/train_options.h"
+#include "loader/train/trainer.h"
+
+namespace penstock {
+namespace {
+
+std::atomic<bool> stop{false};
+std::atomic<int> stop_signal{0};
+
+void on_signal(int number) {
+  stop_signal = number;
+  stop = true;
+}
+
+// Threads that are started later inherit the blocked signals, so that they
+// always reach the main thread, and end its wait.
+void install_signals() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+}
+
+void set_signals_blocked(bool blocked) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  pthread_sigmask(blocked ? SIG_BLOCK : SIG_UNBLOCK, &set, nullptr);
+}
+
+int fail(const Error& error) {
+  std::fprintf(stderr, "penstock-train: %s\n", error.message.c_str());
+  return 1;
+}
+
+size_t affinity_cpus() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return static_cast<size_t>(CPU_COUNT(&set));
+}
+
+void choose_threads(const TrainOptions& options, LoaderOptions& loader) {
+  loader.elastic = options.threads == 0;
+  if (!loader.elastic) {
+    loader.threads = loader.threads_min = loader.threads_max = options.threads;
+    return;
+  }
+  const auto machine_cpus =
+      static_cast<size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  loader.threads_min = options.threads_min;
+  loader.threads_max =
+      std::max(options.threads_min,
+               options.threads_max > 0 ? options.threads_max : machine_cpus);
+  loader.threads = std::clamp(
+      entitled_threads(std::getenv("SLURM_CPUS_PER_TASK"), affinity_cpus()),
+      loader.threads_min, loader.threads_max);
+}
+
+LoaderOptions loader_options(const TrainOptions& options, size_t dataset_size) {
+  LoaderOptions loader;
+  loader.batch_samples = options.batch;
+  loader.crop_side = options.crop;
+  loader.seed = options.seed;
+  loader.read_mode = options.direct ? ReadMode::kDirect : ReadMode::kBuffered;
+  if (options.samples > 0) loader.total_samples = options.samples;
+  if (options.epochs > 0) loader.total_samples = options.epochs * dataset_size;
+  if (options.replay) loader.total_samples = options.batch;
+  choose_threads(options, loader);
+  return loader;
+}
+
+Summary summarise(const Trainer& trainer, const TrainProgress& progress,
+                  const Loader& loader, bool connected) {
+  Summary summary;
+  summary.seconds =
+      static_cast<double>(trainer.end_ns() - trainer.begin_ns()) * 1e-9;
+  summary.samples = progress.samples;
+  summary.steps = progress.steps;
+  summary.wait_s = static_cast<double>(progress.wait_ns()) * 1e-9;
+  summary.step_s = static_cast<double>(progress.step_ns) * 1e-9;
+  summary.loader = loader.counters();
+  summary.trainer_cpu_s =
+      static_cast<double>(process_cpu_ns() - summary.loader.cpu_ns) * 1e-9;
+  summary.connected = connected;
+  summary.ended_by = stop_signal == SIGTERM  ? "SIGTERM"
+                     : stop_signal == SIGINT ? "SIGINT"
+                                             : "end";
+  return summary;
+}
+
+Status write_results(const TrainOptions& options, const Summary& summary) {
+  std::fputs(summary_text(options, summary).c_str(), stdout);
+  if (!options.json_path.empty()) {
+    auto written =
+        write_text_file(options.json_path, summary_json(options, summary));
+    if (!written) return written;
+  }
+  if (!options.profile_path.empty()) {
+    auto profile = summary_profile(options, summary);
+    if (!profile) return std::move(profile).error();
+    return write_text_file(options.profile_path, *profile);
+  }
+  return Done{};
+}
+
+struct CloseHandle {
+  void operator()(penstock_handle* handle) const { penstock_close(handle); }
+};
+
+int run(const TrainOptions& options) {
+  auto dataset = open_dataset(options.data, options.format);
+  if (!dataset) return fail(dataset.error());
+  const LoaderOptions settings = loader_options(options, dataset->paths.size());
+
+  const std::unique_ptr<penstock_handle, CloseHandle> handle(
+      penstock_open(nullptr));
+  LoaderLink link = penstock_link(handle.get());
+  link.broken = [](const std::string& why) {
+    std::fprintf(stderr, "penstock-train: skipped: %s\n", why.c_str());
+  };
+  set_signals_blocked(true);
+  auto loader = Loader::create(*std::move(dataset), settings, std::move(link));
+  if (!loader) return fail(loader.error());
+  TrainProgress progress;
+  auto monitor = Monitor::start(options.log_path, **loader, progress);
+  if (!monitor) return fail(monitor.error());
+  set_signals_blocked(false);
+
+  Trainer trainer(options, **loader, progress, handle.get(), stop);
+  const Status trained = trainer.run();
+  monitor->reset();
+  const Summary summary = summarise(trainer, progress, **loader,
+                                    penstock_connected(handle.get()) == 1);
+  if (!trained) return fail(trained.error());
+  if (auto written = write_results(options, summary); !written) {
+    return fail(written.error());
+  }
+  return stop_signal == 0 ? 0 : 128 + stop_signal;
+}
+
+}  // namespace
+}  // namespace penstock
+
+int main(int argc, char** argv) {
+  penstock::TrainOptions options;
+  int exit_code = 0;
+  if (!penstock::parse_train_options(argc, argv, options, exit_code)) {
+    return exit_code;
+  }
+  penstock::install_signals();
+  return penstock::run(options);
+}

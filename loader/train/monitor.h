@@ -1,0 +1,51 @@
+// Writes how the run goes: a JSON line every 0.5 s to the log, a line for
+// people every 2 s to standard error.
+#pragma once
+
+#include <atomic>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "common/result.h"
+#include "loader/event_count.h"
+#include "loader/loader.h"
+#include "loader/train/progress.h"
+
+namespace penstock {
+
+class Monitor {
+ public:
+  // loader and progress must outlive it. log_path "": no log.
+  // Errors: the log cannot be created.
+  [[nodiscard]] static Result<std::unique_ptr<Monitor>> start(
+      const std::string& log_path, const Loader& loader,
+      const TrainProgress& progress);
+  // Writes the last line and ends.
+  ~Monitor();
+  Monitor(const Monitor&) = delete;
+  Monitor& operator=(const Monitor&) = delete;
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  Monitor(const Loader& loader, const TrainProgress& progress);
+  void run();
+  void write_log_line();
+  void write_text_line();
+
+  const Loader& loader_;
+  const TrainProgress& progress_;
+  std::unique_ptr<std::FILE, Close> log_;
+  uint64_t begin_ns_;
+  uint64_t text_ns_;           // of the last text line
+  uint64_t text_samples_ = 0;  // then
+  uint64_t text_wait_ns_ = 0;
+  std::atomic<bool> stopping_{false};
+  EventCount wakes_;
+  std::thread thread_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,129 @@
+#include "loader/train/train_options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+
+#include "common/units.h"
+
+namespace penstock {
+namespace {
+
+const char* const kDescription =
+    "Trains on nothing: loads a folder of pictures as a training job would and "
+    "hands each batch to an emulated accelerator, a timed wait per step. "
+    "Files, "
+    "decoding and threads are real.";
+
+void add_data_options(CLI::App& app, TrainOptions& options) {
+  const std::map<std::string, SampleFormat> formats{
+      {"jpeg", SampleFormat::kJpeg}, {"raw", SampleFormat::kRaw}};
+  app.add_option("--data", options.data, "Folder of the samples")->required();
+  app.add_option("--format", options.format, "jpeg, or raw (PPM)")
+      ->transform(CLI::CheckedTransformer(formats))
+      ->option_text("jpeg|raw");
+  app.add_option("--batch", options.batch, "Samples per step")
+      ->check(CLI::Range(1, 65536))
+      ->option_text("N [32]");
+  app.add_option("--crop", options.crop, "Side of a prepared sample, pixels")
+      ->check(CLI::Range(1, 4096))
+      ->option_text("N [224]");
+  app.add_option("--seed", options.seed, "Of order, crops and flips")
+      ->option_text("N [0]");
+  app.add_flag("--direct", options.direct, "Read past the page cache");
+}
+
+void add_step_options(CLI::App& app, TrainOptions& options) {
+  const std::map<std::string, WaitMode> waits{{"sleep", WaitMode::kSleep},
+                                              {"spin", WaitMode::kSpin}};
+  app.add_option("--accelerator-s-per-sample", options.accelerator_s_per_sample,
+                 "Emulated accelerator: seconds per sample")
+      ->check(CLI::Range(0.0, 60.0))
+      ->option_text("S [0]");
+  app.add_option("--wait", options.wait, "How the trainer waits for a step")
+      ->transform(CLI::CheckedTransformer(waits))
+      ->option_text("sleep|spin");
+  app.add_option("--trainer-cpu", options.trainer_cpu_ms,
+                 "CPU time that the trainer burns in each step, ms")
+      ->check(CLI::Range(0.0, 60000.0))
+      ->option_text("MS [0]");
+  app.add_flag("--replay", options.replay,
+               "Prepare one batch and replay it: measures the ceiling");
+}
+
+void add_thread_options(CLI::App& app, TrainOptions& options) {
+  app.add_option_function<std::string>(
+         "--threads",
+         [&options](const std::string& text) {
+           if (text == "auto") return;
+           auto threads = parse_uint(text, 1, 4096);
+           if (!threads) {
+             throw CLI::ValidationError("--threads",
+                                        text + "; allowed: 1 to 4096, or auto");
+           }
+           options.threads = *threads;
+         },
+         "Loader threads; auto: the task's CPUs, then the hint")
+      ->option_text("N|auto [auto]");
+  app.add_option("--threads-min", options.threads_min, "Fewest with auto")
+      ->check(CLI::Range(1, 4096))
+      ->option_text("N [1]");
+  app.add_option("--threads-max", options.threads_max, "Most with auto")
+      ->check(CLI::Range(1, 4096))
+      ->option_text("N [CPUs]");
+}
+
+void add_end_options(CLI::App& app, TrainOptions& options) {
+  auto* end = app.add_option_group("end", "When to end (default: --epochs 1)");
+  end->add_option("--duration", options.duration_s, "Seconds")
+      ->check(CLI::Range(0.1, 1e7))
+      ->option_text("S");
+  end->add_option("--samples", options.samples, "Samples, broken ones included")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 48))
+      ->option_text("N");
+  end->add_option("--epochs", options.epochs, "Passes over the data")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 16))
+      ->option_text("N");
+  end->require_option(0, 1);
+}
+
+void add_output_options(CLI::App& app, TrainOptions& options) {
+  app.add_option("--log", options.log_path, "JSON line every 0.5 s")
+      ->option_text("FILE");
+  app.add_option("--json", options.json_path, "Summary as JSON")
+      ->option_text("FILE");
+  app.add_option("--write-profile", options.profile_path,
+                 "Profile for --loader-model, of what this run measured")
+      ->option_text("FILE");
+}
+
+}  // namespace
+
+bool parse_train_options(int argc, char** argv, TrainOptions& options,
+                         int& exit_code) {
+  CLI::App app(kDescription, "penstock-train");
+  add_data_options(app, options);
+  add_step_options(app, options);
+  add_thread_options(app, options);
+  add_end_options(app, options);
+  add_output_options(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    exit_code = app.exit(error) == 0 ? 0 : 2;
+    return false;
+  }
+  if (options.duration_s == 0 && options.samples == 0 && options.epochs == 0) {
+    options.epochs = 1;
+  }
+  return true;
+}
+
+size_t entitled_threads(const char* slurm_cpus_per_task, size_t affinity_cpus) {
+  const size_t cpus = std::max<size_t>(affinity_cpus, 1);
+  if (slurm_cpus_per_task == nullptr) return cpus;
+  return std::min<size_t>(
+      parse_uint(slurm_cpus_per_task, 1, 4096).value_or(cpus), cpus);
+}
+
+}  // namespace penstock

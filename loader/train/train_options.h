@@ -1,0 +1,50 @@
+// What penstock-train was asked to do.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "loader/dataset.h"
+
+namespace penstock {
+
+enum class WaitMode { kSleep, kSpin };
+
+struct TrainOptions {
+  std::string data;
+  SampleFormat format = SampleFormat::kJpeg;
+  size_t batch = 32;
+  int crop = 224;
+  uint64_t seed = 0;
+  bool direct = false;
+
+  double accelerator_s_per_sample = 0;  // emulated
+  WaitMode wait = WaitMode::kSleep;
+  double trainer_cpu_ms = 0;  // per step
+  bool replay = false;
+
+  size_t threads = 0;      // 0: auto
+  size_t threads_min = 1;  // auto only
+  size_t threads_max = 0;  // auto only; 0: the machine's CPUs
+
+  double duration_s = 0;  // one of these three is set
+  uint64_t samples = 0;
+  uint64_t epochs = 0;
+
+  std::string log_path;  // "": none
+  std::string json_path;
+  std::string profile_path;
+};
+
+// Parses the command line. Returns true when the program should run; false
+// when it should exit with exit_code (help was shown, or an error was printed:
+// 2).
+bool parse_train_options(int argc, char** argv, TrainOptions& options,
+                         int& exit_code);
+
+// The loader threads that Slurm gave this task: SLURM_CPUS_PER_TASK where it
+// is a number, but never more than the CPUs that the process may run on; at
+// least 1.
+size_t entitled_threads(const char* slurm_cpus_per_task, size_t affinity_cpus);
+
+}  // namespace penstock

@@ -1,0 +1,104 @@
+#include "loader/train/trainer.h"
+
+#include "loader/clock.h"
+#include "loader/train/accelerator.h"
+
+namespace penstock {
+namespace {
+
+// How often a waiting trainer reports, and looks whether it should end.
+constexpr uint64_t kWaitSliceNs = 100000000;
+
+}  // namespace
+
+bool Trainer::over() const {
+  if (stop_) return true;
+  if (options_.duration_s > 0) {
+    const auto duration_ns = static_cast<uint64_t>(options_.duration_s * 1e9);
+    return monotonic_ns() - begin_ns_ >= duration_ns;
+  }
+  return false;  // the loader's stream ends at --samples and --epochs
+}
+
+void Trainer::report() const {
+  const LoaderCounters loader = loader_.counters();
+  const penstock_progress progress{
+      progress_.samples,
+      progress_.steps,
+      progress_.wait_ns(),
+      loader.bytes,
+      loader.fetch_ns,
+      loader.prep_ns,
+      loader.prepared,
+      options_.replay ? 1u : 0u,
+      static_cast<uint32_t>(loader.threads),
+  };
+  penstock_report(handle_, &progress);
+}
+
+Result<std::optional<Batch>> Trainer::wait_for_batch() {
+  progress_.begin_wait();
+  auto batch = loader_.next(kWaitSliceNs);
+  while (batch && !*batch && !loader_.finished() && !over()) {
+    report();
+    batch = loader_.next(kWaitSliceNs);
+  }
+  progress_.end_wait();
+  return batch;
+}
+
+void Trainer::finish_step(uint64_t begin_ns, size_t samples) {
+  progress_.step_ns += monotonic_ns() - begin_ns;
+  progress_.samples += samples;
+  ++progress_.steps;
+  report();
+}
+
+// The batch goes back to the loader when the step begins, as it does where the
+// trainer copies it to a GPU first.
+Status Trainer::train() {
+  EmulatedAccelerator accelerator(options_.accelerator_s_per_sample,
+                                  options_.wait, options_.trainer_cpu_ms);
+  while (!over()) {
+    auto batch = wait_for_batch();
+    if (!batch) return std::move(batch).error();
+    if (!*batch) return Done{};
+    const size_t samples = (*batch)->size;
+    loader_.release();
+    const uint64_t begin_ns = monotonic_ns();
+    accelerator.step(begin_ns, samples, stop_);
+    if (stop_) return Done{};  // the step was cut short
+    finish_step(begin_ns, samples);
+  }
+  return Done{};
+}
+
+// The time of the one batch's preparation is not part of the run.
+Status Trainer::replay() {
+  EmulatedAccelerator accelerator(options_.accelerator_s_per_sample,
+                                  options_.wait, options_.trainer_cpu_ms);
+  auto batch = wait_for_batch();
+  if (!batch) return std::move(batch).error();
+  if (!*batch) return Done{};
+  progress_.finished_wait_ns = 0;
+  begin_ns_ = monotonic_ns();
+  while (!over() &&
+         (options_.samples == 0 || progress_.samples < options_.samples)) {
+    const uint64_t begin_ns = monotonic_ns();
+    accelerator.step(begin_ns, (*batch)->size, stop_);
+    if (stop_) return Done{};
+    finish_step(begin_ns, (*batch)->size);
+  }
+  return Done{};
+}
+
+Status Trainer::run() {
+  begin_ns_ = monotonic_ns();
+  report();
+  Status done = options_.replay ? replay() : train();
+  end_ns_ = monotonic_ns();
+  report();
+  return done;
+}
+
+}  // namespace penstock

@@ -1,0 +1,50 @@
+// The training loop: waits for a batch, runs a step, reports progress.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "common/result.h"
+#include "libpenstock/include/penstock.h"
+#include "loader/loader.h"
+#include "loader/train/progress.h"
+#include "loader/train/train_options.h"
+
+namespace penstock {
+
+class Trainer {
+ public:
+  // All must outlive it; handle may be null.
+  Trainer(const TrainOptions& options, Loader& loader, TrainProgress& progress,
+          penstock_handle* handle, const std::atomic<bool>& stop)
+      : options_(options),
+        loader_(loader),
+        progress_(progress),
+        handle_(handle),
+        stop_(stop) {}
+
+  // Steps until the options' end, the data's end, or stop.
+  // Errors: those of Loader::next.
+  [[nodiscard]] Status run();
+
+  uint64_t begin_ns() const { return begin_ns_; }  // CLOCK_MONOTONIC
+  uint64_t end_ns() const { return end_ns_; }
+
+ private:
+  Result<std::optional<Batch>> wait_for_batch();
+  Status train();
+  Status replay();
+  bool over() const;
+  void finish_step(uint64_t begin_ns, size_t samples);
+  void report() const;
+
+  const TrainOptions& options_;
+  Loader& loader_;
+  TrainProgress& progress_;
+  penstock_handle* handle_;
+  const std::atomic<bool>& stop_;
+  uint64_t begin_ns_ = 0;
+  uint64_t end_ns_ = 0;
+};
+
+}  // namespace penstock
