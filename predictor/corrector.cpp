@@ -55,8 +55,8 @@ void Corrector::add(const Observation& observation) {
   const bool contradiction = contradicts_itself(observation);
   contradictions_ = contradictions_ << 1 | (contradiction ? 1 : 0);
   if (contradiction) return;
-  if (!started_) {
-    started_ = observation.samples > 0;
+  if (warm_up_left_ > 0) {
+    if (observation.samples > 0) --warm_up_left_;
     return;
   }
   window_[next_] = observation;
@@ -92,25 +92,23 @@ Figure Corrector::trainer_s_per_sample() const {
   return estimate.ratio();
 }
 
-// A kernel's counter per sample that the loader has finished.
+// A kernel's counter per sample that the loader has finished. A job that
+// cannot tell what it has prepared consumes as much in the long run.
 Figure Corrector::cost_per_sample(double Observation::*counter) const {
-  // A job that cannot tell what it has prepared consumes as much in the long
-  // run.
-  bool tells_prepared = false;
-  for (int i = 0; i < count_; ++i) tells_prepared |= window_[i].prepared > 0;
-  RatioEstimate estimate;
+  RatioEstimate by_prepared, by_consumed;
   double seconds = 0, sampled_s = 0;
   for (int i = 0; i < count_; ++i) {
     const Observation& o = window_[i];
     if (o.replaying) continue;
-    estimate.add(o.*counter, tells_prepared ? o.prepared : o.samples);
+    by_prepared.add(o.*counter, o.prepared);
+    by_consumed.add(o.*counter, o.samples);
     seconds += o.seconds;
     sampled_s += kernel_s(o);
   }
-  if (sampled_s <= 0) return {};
+  if (by_prepared.counts() > 0 || sampled_s <= 0) return by_prepared.ratio();
   // The page's steps and the kernel's counters cover times that differ by up
   // to a step at each end.
-  return scaled(estimate.ratio(), seconds / sampled_s);
+  return scaled(by_consumed.ratio(), seconds / sampled_s);
 }
 
 // 95th percentile of the CPUs that the trainer used.

@@ -44,14 +44,14 @@ struct Prediction {
 struct Observation {
   // From the page: time between its last update before this sampling and the
   // one before the last sampling (updated_ns), so that it covers whole steps;
-  // 0 where no update came. Samples, wait_s and prepared belong to it.
+  // 0 where no update came. Samples and wait_s belong to it.
   double seconds = 0;
-  double samples = 0;   // consumed by the trainer
-  double prepared = 0;  // finished by the loader; 0: the job cannot tell
-  double wait_s = 0;    // trainer waited for data
-  // From the kernel, between the two samplings.
+  double samples = 0;  // consumed by the trainer
+  double wait_s = 0;   // trainer waited for data
+  // Between the two samplings themselves.
   double sampled_s = 0;      // wall time; 0: the same as seconds
-  double bytes = 0;          // storage bytes
+  double prepared = 0;       // finished by the loader; 0: the job cannot tell
+  double bytes = 0;          // storage bytes, as the kernel counted them
   double loader_cpu_s = 0;   // CPU time of loader threads, home and away
   double trainer_cpu_s = 0;  // CPU time of everything else in the task
   bool replaying = false;    // one prepared batch was replayed: only the
@@ -68,8 +68,8 @@ class Corrector {
  public:
   // Leaves out an observation that contradicts itself: a field negative or
   // not finite, wait_s > seconds x 1.01, samples in no time, more CPU time
-  // than kMaxCores give. Leaves out all up to and including the first one
-  // with samples: it covers the job's start.
+  // than kMaxCores give. Leaves out all up to and including the second one
+  // with samples: they cover the job's start and its first, slower steps.
   void add(const Observation& observation);
 
   // Time of whole steps behind corrected(), at most the window's.
@@ -91,6 +91,7 @@ class Corrector {
 
  private:
   static constexpr int kWindow = 64;  // observations kept
+  static constexpr int kWarmUp = 2;   // observations with samples left out
 
   Figure trainer_s_per_sample() const;
   Figure cost_per_sample(double Observation::*counter) const;
@@ -99,7 +100,7 @@ class Corrector {
   Observation window_[kWindow];
   int next_ = 0;
   int count_ = 0;
-  bool started_ = false;
+  int warm_up_left_ = kWarmUp;
   uint64_t contradictions_ = 0;  // a bit per observation, the last one lowest
 };
 

@@ -1,0 +1,190 @@
+#include "predictor/profile.h"
+
+#include <algorithm>
+#include <string>
+
+#include "tests/unit/catch.h"
+
+namespace penstock {
+namespace {
+
+const char* const kToml =
+    "# measured on n1\n"
+    "name = \"mine\"\n"
+    "accelerator_s_per_sample = 0.002\n"
+    "loader_cpu_s_per_sample = 8e-3\n"
+    "trainer_cpu_s_per_sample = 0.0001\n"
+    "bytes_per_sample = 110000\n"
+    "cached_share = 0.25\n"
+    "pool = \"scratch\"\n"
+    "relative_error = 0.1\n"
+    "rate_at_cores = [100, 190.5, 270]\n";
+
+const char* const kJson =
+    " {\"name\": \"mine\", \"accelerator_s_per_sample\": 0.002,"
+    "\"loader_cpu_s_per_sample\": 8e-3, \"trainer_cpu_s_per_sample\": 0.0001,"
+    "\"bytes_per_sample\": 110000, \"cached_share\": 0.25,"
+    "\"pool\": \"scratch\", \"relative_error\": 0.1,"
+    "\"rate_at_cores\": [100, 190.5, 270]}\n";
+
+std::string refused(const std::string& text) {
+  const auto profile = parse_profile(text, "p.toml");
+  INFO(text);
+  REQUIRE_FALSE(profile);
+  CHECK(profile.error().code == Code::kInvalidArgument);
+  return profile.error().message;
+}
+
+TEST_CASE("TOML and JSON say the same") {
+  for (const char* text : {kToml, kJson}) {
+    const auto profile = parse_profile(text, "p.toml");
+    REQUIRE(profile);
+    CHECK(profile->name == "mine");
+    CHECK(profile->accelerator_s_per_sample == 0.002);
+    CHECK(profile->loader_cpu_s_per_sample == 0.008);
+    CHECK(profile->trainer_cpu_s_per_sample == 0.0001);
+    CHECK(profile->bytes_per_sample == 110000);
+    CHECK(profile->cached_share == 0.25);
+    CHECK(profile->pool == "scratch");
+    CHECK(profile->relative_error == 0.1);
+    CHECK(profile->rate_at_cores == std::vector<double>{100, 190.5, 270});
+  }
+}
+
+TEST_CASE("one key is enough, and the file's name stands in") {
+  for (const char* text :
+       {"accelerator_s_per_sample = 1", "{\"accelerator_s_per_sample\": 1}"}) {
+    const auto profile = parse_profile(text, "p.toml");
+    REQUIRE(profile);
+    CHECK(profile->name == "p.toml");
+    CHECK(profile->relative_error == 0.25);
+    CHECK(profile->rate_at_cores.empty());
+  }
+}
+
+TEST_CASE("bad keys and values are refused by name in both forms") {
+  struct Row {
+    const char* key;
+    const char* toml;
+    const char* json;
+  };
+  const Row rows[] = {
+      {"accelerator_s_per_sample", "0", "0"},
+      {"accelerator_s_per_sample", "-1", "-1"},
+      {"accelerator_s_per_sample", "inf", "1e999"},
+      {"accelerator_s_per_sample", "nan", "null"},
+      {"accelerator_s_per_sample", "\"1\"", "\"1\""},
+      {"accelerator_s_per_sample", "true", "true"},
+      {"accelerator_s_per_sample", "[1]", "[1]"},
+      {"loader_cpu_s_per_sample", "-0.1", "-0.1"},
+      {"bytes_per_sample", "1e16", "1e16"},
+      {"cached_share", "1.1", "1.1"},
+      {"relative_error", "1", "1"},
+      {"pool", "1", "1"},
+      {"pool", "\"\"", "\"\""},
+      {"name", "\"a\\nb\"", "\"a\\nb\""},
+      {"rate_at_cores", "1", "1"},
+      {"rate_at_cores", "[]", "[]"},
+      {"rate_at_cores", "[0]", "[0]"},
+      {"rate_at_cores", "[\"1\"]", "[\"1\"]"},
+      {"rate_at_cores", "[[1]]", "[[1]]"},
+      {"colour", "1", "1"},
+  };
+  for (const Row& row : rows) {
+    const std::string key = row.key;
+    const std::string toml = refused(key + " = " + row.toml);
+    CHECK(toml.starts_with("p.toml: " + key + ": "));
+    CHECK(toml.find("allowed: ") != std::string::npos);
+    const std::string json = refused("{\"" + key + "\": " + row.json + "}");
+    // What JSON cannot hold, its parser refuses before a key is known.
+    if (std::string(row.json) != "1e999")
+      CHECK(json.starts_with("p.toml: " + key + ": "));
+  }
+}
+
+TEST_CASE("a missing accelerator time is refused") {
+  CHECK(refused("").find("accelerator_s_per_sample: missing") !=
+        std::string::npos);
+  CHECK(refused("{}").find("accelerator_s_per_sample: missing") !=
+        std::string::npos);
+}
+
+TEST_CASE("syntax errors tell where") {
+  CHECK(refused("name = \"x\"\nbytes_per_sample = = 1\n")
+            .starts_with("p.toml:2: "));
+  CHECK(refused("{\"name\": ").starts_with("p.toml: "));
+  CHECK(refused("{} {}").starts_with("p.toml: "));
+  CHECK(refused("[1]\n").starts_with("p.toml"));
+}
+
+TEST_CASE("doubled keys are refused in both forms") {
+  CHECK(refused("bytes_per_sample = 1\nbytes_per_sample = 2")
+            .starts_with("p.toml:2: "));
+  CHECK(refused("{\"pool\": \"a\", \"pool\": \"b\"}") ==
+        "p.toml: pool: given twice; allowed: once");
+}
+
+TEST_CASE("hostile files are refused, not followed") {
+  CHECK(refused(std::string(65537, ' ')).find("over 64 KiB") !=
+        std::string::npos);
+  // Deep nesting must not overflow the stack.
+  CHECK_FALSE(parse_profile("a = " + std::string(60000, '['), "p"));
+  CHECK_FALSE(parse_profile("{\"a\":" + std::string(60000, '['), "p"));
+  CHECK_FALSE(parse_profile(
+      "{\"a\":" + std::string(30000, '[') + std::string(30000, ']') + "}",
+      "p"));
+  CHECK_FALSE(parse_profile("name = \"\xff\xfe\"", "p"));
+  CHECK_FALSE(parse_profile("{\"\xff\": 1}", "p"));
+  std::string points = "rate_at_cores = [1";
+  for (int i = 0; i < 256; ++i) points += ",1";
+  CHECK(refused(points + "]").find("1 to 256 rates") != std::string::npos);
+}
+
+TEST_CASE("the built-in table holds its source's figures") {
+  // Synergy: alexnet, 512 samples in 0.6 s with 3 cores; 2.94 times that with
+  // 12; 0.3 times with one.
+  const auto alexnet = builtin_profile("alexnet");
+  REQUIRE(alexnet);
+  CHECK(1 / alexnet->accelerator_s_per_sample ==
+        Approx(512 / 0.6 * 2.94).epsilon(1e-12));
+  REQUIRE(alexnet->rate_at_cores.size() == 12);
+  CHECK(alexnet->rate_at_cores[0] == Approx(512 / 0.6 * 0.3));
+  CHECK(alexnet->rate_at_cores[2] == Approx(512 / 0.6));
+  // The source skips 7 and 8 cores: on the line from 6 to 9.
+  CHECK(alexnet->rate_at_cores[6] ==
+        Approx(512 / 0.6 * (1.75 + (2 - 1.75) / 3)));
+
+  const auto transformer = builtin_profile("transformer");
+  REQUIRE(transformer);
+  CHECK(transformer->rate_at_cores.size() == 1);
+  CHECK(1 / transformer->accelerator_s_per_sample == Approx(128 / 0.67));
+}
+
+TEST_CASE("every built-in profile is sound and says how little it knows") {
+  const auto names = builtin_profile_names();
+  CHECK(names.size() == 10);
+  CHECK(std::is_sorted(names.begin(), names.end()));
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    const auto profile = builtin_profile(name);
+    REQUIRE(profile);
+    CHECK(profile->name == name);
+    CHECK(std::is_sorted(profile->rate_at_cores.begin(),
+                         profile->rate_at_cores.end()));
+    CHECK(profile->rate_at_cores.back() ==
+          Approx(1 / profile->accelerator_s_per_sample));
+    CHECK(profile->relative_error > 0.5);
+    CHECK(profile->bytes_per_sample == 0);
+  }
+}
+
+TEST_CASE("an unknown name lists the known ones") {
+  const auto none = builtin_profile("alexnett");
+  REQUIRE_FALSE(none);
+  CHECK(none.error().code == Code::kNotFound);
+  CHECK(none.error().message.find("alexnet, deepspeech, gnmt") !=
+        std::string::npos);
+}
+
+}  // namespace
+}  // namespace penstock
