@@ -1,0 +1,107 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "select_ext/allocator/problem.h"
+
+namespace penstock::allocator {
+namespace {
+
+// Curves come from sums and quotients of measured numbers; slopes that fall by
+// less than this are rounding, not shape.
+constexpr double kConvexTolerance = 1e-9;
+
+Error bad_field(const Job& job, const char* field, double value,
+                const char* allowed) {
+  return invalid(fmt::format("job {}: {} is {}, must be {}", job.id, field,
+                             value, allowed));
+}
+
+Error bad_point(const Job& job, size_t index, const char* why) {
+  const Job::Point& point = job.cores_curve[index];
+  return invalid(
+      fmt::format("job {}: cores_curve[{}] ({} samples/s, {} cores) "
+                  "{}",
+                  job.id, index, point.rate, point.cores, why));
+}
+
+Status validate_curve(const Job& job) {
+  Job::Point from;
+  double last_slope = 0;
+  for (size_t i = 0; i < job.cores_curve.size(); ++i) {
+    const Job::Point& to = job.cores_curve[i];
+    if (!std::isfinite(to.rate) || !std::isfinite(to.cores)) {
+      return bad_point(job, i, "is not finite");
+    }
+    if (i == 0 && to.rate == 0 && to.cores == 0) continue;
+    if (to.rate <= from.rate)
+      return bad_point(job, i, "does not ascend in rate");
+    if (to.cores < from.cores) return bad_point(job, i, "falls in cores");
+    const double slope = (to.cores - from.cores) / (to.rate - from.rate);
+    if (slope < last_slope * (1 - kConvexTolerance)) {
+      return bad_point(job, i, "is not convex: use concave_hull first");
+    }
+    last_slope = slope;
+    from = to;
+  }
+  if (from.rate <= 0) {
+    return invalid(fmt::format(
+        "job {}: cores_curve has no point with a rate over 0", job.id));
+  }
+  return Done{};
+}
+
+Status validate_job(const Job& job, size_t pools) {
+  if (!std::isfinite(job.weight) || job.weight <= 0) {
+    return bad_field(job, "weight", job.weight, "finite and over 0");
+  }
+  if (!std::isfinite(job.ceiling) || job.ceiling <= 0) {
+    return bad_field(job, "ceiling", job.ceiling, "finite and over 0");
+  }
+  if (!(job.floor >= 0 && job.floor <= job.ceiling)) {
+    return bad_field(job, "floor", job.floor, "from 0 to the ceiling");
+  }
+  if (!std::isfinite(job.bytes_per_rate) || job.bytes_per_rate < 0) {
+    return bad_field(job, "bytes_per_rate", job.bytes_per_rate,
+                     "finite and at least 0");
+  }
+  if (!(job.max_cores >= 0)) {
+    return bad_field(job, "max_cores", job.max_cores, "at least 0");
+  }
+  if (job.pool < -1 || job.pool >= static_cast<int>(pools)) {
+    return invalid(
+        fmt::format("job {}: pool is {}, there are {} pools and -1 "
+                    "is none",
+                    job.id, job.pool, pools));
+  }
+  return validate_curve(job);
+}
+
+}  // namespace
+
+Status validate(const Problem& problem) {
+  if (!std::isfinite(problem.cores) || problem.cores < 0) {
+    return invalid(fmt::format("cores is {}, must be finite and at least 0",
+                               problem.cores));
+  }
+  if (!std::isfinite(problem.ingest_bytes_per_s) ||
+      problem.ingest_bytes_per_s < 0) {
+    return invalid(
+        fmt::format("ingest_bytes_per_s is {}, must be finite and at least 0",
+                    problem.ingest_bytes_per_s));
+  }
+  for (size_t i = 0; i < problem.pools.size(); ++i) {
+    if (!std::isfinite(problem.pools[i]) || problem.pools[i] <= 0) {
+      return invalid(fmt::format("pools[{}] is {}, must be finite and over 0",
+                                 i, problem.pools[i]));
+    }
+  }
+  for (const Job& job : problem.jobs) {
+    if (Status status = validate_job(job, problem.pools.size()); !status) {
+      return status;
+    }
+  }
+  return Done{};
+}
+
+}  // namespace penstock::allocator
