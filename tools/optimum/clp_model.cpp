@@ -1,0 +1,169 @@
+#include "tools/optimum/clp_model.h"
+
+#include <Clp_C_Interface.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+namespace penstock::optimum {
+namespace {
+
+using allocator::Allocation;
+using allocator::Job;
+using allocator::Problem;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kTolerance = 1e-9;
+
+// cores >= slope x rate + offset, one per piece of the cost curve.
+struct CostLine {
+  double slope = 0;
+  double offset = 0;
+};
+
+std::vector<CostLine> cost_lines(const Job& job) {
+  std::vector<CostLine> lines;
+  Job::Point from;
+  for (const Job::Point& to : job.cores_curve) {
+    if (to.rate > from.rate) {
+      const double slope = (to.cores - from.cores) / (to.rate - from.rate);
+      lines.push_back({slope, from.cores - slope * from.rate});
+    }
+    from = to;
+  }
+  return lines;
+}
+
+double cores_of(const Job& job, double rate) {
+  double cores = 0;
+  for (const CostLine& line : cost_lines(job)) {
+    cores = std::max(cores, line.slope * rate + line.offset);
+  }
+  return cores;
+}
+
+}  // namespace
+
+void ClpModel::Deleter::operator()(void* model) const {
+  Clp_deleteModel(model);
+}
+
+ClpModel::ClpModel(const Problem& problem)
+    : model_(Clp_newModel()),
+      cores_unit_(problem.cores > 0 ? problem.cores : 1) {
+  Clp_setLogLevel(model_.get(), 0);
+  Clp_setPrimalTolerance(model_.get(), kTolerance);
+  Clp_setDualTolerance(model_.get(), kTolerance);
+  Clp_setOptimizationDirection(model_.get(), -1);  // maximise
+  Clp_resize(model_.get(), 0, static_cast<int>(2 * problem.jobs.size()));
+  for (const Job& job : problem.jobs) ceilings_.push_back(job.ceiling);
+  bound_columns(problem);
+  for (size_t j = 0; j < problem.jobs.size(); ++j) {
+    add_cost_lines(j, problem.jobs[j]);
+  }
+  add_capacities(problem);
+}
+
+void ClpModel::bound_columns(const Problem& problem) {
+  double* low = Clp_columnLower(model_.get());
+  double* high = Clp_columnUpper(model_.get());
+  for (size_t j = 0; j < problem.jobs.size(); ++j) {
+    const Job& job = problem.jobs[j];
+    set_rate_bounds(j, job.floor, job.ceiling);
+    low[cores_column(j)] = 0;
+    high[cores_column(j)] = job.max_cores / cores_unit_;
+  }
+}
+
+void ClpModel::set_rate_bounds(size_t job, double low, double high) {
+  Clp_columnLower(model_.get())[rate_column(job)] = low / ceilings_[job];
+  Clp_columnUpper(model_.get())[rate_column(job)] = high / ceilings_[job];
+}
+
+void ClpModel::add_row(const Row& row) {
+  const int starts[] = {0, static_cast<int>(row.columns.size())};
+  Clp_addRows(model_.get(), 1, &row.low, &row.high, starts, row.columns.data(),
+              row.values.data());
+}
+
+void ClpModel::add_cost_lines(size_t job, const Job& data) {
+  for (const CostLine& line : cost_lines(data)) {
+    add_row({line.offset / cores_unit_,
+             kInfinity,
+             {rate_column(job), cores_column(job)},
+             {-line.slope * data.ceiling / cores_unit_, 1}});
+  }
+}
+
+void ClpModel::add_capacities(const Problem& problem) {
+  Row cores{-kInfinity, problem.cores / cores_unit_, {}, {}};
+  const double ingest_limit = problem.ingest_bytes_per_s;
+  Row ingest{-kInfinity, ingest_limit > 0 ? 1 : kInfinity, {}, {}};
+  std::vector<Row> pools(problem.pools.size(), {-kInfinity, 1, {}, {}});
+  for (size_t j = 0; j < problem.jobs.size(); ++j) {
+    const Job& job = problem.jobs[j];
+    const double bytes_per_s = job.bytes_per_rate * job.ceiling;
+    cores.columns.push_back(cores_column(j));
+    cores.values.push_back(1);
+    if (bytes_per_s == 0) continue;
+    if (ingest_limit > 0) {
+      ingest.columns.push_back(rate_column(j));
+      ingest.values.push_back(bytes_per_s / ingest_limit);
+    }
+    if (job.pool >= 0) {
+      pools[job.pool].columns.push_back(rate_column(j));
+      pools[job.pool].values.push_back(bytes_per_s / problem.pools[job.pool]);
+    }
+  }
+  add_row(cores);
+  add_row(ingest);
+  for (const Row& pool : pools) add_row(pool);
+}
+
+Result<std::vector<double>> ClpModel::maximise(
+    const std::vector<double>& gains) {
+  double* objective = Clp_objective(model_.get());
+  for (size_t j = 0; j < ceilings_.size(); ++j) {
+    objective[rate_column(j)] = gains[j] * ceilings_[j];
+    objective[cores_column(j)] = 0;
+  }
+  Clp_primal(model_.get(), 0);
+  const int status = Clp_status(model_.get());
+  if (status == 1) {
+    return Error{Code::kInfeasible, 0, "Clp: no rates within the bounds fit"};
+  }
+  if (status != 0) {
+    return Error{Code::kLimit, 0,
+                 "Clp: gave up with status " + std::to_string(status)};
+  }
+  const double* columns = Clp_primalColumnSolution(model_.get());
+  std::vector<double> rates;
+  for (size_t j = 0; j < ceilings_.size(); ++j) {
+    rates.push_back(columns[rate_column(j)] * ceilings_[j]);
+  }
+  return rates;
+}
+
+Result<Allocation> throughput_optimum(const Problem& problem) {
+  if (Status status = allocator::validate(problem); !status) {
+    return status.error();
+  }
+  std::vector<double> gains;
+  for (const Job& job : problem.jobs) {
+    gains.push_back(job.weight / job.ceiling);
+  }
+  const Result<std::vector<double>> rates = ClpModel(problem).maximise(gains);
+  if (!rates) return rates.error();
+  Allocation optimum;
+  for (size_t j = 0; j < problem.jobs.size(); ++j) {
+    const Job& job = problem.jobs[j];
+    const double rate = (*rates)[j];
+    optimum.grants.push_back(
+        {job.id, rate, cores_of(job, rate), job.bytes_per_rate * rate});
+    optimum.objective += gains[j] * rate;
+  }
+  return optimum;
+}
+
+}  // namespace penstock::optimum
