@@ -1,0 +1,87 @@
+#include "spank_plugin/option_set.h"
+
+#include <string>
+
+#include "tests/unit/catch.h"
+
+using penstock::option_spec;
+using penstock::OptionLimits;
+using penstock::spank::model_index;
+using penstock::spank::OptionSet;
+
+namespace {
+
+int index_of(const std::string& name) {
+  for (int i = 0; i < penstock::kOptionCount; ++i)
+    if (option_spec(i).name == name) return i;
+  FAIL("no option " << name);
+  return -1;
+}
+
+const OptionLimits kLimits;
+
+}  // namespace
+
+TEST_CASE("option_set: a flag counts before its variable, in either order") {
+  const int threads = index_of("loader-threads");
+  OptionSet flag_first;
+  REQUIRE(flag_first.apply_flag(threads, "3", kLimits));
+  REQUIRE(flag_first.apply_variable(threads, "5", kLimits));
+  CHECK(flag_first.options().threads == 3);
+
+  OptionSet variable_first;
+  REQUIRE(variable_first.apply_variable(threads, "5", kLimits));
+  CHECK(variable_first.options().threads == 5);
+  REQUIRE(variable_first.apply_flag(threads, "3", kLimits));
+  CHECK(variable_first.options().threads == 3);
+}
+
+TEST_CASE("option_set: the last flag counts") {
+  const int threads = index_of("loader-threads");
+  OptionSet set;
+  REQUIRE(set.apply_flag(threads, "3", kLimits));
+  REQUIRE(set.apply_flag(threads, "auto", kLimits));
+  CHECK(set.options().threads == 0);
+  CHECK(set.options().threads_auto == 1);
+}
+
+TEST_CASE("option_set: an empty variable is one that is not set") {
+  OptionSet set;
+  REQUIRE(set.apply_variable(index_of("loader-bw"), "", kLimits));
+  CHECK_FALSE(penstock::asks_for_management(set.options()));
+}
+
+TEST_CASE("option_set: a bad variable is named, not its flag") {
+  OptionSet set;
+  const auto status =
+      set.apply_variable(index_of("loader-batch"), "x", kLimits);
+  REQUIRE_FALSE(status);
+  CHECK(status.error().message.rfind("PENSTOCK_LOADER_BATCH=x: ", 0) == 0);
+  CHECK(status.error().message.find("allowed: ") != std::string::npos);
+  CHECK_FALSE(penstock::asks_for_management(set.options()));
+}
+
+TEST_CASE("option_set: a bad flag does not hide its variable") {
+  const int batch = index_of("loader-batch");
+  OptionSet set;
+  REQUIRE_FALSE(set.apply_flag(batch, "0", kLimits));
+  CHECK_FALSE(set.has_flag(batch));
+  REQUIRE(set.apply_variable(batch, "32", kLimits));
+  CHECK(set.options().batch == 32);
+}
+
+TEST_CASE("option_set: a bad variable behind a good flag does not matter") {
+  const int batch = index_of("loader-batch");
+  OptionSet set;
+  REQUIRE(set.apply_flag(batch, "8", kLimits));
+  CHECK(set.apply_variable(batch, "x", kLimits));
+  CHECK(set.options().batch == 8);
+}
+
+TEST_CASE("option_set: set_model leaves nothing of a longer model") {
+  OptionSet set;
+  REQUIRE(set.apply_flag(model_index(), "./a/very/long/path.toml", kLimits));
+  set.set_model("/p.toml");
+  CHECK(std::string(set.options().model) == "/p.toml");
+  CHECK(penstock::check_options(set.options(), kLimits));
+}

@@ -1,0 +1,89 @@
+"""What spank_penstock.so exports, needs and links, and for which Slurm it is.
+
+Slurm's processes load it: one symbol too many may hide one of theirs, one
+library too many may clash with one of theirs.
+
+    plugin_symbols_test.py PLUGIN INCLUDE_DIR
+"""
+
+import re
+import struct
+import subprocess
+import sys
+import unittest
+
+EXPORTED = {
+    "plugin_name", "plugin_type", "plugin_version", "spank_plugin_version",
+    "slurm_spank_init", "slurm_spank_init_post_opt",
+    "slurm_spank_task_post_fork", "slurm_spank_task_exit", "slurm_spank_exit",
+    "slurm_spank_job_epilog",
+}
+FROM_SLURM = {
+    "slurm_debug", "slurm_error", "slurm_info", "spank_context",
+    "spank_get_item", "spank_getenv", "spank_job_control_setenv",
+    "spank_option_register", "spank_setenv",
+}
+LIBRARIES = {"libc.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+plugin = include_dir = ""
+
+
+def lines(*argv):
+    return subprocess.run(argv, capture_output=True, text=True, check=True,
+                          timeout=30).stdout.splitlines()
+
+
+def section_bytes(name, size):
+    """The first bytes of a symbol in .rodata."""
+    symbol = next(line.split() for line in
+                  lines("readelf", "--dyn-syms", "--wide", plugin)
+                  if line.endswith(" " + name))
+    address, index = int(symbol[1], 16), symbol[6]
+    section = next(line for line in lines("readelf", "-S", "--wide", plugin)
+                   if re.match(rf"\s*\[\s*{index}\]", line))
+    start, offset = (int(field, 16) for field in
+                     section.split("]")[1].split()[2:4])
+    with open(plugin, "rb") as file:
+        file.seek(offset + address - start)
+        return file.read(size)
+
+
+class Symbols(unittest.TestCase):
+    def test_exports_only_slurms(self):
+        names = {line.split()[-1] for line in
+                 lines("nm", "-D", "--defined-only", plugin)}
+        self.assertEqual(names, EXPORTED)
+
+    def test_needs_only_libc_and_slurm(self):
+        strong = [line.split()[-1] for line in
+                  lines("nm", "-D", "--undefined-only", plugin)
+                  if line.split()[0] == "U"]
+        others = {name for name in strong if "@GLIBC" not in name}
+        self.assertEqual(others, FROM_SLURM)
+
+    def test_links_only_libc(self):
+        needed = {match.group(1) for line in lines("readelf", "-d", plugin)
+                  if (match := re.search(r"NEEDED.*\[(.*)\]", line))}
+        self.assertIn("libc.so.6", needed)
+        self.assertLessEqual(needed, LIBRARIES)
+
+    def test_binds_lazily(self):
+        # srun has no symbol that only slurmstepd has, and the other way round.
+        flags = " ".join(line for line in lines("readelf", "-d", plugin)
+                         if "FLAGS" in line)
+        self.assertNotIn("NOW", flags)
+
+    def test_is_for_the_headers_version(self):
+        with open(f"{include_dir}/slurm/slurm_version.h",
+                  encoding="utf-8") as file:
+            number = re.search(r"#define\s+SLURM_VERSION_NUMBER\s+(\w+)",
+                               file.read()).group(1)
+        built = struct.unpack("=I", section_bytes("plugin_version", 4))[0]
+        self.assertEqual(built, int(number, 0))
+        self.assertEqual(section_bytes("plugin_type", 6), b"spank\0")
+        self.assertEqual(section_bytes("plugin_name", 9), b"penstock\0")
+
+
+if __name__ == "__main__":
+    include_dir = sys.argv.pop()
+    plugin = sys.argv.pop()
+    unittest.main()
