@@ -1,0 +1,22 @@
+// The clocks that daemons and tools read; pure code takes time as an argument.
+#pragma once
+
+#include <time.h>
+
+#include <cstdint>
+
+namespace penstock {
+
+inline uint64_t read_clock_ns(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u +
+         static_cast<uint64_t>(now.tv_nsec);
+}
+
+inline uint64_t monotonic_ns() { return read_clock_ns(CLOCK_MONOTONIC); }
+inline double unix_s() {
+  return static_cast<double>(read_clock_ns(CLOCK_REALTIME)) * 1e-9;
+}
+
+}  // namespace penstock

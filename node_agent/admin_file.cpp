@@ -1,0 +1,34 @@
+#include "node_agent/admin_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/unique_fd.h"
+
+namespace penstock {
+
+Result<std::string> read_admin_file(const std::string& path) {
+  constexpr off_t kMaxBytes = 64 * 1024;
+  UniqueFd file(
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file) return system_error(errno, path);
+  struct stat found {};
+  if (::fstat(file.get(), &found) != 0) return system_error(errno, path);
+  if (!S_ISREG(found.st_mode) || found.st_size > kMaxBytes) {
+    return Error{Code::kLimit, 0,
+                 path + ": not a regular file of at most 64 KiB"};
+  }
+  if ((found.st_uid != 0 && found.st_uid != ::geteuid()) ||
+      (found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return Error{Code::kPermissionDenied, 0,
+                 path + ": must belong to root and be writable by root alone"};
+  }
+  std::string text(size_t(found.st_size), '\0');
+  const ssize_t size = ::read(file.get(), text.data(), text.size());
+  if (size < 0) return system_error(errno, path);
+  text.resize(size_t(size));
+  return text;
+}
+
+}  // namespace penstock

@@ -1,0 +1,280 @@
+// Life cycle, timers, configuration.
+#include "node_agent/agent.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+
+#include "common/clock.h"
+#include "node_agent/home_finder.h"
+#include "node_agent/log.h"
+#include "node_agent/reporter.h"
+#include "node_agent/version.h"
+#include "report/file.h"
+
+namespace penstock {
+namespace {
+
+constexpr double kNs = 1e-9;
+constexpr uint64_t kTick_ms = 20;
+// Without process events /proc is looked at this often, else only as a net
+// under lost events.
+constexpr uint64_t kPoll_ms = 100;
+constexpr double kRescan_s = 10;
+
+LatencyFigures figures_of(const LatencyRecord& record) {
+  LatencyFigures figures;
+  figures.count = record.count();
+  if (figures.count == 0) return figures;
+  figures.p50_ms = record.percentile_ms(0.5);
+  figures.p99_ms = record.percentile_ms(0.99);
+  figures.max_ms = record.max_ms();
+  return figures;
+}
+
+double own_cpu_s() {
+  return double(read_clock_ns(CLOCK_PROCESS_CPUTIME_ID)) * kNs;
+}
+
+}  // namespace
+
+Agent::Agent(Machine machine, Config config)
+    : machine_(std::move(machine)),
+      config_(std::move(config)),
+      registry_(machine_.proc),
+      scanner_(machine_.proc, machine_.backend),
+      sampler_(machine_.backend),
+      enforcer_(machine_.backend, machine_.proc, machine_.sched, sampler_),
+      user_files_(machine_.loop) {}
+
+Status Agent::start() {
+  started_ns_ = sampled_ns_ = ticked_ns_ = monotonic_ns();
+  look_up_pools();
+  open_report_dir();
+
+  Result<std::vector<SavedTask>> saved = load_tasks(machine_.state_dir_fd);
+  if (!saved) {
+    log_warning("{}: running jobs are not adopted", saved.error().message);
+    saved = std::vector<SavedTask>();
+  }
+
+  Result<int> timer = machine_.loop.add_timer(0, [this] { scan_marked(); });
+  if (!timer) return std::move(timer).error();
+  scan_timer_ = *timer;
+  timer = machine_.loop.add_timer(0, [this] { on_tick_timer(); });
+  if (!timer) return std::move(timer).error();
+  tick_timer_ = *timer;
+  timer = machine_.loop.add_timer(config_.sample_period_ms,
+                                  [this] { on_sample_timer(); });
+  if (!timer) return std::move(timer).error();
+  sample_timer_ = *timer;
+
+  // Before anything of a running job is looked at: its threads come home.
+  Status swept = machine_.backend.sweep({}, home_finder(machine_.proc, *saved));
+  if (!swept) log_warning("sweeping leftovers: {}", swept.error().message);
+  adopt(*saved);
+  Status events = subscribe_events();
+  if (!events) {
+    log_warning("{}: new loaders are looked for every {} ms instead",
+                events.error().message, kPoll_ms);
+    auto poll = machine_.loop.add_timer(kPoll_ms, [this] {
+      for (auto& [id, job] : registry_.jobs()) to_scan_.insert(id);
+      scan_marked();
+    });
+    if (!poll) return std::move(poll).error();
+  }
+
+  Result<std::unique_ptr<Server>> server =
+      Server::listen(machine_.loop, config_.socket_path,
+                     [this](const Message& message, const Peer& peer) {
+                       return handle(message, peer);
+                     });
+  if (!server) return std::move(server).error();
+  server_ = *std::move(server);
+  server_->set_limits({config_.max_weight});
+  rebalance(GrantCause::kAgentStart);
+  log_info("ready on {} (policy {}, {} CPUs)", config_.socket_path,
+           policy_name(config_.policy), machine_.topology.cpus.size());
+  return Done{};
+}
+
+void Agent::stop() {
+  server_.reset();
+  save_state();
+  for (auto& [id, job] : registry_.jobs()) {
+    for (Unit* unit : job.units()) sampler_.account(*unit, job.totals);
+    enforcer_.release(job);
+  }
+  auto nobody = [](pid_t) -> std::optional<Home> { return std::nullopt; };
+  Status swept = machine_.backend.sweep({}, nobody);
+  if (!swept) log_warning("removing groups: {}", swept.error().message);
+}
+
+void Agent::reload(Config config) {
+  if (config.socket_path != config_.socket_path ||
+      config.state_dir != config_.state_dir ||
+      config.cgroup_root != config_.cgroup_root ||
+      config.cgroup_name != config_.cgroup_name ||
+      config.away_yields != config_.away_yields) {
+    log_warning(
+        "SocketPath, StateDir, CgroupRoot, CgroupName and AwayYields "
+        "change only with a restart");
+    config.socket_path = config_.socket_path;
+    config.state_dir = config_.state_dir;
+    config.cgroup_root = config_.cgroup_root;
+    config.cgroup_name = config_.cgroup_name;
+    config.away_yields = config_.away_yields;
+  }
+  config_ = std::move(config);
+  set_log_level(log_level_named(config_.log_level));
+  look_up_pools();
+  open_report_dir();
+  if (server_) server_->set_limits({config_.max_weight});
+  (void)machine_.loop.set_period(sample_timer_, config_.sample_period_ms);
+  rebalance(GrantCause::kReload);
+  log_info("configuration reloaded");
+}
+
+void Agent::look_up_pools() {
+  pool_devices_.clear();
+  for (const PoolConfig& pool : config_.pools) {
+    struct stat found {};
+    std::string device;
+    if (::stat(pool.path.c_str(), &found) != 0) {
+      log_warning("Pool={} Path={}: {}; its bandwidth is not enforced",
+                  pool.name, pool.path, std::strerror(errno));
+    } else if (major(found.st_dev) == 0) {
+      log_warning(
+          "Pool={} Path={}: not on a block device; the kernel cannot "
+          "limit it, libpenstock's loaders can",
+          pool.name, pool.path);
+    } else {
+      device = fmt::format("{}:{}", major(found.st_dev), minor(found.st_dev));
+    }
+    pool_devices_.push_back(std::move(device));
+  }
+}
+
+void Agent::open_report_dir() {
+  report_dir_.reset(
+      ::open(config_.report_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!report_dir_) {
+    log_warning("ReportDir={}: {}; no reports are written until it exists",
+                config_.report_dir, std::strerror(errno));
+  }
+}
+
+bool Agent::manages(const penstock_wire_options& options) const {
+  if (options.mode == PENSTOCK_MODE_OFF) return false;
+  return config_.default_auto || asks_for_management(options);
+}
+
+void Agent::on_sample_timer() {
+  const uint64_t now_ns = monotonic_ns();
+  const double period_s = double(now_ns - sampled_ns_) * kNs;
+  const bool late = period_s > 2e-3 * double(config_.sample_period_ms);
+  sampled_ns_ = now_ns;
+  for (auto& [id, job] : registry_.jobs()) {
+    if (!job.managed || job.tasks.empty()) continue;
+    const int pool = pool_of(job);
+    sampler_.sample(job, pool < 0 ? "" : pool_devices_[size_t(pool)], period_s,
+                    now_ns);
+    if (late) ++job.quality.gaps;
+  }
+  user_files_.expire(now_ns);
+  if (double(now_ns - scanned_all_ns_) * kNs > kRescan_s) {
+    scanned_all_ns_ = now_ns;
+    for (auto& [id, job] : registry_.jobs()) {
+      if (job.managed) mark_for_scan(id);
+    }
+  }
+  fill_in_rates();
+  watch_lenders();
+  const bool may_plan = double(now_ns - planned_ns_) * 1e-6 >=
+                        double(config_.min_solve_interval_ms);
+  if (may_plan && has_changed_enough()) rebalance(GrantCause::kMeasuredChange);
+}
+
+void Agent::adjust_tick() {
+  const bool wanted = std::any_of(
+      registry_.jobs().begin(), registry_.jobs().end(), [](auto& entry) {
+        Job& job = entry.second;
+        const auto units = job.units();
+        return !job.grant.away_cpus.empty() ||
+               std::any_of(units.begin(), units.end(),
+                           [](const Unit* unit) { return unit->away; });
+      });
+  if (wanted == ticking_) return;
+  ticking_ = wanted;
+  ticked_ns_ = monotonic_ns();
+  (void)machine_.loop.set_period(tick_timer_, wanted ? kTick_ms : 0);
+}
+
+void Agent::on_tick_timer() {
+  const uint64_t now_ns = monotonic_ns();
+  const double tick_ms = double(now_ns - ticked_ns_) * 1e-6;
+  ticked_ns_ = now_ns;
+  Status idle = machine_.cpu_idle.refresh();
+  if (!idle) log_warning("{}", idle.error().message);
+  for (auto& [id, job] : registry_.jobs()) {
+    enforcer_.tick(job, double(now_ns) * 1e-6, tick_ms, machine_.cpu_idle);
+  }
+}
+
+JobReport Agent::report_of(const Job& job, bool running) const {
+  ReportContext context;
+  context.config = &config_;
+  context.node = machine_.node;
+  context.now_unix_s = unix_s();
+  context.now_ns = monotonic_ns();
+  context.pool = pool_of(job);
+  context.process_events =
+      events_ ? ProcessEvents::kConnector : ProcessEvents::kPolling;
+  return build_report(job, context, running);
+}
+
+void Agent::write_report(const Job& job) {
+  if (!report_dir_) return;
+  const auto format =
+      static_cast<penstock_report_format>(job.options.report_format);
+  Status status = write_report_file(report_dir_.get(), report_of(job, false),
+                                    job.uid, format);
+  if (!status) {
+    log_error("job {}: report: {}", job.id, status.error().message);
+  }
+}
+
+NodeStatus Agent::node_status(const Peer& peer) const {
+  NodeStatus status;
+  status.node = machine_.node;
+  status.version = kVersion;
+  status.policy = policy_name(config_.policy);
+  status.time_unix_s = unix_s();
+  status.uptime_s = double(monotonic_ns() - started_ns_) * kNs;
+  status.agent_cpu_s = own_cpu_s();
+  status.cores = double(machine_.topology.cpus.size());
+  status.rebalance = figures_of(rebalance_latency_);
+  status.recall = figures_of(enforcer_.recall_latency());
+  status.launch = figures_of(launch_latency_);
+  for (const PoolConfig& pool : config_.pools) {
+    status.pools.push_back(
+        {pool.name, double(pool.bandwidth_bytes_per_s), std::nullopt, 0});
+  }
+  for (const auto& [id, job] : registry_.jobs()) {
+    if (!job.managed || job.tasks.empty()) continue;
+    if (const int pool = pool_of(job); pool >= 0) {
+      ++status.pools[size_t(pool)].jobs;
+    }
+    if (peer.uid != 0 && peer.uid != job.uid) continue;
+    if (status.jobs.size() >= kMaxStatusJobs) break;
+    JobReport report = report_of(job, true);
+    report.changes.clear();
+    status.jobs.push_back(std::move(report));
+  }
+  return status;
+}
+
+}  // namespace penstock

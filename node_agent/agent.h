@@ -1,0 +1,141 @@
+// penstockd: ties the socket, /proc, the planner and the kernel together. One
+// thread; every wait is in the event loop.
+//
+//   agent.cpp            life cycle, timers, configuration
+//   agent_messages.cpp   what the plugin, jobs and tools ask
+//   agent_processes.cpp  tasks that fork, rename, exit; scanning; adoption
+//   agent_rebalance.cpp  planning, and recording what changed
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cgroup/proc_events.h"
+#include "common/config.h"
+#include "node_agent/cpu_idle.h"
+#include "node_agent/enforcer.h"
+#include "node_agent/event_loop.h"
+#include "node_agent/registry.h"
+#include "node_agent/sampler.h"
+#include "node_agent/scanner.h"
+#include "node_agent/server.h"
+#include "node_agent/state_file.h"
+#include "node_agent/topology.h"
+#include "node_agent/user_file.h"
+#include "report/node_status.h"
+
+namespace penstock {
+
+// What the agent works on; made by main(), outlives the agent.
+struct Machine {
+  EventLoop& loop;
+  const ProcReader& proc;
+  const ThreadSched& sched;
+  Backend& backend;
+  Topology topology;
+  CpuIdle cpu_idle;
+  int state_dir_fd = -1;
+  std::string node;
+};
+
+class Agent {
+ public:
+  Agent(Machine machine, Config config);
+
+  // Sweeps leftovers, adopts running tasks, opens the socket, starts timers.
+  Status start();
+
+  // Brings everyone home, removes groups and socket. The tasks stay in the
+  // state file: a later penstockd adopts them.
+  void stop();
+
+  // Takes a new configuration into use; SocketPath, StateDir, CgroupRoot and
+  // CgroupName need a restart, and a change of them is said in the log.
+  void reload(Config config);
+
+ private:
+  // agent_messages.cpp
+  Answer handle(const Message& message, const Peer& peer);
+  Answer on_task_start(const penstock_task_start& start);
+  void on_task_exit(const penstock_task_exit& exit);
+  void on_step_end(const penstock_step_end& end);
+  void on_job_end(JobId job);
+  Answer on_hello(const penstock_hello& hello, const Peer& peer);
+  Answer on_thread(const penstock_thread& thread, const Peer& peer);
+  Answer on_status(const penstock_status& status, const Peer& peer);
+  void load_profile(JobId job);
+  static void take_profile(Job& job, const Profile& profile);
+  void use_profile(JobId job, const std::string& text,
+                   const std::string& file_name);
+
+  // agent_processes.cpp
+  Status subscribe_events();
+  void on_process_events();
+  void mark_for_scan(JobId job);
+  void scan_marked();
+  void scan_job(Job& job);
+  void attach_io(Job& job, Task& task);
+  void begin_task(Job& job, Task& task);
+  void end_task(JobId job, pid_t pid, uint64_t exited_ns);
+  void finish_job(JobId job);
+  void adopt(const std::vector<SavedTask>& saved);
+  void save_state();
+  pid_t host_tid(pid_t pid, pid_t tid_in_namespace) const;
+
+  // agent_rebalance.cpp
+  PlanInput plan_input() const;
+  PlanJob plan_job(const Job& job, const std::set<int>& shared) const;
+  void rebalance(GrantCause cause, uint64_t since_ns = 0);
+  void record_change(Job& job, const PlannedGrant& before, GrantCause cause);
+  bool has_changed_enough() const;
+  void watch_lenders();
+  void fill_in_rates();
+  void drop_loans_that_would_not_yield(Plan& plan,
+                                       const std::vector<PlanJob>& jobs) const;
+  int pool_of(const Job& job) const;
+
+  // agent.cpp
+  void on_sample_timer();
+  void on_tick_timer();
+  void adjust_tick();
+  void open_report_dir();
+  void look_up_pools();
+  NodeStatus node_status(const Peer& peer) const;
+  JobReport report_of(const Job& job, bool running) const;
+  void write_report(const Job& job);
+  bool manages(const penstock_wire_options& options) const;
+
+  Machine machine_;
+  Config config_;
+  Registry registry_;
+  Scanner scanner_;
+  Sampler sampler_;
+  Enforcer enforcer_;
+  UserFileReader user_files_;
+  std::unique_ptr<Server> server_;
+  std::optional<ProcEvents> events_;
+  std::vector<std::string> pool_devices_;  // of config_.pools; "" unknown
+  UniqueFd report_dir_;
+
+  std::map<JobId, std::set<int>> lenders_;    // lender -> CPUs it has lent
+  std::map<JobId, Prediction> planned_with_;  // at the last plan
+  std::map<JobId, int> planned_units_;
+  std::set<JobId> to_scan_;
+  bool scan_pending_ = false;
+  LatencyRecord rebalance_latency_;
+  LatencyRecord launch_latency_;
+  uint64_t started_ns_ = 0;
+  uint64_t sampled_ns_ = 0;
+  uint64_t ticked_ns_ = 0;
+  uint64_t planned_ns_ = 0;
+  uint64_t scanned_all_ns_ = 0;
+  int sample_timer_ = -1;
+  int tick_timer_ = -1;
+  int scan_timer_ = -1;
+  bool ticking_ = false;
+};
+
+}  // namespace penstock

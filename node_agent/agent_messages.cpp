@@ -1,0 +1,240 @@
+// What the plugin, jobs and tools ask of penstockd.
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include "common/clock.h"
+#include "node_agent/admin_file.h"
+#include "node_agent/agent.h"
+#include "node_agent/log.h"
+#include "report/json.h"
+
+namespace penstock {
+namespace {
+
+constexpr size_t kMaxRegisteredThreads = 4096;
+
+Answer refuse(int error, std::string text) {
+  return {error, std::move(text), {}, {}, true};
+}
+
+Answer refuse(const Error& error) {
+  const int number = error.saved_errno != 0                  ? error.saved_errno
+                     : error.code == Code::kNotFound         ? ENOENT
+                     : error.code == Code::kPermissionDenied ? EPERM
+                                                             : EINVAL;
+  return refuse(number, error.message);
+}
+
+Answer silent() { return {0, "", {}, {}, false}; }
+
+// JSON may be larger than a packet: it travels as a sealed memfd.
+Answer answer_with(const std::string& text) {
+  UniqueFd fd(
+      ::memfd_create("penstock-status", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) return refuse(errno, "memfd_create failed");
+  if (::write(fd.get(), text.data(), text.size()) != ssize_t(text.size())) {
+    return refuse(ENOSPC, "no memory for the answer");
+  }
+  ::fcntl(fd.get(), F_ADD_SEALS,
+          F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
+  Answer answer;
+  answer.owned_fds.push_back(std::move(fd));
+  return answer;
+}
+
+}  // namespace
+
+Answer Agent::handle(const Message& message, const Peer& peer) {
+  if (auto* start = std::get_if<penstock_task_start>(&message)) {
+    return on_task_start(*start);
+  }
+  if (auto* exit = std::get_if<penstock_task_exit>(&message)) {
+    on_task_exit(*exit);
+    return silent();
+  }
+  if (auto* end = std::get_if<penstock_step_end>(&message)) {
+    on_step_end(*end);
+    return silent();
+  }
+  if (auto* end = std::get_if<penstock_job_end>(&message)) {
+    on_job_end(end->job_id);
+    return silent();
+  }
+  if (auto* hello = std::get_if<penstock_hello>(&message)) {
+    return on_hello(*hello, peer);
+  }
+  if (auto* thread = std::get_if<penstock_thread>(&message)) {
+    return on_thread(*thread, peer);
+  }
+  return on_status(std::get<penstock_status>(message), peer);
+}
+
+// The task waits for the answer before it execs: only what it needs to start
+// on CPUs that nobody else uses happens before; the rest is deferred.
+Answer Agent::on_task_start(const penstock_task_start& start) {
+  Result<Home> home = machine_.backend.home_of(TaskId{start.pid, 0});
+  if (!home) return refuse(home.error());
+  Result<Task*> task = registry_.add(start, *home);
+  if (!task) return refuse(task.error());
+  for (auto& [id, job] : registry_.jobs()) {
+    if (id != start.job_id) enforcer_.vacate(job, home->affinity);
+  }
+  const JobId job_id = start.job_id;
+  const pid_t pid = start.pid;
+  Job& job = *registry_.find_job(job_id);
+  if (manages(start.options)) job.managed = true;
+  if (job.options.mode == PENSTOCK_MODE_OFF) job.managed = false;
+  machine_.loop.defer([this, job_id, pid] {
+    Job* started = registry_.find_job(job_id);
+    if (started == nullptr || !started->tasks.contains(pid)) return;
+    begin_task(*started, started->tasks.at(pid));
+    rebalance(GrantCause::kTaskStart);
+    save_state();
+  });
+  return Answer{};
+}
+
+void Agent::on_task_exit(const penstock_task_exit& exit) {
+  end_task(exit.job_id, exit.pid, exit.exited_ns);
+}
+
+void Agent::on_step_end(const penstock_step_end& end) {
+  if (end.launch_tasks == 0 || end.launch_ns == 0) return;
+  launch_latency_.add_ms(double(end.launch_ns) * 1e-6);
+}
+
+void Agent::on_job_end(JobId job) { finish_job(job); }
+
+Answer Agent::on_hello(const penstock_hello& hello, const Peer& peer) {
+  if (hello.api_version != PENSTOCK_PAGE_VERSION) {
+    return refuse(EPROTO, "pages of version " +
+                              std::to_string(PENSTOCK_PAGE_VERSION) +
+                              " are served; install one release everywhere");
+  }
+  Result<Registry::Owner> owner = registry_.owner_of(peer.pid);
+  if (!owner) return refuse(owner.error());
+  if (peer.uid != owner->job->uid) {
+    return refuse(EPERM, "this job is another user's");
+  }
+  if (!owner->job->managed) return refuse(ENOENT, "the job is not managed");
+  Task& task = *owner->task;
+  if (!task.pages) {
+    Result<TaskPages> pages = TaskPages::create();
+    if (!pages) return refuse(pages.error());
+    task.pages.emplace(*std::move(pages));
+  }
+  task.greeting_pids.insert(peer.pid);
+  mark_for_scan(owner->job->id);
+  const JobId job_id = owner->job->id;
+  machine_.loop.defer([this, job_id] {
+    if (registry_.find_job(job_id)) rebalance(GrantCause::kMeasuredChange);
+  });
+  Answer answer;
+  answer.fds = {task.pages->progress_fd(), task.pages->hint_fd()};
+  return answer;
+}
+
+pid_t Agent::host_tid(pid_t pid, pid_t tid_in_namespace) const {
+  Result<std::vector<pid_t>> threads = machine_.proc.threads(pid);
+  if (!threads) return -1;
+  for (pid_t tid : *threads) {
+    Result<ProcStatus> status = machine_.proc.status(tid);
+    if (status && !status->ns_pids.empty() &&
+        status->ns_pids.back() == tid_in_namespace) {
+      return tid;
+    }
+  }
+  return -1;
+}
+
+// A process may name its own threads, and its children's main threads
+// (PyTorch's workers); never anybody else's.
+Answer Agent::on_thread(const penstock_thread& thread, const Peer& peer) {
+  Result<Registry::Owner> owner = registry_.owner_of(peer.pid);
+  if (!owner) return refuse(owner.error());
+  if (peer.uid != owner->job->uid) {
+    return refuse(EPERM, "this job is another user's");
+  }
+  Task& task = *owner->task;
+  pid_t tid = host_tid(peer.pid, thread.tid);
+  if (tid < 0) {
+    Result<Registry::Owner> other = registry_.owner_of(thread.tid);
+    if (!other || other->task != &task) {
+      return refuse(EPERM, "thread " + std::to_string(thread.tid) +
+                               " is not of this task");
+    }
+    tid = thread.tid;
+  }
+  if (thread.is_loader == 0) {
+    task.registered_tids.erase(tid);
+  } else if (task.registered_tids.size() < kMaxRegisteredThreads) {
+    task.registered_tids.insert(tid);
+  } else {
+    return refuse(ENOSPC, "more than 4096 loader threads in one task");
+  }
+  mark_for_scan(owner->job->id);
+  return Answer{};
+}
+
+Answer Agent::on_status(const penstock_status& status, const Peer& peer) {
+  if (status.job_id == 0) return answer_with(to_json(node_status(peer)));
+  Job* job = registry_.find_job(status.job_id);
+  // One answer for both, so that nobody learns of another's job.
+  if (job == nullptr || (peer.uid != 0 && peer.uid != job->uid)) {
+    return refuse(ENOENT, "no such job of yours runs here");
+  }
+  return answer_with(to_json(report_of(*job, true)));
+}
+
+// A name is the admin's file or a built-in; a path is the user's and is read
+// with the user's rights.
+void Agent::load_profile(JobId job_id) {
+  Job& job = *registry_.find_job(job_id);
+  const std::string model(fixed_text(job.options.model));
+  if (model.empty() || job.profile) return;
+  if (model.find('/') != std::string::npos) {
+    const gid_t gid = job.tasks.begin()->second.start.gid;
+    user_files_.read(
+        model, job.uid, gid, [this, job_id, model](Result<std::string> text) {
+          if (text) use_profile(job_id, *text, model);
+          if (text || !registry_.find_job(job_id)) return;
+          registry_.find_job(job_id)->notes.push_back("--loader-model: " +
+                                                      text.error().message);
+        });
+    return;
+  }
+  for (const char* suffix : {".toml", ".json"}) {
+    const std::string path = config_.profile_dir + "/" + model + suffix;
+    if (auto text = read_admin_file(path)) {
+      use_profile(job_id, *text, path);
+      return;
+    }
+  }
+  Result<Profile> builtin = builtin_profile(model);
+  if (!builtin) {
+    job.notes.push_back("--loader-model=" + model + ": " +
+                        builtin.error().message);
+    return;
+  }
+  take_profile(job, *builtin);
+}
+
+void Agent::take_profile(Job& job, const Profile& profile) {
+  job.profile = profile;
+  if (auto prediction = predict(profile)) job.prior = *prediction;
+}
+
+void Agent::use_profile(JobId job_id, const std::string& text,
+                        const std::string& file_name) {
+  Job* job = registry_.find_job(job_id);
+  if (job == nullptr) return;
+  Result<Profile> profile = parse_profile(text, file_name);
+  if (!profile) {
+    job->notes.push_back("--loader-model: " + profile.error().message);
+    return;
+  }
+  take_profile(*job, *profile);
+  rebalance(GrantCause::kTaskStart);
+}
+
+}  // namespace penstock

@@ -1,0 +1,178 @@
+// Tasks that fork, rename and exit: scanning, adoption, endings.
+#include <algorithm>
+
+#include "common/clock.h"
+#include "node_agent/agent.h"
+#include "node_agent/log.h"
+
+namespace penstock {
+namespace {
+
+// New processes are looked at after this long, so that a burst of forks costs
+// one look; a job that forks without end is looked at no oftener.
+constexpr uint64_t kScanDelay_ms = 50;
+
+}  // namespace
+
+Status Agent::subscribe_events() {
+  Result<ProcEvents> events = ProcEvents::subscribe();
+  if (!events) return std::move(events).error();
+  events_.emplace(*std::move(events));
+  return machine_.loop.watch(events_->fd(), [this] { on_process_events(); });
+}
+
+void Agent::on_process_events() {
+  // Bounded: what is left makes the descriptor readable again.
+  Result<ProcEvents::Batch> batch = events_->read(256);
+  if (!batch) {
+    log_warning("process events: {}", batch.error().message);
+    return;
+  }
+  if (batch->lost) {
+    for (auto& [id, job] : registry_.jobs()) mark_for_scan(id);
+  }
+  for (const ProcEvent& event : batch->events) {
+    const bool forked = event.kind == ProcEvent::Kind::kFork;
+    const Registry::Owner owner =
+        registry_.known_owner(forked ? event.parent_pid : event.pid);
+    if (owner.job == nullptr) continue;
+    if (event.kind == ProcEvent::Kind::kExit) {
+      if (event.tid == event.pid && owner.job->tasks.contains(event.pid)) {
+        end_task(owner.job->id, event.pid, event.time_ns);
+      }
+      continue;
+    }
+    if (forked && owner.task->processes.size() < Scanner::kMaxProcesses) {
+      registry_.note_process(event.pid, owner);
+    }
+    if (owner.job->managed) mark_for_scan(owner.job->id);
+  }
+}
+
+void Agent::mark_for_scan(JobId job) {
+  to_scan_.insert(job);
+  if (scan_pending_) return;
+  scan_pending_ = true;
+  if (auto status = machine_.loop.set_period(scan_timer_, kScanDelay_ms);
+      !status) {
+    log_error("scan timer: {}", status.error().message);
+  }
+}
+
+void Agent::scan_marked() {
+  scan_pending_ = false;
+  (void)machine_.loop.set_period(scan_timer_, 0);
+  for (JobId id : std::exchange(to_scan_, {})) {
+    if (Job* job = registry_.find_job(id)) scan_job(*job);
+  }
+  if (has_changed_enough()) rebalance(GrantCause::kMeasuredChange);
+  adjust_tick();
+}
+
+void Agent::scan_job(Job& job) {
+  if (!job.managed) return;
+  for (auto& [pid, task] : job.tasks) {
+    const std::set<pid_t> before = task.processes;
+    for (const Home& stray : scanner_.scan(job, task)) {
+      (void)machine_.backend.bring_home(stray);
+    }
+    if (task.processes != before) attach_io(job, task);
+  }
+}
+
+// Processes that were there before the job's group was: later ones are born
+// into it.
+void Agent::attach_io(Job& job, Task& task) {
+  if (pool_of(job) < 0) return;
+  for (pid_t pid : task.processes) {
+    Result<Home> home = machine_.backend.home_of(TaskId{pid, 0});
+    if (!home || home->blkio_path != task.home.blkio_path) continue;
+    Status status = machine_.backend.attach_io(job.id, *home);
+    if (!status && status.error().code != Code::kNotFound) {
+      log_warning("job {}: I/O group: {}", job.id, status.error().message);
+      return;
+    }
+  }
+}
+
+void Agent::begin_task(Job& job, Task& task) {
+  const JobId job_id = job.id;
+  const pid_t pid = task.id.tid;
+  Status watched = machine_.loop.watch(task.pidfd.get(), [this, job_id, pid] {
+    end_task(job_id, pid, monotonic_ns());
+  });
+  if (!watched) log_warning("job {}: {}", job_id, watched.error().message);
+  if (!job.managed) return;
+  load_profile(job_id);
+  attach_io(job, task);
+  mark_for_scan(job_id);
+  log_info("job {}: task {} started on CPUs {}", job_id, task.start.task_id,
+           task.home.affinity.to_string());
+}
+
+void Agent::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
+  Job* job = registry_.find_job(job_id);
+  if (job == nullptr || !job->tasks.contains(pid)) return;
+  Task& task = job->tasks.at(pid);
+  for (Unit& unit : task.units) sampler_.account(unit, job->totals);
+  if (task.pages) {
+    if (auto last = task.pages->read(monotonic_ns())) task.progress = *last;
+  }
+  if (task.progress) job->ended.add(*task.progress);
+  job->last.updated_ns = 0;  // the sums below are of other tasks from now on
+  machine_.loop.forget(task.pidfd.get());
+  const bool was_last = job->tasks.size() == 1;
+  if (was_last && job->managed) {
+    write_report(*job);
+    for (Unit& unit : task.units) unit.away = false;
+  }
+  if (was_last) enforcer_.vacate(*job, job->away_now);
+  registry_.remove_task(job_id, pid);
+  rebalance(was_last ? GrantCause::kJobEnd : GrantCause::kTaskEnd, exited_ns);
+  if (was_last) enforcer_.release(*job);
+  if (was_last && !job->managed) registry_.erase_job(job_id);
+  machine_.loop.defer([this] { save_state(); });
+}
+
+void Agent::finish_job(JobId job_id) {
+  Job* job = registry_.find_job(job_id);
+  if (job == nullptr) return;
+  while (!job->tasks.empty()) {
+    end_task(job_id, job->tasks.begin()->first, monotonic_ns());
+    job = registry_.find_job(job_id);
+    if (job == nullptr) return;
+  }
+  planned_with_.erase(job_id);
+  planned_units_.erase(job_id);
+  registry_.erase_job(job_id);
+}
+
+void Agent::adopt(const std::vector<SavedTask>& saved) {
+  for (const SavedTask& task : saved) {
+    if (!machine_.proc.verify(task.home.task)) continue;
+    Result<Task*> added = registry_.add(task.start, task.home);
+    if (!added) {
+      log_warning("job {}: not adopted: {}", task.start.job_id,
+                  added.error().message);
+      continue;
+    }
+    Job& job = *registry_.find_job(task.start.job_id);
+    job.managed = manages(job.options);
+    job.started_unix_s = task.job_started_unix_s;
+    ++job.quality.agent_restarts;
+    begin_task(job, **added);
+  }
+}
+
+void Agent::save_state() {
+  std::vector<SavedTask> saved;
+  for (const auto& [id, job] : registry_.jobs()) {
+    for (const auto& [pid, task] : job.tasks) {
+      saved.push_back({task.start, task.home, job.started_unix_s});
+    }
+  }
+  Status status = save_tasks(machine_.state_dir_fd, saved);
+  if (!status) log_error("saving state: {}", status.error().message);
+}
+
+}  // namespace penstock

@@ -1,0 +1,274 @@
+// Planning, and recording what changed.
+#include <algorithm>
+#include <cmath>
+
+#include "common/clock.h"
+#include "node_agent/agent.h"
+#include "node_agent/log.h"
+
+namespace penstock {
+namespace {
+
+constexpr double kNs = 1e-9;
+// Costs that moved by less do not make a new plan.
+constexpr double kChanged = 0.05;
+// A lender below this share of its unlent rate gets its CPUs back ...
+constexpr double kSuffers = 0.98;
+// ... for this long; judged over this many seconds.
+constexpr double kBarred_s = 60;
+constexpr double kJudged_s = 5;
+constexpr double kRateAfter_s = 5;
+// The first measured ceiling that the report quotes.
+constexpr double kFirstCorrection_s = 10;
+
+bool differs(double a, double b) {
+  return std::abs(a - b) > kChanged * std::max(std::abs(a), std::abs(b));
+}
+
+bool differs(const Prediction& a, const Prediction& b) {
+  return differs(a.ceiling_samples_per_s.value,
+                 b.ceiling_samples_per_s.value) ||
+         differs(a.loader_cpu_s_per_sample.value,
+                 b.loader_cpu_s_per_sample.value) ||
+         differs(a.storage_bytes_per_sample.value,
+                 b.storage_bytes_per_sample.value);
+}
+
+// CPUs that several jobs hold at once (gang scheduling, overlap).
+std::set<int> shared_cpus(const std::map<JobId, Job>& jobs) {
+  std::map<int, int> holders;
+  for (const auto& [id, job] : jobs) {
+    for (int cpu : job.cpus().cpus()) ++holders[cpu];
+  }
+  std::set<int> shared;
+  for (const auto& [cpu, count] : holders) {
+    if (count > 1) shared.insert(cpu);
+  }
+  return shared;
+}
+
+std::optional<double> limit_or_none(double bytes_per_s) {
+  if (bytes_per_s <= 0) return std::nullopt;
+  return bytes_per_s;
+}
+
+}  // namespace
+
+int Agent::pool_of(const Job& job) const {
+  if (config_.pools.empty() || !job.managed) return -1;
+  if (job.profile && !job.profile->pool.empty()) {
+    for (size_t i = 0; i < config_.pools.size(); ++i) {
+      if (config_.pools[i].name == job.profile->pool) return int(i);
+    }
+    return -1;
+  }
+  // A job that names no pool is taken to read from the first one.
+  return 0;
+}
+
+PlanJob Agent::plan_job(const Job& job, const std::set<int>& shared) const {
+  PlanJob entry;
+  entry.id = job.id;
+  entry.uid = job.uid;
+  entry.home_cpus =
+      job.cpus() - CpuSet(std::vector<int>(shared.begin(), shared.end()));
+  entry.reserve_cores = trainer_reserve_cores(job);
+  entry.prediction = job.corrected ? job.corrected : job.prior;
+  entry.ranks = job.ranks();
+  entry.used_loader_cores = job.used_loader_cores;
+  for (const auto& [pid, task] : job.tasks) {
+    entry.loader_units += int(task.units.size());
+  }
+  entry.elastic = job.elastic() || (job.prior && entry.loader_units == 0);
+  entry.max_threads = job.options.threads;
+  entry.max_bytes_per_s = job.options.bw_bytes_per_s;
+  const double weight =
+      job.options.weight_milli == 0 ? 1.0 : job.options.weight_milli / 1000.0;
+  entry.weight = weight * double(job.ranks());
+  entry.pool = pool_of(job);
+  entry.pool_pressed = job.pool_pressed;
+  entry.on_entitlement = job.contradicted;
+  return entry;
+}
+
+PlanInput Agent::plan_input() const {
+  PlanInput input;
+  input.policy = config_.policy;
+  input.lend_across = config_.lend_across;
+  input.numa_node_of_cpu = machine_.topology.numa_node_of_cpu;
+  input.core_of_cpu = machine_.topology.core_of_cpu;
+  for (const PoolConfig& pool : config_.pools) {
+    input.pools.push_back(double(pool.bandwidth_bytes_per_s));
+  }
+  const std::set<int> shared = shared_cpus(registry_.jobs());
+  CpuSet taken;
+  const double now_s = double(monotonic_ns()) * kNs;
+  for (const auto& [id, job] : registry_.jobs()) {
+    taken = taken | job.cpus();
+    if (!job.managed || job.tasks.empty()) continue;
+    input.jobs.push_back(plan_job(job, shared));
+    if (now_s < job.barred_until_s) input.barred_lenders.insert(id);
+  }
+  if (config_.lend_idle) {
+    CpuSet lendable = machine_.topology.cpus;
+    if (auto named = CpuSet::parse(config_.managed_cpus);
+        named && !named->empty()) {
+      lendable = lendable & *named;
+    }
+    input.idle_cpus = lendable - taken;
+  }
+  return input;
+}
+
+// Where away threads cannot have a group of their own, they give way only to
+// threads of their own group.
+void Agent::drop_loans_that_would_not_yield(
+    Plan& plan, const std::vector<PlanJob>& jobs) const {
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const Job& borrower = registry_.jobs().at(JobId(jobs[i].id));
+    const Home& home = borrower.tasks.begin()->second.home;
+    PlannedGrant& grant = plan.grants[i];
+    const size_t before = grant.away_cpus.size();
+    for (const auto& [cpu, lender] : plan.lender_of_cpu) {
+      if (lender == 0 || !grant.away_cpus.contains(cpu)) continue;
+      const Job& owner = registry_.jobs().at(JobId(lender));
+      if (machine_.backend.yields_to(
+              home, owner.tasks.begin()->second.home.cpu_path)) {
+        continue;
+      }
+      grant.away_cpus = grant.away_cpus - CpuSet({cpu});
+    }
+    if (before > 0) {
+      grant.away_cores *= double(grant.away_cpus.size()) / double(before);
+    }
+  }
+}
+
+// since_ns: when the event happened that this answers; 0: not measured.
+void Agent::rebalance(GrantCause cause, uint64_t since_ns) {
+  const PlanInput input = plan_input();
+  Result<Plan> plan = make_plan(input);
+  if (!plan) {
+    log_warning("no plan ({}): every job keeps its entitlement",
+                plan.error().message);
+    plan = entitlement_plan(input);
+  }
+  drop_loans_that_would_not_yield(*plan, input.jobs);
+  std::map<JobId, PlannedGrant> before;
+  for (const PlanJob& job : input.jobs) {
+    before[JobId(job.id)] = registry_.find_job(JobId(job.id))->grant;
+  }
+  enforcer_.apply(*plan, input.jobs, pool_devices_, registry_.jobs());
+  const uint64_t now_ns = monotonic_ns();
+  if (since_ns != 0 && now_ns > since_ns) {
+    rebalance_latency_.add_ms(double(now_ns - since_ns) * 1e-6);
+  }
+  planned_ns_ = now_ns;
+  planned_with_.clear();
+  planned_units_.clear();
+  lenders_.clear();
+  for (const auto& [cpu, lender] : plan->lender_of_cpu) {
+    lenders_[JobId(lender)].insert(cpu);
+  }
+  for (const PlanJob& job : input.jobs) {
+    if (job.prediction) planned_with_[JobId(job.id)] = *job.prediction;
+    planned_units_[JobId(job.id)] = job.loader_units;
+    Job& record = *registry_.find_job(JobId(job.id));
+    record_change(record, before[JobId(job.id)], cause);
+  }
+  adjust_tick();
+}
+
+void Agent::record_change(Job& job, const PlannedGrant& before,
+                          GrantCause cause) {
+  const PlannedGrant& now = job.grant;
+  const bool same = before.id != 0 && before.away_cpus == now.away_cpus &&
+                    std::abs(before.home_cores - now.home_cores) < 0.01 &&
+                    !differs(before.bytes_per_s, now.bytes_per_s);
+  if (same) return;
+  GrantChange change;
+  change.time_unix_s = unix_s();
+  change.cause = cause;
+  change.cores_to = now.home_cores + now.away_cores;
+  change.away_to = now.away_cores;
+  change.bytes_per_s_to = limit_or_none(now.bytes_per_s);
+  if (before.id != 0) {
+    change.cores_from = before.home_cores + before.away_cores;
+    change.away_from = before.away_cores;
+    change.bytes_per_s_from = limit_or_none(before.bytes_per_s);
+  }
+  change.rate_before =
+      recent_rate(job, double(monotonic_ns()) * kNs, kRateAfter_s);
+  if (job.changes.size() >= kMaxGrantChanges) {
+    job.changes.erase(job.changes.begin());
+    ++job.changes_dropped;
+  }
+  job.changes.push_back(change);
+}
+
+void Agent::fill_in_rates() {
+  const double now_unix_s = unix_s();
+  const double now_s = double(monotonic_ns()) * kNs;
+  for (auto& [id, job] : registry_.jobs()) {
+    for (auto change = job.changes.rbegin(); change != job.changes.rend();
+         ++change) {
+      if (change->rate_after) break;
+      if (now_unix_s - change->time_unix_s >= kRateAfter_s) {
+        change->rate_after = recent_rate(job, now_s, kRateAfter_s - 1);
+      }
+    }
+    if (!job.first_corrected_ceiling && job.corrected &&
+        now_s - double(job.started_ns) * kNs >= kFirstCorrection_s &&
+        job.corrector.observed_s() > 0) {
+      const Figure& ceiling = job.corrected->ceiling_samples_per_s;
+      const double ranks = job.ranks();
+      job.first_corrected_ceiling = Estimate{
+          ceiling.value * ranks, ceiling.low * ranks, ceiling.high * ranks};
+    }
+  }
+}
+
+bool Agent::has_changed_enough() const {
+  for (const auto& [id, job] : registry_.jobs()) {
+    if (!job.managed || job.tasks.empty()) continue;
+    int units = 0;
+    for (const auto& [pid, task] : job.tasks) units += int(task.units.size());
+    const auto planned_units = planned_units_.find(id);
+    if (planned_units == planned_units_.end()) return true;
+    if (!job.elastic() && units != planned_units->second) return true;
+    const auto planned = planned_with_.find(id);
+    if (!job.corrected) continue;
+    if (planned == planned_with_.end() ||
+        differs(*job.corrected, planned->second)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// A loan may cost its lender more than CPU time (caches, memory bandwidth).
+void Agent::watch_lenders() {
+  const double now_s = double(monotonic_ns()) * kNs;
+  bool suffered = false;
+  for (auto& [id, job] : registry_.jobs()) {
+    const std::optional<double> rate = recent_rate(job, now_s, kJudged_s);
+    if (!rate) continue;
+    if (!lenders_.contains(id)) {
+      job.unlent_rate =
+          job.unlent_rate <= 0 ? *rate : 0.8 * job.unlent_rate + 0.2 * *rate;
+      continue;
+    }
+    const double lent_for_s = now_s - double(planned_ns_) * kNs;
+    if (job.unlent_rate <= 0 || lent_for_s < 2 * kJudged_s) continue;
+    if (*rate >= kSuffers * job.unlent_rate) continue;
+    log_info(
+        "job {}: {:.1f} samples/s with its CPUs lent, {:.1f} without: "
+        "its loan is returned",
+        id, *rate, job.unlent_rate);
+    job.barred_until_s = now_s + kBarred_s;
+    suffered = true;
+  }
+  if (suffered) rebalance(GrantCause::kLenderSuffered);
+}
+
+}  // namespace penstock

@@ -1,0 +1,128 @@
+#include "node_agent/away_policy.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace penstock {
+namespace {
+
+struct CpuLoad {
+  bool has_away = false;
+  bool runnable = false;  // some away unit wanted to run all the time
+  double run_ms = 0;
+};
+
+std::map<int, CpuLoad> away_load(const AwayInput& input) {
+  std::map<int, CpuLoad> load;
+  for (const UnitObservation& unit : input.units) {
+    if (!unit.away) continue;
+    const int cpu =
+        input.lent.size() == 1 ? input.lent.cpus().front() : unit.cpu;
+    CpuLoad& entry = load[cpu];
+    entry.has_away = true;
+    entry.run_ms += unit.run_ms;
+    if (unit.run_ms + unit.wait_ms >= 0.8 * input.tick_ms) {
+      entry.runnable = true;
+    }
+  }
+  return load;
+}
+
+size_t away_units_wanted(const AwayInput& input, size_t usable_cpus) {
+  const size_t units = input.units.size();
+  if (usable_cpus == 0 || units < 2) return 0;
+  const double per_cpu = input.away_cores / double(input.lent.size());
+  const double away = per_cpu * double(usable_cpus);
+  const double home = std::max(input.home_cores, 0.05);
+  const auto wanted = size_t(std::lround(double(units) * away / (home + away)));
+  return std::clamp<size_t>(wanted, 1, units - 1);
+}
+
+}  // namespace
+
+void AwayPolicy::watch_cpus(const AwayInput& input, AwayMoves& moves) {
+  std::erase_if(cpus_, [&](const auto& entry) {
+    return !input.lent.contains(entry.first);
+  });
+  std::map<int, CpuLoad> load = away_load(input);
+  std::vector<int> usable;
+  for (int cpu : input.lent.cpus()) {
+    CpuState& state = cpus_[cpu];
+    const CpuLoad& here = load[cpu];
+    if (state.wanted) {
+      const auto idle = input.idle_share_of_cpu.find(cpu);
+      const bool idles =
+          idle != input.idle_share_of_cpu.end() && idle->second >= kIdleShare;
+      state.idle_ms = idles ? state.idle_ms + input.tick_ms : 0;
+      if (state.idle_ms >= kIdleMs) state = CpuState{};
+    } else {
+      const bool starved = here.has_away && here.runnable &&
+                           here.run_ms <= kStarvedShare * input.tick_ms;
+      state.starved_ms = starved ? state.starved_ms + input.tick_ms : 0;
+      if (state.starved_ms >= kStarvedMs) {
+        moves.recalled_after_ms =
+            std::max(moves.recalled_after_ms.value_or(0), state.starved_ms);
+        state = CpuState{.wanted = true};
+      }
+    }
+    if (!state.wanted) usable.push_back(cpu);
+  }
+  moves.usable = CpuSet(std::move(usable));
+}
+
+std::vector<const UnitObservation*> AwayPolicy::longest_first(
+    const AwayInput& input, bool away) const {
+  std::vector<const UnitObservation*> units;
+  for (const UnitObservation& unit : input.units) {
+    if (unit.away == away) units.push_back(&unit);
+  }
+  auto since = [&](const UnitObservation* unit) {
+    const auto placed = placed_at_ms_.find(unit->id);
+    return placed == placed_at_ms_.end() ? 0.0 : placed->second;
+  };
+  std::sort(units.begin(), units.end(), [&](auto* a, auto* b) {
+    return std::pair(since(a), a->id) < std::pair(since(b), b->id);
+  });
+  return units;
+}
+
+void AwayPolicy::place_units(const AwayInput& input, AwayMoves& moves) {
+  const size_t wanted = away_units_wanted(input, moves.usable.size());
+  const auto away = longest_first(input, true);
+  const auto home = longest_first(input, false);
+  for (size_t i = 0; i + wanted < away.size(); ++i) {
+    moves.bring_home.push_back(away[i]->id);
+  }
+  for (size_t i = 0; away.size() + i < wanted && i < home.size(); ++i) {
+    moves.send_away.push_back(home[i]->id);
+  }
+}
+
+void AwayPolicy::take_turns(const AwayInput& input, AwayMoves& moves) {
+  if (!moves.bring_home.empty() || !moves.send_away.empty()) return;
+  if (input.now_ms - last_turn_ms_ < kTurnMs) return;
+  const auto away = longest_first(input, true);
+  const auto home = longest_first(input, false);
+  if (away.empty() || home.empty()) return;
+  if (!away.front()->in_order || !home.front()->in_order) return;
+  moves.bring_home.push_back(away.front()->id);
+  moves.send_away.push_back(home.front()->id);
+  last_turn_ms_ = input.now_ms;
+}
+
+AwayMoves AwayPolicy::decide(const AwayInput& input) {
+  AwayMoves moves;
+  watch_cpus(input, moves);
+  place_units(input, moves);
+  take_turns(input, moves);
+  for (int id : moves.bring_home) placed_at_ms_[id] = input.now_ms;
+  for (int id : moves.send_away) placed_at_ms_[id] = input.now_ms;
+  std::erase_if(placed_at_ms_, [&](const auto& entry) {
+    return std::none_of(
+        input.units.begin(), input.units.end(),
+        [&](const UnitObservation& unit) { return unit.id == entry.first; });
+  });
+  return moves;
+}
+
+}  // namespace penstock

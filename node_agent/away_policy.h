@@ -1,0 +1,77 @@
+// Which of a borrower's loader units are away now: the closed loop that sends
+// them to lent CPUs and brings them home when the owner wants its CPU. Pure:
+// observations and time go in, moves come out.
+//
+// Why it exists although away threads yield: a worker that hands batches out
+// in order and is frozen behind a busy lender stalls all the others.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "common/units.h"
+
+namespace penstock {
+
+// One loader unit over the last tick.
+struct UnitObservation {
+  int id = 0;  // the unit's first tid
+  bool away = false;
+  bool in_order = false;  // a worker process: gains from taking turns
+  double run_ms = 0;      // CPU time of its threads
+  double wait_ms = 0;     // run delay of its threads
+  int cpu = -1;           // where it ran last
+};
+
+struct AwayInput {
+  double now_ms = 0;
+  double tick_ms = 0;     // time since the last call
+  CpuSet lent;            // by the plan
+  double home_cores = 0;  // for loaders, at home
+  double away_cores = 0;  // expected of all lent CPUs together
+  std::vector<UnitObservation> units;
+  std::map<int, double> idle_share_of_cpu;  // 0..1, over the tick
+};
+
+struct AwayMoves {
+  CpuSet usable;                // lent CPUs whose owner leaves them idle
+  std::vector<int> bring_home;  // unit ids, to be done first
+  std::vector<int> send_away;
+  // Set where a CPU was given back: the time from its being wanted (the first
+  // moment of the starving ticks) until now.
+  std::optional<double> recalled_after_ms;
+};
+
+class AwayPolicy {
+ public:
+  AwayMoves decide(const AwayInput& input);
+
+  // Away units got under kStarvedShare of a CPU for this long: it is wanted.
+  static constexpr double kStarvedMs = 35;
+  static constexpr double kStarvedShare = 0.1;
+  // A CPU given back is tried again once it idles by kIdleShare for this long.
+  static constexpr double kIdleMs = 55;
+  static constexpr double kIdleShare = 0.5;
+  // Workers that deliver in order take turns on the lent CPUs.
+  static constexpr double kTurnMs = 200;
+
+ private:
+  struct CpuState {
+    bool wanted = false;    // by its owner: not usable
+    double starved_ms = 0;  // how long units there have starved
+    double idle_ms = 0;     // how long it has idled since given back
+  };
+
+  void watch_cpus(const AwayInput& input, AwayMoves& moves);
+  void place_units(const AwayInput& input, AwayMoves& moves);
+  void take_turns(const AwayInput& input, AwayMoves& moves);
+  std::vector<const UnitObservation*> longest_first(const AwayInput& input,
+                                                    bool away) const;
+
+  std::map<int, CpuState> cpus_;
+  std::map<int, double> placed_at_ms_;  // by unit id
+  double last_turn_ms_ = 0;
+};
+
+}  // namespace penstock

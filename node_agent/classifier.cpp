@@ -1,0 +1,178 @@
+#include "node_agent/classifier.h"
+
+#include <algorithm>
+#include <array>
+
+namespace penstock {
+namespace {
+
+// Sources: pytorch's worker.py and setThreadName truncation; DALI's thread
+// pool names; Python's multiprocessing.spawn.
+constexpr std::array<std::string_view, 4> kLoaderNamePrefixes = {
+    "pt_data_", "pt_multiprocess", "pt_thread_data", "[DALI]["};
+constexpr std::array<std::string_view, 2> kSpawnCommands = {
+    "multiprocessing.spawn import spawn_main", "--multiprocessing-fork"};
+
+bool has_loader_name(std::string_view comm) {
+  return std::any_of(kLoaderNamePrefixes.begin(), kLoaderNamePrefixes.end(),
+                     [&](auto prefix) { return comm.starts_with(prefix); });
+}
+
+bool is_spawned_worker(const ProcessView& process) {
+  return std::any_of(
+      kSpawnCommands.begin(), kSpawnCommands.end(), [&](auto command) {
+        return process.command_line.find(command) != std::string::npos;
+      });
+}
+
+LoaderUnit whole(const ProcessView& process) {
+  LoaderUnit unit{process.pid, {}, true};
+  for (const ThreadView& thread : process.threads) {
+    unit.tids.push_back(thread.tid);
+  }
+  return unit;
+}
+
+// One unit per process or thread that the predicates choose. The root process
+// is never moved whole: the trainer is in it.
+template <class ProcessIs, class ThreadIs>
+std::vector<LoaderUnit> collect(const TaskView& task, ProcessIs process_is,
+                                ThreadIs thread_is) {
+  std::vector<LoaderUnit> units;
+  for (const ProcessView& process : task.processes) {
+    const bool may_be_whole = process.pid != task.root_pid &&
+                              !task.greeting_pids.contains(process.pid);
+    if (may_be_whole && process_is(process)) {
+      units.push_back(whole(process));
+      continue;
+    }
+    for (const ThreadView& thread : process.threads) {
+      if (thread_is(process, thread)) {
+        units.push_back({process.pid, {thread.tid}, false});
+      }
+    }
+  }
+  return units;
+}
+
+std::vector<LoaderUnit> registered(const TaskView& task) {
+  return collect(
+      task,
+      [&](const ProcessView& p) {
+        return task.registered_tids.contains(p.pid);
+      },
+      [&](const ProcessView&, const ThreadView& t) {
+        return task.registered_tids.contains(t.tid);
+      });
+}
+
+std::vector<LoaderUnit> matching(const TaskView& task) {
+  if (task.match.empty()) return {};
+  return collect(
+      task,
+      [&](const ProcessView& p) {
+        return glob_matches(task.match, p.comm) ||
+               glob_matches(task.match, p.command_line);
+      },
+      [&](const ProcessView&, const ThreadView& t) {
+        return glob_matches(task.match, t.comm);
+      });
+}
+
+std::vector<LoaderUnit> named(const TaskView& task) {
+  return collect(
+      task,
+      [](const ProcessView& p) {
+        return has_loader_name(p.comm) || is_spawned_worker(p);
+      },
+      [](const ProcessView& p, const ThreadView& t) {
+        return t.tid != p.pid && has_loader_name(t.comm);
+      });
+}
+
+// Debian's PyTorch names nothing: a worker is a fork of the trainer without
+// exec, so it carries its parent's command line.
+std::vector<LoaderUnit> forked(const TaskView& task) {
+  std::map<int, const ProcessView*> by_pid;
+  for (const ProcessView& process : task.processes) {
+    by_pid[process.pid] = &process;
+  }
+  auto is_copy = [&](const ProcessView& process) {
+    const auto parent = by_pid.find(process.parent_pid);
+    return parent != by_pid.end() && process.comm.starts_with("python") &&
+           !process.command_line.empty() &&
+           process.command_line == parent->second->command_line;
+  };
+  std::set<int> parents_of_copies;
+  for (const ProcessView& process : task.processes) {
+    if (is_copy(process)) parents_of_copies.insert(process.parent_pid);
+  }
+  return collect(
+      task,
+      [&](const ProcessView& p) {
+        return is_copy(p) && !parents_of_copies.contains(p.pid);
+      },
+      [](const ProcessView&, const ThreadView&) { return false; });
+}
+
+}  // namespace
+
+bool glob_matches(std::string_view pattern, std::string_view text) {
+  size_t p = 0, t = 0;
+  size_t star = std::string_view::npos, star_text = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t]) &&
+        pattern[p] != '*') {
+      ++p;
+      ++t;
+    } else if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      star_text = t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++star_text;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+const char* evidence_name(LoaderEvidence source) {
+  switch (source) {
+    case LoaderEvidence::kRegistered:
+      return "registered";
+    case LoaderEvidence::kMatch:
+      return "match";
+    case LoaderEvidence::kNames:
+      return "names";
+    case LoaderEvidence::kParentage:
+      return "parentage";
+    case LoaderEvidence::kNone:
+      break;
+  }
+  return "none";
+}
+
+Classification classify(const TaskView& task) {
+  Classification result;
+  const std::pair<LoaderEvidence, std::vector<LoaderUnit> (*)(const TaskView&)>
+      rules[] = {{LoaderEvidence::kRegistered, registered},
+                 {LoaderEvidence::kMatch, matching},
+                 {LoaderEvidence::kNames, named},
+                 {LoaderEvidence::kParentage, forked}};
+  for (const auto& [source, rule] : rules) {
+    result.units = rule(task);
+    if (result.units.empty()) continue;
+    result.source = source;
+    break;
+  }
+  std::sort(result.units.begin(), result.units.end(),
+            [](const LoaderUnit& a, const LoaderUnit& b) {
+              return std::pair(a.pid, a.tids) < std::pair(b.pid, b.tids);
+            });
+  return result;
+}
+
+}  // namespace penstock

@@ -1,0 +1,65 @@
+// Which of a task's processes and threads are its loader. Pure.
+//
+// Names are the user's to write: they decide only what may be moved within the
+// job's own grant, never what the job is entitled to.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace penstock {
+
+struct ThreadView {
+  int tid = 0;
+  std::string comm;
+};
+
+struct ProcessView {
+  int pid = 0;
+  int parent_pid = 0;
+  std::string comm;
+  std::string command_line;  // arguments joined by one space
+  std::vector<ThreadView> threads;
+};
+
+struct TaskView {
+  int root_pid = 0;                    // the process that Slurm started
+  std::vector<ProcessView> processes;  // root included
+  std::set<int> registered_tids;       // by libpenstock: exact
+  std::set<int> greeting_pids;         // sent HELLO: trainers
+  std::string match;                   // --loader-match, "" when not given
+};
+
+// How a loader was told apart; the report's data quality names the best.
+enum class LoaderEvidence { kNone, kMatch, kNames, kParentage, kRegistered };
+
+// What is moved as one: a thread, or every thread of a worker process.
+struct LoaderUnit {
+  int pid = 0;
+  std::vector<int> tids;
+  bool whole_process = false;
+};
+
+struct Classification {
+  LoaderEvidence source = LoaderEvidence::kNone;
+  std::vector<LoaderUnit> units;  // ascending by pid, then tid
+};
+
+// Rules in order of trust; the first that finds any unit decides:
+//   registered threads; --loader-match (glob over comm or command line);
+//   known names (PyTorch's, DALI's, Python's spawn command line);
+//   forked Python workers: a child whose command line equals its parent's,
+//   that has no such children itself and never greeted penstockd.
+// A unit whose process is registered thread by thread holds those threads; a
+// process whose main thread is registered is moved whole.
+Classification classify(const TaskView& task);
+
+const char* evidence_name(LoaderEvidence source);
+
+// True where pattern ('*', '?', all else literal) matches the whole text.
+bool glob_matches(std::string_view pattern, std::string_view text);
+
+}  // namespace penstock

@@ -1,0 +1,85 @@
+#include "node_agent/cpu_idle.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+namespace penstock {
+namespace {
+
+// user nice system idle iowait irq softirq steal; guest is in user already.
+constexpr int kFields = 8;
+
+bool take_number(std::string_view& text, uint64_t& value) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{}) return false;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  return true;
+}
+
+Result<CpuTicks> parse_fields(std::string_view fields) {
+  CpuTicks ticks;
+  for (int i = 0; i < kFields; ++i) {
+    uint64_t value = 0;
+    if (!take_number(fields, value)) {
+      return invalid("/proc/stat: a cpu line has fewer than 8 numbers");
+    }
+    ticks.total += value;
+    if (i == 3 || i == 4) ticks.idle += value;
+  }
+  return ticks;
+}
+
+}  // namespace
+
+Result<std::map<int, CpuTicks>> parse_cpu_ticks(std::string_view text) {
+  std::map<int, CpuTicks> ticks;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text = end == std::string_view::npos ? "" : text.substr(end + 1);
+    uint64_t cpu = 0;
+    if (!line.starts_with("cpu") || line.size() < 4 || line[3] == ' ') continue;
+    line.remove_prefix(3);
+    if (!take_number(line, cpu) || cpu > 4095) {
+      return invalid("/proc/stat: a cpu line without a CPU number");
+    }
+    Result<CpuTicks> fields = parse_fields(line);
+    if (!fields) return std::move(fields).error();
+    ticks[static_cast<int>(cpu)] = *fields;
+  }
+  return ticks;
+}
+
+Result<CpuIdle> CpuIdle::open() {
+  UniqueFd fd(::open("/proc/stat", O_RDONLY | O_CLOEXEC));
+  if (!fd) return system_error(errno, "/proc/stat");
+  return CpuIdle(std::move(fd));
+}
+
+Status CpuIdle::refresh() {
+  std::string text(64 * 1024, '\0');
+  const ssize_t size = ::pread(fd_.get(), text.data(), text.size(), 0);
+  if (size < 0) return system_error(errno, "/proc/stat");
+  text.resize(static_cast<size_t>(size));
+  // Only the cpu lines are wanted; the last line may be cut.
+  text.resize(text.rfind('\n') + 1);
+  Result<std::map<int, CpuTicks>> now = parse_cpu_ticks(text);
+  if (!now) return std::move(now).error();
+  shares_.clear();
+  for (const auto& [cpu, ticks] : *now) {
+    const auto before = last_.find(cpu);
+    if (before == last_.end() || ticks.total <= before->second.total) continue;
+    shares_[cpu] =
+        double(ticks.idle - std::min(ticks.idle, before->second.idle)) /
+        double(ticks.total - before->second.total);
+  }
+  last_ = *std::move(now);
+  return Done{};
+}
+
+}  // namespace penstock

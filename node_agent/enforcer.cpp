@@ -1,0 +1,200 @@
+#include "node_agent/enforcer.h"
+
+#include <algorithm>
+
+#include "common/clock.h"
+#include "node_agent/log.h"
+
+namespace penstock {
+namespace {
+
+// A limit that moved by less is left alone: each write costs a system call,
+// and measured costs wander.
+constexpr double kSameLimit = 0.02;
+
+bool is_close(uint64_t a, uint64_t b) {
+  const double larger = double(std::max(a, b));
+  return double(std::max(a, b) - std::min(a, b)) <= kSameLimit * larger;
+}
+
+uint64_t as_limit(double bytes_per_s) {
+  return bytes_per_s <= 0 ? 0 : std::max<uint64_t>(4096, uint64_t(bytes_per_s));
+}
+
+// The thread or its group going away meanwhile is the normal end of a job.
+void log_unless_gone(const Job& job, const char* what, const Status& status) {
+  if (status || status.error().code == Code::kNotFound) return;
+  log_warning("job {}: {}: {}", job.id, what, status.error().message);
+}
+
+}  // namespace
+
+void Enforcer::set_away(Job& job, const CpuSet& cpus) {
+  if (cpus == job.away_now) return;
+  if (!cpus.empty()) {
+    Status status = backend_.set_away_cpus(job.id, cpus);
+    log_unless_gone(job, "lent CPUs", status);
+    if (!status) return;
+  }
+  job.away_now = cpus;
+}
+
+void Enforcer::set_limit(Job& job, const std::string& device,
+                         uint64_t bytes_per_s) {
+  if (device.empty() || is_close(bytes_per_s, job.limit_bytes_per_s)) return;
+  Status status = bytes_per_s == 0
+                      ? backend_.clear_io_limit(job.id, device)
+                      : backend_.set_io_limit(job.id, device, bytes_per_s);
+  log_unless_gone(job, "I/O limit", status);
+  if (status) job.limit_bytes_per_s = bytes_per_s;
+}
+
+void Enforcer::publish_hints(Job& job, bool kernel_limited) {
+  Hint hint;
+  hint.loader_threads = job.grant.loader_threads;
+  hint.granted_millicores =
+      uint64_t((job.grant.home_cores + job.grant.away_cores) * 1000.0 + 0.5);
+  hint.rate_bytes_per_s = as_limit(job.grant.bytes_per_s);
+  hint.kernel_limited = kernel_limited;
+  for (auto& [pid, task] : job.tasks) {
+    if (task.pages) task.pages->publish(hint);
+  }
+}
+
+void Enforcer::apply(const Plan& plan, const std::vector<PlanJob>& planned,
+                     const std::vector<std::string>& devices,
+                     std::map<JobId, Job>& jobs) {
+  auto device_of = [&](size_t i) {
+    const int pool = planned[i].pool;
+    return pool < 0 ? std::string() : devices[size_t(pool)];
+  };
+  // What shrinks first: nothing is promised twice, not even for a moment.
+  for (const bool growing : {false, true}) {
+    for (size_t i = 0; i < plan.grants.size(); ++i) {
+      Job& job = jobs.at(JobId(plan.grants[i].id));
+      const uint64_t limit = as_limit(plan.grants[i].bytes_per_s);
+      const bool limit_grows = limit == 0 || (job.limit_bytes_per_s != 0 &&
+                                              limit > job.limit_bytes_per_s);
+      if (limit_grows == growing) set_limit(job, device_of(i), limit);
+      const CpuSet kept = plan.grants[i].away_cpus & job.away_now;
+      set_away(job, growing ? plan.grants[i].away_cpus : kept);
+    }
+  }
+  for (size_t i = 0; i < plan.grants.size(); ++i) {
+    Job& job = jobs.at(JobId(plan.grants[i].id));
+    job.grant = plan.grants[i];
+    publish_hints(job, !device_of(i).empty() && job.limit_bytes_per_s > 0);
+  }
+}
+
+void Enforcer::leave(Job& job, const CpuSet& cpus) {
+  if ((job.away_now & cpus).empty()) return;
+  const CpuSet left = job.away_now - cpus;
+  // Without another lent CPU the away threads run at home for a moment, still
+  // yielding to everyone there.
+  log_unless_gone(
+      job, "leaving CPUs",
+      backend_.set_away_cpus(job.id, left.empty() ? job.cpus() : left));
+  job.away_now = left;
+}
+
+void Enforcer::vacate(Job& job, const CpuSet& cpus) {
+  leave(job, cpus);
+  job.grant.away_cpus = job.grant.away_cpus - cpus;
+}
+
+void Enforcer::bring_home(Job& job, Unit& unit) {
+  sampler_.account(unit, job.totals);
+  for (LoaderThread& thread : unit.threads) {
+    log_unless_gone(job, "bringing a thread home",
+                    backend_.bring_home(thread.home));
+  }
+  unit.away = false;
+}
+
+void Enforcer::send_away(Job& job, Unit& unit) {
+  sampler_.account(unit, job.totals);
+  for (LoaderThread& thread : unit.threads) {
+    // The user may have pinned it meanwhile: it comes home as it leaves.
+    if (auto mask = sched_.affinity(thread.home.task.tid)) {
+      thread.home.affinity = *mask;
+    }
+    Status status = backend_.send_away(job.id, thread.home);
+    log_unless_gone(job, "sending a thread away", status);
+    if (!status && status.error().code != Code::kNotFound) {
+      bring_home(job, unit);
+      return;
+    }
+  }
+  unit.away = true;
+}
+
+AwayInput Enforcer::look(Job& job, double now_ms, double tick_ms,
+                         const CpuIdle& idle) {
+  AwayInput input;
+  input.now_ms = now_ms;
+  input.tick_ms = tick_ms;
+  input.lent = job.grant.away_cpus;
+  input.home_cores = job.grant.home_cores;
+  input.away_cores = job.grant.away_cores;
+  input.idle_share_of_cpu = idle.shares();
+  for (Unit* unit : job.units()) {
+    UnitObservation seen;
+    seen.id = unit->id;
+    seen.away = unit->away;
+    seen.in_order = unit->in_order;
+    for (LoaderThread& thread : unit->threads) {
+      Result<SchedStat> now = thread.schedstat.read();
+      if (!now) continue;
+      seen.run_ms += double(now->run_ns - thread.ticked.run_ns) * 1e-6;
+      seen.wait_ms += double(now->wait_ns - thread.ticked.wait_ns) * 1e-6;
+      thread.ticked = *now;
+    }
+    if (unit->away && input.lent.size() > 1) {
+      if (auto stat = proc_.stat(unit->id)) seen.cpu = stat->processor;
+    }
+    input.units.push_back(seen);
+  }
+  return input;
+}
+
+void Enforcer::tick(Job& job, double now_ms, double tick_ms,
+                    const CpuIdle& idle) {
+  const std::vector<Unit*> units = job.units();
+  const bool any_away = std::any_of(units.begin(), units.end(),
+                                    [](const Unit* u) { return u->away; });
+  if (!any_away && job.grant.away_cpus.empty()) return;
+  const AwayInput input = look(job, now_ms, tick_ms, idle);
+  const AwayMoves moves = job.away_policy.decide(input);
+  auto unit_of = [&](int id) {
+    return *std::find_if(units.begin(), units.end(),
+                         [id](const Unit* unit) { return unit->id == id; });
+  };
+  // At once: the moves below may take 30 ms.
+  if (moves.recalled_after_ms) leave(job, job.away_now - moves.usable);
+  for (int id : moves.bring_home) bring_home(job, *unit_of(id));
+  if (moves.recalled_after_ms) {
+    recall_.add_ms(*moves.recalled_after_ms +
+                   (double(monotonic_ns()) * 1e-6 - now_ms));
+  }
+  set_away(job, moves.usable);
+  for (int id : moves.send_away) send_away(job, *unit_of(id));
+}
+
+void Enforcer::release(Job& job) {
+  for (Unit* unit : job.units()) {
+    if (unit->away) bring_home(job, *unit);
+  }
+  auto find_home = [&](pid_t tid) -> std::optional<Home> {
+    if (job.tasks.empty()) return std::nullopt;
+    Home home = job.tasks.begin()->second.home;
+    home.task = TaskId{tid, 0};
+    return home;
+  };
+  log_unless_gone(job, "removing groups",
+                  backend_.remove_job(job.id, find_home));
+  job.away_now = {};
+  job.limit_bytes_per_s = 0;
+}
+
+}  // namespace penstock

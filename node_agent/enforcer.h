@@ -1,0 +1,58 @@
+// Puts plans into the kernel, and runs the closed loop that sends loader units
+// away and brings them home.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "node_agent/cpu_idle.h"
+#include "node_agent/job.h"
+#include "node_agent/latency.h"
+#include "node_agent/planner.h"
+#include "node_agent/sampler.h"
+
+namespace penstock {
+
+class Enforcer {
+ public:
+  Enforcer(Backend& backend, const ProcReader& proc, const ThreadSched& sched,
+           const Sampler& sampler)
+      : backend_(backend), proc_(proc), sched_(sched), sampler_(sampler) {}
+
+  // Sets CPUs, limits and hints of every job in the plan: what shrinks first,
+  // then what grows. devices[i] is the block device of pool i ("" unknown).
+  void apply(const Plan& plan, const std::vector<PlanJob>& planned,
+             const std::vector<std::string>& devices,
+             std::map<JobId, Job>& jobs);
+
+  // One look of the closed loop at one job. Cheap where nothing is lent.
+  void tick(Job& job, double now_ms, double tick_ms, const CpuIdle& idle);
+
+  // Takes these CPUs from the job's away threads before the call returns,
+  // without moving a thread (0.1 ms); tick() brings home who has no place
+  // left. For a task that is about to exec on them.
+  void vacate(Job& job, const CpuSet& cpus);
+
+  // Brings everyone home and removes the job's groups and limits.
+  void release(Job& job);
+
+  const LatencyRecord& recall_latency() const { return recall_; }
+
+ private:
+  void leave(Job& job, const CpuSet& cpus);
+  void set_away(Job& job, const CpuSet& cpus);
+  void set_limit(Job& job, const std::string& device, uint64_t bytes_per_s);
+  void publish_hints(Job& job, bool kernel_limited);
+  void bring_home(Job& job, Unit& unit);
+  void send_away(Job& job, Unit& unit);
+  AwayInput look(Job& job, double now_ms, double tick_ms, const CpuIdle& idle);
+
+  Backend& backend_;
+  const ProcReader& proc_;
+  const ThreadSched& sched_;
+  const Sampler& sampler_;
+  LatencyRecord recall_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,154 @@
+// What penstockd knows of the tasks and jobs on its node.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cgroup/backend.h"
+#include "common/protocol.h"
+#include "common/unique_fd.h"
+#include "node_agent/away_policy.h"
+#include "node_agent/classifier.h"
+#include "node_agent/pages.h"
+#include "node_agent/planner.h"
+#include "predictor/predictor.h"
+#include "predictor/profile.h"
+#include "report/report.h"
+
+namespace penstock {
+
+// One thread of a loader unit, with the place it came from.
+struct LoaderThread {
+  Home home;
+  SchedstatFile schedstat;
+  SchedStat ticked;     // at the last look of the closed loop
+  SchedStat accounted;  // at the last accounting
+};
+
+struct Unit {
+  int id = 0;  // its first tid
+  pid_t pid = 0;
+  bool in_order = false;  // a worker process
+  bool away = false;
+  std::vector<LoaderThread> threads;
+};
+
+struct Task {
+  penstock_task_start start{};
+  TaskId id;
+  UniqueFd pidfd;
+  Home home;                 // of its first process, when it was registered
+  std::string job_path;      // its job's group in the freezer hierarchy
+  std::string cpuacct_path;  // its job's group there; "" where there is none
+  std::optional<TaskPages> pages;
+  std::set<int> registered_tids;
+  std::set<int> greeting_pids;
+  std::optional<Progress> progress;  // the last reading
+  std::vector<Unit> units;
+  LoaderEvidence evidence = LoaderEvidence::kNone;
+  std::set<pid_t> processes;  // as of the last scan
+};
+
+// What the pages of a job's ranks said, summed.
+struct PageSums {
+  double ranks = 0;
+  double samples = 0;
+  double active_s = 0;  // from the start of watching to the last update
+  double wait_s = 0;
+  double fetch_s = 0;
+  double prep_s = 0;
+  bool replaying = false;
+
+  void add(const Progress& page);
+};
+
+// Running totals since the job was first seen.
+struct Totals {
+  double home_cpu_s = 0;  // loader threads at home
+  double away_cpu_s = 0;  // loader threads away
+  double job_cpu_s = 0;   // all of the job
+  double granted_home_core_s = 0;
+  double granted_away_core_s = 0;
+  double granted_bytes = 0;  // integral of the bandwidth limit
+  double read_bytes = 0;
+};
+
+// Counters of the whole job at one moment, for differences.
+struct Counters {
+  uint64_t time_ns = 0;
+  uint64_t updated_ns = 0;  // of the pages, the newest
+  double samples = 0;
+  double prepared = 0;
+  double wait_s = 0;
+  double read_bytes = 0;
+  double loader_cpu_s = 0;
+  double job_cpu_s = 0;
+};
+
+struct RatePoint {
+  double time_s = 0;
+  double rate = 0;  // samples/s over the observation that ended then
+};
+
+struct Job {
+  JobId id = 0;
+  uid_t uid = 0;
+  bool managed = false;
+  penstock_wire_options options{};
+  std::string name;
+  double started_unix_s = 0;
+  uint64_t started_ns = 0;
+  std::map<pid_t, Task> tasks;  // by the pid of the first process
+  PageSums ended;               // of tasks that have exited
+  uint32_t most_ranks = 0;      // reporting at once
+
+  std::optional<Profile> profile;
+  std::optional<Prediction> prior;      // of the profile, per rank
+  std::optional<Prediction> corrected;  // with what was measured, per rank
+  std::optional<Estimate> first_corrected_ceiling;  // once 10 s were seen
+  Corrector corrector;
+  Counters last;
+  std::deque<RatePoint> rates;        // the last minute
+  std::vector<double> trainer_cores;  // per period, for the reserve
+  double used_loader_cores = 0;
+  uint64_t limit_bytes_per_s = 0;  // in force; 0: none
+  bool pool_pressed = false;
+  bool contradicted = false;
+
+  PlannedGrant grant;
+  CpuSet away_now;  // in the kernel
+  AwayPolicy away_policy;
+  Totals totals;
+  std::vector<GrantChange> changes;
+  uint64_t changes_dropped = 0;
+  uint32_t most_loader_threads = 0;
+  DataQuality quality;
+  std::vector<std::string> notes;
+
+  // Lender watch: the rate while nothing is lent, and when it was barred.
+  double unlent_rate = 0;
+  double barred_until_s = 0;
+
+  uint32_t ranks() const;
+  PageSums pages() const;  // of running and ended tasks
+  CpuSet cpus() const;
+  std::vector<Unit*> units();
+  bool elastic() const;
+};
+
+// The job's rate over the last seconds, samples/s of all ranks; nullopt
+// without a page or before the first observation.
+std::optional<double> recent_rate(const Job& job, double now_s, double seconds);
+
+// The 95th percentile of the cores that the trainer itself used lately; the
+// profile's figure until kReserveSamples periods were seen.
+double trainer_reserve_cores(const Job& job);
+
+}  // namespace penstock

@@ -1,0 +1,36 @@
+// Lines for the journal: "<N>penstockd: text" on standard error.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+namespace penstock {
+
+enum class LogLevel { kError = 3, kWarning = 4, kInfo = 6, kDebug = 7 };
+
+// Lines above this level are dropped. Process-wide: a daemon has one log.
+void set_log_level(LogLevel level);
+LogLevel log_level_named(std::string_view name);  // unknown: kInfo
+void log_line(LogLevel level, std::string_view text);
+
+template <class... Args>
+void log_error(fmt::format_string<Args...> format, Args&&... args) {
+  log_line(LogLevel::kError, fmt::format(format, std::forward<Args>(args)...));
+}
+template <class... Args>
+void log_warning(fmt::format_string<Args...> format, Args&&... args) {
+  log_line(LogLevel::kWarning,
+           fmt::format(format, std::forward<Args>(args)...));
+}
+template <class... Args>
+void log_info(fmt::format_string<Args...> format, Args&&... args) {
+  log_line(LogLevel::kInfo, fmt::format(format, std::forward<Args>(args)...));
+}
+template <class... Args>
+void log_debug(fmt::format_string<Args...> format, Args&&... args) {
+  log_line(LogLevel::kDebug, fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace penstock

@@ -1,0 +1,244 @@
+// penstockd: the node agent. penstockd(8).
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cstdio>
+
+#include "cgroup/v1_backend.h"
+#include "common/clock.h"
+#include "node_agent/agent.h"
+#include "node_agent/guardian.h"
+#include "node_agent/home_finder.h"
+#include "node_agent/log.h"
+#include "node_agent/version.h"
+
+namespace penstock {
+namespace {
+
+constexpr int kExitOk = 0;
+constexpr int kExitFailure = 1;
+constexpr int kExitUsage = 2;
+// Another penstockd's guardian may still be tidying up.
+constexpr uint64_t kLockWait_ns = 5'000'000'000;
+
+struct Arguments {
+  std::string config_path = "/etc/slurm/penstock.conf";
+  std::string node;
+  bool check_config = false;
+};
+
+int complain(const Error& error) {
+  log_error("{}", error.message);
+  return kExitFailure;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
+  const std::string full(name.data());
+  return full.substr(0, full.find('.'));
+}
+
+// The directory that survives our restart, and a lock in it: one penstockd at
+// a time. The lock is shared with the guardian, which holds it on.
+Result<UniqueFd> open_state_dir(const std::string& path) {
+  if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) {
+    return system_error(errno, "StateDir=" + path);
+  }
+  UniqueFd dir(
+      ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (!dir) return system_error(errno, "StateDir=" + path);
+  struct stat found {};
+  if (::fstat(dir.get(), &found) != 0 || found.st_uid != ::geteuid() ||
+      (found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return Error{Code::kPermissionDenied, 0,
+                 "StateDir=" + path +
+                     ": must belong to root and be writable by root alone"};
+  }
+  return dir;
+}
+
+Result<UniqueFd> take_lock(int dir_fd) {
+  UniqueFd lock(::openat(dir_fd, "lock",
+                         O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock) return system_error(errno, "lock");
+  const uint64_t deadline_ns = monotonic_ns() + kLockWait_ns;
+  while (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return system_error(errno, "lock");
+    if (monotonic_ns() > deadline_ns) {
+      return Error{Code::kUnavailable, 0,
+                   "another penstockd runs with this StateDir; stop it, or "
+                   "set another StateDir"};
+    }
+    ::usleep(20'000);
+  }
+  return lock;
+}
+
+bool autogroup_enabled() {
+  UniqueFd file(
+      ::open("/proc/sys/kernel/sched_autogroup_enabled", O_RDONLY | O_CLOEXEC));
+  char value = '0';
+  return file && ::read(file.get(), &value, 1) == 1 && value == '1';
+}
+
+// All that the agent and its guardian need of the kernel.
+struct Kernel {
+  CgroupFs fs;
+  ProcReader proc;
+  ThreadSched sched;
+  V1Mounts mounts;
+};
+
+Result<std::unique_ptr<Kernel>> open_kernel(const Config& config) {
+  Result<UniqueFd> root = CgroupFs::open_root(config.cgroup_root);
+  if (!root) return std::move(root).error();
+  Result<ProcReader> proc = ProcReader::open();
+  if (!proc) return std::move(proc).error();
+  Result<V1Mounts> mounts = v1_mounts_of_system(config.cgroup_root);
+  if (!mounts) return std::move(mounts).error();
+  return std::make_unique<Kernel>(Kernel{CgroupFs(*std::move(root)),
+                                         *std::move(proc), ThreadSched(),
+                                         *std::move(mounts)});
+}
+
+// In the guardian: penstockd has died.
+void clean_up_after(Backend& backend, const ProcReader& proc,
+                    int state_dir_fd) {
+  Result<std::vector<SavedTask>> saved = load_tasks(state_dir_fd);
+  FindHome find_home =
+      home_finder(proc, saved ? *std::move(saved) : std::vector<SavedTask>());
+  // Groups that are busy with threads on their way out are tried again.
+  for (int i = 0; i < 50; ++i) {
+    if (backend.sweep({}, find_home)) break;
+    ::usleep(20'000);
+  }
+  log_warning(
+      "penstockd died: its groups were removed, jobs run with what "
+      "Slurm gave them");
+}
+
+Status watch_signals(EventLoop& loop, Agent& agent,
+                     const std::string& config_path, UniqueFd& signals) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  signals.reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals) return system_error(errno, "signalfd");
+  const int fd = signals.get();
+  return loop.watch(fd, [&loop, &agent, config_path, fd] {
+    signalfd_siginfo signal{};
+    if (::read(fd, &signal, sizeof signal) != sizeof signal) return;
+    if (signal.ssi_signo != SIGHUP) {
+      loop.stop();
+      return;
+    }
+    Result<Config> config = load_config(config_path);
+    if (config) {
+      agent.reload(*std::move(config));
+    } else {
+      log_error("{}; the old configuration stays in force",
+                config.error().message);
+    }
+  });
+}
+
+int serve(const Arguments& arguments, Config config) {
+  ::signal(SIGCHLD, SIG_IGN);
+  ::signal(SIGPIPE, SIG_IGN);
+  ::umask(022);
+  Result<UniqueFd> state_dir = open_state_dir(config.state_dir);
+  if (!state_dir) return complain(state_dir.error());
+  Result<UniqueFd> lock = take_lock(state_dir->get());
+  if (!lock) return complain(lock.error());
+  Result<std::unique_ptr<Kernel>> kernel = open_kernel(config);
+  if (!kernel) return complain(kernel.error());
+  Result<V1Backend> backend = V1Backend::create(
+      (*kernel)->fs, (*kernel)->proc, (*kernel)->sched, (*kernel)->mounts,
+      {config.cgroup_name, config.away_yields, autogroup_enabled()});
+  if (!backend) return complain(backend.error());
+  Result<Guardian> guardian = Guardian::start(
+      [&] { clean_up_after(*backend, (*kernel)->proc, state_dir->get()); });
+  if (!guardian) return complain(guardian.error());
+  // Its work is short and others wait for it.
+  if (::setpriority(PRIO_PROCESS, 0, -10) != 0) {
+    log_debug("setpriority: {}", std::strerror(errno));
+  }
+
+  Result<EventLoop> loop = EventLoop::create();
+  if (!loop) return complain(loop.error());
+  Result<Topology> topology = load_topology();
+  if (!topology) return complain(topology.error());
+  Result<CpuIdle> idle = CpuIdle::open();
+  if (!idle) return complain(idle.error());
+  Agent agent(Machine{*loop, (*kernel)->proc, (*kernel)->sched, *backend,
+                      *std::move(topology), *std::move(idle), state_dir->get(),
+                      arguments.node},
+              std::move(config));
+  UniqueFd signals;
+  Status status = watch_signals(*loop, agent, arguments.config_path, signals);
+  if (status) status = agent.start();
+  if (status) status = loop->run();
+  agent.stop();
+  guardian->dismiss();
+  if (!status) return complain(status.error());
+  log_info("stopped");
+  return kExitOk;
+}
+
+int run(int argc, char** argv) {
+  Arguments arguments;
+  arguments.node = host_name();
+  CLI::App app{"penstockd: feeds deep-learning loaders on one node"};
+  app.set_version_flag("--version", std::string("penstockd ") + kVersion);
+  app.add_option("-f,--config", arguments.config_path, "configuration file")
+      ->capture_default_str();
+  app.add_option("-N,--node", arguments.node, "this node's name in Slurm")
+      ->capture_default_str();
+  app.add_flag("--check-config", arguments.check_config,
+               "check the configuration file and exit");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  Result<Config> config = load_config(arguments.config_path);
+  if (!config) {
+    fmt::print(stderr, "penstockd: {}\n", config.error().message);
+    return kExitFailure;
+  }
+  if (arguments.check_config) {
+    fmt::print("{}: ok\n", arguments.config_path);
+    return kExitOk;
+  }
+  if (::geteuid() != 0) {
+    fmt::print(stderr,
+               "penstockd: must run as root (it moves other users' "
+               "threads between control groups)\n");
+    return kExitFailure;
+  }
+  set_log_level(log_level_named(config->log_level));
+  return serve(arguments, *std::move(config));
+}
+
+}  // namespace
+}  // namespace penstock
+
+int main(int argc, char** argv) {
+  try {
+    return penstock::run(argc, argv);
+  } catch (const std::exception& error) {
+    // Only what a library threw: the guardian restores the jobs.
+    std::fprintf(stderr, "<3>penstockd: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,106 @@
+#include "node_agent/messages.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace penstock {
+namespace {
+
+template <class T>
+Result<Message> as(std::span<const std::byte> packet) {
+  T message;
+  if (packet.size() != sizeof message) {
+    return invalid(
+        "size of a type " +
+        std::to_string(
+            reinterpret_cast<const penstock_header*>(packet.data())->type) +
+        " message: " + std::to_string(packet.size()) +
+        " bytes; allowed: " + std::to_string(sizeof message));
+  }
+  std::memcpy(&message, packet.data(), sizeof message);
+  return Message(message);
+}
+
+bool is_printable(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return c >= 0x20 && c != 0x7f; });
+}
+
+Status check_task_start(const penstock_task_start& start,
+                        const OptionLimits& limits) {
+  if (start.job_id == 0) return invalid("job_id: 0; allowed: 1 and up");
+  if (start.pid <= 1) {
+    return invalid("pid: " + std::to_string(start.pid) + "; allowed: 2 and up");
+  }
+  if (!is_printable(fixed_text(start.gpus)) ||
+      !is_printable(fixed_text(start.job_name))) {
+    return invalid("gpus or job_name: not printable");
+  }
+  return check_options(start.options, limits);
+}
+
+Result<Message> decode_type(uint16_t type, std::span<const std::byte> packet) {
+  switch (type) {
+    case PENSTOCK_TASK_START:
+      return as<penstock_task_start>(packet);
+    case PENSTOCK_TASK_EXIT:
+      return as<penstock_task_exit>(packet);
+    case PENSTOCK_STEP_END:
+      return as<penstock_step_end>(packet);
+    case PENSTOCK_JOB_END:
+      return as<penstock_job_end>(packet);
+    case PENSTOCK_HELLO:
+      return as<penstock_hello>(packet);
+    case PENSTOCK_THREAD:
+      return as<penstock_thread>(packet);
+    case PENSTOCK_STATUS:
+      return as<penstock_status>(packet);
+    default:
+      return invalid("type: " + std::to_string(type) + " is unknown");
+  }
+}
+
+}  // namespace
+
+uint32_t request_id_of(std::span<const std::byte> packet) {
+  penstock_header header{};
+  if (packet.size() < sizeof header) return 0;
+  std::memcpy(&header, packet.data(), sizeof header);
+  return header.request_id;
+}
+
+Result<Message> decode_message(std::span<const std::byte> packet,
+                               const OptionLimits& limits) {
+  penstock_header header;
+  if (packet.size() < sizeof header) {
+    return invalid("a packet of " + std::to_string(packet.size()) +
+                   " bytes holds no header");
+  }
+  std::memcpy(&header, packet.data(), sizeof header);
+  if (header.magic != PENSTOCK_MAGIC) return invalid("magic: not PNST");
+  if (header.version != PENSTOCK_PROTOCOL_VERSION) {
+    return invalid("version: " + std::to_string(header.version) +
+                   "; allowed: " + std::to_string(PENSTOCK_PROTOCOL_VERSION) +
+                   " (install one release of Penstock everywhere)");
+  }
+  if (header.size_bytes != packet.size()) {
+    return invalid("size_bytes: " + std::to_string(header.size_bytes) +
+                   " in a packet of " + std::to_string(packet.size()));
+  }
+  Result<Message> message = decode_type(header.type, packet);
+  if (!message) return message;
+  if (const auto* start = std::get_if<penstock_task_start>(&*message)) {
+    Status status = check_task_start(*start, limits);
+    if (!status) return std::move(status).error();
+  }
+  return message;
+}
+
+bool is_root_only(const Message& message) {
+  return std::holds_alternative<penstock_task_start>(message) ||
+         std::holds_alternative<penstock_task_exit>(message) ||
+         std::holds_alternative<penstock_step_end>(message) ||
+         std::holds_alternative<penstock_job_end>(message);
+}
+
+}  // namespace penstock

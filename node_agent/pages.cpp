@@ -1,0 +1,157 @@
+#include "node_agent/pages.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <string>
+
+namespace penstock {
+namespace {
+
+constexpr int kResizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
+
+Result<UniqueFd> make_memfd(const char* name) {
+  UniqueFd fd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) return system_error(errno, "memfd_create");
+  if (::ftruncate(fd.get(), PENSTOCK_PAGE_BYTES) != 0) {
+    return system_error(errno, "ftruncate of a page");
+  }
+  return fd;
+}
+
+Result<void*> map_page(int fd, int protection) {
+  void* page =
+      ::mmap(nullptr, PENSTOCK_PAGE_BYTES, protection, MAP_SHARED, fd, 0);
+  if (page == MAP_FAILED) return system_error(errno, "mmap of a page");
+  return page;
+}
+
+Status seal(int fd, int seals) {
+  if (::fcntl(fd, F_ADD_SEALS, seals | F_SEAL_SEAL) != 0) {
+    return system_error(errno, "sealing a page");
+  }
+  return Done{};
+}
+
+// A second descriptor of the same memfd that cannot be written through.
+Result<UniqueFd> reopen_read_only(int fd) {
+  const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  UniqueFd reader(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!reader) return system_error(errno, "reopening the hint page");
+  return reader;
+}
+
+// The job may update the page between two of our loads, and now_ns is a little
+// older than they are.
+constexpr uint64_t kSkewNs = 1'000'000'000;
+
+// Counters only grow, and no time in the page runs faster than the clock.
+bool is_plausible(const Progress& before, const Progress& now,
+                  uint64_t now_ns) {
+  if (now.samples < before.samples || now.steps < before.steps ||
+      now.wait_ns < before.wait_ns || now.bytes < before.bytes ||
+      now.fetch_ns < before.fetch_ns || now.prep_ns < before.prep_ns ||
+      now.prepared < before.prepared || now.updated_ns < before.updated_ns) {
+    return false;
+  }
+  const uint64_t latest_ns = now_ns + kSkewNs;
+  if (now.updated_ns > latest_ns || now.started_ns > latest_ns) return false;
+  return now.wait_ns <= latest_ns - now.started_ns;
+}
+
+}  // namespace
+
+Result<TaskPages> TaskPages::create() {
+  TaskPages pages;
+  Result<UniqueFd> progress = make_memfd("penstock-progress");
+  if (!progress) return std::move(progress).error();
+  Result<UniqueFd> hint = make_memfd("penstock-hint");
+  if (!hint) return std::move(hint).error();
+
+  Result<void*> mapped = map_page(progress->get(), PROT_READ);
+  if (!mapped) return std::move(mapped).error();
+  pages.progress_ = static_cast<const penstock_progress_page*>(*mapped);
+  Result<void*> writable = map_page(hint->get(), PROT_READ | PROT_WRITE);
+  if (!writable) return std::move(writable).error();
+  pages.hint_ = static_cast<penstock_hint_page*>(*writable);
+  pages.hint_->magic = PENSTOCK_HINT_MAGIC;
+  pages.hint_->version = PENSTOCK_PAGE_VERSION;
+  pages.hint_->loader_threads = 1;
+
+  Status sealed = seal(progress->get(), kResizeSeals);
+  if (!sealed) return std::move(sealed).error();
+  sealed = seal(hint->get(), kResizeSeals | F_SEAL_FUTURE_WRITE);
+  if (!sealed) return std::move(sealed).error();
+  Result<UniqueFd> reader = reopen_read_only(hint->get());
+  if (!reader) return std::move(reader).error();
+  pages.progress_fd_ = *std::move(progress);
+  pages.hint_fd_ = *std::move(reader);
+  return pages;
+}
+
+TaskPages::TaskPages(TaskPages&& other) noexcept
+    : progress_fd_(std::move(other.progress_fd_)),
+      hint_fd_(std::move(other.hint_fd_)),
+      progress_(std::exchange(other.progress_, nullptr)),
+      hint_(std::exchange(other.hint_, nullptr)),
+      last_(other.last_),
+      published_(other.published_),
+      garbage_(other.garbage_) {}
+
+TaskPages::~TaskPages() {
+  if (progress_ != nullptr) {
+    ::munmap(const_cast<penstock_progress_page*>(progress_),
+             PENSTOCK_PAGE_BYTES);
+  }
+  if (hint_ != nullptr) ::munmap(hint_, PENSTOCK_PAGE_BYTES);
+}
+
+std::optional<Progress> TaskPages::read(uint64_t now_ns) {
+  if (garbage_) return std::nullopt;
+  const uint32_t magic = progress_->magic;
+  if (magic == 0) return std::nullopt;
+  const uint32_t version = progress_->version;
+  Progress now;
+  // updated_ns first: what is read after it is at least as new.
+  now.updated_ns = progress_->updated_ns;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  now.started_ns = progress_->started_ns;
+  now.samples = progress_->samples;
+  now.steps = progress_->steps;
+  now.wait_ns = progress_->wait_ns;
+  now.bytes = progress_->bytes;
+  now.fetch_ns = progress_->fetch_ns;
+  now.prep_ns = progress_->prep_ns;
+  now.prepared = progress_->prepared;
+  now.replaying = progress_->replaying != 0;
+  now.loader_threads = progress_->loader_threads;
+  if (magic != PENSTOCK_PROGRESS_MAGIC || version != PENSTOCK_PAGE_VERSION ||
+      !is_plausible(last_, now, now_ns)) {
+    garbage_ = true;
+    return std::nullopt;
+  }
+  if (now.updated_ns == 0) return std::nullopt;
+  last_ = now;
+  return now;
+}
+
+void TaskPages::publish(const Hint& hint) {
+  if (hint.loader_threads == published_.loader_threads &&
+      hint.granted_millicores == published_.granted_millicores &&
+      hint.rate_bytes_per_s == published_.rate_bytes_per_s &&
+      hint.kernel_limited == published_.kernel_limited) {
+    return;
+  }
+  published_ = hint;
+  std::atomic_ref<uint32_t> sequence(hint_->sequence);
+  sequence.fetch_add(1, std::memory_order_acq_rel);  // odd: being written
+  hint_->loader_threads = hint.loader_threads;
+  hint_->granted_millicores = hint.granted_millicores;
+  hint_->rate_bytes_per_s = hint.rate_bytes_per_s;
+  hint_->kernel_limited = hint.kernel_limited ? 1 : 0;
+  hint_->grant_version = hint_->grant_version + 1;
+  sequence.fetch_add(1, std::memory_order_acq_rel);
+}
+
+}  // namespace penstock

@@ -1,0 +1,74 @@
+// The two pages of a task (common/page.h), as penstockd holds them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "common/page.h"
+#include "common/result.h"
+#include "common/unique_fd.h"
+
+namespace penstock {
+
+// One reading of a progress page: every field read once.
+struct Progress {
+  uint64_t updated_ns = 0;
+  uint64_t started_ns = 0;
+  uint64_t samples = 0;
+  uint64_t steps = 0;
+  uint64_t wait_ns = 0;
+  uint64_t bytes = 0;
+  uint64_t fetch_ns = 0;
+  uint64_t prep_ns = 0;
+  uint64_t prepared = 0;
+  bool replaying = false;
+  uint32_t loader_threads = 0;
+};
+
+struct Hint {
+  uint32_t loader_threads = 1;
+  uint64_t granted_millicores = 0;
+  uint64_t rate_bytes_per_s = 0;
+  bool kernel_limited = false;
+};
+
+class TaskPages {
+ public:
+  // Makes both memfds, seals them against resizing, and the hint page against
+  // any further writable mapping.
+  // Errors: kIo  memfd_create, ftruncate, mmap or sealing failed.
+  static Result<TaskPages> create();
+
+  TaskPages(TaskPages&& other) noexcept;
+  TaskPages& operator=(TaskPages&&) = delete;
+  TaskPages(const TaskPages&) = delete;
+  ~TaskPages();
+
+  int progress_fd() const { return progress_fd_.get(); }
+  int hint_fd() const { return hint_fd_.get(); }  // opened read-only
+
+  // nullopt until the job has written something; also for a page whose
+  // contents contradict themselves (magic, version, counters that went back
+  // or grew by more than a second's worth of time per second): it counts as
+  // garbage and the job is treated as one without a page.
+  //   now_ns  CLOCK_MONOTONIC
+  std::optional<Progress> read(uint64_t now_ns);
+  bool garbage() const { return garbage_; }
+
+  // Publishes a hint under the page's seqlock; a hint that changes nothing is
+  // not written.
+  void publish(const Hint& hint);
+
+ private:
+  TaskPages() = default;
+
+  UniqueFd progress_fd_;
+  UniqueFd hint_fd_;
+  const volatile penstock_progress_page* progress_ = nullptr;
+  penstock_hint_page* hint_ = nullptr;
+  Progress last_;
+  Hint published_;
+  bool garbage_ = false;
+};
+
+}  // namespace penstock

@@ -1,0 +1,345 @@
+#include "node_agent/planner.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "select_ext/allocator/problem.h"
+
+namespace penstock {
+namespace {
+
+using allocator::Problem;
+
+// A job described in cores rather than samples grows by one core at a time.
+constexpr double kUnknownStepCores = 1.0;
+// Uses at least this share of its cores: it could use more.
+constexpr double kSaturated = 0.9;
+
+// A sample costs at least this: the curve must rise.
+constexpr double kLeastCost_s = 1e-9;
+
+// What the problem needs to know of a job, in its own unit of rate.
+struct Costs {
+  double ceiling = 0;
+  double cores_per_rate = 0;
+  double bytes_per_rate = 0;
+};
+
+double entitled_cores(const PlanJob& job) {
+  const double cores = static_cast<double>(job.home_cpus.size());
+  return std::max(0.0, cores - job.reserve_cores);
+}
+
+double thread_bound(const PlanJob& job) {
+  double bound = 1e9;
+  if (job.max_threads > 0) bound = job.max_threads;
+  if (!job.elastic) bound = std::min(bound, double(job.loader_units));
+  // What it may use at home is its own affair.
+  return std::max(bound, entitled_cores(job));
+}
+
+Costs unknown_costs(const PlanJob& job) {
+  const double home = entitled_cores(job);
+  const bool saturated =
+      job.loader_units > 0 && job.used_loader_cores >= kSaturated * home;
+  const double wish =
+      saturated ? std::max(home, job.used_loader_cores) + kUnknownStepCores
+                : job.used_loader_cores * 1.1 + 0.05;
+  return {std::min(wish, thread_bound(job)), 1.0, 0.0};
+}
+
+Costs costs_of(const PlanJob& job) {
+  if (!job.prediction || job.prediction->ceiling_samples_per_s.value <= 0 ||
+      !job.prediction->loader_cpu_s_per_sample.known()) {
+    return unknown_costs(job);
+  }
+  const Prediction& p = *job.prediction;
+  return {p.ceiling_samples_per_s.value * job.ranks,
+          std::max(p.loader_cpu_s_per_sample.value, kLeastCost_s),
+          p.storage_bytes_per_sample.value};
+}
+
+// DESIGN section 2: of a pool, bandwidth x ranks / ranks of all its jobs;
+// Policy=even splits it over the jobs.
+std::vector<double> pool_entitlements(const PlanInput& input) {
+  std::vector<double> ranks(input.pools.size(), 0.0);
+  const bool even = input.policy == Policy::kEven;
+  auto share = [&](const PlanJob& job) {
+    return even ? 1.0 : std::max<double>(1, job.ranks);
+  };
+  for (const PlanJob& job : input.jobs) {
+    if (job.pool >= 0) ranks[job.pool] += share(job);
+  }
+  std::vector<double> entitled(input.jobs.size(), 0.0);
+  for (size_t j = 0; j < input.jobs.size(); ++j) {
+    const int pool = input.jobs[j].pool;
+    if (pool < 0) continue;
+    entitled[j] = input.pools[pool] * share(input.jobs[j]) / ranks[pool];
+  }
+  return entitled;
+}
+
+double floor_rate(const PlanJob& job, const Costs& costs,
+                  double entitled_bytes_per_s) {
+  double floor =
+      std::min(costs.ceiling, entitled_cores(job) / costs.cores_per_rate);
+  if (job.pool >= 0 && costs.bytes_per_rate > 0) {
+    floor = std::min(floor, entitled_bytes_per_s / costs.bytes_per_rate);
+  }
+  if (job.max_bytes_per_s > 0 && costs.bytes_per_rate > 0) {
+    floor = std::min(floor, double(job.max_bytes_per_s) / costs.bytes_per_rate);
+  }
+  return floor;
+}
+
+double ceiling_rate(const PlanJob& job, const Costs& costs, double floor) {
+  double ceiling = costs.ceiling;
+  if (job.max_bytes_per_s > 0 && costs.bytes_per_rate > 0) {
+    ceiling =
+        std::min(ceiling, double(job.max_bytes_per_s) / costs.bytes_per_rate);
+  }
+  if (job.on_entitlement) ceiling = floor;
+  return std::max(ceiling, floor);
+}
+
+Problem build_problem(const PlanInput& input, const std::vector<size_t>& group,
+                      const CpuSet& idle, const std::vector<Costs>& costs,
+                      const std::vector<double>& entitled,
+                      const std::vector<double>& pools) {
+  Problem problem;
+  problem.pools = pools;
+  problem.cores = static_cast<double>(idle.size());
+  for (size_t j : group) {
+    const PlanJob& job = input.jobs[j];
+    problem.cores += entitled_cores(job);
+    allocator::Job entry;
+    entry.id = job.id;
+    entry.weight = job.weight;
+    entry.floor = floor_rate(job, costs[j], entitled[j]);
+    entry.ceiling = ceiling_rate(job, costs[j], entry.floor);
+    entry.cores_curve = {{1.0, costs[j].cores_per_rate}};
+    entry.bytes_per_rate = job.pool >= 0 ? costs[j].bytes_per_rate : 0;
+    entry.pool = job.pool;
+    entry.max_cores = thread_bound(job);
+    // Rounding errors of the divisions above must not make a floor infeasible.
+    entry.floor *= 1 - 1e-9;
+    problem.jobs.push_back(std::move(entry));
+  }
+  return problem;
+}
+
+// A barred lender keeps its CPUs: its spare is taken out of the problem.
+double barred_spare(const PlanInput& input, const std::vector<size_t>& group,
+                    const std::vector<Costs>& costs) {
+  double spare = 0;
+  for (size_t j : group) {
+    const PlanJob& job = input.jobs[j];
+    if (!input.barred_lenders.contains(job.id)) continue;
+    const double need = costs[j].ceiling * costs[j].cores_per_rate;
+    spare += std::max(0.0, entitled_cores(job) - need);
+  }
+  return spare;
+}
+
+allocator::RoundingInput rounding_input(const PlanInput& input,
+                                        const std::vector<size_t>& group,
+                                        const CpuSet& idle,
+                                        const allocator::Allocation& answer) {
+  allocator::RoundingInput rounding;
+  rounding.idle_cpus = idle;
+  rounding.numa_node_of_cpu = input.numa_node_of_cpu;
+  rounding.core_of_cpu = input.core_of_cpu;
+  for (size_t i = 0; i < group.size(); ++i) {
+    const PlanJob& job = input.jobs[group[i]];
+    allocator::RoundingJob entry;
+    entry.id = job.id;
+    entry.home_cpus = job.home_cpus;
+    entry.reserve_cores = job.reserve_cores;
+    entry.granted_cores = answer.grants[i].cores;
+    if (input.barred_lenders.contains(job.id)) {
+      entry.granted_cores = std::max(entry.granted_cores, entitled_cores(job));
+    }
+    entry.loader_threads =
+        job.elastic ? (job.max_threads > 0 ? int(job.max_threads) : 4096)
+                    : job.loader_units;
+    rounding.jobs.push_back(std::move(entry));
+  }
+  return rounding;
+}
+
+// What is left of a pool is shared evenly, so that a limit never throttles
+// what nobody else wants. A job that presses against its limit gets its
+// entitlement at least: its measured need may only reflect the limit.
+void share_bandwidth(const PlanInput& input,
+                     const std::vector<double>& entitled, Plan& plan) {
+  for (size_t pool = 0; pool < input.pools.size(); ++pool) {
+    double spare = input.pools[pool];
+    int jobs = 0;
+    for (size_t j = 0; j < input.jobs.size(); ++j) {
+      if (input.jobs[j].pool != int(pool)) continue;
+      spare -= plan.grants[j].bytes_per_s;
+      ++jobs;
+    }
+    for (size_t j = 0; j < input.jobs.size(); ++j) {
+      if (input.jobs[j].pool != int(pool)) continue;
+      plan.grants[j].entitled_bytes_per_s = entitled[j];
+      plan.grants[j].bytes_per_s += std::max(0.0, spare) / jobs;
+    }
+  }
+}
+
+void apply_user_bandwidth(const PlanInput& input, Plan& plan) {
+  for (size_t j = 0; j < input.jobs.size(); ++j) {
+    const double bound = double(input.jobs[j].max_bytes_per_s);
+    PlannedGrant& grant = plan.grants[j];
+    if (bound > 0 && (grant.bytes_per_s == 0 || grant.bytes_per_s > bound)) {
+      grant.bytes_per_s = bound;
+    }
+  }
+}
+
+uint32_t hint_threads(const PlanJob& job, const PlannedGrant& grant) {
+  const double home = std::max(1.0, std::ceil(entitled_cores(job) - 0.05));
+  const double threads = home + double(grant.away_cpus.size());
+  const double bound = job.max_threads > 0 ? job.max_threads : 4096;
+  return uint32_t(std::clamp(threads, 1.0, bound));
+}
+
+// The jobs that may lend to each other.
+std::vector<std::vector<size_t>> lending_groups(const PlanInput& input) {
+  std::map<uint32_t, std::vector<size_t>> groups;
+  for (size_t j = 0; j < input.jobs.size(); ++j) {
+    const bool apart = input.lend_across != LendAcross::kAny;
+    groups[apart ? input.jobs[j].uid : 0].push_back(j);
+  }
+  std::vector<std::vector<size_t>> list;
+  for (auto& [key, members] : groups) list.push_back(std::move(members));
+  return list;
+}
+
+// Bandwidth that pressed jobs are entitled to beyond their apparent need must
+// not be promised to others.
+std::vector<double> free_pools(const PlanInput& input,
+                               const std::vector<Costs>& costs,
+                               const std::vector<double>& entitled) {
+  std::vector<double> pools = input.pools;
+  for (size_t j = 0; j < input.jobs.size(); ++j) {
+    const PlanJob& job = input.jobs[j];
+    if (job.pool < 0 || !job.pool_pressed) continue;
+    const double need = costs[j].ceiling * costs[j].bytes_per_rate;
+    pools[job.pool] -= std::max(0.0, entitled[j] - need);
+  }
+  return pools;
+}
+
+struct GroupResult {
+  allocator::Allocation answer;
+  allocator::Rounded rounded;
+};
+
+Result<GroupResult> solve_group(const PlanInput& input,
+                                const std::vector<size_t>& group,
+                                const CpuSet& idle,
+                                const std::vector<Costs>& costs,
+                                const std::vector<double>& entitled,
+                                const std::vector<double>& pools) {
+  Problem problem = build_problem(input, group, idle, costs, entitled, pools);
+  problem.cores -= barred_spare(input, group, costs);
+  const auto objective =
+      input.policy == Policy::kFair     ? allocator::Objective::kFair
+      : input.policy == Policy::kMaxMin ? allocator::Objective::kMaxMin
+                                        : allocator::Objective::kThroughput;
+  Result<allocator::Allocation> answer = solve(problem, objective);
+  if (!answer) return std::move(answer).error();
+  allocator::Rounded rounded =
+      round_to_cpus(rounding_input(input, group, idle, *answer));
+  return GroupResult{*std::move(answer), std::move(rounded)};
+}
+
+void record(const PlanInput& input, const std::vector<size_t>& group,
+            const GroupResult& result, Plan& plan) {
+  for (size_t i = 0; i < group.size(); ++i) {
+    const PlanJob& job = input.jobs[group[i]];
+    PlannedGrant& grant = plan.grants[group[i]];
+    grant.rate = result.answer.grants[i].rate;
+    grant.bytes_per_s = result.answer.grants[i].bytes_per_s;
+    grant.home_cores =
+        std::min(entitled_cores(job), result.answer.grants[i].cores);
+  }
+  for (const allocator::Loan& loan : result.rounded.loans) {
+    plan.lender_of_cpu[loan.cpu] = loan.lender;
+    for (size_t j : group) {
+      if (input.jobs[j].id != loan.borrower) continue;
+      plan.grants[j].away_cores += loan.cores;
+      plan.grants[j].away_cpus = plan.grants[j].away_cpus | CpuSet({loan.cpu});
+    }
+  }
+  plan.loss_cores += result.rounded.loss_cores;
+}
+
+void finish(const PlanInput& input, const std::vector<Costs>& costs,
+            const std::vector<double>& entitled, Plan& plan) {
+  for (size_t j = 0; j < input.jobs.size(); ++j) {
+    PlannedGrant& grant = plan.grants[j];
+    grant.id = input.jobs[j].id;
+    grant.floor = floor_rate(input.jobs[j], costs[j], entitled[j]);
+    if (input.jobs[j].pool_pressed && input.policy != Policy::kEven) {
+      grant.bytes_per_s = std::max(grant.bytes_per_s, entitled[j]);
+    }
+  }
+  share_bandwidth(input, entitled, plan);
+  apply_user_bandwidth(input, plan);
+  for (size_t j = 0; j < input.jobs.size(); ++j) {
+    plan.grants[j].loader_threads = hint_threads(input.jobs[j], plan.grants[j]);
+  }
+}
+
+std::vector<Costs> all_costs(const PlanInput& input) {
+  std::vector<Costs> costs;
+  for (const PlanJob& job : input.jobs) costs.push_back(costs_of(job));
+  return costs;
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const PlanInput& input) {
+  if (input.policy == Policy::kEven) return entitlement_plan(input);
+  const std::vector<Costs> costs = all_costs(input);
+  const std::vector<double> entitled = pool_entitlements(input);
+  std::vector<double> pools = free_pools(input, costs, entitled);
+  CpuSet idle = input.idle_cpus;
+  Plan plan;
+  plan.grants.resize(input.jobs.size());
+  for (const std::vector<size_t>& group : lending_groups(input)) {
+    Result<GroupResult> result =
+        solve_group(input, group, idle, costs, entitled, pools);
+    if (!result) return std::move(result).error();
+    record(input, group, *result, plan);
+    for (const auto& [cpu, lender] : plan.lender_of_cpu) {
+      if (lender == 0) idle = idle - CpuSet({cpu});
+    }
+    for (size_t j : group) {
+      const int pool = input.jobs[j].pool;
+      if (pool >= 0) pools[pool] -= plan.grants[j].bytes_per_s;
+    }
+  }
+  finish(input, costs, entitled, plan);
+  return plan;
+}
+
+Plan entitlement_plan(const PlanInput& input) {
+  const std::vector<Costs> costs = all_costs(input);
+  const std::vector<double> entitled = pool_entitlements(input);
+  Plan plan;
+  for (size_t j = 0; j < input.jobs.size(); ++j) {
+    PlannedGrant grant;
+    grant.rate = floor_rate(input.jobs[j], costs[j], entitled[j]);
+    grant.home_cores = entitled_cores(input.jobs[j]);
+    grant.bytes_per_s = entitled[j];
+    plan.grants.push_back(std::move(grant));
+  }
+  finish(input, costs, entitled, plan);
+  return plan;
+}
+
+}  // namespace penstock

@@ -1,0 +1,78 @@
+// From what is known of the node's jobs to what each may have now: builds the
+// allocation problem, solves it, rounds it to CPUs and bandwidth. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "common/config.h"
+#include "common/result.h"
+#include "common/units.h"
+#include "predictor/predictor.h"
+
+namespace penstock {
+
+// One managed job on this node; figures are of all its ranks here together.
+struct PlanJob {
+  uint64_t id = 0;
+  uint32_t uid = 0;
+  CpuSet home_cpus;          // what Slurm gave it, less what is shared
+  double reserve_cores = 0;  // trainer reserve
+  // nullopt: neither a profile nor a page says; the job is then described in
+  // loader cores (rate 1 = one core).
+  std::optional<Prediction> prediction;
+  uint32_t ranks = 1;
+  double used_loader_cores = 0;  // lately
+  int loader_units = 0;          // threads or workers that can be moved
+  bool elastic = false;          // follows the hint: units can grow
+  uint32_t max_threads = 0;      // --loader-threads=N; 0: no bound
+  uint64_t max_bytes_per_s = 0;  // --loader-bw=RATE; 0: no bound
+  double weight = 1;
+  int pool = -1;                // index into PlanInput::pools
+  bool pool_pressed = false;    // reads as fast as its limit lets it
+  bool on_entitlement = false;  // its pages contradict the kernel
+};
+
+struct PlanInput {
+  Policy policy = Policy::kThroughput;
+  LendAcross lend_across = LendAcross::kAny;
+  std::vector<PlanJob> jobs;
+  CpuSet idle_cpus;                   // unallocated and lendable
+  std::vector<double> pools;          // bandwidth of each, bytes/s
+  std::set<uint64_t> barred_lenders;  // suffered lately: their CPUs stay
+  std::vector<int> numa_node_of_cpu;
+  std::vector<int> core_of_cpu;
+};
+
+struct PlannedGrant {
+  uint64_t id = 0;
+  double rate = 0;        // expected, samples/s of all ranks (or cores)
+  double floor = 0;       // what the entitlement alone allows
+  double home_cores = 0;  // of its own
+  double away_cores = 0;  // expected of lent CPUs
+  CpuSet away_cpus;
+  double entitled_bytes_per_s = 0;  // 0: no pool
+  double bytes_per_s = 0;           // limit; 0: none
+  uint32_t loader_threads = 1;      // for the hint
+
+  friend bool operator==(const PlannedGrant&, const PlannedGrant&) = default;
+};
+
+struct Plan {
+  std::vector<PlannedGrant> grants;       // in the order of the jobs
+  std::map<int, uint64_t> lender_of_cpu;  // lent CPUs; 0: idle CPU
+  double loss_cores = 0;                  // by rounding
+};
+
+// Errors: kInvalidArgument, kInfeasible  as allocator::solve(); the caller then
+//         uses entitlement_plan().
+[[nodiscard]] Result<Plan> make_plan(const PlanInput& input);
+
+// Nobody lends; every pool is split by ranks. Also what Policy=even enforces.
+Plan entitlement_plan(const PlanInput& input);
+
+}  // namespace penstock

@@ -1,0 +1,142 @@
+#include "node_agent/registry.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/options.h"
+
+namespace penstock {
+namespace {
+
+UniqueFd open_pidfd(pid_t pid) {
+  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
+
+std::string group_in(const ProcCgroups& groups, const char* controller) {
+  const auto found = groups.find(controller);
+  return found == groups.end() ? "" : job_group_of(found->second);
+}
+
+// True where path is the group or lies below it.
+bool is_within(std::string_view path, const std::string& group) {
+  return !group.empty() && path.starts_with(group) &&
+         (path.size() == group.size() || path[group.size()] == '/');
+}
+
+void describe_job(Job& job, const penstock_task_start& start) {
+  job.id = start.job_id;
+  job.uid = start.uid;
+  job.options = start.options;
+  job.name = std::string(start.job_name,
+                         ::strnlen(start.job_name, sizeof start.job_name));
+  job.started_unix_s = unix_s();
+  job.started_ns = monotonic_ns();
+  job.last.time_ns = job.started_ns;
+}
+
+}  // namespace
+
+std::string job_group_of(std::string_view path) {
+  const size_t component = path.find("/job_");
+  if (component == std::string_view::npos) return "";
+  const size_t end = path.find('/', component + 1);
+  return std::string(path.substr(0, end));
+}
+
+size_t Registry::task_count() const {
+  size_t count = 0;
+  for (const auto& [id, job] : jobs_) count += job.tasks.size();
+  return count;
+}
+
+Result<Task*> Registry::add(const penstock_task_start& start,
+                            const Home& home) {
+  if (task_count() >= kMaxTasks) {
+    return Error{Code::kLimit, 0, "more than 8192 tasks on one node"};
+  }
+  Result<TaskId> id = proc_.identity(start.pid);
+  if (!id) return std::move(id).error();
+  Result<ProcCgroups> groups = proc_.cgroups(start.pid);
+  if (!groups) return std::move(groups).error();
+  const auto existing = jobs_.find(start.job_id);
+  if (existing != jobs_.end() && existing->second.uid != start.uid) {
+    return Error{Code::kPermissionDenied, 0,
+                 "job " + std::to_string(start.job_id) + " is of user " +
+                     std::to_string(existing->second.uid) + ", not " +
+                     std::to_string(start.uid)};
+  }
+  UniqueFd pidfd = open_pidfd(start.pid);
+  if (!pidfd) return system_error(errno, "pidfd_open");
+  Status same = proc_.verify(*id);  // the pidfd is of this very process
+  if (!same) return std::move(same).error();
+
+  Job& job = jobs_[start.job_id];
+  if (job.tasks.empty() && job.id == 0) describe_job(job, start);
+  job.tasks.erase(start.pid);  // announced twice, or a number used again
+  Task& task = job.tasks[start.pid];
+  task.start = start;
+  task.id = *id;
+  task.pidfd = std::move(pidfd);
+  task.home = home;
+  task.job_path = group_in(*groups, "freezer");
+  task.cpuacct_path = group_in(*groups, "cpuacct");
+  task.processes.insert(start.pid);
+  if (asks_for_management(start.options)) {
+    job.managed = true;
+    job.options = start.options;
+  }
+  return &task;
+}
+
+void Registry::remove_task(JobId job, pid_t pid) {
+  const auto found = jobs_.find(job);
+  if (found != jobs_.end()) found->second.tasks.erase(pid);
+}
+
+Job* Registry::find_job(JobId id) {
+  const auto found = jobs_.find(id);
+  return found == jobs_.end() ? nullptr : &found->second;
+}
+
+Registry::Owner Registry::known_owner(pid_t pid) const {
+  for (auto& [id, job] : jobs_) {
+    for (auto& [root, task] : job.tasks) {
+      if (task.processes.contains(pid)) return {&job, &task};
+    }
+  }
+  return {};
+}
+
+Result<Registry::Owner> Registry::owner_of(pid_t pid) const {
+  Result<ProcStatus> status = proc_.status(pid);
+  if (!status) return std::move(status).error();
+  Result<ProcCgroups> groups = proc_.cgroups(pid);
+  if (!groups) return std::move(groups).error();
+  const auto freezer = groups->find("freezer");
+
+  // The nearest ancestor that is a task's first process names the task.
+  pid_t ancestor = pid;
+  Owner by_group;
+  for (int depth = 0; depth < 64 && ancestor > 1; ++depth) {
+    for (auto& [id, job] : jobs_) {
+      if (job.uid != status->real_uid) continue;
+      for (auto& [root, task] : job.tasks) {
+        if (root == ancestor) return Owner{&job, &task};
+        if (by_group.job == nullptr && freezer != groups->end() &&
+            is_within(freezer->second, task.job_path)) {
+          by_group = {&job, &task};
+        }
+      }
+    }
+    Result<ProcStat> stat = proc_.stat(ancestor);
+    if (!stat) break;
+    ancestor = stat->ppid;
+  }
+  if (by_group.job != nullptr) return by_group;
+  return Error{Code::kNotFound, 0,
+               "process " + std::to_string(pid) +
+                   " is in no task that was announced here"};
+}
+
+}  // namespace penstock

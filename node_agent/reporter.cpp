@@ -1,0 +1,225 @@
+#include "node_agent/reporter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "node_agent/messages.h"
+
+namespace penstock {
+namespace {
+
+constexpr double kNs = 1e-9;
+
+Estimate estimate(const Figure& figure, double factor = 1) {
+  return {figure.value * factor, figure.low * factor, figure.high * factor};
+}
+
+std::optional<Estimate> known(const Figure& figure, double factor = 1) {
+  if (figure.value <= 0) return std::nullopt;
+  return estimate(figure, factor);
+}
+
+Breakdown breakdown_of(double wall_s, const PageSums& sums,
+                       double ranks_at_once) {
+  if (sums.ranks == 0) {
+    const TimePart unknown{std::nullopt, "the job reports no progress"};
+    return make_breakdown(wall_s, unknown, unknown, unknown, std::nullopt);
+  }
+  const double wait_s = sums.wait_s / ranks_at_once;
+  const double active_s = sums.active_s / ranks_at_once;
+  const double loading_s = sums.fetch_s + sums.prep_s;
+  TimePart fetch, prep;
+  if (loading_s > 0) {
+    const std::string how = "time waited, split as the loader's time was spent";
+    fetch = {wait_s * sums.fetch_s / loading_s, how};
+    prep = {wait_s * sums.prep_s / loading_s, how};
+  } else {
+    fetch.method = prep.method = "the loader does not report its time";
+  }
+  return make_breakdown(
+      wall_s, {active_s - wait_s, "time not waited, as the job reported it"},
+      fetch, prep, wait_s);
+}
+
+Compared ceiling_of(const Job& job, const PageSums& sums) {
+  Compared ceiling;
+  const double ranks = std::max(1u, job.most_ranks);
+  if (job.prior) {
+    ceiling.predicted = known(job.prior->ceiling_samples_per_s, ranks);
+    ceiling.predicted_from = job.prior->basis;
+  }
+  if (job.first_corrected_ceiling) {
+    ceiling.corrected = job.first_corrected_ceiling;
+    ceiling.corrected_from = "measured in the first 10 s";
+  }
+  const double compute_s = sums.active_s - sums.wait_s;
+  if (sums.samples > 0 && compute_s > 0) {
+    ceiling.measured = Estimate::exact(sums.samples / compute_s * ranks);
+    ceiling.measured_by = sums.replaying ? "one batch replayed"
+                                         : "rate while not waiting for data";
+  }
+  return ceiling;
+}
+
+Compared throughput_of(const Job& job, const PageSums& sums) {
+  Compared throughput;
+  if (job.grant.rate > 0 && job.corrected) {
+    throughput.predicted = Estimate::exact(job.grant.rate);
+    throughput.predicted_from = "the last grant";
+  }
+  if (sums.active_s > 0) {
+    throughput.measured = Estimate::exact(sums.samples / sums.active_s *
+                                          std::max(1u, job.most_ranks));
+    throughput.measured_by = "progress page";
+  }
+  return throughput;
+}
+
+CoreFigures cores_of(const Job& job, double run_s) {
+  CoreFigures cores;
+  const double allocated = double(job.cpus().size());
+  if (allocated > 0) cores.allocated = allocated;
+  cores.reserve = trainer_reserve_cores(job);
+  if (allocated > 0) {
+    cores.entitled = std::max(0.0, allocated - *cores.reserve);
+  }
+  if (job.options.threads > 0) cores.requested = job.options.threads;
+  if (run_s > 0) {
+    cores.granted_home = job.totals.granted_home_core_s / run_s;
+    cores.granted_away = job.totals.granted_away_core_s / run_s;
+    cores.used_home = job.totals.home_cpu_s / run_s;
+    cores.used_away = job.totals.away_cpu_s / run_s;
+    const double loader_s = job.totals.home_cpu_s + job.totals.away_cpu_s;
+    if (job.totals.job_cpu_s > 0) {
+      cores.used_trainer =
+          std::max(0.0, job.totals.job_cpu_s - loader_s) / run_s;
+    }
+  }
+  if (job.corrected) {
+    cores.demand = known(job.corrected->demand_cores, job.ranks());
+  }
+  if (job.most_loader_threads > 0) {
+    cores.loader_threads = job.most_loader_threads;
+  }
+  return cores;
+}
+
+BandwidthFigures bandwidth_of(const Job& job, const ReportContext& context,
+                              double run_s) {
+  BandwidthFigures bandwidth;
+  if (job.options.bw_bytes_per_s > 0) {
+    bandwidth.requested_bytes_per_s = double(job.options.bw_bytes_per_s);
+  }
+  if (context.pool < 0) return bandwidth;
+  const PoolConfig& pool = context.config->pools[size_t(context.pool)];
+  bandwidth.pool = pool.name;
+  bandwidth.pool_bytes_per_s = double(pool.bandwidth_bytes_per_s);
+  if (job.grant.entitled_bytes_per_s > 0) {
+    bandwidth.entitled_bytes_per_s = job.grant.entitled_bytes_per_s;
+  }
+  if (run_s > 0) {
+    if (job.totals.granted_bytes > 0) {
+      bandwidth.granted_bytes_per_s = job.totals.granted_bytes / run_s;
+    }
+    bandwidth.used_bytes_per_s = job.totals.read_bytes / run_s;
+  }
+  if (job.corrected) {
+    bandwidth.demand_bytes_per_s =
+        estimate(job.corrected->demand_bytes_per_s, job.ranks());
+  }
+  return bandwidth;
+}
+
+LoaderSource source_of(const Job& job) {
+  LoaderEvidence best = LoaderEvidence::kNone;
+  for (const auto& [pid, task] : job.tasks) {
+    best = std::max(best, task.evidence);
+  }
+  switch (best) {
+    case LoaderEvidence::kRegistered:
+      return LoaderSource::kRegistered;
+    case LoaderEvidence::kMatch:
+      return LoaderSource::kMatch;
+    case LoaderEvidence::kNames:
+    case LoaderEvidence::kParentage:
+      return LoaderSource::kNames;
+    case LoaderEvidence::kNone:
+      break;
+  }
+  return LoaderSource::kNone;
+}
+
+}  // namespace
+
+std::vector<OptionGiven> options_given(const penstock_wire_options& options) {
+  std::vector<OptionGiven> given;
+  auto add = [&](const char* name, std::string value) {
+    given.push_back({name, std::move(value)});
+  };
+  if (options.mode == PENSTOCK_MODE_AUTO) add("loader", "auto");
+  if (options.mode == PENSTOCK_MODE_OFF) add("loader", "off");
+  if (options.threads > 0) {
+    add("loader-threads", std::to_string(options.threads));
+  }
+  if (options.threads_auto != 0) add("loader-threads", "auto");
+  if (options.bw_bytes_per_s > 0) {
+    add("loader-bw", std::to_string(options.bw_bytes_per_s));
+  }
+  if (options.bw_auto != 0) add("loader-bw", "auto");
+  if (options.model[0] != '\0') {
+    add("loader-model", std::string(fixed_text(options.model)));
+  }
+  if (options.batch > 0) add("loader-batch", std::to_string(options.batch));
+  if (options.weight_milli > 0) {
+    add("loader-weight", fmt::format("{:g}", options.weight_milli / 1000.0));
+  }
+  if (options.match[0] != '\0') {
+    add("loader-match", std::string(fixed_text(options.match)));
+  }
+  if (options.report_format == PENSTOCK_REPORT_TEXT) {
+    add("loader-report", "text");
+  }
+  if (options.report_format == PENSTOCK_REPORT_JSON) {
+    add("loader-report", "json");
+  }
+  return given;
+}
+
+JobReport build_report(const Job& job, const ReportContext& context,
+                       bool running) {
+  const PageSums sums = job.pages();
+  const double run_s = double(context.now_ns - job.started_ns) * kNs;
+  JobReport report;
+  report.job_id = job.id;
+  report.job_name = job.name;
+  report.user_id = job.uid;
+  report.node = context.node;
+  report.start_unix_s = job.started_unix_s;
+  if (!running) report.end_unix_s = context.now_unix_s;
+  report.updated_unix_s = context.now_unix_s;
+  report.running = running;
+  report.ranks = std::max(1u, job.most_ranks);
+  report.options = options_given(job.options);
+  report.policy = policy_name(context.config->policy);
+  report.ceiling = ceiling_of(job, sums);
+  report.throughput = throughput_of(job, sums);
+  if (job.grant.floor > 0 && job.corrected) report.floor_rate = job.grant.floor;
+  report.breakdown = breakdown_of(run_s, sums, std::max(1u, job.most_ranks));
+  report.cores = cores_of(job, run_s);
+  report.bandwidth = bandwidth_of(job, context, run_s);
+  report.changes = job.changes;
+  report.changes_dropped = job.changes_dropped;
+  report.quality = job.quality;
+  report.quality.sample_period_s =
+      double(context.config->sample_period_ms) * 1e-3;
+  report.quality.samples = uint64_t(sums.samples);
+  report.quality.loader_source = source_of(job);
+  report.quality.process_events = context.process_events;
+  report.quality.pages_contradicted = job.contradicted;
+  report.recommend_after_s = context.config->report_min_seconds;
+  report.notes = job.notes;
+  return report;
+}
+
+}  // namespace penstock

@@ -1,0 +1,164 @@
+#include "node_agent/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace penstock {
+namespace {
+
+constexpr double kNs = 1e-9;
+constexpr size_t kReserveWindow = 60;
+constexpr double kRatesKept_s = 60;
+// Reads this share of its limit: more might be wanted.
+constexpr double kPressed = 0.9;
+// A page may claim this many times the bytes that the device delivered before
+// it contradicts them: a cache serves the rest. Without any CPU time spent,
+// samples cannot have been prepared.
+constexpr double kMinCpuPerSample_s = 1e-7;
+
+double seconds_between(uint64_t from_ns, uint64_t to_ns) {
+  return to_ns > from_ns ? double(to_ns - from_ns) * kNs : 0.0;
+}
+
+}  // namespace
+
+void Sampler::account(Unit& unit, Totals& totals) const {
+  for (LoaderThread& thread : unit.threads) {
+    Result<SchedStat> now = thread.schedstat.read();
+    if (!now) continue;
+    const double used_s = seconds_between(thread.accounted.run_ns, now->run_ns);
+    (unit.away ? totals.away_cpu_s : totals.home_cpu_s) += used_s;
+    thread.accounted = *now;
+  }
+}
+
+void Sampler::read_pages(Job& job, uint64_t now_ns) const {
+  uint32_t loader_threads = 0;
+  for (auto& [pid, task] : job.tasks) {
+    loader_threads += uint32_t(task.units.size());
+    if (!task.pages) continue;
+    if (auto progress = task.pages->read(now_ns)) task.progress = *progress;
+    if (task.pages->garbage() && !job.contradicted) {
+      job.contradicted = true;
+      job.notes.push_back("the job's progress page holds nonsense: ignored");
+    }
+  }
+  if (job.pages().ranks > 0) {
+    job.most_ranks = std::max(job.most_ranks, job.ranks());
+  }
+  job.most_loader_threads = std::max(job.most_loader_threads, loader_threads);
+}
+
+Counters Sampler::count(const Job& job, const std::string& device,
+                        uint64_t now_ns) const {
+  Counters now;
+  now.time_ns = now_ns;
+  now.loader_cpu_s = job.totals.home_cpu_s + job.totals.away_cpu_s;
+  now.job_cpu_s = job.last.job_cpu_s;
+  now.read_bytes = job.last.read_bytes;
+  for (const auto& [pid, task] : job.tasks) {
+    if (!task.progress) continue;
+    now.samples += double(task.progress->samples);
+    now.prepared += double(task.progress->prepared);
+    now.wait_s += double(task.progress->wait_ns) * kNs;
+    now.updated_ns = std::max(now.updated_ns, task.progress->updated_ns);
+  }
+  if (!job.tasks.empty()) {
+    const Task& any = job.tasks.begin()->second;
+    if (auto used = backend_.cpu_usage_ns(any.cpuacct_path);
+        !any.cpuacct_path.empty() && used) {
+      now.job_cpu_s = double(*used) * kNs;
+    }
+  }
+  if (!device.empty()) {
+    if (auto bytes = backend_.io_read_bytes(job.id, device)) {
+      now.read_bytes = double(*bytes);
+    }
+  }
+  return now;
+}
+
+// A page that reports samples while its loader used no CPU time at all lies,
+// or the loader was not found: the job keeps its entitlement either way.
+void Sampler::watch_contradictions(Job& job, const Counters& now) const {
+  const double prepared = now.prepared - job.last.prepared;
+  const double cpu_s = now.loader_cpu_s - job.last.loader_cpu_s;
+  const bool found = std::any_of(
+      job.tasks.begin(), job.tasks.end(),
+      [](const auto& entry) { return !entry.second.units.empty(); });
+  if (found && prepared > 1000 && cpu_s < prepared * kMinCpuPerSample_s) {
+    if (!job.contradicted) {
+      job.notes.push_back(
+          "the job reports samples that took no CPU time: back on its "
+          "entitlement");
+    }
+    job.contradicted = true;
+  }
+}
+
+void Sampler::observe(Job& job, const Counters& now) const {
+  // Pages advance by whole batches: an observation ends with one.
+  if (now.updated_ns <= job.last.updated_ns) return;
+  if (job.last.updated_ns == 0) {
+    job.last = now;
+    return;
+  }
+  const double ranks = job.ranks();
+  const double clock_s = seconds_between(job.last.time_ns, now.time_ns);
+  Observation seen;
+  seen.seconds = seconds_between(job.last.updated_ns, now.updated_ns);
+  seen.samples = (now.samples - job.last.samples) / ranks;
+  seen.wait_s = (now.wait_s - job.last.wait_s) / ranks;
+  seen.prepared = (now.prepared - job.last.prepared) / ranks;
+  seen.bytes = (now.read_bytes - job.last.read_bytes) / ranks;
+  seen.loader_cpu_s = (now.loader_cpu_s - job.last.loader_cpu_s) / ranks;
+  const double trainer_s = std::max(
+      0.0, now.job_cpu_s - job.last.job_cpu_s - seen.loader_cpu_s * ranks);
+  seen.trainer_cpu_s = trainer_s / ranks;
+  seen.sampled_s = clock_s;
+  seen.replaying = job.pages().replaying;
+  watch_contradictions(job, now);
+  job.corrector.add(seen);
+  job.rates.push_back(
+      {double(now.time_ns) * kNs,
+       seen.seconds > 0 ? seen.samples * ranks / seen.seconds : 0});
+  if (clock_s > 0 && now.job_cpu_s > 0) {
+    job.trainer_cores.push_back(trainer_s / clock_s);
+    if (job.trainer_cores.size() > kReserveWindow) {
+      job.trainer_cores.erase(job.trainer_cores.begin());
+    }
+  }
+  job.last = now;
+}
+
+void Sampler::sample(Job& job, const std::string& device, double period_s,
+                     uint64_t now_ns) const {
+  const double loader_before = job.totals.home_cpu_s + job.totals.away_cpu_s;
+  for (Unit* unit : job.units()) account(*unit, job.totals);
+  read_pages(job, now_ns);
+
+  const double read_before = job.totals.read_bytes;
+  const Counters now = count(job, device, now_ns);
+  job.totals.read_bytes = now.read_bytes;
+  job.totals.job_cpu_s = now.job_cpu_s;
+  job.totals.granted_home_core_s += job.grant.home_cores * period_s;
+  job.totals.granted_away_core_s += job.grant.away_cores * period_s;
+  job.totals.granted_bytes += double(job.limit_bytes_per_s) * period_s;
+  if (period_s > 0) {
+    const double loader_now = job.totals.home_cpu_s + job.totals.away_cpu_s;
+    const double used = (loader_now - loader_before) / period_s;
+    job.used_loader_cores = 0.7 * job.used_loader_cores + 0.3 * used;
+    const double rate = (now.read_bytes - read_before) / period_s;
+    job.pool_pressed = job.limit_bytes_per_s > 0 &&
+                       rate >= kPressed * double(job.limit_bytes_per_s);
+  }
+  ++job.quality.periods;
+  observe(job, now);
+  while (!job.rates.empty() &&
+         double(now_ns) * kNs - job.rates.front().time_s > kRatesKept_s) {
+    job.rates.pop_front();
+  }
+  job.corrected = job.corrector.corrected(job.prior);
+}
+
+}  // namespace penstock

@@ -1,0 +1,31 @@
+// Once a period: what each managed job used and achieved, and what follows for
+// its costs.
+#pragma once
+
+#include "node_agent/job.h"
+
+namespace penstock {
+
+class Sampler {
+ public:
+  explicit Sampler(const Backend& backend) : backend_(backend) {}
+
+  // Charges each loader thread's CPU time since the last call to home or away.
+  // To be called before a unit moves, and by sample().
+  void account(Unit& unit, Totals& totals) const;
+
+  // device: of the job's pool, "" without one. period_s: since the last call.
+  void sample(Job& job, const std::string& device, double period_s,
+              uint64_t now_ns) const;
+
+ private:
+  void read_pages(Job& job, uint64_t now_ns) const;
+  Counters count(const Job& job, const std::string& device,
+                 uint64_t now_ns) const;
+  void observe(Job& job, const Counters& now) const;
+  void watch_contradictions(Job& job, const Counters& now) const;
+
+  const Backend& backend_;
+};
+
+}  // namespace penstock

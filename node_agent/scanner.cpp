@@ -1,0 +1,128 @@
+#include "node_agent/scanner.h"
+
+#include <algorithm>
+
+#include "node_agent/messages.h"
+
+namespace penstock {
+namespace {
+
+std::string join(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    if (!text.empty()) text += ' ';
+    text += word;
+  }
+  return text;
+}
+
+void note_once(Job& job, const std::string& text) {
+  if (std::find(job.notes.begin(), job.notes.end(), text) == job.notes.end() &&
+      job.notes.size() < kMaxReportNotes) {
+    job.notes.push_back(text);
+  }
+}
+
+}  // namespace
+
+std::optional<ProcessView> Scanner::process_view(pid_t pid) const {
+  Result<ProcStat> stat = proc_.stat(pid);
+  if (!stat || stat->dead()) return std::nullopt;
+  ProcessView view;
+  view.pid = pid;
+  view.parent_pid = stat->ppid;
+  view.comm = stat->comm;
+  if (auto arguments = proc_.cmdline(pid)) view.command_line = join(*arguments);
+  Result<std::vector<pid_t>> tids = proc_.threads(pid);
+  if (!tids) return std::nullopt;
+  for (pid_t tid : *tids) {
+    Result<std::string> comm =
+        tid == pid ? Result<std::string>(stat->comm) : proc_.comm(tid);
+    if (comm) view.threads.push_back({tid, *std::move(comm)});
+  }
+  return view;
+}
+
+TaskView Scanner::view_of(Job& job, const Task& task) const {
+  TaskView view;
+  view.root_pid = task.id.tid;
+  view.registered_tids = task.registered_tids;
+  view.greeting_pids = task.greeting_pids;
+  view.match = fixed_text(task.start.options.match);
+  std::vector<pid_t> pids = {task.id.tid};
+  if (auto below = proc_.descendants(task.id.tid, kMaxProcesses)) {
+    pids.insert(pids.end(), below->pids.begin(), below->pids.end());
+    if (below->truncated) {
+      note_once(job, "more than 4096 processes: the rest are not looked at");
+    }
+  }
+  for (pid_t pid : pids) {
+    if (auto process = process_view(pid)) {
+      view.processes.push_back(*std::move(process));
+    }
+  }
+  return view;
+}
+
+std::optional<LoaderThread> Scanner::open_thread(const Task& task,
+                                                 pid_t tid) const {
+  Result<TaskId> id = proc_.identity(tid);
+  if (!id) return std::nullopt;
+  Result<Home> home = backend_.home_of(*id);
+  if (!home && home.error().code == Code::kInvalidArgument) {
+    // Made by a thread that was away: its home is the task's.
+    Home inherited = task.home;
+    inherited.task = *id;
+    home = inherited;
+  }
+  Result<SchedstatFile> file = proc_.open_schedstat(tid);
+  if (!home || !file) return std::nullopt;
+  Result<SchedStat> now = file->read();
+  if (!now) return std::nullopt;
+  return LoaderThread{*std::move(home), *std::move(file), *now, *now};
+}
+
+std::vector<Home> Scanner::scan(Job& job, Task& task) const {
+  const TaskView view = view_of(job, task);
+  const Classification found = classify(view);
+  task.evidence = found.source;
+  task.processes.clear();
+  for (const ProcessView& process : view.processes) {
+    task.processes.insert(process.pid);
+  }
+
+  std::map<pid_t, LoaderThread> known;
+  std::set<int> away;
+  std::set<pid_t> away_threads;
+  for (Unit& unit : task.units) {
+    if (unit.away) away.insert(unit.id);
+    for (LoaderThread& thread : unit.threads) {
+      const pid_t tid = thread.home.task.tid;
+      if (unit.away) away_threads.insert(tid);
+      known.emplace(tid, std::move(thread));
+    }
+  }
+  task.units.clear();
+  for (const LoaderUnit& loader : found.units) {
+    Unit unit;
+    unit.id = loader.tids.front();
+    unit.pid = loader.pid;
+    unit.in_order = loader.whole_process;
+    unit.away = away.contains(unit.id);
+    for (int tid : loader.tids) {
+      if (auto node = known.extract(tid)) {
+        unit.threads.push_back(std::move(node.mapped()));
+      } else if (auto thread = open_thread(task, tid)) {
+        unit.threads.push_back(*std::move(thread));
+      }
+    }
+    if (!unit.threads.empty()) task.units.push_back(std::move(unit));
+  }
+  std::vector<Home> stray;
+  for (const auto& [tid, thread] : known) {
+    if (away_threads.contains(tid)) stray.push_back(thread.home);
+  }
+  return stray;
+}
+
+}  // namespace penstock

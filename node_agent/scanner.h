@@ -1,0 +1,33 @@
+// Looks at a task's processes in /proc and brings its list of loader units up
+// to date.
+#pragma once
+
+#include "cgroup/proc_reader.h"
+#include "node_agent/job.h"
+
+namespace penstock {
+
+class Scanner {
+ public:
+  Scanner(const ProcReader& proc, const Backend& backend)
+      : proc_(proc), backend_(backend) {}
+
+  // Rereads the task's process tree. Units that are still there keep their
+  // state (away, counters); new ones start at home; units that have gone are
+  // dropped. Sets task.processes, task.units, task.evidence. A task with more
+  // than kMaxProcesses is seen in part, and that is said once in the notes.
+  // Returned: away threads that are no loaders any more; bring them home.
+  [[nodiscard]] std::vector<Home> scan(Job& job, Task& task) const;
+
+  static constexpr size_t kMaxProcesses = 4096;
+
+ private:
+  TaskView view_of(Job& job, const Task& task) const;
+  std::optional<ProcessView> process_view(pid_t pid) const;
+  std::optional<LoaderThread> open_thread(const Task& task, pid_t tid) const;
+
+  const ProcReader& proc_;
+  const Backend& backend_;
+};
+
+}  // namespace penstock

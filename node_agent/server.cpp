@@ -1,0 +1,175 @@
+#include "node_agent/server.h"
+
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace penstock {
+namespace {
+
+Result<sockaddr_un> address_of(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path) {
+    return invalid("SocketPath=" + path + ": " + std::to_string(path.size()) +
+                   " bytes; allowed: 1 to " +
+                   std::to_string(sizeof address.sun_path - 1));
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
+}
+
+UniqueFd make_socket() {
+  return UniqueFd(
+      ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+Status refuse_live_socket(const sockaddr_un& address, const std::string& path) {
+  UniqueFd probe = make_socket();
+  if (!probe) return system_error(errno, "socket");
+  if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address),
+                sizeof address) == 0 ||
+      errno == EAGAIN) {
+    return invalid(path +
+                   ": another penstockd listens there; stop it, or set "
+                   "another SocketPath");
+  }
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) != 0) return Done{};
+  if (!S_ISSOCK(found.st_mode)) {
+    return invalid(path + ": exists and is not a socket; remove it");
+  }
+  if (::unlink(path.c_str()) != 0) return system_error(errno, path);
+  return Done{};
+}
+
+Result<Peer> peer_of(int fd) {
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
+    return system_error(errno, "SO_PEERCRED");
+  }
+  return Peer{credentials.pid, credentials.uid, credentials.gid};
+}
+
+std::vector<int> all_fds(const Answer& answer) {
+  std::vector<int> fds = answer.fds;
+  for (const UniqueFd& fd : answer.owned_fds) fds.push_back(fd.get());
+  return fds;
+}
+
+// A peer that does not read its replies loses them: nothing here waits.
+void send_reply(int fd, uint32_t request_id, const Answer& answer) {
+  penstock_reply reply{};
+  reply.header = {PENSTOCK_MAGIC, PENSTOCK_PROTOCOL_VERSION, PENSTOCK_REPLY,
+                  sizeof reply, request_id};
+  reply.status = answer.status;
+  const size_t length = std::min(answer.text.size(), sizeof reply.text - 1);
+  std::memcpy(reply.text, answer.text.data(), length);
+
+  const std::vector<int> fds = all_fds(answer);
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(2 * sizeof(int))> control{};
+  iovec part{&reply, sizeof reply};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (!fds.empty() && fds.size() <= 2) {
+    message.msg_control = control.data();
+    message.msg_controllen = CMSG_SPACE(fds.size() * sizeof(int));
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
+    std::memcpy(CMSG_DATA(header), fds.data(), fds.size() * sizeof(int));
+  }
+  (void)::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Server>> Server::listen(EventLoop& loop,
+                                               const std::string& path,
+                                               Handler handler) {
+  Result<sockaddr_un> address = address_of(path);
+  if (!address) return std::move(address).error();
+  Status free = refuse_live_socket(*address, path);
+  if (!free) return std::move(free).error();
+
+  std::unique_ptr<Server> server(new Server(loop, path, std::move(handler)));
+  server->socket_ = make_socket();
+  if (!server->socket_) return system_error(errno, "socket");
+  const int fd = server->socket_.get();
+  if (::bind(fd, reinterpret_cast<const sockaddr*>(&*address),
+             sizeof *address) != 0 ||
+      ::chmod(path.c_str(), 0666) != 0 || ::listen(fd, 256) != 0) {
+    return system_error(errno, path);
+  }
+  Status watched = loop.watch(fd, [raw = server.get()] { raw->accept_all(); });
+  if (!watched) return std::move(watched).error();
+  return server;
+}
+
+Server::~Server() {
+  while (!connections_.empty()) close_connection(connections_.begin()->first);
+  if (socket_) {
+    loop_.forget(socket_.get());
+    ::unlink(path_.c_str());
+  }
+}
+
+bool Server::has_room(uid_t uid) const {
+  if (connections_.size() >= kMaxConnections) return false;
+  const auto same = std::count_if(
+      connections_.begin(), connections_.end(),
+      [&](const auto& entry) { return entry.second.peer.uid == uid; });
+  return uid == 0 || static_cast<size_t>(same) < kMaxPerUser;
+}
+
+void Server::accept_all() {
+  // Bounded, so that a flood of connections cannot starve the rest.
+  for (int i = 0; i < 64; ++i) {
+    UniqueFd fd(::accept4(socket_.get(), nullptr, nullptr,
+                          SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd) return;
+    Result<Peer> peer = peer_of(fd.get());
+    if (!peer || !has_room(peer->uid)) continue;
+    const int raw = fd.get();
+    if (!loop_.watch(raw, [this, raw] { receive(raw); })) continue;
+    connections_[raw] = Connection{std::move(fd), *peer};
+  }
+}
+
+Answer Server::answer(std::span<const std::byte> packet, const Peer& peer) {
+  Result<Message> message = decode_message(packet, limits_);
+  if (!message) return {EINVAL, message.error().message, {}, {}, true};
+  if (is_root_only(*message) && peer.uid != 0) {
+    return {EPERM, "only Slurm's daemons may send this", {}, {}, true};
+  }
+  return handler_(*message, peer);
+}
+
+void Server::receive(int fd) {
+  const auto found = connections_.find(fd);
+  if (found == connections_.end()) return;
+  // One byte more than the largest message: a longer one shows as oversized.
+  std::array<std::byte, PENSTOCK_MESSAGE_MAX_BYTES + 1> buffer;
+  const ssize_t size = ::recv(fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (size <= 0) {
+    close_connection(fd);
+    return;
+  }
+  const std::span packet(buffer.data(), static_cast<size_t>(size));
+  const Answer reply = answer(packet, found->second.peer);
+  if (reply.send) send_reply(fd, request_id_of(packet), reply);
+}
+
+void Server::close_connection(int fd) {
+  loop_.forget(fd);
+  connections_.erase(fd);
+}
+
+}  // namespace penstock

@@ -1,0 +1,78 @@
+// penstockd's unix socket: accepts, bounds and checks what comes in, hands
+// decoded messages on, sends replies. Knows nothing of jobs.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/unique_fd.h"
+#include "node_agent/event_loop.h"
+#include "node_agent/messages.h"
+
+namespace penstock {
+
+// Who sent a message, as the kernel says (SO_PEERCRED, at connect).
+struct Peer {
+  pid_t pid = 0;
+  uid_t uid = 0;
+  gid_t gid = 0;
+};
+
+struct Answer {
+  int status = 0;                   // 0 or an errno value
+  std::string text;                 // why, one line; cut to its field
+  std::vector<int> fds;             // at most 2; stay the caller's
+  std::vector<UniqueFd> owned_fds;  // sent too, closed after sending
+  bool send = true;                 // false: this message has no reply
+};
+
+class Server {
+ public:
+  // Called for each well-formed message.
+  using Handler = std::function<Answer(const Message&, const Peer&)>;
+
+  // Listens on path: mode 0666 (every user's jobs speak to it), in a directory
+  // that must belong to root or to us. A dead socket there is replaced; a live
+  // one is an error.
+  // Errors: kInvalidArgument  path too long; another daemon listens there
+  //         kIo, kPermissionDenied
+  static Result<std::unique_ptr<Server>> listen(EventLoop& loop,
+                                                const std::string& path,
+                                                Handler handler);
+  ~Server();  // removes the socket
+
+  void set_limits(const OptionLimits& limits) { limits_ = limits; }
+
+  // More connections than these are closed at once: per user, and in all.
+  static constexpr size_t kMaxPerUser = 512;
+  static constexpr size_t kMaxConnections = 4096;
+
+ private:
+  struct Connection {
+    UniqueFd fd;
+    Peer peer;
+  };
+
+  Server(EventLoop& loop, std::string path, Handler handler)
+      : loop_(loop), path_(std::move(path)), handler_(std::move(handler)) {}
+
+  void accept_all();
+  void receive(int fd);
+  void close_connection(int fd);
+  bool has_room(uid_t uid) const;
+  Answer answer(std::span<const std::byte> packet, const Peer& peer);
+
+  EventLoop& loop_;
+  std::string path_;
+  Handler handler_;
+  OptionLimits limits_;
+  UniqueFd socket_;
+  std::map<int, Connection> connections_;
+};
+
+}  // namespace penstock
