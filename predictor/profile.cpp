@@ -102,6 +102,15 @@ Status set_entry(const ProfileEntry& entry, Profile& profile) {
   return invalid("unknown key; allowed: " + allowed + "rate_at_cores");
 }
 
+// Other bytes have no use in a profile, and reach undefined behaviour in
+// toml++ 3.3, which decodes them.
+bool is_plain_ascii(std::string_view text) {
+  for (char c : text)
+    if ((c < ' ' || c > '~') && c != '\t' && c != '\n' && c != '\r')
+      return false;
+  return true;
+}
+
 bool begins_json(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t\r\n");
   return first != std::string_view::npos && text[first] == '{';
@@ -113,6 +122,9 @@ Result<Profile> parse_profile(std::string_view text,
                               const std::string& file_name) {
   if (text.size() > kMaxTextBytes)
     return invalid(file_name + ": over 64 KiB; allowed: 64 KiB");
+  if (!is_plain_ascii(text))
+    return invalid(file_name +
+                   ": a byte outside printable ASCII; allowed: ASCII text");
   auto entries = begins_json(text) ? read_json(text, file_name)
                                    : read_toml(text, file_name);
   if (!entries) return std::move(entries).error();

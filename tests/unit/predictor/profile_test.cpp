@@ -133,6 +133,9 @@ TEST_CASE("hostile files are refused, not followed") {
   CHECK_FALSE(parse_profile(
       "{\"a\":" + std::string(30000, '[') + std::string(30000, ']') + "}",
       "p"));
+  CHECK(refused("pool = \"x\"\n [, 2]").starts_with("p.toml:2: a table"));
+  CHECK(refused(std::string("[\0\0\0= {", 7)).find("outside printable") !=
+        std::string::npos);
   CHECK_FALSE(parse_profile("name = \"\xff\xfe\"", "p"));
   CHECK_FALSE(parse_profile("{\"\xff\": 1}", "p"));
   std::string points = "rate_at_cores = [1";
