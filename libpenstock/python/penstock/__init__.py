@@ -1,0 +1,33 @@
+"""Tells Penstock how a training job is fed, and reads what it was granted.
+
+    for batch in penstock.watch(loader):
+        train(batch)
+
+Works with any iterable. Where no penstockd answers, everything here is a cheap
+no-op. See penstock-python(7).
+"""
+
+from penstock._client import Client, Hint, default_client
+from penstock._watch import Watched, watch
+
+__all__ = ["Client", "Hint", "Watched", "connected", "hint", "report", "watch"]
+
+
+def connected() -> bool:
+    """True while penstockd is connected."""
+    return default_client().connected()
+
+
+def hint() -> Hint | None:
+    """The job's grant as penstockd last wrote it; None when there is none."""
+    return default_client().hint()
+
+
+def report(**counters: int) -> None:
+    """Publishes absolute counters since the job began, for loops that do not
+    use watch(): samples, steps, wait_ns, bytes, fetch_ns, prep_ns, prepared,
+    replaying, loader_threads. Those not named stay as they are.
+
+    Raises TypeError for another name.
+    """
+    default_client().report(**counters)

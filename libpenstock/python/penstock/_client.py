@@ -1,0 +1,258 @@
+"""The connection to penstockd; never blocks but for 100 ms at its opening."""
+
+import array
+import os
+import select
+import socket
+import struct
+import threading
+import time
+import weakref
+
+from penstock import _pages
+from penstock._pages import Hint
+
+_DEFAULT_SOCKET = "/run/penstock/penstockd.sock"
+_CHECK_PERIOD_NS = 1_000_000_000
+_OPEN_BUDGET_MS = 100
+_MAX_DRAINED = 64
+_MAX_FDS = 8
+_OVERFLOW_UID = 65534  # root, seen from a container's user namespace
+
+
+class Client:
+    """Counters, loader threads and the grant of one process.
+
+    Any thread may call anything; counters belong to one thread. penstockd may
+    come, go and come back: threads and counters are carried over within two
+    seconds. In a forked child the parent's client is a no-op.
+    """
+
+    def __init__(self, path: str | None = None):
+        """Connects to path, else to $PENSTOCK_SOCKET, else to the default."""
+        self._path = (
+            path or os.environ.get("PENSTOCK_SOCKET") or _DEFAULT_SOCKET
+        )
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self._greeted = False
+        self._alive = True
+        self._threads: dict[int, bool] = {}  # tid -> penstockd was told
+        self._hint: _pages.HintPage | None = None
+        self._progress = _pages.ProgressPage()
+        self._progress.set(_pages.STARTED_NS, time.monotonic_ns())
+        self._counters = dict.fromkeys(_pages.COUNTER_WORDS, 0)
+        self._next_check_ns = time.monotonic_ns() + _CHECK_PERIOD_NS
+        _clients.add(self)
+        self._connect_within_budget()
+
+    def connected(self) -> bool:
+        self._check(time.monotonic_ns())
+        return self._greeted
+
+    def report(self, **counters: int) -> None:
+        """Publishes absolute counters; see penstock.report()."""
+        unknown = counters.keys() - _pages.COUNTER_WORDS.keys()
+        if unknown:
+            raise TypeError(
+                f"report() got {sorted(unknown)}; allowed: "
+                + ", ".join(_pages.COUNTER_WORDS)
+            )
+        self._counters.update(counters)
+        self._publish(counters)
+
+    def add(self, **differences: int) -> None:
+        """Adds to counters and publishes them."""
+        counters = self._counters
+        for name, difference in differences.items():
+            counters[name] += difference
+        self._publish(differences)
+
+    def hint(self) -> Hint | None:
+        self._check(time.monotonic_ns())
+        page = self._hint
+        return page.read() if page else None
+
+    def register(self, tid: int) -> None:
+        """Names a thread or process of this job as loader. One that ends must
+        be unregistered first."""
+        with self._lock:
+            if self._alive and len(self._threads) < _pages.MAX_THREADS:
+                self._threads[tid] = self._announce(tid, True)
+
+    def unregister(self, tid: int) -> None:
+        with self._lock:
+            if self._threads.pop(tid, False):
+                self._announce(tid, False)
+
+    def close(self) -> None:
+        """Ends the connection for good."""
+        with self._lock:
+            self._disconnect()
+            self._alive = False
+
+    def _publish(self, names) -> None:
+        now_ns = time.monotonic_ns()
+        self._check(now_ns)
+        page = self._progress
+        for name in names:
+            page.set(_pages.COUNTER_WORDS[name], self._counters[name])
+        page.set(_pages.UPDATED_NS, now_ns)
+
+    def _check(self, now_ns: int) -> None:
+        """Looks after the connection once a second; when another thread is at
+        it, does nothing."""
+        if now_ns < self._next_check_ns or not self._lock.acquire(False):
+            return
+        try:
+            self._next_check_ns = now_ns + _CHECK_PERIOD_NS
+            self._step()
+        finally:
+            self._lock.release()
+
+    def _connect_within_budget(self) -> None:
+        self._step()
+        if self._socket and not self._greeted:
+            poll = select.poll()
+            poll.register(self._socket, select.POLLIN)
+            if poll.poll(_OPEN_BUDGET_MS):
+                self._step()
+
+    def _step(self) -> None:
+        """One step of the connection, without blocking. Any failure leaves it
+        disconnected."""
+        if not self._alive:
+            return
+        try:
+            if self._greeted:
+                self._drain()
+            if self._socket is None:
+                self._start_greeting()
+            if not self._greeted:
+                self._finish_greeting()
+            self._announce_all()
+        except BlockingIOError:
+            pass
+        except (OSError, ValueError, _pages.PageError):
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        if self._socket:
+            self._socket.close()
+        if self._greeted:  # the counters so far stay, for the next page
+            page = _pages.ProgressPage()
+            page.copy_from(self._progress)
+            self._progress = page
+        self._socket = None
+        self._greeted = False
+        self._hint = None
+        self._threads = dict.fromkeys(self._threads, False)
+
+    def _start_greeting(self) -> None:
+        self._socket = socket.socket(
+            socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK
+        )
+        try:
+            self._socket.connect(self._path)
+            self._check_peer()
+            self._send(_pages.hello_message())
+        except BlockingIOError as error:  # its queue is full: as if absent
+            raise ConnectionRefusedError from error
+
+    def _check_peer(self) -> None:
+        peer = self._socket.getsockopt(
+            socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("iII")
+        )
+        uid = struct.unpack("iII", peer)[1]
+        if uid not in (0, _OVERFLOW_UID, os.geteuid()):
+            raise PermissionError("the socket is not penstockd's")
+
+    def _finish_greeting(self) -> None:
+        data, fds, truncated = self._receive_with_fds()
+        try:
+            if truncated or len(fds) != 2 or not _pages.is_good_reply(data):
+                raise _pages.PageError("not a reply to HELLO")
+            progress = _pages.ProgressPage(fds[0])
+            hint = _pages.HintPage(fds[1])
+        finally:
+            for fd in fds:
+                os.close(fd)
+        progress.copy_from(self._progress)
+        self._progress = progress
+        self._hint = hint
+        self._greeted = True
+
+    def _receive_with_fds(self) -> tuple[bytes, list[int], bool]:
+        fds = array.array("i")
+        data, controls, flags, _ = self._socket.recvmsg(
+            _pages.REPLY_BYTES,
+            socket.CMSG_SPACE(_MAX_FDS * fds.itemsize),
+            socket.MSG_CMSG_CLOEXEC,
+        )
+        for level, kind, payload in controls:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                whole = len(payload) - len(payload) % fds.itemsize
+                fds.frombytes(payload[:whole])
+        bad = socket.MSG_TRUNC | socket.MSG_CTRUNC
+        return data, fds.tolist(), bool(flags & bad)
+
+    def _drain(self) -> None:
+        """Reads away the replies to THREAD messages; a refused thread is
+        simply not moved."""
+        for _ in range(_MAX_DRAINED):
+            try:
+                if not self._socket.recv(_pages.REPLY_BYTES):
+                    raise ConnectionResetError
+            except BlockingIOError:
+                return
+
+    def _send(self, message: bytes) -> None:
+        self._socket.send(message, socket.MSG_NOSIGNAL)
+
+    def _announce(self, tid: int, is_loader: bool) -> bool:
+        if not self._greeted:
+            return False
+        try:
+            self._send(_pages.thread_message(tid, is_loader))
+        except OSError:  # full, or penstockd went: the next check sees to it
+            return False
+        return True
+
+    def _announce_all(self) -> None:
+        for tid, told in self._threads.items():
+            if not told and self._announce(tid, True):
+                self._threads[tid] = True
+
+    def _abandon(self) -> None:
+        """In a forked child: the parent's pages and socket are the parent's.
+        Takes no lock, as another thread of the parent may have held it."""
+        self._alive = False
+        self._greeted = False
+        self._hint = None
+        self._progress = _pages.ProgressPage()
+        self._lock = threading.Lock()
+        if self._socket:
+            self._socket.close()
+            self._socket = None
+
+
+_clients: "weakref.WeakSet[Client]" = weakref.WeakSet()
+_default: Client | None = None
+
+
+def default_client() -> Client:
+    """This process's client; made when it is first needed."""
+    global _default
+    if _default is None:
+        _default = Client()
+    return _default
+
+
+def _after_fork_in_child() -> None:
+    global _default
+    _default = None
+    for client in list(_clients):
+        client._abandon()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

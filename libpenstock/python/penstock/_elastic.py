@@ -1,0 +1,80 @@
+"""How many worker processes a DataLoader gets in its next epoch."""
+
+import os
+import sys
+import warnings
+
+from penstock import _memory
+from penstock._client import Client
+
+_MEMORY_FACTOR = 1.5
+
+
+def workers_that_fit(
+    own: int, granted: int, worker_bytes: int, room_bytes: int
+) -> int:
+    """The grant's number of workers, as far as memory allows: each one beyond
+    the user's own number needs 1.5 times one worker's size to be left."""
+    wanted = max(1, granted)
+    if wanted <= own or worker_bytes <= 0:
+        return wanted
+    left = room_bytes - own * worker_bytes
+    extra = max(0, int(left / (_MEMORY_FACTOR * worker_bytes)))
+    return min(wanted, own + extra)
+
+
+class ElasticWorkers:
+    """Sets a torch DataLoader's num_workers between epochs."""
+
+    def __init__(self, loader, client: Client):
+        self._loader = loader
+        self._client = client
+        self._own = loader.num_workers  # what the user chose
+        self._worker_bytes = 0  # largest seen
+
+    def resize(self) -> None:
+        """Before an epoch: follows the grant; without one, the user's own
+        number of workers comes back."""
+        hint = self._client.hint()
+        workers = self._own
+        if hint is not None:
+            size = self._worker_bytes or _memory.process_bytes(os.getpid())
+            room = _memory.room_bytes()
+            workers = workers_that_fit(
+                self._own, hint.loader_threads, size, room
+            )
+        # torch 2 leaves it None where there were no workers.
+        if workers > 0 and getattr(self._loader, "prefetch_factor", 2) is None:
+            self._loader.prefetch_factor = 2
+        self._loader.num_workers = workers
+
+    def measure(self, pids: list[int]) -> None:
+        """During an epoch: notes how large a worker is."""
+        for pid in pids[:1]:
+            size = _memory.process_bytes(pid)
+            self._worker_bytes = max(self._worker_bytes, size)
+
+
+def elastic_workers(loader, client: Client) -> ElasticWorkers | None:
+    """None, with a warning that says why, where the number of workers cannot
+    be changed safely."""
+    reason = _why_fixed(loader)
+    if reason is None:
+        return ElasticWorkers(loader, client)
+    warnings.warn(
+        f"penstock.watch(elastic=True): {reason}; its workers stay as they are",
+        stacklevel=4,
+    )
+    return None
+
+
+def _why_fixed(loader) -> str | None:
+    if not hasattr(loader, "num_workers"):
+        return "the loader has no num_workers"
+    if getattr(loader, "persistent_workers", False):
+        return "the DataLoader keeps its workers (persistent_workers)"
+    torch_data = sys.modules.get("torch.utils.data")
+    dataset = getattr(loader, "dataset", None)
+    if torch_data and isinstance(dataset, torch_data.IterableDataset):
+        return "an IterableDataset splits its samples by the number of workers"
+    return None

@@ -1,0 +1,139 @@
+"""The two shared pages and the messages (docs/protocol.md)."""
+
+import fcntl
+import mmap
+import os
+import struct
+from typing import NamedTuple
+
+PAGE_BYTES = 4096
+PAGE_VERSION = 1
+PROGRESS_MAGIC = 0x50504E50
+HINT_MAGIC = 0x50484E50
+MAX_THREADS = 4096
+
+MESSAGE_MAGIC = 0x54534E50
+PROTOCOL_VERSION = 1
+HELLO = 5
+THREAD = 6
+REPLY = 100
+_HEADER = struct.Struct("=IHHII")
+_REPLY = struct.Struct("=IHHIIiI120s")
+REPLY_BYTES = _REPLY.size
+
+# Where the progress page's counters stand, in 8-byte words.
+UPDATED_NS = 1
+STARTED_NS = 2
+COUNTER_WORDS = {
+    "samples": 3,
+    "steps": 4,
+    "wait_ns": 5,
+    "bytes": 6,
+    "fetch_ns": 7,
+    "prep_ns": 8,
+    "prepared": 9,
+    "replaying": 10,
+    "loader_threads": 11,
+}
+_SEQLOCK_TRIES = 64
+
+
+class Hint(NamedTuple):
+    """The job's grant."""
+
+    grant_version: int  # grows with every change of the grant
+    granted_millicores: int  # home and away CPUs, in thousandths
+    rate_bytes_per_s: int  # from storage; 0: no limit
+    loader_threads: int  # how many can run at once; 1 to 4096
+    kernel_limited: bool  # the kernel keeps the rate already
+
+
+class PageError(Exception):
+    """What was received is not a page of penstockd's."""
+
+
+def message(kind: int, payload: bytes) -> bytes:
+    size = _HEADER.size + len(payload)
+    header = _HEADER.pack(MESSAGE_MAGIC, PROTOCOL_VERSION, kind, size, 0)
+    return header + payload
+
+
+def hello_message() -> bytes:
+    return message(HELLO, struct.pack("=II", PAGE_VERSION, 0))
+
+
+def thread_message(tid: int, is_loader: bool) -> bytes:
+    return message(THREAD, struct.pack("=iI", tid, is_loader))
+
+
+def is_good_reply(data: bytes) -> bool:
+    if len(data) != _REPLY.size:
+        return False
+    magic, version, kind, size, _, status, _, _ = _REPLY.unpack(data)
+    return (magic, version, kind, size, status) == (
+        MESSAGE_MAGIC,
+        PROTOCOL_VERSION,
+        REPLY,
+        _REPLY.size,
+        0,
+    )
+
+
+def _map(fd: int, protection: int) -> mmap.mmap:
+    """Maps a page, after checking that nobody can cut it short under us: that
+    would raise SIGBUS."""
+    needed = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
+    if os.fstat(fd).st_size != PAGE_BYTES:
+        raise PageError("wrong size")
+    if fcntl.fcntl(fd, fcntl.F_GET_SEALS) & needed != needed:
+        raise PageError("not sealed")
+    return mmap.mmap(fd, PAGE_BYTES, mmap.MAP_SHARED, protection)
+
+
+class ProgressPage:
+    """Written by us; private memory until penstockd's page is there. Words go
+    through a memoryview, whose item assignment is a single store."""
+
+    def __init__(self, fd: int | None = None):
+        if fd is None:
+            self._memory: bytearray | mmap.mmap = bytearray(PAGE_BYTES)
+        else:
+            self._memory = _map(fd, mmap.PROT_READ | mmap.PROT_WRITE)
+            magic, version = struct.unpack_from("=II", self._memory)
+            if magic and (magic, version) != (PROGRESS_MAGIC, PAGE_VERSION):
+                raise PageError("not a progress page")
+        struct.pack_into("=II", self._memory, 0, PROGRESS_MAGIC, PAGE_VERSION)
+        self._words = memoryview(self._memory).cast("Q")
+        self._halves = memoryview(self._memory).cast("I")
+
+    def set(self, word: int, value: int) -> None:
+        if word == COUNTER_WORDS["loader_threads"]:
+            self._halves[2 * word] = value
+        else:
+            self._words[word] = value
+
+    def copy_from(self, other: "ProgressPage") -> None:
+        self._words[1:12] = other._words[1:12]
+
+
+class HintPage:
+    """Written by penstockd; every field is checked when it is read."""
+
+    def __init__(self, fd: int):
+        page = memoryview(_map(fd, mmap.PROT_READ))
+        self._halves = page.cast("I")
+        self._words = page.cast("Q")
+        if tuple(self._halves[:2]) != (HINT_MAGIC, PAGE_VERSION):
+            raise PageError("not a hint page")
+
+    def read(self) -> Hint | None:
+        for _ in range(_SEQLOCK_TRIES):
+            sequence = self._halves[2]
+            threads = self._halves[3]
+            version, millicores, rate, limited = self._words[2:6]
+            if sequence & 1 or self._halves[2] != sequence:
+                continue
+            if not 1 <= threads <= MAX_THREADS:
+                return None
+            return Hint(version, millicores, rate, threads, limited != 0)
+        return None  # penstockd died in the middle of a write

@@ -1,0 +1,278 @@
+#include "libpenstock/include/penstock.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <optional>
+
+#include "tests/unit/catch.h"
+#include "tests/unit/libpenstock/fake_daemon.h"
+
+using penstock::test::eventually;
+using penstock::test::FakeDaemon;
+using penstock::test::Reply;
+using penstock::test::SocketFolder;
+
+namespace {
+
+// Closes at the end of the test.
+struct Handle {
+  explicit Handle(const std::string& path) : it(penstock_open(path.c_str())) {}
+  ~Handle() { penstock_close(it); }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  operator penstock_handle*() const { return it; }
+  penstock_handle* it;
+};
+
+double seconds_of(auto action) {
+  const auto begin = std::chrono::steady_clock::now();
+  action();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+      .count();
+}
+
+// Reports until penstockd's page shows it; connection work goes on in there.
+bool reports_arrive(penstock_handle* handle, FakeDaemon& daemon,
+                    uint64_t samples) {
+  const penstock_progress progress{samples, 2, 3, 4, 5, 6, 7, 1, 8};
+  return eventually([&] {
+    penstock_report(handle, &progress);
+    return daemon.connections() > 0 && penstock_connected(handle) == 1 &&
+           daemon.progress()->samples == samples;
+  });
+}
+
+size_t open_descriptors() {
+  size_t count = 0;
+  for ([[maybe_unused]] const auto& entry :
+       std::filesystem::directory_iterator("/proc/self/fd")) {
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("without penstockd everything is a no-op") {
+  const SocketFolder folder;
+  const Handle handle(folder.path());
+  REQUIRE(handle.it != nullptr);
+  const penstock_progress progress{1, 1};
+  penstock_report(handle, &progress);
+  penstock_hint hint{};
+  CHECK(penstock_connected(handle) == 0);
+  CHECK(penstock_read_hint(handle, &hint) == 0);
+  CHECK(penstock_register_thread(handle, 0) == 0);
+  CHECK(penstock_unregister_thread(handle, 0) == 0);
+  CHECK(penstock_register_thread(handle, -1) == EINVAL);
+}
+
+TEST_CASE("a null handle is a no-op") {
+  const penstock_progress progress{};
+  penstock_report(nullptr, &progress);
+  CHECK(penstock_connected(nullptr) == 0);
+  CHECK(penstock_read_hint(nullptr, nullptr) == 0);
+  CHECK(penstock_register_thread(nullptr, 1) == 0);
+  penstock_close(nullptr);
+}
+
+TEST_CASE("a path too long for a socket is as good as no penstockd") {
+  const Handle handle(std::string(200, 'x'));
+  CHECK(penstock_connected(handle) == 0);
+}
+
+TEST_CASE("the path comes from PENSTOCK_SOCKET where none is given") {
+  const SocketFolder folder;
+  const FakeDaemon daemon(folder.path(), Reply::kGood);
+  setenv("PENSTOCK_SOCKET", folder.path().c_str(), 1);
+  penstock_handle* handle = penstock_open(nullptr);
+  unsetenv("PENSTOCK_SOCKET");
+  CHECK(penstock_connected(handle) == 1);
+  penstock_close(handle);
+}
+
+TEST_CASE("reports and hints go through the pages") {
+  const SocketFolder folder;
+  FakeDaemon daemon(folder.path(), Reply::kGood);
+  const Handle handle(folder.path());
+  REQUIRE(penstock_connected(handle) == 1);
+  const penstock_progress progress{11, 12, 13, 14, 15, 16, 17, 1, 18};
+  penstock_report(handle, &progress);
+  const penstock_progress_page* page = daemon.progress();
+  CHECK(page->magic == PENSTOCK_PROGRESS_MAGIC);
+  CHECK(page->version == PENSTOCK_PAGE_VERSION);
+  CHECK(page->samples == 11);
+  CHECK(page->steps == 12);
+  CHECK(page->wait_ns == 13);
+  CHECK(page->bytes == 14);
+  CHECK(page->fetch_ns == 15);
+  CHECK(page->prep_ns == 16);
+  CHECK(page->prepared == 17);
+  CHECK(page->replaying == 1);
+  CHECK(page->loader_threads == 18);
+  CHECK(page->started_ns > 0);
+  CHECK(page->updated_ns >= page->started_ns);
+
+  penstock_hint hint{};
+  REQUIRE(penstock_read_hint(handle, &hint) == 1);
+  CHECK(hint.loader_threads == 3);
+  CHECK(hint.grant_version == 4);
+  CHECK(hint.granted_millicores == 1500);
+  CHECK(hint.rate_bytes_per_s == 600);
+  CHECK(hint.kernel_limited == 0);
+}
+
+TEST_CASE("a hint is refused while it is written, or out of range") {
+  const SocketFolder folder;
+  FakeDaemon daemon(folder.path(), Reply::kGood);
+  const Handle handle(folder.path());
+  penstock_hint hint{};
+  const penstock_hint untouched = hint;
+  SECTION("odd sequence") { daemon.hint()->sequence = 3; }
+  SECTION("no thread") { daemon.hint()->loader_threads = 0; }
+  SECTION("too many threads") { daemon.hint()->loader_threads = 4097; }
+  SECTION("magic gone") { daemon.hint()->magic = 0; }
+  CHECK(penstock_read_hint(handle, &hint) == 0);
+  CHECK(hint.loader_threads == untouched.loader_threads);
+}
+
+TEST_CASE("nothing unusable is adopted, and no descriptor is left over") {
+  const Reply reply =
+      GENERATE(Reply::kHangsUp, Reply::kGarbage, Reply::kShort,
+               Reply::kErrorStatus, Reply::kNoPages, Reply::kOnePage,
+               Reply::kThreePages, Reply::kSwappedPages, Reply::kSmallPages,
+               Reply::kLargePages, Reply::kUnsealedPages, Reply::kWrongMagic,
+               Reply::kWrongVersion, Reply::kPipes);
+  CAPTURE(static_cast<int>(reply));
+  const SocketFolder folder;
+  const size_t before = open_descriptors();
+  {
+    const FakeDaemon daemon(folder.path(), reply);
+    const Handle handle(folder.path());
+    CHECK(penstock_connected(handle) == 0);
+    const penstock_progress progress{1, 1};
+    penstock_report(handle, &progress);
+    penstock_hint hint{};
+    CHECK(penstock_read_hint(handle, &hint) == 0);
+  }
+  CHECK(open_descriptors() == before);
+}
+
+TEST_CASE("a penstockd that does not answer costs 100 ms once") {
+  const SocketFolder folder;
+  const FakeDaemon daemon(folder.path(), Reply::kSilent);
+  penstock_handle* handle = nullptr;
+  const double open_s =
+      seconds_of([&] { handle = penstock_open(folder.path().c_str()); });
+  CHECK(open_s >= 0.09);
+  CHECK(open_s < 0.5);  // the machine may be busy
+  const penstock_progress progress{1, 1};
+  const double report_s = seconds_of([&] {
+    for (int i = 0; i < 1000; ++i) penstock_report(handle, &progress);
+  });
+  CHECK(report_s < 0.09);
+  penstock_close(handle);
+}
+
+TEST_CASE("a restarted penstockd gets the counters and the threads again") {
+  const SocketFolder folder;
+  std::optional<FakeDaemon> daemon;
+  daemon.emplace(folder.path(), Reply::kGood);
+  const Handle handle(folder.path());
+  penstock_register_thread(handle, 101);
+  penstock_register_thread(handle, 102);
+  penstock_unregister_thread(handle, 101);
+  REQUIRE(eventually([&] { return daemon->threads().size() == 2; }));
+  CHECK(daemon->threads() ==
+        std::map<int32_t, bool>{{101, false}, {102, true}});
+  REQUIRE(reports_arrive(handle, *daemon, 50));
+  const uint64_t started_ns = daemon->progress()->started_ns;
+
+  daemon.reset();
+  CHECK(eventually([&] { return penstock_connected(handle) == 0; }));
+  penstock_register_thread(handle, 103);
+  daemon.emplace(folder.path(), Reply::kGood);
+  // Before any report: the connection alone brings the counters.
+  CHECK(eventually([&] { return penstock_connected(handle) == 1; }));
+  CHECK(daemon->progress()->samples == 50);
+  CHECK(daemon->progress()->started_ns == started_ns);
+  REQUIRE(reports_arrive(handle, *daemon, 60));
+  CHECK(eventually([&] { return daemon->threads().size() == 2; }));
+  CHECK(daemon->threads() == std::map<int32_t, bool>{{102, true}, {103, true}});
+}
+
+TEST_CASE("a penstockd that comes later is found") {
+  const SocketFolder folder;
+  const Handle handle(folder.path());
+  penstock_register_thread(handle, 7);
+  FakeDaemon daemon(folder.path(), Reply::kGood);
+  CHECK(reports_arrive(handle, daemon, 5));
+  CHECK(eventually([&] { return daemon.threads().count(7) == 1; }));
+}
+
+TEST_CASE("writing to a penstockd that went raises no SIGPIPE") {
+  std::signal(SIGPIPE, SIG_DFL);
+  const SocketFolder folder;
+  std::optional<FakeDaemon> daemon;
+  daemon.emplace(folder.path(), Reply::kGood);
+  const Handle handle(folder.path());
+  REQUIRE(penstock_connected(handle) == 1);
+  daemon.reset();
+  CHECK(penstock_register_thread(handle, 5) == 0);
+}
+
+TEST_CASE("a forked child cannot use its parent's handle") {
+  const SocketFolder folder;
+  FakeDaemon daemon(folder.path(), Reply::kGood);
+  const SocketFolder childs_folder;
+  const FakeDaemon childs_daemon(childs_folder.path(), Reply::kGood);
+  const Handle handle(folder.path());
+  REQUIRE(reports_arrive(handle, daemon, 40));
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const penstock_progress progress{99, 99};
+    penstock_report(handle, &progress);
+    penstock_hint hint;
+    const bool refused = penstock_connected(handle) == 0 &&
+                         penstock_read_hint(handle, &hint) == 0 &&
+                         penstock_register_thread(handle, 5) == ECHILD;
+    penstock_close(handle);
+    penstock_handle* own = penstock_open(childs_folder.path().c_str());
+    _exit(refused && penstock_connected(own) == 1 ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(daemon.progress()->samples == 40);
+  CHECK(daemon.threads().empty());
+  CHECK(reports_arrive(handle, daemon, 41));
+}
+
+TEST_CASE("registrations beyond the bound are refused") {
+  const SocketFolder folder;
+  const Handle handle(folder.path());
+  for (int tid = 1; tid <= PENSTOCK_MAX_THREADS; ++tid) {
+    REQUIRE(penstock_register_thread(handle, tid) == 0);
+  }
+  CHECK(penstock_register_thread(handle, 100000) == ENOSPC);
+  CHECK(penstock_register_thread(handle, 1) == 0);  // known already
+  CHECK(penstock_unregister_thread(handle, 17) == 0);
+  CHECK(penstock_register_thread(handle, 100000) == 0);
+}
+
+TEST_CASE("a report costs nanoseconds") {
+  const SocketFolder folder;
+  const FakeDaemon daemon(folder.path(), Reply::kGood);
+  const Handle handle(folder.path());
+  constexpr int kReports = 100000;
+  const penstock_progress progress{1, 1};
+  const double total_s = seconds_of([&] {
+    for (int i = 0; i < kReports; ++i) penstock_report(handle, &progress);
+  });
+  CHECK(total_s / kReports < 5e-6);  // debug build on a busy machine
+}
