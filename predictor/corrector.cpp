@@ -16,6 +16,10 @@ constexpr double kMinBusyShare = 0.001;
 // holds a pause (an evaluation, a checkpoint), which is no part of a ceiling.
 constexpr double kPauseFactor = 3.0;
 
+// What no rank reaches: figures beyond come from a page full of garbage.
+constexpr double kMaxSamplesPerS = 1e9;
+constexpr double kMaxCounter = 1e18;
+
 // Time in which the trainer did not wait.
 double busy_s(const Observation& o) {
   return std::max(o.seconds - o.wait_s, o.seconds * kMinBusyShare);
@@ -29,9 +33,9 @@ double kernel_s(const Observation& o) {
 bool contradicts_itself(const Observation& o) {
   for (double field : {o.seconds, o.samples, o.prepared, o.wait_s, o.sampled_s,
                        o.bytes, o.loader_cpu_s, o.trainer_cpu_s})
-    if (!std::isfinite(field) || field < 0) return true;
+    if (!(field >= 0 && field <= kMaxCounter)) return true;
   if (o.wait_s > o.seconds * 1.01) return true;
-  if (o.samples > 0 && o.seconds == 0) return true;
+  if (o.samples > o.seconds * kMaxSamplesPerS) return true;
   return o.loader_cpu_s + o.trainer_cpu_s > kernel_s(o) * Corrector::kMaxCores;
 }
 

@@ -30,7 +30,7 @@ void RatioEstimate::add(double cost, double count) {
 }
 
 Figure RatioEstimate::ratio() const {
-  if (counts_ <= 0 || pairs_ < 2) return {};
+  if (counts_ < 1 || pairs_ < 2) return {};
   const double r = costs_ / counts_;
   // Sum of (cost - r x count)^2; rounding can make it slightly negative.
   const double residuals =

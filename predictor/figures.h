@@ -21,7 +21,7 @@ class RatioEstimate {
 
   // The ratio with its 95% interval: Student's t over the spread of the
   // pairs about the ratio, and never narrower than one count in all.
-  // Unknown where counts() is 0 or there is only one pair.
+  // Unknown where counts() is under 1 or there is only one pair.
   Figure ratio() const;
 
  private:

@@ -66,10 +66,11 @@ struct Observation {
 // kWindow observations.
 class Corrector {
  public:
-  // Leaves out an observation that contradicts itself: a field negative or
-  // not finite, wait_s > seconds x 1.01, samples in no time, more CPU time
-  // than kMaxCores give. Leaves out all up to and including the second one
-  // with samples: they cover the job's start and its first, slower steps.
+  // Leaves out an observation that contradicts itself: a field negative, not
+  // finite or over 1e18, wait_s > seconds x 1.01, more than 1e9 samples/s,
+  // more CPU time than kMaxCores give. Leaves out all up to and including the
+  // second one with samples: they cover the job's start and its first, slower
+  // steps.
   void add(const Observation& observation);
 
   // Time of whole steps behind corrected(), at most the window's.

@@ -103,6 +103,8 @@ TEST_CASE("observations that contradict themselves are left out") {
   const Row rows[] = {
       {"waits longer than it runs", [](Observation& o) { o.wait_s = 1.02; }},
       {"samples in no time", [](Observation& o) { o.seconds = o.wait_s = 0; }},
+      {"a rate out of this world", [](Observation& o) { o.samples = 1e10; }},
+      {"a counter out of this world", [](Observation& o) { o.bytes = 1e19; }},
       {"negative", [](Observation& o) { o.samples = -1; }},
       {"NaN", [](Observation& o) { o.bytes = std::nan(""); }},
       {"infinite",
@@ -117,7 +119,7 @@ TEST_CASE("observations that contradict themselves are left out") {
     Corrector corrector = fed(second(0.5), 6);
     const Prediction before = corrector.corrected(std::nullopt);
     Observation bad = second(0.5);
-    bad.samples = 1e6;
+    bad.samples = 1e6;  // what would show, were it not left out
     row.spoil(bad);
     corrector.add(bad);
     const Prediction after = corrector.corrected(std::nullopt);
