@@ -27,7 +27,7 @@ enum Index {
 
 constexpr OptionSpec kSpecs[kOptionCount] = {
     {"loader", "PENSTOCK_LOADER", "auto|off",
-     "let Penstock feed this job's loader, or leave it alone", "auto or off"},
+     "let Penstock feed the job's loader, or leave it be", "auto or off"},
     {"loader-threads", "PENSTOCK_LOADER_THREADS", "N|auto",
      "loader threads to run at home", "1 to 4096, or auto"},
     {"loader-bw", "PENSTOCK_LOADER_BW", "RATE|auto",
@@ -46,7 +46,7 @@ constexpr OptionSpec kSpecs[kOptionCount] = {
      "thread name or command line of the loader, e.g. 'dali*'",
      "1 to 63 printable ASCII characters; * and ? are wildcards"},
     {"loader-report", "PENSTOCK_LOADER_REPORT", "text|json|none",
-     "form of the report written when the job ends", "text, json or none"},
+     "form of the report that the job leaves", "text, json or none"},
 };
 
 template <size_t N>

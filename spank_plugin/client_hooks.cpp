@@ -18,11 +18,15 @@ namespace {
 constexpr const char* kModelOption =
     "_SLURM_SPANK_OPTION_penstock_loader_model";
 
+// The model as any process may use it, found as the user's command finds it.
 Result<std::string> resolve_here(const char* model) {
   char directory[PATH_MAX];
   if (::getcwd(directory, sizeof directory) == nullptr)
     return system_error(errno, "the current directory");
-  return resolve_model(model, directory, state().settings.profile_dir);
+  const bool is_flag = state().asked.has_flag(model_index());
+  return resolve_model(
+      model, directory, state().settings.profile_dir,
+      is_flag ? "--loader-model" : option_spec(model_index()).variable);
 }
 
 int refuse(const Error& error) {
@@ -36,16 +40,11 @@ int refuse(const Error& error) {
   std::exit(1);
 }
 
-bool is_relative_path(std::string_view model) {
-  return model.find('/') != std::string_view::npos && model.front() != '/';
-}
-
 // Slurm has copied the flag's text already: the absolute path goes over it.
 void pass_model_on(spank_t spank) {
   OptionSet& asked = state().asked;
-  const char* model = asked.options().model;
-  if (!is_relative_path(model)) return;
-  const auto path = resolve_here(model);
+  if (!asked.has_relative_model()) return;
+  const auto path = resolve_here(asked.options().model);
   if (!path) end_command(path.error());
   asked.set_model(path->c_str());
   const bool is_flag = asked.has_flag(model_index());

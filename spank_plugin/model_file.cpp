@@ -29,7 +29,7 @@ int check_file(const std::string& path) {
 }
 
 Error refused(std::string_view model, const std::string& why) {
-  return invalid("--loader-model=" + printable(model) + ": " + why);
+  return invalid(printable(model) + ": " + why);
 }
 
 Result<std::string> resolve_path(std::string_view model,
@@ -57,11 +57,9 @@ std::string builtin_names() {
   return names;
 }
 
-}  // namespace
-
-Result<std::string> resolve_model(std::string_view model,
-                                  std::string_view directory,
-                                  std::string_view profile_dir) {
+Result<std::string> find_model(std::string_view model,
+                               std::string_view directory,
+                               std::string_view profile_dir) {
   if (model.find('/') != std::string_view::npos)
     return resolve_path(model, directory);
   const std::string name(model);
@@ -72,6 +70,18 @@ Result<std::string> resolve_model(std::string_view model,
   return refused(model, "no such profile; allowed: " + builtin_names() +
                             ", a profile in " + std::string(profile_dir) +
                             ", or a file's path (with a '/')");
+}
+
+}  // namespace
+
+Result<std::string> resolve_model(std::string_view model,
+                                  std::string_view directory,
+                                  std::string_view profile_dir,
+                                  std::string_view source) {
+  auto found = find_model(model, directory, profile_dir);
+  if (!found)
+    found.error().message = std::string(source) + "=" + found.error().message;
+  return found;
 }
 
 }  // namespace penstock::spank

@@ -31,6 +31,11 @@ void OptionSet::set_model(const char* path) {
   std::strncpy(options_.model, path, sizeof options_.model - 1);
 }
 
+bool OptionSet::has_relative_model() const {
+  const char* model = options_.model;
+  return model[0] != '/' && std::strchr(model, '/') != nullptr;
+}
+
 int model_index() {
   for (int i = 0; i < kOptionCount; ++i)
     if (std::string_view(option_spec(i).name) == "loader-model") return i;

@@ -25,9 +25,12 @@ class OptionSet {
   bool has_flag(int index) const { return flags_ >> index & 1; }
   const penstock_wire_options& options() const { return options_; }
 
-  // Replaces the model by what names the same for another process: an
-  // absolute path. path is NUL-terminated and shorter than the field.
+  // Replaces the model: by the absolute path that names the same file for
+  // another process, or by "" for none. path is NUL-terminated and shorter
+  // than the field.
   void set_model(const char* path);
+  // Whether the model is a path that means nothing elsewhere.
+  bool has_relative_model() const;
 
  private:
   penstock_wire_options options_{};

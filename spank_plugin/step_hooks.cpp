@@ -101,6 +101,11 @@ int finish_step_options(spank_t spank) {
     if (!now.asked.has_flag(i)) take_kept_flag(spank, i);
     take_variable(spank, i);
   }
+  if (now.asked.has_relative_model()) {
+    slurm_info("penstock: left out: model %s: not an absolute path",
+               now.asked.options().model);
+    now.asked.set_model("");
+  }
   // So that libpenstock finds a socket that is not in the usual place.
   if (std::string_view(now.settings.socket_path) != PENSTOCK_SOCKET_PATH)
     spank_setenv(spank, "PENSTOCK_SOCKET", now.settings.socket_path, 0);

@@ -26,13 +26,13 @@ import secrets
 import shutil
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import threading
 import time
 
 import janitor
+import protocol
 import slurm_files
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -40,13 +40,6 @@ DAEMON_TIMEOUT_S = 60
 COMMAND_TIMEOUT_S = 60
 ENDED = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED",
          "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"}
-
-# common/protocol.h
-STATUS_REQUEST = struct.Struct("=IHHIIII")
-REPLY = struct.Struct("=IHHIIiI120s")
-MAGIC = 0x54534E50
-PROTOCOL_VERSION = 1
-TYPE_STATUS, TYPE_REPLY = 7, 100
 
 
 class ClusterError(Exception):
@@ -134,11 +127,11 @@ class EmbeddedCluster:
         self._start_janitor()
         self._make_directories()
         self._make_users()
+        plugin = (self.expose(self.build / "lib" / "spank_penstock.so")
+                  if self._plugin_wanted else None)
         cpus, lines, partition = self._slurm_settings
         self.cpus = slurm_files.write_slurm_files(
             self.directory, self.node, cpus, lines, partition)
-        plugin = (self.expose(self.build / "lib" / "spank_penstock.so")
-                  if self._plugin_wanted else None)
         slurm_files.write_plugstack(self.directory, plugin,
                                     self._plugin_arguments)
         self._start_munged()
@@ -156,6 +149,7 @@ class EmbeddedCluster:
             keeper, self._janitor = self._janitor, None
             keeper.stdin.close()
             keeper.wait(timeout=120)
+            keeper.stdout.close()
             for daemon in self._daemons.values():
                 daemon.wait(timeout=10)
             if keeper.returncode != 0:
@@ -378,19 +372,17 @@ class EmbeddedCluster:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
             channel.settimeout(timeout)
             channel.connect(self.socket_path)
-            channel.send(STATUS_REQUEST.pack(
-                MAGIC, PROTOCOL_VERSION, TYPE_STATUS, STATUS_REQUEST.size, 1,
-                job_id, 0))
+            channel.send(protocol.pack(protocol.STATUS, job_id, 0))
             packet, ancillary, _, _ = channel.recvmsg(
                 1024, socket.CMSG_SPACE(4), socket.MSG_CMSG_CLOEXEC)
-        magic, _, kind, _, _, code, _, text = REPLY.unpack(packet)
-        if (magic, kind) != (MAGIC, TYPE_REPLY) or code != 0:
-            reason = text.rstrip(b"\0").decode()
-            raise ClusterError(f"status: {os.strerror(code)}: {reason}")
+        reply = protocol.unpack(packet)
+        if reply.type != protocol.REPLY or reply.status != 0:
+            raise ClusterError(f"status: {os.strerror(reply.status)}: "
+                               f"{reply.text}")
         fds = array.array("i", b"".join(data for _, _, data in ancillary))
-        with os.fdopen(fds[0], encoding="utf-8") as file:
-            file.seek(0)
-            return json.load(file)
+        with os.fdopen(fds[0], "rb") as file:
+            # pread: the writer's offset in a memfd is ours too.
+            return json.loads(os.pread(file.fileno(), 1 << 26, 0))
 
     def penstock_cgroups(self):
         """The groups that penstockd has made and not removed, as paths."""

@@ -166,7 +166,7 @@ def remove_directories(remains):
 
 def clean(remains):
     """Removes everything; returns what could not be, as lines."""
-    if os.path.exists(f"{remains.directory}/slurm.conf"):
+    if caged_pids(remains.cage):
         end_jobs(remains)
     problems = [end_processes(remains), remove_cgroups(remains)]
     problems += [remove_user(name) for name in remains.users]

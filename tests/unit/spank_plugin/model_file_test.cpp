@@ -7,7 +7,16 @@
 #include "tests/unit/catch.h"
 #include "tests/unit/spank_plugin/temp_dir.h"
 
-using penstock::spank::resolve_model;
+namespace {
+
+penstock::Result<std::string> resolve_model(const std::string& model,
+                                            const std::string& directory,
+                                            const std::string& profile_dir) {
+  return penstock::spank::resolve_model(model, directory, profile_dir,
+                                        "--loader-model");
+}
+
+}  // namespace
 
 TEST_CASE("model_file: a built-in name stays as it is") {
   const auto model = resolve_model("res50", "/", "/nonexistent");

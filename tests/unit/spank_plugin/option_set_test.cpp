@@ -85,3 +85,16 @@ TEST_CASE("option_set: set_model leaves nothing of a longer model") {
   CHECK(std::string(set.options().model) == "/p.toml");
   CHECK(penstock::check_options(set.options(), kLimits));
 }
+
+TEST_CASE("option_set: only a path without a leading '/' is relative") {
+  OptionSet set;
+  CHECK_FALSE(set.has_relative_model());
+  REQUIRE(set.apply_flag(model_index(), "res50", kLimits));
+  CHECK_FALSE(set.has_relative_model());
+  REQUIRE(set.apply_flag(model_index(), "dir/p.toml", kLimits));
+  CHECK(set.has_relative_model());
+  set.set_model("/dir/p.toml");
+  CHECK_FALSE(set.has_relative_model());
+  set.set_model("");
+  CHECK(std::string(set.options().model).empty());
+}

@@ -1,0 +1,54 @@
+"""The messages of common/protocol.h, for the cluster tests and the demo."""
+
+import struct
+from collections import namedtuple
+
+MAGIC = 0x54534E50
+VERSION = 1
+TASK_START, TASK_EXIT, STEP_END, JOB_END = 1, 2, 3, 4
+HELLO, THREAD, STATUS, REPLY = 5, 6, 7, 100
+MODE_AUTO, MODE_OFF = 1, 2
+REPORT_TEXT, REPORT_JSON, REPORT_NONE = 1, 2, 3
+BATCH_STEP = 0xFFFFFFFB
+
+_HEADER = "=IHHII"  # magic, version, type, size_bytes, request_id
+_OPTIONS = "4IQ4I256s64s"
+_LAYOUTS = {
+    TASK_START: (_HEADER + "5IiQ64s64s" + _OPTIONS,
+                 "job_id step_id task_id uid gid pid callback_ns gpus "
+                 "job_name mode report_format threads threads_auto "
+                 "bw_bytes_per_s bw_auto batch weight_milli reserved model "
+                 "match"),
+    TASK_EXIT: (_HEADER + "3IiQ", "job_id step_id task_id pid exited_ns"),
+    STEP_END: (_HEADER + "2I2Q", "job_id step_id launch_ns launch_tasks"),
+    JOB_END: (_HEADER + "2I", "job_id reserved"),
+    STATUS: (_HEADER + "2I", "job_id reserved"),
+    REPLY: (_HEADER + "iI120s", "status reserved text"),
+}
+_HEADER_NAMES = "magic version type size_bytes request_id "
+_STRUCTS = {kind: (struct.Struct(layout),
+                   namedtuple(f"Message{kind}", _HEADER_NAMES + names))
+            for kind, (layout, names) in _LAYOUTS.items()}
+
+
+def pack(kind, *fields, request_id=0):
+    """A whole message; texts are bytes."""
+    layout = _STRUCTS[kind][0]
+    return layout.pack(MAGIC, VERSION, kind, layout.size, request_id, *fields)
+
+
+def unpack(packet):
+    """The message as a named tuple, its texts as str; ValueError if it is
+    none of ours or not of the size that its type has."""
+    if len(packet) < struct.calcsize(_HEADER):
+        raise ValueError(f"a message of {len(packet)} bytes")
+    magic, version, kind, size, _ = struct.unpack_from(_HEADER, packet)
+    if (magic, version) != (MAGIC, VERSION) or kind not in _STRUCTS:
+        raise ValueError(f"not a message: {packet[:16].hex()}")
+    layout, fields = _STRUCTS[kind]
+    if not size == len(packet) == layout.size:
+        raise ValueError(f"type {kind}: {len(packet)} bytes, says {size}, "
+                         f"not {layout.size}")
+    return fields(*(value.split(b"\0")[0].decode()
+                    if isinstance(value, bytes) else value
+                    for value in layout.unpack(packet)))
