@@ -44,13 +44,6 @@ Result<Dataset> open_dataset(const std::string& folder, SampleFormat format) {
   return dataset;
 }
 
-Result<SampleFormat> parse_sample_format(std::string_view text) {
-  if (text == "jpeg") return SampleFormat::kJpeg;
-  if (text == "raw") return SampleFormat::kRaw;
-  return invalid("format " + std::string(text) +
-                 ": not known; allowed: jpeg, raw");
-}
-
 const char* sample_format_name(SampleFormat format) {
   return format == SampleFormat::kRaw ? "raw" : "jpeg";
 }

@@ -1,9 +1,7 @@
 // A dataset: the picture files below a folder.
 #pragma once
 
-#include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "common/result.h"
@@ -28,8 +26,6 @@ struct Dataset {
 [[nodiscard]] Result<Dataset> open_dataset(const std::string& folder,
                                            SampleFormat format);
 
-// Errors: kInvalidArgument  neither "jpeg" nor "raw".
-[[nodiscard]] Result<SampleFormat> parse_sample_format(std::string_view text);
 const char* sample_format_name(SampleFormat format);
 
 }  // namespace penstock

@@ -72,7 +72,7 @@ Result<std::unique_ptr<Loader>> Loader::create(Dataset dataset,
   try {
     std::unique_ptr<Loader> loader(
         new Loader(std::move(dataset), options, std::move(link)));
-    loader->pool_.resize(options.threads);
+    loader->follow_hint();  // starts the threads, the rate already kept
     loader->control_ =
         std::thread([raw = loader.get()] { raw->run_control(); });
     if (loader->pool_.running() > 0 || loader->all_claimed_) return loader;

@@ -72,7 +72,7 @@ void Monitor::write_log_line() {
       "\"wait_s\":{:.6f},\"bytes\":{},\"threads\":{},\"fetch_s\":{:.6f},"
       "\"prep_s\":{:.6f},\"prepared\":{},\"loader_cpu_s\":{:.6f},"
       "\"accelerator\":\"emulated\"}}\n",
-      seconds(clock_ns(CLOCK_REALTIME)), seconds(monotonic_ns()),
+      unix_s(), seconds(monotonic_ns()),
       progress_.samples.load(), seconds(progress_.wait_ns()), loader.bytes,
       loader.threads, seconds(loader.fetch_ns), seconds(loader.prep_ns),
       loader.prepared, seconds(loader.cpu_ns));

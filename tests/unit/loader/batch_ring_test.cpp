@@ -1,0 +1,133 @@
+#include "loader/batch_ring.h"
+
+#include <thread>
+
+#include "tests/unit/catch.h"
+
+using penstock::Batch;
+using penstock::BatchRing;
+
+namespace {
+
+constexpr uint64_t kSecond = 1000000000;
+using Claim = BatchRing::Claim;
+
+// Claims the next place and writes its position there.
+BatchRing::Place fill_next(BatchRing& ring) {
+  BatchRing::Place place;
+  REQUIRE(ring.claim(place, 0) == Claim::kGot);
+  place.out[0] = static_cast<float>(place.position);
+  return place;
+}
+
+std::vector<float> values(const Batch& batch) {
+  return {batch.data, batch.data + batch.size};
+}
+
+}  // namespace
+
+TEST_CASE("batches come in order, however their samples were finished") {
+  BatchRing ring({.batches = 2, .batch_samples = 2});
+  std::vector<BatchRing::Place> places;
+  for (int i = 0; i < 4; ++i) places.push_back(fill_next(ring));
+  for (int i : {3, 2, 1}) ring.complete(places[static_cast<size_t>(i)], true);
+  CHECK_FALSE(ring.next(0));  // batch 1 is complete, batch 0 is not
+  ring.complete(places[0], true);
+  auto first = ring.next(0);
+  REQUIRE(first);
+  CHECK(first->number == 0);
+  CHECK(values(*first) == std::vector<float>{0, 1});
+  ring.release();
+  auto second = ring.next(0);
+  REQUIRE(second);
+  CHECK(values(*second) == std::vector<float>{2, 3});
+}
+
+TEST_CASE("one thread that stands still holds up one sample only") {
+  BatchRing ring({.batches = 4, .batch_samples = 8});
+  const BatchRing::Place frozen = fill_next(ring);
+  // The others fill everything else that the ring has room for.
+  for (int i = 1; i < 32; ++i) ring.complete(fill_next(ring), true);
+  BatchRing::Place place;
+  CHECK(ring.claim(place, 0) == Claim::kFull);
+  CHECK_FALSE(ring.next(0));
+  ring.complete(frozen, true);
+  for (uint64_t number = 0; number < 4; ++number) {
+    auto batch = ring.next(0);
+    REQUIRE(batch);
+    CHECK(batch->number == number);
+    ring.release();
+  }
+}
+
+TEST_CASE("a full ring has room again after a release") {
+  BatchRing ring({.batches = 1, .batch_samples = 1});
+  for (int round = 0; round < 5; ++round) {
+    ring.complete(fill_next(ring), true);
+    BatchRing::Place place;
+    CHECK(ring.claim(place, 0) == Claim::kFull);
+    auto batch = ring.next(0);
+    REQUIRE(batch);
+    CHECK(batch->data[0] == static_cast<float>(round));
+    ring.release();
+  }
+}
+
+TEST_CASE("broken samples leave no gap in their batch") {
+  BatchRing ring({.batches = 2, .batch_samples = 4});
+  for (int i = 0; i < 8; ++i) {
+    const BatchRing::Place place = fill_next(ring);
+    ring.complete(place, place.position % 4 == 1 || place.position == 3);
+  }
+  auto batch = ring.next(0);
+  REQUIRE(batch);
+  CHECK(values(*batch) == std::vector<float>{1, 3});
+  ring.release();
+  batch = ring.next(0);
+  REQUIRE(batch);
+  CHECK(values(*batch) == std::vector<float>{5});
+}
+
+TEST_CASE("the last batch of a stream may be a short one") {
+  BatchRing ring({.batches = 4, .batch_samples = 4, .total_samples = 6});
+  for (int i = 0; i < 6; ++i) ring.complete(fill_next(ring), true);
+  BatchRing::Place place;
+  CHECK(ring.claim(place, kSecond) == Claim::kEnd);
+  REQUIRE(ring.next(0));
+  ring.release();
+  CHECK_FALSE(ring.finished());
+  auto last = ring.next(0);
+  REQUIRE(last);
+  CHECK(values(*last) == std::vector<float>{4, 5});
+  ring.release();
+  CHECK(ring.finished());
+  CHECK_FALSE(ring.next(kSecond));
+}
+
+TEST_CASE("many threads fill many batches without losing a sample") {
+  constexpr uint64_t kTotal = 20000;
+  BatchRing ring({.batches = 3, .batch_samples = 7, .total_samples = kTotal});
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&ring] {
+      BatchRing::Place place;
+      Claim claim;
+      while ((claim = ring.claim(place, kSecond / 100)) != Claim::kEnd) {
+        if (claim == Claim::kFull) continue;
+        place.out[0] = static_cast<float>(place.position);
+        ring.complete(place, true);
+      }
+    });
+  }
+  uint64_t expected = 0;
+  while (!ring.finished()) {
+    auto batch = ring.next(kSecond / 100);
+    if (!batch) continue;
+    for (float value : values(*batch)) {
+      REQUIRE(value == static_cast<float>(expected));
+      ++expected;
+    }
+    ring.release();
+  }
+  CHECK(expected == kTotal);
+}

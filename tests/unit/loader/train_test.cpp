@@ -1,0 +1,202 @@
+// penstock-train's parts.
+#include <nlohmann/json.hpp>
+
+#include "common/clock.h"
+#include "loader/clock.h"
+#include "loader/train/accelerator.h"
+#include "loader/train/summary.h"
+#include "loader/train/train_options.h"
+#include "tests/unit/catch.h"
+
+using penstock::EmulatedAccelerator;
+using penstock::Summary;
+using penstock::TrainOptions;
+using penstock::WaitMode;
+
+namespace {
+
+struct Parsed {
+  bool run = false;
+  int exit_code = 0;
+  TrainOptions options;
+};
+
+Parsed parse(std::vector<std::string> words) {
+  std::vector<char*> argv;
+  words.insert(words.begin(), "penstock-train");
+  for (std::string& word : words) argv.push_back(word.data());
+  Parsed parsed;
+  parsed.run =
+      penstock::parse_train_options(static_cast<int>(argv.size()), argv.data(),
+                                    parsed.options, parsed.exit_code);
+  return parsed;
+}
+
+Summary example() {
+  Summary summary;
+  summary.seconds = 10;
+  summary.samples = 1000;
+  summary.steps = 10;
+  summary.wait_s = 2.5;
+  summary.step_s = 7.5;
+  summary.trainer_cpu_s = 0.5;
+  summary.loader.prepared = 1250;
+  summary.loader.bytes = 125000;
+  summary.loader.cpu_ns = 5000000000;
+  summary.ended_by = "end";
+  return summary;
+}
+
+}  // namespace
+
+TEST_CASE("the command line is read") {
+  const Parsed parsed = parse({"--data",
+                               "/d",
+                               "--format",
+                               "raw",
+                               "--batch",
+                               "16",
+                               "--threads",
+                               "3",
+                               "--accelerator-s-per-sample",
+                               "0.01",
+                               "--wait",
+                               "spin",
+                               "--trainer-cpu",
+                               "1.5",
+                               "--duration",
+                               "2.5",
+                               "--replay",
+                               "--direct",
+                               "--crop",
+                               "64",
+                               "--seed",
+                               "9",
+                               "--log",
+                               "l",
+                               "--json",
+                               "j",
+                               "--write-profile",
+                               "p"});
+  REQUIRE(parsed.run);
+  CHECK(parsed.options.format == penstock::SampleFormat::kRaw);
+  CHECK(parsed.options.batch == 16);
+  CHECK(parsed.options.threads == 3);
+  CHECK(parsed.options.accelerator_s_per_sample == 0.01);
+  CHECK(parsed.options.wait == WaitMode::kSpin);
+  CHECK(parsed.options.trainer_cpu_ms == 1.5);
+  CHECK(parsed.options.duration_s == 2.5);
+  CHECK(parsed.options.epochs == 0);
+  CHECK(parsed.options.replay);
+  CHECK(parsed.options.direct);
+}
+
+TEST_CASE("defaults: one epoch, auto threads") {
+  const Parsed parsed = parse({"--data", "/d", "--threads", "auto"});
+  REQUIRE(parsed.run);
+  CHECK(parsed.options.epochs == 1);
+  CHECK(parsed.options.threads == 0);
+}
+
+TEST_CASE("a bad command line exits with 2") {
+  const auto words =
+      GENERATE(std::vector<std::string>{},
+               std::vector<std::string>{"--data", "/d", "--format", "png"},
+               std::vector<std::string>{"--data", "/d", "--batch", "0"},
+               std::vector<std::string>{"--data", "/d", "--threads", "some"},
+               std::vector<std::string>{"--data", "/d", "--threads", "4097"},
+               std::vector<std::string>{"--data", "/d", "--wait", "doze"},
+               std::vector<std::string>{"--data", "/d", "--duration", "-1"},
+               std::vector<std::string>{"--data", "/d", "--samples", "0"},
+               std::vector<std::string>{"--data", "/d", "--samples", "1",
+                                        "--epochs", "1"},
+               std::vector<std::string>{"--data", "/d", "--unknown"});
+  const Parsed parsed = parse(words);
+  CHECK_FALSE(parsed.run);
+  CHECK(parsed.exit_code == 2);
+}
+
+TEST_CASE("auto threads are Slurm's, never more than the affinity") {
+  using penstock::entitled_threads;
+  CHECK(entitled_threads(nullptr, 4) == 4);
+  CHECK(entitled_threads("2", 4) == 2);
+  CHECK(entitled_threads("8", 4) == 4);
+  CHECK(entitled_threads("x", 4) == 4);
+  CHECK(entitled_threads("", 4) == 4);
+  CHECK(entitled_threads("0", 4) == 4);
+  CHECK(entitled_threads(nullptr, 0) == 1);
+}
+
+TEST_CASE("a step takes its time and burns its CPU") {
+  const WaitMode wait = GENERATE(WaitMode::kSleep, WaitMode::kSpin);
+  EmulatedAccelerator accelerator(0.005, wait, 4);
+  const std::atomic<bool> stop{false};
+  const uint64_t begin_ns = penstock::monotonic_ns();
+  const uint64_t cpu_ns = penstock::thread_cpu_ns();
+  accelerator.step(begin_ns, 4, stop);
+  CHECK(penstock::monotonic_ns() - begin_ns >= 20000000);
+  CHECK(penstock::thread_cpu_ns() - cpu_ns >= 4000000);
+  if (wait == WaitMode::kSleep) {
+    CHECK(penstock::thread_cpu_ns() - cpu_ns < 15000000);
+  }
+}
+
+TEST_CASE("a step whose deadline has passed does not wait") {
+  EmulatedAccelerator accelerator(1, WaitMode::kSleep, 0);
+  const std::atomic<bool> stop{false};
+  const uint64_t begin_ns = penstock::monotonic_ns();
+  accelerator.step(begin_ns - 2000000000, 1, stop);
+  CHECK(penstock::monotonic_ns() - begin_ns < 500000000);
+}
+
+TEST_CASE("stop cuts a step short") {
+  EmulatedAccelerator accelerator(60, WaitMode::kSpin, 1000);
+  const std::atomic<bool> stop{true};
+  const uint64_t begin_ns = penstock::monotonic_ns();
+  accelerator.step(begin_ns, 1, stop);
+  CHECK(penstock::monotonic_ns() - begin_ns < 500000000);
+}
+
+TEST_CASE("the summary's figures follow from what was counted") {
+  const Summary summary = example();
+  CHECK(summary.rate_samples_per_s() == Approx(100));
+  CHECK(summary.wait_share() == Approx(0.25));
+  CHECK(summary.cpu_s_per_sample() == Approx(0.004));
+  CHECK(summary.bytes_per_sample() == Approx(100));
+  CHECK(summary.step_s_per_sample() == Approx(0.0075));
+  CHECK(Summary{}.rate_samples_per_s() == 0);
+}
+
+TEST_CASE("every output says that the accelerator is emulated") {
+  TrainOptions options;
+  options.profile_path = "/some/where/alexnet.toml";
+  const Summary summary = example();
+  using Catch::Matchers::Contains;
+  CHECK_THAT(penstock::summary_text(options, summary), Contains("emulated"));
+  const auto json = nlohmann::json::parse(
+      penstock::summary_json(options, summary), nullptr, false);
+  REQUIRE_FALSE(json.is_discarded());
+  CHECK(json["accelerator"] == "emulated");
+  CHECK(json["wait_share"] == 0.25);
+  CHECK(json["loader_cpu_s"] == 5.0);
+  auto profile = penstock::summary_profile(options, summary);
+  REQUIRE(profile);
+  CHECK_THAT(*profile, Contains("emulated") && Contains("name = \"alexnet\"") &&
+                           Contains("accelerator_s_per_sample = 0.007500000") &&
+                           Contains("loader_cpu_s_per_sample = 0.004000000") &&
+                           Contains("trainer_cpu_s_per_sample = 0.000500000") &&
+                           Contains("bytes_per_sample = 100.0"));
+}
+
+TEST_CASE("a run without a step writes no profile") {
+  const TrainOptions options;
+  CHECK_FALSE(penstock::summary_profile(options, Summary{}));
+}
+
+TEST_CASE("a file that cannot be written is named") {
+  auto written = penstock::write_text_file("/nonexistent/x", "text");
+  REQUIRE_FALSE(written);
+  CHECK_THAT(written.error().message,
+             Catch::Matchers::Contains("/nonexistent/x"));
+  CHECK_FALSE(penstock::write_text_file("/dev/full", "text"));
+}
