@@ -47,3 +47,9 @@ def rate(lines, begin_s, end_s):
     spread = sum((line.t_s - mean_t) ** 2 for line in inside)
     return sum((line.t_s - mean_t) * (line.samples - mean_n)
                for line in inside) / spread
+
+
+def rate_after_start(lines):
+    """As rate(), from a second after the job's first step on."""
+    begin_s = next(line.t_s for line in lines if line.samples > 0) + 1
+    return rate(lines, begin_s, lines[-1].t_s)

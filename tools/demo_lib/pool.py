@@ -22,6 +22,7 @@ import sys
 
 TOOLS = pathlib.Path(__file__).resolve().parents[1]
 CLOSE_TIMEOUT_S = 120
+SECTOR_BYTES = 512  # of /sys/block/*/stat, whatever the device has
 
 
 class PoolError(Exception):
@@ -79,6 +80,13 @@ class Pool:
         keeper.stdout.close()
         if keeper.wait(CLOSE_TIMEOUT_S) != 0:
             raise PoolError("the pool could not be removed")
+
+    def bytes_read(self):
+        """What has been read from the pool's device, by anyone."""
+        device = self.mountpoint.stat().st_dev
+        stat = pathlib.Path(f"/sys/dev/block/{os.major(device)}:"
+                            f"{os.minor(device)}/stat").read_text("ascii")
+        return int(stat.split()[2]) * SECTOR_BYTES
 
     def prove(self, file_name, seconds=4):
         """Measures the capacity by fio on a file of the pool."""

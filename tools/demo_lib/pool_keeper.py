@@ -91,7 +91,7 @@ def make(directory, image, bytes_per_s):
            str(wire)], (directory / "export" / "nbd").exists)
     device = run("losetup", "--direct-io=on", "--read-only", "--find",
                  "--show", directory / "export" / "nbd")
-    run("mount", "-t", "ext4", "-o", "ro,noload,nosuid,nodev,noexec", device,
+    run("mount", "-t", "ext4", "-o", "ro,nosuid,nodev,noexec", device,
         directory / "mnt")
     return directory / "mnt"
 

@@ -1,0 +1,170 @@
+"""python3 -m demo_lib, run by tools/demo once everything is built."""
+
+import argparse
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import signal
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "cluster"))
+
+# pylint: disable=wrong-import-position
+import embedded
+
+from demo_lib import (calibrate, data, dynamic, launch, machine, mix, optimum,
+                      results, sets, table, wrong_profiles)
+from demo_lib.pool import Pool, PoolError
+from demo_lib.progress import Progress
+from demo_lib.session import DemoError, Session
+
+EXIT_FAILED = 1
+EXIT_MISSED = 4
+INTERVAL_REPEATS = 5  # from here on figures have intervals
+LAUNCH_PAIRS = 400
+FEW_LAUNCH_PAIRS = 40
+FAILURES = (DemoError, PoolError, data.DataError, mix.MixError,
+            optimum.OptimumError, embedded.ClusterError, OSError)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        prog="tools/demo", description=(
+            "Runs a mix of training jobs on a real one-node Slurm under plain "
+            "Slurm (stock), with the storage pool split evenly (even), and "
+            "with Penstock, prints them side by side and leaves nothing "
+            "behind. Needs root. The accelerator and the pool's capacity are "
+            "emulated, everything else is real."),
+        epilog="Exit status: 0 all targets met; 4 a target missed, not "
+               "measured, or a measuring error; 1 it could not be run.")
+    parser.add_argument("--json", metavar="FILE", type=pathlib.Path,
+                        help="write the figures to FILE, too")
+    parser.add_argument("--keep", action="store_true",
+                        help="leave the cluster up until Ctrl-C, and print "
+                             "how to use it")
+    parser.add_argument("--duration", metavar="SECONDS", type=float,
+                        default=12, help="length of each steady interval, "
+                        "10 or more (default: 12)")
+    parser.add_argument("--repeat", metavar="N", type=int, default=1,
+                        help="rounds of the three regimes (default: 1; 5 for "
+                             "intervals and 400 launches)")
+    arguments = parser.parse_args()
+    if arguments.duration < 10:
+        parser.error("--duration: 10 seconds or more")
+    if arguments.repeat < 1:
+        parser.error("--repeat: 1 or more")
+    return arguments
+
+
+def main():
+    arguments = parse_arguments()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda got, frame: sys.exit(128 + got))
+    try:
+        return run(arguments, Progress())
+    except KeyboardInterrupt:
+        print("tools/demo: interrupted; everything has been removed",
+              file=sys.stderr)
+        return 130
+    except FAILURES as error:
+        print(f"tools/demo: {error}", file=sys.stderr)
+        return EXIT_FAILED
+
+
+def ignore_signals():
+    """Cleaning up is not to be interrupted."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def run(arguments, progress):
+    slots = os.cpu_count() // 2 * 2
+    demo_mix = mix.load(ROOT / "tools" / "demo_mix.json", slots)
+    build = embedded.build_directory()
+    image = data.make_image(build, demo_mix, slots, progress)
+    with contextlib.ExitStack() as stack:
+        pool = stack.enter_context(
+            Pool(image, demo_mix.pool_bytes_per_s(slots)))
+        progress.phase("proving the emulated pool by fio")
+        proof = pool.prove(data.PROOF_FILE)
+        print(table.pool_text(proof, pool.bandwidth_bytes_per_s), flush=True)
+        if not proof.holds(pool.bandwidth_bytes_per_s):
+            raise PoolError("the pool does not have its stated capacity")
+        progress.phase("starting Slurm")
+        cluster = stack.enter_context(embedded.EmbeddedCluster(
+            cpus=slots, plugin=False, build=build))
+        stack.callback(ignore_signals)
+        session = Session(cluster, pool, "sleep", progress)
+        measured = measure(session, demo_mix, slots, proof, arguments, build)
+        code = show(measured, demo_mix, proof, arguments.json)
+        if arguments.keep:
+            keep(session)
+        progress.phase("removing everything")
+    return code
+
+
+def measure(session, demo_mix, slots, proof, arguments, build):
+    pool = session.pool
+    costs = calibrate.calibrate(
+        session, demo_mix,
+        {name: data.bytes_per_sample(pool.mountpoint / name, name)
+         for name in data.SAMPLE_SUFFIX}, proof.direct, slots)
+    print(table.costs_text(costs), flush=True)
+    set_results = sets.measure(session, demo_mix.sets, costs, arguments.repeat,
+                               arguments.duration)
+    schedule_runs = dynamic.measure(session, demo_mix, costs, arguments.repeat,
+                                    build / "demo" / "reports")
+    errors = wrong_profiles.from_reports(set_results.reports, demo_mix.sets,
+                                         costs)
+    errors += wrong_profiles.measure(session, demo_mix.wrong_profile_set,
+                                     costs)
+    launches = launch.measure(
+        session, LAUNCH_PAIRS if arguments.repeat >= INTERVAL_REPEATS
+        else FEW_LAUNCH_PAIRS)
+    session.leave()
+    optima = sets.optima(demo_mix.sets, costs, set_results.background,
+                         proof.direct, slots,
+                         build / "bin" / "penstock-optimum")
+    return results.Measured(
+        demo_mix.sets, costs, sets.ceilings(demo_mix.sets, costs), optima,
+        set_results, schedule_runs, launches, errors, session.statuses)
+
+
+def show(measured, demo_mix, proof, json_path):
+    """Prints everything; the exit status."""
+    found = results.all_figures(measured)
+    for text in (table.sets_text(measured),
+                 table.dynamic_text(measured, demo_mix.schedule),
+                 table.errors_text(measured.errors),
+                 table.figures_text(found)):
+        print(text + "\n", flush=True)
+    if json_path is not None:
+        json_path.write_text(json.dumps(results.to_json(
+            found, machine.describe(), dataclasses.asdict(proof)), indent=1)
+            + "\n", "utf-8")
+    unmet = [one for one in found if one.target and not one.passed]
+    return EXIT_MISSED if unmet else 0
+
+
+def keep(session):
+    """Until Ctrl-C or TERM, whatever starts the demo may use its cluster."""
+    session.enter("penstock")
+    cluster = session.cluster
+    print(f"The cluster is up, with Penstock, until Ctrl-C ends it "
+          f"(or kill {os.getpid()}).\n"
+          f"  export SLURM_CONF={cluster.env['SLURM_CONF']}\n"
+          f"  export PENSTOCK_SOCKET={cluster.socket_path}\n"
+          f"  srun --gres=gpu:1 --loader=auto hostname\n"
+          f"ordinary user: {cluster.user}; pool: {session.pool.mountpoint}; "
+          f"logs: {cluster.directory}/log", flush=True)
+    try:
+        signal.pause()
+    except KeyboardInterrupt:
+        pass
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""The pool's content: an ext4 image with the demo's data sets, made once and
+kept in the build directory."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+PROOF_FILE = "proof.bin"
+PROOF_S = 3           # of the pool's bandwidth: what fio reads
+MAX_PROOF_BYTES = 1 << 30
+CHUNK_BYTES = 1 << 20
+SAMPLE_SUFFIX = {"jpeg": "*.jpg", "raw": "*.ppm"}
+
+
+class DataError(Exception):
+    """Which program failed, with its words."""
+
+
+def make_image(build, demo_mix, slots, progress):
+    """The image's path. An image of the same mix is used again."""
+    proof_bytes = min(MAX_PROOF_BYTES,
+                      int(PROOF_S * demo_mix.pool_bytes_per_s(slots)))
+    folder = build / "demo"
+    image = folder / (f"pool-{demo_mix.jpeg_samples}-{demo_mix.raw_samples}-"
+                      f"{proof_bytes >> 20}.img")
+    if image.exists():
+        return image
+    progress.phase("making the pool's data (kept for the next run)")
+    content = folder / "data"
+    shutil.rmtree(content, ignore_errors=True)
+    content.mkdir(parents=True)
+    counts = {"jpeg": demo_mix.jpeg_samples, "raw": demo_mix.raw_samples}
+    for name, count in counts.items():
+        run(build / "bin" / "penstock-demo-data", "--out", content / name,
+            "--format", name, "--count", count)
+    write_noise(content / PROOF_FILE, proof_bytes)
+    part = image.with_suffix(".part")
+    part.unlink(missing_ok=True)
+    size = sum(path.stat().st_size for path in content.rglob("*"))
+    run("/sbin/mke2fs", "-q", "-F", "-t", "ext4", "-O", "^has_journal", "-m",
+        "0", "-d", content, part, f"{size * 11 // 10 // 1024 + 8192}k")
+    shutil.rmtree(content)
+    part.rename(image)
+    return image
+
+
+def write_noise(path, size):
+    with open(path, "wb") as file:
+        for _ in range(size // CHUNK_BYTES):
+            file.write(os.urandom(CHUNK_BYTES))
+
+
+def bytes_per_sample(folder, format_name):
+    """The mean size of the folder's samples."""
+    sizes = [path.stat().st_size for path in
+             pathlib.Path(folder).glob(SAMPLE_SUFFIX[format_name])]
+    return sum(sizes) / len(sizes)
+
+
+def run(*argv):
+    done = subprocess.run(list(map(str, argv)), capture_output=True, text=True,
+                          check=False)
+    if done.returncode != 0:
+        raise DataError(f"{argv[0]}: {done.stderr.strip()}")

@@ -1,0 +1,65 @@
+"""Fixed job sets under the three regimes, in alternating order."""
+
+import dataclasses
+import statistics
+
+from demo_lib import optimum
+from demo_lib.figures import REGIMES, SetRun
+
+# Predictions are corrected within 10 s of a job's start; stock has nothing
+# to settle but the loaders' rings.
+SETTLE_S = {"stock": 3, "even": 12, "penstock": 12}
+
+
+@dataclasses.dataclass(frozen=True)
+class SetResults:
+    runs: list        # of SetRun
+    reports: dict     # {(set, job): reports of the Penstock runs}
+    background: dict  # {set: CPUs that ran beside the jobs under stock}
+    steal: dict       # {regime: stolen CPUs, one per interval}
+
+
+def regime_order(round_index):
+    """A B C, then C B A: drift of the machine hits each regime alike."""
+    return REGIMES if round_index % 2 == 0 else REGIMES[::-1]
+
+
+def measure(session, sets, costs, rounds, seconds):
+    """sets: tuples of kinds; costs: {kind name: Cost}."""
+    results = SetResults([], {}, {}, {regime: [] for regime in REGIMES})
+    backgrounds = {}
+    for round_index in range(rounds):
+        for regime in regime_order(round_index):
+            session.progress.phase(f"round {round_index + 1} of {rounds}: the "
+                                   f"job sets under {regime}")
+            session.enter(regime)
+            for set_index, kinds in enumerate(sets):
+                names = " + ".join(kind.name for kind in kinds)
+                steady = session.steady(
+                    [costs[kind.name].order() for kind in kinds],
+                    SETTLE_S[regime], seconds, f"{regime}: {names}")
+                results.runs.append(SetRun(set_index, round_index, regime,
+                                           steady.rates))
+                results.steal[regime].append(steady.usage.steal)
+                if regime == "stock":
+                    backgrounds.setdefault(set_index, []).append(
+                        steady.usage.background)
+                if regime == "penstock":
+                    for index, job in enumerate(steady.jobs):
+                        results.reports.setdefault(
+                            (set_index, index), []).append(session.report(job))
+    for set_index, values in backgrounds.items():
+        results.background[set_index] = statistics.median(values)
+    return results
+
+
+def ceilings(sets, costs):
+    return [tuple(costs[kind.name].ceiling for kind in kinds)
+            for kinds in sets]
+
+
+def optima(sets, costs, background, pool_bytes_per_s, slots, program):
+    """The LP optimum of each set."""
+    return [optimum.solve(program, optimum.problem(
+        [costs[kind.name] for kind in kinds], slots, background[index],
+        pool_bytes_per_s)) for index, kinds in enumerate(sets)]
