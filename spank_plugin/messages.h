@@ -26,4 +26,13 @@ void set_field(char (&field)[N], std::string_view text) {
   std::memcpy(field, text.data(), length);
 }
 
+// The same for what users write freely: penstockd takes printable ASCII only,
+// so that each byte of anything else becomes '?'.
+template <size_t N>
+void set_printable(char (&field)[N], std::string_view text) {
+  set_field(field, text);
+  for (char& c : field)
+    if (c != '\0' && (c < ' ' || c > '~')) c = '?';
+}
+
 }  // namespace penstock::spank

@@ -74,7 +74,7 @@ penstock_task_start make_task_start(spank_t spank) {
       job_variable(spank, "SLURM_JOB_GPUS", text))
     set_field(message.gpus, text);
   if (job_variable(spank, "SLURM_JOB_NAME", text))
-    set_field(message.job_name, text);
+    set_printable(message.job_name, text);
   return message;
 }
 

@@ -127,21 +127,15 @@ class EmbeddedCluster:
         self._start_janitor()
         self._make_directories()
         self._make_users()
-        plugin = (self.expose(self.build / "lib" / "spank_penstock.so")
-                  if self._plugin_wanted else None)
-        cpus, lines, partition = self._slurm_settings
-        self.cpus = slurm_files.write_slurm_files(
-            self.directory, self.node, cpus, lines, partition)
-        slurm_files.write_plugstack(self.directory, plugin,
-                                    self._plugin_arguments)
+        self.write_files()
         self._start_munged()
         if self._agent_wanted:
             self.start_agent()
         self._start_daemon("slurmctld", "slurmctld", "-D", "-c")
         self._start_daemon("slurmd", "slurmd", "-D", "-N", self.node)
         self._wait("the node to be idle", lambda: "idle" == self._run(
-            ["sinfo", "-h", "-o", "%t"]).stdout.strip(), DAEMON_TIMEOUT_S,
-            ("slurmctld", "slurmd"))
+            ["sinfo", "-h", "-n", self.node, "-o", "%t"]).stdout.strip(),
+            DAEMON_TIMEOUT_S, ("slurmctld", "slurmd"))
 
     def stop(self):
         """Removes all of it; may be called at any time and more than once."""
@@ -195,6 +189,16 @@ class EmbeddedCluster:
             entry = pwd.getpwnam(name)
             os.mkdir(home, 0o755)
             os.chown(home, entry.pw_uid, entry.pw_gid)
+
+    def write_files(self):
+        """Writes Slurm's configuration; a test may put its own in place."""
+        plugin = (self.expose(self.build / "lib" / "spank_penstock.so")
+                  if self._plugin_wanted else None)
+        cpus, lines, partition = self._slurm_settings
+        self.cpus = slurm_files.write_slurm_files(
+            self.directory, self.node, cpus, lines, partition)
+        slurm_files.write_plugstack(self.directory, plugin,
+                                    self._plugin_arguments)
 
     def home(self, user=None):
         """The user's home, where its jobs run and write their output."""

@@ -115,13 +115,18 @@ def write_slurm_files(directory, node, cpus, extra_lines, partition):
         topology=layout, gpus=count, extra="\n".join(lines),
         partition=partition))
     write(f"{directory}/cgroup.conf", CGROUP_CONF)
+    write_gpus(directory, count)
+    return count
+
+
+def write_gpus(directory, count):
+    """Device nodes that stand for GPUs, and the gres.conf that names them."""
     for index in range(count):
         os.mknod(f"{directory}/dev/gpu{index}", 0o666 | stat.S_IFCHR,
                  os.makedev(GPU_MAJOR, index))
     write(f"{directory}/gres.conf",
           f"Name=gpu File={directory}/dev/gpu[0-{count - 1}]\n"
           if count > 1 else f"Name=gpu File={directory}/dev/gpu0\n")
-    return count
 
 
 def write_plugstack(directory, plugin, arguments):

@@ -25,14 +25,14 @@ class Messages(cluster_case.ClusterCase):
     def test_a_task_is_told_of_before_its_exec(self):
         job = self.cluster.sbatch(
             "#!/bin/sh\ncat /proc/$$/stat; sleep 1\n",
-            flags=["--job-name=a-training-job"])
+            flags=["--job-name=entra\u00eenement"])
         start = self.agent.wait_for(protocol.TASK_START, job_id=job)[0]
         user = pwd.getpwnam(self.cluster.user)
         self.assertEqual(
             (start.step_id, start.task_id, start.uid, start.gid, start.gpus,
              start.job_name),
             (protocol.BATCH_STEP, 0, user.pw_uid, user.pw_gid, "0",
-             "a-training-job"))
+             "entra??nement"))
         self.cluster.wait_job(job)
         self.assertEqual(self.cluster.output(job).split()[0], str(start.pid))
 

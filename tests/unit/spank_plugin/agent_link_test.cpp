@@ -211,3 +211,9 @@ TEST_CASE("agent_link: set_field cuts what is too long and pads the rest") {
   set_field(field, "abcdef");
   CHECK(std::string(field, 4) == "abcd");
 }
+
+TEST_CASE("agent_link: set_printable keeps only printable ASCII") {
+  char field[8];
+  set_printable(field, "a\n\x7f\xc3\xa9z");
+  CHECK(std::string(field, 8) == std::string("a????z\0\0", 8));
+}
