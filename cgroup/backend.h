@@ -6,10 +6,10 @@
 // `tasks` of the group that it came from. The backend holds no record of who
 // is away: the caller keeps each thread's Home.
 //
-// Cost (kernel 6.18, 2 CPUs; tests/unit/cgroup/move_latency): the first move
-// of a thread or process after about 20 ms without one waits for an RCU grace
-// period (median 8 ms, p99 16 ms), and fork and exit wait with it on the whole
-// machine; moves right after it cost 0.01 ms. So move in batches.
+// Cost (kernel 6.18, 2 CPUs; tests/unit/cgroup/move_latency_test): the first
+// move of a thread or process after about 20 ms without one waits for an RCU
+// grace period (median 8 ms, p99 16 ms), and fork and exit wait with it on the
+// whole machine; moves right after it cost 0.01 ms. So move in batches.
 // set_away_cpus, set_away_shares and set_io_limit move nothing: 0.1 ms.
 // Not thread-safe.
 #pragma once

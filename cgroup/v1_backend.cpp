@@ -142,9 +142,9 @@ Status V1Backend::set_away_cpus(JobId job, const CpuSet& cpus) {
   if (!done) return done;
   done = fs_->write_file(at("cpuset", job_group(job)) + "/cpuset.cpus",
                          cpus.to_string());
-  // EACCES: more than the parent has; EINVAL: more than the machine has.
-  if (!done && (done.error().saved_errno == EINVAL ||
-                done.error().saved_errno == EACCES)) {
+  // More than the parent has, than the machine has, than the kernel knows.
+  const int why = done ? 0 : done.error().saved_errno;
+  if (why == EACCES || why == EINVAL || why == ERANGE) {
     done.error().code = Code::kInvalidArgument;
   }
   return done;
