@@ -27,8 +27,8 @@ struct Profile {
 
 // Parses TOML, or JSON where the first character is '{'. Keys are the field
 // names above. Unknown or doubled keys, wrong types and values out of range
-// are refused, and so is a text over 64 KiB, one with bytes outside printable
-// ASCII, and a TOML table.
+// are refused, and so is a text over 64 KiB or one with bytes outside
+// printable ASCII.
 // Errors: kInvalidArgument  "FILE: key: why; what is allowed", or "FILE:LINE:"
 //                           and what the syntax misses.
 [[nodiscard]] Result<Profile> parse_profile(std::string_view text,

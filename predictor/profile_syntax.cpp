@@ -1,12 +1,11 @@
 #include "predictor/profile_syntax.h"
 
-#include <toml++/toml.h>
-
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "common/units.h"
+#include "predictor/checked_toml.h"
 
 namespace penstock {
 namespace {
@@ -60,27 +59,10 @@ bool convert(const Json& node, ProfileEntry& entry) {
   return true;
 }
 
-// The number of the first line that begins with '[', 0 where none does.
-int table_line(std::string_view text) {
-  int number = 1;
-  bool begins = true;
-  for (char c : text) {
-    if (begins && c == '[') return number;
-    if (c == '\n') ++number;
-    begins = c == '\n' || (begins && (c == ' ' || c == '\t'));
-  }
-  return 0;
-}
-
 }  // namespace
 
 Result<std::vector<ProfileEntry>> read_toml(std::string_view text,
                                             const std::string& file_name) {
-  // toml++ 3.3 assumes that what follows '[' begins a key; where it does not,
-  // as in "[,", its behaviour is undefined. A profile has no tables.
-  if (const int line = table_line(text); line > 0)
-    return invalid(file_name + ":" + std::to_string(line) +
-                   ": a table; allowed: key = value, and a list on one line");
   try {
     const toml::table table = toml::parse(text, file_name);
     std::vector<ProfileEntry> entries;

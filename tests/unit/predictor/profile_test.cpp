@@ -133,7 +133,10 @@ TEST_CASE("hostile files are refused, not followed") {
   CHECK_FALSE(parse_profile(
       "{\"a\":" + std::string(30000, '[') + std::string(30000, ']') + "}",
       "p"));
-  CHECK(refused("pool = \"x\"\n [, 2]").starts_with("p.toml:2: a table"));
+  // These reach toml++'s assertions.
+  CHECK(refused("pool = \"x\"\n [, 2]").find("not TOML") != std::string::npos);
+  CHECK(refused("pool = [}").find("not TOML") != std::string::npos);
+  CHECK(refused("[pool]").find("wrong type") != std::string::npos);
   CHECK(refused(std::string("[\0\0\0= {", 7)).find("outside printable") !=
         std::string::npos);
   CHECK_FALSE(parse_profile("name = \"\xff\xfe\"", "p"));
