@@ -120,7 +120,7 @@ TEST_CASE("fair: no direction gains") {
     for (size_t j = 0; j < problem.jobs.size(); ++j) {
       gap += gains[j] * ((*best)[j] - ours->grants[j].rate);
     }
-    REQUIRE(gap <= 1e-6 * weights);
+    REQUIRE(gap <= 1e-8 * weights);  // 1e-9 of ours, the rest is Clp's
     REQUIRE(ours->objective == Approx(value).epsilon(1e-12));
   }
 }
