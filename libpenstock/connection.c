@@ -32,8 +32,8 @@ static struct penstock_header make_header(uint16_t type, size_t size_bytes) {
   return header;
 }
 
-static bool send_message(const struct penstock_handle* handle, const void* message,
-                         size_t size_bytes) {
+static bool send_message(const struct penstock_handle* handle,
+                         const void* message, size_t size_bytes) {
   return send(handle->socket, message, size_bytes,
               MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size_bytes;
 }
@@ -128,7 +128,8 @@ static bool drain_replies(const struct penstock_handle* handle) {
   return true;
 }
 
-bool announce_thread(struct penstock_handle* handle, int32_t tid, bool is_loader) {
+bool announce_thread(struct penstock_handle* handle, int32_t tid,
+                     bool is_loader) {
   if (handle->state != CONNECTED) return false;
   struct penstock_thread thread = {make_header(PENSTOCK_THREAD, sizeof thread),
                                    tid, is_loader ? 1 : 0};

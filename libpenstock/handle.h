@@ -25,18 +25,16 @@ struct thread_entry {
 };
 
 /* Lives in a mapping of its own that the kernel zeroes in a forked child, so
- * that `alive` reads 0 there. The two pages keep their addresses for the
- * handle's whole life: without penstockd they are private memory, and a new
- * connection maps its pages over them in one step, so that another thread in
- * the middle of a report or a read never touches an unmapped address. */
+ * that `alive` reads 0 there. The hint page keeps its address for the handle's
+ * whole life: without penstockd it is private memory, and a new connection maps
+ * its page over that in one step, so that another thread in the middle of a
+ * read never touches an unmapped address. */
 struct penstock_handle {
   bool alive;
   bool zeroed_on_fork; /* the kernel could promise it */
   pid_t owner;         /* compared with getpid() where it could not */
 
-  struct penstock_progress_page* progress;
   const struct penstock_hint_page* hint;
-
   _Atomic uint64_t next_check_ns; /* CLOCK_MONOTONIC */
   _Atomic int state;              /* connection_state */
 
@@ -44,7 +42,14 @@ struct penstock_handle {
                            work only */
   int socket;
   struct sockaddr_un address;
+
+  struct penstock_progress_page* progress; /* null without penstockd */
+  struct penstock_progress reported;       /* by this handle, last */
+  struct penstock_progress base; /* by earlier processes of the same task: the
+                                    page's counters must never go back */
   uint64_t started_ns;
+  uint64_t updated_ns;
+
   uint32_t thread_count; /* places used so far in threads */
   struct thread_entry threads[PENSTOCK_MAX_THREADS];
 };
@@ -58,15 +63,19 @@ void connection_step(struct penstock_handle* handle);
 
 /* Tells penstockd of one thread. REQUIRES: lock is held. Returns false when
  * the socket takes no more now. */
-bool announce_thread(struct penstock_handle* handle, int32_t tid, bool is_loader);
+bool announce_thread(struct penstock_handle* handle, int32_t tid,
+                     bool is_loader);
 
-/* Checks the two received files and maps them over the handle's pages.
+/* Checks the two received files, carries the counters over and maps the pages.
  * Returns false, with nothing changed, when either is not what penstockd
- * makes. The descriptors stay the caller's. */
+ * makes. The descriptors stay the caller's. REQUIRES: lock is held. */
 bool adopt_pages(struct penstock_handle* handle, int progress_fd, int hint_fd);
 
-/* Maps private memory over both pages; the counters reported so far stay in
- * the progress page. */
+/* Gives both pages back. REQUIRES: lock is held. */
 void drop_pages(struct penstock_handle* handle);
+
+/* Writes what was reported to the page, where there is one. REQUIRES: lock is
+ * held. */
+void publish_progress(const struct penstock_handle* handle);
 
 #endif

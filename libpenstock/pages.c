@@ -1,12 +1,20 @@
 #define _GNU_SOURCE /* mremap, F_GET_SEALS */
 #include <fcntl.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "libpenstock/handle.h"
 
-/* Without these seals a page could be cut short under us, and a store to it
+#define FOR_EACH_COUNTER(DO) \
+  DO(samples)                \
+  DO(steps)                  \
+  DO(wait_ns)                \
+  DO(bytes)                  \
+  DO(fetch_ns)               \
+  DO(prep_ns)                \
+  DO(prepared)
+
+/* Without these seals a page could be cut short under us, and touching it
  * would raise SIGBUS. */
 static bool is_sealed_page(int fd) {
   const int needed = F_SEAL_SHRINK | F_SEAL_GROW;
@@ -22,12 +30,15 @@ static void* map_page(int fd, int protection) {
   return page == MAP_FAILED ? NULL : page;
 }
 
-/* Replaces the mapping at `place` by the one at `page`, in one step as other
- * threads see it. */
-static bool move_page(void* page, const void* place) {
+static void unmap_page(const void* page) {
+  if (page != NULL) munmap((void*)(uintptr_t)page, PENSTOCK_PAGE_BYTES);
+}
+
+/* Replaces the handle's hint page, in one step as other threads see it. */
+static bool move_hint(struct penstock_handle* handle, void* page) {
   return mremap(page, PENSTOCK_PAGE_BYTES, PENSTOCK_PAGE_BYTES,
                 MREMAP_MAYMOVE | MREMAP_FIXED,
-                (void*)(uintptr_t)place) != MAP_FAILED;
+                (void*)(uintptr_t)handle->hint) != MAP_FAILED;
 }
 
 static bool hint_is_valid(const struct penstock_hint_page* hint) {
@@ -42,14 +53,39 @@ static bool progress_is_valid(const struct penstock_progress_page* progress) {
          progress->version == PENSTOCK_PAGE_VERSION;
 }
 
-/* The new page starts with all that was reported before, so that no counter
- * ever goes back. It is filled before anybody can see it at its place. */
-static void fill_progress(const struct penstock_handle* handle,
-                          struct penstock_progress_page* page) {
-  memcpy(page, handle->progress, sizeof *page);
-  page->magic = PENSTOCK_PROGRESS_MAGIC;
-  page->version = PENSTOCK_PAGE_VERSION;
-  page->started_ns = handle->started_ns;
+/* All processes of a task get the same page, one after the other; so may this
+ * one after a lost connection. What stands there beyond our own counters was
+ * reported before us. */
+static void carry_over(struct penstock_handle* handle,
+                       const struct penstock_progress_page* page) {
+#define CARRY(field)                                               \
+  if (page->field > handle->base.field + handle->reported.field) { \
+    handle->base.field = page->field - handle->reported.field;     \
+  }
+  FOR_EACH_COUNTER(CARRY)
+#undef CARRY
+  if (page->started_ns != 0 && page->started_ns < handle->started_ns) {
+    handle->started_ns = page->started_ns;
+  }
+  if (page->updated_ns > handle->updated_ns) {
+    handle->updated_ns = page->updated_ns;
+  }
+}
+
+void publish_progress(const struct penstock_handle* handle) {
+  struct penstock_progress_page* page = handle->progress;
+  if (page == NULL) return;
+#define STORE(field, value) \
+  __atomic_store_n(&page->field, (value), __ATOMIC_RELAXED)
+#define PUBLISH(field) \
+  STORE(field, handle->base.field + handle->reported.field);
+  FOR_EACH_COUNTER(PUBLISH)
+#undef PUBLISH
+  STORE(replaying, (uint64_t)(handle->reported.replaying != 0));
+  STORE(loader_threads, handle->reported.loader_threads);
+#undef STORE
+  /* Last: whoever sees this time sees counters at least as new. */
+  __atomic_store_n(&page->updated_ns, handle->updated_ns, __ATOMIC_RELEASE);
 }
 
 bool adopt_pages(struct penstock_handle* handle, int progress_fd, int hint_fd) {
@@ -57,32 +93,26 @@ bool adopt_pages(struct penstock_handle* handle, int progress_fd, int hint_fd) {
   struct penstock_progress_page* progress =
       map_page(progress_fd, PROT_READ | PROT_WRITE);
   struct penstock_hint_page* hint = map_page(hint_fd, PROT_READ);
-  bool valid = progress != NULL && hint != NULL && hint_is_valid(hint) &&
-               progress_is_valid(progress);
-  if (valid) {
-    fill_progress(handle, progress);
-    if (move_page(progress, handle->progress)) progress = NULL;
-    if (move_page(hint, handle->hint)) hint = NULL;
-    valid = progress == NULL && hint == NULL;
+  if (progress == NULL || hint == NULL || !hint_is_valid(hint) ||
+      !progress_is_valid(progress) || !move_hint(handle, hint)) {
+    unmap_page(progress);
+    unmap_page(hint);
+    return false;
   }
-  if (progress != NULL) munmap(progress, PENSTOCK_PAGE_BYTES);
-  if (hint != NULL) munmap(hint, PENSTOCK_PAGE_BYTES);
-  return valid;
+  carry_over(handle, progress);
+  handle->progress = progress;
+  progress->started_ns = handle->started_ns;
+  publish_progress(handle);
+  progress->version = PENSTOCK_PAGE_VERSION;
+  __atomic_store_n(&progress->magic, PENSTOCK_PROGRESS_MAGIC, __ATOMIC_RELEASE);
+  return true;
 }
 
 void drop_pages(struct penstock_handle* handle) {
-  const int protection = PROT_READ | PROT_WRITE;
-  const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
-  void* progress = mmap(NULL, PENSTOCK_PAGE_BYTES, protection, flags, -1, 0);
-  void* hint = mmap(NULL, PENSTOCK_PAGE_BYTES, PROT_READ, flags, -1, 0);
-  /* Out of mappings: the old pages stay; they are sealed, thus harmless. */
-  if (progress != MAP_FAILED) {
-    memcpy(progress, handle->progress, sizeof *handle->progress);
-    if (!move_page(progress, handle->progress)) {
-      munmap(progress, PENSTOCK_PAGE_BYTES);
-    }
-  }
-  if (hint != MAP_FAILED && !move_page(hint, handle->hint)) {
-    munmap(hint, PENSTOCK_PAGE_BYTES);
-  }
+  unmap_page(handle->progress);
+  handle->progress = NULL;
+  void* none = mmap(NULL, PENSTOCK_PAGE_BYTES, PROT_READ,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  /* Where the system gives none, the old page stays; sealed, it is harmless. */
+  if (none != MAP_FAILED && !move_hint(handle, none)) unmap_page(none);
 }

@@ -37,17 +37,22 @@ static void set_address(struct sockaddr_un* address, const char* path) {
   }
 }
 
-/* Looks after the connection once a second. When another thread is at it, or
- * the time has not come, it does nothing. */
-static void check_connection(struct penstock_handle* handle, uint64_t now_ns) {
+/* Looks after the connection once a second. REQUIRES: lock is held. */
+static void step_when_due(struct penstock_handle* handle, uint64_t now_ns) {
+  if (now_ns < handle->next_check_ns) return;
+  handle->next_check_ns = now_ns + kCheckPeriodNs;
+  connection_step(handle);
+}
+
+/* The same for readers: does nothing when another thread is at it. */
+static void check_connection(struct penstock_handle* handle) {
+  const uint64_t now_ns = monotonic_ns();
   if (now_ns <
       atomic_load_explicit(&handle->next_check_ns, memory_order_relaxed)) {
     return;
   }
   if (pthread_mutex_trylock(&handle->lock) != 0) return;
-  atomic_store_explicit(&handle->next_check_ns, now_ns + kCheckPeriodNs,
-                        memory_order_relaxed);
-  connection_step(handle);
+  step_when_due(handle, now_ns);
   pthread_mutex_unlock(&handle->lock);
 }
 
@@ -65,13 +70,11 @@ static void connect_within_budget(struct penstock_handle* handle) {
 }
 
 struct penstock_handle* penstock_open(const char* path) {
-  struct penstock_handle* handle = map_private(sizeof *handle, PROT_READ | PROT_WRITE);
+  struct penstock_handle* handle =
+      map_private(sizeof *handle, PROT_READ | PROT_WRITE);
   if (handle == NULL) return NULL;
-  handle->progress = map_private(PENSTOCK_PAGE_BYTES, PROT_READ | PROT_WRITE);
   handle->hint = map_private(PENSTOCK_PAGE_BYTES, PROT_READ);
-  if (handle->progress == NULL || handle->hint == NULL) {
-    if (handle->progress) munmap(handle->progress, PENSTOCK_PAGE_BYTES);
-    if (handle->hint) munmap((void*)handle->hint, PENSTOCK_PAGE_BYTES);
+  if (handle->hint == NULL) {
     munmap(handle, sizeof *handle);
     return NULL;
   }
@@ -90,29 +93,22 @@ struct penstock_handle* penstock_open(const char* path) {
 
 int penstock_connected(struct penstock_handle* handle) {
   if (!usable(handle)) return 0;
-  check_connection(handle, monotonic_ns());
+  check_connection(handle);
   return handle->state == CONNECTED;
 }
-
-#define PUBLISH(field, value) \
-  __atomic_store_n(&page->field, (value), __ATOMIC_RELAXED)
 
 void penstock_report(struct penstock_handle* handle,
                      const struct penstock_progress* progress) {
   if (!usable(handle)) return;
+  /* Another thread has the lock for microseconds once a second; the counters
+   * are absolute, so the next report makes up for this one. */
+  if (pthread_mutex_trylock(&handle->lock) != 0) return;
   const uint64_t now_ns = monotonic_ns();
-  check_connection(handle, now_ns);
-  struct penstock_progress_page* page = handle->progress;
-  PUBLISH(samples, progress->samples);
-  PUBLISH(steps, progress->steps);
-  PUBLISH(wait_ns, progress->wait_ns);
-  PUBLISH(bytes, progress->bytes);
-  PUBLISH(fetch_ns, progress->fetch_ns);
-  PUBLISH(prep_ns, progress->prep_ns);
-  PUBLISH(prepared, progress->prepared);
-  PUBLISH(replaying, (uint64_t)(progress->replaying != 0));
-  PUBLISH(loader_threads, progress->loader_threads);
-  PUBLISH(updated_ns, now_ns);
+  handle->reported = *progress;
+  handle->updated_ns = now_ns;
+  step_when_due(handle, now_ns);
+  publish_progress(handle);
+  pthread_mutex_unlock(&handle->lock);
 }
 
 static bool hint_is_in_range(const struct penstock_hint* hint) {
@@ -123,9 +119,10 @@ static bool hint_is_in_range(const struct penstock_hint* hint) {
 
 #define LOAD(field) __atomic_load_n(&page->field, __ATOMIC_RELAXED)
 
-int penstock_read_hint(struct penstock_handle* handle, struct penstock_hint* hint) {
+int penstock_read_hint(struct penstock_handle* handle,
+                       struct penstock_hint* hint) {
   if (!usable(handle)) return 0;
-  check_connection(handle, monotonic_ns());
+  check_connection(handle);
   const struct penstock_hint_page* page = handle->hint;
   for (int i = 0; i < kSeqlockTries; ++i) {
     uint32_t before = __atomic_load_n(&page->sequence, __ATOMIC_ACQUIRE);
@@ -142,7 +139,8 @@ int penstock_read_hint(struct penstock_handle* handle, struct penstock_hint* hin
   return 0; /* penstockd died in the middle of a write */
 }
 
-static struct thread_entry* find_thread(struct penstock_handle* handle, int32_t tid) {
+static struct thread_entry* find_thread(struct penstock_handle* handle,
+                                        int32_t tid) {
   for (uint32_t i = 0; i < handle->thread_count; ++i) {
     if (handle->threads[i].tid == tid) return &handle->threads[i];
   }
@@ -193,7 +191,7 @@ void penstock_close(struct penstock_handle* handle) {
   if (!usable(handle)) return;
   handle->alive = false;
   if (handle->socket >= 0) close(handle->socket);
-  munmap(handle->progress, PENSTOCK_PAGE_BYTES);
+  drop_pages(handle);
   munmap((void*)(uintptr_t)handle->hint, PENSTOCK_PAGE_BYTES);
   pthread_mutex_destroy(&handle->lock);
   munmap(handle, sizeof *handle);

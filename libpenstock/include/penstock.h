@@ -13,6 +13,8 @@
  * Fork: a child must open its own handle; its parent's is a no-op there.
  * Threads: any thread may call anything but penstock_close(), which must be
  * the last call on its handle; penstock_report() belongs to one thread.
+ * Processes: those of one task share one page, so only one of them may report
+ * at a time. A later one goes on where the earlier one ended.
  * A null handle is allowed everywhere and does nothing.
  */
 #ifndef PENSTOCK_H
@@ -29,7 +31,7 @@ extern "C" {
 
 struct penstock_handle; /* a handle */
 
-/* Counters since the job began; they only grow. Leave 0 what is not known. */
+/* Counters since penstock_open(); they only grow. Leave 0 what is not known. */
 struct penstock_progress {
   uint64_t samples;        /* consumed by the trainer */
   uint64_t steps;          /* batches consumed by the trainer */
@@ -60,14 +62,15 @@ struct penstock_handle* penstock_open(const char* path);
 /* 1 while penstockd is connected, 0 otherwise. */
 int penstock_connected(struct penstock_handle* handle);
 
-/* Publishes the counters. Called after each batch; a few nanoseconds. Once a
- * second it also looks whether penstockd is still there. */
+/* Publishes the counters; called after each batch, and costs some ten
+ * nanoseconds. Once a second it also looks whether penstockd is still there. */
 void penstock_report(struct penstock_handle* handle,
                      const struct penstock_progress* progress);
 
 /* Copies the grant. Returns 1, or 0 when there is none (no penstockd, or its
  * page was not usable); *hint is then left alone. */
-int penstock_read_hint(struct penstock_handle* handle, struct penstock_hint* hint);
+int penstock_read_hint(struct penstock_handle* handle,
+                       struct penstock_hint* hint);
 
 /* Names a thread, or a process, of this job as loader, or as loader no longer.
  * tid is as the caller's pid namespace has it; 0: the calling thread. A thread

@@ -96,7 +96,7 @@ Summary summarise(const Trainer& trainer, const TrainProgress& progress,
       static_cast<double>(trainer.end_ns() - trainer.begin_ns()) * 1e-9;
   summary.samples = progress.samples;
   summary.steps = progress.steps;
-  summary.wait_s = static_cast<double>(progress.wait_ns()) * 1e-9;
+  summary.wait_s = static_cast<double>(trainer.wait_ns()) * 1e-9;
   summary.step_s = static_cast<double>(progress.step_ns) * 1e-9;
   summary.loader = loader.counters();
   summary.trainer_cpu_s =

@@ -80,7 +80,7 @@ Status Trainer::replay() {
   auto batch = wait_for_batch();
   if (!batch) return std::move(batch).error();
   if (!*batch) return Done{};
-  progress_.finished_wait_ns = 0;
+  begin_wait_ns_ = progress_.wait_ns();
   begin_ns_ = monotonic_ns();
   while (!over() &&
          (options_.samples == 0 || progress_.samples < options_.samples)) {

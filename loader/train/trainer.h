@@ -29,6 +29,8 @@ class Trainer {
 
   uint64_t begin_ns() const { return begin_ns_; }  // CLOCK_MONOTONIC
   uint64_t end_ns() const { return end_ns_; }
+  // Waited in between.
+  uint64_t wait_ns() const { return progress_.wait_ns() - begin_wait_ns_; }
 
  private:
   Result<std::optional<Batch>> wait_for_batch();
@@ -44,6 +46,7 @@ class Trainer {
   penstock_handle* handle_;
   const std::atomic<bool>& stop_;
   uint64_t begin_ns_ = 0;
+  uint64_t begin_wait_ns_ = 0;
   uint64_t end_ns_ = 0;
 };
 

@@ -25,7 +25,9 @@ class Client:
 
     Any thread may call anything; counters belong to one thread. penstockd may
     come, go and come back: threads and counters are carried over within two
-    seconds. In a forked child the parent's client is a no-op.
+    seconds. In a forked child the parent's client is a no-op. The processes of
+    one task share one page, so only one of them may report at a time; a later
+    one goes on where the earlier one ended.
     """
 
     def __init__(self, path: str | None = None):
@@ -39,15 +41,19 @@ class Client:
         self._alive = True
         self._threads: dict[int, bool] = {}  # tid -> penstockd was told
         self._hint: _pages.HintPage | None = None
-        self._progress = _pages.ProgressPage()
-        self._progress.set(_pages.STARTED_NS, time.monotonic_ns())
+        self._progress: _pages.ProgressPage | None = None
+        self._started_ns = time.monotonic_ns()
+        self._updated_ns = 0
         self._counters = dict.fromkeys(_pages.COUNTER_WORDS, 0)
+        # Reported by earlier processes of the task: the page's counters must
+        # never go back.
+        self._base = dict.fromkeys(_pages.COUNTER_WORDS, 0)
         self._next_check_ns = time.monotonic_ns() + _CHECK_PERIOD_NS
         _clients.add(self)
         self._connect_within_budget()
 
     def connected(self) -> bool:
-        self._check(time.monotonic_ns())
+        self._check()
         return self._greeted
 
     def report(self, **counters: int) -> None:
@@ -59,17 +65,17 @@ class Client:
                 + ", ".join(_pages.COUNTER_WORDS)
             )
         self._counters.update(counters)
-        self._publish(counters)
+        self._publish()
 
     def add(self, **differences: int) -> None:
         """Adds to counters and publishes them."""
         counters = self._counters
         for name, difference in differences.items():
             counters[name] += difference
-        self._publish(differences)
+        self._publish()
 
     def hint(self) -> Hint | None:
-        self._check(time.monotonic_ns())
+        self._check()
         page = self._hint
         return page.read() if page else None
 
@@ -91,22 +97,40 @@ class Client:
             self._disconnect()
             self._alive = False
 
-    def _publish(self, names) -> None:
-        now_ns = time.monotonic_ns()
-        self._check(now_ns)
-        page = self._progress
-        for name in names:
-            page.set(_pages.COUNTER_WORDS[name], self._counters[name])
-        page.set(_pages.UPDATED_NS, now_ns)
+    def _publish(self) -> None:
+        """Another thread has the lock for microseconds once a second; the
+        counters are absolute, so the next report makes up for this one."""
+        if not self._lock.acquire(False):
+            return
+        try:
+            self._updated_ns = time.monotonic_ns()
+            self._step_when_due(self._updated_ns)
+            self._write()
+        finally:
+            self._lock.release()
 
-    def _check(self, now_ns: int) -> None:
+    def _write(self) -> None:
+        page = self._progress
+        if page is None:
+            return
+        for name, word in _pages.COUNTER_WORDS.items():
+            value = self._base[name] + self._counters[name]
+            page.set(word, value & _pages.MAX_COUNTER)
+        page.set(_pages.UPDATED_NS, self._updated_ns)
+
+    def _step_when_due(self, now_ns: int) -> None:
+        if now_ns >= self._next_check_ns:
+            self._next_check_ns = now_ns + _CHECK_PERIOD_NS
+            self._step()
+
+    def _check(self) -> None:
         """Looks after the connection once a second; when another thread is at
         it, does nothing."""
+        now_ns = time.monotonic_ns()
         if now_ns < self._next_check_ns or not self._lock.acquire(False):
             return
         try:
-            self._next_check_ns = now_ns + _CHECK_PERIOD_NS
-            self._step()
+            self._step_when_due(now_ns)
         finally:
             self._lock.release()
 
@@ -139,12 +163,9 @@ class Client:
     def _disconnect(self) -> None:
         if self._socket:
             self._socket.close()
-        if self._greeted:  # the counters so far stay, for the next page
-            page = _pages.ProgressPage()
-            page.copy_from(self._progress)
-            self._progress = page
         self._socket = None
         self._greeted = False
+        self._progress = None
         self._hint = None
         self._threads = dict.fromkeys(self._threads, False)
 
@@ -177,10 +198,24 @@ class Client:
         finally:
             for fd in fds:
                 os.close(fd)
-        progress.copy_from(self._progress)
+        self._carry_over(progress)
         self._progress = progress
+        self._write()
+        progress.mark_valid()
         self._hint = hint
         self._greeted = True
+
+    def _carry_over(self, page: _pages.ProgressPage) -> None:
+        """What stands in the page beyond our own counters was reported before
+        us, by another process of the task."""
+        for name in _pages.GROWING:
+            before = page.get(_pages.COUNTER_WORDS[name]) - self._counters[name]
+            self._base[name] = max(self._base[name], before)
+        if page.get(_pages.STARTED_NS):
+            started_ns = page.get(_pages.STARTED_NS)
+            self._started_ns = min(self._started_ns, started_ns)
+        page.set(_pages.STARTED_NS, self._started_ns)
+        self._updated_ns = max(self._updated_ns, page.get(_pages.UPDATED_NS))
 
     def _receive_with_fds(self) -> tuple[bytes, list[int], bool]:
         fds = array.array("i")
@@ -229,7 +264,7 @@ class Client:
         self._alive = False
         self._greeted = False
         self._hint = None
-        self._progress = _pages.ProgressPage()
+        self._progress = None
         self._lock = threading.Lock()
         if self._socket:
             self._socket.close()

@@ -11,6 +11,7 @@ PAGE_VERSION = 1
 PROGRESS_MAGIC = 0x50504E50
 HINT_MAGIC = 0x50484E50
 MAX_THREADS = 4096
+MAX_COUNTER = 2**64 - 1
 
 MESSAGE_MAGIC = 0x54534E50
 PROTOCOL_VERSION = 1
@@ -35,6 +36,12 @@ COUNTER_WORDS = {
     "replaying": 10,
     "loader_threads": 11,
 }
+# These only grow.
+GROWING = [
+    name
+    for name in COUNTER_WORDS
+    if name not in ("replaying", "loader_threads")
+]
 _SEQLOCK_TRIES = 64
 
 
@@ -91,29 +98,30 @@ def _map(fd: int, protection: int) -> mmap.mmap:
 
 
 class ProgressPage:
-    """Written by us; private memory until penstockd's page is there. Words go
-    through a memoryview, whose item assignment is a single store."""
+    """Written by us. Words go through a memoryview, whose item assignment is a
+    single store. All processes of a task get the same page, one after the
+    other, so it may hold counters already."""
 
-    def __init__(self, fd: int | None = None):
-        if fd is None:
-            self._memory: bytearray | mmap.mmap = bytearray(PAGE_BYTES)
-        else:
-            self._memory = _map(fd, mmap.PROT_READ | mmap.PROT_WRITE)
-            magic, version = struct.unpack_from("=II", self._memory)
-            if magic and (magic, version) != (PROGRESS_MAGIC, PAGE_VERSION):
-                raise PageError("not a progress page")
-        struct.pack_into("=II", self._memory, 0, PROGRESS_MAGIC, PAGE_VERSION)
+    def __init__(self, fd: int):
+        self._memory = _map(fd, mmap.PROT_READ | mmap.PROT_WRITE)
+        magic, version = struct.unpack_from("=II", self._memory)
+        if magic and (magic, version) != (PROGRESS_MAGIC, PAGE_VERSION):
+            raise PageError("not a progress page")
         self._words = memoryview(self._memory).cast("Q")
         self._halves = memoryview(self._memory).cast("I")
+
+    def mark_valid(self) -> None:
+        """After the first counters are there."""
+        struct.pack_into("=II", self._memory, 0, PROGRESS_MAGIC, PAGE_VERSION)
+
+    def get(self, word: int) -> int:
+        return self._words[word]
 
     def set(self, word: int, value: int) -> None:
         if word == COUNTER_WORDS["loader_threads"]:
             self._halves[2 * word] = value
         else:
             self._words[word] = value
-
-    def copy_from(self, other: "ProgressPage") -> None:
-        self._words[1:12] = other._words[1:12]
 
 
 class HintPage:

@@ -86,7 +86,7 @@ def batch_samples(batch: object, loader: object) -> int:
     length = _length(batch)
     if length is None:
         length = getattr(loader, "batch_size", None)
-    return length if isinstance(length, int) and length > 0 else 1
+    return length if isinstance(length, int) and length >= 0 else 1
 
 
 def _length(batch: object, depth: int = 4) -> int | None:

@@ -118,11 +118,12 @@ void FakeDaemon::answer_hello(int client) {
   const size_t bytes = page_bytes(reply_);
   const bool sealed = reply_ != Reply::kUnsealedPages;
   const std::lock_guard lock(mutex_);
-  progress_ = std::make_unique<Page>(bytes, sealed);
-  hint_ = std::make_unique<Page>(bytes, sealed);
-  if (bytes >= sizeof(penstock_hint_page)) {
-    *static_cast<penstock_progress_page*>(progress_->memory) = {
-        PENSTOCK_PROGRESS_MAGIC, PENSTOCK_PAGE_VERSION};
+  const bool first = !progress_;
+  if (first) {
+    progress_ = std::make_unique<Page>(bytes, sealed);
+    hint_ = std::make_unique<Page>(bytes, sealed);
+  }
+  if (first && bytes >= sizeof(penstock_hint_page)) {
     *static_cast<penstock_hint_page*>(hint_->memory) = {
         reply_ == Reply::kWrongMagic ? 7u : PENSTOCK_HINT_MAGIC,
         reply_ == Reply::kWrongVersion ? 2u : PENSTOCK_PAGE_VERSION,

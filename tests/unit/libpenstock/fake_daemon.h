@@ -1,5 +1,5 @@
-// Stands in for penstockd: answers HELLO with two pages, good or bad ones, and
-// notes the threads that are announced.
+// Stands in for penstockd and one task of a job: answers every HELLO with the
+// same two pages, good or bad ones, and notes the threads that are announced.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ enum class Reply {
   kSmallPages,  // sealed, but 100 bytes long
   kLargePages,  // sealed, but 8192 bytes long
   kUnsealedPages,
-  kWrongMagic,
+  kWrongMagic,  // of the hint page
   kWrongVersion,
   kPipes,  // descriptors that are no files
 };
@@ -54,7 +54,7 @@ class FakeDaemon {
   FakeDaemon(std::string path, Reply reply);
   ~FakeDaemon();  // closes the socket and every connection
 
-  // Of the newest connection's pages.
+  // REQUIRES: a HELLO was answered.
   penstock_progress_page* progress();
   penstock_hint_page* hint();
   int connections() const { return connections_; }

@@ -214,6 +214,64 @@ TEST_CASE("a penstockd that comes later is found") {
   CHECK(eventually([&] { return daemon.threads().count(7) == 1; }));
 }
 
+TEST_CASE("a task's next process goes on where the last one ended") {
+  const SocketFolder folder;
+  FakeDaemon daemon(folder.path(), Reply::kGood);
+  uint64_t started_ns = 0;
+  {
+    const Handle first(folder.path());
+    const penstock_progress progress{10, 20, 30, 40, 50, 60, 70};
+    penstock_report(first, &progress);
+    started_ns = daemon.progress()->started_ns;
+  }
+  const Handle second(folder.path());
+  const penstock_progress_page* page = daemon.progress();
+  CHECK(page->samples == 10);
+  const penstock_progress progress{1, 2, 3, 4, 5, 6, 7};
+  penstock_report(second, &progress);
+  CHECK(page->samples == 11);
+  CHECK(page->steps == 22);
+  CHECK(page->wait_ns == 33);
+  CHECK(page->bytes == 44);
+  CHECK(page->fetch_ns == 55);
+  CHECK(page->prep_ns == 66);
+  CHECK(page->prepared == 77);
+  CHECK(page->started_ns == started_ns);
+  CHECK(page->updated_ns > started_ns);
+}
+
+TEST_CASE("a page with a wrong magic is refused") {
+  const SocketFolder folder;
+  FakeDaemon daemon(folder.path(), Reply::kGood);
+  { const Handle first(folder.path()); }
+  daemon.progress()->magic = 1;
+  const Handle second(folder.path());
+  CHECK(penstock_connected(second) == 0);
+}
+
+TEST_CASE("reports and hints from two threads while penstockd comes and goes") {
+  const SocketFolder folder;
+  const Handle handle(folder.path());
+  std::atomic<bool> done{false};
+  std::atomic<int> wrong{0};
+  std::atomic<int> right{0};
+  std::thread reader([&] {
+    while (!done) {
+      penstock_hint hint{};
+      if (penstock_read_hint(handle, &hint) == 0) continue;
+      ++(hint.loader_threads == 3 ? right : wrong);
+    }
+  });
+  for (uint64_t round = 1; round <= 2; ++round) {
+    FakeDaemon daemon(folder.path(), Reply::kGood);
+    CHECK(reports_arrive(handle, daemon, round));
+  }
+  done = true;
+  reader.join();
+  CHECK(wrong == 0);
+  CHECK(right > 0);
+}
+
 TEST_CASE("writing to a penstockd that went raises no SIGPIPE") {
   std::signal(SIGPIPE, SIG_DFL);
   const SocketFolder folder;

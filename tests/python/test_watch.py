@@ -1,0 +1,254 @@
+"""penstock.watch() and its elastic workers."""
+
+import os
+import time
+import unittest
+
+import penstock
+from fake_daemon import FakeDaemon, eventually, socket_folder
+from penstock._elastic import workers_that_fit
+from penstock._watch import Watched, batch_samples, watch
+
+try:
+    import torch.utils.data
+except ImportError:
+    torch = None
+
+
+class Tensor:
+    """Has a length along its first dimension, and cannot be iterated."""
+
+    def __init__(self, *shape):
+        self.shape = shape
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of a 0-d tensor")
+        return self.shape[0]
+
+
+class SlowLoader:
+    batch_size = 4
+
+    def __init__(self, batches, wait_s):
+        self.batches = batches
+        self.wait_s = wait_s
+        self.note = "mine"
+
+    def __len__(self):
+        return self.batches
+
+    def __iter__(self):
+        for _ in range(self.batches):
+            time.sleep(self.wait_s)
+            yield Tensor(4, 3)
+
+
+class DaemonTestCase(unittest.TestCase):
+    def setUp(self):
+        folder = socket_folder()
+        self.addCleanup(folder.cleanup)
+        self.path = os.path.join(folder.name, "penstockd.sock")
+
+    def connect(self):
+        daemon = FakeDaemon(self.path)
+        self.addCleanup(daemon.close)
+        client = penstock.Client(self.path)
+        self.addCleanup(client.close)
+        return daemon, client
+
+
+class WatchTest(DaemonTestCase):
+    def test_any_iterable_gives_the_same_batches_without_penstockd(self):
+        batches = [[1, 2], "text", None, {"a": 1}, object()]
+        self.assertEqual(list(watch(batches)), batches)
+        self.assertEqual(list(watch(iter(batches))), batches)
+        self.assertEqual(list(watch(x for x in range(3))), [0, 1, 2])
+
+    def test_waits_are_measured_and_samples_counted(self):
+        daemon, client = self.connect()
+        watched = Watched(SlowLoader(5, 0.02), False, client)
+        for epoch in (1, 2):
+            for _ in watched:
+                time.sleep(0.01)  # the trainer's own time is no wait
+            page = daemon.progress()
+            self.assertEqual(page["samples"], 20 * epoch)
+            self.assertEqual(page["steps"], 5 * epoch)
+        self.assertGreaterEqual(page["wait_ns"], 10 * 20_000_000)
+        spent_ns = page["updated_ns"] - page["started_ns"]
+        self.assertLess(page["wait_ns"], spent_ns - 9 * 10_000_000)
+
+    def test_the_loaders_attributes_and_length_show_through(self):
+        watched = watch(SlowLoader(5, 0))
+        self.assertEqual(len(watched), 5)
+        self.assertEqual(watched.note, "mine")
+        with self.assertRaises(AttributeError):
+            watched.nothing
+
+    def test_an_error_in_the_loader_passes(self):
+        def broken():
+            yield Tensor(2)
+            raise OSError("disk")
+
+        with self.assertRaisesRegex(OSError, "disk"):
+            list(watch(broken()))
+
+    def test_worker_processes_are_registered_for_the_epoch(self):
+        daemon, client = self.connect()
+
+        class Worker:
+            pid = 4242
+
+        class Iterator:
+            _workers = [Worker()]
+            left = 2
+
+            def __iter__(self):
+                return self
+
+            def __next__(self):
+                self.left -= 1
+                if self.left < 0:
+                    raise StopIteration
+                return Tensor(1)
+
+        class Loader:
+            def __iter__(self):
+                return Iterator()
+
+        for _ in Watched(Loader(), False, client):
+            self.assertTrue(eventually(lambda: daemon.threads == {4242: True}))
+            self.assertEqual(daemon.progress()["loader_threads"], 1)
+        self.assertTrue(eventually(lambda: daemon.threads == {4242: False}))
+        for _ in Watched(Loader(), False, client):
+            break
+        self.assertTrue(eventually(lambda: daemon.threads == {4242: False}))
+
+
+class BatchSamplesTest(unittest.TestCase):
+    def test_the_first_tensor_or_sequence_decides(self):
+        loader = SlowLoader(1, 0)
+        for batch, samples in (
+            (Tensor(8, 3), 8),
+            ((Tensor(8, 3), Tensor(8)), 8),
+            ([Tensor(), Tensor(7)], 7),
+            ({"label": 3, "image": Tensor(6)}, 6),
+            ({"a": {"b": [Tensor(5)]}}, 5),
+            ([1, 2, 3], 3),
+            (["a.jpg", "b.jpg"], 2),
+            (Tensor(), 4),
+            (None, 4),
+            ("text", 4),
+            ([], 0),
+        ):
+            with self.subTest(batch=batch):
+                self.assertEqual(batch_samples(batch, loader), samples)
+        self.assertEqual(batch_samples(None, object()), 1)
+
+
+class FakeDataLoader:
+    def __init__(self, workers, **attributes):
+        self.num_workers = workers
+        self.dataset = [1, 2]
+        self.seen = []
+        self.__dict__.update(attributes)
+
+    def __iter__(self):
+        self.seen.append(self.num_workers)
+        return iter([Tensor(1)])
+
+
+class ElasticTest(DaemonTestCase):
+    def test_workers_that_fit(self):
+        for own, granted, size, room, expected in (
+            (2, 4, 100, 10_000, 4),
+            (2, 1, 100, 10_000, 1),
+            (2, 0, 100, 10_000, 1),
+            (2, 4, 100, 200, 2),
+            (2, 4, 100, 349, 2),
+            (2, 4, 100, 350, 3),
+            (2, 4, 100, 500, 4),
+            (2, 4, 100, 0, 2),  # the user's own number is always allowed
+            (0, 3, 100, 300, 2),
+        ):
+            with self.subTest(own=own, granted=granted, room=room):
+                self.assertEqual(
+                    workers_that_fit(own, granted, size, room), expected
+                )
+
+    def test_each_epoch_follows_the_hint(self):
+        daemon, client = self.connect()
+        loader = FakeDataLoader(2)
+        watched = Watched(loader, True, client)
+        for threads in (3, 1, 2):
+            daemon.set_hint(threads=threads)
+            list(watched)
+        self.assertEqual(loader.seen, [3, 1, 2])
+
+    def test_without_a_hint_the_users_number_stays(self):
+        loader = FakeDataLoader(2)
+        client = penstock.Client(self.path)
+        self.addCleanup(client.close)
+        list(Watched(loader, True, client))
+        self.assertEqual(loader.seen, [2])
+
+    def test_not_elastic_changes_nothing(self):
+        daemon, client = self.connect()
+        loader = FakeDataLoader(2)
+        list(Watched(loader, False, client))
+        self.assertEqual(loader.seen, [2])
+
+    def test_a_missing_prefetch_factor_is_filled_in(self):
+        _, client = self.connect()
+        loader = FakeDataLoader(0, prefetch_factor=None)
+        list(Watched(loader, True, client))
+        self.assertEqual(loader.prefetch_factor, 2)
+
+    def test_what_cannot_be_changed_is_left_with_a_warning(self):
+        _, client = self.connect()
+        for loader in (
+            [1, 2, 3],
+            FakeDataLoader(2, persistent_workers=True),
+        ):
+            with self.assertWarnsRegex(UserWarning, "stay as they are"):
+                watched = Watched(loader, True, client)
+            list(watched)
+        self.assertEqual(loader.seen, [2])
+
+
+@unittest.skipUnless(torch, "python3-torch is not installed")
+class TorchTest(DaemonTestCase):
+    def dataset(self):
+        return torch.utils.data.TensorDataset(torch.arange(40))
+
+    def test_a_real_data_loader_follows_the_hint(self):
+        daemon, client = self.connect()
+        loader = torch.utils.data.DataLoader(
+            self.dataset(), batch_size=4, num_workers=1
+        )
+        watched = Watched(loader, True, client)
+        for workers in (2, 1):
+            daemon.set_hint(threads=workers)
+            daemon.threads.clear()
+            values = []
+            for (batch,) in watched:
+                values += batch.tolist()
+            self.assertEqual(values, list(range(40)))
+            self.assertTrue(
+                eventually(lambda: len(daemon.threads) == workers)
+            )
+        self.assertEqual(daemon.progress()["samples"], 80)
+
+    def test_an_iterable_dataset_keeps_its_workers(self):
+        class Stream(torch.utils.data.IterableDataset):
+            def __iter__(self):
+                return iter(range(8))
+
+        loader = torch.utils.data.DataLoader(Stream(), batch_size=4)
+        with self.assertWarnsRegex(UserWarning, "IterableDataset"):
+            watched = watch(loader, elastic=True)
+        self.assertEqual(len(list(watched)), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
