@@ -41,6 +41,24 @@ int whole_per_rank(double cores, uint32_t ranks) {
   return static_cast<int>(std::clamp(whole, 1.0, double{kMostPerTask}));
 }
 
+// The share of wall time lost for want of CPU; nullopt where it cannot be told.
+// A loader that does not report how its time is spent shows it by waiting while
+// it uses the cores that it has.
+std::optional<double> cpu_stall(const JobReport& report) {
+  constexpr double kFullyUsed = 0.9;
+  const Breakdown& breakdown = report.breakdown;
+  const CoreFigures& cores = report.cores;
+  if (breakdown.prep_stall.seconds || breakdown.fetch_stall.seconds) {
+    return share_of(breakdown, breakdown.prep_stall.seconds);
+  }
+  std::optional<double> waited = share_of(breakdown, breakdown.waited_s);
+  if (waited && *waited < kInputBoundShare) return waited;
+  double granted =
+      cores.granted_home.value_or(0) + cores.granted_away.value_or(0);
+  double used = cores.used_home.value_or(0) + cores.used_away.value_or(0);
+  return granted > 0 && used >= kFullyUsed * granted ? waited : std::nullopt;
+}
+
 struct Facts {
   double ranks, allocated, reserve;
   Estimate demand;
@@ -59,17 +77,16 @@ std::optional<Facts> core_facts(const JobReport& report) {
 std::optional<Recommendation> advise_cpus(const JobReport& report) {
   std::optional<Facts> facts = core_facts(report);
   if (!facts) return std::nullopt;
-  double prep = share_of(report.breakdown, report.breakdown.prep_stall.seconds)
-                    .value_or(0);
-  bool starved = prep >= kInputBoundShare;
+  std::optional<double> stall = cpu_stall(report);
+  if (!stall) return std::nullopt;
+  bool starved = *stall >= kInputBoundShare;
   const Estimate& demand = facts->demand;
   // Growing follows the expected demand, shrinking the largest possible.
   double needed = (starved ? demand.value : demand.high) + facts->reserve;
   int per_task = whole_per_rank(needed, report.ranks);
   double total = per_task * facts->ranks;
   bool grow = starved && total > facts->allocated + kWorthwhileCores;
-  bool shrink = !starved && report.breakdown.prep_stall.seconds &&
-                total < facts->allocated - kWorthwhileCores;
+  bool shrink = !starved && total < facts->allocated - kWorthwhileCores;
   if (!grow && !shrink) return std::nullopt;
   Recommendation out;
   out.line = fmt::format("#SBATCH --cpus-per-task={}", per_task);
@@ -78,16 +95,15 @@ std::optional<Recommendation> advise_cpus(const JobReport& report) {
       "gave {:.2f}",
       grow ? "about" : "at most", grow ? demand.value : demand.high,
       facts->reserve, facts->allocated);
-  if (grow) out.gain = gain_without(prep, total - facts->reserve, demand);
+  if (grow) out.gain = gain_without(*stall, total - facts->reserve, demand);
   return out;
 }
 
 // More loader threads, where too few ran to use the job's own cores.
 std::optional<Recommendation> advise_threads(const JobReport& report) {
   const CoreFigures& cores = report.cores;
-  std::optional<double> prep =
-      share_of(report.breakdown, report.breakdown.prep_stall.seconds);
-  if (!prep || *prep < kInputBoundShare || !cores.demand || !cores.entitled ||
+  std::optional<double> stall = cpu_stall(report);
+  if (!stall || *stall < kInputBoundShare || !cores.demand || !cores.entitled ||
       !cores.loader_threads || !report.ranks) {
     return std::nullopt;
   }
@@ -106,8 +122,8 @@ std::optional<Recommendation> advise_threads(const JobReport& report) {
   // Only cores that the job has a right to, or had, are counted on; what it
   // may borrow beyond them is the interval's upper end.
   out.gain =
-      gain_without(*prep, std::max(*cores.entitled, granted), *cores.demand);
-  out.gain->high = *prep / std::max(1e-9, 1 - *prep);
+      gain_without(*stall, std::max(*cores.entitled, granted), *cores.demand);
+  out.gain->high = *stall / std::max(1e-9, 1 - *stall);
   return out;
 }
 

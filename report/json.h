@@ -18,7 +18,7 @@ inline constexpr size_t kMaxReportJsonBytes = 8u << 20;
 
 // Indented text with a final newline. Strings are cut to kMaxReportTextBytes
 // and bytes of theirs that are not UTF-8 replaced; an optional figure that is
-// NaN or infinite becomes null, a negative one 0. The verdict and the
+// NaN or has no end becomes null, a negative one 0. The verdict and the
 // recommendations are written too; reading ignores them.
 std::string to_json(const JobReport& report);
 std::string to_json(const NodeStatus& status);

@@ -38,7 +38,7 @@ Json value_of(const std::optional<T>& value) {
   if constexpr (std::is_same_v<T, double>) {
     return value && std::isfinite(*value) ? value_of(*value) : Json();
   } else {
-    if (!value || !std::isfinite(value->value)) return Json();
+    if (!value || !is_known(*value)) return Json();
     T ordered = *value;
     ordered.low = std::min(ordered.low, ordered.value);
     ordered.high = std::max(ordered.high, ordered.value);

@@ -141,9 +141,8 @@ void render_cores(const CoreFigures& cores, Page& page) {
 }
 
 std::string rate_estimate_text(const std::optional<Estimate>& rate) {
-  if (!rate || rate->low == rate->high) {
-    return rate ? rate_text(rate->value) : "-";
-  }
+  if (!rate || !is_known(*rate)) return "-";
+  if (rate->low == rate->high) return rate_text(rate->value);
   return fmt::format("{} [{} to {}]", rate_text(rate->value),
                      rate_text(rate->low), rate_text(rate->high));
 }

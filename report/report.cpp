@@ -1,6 +1,7 @@
 #include "report/report.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace penstock {
 namespace {
@@ -35,6 +36,11 @@ constexpr const char* kEvents[kProcessEventsCount] = {"unknown", "connector",
                                                       "polling"};
 
 }  // namespace
+
+bool is_known(const Estimate& estimate) {
+  return std::isfinite(estimate.value) && std::isfinite(estimate.low) &&
+         std::isfinite(estimate.high);
+}
 
 std::optional<double> prediction_error(
     const std::optional<Estimate>& predicted,

@@ -34,6 +34,9 @@ struct Estimate {
   friend bool operator==(const Estimate&, const Estimate&) = default;
 };
 
+// False for an interval without end, which says nothing, and for NaN.
+bool is_known(const Estimate& estimate);
+
 // A prediction beside the measurement that judges it.
 struct Compared {
   std::optional<Estimate> predicted;  // at arrival

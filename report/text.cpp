@@ -91,7 +91,7 @@ std::string figure_text(const std::optional<double>& value) {
 }
 
 std::string estimate_text(const std::optional<Estimate>& value) {
-  if (!value) return "-";
+  if (!value || !is_known(*value)) return "-";
   std::string text = figure_text(value->value);
   if (value->low == value->high) return text;
   return fmt::format("{} [{} to {}]", text, figure_text(value->low),

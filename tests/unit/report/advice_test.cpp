@@ -76,6 +76,27 @@ TEST_CASE("a job with CPUs to spare is told how few suffice") {
   CHECK_FALSE(list[0].gain);
 }
 
+TEST_CASE("a loader that tells nothing of its time is judged by its CPU use") {
+  JobReport report = samples::input_bound();
+  report.cores.loader_threads = 8;
+  SECTION("it waits and uses its cores to the full") {
+    report.breakdown = make_breakdown(100, {{50.0}}, {}, {}, 50.0);
+    REQUIRE(lines(report).size() == 1);
+    CHECK(lines(report)[0] == "#SBATCH --cpus-per-task=4");
+  }
+  SECTION("it waits and leaves cores unused: storage, then") {
+    report.breakdown = make_breakdown(100, {{50.0}}, {}, {}, 50.0);
+    report.cores.used_home = 0.2;
+    CHECK(lines(report).empty());
+  }
+  SECTION("it hardly waits and has CPUs to spare") {
+    report.breakdown = make_breakdown(100, {{99.0}}, {}, {}, 1.0);
+    report.cores.allocated = 8;
+    REQUIRE(lines(report).size() == 1);
+    CHECK(lines(report)[0] == "#SBATCH --cpus-per-task=5");
+  }
+}
+
 TEST_CASE("nothing is recommended without grounds") {
   JobReport report = samples::input_bound();
   SECTION("the run was too short") {

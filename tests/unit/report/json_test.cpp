@@ -58,6 +58,7 @@ TEST_CASE("figures that no reader takes are not written") {
   report.cores.used_away = -1e-15;
   report.cores.demand = Estimate{3, 3.0000001, 2.9};
   report.ceiling.predicted = Estimate{std::nan(""), 0, 0};
+  report.bandwidth.demand_bytes_per_s = Estimate{0, 0, INFINITY};
   report.recommend_after_s = std::nan("");
   Result<JobReport> again = parse_report(to_json(report));
   REQUIRE(again);
@@ -65,6 +66,7 @@ TEST_CASE("figures that no reader takes are not written") {
   CHECK(*again->cores.used_away == 0);
   CHECK(*again->cores.demand == Estimate::exact(3));
   CHECK_FALSE(again->ceiling.predicted);
+  CHECK_FALSE(again->bandwidth.demand_bytes_per_s);
   CHECK(again->recommend_after_s == 0);
 }
 

@@ -22,6 +22,7 @@ TEST_CASE("figures tell zero from unknown") {
 
 TEST_CASE("an interval that is a point is not shown") {
   CHECK(estimate_text(std::nullopt) == "-");
+  CHECK(estimate_text(Estimate{0, 0, INFINITY}) == "-");
   CHECK(estimate_text(Estimate::exact(5)) == "5.00");
   CHECK(estimate_text(Estimate{5, 4, 6.5}) == "5.00 [4.00 to 6.50]");
 }
