@@ -1,0 +1,87 @@
+#include "tools/penstock/bench_figures.h"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace penstock {
+namespace {
+
+// Of sorted runs, between neighbours.
+double quantile(const std::vector<double>& sorted, double part) {
+  double place = part * (sorted.size() - 1);
+  size_t below = static_cast<size_t>(place);
+  size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (place - below) * (sorted[above] - sorted[below]);
+}
+
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != line.npos) {
+      return line.substr(colon + 2);
+    }
+  }
+  return "unknown processor";
+}
+
+}  // namespace
+
+BenchFigure summarise(std::string name, std::string unit,
+                      std::vector<double> runs) {
+  std::sort(runs.begin(), runs.end());
+  return {std::move(name), quantile(runs, 0.5), std::move(unit),
+          quantile(runs, 0.75) - quantile(runs, 0.25), runs.size()};
+}
+
+std::string figures_table(const std::vector<BenchFigure>& figures) {
+  std::string out = fmt::format("{:<34}{:>12} {:<6}{:>12}{:>8}\n", "figure",
+                                "median", "unit", "quartiles", "runs");
+  for (const BenchFigure& it : figures) {
+    out += fmt::format("{:<34}{:>12.4g} {:<6}{:>12.3g}{:>8}\n", it.name,
+                       it.value, it.unit, it.spread, it.runs);
+  }
+  return out;
+}
+
+std::string figures_json(const std::string& bench, const std::string& machine,
+                         const std::vector<BenchFigure>& figures) {
+  nlohmann::ordered_json list = nlohmann::json::array();
+  for (const BenchFigure& it : figures) {
+    list.push_back({{"name", it.name},
+                    {"value", it.value},
+                    {"unit", it.unit},
+                    {"spread", it.spread},
+                    {"runs", it.runs}});
+  }
+  nlohmann::ordered_json json = {
+      {"bench", bench}, {"machine", machine}, {"figures", list}};
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+         "\n";
+}
+
+std::string machine_text() {
+  utsname system{};
+  ::uname(&system);
+  return fmt::format("{}, {} CPUs, {} {}", processor_name(),
+                     ::sysconf(_SC_NPROCESSORS_ONLN), system.sysname,
+                     system.release);
+}
+
+Status write_text(const std::string& path, const std::string& text) {
+  errno = 0;
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  if (!file) {
+    return system_error(errno ? errno : EIO, "cannot write " + path);
+  }
+  return Done{};
+}
+
+}  // namespace penstock

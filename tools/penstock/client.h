@@ -1,0 +1,24 @@
+// Asks penstockd over its socket (docs/protocol.md).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/result.h"
+
+namespace penstock {
+
+inline constexpr int kAskTimeoutMs = 2000;  // for each of connect, send, reply
+
+// The JSON that penstockd answers a PENSTOCK_STATUS with. job_id: 0 for the
+// node and all jobs that the caller may see.
+// Errors: kUnavailable       no penstockd, or no answer in time
+//         kNotFound          it runs no such job
+//         kPermissionDenied  the job is another user's; or the socket is
+//                            neither root's nor the caller's
+//         kInvalidArgument   an answer that breaks the protocol
+[[nodiscard]] Result<std::string> ask_status(const std::string& socket_path,
+                                             uint32_t job_id,
+                                             int timeout_ms = kAskTimeoutMs);
+
+}  // namespace penstock

@@ -1,0 +1,74 @@
+// What the subcommands of `penstock` share. Each returns a Status; main turns
+// its error into a message and an exit code.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+
+#include "common/config.h"
+#include "common/result.h"
+#include "report/render.h"
+
+namespace penstock {
+
+inline constexpr const char* kConfigPath = "/etc/slurm/penstock.conf";
+
+// Exit codes, the same for every subcommand.
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitInternal = 1;
+inline constexpr int kExitUsage = 2;   // arguments, or a file's contents
+inline constexpr int kExitNoData = 3;  // nothing there, or not permitted
+int exit_code(Code code);
+
+// Where output goes and what it is.
+struct Terminal {
+  std::ostream& out;
+  bool interactive = false;    // a terminal: live views redraw in place
+  TextStyle style;             // colour and bars suit it
+  uint64_t refresh_ms = 1000;  // of live views
+};
+
+// The site's settings, unless the command line names others.
+struct Site {
+  std::string config_path;  // "": kConfigPath, which may be missing
+  std::string socket_path;  // "": as configured
+  std::string report_dir;   // "": as configured
+};
+// Errors: load_config()'s. A missing kConfigPath gives the defaults.
+[[nodiscard]] Result<Config> site_config(const Site& site);
+
+struct ReportArguments {
+  uint32_t job_id = 0;
+  bool json = false;
+  bool follow = false;
+};
+// Asks penstockd while the job runs, else reads its file in ReportDir.
+[[nodiscard]] Status run_report(const ReportArguments& arguments,
+                                const Config& config, Terminal& terminal);
+
+struct TopArguments {
+  bool once = false;
+  bool json = false;
+};
+[[nodiscard]] Status run_top(const TopArguments& arguments,
+                             const Config& config, Terminal& terminal);
+
+// Loads file and prints what then holds.
+[[nodiscard]] Status run_check_config(const std::string& file,
+                                      Terminal& terminal);
+
+struct PredictArguments {
+  std::string profile;    // a path has a '/'; else a name
+  std::string cores;      // "": not limited
+  std::string bandwidth;  // "": not limited
+  bool json = false;
+};
+[[nodiscard]] Status run_predict(const PredictArguments& arguments,
+                                 const Config& config, Terminal& terminal);
+
+// `penstock bench alloc`; json_file: "" for none.
+[[nodiscard]] Status run_bench_alloc(const std::string& json_file,
+                                     Terminal& terminal);
+
+}  // namespace penstock

@@ -1,0 +1,146 @@
+#include "tools/penstock/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <ostream>
+
+namespace penstock {
+namespace {
+
+constexpr const char* kVersion =
+    "penstock " PENSTOCK_VERSION " (built for Slurm " PENSTOCK_SLURM_VERSION
+    ")";
+
+struct CommandLine {
+  CLI::App app{"Feeds the loaders of deep-learning jobs on Slurm clusters."};
+  Site site;
+  ReportArguments report;
+  TopArguments top;
+  PredictArguments predict;
+  std::string config_file;
+  std::string bench_name;
+  std::string bench_json;
+};
+
+void add_site(CLI::App* command, Site& site, bool asks_daemon) {
+  command->add_option("--config", site.config_path,
+                      std::string("configuration file [") + kConfigPath + "]");
+  if (!asks_daemon) return;
+  command->add_option("--socket", site.socket_path,
+                      "penstockd's socket [SocketPath]");
+}
+
+void add_report(CommandLine& line) {
+  CLI::App* command = line.app.add_subcommand(
+      "report", "Show what a job was granted and where its time went");
+  command->add_option("JOBID", line.report.job_id, "the job's number")
+      ->required()
+      ->check(CLI::Range(uint32_t{1}, UINT32_MAX));
+  command->add_flag("--json", line.report.json, "print JSON");
+  command->add_flag("--follow", line.report.follow,
+                    "show it anew every second until the job ends");
+  command->add_option("--dir", line.site.report_dir,
+                      "where finished jobs' reports are [ReportDir]");
+  add_site(command, line.site, true);
+}
+
+void add_top(CommandLine& line) {
+  CLI::App* command =
+      line.app.add_subcommand("top", "Show this node's managed jobs, live");
+  command->add_flag("--once", line.top.once, "print one view and exit");
+  command->add_flag("--json", line.top.json, "print JSON once and exit");
+  add_site(command, line.site, true);
+}
+
+void add_check_config(CommandLine& line) {
+  CLI::App* command = line.app.add_subcommand(
+      "check-config", "Check a penstock.conf and print what it sets");
+  command->add_option("FILE", line.config_file, "the file")->required();
+}
+
+void add_predict(CommandLine& line) {
+  CLI::App* command = line.app.add_subcommand(
+      "predict", "Predict a job's ceiling and demand from its profile");
+  command
+      ->add_option("PROFILE", line.predict.profile,
+                   "a profile's name, or a file's path (with a '/')")
+      ->required();
+  command->add_option("--cores", line.predict.cores,
+                      "predict the rate with so many loader cores");
+  command->add_option("--bandwidth", line.predict.bandwidth,
+                      "and so much storage bandwidth, such as 200M");
+  command->add_flag("--json", line.predict.json, "print JSON");
+  add_site(command, line.site, false);
+}
+
+void add_bench(CommandLine& line) {
+  CLI::App* command =
+      line.app.add_subcommand("bench", "Measure parts of Penstock itself");
+  command
+      ->add_option("NAME", line.bench_name,
+                   "alloc: time of the allocator's solves and rounding")
+      ->required()
+      ->check(CLI::IsMember({"alloc"}));
+  command->add_option("--json", line.bench_json, "also write the figures here");
+}
+
+Status run_chosen(const CommandLine& line, Terminal& terminal) {
+  const CLI::App& app = line.app;
+  if (app.got_subcommand("check-config")) {
+    return run_check_config(line.config_file, terminal);
+  }
+  if (app.got_subcommand("bench")) {
+    return run_bench_alloc(line.bench_json, terminal);
+  }
+  Result<Config> config = site_config(line.site);
+  if (!config) return std::move(config).error();
+  if (app.got_subcommand("report")) {
+    return run_report(line.report, *config, terminal);
+  }
+  if (app.got_subcommand("top")) return run_top(line.top, *config, terminal);
+  return run_predict(line.predict, *config, terminal);
+}
+
+int run_guarded(int argc, const char* const* argv, Terminal& terminal,
+                std::ostream& errors) {
+  CommandLine line;
+  line.app.name("penstock");
+  line.app.require_subcommand(0, 1);  // so that a misspelt one is named
+  line.app.set_version_flag("--version", kVersion);
+  add_report(line);
+  add_top(line);
+  add_check_config(line);
+  add_predict(line);
+  add_bench(line);
+  try {
+    line.app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    int code = line.app.exit(error, terminal.out, errors);
+    return code == 0 ? kExitOk : kExitUsage;
+  }
+  if (line.app.get_subcommands().empty()) {
+    errors << "penstock: a subcommand is required; see penstock --help\n";
+    return kExitUsage;
+  }
+  Status status = run_chosen(line, terminal);
+  terminal.out.flush();
+  if (status && !terminal.out) {
+    status = Error{Code::kIo, 0, "cannot write the output"};
+  }
+  if (status) return kExitOk;
+  errors << "penstock: " << status.error().message << "\n";
+  return exit_code(status.error().code);
+}
+
+}  // namespace
+
+int run_command_line(int argc, const char* const* argv, Terminal& terminal,
+                     std::ostream& errors) {
+  try {
+    return run_guarded(argc, argv, terminal, errors);
+  } catch (const std::exception& error) {  // out of memory, most likely
+    errors << "penstock: " << error.what() << "\n";
+    return kExitInternal;
+  }
+}
+
+}  // namespace penstock

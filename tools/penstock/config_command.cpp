@@ -1,0 +1,57 @@
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "tools/penstock/command.h"
+
+namespace penstock {
+namespace {
+
+const char* yes_no(bool value) { return value ? "yes" : "no"; }
+
+const char* lend_across_name(LendAcross across) {
+  switch (across) {
+    case LendAcross::kAny:
+      return "any";
+    case LendAcross::kAccount:
+      return "account";
+    case LendAcross::kUser:
+      return "user";
+  }
+  return "";
+}
+
+// In the file's own syntax, so that it can be read back.
+std::string effective_text(const Config& config) {
+  std::string out = fmt::format(
+      "SocketPath={}\nStateDir={}\nReportDir={}\nProfileDir={}\n"
+      "CgroupRoot={}\nCgroupName={}\nPolicy={}\nDefault={}\nLendIdle={}\n"
+      "LendAcross={}\nAwayYields={}\nMaxWeight={}\nSamplePeriod={}\n"
+      "MinSolveInterval={}\nReportMinTime={}\nLogLevel={}\n",
+      config.socket_path, config.state_dir, config.report_dir,
+      config.profile_dir, config.cgroup_root, config.cgroup_name,
+      policy_name(config.policy), config.default_auto ? "auto" : "off",
+      yes_no(config.lend_idle), lend_across_name(config.lend_across),
+      yes_no(config.away_yields), config.max_weight, config.sample_period_ms,
+      config.min_solve_interval_ms, config.report_min_seconds,
+      config.log_level);
+  out += config.managed_cpus.empty()
+             ? "# ManagedCPUs: all online CPUs\n"
+             : fmt::format("ManagedCPUs={}\n", config.managed_cpus);
+  for (const PoolConfig& pool : config.pools) {
+    out += fmt::format("Pool={} Path={} Bandwidth={}\n", pool.name, pool.path,
+                       pool.bandwidth_bytes_per_s);
+  }
+  return out;
+}
+
+}  // namespace
+
+Status run_check_config(const std::string& file, Terminal& terminal) {
+  Result<Config> config = load_config(file);
+  if (!config) return std::move(config).error();
+  terminal.out << "# " << file << ": ok\n" << effective_text(*config);
+  return Done{};
+}
+
+}  // namespace penstock

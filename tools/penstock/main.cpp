@@ -1,0 +1,36 @@
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <string_view>
+
+#include "tools/penstock/command_line.h"
+
+namespace {
+
+// As setlocale() chooses: the first of these that is set and not empty.
+bool locale_is_utf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (!value || !*value) continue;
+    std::string_view text(value);
+    return text.find("UTF-8") != text.npos || text.find("utf8") != text.npos;
+  }
+  return false;
+}
+
+// https://no-color.org: any value that is not empty.
+bool colour_is_refused() {
+  const char* value = std::getenv("NO_COLOR");
+  return value && *value;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  penstock::Terminal terminal{std::cout};
+  terminal.interactive = ::isatty(STDOUT_FILENO) == 1;
+  terminal.style.color = terminal.interactive && !colour_is_refused();
+  terminal.style.unicode = terminal.interactive && locale_is_utf8();
+  return penstock::run_command_line(argc, argv, terminal, std::cerr);
+}

@@ -1,0 +1,21 @@
+// Reads a whole file, as the user who runs the command.
+#pragma once
+
+#include <string>
+
+#include "common/result.h"
+
+namespace penstock {
+
+// Errors: kNotFound, kPermissionDenied, kIo  name the path
+//         kInvalidArgument  not a regular file
+//         kLimit            over max_bytes
+[[nodiscard]] Result<std::string> read_file(const std::string& path,
+                                            size_t max_bytes);
+
+// The same for an open file, from its start; `name` is for messages.
+[[nodiscard]] Result<std::string> read_descriptor(int fd,
+                                                  const std::string& name,
+                                                  size_t max_bytes);
+
+}  // namespace penstock
