@@ -1,0 +1,238 @@
+// The command as it is typed: arguments, output, messages, exit codes.
+#include "tools/penstock/command_line.h"
+
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "fake_agent.h"
+#include "report/json.h"
+#include "tests/unit/catch.h"
+#include "tests/unit/report/samples.h"
+
+namespace penstock {
+namespace {
+
+struct Ran {
+  explicit Ran(std::vector<std::string> words) {
+    words.insert(words.begin(), "penstock");
+    std::vector<const char*> argv;
+    for (const std::string& word : words) argv.push_back(word.c_str());
+    Terminal terminal{out_stream};
+    code = run_command_line(static_cast<int>(argv.size()), argv.data(),
+                            terminal, error_stream);
+    out = out_stream.str();
+    errors = error_stream.str();
+  }
+
+  bool said(const std::string& text) const {
+    return errors.find(text) != std::string::npos;
+  }
+
+  std::ostringstream out_stream, error_stream;
+  int code = -1;
+  std::string out, errors;
+};
+
+TEST_CASE("usage errors end with 2 and say what is wrong") {
+  struct Row {
+    std::vector<std::string> words;
+    const char* message;
+  };
+  const Row rows[] = {
+      {{}, "a subcommand is required"},
+      {{"raport", "1"}, "raport"},
+      {{"report"}, "JOBID is required"},
+      {{"report", "abc"}, "abc"},
+      {{"report", "0"}, "not in range 1 to 4294967295"},
+      {{"report", "4294967296"}, "4294967296"},
+      {{"report", "1", "--yaml"}, "--yaml"},
+      {{"top", "now"}, "now"},
+      {{"bench", "everything"}, "not in {alloc}"},
+      {{"predict", "alexnet", "--cores", "-1"}, "must be 0 to 4096"},
+      {{"predict", "alexnet", "--cores", "nan"}, "must be 0 to 4096"},
+      {{"predict", "alexnet", "--bandwidth", "fast"}, "--bandwidth"},
+  };
+  for (const Row& row : rows) {
+    Ran ran(row.words);
+    INFO(row.message);
+    CHECK(ran.code == kExitUsage);
+    CHECK(ran.said(row.message));
+    CHECK(ran.out.empty());
+  }
+}
+
+TEST_CASE("help and version") {
+  Ran version({"--version"});
+  CHECK(version.code == kExitOk);
+  CHECK(version.out.starts_with("penstock 0."));
+  CHECK(version.out.find("(built for Slurm ") != std::string::npos);
+  Ran help({"report", "--help"});
+  CHECK(help.code == kExitOk);
+  CHECK(help.out.find("--follow") != std::string::npos);
+}
+
+TEST_CASE("top shows the node once where no terminal is") {
+  ScratchDirectory directory;
+  FakeAgent agent(directory.file("s"),
+                  [](const penstock_status& request, FakeAnswer& answer) {
+                    if (request.job_id == 0) {
+                      answer.document = to_json(samples::node());
+                    }
+                  });
+  Ran text({"top", "--socket", directory.file("s")});
+  CHECK(text.code == kExitOk);
+  CHECK(text.out.find("4711 alexnet") != std::string::npos);
+  Ran json({"top", "--json", "--socket", directory.file("s")});
+  CHECK(json.code == kExitOk);
+  CHECK(parse_node_status(json.out));
+  Ran nobody({"top", "--socket", directory.file("none")});
+  CHECK(nobody.code == kExitNoData);
+  CHECK(nobody.said("cannot be reached"));
+}
+
+TEST_CASE("the configuration names socket and directory") {
+  ScratchDirectory directory;
+  directory.write("c", "ReportDir=" + directory.path +
+                           "\nSocketPath=" + directory.file("none") + "\n");
+  directory.write("4711.json", to_json(samples::input_bound()));
+  Ran ran({"report", "4711", "--config", directory.file("c")});
+  CHECK(ran.code == kExitOk);
+  CHECK(ran.out == render_text(samples::input_bound()));
+  Ran elsewhere({"report", "4711", "--config", directory.file("c"), "--dir",
+                 directory.file("other")});
+  CHECK(elsewhere.code == kExitNoData);
+  CHECK(elsewhere.said("no report in " + directory.file("other")));
+  Ran missing({"report", "4711", "--config", directory.file("none")});
+  CHECK(missing.code == kExitNoData);
+  CHECK(missing.said(directory.file("none")));
+}
+
+TEST_CASE("check-config prints what can be read back") {
+  ScratchDirectory directory;
+  directory.write("c",
+                  "SocketPath=/a/s\nStateDir=/b\nReportDir=/c\nProfileDir=/d\n"
+                  "CgroupRoot=/e\nCgroupName=f\nPolicy=maxmin\nDefault=auto\n"
+                  "LendIdle=no\nLendAcross=account\nAwayYields=no\n"
+                  "MaxWeight=2.5\nSamplePeriod=500\nMinSolveInterval=70\n"
+                  "ReportMinTime=12.5\nLogLevel=debug\nManagedCPUs=0-3\n"
+                  "Pool=scratch Path=/scratch Bandwidth=200M\n");
+  Ran first({"check-config", directory.file("c")});
+  REQUIRE(first.code == kExitOk);
+  CHECK(first.out.starts_with("# " + directory.file("c") + ": ok\n"));
+  CHECK(first.out.find("Bandwidth=209715200\n") != std::string::npos);
+  directory.write("again", first.out);
+  Ran second({"check-config", directory.file("again")});
+  REQUIRE(second.code == kExitOk);
+  CHECK(second.out.substr(second.out.find('\n')) ==
+        first.out.substr(first.out.find('\n')));
+  // Every key that was given is among what is printed, with its value.
+  for (const char* line :
+       {"SocketPath=/a/s", "StateDir=/b", "ReportDir=/c", "ProfileDir=/d",
+        "CgroupRoot=/e", "CgroupName=f", "Policy=maxmin", "Default=auto",
+        "LendIdle=no", "LendAcross=account", "AwayYields=no", "MaxWeight=2.5",
+        "SamplePeriod=500", "MinSolveInterval=70", "ReportMinTime=12.5",
+        "LogLevel=debug", "ManagedCPUs=0-3"}) {
+    CHECK(first.out.find(std::string("\n") + line + "\n") != std::string::npos);
+  }
+}
+
+TEST_CASE("check-config names file and line of an error") {
+  ScratchDirectory directory;
+  directory.write("c", "# ok\nPolicy=greedy\n");
+  Ran ran({"check-config", directory.file("c")});
+  CHECK(ran.code == kExitUsage);
+  CHECK(ran.said(directory.file("c") + ":2: "));
+  CHECK(ran.out.empty());
+}
+
+TEST_CASE("check-config refuses a file that others may write") {
+  ScratchDirectory directory;
+  directory.write("c", "");
+  REQUIRE(::chmod(directory.file("c").c_str(), 0666) == 0);
+  Ran ran({"check-config", directory.file("c")});
+  CHECK(ran.code == kExitNoData);
+}
+
+TEST_CASE("predict reads a file and says what limits the rate") {
+  ScratchDirectory directory;
+  directory.write("p.toml",
+                  "name = \"p\"\naccelerator_s_per_sample = 0.01\n"
+                  "loader_cpu_s_per_sample = 0.02\nbytes_per_sample = 1e5\n");
+  std::string file = directory.file("p.toml");
+  auto rate = [&](std::vector<std::string> limits) {
+    limits.insert(limits.begin(), {"predict", file, "--json"});
+    Ran ran(limits);
+    REQUIRE(ran.code == kExitOk);
+    nlohmann::json json = nlohmann::json::parse(ran.out);
+    CHECK(json["ceiling_samples_per_s"]["value"] == Approx(100));
+    CHECK(json["demand_cores"]["value"] == Approx(2));
+    return std::pair(json["rate_samples_per_s"].get<double>(),
+                     json["limited_by"].get<std::string>());
+  };
+  using Rate = std::pair<double, std::string>;
+  CHECK(rate({}) == Rate(100, "the accelerator"));
+  CHECK(rate({"--cores", "8"}) == Rate(100, "the accelerator"));
+  CHECK(rate({"--cores", "1"}) == Rate(50, "loader cores"));
+  auto [by_storage, name] = rate({"--cores", "1", "--bandwidth", "1M"});
+  CHECK(by_storage == Approx(1048576 / 1e5));
+  CHECK(name == "storage bandwidth");
+  Ran text({"predict", file, "--cores", "1"});
+  CHECK(text.out.find("50 samples/s, 50% of the ceiling, limited by loader "
+                      "cores") != std::string::npos);
+}
+
+TEST_CASE("predict follows a measured curve") {
+  ScratchDirectory directory;
+  directory.write("p.toml",
+                  "accelerator_s_per_sample = 0.001\n"
+                  "rate_at_cores = [100.0, 150.0]\n");
+  Ran ran({"predict", directory.file("p.toml"), "--cores", "1.5", "--json"});
+  REQUIRE(ran.code == kExitOk);
+  CHECK(nlohmann::json::parse(ran.out)["rate_samples_per_s"] == Approx(125));
+}
+
+TEST_CASE("predict finds the site's profiles before the built-in ones") {
+  ScratchDirectory directory;
+  directory.write("c", "ProfileDir=" + directory.path + "\n");
+  directory.write("alexnet.json", "{\"accelerator_s_per_sample\": 0.5}");
+  Ran site({"predict", "alexnet", "--json", "--config", directory.file("c")});
+  REQUIRE(site.code == kExitOk);
+  nlohmann::json json = nlohmann::json::parse(site.out);
+  CHECK(json["ceiling_samples_per_s"]["value"] == Approx(2));
+  CHECK(json["demand_cores"].is_null());
+  Ran built_in({"predict", "res50", "--json", "--config", directory.file("c")});
+  CHECK(built_in.code == kExitOk);
+}
+
+TEST_CASE("predict says unknown where the profile does") {
+  ScratchDirectory directory;
+  directory.write("p.toml", "accelerator_s_per_sample = 0.5\n");
+  Ran ran({"predict", directory.file("p.toml"), "--cores", "1"});
+  REQUIRE(ran.code == kExitOk);
+  CHECK(ran.out.find("rate with that   unknown") != std::string::npos);
+  CHECK(ran.out.find("storage          unknown") != std::string::npos);
+}
+
+TEST_CASE("predict names what it cannot use") {
+  ScratchDirectory directory;
+  Ran name({"predict", "nonesuch"});
+  CHECK(name.code == kExitNoData);
+  CHECK(name.said("there are: alexnet"));
+  Ran file({"predict", directory.file("none")});
+  CHECK(file.code == kExitNoData);
+  directory.write("p.toml", "speed = 1\n");
+  Ran bad({"predict", directory.file("p.toml")});
+  CHECK(bad.code == kExitUsage);
+  CHECK(bad.said("speed"));
+  Ran folder({"predict", directory.path});
+  CHECK(folder.code == kExitUsage);
+  CHECK(folder.said("is not a regular file"));
+  REQUIRE(::mkfifo(directory.file("pipe").c_str(), 0600) == 0);
+  Ran pipe({"predict", directory.file("pipe")});
+  CHECK(pipe.code == kExitUsage);
+}
+
+}  // namespace
+}  // namespace penstock

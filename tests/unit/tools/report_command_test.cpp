@@ -1,0 +1,164 @@
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sstream>
+
+#include "fake_agent.h"
+#include "report/json.h"
+#include "tests/unit/catch.h"
+#include "tests/unit/report/samples.h"
+#include "tools/penstock/command.h"
+
+namespace penstock {
+namespace {
+
+// A site with an agent that answers as told, and what the command printed.
+struct Site {
+  explicit Site(FakeAgent::Handler handler)
+      : agent(directory.file("s"), std::move(handler)) {
+    config.socket_path = directory.file("s");
+    config.report_dir = directory.path;
+    terminal.refresh_ms = 1;
+  }
+
+  Status run(const ReportArguments& arguments) {
+    return run_report(arguments, config, terminal);
+  }
+
+  ScratchDirectory directory;
+  FakeAgent agent;
+  Config config;
+  std::ostringstream out;
+  Terminal terminal{out};
+};
+
+void knows_nothing(const penstock_status&, FakeAnswer& answer) {
+  answer.reply.status = ENOENT;
+}
+
+JobReport running() {
+  JobReport report = samples::input_bound();
+  report.running = true;
+  report.end_unix_s.reset();
+  return report;
+}
+
+TEST_CASE("a running job is asked for over the socket") {
+  Site site([](const penstock_status& request, FakeAnswer& answer) {
+    if (request.job_id == 4711) answer.document = to_json(running());
+  });
+  // An earlier run's file must not hide it (a requeued job).
+  site.directory.write("4711.json", "stale");
+  SECTION("as text") {
+    REQUIRE(site.run({.job_id = 4711}));
+    CHECK(site.out.str() == render_text(running()));
+  }
+  SECTION("as JSON") {
+    REQUIRE(site.run({.job_id = 4711, .json = true}));
+    CHECK(site.out.str() == to_json(running()));
+  }
+}
+
+TEST_CASE("a finished job's file is read") {
+  Site site(knows_nothing);
+  site.directory.write("4711.json", to_json(samples::input_bound()));
+  REQUIRE(site.run({.job_id = 4711}));
+  CHECK(site.out.str() == render_text(samples::input_bound()));
+}
+
+TEST_CASE("a finished job's file is read without penstockd too") {
+  Site site(knows_nothing);
+  site.config.socket_path = site.directory.file("nobody");
+  site.directory.write("4711.json", to_json(samples::input_bound()));
+  CHECK(site.run({.job_id = 4711}));
+}
+
+TEST_CASE("following goes on until the job has ended") {
+  int asked = 0;
+  Site site([&](const penstock_status&, FakeAnswer& answer) {
+    if (++asked <= 3) {
+      answer.document = to_json(running());
+    } else {
+      answer.reply.status = ENOENT;
+    }
+  });
+  SECTION("and shows the finished report") {
+    site.directory.write("4711.json", to_json(samples::input_bound()));
+    REQUIRE(site.run({.job_id = 4711, .follow = true}));
+    std::string live = render_text(running());
+    CHECK(site.out.str() ==
+          live + live + live + render_text(samples::input_bound()));
+  }
+  SECTION("also where no report was wanted") {
+    REQUIRE(site.run({.job_id = 4711, .follow = true}));
+    CHECK(asked == 4);
+  }
+  SECTION("and redraws a terminal") {
+    site.terminal.interactive = true;
+    site.directory.write("4711.json", to_json(samples::input_bound()));
+    REQUIRE(site.run({.job_id = 4711, .follow = true}));
+    CHECK(site.out.str().starts_with("\033[H\033[J" + render_text(running())));
+  }
+}
+
+TEST_CASE("no report: the message says why and what to do") {
+  Site site(knows_nothing);
+  SECTION("nobody knows the job") {
+    Status status = site.run({.job_id = 5});
+    REQUIRE_FALSE(status);
+    CHECK(exit_code(status.error().code) == kExitNoData);
+    CHECK(status.error().message.find("no report in " + site.directory.path) !=
+          std::string::npos);
+    CHECK(status.error().message.find("gives a --loader flag") !=
+          std::string::npos);
+  }
+  SECTION("penstockd is not there") {
+    site.config.socket_path = site.directory.file("nobody");
+    Status status = site.run({.job_id = 5});
+    REQUIRE_FALSE(status);
+    CHECK(exit_code(status.error().code) == kExitNoData);
+    CHECK(status.error().message.find("cannot be reached") !=
+          std::string::npos);
+  }
+  SECTION("the file is damaged") {
+    site.directory.write("5.json", "{");
+    Status status = site.run({.job_id = 5});
+    REQUIRE_FALSE(status);
+    CHECK(exit_code(status.error().code) == kExitUsage);
+    CHECK(status.error().message == "job 5: " + site.directory.file("5.json") +
+                                        ": the report is not a JSON object");
+  }
+  CHECK(site.out.str().empty());
+}
+
+TEST_CASE("another user's job is refused, running or finished") {
+  bool runs = GENERATE(true, false);
+  Site site([runs](const penstock_status&, FakeAnswer& answer) {
+    answer.reply.status = runs ? EPERM : ENOENT;
+  });
+  if (!runs) {
+    if (::geteuid() != 0) return;  // only root can be two users
+    site.directory.write("5.json", "{}");
+    REQUIRE(::chmod(site.directory.file("5.json").c_str(), 0400) == 0);
+    REQUIRE(::chmod(site.directory.path.c_str(), 0755) == 0);
+    REQUIRE(::chmod(site.directory.file("s").c_str(), 0666) == 0);
+    REQUIRE(::seteuid(65534) == 0);
+  }
+  Status status = site.run({.job_id = 5});
+  if (!runs) REQUIRE(::seteuid(0) == 0);
+  REQUIRE_FALSE(status);
+  CHECK(status.error().code == Code::kPermissionDenied);
+  CHECK(status.error().message.starts_with(
+      "job 5: only its user may read its report"));
+}
+
+TEST_CASE("an answer that is no report is refused") {
+  Site site([](const penstock_status&, FakeAnswer& answer) {
+    answer.document = "[]";
+  });
+  Status status = site.run({.job_id = 5});
+  REQUIRE_FALSE(status);
+}
+
+}  // namespace
+}  // namespace penstock
