@@ -1,0 +1,40 @@
+// Reports and node states as JSON: whatever is accepted is within its bounds,
+// adds up, and can be shown.
+#include <cmath>
+
+#include "report/json.h"
+#include "tests/fuzz/fuzz.h"
+
+using namespace penstock;
+
+namespace {
+
+void check(const JobReport& report) {
+  FUZZ_CHECK(report.job_name.size() <= kMaxReportTextBytes);
+  FUZZ_CHECK(report.changes.size() <= kMaxGrantChanges);
+  FUZZ_CHECK(report.notes.size() <= kMaxReportNotes);
+  FUZZ_CHECK(std::isfinite(report.run_s()) && report.run_s() >= 0);
+  for (const GrantChange& change : report.changes) {
+    FUZZ_CHECK(*cause_text(change.cause) != '\0');
+  }
+  for (int units : {100, 1000}) {
+    int sum = 0;
+    for (int share : rounded_shares(report.breakdown, units)) {
+      FUZZ_CHECK(share >= 0);
+      sum += share;
+    }
+    FUZZ_CHECK(sum == (report.breakdown.wall_s > 0 ? units : 0));
+  }
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text = as_text(data, size);
+  if (const auto report = parse_report(text)) check(*report);
+  if (const auto status = parse_node_status(text)) {
+    FUZZ_CHECK(status->jobs.size() <= kMaxStatusJobs);
+    for (const JobReport& report : status->jobs) check(report);
+  }
+  return 0;
+}
