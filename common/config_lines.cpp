@@ -19,10 +19,10 @@ Error at_line(const std::string& file_name, int line, const std::string& why) {
 
 // A physical line without its comment. A '#' between quotes begins none.
 std::string_view strip_comment(std::string_view line) {
-  bool quoted = false;
+  bool in_quotes = false;
   for (size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '"') quoted = !quoted;
-    if (line[i] == '#' && !quoted) return line.substr(0, i);
+    if (line[i] == '"') in_quotes = !in_quotes;
+    if (line[i] == '#' && !in_quotes) return line.substr(0, i);
   }
   return line;
 }
@@ -41,22 +41,22 @@ Result<Setting> take_setting(std::string_view& text) {
   size_t end = 0;
   while (end < text.size() && !is_blank(text[end]) && text[end] != '=') ++end;
   if (end == 0 || end == text.size() || text[end] != '=')
-    return invalid("\"" + printable(text.substr(0, end)) +
-                   "\" is not a setting; allowed: Key=value without spaces");
+    return invalid(quoted(text.substr(0, end)) +
+                   " is not a setting; allowed: Key=value without spaces");
   Setting setting;
   setting.key = text.substr(0, end);
   text.remove_prefix(end + 1);
-  const bool quoted = !text.empty() && text.front() == '"';
-  if (quoted) text.remove_prefix(1);
+  const bool in_quotes = !text.empty() && text.front() == '"';
+  if (in_quotes) text.remove_prefix(1);
   end = 0;
   while (end < text.size() &&
-         (quoted ? text[end] != '"' : !is_blank(text[end])))
+         (in_quotes ? text[end] != '"' : !is_blank(text[end])))
     ++end;
   setting.value = text.substr(0, end);
   text.remove_prefix(end);
-  if (!quoted) return setting;
+  if (!in_quotes) return setting;
   if (text.empty())
-    return invalid(printable(setting.key) + "=\"" + printable(setting.value) +
+    return invalid(printable(setting.key) + "=" + quoted(setting.value) +
                    ": open quote; allowed: a closing '\"' on the same line");
   text.remove_prefix(1);
   if (!text.empty() && !is_blank(text.front()))

@@ -32,14 +32,14 @@ double suffix_factor(char letter) {
 }
 
 Error bad_rate(std::string_view text) {
-  return invalid("\"" + printable(text) +
-                 "\" is not a rate; allowed: a number over 0 with K, M, G or "
+  return invalid(quoted(text) +
+                 " is not a rate; allowed: a number over 0 with K, M, G or "
                  "T, such as 200M or 1.5G");
 }
 
 Error bad_cpu_list(std::string_view text) {
-  return invalid("\"" + printable(text) +
-                 "\" is not a CPU list; allowed: numbers 0 to 4095 and "
+  return invalid(quoted(text) +
+                 " is not a CPU list; allowed: numbers 0 to 4095 and "
                  "ascending ranges, such as 0-3,8");
 }
 
@@ -126,8 +126,8 @@ Result<uint64_t> parse_uint(std::string_view text, uint64_t low,
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || stop != end || value < low || value > high)
-    return invalid("\"" + printable(text) + "\" must be " +
-                   std::to_string(low) + " to " + std::to_string(high));
+    return invalid(quoted(text) + " must be " + std::to_string(low) + " to " +
+                   std::to_string(high));
   return value;
 }
 
@@ -137,8 +137,8 @@ Result<double> parse_number(std::string_view text, double low, double high) {
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || stop != end || !std::isfinite(value) ||
       value < low || value > high)
-    return invalid("\"" + printable(text) + "\" must be " + format_number(low) +
-                   " to " + format_number(high));
+    return invalid(quoted(text) + " must be " + format_number(low) + " to " +
+                   format_number(high));
   return value + 0.0;  // -0 becomes 0
 }
 
@@ -147,6 +147,13 @@ std::string printable(std::string_view text, size_t max_bytes) {
   for (char& c : shown)
     if (c < ' ' || c > '~') c = '?';
   if (text.size() > max_bytes) shown += "...";
+  return shown;
+}
+
+std::string quoted(std::string_view text) {
+  std::string shown(1, '"');  // not "\"" + ...: GCC 12 warns of that in vain
+  shown += printable(text);
+  shown += '"';
   return shown;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/result.h"
@@ -39,6 +40,9 @@ std::string format_number(double value);
 // ("..." then follows), every byte outside printable ASCII shown as '?'.
 std::string printable(std::string_view text, size_t max_bytes = 80);
 
+// printable() between double quotes.
+std::string quoted(std::string_view text);
+
 // A set of CPU numbers, as in cpuset.cpus: "0-3,8". At most 4096 CPUs.
 class CpuSet {
  public:
@@ -56,7 +60,8 @@ class CpuSet {
   bool empty() const { return cpus_.empty(); }
   size_t size() const { return cpus_.size(); }
   bool contains(int cpu) const;
-  const std::vector<int>& cpus() const { return cpus_; }  // ascending
+  const std::vector<int>& cpus() const& { return cpus_; }  // ascending
+  std::vector<int> cpus() && { return std::move(cpus_); }
 
   friend CpuSet operator|(const CpuSet& a, const CpuSet& b);  // union
   friend CpuSet operator&(const CpuSet& a, const CpuSet& b);  // intersection
