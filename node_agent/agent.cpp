@@ -106,7 +106,7 @@ void Agent::stop() {
   save_state();
   for (auto& [id, job] : registry_.jobs()) {
     for (Unit* unit : job.units()) sampler_.account(*unit, job.totals);
-    enforcer_.release(job);
+    (void)enforcer_.release(job);  // the sweep below tries again
   }
   auto nobody = [](pid_t) -> std::optional<Home> { return std::nullopt; };
   Status swept = machine_.backend.sweep({}, nobody);
@@ -185,6 +185,7 @@ void Agent::on_sample_timer() {
     if (late) ++job.quality.gaps;
   }
   user_files_.expire(now_ns);
+  tidy(now_ns);
   if (double(now_ns - scanned_all_ns_) * kNs > kRescan_s) {
     scanned_all_ns_ = now_ns;
     for (auto& [id, job] : registry_.jobs()) {

@@ -81,6 +81,7 @@ class Agent {
   void begin_task(Job& job, Task& task);
   void end_task(JobId job, pid_t pid, uint64_t exited_ns);
   void finish_job(JobId job);
+  void tidy(uint64_t now_ns);
   void adopt(const std::vector<SavedTask>& saved);
   void save_state();
   pid_t host_tid(pid_t pid, pid_t tid_in_namespace) const;
@@ -136,6 +137,7 @@ class Agent {
   int tick_timer_ = -1;
   int scan_timer_ = -1;
   bool ticking_ = false;
+  bool leftovers_ = false;  // groups that were busy when their job ended
 };
 
 }  // namespace penstock

@@ -11,6 +11,7 @@ namespace {
 // New processes are looked at after this long, so that a burst of forks costs
 // one look; a job that forks without end is looked at no oftener.
 constexpr uint64_t kScanDelay_ms = 50;
+constexpr uint64_t kForgetAfter_ns = 600'000'000'000;
 
 }  // namespace
 
@@ -129,7 +130,8 @@ void Agent::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
   if (was_last) enforcer_.vacate(*job, job->away_now);
   registry_.remove_task(job_id, pid);
   rebalance(was_last ? GrantCause::kJobEnd : GrantCause::kTaskEnd, exited_ns);
-  if (was_last) enforcer_.release(*job);
+  if (was_last && !enforcer_.release(*job)) leftovers_ = true;
+  if (was_last) job->idle_since_ns = monotonic_ns();
   if (was_last && !job->managed) registry_.erase_job(job_id);
   machine_.loop.defer([this] { save_state(); });
 }
@@ -147,6 +149,24 @@ void Agent::finish_job(JobId job_id) {
   registry_.erase_job(job_id);
 }
 
+// Threads that outlive their task's first process keep a group busy for a
+// moment; a job whose end nobody announced is forgotten after a while.
+void Agent::tidy(uint64_t now_ns) {
+  std::set<JobId> alive;
+  std::vector<JobId> forgotten;
+  for (const auto& [id, job] : registry_.jobs()) {
+    if (!job.tasks.empty()) {
+      alive.insert(id);
+    } else if (now_ns - job.idle_since_ns > kForgetAfter_ns) {
+      forgotten.push_back(id);
+    }
+  }
+  for (JobId id : forgotten) finish_job(id);
+  if (!leftovers_) return;
+  auto nobody = [](pid_t) -> std::optional<Home> { return std::nullopt; };
+  if (machine_.backend.sweep(alive, nobody)) leftovers_ = false;
+}
+
 void Agent::adopt(const std::vector<SavedTask>& saved) {
   for (const SavedTask& task : saved) {
     if (!machine_.proc.verify(task.home.task)) continue;
@@ -159,6 +179,8 @@ void Agent::adopt(const std::vector<SavedTask>& saved) {
     Job& job = *registry_.find_job(task.start.job_id);
     job.managed = manages(job.options);
     job.started_unix_s = task.job_started_unix_s;
+    const double age_s = std::max(0.0, unix_s() - job.started_unix_s);
+    job.started_ns = monotonic_ns() - uint64_t(age_s * 1e9);
     ++job.quality.agent_restarts;
     begin_task(job, **added);
   }

@@ -38,7 +38,8 @@ bool differs(const Prediction& a, const Prediction& b) {
 std::set<int> shared_cpus(const std::map<JobId, Job>& jobs) {
   std::map<int, int> holders;
   for (const auto& [id, job] : jobs) {
-    for (int cpu : job.cpus().cpus()) ++holders[cpu];
+    const CpuSet held = job.cpus();
+    for (int cpu : held.cpus()) ++holders[cpu];
   }
   std::set<int> shared;
   for (const auto& [cpu, count] : holders) {

@@ -181,7 +181,7 @@ void Enforcer::tick(Job& job, double now_ms, double tick_ms,
   for (int id : moves.send_away) send_away(job, *unit_of(id));
 }
 
-void Enforcer::release(Job& job) {
+Status Enforcer::release(Job& job) {
   for (Unit* unit : job.units()) {
     if (unit->away) bring_home(job, *unit);
   }
@@ -191,10 +191,9 @@ void Enforcer::release(Job& job) {
     home.task = TaskId{tid, 0};
     return home;
   };
-  log_unless_gone(job, "removing groups",
-                  backend_.remove_job(job.id, find_home));
   job.away_now = {};
   job.limit_bytes_per_s = 0;
+  return backend_.remove_job(job.id, find_home);
 }
 
 }  // namespace penstock

@@ -35,7 +35,8 @@ class Enforcer {
   void vacate(Job& job, const CpuSet& cpus);
 
   // Brings everyone home and removes the job's groups and limits.
-  void release(Job& job);
+  // Errors: kUnavailable  a group is still busy: sweep later.
+  Status release(Job& job);
 
   const LatencyRecord& recall_latency() const { return recall_; }
 

@@ -52,7 +52,6 @@ struct Task {
   std::set<int> greeting_pids;
   std::optional<Progress> progress;  // the last reading
   std::vector<Unit> units;
-  LoaderEvidence evidence = LoaderEvidence::kNone;
   std::set<pid_t> processes;  // as of the last scan
 };
 
@@ -105,9 +104,12 @@ struct Job {
   std::string name;
   double started_unix_s = 0;
   uint64_t started_ns = 0;
+  uint64_t idle_since_ns = 0;   // when its last task ended
   std::map<pid_t, Task> tasks;  // by the pid of the first process
   PageSums ended;               // of tasks that have exited
   uint32_t most_ranks = 0;      // reporting at once
+  // How the loader was told apart, the best seen.
+  LoaderEvidence evidence = LoaderEvidence::kNone;
 
   std::optional<Profile> profile;
   std::optional<Prediction> prior;      // of the profile, per rank

@@ -228,6 +228,7 @@ std::vector<double> free_pools(const PlanInput& input,
     if (job.pool < 0 || !job.pool_pressed) continue;
     const double need = costs[j].ceiling * costs[j].bytes_per_rate;
     pools[job.pool] -= std::max(0.0, entitled[j] - need);
+    pools[job.pool] = std::max(pools[job.pool], 1.0);
   }
   return pools;
 }
@@ -263,8 +264,7 @@ void record(const PlanInput& input, const std::vector<size_t>& group,
     PlannedGrant& grant = plan.grants[group[i]];
     grant.rate = result.answer.grants[i].rate;
     grant.bytes_per_s = result.answer.grants[i].bytes_per_s;
-    grant.home_cores =
-        std::min(entitled_cores(job), result.answer.grants[i].cores);
+    grant.home_cores = entitled_cores(job);  // lending takes none of them
   }
   for (const allocator::Loan& loan : result.rounded.loans) {
     plan.lender_of_cpu[loan.cpu] = loan.lender;
@@ -320,7 +320,8 @@ Result<Plan> make_plan(const PlanInput& input) {
     }
     for (size_t j : group) {
       const int pool = input.jobs[j].pool;
-      if (pool >= 0) pools[pool] -= plan.grants[j].bytes_per_s;
+      if (pool < 0) continue;
+      pools[pool] = std::max(pools[pool] - plan.grants[j].bytes_per_s, 1.0);
     }
   }
   finish(input, costs, entitled, plan);

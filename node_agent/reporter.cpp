@@ -132,11 +132,7 @@ BandwidthFigures bandwidth_of(const Job& job, const ReportContext& context,
 }
 
 LoaderSource source_of(const Job& job) {
-  LoaderEvidence best = LoaderEvidence::kNone;
-  for (const auto& [pid, task] : job.tasks) {
-    best = std::max(best, task.evidence);
-  }
-  switch (best) {
+  switch (job.evidence) {
     case LoaderEvidence::kRegistered:
       return LoaderSource::kRegistered;
     case LoaderEvidence::kMatch:

@@ -85,7 +85,7 @@ std::optional<LoaderThread> Scanner::open_thread(const Task& task,
 std::vector<Home> Scanner::scan(Job& job, Task& task) const {
   const TaskView view = view_of(job, task);
   const Classification found = classify(view);
-  task.evidence = found.source;
+  job.evidence = std::max(job.evidence, found.source);
   task.processes.clear();
   for (const ProcessView& process : view.processes) {
     task.processes.insert(process.pid);

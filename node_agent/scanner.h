@@ -14,7 +14,7 @@ class Scanner {
 
   // Rereads the task's process tree. Units that are still there keep their
   // state (away, counters); new ones start at home; units that have gone are
-  // dropped. Sets task.processes, task.units, task.evidence. A task with more
+  // dropped. Sets task.processes, task.units, job.evidence. A task with more
   // than kMaxProcesses is seen in part, and that is said once in the notes.
   // Returned: away threads that are no loaders any more; bring them home.
   [[nodiscard]] std::vector<Home> scan(Job& job, Task& task) const;

@@ -1,0 +1,124 @@
+"""A TestCase with Slurm, the plugin, penstockd, and jobs that load data."""
+
+import glob
+import json
+import os
+import pathlib
+
+import cluster_case
+import embedded
+import janitor
+
+CPU_S_PER_SAMPLE = 0.001  # what the profiles say; penstockd corrects it
+
+
+class AgentCase(cluster_case.ClusterCase):
+    cluster_options = {"agent": True}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        # Jobs reach neither a closed source tree nor its build.
+        cls.train = cls.cluster.expose(
+            embedded.build_directory() / "bin" / "penstock-train")
+        cls.data = f"{cls.cluster.directory}/bin/jpeg"
+        make = embedded.build_directory() / "bin" / "penstock-demo-data"
+        done = cls.cluster.command(str(make), "--out", cls.data, "--format",
+                                   "jpeg", "--count", "64")
+        assert done.returncode == 0, done.stderr
+
+    # -- jobs -----------------------------------------------------------------
+
+    def profile(self, name, slices):
+        """A profile of a job that needs so many cores; its path."""
+        path = pathlib.Path(self.cluster.home(), f"{name}.toml")
+        path.write_text(
+            f'name = "{name}"\n'
+            f"accelerator_s_per_sample = {CPU_S_PER_SAMPLE / slices}\n"
+            f"loader_cpu_s_per_sample = {CPU_S_PER_SAMPLE}\n", "utf-8")
+        return path
+
+    def trainer(self, name, slices, seconds=120, extra=()):
+        """penstock-train's command line."""
+        home = self.cluster.home()
+        return [self.train, "--data", self.data, "--batch", "16",
+                "--accelerator-s-per-sample", str(CPU_S_PER_SAMPLE / slices),
+                "--duration", str(seconds), "--log", f"{home}/{name}.log",
+                *extra]
+
+    def submit(self, name, slices, flags=(), **more):
+        """A managed job that needs so many cores; waits until it runs."""
+        job = self.cluster.sbatch(
+            self.trainer(name, slices),
+            flags=["--loader=auto",
+                   f"--loader-model={self.profile(name, slices)}", *flags],
+            **more)
+        self.cluster.wait_job(job, "RUNNING")
+        return job
+
+    # -- what penstockd and the kernel say --------------------------------------
+
+    def wait(self, what, condition, timeout=20):
+        self.cluster._wait(what, condition, timeout)
+
+    def job_status(self, job):
+        """penstockd's report of a running job, or None."""
+        try:
+            return self.cluster.status(job)
+        except embedded.ClusterError:
+            return None
+
+    def away_cpus(self, job):
+        """The CPUs of the job's away group, as the kernel has them."""
+        path = (f"{janitor.CGROUP_ROOT}/cpuset/penstock_{self.cluster.node}/"
+                f"job_{job}")
+        try:
+            return pathlib.Path(path, "cpuset.cpus").read_text().strip()
+        except OSError:
+            return ""
+
+    def away_threads(self, job):
+        path = (f"{janitor.CGROUP_ROOT}/cpuset/penstock_{self.cluster.node}/"
+                f"job_{job}/tasks")
+        try:
+            return [int(tid) for tid in pathlib.Path(path).read_text().split()]
+        except OSError:
+            return []
+
+    def wait_away(self, job, timeout=20):
+        self.wait(f"a thread of job {job} to be away",
+                  lambda: self.away_threads(job), timeout)
+
+    def rate(self, name, seconds):
+        """Samples/s of a trainer over the next seconds, from its own log."""
+        log = pathlib.Path(self.cluster.home(), f"{name}.log")
+
+        def points():
+            lines = log.read_text("utf-8").splitlines()
+            return [json.loads(line) for line in lines if line.endswith("}")]
+
+        start = points()[-1]
+        self.wait(f"{seconds} s of {name}'s log",
+                  lambda: points()[-1]["t_monotonic"] >=
+                  start["t_monotonic"] + seconds, seconds + 20)
+        end = points()[-1]
+        return ((end["samples"] - start["samples"])
+                / (end["t_monotonic"] - start["t_monotonic"]))
+
+    def reports(self, job):
+        """The files of the job's report."""
+        return sorted(glob.glob(f"{self.cluster.directory}/reports/{job}.*"))
+
+    def check_nothing_left(self):
+        """No group of ours is left once the queue is empty."""
+        self.cluster.wait_empty()
+        self.wait("penstockd's groups to be removed",
+                  lambda: not self.cluster.penstock_cgroups())
+
+
+def owner_of(path):
+    return os.stat(path).st_uid
+
+
+
+main = cluster_case.main

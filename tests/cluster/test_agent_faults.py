@@ -1,0 +1,262 @@
+"""penstockd dies, hangs, restarts, or is lied to: jobs run on with at least
+what Slurm gave them, and nothing of ours is left."""
+
+import os
+import pathlib
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+import agent_case
+import protocol
+
+# Asks penstockd for this task's pages and spoils them; then computes on.
+SPOIL_PAGE = """
+import array, mmap, os, socket, struct, sys, time
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.connect(os.environ["PENSTOCK_SOCKET"])
+s.send(struct.pack("=IHHIIII", 0x54534E50, 1, 5, 24, 1, 1, 0))
+data, anc, _, _ = s.recvmsg(1024, socket.CMSG_SPACE(8))
+fds = array.array("i", b"".join(part for _, _, part in anc))
+page, hint = fds[0], fds[1]
+for size in (0, 1 << 20):
+    try:
+        os.ftruncate(page, size)
+        sys.exit("the page could be resized")
+    except OSError:
+        pass
+try:
+    mmap.mmap(hint, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+    sys.exit("the hint page could be mapped for writing")
+except PermissionError:
+    pass
+with mmap.mmap(page, 4096) as view:
+    view[:] = os.urandom(4096)
+    time.sleep(3)
+    view[:] = b"\\xff" * 4096
+    time.sleep(2)
+print("ran on")
+"""
+
+FORK_STORM = """
+import os, time
+end = time.monotonic() + 4
+while time.monotonic() < end:
+    if os.fork() == 0:
+        os._exit(0)
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+print("done")
+"""
+
+
+class Faults(agent_case.AgentCase):
+    def tearDown(self):
+        if "penstockd" not in self.cluster._daemons:
+            self.cluster.start_agent()
+
+    def lend(self, suffix):
+        lender = self.submit(f"lender{suffix}", 1 / 3)
+        borrower = self.submit(f"borrower{suffix}", 4)
+        self.wait_away(borrower)
+        return lender, borrower
+
+    def test_killed_in_mid_job_and_restarted(self):
+        lender, borrower = self.lend("K")
+        self.cluster.stop_agent(signal.SIGKILL)
+        # Its guardian brings everyone home and removes the groups.
+        self.wait("the groups of a killed penstockd to be removed",
+                  lambda: not self.cluster.penstock_cgroups(), 5)
+        self.assertGreater(self.rate("borrowerK", 2), 0)
+        self.cluster.start_agent()
+        self.wait_away(borrower)
+        report = self.cluster.status(borrower)
+        self.assertEqual(report["quality"]["agent_restarts"], 1)
+        self.cluster.cancel(lender, borrower)
+        self.check_nothing_left()
+
+    def test_stopped_leaves_nothing_and_restarted_adopts(self):
+        lender, borrower = self.lend("S")
+        self.assertEqual(self.cluster.stop_agent(), 0)
+        self.assertEqual(self.cluster.penstock_cgroups(), [])
+        self.cluster.start_agent()
+        self.wait_away(borrower)
+        self.cluster.cancel(lender, borrower)
+        self.check_nothing_left()
+
+    def test_hung(self):
+        lender, borrower = self.lend("H")
+        os.kill(self.cluster.agent_pid, signal.SIGSTOP)
+        try:
+            start = time.monotonic()
+            self.cluster.cancel(lender)
+            done = self.cluster.srun("echo", "ran",
+                                     flags=["--loader=auto"])
+            self.assertEqual((done.returncode, done.stdout), (0, "ran\n"))
+            self.assertLess(time.monotonic() - start, 15)
+            self.assertGreater(self.rate("borrowerH", 2), 0)
+        finally:
+            os.kill(self.cluster.agent_pid, signal.SIGCONT)
+        self.wait("penstockd to answer again",
+                  lambda: self.job_status(borrower) is not None)
+        self.cluster.cancel(borrower)
+        self.check_nothing_left()
+
+    def test_jobs_that_end_by_force(self):
+        for how in ("scancel", "timeout", "srun killed"):
+            with self.subTest(how):
+                if how == "srun killed":
+                    self.kill_an_srun()
+                    continue
+                flags = ["--time=0:02"] if how == "timeout" else []
+                job = self.submit("forced", 4, flags=flags)
+                self.wait_away(job)
+                if how == "scancel":
+                    self.cluster.cancel(job)
+                else:
+                    self.cluster.command("scontrol", "update",
+                                         f"jobid={job}", "timelimit=0:01")
+                    self.cluster.cancel(job)
+                self.check_nothing_left()
+                self.wait("the report", lambda j=job: self.reports(j))
+
+    def kill_an_srun(self):
+        train = self.trainer("srunkill", 4)
+        entry = self.cluster.home()
+        launcher = subprocess.Popen(
+            ["setpriv", f"--reuid={self.cluster.user}",
+             f"--regid={self.cluster.user}", "--clear-groups", "srun",
+             "--gres=gpu:1", "--loader=auto", *train],
+            env=dict(self.cluster.env, HOME=entry), cwd=entry,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.wait("the step to run", lambda: self.cluster.status()["jobs"])
+        launcher.kill()
+        launcher.wait()
+        for job in self.cluster.squeue():
+            self.cluster.cancel(job["id"])
+        self.check_nothing_left()
+
+    def test_a_page_of_garbage(self):
+        job = self.cluster.sbatch(["/usr/bin/python3", "-c", SPOIL_PAGE],
+                                  flags=["--loader=auto"])
+        self.cluster.wait_job(job)
+        self.assertEqual(self.cluster.output(job), "ran on\n")
+        self.check_nothing_left()
+        self.wait("the report", lambda: self.reports(job))
+        text = pathlib.Path(self.reports(job)[0]).read_text("utf-8")
+        self.assertIn("holds nonsense", text)
+
+    def test_a_task_that_forks_as_fast_as_it_can(self):
+        job = self.cluster.sbatch(["/usr/bin/python3", "-c", FORK_STORM],
+                                  flags=["--loader=auto"])
+        self.cluster.wait_job(job, "RUNNING")
+        slowest = 0.0
+        while self.cluster.job(job).get("JobState") == "RUNNING":
+            start = time.monotonic()
+            self.cluster.status()
+            slowest = max(slowest, time.monotonic() - start)
+        self.assertLess(slowest, 1.0)
+        self.cluster.wait_job(job)
+        self.check_nothing_left()
+
+    def test_messages_of_strangers(self):
+        job = self.submit("victim", 4)
+        pid = self.cluster.command("pidof", "-s", "penstock-train").stdout
+        for packet in (b"", b"x", os.urandom(64), os.urandom(1024),
+                       b"\0" * 5000,
+                       struct.pack("=IHHII", protocol.MAGIC, 1, 1, 16, 0)):
+            self.send_as_user(packet)
+        # Another user's thread cannot be registered, or anything announced.
+        thread = struct.pack("=IHHIIiI", protocol.MAGIC, 1, protocol.THREAD,
+                             24, 0, int(pid), 1)
+        self.assertNotEqual(self.send_as_user(thread), 0)
+        end = protocol.pack(protocol.JOB_END, job, 0)
+        self.assertNotEqual(self.send_as_user(end), 0)
+        self.assertIsNotNone(self.job_status(job))
+        self.cluster.cancel(job)
+        self.check_nothing_left()
+
+    def send_as_user(self, packet):
+        """Sends as `nobody`; the reply's status, -1 without one."""
+        reader, writer = socket.socketpair()
+        child = os.fork()
+        if child == 0:
+            os.setgid(65534)
+            os.setuid(65534)
+            status = -1
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+                s.settimeout(5)
+                s.connect(self.cluster.socket_path)
+                try:
+                    s.send(packet)
+                    status = protocol.unpack(s.recv(1024)).status
+                except (OSError, ValueError):
+                    pass
+            writer.send(struct.pack("=i", status))
+            os._exit(0)
+        os.waitpid(child, 0)
+        with reader, writer:
+            return struct.unpack("=i", reader.recv(4))[0]
+
+    def test_reload(self):
+        path = pathlib.Path(self.cluster.directory, "penstock.conf")
+        good = path.read_text("utf-8")
+        self.addCleanup(path.write_text, good, "utf-8")
+        path.write_text(good + "NoSuchKey=1\n", "utf-8")
+        os.kill(self.cluster.agent_pid, signal.SIGHUP)
+        self.wait("the refusal in the log", lambda: "stays in force" in
+                  self.cluster.logs("penstockd", lines=50))
+        self.assertIn("NoSuchKey", self.cluster.logs("penstockd", lines=50))
+        path.write_text(good.replace("Policy=throughput", "Policy=maxmin"),
+                        "utf-8")
+        os.kill(self.cluster.agent_pid, signal.SIGHUP)
+        self.wait("the new policy",
+                  lambda: self.cluster.status()["policy"] == "maxmin")
+        path.write_text(good, "utf-8")
+        os.kill(self.cluster.agent_pid, signal.SIGHUP)
+        self.wait("the old policy",
+                  lambda: self.cluster.status()["policy"] == "throughput")
+
+    def test_a_full_disk(self):
+        reports = f"{self.cluster.directory}/reports"
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k,mode=755",
+                        "tmpfs", reports], check=True)
+        try:
+            pathlib.Path(reports, "filler").write_bytes(b"x" * 4096)
+            os.kill(self.cluster.agent_pid, signal.SIGHUP)
+            self.wait("the reload", lambda: "reloaded" in
+                      self.cluster.logs("penstockd", lines=50))
+            job = self.cluster.sbatch(self.trainer("full", 1, seconds=2),
+                                      flags=["--loader=auto"])
+            self.cluster.wait_job(job)
+            self.wait("the error in the log", lambda: f"job {job}: report" in
+                      self.cluster.logs("penstockd", lines=50))
+            self.assertEqual(os.listdir(reports), ["filler"])
+        finally:
+            subprocess.run(["umount", "-l", reports], check=True)
+            os.kill(self.cluster.agent_pid, signal.SIGHUP)
+        self.check_nothing_left()
+
+
+class GangScheduling(agent_case.AgentCase):
+    cluster_options = {"agent": True,
+                       "partition": "OverSubscribe=FORCE:2",
+                       "slurm_lines": ["PreemptMode=GANG",
+                                       "SchedulerTimeSlice=5"]}
+
+    def test_cpus_held_twice_are_not_lent(self):
+        jobs = [self.submit(f"gang{i}", 1 / 3, gpus=0) for i in range(2)]
+        borrower = self.submit("gang2", 4, gpus=0)
+        self.wait("the borrower to be known",
+                  lambda: self.job_status(borrower) is not None)
+        self.cluster.cancel(*jobs, borrower)
+        self.check_nothing_left()
+
+
+if __name__ == "__main__":
+    agent_case.main()

@@ -1,0 +1,104 @@
+"""Cores and bandwidth move between real jobs, and come back."""
+
+import json
+import os
+import pathlib
+import pwd
+import stat
+
+import agent_case
+
+# Prints, as a task's very first act, which CPUs are lent to others.
+FIRST_ACT = ('for f in /sys/fs/cgroup/cpuset/penstock_{node}/job_*/cpuset.cpus;'
+             ' do cat "$f" 2>/dev/null; done; grep Cpus_allowed_list '
+             "/proc/self/status")
+
+
+class Lending(agent_case.AgentCase):
+    def test_a_lender_and_a_borrower(self):
+        lender = self.submit("lender", 1 / 3)
+        borrower = self.submit("borrower", 4)
+        self.wait_away(borrower)
+        lent = self.away_cpus(borrower)
+        own = self.cluster.status(lender)
+        self.assertEqual(self.away_threads(lender), [])
+        self.assertEqual(own["cores"]["allocated"], 1)
+        # The lender's own threads were not touched.
+        for tid in self.away_threads(borrower):
+            comm = pathlib.Path(f"/proc/{tid}/comm").read_text().strip()
+            self.assertTrue(comm.startswith("pst_loader"), comm)
+            mask = pathlib.Path(f"/proc/{tid}/status").read_text()
+            self.assertIn(f"Cpus_allowed_list:\t{lent}\n", mask)
+
+        self.cluster.cancel(lender, borrower)
+        self.check_nothing_left()
+        self.check_report(borrower)
+
+    def check_report(self, job):
+        self.wait("the report", lambda: len(self.reports(job)) == 2)
+        uid = pwd.getpwnam(self.cluster.user).pw_uid
+        for path in self.reports(job):
+            self.assertEqual(agent_case.owner_of(path), uid)
+            self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o400)
+        report = json.loads(
+            pathlib.Path(self.reports(job)[0]).read_text("utf-8"))
+        self.assertEqual(report["job_id"], job)
+        parts = report["breakdown"]
+        total = sum(parts[name]["seconds"] or 0 for name in
+                    ("compute", "fetch_stall", "prep_stall"))
+        self.assertAlmostEqual(total + parts["unattributed_s"],
+                               parts["wall_s"], places=3)
+        self.assertGreater(report["cores"]["used_away"], 0)
+        self.assertEqual(report["quality"]["loader_source"], "registered")
+        self.assertTrue(report["changes"])
+
+    def test_idle_cpus_are_lent_and_free_before_the_first_instruction(self):
+        borrower = self.submit("alone", 4)
+        self.wait_away(borrower)
+        script = FIRST_ACT.format(node=self.cluster.node)
+        for _ in range(5):
+            self.wait_away(borrower)
+            done = self.cluster.srun("sh", "-c", script)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            *lent, own = done.stdout.split("\n")[:-1]
+            cpu = own.split()[-1]
+            # The group may exist; that CPU must not be in it.
+            self.assertNotIn(cpu, [line for line in lent if line])
+        self.cluster.cancel(borrower)
+        self.check_nothing_left()
+
+    def test_an_unmanaged_job_is_left_alone(self):
+        unmanaged = self.cluster.sbatch(self.trainer("plain", 1 / 3))
+        self.cluster.wait_job(unmanaged, "RUNNING")
+        borrower = self.submit("borrower2", 4)
+        self.wait("the borrower to be known",
+                  lambda: self.job_status(borrower) is not None)
+        self.rate("borrower2", 3)
+        self.assertEqual(self.away_cpus(borrower), "")
+        self.assertIsNone(self.job_status(unmanaged))
+        self.cluster.cancel(unmanaged, borrower)
+        self.check_nothing_left()
+        self.assertEqual(self.reports(unmanaged), [])
+
+    def test_an_exclusive_job_lends_to_nobody(self):
+        alone = self.submit("whole", 4, gpus=0, flags=["--exclusive"])
+        self.wait("the job to be known",
+                  lambda: self.job_status(alone) is not None)
+        self.rate("whole", 2)
+        self.assertEqual(self.away_cpus(alone), "")
+        self.cluster.cancel(alone)
+        self.check_nothing_left()
+
+    def test_two_steps_of_one_job(self):
+        train = self.trainer("steps", 1 / 3, seconds=3)
+        line = " ".join(train)
+        job = self.cluster.sbatch(
+            f"#!/bin/sh\nsrun --exact -n1 {line}\nsrun --exact -n1 {line}\n",
+            flags=["--loader=auto"])
+        self.cluster.wait_job(job)
+        self.check_nothing_left()
+        self.wait("the report", lambda: self.reports(job))
+
+
+if __name__ == "__main__":
+    agent_case.main()

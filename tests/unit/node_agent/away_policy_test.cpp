@@ -1,0 +1,151 @@
+#include "node_agent/away_policy.h"
+
+#include <algorithm>
+
+#include "tests/unit/catch.h"
+
+using namespace penstock;
+
+namespace {
+
+constexpr double kTick = 20;
+
+// A borrower with units on one home CPU and a lender's CPU 0, whose owner uses
+// busy (0..1) of it; away units share what is left.
+struct Simulation {
+  explicit Simulation(int count, bool in_order = false) {
+    for (int i = 0; i < count; ++i) {
+      UnitObservation unit;
+      unit.id = 100 + i;
+      unit.in_order = in_order;
+      units.push_back(unit);
+    }
+  }
+
+  AwayMoves step(double busy) {
+    AwayInput input;
+    now_ms += kTick;
+    input.now_ms = now_ms;
+    input.tick_ms = kTick;
+    input.lent = lent;
+    input.home_cores = 1;
+    input.away_cores = away_cores;
+    const double away = double(away_count());
+    for (UnitObservation& unit : units) {
+      const double share = unit.away
+                               ? (1 - busy) / std::max(1.0, away)
+                               : 1 / std::max(1.0, double(units.size()) - away);
+      unit.run_ms = share * kTick;
+      unit.wait_ms = kTick - unit.run_ms;
+    }
+    input.units = units;
+    // As the kernel shows it: idle is what nobody used.
+    input.idle_share_of_cpu[0] = away > 0 ? 0 : 1 - busy;
+    AwayMoves moves = policy.decide(input);
+    for (UnitObservation& unit : units) {
+      auto has = [&](const std::vector<int>& ids) {
+        return std::find(ids.begin(), ids.end(), unit.id) != ids.end();
+      };
+      if (has(moves.bring_home)) unit.away = false;
+      if (has(moves.send_away)) unit.away = true;
+    }
+    return moves;
+  }
+
+  size_t away_count() const {
+    return size_t(std::count_if(units.begin(), units.end(),
+                                [](const auto& unit) { return unit.away; }));
+  }
+
+  AwayPolicy policy;
+  std::vector<UnitObservation> units;
+  CpuSet lent{{0}};
+  double away_cores = 0.67;
+  double now_ms = 0;
+};
+
+}  // namespace
+
+TEST_CASE("units go where the cores are, in proportion") {
+  Simulation two(2);
+  two.step(0.33);
+  CHECK(two.away_count() == 1);
+  Simulation eight(8);
+  eight.step(0.33);
+  CHECK(eight.away_count() == 3);
+  Simulation one(1);
+  one.step(0.33);
+  CHECK(one.away_count() == 0);  // it has a whole CPU at home
+}
+
+TEST_CASE("a lender that wants its CPU gets it within 100 ms") {
+  Simulation job(2);
+  job.step(0.0);
+  REQUIRE(job.away_count() == 1);
+  const double wanted_ms = job.now_ms;
+  AwayMoves moves;
+  for (int i = 0; i < 5 && !moves.recalled_after_ms; ++i) moves = job.step(1.0);
+  REQUIRE(moves.recalled_after_ms.has_value());
+  CHECK(job.now_ms - wanted_ms <= 60);
+  CHECK(job.away_count() == 0);
+  CHECK(moves.usable.empty());
+}
+
+TEST_CASE("a lender that uses half its CPU in bursts keeps its guest") {
+  Simulation job(2);
+  for (int i = 0; i < 100; ++i) {
+    CHECK_FALSE(job.step(0.5).recalled_after_ms.has_value());
+  }
+  CHECK(job.away_count() == 1);
+}
+
+TEST_CASE("an away unit without work is not taken for a starved one") {
+  Simulation job(2);
+  job.step(0.0);
+  AwayInput input;
+  input.tick_ms = kTick;
+  input.lent = job.lent;
+  input.home_cores = 1;
+  input.away_cores = 0.67;
+  input.units = job.units;
+  for (auto& unit : input.units) unit.run_ms = unit.wait_ms = 0;
+  for (int i = 0; i < 10; ++i) {
+    input.now_ms = job.now_ms + i * kTick;
+    CHECK_FALSE(job.policy.decide(input).recalled_after_ms.has_value());
+  }
+}
+
+TEST_CASE("a CPU given back is used again once it idles, not before") {
+  Simulation job(2);
+  job.step(0.0);
+  for (int i = 0; i < 5; ++i) job.step(1.0);
+  REQUIRE(job.away_count() == 0);
+  for (int i = 0; i < 20; ++i) job.step(0.8);  // idles too little
+  CHECK(job.away_count() == 0);
+  for (int i = 0; i < 4; ++i) job.step(0.0);
+  CHECK(job.away_count() == 1);
+}
+
+TEST_CASE("workers that deliver in order take turns; others stay") {
+  Simulation workers(2, true);
+  Simulation threads(2, false);
+  int worker_moves = 0, thread_moves = 0;
+  for (int i = 0; i < 100; ++i) {
+    worker_moves += int(workers.step(0.33).send_away.size());
+    thread_moves += int(threads.step(0.33).send_away.size());
+    CHECK(workers.away_count() == 1);
+  }
+  // 2 s in turns of 200 ms.
+  CHECK(worker_moves >= 8);
+  CHECK(worker_moves <= 11);
+  CHECK(thread_moves == 1);
+}
+
+TEST_CASE("everyone comes home when nothing is lent any more") {
+  Simulation job(4);
+  job.step(0.1);
+  REQUIRE(job.away_count() > 0);
+  job.lent = CpuSet();
+  job.step(0.1);
+  CHECK(job.away_count() == 0);
+}

@@ -1,0 +1,123 @@
+#include "node_agent/classifier.h"
+
+#include "tests/unit/catch.h"
+
+using namespace penstock;
+
+namespace {
+
+ProcessView process(int pid, int parent, std::string comm,
+                    std::string command_line,
+                    std::vector<ThreadView> threads = {}) {
+  if (threads.empty()) threads = {{pid, comm}};
+  return {pid, parent, std::move(comm), std::move(command_line),
+          std::move(threads)};
+}
+
+TaskView task_of(std::vector<ProcessView> processes) {
+  TaskView task;
+  task.root_pid = processes.front().pid;
+  task.processes = std::move(processes);
+  return task;
+}
+
+std::vector<int> ids(const Classification& found) {
+  std::vector<int> list;
+  for (const LoaderUnit& unit : found.units) list.push_back(unit.tids.front());
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("a trainer alone has no loader") {
+  auto found = classify(task_of({process(10, 1, "python3", "python3 t.py")}));
+  CHECK(found.source == LoaderEvidence::kNone);
+  CHECK(found.units.empty());
+}
+
+TEST_CASE("registered threads are exact and beat names") {
+  TaskView task = task_of(
+      {process(10, 1, "train", "train",
+               {{10, "train"}, {11, "pst_loader_0"}, {12, "[DALI][TP0]"}})});
+  task.registered_tids = {11};
+  auto found = classify(task);
+  CHECK(found.source == LoaderEvidence::kRegistered);
+  CHECK(ids(found) == std::vector{11});
+  CHECK_FALSE(found.units[0].whole_process);
+}
+
+TEST_CASE("a registered worker process moves whole") {
+  TaskView task = task_of({process(10, 1, "python3", "python3 t.py"),
+                           process(20, 10, "python3", "python3 t.py",
+                                   {{20, "python3"}, {21, "python3"}})});
+  task.registered_tids = {20};
+  auto found = classify(task);
+  REQUIRE(found.units.size() == 1);
+  CHECK(found.units[0].whole_process);
+  CHECK(found.units[0].tids == std::vector{20, 21});
+}
+
+TEST_CASE("Debian's PyTorch: forked workers are told by parentage") {
+  auto found = classify(task_of({
+      process(5, 1, "slurm_script", "/bin/bash script"),
+      process(10, 5, "python3", "python3 train.py"),
+      process(20, 10, "python3", "python3 train.py"),
+      process(21, 10, "python3", "python3 train.py"),
+      process(30, 10, "nvidia-smi", "nvidia-smi"),
+  }));
+  CHECK(found.source == LoaderEvidence::kParentage);
+  CHECK(ids(found) == std::vector{20, 21});
+}
+
+TEST_CASE("forked trainers that load for themselves stay") {
+  TaskView task = task_of({
+      process(10, 1, "python3", "python3 train.py"),
+      process(11, 10, "python3", "python3 train.py"),  // rank 0
+      process(20, 11, "python3", "python3 train.py"),  // its worker
+      process(12, 10, "python3", "python3 train.py"),  // rank 1: greets
+  });
+  task.greeting_pids = {12};
+  CHECK(ids(classify(task)) == std::vector{20});
+}
+
+TEST_CASE("PyTorch's and DALI's names, spawned workers") {
+  auto found = classify(task_of({
+      process(10, 1, "python3", "python3 t.py",
+              {{10, "python3"}, {11, "pt_data_pin"}, {12, "pt_nccl_gil_chk"}}),
+      process(20, 10, "pt_data_worker", "python3 t.py"),
+      process(21, 10, "pt_multiprocess", "python3 t.py"),
+      process(22, 10, "python3",
+              "python3 -c from multiprocessing.spawn import spawn_main; x"),
+      process(23, 10, "pt_elastic", "python3 t.py"),
+  }));
+  CHECK(found.source == LoaderEvidence::kNames);
+  CHECK(ids(found) == std::vector{11, 20, 21, 22});
+}
+
+TEST_CASE("--loader-match takes threads and command lines") {
+  TaskView task = task_of(
+      {process(10, 1, "app", "app --feed", {{10, "app"}, {11, "reader-1"}}),
+       process(20, 10, "feeder", "feeder --cache 3")});
+  task.match = "reader-*";
+  CHECK(ids(classify(task)) == std::vector{11});
+  task.match = "feeder --cache ?";
+  CHECK(ids(classify(task)) == std::vector{20});
+  // Never the whole first process: the trainer is in it.
+  task.match = "app*";
+  auto found = classify(task);
+  CHECK(ids(found) == std::vector{10});
+  CHECK_FALSE(found.units[0].whole_process);
+}
+
+TEST_CASE("globs") {
+  CHECK(glob_matches("", ""));
+  CHECK(glob_matches("*", ""));
+  CHECK(glob_matches("a*c", "abbc"));
+  CHECK(glob_matches("a**c", "ac"));
+  CHECK(glob_matches("?x*", "axyz"));
+  CHECK_FALSE(glob_matches("a*c", "abb"));
+  CHECK_FALSE(glob_matches("a", "ab"));
+  CHECK_FALSE(glob_matches("[ab]", "a"));
+  // Must not take exponential time.
+  CHECK_FALSE(glob_matches("*a*a*a*a*a*a*a*a*b", std::string(4000, 'a')));
+}

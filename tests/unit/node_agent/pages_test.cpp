@@ -1,0 +1,116 @@
+#include "node_agent/pages.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include "tests/unit/catch.h"
+
+using namespace penstock;
+
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+
+// What a job does with the descriptors that it is given.
+struct JobSide {
+  explicit JobSide(const TaskPages& pages) {
+    progress = static_cast<penstock_progress_page*>(
+        ::mmap(nullptr, PENSTOCK_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+               pages.progress_fd(), 0));
+    hint = static_cast<const penstock_hint_page*>(
+        ::mmap(nullptr, PENSTOCK_PAGE_BYTES, PROT_READ, MAP_SHARED,
+               pages.hint_fd(), 0));
+  }
+  ~JobSide() {
+    ::munmap(progress, PENSTOCK_PAGE_BYTES);
+    ::munmap(const_cast<penstock_hint_page*>(hint), PENSTOCK_PAGE_BYTES);
+  }
+  void greet() {
+    progress->version = PENSTOCK_PAGE_VERSION;
+    progress->started_ns = kSecond;
+    progress->updated_ns = 2 * kSecond;
+    progress->magic = PENSTOCK_PROGRESS_MAGIC;
+  }
+
+  penstock_progress_page* progress = nullptr;
+  const penstock_hint_page* hint = nullptr;
+};
+
+}  // namespace
+
+TEST_CASE("an untouched page says nothing and is no garbage") {
+  auto pages = TaskPages::create();
+  REQUIRE(pages.ok());
+  CHECK_FALSE(pages->read(10 * kSecond).has_value());
+  CHECK_FALSE(pages->garbage());
+}
+
+TEST_CASE("what the job writes is read") {
+  auto pages = TaskPages::create();
+  JobSide job(*pages);
+  job.greet();
+  job.progress->samples = 640;
+  job.progress->wait_ns = kSecond / 2;
+  auto progress = pages->read(10 * kSecond);
+  REQUIRE(progress.has_value());
+  CHECK(progress->samples == 640);
+  CHECK(progress->wait_ns == kSecond / 2);
+}
+
+TEST_CASE("the job cannot resize, unseal or write what is not its own") {
+  auto pages = TaskPages::create();
+  CHECK(::ftruncate(pages->progress_fd(), 0) != 0);
+  CHECK(::ftruncate(pages->progress_fd(), 1 << 20) != 0);
+  CHECK(::ftruncate(pages->hint_fd(), 0) != 0);
+  CHECK(::fcntl(pages->progress_fd(), F_ADD_SEALS, F_SEAL_WRITE) != 0);
+  CHECK(::mmap(nullptr, PENSTOCK_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+               pages->hint_fd(), 0) == MAP_FAILED);
+  // Nor by opening the memfd anew for writing.
+  const std::string path = "/proc/self/fd/" + std::to_string(pages->hint_fd());
+  UniqueFd again(::open(path.c_str(), O_RDWR));
+  if (again) {
+    CHECK(::mmap(nullptr, PENSTOCK_PAGE_BYTES, PROT_READ | PROT_WRITE,
+                 MAP_SHARED, again.get(), 0) == MAP_FAILED);
+    const char byte = 1;
+    CHECK(::write(again.get(), &byte, 1) != 1);
+  }
+}
+
+TEST_CASE("garbage is noticed and never believed again") {
+  auto scribble = GENERATE(0, 1, 2, 3, 4);
+  auto pages = TaskPages::create();
+  JobSide job(*pages);
+  job.greet();
+  job.progress->samples = 100;
+  REQUIRE(pages->read(10 * kSecond).has_value());
+  if (scribble == 0) job.progress->magic = 0xdeadbeef;
+  if (scribble == 1) job.progress->version = 99;
+  if (scribble == 2) job.progress->samples = 5;  // went back
+  if (scribble == 3) job.progress->wait_ns = 100 * kSecond;
+  if (scribble == 4) job.progress->updated_ns = 100 * kSecond;
+  CHECK_FALSE(pages->read(10 * kSecond).has_value());
+  CHECK(pages->garbage());
+  job.greet();
+  CHECK_FALSE(pages->read(11 * kSecond).has_value());
+}
+
+TEST_CASE("a hint is published once and under an even sequence") {
+  auto pages = TaskPages::create();
+  JobSide job(*pages);
+  pages->publish({.loader_threads = 3,
+                  .granted_millicores = 1667,
+                  .rate_bytes_per_s = 1 << 20,
+                  .kernel_limited = true});
+  CHECK(job.hint->loader_threads == 3);
+  CHECK(job.hint->granted_millicores == 1667);
+  CHECK(job.hint->rate_bytes_per_s == 1 << 20);
+  CHECK(job.hint->kernel_limited == 1);
+  CHECK(job.hint->sequence == 2);
+  const uint64_t version = job.hint->grant_version;
+  pages->publish({.loader_threads = 3,
+                  .granted_millicores = 1667,
+                  .rate_bytes_per_s = 1 << 20,
+                  .kernel_limited = true});
+  CHECK(job.hint->sequence == 2);
+  CHECK(job.hint->grant_version == version);
+}

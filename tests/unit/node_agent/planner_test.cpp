@@ -1,0 +1,189 @@
+#include "node_agent/planner.h"
+
+#include <random>
+
+#include "tests/unit/catch.h"
+
+using namespace penstock;
+
+namespace {
+
+constexpr double kMB = 1e6;
+
+Prediction prediction(double ceiling, double cpu_s, double bytes = 0) {
+  Prediction p;
+  auto exact = [](double v) { return Figure{v, v, v}; };
+  p.ceiling_samples_per_s = exact(ceiling);
+  p.loader_cpu_s_per_sample = exact(cpu_s);
+  p.storage_bytes_per_sample = exact(bytes);
+  p.demand_cores = exact(ceiling * cpu_s);
+  p.demand_bytes_per_s = exact(ceiling * bytes);
+  return p;
+}
+
+PlanJob job(uint64_t id, CpuSet home, double ceiling, double cpu_s,
+            double bytes = 0, int pool = -1) {
+  PlanJob entry;
+  entry.id = id;
+  entry.uid = 1000 + uint32_t(id);
+  entry.home_cpus = std::move(home);
+  entry.prediction = prediction(ceiling, cpu_s, bytes);
+  entry.loader_units = 4;
+  entry.elastic = true;
+  entry.pool = pool;
+  return entry;
+}
+
+PlanInput two_cpus(std::vector<PlanJob> jobs) {
+  PlanInput input;
+  input.jobs = std::move(jobs);
+  input.numa_node_of_cpu = {0, 0};
+  input.core_of_cpu = {0, 1};
+  return input;
+}
+
+// One that needs a third of its CPU and one that needs four.
+PlanInput lender_and_borrower() {
+  return two_cpus(
+      {job(1, CpuSet({0}), 333, 0.001), job(2, CpuSet({1}), 4000, 0.001)});
+}
+
+}  // namespace
+
+TEST_CASE("spare cores go to the job that can use them") {
+  auto plan = make_plan(lender_and_borrower());
+  REQUIRE(plan.ok());
+  CHECK(plan->grants[0].away_cpus.empty());
+  CHECK(plan->grants[0].home_cores == 1);  // lending narrows nothing
+  CHECK(plan->grants[1].away_cpus == CpuSet({0}));
+  CHECK(plan->grants[1].away_cores == Approx(0.667).margin(0.01));
+  CHECK(plan->grants[1].rate == Approx(1667).epsilon(0.01));
+  CHECK(plan->grants[1].floor == Approx(1000));
+  CHECK(plan->grants[1].loader_threads == 2);
+  CHECK(plan->lender_of_cpu.at(0) == 1);
+}
+
+TEST_CASE("Policy=even and a barred lender lend nothing") {
+  PlanInput input = lender_and_borrower();
+  input.policy = Policy::kEven;
+  CHECK(make_plan(input)->grants[1].away_cpus.empty());
+  input.policy = Policy::kThroughput;
+  input.barred_lenders = {1};
+  CHECK(make_plan(input)->grants[1].away_cpus.empty());
+}
+
+TEST_CASE("LendAcross=user keeps users apart") {
+  PlanInput input = lender_and_borrower();
+  input.lend_across = LendAcross::kUser;
+  CHECK(make_plan(input)->grants[1].away_cpus.empty());
+  input.jobs[1].uid = input.jobs[0].uid;
+  CHECK(make_plan(input)->grants[1].away_cpus == CpuSet({0}));
+}
+
+TEST_CASE("unallocated CPUs are lent") {
+  PlanInput input = two_cpus({job(1, CpuSet({1}), 4000, 0.001)});
+  input.idle_cpus = CpuSet({0});
+  auto plan = make_plan(input);
+  CHECK(plan->grants[0].away_cpus == CpuSet({0}));
+  CHECK(plan->lender_of_cpu.at(0) == 0);
+}
+
+TEST_CASE("a job whose loader cannot be told apart never borrows") {
+  PlanInput input = lender_and_borrower();
+  input.jobs[1].loader_units = 0;
+  input.jobs[1].elastic = false;
+  CHECK(make_plan(input)->grants[1].away_cpus.empty());
+}
+
+TEST_CASE("a job back on its entitlement borrows nothing") {
+  PlanInput input = lender_and_borrower();
+  input.jobs[1].on_entitlement = true;
+  auto plan = make_plan(input);
+  CHECK(plan->grants[1].away_cpus.empty());
+  CHECK(plan->grants[1].rate == Approx(1000));
+}
+
+TEST_CASE("--loader-threads bounds the hint") {
+  PlanInput input = lender_and_borrower();
+  input.jobs[1].max_threads = 1;
+  auto plan = make_plan(input);
+  CHECK(plan->grants[1].loader_threads == 1);
+  CHECK(plan->grants[1].away_cpus.empty());
+}
+
+TEST_CASE("a job of unknown cost grows by a core while it is saturated") {
+  PlanInput input = lender_and_borrower();
+  input.jobs[1].prediction.reset();
+  input.jobs[1].used_loader_cores = 0.99;
+  CHECK(make_plan(input)->grants[1].away_cpus == CpuSet({0}));
+  input.jobs[1].used_loader_cores = 0.3;
+  CHECK(make_plan(input)->grants[1].away_cpus.empty());
+}
+
+TEST_CASE("bandwidth that a neighbour leaves goes to who needs it") {
+  PlanInput input = two_cpus({job(1, CpuSet({0}), 100, 0.001, 0, 0),
+                              job(2, CpuSet({1}), 40, 0.001, 1 * kMB, 0)});
+  input.pools = {48 * kMB};
+  auto plan = make_plan(input);
+  REQUIRE(plan.ok());
+  CHECK(plan->grants[1].entitled_bytes_per_s == Approx(24 * kMB));
+  CHECK(plan->grants[1].rate == Approx(40));
+  CHECK(plan->grants[1].bytes_per_s >= 40 * kMB);
+  CHECK(plan->grants[0].bytes_per_s + plan->grants[1].bytes_per_s <=
+        48 * kMB * 1.0001);
+}
+
+TEST_CASE("a job that presses against its limit has its entitlement") {
+  PlanInput input = two_cpus({job(1, CpuSet({0}), 10, 0.001, 1 * kMB, 0),
+                              job(2, CpuSet({1}), 100, 0.001, 1 * kMB, 0)});
+  input.pools = {48 * kMB};
+  input.jobs[0].pool_pressed = true;  // needs more than was thought
+  auto plan = make_plan(input);
+  REQUIRE(plan.ok());
+  CHECK(plan->grants[0].bytes_per_s >= 24 * kMB * 0.999);
+  CHECK(plan->grants[0].bytes_per_s + plan->grants[1].bytes_per_s <=
+        48 * kMB * 1.0001);
+}
+
+TEST_CASE("--loader-bw bounds the limit") {
+  PlanInput input = two_cpus({job(1, CpuSet({0}), 100, 0.001, 1 * kMB, 0)});
+  input.pools = {48 * kMB};
+  input.jobs[0].max_bytes_per_s = uint64_t(8 * kMB);
+  CHECK(make_plan(input)->grants[0].bytes_per_s == Approx(8 * kMB));
+}
+
+TEST_CASE("random nodes: limits fit, floors hold, nobody borrows its own") {
+  const unsigned seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> unit(0, 1);
+  for (int round = 0; round < 500; ++round) {
+    PlanInput input;
+    const int jobs = 1 + int(random() % 6);
+    for (int i = 0; i < jobs; ++i) {
+      PlanJob entry = job(uint64_t(i) + 1, CpuSet({2 * i, 2 * i + 1}),
+                          1 + 5000 * unit(random), 1e-4 + 2e-3 * unit(random),
+                          unit(random) < 0.5 ? 0 : kMB * unit(random), 0);
+      entry.reserve_cores = unit(random);
+      entry.pool_pressed = unit(random) < 0.2;
+      entry.elastic = unit(random) < 0.7;
+      if (unit(random) < 0.2) entry.prediction.reset();
+      input.jobs.push_back(entry);
+      for (int k = 0; k < 2; ++k) {
+        input.core_of_cpu.push_back(2 * i + k);
+        input.numa_node_of_cpu.push_back(0);
+      }
+    }
+    input.pools = {10 * kMB + 100 * kMB * unit(random)};
+    auto plan = make_plan(input);
+    REQUIRE(plan.ok());
+    double limits = 0;
+    for (size_t i = 0; i < plan->grants.size(); ++i) {
+      const PlannedGrant& grant = plan->grants[i];
+      limits += grant.bytes_per_s;
+      CHECK(grant.rate >= grant.floor * 0.999);
+      CHECK((grant.away_cpus & input.jobs[i].home_cpus).empty());
+    }
+    CHECK(limits <= input.pools[0] * 1.0001);
+  }
+}

@@ -1,0 +1,85 @@
+#include "node_agent/reporter.h"
+
+#include "tests/unit/catch.h"
+
+using namespace penstock;
+
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+
+struct Fixture {
+  Fixture() {
+    config.pools = {{"scratch", "/scratch", 48'000'000}};
+    context.config = &config;
+    context.node = "n1";
+    context.now_ns = 101 * kSecond;
+    context.now_unix_s = 1100;
+    job.id = 12;
+    job.uid = 1000;
+    job.managed = true;
+    job.started_ns = 1 * kSecond;
+    job.started_unix_s = 1000;
+    job.most_ranks = 1;
+    Progress page;
+    page.started_ns = 11 * kSecond;
+    page.updated_ns = 91 * kSecond;
+    page.samples = 8000;
+    page.wait_ns = 40 * kSecond;
+    page.fetch_ns = 30 * kSecond;
+    page.prep_ns = 90 * kSecond;
+    job.ended.add(page);
+  }
+  Config config;
+  ReportContext context;
+  Job job;
+};
+
+}  // namespace
+
+TEST_CASE("wall time splits into parts that add up") {
+  Fixture f;
+  const JobReport report = build_report(f.job, f.context, false);
+  CHECK(report.breakdown.wall_s == Approx(100));
+  CHECK(*report.breakdown.compute.seconds == Approx(40));
+  CHECK(*report.breakdown.fetch_stall.seconds == Approx(10));
+  CHECK(*report.breakdown.prep_stall.seconds == Approx(30));
+  CHECK(report.breakdown.unattributed_s == Approx(20));
+  CHECK(*report.throughput.measured == Estimate::exact(100));
+  CHECK(report.ceiling.measured->value == Approx(200));
+  CHECK(*report.end_unix_s == 1100);
+}
+
+TEST_CASE("a job without a page is unknown, not zero") {
+  Fixture f;
+  f.job.ended = {};
+  const JobReport report = build_report(f.job, f.context, true);
+  CHECK_FALSE(report.breakdown.compute.seconds.has_value());
+  CHECK_FALSE(report.throughput.measured.has_value());
+  CHECK_FALSE(report.ceiling.measured.has_value());
+  CHECK(report.breakdown.unattributed_s == Approx(100));
+  CHECK(report.running);
+}
+
+TEST_CASE("CPU time at home and away is told apart") {
+  Fixture f;
+  f.job.totals.home_cpu_s = 95;
+  f.job.totals.away_cpu_s = 60;
+  f.job.totals.job_cpu_s = 160;
+  const JobReport report = build_report(f.job, f.context, true);
+  CHECK(*report.cores.used_home == Approx(0.95));
+  CHECK(*report.cores.used_away == Approx(0.60));
+  CHECK(*report.cores.used_trainer == Approx(0.05));
+}
+
+TEST_CASE("options are given back as the user writes them") {
+  penstock_wire_options options{};
+  options.mode = PENSTOCK_MODE_AUTO;
+  options.threads = 6;
+  options.weight_milli = 500;
+  const auto given = options_given(options);
+  REQUIRE(given.size() == 3);
+  CHECK(given[0] == OptionGiven{"loader", "auto"});
+  CHECK(given[1] == OptionGiven{"loader-threads", "6"});
+  CHECK(given[2] == OptionGiven{"loader-weight", "0.5"});
+}

@@ -1,0 +1,212 @@
+#include "node_agent/server.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "tests/unit/catch.h"
+
+using namespace penstock;
+
+namespace {
+
+// A server in a thread of its own; stopped by a byte in a pipe.
+class Fixture {
+ public:
+  Fixture() {
+    char name[] = "/tmp/penstock-server-XXXXXX";
+    dir_ = ::mkdtemp(name);
+    path = dir_ + "/socket";
+    loop_.emplace(*EventLoop::create());
+    int ends[2];
+    REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+    stop_reader_.reset(ends[0]);
+    stop_writer_.reset(ends[1]);
+    REQUIRE(loop_->watch(ends[0], [this] { loop_->stop(); }).ok());
+    auto server = Server::listen(
+        *loop_, path, [this](const Message& message, const Peer& peer) {
+          last_peer = peer;
+          Answer answer;
+          if (std::holds_alternative<penstock_task_exit>(message)) {
+            answer.send = false;
+          }
+          if (std::holds_alternative<penstock_hello>(message)) {
+            answer.fds = {stop_reader_.get(), stop_reader_.get()};
+          }
+          return answer;
+        });
+    REQUIRE(server.ok());
+    server_ = *std::move(server);
+    thread_ = std::thread([this] { (void)loop_->run(); });
+  }
+  ~Fixture() {
+    (void)!::write(stop_writer_.get(), "x", 1);
+    thread_.join();
+    server_.reset();
+    (void)!std::system(("rm -r " + dir_).c_str());
+  }
+
+  UniqueFd connect() const {
+    UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strcpy(address.sun_path, path.c_str());
+    REQUIRE(::connect(fd.get(), reinterpret_cast<sockaddr*>(&address),
+                      sizeof address) == 0);
+    return fd;
+  }
+
+  std::string path;
+  Peer last_peer;
+
+ private:
+  std::string dir_;
+  std::optional<EventLoop> loop_;
+  UniqueFd stop_reader_, stop_writer_;
+  std::unique_ptr<Server> server_;
+  std::thread thread_;
+};
+
+template <class T>
+T message_of(uint16_t type) {
+  T message{};
+  message.header = {PENSTOCK_MAGIC, PENSTOCK_PROTOCOL_VERSION, type,
+                    sizeof message, 41};
+  return message;
+}
+
+// The reply, or nullopt where the server closed or stayed silent for 2 s.
+std::optional<penstock_reply> receive(int fd, size_t* fds = nullptr) {
+  pollfd wait{fd, POLLIN, 0};
+  if (::poll(&wait, 1, 2000) != 1) return std::nullopt;
+  penstock_reply reply{};
+  iovec part{&reply, sizeof reply};
+  char control[CMSG_SPACE(4 * sizeof(int))];
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  if (::recvmsg(fd, &message, 0) != ssize_t(sizeof reply)) return std::nullopt;
+  if (cmsghdr* header = CMSG_FIRSTHDR(&message); header && fds) {
+    *fds = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < *fds; ++i) {
+      int received = -1;
+      std::memcpy(&received, CMSG_DATA(header) + i * sizeof(int), sizeof(int));
+      ::close(received);
+    }
+  }
+  return reply;
+}
+
+template <class T>
+std::optional<penstock_reply> ask(int fd, const T& message) {
+  REQUIRE(::send(fd, &message, sizeof message, MSG_NOSIGNAL) ==
+          ssize_t(sizeof message));
+  return receive(fd);
+}
+
+}  // namespace
+
+TEST_CASE("a request is answered with its id, by the kernel's word on who") {
+  Fixture server;
+  UniqueFd client = server.connect();
+  auto reply = ask(client.get(), message_of<penstock_status>(PENSTOCK_STATUS));
+  REQUIRE(reply.has_value());
+  CHECK(reply->status == 0);
+  CHECK(reply->header.request_id == 41);
+  CHECK(server.last_peer.pid == ::getpid());
+  CHECK(server.last_peer.uid == ::getuid());
+}
+
+TEST_CASE("descriptors travel with the reply") {
+  Fixture server;
+  UniqueFd client = server.connect();
+  auto hello = message_of<penstock_hello>(PENSTOCK_HELLO);
+  REQUIRE(::send(client.get(), &hello, sizeof hello, 0) > 0);
+  size_t fds = 0;
+  REQUIRE(receive(client.get(), &fds).has_value());
+  CHECK(fds == 2);
+}
+
+TEST_CASE("malformed and oversized messages are refused, the rest goes on") {
+  Fixture server;
+  UniqueFd client = server.connect();
+  const std::string junk(PENSTOCK_MESSAGE_MAX_BYTES * 4, 'x');
+  for (size_t size : {size_t(1), sizeof(penstock_header), size_t(500),
+                      size_t(PENSTOCK_MESSAGE_MAX_BYTES), junk.size()}) {
+    REQUIRE(::send(client.get(), junk.data(), size, MSG_NOSIGNAL) > 0);
+    auto reply = receive(client.get());
+    REQUIRE(reply.has_value());
+    CHECK(reply->status == EINVAL);
+    CHECK(std::strlen(reply->text) > 0);
+  }
+  auto reply = ask(client.get(), message_of<penstock_status>(PENSTOCK_STATUS));
+  REQUIRE(reply.has_value());
+  CHECK(reply->status == 0);
+}
+
+TEST_CASE("Slurm's messages are taken from root alone") {
+  if (::getuid() != 0) {
+    WARN("skipped: needs root to become somebody else");
+    return;
+  }
+  Fixture server;
+  REQUIRE(::chmod(server.path.substr(0, server.path.rfind('/')).c_str(),
+                  0755) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::setresuid(65534, 65534, 65534) != 0) ::_exit(2);
+    UniqueFd client = server.connect();
+    auto end = message_of<penstock_job_end>(PENSTOCK_JOB_END);
+    (void)!::send(client.get(), &end, sizeof end, 0);
+    auto reply = receive(client.get());
+    ::_exit(reply && reply->status == EPERM ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+}
+
+TEST_CASE("a live socket is not taken over, a dead one is") {
+  std::string path;
+  {
+    Fixture server;
+    path = server.path;
+    auto loop = EventLoop::create();
+    auto second =
+        Server::listen(*loop, path, [](auto&, auto&) { return Answer{}; });
+    REQUIRE_FALSE(second.ok());
+    CHECK_THAT(second.error().message, Catch::Contains("another penstockd"));
+  }
+  char name[] = "/tmp/penstock-server-XXXXXX";
+  const std::string dir = ::mkdtemp(name);
+  const std::string dead = dir + "/socket";
+  UniqueFd abandoned(::socket(AF_UNIX, SOCK_SEQPACKET, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strcpy(address.sun_path, dead.c_str());
+  REQUIRE(::bind(abandoned.get(), reinterpret_cast<sockaddr*>(&address),
+                 sizeof address) == 0);
+  abandoned.reset();
+  auto loop = EventLoop::create();
+  auto server =
+      Server::listen(*loop, dead, [](auto&, auto&) { return Answer{}; });
+  CHECK(server.ok());
+  if (server) server->reset();
+  (void)!std::system(("rm -r " + dir).c_str());
+}
+
+TEST_CASE("a path that does not fit a socket address is named") {
+  auto loop = EventLoop::create();
+  auto server = Server::listen(*loop, "/tmp/" + std::string(200, 'a'),
+                               [](auto&, auto&) { return Answer{}; });
+  REQUIRE_FALSE(server.ok());
+  CHECK_THAT(server.error().message, Catch::Contains("SocketPath"));
+}
