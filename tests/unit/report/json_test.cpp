@@ -1,7 +1,10 @@
 #include "report/json.h"
 
 #include <cmath>
+#include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "samples.h"
 #include "tests/unit/catch.h"
@@ -155,6 +158,30 @@ TEST_CASE("text that is no report is refused") {
     CHECK_FALSE(report.error().message.empty());
   }
   CHECK_FALSE(parse_node_status(to_json(samples::input_bound())));
+}
+
+// Calls visit with each key of each object in the document.
+void each_key(const json& in, const std::function<void(std::string)>& visit) {
+  for (const auto& [key, value] : in.items()) {
+    if (in.is_object()) visit(key);
+    if (value.is_structured()) each_key(value, visit);
+  }
+}
+
+TEST_CASE("docs/report.md names every key") {
+  std::ifstream file(PENSTOCK_DOCS "/report.md");
+  REQUIRE(file);
+  std::ostringstream text;
+  text << file.rdbuf();
+  for (const std::string& written :
+       {to_json(samples::input_bound()), to_json(samples::node())}) {
+    each_key(json::parse(written), [&](const std::string& key) {
+      INFO(key);
+      bool named = text.str().find("`" + key + "`") != std::string::npos ||
+                   text.str().find("\"" + key + "\"") != std::string::npos;
+      CHECK(named);
+    });
+  }
 }
 
 }  // namespace

@@ -3,7 +3,9 @@
 
 #include <sys/stat.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 
 #include "fake_agent.h"
@@ -71,6 +73,35 @@ TEST_CASE("help and version") {
   Ran help({"report", "--help"});
   CHECK(help.code == kExitOk);
   CHECK(help.out.find("--follow") != std::string::npos);
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(std::string(PENSTOCK_SOURCE) + "/" + path);
+  REQUIRE(file);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+TEST_CASE("manual pages and completion know every option") {
+  std::string completion = text_of("tools/bash_completion");
+  const std::regex option("--([a-z-]+)");
+  for (const std::string command :
+       {"report", "top", "check-config", "predict", "bench"}) {
+    std::string page = text_of("docs/man/penstock-" + command + ".1");
+    std::string help = Ran({command, "--help"}).out;
+    size_t at = completion.find(command + ") echo");
+    REQUIRE(at != std::string::npos);
+    std::string words = completion.substr(at, completion.find('\n', at) - at);
+    std::sregex_iterator end;
+    for (std::sregex_iterator it(help.begin(), help.end(), option); it != end;
+         ++it) {
+      INFO(command << ' ' << it->str());
+      CHECK(words.find(it->str()) != std::string::npos);
+      if (it->str(1) == "help") continue;  // penstock(1) has it
+      CHECK(page.find("Fl -" + it->str(1)) != std::string::npos);
+    }
+  }
 }
 
 TEST_CASE("top shows the node once where no terminal is") {
