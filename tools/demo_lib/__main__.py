@@ -61,6 +61,8 @@ def parse_arguments():
 
 def main():
     arguments = parse_arguments()
+    # Also where a shell has started us with SIGINT ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda got, frame: sys.exit(128 + got))
     try:

@@ -49,6 +49,7 @@ class Pool:
     def __init__(self, image, bandwidth_bytes_per_s):
         self.bandwidth_bytes_per_s = bandwidth_bytes_per_s
         self.mountpoint = None
+        self._groups = []  # cgroups for a reader, made by the keeper
         self._image = image
         self._keeper = None
 
@@ -63,6 +64,7 @@ class Pool:
             if "mountpoint" not in answer:
                 raise PoolError(answer.get("error", "the keeper has ended"))
             self.mountpoint = pathlib.Path(answer["mountpoint"])
+            self._groups = answer["groups"]
         except BaseException:
             self.close()
             raise
@@ -96,7 +98,7 @@ class Pool:
             direct=fio_read(path, ["--direct=1"], seconds),
             buffered=fio_read(path, ["--direct=0", "--invalidate=1"], seconds),
             in_cgroup=fio_read(path, ["--direct=1"], seconds,
-                               cgroup="penstock_demo_fio"))
+                               self._groups))
 
 
 def drop_page_cache():
@@ -104,28 +106,17 @@ def drop_page_cache():
     pathlib.Path("/proc/sys/vm/drop_caches").write_text("3", "ascii")
 
 
-def fio_read(path, options, seconds, cgroup=None):
-    """Bytes/s of sequential 1 MiB reads."""
+def fio_read(path, options, seconds, groups=()):
+    """Bytes/s of sequential 1 MiB reads by a process of the cgroups."""
     size = os.path.getsize(path)
     argv = ["fio", "--name=pool", f"--filename={path}", "--readonly",
-            "--rw=read", "--bs=1M", f"--runtime={seconds}",
+            "--thread", "--rw=read", "--bs=1M", f"--runtime={seconds}",
             f"--size={size}", "--output-format=json", *options]
     if "--direct=1" in options:
         # No cache serves a second pass; the first second has the full bucket.
         argv += ["--time_based", "--ramp_time=1"]
-    if cgroup is None:
-        return _run_fio(argv)
-    groups = [pathlib.Path(f"/sys/fs/cgroup/{name}/{cgroup}")
-              for name in ("blkio", "cpu")]
-    try:
-        for group in groups:
-            group.mkdir(exist_ok=True)
-        enter = "".join(f'echo 0 >{group}/cgroup.procs && '
-                        for group in groups)
-        return _run_fio(["/bin/sh", "-c", enter + 'exec "$@"', "sh", *argv])
-    finally:
-        for group in groups:
-            group.rmdir()
+    enter = "".join(f"echo 0 >{group}/cgroup.procs && " for group in groups)
+    return _run_fio(["/bin/sh", "-c", enter + 'exec "$@"', "sh", *argv])
 
 
 def _run_fio(argv):

@@ -3,8 +3,8 @@ removes it: python3 -m demo_lib.pool_keeper IMAGE BYTES_PER_S
 
 The caller's death closes the input, so kill -9 of the caller removes the pool
 too. Should the keeper itself be killed, the next one finds the directory
-unlocked and removes what stands there. Prints one JSON line: {"mountpoint"}
-or {"error"}.
+unlocked and removes what stands there. Prints one JSON line:
+{"mountpoint", "groups"} or {"error"}.
 """
 
 import fcntl
@@ -93,7 +93,15 @@ def make(directory, image, bytes_per_s):
                  "--show", directory / "export" / "nbd")
     run("mount", "-t", "ext4", "-o", "ro,nosuid,nodev,noexec", device,
         directory / "mnt")
+    for group in groups(directory):
+        group.mkdir()
     return directory / "mnt"
+
+
+def groups(directory):
+    """Cgroups beside the demo's, to prove that the limit holds there, too."""
+    return [pathlib.Path(f"/sys/fs/cgroup/{controller}/{directory.name}")
+            for controller in ("blkio", "cpu")]
 
 
 # -- removing -----------------------------------------------------------------
@@ -156,6 +164,16 @@ def end_daemons(directory, number):
     return not daemon_pids(directory)
 
 
+def remove_groups(directory):
+    """Readers that are still there end by themselves."""
+    for group in groups(directory):
+        try:
+            group.rmdir()
+        except OSError:
+            pass
+    return not any(group.exists() for group in groups(directory))
+
+
 def remove(directory):
     """Removes whatever of the pool there is; True when nothing is left."""
     mount = directory / "mnt"
@@ -167,7 +185,8 @@ def remove(directory):
     if not wait_until(lambda: end_daemons(directory, signal.SIGTERM), 5):
         wait_until(lambda: end_daemons(directory, signal.SIGKILL), 5)
     unmount(directory / "export", "--lazy")
-    if mounted(mount) or mounted(directory / "export"):
+    emptied = wait_until(lambda: remove_groups(directory), 10)
+    if mounted(mount) or mounted(directory / "export") or not emptied:
         return False
     shutil.rmtree(directory, ignore_errors=True)
     return not directory.exists() and not loop_devices(directory)
@@ -196,7 +215,8 @@ def main():
     directory.chmod(0o711)
     held = lock(directory)
     try:
-        answer = {"mountpoint": str(make(directory, image, bytes_per_s))}
+        answer = {"mountpoint": str(make(directory, image, bytes_per_s)),
+                  "groups": [str(group) for group in groups(directory)]}
     except (KeeperError, OSError, subprocess.SubprocessError) as error:
         answer = {"error": str(error)}
     try:
