@@ -66,8 +66,7 @@ Result<ImageView> JpegDecoder::decode(std::span<const uint8_t> file,
     capacity_bytes_ = bytes;
   }
   if (tjDecompress2(handle_.get(), file.data(), file.size(), pixels_.get(),
-                    size.width, 0, size.height, TJPF_RGB,
-                    TJFLAG_FASTDCT) != 0) {
+                    size.width, 0, size.height, TJPF_RGB, 0) != 0) {
     return jpeg_error(handle_.get());
   }
   return ImageView{pixels_.get(), size.width, size.height};

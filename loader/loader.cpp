@@ -6,6 +6,7 @@
 #include <new>
 #include <system_error>
 
+#include "common/units.h"
 #include "loader/clock.h"
 #include "loader/random.h"
 #include "loader/sample_preparer.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr uint64_t kControlPeriodNs = 50000000;
 constexpr uint64_t kClaimWaitNs = 100000000;
 constexpr size_t kMaxThreads = 4096;
+constexpr uint64_t kMaxRingBytes = uint64_t{64} << 30;
 
 size_t sample_floats(const LoaderOptions& options) {
   const auto side = static_cast<size_t>(options.crop_side);
@@ -49,6 +51,14 @@ Status check(const LoaderOptions& options) {
     return invalid("ring: allowed: 1 to 1024 batches");
   }
   if (options.total_samples < 1) return invalid("samples: allowed: 1 or more");
+  const BatchRing::Shape ring = ring_shape(options);
+  const uint64_t ring_bytes = uint64_t{ring.batches} * ring.batch_samples *
+                              ring.sample_floats * sizeof(float);
+  if (ring_bytes > kMaxRingBytes) {
+    return invalid("the ring of batches needs " +
+                   format_bytes(static_cast<double>(ring_bytes)) +
+                   "; allowed: 64 GB; a smaller batch or crop needs less");
+  }
   return Done{};
 }
 

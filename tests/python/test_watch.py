@@ -229,14 +229,14 @@ class TorchTest(DaemonTestCase):
         watched = Watched(loader, True, client)
         for workers in (2, 1):
             daemon.set_hint(threads=workers)
-            daemon.threads.clear()
             values = []
             for (batch,) in watched:
+                told = daemon.threads.values
+                self.assertTrue(
+                    eventually(lambda: list(told()).count(True) == workers)
+                )
                 values += batch.tolist()
             self.assertEqual(values, list(range(40)))
-            self.assertTrue(
-                eventually(lambda: len(daemon.threads) == workers)
-            )
         self.assertEqual(daemon.progress()["samples"], 80)
 
     def test_an_iterable_dataset_keeps_its_workers(self):

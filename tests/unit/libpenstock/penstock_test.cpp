@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "common/clock.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/libpenstock/fake_daemon.h"
 
@@ -169,12 +170,12 @@ TEST_CASE("a penstockd that does not answer costs 100 ms once") {
   const double open_s =
       seconds_of([&] { handle = penstock_open(folder.path().c_str()); });
   CHECK(open_s >= 0.09);
-  CHECK(open_s < 0.5);  // the machine may be busy
+  CHECK(open_s < 2);  // the machine may be busy
   const penstock_progress progress{1, 1};
   const double report_s = seconds_of([&] {
     for (int i = 0; i < 1000; ++i) penstock_report(handle, &progress);
   });
-  CHECK(report_s < 0.09);
+  CHECK(report_s < 2);  // 100 s, did each wait again
   penstock_close(handle);
 }
 
@@ -323,14 +324,15 @@ TEST_CASE("registrations beyond the bound are refused") {
   CHECK(penstock_register_thread(handle, 100000) == 0);
 }
 
-TEST_CASE("a report costs nanoseconds") {
+TEST_CASE("a report costs nanoseconds of CPU time") {
   const SocketFolder folder;
   const FakeDaemon daemon(folder.path(), Reply::kGood);
   const Handle handle(folder.path());
   constexpr int kReports = 100000;
   const penstock_progress progress{1, 1};
-  const double total_s = seconds_of([&] {
-    for (int i = 0; i < kReports; ++i) penstock_report(handle, &progress);
-  });
-  CHECK(total_s / kReports < 5e-6);  // debug build on a busy machine
+  const uint64_t begin_ns = penstock::read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  for (int i = 0; i < kReports; ++i) penstock_report(handle, &progress);
+  const uint64_t cpu_ns =
+      penstock::read_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+  CHECK(cpu_ns / kReports < 2000);  // also in a debug build with sanitizers
 }

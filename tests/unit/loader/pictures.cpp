@@ -37,9 +37,11 @@ TempFolder::~TempFolder() {
 
 void write_file(const std::string& path, const std::vector<uint8_t>& bytes) {
   std::FILE* file = std::fopen(path.c_str(), "w");
-  if (file == nullptr ||
-      std::fwrite(bytes.data(), 1, bytes.size(), file) != bytes.size() ||
-      std::fclose(file) != 0) {
+  if (file == nullptr) std::abort();
+  const bool written =
+      bytes.empty() ||
+      std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
+  if (std::fclose(file) != 0 || !written) {
     std::abort();
   }
 }
