@@ -1,10 +1,6 @@
 #include "cgroup/mounts.h"
 
-#include <libcgroup.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 #include <optional>
 #include <utility>
 
@@ -41,25 +37,6 @@ std::string unescape(std::string_view field) {
   return text;
 }
 
-// target seen from root; nothing where it is not below it.
-std::optional<std::string> relative_to(std::string_view target,
-                                       std::string_view root) {
-  while (root.ends_with('/')) root.remove_suffix(1);
-  if (!target.starts_with(root)) return {};
-  target.remove_prefix(root.size());
-  if (target.size() < 2 || target[0] != '/') return {};
-  return std::string(target.substr(1));
-}
-
-Result<V1Mounts> checked(V1Mounts mounts, const std::string& root) {
-  if (!mounts.path_of.contains("cpu") || !mounts.path_of.contains("cpuset")) {
-    return Error{
-        Code::kUnavailable, 0,
-        "no cgroup v1 controllers cpu and cpuset are mounted below " + root};
-  }
-  return mounts;
-}
-
 }  // namespace
 
 Result<std::vector<MountEntry>> parse_mounts(std::string_view text) {
@@ -90,6 +67,24 @@ bool V1Mounts::cpu_with_cpuacct() const {
          cpu->second == cpuacct->second;
 }
 
+std::optional<std::string> mount_below(std::string_view target,
+                                       std::string_view root) {
+  while (root.ends_with('/')) root.remove_suffix(1);
+  if (!target.starts_with(root)) return {};
+  target.remove_prefix(root.size());
+  if (target.size() < 2 || target[0] != '/') return {};
+  return std::string(target.substr(1));
+}
+
+Result<V1Mounts> require_v1(V1Mounts mounts, const std::string& root) {
+  if (!mounts.path_of.contains("cpu") || !mounts.path_of.contains("cpuset")) {
+    return Error{
+        Code::kUnavailable, 0,
+        "no cgroup v1 controllers cpu and cpuset are mounted below " + root};
+  }
+  return mounts;
+}
+
 Result<V1Mounts> v1_mounts_from_table(std::string_view text,
                                       const std::string& root) {
   auto entries = parse_mounts(text);
@@ -97,7 +92,7 @@ Result<V1Mounts> v1_mounts_from_table(std::string_view text,
   V1Mounts mounts;
   for (const MountEntry& entry : *entries) {
     if (entry.type != "cgroup") continue;
-    auto path = relative_to(entry.target, root);
+    auto path = mount_below(entry.target, root);
     if (!path) continue;
     for (const char* controller : kV1Controllers) {
       if (std::find(entry.options.begin(), entry.options.end(), controller) !=
@@ -106,23 +101,7 @@ Result<V1Mounts> v1_mounts_from_table(std::string_view text,
       }
     }
   }
-  return checked(std::move(mounts), root);
-}
-
-Result<V1Mounts> v1_mounts_of_system(const std::string& root) {
-  if (int error = cgroup_init(); error != 0) {
-    return Error{Code::kUnavailable, 0,
-                 std::string("libcgroup: ") + cgroup_strerror(error)};
-  }
-  V1Mounts mounts;
-  for (const char* controller : kV1Controllers) {
-    char* raw = nullptr;
-    if (cgroup_get_subsys_mount_point(controller, &raw) != 0) continue;
-    std::unique_ptr<char, void (*)(void*)> target(raw, std::free);
-    auto path = relative_to(target.get(), root);
-    if (path) mounts.path_of.emplace(controller, *path);
-  }
-  return checked(std::move(mounts), root);
+  return require_v1(std::move(mounts), root);
 }
 
 }  // namespace penstock

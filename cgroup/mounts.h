@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,15 @@ struct V1Mounts {
 
 inline constexpr const char* kV1Controllers[] = {"cpu",   "cpuset",  "cpuacct",
                                                  "blkio", "freezer", "memory"};
+
+// A mount point seen from root: "cpu,cpuacct"; nothing where it is not below.
+std::optional<std::string> mount_below(std::string_view target,
+                                       std::string_view root);
+
+// The mounts themselves where cpu and cpuset are among them. Pure.
+// Errors: kUnavailable  they are not; the message names root.
+[[nodiscard]] Result<V1Mounts> require_v1(V1Mounts mounts,
+                                          const std::string& root);
 
 // From a mount table's text. Pure.
 // Errors: kUnavailable  neither cpu nor cpuset is there: no v1 machine.

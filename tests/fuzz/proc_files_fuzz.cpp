@@ -1,0 +1,69 @@
+// Files of /proc/PID and of cgroup v1; the first byte picks the parser.
+#include "cgroup/proc_parse.h"
+#include "cgroup/v1_parse.h"
+#include "tests/fuzz/fuzz.h"
+
+using namespace penstock;
+
+namespace {
+
+void check_cgroup(std::string_view text) {
+  const auto paths = parse_proc_cgroup(text);
+  if (!paths) return;
+  for (const auto& [controller, path] : *paths) {
+    FUZZ_CHECK(path.starts_with('/'));
+    FUZZ_CHECK(controller.find(',') == controller.npos);
+  }
+}
+
+void check_stat(std::string_view text) {
+  const auto stat = parse_stat(text);
+  if (stat) FUZZ_CHECK(text.find(stat->comm) != text.npos);
+}
+
+void check_pids(std::string_view text) {
+  const auto pids = parse_pid_list(text);
+  if (!pids) return;
+  for (pid_t pid : *pids) FUZZ_CHECK(pid >= 0);
+}
+
+void check_job_dir(std::string_view text) {
+  const auto job = parse_job_dir(text);
+  if (job) FUZZ_CHECK(job_dir(*job) == text);
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const std::string_view text = as_text(data + 1, size - 1);
+  switch (data[0] % 9) {
+    case 0:
+      check_cgroup(text);
+      break;
+    case 1:
+      check_stat(text);
+      break;
+    case 2:
+      (void)parse_status(text);
+      break;
+    case 3:
+      (void)parse_io(text);
+      break;
+    case 4:
+      (void)parse_schedstat(text);
+      break;
+    case 5:
+      check_pids(text);
+      break;
+    case 6:
+      (void)parse_io_read_bytes(text, "7:0");
+      break;
+    case 7:
+      (void)parse_cpu_usage(text);
+      break;
+    default:
+      check_job_dir(text);
+  }
+  return 0;
+}
