@@ -89,6 +89,12 @@ LoaderOptions loader_options(const TrainOptions& options, size_t dataset_size) {
   return loader;
 }
 
+// CPU time of everything but the loader threads.
+uint64_t trainer_cpu_ns(const Loader& loader) {
+  const uint64_t loader_ns = loader.counters().cpu_ns;  // first: never larger
+  return process_cpu_ns() - loader_ns;
+}
+
 Summary summarise(const Trainer& trainer, const TrainProgress& progress,
                   const Loader& loader, bool connected) {
   Summary summary;
@@ -99,8 +105,6 @@ Summary summarise(const Trainer& trainer, const TrainProgress& progress,
   summary.wait_s = static_cast<double>(trainer.wait_ns()) * 1e-9;
   summary.step_s = static_cast<double>(progress.step_ns) * 1e-9;
   summary.loader = loader.counters();
-  summary.trainer_cpu_s =
-      static_cast<double>(process_cpu_ns() - summary.loader.cpu_ns) * 1e-9;
   summary.connected = connected;
   summary.ended_by = stop_signal == SIGTERM  ? "SIGTERM"
                      : stop_signal == SIGINT ? "SIGINT"
@@ -147,10 +151,13 @@ int run(const TrainOptions& options) {
   set_signals_blocked(false);
 
   Trainer trainer(options, **loader, progress, handle.get(), stop);
+  const uint64_t cpu_before_ns = trainer_cpu_ns(**loader);
   const Status trained = trainer.run();
   monitor->reset();
-  const Summary summary = summarise(trainer, progress, **loader,
-                                    penstock_connected(handle.get()) == 1);
+  Summary summary = summarise(trainer, progress, **loader,
+                              penstock_connected(handle.get()) == 1);
+  summary.trainer_cpu_s =
+      static_cast<double>(trainer_cpu_ns(**loader) - cpu_before_ns) * 1e-9;
   if (!trained) return fail(trained.error());
   if (auto written = write_results(options, summary); !written) {
     return fail(written.error());

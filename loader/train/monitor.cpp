@@ -72,10 +72,10 @@ void Monitor::write_log_line() {
       "\"wait_s\":{:.6f},\"bytes\":{},\"threads\":{},\"fetch_s\":{:.6f},"
       "\"prep_s\":{:.6f},\"prepared\":{},\"loader_cpu_s\":{:.6f},"
       "\"accelerator\":\"emulated\"}}\n",
-      unix_s(), seconds(monotonic_ns()),
-      progress_.samples.load(), seconds(progress_.wait_ns()), loader.bytes,
-      loader.threads, seconds(loader.fetch_ns), seconds(loader.prep_ns),
-      loader.prepared, seconds(loader.cpu_ns));
+      unix_s(), seconds(monotonic_ns()), progress_.samples.load(),
+      seconds(progress_.wait_ns()), loader.bytes, loader.threads,
+      seconds(loader.fetch_ns), seconds(loader.prep_ns), loader.prepared,
+      seconds(loader.cpu_ns));
   if (std::fputs(line.c_str(), log_.get()) >= 0 &&
       std::fflush(log_.get()) == 0) {
     return;
