@@ -1,6 +1,7 @@
 // The kernel's proc connector: forks, execs, exits and renames of the whole
-// machine, as they happen. Needs root (CAP_NET_ADMIN), the first user and pid
-// namespaces, and CONFIG_PROC_EVENTS.
+// machine, as they happen. Needs the first user and pid namespaces and
+// CONFIG_PROC_EVENTS, and CAP_NET_ADMIN unless the kernel is recent (6.18
+// asks for none).
 #pragma once
 
 #include <sys/types.h>
