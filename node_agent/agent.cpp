@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -237,15 +238,19 @@ JobReport Agent::report_of(const Job& job, bool running) const {
   return build_report(job, context, running);
 }
 
+// In a child: it syncs to disk, and nothing here may wait for a slow one.
 void Agent::write_report(const Job& job) {
   if (!report_dir_) return;
   const auto format =
       static_cast<penstock_report_format>(job.options.report_format);
-  Status status = write_report_file(report_dir_.get(), report_of(job, false),
-                                    job.uid, format);
+  const JobReport report = report_of(job, false);
+  const pid_t child = ::fork();
+  if (child > 0) return;
+  Status status = write_report_file(report_dir_.get(), report, job.uid, format);
   if (!status) {
     log_error("job {}: report: {}", job.id, status.error().message);
   }
+  if (child == 0) ::_exit(0);
 }
 
 NodeStatus Agent::node_status(const Peer& peer) const {

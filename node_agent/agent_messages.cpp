@@ -180,8 +180,9 @@ Answer Agent::on_status(const penstock_status& status, const Peer& peer) {
   if (status.job_id == 0) return answer_with(to_json(node_status(peer)));
   Job* job = registry_.find_job(status.job_id);
   // One answer for both, so that nobody learns of another's job.
-  if (job == nullptr || (peer.uid != 0 && peer.uid != job->uid)) {
-    return refuse(ENOENT, "no such job of yours runs here");
+  if (job == nullptr || !job->managed ||
+      (peer.uid != 0 && peer.uid != job->uid)) {
+    return refuse(ENOENT, "no such managed job of yours runs here");
   }
   return answer_with(to_json(report_of(*job, true)));
 }

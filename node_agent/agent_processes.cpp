@@ -127,7 +127,10 @@ void Agent::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
     write_report(*job);
     for (Unit& unit : task.units) unit.away = false;
   }
-  if (was_last) enforcer_.vacate(*job, job->away_now);
+  if (was_last) {
+    enforcer_.vacate(*job, job->away_now);
+    job->grant.away_cpus = CpuSet();  // nothing is lent to it any more
+  }
   registry_.remove_task(job_id, pid);
   rebalance(was_last ? GrantCause::kJobEnd : GrantCause::kTaskEnd, exited_ns);
   if (was_last && !enforcer_.release(*job)) leftovers_ = true;

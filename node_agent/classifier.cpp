@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "common/options.h"
+
 namespace penstock {
 namespace {
 
@@ -71,11 +73,11 @@ std::vector<LoaderUnit> matching(const TaskView& task) {
   return collect(
       task,
       [&](const ProcessView& p) {
-        return glob_matches(task.match, p.comm) ||
-               glob_matches(task.match, p.command_line);
+        return matches_loader(task.match, p.comm) ||
+               matches_loader(task.match, p.command_line);
       },
       [&](const ProcessView&, const ThreadView& t) {
-        return glob_matches(task.match, t.comm);
+        return matches_loader(task.match, t.comm);
       });
 }
 
@@ -116,44 +118,6 @@ std::vector<LoaderUnit> forked(const TaskView& task) {
 }
 
 }  // namespace
-
-bool glob_matches(std::string_view pattern, std::string_view text) {
-  size_t p = 0, t = 0;
-  size_t star = std::string_view::npos, star_text = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t]) &&
-        pattern[p] != '*') {
-      ++p;
-      ++t;
-    } else if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      star_text = t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++star_text;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
-
-const char* evidence_name(LoaderEvidence source) {
-  switch (source) {
-    case LoaderEvidence::kRegistered:
-      return "registered";
-    case LoaderEvidence::kMatch:
-      return "match";
-    case LoaderEvidence::kNames:
-      return "names";
-    case LoaderEvidence::kParentage:
-      return "parentage";
-    case LoaderEvidence::kNone:
-      break;
-  }
-  return "none";
-}
 
 Classification classify(const TaskView& task) {
   Classification result;

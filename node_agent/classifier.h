@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace penstock {
@@ -49,17 +48,12 @@ struct Classification {
 };
 
 // Rules in order of trust; the first that finds any unit decides:
-//   registered threads; --loader-match (glob over comm or command line);
+//   registered threads; --loader-match (over comm or command line);
 //   known names (PyTorch's, DALI's, Python's spawn command line);
 //   forked Python workers: a child whose command line equals its parent's,
 //   that has no such children itself and never greeted penstockd.
 // A unit whose process is registered thread by thread holds those threads; a
 // process whose main thread is registered is moved whole.
 Classification classify(const TaskView& task);
-
-const char* evidence_name(LoaderEvidence source);
-
-// True where pattern ('*', '?', all else literal) matches the whole text.
-bool glob_matches(std::string_view pattern, std::string_view text);
 
 }  // namespace penstock

@@ -11,13 +11,10 @@ namespace {
 
 constexpr double kNs = 1e-9;
 
-Estimate estimate(const Figure& figure, double factor = 1) {
-  return {figure.value * factor, figure.low * factor, figure.high * factor};
-}
-
 std::optional<Estimate> known(const Figure& figure, double factor = 1) {
-  if (figure.value <= 0) return std::nullopt;
-  return estimate(figure, factor);
+  if (!figure.known()) return std::nullopt;
+  return Estimate{figure.value * factor, figure.low * factor,
+                  figure.high * factor};
 }
 
 Breakdown breakdown_of(double wall_s, const PageSums& sums,
@@ -126,7 +123,7 @@ BandwidthFigures bandwidth_of(const Job& job, const ReportContext& context,
   }
   if (job.corrected) {
     bandwidth.demand_bytes_per_s =
-        estimate(job.corrected->demand_bytes_per_s, job.ranks());
+        known(job.corrected->demand_bytes_per_s, job.ranks());
   }
   return bandwidth;
 }

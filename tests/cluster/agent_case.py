@@ -94,8 +94,13 @@ class AgentCase(cluster_case.ClusterCase):
         log = pathlib.Path(self.cluster.home(), f"{name}.log")
 
         def points():
-            lines = log.read_text("utf-8").splitlines()
+            try:
+                lines = log.read_text("utf-8").splitlines()
+            except FileNotFoundError:
+                return []
             return [json.loads(line) for line in lines if line.endswith("}")]
+
+        self.wait(f"{name}'s log", points)
 
         start = points()[-1]
         self.wait(f"{seconds} s of {name}'s log",

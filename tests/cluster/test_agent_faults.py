@@ -1,8 +1,10 @@
 """penstockd dies, hangs, restarts, or is lied to: jobs run on with at least
 what Slurm gave them, and nothing of ours is left."""
 
+import glob
 import os
 import pathlib
+import pwd
 import signal
 import socket
 import struct
@@ -10,6 +12,7 @@ import subprocess
 import time
 
 import agent_case
+import janitor
 import protocol
 
 # Asks penstockd for this task's pages and spoils them; then computes on.
@@ -107,38 +110,25 @@ class Faults(agent_case.AgentCase):
         self.cluster.cancel(borrower)
         self.check_nothing_left()
 
-    def test_jobs_that_end_by_force(self):
-        for how in ("scancel", "timeout", "srun killed"):
-            with self.subTest(how):
-                if how == "srun killed":
-                    self.kill_an_srun()
-                    continue
-                flags = ["--time=0:02"] if how == "timeout" else []
-                job = self.submit("forced", 4, flags=flags)
-                self.wait_away(job)
-                if how == "scancel":
-                    self.cluster.cancel(job)
-                else:
-                    self.cluster.command("scontrol", "update",
-                                         f"jobid={job}", "timelimit=0:01")
-                    self.cluster.cancel(job)
-                self.check_nothing_left()
-                self.wait("the report", lambda j=job: self.reports(j))
+    def test_scancel(self):
+        job = self.submit("cancelled", 4)
+        self.wait_away(job)
+        self.cluster.cancel(job)
+        self.check_nothing_left()
+        self.wait("the report", lambda: self.reports(job))
 
-    def kill_an_srun(self):
-        train = self.trainer("srunkill", 4)
-        entry = self.cluster.home()
+    def test_a_killed_srun(self):
+        user = pwd.getpwnam(self.cluster.user)
         launcher = subprocess.Popen(
-            ["setpriv", f"--reuid={self.cluster.user}",
-             f"--regid={self.cluster.user}", "--clear-groups", "srun",
-             "--gres=gpu:1", "--loader=auto", *train],
-            env=dict(self.cluster.env, HOME=entry), cwd=entry,
+            ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}",
+             "--clear-groups", "srun", "--gres=gpu:1", "--loader=auto",
+             *self.trainer("srunkill", 4)],
+            env=dict(self.cluster.env, HOME=user.pw_dir), cwd=user.pw_dir,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.wait("the step to run", lambda: self.cluster.status()["jobs"])
         launcher.kill()
         launcher.wait()
-        for job in self.cluster.squeue():
-            self.cluster.cancel(job["id"])
+        self.cluster.cancel(*(str(job["id"]) for job in self.cluster.squeue()))
         self.check_nothing_left()
 
     def test_a_page_of_garbage(self):
@@ -249,11 +239,26 @@ class GangScheduling(agent_case.AgentCase):
                        "slurm_lines": ["PreemptMode=GANG",
                                        "SchedulerTimeSlice=5"]}
 
+    def held_by(self, job):
+        """The CPUs that Slurm gave the job."""
+        pattern = (f"{janitor.CGROUP_ROOT}/cpuset/slurm_{self.cluster.node}/"
+                   f"uid_*/job_{job}/cpuset.cpus")
+        return pathlib.Path(glob.glob(pattern)[0]).read_text().strip()
+
     def test_cpus_held_twice_are_not_lent(self):
         jobs = [self.submit(f"gang{i}", 1 / 3, gpus=0) for i in range(2)]
         borrower = self.submit("gang2", 4, gpus=0)
+        held = [self.held_by(job) for job in jobs]
+        twice = self.held_by(borrower)
+        self.assertIn(twice, held)
         self.wait("the borrower to be known",
                   lambda: self.job_status(borrower) is not None)
+        for _ in range(20):
+            self.rate("gang2", 0.1)
+            if self.away_threads(borrower):
+                self.assertNotIn(twice, self.away_cpus(borrower).split(","))
+            for job in jobs:
+                self.assertEqual(self.away_threads(job), [])
         self.cluster.cancel(*jobs, borrower)
         self.check_nothing_left()
 

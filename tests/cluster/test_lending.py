@@ -30,6 +30,7 @@ class Lending(agent_case.AgentCase):
             mask = pathlib.Path(f"/proc/{tid}/status").read_text()
             self.assertIn(f"Cpus_allowed_list:\t{lent}\n", mask)
 
+        self.rate("borrower", 2)
         self.cluster.cancel(lender, borrower)
         self.check_nothing_left()
         self.check_report(borrower)

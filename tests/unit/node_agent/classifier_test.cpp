@@ -108,16 +108,3 @@ TEST_CASE("--loader-match takes threads and command lines") {
   CHECK(ids(found) == std::vector{10});
   CHECK_FALSE(found.units[0].whole_process);
 }
-
-TEST_CASE("globs") {
-  CHECK(glob_matches("", ""));
-  CHECK(glob_matches("*", ""));
-  CHECK(glob_matches("a*c", "abbc"));
-  CHECK(glob_matches("a**c", "ac"));
-  CHECK(glob_matches("?x*", "axyz"));
-  CHECK_FALSE(glob_matches("a*c", "abb"));
-  CHECK_FALSE(glob_matches("a", "ab"));
-  CHECK_FALSE(glob_matches("[ab]", "a"));
-  // Must not take exponential time.
-  CHECK_FALSE(glob_matches("*a*a*a*a*a*a*a*a*b", std::string(4000, 'a')));
-}
