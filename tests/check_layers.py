@@ -1,0 +1,73 @@
+#!/usr/bin/python3
+"""Each folder includes only what its layer may (DESIGN section 6)."""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+# Layer -> layers whose headers it may include, besides its own.
+MAY_INCLUDE = {
+    "common": [],
+    "cgroup": ["common"],
+    "predictor": ["common"],
+    "select_ext/allocator": ["common", "predictor"],
+    "report": ["common"],
+    "libpenstock": ["common"],
+    "loader": ["common", "libpenstock", "predictor"],
+    "spank_plugin": ["common"],
+    "node_agent": ["common", "cgroup", "predictor", "select_ext/allocator",
+                   "report"],
+    "tools": ["common", "predictor", "select_ext/allocator", "report",
+              "node_agent", "loader"],
+}
+# Outside headers that only some folders may include.
+RESERVED = {
+    r"slurm/(?!slurm_version\.h)": ["spank_plugin"],
+    r"mpi\.h": ["loader", "exchange"],
+    r"libcgroup|hwloc": ["cgroup", "node_agent"],
+}
+
+
+def layer_of(path):
+    """The layer that a path from the root is in, or None."""
+    return next((layer for layer in MAY_INCLUDE
+                 if path.startswith(layer + "/")), None)
+
+
+def check_file(path):
+    """What is wrong with one source file, as lines of text."""
+    name = str(path.relative_to(ROOT))
+    layer = layer_of(name)
+    wrong = []
+    for number, line in enumerate(
+            path.read_text("utf-8").splitlines(), start=1):
+        found = re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)
+        if not found:
+            continue
+        target = found.group(1)
+        other = layer_of(target)
+        if other not in (None, layer, *MAY_INCLUDE[layer]):
+            wrong.append(f"{name}:{number}: {layer} must not include {other} "
+                         f"({target})")
+        for pattern, allowed in RESERVED.items():
+            if re.match(pattern, target) and layer not in allowed:
+                wrong.append(f"{name}:{number}: {target} is only for "
+                             + ", ".join(allowed))
+    return wrong
+
+
+def main():
+    wrong = []
+    checked = 0
+    for layer in MAY_INCLUDE:
+        for path in sorted((ROOT / layer).rglob("*")):
+            if path.suffix in (".h", ".cpp", ".c", ".hpp"):
+                checked += 1
+                wrong += check_file(path)
+    print("\n".join(wrong) or f"{checked} files keep to their layers")
+    return 1 if wrong or checked < 50 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
