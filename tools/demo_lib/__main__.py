@@ -99,7 +99,7 @@ def run(arguments, progress):
         cluster = stack.enter_context(embedded.EmbeddedCluster(
             cpus=slots, plugin=False, build=build))
         stack.callback(ignore_signals)
-        session = Session(cluster, pool, "sleep", progress)
+        session = Session(cluster, pool, progress)
         measured = measure(session, demo_mix, slots, proof, arguments, build)
         code = show(measured, demo_mix, proof, arguments.json)
         if arguments.keep:

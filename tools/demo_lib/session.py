@@ -53,13 +53,12 @@ class Session:
 
     pool is mounted and has the folders jpeg/ and raw/."""
 
-    def __init__(self, cluster, pool, wait, progress):
+    def __init__(self, cluster, pool, progress):
         self.cluster = cluster
         self.progress = progress
         self.regime = None
         self.statuses = []  # penstockd's last words, one per Penstock run
         self.pool = pool
-        self._wait = wait   # penstock-train --wait
         self._count = 0
         self._train, self._plugin = self._stage()
 
@@ -78,7 +77,7 @@ class Session:
     # -- regimes --------------------------------------------------------------
 
     def enter(self, regime):
-        """Brings the idle cluster into a regime; None: as it was started."""
+        """Brings the cluster into a regime; no job may be running."""
         if regime == self.regime:
             return
         self.leave()
@@ -124,10 +123,9 @@ class Session:
         command = [self._train, "--data", self.pool.mountpoint / kind.format,
                    "--format", kind.format, "--batch", kind.batch,
                    "--accelerator-s-per-sample", f"{order.accelerator_s:.9f}",
-                   "--wait", self._wait, "--threads", order.threads,
-                   "--seed", self._count, "--log", job_files[0],
-                   "--json", job_files[1], *["--direct"] * kind.direct,
-                   *order.arguments]
+                   "--threads", order.threads, "--seed", self._count,
+                   "--log", job_files[0], "--json", job_files[1],
+                   *["--direct"] * kind.direct, *order.arguments]
         flags = [f"--job-name={kind.name}"]
         if self.regime in POLICY:
             flags += ["--loader=auto"]

@@ -15,7 +15,7 @@ SETTLE_S = {"stock": 3, "even": 12, "penstock": 12}
 class SetResults:
     runs: list        # of SetRun
     reports: dict     # {(set, job): reports of the Penstock runs}
-    background: dict  # {set: CPUs that ran beside the jobs under stock}
+    background: dict  # {(set, regime): CPUs used beside the jobs, medians}
     steal: dict       # {regime: stolen CPUs, one per interval}
 
 
@@ -41,15 +41,14 @@ def measure(session, sets, costs, rounds, seconds):
                 results.runs.append(SetRun(set_index, round_index, regime,
                                            steady.rates))
                 results.steal[regime].append(steady.usage.steal)
-                if regime == "stock":
-                    backgrounds.setdefault(set_index, []).append(
-                        steady.usage.background)
+                backgrounds.setdefault((set_index, regime), []).append(
+                    steady.usage.background)
                 if regime == "penstock":
                     for index, job in enumerate(steady.jobs):
                         results.reports.setdefault(
                             (set_index, index), []).append(session.report(job))
-    for set_index, values in backgrounds.items():
-        results.background[set_index] = statistics.median(values)
+    for key, values in backgrounds.items():
+        results.background[key] = statistics.median(values)
     return results
 
 
@@ -61,5 +60,5 @@ def ceilings(sets, costs):
 def optima(sets, costs, background, pool_bytes_per_s, slots, program):
     """The LP optimum of each set."""
     return [optimum.solve(program, optimum.problem(
-        [costs[kind.name] for kind in kinds], slots, background[index],
-        pool_bytes_per_s)) for index, kinds in enumerate(sets)]
+        [costs[kind.name] for kind in kinds], slots,
+        background[index, "stock"], pool_bytes_per_s)) for index, kinds in enumerate(sets)]

@@ -64,11 +64,13 @@ def set_lines(measured, set_index):
     sums = [median(figures.aggregate(run.rates, measured.ceilings[set_index])
                    for run in runs if run.regime == regime)
             for regime in REGIMES]
-    background = measured.set_results.background.get(set_index)
+    beside = [measured.set_results.background.get((set_index, regime))
+              for regime in REGIMES]
     lines.append(f"  {'sum x/ceiling':<32} "
                  + " ".join(f"{number(value, 3):>9}" for value in sums)
                  + f"   optimum {number(measured.optima[set_index], 3)}")
-    lines.append(f"  background under stock: {number(background, 3)} CPUs")
+    lines.append(f"  {'CPUs used beside the jobs':<32} "
+                 + " ".join(f"{number(value, 3):>9}" for value in beside))
     return lines
 
 

@@ -8,7 +8,7 @@ from demo_lib.figures import prediction_error
 from demo_lib.sets import SETTLE_S
 
 FACTORS = (0.7, 1.5)
-SECONDS = 3
+SECONDS = 5
 
 
 @dataclasses.dataclass(frozen=True)

@@ -31,7 +31,7 @@ class Results(unittest.TestCase):
         runs = [SetRun(0, 0, regime, rates[regime])
                 for regime in regime_order(0)]
         report = {"ceiling": {"predicted": {"value": 1010.0}}}
-        set_results = SetResults(runs, {(0, 1): [report]}, {0: 0.1},
+        set_results = SetResults(runs, {(0, 1): [report]}, {(0, "stock"): 0.1},
                                  {regime: [0.01] for regime in rates})
         dynamic = [DynamicRun(regime, span, (1.0,) * len(self.schedule),
                               (2,) * len(self.schedule), ("/r/1.txt",))
