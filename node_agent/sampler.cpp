@@ -54,8 +54,8 @@ Counters Sampler::count(const Job& job, const std::string& device,
   Counters now;
   now.time_ns = now_ns;
   now.loader_cpu_s = job.totals.home_cpu_s + job.totals.away_cpu_s;
-  now.job_cpu_s = job.last.job_cpu_s;
-  now.read_bytes = job.last.read_bytes;
+  now.job_cpu_s = job.totals.job_cpu_s;
+  now.read_bytes = job.totals.read_bytes;
   for (const auto& [pid, task] : job.tasks) {
     if (!task.progress) continue;
     now.samples += double(task.progress->samples);
@@ -122,18 +122,27 @@ void Sampler::observe(Job& job, const Counters& now) const {
   job.rates.push_back(
       {double(now.time_ns) * kNs,
        seen.seconds > 0 ? seen.samples * ranks / seen.seconds : 0});
-  if (clock_s > 0 && now.job_cpu_s > 0) {
-    job.trainer_cores.push_back(trainer_s / clock_s);
-    if (job.trainer_cores.size() > kReserveWindow) {
-      job.trainer_cores.erase(job.trainer_cores.begin());
-    }
-  }
   job.last = now;
 }
+
+namespace {
+
+// What the job used beside its loader, as cores: whether it reports or not.
+void note_trainer(Job& job, double job_cpu_s, double loader_cpu_s,
+                  double period_s) {
+  job.trainer_cores.push_back(std::max(0.0, job_cpu_s - loader_cpu_s) /
+                              period_s);
+  if (job.trainer_cores.size() > kReserveWindow) {
+    job.trainer_cores.erase(job.trainer_cores.begin());
+  }
+}
+
+}  // namespace
 
 void Sampler::sample(Job& job, const std::string& device, double period_s,
                      uint64_t now_ns) const {
   const double loader_before = job.totals.home_cpu_s + job.totals.away_cpu_s;
+  const double job_cpu_before = job.totals.job_cpu_s;
   for (Unit* unit : job.units()) account(*unit, job.totals);
   read_pages(job, now_ns);
 
@@ -147,6 +156,10 @@ void Sampler::sample(Job& job, const std::string& device, double period_s,
   if (period_s > 0) {
     const double loader_now = job.totals.home_cpu_s + job.totals.away_cpu_s;
     const double used = (loader_now - loader_before) / period_s;
+    if (job_cpu_before > 0) {
+      note_trainer(job, now.job_cpu_s - job_cpu_before,
+                   loader_now - loader_before, period_s);
+    }
     job.used_loader_cores = 0.7 * job.used_loader_cores + 0.3 * used;
     const double rate = (now.read_bytes - read_before) / period_s;
     job.pool_pressed = job.limit_bytes_per_s > 0 &&

@@ -51,7 +51,8 @@ TEST_CASE("tasks come back as they were saved") {
   REQUIRE(loaded->size() == 1);
   const SavedTask& task = loaded->front();
   CHECK(task.start.job_id == 12);
-  CHECK(std::memcmp(&task.start.options, &sample().start.options,
+  const SavedTask expected = sample();
+  CHECK(std::memcmp(&task.start.options, &expected.start.options,
                     sizeof task.start.options) == 0);
   CHECK(task.home.task == TaskId{4711, 99});
   CHECK(task.home.affinity == CpuSet({2, 3, 7}));

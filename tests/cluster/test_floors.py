@@ -1,0 +1,146 @@
+"""No job gets less than what Slurm promised it: lenders of every kind keep
+their rate while somebody computes on their CPU.
+
+Rates are taken in alternating intervals with and without penstockd, in one
+run; medians of the ratios are judged. Needs a quiet machine: labelled long.
+"""
+
+import json
+import pathlib
+import statistics
+
+import agent_case
+import embedded
+
+PAIRS = 5
+INTERVAL_S = 3
+AUTOGROUP = pathlib.Path("/proc/sys/kernel/sched_autogroup_enabled")
+
+
+class FloorCase(agent_case.AgentCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.busy = cls.cluster.expose(
+            embedded.build_directory() / "bin" / "busy")
+
+    def start_busy(self, name, flags=("--loader=auto",), **options):
+        home = self.cluster.home()
+        arguments = [str(part) for key, value in options.items()
+                     for part in ([f"--{key}"] if value is True
+                                  else [f"--{key}", value])]
+        job = self.cluster.sbatch(
+            [self.busy, "--seconds", "600", "--log", f"{home}/{name}.log",
+             *arguments], flags=list(flags))
+        self.cluster.wait_job(job, "RUNNING")
+        return job
+
+    def compare(self, name, borrower, lends=True):
+        """Penstock / stock of name's rate: the median over the pairs.
+
+        lends: whether name leaves a CPU idle for long enough to lend it."""
+        ratios = []
+        for _ in range(PAIRS):
+            if lends:
+                self.wait_away(borrower, 30)
+            lent = self.rate(name, INTERVAL_S)
+            self.cluster.stop_agent()
+            stock = self.rate(name, INTERVAL_S)
+            self.cluster.start_agent()
+            ratios.append(lent / stock)
+        print(json.dumps({"job": name, "ratios": ratios,
+                          "median": statistics.median(ratios)}), flush=True)
+        return statistics.median(ratios)
+
+
+class Lenders(FloorCase):
+    def check(self, name, **options):
+        lender = self.start_busy(name, **options)
+        borrower = self.submit("b" + name, 4)
+        self.assertGreaterEqual(self.compare(name, borrower), 0.97)
+        self.cluster.cancel(lender, borrower)
+
+    def test_bursty_with_one_thread(self):
+        self.check("bursty1", workers=1, on=1, off=1)
+
+    def test_bursty_with_eight_threads(self):
+        self.check("bursty8", workers=8, on=1, off=16)
+
+    def test_steady_at_half_with_one_thread(self):
+        self.check("steady1", workers=1, on=50, off=50)
+
+    def test_steady_at_half_with_eight_threads(self):
+        self.check("steady8", workers=8, on=50, off=800)
+
+    def test_without_autogroups(self):
+        before = AUTOGROUP.read_text("ascii")
+        self.addCleanup(AUTOGROUP.write_text, before, "ascii")
+        AUTOGROUP.write_text("0", "ascii")
+        self.check("bursty1na", workers=1, on=1, off=1)
+        self.check("bursty8na", workers=8, on=1, off=16)
+
+
+class Trainers(FloorCase):
+    """Lenders that train, with trainers that sleep and that spin."""
+
+    def check(self, name, extra, lends=True):
+        lender = self.cluster.sbatch(
+            self.trainer(name, 1 / 3, seconds=600, extra=extra),
+            flags=["--loader=auto",
+                   f"--loader-model={self.profile(name, 1 / 3)}"])
+        self.cluster.wait_job(lender, "RUNNING")
+        borrower = self.submit("b" + name, 4)
+        self.assertGreaterEqual(self.compare(name, borrower, lends), 0.97)
+        self.cluster.cancel(lender, borrower)
+
+    def test_spinning(self):
+        self.check("spins", ["--wait", "spin"], lends=False)
+
+    def test_sleeping(self):
+        self.check("sleeps", ["--wait", "sleep"])
+
+    def test_using_cpu_of_its_own(self):
+        self.check("computes", ["--wait", "sleep", "--trainer-cpu", "5"])
+
+
+class Fairness(FloorCase):
+    """Whoever starts more processes does not win."""
+
+    yields = True
+
+    def share_of_the_first(self):
+        """The first's rate beside a second with 8 processes / alone."""
+        ratios = []
+        first = self.start_busy("first", workers=2, processes=True, on=5,
+                                off=5)
+        for _ in range(PAIRS):
+            alone = self.rate("first", INTERVAL_S)
+            second = self.start_busy("second", workers=8, processes=True,
+                                     on=5, off=0)
+            self.wait_away(second, 30)
+            beside = self.rate("first", INTERVAL_S)
+            self.cluster.cancel(second)
+            self.wait("the second to end", lambda: len(
+                self.cluster.squeue()) == 1)
+            ratios.append(beside / alone)
+        self.cluster.cancel(first)
+        print(json.dumps({"yields": self.yields, "ratios": ratios}),
+              flush=True)
+        return statistics.median(ratios)
+
+    def test_the_first_keeps_its_rate(self):
+        self.assertGreaterEqual(self.share_of_the_first(), 0.97)
+
+
+class WithoutYielding(Fairness):
+    """The same with our weights switched off must fail."""
+
+    cluster_options = {"agent": True, "agent_lines": ("AwayYields=no",)}
+    yields = False
+
+    def test_the_first_keeps_its_rate(self):
+        self.assertLess(self.share_of_the_first(), 0.97)
+
+
+if __name__ == "__main__":
+    agent_case.main()
