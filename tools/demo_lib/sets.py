@@ -59,6 +59,7 @@ def ceilings(sets, costs):
 
 def optima(sets, costs, background, pool_bytes_per_s, slots, program):
     """The LP optimum of each set."""
-    return [optimum.solve(program, optimum.problem(
-        [costs[kind.name] for kind in kinds], slots,
-        background[index, "stock"], pool_bytes_per_s)) for index, kinds in enumerate(sets)]
+    problems = [optimum.problem([costs[kind.name] for kind in kinds], slots,
+                                background[index, "stock"], pool_bytes_per_s)
+                for index, kinds in enumerate(sets)]
+    return [optimum.solve(program, problem) for problem in problems]
