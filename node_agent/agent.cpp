@@ -129,6 +129,11 @@ void Agent::reload(Config config) {
     config.cgroup_name = config_.cgroup_name;
     config.away_yields = config_.away_yields;
   }
+  for (auto& [id, job] : registry_.jobs()) {
+    if (const int pool = pool_of(job); pool >= 0) {
+      enforcer_.clear_limit(job, pool_devices_[size_t(pool)]);
+    }
+  }
   config_ = std::move(config);
   set_log_level(log_level_named(config_.log_level));
   look_up_pools();
@@ -222,7 +227,10 @@ void Agent::on_tick_timer() {
   Status idle = machine_.cpu_idle.refresh();
   if (!idle) log_warning("{}", idle.error().message);
   for (auto& [id, job] : registry_.jobs()) {
-    enforcer_.tick(job, double(now_ns) * 1e-6, tick_ms, machine_.cpu_idle);
+    if (enforcer_.tick(job, double(now_ns) * 1e-6, tick_ms,
+                       machine_.cpu_idle)) {
+      record_recall(job, now_ns);
+    }
   }
 }
 

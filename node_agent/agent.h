@@ -91,6 +91,8 @@ class Agent {
   PlanJob plan_job(const Job& job, const std::set<int>& shared) const;
   void rebalance(GrantCause cause, uint64_t since_ns = 0);
   void record_change(Job& job, const PlannedGrant& before, GrantCause cause);
+  void record_recall(Job& job, uint64_t now_ns);
+  static void add_change(Job& job, const GrantChange& change);
   bool has_changed_enough() const;
   void watch_lenders();
   void fill_in_rates();

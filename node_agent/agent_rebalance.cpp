@@ -18,6 +18,7 @@ constexpr double kSuffers = 0.98;
 constexpr double kBarred_s = 60;
 constexpr double kJudged_s = 5;
 constexpr double kRateAfter_s = 5;
+constexpr uint64_t kRecallEntries_ns = 10'000'000'000;
 // The first measured ceiling that the report quotes.
 constexpr double kFirstCorrection_s = 10;
 
@@ -200,6 +201,27 @@ void Agent::record_change(Job& job, const PlannedGrant& before,
   }
   change.rate_before =
       recent_rate(job, double(monotonic_ns()) * kNs, kRateAfter_s);
+  add_change(job, change);
+}
+
+// A lender that wants its CPU again and again makes one entry in a while.
+void Agent::record_recall(Job& job, uint64_t now_ns) {
+  if (now_ns < job.next_recall_entry_ns) return;
+  job.next_recall_entry_ns = now_ns + kRecallEntries_ns;
+  GrantChange change;
+  change.time_unix_s = unix_s();
+  change.cause = GrantCause::kRecall;
+  change.cores_from = job.grant.home_cores + job.grant.away_cores;
+  change.cores_to = job.grant.home_cores;
+  change.away_from = job.grant.away_cores;
+  change.away_to = 0;
+  change.bytes_per_s_from = change.bytes_per_s_to =
+      limit_or_none(job.grant.bytes_per_s);
+  change.rate_before = recent_rate(job, double(now_ns) * kNs, kRateAfter_s);
+  add_change(job, change);
+}
+
+void Agent::add_change(Job& job, const GrantChange& change) {
   if (job.changes.size() >= kMaxGrantChanges) {
     job.changes.erase(job.changes.begin());
     ++job.changes_dropped;

@@ -158,12 +158,12 @@ AwayInput Enforcer::look(Job& job, double now_ms, double tick_ms,
   return input;
 }
 
-void Enforcer::tick(Job& job, double now_ms, double tick_ms,
+bool Enforcer::tick(Job& job, double now_ms, double tick_ms,
                     const CpuIdle& idle) {
   const std::vector<Unit*> units = job.units();
   const bool any_away = std::any_of(units.begin(), units.end(),
                                     [](const Unit* u) { return u->away; });
-  if (!any_away && job.grant.away_cpus.empty()) return;
+  if (!any_away && job.grant.away_cpus.empty()) return false;
   const AwayInput input = look(job, now_ms, tick_ms, idle);
   const AwayMoves moves = job.away_policy.decide(input);
   auto unit_of = [&](int id) {
@@ -179,6 +179,7 @@ void Enforcer::tick(Job& job, double now_ms, double tick_ms,
   }
   set_away(job, moves.usable);
   for (int id : moves.send_away) send_away(job, *unit_of(id));
+  return moves.recalled_after_ms.has_value();
 }
 
 Status Enforcer::release(Job& job) {

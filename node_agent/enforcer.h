@@ -27,12 +27,18 @@ class Enforcer {
              std::map<JobId, Job>& jobs);
 
   // One look of the closed loop at one job. Cheap where nothing is lent.
-  void tick(Job& job, double now_ms, double tick_ms, const CpuIdle& idle);
+  // True where a CPU was given back to an owner that wants it.
+  bool tick(Job& job, double now_ms, double tick_ms, const CpuIdle& idle);
 
   // Takes these CPUs from the job's away threads before the call returns,
   // without moving a thread (0.1 ms); tick() brings home who has no place
   // left. For a task that is about to exec on them.
   void vacate(Job& job, const CpuSet& cpus);
+
+  // Lifts the job's limit on a device that is no pool any more.
+  void clear_limit(Job& job, const std::string& device) {
+    set_limit(job, device, 0);
+  }
 
   // Brings everyone home and removes the job's groups and limits.
   // Errors: kUnavailable  a group is still busy: sweep later.

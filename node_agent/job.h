@@ -130,6 +130,7 @@ struct Job {
   Totals totals;
   std::vector<GrantChange> changes;
   uint64_t changes_dropped = 0;
+  uint64_t next_recall_entry_ns = 0;
   uint32_t most_loader_threads = 0;
   DataQuality quality;
   std::vector<std::string> notes;

@@ -100,6 +100,7 @@ void Sampler::observe(Job& job, const Counters& now) const {
   // Pages advance by whole batches: an observation ends with one.
   if (now.updated_ns <= job.last.updated_ns) return;
   if (job.last.updated_ns == 0) {
+    job.trainer_cores.clear();  // imports and set-up are not the trainer
     job.last = now;
     return;
   }

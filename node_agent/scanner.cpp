@@ -85,6 +85,9 @@ std::optional<LoaderThread> Scanner::open_thread(const Task& task,
 std::vector<Home> Scanner::scan(Job& job, Task& task) const {
   const TaskView view = view_of(job, task);
   const Classification found = classify(view);
+  if (job.evidence == LoaderEvidence::kNone && !found.units.empty()) {
+    job.trainer_cores.clear();  // what was counted as trainer was loader too
+  }
   job.evidence = std::max(job.evidence, found.source);
   task.processes.clear();
   for (const ProcessView& process : view.processes) {

@@ -60,7 +60,7 @@ class PyTorch(agent_case.AgentCase):
         source = pathlib.Path(__file__).resolve().parents[2]
         shutil.copytree(source / "libpenstock" / "python", cls.module)
 
-    def train(self, name):
+    def start_torch(self, name):
         """The PyTorch job; waits until it runs."""
         home = self.cluster.home()
         script = pathlib.Path(home, f"{name}.py")
@@ -88,14 +88,14 @@ class PyTorch(agent_case.AgentCase):
         return statistics.median(ratios)
 
     def test_workers_borrow_and_the_job_gains(self):
-        job = self.train("gains")
+        job = self.start_torch("gains")
         lender = self.submit("gainslender", 1 / 3)
         self.assertGreater(self.compare("gains", job), 1.2)
         self.cluster.cancel(job, lender)
         self.check_nothing_left()
 
     def test_a_lender_that_toggles_every_second_does_no_harm(self):
-        job = self.train("toggled")
+        job = self.start_torch("toggled")
         # Its loader: what a trainer uses is reserved and never lent.
         lender = self.cluster.sbatch(
             [self.busy, "--workers", "1", "--processes", "--on", "1000",
