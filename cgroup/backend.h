@@ -81,6 +81,15 @@ class Backend {
   // Errors: kNotFound  it is gone.
   [[nodiscard]] virtual Status bring_home(const Home& home) = 0;
 
+  // The threads in the job's away group, whoever put them there: a thread that
+  // was made by one that is away is born there.
+  [[nodiscard]] virtual Result<std::set<pid_t>> away_threads(
+      JobId job) const = 0;
+
+  // The CPUs of every job of Slurm's that has a process now, announced to us
+  // or not.
+  [[nodiscard]] virtual Result<CpuSet> slurm_cpus() const = 0;
+
   // Puts a whole process (all threads, later children too) under the job's
   // I/O limit, and back. home: of the process's main thread.
   [[nodiscard]] virtual Status attach_io(JobId job, const Home& home) = 0;

@@ -41,6 +41,8 @@ class V1Backend final : public Backend {
   Status set_away_shares(JobId job, uint64_t shares) override;
   Status send_away(JobId job, const Home& home) override;
   Status bring_home(const Home& home) override;
+  Result<std::set<pid_t>> away_threads(JobId job) const override;
+  Result<CpuSet> slurm_cpus() const override;
   Status attach_io(JobId job, const Home& home) override;
   Status detach_io(const Home& home) override;
   Status set_io_limit(JobId job, std::string_view device,

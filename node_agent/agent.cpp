@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "common/clock.h"
+#include "node_agent/guardian.h"
 #include "node_agent/home_finder.h"
 #include "node_agent/log.h"
 #include "node_agent/reporter.h"
@@ -25,6 +26,8 @@ constexpr uint64_t kTick_ms = 20;
 // under lost events.
 constexpr uint64_t kPoll_ms = 100;
 constexpr double kRescan_s = 10;
+// Less than the guardian's patience, which counts from our last heartbeat.
+constexpr double kHung_ms = Guardian::kPatience_ms - 500;
 
 LatencyFigures figures_of(const LatencyRecord& record) {
   LatencyFigures figures;
@@ -73,6 +76,14 @@ Status Agent::start() {
   if (!timer) return std::move(timer).error();
   sample_timer_ = *timer;
 
+  Result<std::unique_ptr<Server>> server =
+      Server::listen(machine_.loop, config_.socket_path,
+                     [this](const Message& message, const Peer& peer) {
+                       return handle(message, peer);
+                     });
+  if (!server) return std::move(server).error();
+  server_ = *std::move(server);
+  server_->set_limits({config_.max_weight});
   // Before anything of a running job is looked at: its threads come home.
   Status swept = machine_.backend.sweep({}, home_finder(machine_.proc, *saved));
   if (!swept) log_warning("sweeping leftovers: {}", swept.error().message);
@@ -88,14 +99,6 @@ Status Agent::start() {
     if (!poll) return std::move(poll).error();
   }
 
-  Result<std::unique_ptr<Server>> server =
-      Server::listen(machine_.loop, config_.socket_path,
-                     [this](const Message& message, const Peer& peer) {
-                       return handle(message, peer);
-                     });
-  if (!server) return std::move(server).error();
-  server_ = *std::move(server);
-  server_->set_limits({config_.max_weight});
   rebalance(GrantCause::kAgentStart);
   log_info("ready on {} (policy {}, {} CPUs)", config_.socket_path,
            policy_name(config_.policy), machine_.topology.cpus.size());
@@ -103,14 +106,15 @@ Status Agent::start() {
 }
 
 void Agent::stop() {
+  if (!server_) return;  // another penstockd's groups may be there
   server_.reset();
   save_state();
   for (auto& [id, job] : registry_.jobs()) {
     for (Unit* unit : job.units()) sampler_.account(*unit, job.totals);
     (void)enforcer_.release(job);  // the sweep below tries again
   }
-  auto nobody = [](pid_t) -> std::optional<Home> { return std::nullopt; };
-  Status swept = machine_.backend.sweep({}, nobody);
+  Status swept =
+      machine_.backend.sweep({}, home_finder(machine_.proc, saved_tasks()));
   if (!swept) log_warning("removing groups: {}", swept.error().message);
 }
 
@@ -129,16 +133,14 @@ void Agent::reload(Config config) {
     config.cgroup_name = config_.cgroup_name;
     config.away_yields = config_.away_yields;
   }
-  for (auto& [id, job] : registry_.jobs()) {
-    if (const int pool = pool_of(job); pool >= 0) {
-      enforcer_.clear_limit(job, pool_devices_[size_t(pool)]);
-    }
-  }
   config_ = std::move(config);
   set_log_level(log_level_named(config_.log_level));
   look_up_pools();
   open_report_dir();
   if (server_) server_->set_limits({config_.max_weight});
+  for (auto& [id, job] : registry_.jobs()) {
+    for (auto& [pid, task] : job.tasks) attach_io(job, task);
+  }
   (void)machine_.loop.set_period(sample_timer_, config_.sample_period_ms);
   rebalance(GrantCause::kReload);
   log_info("configuration reloaded");
@@ -183,6 +185,8 @@ void Agent::on_sample_timer() {
   const double period_s = double(now_ns - sampled_ns_) * kNs;
   const bool late = period_s > 2e-3 * double(config_.sample_period_ms);
   sampled_ns_ = now_ns;
+  if (period_s * 1e3 > kHung_ms) recover();
+  machine_.heartbeat(ticking_);
   for (auto& [id, job] : registry_.jobs()) {
     if (!job.managed || job.tasks.empty()) continue;
     const int pool = pool_of(job);
@@ -203,6 +207,20 @@ void Agent::on_sample_timer() {
   const bool may_plan = double(now_ns - planned_ns_) * 1e-6 >=
                         double(config_.min_solve_interval_ms);
   if (may_plan && has_changed_enough()) rebalance(GrantCause::kMeasuredChange);
+  if (may_plan && idle_cpus() != planned_idle_) {
+    rebalance(GrantCause::kIdleCpus);
+  }
+}
+
+// We stood still for so long that the guardian has taken us for hung, brought
+// everyone home and removed the groups: begin anew.
+void Agent::recover() {
+  log_warning("stood still for more than {} ms: starting anew", kHung_ms);
+  for (auto& [id, job] : registry_.jobs()) {
+    if (!enforcer_.release(job)) leftovers_ = true;
+    for (auto& [pid, task] : job.tasks) attach_io(job, task);
+  }
+  rebalance(GrantCause::kAgentStart);
 }
 
 void Agent::adjust_tick() {
@@ -216,6 +234,7 @@ void Agent::adjust_tick() {
       });
   if (wanted == ticking_) return;
   ticking_ = wanted;
+  machine_.heartbeat(ticking_);
   ticked_ns_ = monotonic_ns();
   (void)machine_.loop.set_period(tick_timer_, wanted ? kTick_ms : 0);
 }
@@ -254,7 +273,14 @@ void Agent::write_report(const Job& job) {
   const JobReport report = report_of(job, false);
   const pid_t child = ::fork();
   if (child > 0) return;
-  Status status = write_report_file(report_dir_.get(), report, job.uid, format);
+  int directory = report_dir_.get();
+  if (child == 0) {
+    // It may hang on a slow disk, and must not hold our lock or the guardian's
+    // pipe meanwhile.
+    directory = ::dup2(directory, STDIN_FILENO);
+    ::close_range(3, ~0U, 0);
+  }
+  Status status = write_report_file(directory, report, job.uid, format);
   if (!status) {
     log_error("job {}: report: {}", job.id, status.error().message);
   }

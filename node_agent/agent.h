@@ -7,6 +7,7 @@
 //   agent_rebalance.cpp  planning, and recording what changed
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -39,6 +40,7 @@ struct Machine {
   CpuIdle cpu_idle;
   int state_dir_fd = -1;
   std::string node;
+  std::function<void(bool anything_away)> heartbeat;  // once a period
 };
 
 class Agent {
@@ -77,8 +79,11 @@ class Agent {
   void mark_for_scan(JobId job);
   void scan_marked();
   void scan_job(Job& job);
+  void bring_strays_home(Job& job);
+  std::vector<SavedTask> saved_tasks() const;
   void attach_io(Job& job, Task& task);
   void begin_task(Job& job, Task& task);
+  void on_task_gone(JobId job, pid_t pid);
   void end_task(JobId job, pid_t pid, uint64_t exited_ns);
   void finish_job(JobId job);
   void tidy(uint64_t now_ns);
@@ -88,6 +93,7 @@ class Agent {
 
   // agent_rebalance.cpp
   PlanInput plan_input() const;
+  CpuSet idle_cpus() const;
   PlanJob plan_job(const Job& job, const std::set<int>& shared) const;
   void rebalance(GrantCause cause, uint64_t since_ns = 0);
   void record_change(Job& job, const PlannedGrant& before, GrantCause cause);
@@ -104,6 +110,7 @@ class Agent {
   void on_sample_timer();
   void on_tick_timer();
   void adjust_tick();
+  void recover();
   void open_report_dir();
   void look_up_pools();
   NodeStatus node_status(const Peer& peer) const;
@@ -123,9 +130,10 @@ class Agent {
   std::vector<std::string> pool_devices_;  // of config_.pools; "" unknown
   UniqueFd report_dir_;
 
-  std::map<JobId, std::set<int>> lenders_;    // lender -> CPUs it has lent
   std::map<JobId, Prediction> planned_with_;  // at the last plan
   std::map<JobId, int> planned_units_;
+  CpuSet planned_idle_;
+  std::map<JobId, uint64_t> lent_since_ns_;
   std::set<JobId> to_scan_;
   bool scan_pending_ = false;
   LatencyRecord rebalance_latency_;
@@ -135,6 +143,7 @@ class Agent {
   uint64_t ticked_ns_ = 0;
   uint64_t planned_ns_ = 0;
   uint64_t scanned_all_ns_ = 0;
+  uint64_t last_scan_ns_ = 0;  // how long the last look at /proc took
   int sample_timer_ = -1;
   int tick_timer_ = -1;
   int scan_timer_ = -1;

@@ -77,7 +77,7 @@ Answer Agent::on_task_start(const penstock_task_start& start) {
   Result<Task*> task = registry_.add(start, *home);
   if (!task) return refuse(task.error());
   for (auto& [id, job] : registry_.jobs()) {
-    if (id != start.job_id) enforcer_.vacate(job, home->affinity);
+    enforcer_.vacate(job, home->affinity);
   }
   const JobId job_id = start.job_id;
   const pid_t pid = start.pid;
@@ -118,25 +118,43 @@ Answer Agent::on_hello(const penstock_hello& hello, const Peer& peer) {
   }
   if (!owner->job->managed) return refuse(ENOENT, "the job is not managed");
   Task& task = *owner->task;
+  // One page, one writer at a time: a trainer's successor may have it, a
+  // trainer beside it may not.
+  if (task.page_owner.tid != 0 && task.page_owner.tid != peer.pid &&
+      machine_.proc.verify(task.page_owner)) {
+    return refuse(EBUSY, "process " + std::to_string(task.page_owner.tid) +
+                             " of this task reports already");
+  }
+  Result<TaskId> writer = machine_.proc.identity(peer.pid);
+  if (!writer) return refuse(writer.error());
   if (!task.pages) {
     Result<TaskPages> pages = TaskPages::create();
     if (!pages) return refuse(pages.error());
     task.pages.emplace(*std::move(pages));
+    machine_.loop.defer([this, job_id = owner->job->id] {
+      if (registry_.find_job(job_id)) rebalance(GrantCause::kMeasuredChange);
+    });
   }
-  task.greeting_pids.insert(peer.pid);
-  mark_for_scan(owner->job->id);
-  const JobId job_id = owner->job->id;
-  machine_.loop.defer([this, job_id] {
-    if (registry_.find_job(job_id)) rebalance(GrantCause::kMeasuredChange);
-  });
+  task.page_owner = *writer;
+  if (task.greeting_pids.insert(peer.pid).second) {
+    mark_for_scan(owner->job->id);
+  }
   Answer answer;
   answer.fds = {task.pages->progress_fd(), task.pages->hint_fd()};
   return answer;
 }
 
+// -1: the sender has no such thread. Without a pid namespace of its own, the
+// number is the machine's.
 pid_t Agent::host_tid(pid_t pid, pid_t tid_in_namespace) const {
+  Result<ProcStatus> direct = machine_.proc.status(tid_in_namespace);
+  if (direct && direct->tgid == pid && direct->ns_pids.size() <= 1) {
+    return tid_in_namespace;
+  }
+  Result<ProcStatus> sender = machine_.proc.status(pid);
+  if (!sender || sender->ns_pids.size() <= 1) return -1;
   Result<std::vector<pid_t>> threads = machine_.proc.threads(pid);
-  if (!threads) return -1;
+  if (!threads || threads->size() > kMaxRegisteredThreads) return -1;
   for (pid_t tid : *threads) {
     Result<ProcStatus> status = machine_.proc.status(tid);
     if (status && !status->ns_pids.empty() &&
@@ -147,8 +165,8 @@ pid_t Agent::host_tid(pid_t pid, pid_t tid_in_namespace) const {
   return -1;
 }
 
-// A process may name its own threads, and its children's main threads
-// (PyTorch's workers); never anybody else's.
+// A process may name its own threads, and processes of its task (PyTorch's
+// workers); never anybody else's.
 Answer Agent::on_thread(const penstock_thread& thread, const Peer& peer) {
   Result<Registry::Owner> owner = registry_.owner_of(peer.pid);
   if (!owner) return refuse(owner.error());
@@ -195,13 +213,13 @@ void Agent::load_profile(JobId job_id) {
   if (model.empty() || job.profile) return;
   if (model.find('/') != std::string::npos) {
     const gid_t gid = job.tasks.begin()->second.start.gid;
-    user_files_.read(
-        model, job.uid, gid, [this, job_id, model](Result<std::string> text) {
-          if (text) use_profile(job_id, *text, model);
-          if (text || !registry_.find_job(job_id)) return;
-          registry_.find_job(job_id)->notes.push_back("--loader-model: " +
-                                                      text.error().message);
-        });
+    user_files_.read(model, job.uid, gid,
+                     [this, job_id, model](Result<std::string> text) {
+                       if (text) use_profile(job_id, *text, model);
+                       if (text || !registry_.find_job(job_id)) return;
+                       registry_.find_job(job_id)->note("--loader-model: " +
+                                                        text.error().message);
+                     });
     return;
   }
   for (const char* suffix : {".toml", ".json"}) {
@@ -213,8 +231,7 @@ void Agent::load_profile(JobId job_id) {
   }
   Result<Profile> builtin = builtin_profile(model);
   if (!builtin) {
-    job.notes.push_back("--loader-model=" + model + ": " +
-                        builtin.error().message);
+    job.note("--loader-model=" + model + ": " + builtin.error().message);
     return;
   }
   take_profile(job, *builtin);
@@ -231,7 +248,7 @@ void Agent::use_profile(JobId job_id, const std::string& text,
   if (job == nullptr) return;
   Result<Profile> profile = parse_profile(text, file_name);
   if (!profile) {
-    job->notes.push_back("--loader-model: " + profile.error().message);
+    job->note("--loader-model: " + profile.error().message);
     return;
   }
   take_profile(*job, *profile);

@@ -1,16 +1,21 @@
 // Tasks that fork, rename and exit: scanning, adoption, endings.
+#include <poll.h>
+
 #include <algorithm>
 
 #include "common/clock.h"
 #include "node_agent/agent.h"
+#include "node_agent/home_finder.h"
 #include "node_agent/log.h"
 
 namespace penstock {
 namespace {
 
 // New processes are looked at after this long, so that a burst of forks costs
-// one look; a job that forks without end is looked at no oftener.
+// one look; and looking takes no more than 1 part in kScanPause of the time,
+// whatever a job forks.
 constexpr uint64_t kScanDelay_ms = 50;
+constexpr uint64_t kScanPause = 20;
 constexpr uint64_t kForgetAfter_ns = 600'000'000'000;
 
 }  // namespace
@@ -39,7 +44,8 @@ void Agent::on_process_events() {
     if (owner.job == nullptr) continue;
     if (event.kind == ProcEvent::Kind::kExit) {
       if (event.tid == event.pid && owner.job->tasks.contains(event.pid)) {
-        end_task(owner.job->id, event.pid, event.time_ns);
+        // Its other threads may go on, or one of them may have exec'd.
+        owner.job->tasks.at(event.pid).exit_seen_ns = event.time_ns;
       }
       continue;
     }
@@ -54,8 +60,9 @@ void Agent::mark_for_scan(JobId job) {
   to_scan_.insert(job);
   if (scan_pending_) return;
   scan_pending_ = true;
-  if (auto status = machine_.loop.set_period(scan_timer_, kScanDelay_ms);
-      !status) {
+  const uint64_t delay_ms =
+      std::max(kScanDelay_ms, kScanPause * last_scan_ns_ / 1'000'000);
+  if (auto status = machine_.loop.set_period(scan_timer_, delay_ms); !status) {
     log_error("scan timer: {}", status.error().message);
   }
 }
@@ -63,10 +70,14 @@ void Agent::mark_for_scan(JobId job) {
 void Agent::scan_marked() {
   scan_pending_ = false;
   (void)machine_.loop.set_period(scan_timer_, 0);
+  const uint64_t begun_ns = monotonic_ns();
   for (JobId id : std::exchange(to_scan_, {})) {
     if (Job* job = registry_.find_job(id)) scan_job(*job);
   }
-  if (has_changed_enough()) rebalance(GrantCause::kMeasuredChange);
+  last_scan_ns_ = monotonic_ns() - begun_ns;
+  const bool may_plan = double(monotonic_ns() - planned_ns_) * 1e-6 >=
+                        double(config_.min_solve_interval_ms);
+  if (may_plan && has_changed_enough()) rebalance(GrantCause::kMeasuredChange);
   adjust_tick();
 }
 
@@ -78,6 +89,24 @@ void Agent::scan_job(Job& job) {
       (void)machine_.backend.bring_home(stray);
     }
     if (task.processes != before) attach_io(job, task);
+  }
+  bring_strays_home(job);
+}
+
+// A child of a worker that is away is born away; if it is no loader itself, it
+// must not stay behind a busy lender.
+void Agent::bring_strays_home(Job& job) {
+  Result<std::set<pid_t>> away = machine_.backend.away_threads(job.id);
+  if (!away) return;
+  for (Unit* unit : job.units()) {
+    for (const LoaderThread& thread : unit->threads) {
+      if (unit->away) away->erase(thread.home.task.tid);
+    }
+  }
+  if (away->empty()) return;
+  const FindHome find_home = home_finder(machine_.proc, saved_tasks());
+  for (pid_t tid : *away) {
+    if (auto home = find_home(tid)) (void)machine_.backend.bring_home(*home);
   }
 }
 
@@ -99,9 +128,8 @@ void Agent::attach_io(Job& job, Task& task) {
 void Agent::begin_task(Job& job, Task& task) {
   const JobId job_id = job.id;
   const pid_t pid = task.id.tid;
-  Status watched = machine_.loop.watch(task.pidfd.get(), [this, job_id, pid] {
-    end_task(job_id, pid, monotonic_ns());
-  });
+  Status watched = machine_.loop.watch(
+      task.pidfd.get(), [this, job_id, pid] { on_task_gone(job_id, pid); });
   if (!watched) log_warning("job {}: {}", job_id, watched.error().message);
   if (!job.managed) return;
   load_profile(job_id);
@@ -109,6 +137,17 @@ void Agent::begin_task(Job& job, Task& task) {
   mark_for_scan(job_id);
   log_info("job {}: task {} started on CPUs {}", job_id, task.start.task_id,
            task.home.affinity.to_string());
+}
+
+// The event may be of an earlier owner of the descriptor's number: asked anew.
+void Agent::on_task_gone(JobId job_id, pid_t pid) {
+  Job* job = registry_.find_job(job_id);
+  if (job == nullptr || !job->tasks.contains(pid)) return;
+  const Task& task = job->tasks.at(pid);
+  pollfd gone{task.pidfd.get(), POLLIN, 0};
+  if (::poll(&gone, 1, 0) != 1) return;
+  end_task(job_id, pid,
+           task.exit_seen_ns != 0 ? task.exit_seen_ns : monotonic_ns());
 }
 
 void Agent::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
@@ -122,11 +161,9 @@ void Agent::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
   if (task.progress) job->ended.add(*task.progress);
   job->last.updated_ns = 0;  // the sums below are of other tasks from now on
   machine_.loop.forget(task.pidfd.get());
+  for (Unit& unit : task.units) enforcer_.bring_home(*job, unit);
   const bool was_last = job->tasks.size() == 1;
-  if (was_last && job->managed) {
-    write_report(*job);
-    for (Unit& unit : task.units) unit.away = false;
-  }
+  if (was_last && job->managed) write_report(*job);
   if (was_last) {
     enforcer_.vacate(*job, job->away_now);
     job->grant.away_cpus = CpuSet();  // nothing is lent to it any more
@@ -189,14 +226,18 @@ void Agent::adopt(const std::vector<SavedTask>& saved) {
   }
 }
 
-void Agent::save_state() {
+std::vector<SavedTask> Agent::saved_tasks() const {
   std::vector<SavedTask> saved;
   for (const auto& [id, job] : registry_.jobs()) {
     for (const auto& [pid, task] : job.tasks) {
       saved.push_back({task.start, task.home, job.started_unix_s});
     }
   }
-  Status status = save_tasks(machine_.state_dir_fd, saved);
+  return saved;
+}
+
+void Agent::save_state() {
+  Status status = save_tasks(machine_.state_dir_fd, saved_tasks());
   if (!status) log_error("saving state: {}", status.error().message);
 }
 

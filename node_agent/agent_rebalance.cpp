@@ -72,8 +72,9 @@ PlanJob Agent::plan_job(const Job& job, const std::set<int>& shared) const {
   PlanJob entry;
   entry.id = job.id;
   entry.uid = job.uid;
+  entry.own_cpus = job.cpus();
   entry.home_cpus =
-      job.cpus() - CpuSet(std::vector<int>(shared.begin(), shared.end()));
+      entry.own_cpus - CpuSet(std::vector<int>(shared.begin(), shared.end()));
   entry.reserve_cores = trainer_reserve_cores(job);
   entry.prediction = job.corrected ? job.corrected : job.prior;
   entry.ranks = job.ranks();
@@ -103,29 +104,37 @@ PlanInput Agent::plan_input() const {
     input.pools.push_back(double(pool.bandwidth_bytes_per_s));
   }
   const std::set<int> shared = shared_cpus(registry_.jobs());
-  CpuSet taken;
   const double now_s = double(monotonic_ns()) * kNs;
   for (const auto& [id, job] : registry_.jobs()) {
-    taken = taken | job.cpus();
     if (!job.managed || job.tasks.empty()) continue;
     input.jobs.push_back(plan_job(job, shared));
     if (now_s < job.barred_until_s) input.barred_lenders.insert(id);
   }
-  if (config_.lend_idle) {
-    CpuSet lendable = machine_.topology.cpus;
-    if (auto named = CpuSet::parse(config_.managed_cpus);
-        named && !named->empty()) {
-      lendable = lendable & *named;
-    }
-    input.idle_cpus = lendable - taken;
-  }
+  input.idle_cpus = idle_cpus();
   return input;
+}
+
+// What may be lent and no job has, announced to us or not.
+CpuSet Agent::idle_cpus() const {
+  if (!config_.lend_idle) return CpuSet();
+  CpuSet idle = machine_.topology.cpus;
+  if (auto named = CpuSet::parse(config_.managed_cpus);
+      named && !named->empty()) {
+    idle = idle & *named;
+  }
+  // A job that began while we were down was not announced.
+  Result<CpuSet> held = machine_.backend.slurm_cpus();
+  if (!held) return CpuSet();
+  idle = idle - *held;
+  for (const auto& [id, job] : registry_.jobs()) idle = idle - job.cpus();
+  return idle;
 }
 
 // Where away threads cannot have a group of their own, they give way only to
 // threads of their own group.
 void Agent::drop_loans_that_would_not_yield(
     Plan& plan, const std::vector<PlanJob>& jobs) const {
+  std::set<int> dropped;
   for (size_t i = 0; i < jobs.size(); ++i) {
     const Job& borrower = registry_.jobs().at(JobId(jobs[i].id));
     const Home& home = borrower.tasks.begin()->second.home;
@@ -139,11 +148,14 @@ void Agent::drop_loans_that_would_not_yield(
         continue;
       }
       grant.away_cpus = grant.away_cpus - CpuSet({cpu});
+      dropped.insert(cpu);
     }
-    if (before > 0) {
-      grant.away_cores *= double(grant.away_cpus.size()) / double(before);
-    }
+    const size_t lost = before - grant.away_cpus.size();
+    if (lost == 0) continue;
+    grant.away_cores *= double(grant.away_cpus.size()) / double(before);
+    grant.loader_threads = std::max(1u, grant.loader_threads - uint32_t(lost));
   }
+  for (int cpu : dropped) plan.lender_of_cpu.erase(cpu);
 }
 
 // since_ns: when the event happened that this answers; 0: not measured.
@@ -168,10 +180,14 @@ void Agent::rebalance(GrantCause cause, uint64_t since_ns) {
   planned_ns_ = now_ns;
   planned_with_.clear();
   planned_units_.clear();
-  lenders_.clear();
+  planned_idle_ = input.idle_cpus;
+  std::map<JobId, uint64_t> lent_since_ns;
   for (const auto& [cpu, lender] : plan->lender_of_cpu) {
-    lenders_[JobId(lender)].insert(cpu);
+    const auto before_ns = lent_since_ns_.find(JobId(lender));
+    lent_since_ns[JobId(lender)] =
+        before_ns == lent_since_ns_.end() ? now_ns : before_ns->second;
   }
+  lent_since_ns_ = std::move(lent_since_ns);
   for (const PlanJob& job : input.jobs) {
     if (job.prediction) planned_with_[JobId(job.id)] = *job.prediction;
     planned_units_[JobId(job.id)] = job.loader_units;
@@ -276,12 +292,13 @@ void Agent::watch_lenders() {
   for (auto& [id, job] : registry_.jobs()) {
     const std::optional<double> rate = recent_rate(job, now_s, kJudged_s);
     if (!rate) continue;
-    if (!lenders_.contains(id)) {
+    const auto lent_since_ns = lent_since_ns_.find(id);
+    if (lent_since_ns == lent_since_ns_.end()) {
       job.unlent_rate =
           job.unlent_rate <= 0 ? *rate : 0.8 * job.unlent_rate + 0.2 * *rate;
       continue;
     }
-    const double lent_for_s = now_s - double(planned_ns_) * kNs;
+    const double lent_for_s = now_s - double(lent_since_ns->second) * kNs;
     if (job.unlent_rate <= 0 || lent_for_s < 2 * kJudged_s) continue;
     if (*rate >= kSuffers * job.unlent_rate) continue;
     log_info(

@@ -41,12 +41,20 @@ void Enforcer::set_away(Job& job, const CpuSet& cpus) {
 
 void Enforcer::set_limit(Job& job, const std::string& device,
                          uint64_t bytes_per_s) {
+  if (!job.limit_device.empty() && job.limit_device != device) {
+    log_unless_gone(job, "lifting the I/O limit",
+                    backend_.clear_io_limit(job.id, job.limit_device));
+    job.limit_device.clear();
+    job.limit_bytes_per_s = 0;
+  }
   if (device.empty() || is_close(bytes_per_s, job.limit_bytes_per_s)) return;
   Status status = bytes_per_s == 0
                       ? backend_.clear_io_limit(job.id, device)
                       : backend_.set_io_limit(job.id, device, bytes_per_s);
   log_unless_gone(job, "I/O limit", status);
-  if (status) job.limit_bytes_per_s = bytes_per_s;
+  if (!status) return;
+  job.limit_bytes_per_s = bytes_per_s;
+  job.limit_device = bytes_per_s == 0 ? "" : device;
 }
 
 void Enforcer::publish_hints(Job& job, bool kernel_limited) {
@@ -92,10 +100,10 @@ void Enforcer::leave(Job& job, const CpuSet& cpus) {
   const CpuSet left = job.away_now - cpus;
   // Without another lent CPU the away threads run at home for a moment, still
   // yielding to everyone there.
-  log_unless_gone(
-      job, "leaving CPUs",
-      backend_.set_away_cpus(job.id, left.empty() ? job.cpus() : left));
-  job.away_now = left;
+  Status status =
+      backend_.set_away_cpus(job.id, left.empty() ? job.cpus() : left);
+  log_unless_gone(job, "leaving CPUs", status);
+  if (status) job.away_now = left;
 }
 
 void Enforcer::vacate(Job& job, const CpuSet& cpus) {
@@ -104,12 +112,15 @@ void Enforcer::vacate(Job& job, const CpuSet& cpus) {
 }
 
 void Enforcer::bring_home(Job& job, Unit& unit) {
+  if (!unit.away) return;
   sampler_.account(unit, job.totals);
-  for (LoaderThread& thread : unit.threads) {
-    log_unless_gone(job, "bringing a thread home",
-                    backend_.bring_home(thread.home));
-  }
   unit.away = false;
+  for (LoaderThread& thread : unit.threads) {
+    Status status = backend_.bring_home(thread.home);
+    log_unless_gone(job, "bringing a thread home", status);
+    // Still away: the next tick tries again.
+    if (!status && status.error().code != Code::kNotFound) unit.away = true;
+  }
 }
 
 void Enforcer::send_away(Job& job, Unit& unit) {
@@ -122,6 +133,7 @@ void Enforcer::send_away(Job& job, Unit& unit) {
     Status status = backend_.send_away(job.id, thread.home);
     log_unless_gone(job, "sending a thread away", status);
     if (!status && status.error().code != Code::kNotFound) {
+      unit.away = true;  // some of it
       bring_home(job, unit);
       return;
     }
@@ -183,9 +195,7 @@ bool Enforcer::tick(Job& job, double now_ms, double tick_ms,
 }
 
 Status Enforcer::release(Job& job) {
-  for (Unit* unit : job.units()) {
-    if (unit->away) bring_home(job, *unit);
-  }
+  for (Unit* unit : job.units()) bring_home(job, *unit);
   auto find_home = [&](pid_t tid) -> std::optional<Home> {
     if (job.tasks.empty()) return std::nullopt;
     Home home = job.tasks.begin()->second.home;
@@ -194,6 +204,7 @@ Status Enforcer::release(Job& job) {
   };
   job.away_now = {};
   job.limit_bytes_per_s = 0;
+  job.limit_device.clear();
   return backend_.remove_job(job.id, find_home);
 }
 

@@ -35,10 +35,8 @@ class Enforcer {
   // left. For a task that is about to exec on them.
   void vacate(Job& job, const CpuSet& cpus);
 
-  // Lifts the job's limit on a device that is no pool any more.
-  void clear_limit(Job& job, const std::string& device) {
-    set_limit(job, device, 0);
-  }
+  // Brings one unit home, if it is away.
+  void bring_home(Job& job, Unit& unit);
 
   // Brings everyone home and removes the job's groups and limits.
   // Errors: kUnavailable  a group is still busy: sweep later.
@@ -51,7 +49,6 @@ class Enforcer {
   void set_away(Job& job, const CpuSet& cpus);
   void set_limit(Job& job, const std::string& device, uint64_t bytes_per_s);
   void publish_hints(Job& job, bool kernel_limited);
-  void bring_home(Job& job, Unit& unit);
   void send_away(Job& job, Unit& unit);
   AwayInput look(Job& job, double now_ms, double tick_ms, const CpuIdle& idle);
 

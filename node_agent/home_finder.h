@@ -9,8 +9,9 @@
 
 namespace penstock {
 
-// The returned function gives the home of the task whose job the thread is in
-// (by its freezer group). proc outlives it.
+// The returned function gives the home of the task that the thread descends
+// from, else of one of the job that it is in (by its freezer group), then with
+// every CPU of that job's. proc outlives it.
 FindHome home_finder(const ProcReader& proc, std::vector<SavedTask> saved);
 
 }  // namespace penstock

@@ -31,6 +31,12 @@ PageSums Job::pages() const {
   return sums;
 }
 
+void Job::note(const std::string& text) {
+  const std::string cut = text.substr(0, kMaxReportTextBytes);
+  const bool known = std::find(notes.begin(), notes.end(), cut) != notes.end();
+  if (!known && notes.size() < kMaxReportNotes) notes.push_back(cut);
+}
+
 uint32_t Job::ranks() const {
   uint32_t reporting = 0;
   for (const auto& [pid, task] : tasks) {

@@ -44,10 +44,12 @@ struct Task {
   penstock_task_start start{};
   TaskId id;
   UniqueFd pidfd;
-  Home home;                 // of its first process, when it was registered
-  std::string job_path;      // its job's group in the freezer hierarchy
-  std::string cpuacct_path;  // its job's group there; "" where there is none
+  uint64_t exit_seen_ns = 0;  // by the proc connector; the pidfd decides
+  Home home;                  // of its first process, when it was registered
+  std::string job_path;       // its job's group in the freezer hierarchy
+  std::string cpuacct_path;   // its job's group there; "" where there is none
   std::optional<TaskPages> pages;
+  TaskId page_owner;  // the process that writes the progress page
   std::set<int> registered_tids;
   std::set<int> greeting_pids;
   std::optional<Progress> progress;  // the last reading
@@ -121,6 +123,7 @@ struct Job {
   std::vector<double> trainer_cores;  // per period, for the reserve
   double used_loader_cores = 0;
   uint64_t limit_bytes_per_s = 0;  // in force; 0: none
+  std::string limit_device;        // on which
   bool pool_pressed = false;
   bool contradicted = false;
 
@@ -139,6 +142,8 @@ struct Job {
   double unlent_rate = 0;
   double barred_until_s = 0;
 
+  // Adds a note to the report, once, and within the report's bound.
+  void note(const std::string& text);
   uint32_t ranks() const;
   PageSums pages() const;  // of running and ended tasks
   CpuSet cpus() const;

@@ -110,7 +110,7 @@ Result<std::unique_ptr<Kernel>> open_kernel(const Config& config) {
                                          *std::move(mounts)});
 }
 
-// In the guardian: penstockd has died.
+// In the guardian: penstockd has died, or hangs.
 void clean_up_after(Backend& backend, const ProcReader& proc,
                     int state_dir_fd) {
   Result<std::vector<SavedTask>> saved = load_tasks(state_dir_fd);
@@ -122,7 +122,7 @@ void clean_up_after(Backend& backend, const ProcReader& proc,
     ::usleep(20'000);
   }
   log_warning(
-      "penstockd died: its groups were removed, jobs run with what "
+      "penstockd died or hangs: its groups were removed, jobs run with what "
       "Slurm gave them");
 }
 
@@ -152,7 +152,18 @@ Status watch_signals(EventLoop& loop, Agent& agent,
   });
 }
 
+// Every loader thread is watched through an open file.
+void raise_file_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    log_warning("open files: the limit stays low: {}", std::strerror(errno));
+  }
+}
+
 int serve(const Arguments& arguments, Config config) {
+  raise_file_limit();
   ::signal(SIGCHLD, SIG_IGN);
   ::signal(SIGPIPE, SIG_IGN);
   ::umask(022);
@@ -182,7 +193,7 @@ int serve(const Arguments& arguments, Config config) {
   if (!idle) return complain(idle.error());
   Agent agent(Machine{*loop, (*kernel)->proc, (*kernel)->sched, *backend,
                       *std::move(topology), *std::move(idle), state_dir->get(),
-                      arguments.node},
+                      arguments.node, [&](bool away) { guardian->beat(away); }},
               std::move(config));
   UniqueFd signals;
   Status status = watch_signals(*loop, agent, arguments.config_path, signals);

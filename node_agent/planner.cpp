@@ -30,6 +30,11 @@ double entitled_cores(const PlanJob& job) {
   return std::max(0.0, cores - job.reserve_cores);
 }
 
+// What the job may use at home, also where another job holds the CPUs too.
+double own_cores(const PlanJob& job) {
+  return std::max(0.0, double(job.own_cpus.size()) - job.reserve_cores);
+}
+
 double thread_bound(const PlanJob& job) {
   double bound = 1e9;
   if (job.max_threads > 0) bound = job.max_threads;
@@ -199,7 +204,7 @@ void apply_user_bandwidth(const PlanInput& input, Plan& plan) {
 }
 
 uint32_t hint_threads(const PlanJob& job, const PlannedGrant& grant) {
-  const double home = std::max(1.0, std::ceil(entitled_cores(job) - 0.05));
+  const double home = std::max(1.0, std::ceil(own_cores(job) - 0.05));
   const double threads = home + double(grant.away_cpus.size());
   const double bound = job.max_threads > 0 ? job.max_threads : 4096;
   return uint32_t(std::clamp(threads, 1.0, bound));
@@ -264,7 +269,7 @@ void record(const PlanInput& input, const std::vector<size_t>& group,
     PlannedGrant& grant = plan.grants[group[i]];
     grant.rate = result.answer.grants[i].rate;
     grant.bytes_per_s = result.answer.grants[i].bytes_per_s;
-    grant.home_cores = entitled_cores(job);  // lending takes none of them
+    grant.home_cores = own_cores(job);  // lending takes none of them
   }
   for (const allocator::Loan& loan : result.rounded.loans) {
     plan.lender_of_cpu[loan.cpu] = loan.lender;
@@ -335,7 +340,7 @@ Plan entitlement_plan(const PlanInput& input) {
   for (size_t j = 0; j < input.jobs.size(); ++j) {
     PlannedGrant grant;
     grant.rate = floor_rate(input.jobs[j], costs[j], entitled[j]);
-    grant.home_cores = entitled_cores(input.jobs[j]);
+    grant.home_cores = own_cores(input.jobs[j]);
     grant.bytes_per_s = entitled[j];
     plan.grants.push_back(std::move(grant));
   }

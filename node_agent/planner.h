@@ -20,7 +20,8 @@ namespace penstock {
 struct PlanJob {
   uint64_t id = 0;
   uint32_t uid = 0;
-  CpuSet home_cpus;          // what Slurm gave it, less what is shared
+  CpuSet own_cpus;           // what Slurm gave it
+  CpuSet home_cpus;          // of those, what no other job holds too
   double reserve_cores = 0;  // trainer reserve
   // nullopt: neither a profile nor a page says; the job is then described in
   // loader cores (rate 1 = one core).

@@ -22,7 +22,7 @@ class Registry {
   // job's record is made with its first task.
   //   home  where the task's first process is
   // Errors: kNotFound          the process is gone
-  //         kPermissionDenied  it does not run for the announced user
+  //         kPermissionDenied  the job is known as another user's
   //         kLimit             kMaxTasks
   [[nodiscard]] Result<Task*> add(const penstock_task_start& start,
                                   const Home& home);

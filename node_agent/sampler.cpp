@@ -11,9 +11,7 @@ constexpr size_t kReserveWindow = 60;
 constexpr double kRatesKept_s = 60;
 // Reads this share of its limit: more might be wanted.
 constexpr double kPressed = 0.9;
-// A page may claim this many times the bytes that the device delivered before
-// it contradicts them: a cache serves the rest. Without any CPU time spent,
-// samples cannot have been prepared.
+// Less CPU time than this prepares no sample, whatever the page says.
 constexpr double kMinCpuPerSample_s = 1e-7;
 
 double seconds_between(uint64_t from_ns, uint64_t to_ns) {
@@ -37,10 +35,14 @@ void Sampler::read_pages(Job& job, uint64_t now_ns) const {
   for (auto& [pid, task] : job.tasks) {
     loader_threads += uint32_t(task.units.size());
     if (!task.pages) continue;
-    if (auto progress = task.pages->read(now_ns)) task.progress = *progress;
+    if (auto progress = task.pages->read(now_ns)) {
+      // A rank that reports for the first time brings its whole history.
+      if (!task.progress) job.last.updated_ns = 0;
+      task.progress = *progress;
+    }
     if (task.pages->garbage() && !job.contradicted) {
       job.contradicted = true;
-      job.notes.push_back("the job's progress page holds nonsense: ignored");
+      job.note("the job's progress page holds nonsense: ignored");
     }
   }
   if (job.pages().ranks > 0) {
@@ -88,7 +90,7 @@ void Sampler::watch_contradictions(Job& job, const Counters& now) const {
       [](const auto& entry) { return !entry.second.units.empty(); });
   if (found && prepared > 1000 && cpu_s < prepared * kMinCpuPerSample_s) {
     if (!job.contradicted) {
-      job.notes.push_back(
+      job.note(
           "the job reports samples that took no CPU time: back on its "
           "entitlement");
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "node_agent/messages.h"
+#include "node_agent/registry.h"
 
 namespace penstock {
 namespace {
@@ -14,13 +15,6 @@ std::string join(const std::vector<std::string>& words) {
     text += word;
   }
   return text;
-}
-
-void note_once(Job& job, const std::string& text) {
-  if (std::find(job.notes.begin(), job.notes.end(), text) == job.notes.end() &&
-      job.notes.size() < kMaxReportNotes) {
-    job.notes.push_back(text);
-  }
 }
 
 }  // namespace
@@ -53,7 +47,7 @@ TaskView Scanner::view_of(Job& job, const Task& task) const {
   if (auto below = proc_.descendants(task.id.tid, kMaxProcesses)) {
     pids.insert(pids.end(), below->pids.begin(), below->pids.end());
     if (below->truncated) {
-      note_once(job, "more than 4096 processes: the rest are not looked at");
+      job.note("more than 4096 processes: the rest are not looked at");
     }
   }
   for (pid_t pid : pids) {
@@ -64,12 +58,22 @@ TaskView Scanner::view_of(Job& job, const Task& task) const {
   return view;
 }
 
-std::optional<LoaderThread> Scanner::open_thread(const Task& task,
-                                                 pid_t tid) const {
+bool Scanner::is_of_job(const Task& task, pid_t tid) const {
+  if (task.job_path.empty()) return true;  // Slurm tracks without the freezer
+  Result<ProcCgroups> groups = proc_.cgroups(tid);
+  if (!groups) return false;
+  const auto freezer = groups->find("freezer");
+  return freezer != groups->end() &&
+         job_group_of(freezer->second) == task.job_path;
+}
+
+std::optional<Scanner::Found> Scanner::open_thread(const Task& task,
+                                                   pid_t tid) const {
   Result<TaskId> id = proc_.identity(tid);
-  if (!id) return std::nullopt;
+  if (!id || !is_of_job(task, tid)) return std::nullopt;
   Result<Home> home = backend_.home_of(*id);
-  if (!home && home.error().code == Code::kInvalidArgument) {
+  const bool away = !home && home.error().code == Code::kInvalidArgument;
+  if (away) {
     // Made by a thread that was away: its home is the task's.
     Home inherited = task.home;
     inherited.task = *id;
@@ -79,7 +83,8 @@ std::optional<LoaderThread> Scanner::open_thread(const Task& task,
   if (!home || !file) return std::nullopt;
   Result<SchedStat> now = file->read();
   if (!now) return std::nullopt;
-  return LoaderThread{*std::move(home), *std::move(file), *now, *now};
+  return Found{LoaderThread{*std::move(home), *std::move(file), *now, *now},
+               away};
 }
 
 std::vector<Home> Scanner::scan(Job& job, Task& task) const {
@@ -90,9 +95,15 @@ std::vector<Home> Scanner::scan(Job& job, Task& task) const {
   }
   job.evidence = std::max(job.evidence, found.source);
   task.processes.clear();
+  std::set<int> alive;
   for (const ProcessView& process : view.processes) {
     task.processes.insert(process.pid);
+    for (const ThreadView& thread : process.threads) alive.insert(thread.tid);
   }
+  // Numbers may be given anew: what has ended is no loader or trainer of ours.
+  auto ended = [&](int tid) { return !alive.contains(tid); };
+  std::erase_if(task.registered_tids, ended);
+  std::erase_if(task.greeting_pids, ended);
 
   std::map<pid_t, LoaderThread> known;
   std::set<int> away;
@@ -106,6 +117,7 @@ std::vector<Home> Scanner::scan(Job& job, Task& task) const {
     }
   }
   task.units.clear();
+  size_t opened = known.size();
   for (const LoaderUnit& loader : found.units) {
     Unit unit;
     unit.id = loader.tids.front();
@@ -115,8 +127,12 @@ std::vector<Home> Scanner::scan(Job& job, Task& task) const {
     for (int tid : loader.tids) {
       if (auto node = known.extract(tid)) {
         unit.threads.push_back(std::move(node.mapped()));
-      } else if (auto thread = open_thread(task, tid)) {
-        unit.threads.push_back(*std::move(thread));
+      } else if (opened < kMaxLoaderThreads) {
+        if (auto found_thread = open_thread(task, tid)) {
+          ++opened;
+          unit.away = unit.away || found_thread->away;
+          unit.threads.push_back(std::move(found_thread->thread));
+        }
       }
     }
     if (!unit.threads.empty()) task.units.push_back(std::move(unit));

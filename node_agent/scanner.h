@@ -16,15 +16,23 @@ class Scanner {
   // state (away, counters); new ones start at home; units that have gone are
   // dropped. Sets task.processes, task.units, job.evidence. A task with more
   // than kMaxProcesses is seen in part, and that is said once in the notes.
-  // Returned: away threads that are no loaders any more; bring them home.
+  // A thread that is in none of the job's groups is left out: its number was
+  // given to somebody else. Returned: away threads that are no loaders any
+  // more; bring them home.
   [[nodiscard]] std::vector<Home> scan(Job& job, Task& task) const;
 
   static constexpr size_t kMaxProcesses = 4096;
+  static constexpr size_t kMaxLoaderThreads = 4096;  // of one task
 
  private:
   TaskView view_of(Job& job, const Task& task) const;
   std::optional<ProcessView> process_view(pid_t pid) const;
-  std::optional<LoaderThread> open_thread(const Task& task, pid_t tid) const;
+  struct Found {
+    LoaderThread thread;
+    bool away = false;  // born so
+  };
+  std::optional<Found> open_thread(const Task& task, pid_t tid) const;
+  bool is_of_job(const Task& task, pid_t tid) const;
 
   const ProcReader& proc_;
   const Backend& backend_;

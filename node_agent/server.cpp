@@ -1,5 +1,6 @@
 #include "node_agent/server.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
@@ -100,6 +101,7 @@ Result<std::unique_ptr<Server>> Server::listen(EventLoop& loop,
 
   std::unique_ptr<Server> server(new Server(loop, path, std::move(handler)));
   server->socket_ = make_socket();
+  server->reserve_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!server->socket_) return system_error(errno, "socket");
   const int fd = server->socket_.get();
   if (::bind(fd, reinterpret_cast<const sockaddr*>(&*address),
@@ -133,6 +135,15 @@ void Server::accept_all() {
   for (int i = 0; i < 64; ++i) {
     UniqueFd fd(::accept4(socket_.get(), nullptr, nullptr,
                           SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd && errno == EMFILE && reserve_) {
+      // Refused rather than left: a readable socket would wake us for ever.
+      reserve_.reset();
+      UniqueFd refused(
+          ::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      refused.reset();
+      reserve_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+      return;
+    }
     if (!fd) return;
     Result<Peer> peer = peer_of(fd.get());
     if (!peer || !has_room(peer->uid)) continue;

@@ -36,10 +36,9 @@ class Server {
   // Called for each well-formed message.
   using Handler = std::function<Answer(const Message&, const Peer&)>;
 
-  // Listens on path: mode 0666 (every user's jobs speak to it), in a directory
-  // that must belong to root or to us. A dead socket there is replaced; a live
-  // one is an error.
-  // Errors: kInvalidArgument  path too long; another daemon listens there
+  // Listens on path: mode 0666: every user's jobs speak to it. A dead socket
+  // there is replaced; a live one is an error. Errors: kInvalidArgument  path
+  // too long; another daemon listens there
   //         kIo, kPermissionDenied
   static Result<std::unique_ptr<Server>> listen(EventLoop& loop,
                                                 const std::string& path,
@@ -72,6 +71,7 @@ class Server {
   Handler handler_;
   OptionLimits limits_;
   UniqueFd socket_;
+  UniqueFd reserve_;  // given up to refuse a connection when no fd is left
   std::map<int, Connection> connections_;
 };
 

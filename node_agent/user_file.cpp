@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
 #include <array>
@@ -24,6 +25,12 @@ namespace {
 // hold other users' reports.
 [[noreturn]] void read_as_user(const char* path, uid_t uid, gid_t gid,
                                int out) {
+  // Nothing else stays open: a child that hangs must not hold our lock, or the
+  // guardian's pipe.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::dup2(out, STDIN_FILENO) != STDIN_FILENO) ::_exit(1);
+  out = STDIN_FILENO;
+  ::close_range(3, ~0U, 0);
   if (::setgroups(0, nullptr) != 0 || ::setresgid(gid, gid, gid) != 0 ||
       ::setresuid(uid, uid, uid) != 0) {
     fail(out, errno);

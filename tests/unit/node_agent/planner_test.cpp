@@ -26,6 +26,7 @@ PlanJob job(uint64_t id, CpuSet home, double ceiling, double cpu_s,
   PlanJob entry;
   entry.id = id;
   entry.uid = 1000 + uint32_t(id);
+  entry.own_cpus = home;
   entry.home_cpus = std::move(home);
   entry.prediction = prediction(ceiling, cpu_s, bytes);
   entry.loader_units = 4;
@@ -101,6 +102,21 @@ TEST_CASE("a job back on its entitlement borrows nothing") {
   auto plan = make_plan(input);
   CHECK(plan->grants[1].away_cpus.empty());
   CHECK(plan->grants[1].rate == Approx(1000));
+}
+
+TEST_CASE("CPUs that another job holds too are used, not lent") {
+  PlanInput input = lender_and_borrower();
+  for (PlanJob& shared : input.jobs) {
+    shared.own_cpus = CpuSet({0, 1});
+    shared.home_cpus = CpuSet();
+  }
+  auto plan = make_plan(input);
+  REQUIRE(plan.ok());
+  for (const PlannedGrant& grant : plan->grants) {
+    CHECK(grant.away_cpus.empty());
+    CHECK(grant.loader_threads == 2);
+    CHECK(grant.home_cores == 2);
+  }
 }
 
 TEST_CASE("--loader-threads bounds the hint") {
