@@ -79,12 +79,17 @@ class FakeAgent:
         with self._changed:
             self._records.append((time.monotonic(), message))
             self._changed.notify_all()
+        self.heard(message)
         if message.type == protocol.TASK_START:
             try:
                 link.send(protocol.pack(protocol.REPLY, *self._reply,
                                         request_id=message.request_id))
             except BrokenPipeError:
                 pass  # its budget was over
+
+    def heard(self, message):
+        """For subclasses: called before the message is answered, while a task
+        that starts still waits to exec."""
 
     def records(self, kind, **fields):
         """The (time, message) of that type whose fields have these values."""

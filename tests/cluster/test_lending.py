@@ -49,6 +49,7 @@ class Lending(agent_case.AgentCase):
                     ("compute", "fetch_stall", "prep_stall"))
         self.assertAlmostEqual(total + parts["unattributed_s"],
                                parts["wall_s"], places=3)
+        self.assertLess(parts["waited_s"], parts["wall_s"])
         self.assertGreater(report["cores"]["used_away"], 0)
         self.assertEqual(report["quality"]["loader_source"], "registered")
         self.assertTrue(report["changes"])

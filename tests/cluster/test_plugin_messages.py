@@ -40,11 +40,10 @@ class Messages(cluster_case.ClusterCase):
         seen = []
 
         class Looker(FakeAgent):
-            def _take(self, link):
-                super()._take(link)
-                for _, start in self.records(protocol.TASK_START)[len(seen):]:
+            def heard(self, message):
+                if message.type == protocol.TASK_START:
                     seen.append(pathlib.Path(
-                        f"/proc/{start.pid}/cgroup").read_text("ascii"))
+                        f"/proc/{message.pid}/cgroup").read_text("ascii"))
 
         self.listen(Looker)
         done = self.cluster.srun("true")
