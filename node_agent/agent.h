@@ -132,6 +132,7 @@ class Agent {
 
   std::map<JobId, Prediction> planned_with_;  // at the last plan
   std::map<JobId, int> planned_units_;
+  std::map<JobId, double> planned_use_;  // cores that its loader used then
   CpuSet planned_idle_;
   std::map<JobId, uint64_t> lent_since_ns_;
   std::set<JobId> to_scan_;

@@ -159,7 +159,7 @@ void Agent::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
     if (auto last = task.pages->read(monotonic_ns())) task.progress = *last;
   }
   if (task.progress) job->ended.add(*task.progress);
-  task.progress.reset();  // counted there from now on
+  task.progress.reset();     // counted there from now on
   job->last.updated_ns = 0;  // the sums below are of other tasks from now on
   machine_.loop.forget(task.pidfd.get());
   for (Unit& unit : task.units) enforcer_.bring_home(*job, unit);

@@ -12,6 +12,7 @@ namespace {
 constexpr double kNs = 1e-9;
 // Costs that moved by less do not make a new plan.
 constexpr double kChanged = 0.05;
+constexpr double kChangedUse = 0.1;  // cores
 // A lender below this share of its unlent rate gets its CPUs back ...
 constexpr double kSuffers = 0.98;
 // ... for this long; judged over this many seconds.
@@ -180,6 +181,7 @@ void Agent::rebalance(GrantCause cause, uint64_t since_ns) {
   planned_ns_ = now_ns;
   planned_with_.clear();
   planned_units_.clear();
+  planned_use_.clear();
   planned_idle_ = input.idle_cpus;
   std::map<JobId, uint64_t> lent_since_ns;
   for (const auto& [cpu, lender] : plan->lender_of_cpu) {
@@ -191,6 +193,7 @@ void Agent::rebalance(GrantCause cause, uint64_t since_ns) {
   for (const PlanJob& job : input.jobs) {
     if (job.prediction) planned_with_[JobId(job.id)] = *job.prediction;
     planned_units_[JobId(job.id)] = job.loader_units;
+    planned_use_[JobId(job.id)] = job.used_loader_cores;
     Job& record = *registry_.find_job(JobId(job.id));
     record_change(record, before[JobId(job.id)], cause);
   }
@@ -275,6 +278,14 @@ bool Agent::has_changed_enough() const {
     const auto planned_units = planned_units_.find(id);
     if (planned_units == planned_units_.end()) return true;
     if (!job.elastic() && units != planned_units->second) return true;
+    // A job of unknown cost is planned by what it uses.
+    const bool costs_known =
+        job.corrected && job.corrected->loader_cpu_s_per_sample.known();
+    const auto planned_use = planned_use_.find(id);
+    if (!costs_known && planned_use != planned_use_.end() &&
+        std::abs(job.used_loader_cores - planned_use->second) > kChangedUse) {
+      return true;
+    }
     const auto planned = planned_with_.find(id);
     if (!job.corrected) continue;
     if (planned == planned_with_.end() ||

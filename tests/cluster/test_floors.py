@@ -54,11 +54,12 @@ class FloorCase(agent_case.AgentCase):
 
 
 class Lenders(FloorCase):
-    def check(self, name, **options):
+    def check(self, name, lends=True, **options):
         lender = self.start_busy(name, **options)
         borrower = self.submit("b" + name, 4)
-        self.assertGreaterEqual(self.compare(name, borrower), 0.97)
+        ratio = self.compare(name, borrower, lends)
         self.cluster.cancel(lender, borrower)
+        self.assertGreaterEqual(ratio, 0.97)
 
     def test_bursty_with_one_thread(self):
         self.check("bursty1", workers=1, on=1, off=1)
@@ -66,11 +67,11 @@ class Lenders(FloorCase):
     def test_bursty_with_eight_threads(self):
         self.check("bursty8", workers=8, on=1, off=16)
 
-    def test_steady_at_half_with_one_thread(self):
-        self.check("steady1", workers=1, on=50, off=50)
+    def test_steady_with_one_thread(self):
+        self.check("steady1", lends=False, workers=1, off=0)
 
-    def test_steady_at_half_with_eight_threads(self):
-        self.check("steady8", workers=8, on=50, off=800)
+    def test_steady_with_eight_threads(self):
+        self.check("steady8", lends=False, workers=8, off=0)
 
     def test_without_autogroups(self):
         before = AUTOGROUP.read_text("ascii")
@@ -90,8 +91,9 @@ class Trainers(FloorCase):
                    f"--loader-model={self.profile(name, 1 / 3)}"])
         self.cluster.wait_job(lender, "RUNNING")
         borrower = self.submit("b" + name, 4)
-        self.assertGreaterEqual(self.compare(name, borrower, lends), 0.97)
+        ratio = self.compare(name, borrower, lends)
         self.cluster.cancel(lender, borrower)
+        self.assertGreaterEqual(ratio, 0.97)
 
     def test_spinning(self):
         self.check("spins", ["--wait", "spin"], lends=False)
@@ -111,8 +113,9 @@ class Fairness(FloorCase):
     def share_of_the_first(self):
         """The first's rate beside a second with 8 processes / alone."""
         ratios = []
+        # Its two loaders use half of its CPU between them: it really lends.
         first = self.start_busy("first", workers=2, processes=True, on=5,
-                                off=5)
+                                off=15)
         for _ in range(PAIRS):
             alone = self.rate("first", INTERVAL_S)
             second = self.start_busy("second", workers=8, processes=True,

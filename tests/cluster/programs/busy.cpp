@@ -3,12 +3,14 @@
 //
 //   busy --workers N [--processes] --on MS --off MS --log FILE --seconds S
 //
-// --off 0 computes without a pause. Processes carry the name of PyTorch's
-// workers, so that penstockd takes them for loaders. The log has a JSON line
-// every 0.25 s: {"t_monotonic", "samples"}; a sample is about 20 us of work.
+// Each worker computes for MS of CPU time, then sleeps. --off 0 computes
+// without a pause. Processes carry the name of PyTorch's workers, so that
+// penstockd takes them for loaders. The log has a JSON line every 0.25 s:
+// {"t_monotonic", "samples"}; a sample is about 20 us of work.
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -45,13 +47,20 @@ void compute_one_sample() {
   for (int i = 0; i < 4000; ++i) x = x * 1.0000001 + 1e-9;
 }
 
+double own_cpu_ms() {
+  timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) * 1e3 +
+         static_cast<double>(used.tv_nsec) * 1e-6;
+}
+
 void work(const Settings& settings, Shared& shared) {
-  const auto on = std::chrono::duration<double, std::milli>(settings.on_ms);
   const auto off = std::chrono::duration<double, std::milli>(settings.off_ms);
   while (!shared.stop) {
-    const auto end = Clock::now() + on;
+    // Of CPU time: how much gets done must not depend on who else computes.
+    const double end_ms = own_cpu_ms() + settings.on_ms;
     uint64_t done = 0;
-    while (Clock::now() < end && !shared.stop) {
+    while (own_cpu_ms() < end_ms && !shared.stop) {
       compute_one_sample();
       ++done;
     }
