@@ -53,6 +53,8 @@ class AgentCase(cluster_case.ClusterCase):
             flags=["--loader=auto",
                    f"--loader-model={self.profile(name, slices)}", *flags],
             **more)
+        # One failed test must not fail the next.
+        self.addCleanup(self.cluster.cancel, str(job))
         self.cluster.wait_job(job, "RUNNING")
         return job
 

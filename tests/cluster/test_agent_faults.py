@@ -160,6 +160,7 @@ class Faults(agent_case.AgentCase):
 
     def test_messages_of_strangers(self):
         job = self.submit("victim", 4)
+        self.rate("victim", 0.1)  # it has exec'd
         pid = self.cluster.command("pidof", "-s", "penstock-train").stdout
         for packet in (b"", b"x", os.urandom(64), os.urandom(1024),
                        b"\0" * 5000,
