@@ -53,7 +53,7 @@ static bool progress_is_valid(const struct penstock_progress_page* progress) {
          progress->version == PENSTOCK_PAGE_VERSION;
 }
 
-/* All processes of a task get the same page, one after the other; so may this
+/* A process of a task takes the page of one that has ended over; so may this
  * one after a lost connection. What stands there beyond our own counters was
  * reported before us. */
 static void carry_over(struct penstock_handle* handle,

@@ -203,7 +203,7 @@ void Agent::on_sample_timer() {
     }
   }
   fill_in_rates();
-  watch_lenders();
+  watch_lenders(now_ns);
   const bool may_plan = double(now_ns - planned_ns_) * 1e-6 >=
                         double(config_.min_solve_interval_ms);
   if (may_plan && has_changed_enough()) rebalance(GrantCause::kMeasuredChange);

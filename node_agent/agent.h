@@ -66,6 +66,7 @@ class Agent {
   void on_step_end(const penstock_step_end& end);
   void on_job_end(JobId job);
   Answer on_hello(const penstock_hello& hello, const Peer& peer);
+  Result<Rank*> rank_for(Task& task, pid_t pid) const;
   Answer on_thread(const penstock_thread& thread, const Peer& peer);
   Answer on_status(const penstock_status& status, const Peer& peer);
   void load_profile(JobId job);
@@ -99,8 +100,10 @@ class Agent {
   void record_change(Job& job, const PlannedGrant& before, GrantCause cause);
   void record_recall(Job& job, uint64_t now_ns);
   static void add_change(Job& job, const GrantChange& change);
+  std::set<uint64_t> barred_lenders() const;
   bool has_changed_enough() const;
-  void watch_lenders();
+  bool has_changed_enough(const Job& job) const;
+  void watch_lenders(uint64_t now_ns);
   void fill_in_rates();
   void drop_loans_that_would_not_yield(Plan& plan,
                                        const std::vector<PlanJob>& jobs) const;
@@ -130,11 +133,11 @@ class Agent {
   std::vector<std::string> pool_devices_;  // of config_.pools; "" unknown
   UniqueFd report_dir_;
 
-  std::map<JobId, Prediction> planned_with_;  // at the last plan
-  std::map<JobId, int> planned_units_;
-  std::map<JobId, double> planned_use_;  // cores that its loader used then
+  // What the last plan was made from, and who lends by it.
+  std::map<JobId, PlanJob> planned_;
   CpuSet planned_idle_;
-  std::map<JobId, uint64_t> lent_since_ns_;
+  std::set<uint64_t> planned_barred_;
+  std::set<JobId> lenders_;
   std::set<JobId> to_scan_;
   bool scan_pending_ = false;
   LatencyRecord rebalance_latency_;

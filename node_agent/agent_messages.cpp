@@ -12,6 +12,7 @@ namespace penstock {
 namespace {
 
 constexpr size_t kMaxRegisteredThreads = 4096;
+constexpr size_t kMaxRanks = 64;  // of one task
 
 Answer refuse(int error, std::string text) {
   return {error, std::move(text), {}, {}, true};
@@ -118,30 +119,42 @@ Answer Agent::on_hello(const penstock_hello& hello, const Peer& peer) {
   }
   if (!owner->job->managed) return refuse(ENOENT, "the job is not managed");
   Task& task = *owner->task;
-  // One page, one writer at a time: a trainer's successor may have it, a
-  // trainer beside it may not.
-  if (task.page_owner.tid != 0 && task.page_owner.tid != peer.pid &&
-      machine_.proc.verify(task.page_owner)) {
-    return refuse(EBUSY, "process " + std::to_string(task.page_owner.tid) +
-                             " of this task reports already");
-  }
-  Result<TaskId> writer = machine_.proc.identity(peer.pid);
-  if (!writer) return refuse(writer.error());
-  if (!task.pages) {
-    Result<TaskPages> pages = TaskPages::create();
-    if (!pages) return refuse(pages.error());
-    task.pages.emplace(*std::move(pages));
-    machine_.loop.defer([this, job_id = owner->job->id] {
-      if (registry_.find_job(job_id)) rebalance(GrantCause::kMeasuredChange);
-    });
-  }
-  task.page_owner = *writer;
+  Result<Rank*> rank = rank_for(task, peer.pid);
+  if (!rank) return refuse(rank.error());
   if (task.greeting_pids.insert(peer.pid).second) {
     mark_for_scan(owner->job->id);
   }
+  // New pages have no hint yet.
+  machine_.loop.defer([this, job_id = owner->job->id] {
+    if (registry_.find_job(job_id)) rebalance(GrantCause::kMeasuredChange);
+  });
   Answer answer;
-  answer.fds = {task.pages->progress_fd(), task.pages->hint_fd()};
+  answer.fds = {(*rank)->pages.progress_fd(), (*rank)->pages.hint_fd()};
   return answer;
+}
+
+// One page, one writer at a time: its own, or that of a trainer that has
+// ended, or a new one.
+Result<Rank*> Agent::rank_for(Task& task, pid_t pid) const {
+  Result<TaskId> writer = machine_.proc.identity(pid);
+  if (!writer) return std::move(writer).error();
+  Rank* free = nullptr;
+  for (Rank& rank : task.ranks) {
+    if (rank.writer == *writer) return &rank;
+    if (!machine_.proc.verify(rank.writer)) free = &rank;
+  }
+  if (free == nullptr) {
+    if (task.ranks.size() >= kMaxRanks) {
+      return Error{Code::kLimit, ENOSPC,
+                   "64 processes of this task report already"};
+    }
+    Result<TaskPages> pages = TaskPages::create();
+    if (!pages) return std::move(pages).error();
+    free = &task.ranks.emplace_back(Rank{*std::move(pages), {}, {}});
+  }
+  free->writer = *writer;
+  free->gone = false;
+  return free;
 }
 
 // -1: the sender has no such thread. Without a pid namespace of its own, the

@@ -155,11 +155,11 @@ void Agent::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
   if (job == nullptr || !job->tasks.contains(pid)) return;
   Task& task = job->tasks.at(pid);
   for (Unit& unit : task.units) sampler_.account(unit, job->totals);
-  if (task.pages) {
-    if (auto last = task.pages->read(monotonic_ns())) task.progress = *last;
+  for (Rank& rank : task.ranks) {
+    if (auto last = rank.pages.read(monotonic_ns())) rank.progress = *last;
+    if (rank.progress) job->ended.add(*rank.progress);
   }
-  if (task.progress) job->ended.add(*task.progress);
-  task.progress.reset();     // counted there from now on
+  task.ranks.clear();        // counted there from now on
   job->last.updated_ns = 0;  // the sums below are of other tasks from now on
   machine_.loop.forget(task.pidfd.get());
   for (Unit& unit : task.units) enforcer_.bring_home(*job, unit);
@@ -185,8 +185,7 @@ void Agent::finish_job(JobId job_id) {
     job = registry_.find_job(job_id);
     if (job == nullptr) return;
   }
-  planned_with_.erase(job_id);
-  planned_units_.erase(job_id);
+  planned_.erase(job_id);
   registry_.erase_job(job_id);
 }
 

@@ -13,11 +13,6 @@ constexpr double kNs = 1e-9;
 // Costs that moved by less do not make a new plan.
 constexpr double kChanged = 0.05;
 constexpr double kChangedUse = 0.1;  // cores
-// A lender below this share of its unlent rate gets its CPUs back ...
-constexpr double kSuffers = 0.98;
-// ... for this long; judged over this many seconds.
-constexpr double kBarred_s = 60;
-constexpr double kJudged_s = 5;
 constexpr double kRateAfter_s = 5;
 constexpr uint64_t kRecallEntries_ns = 10'000'000'000;
 // The first measured ceiling that the report quotes.
@@ -84,7 +79,7 @@ PlanJob Agent::plan_job(const Job& job, const std::set<int>& shared) const {
     entry.loader_units += int(task.units.size());
   }
   entry.elastic = job.elastic() || (job.prior && entry.loader_units == 0);
-  entry.max_threads = job.options.threads;
+  entry.max_threads = job.options.threads * uint32_t(job.tasks.size());
   entry.max_bytes_per_s = job.options.bw_bytes_per_s;
   const double weight =
       job.options.weight_milli == 0 ? 1.0 : job.options.weight_milli / 1000.0;
@@ -105,12 +100,11 @@ PlanInput Agent::plan_input() const {
     input.pools.push_back(double(pool.bandwidth_bytes_per_s));
   }
   const std::set<int> shared = shared_cpus(registry_.jobs());
-  const double now_s = double(monotonic_ns()) * kNs;
   for (const auto& [id, job] : registry_.jobs()) {
     if (!job.managed || job.tasks.empty()) continue;
     input.jobs.push_back(plan_job(job, shared));
-    if (now_s < job.barred_until_s) input.barred_lenders.insert(id);
   }
+  input.barred_lenders = barred_lenders();
   input.idle_cpus = idle_cpus();
   return input;
 }
@@ -179,21 +173,15 @@ void Agent::rebalance(GrantCause cause, uint64_t since_ns) {
     rebalance_latency_.add_ms(double(now_ns - since_ns) * 1e-6);
   }
   planned_ns_ = now_ns;
-  planned_with_.clear();
-  planned_units_.clear();
-  planned_use_.clear();
+  planned_.clear();
   planned_idle_ = input.idle_cpus;
-  std::map<JobId, uint64_t> lent_since_ns;
+  planned_barred_ = input.barred_lenders;
+  lenders_.clear();
   for (const auto& [cpu, lender] : plan->lender_of_cpu) {
-    const auto before_ns = lent_since_ns_.find(JobId(lender));
-    lent_since_ns[JobId(lender)] =
-        before_ns == lent_since_ns_.end() ? now_ns : before_ns->second;
+    lenders_.insert(JobId(lender));
   }
-  lent_since_ns_ = std::move(lent_since_ns);
   for (const PlanJob& job : input.jobs) {
-    if (job.prediction) planned_with_[JobId(job.id)] = *job.prediction;
-    planned_units_[JobId(job.id)] = job.loader_units;
-    planned_use_[JobId(job.id)] = job.used_loader_cores;
+    planned_[JobId(job.id)] = job;
     Job& record = *registry_.find_job(JobId(job.id));
     record_change(record, before[JobId(job.id)], cause);
   }
@@ -271,52 +259,63 @@ void Agent::fill_in_rates() {
 }
 
 bool Agent::has_changed_enough() const {
+  if (barred_lenders() != planned_barred_) return true;
+  return std::any_of(registry_.jobs().begin(), registry_.jobs().end(),
+                     [this](const auto& entry) {
+                       const Job& job = entry.second;
+                       return job.managed && !job.tasks.empty() &&
+                              has_changed_enough(job);
+                     });
+}
+
+bool Agent::has_changed_enough(const Job& job) const {
+  const auto found = planned_.find(job.id);
+  if (found == planned_.end()) return true;
+  const PlanJob& planned = found->second;
+  int units = 0;
+  for (const auto& [pid, task] : job.tasks) units += int(task.units.size());
+  if (!job.elastic() && units != planned.loader_units) return true;
+  if (job.ranks() != planned.ranks) return true;
+  // A job of unknown cost is planned by what it uses.
+  const bool costs_known =
+      job.corrected && job.corrected->loader_cpu_s_per_sample.known();
+  if (!costs_known && std::abs(job.used_loader_cores -
+                               planned.used_loader_cores) > kChangedUse) {
+    return true;
+  }
+  return job.corrected &&
+         (!planned.prediction || differs(*job.corrected, *planned.prediction));
+}
+
+std::set<uint64_t> Agent::barred_lenders() const {
+  const double now_s = double(monotonic_ns()) * kNs;
+  std::set<uint64_t> barred;
   for (const auto& [id, job] : registry_.jobs()) {
     if (!job.managed || job.tasks.empty()) continue;
-    int units = 0;
-    for (const auto& [pid, task] : job.tasks) units += int(task.units.size());
-    const auto planned_units = planned_units_.find(id);
-    if (planned_units == planned_units_.end()) return true;
-    if (!job.elastic() && units != planned_units->second) return true;
-    // A job of unknown cost is planned by what it uses.
-    const bool costs_known =
-        job.corrected && job.corrected->loader_cpu_s_per_sample.known();
-    const auto planned_use = planned_use_.find(id);
-    if (!costs_known && planned_use != planned_use_.end() &&
-        std::abs(job.used_loader_cores - planned_use->second) > kChangedUse) {
-      return true;
-    }
-    const auto planned = planned_with_.find(id);
-    if (!job.corrected) continue;
-    if (planned == planned_with_.end() ||
-        differs(*job.corrected, planned->second)) {
-      return true;
-    }
+    if (!job.lender_watch.may_lend(now_s)) barred.insert(id);
   }
-  return false;
+  return barred;
 }
 
 // A loan may cost its lender more than CPU time (caches, memory bandwidth).
-void Agent::watch_lenders() {
-  const double now_s = double(monotonic_ns()) * kNs;
+void Agent::watch_lenders(uint64_t now_ns) {
+  const double now_s = double(now_ns) * kNs;
   bool suffered = false;
   for (auto& [id, job] : registry_.jobs()) {
-    const std::optional<double> rate = recent_rate(job, now_s, kJudged_s);
-    if (!rate) continue;
-    const auto lent_since_ns = lent_since_ns_.find(id);
-    if (lent_since_ns == lent_since_ns_.end()) {
-      job.unlent_rate =
-          job.unlent_rate <= 0 ? *rate : 0.8 * job.unlent_rate + 0.2 * *rate;
-      continue;
+    if (!job.managed || job.tasks.empty()) continue;
+    LenderWatch::Look look{now_s, lenders_.contains(id), {}, job.reports()};
+    if (!look.is_rate) {
+      look.figure = job.delay_probe.got_share(machine_.proc, job.tasks);
+    } else if (!job.rates.empty() && job.rates.back().time_s == now_s) {
+      look.figure = job.rates.back().rate;
     }
-    const double lent_for_s = now_s - double(lent_since_ns->second) * kNs;
-    if (job.unlent_rate <= 0 || lent_for_s < 2 * kJudged_s) continue;
-    if (*rate >= kSuffers * job.unlent_rate) continue;
-    log_info(
-        "job {}: {:.1f} samples/s with its CPUs lent, {:.1f} without: "
-        "its loan is returned",
-        id, *rate, job.unlent_rate);
-    job.barred_until_s = now_s + kBarred_s;
+    LenderWatch& watch = job.lender_watch;
+    const double unlent = watch.unlent_figure();
+    const double lent = watch.lent_figure();
+    if (!watch.look(look)) continue;
+    log_info("job {}: {:.3g} {} with its CPUs lent, {:.3g} without: returned",
+             id, lent, look.is_rate ? "samples/s" : "of the CPU time it wants",
+             unlent);
     suffered = true;
   }
   if (suffered) rebalance(GrantCause::kLenderSuffered);

@@ -57,15 +57,19 @@ void Enforcer::set_limit(Job& job, const std::string& device,
   job.limit_device = bytes_per_s == 0 ? "" : device;
 }
 
+// The grant is the job's, a hint is one rank's: all move at one rate, so each
+// has the same part.
 void Enforcer::publish_hints(Job& job, bool kernel_limited) {
+  const PlannedGrant& grant = job.grant;
+  const uint32_t ranks = std::max(1u, job.ranks());
   Hint hint;
-  hint.loader_threads = job.grant.loader_threads;
-  hint.granted_millicores =
-      uint64_t((job.grant.home_cores + job.grant.away_cores) * 1000.0 + 0.5);
-  hint.rate_bytes_per_s = as_limit(job.grant.bytes_per_s);
+  hint.loader_threads = (grant.loader_threads + ranks - 1) / ranks;
+  hint.granted_millicores = uint64_t(
+      (grant.home_cores + grant.away_cores) * 1000.0 / double(ranks) + 0.5);
+  hint.rate_bytes_per_s = as_limit(grant.bytes_per_s / double(ranks));
   hint.kernel_limited = kernel_limited;
   for (auto& [pid, task] : job.tasks) {
-    if (task.pages) task.pages->publish(hint);
+    for (Rank& rank : task.ranks) rank.pages.publish(hint);
   }
 }
 

@@ -26,7 +26,9 @@ void PageSums::add(const Progress& page) {
 PageSums Job::pages() const {
   PageSums sums = ended;
   for (const auto& [pid, task] : tasks) {
-    if (task.progress) sums.add(*task.progress);
+    for (const Rank& rank : task.ranks) {
+      if (rank.progress) sums.add(*rank.progress);
+    }
   }
   return sums;
 }
@@ -40,7 +42,9 @@ void Job::note(const std::string& text) {
 uint32_t Job::ranks() const {
   uint32_t reporting = 0;
   for (const auto& [pid, task] : tasks) {
-    if (task.progress) ++reporting;
+    for (const Rank& rank : task.ranks) {
+      if (rank.progress && !rank.gone) ++reporting;
+    }
   }
   return std::max(1u, reporting);
 }
@@ -59,9 +63,21 @@ std::vector<Unit*> Job::units() {
   return all;
 }
 
+bool Job::reports() const {
+  return std::any_of(tasks.begin(), tasks.end(), [](const auto& entry) {
+    const std::vector<Rank>& ranks = entry.second.ranks;
+    return std::any_of(ranks.begin(), ranks.end(), [](const Rank& rank) {
+      return rank.progress && !rank.pages.garbage();
+    });
+  });
+}
+
 bool Job::elastic() const {
   return std::any_of(tasks.begin(), tasks.end(), [](const auto& entry) {
-    return entry.second.progress && entry.second.progress->loader_threads > 0;
+    const std::vector<Rank>& ranks = entry.second.ranks;
+    return std::any_of(ranks.begin(), ranks.end(), [](const Rank& rank) {
+      return rank.progress && rank.progress->loader_threads > 0;
+    });
   });
 }
 

@@ -16,6 +16,8 @@
 #include "common/unique_fd.h"
 #include "node_agent/away_policy.h"
 #include "node_agent/classifier.h"
+#include "node_agent/delay_probe.h"
+#include "node_agent/lender_watch.h"
 #include "node_agent/pages.h"
 #include "node_agent/planner.h"
 #include "predictor/predictor.h"
@@ -40,6 +42,15 @@ struct Unit {
   std::vector<LoaderThread> threads;
 };
 
+// One trainer process and the pages that it has. torchrun starts several in
+// one task of Slurm's.
+struct Rank {
+  TaskPages pages;
+  TaskId writer;                     // of the progress page
+  std::optional<Progress> progress;  // the last reading
+  bool gone = false;                 // the writer; a successor may take over
+};
+
 struct Task {
   penstock_task_start start{};
   TaskId id;
@@ -48,11 +59,9 @@ struct Task {
   Home home;                  // of its first process, when it was registered
   std::string job_path;       // its job's group in the freezer hierarchy
   std::string cpuacct_path;   // its job's group there; "" where there is none
-  std::optional<TaskPages> pages;
-  TaskId page_owner;  // the process that writes the progress page
+  std::vector<Rank> ranks;
   std::set<int> registered_tids;
   std::set<int> greeting_pids;
-  std::optional<Progress> progress;  // the last reading
   std::vector<Unit> units;
   std::set<pid_t> processes;  // as of the last scan
 };
@@ -110,6 +119,7 @@ struct Job {
   std::map<pid_t, Task> tasks;  // by the pid of the first process
   PageSums ended;               // of tasks that have exited
   uint32_t most_ranks = 0;      // reporting at once
+  uint32_t most_tasks = 0;      // at once
   // How the loader was told apart, the best seen.
   LoaderEvidence evidence = LoaderEvidence::kNone;
 
@@ -138,16 +148,16 @@ struct Job {
   DataQuality quality;
   std::vector<std::string> notes;
 
-  // Lender watch: the rate while nothing is lent, and when it was barred.
-  double unlent_rate = 0;
-  double barred_until_s = 0;
+  LenderWatch lender_watch;
+  DelayProbe delay_probe;
 
   // Adds a note to the report, once, and within the report's bound.
   void note(const std::string& text);
-  uint32_t ranks() const;
+  uint32_t ranks() const;  // that report now; at least 1
   PageSums pages() const;  // of running and ended tasks
   CpuSet cpus() const;
   std::vector<Unit*> units();
+  bool reports() const;  // has a progress page that makes sense
   bool elastic() const;
 };
 

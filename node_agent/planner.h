@@ -30,7 +30,7 @@ struct PlanJob {
   double used_loader_cores = 0;  // lately
   int loader_units = 0;          // threads or workers that can be moved
   bool elastic = false;          // follows the hint: units can grow
-  uint32_t max_threads = 0;      // --loader-threads=N; 0: no bound
+  uint32_t max_threads = 0;      // --loader-threads=N x tasks; 0: no bound
   uint64_t max_bytes_per_s = 0;  // --loader-bw=RATE; 0: no bound
   double weight = 1;
   int pool = -1;                // index into PlanInput::pools

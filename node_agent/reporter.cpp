@@ -192,6 +192,7 @@ JobReport build_report(const Job& job, const ReportContext& context,
   if (!running) report.end_unix_s = context.now_unix_s;
   report.updated_unix_s = context.now_unix_s;
   report.running = running;
+  report.tasks = std::max(1u, job.most_tasks);
   report.ranks = std::max(1u, job.most_ranks);
   report.options = options_given(job.options);
   report.policy = policy_name(context.config->policy);

@@ -34,17 +34,19 @@ void Sampler::read_pages(Job& job, uint64_t now_ns) const {
   uint32_t loader_threads = 0;
   for (auto& [pid, task] : job.tasks) {
     loader_threads += uint32_t(task.units.size());
-    if (!task.pages) continue;
-    if (auto progress = task.pages->read(now_ns)) {
-      // A rank that reports for the first time brings its whole history.
-      if (!task.progress) job.last.updated_ns = 0;
-      task.progress = *progress;
-    }
-    if (task.pages->garbage() && !job.contradicted) {
-      job.contradicted = true;
-      job.note("the job's progress page holds nonsense: ignored");
+    for (Rank& rank : task.ranks) {
+      if (auto progress = rank.pages.read(now_ns)) {
+        // A rank that reports for the first time brings its whole history.
+        if (!rank.progress) job.last.updated_ns = 0;
+        rank.progress = *progress;
+      }
+      if (rank.pages.garbage() && !job.contradicted) {
+        job.contradicted = true;
+        job.note("the job's progress page holds nonsense: ignored");
+      }
     }
   }
+  job.most_tasks = std::max(job.most_tasks, uint32_t(job.tasks.size()));
   if (job.pages().ranks > 0) {
     job.most_ranks = std::max(job.most_ranks, job.ranks());
   }
@@ -59,11 +61,13 @@ Counters Sampler::count(const Job& job, const std::string& device,
   now.job_cpu_s = job.totals.job_cpu_s;
   now.read_bytes = job.totals.read_bytes;
   for (const auto& [pid, task] : job.tasks) {
-    if (!task.progress) continue;
-    now.samples += double(task.progress->samples);
-    now.prepared += double(task.progress->prepared);
-    now.wait_s += double(task.progress->wait_ns) * kNs;
-    now.updated_ns = std::max(now.updated_ns, task.progress->updated_ns);
+    for (const Rank& rank : task.ranks) {
+      if (!rank.progress) continue;
+      now.samples += double(rank.progress->samples);
+      now.prepared += double(rank.progress->prepared);
+      now.wait_s += double(rank.progress->wait_ns) * kNs;
+      now.updated_ns = std::max(now.updated_ns, rank.progress->updated_ns);
+    }
   }
   if (!job.tasks.empty()) {
     const Task& any = job.tasks.begin()->second;

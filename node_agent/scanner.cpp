@@ -104,6 +104,7 @@ std::vector<Home> Scanner::scan(Job& job, Task& task) const {
   auto ended = [&](int tid) { return !alive.contains(tid); };
   std::erase_if(task.registered_tids, ended);
   std::erase_if(task.greeting_pids, ended);
+  for (Rank& rank : task.ranks) rank.gone = !proc_.verify(rank.writer);
 
   std::map<pid_t, LoaderThread> known;
   std::set<int> away;

@@ -34,10 +34,10 @@ Estimate gain_without(double stall, double available, const Estimate& demand) {
   return {reached(demand.value), reached(demand.high), reached(demand.low)};
 }
 
-// Whole CPUs per rank that hold cores of the node; a twentieth of a CPU too
+// Whole CPUs per task that hold cores of the node; a twentieth of a CPU too
 // many does not cost another one.
-int whole_per_rank(double cores, uint32_t ranks) {
-  double whole = std::ceil(cores / ranks - 0.05);
+int whole_per_task(double cores, uint32_t tasks) {
+  double whole = std::ceil(cores / tasks - 0.05);
   return static_cast<int>(std::clamp(whole, 1.0, double{kMostPerTask}));
 }
 
@@ -60,16 +60,16 @@ std::optional<double> cpu_stall(const JobReport& report) {
 }
 
 struct Facts {
-  double ranks, allocated, reserve;
+  double tasks, allocated, reserve;
   Estimate demand;
 };
 
 std::optional<Facts> core_facts(const JobReport& report) {
   const CoreFigures& cores = report.cores;
-  if (!cores.demand || !cores.allocated || !cores.reserve || !report.ranks) {
+  if (!cores.demand || !cores.allocated || !cores.reserve || !report.tasks) {
     return std::nullopt;
   }
-  return Facts{static_cast<double>(report.ranks), *cores.allocated,
+  return Facts{static_cast<double>(report.tasks), *cores.allocated,
                *cores.reserve, *cores.demand};
 }
 
@@ -83,8 +83,8 @@ std::optional<Recommendation> advise_cpus(const JobReport& report) {
   const Estimate& demand = facts->demand;
   // Growing follows the expected demand, shrinking the largest possible.
   double needed = (starved ? demand.value : demand.high) + facts->reserve;
-  int per_task = whole_per_rank(needed, report.ranks);
-  double total = per_task * facts->ranks;
+  int per_task = whole_per_task(needed, report.tasks);
+  double total = per_task * facts->tasks;
   bool grow = starved && total > facts->allocated + kWorthwhileCores;
   bool shrink = !starved && total < facts->allocated - kWorthwhileCores;
   if (!grow && !shrink) return std::nullopt;
@@ -104,11 +104,11 @@ std::optional<Recommendation> advise_threads(const JobReport& report) {
   const CoreFigures& cores = report.cores;
   std::optional<double> stall = cpu_stall(report);
   if (!stall || *stall < kInputBoundShare || !cores.demand || !cores.entitled ||
-      !cores.loader_threads || !report.ranks) {
+      !cores.loader_threads || !report.tasks) {
     return std::nullopt;
   }
-  int per_task = whole_per_rank(cores.demand->value, report.ranks);
-  if (1.0 * per_task * report.ranks <= *cores.loader_threads) {
+  int per_task = whole_per_task(cores.demand->value, report.tasks);
+  if (1.0 * per_task * report.tasks <= *cores.loader_threads) {
     return std::nullopt;
   }
   double granted =

@@ -115,6 +115,7 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("end_unix_s", it.end_unix_s);
   visit("updated_unix_s", it.updated_unix_s);
   visit("running", it.running);
+  visit("tasks", it.tasks);
   visit("ranks", it.ranks);
   visit("options", it.options);
   visit("policy", it.policy);

@@ -101,6 +101,27 @@ class Lending(agent_case.AgentCase):
         self.check_nothing_left()
         self.wait("the report", lambda: self.reports(job))
 
+    def test_two_trainers_in_one_task(self):
+        # As torchrun starts them: one task, a process for each GPU.
+        one, two = (" ".join(self.trainer(name, 1 / 3, seconds=6))
+                    for name in ("rank0", "rank1"))
+        job = self.cluster.sbatch(f"#!/bin/sh\n{one} & {two} & wait\n",
+                                  flags=["--loader=auto"])
+        self.wait("both to report", lambda: (self.job_status(job) or {}).get(
+            "ranks") == 2, 15)
+        self.cluster.wait_job(job)
+        self.wait("the report", lambda: self.reports(job))
+        report = json.loads(
+            pathlib.Path(self.reports(job)[0]).read_text("utf-8"))
+        self.assertEqual((report["tasks"], report["ranks"]), (1, 2))
+        logged = sum(self.logged_samples(name) for name in ("rank0", "rank1"))
+        self.assertAlmostEqual(report["quality"]["samples"] / logged, 1,
+                               delta=0.1)
+
+    def logged_samples(self, name):
+        log = pathlib.Path(self.cluster.home(), f"{name}.log")
+        return json.loads(log.read_text("utf-8").splitlines()[-1])["samples"]
+
 
 if __name__ == "__main__":
     agent_case.main()

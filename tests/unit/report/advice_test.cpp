@@ -72,7 +72,7 @@ TEST_CASE("a gain counts no more cores than the advice brings") {
 TEST_CASE("a job with CPUs to spare is told how few suffice") {
   std::vector<Recommendation> list = recommend(samples::wasteful());
   REQUIRE(list.size() == 1);
-  CHECK(list[0].line == "#SBATCH --cpus-per-task=2");  // (2.7 + 0.4) / 2 ranks
+  CHECK(list[0].line == "#SBATCH --cpus-per-task=2");  // (2.7 + 0.4) / 2 tasks
   CHECK_FALSE(list[0].gain);
 }
 
@@ -144,7 +144,7 @@ TEST_CASE("absurd figures stay within what the options allow") {
   for (const std::string& line : lines(report)) {
     CHECK(line.find("=4096") != std::string::npos);
   }
-  report.ranks = 0;
+  report.tasks = 0;
   CHECK(lines(report).empty());
 }
 

@@ -40,6 +40,7 @@ JobReport input_bound() {
   out.node = "c1";
   out.start_unix_s = kStart;
   out.end_unix_s = out.updated_unix_s = kStart + 312;
+  out.tasks = 1;
   out.ranks = 1;
   out.options = {{"loader", "auto"}, {"loader-threads", "2"}};
   out.policy = "throughput";
@@ -86,6 +87,7 @@ JobReport wasteful() {
   JobReport out = input_bound();
   out.job_id = 4712;
   out.job_name = "transformer";
+  out.tasks = 2;
   out.ranks = 2;
   out.breakdown = make_breakdown(300, {297, "what is left of a step"},
                                  {3.0, "time waited, split by I/O"},
@@ -108,6 +110,7 @@ JobReport unknown() {
   out.start_unix_s = kStart;
   out.updated_unix_s = kStart + 45;
   out.running = true;
+  out.tasks = 1;
   out.ranks = 1;
   out.policy = "throughput";
   out.breakdown =

@@ -1,0 +1,66 @@
+#include "node_agent/lender_watch.h"
+
+#include <cmath>
+
+namespace penstock {
+namespace {
+
+double mean(const std::deque<double>& values) {
+  double sum = 0;
+  for (double value : values) sum += value;
+  return values.empty() ? 0.0 : sum / double(values.size());
+}
+
+// The variance of the mean.
+double variance_of_mean(const std::deque<double>& values) {
+  if (values.size() < 2) return 0.0;
+  const double middle = mean(values);
+  double squares = 0;
+  for (double value : values) squares += (value - middle) * (value - middle);
+  const double n = double(values.size());
+  return squares / (n - 1) / n;
+}
+
+void keep_last(std::deque<double>& values, double value, size_t kept) {
+  values.push_back(value);
+  if (values.size() > kept) values.pop_front();
+}
+
+}  // namespace
+
+double LenderWatch::unlent_figure() const { return mean(unlent_); }
+double LenderWatch::lent_figure() const { return mean(lent_); }
+
+bool LenderWatch::look(const Look& look) {
+  if (!first_look_s_) first_look_s_ = look.now_s;
+  if (look.figure && look.is_rate != is_rate_) {
+    is_rate_ = look.is_rate;  // not to be compared with the other kind
+    unlent_.clear();
+    lent_.clear();
+  }
+  if (!look.lent) {
+    lent_.clear();
+    if (look.figure) keep_last(unlent_, *look.figure, kUnlentKept);
+    return false;
+  }
+  if (look.figure) keep_last(lent_, *look.figure, kJudged);
+  if (unlent_.size() < kBaseline || lent_.size() < kJudged) return false;
+  const double loss = unlent_figure() - lent_figure();
+  const double chance =
+      2 * std::sqrt(variance_of_mean(unlent_) + variance_of_mean(lent_));
+  if (loss <= (1 - kSuffers) * unlent_figure() || loss <= chance) return false;
+  barred_until_s_ = look.now_s + kBarred_s;
+  // What it does while nothing is lent is measured anew: its work may have
+  // become slower by itself.
+  unlent_.clear();
+  lent_.clear();
+  return true;
+}
+
+bool LenderWatch::may_lend(double now_s) const {
+  if (now_s < barred_until_s_) return false;
+  if (unlent_.size() >= kBaseline || !lent_.empty()) return true;
+  return first_look_s_ && now_s - *first_look_s_ >= kPatience_s;
+}
+
+}  // namespace penstock

@@ -1,0 +1,50 @@
+// Whether lending costs a job more than CPU time: caches, memory bandwidth, or
+// away threads that do not yield as they should. Pure: one per job.
+#pragma once
+
+#include <deque>
+#include <optional>
+
+namespace penstock {
+
+class LenderWatch {
+ public:
+  struct Look {
+    double now_s = 0;
+    bool lent = false;  // CPUs of the job are lent to others
+    // How well the job does, the more the better: samples/s, or where it
+    // reports none the share of the CPU time that it wanted which it got.
+    // nullopt: nothing to tell it from in this period.
+    std::optional<double> figure;
+    bool is_rate = false;
+  };
+
+  // Once a period. True where the loan costs the job more than kSuffers and
+  // more than chance explains: its CPUs must be returned now.
+  bool look(const Look& look);
+
+  // False until there is something to compare with (kBaseline looks without a
+  // loan, or kPatience_s without enough of them), and for kBarred_s after
+  // look() was true.
+  bool may_lend(double now_s) const;
+
+  double unlent_figure() const;
+  double lent_figure() const;
+
+  static constexpr size_t kBaseline = 5;
+  static constexpr double kPatience_s = 10;
+  static constexpr double kBarred_s = 60;
+  static constexpr double kSuffers = 0.98;  // of the figure without a loan
+  static constexpr size_t kJudged = 10;     // looks with a loan
+
+ private:
+  static constexpr size_t kUnlentKept = 30;
+
+  std::deque<double> unlent_;
+  std::deque<double> lent_;
+  bool is_rate_ = false;
+  std::optional<double> first_look_s_;
+  double barred_until_s_ = 0;
+};
+
+}  // namespace penstock

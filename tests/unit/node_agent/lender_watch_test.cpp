@@ -1,0 +1,87 @@
+#include "node_agent/lender_watch.h"
+
+#include <cstdint>
+
+#include "tests/unit/catch.h"
+
+using penstock::LenderWatch;
+
+namespace {
+
+// A job that is looked at once a second.
+struct Watched {
+  LenderWatch watch;
+  double now_s = 100;
+  uint32_t noise = 12345;
+
+  // Looks with figures in the given band; how many were judged as suffering.
+  int look(int times, bool lent, double figure, double band = 0,
+           bool is_rate = true) {
+    int suffered = 0;
+    for (int i = 0; i < times; ++i) {
+      noise = noise * 1664525 + 1013904223;  // the same in every run
+      const double part = double(noise >> 8) / double(1 << 24) - 0.5;
+      now_s += 1;
+      suffered += watch.look({now_s, lent, figure + band * part, is_rate});
+    }
+    return suffered;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("nobody lends before there is something to compare with") {
+  Watched job;
+  CHECK_FALSE(job.watch.may_lend(job.now_s));
+  job.look(int(LenderWatch::kBaseline) - 1, false, 200);
+  CHECK_FALSE(job.watch.may_lend(job.now_s));
+  job.look(1, false, 200);
+  CHECK(job.watch.may_lend(job.now_s));
+}
+
+TEST_CASE("a job that can never be judged lends after a while") {
+  LenderWatch watch;
+  CHECK_FALSE(watch.look({100, false, {}, false}));
+  CHECK_FALSE(watch.may_lend(100 + LenderWatch::kPatience_s - 1));
+  CHECK(watch.may_lend(100 + LenderWatch::kPatience_s));
+}
+
+TEST_CASE("a lender that worsens by more than 2% gets its loan back") {
+  Watched job;
+  job.look(10, false, 200, 1);
+  CHECK(job.look(int(LenderWatch::kJudged) - 1, true, 194, 1) == 0);
+  CHECK(job.look(1, true, 194, 1) == 1);
+  CHECK_FALSE(job.watch.may_lend(job.now_s + LenderWatch::kBarred_s - 1));
+}
+
+TEST_CASE("a lender that worsens by less keeps lending") {
+  Watched job;
+  job.look(10, false, 200, 1);
+  CHECK(job.look(60, true, 198, 1) == 0);
+  CHECK(job.watch.may_lend(job.now_s));
+}
+
+TEST_CASE("what chance explains is not held against the loan") {
+  Watched job;
+  job.look(10, false, 200, 120);
+  // 3% less, of figures that scatter by 30%.
+  CHECK(job.look(60, true, 194, 120) == 0);
+}
+
+TEST_CASE("after the bar the job is measured anew before it lends again") {
+  Watched job;
+  job.look(10, false, 200);
+  REQUIRE(job.look(10, true, 100) == 1);
+  // Its work has become slower by itself.
+  job.look(int(LenderWatch::kBarred_s), false, 100);
+  REQUIRE(job.watch.may_lend(job.now_s));
+  CHECK(job.look(60, true, 100) == 0);
+}
+
+TEST_CASE("a rate is never compared with a share of CPU time") {
+  Watched job;
+  job.look(10, false, 0.99, 0, false);
+  REQUIRE(job.watch.may_lend(job.now_s));
+  job.look(1, false, 200);  // it reports now
+  CHECK(job.look(60, true, 150) == 0);
+}
