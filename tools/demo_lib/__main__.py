@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "tests" / "cluster"))
 import embedded
 
 from demo_lib import (calibrate, data, dynamic, launch, machine, mix, optimum,
-                      results, sets, table, wrong_profiles)
+                      recalls, results, sets, table, wrong_profiles)
 from demo_lib.pool import Pool, PoolError
 from demo_lib.progress import Progress
 from demo_lib.session import DemoError, Session
@@ -123,6 +123,7 @@ def measure(session, demo_mix, slots, proof, arguments, build):
                                          costs)
     errors += wrong_profiles.measure(session, demo_mix.wrong_profile_set,
                                      costs)
+    recalls.measure(session, demo_mix.recall_set, costs)
     launches = launch.measure(
         session, LAUNCH_PAIRS if arguments.repeat >= INTERVAL_REPEATS
         else FEW_LAUNCH_PAIRS)

@@ -41,6 +41,7 @@ class Mix:
     kinds: dict            # name: Kind
     sets: tuple            # of tuples of Kind, one per slot
     wrong_profile_set: tuple
+    recall_set: tuple      # its lenders compute in bursts
     schedule: tuple        # of Arrival, in order of arrival
 
     def pool_bytes_per_s(self, slots):
@@ -77,7 +78,16 @@ def parse(data, slots):
                int(pool["jpeg_samples"]), int(pool["raw_samples"]), kinds,
                tuple(repeated(names) for names in data["sets"]),
                repeated(data["wrong_profile_set"]),
+               bursty(repeated(data["recall_set"]["kinds"]),
+                      int(data["recall_set"]["first_batch"])),
                tuple(sorted(schedule, key=lambda one: one.arrive_s)))
+
+
+def bursty(kinds, batch):
+    """Every other kind with a batch that takes its loader long to prepare,
+    after which it pauses for as long as the accelerator takes."""
+    return tuple(dataclasses.replace(kind, batch=batch) if index % 2 == 0
+                 else kind for index, kind in enumerate(kinds))
 
 
 def parse_kind(name, entry, entitlement_cpu_per_gpu):

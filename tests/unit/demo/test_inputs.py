@@ -27,6 +27,12 @@ class Mix(unittest.TestCase):
         in_sets = {kind.name for one in loaded.sets for kind in one}
         self.assertEqual(in_sets, {one.kind.name for one in loaded.schedule})
 
+    def test_the_recall_set_has_a_bursty_lender(self):
+        lender, borrower = mix.load(MIX_FILE, 2).recall_set
+        self.assertLess(lender.demand_slices, 1)
+        self.assertGreater(borrower.demand_slices, 1)
+        self.assertEqual((lender.batch, borrower.batch), (256, 64))
+
     def test_more_cpus_repeat_it(self):
         loaded = mix.load(MIX_FILE, 6)
         self.assertEqual([kind.name for kind in loaded.sets[0]],
