@@ -52,6 +52,7 @@ Agent::Agent(Machine machine, Config config)
       scanner_(machine_.proc, machine_.backend),
       sampler_(machine_.backend),
       enforcer_(machine_.backend, machine_.proc, machine_.sched, sampler_),
+      splitter_(machine_.proc, machine_.sched),
       user_files_(machine_.loop) {}
 
 Status Agent::start() {
@@ -112,6 +113,7 @@ void Agent::stop() {
   for (auto& [id, job] : registry_.jobs()) {
     for (Unit* unit : job.units()) sampler_.account(*unit, job.totals);
     (void)enforcer_.release(job);  // the sweep below tries again
+    for (auto& [pid, task] : job.tasks) put_together(task);
   }
   Status swept =
       machine_.backend.sweep({}, home_finder(machine_.proc, saved_tasks()));
@@ -219,6 +221,7 @@ void Agent::recover() {
   for (auto& [id, job] : registry_.jobs()) {
     if (!enforcer_.release(job)) leftovers_ = true;
     for (auto& [pid, task] : job.tasks) attach_io(job, task);
+    mark_for_scan(id);
   }
   rebalance(GrantCause::kAgentStart);
 }

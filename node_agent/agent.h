@@ -19,6 +19,7 @@
 #include "node_agent/cpu_idle.h"
 #include "node_agent/enforcer.h"
 #include "node_agent/event_loop.h"
+#include "node_agent/home_split.h"
 #include "node_agent/registry.h"
 #include "node_agent/sampler.h"
 #include "node_agent/scanner.h"
@@ -81,6 +82,8 @@ class Agent {
   void scan_marked();
   void scan_job(Job& job);
   void bring_strays_home(Job& job);
+  void keep_apart(Task& task);
+  void put_together(Task& task);
   std::vector<SavedTask> saved_tasks() const;
   void attach_io(Job& job, Task& task);
   void begin_task(Job& job, Task& task);
@@ -127,6 +130,7 @@ class Agent {
   Scanner scanner_;
   Sampler sampler_;
   Enforcer enforcer_;
+  HomeSplitter splitter_;
   UserFileReader user_files_;
   std::unique_ptr<Server> server_;
   std::optional<ProcEvents> events_;

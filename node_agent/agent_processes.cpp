@@ -91,6 +91,25 @@ void Agent::scan_job(Job& job) {
     if (task.processes != before) attach_io(job, task);
   }
   bring_strays_home(job);
+  for (auto& [pid, task] : job.tasks) keep_apart(task);
+}
+
+void Agent::keep_apart(Task& task) {
+  if (task.loader_cpus.empty() || task.units.empty()) return;
+  std::set<pid_t> loaders;
+  std::set<pid_t> away;
+  for (const Unit& unit : task.units) {
+    for (const LoaderThread& thread : unit.threads) {
+      (unit.away ? away : loaders).insert(thread.home.task.tid);
+    }
+  }
+  splitter_.apply({task.home.affinity, task.loader_cpus}, task.processes,
+                  loaders, away);
+}
+
+void Agent::put_together(Task& task) {
+  if (task.loader_cpus.empty()) return;
+  splitter_.undo({task.home.affinity, task.loader_cpus}, task.processes);
 }
 
 // A child of a worker that is away is born away; if it is no loader itself, it
@@ -133,6 +152,8 @@ void Agent::begin_task(Job& job, Task& task) {
   if (!watched) log_warning("job {}: {}", job_id, watched.error().message);
   if (!job.managed) return;
   load_profile(job_id);
+  task.loader_cpus = loader_part(task.home.affinity, job.options.threads,
+                                 machine_.topology.core_of_cpu);
   attach_io(job, task);
   mark_for_scan(job_id);
   log_info("job {}: task {} started on CPUs {}", job_id, task.start.task_id,
@@ -163,6 +184,7 @@ void Agent::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
   job->last.updated_ns = 0;  // the sums below are of other tasks from now on
   machine_.loop.forget(task.pidfd.get());
   for (Unit& unit : task.units) enforcer_.bring_home(*job, unit);
+  put_together(task);
   const bool was_last = job->tasks.size() == 1;
   if (was_last && job->managed) write_report(*job);
   if (was_last) {
@@ -230,7 +252,8 @@ std::vector<SavedTask> Agent::saved_tasks() const {
   std::vector<SavedTask> saved;
   for (const auto& [id, job] : registry_.jobs()) {
     for (const auto& [pid, task] : job.tasks) {
-      saved.push_back({task.start, task.home, job.started_unix_s});
+      saved.push_back(
+          {task.start, task.home, job.started_unix_s, task.loader_cpus});
     }
   }
   return saved;

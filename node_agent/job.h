@@ -57,6 +57,7 @@ struct Task {
   UniqueFd pidfd;
   uint64_t exit_seen_ns = 0;  // by the proc connector; the pidfd decides
   Home home;                  // of its first process, when it was registered
+  CpuSet loader_cpus;         // kept apart from the trainer's; empty: not
   std::string job_path;       // its job's group in the freezer hierarchy
   std::string cpuacct_path;   // its job's group there; "" where there is none
   std::vector<Rank> ranks;

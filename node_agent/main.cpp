@@ -17,6 +17,7 @@
 #include "node_agent/agent.h"
 #include "node_agent/guardian.h"
 #include "node_agent/home_finder.h"
+#include "node_agent/home_split.h"
 #include "node_agent/log.h"
 #include "node_agent/version.h"
 
@@ -110,17 +111,31 @@ Result<std::unique_ptr<Kernel>> open_kernel(const Config& config) {
                                          *std::move(mounts)});
 }
 
+void put_together(const std::vector<SavedTask>& saved, const Kernel& kernel) {
+  const HomeSplitter splitter(kernel.proc, kernel.sched);
+  for (const SavedTask& task : saved) {
+    if (task.loader_cpus.empty()) continue;
+    const pid_t root = task.home.task.tid;
+    if (!kernel.proc.verify(task.home.task)) continue;
+    std::set<pid_t> pids = {root};
+    if (auto below = kernel.proc.descendants(root, Scanner::kMaxProcesses)) {
+      pids.insert(below->pids.begin(), below->pids.end());
+    }
+    splitter.undo({task.home.affinity, task.loader_cpus}, pids);
+  }
+}
+
 // In the guardian: penstockd has died, or hangs.
-void clean_up_after(Backend& backend, const ProcReader& proc,
-                    int state_dir_fd) {
-  Result<std::vector<SavedTask>> saved = load_tasks(state_dir_fd);
-  FindHome find_home =
-      home_finder(proc, saved ? *std::move(saved) : std::vector<SavedTask>());
+void clean_up_after(Backend& backend, const Kernel& kernel, int state_dir_fd) {
+  std::vector<SavedTask> saved;
+  if (auto loaded = load_tasks(state_dir_fd)) saved = *std::move(loaded);
+  const FindHome find_home = home_finder(kernel.proc, saved);
   // Groups that are busy with threads on their way out are tried again.
   for (int i = 0; i < 50; ++i) {
     if (backend.sweep({}, find_home)) break;
     ::usleep(20'000);
   }
+  put_together(saved, kernel);  // after the others have come home
   log_warning(
       "penstockd died or hangs: its groups were removed, jobs run with what "
       "Slurm gave them");
@@ -178,7 +193,7 @@ int serve(const Arguments& arguments, Config config) {
       {config.cgroup_name, config.away_yields, autogroup_enabled()});
   if (!backend) return complain(backend.error());
   Result<Guardian> guardian = Guardian::start(
-      [&] { clean_up_after(*backend, (*kernel)->proc, state_dir->get()); });
+      [&] { clean_up_after(*backend, **kernel, state_dir->get()); });
   if (!guardian) return complain(guardian.error());
   // Its work is short and others wait for it.
   if (::setpriority(PRIO_PROCESS, 0, -10) != 0) {

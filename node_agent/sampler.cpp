@@ -157,9 +157,11 @@ void Sampler::sample(Job& job, const std::string& device, double period_s,
   const Counters now = count(job, device, now_ns);
   job.totals.read_bytes = now.read_bytes;
   job.totals.job_cpu_s = now.job_cpu_s;
-  job.totals.granted_home_core_s += job.grant.home_cores * period_s;
-  job.totals.granted_away_core_s += job.grant.away_cores * period_s;
-  job.totals.granted_bytes += double(job.limit_bytes_per_s) * period_s;
+  const double granted_s =
+      std::min(period_s, seconds_between(job.started_ns, now_ns));
+  job.totals.granted_home_core_s += job.grant.home_cores * granted_s;
+  job.totals.granted_away_core_s += job.grant.away_cores * granted_s;
+  job.totals.granted_bytes += double(job.limit_bytes_per_s) * granted_s;
   if (period_s > 0) {
     const double loader_now = job.totals.home_cpu_s + job.totals.away_cpu_s;
     const double used = (loader_now - loader_before) / period_s;

@@ -83,7 +83,8 @@ Json task_json(const SavedTask& task) {
           {"affinity", task.home.affinity.to_string()},
           {"sched_policy", task.home.policy.policy},
           {"sched_priority", task.home.policy.priority},
-          {"job_started_unix_s", task.job_started_unix_s}};
+          {"job_started_unix_s", task.job_started_unix_s},
+          {"loader_cpus", task.loader_cpus.to_string()}};
 }
 
 SavedTask read_task(const Json& json) {
@@ -107,6 +108,8 @@ SavedTask read_task(const Json& json) {
   json.at("sched_policy").get_to(task.home.policy.policy);
   json.at("sched_priority").get_to(task.home.policy.priority);
   json.at("job_started_unix_s").get_to(task.job_started_unix_s);
+  task.loader_cpus =
+      CpuSet::parse(json.value("loader_cpus", "")).value_or(CpuSet());
   return task;
 }
 

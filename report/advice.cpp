@@ -111,6 +111,10 @@ std::optional<Recommendation> advise_threads(const JobReport& report) {
   if (1.0 * per_task * report.tasks <= *cores.loader_threads) {
     return std::nullopt;
   }
+  // With fewer than its CPUs a task's trainer is kept on what remains.
+  const double cpus = cores.allocated.value_or(0) / report.tasks;
+  const double reserve = cores.reserve.value_or(0) / report.tasks;
+  if (per_task < cpus && cpus - per_task < reserve) per_task = int(cpus);
   double granted =
       cores.granted_home.value_or(0) + cores.granted_away.value_or(0);
   Recommendation out;

@@ -27,6 +27,7 @@ SavedTask sample() {
   task.home.cpu_path = "/";
   task.home.affinity = CpuSet({2, 3, 7});
   task.job_started_unix_s = 1.7e9;
+  task.loader_cpus = CpuSet({3});
   return task;
 }
 
@@ -57,6 +58,7 @@ TEST_CASE("tasks come back as they were saved") {
   CHECK(task.home.task == TaskId{4711, 99});
   CHECK(task.home.affinity == CpuSet({2, 3, 7}));
   CHECK(task.home.cpuset_path == sample().home.cpuset_path);
+  CHECK(task.loader_cpus == CpuSet({3}));
 }
 
 TEST_CASE("no file is no tasks") {

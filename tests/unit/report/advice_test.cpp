@@ -59,6 +59,16 @@ TEST_CASE("a starved job is told its CPUs, threads and bandwidth") {
   CHECK(list[2].gain->low == 0);
 }
 
+TEST_CASE("fewer loader threads than CPUs must leave the trainer its reserve") {
+  JobReport report = samples::input_bound();
+  report.cores.allocated = 8;
+  report.cores.entitled = 2;
+  report.cores.reserve = 6;
+  REQUIRE(recommend(report).size() == 3);
+  // 4 would do for the demand, but the trainer needs 6 of 8.
+  CHECK(recommend(report)[2].line == "#SBATCH --loader-threads=8");
+}
+
 TEST_CASE("a gain counts no more cores than the advice brings") {
   JobReport report = only_prep_bound();
   report.breakdown = make_breakdown(100, {{50.0}}, {{0.0}}, {{50.0}}, 50.0);

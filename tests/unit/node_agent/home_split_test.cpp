@@ -1,0 +1,107 @@
+#include "node_agent/home_split.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <optional>
+#include <thread>
+
+#include "tests/unit/catch.h"
+
+using namespace penstock;
+
+TEST_CASE(
+    "a loader gets as many CPUs as it has threads, the trainer the rest") {
+  CHECK(loader_part(CpuSet({0, 1, 2, 3}), 1, {}) == CpuSet({3}));
+  CHECK(loader_part(CpuSet({0, 1, 2, 3}), 3, {}) == CpuSet({1, 2, 3}));
+}
+
+TEST_CASE("nothing is split where nobody asked or nothing would be left") {
+  CHECK(loader_part(CpuSet({0, 1}), 0, {}).empty());
+  CHECK(loader_part(CpuSet({0, 1}), 2, {}).empty());
+  CHECK(loader_part(CpuSet({0, 1}), 4096, {}).empty());
+  CHECK(loader_part(CpuSet(), 1, {}).empty());
+}
+
+TEST_CASE("siblings of a physical core stay on one side") {
+  // CPUs 0 and 2 are core 0, CPUs 1 and 3 are core 1.
+  CHECK(loader_part(CpuSet({0, 1, 2, 3}), 2, {0, 1, 0, 1}) == CpuSet({1, 3}));
+}
+
+namespace {
+
+// A second thread of this process.
+struct Other {
+  Other() {
+    while (tid == 0) ::usleep(100);
+  }
+  ~Other() {
+    done = true;
+    thread.join();
+  }
+  std::atomic<pid_t> tid = 0;
+  std::atomic<bool> done = false;
+  std::thread thread{[this] {
+    tid = pid_t(::syscall(SYS_gettid));
+    while (!done) ::usleep(1000);
+  }};
+};
+
+struct Machine {
+  Machine() {
+    auto opened = ProcReader::open();
+    REQUIRE(opened);
+    proc.emplace(*std::move(opened));
+    split.cpus = *sched.affinity(me);
+  }
+  ~Machine() { (void)sched.set_affinity(me, split.cpus); }
+  CpuSet mask(pid_t tid) { return sched.affinity(tid).value_or(CpuSet()); }
+
+  const pid_t me = ::getpid();
+  ThreadSched sched;
+  std::optional<ProcReader> proc;
+  HomeSplit split;
+};
+
+}  // namespace
+
+TEST_CASE("threads are put on their sides, and back") {
+  Machine machine;
+  if (machine.split.cpus.size() < 2) {
+    WARN("SKIPPED: one CPU");
+    return;
+  }
+  machine.split.loader = loader_part(machine.split.cpus, 1, {});
+  const Other other;
+  const HomeSplitter splitter(*machine.proc, machine.sched);
+  splitter.apply(machine.split, {machine.me}, {other.tid}, {});
+  CHECK(machine.mask(other.tid) == machine.split.loader);
+  CHECK(machine.mask(machine.me) == machine.split.trainer());
+
+  SECTION("a thread that changes sides is moved") {
+    splitter.apply(machine.split, {machine.me}, {}, {});
+    CHECK(machine.mask(other.tid) == machine.split.trainer());
+  }
+  splitter.undo(machine.split, {machine.me});
+  CHECK(machine.mask(other.tid) == machine.split.cpus);
+  CHECK(machine.mask(machine.me) == machine.split.cpus);
+}
+
+TEST_CASE("threads that are away are left alone") {
+  Machine machine;
+  if (machine.split.cpus.size() < 2) return;
+  machine.split.loader = loader_part(machine.split.cpus, 1, {});
+  const Other other;
+  const HomeSplitter splitter(*machine.proc, machine.sched);
+  splitter.apply(machine.split, {machine.me}, {other.tid}, {other.tid});
+  CHECK(machine.mask(other.tid) == machine.split.cpus);
+}
+
+TEST_CASE("a process that has ended is no error") {
+  const Machine machine;
+  const HomeSplitter splitter(*machine.proc, machine.sched);
+  HomeSplit split{CpuSet({0, 1}), CpuSet({1})};
+  splitter.apply(split, {999999999}, {}, {});
+  splitter.undo(split, {999999999});
+}
