@@ -58,7 +58,8 @@ class [[nodiscard]] Result {
   // REQUIRES: ok().
   T& operator*() & { return std::get<0>(state_); }
   const T& operator*() const& { return std::get<0>(state_); }
-  T&& operator*() && { return std::get<0>(std::move(state_)); }
+  // By value: a range-for over *f() must not outlive what it walks over.
+  T operator*() && { return std::get<0>(std::move(state_)); }
   T* operator->() { return &std::get<0>(state_); }
   const T* operator->() const { return &std::get<0>(state_); }
   T value_or(T fallback) const { return ok() ? std::get<0>(state_) : fallback; }
