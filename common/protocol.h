@@ -23,6 +23,7 @@ enum penstock_message_type {
   PENSTOCK_HELLO = 5,          /* a job's process; REPLY with two fds */
   PENSTOCK_THREAD = 6,         /* a job's process; REPLY */
   PENSTOCK_STATUS = 7,         /* anyone; REPLY with one fd of JSON */
+  PENSTOCK_JOB_START = 8,      /* root only; not answered */
   PENSTOCK_REPLY = 100
 };
 
@@ -97,6 +98,14 @@ struct penstock_job_end {
   struct penstock_header header;
   uint32_t job_id;
   uint32_t reserved;
+};
+
+/* Sent before the job's first task where the site has set it up. */
+struct penstock_job_start {
+  struct penstock_header header;
+  uint32_t job_id;
+  uint32_t reserved;
+  char account[64];         /* as slurmd knows it; "" for none */
 };
 
 struct penstock_hello {

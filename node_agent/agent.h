@@ -20,6 +20,7 @@
 #include "node_agent/enforcer.h"
 #include "node_agent/event_loop.h"
 #include "node_agent/home_split.h"
+#include "node_agent/job_accounts.h"
 #include "node_agent/registry.h"
 #include "node_agent/sampler.h"
 #include "node_agent/scanner.h"
@@ -65,6 +66,7 @@ class Agent {
   Answer on_task_start(const penstock_task_start& start);
   void on_task_exit(const penstock_task_exit& exit);
   void on_step_end(const penstock_step_end& end);
+  void on_job_start(const penstock_job_start& start);
   void on_job_end(JobId job);
   Answer on_hello(const penstock_hello& hello, const Peer& peer);
   Result<Rank*> rank_for(Task& task, pid_t pid) const;
@@ -127,6 +129,7 @@ class Agent {
   Machine machine_;
   Config config_;
   Registry registry_;
+  JobAccounts accounts_;
   Scanner scanner_;
   Sampler sampler_;
   Enforcer enforcer_;

@@ -61,6 +61,10 @@ Answer Agent::handle(const Message& message, const Peer& peer) {
     on_job_end(end->job_id);
     return silent();
   }
+  if (auto* start = std::get_if<penstock_job_start>(&message)) {
+    on_job_start(*start);
+    return silent();
+  }
   if (auto* hello = std::get_if<penstock_hello>(&message)) {
     return on_hello(*hello, peer);
   }
@@ -104,7 +108,18 @@ void Agent::on_step_end(const penstock_step_end& end) {
   launch_latency_.add_ms(double(end.launch_ns) * 1e-6);
 }
 
-void Agent::on_job_end(JobId job) { finish_job(job); }
+// Usually before the job's first task; nothing here depends on that.
+void Agent::on_job_start(const penstock_job_start& start) {
+  accounts_.set(start.job_id, std::string(fixed_text(start.account)));
+  if (registry_.find_job(start.job_id) == nullptr) return;
+  save_state();
+  rebalance(GrantCause::kTaskStart);
+}
+
+void Agent::on_job_end(JobId job) {
+  finish_job(job);
+  accounts_.forget(job);
+}
 
 Answer Agent::on_hello(const penstock_hello& hello, const Peer& peer) {
   if (hello.api_version != PENSTOCK_PAGE_VERSION) {

@@ -151,6 +151,10 @@ void Agent::begin_task(Job& job, Task& task) {
       task.pidfd.get(), [this, job_id, pid] { on_task_gone(job_id, pid); });
   if (!watched) log_warning("job {}: {}", job_id, watched.error().message);
   if (!job.managed) return;
+  if (config_.lend_across == LendAcross::kAccount &&
+      accounts_.of(job_id).empty()) {
+    job.note("its account is unknown: CPUs are lent between its user's jobs");
+  }
   load_profile(job_id);
   task.loader_cpus = loader_part(task.home.affinity, job.options.threads,
                                  machine_.topology.core_of_cpu);
@@ -239,6 +243,7 @@ void Agent::adopt(const std::vector<SavedTask>& saved) {
       continue;
     }
     Job& job = *registry_.find_job(task.start.job_id);
+    accounts_.set(job.id, task.account);
     job.managed = manages(job.options);
     job.started_unix_s = task.job_started_unix_s;
     const double age_s = std::max(0.0, unix_s() - job.started_unix_s);
@@ -253,7 +258,8 @@ std::vector<SavedTask> Agent::saved_tasks() const {
   for (const auto& [id, job] : registry_.jobs()) {
     for (const auto& [pid, task] : job.tasks) {
       saved.push_back(
-          {task.start, task.home, job.started_unix_s, task.loader_cpus});
+          {task.start, task.home, job.started_unix_s, task.loader_cpus,
+           accounts_.of(id)});
     }
   }
   return saved;

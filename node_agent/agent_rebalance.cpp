@@ -68,6 +68,7 @@ PlanJob Agent::plan_job(const Job& job, const std::set<int>& shared) const {
   PlanJob entry;
   entry.id = job.id;
   entry.uid = job.uid;
+  entry.account = accounts_.of(job.id);
   entry.own_cpus = job.cpus();
   entry.home_cpus =
       entry.own_cpus - CpuSet(std::vector<int>(shared.begin(), shared.end()));

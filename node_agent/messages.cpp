@@ -39,6 +39,14 @@ Status check_task_start(const penstock_task_start& start,
   return check_options(start.options, limits);
 }
 
+Status check_job_start(const penstock_job_start& start) {
+  if (start.job_id == 0) return invalid("job_id: 0; allowed: 1 and up");
+  if (!is_printable(fixed_text(start.account))) {
+    return invalid("account: not printable");
+  }
+  return Done{};
+}
+
 Result<Message> decode_type(uint16_t type, std::span<const std::byte> packet) {
   switch (type) {
     case PENSTOCK_TASK_START:
@@ -55,6 +63,8 @@ Result<Message> decode_type(uint16_t type, std::span<const std::byte> packet) {
       return as<penstock_thread>(packet);
     case PENSTOCK_STATUS:
       return as<penstock_status>(packet);
+    case PENSTOCK_JOB_START:
+      return as<penstock_job_start>(packet);
     default:
       return invalid("type: " + std::to_string(type) + " is unknown");
   }
@@ -93,6 +103,10 @@ Result<Message> decode_message(std::span<const std::byte> packet,
     Status status = check_task_start(*start, limits);
     if (!status) return std::move(status).error();
   }
+  if (const auto* start = std::get_if<penstock_job_start>(&*message)) {
+    Status status = check_job_start(*start);
+    if (!status) return std::move(status).error();
+  }
   return message;
 }
 
@@ -100,7 +114,8 @@ bool is_root_only(const Message& message) {
   return std::holds_alternative<penstock_task_start>(message) ||
          std::holds_alternative<penstock_task_exit>(message) ||
          std::holds_alternative<penstock_step_end>(message) ||
-         std::holds_alternative<penstock_job_end>(message);
+         std::holds_alternative<penstock_job_end>(message) ||
+         std::holds_alternative<penstock_job_start>(message);
 }
 
 }  // namespace penstock

@@ -13,9 +13,10 @@
 
 namespace penstock {
 
-using Message = std::variant<penstock_task_start, penstock_task_exit,
-                             penstock_step_end, penstock_job_end,
-                             penstock_hello, penstock_thread, penstock_status>;
+using Message =
+    std::variant<penstock_task_start, penstock_task_exit, penstock_step_end,
+                 penstock_job_end, penstock_hello, penstock_thread,
+                 penstock_status, penstock_job_start>;
 
 // Checks magic, version, type, size, strings and ranges of one packet.
 //   limits  the admin's bounds for the options of a TASK_START

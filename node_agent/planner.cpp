@@ -210,12 +210,21 @@ uint32_t hint_threads(const PlanJob& job, const PlannedGrant& grant) {
   return uint32_t(std::clamp(threads, 1.0, bound));
 }
 
-// The jobs that may lend to each other.
+// Jobs of one key may lend to each other. One whose account is unknown counts
+// as its user's: never more than LendAcross=user allows it.
+std::pair<std::string, uint32_t> lending_key(LendAcross across,
+                                             const PlanJob& job) {
+  if (across == LendAcross::kAny) return {};
+  if (across == LendAcross::kAccount && !job.account.empty()) {
+    return {job.account, 0};
+  }
+  return {"", job.uid};
+}
+
 std::vector<std::vector<size_t>> lending_groups(const PlanInput& input) {
-  std::map<uint32_t, std::vector<size_t>> groups;
+  std::map<std::pair<std::string, uint32_t>, std::vector<size_t>> groups;
   for (size_t j = 0; j < input.jobs.size(); ++j) {
-    const bool apart = input.lend_across != LendAcross::kAny;
-    groups[apart ? input.jobs[j].uid : 0].push_back(j);
+    groups[lending_key(input.lend_across, input.jobs[j])].push_back(j);
   }
   std::vector<std::vector<size_t>> list;
   for (auto& [key, members] : groups) list.push_back(std::move(members));

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,7 @@ namespace penstock {
 struct PlanJob {
   uint64_t id = 0;
   uint32_t uid = 0;
+  std::string account;       // "": unknown
   CpuSet own_cpus;           // what Slurm gave it
   CpuSet home_cpus;          // of those, what no other job holds too
   double reserve_cores = 0;  // trainer reserve

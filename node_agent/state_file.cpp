@@ -27,17 +27,24 @@ void copy_text(const std::string& text, char (&field)[N]) {
 }
 
 // User-written bytes need not be UTF-8: they are kept as numbers.
+std::vector<int> numbers_of(std::string_view text) {
+  return std::vector<int>(text.begin(), text.end());
+}
+
+std::string text_of(const Json& numbers) {
+  std::string text;
+  for (const Json& number : numbers) text += char(number.get<int>());
+  return text;
+}
+
 template <size_t N>
 std::vector<int> bytes_of(const char (&field)[N]) {
-  const std::string_view text = fixed_text(field);
-  return std::vector<int>(text.begin(), text.end());
+  return numbers_of(fixed_text(field));
 }
 
 template <size_t N>
 void copy_bytes(const Json& bytes, char (&field)[N]) {
-  std::string text;
-  for (const Json& byte : bytes) text += char(byte.get<int>());
-  copy_text(text, field);
+  copy_text(text_of(bytes), field);
 }
 
 Json options_json(const penstock_wire_options& o) {
@@ -84,7 +91,8 @@ Json task_json(const SavedTask& task) {
           {"sched_policy", task.home.policy.policy},
           {"sched_priority", task.home.policy.priority},
           {"job_started_unix_s", task.job_started_unix_s},
-          {"loader_cpus", task.loader_cpus.to_string()}};
+          {"loader_cpus", task.loader_cpus.to_string()},
+          {"account", numbers_of(task.account)}};
 }
 
 SavedTask read_task(const Json& json) {
@@ -110,6 +118,8 @@ SavedTask read_task(const Json& json) {
   json.at("job_started_unix_s").get_to(task.job_started_unix_s);
   task.loader_cpus =
       CpuSet::parse(json.value("loader_cpus", "")).value_or(CpuSet());
+  // A penstockd that knew no accounts wrote none.
+  task.account = text_of(json.value("account", Json::array()));
   return task;
 }
 

@@ -17,6 +17,7 @@ struct SavedTask {
   Home home;  // with the starttime: a number reused is not the task
   double job_started_unix_s = 0;
   CpuSet loader_cpus;  // as Task has them
+  std::string account;  // of the job; "": unknown
 };
 
 std::string to_json(const std::vector<SavedTask>& tasks);

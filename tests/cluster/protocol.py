@@ -6,7 +6,7 @@ from collections import namedtuple
 MAGIC = 0x54534E50
 VERSION = 1
 TASK_START, TASK_EXIT, STEP_END, JOB_END = 1, 2, 3, 4
-HELLO, THREAD, STATUS, REPLY = 5, 6, 7, 100
+HELLO, THREAD, STATUS, JOB_START, REPLY = 5, 6, 7, 8, 100
 MODE_AUTO, MODE_OFF = 1, 2
 REPORT_TEXT, REPORT_JSON, REPORT_NONE = 1, 2, 3
 BATCH_STEP = 0xFFFFFFFB
@@ -22,6 +22,7 @@ _LAYOUTS = {
     TASK_EXIT: (_HEADER + "3IiQ", "job_id step_id task_id pid exited_ns"),
     STEP_END: (_HEADER + "2I2Q", "job_id step_id launch_ns launch_tasks"),
     JOB_END: (_HEADER + "2I", "job_id reserved"),
+    JOB_START: (_HEADER + "2I64s", "job_id reserved account"),
     STATUS: (_HEADER + "2I", "job_id reserved"),
     REPLY: (_HEADER + "iI120s", "status reserved text"),
 }

@@ -18,6 +18,9 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     FUZZ_CHECK(start->pid > 1);
     FUZZ_CHECK(check_options(start->options, OptionLimits{}).ok());
   }
+  if (const auto* start = std::get_if<penstock_job_start>(&*message)) {
+    FUZZ_CHECK(start->job_id != 0);
+  }
   FUZZ_CHECK(size == sizeof(penstock_task_start) ||
              !std::holds_alternative<penstock_task_start>(*message));
   return 0;

@@ -95,6 +95,22 @@ TEST_CASE("hostile fields of a task start are refused") {
   CHECK(decode_message(bytes(start), {.max_weight = 5.0}).ok());
 }
 
+TEST_CASE("a job's start is root's, and its account is checked") {
+  auto start = message_of<penstock_job_start>(PENSTOCK_JOB_START);
+  start.job_id = 12;
+  std::memset(start.account, 'a', sizeof start.account);
+  auto decoded = decode_message(bytes(start), {});
+  REQUIRE(decoded.ok());
+  CHECK(is_root_only(*decoded));
+  CHECK(fixed_text(std::get<penstock_job_start>(*decoded).account).size() ==
+        sizeof start.account);
+  start.account[3] = '\n';
+  CHECK_THAT(error_of(start), Catch::Contains("account"));
+  start.account[3] = 'a';
+  start.job_id = 0;
+  CHECK_THAT(error_of(start), Catch::Contains("job_id"));
+}
+
 TEST_CASE("a field may be filled to its last byte") {
   auto start = valid_start();
   std::memset(start.job_name, 'a', sizeof start.job_name);

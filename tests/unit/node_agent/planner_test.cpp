@@ -81,6 +81,28 @@ TEST_CASE("LendAcross=user keeps users apart") {
   CHECK(make_plan(input)->grants[1].away_cpus == CpuSet({0}));
 }
 
+TEST_CASE("LendAcross=account keeps accounts apart, not users") {
+  PlanInput input = lender_and_borrower();
+  input.lend_across = LendAcross::kAccount;
+  input.jobs[0].account = input.jobs[1].account = "physics";
+  CHECK(make_plan(input)->grants[1].away_cpus == CpuSet({0}));
+  input.jobs[1].account = "chemistry";
+  CHECK(make_plan(input)->grants[1].away_cpus.empty());
+  input.jobs[1].uid = input.jobs[0].uid;
+  CHECK(make_plan(input)->grants[1].away_cpus.empty());
+}
+
+TEST_CASE(
+    "with LendAcross=account a job of unknown account keeps to its user") {
+  PlanInput input = lender_and_borrower();
+  input.lend_across = LendAcross::kAccount;
+  CHECK(make_plan(input)->grants[1].away_cpus.empty());
+  input.jobs[1].uid = input.jobs[0].uid;
+  CHECK(make_plan(input)->grants[1].away_cpus == CpuSet({0}));
+  input.jobs[0].account = "physics";
+  CHECK(make_plan(input)->grants[1].away_cpus.empty());
+}
+
 TEST_CASE("unallocated CPUs are lent") {
   PlanInput input = two_cpus({job(1, CpuSet({1}), 4000, 0.001)});
   input.idle_cpus = CpuSet({0});

@@ -28,6 +28,7 @@ SavedTask sample() {
   task.home.affinity = CpuSet({2, 3, 7});
   task.job_started_unix_s = 1.7e9;
   task.loader_cpus = CpuSet({3});
+  task.account = "physics\xff";  // any bytes
   return task;
 }
 
@@ -52,6 +53,7 @@ TEST_CASE("tasks come back as they were saved") {
   REQUIRE(loaded->size() == 1);
   const SavedTask& task = loaded->front();
   CHECK(task.start.job_id == 12);
+  CHECK(task.account == sample().account);
   const SavedTask expected = sample();
   CHECK(std::memcmp(&task.start.options, &expected.start.options,
                     sizeof task.start.options) == 0);
@@ -59,6 +61,18 @@ TEST_CASE("tasks come back as they were saved") {
   CHECK(task.home.affinity == CpuSet({2, 3, 7}));
   CHECK(task.home.cpuset_path == sample().home.cpuset_path);
   CHECK(task.loader_cpus == CpuSet({3}));
+}
+
+TEST_CASE("a file that names no account is of an older penstockd") {
+  SavedTask task = sample();
+  task.account.clear();
+  std::string text = to_json({task});
+  const std::string key = R"("account":[],)";
+  REQUIRE(text.find(key) != std::string::npos);
+  text.erase(text.find(key), key.size());
+  auto loaded = parse_saved_tasks(text);
+  REQUIRE(loaded.ok());
+  CHECK(loaded->front().account == "");
 }
 
 TEST_CASE("no file is no tasks") {

@@ -1,0 +1,28 @@
+#include "node_agent/job_accounts.h"
+
+#include "tests/unit/catch.h"
+
+using namespace penstock;
+
+TEST_CASE("a job's account is what was announced last, until its end") {
+  JobAccounts accounts;
+  CHECK(accounts.of(7) == "");
+  accounts.set(7, "physics");
+  accounts.set(8, "chemistry");
+  CHECK(accounts.of(7) == "physics");
+  accounts.set(7, "biology");  // requeued
+  CHECK(accounts.of(7) == "biology");
+  accounts.set(7, "");
+  CHECK(accounts.of(7) == "");
+  accounts.forget(8);
+  CHECK(accounts.of(8) == "");
+}
+
+TEST_CASE("jobs whose end was lost do not pile up") {
+  JobAccounts accounts;
+  const JobId last = JobAccounts::kMaxJobs + 1;
+  for (JobId job = 1; job <= last; ++job) accounts.set(job, "physics");
+  CHECK(accounts.of(1) == "");
+  CHECK(accounts.of(2) == "physics");
+  CHECK(accounts.of(last) == "physics");
+}
