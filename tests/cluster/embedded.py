@@ -73,6 +73,7 @@ class EmbeddedCluster:
     cpus       None: the machine's own CPUs and layout
     agent      run penstockd from build_directory()
     plugin     False: Slurm without the plugin (the demo's `stock`)
+    accounts   with the plugin that tells penstockd of jobs' accounts
     policy, pools, agent_lines   of penstock.conf, see start_agent()
     plugin_arguments   more of them for plugstack.conf, "key=value" each
     slurm_lines, partition   more text for slurm.conf and its partition
@@ -80,13 +81,14 @@ class EmbeddedCluster:
     """
 
     def __init__(self, *, cpus=None, agent=False, plugin=True,
-                 policy="throughput", pools=(), agent_lines=(),
+                 accounts=False, policy="throughput", pools=(), agent_lines=(),
                  plugin_arguments=(), slurm_lines=(), partition="", users=1,
                  build=None):
         self.build = pathlib.Path(build or build_directory()).resolve()
         self._agent_wanted = agent
         self._agent_settings = (policy, tuple(pools), tuple(agent_lines))
-        self._plugin_wanted = plugin
+        self._plugins = (["spank_penstock.so"] * plugin
+                         + ["spank_penstock_account.so"] * accounts)
         self._plugin_arguments = plugin_arguments
         self._slurm_settings = (cpus, slurm_lines, partition)
         self._slot, self._slot_lock = take_slot()
@@ -192,12 +194,12 @@ class EmbeddedCluster:
 
     def write_files(self):
         """Writes Slurm's configuration; a test may put its own in place."""
-        plugin = (self.expose(self.build / "lib" / "spank_penstock.so")
-                  if self._plugin_wanted else None)
+        plugins = [self.expose(self.build / "lib" / name)
+                   for name in self._plugins]
         cpus, lines, partition = self._slurm_settings
         self.cpus = slurm_files.write_slurm_files(
             self.directory, self.node, cpus, lines, partition)
-        slurm_files.write_plugstack(self.directory, plugin,
+        slurm_files.write_plugstack(self.directory, plugins,
                                     self._plugin_arguments)
 
     def home(self, user=None):

@@ -129,14 +129,14 @@ def write_gpus(directory, count):
           if count > 1 else f"Name=gpu File={directory}/dev/gpu0\n")
 
 
-def write_plugstack(directory, plugin, arguments):
-    """plugin None: Slurm without Penstock's plugin."""
-    text = ""
-    if plugin is not None:
-        defaults = [f"socket={directory}/run/penstockd.sock",
-                    f"profile_dir={directory}/profiles"]
-        text = " ".join(["optional", str(plugin), *defaults, *arguments])
-    write(f"{directory}/plugstack.conf", text + "\n")
+def write_plugstack(directory, plugins, arguments):
+    """No plugins: Slurm without Penstock. All get the same arguments."""
+    defaults = [f"socket={directory}/run/penstockd.sock",
+                f"profile_dir={directory}/profiles"]
+    text = "".join(
+        " ".join(["optional", str(plugin), *defaults, *arguments]) + "\n"
+        for plugin in plugins)
+    write(f"{directory}/plugstack.conf", text)
 
 
 def write_penstock_conf(directory, node, policy, pools, lines):

@@ -82,8 +82,8 @@ class Session:
             return
         self.leave()
         slurm_files.write_plugstack(
-            self.cluster.directory, self._plugin if regime in POLICY else None,
-            ())
+            self.cluster.directory,
+            [self._plugin] if regime in POLICY else [], ())
         if regime in POLICY:
             rate = int(self.pool.bandwidth_bytes_per_s)
             self.cluster.start_agent(
@@ -103,7 +103,7 @@ class Session:
     def set_plugin(self, there):
         """For paired launches inside one regime."""
         slurm_files.write_plugstack(self.cluster.directory,
-                                    self._plugin if there else None, ())
+                                    [self._plugin] if there else [], ())
 
     # -- jobs -----------------------------------------------------------------
 

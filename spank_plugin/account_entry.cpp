@@ -1,0 +1,66 @@
+// spank_penstock_account.so: tells penstockd each job's account, before the
+// job's first task. A plugin of its own, for it costs a process per job and
+// node: slurmd runs a helper where any plugin has a job_prolog, and only there
+// is the account one that no user can forge.
+#include <cstdlib>
+
+#include "spank_plugin/agent_link.h"
+#include "spank_plugin/guard.h"
+#include "spank_plugin/messages.h"
+#include "spank_plugin/settings.h"
+#include "spank_plugin/slurm_api.h"
+
+namespace penstock::spank {
+namespace {
+
+constexpr uid_t kRoot = 0;
+
+// slurmd makes this process's environment anew, from the job's credential;
+// what users add to it begins with SPANK_. A name that does not fit would be
+// cut, and might then be another account's: it is not told.
+std::string_view job_account() {
+  const char* name = std::getenv("SLURM_JOB_ACCOUNT");
+  const std::string_view account = name == nullptr ? "" : name;
+  return account.size() <= sizeof(penstock_job_start::account) ? account : "";
+}
+
+int announce_job(spank_t spank, int count, char** arguments) {
+  Settings settings;
+  for (int i = 0; i < count; ++i) {
+    const Status status = apply_argument(arguments[i], settings);
+    if (!status)
+      slurm_error("penstock_account: %s", status.error().message.c_str());
+  }
+  auto message = make_message<penstock_job_start>(PENSTOCK_JOB_START);
+  if (spank_get_item(spank, S_JOB_ID, &message.job_id) != ESPANK_SUCCESS)
+    return 0;
+  set_field(message.account, job_account());
+  const Outcome outcome =
+      send_message(settings.socket_path, kRoot, &message, sizeof message);
+  if (outcome != Outcome::kDone)
+    slurm_debug("penstock_account: the job's start not sent: %s",
+                outcome_text(outcome));
+  return 0;
+}
+
+}  // namespace
+}  // namespace penstock::spank
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+extern const char plugin_name[];
+extern const char plugin_type[];
+extern const unsigned int plugin_version;
+extern const unsigned int spank_plugin_version;
+SPANK_PLUGIN(penstock_account, 1)
+
+int slurm_spank_job_prolog(spank_t spank, int count, char* arguments[]) {
+  // slurmd drains the node where this returns anything but 0.
+  return penstock::spank::guard("job_prolog", 0, [&] {
+    return penstock::spank::announce_job(spank, count, arguments);
+  });
+}
+
+}  // extern "C"
+#pragma GCC visibility pop
