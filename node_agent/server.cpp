@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
+
+#include "common/clock.h"
 
 namespace penstock {
 namespace {
@@ -111,11 +114,16 @@ Result<std::unique_ptr<Server>> Server::listen(EventLoop& loop,
   }
   Status watched = loop.watch(fd, [raw = server.get()] { raw->accept_all(); });
   if (!watched) return std::move(watched).error();
+  Result<int> timer =
+      loop.add_timer(0, [raw = server.get()] { raw->resume_paused(); });
+  if (!timer) return std::move(timer).error();
+  server->resume_timer_ = *timer;
   return server;
 }
 
 Server::~Server() {
   while (!connections_.empty()) close_connection(connections_.begin()->first);
+  if (resume_timer_ >= 0) (void)loop_.set_period(resume_timer_, 0);
   if (socket_) {
     loop_.forget(socket_.get());
     ::unlink(path_.c_str());
@@ -165,6 +173,40 @@ Answer Server::answer(std::span<const std::byte> packet, const Peer& peer) {
 void Server::receive(int fd) {
   const auto found = connections_.find(fd);
   if (found == connections_.end()) return;
+  const Peer peer = found->second.peer;
+  const uint64_t begun_ns = monotonic_ns();
+  if (budget_.may_spend(peer.uid, begun_ns)) {
+    take_message(fd, peer);
+  } else {
+    pause(fd);
+  }
+  const uint64_t now_ns = monotonic_ns();
+  budget_.charge(peer.uid, now_ns - begun_ns, now_ns);
+}
+
+// What is not read waits in the socket, and then so does its sender: no
+// message is lost.
+void Server::pause(int fd) {
+  loop_.forget(fd);
+  if (paused_.empty()) (void)loop_.set_period(resume_timer_, kResume_ms);
+  paused_.push_back(fd);
+}
+
+void Server::resume_paused() {
+  const uint64_t now_ns = monotonic_ns();
+  std::vector<int> still_paused;
+  for (int fd : std::exchange(paused_, {})) {
+    if (!budget_.may_spend(connections_.at(fd).peer.uid, now_ns)) {
+      still_paused.push_back(fd);
+    } else if (!loop_.watch(fd, [this, fd] { receive(fd); })) {
+      close_connection(fd);
+    }
+  }
+  paused_ = std::move(still_paused);
+  if (paused_.empty()) (void)loop_.set_period(resume_timer_, 0);
+}
+
+void Server::take_message(int fd, const Peer& peer) {
   // One byte more than the largest message: a longer one shows as oversized.
   std::array<std::byte, PENSTOCK_MESSAGE_MAX_BYTES + 1> buffer;
   const ssize_t size = ::recv(fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
@@ -174,7 +216,7 @@ void Server::receive(int fd) {
     return;
   }
   const std::span packet(buffer.data(), static_cast<size_t>(size));
-  const Answer reply = answer(packet, found->second.peer);
+  const Answer reply = answer(packet, peer);
   if (reply.send) send_reply(fd, request_id_of(packet), reply);
 }
 

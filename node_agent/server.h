@@ -13,6 +13,7 @@
 #include "common/unique_fd.h"
 #include "node_agent/event_loop.h"
 #include "node_agent/messages.h"
+#include "node_agent/user_budget.h"
 
 namespace penstock {
 
@@ -50,6 +51,8 @@ class Server {
   // More connections than these are closed at once: per user, and in all.
   static constexpr size_t kMaxPerUser = 512;
   static constexpr size_t kMaxConnections = 4096;
+  // Connections of a user whose budget is spent are looked at this often.
+  static constexpr uint64_t kResume_ms = 20;
 
  private:
   struct Connection {
@@ -62,6 +65,9 @@ class Server {
 
   void accept_all();
   void receive(int fd);
+  void take_message(int fd, const Peer& peer);
+  void pause(int fd);
+  void resume_paused();
   void close_connection(int fd);
   bool has_room(uid_t uid) const;
   Answer answer(std::span<const std::byte> packet, const Peer& peer);
@@ -73,6 +79,9 @@ class Server {
   UniqueFd socket_;
   UniqueFd reserve_;  // given up to refuse a connection when no fd is left
   std::map<int, Connection> connections_;
+  UserBudget budget_;
+  std::vector<int> paused_;  // connections that are not watched, in turn
+  int resume_timer_ = -1;
 };
 
 }  // namespace penstock

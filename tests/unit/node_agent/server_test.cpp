@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -11,11 +12,18 @@
 #include <optional>
 #include <thread>
 
+#include "common/clock.h"
 #include "tests/unit/catch.h"
 
 using namespace penstock;
 
 namespace {
+
+void burn_ms(uint64_t duration_ms) {
+  const uint64_t end_ns = monotonic_ns() + duration_ms * 1'000'000;
+  while (monotonic_ns() < end_ns) {
+  }
+}
 
 // A server in a thread of its own; stopped by a byte in a pipe.
 class Fixture {
@@ -34,6 +42,8 @@ class Fixture {
         *loop_, path, [this](const Message& message, const Peer& peer) {
           last_peer = peer;
           Answer answer;
+          // The dearest of users' messages, for the tests of the budget.
+          if (std::holds_alternative<penstock_thread>(message)) burn_ms(5);
           if (std::holds_alternative<penstock_task_exit>(message)) {
             answer.send = false;
           }
@@ -106,11 +116,62 @@ std::optional<penstock_reply> receive(int fd, size_t* fds = nullptr) {
   return reply;
 }
 
+// Runs act as an ordinary user in a process of its own.
+template <class Act>
+pid_t as_user(const Fixture& server, uid_t uid, Act act) {
+  REQUIRE(::chmod(server.path.substr(0, server.path.rfind('/')).c_str(),
+                  0755) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::setresuid(uid, uid, uid) != 0) ::_exit(2);
+    ::_exit(act() ? 0 : 1);
+  }
+  REQUIRE(child > 0);
+  return child;
+}
+
+bool succeeded(pid_t child) {
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  return status == 0;
+}
+
 template <class T>
 std::optional<penstock_reply> ask(int fd, const T& message) {
   REQUIRE(::send(fd, &message, sizeof message, MSG_NOSIGNAL) ==
           ssize_t(sizeof message));
   return receive(fd);
+}
+
+constexpr double kDelayed_ms = 100;
+
+// The longest that an answer took, of a second's requests.
+double slowest_answer_ms(const Fixture& server) {
+  uint64_t slowest_ns = 0;
+  for (int i = 0; i < 40; ++i) {
+    UniqueFd client = server.connect();
+    const uint64_t begun_ns = monotonic_ns();
+    if (!ask(client.get(), message_of<penstock_status>(PENSTOCK_STATUS))) {
+      return 1e9;
+    }
+    slowest_ns = std::max(slowest_ns, monotonic_ns() - begun_ns);
+    ::usleep(25'000);
+  }
+  return double(slowest_ns) * 1e-6;
+}
+
+// Over many connections, each always full.
+bool send_without_end(const Fixture& server) {
+  std::vector<UniqueFd> clients;
+  for (int i = 0; i < 64; ++i) clients.push_back(server.connect());
+  const auto thread = message_of<penstock_thread>(PENSTOCK_THREAD);
+  for (;;) {
+    for (const UniqueFd& client : clients) {
+      (void)!::send(client.get(), &thread, sizeof thread,
+                    MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+    ::usleep(1000);
+  }
 }
 
 }  // namespace
@@ -159,20 +220,53 @@ TEST_CASE("Slurm's messages are taken from root alone") {
     return;
   }
   Fixture server;
-  REQUIRE(::chmod(server.path.substr(0, server.path.rfind('/')).c_str(),
-                  0755) == 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    if (::setresuid(65534, 65534, 65534) != 0) ::_exit(2);
+  CHECK(succeeded(as_user(server, 65534, [&] {
     UniqueFd client = server.connect();
     auto end = message_of<penstock_job_end>(PENSTOCK_JOB_END);
     (void)!::send(client.get(), &end, sizeof end, 0);
     auto reply = receive(client.get());
-    ::_exit(reply && reply->status == EPERM ? 0 : 1);
+    return reply && reply->status == EPERM;
+  })));
+}
+
+TEST_CASE("a user's flood delays nobody else") {
+  if (::getuid() != 0) {
+    WARN("skipped: needs root to become somebody else");
+    return;
   }
-  int status = -1;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  CHECK(status == 0);
+  Fixture server;
+  const pid_t flood =
+      as_user(server, 65534, [&] { return send_without_end(server); });
+  ::usleep(200'000);  // its budget is spent by then
+  const pid_t other = as_user(
+      server, 65533, [&] { return slowest_answer_ms(server) < kDelayed_ms; });
+  CHECK(slowest_answer_ms(server) < kDelayed_ms);
+  CHECK(succeeded(other));
+  CHECK(::waitpid(flood, nullptr, WNOHANG) == 0);  // it goes on
+  ::kill(flood, SIGKILL);
+  CHECK_FALSE(succeeded(flood));
+  CHECK(slowest_answer_ms(server) < kDelayed_ms);
+}
+
+TEST_CASE("a user who asked for too much is answered all the same") {
+  if (::getuid() != 0) {
+    WARN("skipped: needs root to become somebody else");
+    return;
+  }
+  Fixture server;
+  CHECK(succeeded(as_user(server, 65534, [&] {
+    UniqueFd client = server.connect();
+    const auto thread = message_of<penstock_thread>(PENSTOCK_THREAD);
+    const uint64_t begun_ns = monotonic_ns();
+    for (int i = 0; i < 30; ++i) {
+      if (::send(client.get(), &thread, sizeof thread, 0) < 0) return false;
+    }
+    for (int i = 0; i < 30; ++i) {
+      if (!receive(client.get())) return false;
+    }
+    // 150 ms of work, of which what is beyond the room takes its time.
+    return monotonic_ns() - begun_ns > 500'000'000;
+  })));
 }
 
 TEST_CASE("a live socket is not taken over, a dead one is") {
