@@ -159,6 +159,7 @@ allocator::RoundingInput rounding_input(const PlanInput& input,
     allocator::RoundingJob entry;
     entry.id = job.id;
     entry.home_cpus = job.home_cpus;
+    entry.near_cpus = job.near_cpus;
     entry.reserve_cores = job.reserve_cores;
     entry.granted_cores = answer.grants[i].cores;
     if (input.barred_lenders.contains(job.id)) {

@@ -24,6 +24,7 @@ struct PlanJob {
   std::string account;       // "": unknown
   CpuSet own_cpus;           // what Slurm gave it
   CpuSet home_cpus;          // of those, what no other job holds too
+  CpuSet near_cpus;          // near its tasks' GPUs; empty: unknown
   double reserve_cores = 0;  // trainer reserve
   // nullopt: neither a profile nor a page says; the job is then described in
   // loader cores (rate 1 = one core).

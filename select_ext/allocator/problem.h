@@ -91,6 +91,7 @@ struct RoundingJob {
   double reserve_cores = 0;  // trainer reserve
   double granted_cores = 0;  // from Allocation
   int loader_threads = 0;    // runnable now; away threads never exceed it
+  CpuSet near_cpus;          // near its tasks' GPUs; empty: unknown
 };
 
 struct RoundingInput {
@@ -116,13 +117,13 @@ struct Rounded {
 
 // Turns core grants into CPUs lent. A lender's spare cores (home CPUs less
 // reserve less own grant) are spread over as few of its CPUs as hold them;
-// idle CPUs go first, then CPUs of the borrower's NUMA node, whole physical
-// cores together. A spare, a wish or a remainder under 0.05 cores is not lent.
-// Borrowers with the greatest unmet wish choose first; two may share a CPU
-// whose share one does not fill. A job has at most as many away CPUs as it has
-// loader threads beyond those that its home share keeps busy. A CPU that two
-// jobs call home is never lent. NaN and negative numbers count as 0.
-// Pure; deterministic; thread-safe. O(CPUs) per loan.
+// idle CPUs go first, then CPUs near the borrower's GPUs, then CPUs of its NUMA
+// node, whole physical cores together. A spare, a wish or a remainder under
+// 0.05 cores is not lent. Borrowers with the greatest unmet wish choose first;
+// two may share a CPU whose share one does not fill. A job has at most as many
+// away CPUs as it has loader threads beyond those that its home share keeps
+// busy. A CPU that two jobs call home is never lent. NaN and negative numbers
+// count as 0. Pure; deterministic; thread-safe. O(CPUs) per loan.
 [[nodiscard]] Rounded round_to_cpus(const RoundingInput& input);
 
 }  // namespace penstock::allocator

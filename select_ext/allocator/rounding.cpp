@@ -137,8 +137,9 @@ class Rounding {
                       : std::min(kWholeCpu, sources_[cpu.source].unopened);
   }
 
-  // The smaller the better: idle, near, on a core begun or else free of
-  // others, the tightest fit, the lowest number.
+  // The smaller the better: idle, near the GPUs that the batches go to, near
+  // home, on a core begun or else free of others, the tightest fit, the lowest
+  // number.
   auto rank(const Borrower& borrower, const Cpu& cpu) const {
     const int64_t amount = available(cpu);
     const auto contains = [](const std::vector<int>& set, int value) {
@@ -149,9 +150,11 @@ class Rounding {
                           : cpu.owns_core                    ? 1
                                                              : 2;
     const bool holds_all = amount >= borrower.wish;
-    return std::make_tuple(
-        cpu.source != 0, !contains(borrower.numa_nodes, cpu.numa_node),
-        core_rank, !holds_all, holds_all ? amount : -amount, cpu.number);
+    const CpuSet& near_cpus = input_.jobs[borrower.job].near_cpus;
+    return std::make_tuple(cpu.source != 0, !near_cpus.contains(cpu.number),
+                           !contains(borrower.numa_nodes, cpu.numa_node),
+                           core_rank, !holds_all, holds_all ? amount : -amount,
+                           cpu.number);
   }
 
   Cpu* best_cpu(const Borrower& borrower) {

@@ -8,7 +8,7 @@ namespace {
 
 RoundingJob job(uint64_t id, const char* home, double reserve, double granted,
                 int threads) {
-  return {id, *CpuSet::parse(home), reserve, granted, threads};
+  return {id, *CpuSet::parse(home), reserve, granted, threads, {}};
 }
 
 std::vector<int> lent_cpus(const Rounded& rounded, uint64_t borrower) {
@@ -65,6 +65,18 @@ TEST_CASE("of equal CPUs those of the borrower's NUMA node are lent") {
   input.jobs = {job(1, "0-3", 0, 2, 4), job(2, "4", 0, 2, 8)};
   input.numa_node_of_cpu = {0, 0, 1, 1, 1};
   CHECK(lent_cpus(round_to_cpus(input), 2) == Cpus{2});
+}
+
+TEST_CASE("CPUs near the borrower's GPUs are lent before those near its home") {
+  RoundingInput input;
+  input.jobs = {job(1, "0-5", 0, 3, 6), job(2, "6", 0, 4, 8)};
+  input.numa_node_of_cpu = {0, 0, 0, 1, 1, 1, 0};  // home is on node 0
+  CHECK(lent_cpus(round_to_cpus(input), 2) == Cpus{0, 1, 2});
+  input.jobs[1].near_cpus = *CpuSet::parse("4-5");
+  CHECK(lent_cpus(round_to_cpus(input), 2) == Cpus{0, 4, 5});
+  // An unallocated CPU is nobody's to lose: it goes first wherever it is.
+  input.idle_cpus = *CpuSet::parse("7");
+  CHECK(lent_cpus(round_to_cpus(input), 2) == Cpus{4, 5, 7});
 }
 
 TEST_CASE("an unknown NUMA node is near to nobody") {

@@ -111,6 +111,16 @@ TEST_CASE("unallocated CPUs are lent") {
   CHECK(plan->lender_of_cpu.at(0) == 0);
 }
 
+TEST_CASE("of CPUs that can be lent those near the job's GPUs are") {
+  PlanInput input = two_cpus({job(1, CpuSet({0}), 2000, 0.001)});
+  input.numa_node_of_cpu = {0, 0, 1, 1};
+  input.core_of_cpu = {0, 1, 2, 3};
+  input.idle_cpus = CpuSet({1, 2, 3});
+  CHECK(make_plan(input)->grants[0].away_cpus == CpuSet({1}));
+  input.jobs[0].near_cpus = CpuSet({3});
+  CHECK(make_plan(input)->grants[0].away_cpus == CpuSet({3}));
+}
+
 TEST_CASE("a job whose loader cannot be told apart never borrows") {
   PlanInput input = lender_and_borrower();
   input.jobs[1].loader_units = 0;
