@@ -1,10 +1,13 @@
-// The machine's CPUs, through hwloc.
+// The machine's CPUs and what is near them, through hwloc.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "common/result.h"
 #include "common/units.h"
+#include "node_agent/gpus.h"
 
 namespace penstock {
 
@@ -12,9 +15,13 @@ struct Topology {
   CpuSet cpus;                        // online
   std::vector<int> numa_node_of_cpu;  // index: CPU; -1: no such CPU
   std::vector<int> core_of_cpu;       // physical core; siblings share it
+  // The CPUs nearest to each GPU, network adapter, storage controller; all of
+  // them where the machine does not say.
+  std::map<PciAddress, CpuSet> near_pci;
 };
 
+// xml_path: a machine that hwloc has saved; "" for this one.
 // Errors: kUnavailable  hwloc could not load the topology.
-[[nodiscard]] Result<Topology> load_topology();
+[[nodiscard]] Result<Topology> load_topology(const std::string& xml_path = "");
 
 }  // namespace penstock

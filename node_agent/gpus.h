@@ -1,0 +1,54 @@
+// A node's GPUs: their numbers in Slurm, their places on the PCI bus, and the
+// CPUs near them. Pure.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/result.h"
+#include "common/units.h"
+
+namespace penstock {
+
+struct PciAddress {
+  uint32_t domain = 0;
+  uint32_t bus = 0;
+  uint32_t device = 0;
+  uint32_t function = 0;
+
+  friend auto operator<=>(const PciAddress&, const PciAddress&) = default;
+};
+// As lspci writes it: "0000:17:00.0".
+std::string to_string(const PciAddress& address);
+
+struct Gpu {
+  int number = 0;       // as SLURM_STEP_GPUS counts: NVML's index
+  int device_file = 0;  // N of /dev/nvidiaN; -1: unknown
+  PciAddress pci;
+
+  friend bool operator==(const Gpu&, const Gpu&) = default;
+};
+
+inline constexpr int kMaxGpus = 256;  // of one node
+
+// What the child that asks NVML writes (nvml.h), and reads back from it.
+std::string format_gpus(const std::vector<Gpu>& gpus);
+// Errors: kInvalidArgument  cut short, a number out of range, trailing text, a
+//                           number or an address that comes twice.
+[[nodiscard]] Result<std::vector<Gpu>> parse_gpus(std::string_view text);
+
+// GPU number -> CPUs. GPUs whose address is not in near_pci are left out.
+std::map<int, CpuSet> cpus_by_gpu(const std::vector<Gpu>& gpus,
+                                  const std::map<PciAddress, CpuSet>& near_pci);
+
+// The CPUs near any of a task's GPUs; slurm_gpus is penstock_task_start's
+// field ("0,2-3"). It is a job's environment and may hold anything: of text
+// that is no such list, and of GPUs that are not there, nothing is near.
+CpuSet cpus_near(const std::map<int, CpuSet>& near_gpu,
+                 std::string_view slurm_gpus);
+
+}  // namespace penstock
