@@ -53,7 +53,7 @@ Agent::Agent(Machine machine, Config config)
       sampler_(machine_.backend),
       enforcer_(machine_.backend, machine_.proc, machine_.sched, sampler_),
       splitter_(machine_.proc, machine_.sched),
-      user_files_(machine_.loop) {}
+      children_(machine_.loop) {}
 
 Status Agent::start() {
   started_ns_ = sampled_ns_ = ticked_ns_ = monotonic_ns();
@@ -196,7 +196,7 @@ void Agent::on_sample_timer() {
                     now_ns);
     if (late) ++job.quality.gaps;
   }
-  user_files_.expire(now_ns);
+  children_.expire(now_ns);
   tidy(now_ns);
   if (double(now_ns - scanned_all_ns_) * kNs > kRescan_s) {
     scanned_all_ns_ = now_ns;

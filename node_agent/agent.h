@@ -16,6 +16,7 @@
 
 #include "cgroup/proc_events.h"
 #include "common/config.h"
+#include "node_agent/bounded_child.h"
 #include "node_agent/cpu_idle.h"
 #include "node_agent/enforcer.h"
 #include "node_agent/event_loop.h"
@@ -27,7 +28,6 @@
 #include "node_agent/server.h"
 #include "node_agent/state_file.h"
 #include "node_agent/topology.h"
-#include "node_agent/user_file.h"
 #include "report/node_status.h"
 
 namespace penstock {
@@ -134,7 +134,7 @@ class Agent {
   Sampler sampler_;
   Enforcer enforcer_;
   HomeSplitter splitter_;
-  UserFileReader user_files_;
+  BoundedChildren children_;
   std::unique_ptr<Server> server_;
   std::optional<ProcEvents> events_;
   std::vector<std::string> pool_devices_;  // of config_.pools; "" unknown

@@ -6,6 +6,7 @@
 #include "node_agent/admin_file.h"
 #include "node_agent/agent.h"
 #include "node_agent/log.h"
+#include "node_agent/user_file.h"
 #include "report/json.h"
 
 namespace penstock {
@@ -241,13 +242,13 @@ void Agent::load_profile(JobId job_id) {
   if (model.empty() || job.profile) return;
   if (model.find('/') != std::string::npos) {
     const gid_t gid = job.tasks.begin()->second.start.gid;
-    user_files_.read(model, job.uid, gid,
-                     [this, job_id, model](Result<std::string> text) {
-                       if (text) use_profile(job_id, *text, model);
-                       if (text || !registry_.find_job(job_id)) return;
-                       registry_.find_job(job_id)->note("--loader-model: " +
-                                                        text.error().message);
-                     });
+    read_user_file(children_, model, job.uid, gid,
+                   [this, job_id, model](Result<std::string> text) {
+                     if (text) use_profile(job_id, *text, model);
+                     if (text || !registry_.find_job(job_id)) return;
+                     registry_.find_job(job_id)->note("--loader-model: " +
+                                                      text.error().message);
+                   });
     return;
   }
   for (const char* suffix : {".toml", ".json"}) {

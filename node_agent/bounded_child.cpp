@@ -1,0 +1,115 @@
+#include "node_agent/bounded_child.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <vector>
+
+#include "common/clock.h"
+
+namespace penstock {
+namespace {
+
+[[noreturn]] void run_child(const ChildWork& work, int out) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // Nothing else stays open: a child that hangs must not hold our lock, or the
+  // guardian's pipe.
+  if (::dup2(out, STDIN_FILENO) != STDIN_FILENO) ::_exit(1);
+  ::close_range(3, ~0U, 0);
+  // Libraries that run programs wait for them, so SIGCHLD must not be ignored.
+  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  work.body(STDIN_FILENO);
+  ::_exit(0);
+}
+
+}  // namespace
+
+BoundedChildren::~BoundedChildren() {
+  while (!children_.empty()) {
+    finish(children_.begin()->first,
+           Error{Code::kUnavailable, 0, "penstockd is stopping"});
+  }
+}
+
+void BoundedChildren::start(const ChildWork& work, Callback callback) {
+  std::array<int, 2> ends{-1, -1};
+  if (children_.size() >= kMaxChildren) {
+    callback(Error{Code::kUnavailable, 0, work.what + ": too many at once"});
+    return;
+  }
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    callback(system_error(errno, "pipe"));
+    return;
+  }
+  UniqueFd in(ends[0]), out(ends[1]);
+  const pid_t pid = ::fork();
+  if (pid == 0) run_child(work, out.get());
+  if (pid < 0) {
+    callback(system_error(errno, "fork"));
+    return;
+  }
+  const int fd = in.get();
+  ::fcntl(fd, F_SETFL, O_NONBLOCK);
+  // A number may be another process's by the time that we kill.
+  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  children_[fd] = Child{std::move(pidfd),
+                        std::move(in),
+                        work.what,
+                        work.deadline_ms,
+                        monotonic_ns() + work.deadline_ms * 1'000'000,
+                        work.max_bytes,
+                        "",
+                        std::move(callback)};
+  if (!loop_.watch(fd, [this, fd] { receive(fd); })) {
+    finish(fd, Error{Code::kIo, 0, work.what + ": cannot be watched"});
+  }
+}
+
+void BoundedChildren::receive(int fd) {
+  Child& child = children_.at(fd);
+  std::array<char, 4096> block;
+  const ssize_t size = ::read(fd, block.data(), block.size());
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (size <= 0) {
+    finish(fd, std::move(child.text));
+    return;
+  }
+  child.text.append(block.data(), static_cast<size_t>(size));
+  if (child.text.size() <= child.max_bytes) return;
+  finish(fd, Error{Code::kLimit, 0,
+                   child.what + ": more than " +
+                       std::to_string(child.max_bytes) + " bytes"});
+}
+
+void BoundedChildren::expire(uint64_t now_ns) {
+  std::vector<int> late;
+  for (const auto& [fd, child] : children_) {
+    if (now_ns >= child.deadline_ns) late.push_back(fd);
+  }
+  for (int fd : late) {
+    const Child& child = children_.at(fd);
+    finish(fd, Error{Code::kUnavailable, 0,
+                     child.what + ": not done within " +
+                         std::to_string(child.deadline_ms) + " ms"});
+  }
+}
+
+void BoundedChildren::finish(int fd, Result<std::string> result) {
+  loop_.forget(fd);
+  auto node = children_.extract(fd);
+  Child& child = node.mapped();
+  // It may hang in the kernel: nobody waits for its end.
+  if (child.pidfd) {
+    ::syscall(SYS_pidfd_send_signal, child.pidfd.get(), SIGKILL, nullptr, 0);
+  }
+  child.callback(std::move(result));
+}
+
+}  // namespace penstock

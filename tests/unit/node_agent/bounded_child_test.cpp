@@ -1,0 +1,167 @@
+#include "node_agent/bounded_child.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <optional>
+
+#include "common/clock.h"
+#include "tests/unit/catch.h"
+
+using namespace penstock;
+
+namespace {
+
+constexpr uint64_t kLong_ms = 20'000;
+
+class Runner {
+ public:
+  Runner() : loop_(*EventLoop::create()), children_(loop_) {
+    ::signal(SIGCHLD, SIG_IGN);
+    (void)*loop_.add_timer(20, [this] { children_.expire(monotonic_ns()); });
+  }
+
+  Result<std::string> run(std::function<void(int)> body,
+                          uint64_t deadline_ms = kLong_ms,
+                          size_t max_bytes = 4096) {
+    std::optional<Result<std::string>> answer;
+    children_.start({"work", std::move(body), deadline_ms, max_bytes},
+                    [&](Result<std::string> result) {
+                      answer = std::move(result);
+                      loop_.stop();
+                    });
+    if (!answer) REQUIRE(loop_.run().ok());
+    return *answer;
+  }
+
+ private:
+  EventLoop loop_;
+  BoundedChildren children_;
+};
+
+void say(int out, std::string_view text) {
+  REQUIRE(::write(out, text.data(), text.size()) == ssize_t(text.size()));
+}
+
+// A number that a child writes and we read; no file can be shared with it.
+class SharedPid {
+ public:
+  SharedPid()
+      : pid_(static_cast<pid_t*>(::mmap(nullptr, sizeof(pid_t),
+                                        PROT_READ | PROT_WRITE,
+                                        MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
+    REQUIRE(pid_ != MAP_FAILED);
+  }
+  ~SharedPid() { ::munmap(pid_, sizeof(pid_t)); }
+
+  void set() const { *pid_ = ::getpid(); }
+  bool is_set() const { return *static_cast<volatile pid_t*>(pid_) > 0; }
+  // True when the process is gone, or goes within 5 s.
+  bool ends() const {
+    for (int i = 0; i < 500; ++i) {
+      if (::kill(*pid_, 0) != 0 && errno == ESRCH) return true;
+      ::usleep(10'000);
+    }
+    return false;
+  }
+
+ private:
+  pid_t* pid_;
+};
+
+}  // namespace
+
+TEST_CASE("what a child writes is what is called back with") {
+  CHECK(*Runner().run([](int out) { say(out, "one"), say(out, " two"); }) ==
+        "one two");
+  CHECK(Runner().run([](int) {})->empty());
+}
+
+TEST_CASE("a child has no file of ours open, and no handler") {
+  // All that we have, standard files aside, must be closed there.
+  const UniqueFd ours(::dup(STDERR_FILENO));
+  ::signal(SIGUSR1, SIG_IGN);
+  const std::string seen = *Runner().run([](int out) {
+    int open_files = 0;
+    DIR* files = ::opendir("/proc/self/fd");
+    while (files != nullptr && ::readdir(files) != nullptr) ++open_files;
+    const bool handled = ::signal(SIGUSR1, SIG_DFL) != SIG_DFL ||
+                         ::signal(SIGCHLD, SIG_DFL) != SIG_DFL;
+    // ".", "..", 0, 1, 2, and the directory itself.
+    say(out, std::to_string(open_files - 6) + (handled ? " handled" : ""));
+  });
+  ::signal(SIGUSR1, SIG_DFL);
+  CHECK(seen == "0");
+}
+
+TEST_CASE("a child that hangs is killed at its deadline") {
+  const SharedPid child;
+  const uint64_t begun_ns = monotonic_ns();
+  Result<std::string> answer = Runner().run(
+      [&child](int) {
+        child.set();
+        while (true) ::pause();
+      },
+      300);
+  const double took_ms = double(monotonic_ns() - begun_ns) * 1e-6;
+  REQUIRE_FALSE(answer.ok());
+  CHECK(answer.error().code == Code::kUnavailable);
+  CHECK_THAT(answer.error().message, Catch::Contains("within 300 ms"));
+  CHECK(took_ms >= 300);
+  CHECK(took_ms < 5000);
+  REQUIRE(child.is_set());
+  CHECK(child.ends());
+}
+
+TEST_CASE("a child that writes too much is cut off") {
+  Result<std::string> answer = Runner().run(
+      [](int out) {
+        while (::write(out, "0123456789", 10) > 0) {
+        }
+      },
+      kLong_ms, 100);
+  REQUIRE_FALSE(answer.ok());
+  CHECK(answer.error().code == Code::kLimit);
+}
+
+TEST_CASE("of a child that crashes, what it wrote is kept") {
+  CHECK(*Runner().run([](int out) {
+    say(out, "half");
+    ::raise(SIGSEGV);
+  }) == "half");
+}
+
+TEST_CASE("children that still run end with their owner") {
+  const SharedPid child;
+  std::string why;
+  {
+    EventLoop loop = *EventLoop::create();
+    BoundedChildren children(loop);
+    children.start(
+        {"work", [&child](int) { child.set(), ::pause(); }, kLong_ms, 10},
+        [&](const Result<std::string>& result) {
+          why = result.error().message;
+        });
+    for (int i = 0; i < 500 && !child.is_set(); ++i) ::usleep(10'000);
+  }
+  CHECK(why == "penstockd is stopping");
+  REQUIRE(child.is_set());
+  CHECK(child.ends());
+}
+
+TEST_CASE("no more children run at once than are allowed") {
+  EventLoop loop = *EventLoop::create();
+  BoundedChildren children(loop);
+  int refused = 0;
+  for (size_t i = 0; i < BoundedChildren::kMaxChildren + 2; ++i) {
+    children.start({"work", [](int) { ::pause(); }, kLong_ms, 10},
+                   [&](const Result<std::string>& result) {
+                     if (result.error().message == "work: too many at once") {
+                       ++refused;
+                     }
+                   });
+  }
+  CHECK(refused == 2);
+}
