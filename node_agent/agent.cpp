@@ -101,6 +101,7 @@ Status Agent::start() {
   }
 
   rebalance(GrantCause::kAgentStart);
+  look_for_gpus(GrantCause::kAgentStart);
   log_info("ready on {} (policy {}, {} CPUs)", config_.socket_path,
            policy_name(config_.policy), machine_.topology.cpus.size());
   return Done{};
@@ -145,6 +146,7 @@ void Agent::reload(Config config) {
   }
   (void)machine_.loop.set_period(sample_timer_, config_.sample_period_ms);
   rebalance(GrantCause::kReload);
+  look_for_gpus(GrantCause::kReload);
   log_info("configuration reloaded");
 }
 

@@ -5,6 +5,7 @@
 //   agent_messages.cpp   what the plugin, jobs and tools ask
 //   agent_processes.cpp  tasks that fork, rename, exit; scanning; adoption
 //   agent_rebalance.cpp  planning, and recording what changed
+//   agent_gpus.cpp       which CPUs are near a job's GPUs
 #pragma once
 
 #include <functional>
@@ -114,6 +115,11 @@ class Agent {
                                        const std::vector<PlanJob>& jobs) const;
   int pool_of(const Job& job) const;
 
+  // agent_gpus.cpp
+  void look_for_gpus(GrantCause cause);
+  void take_gpus(const Result<std::vector<Gpu>>& gpus, GrantCause cause);
+  CpuSet cpus_near_gpus_of(const Job& job) const;
+
   // agent.cpp
   void on_sample_timer();
   void on_tick_timer();
@@ -134,6 +140,7 @@ class Agent {
   Sampler sampler_;
   Enforcer enforcer_;
   HomeSplitter splitter_;
+  std::map<int, CpuSet> near_gpu_;  // by Slurm's number of the GPU
   BoundedChildren children_;
   std::unique_ptr<Server> server_;
   std::optional<ProcEvents> events_;

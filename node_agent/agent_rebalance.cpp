@@ -72,6 +72,7 @@ PlanJob Agent::plan_job(const Job& job, const std::set<int>& shared) const {
   entry.own_cpus = job.cpus();
   entry.home_cpus =
       entry.own_cpus - CpuSet(std::vector<int>(shared.begin(), shared.end()));
+  entry.near_cpus = cpus_near_gpus_of(job);
   entry.reserve_cores = trainer_reserve_cores(job);
   entry.prediction = job.corrected ? job.corrected : job.prior;
   entry.ranks = job.ranks();

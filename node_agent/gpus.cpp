@@ -1,5 +1,6 @@
 #include "node_agent/gpus.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <set>
@@ -87,6 +88,12 @@ Result<std::vector<Gpu>> parse_gpus(std::string_view text) {
   return invalid("a list of GPUs is cut short");
 }
 
+bool numbered_as_files(const std::vector<Gpu>& gpus) {
+  return std::all_of(gpus.begin(), gpus.end(), [](const Gpu& gpu) {
+    return gpu.device_file < 0 || gpu.device_file == gpu.number;
+  });
+}
+
 std::map<int, CpuSet> cpus_by_gpu(
     const std::vector<Gpu>& gpus,
     const std::map<PciAddress, CpuSet>& near_pci) {
@@ -96,6 +103,22 @@ std::map<int, CpuSet> cpus_by_gpu(
     if (found != near_pci.end()) near_gpu[gpu.number] = found->second;
   }
   return near_gpu;
+}
+
+std::string describe(const std::vector<Gpu>& gpus,
+                     const std::map<int, CpuSet>& near_gpu) {
+  std::string text;
+  for (const Gpu& gpu : gpus) {
+    const auto cpus = near_gpu.find(gpu.number);
+    if (!text.empty()) text += ", ";
+    text += std::to_string(gpu.number) + " at " + to_string(gpu.pci);
+    if (gpu.device_file >= 0) {
+      text += " (/dev/nvidia" + std::to_string(gpu.device_file) + ")";
+    }
+    text += " near CPUs " +
+            (cpus == near_gpu.end() ? "unknown" : cpus->second.to_string());
+  }
+  return text.empty() ? "none" : text;
 }
 
 CpuSet cpus_near(const std::map<int, CpuSet>& near_gpu,

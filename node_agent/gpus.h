@@ -41,9 +41,17 @@ std::string format_gpus(const std::vector<Gpu>& gpus);
 //                           number or an address that comes twice.
 [[nodiscard]] Result<std::vector<Gpu>> parse_gpus(std::string_view text);
 
+// True where GPU N is /dev/nvidiaN, of all whose file is known.
+bool numbered_as_files(const std::vector<Gpu>& gpus);
+
 // GPU number -> CPUs. GPUs whose address is not in near_pci are left out.
 std::map<int, CpuSet> cpus_by_gpu(const std::vector<Gpu>& gpus,
                                   const std::map<PciAddress, CpuSet>& near_pci);
+
+// For the log, on one line: "0 at 0000:17:00.0 (/dev/nvidia0) near CPUs 0-31,
+// 1 at ...", or "none".
+std::string describe(const std::vector<Gpu>& gpus,
+                     const std::map<int, CpuSet>& near_gpu);
 
 // The CPUs near any of a task's GPUs; slurm_gpus is penstock_task_start's
 // field ("0,2-3"). It is a job's environment and may hold anything: of text

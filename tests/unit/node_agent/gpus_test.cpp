@@ -82,6 +82,21 @@ TEST_CASE("what a broken child writes is refused") {
              Catch::Contains("already"));
 }
 
+TEST_CASE("GPUs are described in one line") {
+  const std::vector<Gpu> gpus = {{0, 1, {0, 0x17, 0, 0}},
+                                 {2, -1, {1, 0x97, 0, 0}}};
+  CHECK(describe(gpus, {{0, CpuSet({0, 1, 5})}}) ==
+        "0 at 0000:17:00.0 (/dev/nvidia1) near CPUs 0-1,5, "
+        "2 at 0001:97:00.0 near CPUs unknown");
+  CHECK(describe({}, {}) == "none");
+}
+
+TEST_CASE("GPUs whose device files are numbered otherwise are noticed") {
+  CHECK(numbered_as_files({}));
+  CHECK(numbered_as_files({{0, 0, {}}, {3, 3, {}}, {4, -1, {}}}));
+  CHECK_FALSE(numbered_as_files({{0, 1, {}}, {1, 0, {}}}));
+}
+
 TEST_CASE("a GPU's CPUs are those of its PCI address") {
   const std::map<PciAddress, CpuSet> near_pci = {
       {{0, 0x17, 0, 0}, CpuSet({0, 1})}, {{0, 0x97, 0, 0}, CpuSet({2, 3})}};

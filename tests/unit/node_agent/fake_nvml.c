@@ -1,0 +1,72 @@
+/* NOT NVIDIA's library: a fake with NVML's names, for nvml_test. It knows of
+ * four GPUs that do not exist, one of which cannot be reached. What the
+ * environment variable FAKE_NVML names goes wrong: "no_driver", "hang",
+ * "crash", "crash_late", "many".
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct pci_info {
+  char bus_id_legacy[16];
+  unsigned int domain, bus, device, pci_device_id, pci_subsystem_id;
+  char bus_id[32];
+};
+
+enum { kGpus = 4, kUnreachable = 2, kDriverNotLoaded = 9, kGpuIsLost = 15 };
+
+static const struct {
+  unsigned int domain, bus, minor;
+} kFakes[kGpus] = {{0, 0x17, 1}, {0, 0x97, 0}, {0, 0xb7, 2}, {1, 0x97, 3}};
+
+static int goes_wrong(const char* how) {
+  const char* named = getenv("FAKE_NVML");
+  return named != NULL && strcmp(named, how) == 0;
+}
+
+static void crash(void) {
+  raise(SIGSEGV);
+  abort();
+}
+
+int nvmlInit_v2(void) {
+  if (goes_wrong("no_driver")) return kDriverNotLoaded;
+  while (goes_wrong("hang")) pause();
+  if (goes_wrong("crash")) crash();
+  return 0;
+}
+
+int nvmlDeviceGetCount_v2(unsigned int* count) {
+  *count = goes_wrong("many") ? 4000000000u : kGpus;
+  return 0;
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void** device) {
+  if (index == kUnreachable) return kGpuIsLost;
+  *device = (void*)(kFakes + index % kGpus);
+  return 0;
+}
+
+int nvmlDeviceGetPciInfo_v3(void* device, struct pci_info* info) {
+  const long index = (const char*)device - (const char*)kFakes;
+  const unsigned int fake = (unsigned int)(index / (long)sizeof kFakes[0]);
+  if (goes_wrong("crash_late") && fake == 1) crash();
+  memset(info, 0, sizeof *info);
+  info->domain = kFakes[fake].domain;
+  info->bus = kFakes[fake].bus;
+  snprintf(info->bus_id, sizeof info->bus_id, "%08X:%02X:00.0", info->domain,
+           info->bus);
+  return 0;
+}
+
+int nvmlDeviceGetMinorNumber(void* device, unsigned int* minor) {
+  const long index = (const char*)device - (const char*)kFakes;
+  *minor = kFakes[index / (long)sizeof kFakes[0]].minor;
+  return 0;
+}
+
+const char* nvmlErrorString(int code) {
+  return code == kDriverNotLoaded ? "Driver Not Loaded" : "Unknown Error";
+}

@@ -1,0 +1,110 @@
+// With a fake in the place of NVIDIA's library (fake_nvml.c): what the real one
+// answers on a machine with GPUs is not shown here.
+#include "node_agent/nvml.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+#include "common/clock.h"
+#include "tests/unit/catch.h"
+
+using namespace penstock;
+
+namespace {
+
+using Gpus = Result<std::vector<Gpu>>;
+
+Gpus ask(const std::string& library, uint64_t deadline_ms = 20'000) {
+  ::signal(SIGCHLD, SIG_IGN);
+  EventLoop loop = *EventLoop::create();
+  BoundedChildren children(loop);
+  (void)*loop.add_timer(20, [&] { children.expire(monotonic_ns()); });
+  std::optional<Gpus> answer;
+  find_gpus(children, library, deadline_ms, [&](Gpus gpus) {
+    answer = std::move(gpus);
+    loop.stop();
+  });
+  if (!answer) REQUIRE(loop.run().ok());
+  return *answer;
+}
+
+// What goes wrong: fake_nvml.c says what it can be.
+Gpus ask_fake(const char* wrong, uint64_t deadline_ms = 20'000) {
+  ::setenv("FAKE_NVML", wrong, 1);
+  Gpus gpus = ask(PENSTOCK_FAKE_NVML, deadline_ms);
+  ::unsetenv("FAKE_NVML");
+  return gpus;
+}
+
+}  // namespace
+
+TEST_CASE("the driver's GPUs are listed in NVML's order") {
+  Gpus gpus = ask_fake("");
+  REQUIRE(gpus.ok());
+  // The third cannot be reached; the others keep their numbers.
+  const std::vector<Gpu> expected = {{0, 1, {0, 0x17, 0, 0}},
+                                     {1, 0, {0, 0x97, 0, 0}},
+                                     {3, 3, {1, 0x97, 0, 0}}};
+  CHECK(*gpus == expected);
+}
+
+TEST_CASE("the library is not loaded into this process") {
+  REQUIRE(ask_fake("").ok());
+  std::ifstream file("/proc/self/maps");
+  const std::string maps{std::istreambuf_iterator<char>(file), {}};
+  CHECK(maps.find("libstdc++") != std::string::npos);  // the control
+  CHECK(maps.find("libnvidia-ml") == std::string::npos);
+}
+
+TEST_CASE("without the library there are no GPUs to know of") {
+  Gpus gpus = ask("libpenstock-test-no-such-library.so.1");
+  REQUIRE_FALSE(gpus.ok());
+  CHECK(gpus.error().code == Code::kUnavailable);
+  CHECK_THAT(gpus.error().message,
+             Catch::Contains("libpenstock-test-no-such-library.so.1"));
+}
+
+TEST_CASE("a library without NVML's calls is named") {
+  Gpus gpus = ask("libm.so.6");
+  REQUIRE_FALSE(gpus.ok());
+  CHECK_THAT(gpus.error().message, Catch::Contains("nvmlInit_v2"));
+}
+
+TEST_CASE("without a driver NVML says so") {
+  Gpus gpus = ask_fake("no_driver");
+  REQUIRE_FALSE(gpus.ok());
+  CHECK(gpus.error().code == Code::kUnavailable);
+  CHECK(gpus.error().message == "nvmlInit_v2: Driver Not Loaded");
+}
+
+TEST_CASE("a library that hangs is given up") {
+  const uint64_t begun_ns = monotonic_ns();
+  Gpus gpus = ask_fake("hang", 300);
+  const double took_ms = double(monotonic_ns() - begun_ns) * 1e-6;
+  REQUIRE_FALSE(gpus.ok());
+  CHECK(gpus.error().code == Code::kUnavailable);
+  CHECK_THAT(gpus.error().message, Catch::Contains("within 300 ms"));
+  CHECK(took_ms >= 300);
+  CHECK(took_ms < 5000);
+}
+
+TEST_CASE("a library that crashes takes only the child with it") {
+  for (const char* how : {"crash", "crash_late"}) {
+    CAPTURE(how);
+    Gpus gpus = ask_fake(how);
+    REQUIRE_FALSE(gpus.ok());
+    CHECK_THAT(gpus.error().message,
+               Catch::Contains("crashed") && Catch::Contains("cut short"));
+  }
+}
+
+TEST_CASE("a count that cannot be is bounded") {
+  Gpus gpus = ask_fake("many");
+  REQUIRE_FALSE(gpus.ok());  // the same four again and again
+  CHECK(gpus.error().code == Code::kInvalidArgument);
+  CHECK_THAT(gpus.error().message, Catch::Contains("already"));
+}
