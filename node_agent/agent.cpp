@@ -222,6 +222,7 @@ void Agent::recover() {
   log_warning("stood still for more than {} ms: starting anew", kHung_ms);
   for (auto& [id, job] : registry_.jobs()) {
     if (!enforcer_.release(job)) leftovers_ = true;
+    job.away_policy = AwayPolicy();  // it would count the standstill
     for (auto& [pid, task] : job.tasks) attach_io(job, task);
     mark_for_scan(id);
   }

@@ -8,7 +8,7 @@ namespace {
 
 struct CpuLoad {
   bool has_away = false;
-  bool runnable = false;  // some away unit wanted to run all the time
+  bool runnable = false;  // some away unit wants to run
   double run_ms = 0;
 };
 
@@ -21,9 +21,7 @@ std::map<int, CpuLoad> away_load(const AwayInput& input) {
     CpuLoad& entry = load[cpu];
     entry.has_away = true;
     entry.run_ms += unit.run_ms;
-    if (unit.run_ms + unit.wait_ms >= 0.8 * input.tick_ms) {
-      entry.runnable = true;
-    }
+    entry.runnable = entry.runnable || unit.runnable;
   }
   return load;
 }
@@ -49,14 +47,14 @@ void AwayPolicy::watch_cpus(const AwayInput& input, AwayMoves& moves) {
   for (int cpu : input.lent.cpus()) {
     CpuState& state = cpus_[cpu];
     const CpuLoad& here = load[cpu];
+    const auto idle = input.idle_share_of_cpu.find(cpu);
+    const bool idles =
+        idle != input.idle_share_of_cpu.end() && idle->second >= kIdleShare;
     if (state.wanted) {
-      const auto idle = input.idle_share_of_cpu.find(cpu);
-      const bool idles =
-          idle != input.idle_share_of_cpu.end() && idle->second >= kIdleShare;
       state.idle_ms = idles ? state.idle_ms + input.tick_ms : 0;
       if (state.idle_ms >= kIdleMs) state = CpuState{};
     } else {
-      const bool starved = here.has_away && here.runnable &&
+      const bool starved = here.has_away && here.runnable && !idles &&
                            here.run_ms <= kStarvedShare * input.tick_ms;
       state.starved_ms = starved ? state.starved_ms + input.tick_ms : 0;
       if (state.starved_ms >= kStarvedMs) {

@@ -20,8 +20,11 @@ struct UnitObservation {
   bool away = false;
   bool in_order = false;  // a worker process: gains from taking turns
   double run_ms = 0;      // CPU time of its threads
-  double wait_ms = 0;     // run delay of its threads
-  int cpu = -1;           // where it ran last
+  // One of its threads wants a CPU at this moment. The run delay would not
+  // tell: the kernel counts it when the wait is over, and a thread that yields
+  // to a busy owner waits for seconds.
+  bool runnable = false;
+  int cpu = -1;  // where it ran last
 };
 
 struct AwayInput {
@@ -47,7 +50,8 @@ class AwayPolicy {
  public:
   AwayMoves decide(const AwayInput& input);
 
-  // Away units got under kStarvedShare of a CPU for this long: it is wanted.
+  // Away units that want to run got under kStarvedShare of a CPU that is not
+  // idle for this long: its owner wants it.
   static constexpr double kStarvedMs = 35;
   static constexpr double kStarvedShare = 0.1;
   // A CPU given back is tried again once it idles by kIdleShare for this long.

@@ -145,6 +145,20 @@ void Enforcer::send_away(Job& job, Unit& unit) {
   unit.away = true;
 }
 
+// At an away unit: where it is, and whether it wants to run.
+void Enforcer::look_closer(const Unit& unit, UnitObservation& seen) const {
+  for (const LoaderThread& thread : unit.threads) {
+    const pid_t tid = thread.home.task.tid;
+    Result<ProcStat> stat = proc_.stat(tid);
+    if (!stat) continue;
+    if (tid == unit.id) seen.cpu = stat->processor;
+    if (stat->state != 'R') continue;
+    seen.runnable = true;
+    seen.cpu = stat->processor;
+    return;
+  }
+}
+
 AwayInput Enforcer::look(Job& job, double now_ms, double tick_ms,
                          const CpuIdle& idle) {
   AwayInput input;
@@ -163,12 +177,9 @@ AwayInput Enforcer::look(Job& job, double now_ms, double tick_ms,
       Result<SchedStat> now = thread.schedstat.read();
       if (!now) continue;
       seen.run_ms += double(now->run_ns - thread.ticked.run_ns) * 1e-6;
-      seen.wait_ms += double(now->wait_ns - thread.ticked.wait_ns) * 1e-6;
       thread.ticked = *now;
     }
-    if (unit->away && input.lent.size() > 1) {
-      if (auto stat = proc_.stat(unit->id)) seen.cpu = stat->processor;
-    }
+    if (unit->away) look_closer(*unit, seen);
     input.units.push_back(seen);
   }
   return input;

@@ -50,6 +50,7 @@ class Enforcer {
   void set_limit(Job& job, const std::string& device, uint64_t bytes_per_s);
   void publish_hints(Job& job, bool kernel_limited);
   void send_away(Job& job, Unit& unit);
+  void look_closer(const Unit& unit, UnitObservation& seen) const;
   AwayInput look(Job& job, double now_ms, double tick_ms, const CpuIdle& idle);
 
   Backend& backend_;

@@ -7,6 +7,7 @@ import pwd
 import stat
 
 import agent_case
+import embedded
 
 # Prints, as a task's very first act, which CPUs are lent to others.
 FIRST_ACT = ('for f in /sys/fs/cgroup/cpuset/penstock_{node}/job_*/cpuset.cpus;'
@@ -15,6 +16,23 @@ FIRST_ACT = ('for f in /sys/fs/cgroup/cpuset/penstock_{node}/job_*/cpuset.cpus;'
 
 
 class Lending(agent_case.AgentCase):
+    def test_a_lender_that_wants_its_cpu_back(self):
+        busy = self.cluster.expose(
+            embedded.build_directory() / "bin" / "busy")
+        lender = self.cluster.sbatch(
+            [busy, "--workers", "1", "--processes", "--on", "1000", "--off",
+             "1000", "--seconds", "120", "--log",
+             f"{self.cluster.home()}/toggles.log"], flags=["--loader=auto"])
+        self.cluster.wait_job(lender, "RUNNING")
+        borrower = self.submit("recalled", 4)
+        self.wait_away(borrower)
+        self.wait("the CPU to be wanted several times", lambda: (
+            self.cluster.status()["recall"]["count"] >= 5), 40)
+        # Home within 100 ms of the CPU being wanted.
+        self.assertLessEqual(self.cluster.status()["recall"]["p99_ms"], 100)
+        self.cluster.cancel(lender, borrower)
+        self.check_nothing_left()
+
     def test_a_lender_and_a_borrower(self):
         lender = self.submit("lender", 1 / 3)
         borrower = self.submit("borrower", 4)

@@ -36,7 +36,7 @@ struct Simulation {
                                ? (1 - busy) / std::max(1.0, away)
                                : 1 / std::max(1.0, double(units.size()) - away);
       unit.run_ms = share * kTick;
-      unit.wait_ms = kTick - unit.run_ms;
+      unit.runnable = true;
     }
     input.units = units;
     // As the kernel shows it: idle is what nobody used.
@@ -108,7 +108,30 @@ TEST_CASE("an away unit without work is not taken for a starved one") {
   input.home_cores = 1;
   input.away_cores = 0.67;
   input.units = job.units;
-  for (auto& unit : input.units) unit.run_ms = unit.wait_ms = 0;
+  for (auto& unit : input.units) {
+    unit.run_ms = 0;
+    unit.runnable = false;
+  }
+  for (int i = 0; i < 10; ++i) {
+    input.now_ms = job.now_ms + i * kTick;
+    CHECK_FALSE(job.policy.decide(input).recalled_after_ms.has_value());
+  }
+}
+
+TEST_CASE("a unit that has just woken up on an idle CPU is not starved") {
+  Simulation job(2);
+  job.step(0.0);
+  AwayInput input;
+  input.tick_ms = kTick;
+  input.lent = job.lent;
+  input.home_cores = 1;
+  input.away_cores = 0.67;
+  input.idle_share_of_cpu[0] = 0.95;
+  input.units = job.units;
+  for (auto& unit : input.units) {
+    unit.run_ms = 0.5;
+    unit.runnable = true;
+  }
   for (int i = 0; i < 10; ++i) {
     input.now_ms = job.now_ms + i * kTick;
     CHECK_FALSE(job.policy.decide(input).recalled_after_ms.has_value());
