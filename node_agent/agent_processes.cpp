@@ -257,9 +257,8 @@ std::vector<SavedTask> Agent::saved_tasks() const {
   std::vector<SavedTask> saved;
   for (const auto& [id, job] : registry_.jobs()) {
     for (const auto& [pid, task] : job.tasks) {
-      saved.push_back(
-          {task.start, task.home, job.started_unix_s, task.loader_cpus,
-           accounts_.of(id)});
+      saved.push_back({task.start, task.home, job.started_unix_s,
+                       task.loader_cpus, accounts_.of(id)});
     }
   }
   return saved;

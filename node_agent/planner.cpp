@@ -112,7 +112,8 @@ Problem build_problem(const PlanInput& input, const std::vector<size_t>& group,
                       const std::vector<double>& entitled,
                       const std::vector<double>& pools) {
   Problem problem;
-  problem.pools = pools;
+  // Nothing left is a rounding error away from less than nothing.
+  for (double left : pools) problem.pools.push_back(std::max(left, 1.0));
   problem.cores = static_cast<double>(idle.size());
   for (size_t j : group) {
     const PlanJob& job = input.jobs[j];
@@ -232,20 +233,19 @@ std::vector<std::vector<size_t>> lending_groups(const PlanInput& input) {
   return list;
 }
 
-// Bandwidth that pressed jobs are entitled to beyond their apparent need must
-// not be promised to others.
-std::vector<double> free_pools(const PlanInput& input,
-                               const std::vector<Costs>& costs,
-                               const std::vector<double>& entitled) {
-  std::vector<double> pools = input.pools;
+std::vector<double> bytes_of_floors(const PlanInput& input,
+                                    const std::vector<Costs>& costs,
+                                    const std::vector<double>& entitled) {
+  std::vector<double> bytes;
   for (size_t j = 0; j < input.jobs.size(); ++j) {
-    const PlanJob& job = input.jobs[j];
-    if (job.pool < 0 || !job.pool_pressed) continue;
-    const double need = costs[j].ceiling * costs[j].bytes_per_rate;
-    pools[job.pool] -= std::max(0.0, entitled[j] - need);
-    pools[job.pool] = std::max(pools[job.pool], 1.0);
+    bytes.push_back(floor_rate(input.jobs[j], costs[j], entitled[j]) *
+                    costs[j].bytes_per_rate);
   }
-  return pools;
+  return bytes;
+}
+
+void take(std::vector<double>& pools, int pool, double bytes_per_s) {
+  if (pool >= 0) pools[size_t(pool)] -= bytes_per_s;
 }
 
 struct GroupResult {
@@ -321,11 +321,20 @@ Result<Plan> make_plan(const PlanInput& input) {
   if (input.policy == Policy::kEven) return entitlement_plan(input);
   const std::vector<Costs> costs = all_costs(input);
   const std::vector<double> entitled = pool_entitlements(input);
-  std::vector<double> pools = free_pools(input, costs, entitled);
+  const std::vector<double> floor_bytes =
+      bytes_of_floors(input, costs, entitled);
+  std::vector<double> pools = input.pools;
+  for (size_t j = 0; j < input.jobs.size(); ++j) {
+    const PlanJob& job = input.jobs[j];
+    // A pressed job gets its entitlement, whatever the solution says.
+    take(pools, job.pool, job.pool_pressed ? entitled[j] : floor_bytes[j]);
+  }
   CpuSet idle = input.idle_cpus;
   Plan plan;
   plan.grants.resize(input.jobs.size());
   for (const std::vector<size_t>& group : lending_groups(input)) {
+    // What the groups to come must have is not this one's to take.
+    for (size_t j : group) take(pools, input.jobs[j].pool, -floor_bytes[j]);
     Result<GroupResult> result =
         solve_group(input, group, idle, costs, entitled, pools);
     if (!result) return std::move(result).error();
@@ -334,9 +343,7 @@ Result<Plan> make_plan(const PlanInput& input) {
       if (lender == 0) idle = idle - CpuSet({cpu});
     }
     for (size_t j : group) {
-      const int pool = input.jobs[j].pool;
-      if (pool < 0) continue;
-      pools[pool] = std::max(pools[pool] - plan.grants[j].bytes_per_s, 1.0);
+      take(pools, input.jobs[j].pool, plan.grants[j].bytes_per_s);
     }
   }
   finish(input, costs, entitled, plan);

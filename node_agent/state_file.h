@@ -16,7 +16,7 @@ struct SavedTask {
   penstock_task_start start{};
   Home home;  // with the starttime: a number reused is not the task
   double job_started_unix_s = 0;
-  CpuSet loader_cpus;  // as Task has them
+  CpuSet loader_cpus;   // as Task has them
   std::string account;  // of the job; "": unknown
 };
 

@@ -193,6 +193,21 @@ TEST_CASE("a job that presses against its limit has its entitlement") {
         48 * kMB * 1.0001);
 }
 
+TEST_CASE("who may not lend to each other shares a pool all the same") {
+  PlanInput input = two_cpus({job(1, CpuSet({0}), 100, 0.001, 1 * kMB, 0),
+                              job(2, CpuSet({1}), 100, 0.001, 1 * kMB, 0)});
+  input.lend_across = LendAcross::kUser;
+  input.jobs[0].uid = 1000;
+  input.jobs[1].uid = 1001;
+  input.pools = {48 * kMB};
+  auto plan = make_plan(input);
+  REQUIRE(plan.ok());
+  for (const PlannedGrant& grant : plan->grants) {
+    CHECK(grant.rate >= grant.floor * 0.999);
+    CHECK(grant.bytes_per_s >= 24 * kMB * 0.999);
+  }
+}
+
 TEST_CASE("--loader-bw bounds the limit") {
   PlanInput input = two_cpus({job(1, CpuSet({0}), 100, 0.001, 1 * kMB, 0)});
   input.pools = {48 * kMB};
@@ -215,6 +230,7 @@ TEST_CASE("random nodes: limits fit, floors hold, nobody borrows its own") {
       entry.reserve_cores = unit(random);
       entry.pool_pressed = unit(random) < 0.2;
       entry.elastic = unit(random) < 0.7;
+      entry.uid = 1000 + uint32_t(random() % 3);
       if (unit(random) < 0.2) entry.prediction.reset();
       input.jobs.push_back(entry);
       for (int k = 0; k < 2; ++k) {
@@ -223,6 +239,7 @@ TEST_CASE("random nodes: limits fit, floors hold, nobody borrows its own") {
       }
     }
     input.pools = {10 * kMB + 100 * kMB * unit(random)};
+    if (unit(random) < 0.5) input.lend_across = LendAcross::kUser;
     auto plan = make_plan(input);
     REQUIRE(plan.ok());
     double limits = 0;
