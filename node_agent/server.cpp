@@ -109,7 +109,7 @@ Result<std::unique_ptr<Server>> Server::listen(EventLoop& loop,
   const int fd = server->socket_.get();
   if (::bind(fd, reinterpret_cast<const sockaddr*>(&*address),
              sizeof *address) != 0 ||
-      ::chmod(path.c_str(), 0666) != 0 || ::listen(fd, 256) != 0) {
+      ::chmod(path.c_str(), 0666) != 0 || ::listen(fd, SOMAXCONN) != 0) {
     return system_error(errno, path);
   }
   Status watched = loop.watch(fd, [raw = server.get()] { raw->accept_all(); });

@@ -102,8 +102,15 @@ Outcome request(const char* socket_path, uid_t owner, const void* message,
                 size_t size_bytes, WaitBudget& budget, penstock_reply& reply) {
   const uint64_t start = now_ns();
   UniqueFd link;
-  const Outcome outcome =
+  Outcome outcome =
       connect_and_send(socket_path, owner, message, size_bytes, link);
+  // Somebody may fill the queue to keep us out of it.
+  while (outcome == Outcome::kBusy && now_ns() < start + budget.left_ns) {
+    const timespec pause{0, 2 * static_cast<long>(kNsPerMs)};
+    ::nanosleep(&pause, nullptr);
+    outcome = connect_and_send(socket_path, owner, message, size_bytes, link);
+  }
+  if (outcome == Outcome::kBusy) budget.left_ns = 0;
   if (outcome != Outcome::kDone) return outcome;
   if (!wait_readable(link.get(), start + budget.left_ns)) {
     budget.left_ns = 0;

@@ -153,6 +153,28 @@ TEST_CASE("agent_link: a full queue does not block") {
   CHECK(outcome == Outcome::kBusy);
 }
 
+TEST_CASE("agent_link: room in a full queue is waited for, within the budget") {
+  const Listener listener(0);
+  WaitBudget none{0};
+  penstock_reply reply{};
+  while (ask(listener.path(), none, reply) != Outcome::kBusy) {
+  }
+  WaitBudget budget{60 * kMs};
+  const uint64_t start = now_ns();
+  CHECK(ask(listener.path(), budget, reply) == Outcome::kBusy);
+  CHECK(now_ns() - start >= 60 * kMs);
+  CHECK(budget.left_ns == 0);
+
+  std::thread makes_room([&] {
+    ::usleep(50'000);
+    listener.accept();
+  });
+  // Sent, and nobody answers: no longer busy.
+  budget.left_ns = 300 * kMs;
+  CHECK(ask(listener.path(), budget, reply) == Outcome::kTimedOut);
+  makes_room.join();
+}
+
 TEST_CASE("agent_link: a listener of another user gets no message") {
   const Listener listener;
   WaitBudget budget{200 * kMs};
