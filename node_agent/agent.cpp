@@ -312,7 +312,12 @@ NodeStatus Agent::node_status(const Peer& peer) const {
   for (const auto& [id, job] : registry_.jobs()) {
     if (!job.managed || job.tasks.empty()) continue;
     if (const int pool = pool_of(job); pool >= 0) {
-      ++status.pools[size_t(pool)].jobs;
+      PoolStatus& use = status.pools[size_t(pool)];
+      ++use.jobs;
+      if (job.knows_bytes) {
+        use.used_bytes_per_s =
+            use.used_bytes_per_s.value_or(0) + job.read_bytes_per_s;
+      }
     }
     if (peer.uid != 0 && peer.uid != job.uid) continue;
     if (status.jobs.size() >= kMaxStatusJobs) break;

@@ -75,6 +75,7 @@ struct PageSums {
   double wait_s = 0;
   double fetch_s = 0;
   double prep_s = 0;
+  double bytes = 0;
   bool replaying = false;
 
   void add(const Progress& page);
@@ -88,7 +89,7 @@ struct Totals {
   double granted_home_core_s = 0;
   double granted_away_core_s = 0;
   double granted_bytes = 0;  // integral of the bandwidth limit
-  double read_bytes = 0;
+  double read_bytes = 0;     // meaningful where Job::knows_bytes
 };
 
 // Counters of the whole job at one moment, for differences.
@@ -133,6 +134,9 @@ struct Job {
   std::deque<RatePoint> rates;        // the last minute
   std::vector<double> trainer_cores;  // per period, for the reserve
   double used_loader_cores = 0;
+  // The kernel counts what it reads from its pool, or its pages tell.
+  bool knows_bytes = false;
+  double read_bytes_per_s = 0;     // in the last period
   uint64_t limit_bytes_per_s = 0;  // in force; 0: none
   std::string limit_device;        // on which
   bool pool_pressed = false;

@@ -119,7 +119,9 @@ BandwidthFigures bandwidth_of(const Job& job, const ReportContext& context,
     if (job.totals.granted_bytes > 0) {
       bandwidth.granted_bytes_per_s = job.totals.granted_bytes / run_s;
     }
-    bandwidth.used_bytes_per_s = job.totals.read_bytes / run_s;
+    if (job.knows_bytes) {
+      bandwidth.used_bytes_per_s = job.totals.read_bytes / run_s;
+    }
   }
   if (job.corrected) {
     bandwidth.demand_bytes_per_s =

@@ -76,10 +76,11 @@ Counters Sampler::count(const Job& job, const std::string& device,
       now.job_cpu_s = double(*used) * kNs;
     }
   }
-  if (!device.empty()) {
-    if (auto bytes = backend_.io_read_bytes(job.id, device)) {
-      now.read_bytes = double(*bytes);
-    }
+  if (device.empty()) {
+    // A network file system: the kernel does not count, the loader may.
+    if (const double told = job.pages().bytes; told > 0) now.read_bytes = told;
+  } else if (auto bytes = backend_.io_read_bytes(job.id, device)) {
+    now.read_bytes = double(*bytes);
   }
   return now;
 }
@@ -144,6 +145,13 @@ void note_trainer(Job& job, double job_cpu_s, double loader_cpu_s,
   }
 }
 
+// Nobody counts the bytes: none counted does not mean none read.
+void keep_expected_bytes(Job& job) {
+  const Prediction expected = job.prior.value_or(Prediction{});
+  job.corrected->storage_bytes_per_sample = expected.storage_bytes_per_sample;
+  job.corrected->demand_bytes_per_s = expected.demand_bytes_per_s;
+}
+
 }  // namespace
 
 void Sampler::sample(Job& job, const std::string& device, double period_s,
@@ -156,6 +164,7 @@ void Sampler::sample(Job& job, const std::string& device, double period_s,
   const double read_before = job.totals.read_bytes;
   const Counters now = count(job, device, now_ns);
   job.totals.read_bytes = now.read_bytes;
+  job.knows_bytes = !device.empty() || now.read_bytes > 0;
   job.totals.job_cpu_s = now.job_cpu_s;
   const double granted_s =
       std::min(period_s, seconds_between(job.started_ns, now_ns));
@@ -170,9 +179,11 @@ void Sampler::sample(Job& job, const std::string& device, double period_s,
                    loader_now - loader_before, period_s);
     }
     job.used_loader_cores = 0.7 * job.used_loader_cores + 0.3 * used;
-    const double rate = (now.read_bytes - read_before) / period_s;
-    job.pool_pressed = job.limit_bytes_per_s > 0 &&
-                       rate >= kPressed * double(job.limit_bytes_per_s);
+    job.read_bytes_per_s =
+        std::max(0.0, now.read_bytes - read_before) / period_s;
+    job.pool_pressed =
+        job.limit_bytes_per_s > 0 &&
+        job.read_bytes_per_s >= kPressed * double(job.limit_bytes_per_s);
   }
   ++job.quality.periods;
   observe(job, now);
@@ -181,6 +192,7 @@ void Sampler::sample(Job& job, const std::string& device, double period_s,
     job.rates.pop_front();
   }
   job.corrected = job.corrector.corrected(job.prior);
+  if (!job.knows_bytes && job.corrected) keep_expected_bytes(job);
 }
 
 }  // namespace penstock
