@@ -22,6 +22,7 @@ namespace {
 
 constexpr double kNs = 1e-9;
 constexpr uint64_t kTick_ms = 20;
+constexpr uint64_t kBeat_ms = 1000;
 // Without process events /proc is looked at this often, else only as a net
 // under lost events.
 constexpr uint64_t kPoll_ms = 100;
@@ -56,7 +57,7 @@ Agent::Agent(Machine machine, Config config)
       children_(machine_.loop) {}
 
 Status Agent::start() {
-  started_ns_ = sampled_ns_ = ticked_ns_ = monotonic_ns();
+  started_ns_ = sampled_ns_ = ticked_ns_ = beaten_ns_ = monotonic_ns();
   look_up_pools();
   open_report_dir();
 
@@ -76,6 +77,8 @@ Status Agent::start() {
                                   [this] { on_sample_timer(); });
   if (!timer) return std::move(timer).error();
   sample_timer_ = *timer;
+  timer = machine_.loop.add_timer(kBeat_ms, [this] { on_beat_timer(); });
+  if (!timer) return std::move(timer).error();
 
   Result<std::unique_ptr<Server>> server =
       Server::listen(machine_.loop, config_.socket_path,
@@ -94,7 +97,7 @@ Status Agent::start() {
     log_warning("{}: new loaders are looked for every {} ms instead",
                 events.error().message, kPoll_ms);
     auto poll = machine_.loop.add_timer(kPoll_ms, [this] {
-      for (auto& [id, job] : registry_.jobs()) to_scan_.insert(id);
+      for (auto& [id, job] : registry_.jobs()) mark_for_scan(id);
       scan_marked();
     });
     if (!poll) return std::move(poll).error();
@@ -189,8 +192,6 @@ void Agent::on_sample_timer() {
   const double period_s = double(now_ns - sampled_ns_) * kNs;
   const bool late = period_s > 2e-3 * double(config_.sample_period_ms);
   sampled_ns_ = now_ns;
-  if (period_s * 1e3 > kHung_ms) recover();
-  machine_.heartbeat(ticking_);
   for (auto& [id, job] : registry_.jobs()) {
     if (!job.managed || job.tasks.empty()) continue;
     const int pool = pool_of(job);
@@ -214,6 +215,15 @@ void Agent::on_sample_timer() {
   if (may_plan && idle_cpus() != planned_idle_) {
     rebalance(GrantCause::kIdleCpus);
   }
+}
+
+// Apart from the samples, whose period is the admin's to choose.
+void Agent::on_beat_timer() {
+  const uint64_t now_ns = monotonic_ns();
+  const bool hung = double(now_ns - beaten_ns_) * 1e-6 > kHung_ms;
+  beaten_ns_ = now_ns;
+  if (hung) recover();
+  machine_.heartbeat(ticking_);
 }
 
 // We stood still for so long that the guardian has taken us for hung, brought

@@ -82,9 +82,11 @@ class Agent {
   Status subscribe_events();
   void on_process_events();
   void mark_for_scan(JobId job);
+  void mark_for_scan(JobId job, pid_t task);
   void scan_marked();
-  void scan_job(Job& job);
+  void scan_tasks(Job& job, const std::set<pid_t>& tasks);
   void bring_strays_home(Job& job);
+  void decide_apart(Job& job, Task& task);
   void keep_apart(Task& task);
   void put_together(Task& task);
   std::vector<SavedTask> saved_tasks() const;
@@ -122,6 +124,7 @@ class Agent {
 
   // agent.cpp
   void on_sample_timer();
+  void on_beat_timer();
   void on_tick_timer();
   void adjust_tick();
   void recover();
@@ -152,13 +155,14 @@ class Agent {
   CpuSet planned_idle_;
   std::set<uint64_t> planned_barred_;
   std::set<JobId> lenders_;
-  std::set<JobId> to_scan_;
+  std::map<JobId, std::set<pid_t>> to_scan_;  // tasks by their first process
   bool scan_pending_ = false;
   LatencyRecord rebalance_latency_;
   LatencyRecord launch_latency_;
   uint64_t started_ns_ = 0;
   uint64_t sampled_ns_ = 0;
   uint64_t ticked_ns_ = 0;
+  uint64_t beaten_ns_ = 0;
   uint64_t planned_ns_ = 0;
   uint64_t scanned_all_ns_ = 0;
   uint64_t last_scan_ns_ = 0;  // how long the last look at /proc took

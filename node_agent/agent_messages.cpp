@@ -140,10 +140,9 @@ Answer Agent::on_hello(const penstock_hello& hello, const Peer& peer) {
   if (task.greeting_pids.insert(peer.pid).second) {
     mark_for_scan(owner->job->id);
   }
-  // New pages have no hint yet.
-  machine_.loop.defer([this, job_id = owner->job->id] {
-    if (registry_.find_job(job_id)) rebalance(GrantCause::kMeasuredChange);
-  });
+  // The next sample plans with the new rank; a user must not be able to make us
+  // plan as often as messages come.
+  enforcer_.publish_hints(*owner->job);
   Answer answer;
   answer.fds = {(*rank)->pages.progress_fd(), (*rank)->pages.hint_fd()};
   return answer;

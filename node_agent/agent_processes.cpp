@@ -18,6 +18,8 @@ constexpr uint64_t kScanDelay_ms = 50;
 constexpr uint64_t kScanPause = 20;
 constexpr uint64_t kForgetAfter_ns = 600'000'000'000;
 
+bool is_batch(const Task& task) { return task.start.step_id == kBatchStep; }
+
 }  // namespace
 
 Status Agent::subscribe_events() {
@@ -52,12 +54,20 @@ void Agent::on_process_events() {
     if (forked && owner.task->processes.size() < Scanner::kMaxProcesses) {
       registry_.note_process(event.pid, owner);
     }
-    if (owner.job->managed) mark_for_scan(owner.job->id);
+    if (owner.job->managed) {
+      mark_for_scan(owner.job->id, owner.task->id.tid);
+    }
   }
 }
 
 void Agent::mark_for_scan(JobId job) {
-  to_scan_.insert(job);
+  const Job* found = registry_.find_job(job);
+  if (found == nullptr) return;
+  for (const auto& [pid, task] : found->tasks) mark_for_scan(job, pid);
+}
+
+void Agent::mark_for_scan(JobId job, pid_t task) {
+  to_scan_[job].insert(task);
   if (scan_pending_) return;
   scan_pending_ = true;
   const uint64_t delay_ms =
@@ -71,8 +81,8 @@ void Agent::scan_marked() {
   scan_pending_ = false;
   (void)machine_.loop.set_period(scan_timer_, 0);
   const uint64_t begun_ns = monotonic_ns();
-  for (JobId id : std::exchange(to_scan_, {})) {
-    if (Job* job = registry_.find_job(id)) scan_job(*job);
+  for (const auto& [id, tasks] : std::exchange(to_scan_, {})) {
+    if (Job* job = registry_.find_job(id)) scan_tasks(*job, tasks);
   }
   last_scan_ns_ = monotonic_ns() - begun_ns;
   const bool may_plan = double(monotonic_ns() - planned_ns_) * 1e-6 >=
@@ -81,9 +91,10 @@ void Agent::scan_marked() {
   adjust_tick();
 }
 
-void Agent::scan_job(Job& job) {
+void Agent::scan_tasks(Job& job, const std::set<pid_t>& tasks) {
   if (!job.managed) return;
   for (auto& [pid, task] : job.tasks) {
+    if (!tasks.contains(pid)) continue;
     const std::set<pid_t> before = task.processes;
     for (const Home& stray : scanner_.scan(job, task)) {
       (void)machine_.backend.bring_home(stray);
@@ -91,11 +102,41 @@ void Agent::scan_job(Job& job) {
     if (task.processes != before) attach_io(job, task);
   }
   bring_strays_home(job);
-  for (auto& [pid, task] : job.tasks) keep_apart(task);
+  for (auto& [pid, task] : job.tasks) {
+    if (tasks.contains(pid)) keep_apart(task);
+  }
+}
+
+// Tasks whose CPUs overlap would all have their loaders on the same few.
+void Agent::decide_apart(Job& job, Task& task) {
+  if (job.options.threads == 0) return;
+  bool shared = false;
+  for (auto& [id, other_job] : registry_.jobs()) {
+    for (auto& [pid, other] : other_job.tasks) {
+      // A batch script shares its CPUs with the steps that it starts.
+      const bool of_script =
+          id == job.id && (is_batch(task) || is_batch(other));
+      if (&other == &task || of_script) continue;
+      if ((other.home.affinity & task.home.affinity).empty()) continue;
+      shared = true;
+      put_together(other);
+      other.loader_cpus = CpuSet();
+    }
+  }
+  if (shared) {
+    job.note(
+        "--loader-threads: its tasks share CPUs; loaders and trainers "
+        "are not kept apart");
+    return;
+  }
+  task.loader_cpus = loader_part(task.home.affinity, job.options.threads,
+                                 machine_.topology.core_of_cpu);
 }
 
 void Agent::keep_apart(Task& task) {
-  if (task.loader_cpus.empty() || task.units.empty()) return;
+  if (task.loader_cpus.empty()) return;
+  // Between epochs, say: the trainer may have all CPUs.
+  if (task.units.empty()) return put_together(task);
   std::set<pid_t> loaders;
   std::set<pid_t> away;
   for (const Unit& unit : task.units) {
@@ -109,7 +150,7 @@ void Agent::keep_apart(Task& task) {
 
 void Agent::put_together(Task& task) {
   if (task.loader_cpus.empty()) return;
-  splitter_.undo({task.home.affinity, task.loader_cpus}, task.processes);
+  splitter_.undo({task.home.affinity, task.loader_cpus}, task.id);
 }
 
 // A child of a worker that is away is born away; if it is no loader itself, it
@@ -156,8 +197,7 @@ void Agent::begin_task(Job& job, Task& task) {
     job.note("its account is unknown: CPUs are lent between its user's jobs");
   }
   load_profile(job_id);
-  task.loader_cpus = loader_part(task.home.affinity, job.options.threads,
-                                 machine_.topology.core_of_cpu);
+  decide_apart(job, task);
   attach_io(job, task);
   mark_for_scan(job_id);
   log_info("job {}: task {} started on CPUs {}", job_id, task.start.task_id,
@@ -182,6 +222,9 @@ void Agent::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
   for (Unit& unit : task.units) sampler_.account(unit, job->totals);
   for (Rank& rank : task.ranks) {
     if (auto last = rank.pages.read(monotonic_ns())) rank.progress = *last;
+  }
+  job->note_widest();
+  for (Rank& rank : task.ranks) {
     if (rank.progress) job->ended.add(*rank.progress);
   }
   task.ranks.clear();        // counted there from now on
@@ -236,6 +279,8 @@ void Agent::tidy(uint64_t now_ns) {
 void Agent::adopt(const std::vector<SavedTask>& saved) {
   for (const SavedTask& task : saved) {
     if (!machine_.proc.verify(task.home.task)) continue;
+    // As the file says, whatever is decided anew below.
+    splitter_.undo({task.home.affinity, task.loader_cpus}, task.home.task);
     Result<Task*> added = registry_.add(task.start, task.home);
     if (!added) {
       log_warning("job {}: not adopted: {}", task.start.job_id,

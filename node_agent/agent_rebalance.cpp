@@ -14,6 +14,7 @@ constexpr double kNs = 1e-9;
 constexpr double kChanged = 0.05;
 constexpr double kChangedUse = 0.1;  // cores
 constexpr double kRateAfter_s = 5;
+constexpr double kLoaderAppears_s = 10;
 constexpr uint64_t kRecallEntries_ns = 10'000'000'000;
 // The first measured ceiling that the report quotes.
 constexpr double kFirstCorrection_s = 10;
@@ -43,6 +44,15 @@ std::set<int> shared_cpus(const std::map<JobId, Job>& jobs) {
     if (count > 1) shared.insert(cpu);
   }
   return shared;
+}
+
+// Its loader can use more threads than it has now. A job with a profile is
+// believed before its loader has appeared, for as long as that takes; one whose
+// loader is never told apart may lend and never borrows.
+bool may_grow(const Job& job, int units) {
+  if (job.elastic()) return true;
+  const double age_s = double(monotonic_ns() - job.started_ns) * kNs;
+  return job.prior && units == 0 && age_s < kLoaderAppears_s;
 }
 
 std::optional<double> limit_or_none(double bytes_per_s) {
@@ -80,15 +90,19 @@ PlanJob Agent::plan_job(const Job& job, const std::set<int>& shared) const {
   for (const auto& [pid, task] : job.tasks) {
     entry.loader_units += int(task.units.size());
   }
-  entry.elastic = job.elastic() || (job.prior && entry.loader_units == 0);
-  entry.max_threads = job.options.threads * uint32_t(job.tasks.size());
+  entry.elastic = may_grow(job, entry.loader_units);
+  entry.max_threads = job.options.threads * job.task_count();
+  entry.apart = std::any_of(
+      job.tasks.begin(), job.tasks.end(),
+      [](const auto& task) { return !task.second.loader_cpus.empty(); });
   entry.max_bytes_per_s = job.options.bw_bytes_per_s;
   const double weight =
       job.options.weight_milli == 0 ? 1.0 : job.options.weight_milli / 1000.0;
-  entry.weight = weight * double(job.ranks());
+  entry.shares = job.shares();
+  entry.weight = weight * double(entry.shares);
   entry.pool = pool_of(job);
   entry.pool_pressed = job.pool_pressed;
-  entry.on_entitlement = job.contradicted;
+  entry.on_entitlement = job.contradicted || !job.corrector.trusted();
   return entry;
 }
 
@@ -276,7 +290,8 @@ bool Agent::has_changed_enough(const Job& job) const {
   const PlanJob& planned = found->second;
   int units = 0;
   for (const auto& [pid, task] : job.tasks) units += int(task.units.size());
-  if (!job.elastic() && units != planned.loader_units) return true;
+  if (may_grow(job, units) != planned.elastic) return true;
+  if (!planned.elastic && units != planned.loader_units) return true;
   if (job.ranks() != planned.ranks) return true;
   // A job of unknown cost is planned by what it uses.
   const bool costs_known =
@@ -314,12 +329,14 @@ void Agent::watch_lenders(uint64_t now_ns) {
     LenderWatch& watch = job.lender_watch;
     const double unlent = watch.unlent_figure();
     const double lent = watch.lent_figure();
-    if (!watch.look(look)) continue;
+    const LenderWatch::Verdict verdict = watch.look(look);
+    if (verdict != LenderWatch::Verdict::kSuffers) continue;
     log_info("job {}: {:.3g} {} with its CPUs lent, {:.3g} without: returned",
              id, lent, look.is_rate ? "samples/s" : "of the CPU time it wants",
              unlent);
     suffered = true;
   }
+  // What is only to be measured changes who may lend: planned anew below.
   if (suffered) rebalance(GrantCause::kLenderSuffered);
 }
 

@@ -59,15 +59,15 @@ void Enforcer::set_limit(Job& job, const std::string& device,
 
 // The grant is the job's, a hint is one rank's: all move at one rate, so each
 // has the same part.
-void Enforcer::publish_hints(Job& job, bool kernel_limited) {
+void Enforcer::publish_hints(Job& job) {
   const PlannedGrant& grant = job.grant;
-  const uint32_t ranks = std::max(1u, job.ranks());
+  const uint32_t ranks = job.ranks();
   Hint hint;
   hint.loader_threads = (grant.loader_threads + ranks - 1) / ranks;
   hint.granted_millicores = uint64_t(
       (grant.home_cores + grant.away_cores) * 1000.0 / double(ranks) + 0.5);
   hint.rate_bytes_per_s = as_limit(grant.bytes_per_s / double(ranks));
-  hint.kernel_limited = kernel_limited;
+  hint.kernel_limited = job.limit_bytes_per_s > 0;
   for (auto& [pid, task] : job.tasks) {
     for (Rank& rank : task.ranks) rank.pages.publish(hint);
   }
@@ -95,7 +95,7 @@ void Enforcer::apply(const Plan& plan, const std::vector<PlanJob>& planned,
   for (size_t i = 0; i < plan.grants.size(); ++i) {
     Job& job = jobs.at(JobId(plan.grants[i].id));
     job.grant = plan.grants[i];
-    publish_hints(job, !device_of(i).empty() && job.limit_bytes_per_s > 0);
+    publish_hints(job);
   }
 }
 

@@ -35,6 +35,9 @@ class Enforcer {
   // left. For a task that is about to exec on them.
   void vacate(Job& job, const CpuSet& cpus);
 
+  // Writes the job's grant into the hint pages of its ranks.
+  void publish_hints(Job& job);
+
   // Brings one unit home, if it is away.
   void bring_home(Job& job, Unit& unit);
 
@@ -48,7 +51,6 @@ class Enforcer {
   void leave(Job& job, const CpuSet& cpus);
   void set_away(Job& job, const CpuSet& cpus);
   void set_limit(Job& job, const std::string& device, uint64_t bytes_per_s);
-  void publish_hints(Job& job, bool kernel_limited);
   void send_away(Job& job, Unit& unit);
   void look_closer(const Unit& unit, UnitObservation& seen) const;
   AwayInput look(Job& job, double now_ms, double tick_ms, const CpuIdle& idle);

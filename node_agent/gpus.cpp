@@ -121,16 +121,27 @@ std::string describe(const std::vector<Gpu>& gpus,
   return text.empty() ? "none" : text;
 }
 
-CpuSet cpus_near(const std::map<int, CpuSet>& near_gpu,
-                 std::string_view slurm_gpus) {
+namespace {
+
+// Slurm writes lists of GPUs as it does lists of CPUs. Empty for other texts.
+CpuSet gpu_numbers(std::string_view slurm_gpus) {
   // A text that fills its field may have lost the end of its last number.
   if (slurm_gpus.size() >= sizeof(penstock_task_start::gpus)) return CpuSet();
-  // Slurm writes lists of GPUs as it does lists of CPUs.
-  Result<CpuSet> numbers = CpuSet::parse(slurm_gpus);
-  if (!numbers) return CpuSet();
+  return CpuSet::parse(slurm_gpus).value_or(CpuSet());
+}
+
+}  // namespace
+
+size_t gpu_count(std::string_view slurm_gpus) {
+  return std::min<size_t>(gpu_numbers(slurm_gpus).size(), kMaxGpus);
+}
+
+CpuSet cpus_near(const std::map<int, CpuSet>& near_gpu,
+                 std::string_view slurm_gpus) {
+  const CpuSet numbers = gpu_numbers(slurm_gpus);
   CpuSet near;
   for (const auto& [number, cpus] : near_gpu) {
-    if (numbers->contains(number)) near = near | cpus;
+    if (numbers.contains(number)) near = near | cpus;
   }
   return near;
 }

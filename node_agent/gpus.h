@@ -53,6 +53,9 @@ std::map<int, CpuSet> cpus_by_gpu(const std::vector<Gpu>& gpus,
 std::string describe(const std::vector<Gpu>& gpus,
                      const std::map<int, CpuSet>& near_gpu);
 
+// How many GPUs such a list names; 0 for any other text.
+size_t gpu_count(std::string_view slurm_gpus);
+
 // The CPUs near any of a task's GPUs; slurm_gpus is penstock_task_start's
 // field ("0,2-3"). It is a job's environment and may hold anything: of text
 // that is no such list, and of GPUs that are not there, nothing is near.

@@ -4,6 +4,11 @@
 #include <utility>
 
 namespace penstock {
+namespace {
+
+constexpr size_t kMaxProcesses = 4096;
+
+}  // namespace
 
 CpuSet loader_part(const CpuSet& cpus, uint32_t threads,
                    const std::vector<int>& core_of_cpu) {
@@ -38,9 +43,13 @@ void HomeSplitter::apply(const HomeSplit& split, const std::set<pid_t>& pids,
   }
 }
 
-void HomeSplitter::undo(const HomeSplit& split,
-                        const std::set<pid_t>& pids) const {
+void HomeSplitter::undo(const HomeSplit& split, const TaskId& task) const {
+  if (split.loader.empty() || !proc_.verify(task)) return;
   const CpuSet trainer = split.trainer();
+  std::vector<pid_t> pids = {task.tid};
+  if (auto below = proc_.descendants(task.tid, kMaxProcesses)) {
+    pids.insert(pids.end(), below->pids.begin(), below->pids.end());
+  }
   for (pid_t pid : pids) {
     Result<std::vector<pid_t>> tids = proc_.threads(pid);
     if (!tids) continue;

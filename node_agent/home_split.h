@@ -39,8 +39,9 @@ class HomeSplitter {
              const std::set<pid_t>& loader_tids,
              const std::set<pid_t>& skipped) const;
 
-  // Gives all CPUs back to every thread that apply() has put on a side.
-  void undo(const HomeSplit& split, const std::set<pid_t>& pids) const;
+  // Gives all CPUs back to every thread of the task's process tree that apply()
+  // has put on a side; nothing where split has no loader's part.
+  void undo(const HomeSplit& split, const TaskId& task) const;
 
  private:
   const ProcReader& proc_;

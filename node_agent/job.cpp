@@ -3,16 +3,24 @@
 #include <algorithm>
 #include <cmath>
 
+#include "node_agent/gpus.h"
+#include "node_agent/messages.h"
+
 namespace penstock {
 namespace {
 
 constexpr size_t kReserveSamples = 5;
+// Behind the others by more than this, a rank has stopped reporting.
+constexpr uint64_t kSilent_ns = 30'000'000'000;
 
 }  // namespace
 
 void PageSums::add(const Progress& page) {
   constexpr double kNs = 1e-9;
   ranks += 1;
+  first_ns =
+      first_ns == 0 ? page.started_ns : std::min(first_ns, page.started_ns);
+  last_ns = std::max(last_ns, page.updated_ns);
   samples += double(page.samples);
   active_s +=
       double(page.updated_ns - std::min(page.updated_ns, page.started_ns)) *
@@ -22,6 +30,11 @@ void PageSums::add(const Progress& page) {
   prep_s += double(page.prep_ns) * kNs;
   bytes += double(page.bytes);
   replaying = replaying || page.replaying;
+}
+
+double PageSums::ranks_at_once() const {
+  const double span_s = double(last_ns - std::min(last_ns, first_ns)) * 1e-9;
+  return span_s > 0 ? std::max(1.0, active_s / span_s) : 1.0;
 }
 
 PageSums Job::pages() const {
@@ -40,14 +53,59 @@ void Job::note(const std::string& text) {
   if (!known && notes.size() < kMaxReportNotes) notes.push_back(cut);
 }
 
-uint32_t Job::ranks() const {
+uint32_t Job::task_count() const {
+  const auto scripts =
+      std::count_if(tasks.begin(), tasks.end(), [](const auto& entry) {
+        return entry.second.start.step_id == kBatchStep;
+      });
+  const size_t others = tasks.size() - size_t(scripts);
+  return uint32_t(others > 0 ? others : tasks.size());
+}
+
+// A process that reported once and then only waits for the real trainer is no
+// rank: all ranks move together.
+uint32_t Job::reporting_ranks() const {
+  uint64_t newest_ns = 0;
+  for (const auto& [pid, task] : tasks) {
+    for (const Rank& rank : task.ranks) {
+      if (rank.progress && !rank.gone) {
+        newest_ns = std::max(newest_ns, rank.progress->updated_ns);
+      }
+    }
+  }
   uint32_t reporting = 0;
   for (const auto& [pid, task] : tasks) {
     for (const Rank& rank : task.ranks) {
-      if (rank.progress && !rank.gone) ++reporting;
+      if (rank.progress && !rank.gone &&
+          rank.progress->updated_ns + kSilent_ns >= newest_ns) {
+        ++reporting;
+      }
     }
   }
-  return std::max(1u, reporting);
+  return reporting;
+}
+
+uint32_t Job::ranks() const {
+  const uint32_t reporting = reporting_ranks();
+  return reporting > 0 ? reporting : std::max(1u, task_count());
+}
+
+uint32_t Job::shares() const {
+  size_t gpus = 0;
+  for (const auto& [pid, task] : tasks) {
+    gpus = std::max(gpus, gpu_count(fixed_text(task.start.gpus)));
+  }
+  // The list of GPUs is a job's environment; its CPUs are not.
+  const size_t most =
+      std::max<size_t>(task_count(), std::min(gpus, cpus().size()));
+  return std::clamp<uint32_t>(ranks(), 1u, std::max(1u, uint32_t(most)));
+}
+
+void Job::note_widest() {
+  const uint32_t now_tasks = task_count();
+  const uint32_t now_ranks = reporting_ranks();
+  if (now_tasks < widest.tasks || now_ranks < widest.ranks) return;
+  widest = {now_tasks, now_ranks, cpus(), trainer_reserve_cores(*this), grant};
 }
 
 CpuSet Job::cpus() const {

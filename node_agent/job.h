@@ -67,9 +67,15 @@ struct Task {
   std::set<pid_t> processes;  // as of the last scan
 };
 
+// Slurm's number of the step that runs a batch script (slurm.h). Where the
+// script starts steps of its own, it waits for them and does nothing else.
+inline constexpr uint32_t kBatchStep = 0xfffffffb;
+
 // What the pages of a job's ranks said, summed.
 struct PageSums {
   double ranks = 0;
+  uint64_t first_ns = 0;  // the earliest start of watching
+  uint64_t last_ns = 0;   // the latest update
   double samples = 0;
   double active_s = 0;  // from the start of watching to the last update
   double wait_s = 0;
@@ -79,6 +85,19 @@ struct PageSums {
   bool replaying = false;
 
   void add(const Progress& page);
+  // How many reported at once, averaged: ranks may start late, end early, or
+  // follow each other.
+  double ranks_at_once() const;
+};
+
+// A job as it was when most of it ran: its report is written when parts of it
+// have ended.
+struct Widest {
+  uint32_t tasks = 0;
+  uint32_t ranks = 0;  // that reported; 0: none
+  CpuSet cpus;
+  double reserve_cores = 0;
+  PlannedGrant grant;
 };
 
 // Running totals since the job was first seen.
@@ -120,8 +139,7 @@ struct Job {
   uint64_t idle_since_ns = 0;   // when its last task ended
   std::map<pid_t, Task> tasks;  // by the pid of the first process
   PageSums ended;               // of tasks that have exited
-  uint32_t most_ranks = 0;      // reporting at once
-  uint32_t most_tasks = 0;      // at once
+  Widest widest;
   // How the loader was told apart, the best seen.
   LoaderEvidence evidence = LoaderEvidence::kNone;
 
@@ -137,6 +155,7 @@ struct Job {
   // The kernel counts what it reads from its pool, or its pages tell.
   bool knows_bytes = false;
   double read_bytes_per_s = 0;     // in the last period
+  double io_counter_bytes = 0;     // the kernel's, at the last sample
   uint64_t limit_bytes_per_s = 0;  // in force; 0: none
   std::string limit_device;        // on which
   bool pool_pressed = false;
@@ -158,7 +177,15 @@ struct Job {
 
   // Adds a note to the report, once, and within the report's bound.
   void note(const std::string& text);
-  uint32_t ranks() const;  // that report now; at least 1
+  // Tasks that can hold a rank: not a batch script that has started steps.
+  uint32_t task_count() const;
+  uint32_t reporting_ranks() const;  // lately
+  // Those that report, or where none does one for each task; at least 1.
+  uint32_t ranks() const;
+  // The ranks that count for the job's weight and its part of a pool: no more
+  // than it has tasks or GPUs, whatever processes report.
+  uint32_t shares() const;
+  void note_widest();      // to be called while its parts run
   PageSums pages() const;  // of running and ended tasks
   CpuSet cpus() const;
   std::vector<Unit*> units();

@@ -31,7 +31,7 @@ void keep_last(std::deque<double>& values, double value, size_t kept) {
 double LenderWatch::unlent_figure() const { return mean(unlent_); }
 double LenderWatch::lent_figure() const { return mean(lent_); }
 
-bool LenderWatch::look(const Look& look) {
+LenderWatch::Verdict LenderWatch::look(const Look& look) {
   if (!first_look_s_) first_look_s_ = look.now_s;
   if (look.figure && look.is_rate != is_rate_) {
     is_rate_ = look.is_rate;  // not to be compared with the other kind
@@ -41,20 +41,27 @@ bool LenderWatch::look(const Look& look) {
   if (!look.lent) {
     lent_.clear();
     if (look.figure) keep_last(unlent_, *look.figure, kUnlentKept);
-    return false;
+    return Verdict::kGoOn;
   }
   if (look.figure) keep_last(lent_, *look.figure, kJudged);
-  if (unlent_.size() < kBaseline || lent_.size() < kJudged) return false;
+  if (lent_.size() < kJudged) return Verdict::kGoOn;
+  if (unlent_.size() < kBaseline) {
+    lent_.clear();
+    first_look_s_ = look.now_s;
+    return Verdict::kMeasure;
+  }
   const double loss = unlent_figure() - lent_figure();
   const double chance =
       2 * std::sqrt(variance_of_mean(unlent_) + variance_of_mean(lent_));
-  if (loss <= (1 - kSuffers) * unlent_figure() || loss <= chance) return false;
+  if (loss <= (1 - kSuffers) * unlent_figure() || loss <= chance) {
+    return Verdict::kGoOn;
+  }
   barred_until_s_ = look.now_s + kBarred_s;
   // What it does while nothing is lent is measured anew: its work may have
   // become slower by itself.
   unlent_.clear();
   lent_.clear();
-  return true;
+  return Verdict::kSuffers;
 }
 
 bool LenderWatch::may_lend(double now_s) const {

@@ -19,13 +19,17 @@ class LenderWatch {
     bool is_rate = false;
   };
 
-  // Once a period. True where the loan costs the job more than kSuffers and
-  // more than chance explains: its CPUs must be returned now.
-  bool look(const Look& look);
+  enum class Verdict {
+    kGoOn,
+    kMeasure,  // nothing to compare with: return its CPUs until there is
+    kSuffers,  // the loan costs it more than kSuffers, and more than chance
+  };
+  // Once a period; after the latter two may_lend() is false for a while.
+  Verdict look(const Look& look);
 
   // False until there is something to compare with (kBaseline looks without a
-  // loan, or kPatience_s without enough of them), and for kBarred_s after
-  // look() was true.
+  // loan, or kPatience_s without enough of them), and for kBarred_s after it
+  // suffered.
   bool may_lend(double now_s) const;
 
   double unlent_figure() const;

@@ -111,20 +111,6 @@ Result<std::unique_ptr<Kernel>> open_kernel(const Config& config) {
                                          *std::move(mounts)});
 }
 
-void put_together(const std::vector<SavedTask>& saved, const Kernel& kernel) {
-  const HomeSplitter splitter(kernel.proc, kernel.sched);
-  for (const SavedTask& task : saved) {
-    if (task.loader_cpus.empty()) continue;
-    const pid_t root = task.home.task.tid;
-    if (!kernel.proc.verify(task.home.task)) continue;
-    std::set<pid_t> pids = {root};
-    if (auto below = kernel.proc.descendants(root, Scanner::kMaxProcesses)) {
-      pids.insert(below->pids.begin(), below->pids.end());
-    }
-    splitter.undo({task.home.affinity, task.loader_cpus}, pids);
-  }
-}
-
 // In the guardian: penstockd has died, or hangs.
 void clean_up_after(Backend& backend, const Kernel& kernel, int state_dir_fd) {
   std::vector<SavedTask> saved;
@@ -135,7 +121,10 @@ void clean_up_after(Backend& backend, const Kernel& kernel, int state_dir_fd) {
     if (backend.sweep({}, find_home)) break;
     ::usleep(20'000);
   }
-  put_together(saved, kernel);  // after the others have come home
+  const HomeSplitter splitter(kernel.proc, kernel.sched);
+  for (const SavedTask& task : saved) {
+    splitter.undo({task.home.affinity, task.loader_cpus}, task.home.task);
+  }
   log_warning(
       "penstockd died or hangs: its groups were removed, jobs run with what "
       "Slurm gave them");

@@ -30,9 +30,18 @@ double entitled_cores(const PlanJob& job) {
   return std::max(0.0, cores - job.reserve_cores);
 }
 
-// What the job may use at home, also where another job holds the CPUs too.
+// Of the entitlement, what its loader may use at home: less where the user has
+// it kept apart from the trainer.
+double home_cores(const PlanJob& job) {
+  const double cores = entitled_cores(job);
+  return job.apart ? std::min<double>(cores, job.max_threads) : cores;
+}
+
+// The same, also where another job holds the CPUs too.
 double own_cores(const PlanJob& job) {
-  return std::max(0.0, double(job.own_cpus.size()) - job.reserve_cores);
+  const double cores =
+      std::max(0.0, double(job.own_cpus.size()) - job.reserve_cores);
+  return job.apart ? std::min<double>(cores, job.max_threads) : cores;
 }
 
 double thread_bound(const PlanJob& job) {
@@ -40,11 +49,11 @@ double thread_bound(const PlanJob& job) {
   if (job.max_threads > 0) bound = job.max_threads;
   if (!job.elastic) bound = std::min(bound, double(job.loader_units));
   // What it may use at home is its own affair.
-  return std::max(bound, entitled_cores(job));
+  return std::max(bound, home_cores(job));
 }
 
 Costs unknown_costs(const PlanJob& job) {
-  const double home = entitled_cores(job);
+  const double home = home_cores(job);
   const bool saturated =
       job.loader_units > 0 && job.used_loader_cores >= kSaturated * home;
   const double wish =
@@ -70,7 +79,7 @@ std::vector<double> pool_entitlements(const PlanInput& input) {
   std::vector<double> ranks(input.pools.size(), 0.0);
   const bool even = input.policy == Policy::kEven;
   auto share = [&](const PlanJob& job) {
-    return even ? 1.0 : std::max<double>(1, job.ranks);
+    return even ? 1.0 : std::max<double>(1, job.shares);
   };
   for (const PlanJob& job : input.jobs) {
     if (job.pool >= 0) ranks[job.pool] += share(job);
@@ -87,7 +96,7 @@ std::vector<double> pool_entitlements(const PlanInput& input) {
 double floor_rate(const PlanJob& job, const Costs& costs,
                   double entitled_bytes_per_s) {
   double floor =
-      std::min(costs.ceiling, entitled_cores(job) / costs.cores_per_rate);
+      std::min(costs.ceiling, home_cores(job) / costs.cores_per_rate);
   if (job.pool >= 0 && costs.bytes_per_rate > 0) {
     floor = std::min(floor, entitled_bytes_per_s / costs.bytes_per_rate);
   }

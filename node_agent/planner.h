@@ -30,10 +30,12 @@ struct PlanJob {
   // loader cores (rate 1 = one core).
   std::optional<Prediction> prediction;
   uint32_t ranks = 1;
+  uint32_t shares = 1;           // of a pool: ranks that count
   double used_loader_cores = 0;  // lately
   int loader_units = 0;          // threads or workers that can be moved
   bool elastic = false;          // follows the hint: units can grow
   uint32_t max_threads = 0;      // --loader-threads=N x tasks; 0: no bound
+  bool apart = false;            // its loader is kept on so many of its CPUs
   uint64_t max_bytes_per_s = 0;  // --loader-bw=RATE; 0: no bound
   double weight = 1;
   int pool = -1;                // index into PlanInput::pools

@@ -17,6 +17,11 @@ std::optional<Estimate> known(const Figure& figure, double factor = 1) {
                   figure.high * factor};
 }
 
+uint32_t ranks_of(const Job& job) {
+  if (job.widest.ranks > 0) return job.widest.ranks;
+  return std::max(1u, job.widest.tasks);
+}
+
 Breakdown breakdown_of(double wall_s, const PageSums& sums,
                        double ranks_at_once) {
   if (sums.ranks == 0) {
@@ -41,9 +46,8 @@ Breakdown breakdown_of(double wall_s, const PageSums& sums,
 
 Compared ceiling_of(const Job& job, const PageSums& sums) {
   Compared ceiling;
-  const double ranks = std::max(1u, job.most_ranks);
   if (job.prior) {
-    ceiling.predicted = known(job.prior->ceiling_samples_per_s, ranks);
+    ceiling.predicted = known(job.prior->ceiling_samples_per_s, ranks_of(job));
     ceiling.predicted_from = job.prior->basis;
   }
   if (job.first_corrected_ceiling) {
@@ -52,7 +56,8 @@ Compared ceiling_of(const Job& job, const PageSums& sums) {
   }
   const double compute_s = sums.active_s - sums.wait_s;
   if (sums.samples > 0 && compute_s > 0) {
-    ceiling.measured = Estimate::exact(sums.samples / compute_s * ranks);
+    ceiling.measured =
+        Estimate::exact(sums.samples / compute_s * sums.ranks_at_once());
     ceiling.measured_by = sums.replaying ? "one batch replayed"
                                          : "rate while not waiting for data";
   }
@@ -61,13 +66,13 @@ Compared ceiling_of(const Job& job, const PageSums& sums) {
 
 Compared throughput_of(const Job& job, const PageSums& sums) {
   Compared throughput;
-  if (job.grant.rate > 0 && job.corrected) {
-    throughput.predicted = Estimate::exact(job.grant.rate);
+  if (job.widest.grant.rate > 0 && job.corrected) {
+    throughput.predicted = Estimate::exact(job.widest.grant.rate);
     throughput.predicted_from = "the last grant";
   }
   if (sums.active_s > 0) {
-    throughput.measured = Estimate::exact(sums.samples / sums.active_s *
-                                          std::max(1u, job.most_ranks));
+    throughput.measured =
+        Estimate::exact(sums.samples / sums.active_s * sums.ranks_at_once());
     throughput.measured_by = "progress page";
   }
   return throughput;
@@ -75,9 +80,9 @@ Compared throughput_of(const Job& job, const PageSums& sums) {
 
 CoreFigures cores_of(const Job& job, double run_s) {
   CoreFigures cores;
-  const double allocated = double(job.cpus().size());
+  const double allocated = double(job.widest.cpus.size());
   if (allocated > 0) cores.allocated = allocated;
-  cores.reserve = trainer_reserve_cores(job);
+  cores.reserve = job.widest.reserve_cores;
   if (allocated > 0) {
     cores.entitled = std::max(0.0, allocated - *cores.reserve);
   }
@@ -94,7 +99,7 @@ CoreFigures cores_of(const Job& job, double run_s) {
     }
   }
   if (job.corrected) {
-    cores.demand = known(job.corrected->demand_cores, job.ranks());
+    cores.demand = known(job.corrected->demand_cores, ranks_of(job));
   }
   if (job.most_loader_threads > 0) {
     cores.loader_threads = job.most_loader_threads;
@@ -112,8 +117,8 @@ BandwidthFigures bandwidth_of(const Job& job, const ReportContext& context,
   const PoolConfig& pool = context.config->pools[size_t(context.pool)];
   bandwidth.pool = pool.name;
   bandwidth.pool_bytes_per_s = double(pool.bandwidth_bytes_per_s);
-  if (job.grant.entitled_bytes_per_s > 0) {
-    bandwidth.entitled_bytes_per_s = job.grant.entitled_bytes_per_s;
+  if (job.widest.grant.entitled_bytes_per_s > 0) {
+    bandwidth.entitled_bytes_per_s = job.widest.grant.entitled_bytes_per_s;
   }
   if (run_s > 0) {
     if (job.totals.granted_bytes > 0) {
@@ -125,7 +130,7 @@ BandwidthFigures bandwidth_of(const Job& job, const ReportContext& context,
   }
   if (job.corrected) {
     bandwidth.demand_bytes_per_s =
-        known(job.corrected->demand_bytes_per_s, job.ranks());
+        known(job.corrected->demand_bytes_per_s, ranks_of(job));
   }
   return bandwidth;
 }
@@ -194,14 +199,16 @@ JobReport build_report(const Job& job, const ReportContext& context,
   if (!running) report.end_unix_s = context.now_unix_s;
   report.updated_unix_s = context.now_unix_s;
   report.running = running;
-  report.tasks = std::max(1u, job.most_tasks);
-  report.ranks = std::max(1u, job.most_ranks);
+  report.tasks = std::max(1u, job.widest.tasks);
+  report.ranks = ranks_of(job);
   report.options = options_given(job.options);
   report.policy = policy_name(context.config->policy);
   report.ceiling = ceiling_of(job, sums);
   report.throughput = throughput_of(job, sums);
-  if (job.grant.floor > 0 && job.corrected) report.floor_rate = job.grant.floor;
-  report.breakdown = breakdown_of(run_s, sums, std::max(1u, job.most_ranks));
+  if (job.widest.grant.floor > 0 && job.corrected) {
+    report.floor_rate = job.widest.grant.floor;
+  }
+  report.breakdown = breakdown_of(run_s, sums, sums.ranks_at_once());
   report.cores = cores_of(job, run_s);
   report.bandwidth = bandwidth_of(job, context, run_s);
   report.changes = job.changes;

@@ -46,14 +46,10 @@ void Sampler::read_pages(Job& job, uint64_t now_ns) const {
       }
     }
   }
-  job.most_tasks = std::max(job.most_tasks, uint32_t(job.tasks.size()));
-  if (job.pages().ranks > 0) {
-    job.most_ranks = std::max(job.most_ranks, job.ranks());
-  }
   job.most_loader_threads = std::max(job.most_loader_threads, loader_threads);
 }
 
-Counters Sampler::count(const Job& job, const std::string& device,
+Counters Sampler::count(Job& job, const std::string& device,
                         uint64_t now_ns) const {
   Counters now;
   now.time_ns = now_ns;
@@ -80,7 +76,10 @@ Counters Sampler::count(const Job& job, const std::string& device,
     // A network file system: the kernel does not count, the loader may.
     if (const double told = job.pages().bytes; told > 0) now.read_bytes = told;
   } else if (auto bytes = backend_.io_read_bytes(job.id, device)) {
-    now.read_bytes = double(*bytes);
+    // The kernel's counter begins anew with the job's group.
+    const double grown = double(*bytes) - job.io_counter_bytes;
+    now.read_bytes += grown >= 0 ? grown : double(*bytes);
+    job.io_counter_bytes = double(*bytes);
   }
   return now;
 }
@@ -160,6 +159,7 @@ void Sampler::sample(Job& job, const std::string& device, double period_s,
   const double job_cpu_before = job.totals.job_cpu_s;
   for (Unit* unit : job.units()) account(*unit, job.totals);
   read_pages(job, now_ns);
+  job.note_widest();
 
   const double read_before = job.totals.read_bytes;
   const Counters now = count(job, device, now_ns);

@@ -83,7 +83,7 @@ TEST_CASE("threads are put on their sides, and back") {
     splitter.apply(machine.split, {machine.me}, {}, {});
     CHECK(machine.mask(other.tid) == machine.split.trainer());
   }
-  splitter.undo(machine.split, {machine.me});
+  splitter.undo(machine.split, TaskId{machine.me, 0});
   CHECK(machine.mask(other.tid) == machine.split.cpus);
   CHECK(machine.mask(machine.me) == machine.split.cpus);
 }
@@ -103,5 +103,5 @@ TEST_CASE("a process that has ended is no error") {
   const HomeSplitter splitter(*machine.proc, machine.sched);
   HomeSplit split{CpuSet({0, 1}), CpuSet({1})};
   splitter.apply(split, {999999999}, {}, {});
-  splitter.undo(split, {999999999});
+  splitter.undo(split, TaskId{999999999, 0});
 }

@@ -13,6 +13,7 @@ struct Watched {
   LenderWatch watch;
   double now_s = 100;
   uint32_t noise = 12345;
+  int measure = 0;  // verdicts so far
 
   // Looks with figures in the given band; how many were judged as suffering.
   int look(int times, bool lent, double figure, double band = 0,
@@ -22,7 +23,10 @@ struct Watched {
       noise = noise * 1664525 + 1013904223;  // the same in every run
       const double part = double(noise >> 8) / double(1 << 24) - 0.5;
       now_s += 1;
-      suffered += watch.look({now_s, lent, figure + band * part, is_rate});
+      const auto verdict =
+          watch.look({now_s, lent, figure + band * part, is_rate});
+      suffered += verdict == LenderWatch::Verdict::kSuffers;
+      measure += verdict == LenderWatch::Verdict::kMeasure;
     }
     return suffered;
   }
@@ -41,7 +45,7 @@ TEST_CASE("nobody lends before there is something to compare with") {
 
 TEST_CASE("a job that can never be judged lends after a while") {
   LenderWatch watch;
-  CHECK_FALSE(watch.look({100, false, {}, false}));
+  CHECK(watch.look({100, false, {}, false}) == LenderWatch::Verdict::kGoOn);
   CHECK_FALSE(watch.may_lend(100 + LenderWatch::kPatience_s - 1));
   CHECK(watch.may_lend(100 + LenderWatch::kPatience_s));
 }
@@ -82,6 +86,12 @@ TEST_CASE("a rate is never compared with a share of CPU time") {
   Watched job;
   job.look(10, false, 0.99, 0, false);
   REQUIRE(job.watch.may_lend(job.now_s));
-  job.look(1, false, 200);  // it reports now
-  CHECK(job.look(60, true, 150) == 0);
+  // It reports now, while its CPUs are lent: there is nothing to compare with.
+  CHECK(job.look(int(LenderWatch::kJudged), true, 150) == 0);
+  CHECK(job.measure == 1);
+  CHECK_FALSE(job.watch.may_lend(job.now_s));
+  // Unlent it does better, and the next loan is judged by that.
+  job.look(int(LenderWatch::kBaseline), false, 200);
+  REQUIRE(job.watch.may_lend(job.now_s));
+  CHECK(job.look(int(LenderWatch::kJudged), true, 150) == 1);
 }

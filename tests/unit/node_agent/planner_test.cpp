@@ -208,6 +208,28 @@ TEST_CASE("who may not lend to each other shares a pool all the same") {
   }
 }
 
+TEST_CASE(
+    "a pool is shared by the ranks that count, not by those that report") {
+  PlanInput input = two_cpus({job(1, CpuSet({0}), 100, 0.001, 1 * kMB, 0),
+                              job(2, CpuSet({1}), 100, 0.001, 1 * kMB, 0)});
+  input.pools = {48 * kMB};
+  input.jobs[0].ranks = 64;
+  CHECK(make_plan(input)->grants[1].entitled_bytes_per_s == Approx(24 * kMB));
+  input.jobs[0].shares = 3;
+  CHECK(make_plan(input)->grants[1].entitled_bytes_per_s == Approx(12 * kMB));
+}
+
+TEST_CASE("a loader kept apart has so many CPUs at home, and its floor") {
+  PlanInput input = two_cpus({job(1, CpuSet({0, 1}), 4000, 0.001)});
+  input.jobs[0].max_threads = 1;
+  input.jobs[0].apart = true;
+  auto plan = make_plan(input);
+  REQUIRE(plan.ok());
+  CHECK(plan->grants[0].home_cores == Approx(1));
+  CHECK(plan->grants[0].floor == Approx(1000));
+  CHECK(plan->grants[0].loader_threads == 1);
+}
+
 TEST_CASE("--loader-bw bounds the limit") {
   PlanInput input = two_cpus({job(1, CpuSet({0}), 100, 0.001, 1 * kMB, 0)});
   input.pools = {48 * kMB};

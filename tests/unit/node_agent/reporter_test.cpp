@@ -20,7 +20,8 @@ struct Fixture {
     job.managed = true;
     job.started_ns = 1 * kSecond;
     job.started_unix_s = 1000;
-    job.most_ranks = 1;
+    job.widest.tasks = 1;
+    job.widest.ranks = 1;
     Progress page;
     page.started_ns = 11 * kSecond;
     page.updated_ns = 91 * kSecond;
@@ -48,6 +49,46 @@ TEST_CASE("wall time splits into parts that add up") {
   CHECK(*report.throughput.measured == Estimate::exact(100));
   CHECK(report.ceiling.measured->value == Approx(200));
   CHECK(*report.end_unix_s == 1100);
+}
+
+TEST_CASE("ranks that ran at once are told as one job") {
+  Fixture f;
+  Progress page;  // of the second rank, as the first
+  page.started_ns = 11 * kSecond;
+  page.updated_ns = 91 * kSecond;
+  page.samples = 8000;
+  page.wait_ns = 40 * kSecond;
+  f.job.ended.add(page);
+  // It is over: nothing of it runs any more.
+  f.job.widest = {2, 2, CpuSet({0, 1, 2, 3}), 0.5, {}};
+  f.job.widest.grant.rate = 210;
+  f.job.widest.grant.floor = 150;
+  f.job.corrected.emplace();
+  f.job.corrected->demand_cores = Figure{1.5, 1.4, 1.6};
+  const JobReport report = build_report(f.job, f.context, false);
+  CHECK(report.ranks == 2);
+  CHECK(report.tasks == 2);
+  CHECK(report.throughput.measured->value == Approx(200));
+  CHECK(report.throughput.predicted->value == Approx(210));
+  CHECK(*report.floor_rate == Approx(150));
+  CHECK(*report.breakdown.compute.seconds == Approx(40));
+  CHECK(*report.breakdown.waited_s == Approx(40));
+  CHECK(*report.cores.allocated == 4);
+  CHECK(*report.cores.entitled == Approx(3.5));
+  CHECK(report.cores.demand->value == Approx(3));
+}
+
+TEST_CASE("a rank that reported for a moment does not double the rates") {
+  Fixture f;
+  Progress page;  // an evaluation of 8 s
+  page.started_ns = 51 * kSecond;
+  page.updated_ns = 59 * kSecond;
+  page.samples = 80;
+  f.job.ended.add(page);
+  f.job.widest.ranks = 2;
+  const JobReport report = build_report(f.job, f.context, false);
+  CHECK(report.throughput.measured->value == Approx(8080 / 80.0));
+  CHECK(*report.breakdown.waited_s == Approx(40 / 1.1));
 }
 
 TEST_CASE("a job without a page is unknown, not zero") {

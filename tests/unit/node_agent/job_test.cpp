@@ -1,0 +1,109 @@
+#include "node_agent/job.h"
+
+#include <cstring>
+
+#include "tests/unit/catch.h"
+
+using namespace penstock;
+
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+
+Task& add_task(Job& job, pid_t pid, uint32_t step, const CpuSet& cpus) {
+  Task& task = job.tasks[pid];
+  task.start.step_id = step;
+  task.home.affinity = cpus;
+  return task;
+}
+
+void add_rank(Task& task, uint64_t updated_ns) {
+  auto pages = TaskPages::create();
+  REQUIRE(pages.ok());
+  Progress progress;
+  progress.updated_ns = updated_ns;
+  task.ranks.push_back(Rank{*std::move(pages), {}, progress});
+}
+
+}  // namespace
+
+TEST_CASE("a batch script that has started a step is no task of its own") {
+  Job job;
+  add_task(job, 10, kBatchStep, CpuSet({0, 1}));
+  CHECK(job.task_count() == 1);  // it may be the trainer itself
+  add_task(job, 11, 0, CpuSet({0, 1}));
+  CHECK(job.task_count() == 1);
+  add_task(job, 12, 0, CpuSet({2, 3}));
+  CHECK(job.task_count() == 2);
+}
+
+TEST_CASE("ranks are those that report, else one for each task") {
+  Job job;
+  Task& first = add_task(job, 10, 0, CpuSet({0}));
+  add_task(job, 11, 0, CpuSet({1}));
+  CHECK(job.reporting_ranks() == 0);
+  CHECK(job.ranks() == 2);
+  add_rank(first, 100 * kSecond);
+  CHECK(job.ranks() == 1);
+  add_rank(first, 99 * kSecond);
+  CHECK(job.ranks() == 2);
+}
+
+TEST_CASE("a process that has stopped reporting is no rank") {
+  Job job;
+  Task& task = add_task(job, 10, 0, CpuSet({0}));
+  add_rank(task, 10 * kSecond);
+  add_rank(task, 20 * kSecond);
+  CHECK(job.reporting_ranks() == 2);
+  task.ranks[1].progress->updated_ns = 41 * kSecond;
+  CHECK(job.reporting_ranks() == 1);
+  task.ranks[0].progress->updated_ns = 41 * kSecond;
+  task.ranks[0].gone = true;
+  CHECK(job.reporting_ranks() == 1);
+}
+
+TEST_CASE("nobody gets more of a pool by reporting from more processes") {
+  Job job;
+  Task& task = add_task(job, 10, 0, CpuSet({0, 1, 2, 3}));
+  for (int i = 0; i < 64; ++i) add_rank(task, kSecond);
+  CHECK(job.ranks() == 64);
+  CHECK(job.shares() == 1);
+  std::strcpy(task.start.gpus, "0-2");
+  CHECK(job.shares() == 3);
+  std::strcpy(task.start.gpus, "0-63");  // its environment says so
+  CHECK(job.shares() == 4);
+}
+
+TEST_CASE("the widest is remembered when parts have ended") {
+  Job job;
+  add_rank(add_task(job, 10, 0, CpuSet({0, 1})), kSecond);
+  add_rank(add_task(job, 11, 0, CpuSet({2, 3})), kSecond);
+  job.grant.rate = 100;
+  job.note_widest();
+  job.tasks.erase(11);
+  job.grant.rate = 50;
+  job.note_widest();
+  CHECK(job.widest.tasks == 2);
+  CHECK(job.widest.ranks == 2);
+  CHECK(job.widest.cpus == CpuSet({0, 1, 2, 3}));
+  CHECK(job.widest.grant.rate == 100);
+}
+
+TEST_CASE("ranks at once are an average over time") {
+  PageSums sums;
+  CHECK(sums.ranks_at_once() == 1);
+  Progress page;
+  page.started_ns = 10 * kSecond;
+  page.updated_ns = 110 * kSecond;
+  sums.add(page);
+  CHECK(sums.ranks_at_once() == Approx(1));
+  sums.add(page);
+  CHECK(sums.ranks_at_once() == Approx(2));
+  // One after the other, with a gap between them.
+  PageSums later;
+  later.add(page);
+  page.started_ns = 210 * kSecond;
+  page.updated_ns = 310 * kSecond;
+  later.add(page);
+  CHECK(later.ranks_at_once() == Approx(1));
+}
