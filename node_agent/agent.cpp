@@ -58,8 +58,7 @@ Agent::Agent(Machine machine, Config config)
 
 Status Agent::start() {
   started_ns_ = sampled_ns_ = ticked_ns_ = beaten_ns_ = monotonic_ns();
-  look_up_pools();
-  open_report_dir();
+  look_up_paths();
 
   Result<std::vector<SavedTask>> saved = load_tasks(machine_.state_dir_fd);
   if (!saved) {
@@ -141,8 +140,7 @@ void Agent::reload(Config config) {
   }
   config_ = std::move(config);
   set_log_level(log_level_named(config_.log_level));
-  look_up_pools();
-  open_report_dir();
+  look_up_paths();
   if (server_) server_->set_limits({config_.max_weight});
   for (auto& [id, job] : registry_.jobs()) {
     for (auto& [pid, task] : job.tasks) attach_io(job, task);
@@ -153,32 +151,56 @@ void Agent::reload(Config config) {
   log_info("configuration reloaded");
 }
 
-void Agent::look_up_pools() {
-  pool_devices_.clear();
+// Answered later; until then a pool keeps the device that its path had.
+void Agent::look_up_paths() {
+  std::vector<std::string> paths;
+  std::map<std::string, std::string> known;
   for (const PoolConfig& pool : config_.pools) {
-    struct stat found {};
-    std::string device;
-    if (::stat(pool.path.c_str(), &found) != 0) {
-      log_warning("Pool={} Path={}: {}; its bandwidth is not enforced",
-                  pool.name, pool.path, std::strerror(errno));
-    } else if (major(found.st_dev) == 0) {
-      log_warning(
-          "Pool={} Path={}: not on a block device; the kernel cannot "
-          "limit it, libpenstock's loaders can",
-          pool.name, pool.path);
-    } else {
-      device = fmt::format("{}:{}", major(found.st_dev), minor(found.st_dev));
-    }
-    pool_devices_.push_back(std::move(device));
+    known[pool.path] = device_of_path_[pool.path];
+    paths.push_back(pool.path);
   }
+  device_of_path_ = std::move(known);
+  name_pool_devices();
+  paths.push_back(config_.report_dir);
+  find_path_devices(children_, paths,
+                    [this, paths](Result<std::vector<PathDevice>> found) {
+                      if (found) return take_paths(paths, *found);
+                      log_warning("{}: bandwidth of pools may not be enforced",
+                                  found.error().message);
+                    });
 }
 
-void Agent::open_report_dir() {
-  report_dir_.reset(
-      ::open(config_.report_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!report_dir_) {
+void Agent::take_paths(const std::vector<std::string>& paths,
+                       const std::vector<PathDevice>& found) {
+  for (size_t i = 0; i + 1 < paths.size(); ++i) {
+    const auto known = device_of_path_.find(paths[i]);
+    if (known == device_of_path_.end()) continue;  // reloaded meanwhile
+    known->second = found[i].device;
+    if (found[i].error != 0) {
+      log_warning("Pool Path={}: {}; its bandwidth is not enforced", paths[i],
+                  std::strerror(found[i].error));
+    } else if (found[i].device.empty()) {
+      log_warning(
+          "Pool Path={}: not on a block device; the kernel cannot limit it, "
+          "libpenstock's loaders can",
+          paths[i]);
+    }
+  }
+  if (found.back().error != 0) {
     log_warning("ReportDir={}: {}; no reports are written until it exists",
-                config_.report_dir, std::strerror(errno));
+                paths.back(), std::strerror(found.back().error));
+  }
+  name_pool_devices();
+  for (auto& [id, job] : registry_.jobs()) {
+    for (auto& [pid, task] : job.tasks) attach_io(job, task);
+  }
+  rebalance(GrantCause::kReload);
+}
+
+void Agent::name_pool_devices() {
+  pool_devices_.clear();
+  for (const PoolConfig& pool : config_.pools) {
+    pool_devices_.push_back(device_of_path_[pool.path]);
   }
 }
 
@@ -283,20 +305,19 @@ JobReport Agent::report_of(const Job& job, bool running) const {
 
 // In a child: it syncs to disk, and nothing here may wait for a slow one.
 void Agent::write_report(const Job& job) {
-  if (!report_dir_) return;
   const auto format =
       static_cast<penstock_report_format>(job.options.report_format);
   const JobReport report = report_of(job, false);
   const pid_t child = ::fork();
   if (child > 0) return;
-  int directory = report_dir_.get();
-  if (child == 0) {
-    // It may hang on a slow disk, and must not hold our lock or the guardian's
-    // pipe meanwhile.
-    directory = ::dup2(directory, STDIN_FILENO);
-    ::close_range(3, ~0U, 0);
-  }
-  Status status = write_report_file(directory, report, job.uid, format);
+  // It may hang on a slow disk, and must not hold our lock or the guardian's
+  // pipe meanwhile.
+  if (child == 0) ::close_range(3, ~0U, 0);
+  UniqueFd directory(
+      ::open(config_.report_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  Status status =
+      directory ? write_report_file(directory.get(), report, job.uid, format)
+                : Status(system_error(errno, config_.report_dir));
   if (!status) {
     log_error("job {}: report: {}", job.id, status.error().message);
   }

@@ -23,6 +23,7 @@
 #include "node_agent/event_loop.h"
 #include "node_agent/home_split.h"
 #include "node_agent/job_accounts.h"
+#include "node_agent/path_devices.h"
 #include "node_agent/registry.h"
 #include "node_agent/sampler.h"
 #include "node_agent/scanner.h"
@@ -128,8 +129,10 @@ class Agent {
   void on_tick_timer();
   void adjust_tick();
   void recover();
-  void open_report_dir();
-  void look_up_pools();
+  void look_up_paths();
+  void take_paths(const std::vector<std::string>& paths,
+                  const std::vector<PathDevice>& found);
+  void name_pool_devices();
   NodeStatus node_status(const Peer& peer) const;
   JobReport report_of(const Job& job, bool running) const;
   void write_report(const Job& job);
@@ -148,7 +151,7 @@ class Agent {
   std::unique_ptr<Server> server_;
   std::optional<ProcEvents> events_;
   std::vector<std::string> pool_devices_;  // of config_.pools; "" unknown
-  UniqueFd report_dir_;
+  std::map<std::string, std::string> device_of_path_;
 
   // What the last plan was made from, and who lends by it.
   std::map<JobId, PlanJob> planned_;

@@ -1,0 +1,44 @@
+#include "node_agent/path_devices.h"
+
+#include <signal.h>
+
+#include <cerrno>
+#include <optional>
+
+#include "tests/unit/catch.h"
+
+using namespace penstock;
+
+TEST_CASE("devices come back as the child wrote them") {
+  const std::vector<PathDevice> devices = {
+      {"8:17", 0}, {"", 0}, {"", ENOENT}, {"259:4", 0}};
+  auto parsed = parse_path_devices(format_path_devices(devices), 4);
+  REQUIRE(parsed.ok());
+  CHECK(*parsed == devices);
+}
+
+TEST_CASE("what a crashed child wrote is no answer") {
+  for (const char* text :
+       {"", "8:17 0", "8:17 0\n8:17", "8:17 0\n8:17 0\n8:17 0\n", "8-17 0\n",
+        "x\n\n", "8:-1 0\n8:1 0\n", "99999999999:1 0\n8:1 0\n"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_path_devices(text, 2).ok());
+  }
+}
+
+TEST_CASE("real paths: a device, none, and an error") {
+  ::signal(SIGCHLD, SIG_IGN);
+  auto loop = EventLoop::create();
+  REQUIRE(loop.ok());
+  BoundedChildren children(*loop);
+  std::optional<Result<std::vector<PathDevice>>> answer;
+  find_path_devices(children, {"/proc", "/does/not/exist"},
+                    [&](Result<std::vector<PathDevice>> found) {
+                      answer = std::move(found);
+                      loop->stop();
+                    });
+  REQUIRE(loop->run().ok());
+  REQUIRE(answer->ok());
+  CHECK((**answer)[0] == PathDevice{"", 0});
+  CHECK((**answer)[1] == PathDevice{"", ENOENT});
+}
