@@ -21,19 +21,20 @@
 struct penstock_progress_page {
   uint32_t magic;
   uint32_t version;
-  uint64_t updated_ns;  /* CLOCK_MONOTONIC of the last consumed batch: with
-                           samples and wait_ns, one moment's figures */
-  uint64_t started_ns;  /* CLOCK_MONOTONIC when watching began */
-  uint64_t samples;     /* consumed by the trainer */
-  uint64_t steps;       /* batches consumed by the trainer */
-  uint64_t wait_ns;     /* time the trainer waited for data */
-  uint64_t bytes;       /* read from storage for those samples */
-  uint64_t fetch_ns;    /* time loader threads spent reading, summed */
-  uint64_t prep_ns;     /* time loader threads spent preparing, summed */
-  uint64_t prepared;    /* samples that the loader has finished */
-  uint64_t replaying;   /* 1 while one prepared batch is replayed */
-  uint32_t loader_threads;
-  uint32_t reserved;
+  uint64_t updated_ns;     /* CLOCK_MONOTONIC of the last consumed batch: with
+                              samples and wait_ns, one moment's figures */
+  uint64_t started_ns;     /* CLOCK_MONOTONIC when watching began */
+  uint64_t samples;        /* consumed by the trainer */
+  uint64_t steps;          /* batches consumed by the trainer */
+  uint64_t wait_ns;        /* time the trainer waited for data */
+  uint64_t bytes;          /* read from storage for those samples */
+  uint64_t fetch_ns;       /* time loader threads spent reading, summed */
+  uint64_t prep_ns;        /* time loader threads spent preparing, summed */
+  uint64_t prepared;       /* samples that the loader has finished */
+  uint64_t replaying;      /* 1 while one prepared batch is replayed */
+  uint32_t loader_threads; /* running now */
+  uint32_t follows_hint;   /* 1: their number follows the hint page's, so more
+                              could run; else 0, and nothing else */
 };
 
 /* Written by penstockd, read by the job. sequence is odd while a write is
@@ -42,11 +43,11 @@ struct penstock_hint_page {
   uint32_t magic;
   uint32_t version;
   uint32_t sequence;
-  uint32_t loader_threads;    /* how many can run at once; at least 1 */
-  uint64_t grant_version;     /* grows with every change of the grant */
+  uint32_t loader_threads; /* how many can run at once; at least 1 */
+  uint64_t grant_version;  /* grows with every change of the grant */
   uint64_t granted_millicores;
-  uint64_t rate_bytes_per_s;  /* 0: no limit */
-  uint64_t kernel_limited;    /* 1: the kernel enforces the rate already */
+  uint64_t rate_bytes_per_s; /* 0: no limit */
+  uint64_t kernel_limited;   /* 1: the kernel enforces the rate already */
 };
 
 #endif

@@ -83,6 +83,7 @@ void publish_progress(const struct penstock_handle* handle) {
 #undef PUBLISH
   STORE(replaying, (uint64_t)(handle->reported.replaying != 0));
   STORE(loader_threads, handle->reported.loader_threads);
+  STORE(follows_hint, (uint32_t)(handle->reported.follows_hint != 0));
 #undef STORE
   /* Last: whoever sees this time sees counters at least as new. */
   __atomic_store_n(&page->updated_ns, handle->updated_ns, __ATOMIC_RELEASE);

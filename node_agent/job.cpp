@@ -135,7 +135,7 @@ bool Job::elastic() const {
   return std::any_of(tasks.begin(), tasks.end(), [](const auto& entry) {
     const std::vector<Rank>& ranks = entry.second.ranks;
     return std::any_of(ranks.begin(), ranks.end(), [](const Rank& rank) {
-      return rank.progress && rank.progress->loader_threads > 0;
+      return rank.progress && !rank.gone && rank.progress->follows_hint;
     });
   });
 }

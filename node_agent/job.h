@@ -190,7 +190,7 @@ struct Job {
   CpuSet cpus() const;
   std::vector<Unit*> units();
   bool reports() const;  // has a progress page that makes sense
-  bool elastic() const;
+  bool elastic() const;  // could run more loader threads than it does
 };
 
 // The job's rate over the last seconds, samples/s of all ranks; nullopt

@@ -126,8 +126,10 @@ std::optional<Progress> TaskPages::read(uint64_t now_ns) {
   now.prepared = progress_->prepared;
   now.replaying = progress_->replaying != 0;
   now.loader_threads = progress_->loader_threads;
+  const uint32_t follows_hint = progress_->follows_hint;
+  now.follows_hint = follows_hint == 1;
   if (magic != PENSTOCK_PROGRESS_MAGIC || version != PENSTOCK_PAGE_VERSION ||
-      !is_plausible(last_, now, now_ns)) {
+      follows_hint > 1 || !is_plausible(last_, now, now_ns)) {
     garbage_ = true;
     return std::nullopt;
   }

@@ -23,6 +23,7 @@ struct Progress {
   uint64_t prepared = 0;
   bool replaying = false;
   uint32_t loader_threads = 0;
+  bool follows_hint = false;  // more loader threads would run if hinted
 };
 
 struct Hint {
@@ -48,9 +49,10 @@ class TaskPages {
   int hint_fd() const { return hint_fd_.get(); }  // opened read-only
 
   // nullopt until the job has written something; also for a page whose
-  // contents contradict themselves (magic, version, counters that went back
-  // or grew by more than a second's worth of time per second): it counts as
-  // garbage and the job is treated as one without a page.
+  // contents contradict themselves (magic, version, a follows_hint other
+  // than 0 and 1, counters that went back or grew by more than a second's worth
+  // of time per second): it counts as garbage and the job is treated as one
+  // without a page.
   //   now_ns  CLOCK_MONOTONIC
   std::optional<Progress> read(uint64_t now_ns);
   bool garbage() const { return garbage_; }

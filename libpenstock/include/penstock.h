@@ -42,6 +42,9 @@ struct penstock_progress {
   uint64_t prepared;       /* samples that the loader has finished */
   uint32_t replaying;      /* 1 while one prepared batch is replayed */
   uint32_t loader_threads; /* running now */
+  uint32_t follows_hint;   /* 1: their number follows the hint's
+                              loader_threads; a job that leaves it 0 is lent
+                              no CPUs for more threads than it runs */
 };
 
 /* The job's grant as penstockd last wrote it. */

@@ -11,6 +11,23 @@ constexpr uint64_t kWaitSliceNs = 100000000;
 
 }  // namespace
 
+penstock_progress progress_report(const TrainOptions& options,
+                                  const TrainProgress& progress,
+                                  const LoaderCounters& loader) {
+  return {
+      progress.samples,
+      progress.steps,
+      progress.wait_ns(),
+      loader.bytes,
+      loader.fetch_ns,
+      loader.prep_ns,
+      loader.prepared,
+      options.replay ? 1u : 0u,
+      static_cast<uint32_t>(loader.threads),
+      options.threads == 0 ? 1u : 0u,
+  };
+}
+
 bool Trainer::over() const {
   if (stop_) return true;
   if (options_.duration_s > 0) {
@@ -21,18 +38,8 @@ bool Trainer::over() const {
 }
 
 void Trainer::report() const {
-  const LoaderCounters loader = loader_.counters();
-  const penstock_progress progress{
-      progress_.samples,
-      progress_.steps,
-      progress_.wait_ns(),
-      loader.bytes,
-      loader.fetch_ns,
-      loader.prep_ns,
-      loader.prepared,
-      options_.replay ? 1u : 0u,
-      static_cast<uint32_t>(loader.threads),
-  };
+  const penstock_progress progress =
+      progress_report(options_, progress_, loader_.counters());
   penstock_report(handle_, &progress);
 }
 

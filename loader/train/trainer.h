@@ -12,6 +12,12 @@
 
 namespace penstock {
 
+// What the trainer tells penstockd. The loader's number of threads follows the
+// hint with auto threads.
+penstock_progress progress_report(const TrainOptions& options,
+                                  const TrainProgress& progress,
+                                  const LoaderCounters& loader);
+
 class Trainer {
  public:
   // All must outlive it; handle may be null.

@@ -16,7 +16,7 @@ HINT_FORMAT = "=IIIIQQQQ"
 PROGRESS_FORMAT = "=IIQQQQQQQQQQII"
 PROGRESS_FIELDS = (
     "magic version updated_ns started_ns samples steps wait_ns bytes fetch_ns "
-    "prep_ns prepared replaying loader_threads reserved"
+    "prep_ns prepared replaying loader_threads follows_hint"
 ).split()
 
 

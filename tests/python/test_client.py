@@ -52,15 +52,16 @@ class ClientTest(unittest.TestCase):
         client.report(
             samples=11, steps=12, wait_ns=13, bytes=14, fetch_ns=15,
             prep_ns=16, prepared=17, replaying=1, loader_threads=18,
+            follows_hint=7,
         )
         page = daemon.progress()
         self.assertEqual((page["magic"], page["version"]), (0x50504E50, 1))
         self.assertEqual(
             [page[name] for name in (
                 "samples", "steps", "wait_ns", "bytes", "fetch_ns", "prep_ns",
-                "prepared", "replaying", "loader_threads",
+                "prepared", "replaying", "loader_threads", "follows_hint",
             )],
-            [11, 12, 13, 14, 15, 16, 17, 1, 18],
+            [11, 12, 13, 14, 15, 16, 17, 1, 18, 1],
         )
         self.assertGreaterEqual(page["updated_ns"], page["started_ns"])
         self.assertGreater(page["started_ns"], 0)

@@ -183,6 +183,7 @@ class ElasticTest(DaemonTestCase):
         for threads in (3, 1, 2):
             daemon.set_hint(threads=threads)
             list(watched)
+            self.assertEqual(daemon.progress()["follows_hint"], 1)
         self.assertEqual(loader.seen, [3, 1, 2])
 
     def test_without_a_hint_the_users_number_stays(self):
@@ -197,6 +198,7 @@ class ElasticTest(DaemonTestCase):
         loader = FakeDataLoader(2)
         list(Watched(loader, False, client))
         self.assertEqual(loader.seen, [2])
+        self.assertEqual(daemon.progress()["follows_hint"], 0)
 
     def test_a_missing_prefetch_factor_is_filled_in(self):
         _, client = self.connect()
@@ -205,7 +207,7 @@ class ElasticTest(DaemonTestCase):
         self.assertEqual(loader.prefetch_factor, 2)
 
     def test_what_cannot_be_changed_is_left_with_a_warning(self):
-        _, client = self.connect()
+        daemon, client = self.connect()
         for loader in (
             [1, 2, 3],
             FakeDataLoader(2, persistent_workers=True),
@@ -213,6 +215,7 @@ class ElasticTest(DaemonTestCase):
             with self.assertWarnsRegex(UserWarning, "stay as they are"):
                 watched = Watched(loader, True, client)
             list(watched)
+            self.assertEqual(daemon.progress()["follows_hint"], 0)
         self.assertEqual(loader.seen, [2])
 
 

@@ -44,7 +44,7 @@ class Client:
         self._progress: _pages.ProgressPage | None = None
         self._started_ns = time.monotonic_ns()
         self._updated_ns = 0
-        self._counters = dict.fromkeys(_pages.COUNTER_WORDS, 0)
+        self._counters = dict.fromkeys(_pages.REPORTED, 0)
         # Reported by earlier processes of the task: the page's counters must
         # never go back.
         self._base = dict.fromkeys(_pages.COUNTER_WORDS, 0)
@@ -58,11 +58,11 @@ class Client:
 
     def report(self, **counters: int) -> None:
         """Publishes absolute counters; see penstock.report()."""
-        unknown = counters.keys() - _pages.COUNTER_WORDS.keys()
+        unknown = counters.keys() - set(_pages.REPORTED)
         if unknown:
             raise TypeError(
                 f"report() got {sorted(unknown)}; allowed: "
-                + ", ".join(_pages.COUNTER_WORDS)
+                + ", ".join(_pages.REPORTED)
             )
         self._counters.update(counters)
         self._publish()
@@ -116,6 +116,10 @@ class Client:
         for name, word in _pages.COUNTER_WORDS.items():
             value = self._base[name] + self._counters[name]
             page.set(word, value & _pages.MAX_COUNTER)
+        threads = self._counters["loader_threads"] & _pages.MAX_STATE
+        page.set_half(_pages.STATE_HALVES["loader_threads"], threads)
+        follows = bool(self._counters["follows_hint"])
+        page.set_half(_pages.STATE_HALVES["follows_hint"], follows)
         page.set(_pages.UPDATED_NS, self._updated_ns)
 
     def _step_when_due(self, now_ns: int) -> None:

@@ -12,6 +12,7 @@ PROGRESS_MAGIC = 0x50504E50
 HINT_MAGIC = 0x50484E50
 MAX_THREADS = 4096
 MAX_COUNTER = 2**64 - 1
+MAX_STATE = 2**32 - 1
 
 MESSAGE_MAGIC = 0x54534E50
 PROTOCOL_VERSION = 1
@@ -22,7 +23,7 @@ _HEADER = struct.Struct("=IHHII")
 _REPLY = struct.Struct("=IHHIIiI120s")
 REPLY_BYTES = _REPLY.size
 
-# Where the progress page's counters stand, in 8-byte words.
+# Where the progress page's fields stand: counters in 8-byte words.
 UPDATED_NS = 1
 STARTED_NS = 2
 COUNTER_WORDS = {
@@ -34,14 +35,12 @@ COUNTER_WORDS = {
     "prep_ns": 8,
     "prepared": 9,
     "replaying": 10,
-    "loader_threads": 11,
 }
+# Of 4 bytes each, in such.
+STATE_HALVES = {"loader_threads": 22, "follows_hint": 23}
+REPORTED = (*COUNTER_WORDS, *STATE_HALVES)
 # These only grow.
-GROWING = [
-    name
-    for name in COUNTER_WORDS
-    if name not in ("replaying", "loader_threads")
-]
+GROWING = [name for name in COUNTER_WORDS if name != "replaying"]
 _SEQLOCK_TRIES = 64
 
 
@@ -118,10 +117,10 @@ class ProgressPage:
         return self._words[word]
 
     def set(self, word: int, value: int) -> None:
-        if word == COUNTER_WORDS["loader_threads"]:
-            self._halves[2 * word] = value
-        else:
-            self._words[word] = value
+        self._words[word] = value
+
+    def set_half(self, half: int, value: int) -> None:
+        self._halves[half] = value
 
 
 class HintPage:

@@ -49,7 +49,9 @@ class Watched(Generic[Batch]):
         pids = worker_pids(iterator)
         for pid in pids:
             self._client.register(pid)
-        self._client.report(loader_threads=len(pids))
+        self._client.report(
+            loader_threads=len(pids), follows_hint=self._elastic is not None
+        )
         try:
             yield from self._measured(iterator, begin_ns, pids)
         finally:

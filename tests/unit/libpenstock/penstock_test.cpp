@@ -101,7 +101,7 @@ TEST_CASE("reports and hints go through the pages") {
   FakeDaemon daemon(folder.path(), Reply::kGood);
   const Handle handle(folder.path());
   REQUIRE(penstock_connected(handle) == 1);
-  const penstock_progress progress{11, 12, 13, 14, 15, 16, 17, 1, 18};
+  const penstock_progress progress{11, 12, 13, 14, 15, 16, 17, 1, 18, 7};
   penstock_report(handle, &progress);
   const penstock_progress_page* page = daemon.progress();
   CHECK(page->magic == PENSTOCK_PROGRESS_MAGIC);
@@ -115,6 +115,7 @@ TEST_CASE("reports and hints go through the pages") {
   CHECK(page->prepared == 17);
   CHECK(page->replaying == 1);
   CHECK(page->loader_threads == 18);
+  CHECK(page->follows_hint == 1);
   CHECK(page->started_ns > 0);
   CHECK(page->updated_ns >= page->started_ns);
 

@@ -6,6 +6,7 @@
 #include "loader/train/accelerator.h"
 #include "loader/train/summary.h"
 #include "loader/train/train_options.h"
+#include "loader/train/trainer.h"
 #include "tests/unit/catch.h"
 
 using penstock::EmulatedAccelerator;
@@ -125,6 +126,25 @@ TEST_CASE("auto threads are Slurm's, never more than the affinity") {
   CHECK(entitled_threads("", 4) == 4);
   CHECK(entitled_threads("0", 4) == 4);
   CHECK(entitled_threads(nullptr, 0) == 1);
+}
+
+TEST_CASE("what is reported follows the hint with auto threads only") {
+  penstock::TrainProgress progress;
+  progress.samples = 64;
+  progress.steps = 2;
+  const penstock::LoaderCounters loader{.prepared = 96, .threads = 3};
+  const auto reported = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"--data", "/d"});
+    return penstock::progress_report(parse(words).options, progress, loader);
+  };
+  CHECK(reported({}).follows_hint == 1);
+  CHECK(reported({"--threads", "auto"}).follows_hint == 1);
+  const penstock_progress fixed = reported({"--threads", "3"});
+  CHECK(fixed.follows_hint == 0);
+  CHECK(fixed.loader_threads == 3);
+  CHECK(fixed.samples == 64);
+  CHECK(fixed.steps == 2);
+  CHECK(fixed.prepared == 96);
 }
 
 TEST_CASE("a step takes its time and burns its CPU") {

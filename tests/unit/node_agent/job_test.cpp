@@ -25,6 +25,14 @@ void add_rank(Task& task, uint64_t updated_ns) {
   task.ranks.push_back(Rank{*std::move(pages), {}, progress});
 }
 
+Rank rank_that_says(uint32_t loader_threads, bool follows_hint) {
+  Rank rank{.pages = *TaskPages::create()};
+  rank.progress.emplace();
+  rank.progress->loader_threads = loader_threads;
+  rank.progress->follows_hint = follows_hint;
+  return rank;
+}
+
 }  // namespace
 
 TEST_CASE("a batch script that has started a step is no task of its own") {
@@ -106,4 +114,18 @@ TEST_CASE("ranks at once are an average over time") {
   page.updated_ns = 310 * kSecond;
   later.add(page);
   CHECK(later.ranks_at_once() == Approx(1));
+}
+
+TEST_CASE("loader threads alone make no job elastic") {
+  Job job;
+  CHECK_FALSE(job.elastic());
+  std::vector<Rank>& ranks = job.tasks[100].ranks;
+  ranks.push_back(Rank{.pages = *TaskPages::create()});  // silent so far
+  CHECK_FALSE(job.elastic());
+  ranks.push_back(rank_that_says(2, false));
+  CHECK_FALSE(job.elastic());
+  ranks.push_back(rank_that_says(0, true));
+  CHECK(job.elastic());
+  ranks.back().gone = true;
+  CHECK_FALSE(job.elastic());
 }

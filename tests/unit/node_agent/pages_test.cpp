@@ -57,6 +57,18 @@ TEST_CASE("what the job writes is read") {
   CHECK(progress->wait_ns == kSecond / 2);
 }
 
+TEST_CASE("only a page that says so follows the hint") {
+  auto pages = TaskPages::create();
+  JobSide job(*pages);
+  job.greet();
+  job.progress->loader_threads = 2;
+  CHECK_FALSE(pages->read(10 * kSecond)->follows_hint);
+  job.progress->follows_hint = 1;
+  CHECK(pages->read(10 * kSecond)->follows_hint);
+  job.progress->follows_hint = 0;
+  CHECK_FALSE(pages->read(10 * kSecond)->follows_hint);
+}
+
 TEST_CASE("the job cannot resize, unseal or write what is not its own") {
   auto pages = TaskPages::create();
   CHECK(::ftruncate(pages->progress_fd(), 0) != 0);
@@ -77,7 +89,7 @@ TEST_CASE("the job cannot resize, unseal or write what is not its own") {
 }
 
 TEST_CASE("garbage is noticed and never believed again") {
-  auto scribble = GENERATE(0, 1, 2, 3, 4);
+  auto scribble = GENERATE(0, 1, 2, 3, 4, 5);
   auto pages = TaskPages::create();
   JobSide job(*pages);
   job.greet();
@@ -88,6 +100,7 @@ TEST_CASE("garbage is noticed and never believed again") {
   if (scribble == 2) job.progress->samples = 5;  // went back
   if (scribble == 3) job.progress->wait_ns = 100 * kSecond;
   if (scribble == 4) job.progress->updated_ns = 100 * kSecond;
+  if (scribble == 5) job.progress->follows_hint = 2;
   CHECK_FALSE(pages->read(10 * kSecond).has_value());
   CHECK(pages->garbage());
   job.greet();
