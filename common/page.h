@@ -21,8 +21,9 @@
 struct penstock_progress_page {
   uint32_t magic;
   uint32_t version;
-  uint64_t updated_ns;     /* CLOCK_MONOTONIC of the last consumed batch: with
-                              samples and wait_ns, one moment's figures */
+  uint64_t updated_ns;     /* CLOCK_MONOTONIC of the last consumed batch (before
+                              the first: of the first report): with samples
+                              and wait_ns, one moment's figures */
   uint64_t started_ns;     /* CLOCK_MONOTONIC when watching began */
   uint64_t samples;        /* consumed by the trainer */
   uint64_t steps;          /* batches consumed by the trainer */

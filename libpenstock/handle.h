@@ -44,11 +44,12 @@ struct penstock_handle {
   struct sockaddr_un address;
 
   struct penstock_progress_page* progress; /* null without penstockd */
-  struct penstock_progress reported;       /* by this handle, last */
+  struct penstock_progress reported; /* by this handle, last; its wait_ns as of
+                                        updated_ns */
   struct penstock_progress base; /* by earlier processes of the same task: the
                                     page's counters must never go back */
   uint64_t started_ns;
-  uint64_t updated_ns;
+  uint64_t updated_ns; /* of the last consumed batch */
 
   uint32_t thread_count; /* places used so far in threads */
   struct thread_entry threads[PENSTOCK_MAX_THREADS];

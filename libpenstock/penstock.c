@@ -97,6 +97,22 @@ int penstock_connected(struct penstock_handle* handle) {
   return handle->state == CONNECTED;
 }
 
+/* samples, wait_ns and updated_ns stay one moment's figures: the wait under way
+ * is shown with the batch that ends it. The very first report tells when
+ * watching began. */
+static void take_report(struct penstock_handle* handle,
+                        const struct penstock_progress* progress,
+                        uint64_t now_ns) {
+  const struct penstock_progress shown = handle->reported;
+  handle->reported = *progress;
+  if (progress->samples > shown.samples || progress->steps > shown.steps ||
+      handle->updated_ns == 0) {
+    handle->updated_ns = now_ns;
+  } else {
+    handle->reported.wait_ns = shown.wait_ns;
+  }
+}
+
 void penstock_report(struct penstock_handle* handle,
                      const struct penstock_progress* progress) {
   if (!usable(handle)) return;
@@ -104,8 +120,7 @@ void penstock_report(struct penstock_handle* handle,
    * are absolute, so the next report makes up for this one. */
   if (pthread_mutex_trylock(&handle->lock) != 0) return;
   const uint64_t now_ns = monotonic_ns();
-  handle->reported = *progress;
-  handle->updated_ns = now_ns;
+  take_report(handle, progress, now_ns);
   step_when_due(handle, now_ns);
   publish_progress(handle);
   pthread_mutex_unlock(&handle->lock);

@@ -66,7 +66,8 @@ struct penstock_handle* penstock_open(const char* path);
 int penstock_connected(struct penstock_handle* handle);
 
 /* Publishes the counters; called after each batch, and costs some ten
- * nanoseconds. Once a second it also looks whether penstockd is still there. */
+ * nanoseconds. Called in between, wait_ns is published with the next batch.
+ * Once a second it also looks whether penstockd is still there. */
 void penstock_report(struct penstock_handle* handle,
                      const struct penstock_progress* progress);
 

@@ -70,6 +70,28 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(daemon.progress()["wait_ns"], 15)
         self.assertEqual(client.hint(), penstock.Hint(4, 1500, 600, 3, False))
 
+    def test_the_time_is_that_of_the_last_consumed_batch(self):
+        daemon = self.daemon()
+        client = self.client()
+        client.report(loader_threads=1, wait_ns=5)  # the first: has begun
+        begun = daemon.progress()
+        self.assertGreaterEqual(begun["updated_ns"], begun["started_ns"])
+        self.assertEqual(begun["wait_ns"], 5)
+        client.report(loader_threads=3, follows_hint=1, wait_ns=100, bytes=7)
+        client.add(prepared=8)
+        page = daemon.progress()
+        self.assertEqual(page["updated_ns"], begun["updated_ns"])
+        self.assertEqual(page["wait_ns"], 5)
+        self.assertEqual((page["bytes"], page["prepared"]), (7, 8))
+        self.assertEqual((page["loader_threads"], page["follows_hint"]), (3, 1))
+        before_ns = begun["updated_ns"]
+        for consumed in ({"samples": 32}, {"steps": 1}):
+            client.add(wait_ns=50, **consumed)
+            page = daemon.progress()
+            self.assertGreater(page["updated_ns"], before_ns)
+            before_ns = page["updated_ns"]
+        self.assertEqual(page["wait_ns"], 200)
+
     def test_an_unknown_counter_is_refused(self):
         with self.assertRaisesRegex(TypeError, "allowed: samples, steps"):
             self.client().report(sample=1)
@@ -136,13 +158,32 @@ class ClientTest(unittest.TestCase):
         first.close()
         second = self.client()
         self.assertEqual(daemon.progress()["samples"], 10)
-        second.report(samples=1)
-        second.add(wait_ns=3)
+        updated_ns = daemon.progress()["updated_ns"]
+        second.report(loader_threads=0, wait_ns=2)
+        self.assertEqual(daemon.progress()["updated_ns"], updated_ns)
+        self.assertEqual(daemon.progress()["wait_ns"], 30)
+        second.add(samples=1, wait_ns=1)
         page = daemon.progress()
         self.assertEqual((page["samples"], page["wait_ns"]), (11, 33))
         self.assertEqual(page["loader_threads"], 0)
         self.assertEqual(page["started_ns"], started_ns)
         self.assertGreater(page["updated_ns"], started_ns)
+
+    def test_a_wait_under_way_takes_nothing_from_a_page_taken_over(self):
+        with FakeDaemon(self.path) as daemon:
+            first = penstock.Client(self.path)
+            first.report(samples=10, wait_ns=30)
+            page = bytes(daemon.progress_page)
+            first.close()
+        late = self.client()
+        late.report(wait_ns=5)
+        late.report(wait_ns=100)
+        daemon = self.daemon()
+        daemon._make_pages()
+        daemon.progress_page[:] = page
+        self.assertTrue(eventually(late.connected))
+        self.assertEqual(daemon.progress()["wait_ns"], 30)
+        self.assertEqual(daemon.progress()["samples"], 10)
 
     def test_a_page_with_a_wrong_magic_is_refused(self):
         daemon = self.daemon()

@@ -78,6 +78,20 @@ class WatchTest(DaemonTestCase):
         spent_ns = page["updated_ns"] - page["started_ns"]
         self.assertLess(page["wait_ns"], spent_ns - 9 * 10_000_000)
 
+    def test_a_new_epoch_alone_is_no_progress(self):
+        daemon, client = self.connect()
+        watched = Watched(SlowLoader(2, 0), False, client)
+        list(watched)
+        updated_ns = daemon.progress()["updated_ns"]
+        seen = []
+        client.report = lambda **counters: (
+            penstock.Client.report(client, **counters),
+            seen.append(daemon.progress()["updated_ns"]),
+        )
+        next(iter(watched))
+        self.assertEqual(seen, [updated_ns])
+        self.assertGreater(daemon.progress()["updated_ns"], updated_ns)
+
     def test_the_loaders_attributes_and_length_show_through(self):
         watched = watch(SlowLoader(5, 0))
         self.assertEqual(len(watched), 5)

@@ -45,6 +45,8 @@ class Client:
         self._started_ns = time.monotonic_ns()
         self._updated_ns = 0
         self._counters = dict.fromkeys(_pages.REPORTED, 0)
+        # As of updated_ns.
+        self._shown = dict.fromkeys(("samples", "steps", "wait_ns"), 0)
         # Reported by earlier processes of the task: the page's counters must
         # never go back.
         self._base = dict.fromkeys(_pages.COUNTER_WORDS, 0)
@@ -103,18 +105,36 @@ class Client:
         if not self._lock.acquire(False):
             return
         try:
-            self._updated_ns = time.monotonic_ns()
-            self._step_when_due(self._updated_ns)
+            now_ns = time.monotonic_ns()
+            self._note_batch(now_ns)
+            self._step_when_due(now_ns)
             self._write()
         finally:
             self._lock.release()
+
+    def _note_batch(self, now_ns: int) -> None:
+        """samples, wait_ns and updated_ns stay one moment's figures: the wait
+        under way is shown with the batch that ends it. The very first report
+        tells when watching began."""
+        shown, counters = self._shown, self._counters
+        if (
+            counters["samples"] > shown["samples"]
+            or counters["steps"] > shown["steps"]
+            or self._updated_ns == 0
+        ):
+            self._updated_ns = now_ns
+            self._shown = {name: counters[name] for name in shown}
+
+    def _published(self) -> dict[str, int]:
+        return self._counters | self._shown
 
     def _write(self) -> None:
         page = self._progress
         if page is None:
             return
+        counters = self._published()
         for name, word in _pages.COUNTER_WORDS.items():
-            value = self._base[name] + self._counters[name]
+            value = self._base[name] + counters[name]
             page.set(word, value & _pages.MAX_COUNTER)
         threads = self._counters["loader_threads"] & _pages.MAX_STATE
         page.set_half(_pages.STATE_HALVES["loader_threads"], threads)
@@ -212,8 +232,9 @@ class Client:
     def _carry_over(self, page: _pages.ProgressPage) -> None:
         """What stands in the page beyond our own counters was reported before
         us, by another process of the task."""
+        counters = self._published()
         for name in _pages.GROWING:
-            before = page.get(_pages.COUNTER_WORDS[name]) - self._counters[name]
+            before = page.get(_pages.COUNTER_WORDS[name]) - counters[name]
             self._base[name] = max(self._base[name], before)
         if page.get(_pages.STARTED_NS):
             started_ns = page.get(_pages.STARTED_NS)

@@ -128,6 +128,58 @@ TEST_CASE("reports and hints go through the pages") {
   CHECK(hint.kernel_limited == 0);
 }
 
+TEST_CASE("samples, wait and time are those of the last consumed batch") {
+  const SocketFolder folder;
+  FakeDaemon daemon(folder.path(), Reply::kGood);
+  const Handle handle(folder.path());
+  const penstock_progress_page* page = daemon.progress();
+  penstock_progress progress{.wait_ns = 5, .loader_threads = 1};
+  penstock_report(handle, &progress);  // the first: watching has begun
+  const uint64_t begun_ns = page->updated_ns;
+  CHECK(begun_ns >= page->started_ns);
+  CHECK(page->wait_ns == 5);
+
+  progress.wait_ns = 100;
+  progress.bytes = 7;
+  progress.prepared = 8;
+  progress.loader_threads = 3;
+  progress.follows_hint = 1;
+  progress.replaying = 1;
+  penstock_report(handle, &progress);  // still waits
+  CHECK(page->updated_ns == begun_ns);
+  CHECK(page->wait_ns == 5);
+  CHECK(page->bytes == 7);
+  CHECK(page->prepared == 8);
+  CHECK(page->loader_threads == 3);
+  CHECK(page->follows_hint == 1);
+  CHECK(page->replaying == 1);
+
+  SECTION("samples grow") { progress.samples = 32; }
+  SECTION("steps alone grow") { progress.steps = 1; }
+  progress.wait_ns = 200;
+  penstock_report(handle, &progress);
+  CHECK(page->updated_ns > begun_ns);
+  CHECK(page->wait_ns == 200);
+}
+
+TEST_CASE("a successor without a batch leaves its predecessor's time alone") {
+  const SocketFolder folder;
+  FakeDaemon daemon(folder.path(), Reply::kGood);
+  {
+    const Handle first(folder.path());
+    const penstock_progress progress{10, 1, 30};
+    penstock_report(first, &progress);
+  }
+  const penstock_progress_page* page = daemon.progress();
+  const uint64_t updated_ns = page->updated_ns;
+  const Handle second(folder.path());
+  const penstock_progress progress{.wait_ns = 9, .loader_threads = 2};
+  penstock_report(second, &progress);
+  CHECK(page->updated_ns == updated_ns);
+  CHECK(page->wait_ns == 30);
+  CHECK(page->loader_threads == 2);
+}
+
 TEST_CASE("a hint is refused while it is written, or out of range") {
   const SocketFolder folder;
   FakeDaemon daemon(folder.path(), Reply::kGood);
