@@ -13,8 +13,9 @@
  * Fork: a child must open its own handle; its parent's is a no-op there.
  * Threads: any thread may call anything but penstock_close(), which must be
  * the last call on its handle; penstock_report() belongs to one thread.
- * Processes: those of one task share one page, so only one of them may report
- * at a time. A later one goes on where the earlier one ended.
+ * Processes: each that opens a handle has pages of its own, at most 64 of one
+ * task. One that opens it after another one of its task has ended takes that
+ * one's pages over, and goes on where it ended.
  * A null handle is allowed everywhere and does nothing.
  */
 #ifndef PENSTOCK_H

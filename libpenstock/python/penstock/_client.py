@@ -25,9 +25,10 @@ class Client:
 
     Any thread may call anything; counters belong to one thread. penstockd may
     come, go and come back: threads and counters are carried over within two
-    seconds. In a forked child the parent's client is a no-op. The processes of
-    one task share one page, so only one of them may report at a time; a later
-    one goes on where the earlier one ended.
+    seconds. In a forked child the parent's client is a no-op. Each process has
+    pages of its own, at most 64 of one task; one that connects after another
+    one of its task has ended takes that one's pages over, and goes on where it
+    ended.
     """
 
     def __init__(self, path: str | None = None):

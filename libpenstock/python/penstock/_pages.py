@@ -98,8 +98,8 @@ def _map(fd: int, protection: int) -> mmap.mmap:
 
 class ProgressPage:
     """Written by us. Words go through a memoryview, whose item assignment is a
-    single store. All processes of a task get the same page, one after the
-    other, so it may hold counters already."""
+    single store. It may have been that of a process of the task that has
+    ended, and hold its counters."""
 
     def __init__(self, fd: int):
         self._memory = _map(fd, mmap.PROT_READ | mmap.PROT_WRITE)
