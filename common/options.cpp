@@ -37,8 +37,8 @@ constexpr OptionSpec kSpecs[kOptionCount] = {
      "profile that predicts what the job needs",
      "a name of 1 to 64 letters, digits, '.', '_' or '-', or a file's path "
      "(with a '/', under 256 bytes, printable)"},
-    {"loader-batch", "PENSTOCK_LOADER_BATCH", "N", "samples per batch and task",
-     "1 to 1000000"},
+    {"loader-batch", "PENSTOCK_LOADER_BATCH", "N",
+     "samples per batch, for jobs that report steps only", "1 to 1000000"},
     {"loader-weight", "PENSTOCK_LOADER_WEIGHT", "W",
      "this job's weight where jobs compete",
      "0.001 to the MaxWeight that the admin set"},

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 
@@ -61,6 +62,12 @@ bool is_plausible(const Progress& before, const Progress& now,
 }
 
 }  // namespace
+
+Progress samples_counted(Progress progress, uint32_t batch) {
+  if (progress.samples > 0 || batch == 0) return progress;
+  progress.samples = std::min(progress.steps, UINT64_MAX / batch) * batch;
+  return progress;
+}
 
 Result<TaskPages> TaskPages::create() {
   TaskPages pages;

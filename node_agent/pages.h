@@ -26,6 +26,10 @@ struct Progress {
   bool follows_hint = false;  // more loader threads would run if hinted
 };
 
+// The reading, with steps of `batch` samples each where it has steps and no
+// samples; batch 0: not known.
+Progress samples_counted(Progress progress, uint32_t batch);
+
 struct Hint {
   uint32_t loader_threads = 1;
   uint64_t granted_millicores = 0;

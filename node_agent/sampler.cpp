@@ -38,7 +38,7 @@ void Sampler::read_pages(Job& job, uint64_t now_ns) const {
       if (auto progress = rank.pages.read(now_ns)) {
         // A rank that reports for the first time brings its whole history.
         if (!rank.progress) job.last.updated_ns = 0;
-        rank.progress = *progress;
+        rank.progress = samples_counted(*progress, job.options.batch);
       }
       if (rank.pages.garbage() && !job.contradicted) {
         job.contradicted = true;

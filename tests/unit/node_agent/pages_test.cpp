@@ -69,6 +69,17 @@ TEST_CASE("only a page that says so follows the hint") {
   CHECK_FALSE(pages->read(10 * kSecond)->follows_hint);
 }
 
+TEST_CASE("samples that are not reported follow from steps and batch") {
+  const Progress steps_only{.steps = 10, .wait_ns = 3};
+  CHECK(samples_counted(steps_only, 0).samples == 0);
+  CHECK(samples_counted(steps_only, 32).samples == 320);
+  CHECK(samples_counted(steps_only, 32).wait_ns == 3);
+  // What the job says itself goes first.
+  CHECK(samples_counted({.samples = 7, .steps = 10}, 32).samples == 7);
+  CHECK(samples_counted({.steps = UINT64_MAX}, 1000000).samples >
+        UINT64_MAX / 2);
+}
+
 TEST_CASE("the job cannot resize, unseal or write what is not its own") {
   auto pages = TaskPages::create();
   CHECK(::ftruncate(pages->progress_fd(), 0) != 0);
