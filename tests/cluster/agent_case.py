@@ -70,6 +70,12 @@ class AgentCase(cluster_case.ClusterCase):
         except embedded.ClusterError:
             return None
 
+    def held_by(self, job):
+        """The CPUs that Slurm gave the job."""
+        pattern = (f"{janitor.CGROUP_ROOT}/cpuset/slurm_{self.cluster.node}/"
+                   f"uid_*/job_{job}/cpuset.cpus")
+        return pathlib.Path(glob.glob(pattern)[0]).read_text().strip()
+
     def away_cpus(self, job):
         """The CPUs of the job's away group, as the kernel has them."""
         path = (f"{janitor.CGROUP_ROOT}/cpuset/penstock_{self.cluster.node}/"

@@ -1,7 +1,6 @@
 """penstockd dies, hangs, restarts, or is lied to: jobs run on with at least
 what Slurm gave them, and nothing of ours is left."""
 
-import glob
 import os
 import pathlib
 import pwd
@@ -12,7 +11,6 @@ import subprocess
 import time
 
 import agent_case
-import janitor
 import protocol
 
 # Asks penstockd for this task's pages and spoils them; then computes on.
@@ -243,12 +241,6 @@ class GangScheduling(agent_case.AgentCase):
                        "partition": "OverSubscribe=FORCE:2",
                        "slurm_lines": ["PreemptMode=GANG",
                                        "SchedulerTimeSlice=5"]}
-
-    def held_by(self, job):
-        """The CPUs that Slurm gave the job."""
-        pattern = (f"{janitor.CGROUP_ROOT}/cpuset/slurm_{self.cluster.node}/"
-                   f"uid_*/job_{job}/cpuset.cpus")
-        return pathlib.Path(glob.glob(pattern)[0]).read_text().strip()
 
     def test_cpus_held_twice_are_not_lent(self):
         jobs = [self.submit(f"gang{i}", 1 / 3, gpus=0) for i in range(2)]

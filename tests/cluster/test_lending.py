@@ -1,5 +1,7 @@
 """Cores and bandwidth move between real jobs, and come back."""
 
+import concurrent.futures
+import contextlib
 import json
 import os
 import pathlib
@@ -101,14 +103,42 @@ class Lending(agent_case.AgentCase):
         self.check_nothing_left()
         self.assertEqual(self.reports(unmanaged), [])
 
-    def test_an_exclusive_job_lends_to_nobody(self):
-        alone = self.submit("whole", 4, gpus=0, flags=["--exclusive"])
-        self.wait("the job to be known",
-                  lambda: self.job_status(alone) is not None)
-        self.rate("whole", 2)
-        self.assertEqual(self.away_cpus(alone), "")
-        self.cluster.cancel(alone)
+    # Slurm puts no other job beside an exclusive one, so the only borrower that
+    # there can be is a step of its own, and the only CPU that could be taken
+    # for idle one that no step uses. The first test shows that it would be
+    # lent if the job did not hold it.
+    @contextlib.contextmanager
+    def one_step_on_one_cpu(self, name, flags):
+        """A step that wants four CPUs and is bound to one; its job."""
+        flags = ["--gres=none", "--exact", "--ntasks=1", "--loader=auto",
+                 f"--loader-model={self.profile(name, 4)}", *flags]
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            srun = pool.submit(
+                self.cluster.srun, *self.trainer(name, 4, seconds=60),
+                gpus=0, flags=flags)
+            try:
+                self.wait("the step", lambda: self.cluster.status()["jobs"])
+                job = self.cluster.status()["jobs"][0]
+                self.assertLess(job["cores"]["allocated"], os.cpu_count())
+                yield job["job_id"]
+            finally:
+                self.cluster.cancel(*(str(entry["id"])
+                                      for entry in self.cluster.squeue()))
+                srun.result(30)
         self.check_nothing_left()
+
+    def test_a_cpu_that_no_job_holds_is_lent_to_a_step(self):
+        with self.one_step_on_one_cpu("shares", []) as job:
+            self.wait_away(job)
+
+    def test_an_exclusive_job_lends_to_nobody(self):
+        with self.one_step_on_one_cpu("whole", ["--exclusive"]) as job:
+            self.assertEqual(self.held_by(job), f"0-{os.cpu_count() - 1}")
+            # As many looks for idle CPUs as the other test needs, and more.
+            for _ in range(6):
+                self.rate("whole", 1)
+                self.assertEqual(self.away_cpus(job), "")
+                self.assertEqual(self.away_threads(job), [])
 
     def test_two_steps_of_one_job(self):
         train = self.trainer("steps", 1 / 3, seconds=3)
