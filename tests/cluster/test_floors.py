@@ -65,7 +65,14 @@ class Lenders(FloorCase):
         self.check("bursty1", workers=1, on=1, off=1)
 
     def test_bursty_with_eight_threads(self):
+        # Eight bursts of 1 ms, each with 16 ms of rest, leave half of the CPU:
+        # eight threads, and still something to lend.
         self.check("bursty8", workers=8, on=1, off=16)
+
+    def test_bursty_with_eight_threads_and_no_time_left(self):
+        # At 1 ms on and 1 ms off, eight threads want four CPUs and have one:
+        # it is never idle, and never lent for long.
+        self.check("bursty8full", lends=False, workers=8, on=1, off=1)
 
     def test_steady_with_one_thread(self):
         self.check("steady1", lends=False, workers=1, off=0)
