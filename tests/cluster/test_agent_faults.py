@@ -164,7 +164,8 @@ class Faults(agent_case.AgentCase):
                        b"\0" * 5000,
                        struct.pack("=IHHII", protocol.MAGIC, 1, 1, 16, 0)):
             self.send_as_user(packet)
-        # Another user's thread cannot be registered, or anything announced.
+        # Nor can somebody in no task register or announce anything; what jobs
+        # may name is in test_registration.py.
         thread = struct.pack("=IHHIIiI", protocol.MAGIC, 1, protocol.THREAD,
                              24, 0, int(pid), 1)
         self.assertNotEqual(self.send_as_user(thread), 0)

@@ -1,0 +1,195 @@
+"""Who may name which thread as a loader, and whose pages a job gets."""
+
+import errno
+import json
+import os
+import pathlib
+import pwd
+import shutil
+import subprocess
+import time
+import unittest
+
+import agent_case
+
+# Part of every job: the protocol, without a library that could forbid a thing.
+PRELUDE = """
+import array, json, os, socket, struct, sys, threading, time
+sys.path.insert(0, {module!r})
+
+def ask(channel, packet):
+    channel.send(packet)
+    data, anc, _, _ = channel.recvmsg(1024, socket.CMSG_SPACE(8))
+    fds = array.array("i", b"".join(part for _, _, part in anc))
+    return struct.unpack_from("=i", data, 16)[0], fds
+
+def connect():
+    channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    channel.connect(os.environ["PENSTOCK_SOCKET"])
+    return channel
+
+def hello(channel):
+    return ask(channel, struct.pack("=IHHIIII", 0x54534E50, 1, 5, 24, 1, 1, 0))
+
+def thread(channel, tid, is_loader=1):
+    return ask(channel, struct.pack("=IHHIIiI", 0x54534E50, 1, 6, 24, 2, tid,
+                                    is_loader))[0]
+
+def tell(name, what):
+    with open(name + ".part", "w") as file:
+        json.dump(what, file)
+    os.rename(name + ".part", name)
+"""
+
+# Is idle, and so lends its CPU; a second thread, that another job would like
+# to be a loader of its own.
+VICTIM = PRELUDE + """
+import penstock
+tids = []
+threading.Thread(target=lambda: (tids.append(threading.get_native_id()),
+                                 time.sleep(120)), daemon=True).start()
+while not tids:
+    time.sleep(0.01)
+status, fds = hello(connect())
+penstock.report(samples=40, steps=1)
+tell({home!r} + "/victim.json", dict(
+    status=status, inodes=[os.fstat(fd).st_ino for fd in fds],
+    tids=[os.getpid(), *tids]))
+time.sleep(120)
+"""
+
+# Names everybody's threads, its own last, and computes in that one.
+MEDDLER = PRELUDE + """
+import penstock
+with open({home!r} + "/strangers.json") as file:
+    strangers = json.load(file)
+channel = connect()
+status, fds = hello(channel)
+penstock.report(samples=700, steps=1)
+refused = {{name: thread(channel, tid) for name, tid in strangers.items()}}
+own = []
+def compute():
+    own.append(threading.get_native_id())
+    while True:
+        pass
+threading.Thread(target=compute, daemon=True).start()
+while not own:
+    time.sleep(0.01)
+child = os.fork()
+if child == 0:
+    while True:
+        pass
+tell({home!r} + "/meddler.json", dict(
+    status=status, inodes=[os.fstat(fd).st_ino for fd in fds],
+    refused=refused, own=own + [child],
+    accepted=[thread(channel, tid) for tid in own + [child]]))
+time.sleep(120)
+"""
+
+
+class JobsOfPython(agent_case.AgentCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.module = pathlib.Path(cls.cluster.directory, "bin", "python")
+        source = pathlib.Path(__file__).resolve().parents[2]
+        shutil.copytree(source / "libpenstock" / "python", cls.module)
+
+    def start_python(self, name, text, flags=(), **values):
+        """A managed job of one task with no GPU; waits until it runs."""
+        home = self.cluster.home()
+        script = pathlib.Path(home, f"{name}.py")
+        script.write_text(text.format(module=str(self.module), home=home,
+                                      **values), "utf-8")
+        job = self.cluster.sbatch(["/usr/bin/python3", script], gpus=0,
+                                  flags=["--loader=auto", *flags])
+        self.addCleanup(self.cluster.cancel, str(job))
+        self.cluster.wait_job(job, "RUNNING")
+        return job
+
+    def told(self, name, timeout=20):
+        """What the job's tell() has written."""
+        path = pathlib.Path(self.cluster.home(), f"{name}.json")
+        self.wait(f"{name} to tell", path.exists, timeout)
+        return json.loads(path.read_text("utf-8"))
+
+
+@unittest.skipIf(os.cpu_count() < 2, "SKIPPED: one CPU")
+class Meddling(JobsOfPython):
+    cluster_options = {"agent": True, "users": 2}
+
+    def sleeper_of(self, name):
+        """A process of the user in no job; its pid."""
+        user = pwd.getpwnam(name)
+        process = subprocess.Popen(["sleep", "120"], user=user.pw_uid,
+                                   group=user.pw_gid, extra_groups=[])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process.pid
+
+    def start_both(self):
+        """The jobs, what they told, and the numbers that are not to be had."""
+        victim = self.start_python("victim", VICTIM)
+        theirs = self.told("victim")
+        strangers = {
+            "another job's process": theirs["tids"][0],
+            "another job's thread": theirs["tids"][1],
+            "root's penstockd": self.cluster.agent_pid,
+            "init": 1,
+            "another user's process": self.sleeper_of(self.cluster.users[1]),
+            "a process of the user in no job": self.sleeper_of(
+                self.cluster.user),
+            "nobody": 0,
+            "less than nobody": -1,
+        }
+        path = pathlib.Path(self.cluster.home(), "strangers.json")
+        path.write_text(json.dumps(strangers), "utf-8")
+        meddler = self.start_python("meddler", MEDDLER)
+        return victim, theirs, meddler, self.told("meddler"), strangers
+
+    def test_a_job_names_its_own_threads_only(self):
+        victim, theirs, meddler, mine, strangers = self.start_both()
+        for name in strangers:
+            self.assertIn(mine["refused"][name], (errno.EPERM, errno.ENOENT),
+                          name)
+        self.assertEqual(mine["accepted"], [0, 0])
+        self.check_pages(victim, theirs, meddler, mine)
+
+        # Its own loaders are moved: so would the others be, were they listed.
+        groups = {tid: self.groups_of(tid) for tid in strangers.values()
+                  if tid > 0}
+        self.wait_away(meddler)
+        end = time.monotonic() + 3
+        while time.monotonic() < end:
+            self.assertLessEqual(set(self.away_threads(meddler)),
+                                 set(mine["own"]))
+            for tid, before in groups.items():
+                self.assertEqual(self.groups_of(tid), before)
+            time.sleep(0.02)
+        report = self.cluster.status(meddler)
+        self.assertEqual(report["cores"]["loader_threads"], 2)
+        self.assertEqual(report["quality"]["loader_source"], "registered")
+        self.assertIsNone(
+            self.cluster.status(victim)["cores"]["loader_threads"])
+        self.cluster.cancel(victim, meddler)
+        self.check_nothing_left()
+
+    @staticmethod
+    def groups_of(tid):
+        return pathlib.Path(f"/proc/{tid}/cgroup").read_text("ascii")
+
+    def check_pages(self, victim, theirs, meddler, mine):
+        """Each HELLO got the sender's own pages."""
+        self.assertEqual((theirs["status"], mine["status"]), (0, 0))
+        inodes = theirs["inodes"] + mine["inodes"]
+        self.assertEqual(len(set(inodes)), 4)
+        for job, samples in ((victim, 40), (meddler, 700)):
+            self.wait(f"job {job}'s samples", lambda: self.cluster.status(
+                job)["quality"]["samples"])
+            report = self.cluster.status(job)
+            self.assertEqual(
+                (report["quality"]["samples"], report["ranks"]), (samples, 1))
+
+
+if __name__ == "__main__":
+    agent_case.main()
