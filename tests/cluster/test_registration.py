@@ -1,4 +1,5 @@
-"""Who may name which thread as a loader, and whose pages a job gets."""
+"""Who may name which thread as a loader, whose pages a job gets, and how soon
+a new loader process is known."""
 
 import errno
 import json
@@ -6,6 +7,7 @@ import os
 import pathlib
 import pwd
 import shutil
+import statistics
 import subprocess
 import time
 import unittest
@@ -83,6 +85,20 @@ tell({home!r} + "/meddler.json", dict(
     status=status, inodes=[os.fstat(fd).st_ino for fd in fds],
     refused=refused, own=own + [child],
     accepted=[thread(channel, tid) for tid in own + [child]]))
+time.sleep(120)
+"""
+
+# Starts processes that only --loader-match tells apart, at all times between
+# two of penstockd's samples.
+FORKER = PRELUDE + """
+times = []
+for i in range({count}):
+    before = time.monotonic()
+    if os.fork() == 0:
+        os.execv({program!r}, ["decoder", "120"])
+    times.append(before)
+    tell({home!r} + "/forker.json", times)
+    time.sleep(0.611)
 time.sleep(120)
 """
 
@@ -189,6 +205,40 @@ class Meddling(JobsOfPython):
             report = self.cluster.status(job)
             self.assertEqual(
                 (report["quality"]["samples"], report["ranks"]), (samples, 1))
+
+
+class NewLoaders(JobsOfPython):
+    # The status shows what the last sample counted, so samples are taken as
+    # often as penstockd can; what is measured holds up to 100 ms of this.
+    cluster_options = {"agent": True, "agent_lines": ("SamplePeriod=100",)}
+
+    def test_a_new_loader_is_known_within_200_ms(self):
+        count = 9
+        job = self.start_python("forker", FORKER,
+                                flags=["--loader-match=decoder*"],
+                                count=count, program=shutil.which("sleep"))
+        seen = []
+        deadline = time.monotonic() + 60
+        while len(seen) < count:
+            self.assertLess(time.monotonic(), deadline, seen)
+            report = self.job_status(job)
+            known = int((report or {"cores": {}})["cores"].get(
+                "loader_threads") or 0)
+            seen += [time.monotonic()] * (known - len(seen))
+            time.sleep(0.01)
+        # The first ones may have come before the job was asked after.
+        forked = self.told("forker")
+        delays_ms = [1e3 * (found - begun)
+                     for begun, found in zip(forked, seen)]
+        median_ms = statistics.median(delays_ms)
+        print(json.dumps({"new_loader_ms": [round(ms) for ms in delays_ms],
+                          "median_ms": round(median_ms)}), flush=True)
+        self.assertEqual(
+            self.cluster.status(job)["quality"]["loader_source"], "match")
+        self.assertGreater(min(delays_ms), 0)
+        self.assertLessEqual(median_ms, 200)
+        self.cluster.cancel(job)
+        self.check_nothing_left()
 
 
 if __name__ == "__main__":
