@@ -1,6 +1,7 @@
 """penstockd dies, hangs, restarts, or is lied to: jobs run on with at least
 what Slurm gave them, and nothing of ours is left."""
 
+import errno
 import os
 import pathlib
 import pwd
@@ -54,6 +55,8 @@ while time.monotonic() < end:
         pass
 print("done")
 """
+
+GONE = (errno.ENOENT, errno.ESRCH)  # what an announced pid is answered with
 
 
 class Faults(agent_case.AgentCase):
@@ -196,6 +199,94 @@ class Faults(agent_case.AgentCase):
         os.waitpid(child, 0)
         with reader, writer:
             return struct.unpack("=i", reader.recv(4))[0]
+
+    # -- a job that ends while it is being announced ---------------------------
+
+    def announce(self, job, pid):
+        """A managed task, as the plugin announces it; the reply's status."""
+        user = pwd.getpwnam(self.cluster.user)
+        packet = protocol.pack(
+            protocol.TASK_START, job, 0, 0, user.pw_uid, user.pw_gid, pid, 0,
+            b"", b"short", protocol.MODE_AUTO, protocol.REPORT_NONE, 0, 0, 0,
+            0, 0, 0, 0, b"", b"")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
+            channel.settimeout(10)
+            channel.connect(self.cluster.socket_path)
+            channel.send(packet)
+            return protocol.unpack(channel.recv(1024)).status
+
+    def end_job(self, job):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
+            channel.connect(self.cluster.socket_path)
+            channel.send(protocol.pack(protocol.JOB_END, job, 0))
+
+    def check_unknown(self, *jobs):
+        """penstockd has no record of the jobs and no group, and lives."""
+        self.assertEqual(self.cluster.status()["jobs"], [])
+        for job in jobs:
+            self.assertIsNone(self.job_status(job))
+        self.assertEqual(self.cluster.penstock_cgroups(), [])
+
+    def check_later_jobs_work(self):
+        job = self.submit("later", 4)
+        self.wait_away(job)
+        self.cluster.cancel(job)
+        self.check_nothing_left()
+
+    def test_a_job_that_ends_before_it_is_announced(self):
+        gone = os.fork()
+        if gone == 0:
+            os._exit(0)
+        os.waitpid(gone, 0)
+        self.assertIn(self.announce(900001, gone), GONE)
+        # A zombie still has its number, and is as dead.
+        zombie = os.fork()
+        if zombie == 0:
+            os._exit(0)
+        self.addCleanup(os.waitpid, zombie, 0)
+        os.waitid(os.P_PID, zombie, os.WEXITED | os.WNOWAIT)
+        self.assertIn(self.announce(900002, zombie), GONE)
+        # Nobody has sent JOB_END: there must be nothing to end.
+        self.check_unknown(900001, 900002)
+        self.check_later_jobs_work()
+
+    def test_a_job_that_ends_while_it_is_announced(self):
+        announced = 0
+        for i in range(100):
+            # It ends from before until long after its announcement.
+            task = os.fork()
+            if task == 0:
+                time.sleep(i * 20e-6)
+                os._exit(0)
+            status = self.announce(910000 + i, task)
+            self.assertIn(status, (0, *GONE))
+            announced += status == 0
+            os.waitpid(task, 0)
+            self.end_job(910000 + i)
+        print(f"{announced} of 100 were announced in time", flush=True)
+        self.assertGreater(announced, 0)
+        self.wait("the tasks to be gone",
+                  lambda: not self.cluster.status()["jobs"])
+        self.check_unknown(*range(910000, 910100))
+        self.check_later_jobs_work()
+
+    def test_a_step_that_ends_before_penstockd_reads_of_it(self):
+        launches = self.cluster.status()["launch"]["count"]
+        os.kill(self.cluster.agent_pid, signal.SIGSTOP)
+        try:
+            done = self.cluster.srun("sh", "-c", "echo $SLURM_JOB_ID $$",
+                                     flags=["--loader=auto"])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            job, pid = map(int, done.stdout.split())
+            self.assertFalse(os.path.exists(f"/proc/{pid}"))
+        finally:
+            os.kill(self.cluster.agent_pid, signal.SIGCONT)
+        # What the plugin says last of all, and penstockd has read now.
+        self.wait("the step's end to be known", lambda: (
+            self.cluster.status()["launch"]["count"] > launches), 5)
+        self.check_unknown(job)
+        self.assertEqual(self.reports(job), [])
+        self.check_later_jobs_work()
 
     def test_reload(self):
         path = pathlib.Path(self.cluster.directory, "penstock.conf")
