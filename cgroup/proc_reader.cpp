@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <charconv>
@@ -111,6 +112,15 @@ Result<ProcStatus> ProcReader::status(pid_t id) const {
 
 Result<ProcIo> ProcReader::io(pid_t id) const {
   return parsed(read(id, "io"), parse_io, id);
+}
+
+Result<uint64_t> ProcReader::pid_namespace(pid_t id) const {
+  const std::string path = proc_path(id, "ns/pid");
+  struct stat found {};
+  if (::fstatat(root_.get(), path.c_str(), &found, 0) != 0) {
+    return system_error(errno, "cannot look at /proc/" + path);
+  }
+  return found.st_ino;
 }
 
 Result<std::string> ProcReader::comm(pid_t id) const {

@@ -55,6 +55,8 @@ class ProcReader {
   [[nodiscard]] Result<SchedstatFile> open_schedstat(pid_t id) const;
   [[nodiscard]] Result<ProcStatus> status(pid_t id) const;
   [[nodiscard]] Result<ProcIo> io(pid_t id) const;
+  // The pid namespace that the process is in: its inode number.
+  [[nodiscard]] Result<uint64_t> pid_namespace(pid_t id) const;
   // The thread's name without the newline, at most 15 bytes, any bytes.
   [[nodiscard]] Result<std::string> comm(pid_t id) const;
   // Arguments; at most the first 4096 bytes of them.

@@ -100,6 +100,8 @@ class Agent {
   void adopt(const std::vector<SavedTask>& saved);
   void save_state();
   pid_t host_tid(pid_t pid, pid_t tid_in_namespace) const;
+  pid_t host_pid(const Task& task, pid_t sender_pid,
+                 pid_t pid_in_namespace) const;
 
   // agent_rebalance.cpp
   PlanInput plan_input() const;

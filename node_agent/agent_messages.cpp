@@ -193,6 +193,31 @@ pid_t Agent::host_tid(pid_t pid, pid_t tid_in_namespace) const {
   return -1;
 }
 
+// -1: the sender's task has no such process in the sender's namespace. There
+// the number says nothing about the machine's processes.
+pid_t Agent::host_pid(const Task& task, pid_t sender_pid,
+                      pid_t pid_in_namespace) const {
+  Result<ProcStatus> sender = machine_.proc.status(sender_pid);
+  if (!sender) return -1;
+  const size_t depth = sender->ns_pids.size();
+  if (depth <= 1) {
+    Result<Registry::Owner> owner = registry_.owner_of(pid_in_namespace);
+    return owner && owner->task == &task ? pid_in_namespace : -1;
+  }
+  const auto space = machine_.proc.pid_namespace(sender_pid);
+  const auto below =
+      machine_.proc.descendants(task.id.tid, Scanner::kMaxProcesses);
+  if (!space || !below) return -1;
+  for (pid_t pid : below->pids) {
+    Result<ProcStatus> status = machine_.proc.status(pid);
+    if (!status || status->ns_pids.size() != depth) continue;
+    if (status->ns_pids.back() != pid_in_namespace) continue;
+    const auto other = machine_.proc.pid_namespace(pid);
+    if (other && *other == *space) return pid;
+  }
+  return -1;
+}
+
 // A process may name its own threads, and processes of its task (PyTorch's
 // workers); never anybody else's.
 Answer Agent::on_thread(const penstock_thread& thread, const Peer& peer) {
@@ -203,13 +228,10 @@ Answer Agent::on_thread(const penstock_thread& thread, const Peer& peer) {
   }
   Task& task = *owner->task;
   pid_t tid = host_tid(peer.pid, thread.tid);
+  if (tid < 0) tid = host_pid(task, peer.pid, thread.tid);
   if (tid < 0) {
-    Result<Registry::Owner> other = registry_.owner_of(thread.tid);
-    if (!other || other->task != &task) {
-      return refuse(EPERM, "thread " + std::to_string(thread.tid) +
-                               " is not of this task");
-    }
-    tid = thread.tid;
+    return refuse(
+        EPERM, "thread " + std::to_string(thread.tid) + " is not of this task");
   }
   if (thread.is_loader == 0) {
     task.registered_tids.erase(tid);

@@ -61,6 +61,13 @@ TEST_CASE("an identity is a number and a start time") {
   CHECK(proc.cmdline(99).error().code == Code::kNotFound);
 }
 
+TEST_CASE("a process is in a pid namespace") {
+  auto proc = ProcReader::open();
+  REQUIRE(proc);
+  CHECK(*proc->pid_namespace(getpid()) == *proc->pid_namespace(getppid()));
+  CHECK(captured().pid_namespace(99).error().code == Code::kNotFound);
+}
+
 TEST_CASE("a short read is an error that names the process") {
   TempDir dir;
   dir.write("7/stat", "7 (x) S 1 ");
