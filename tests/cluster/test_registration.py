@@ -13,39 +13,11 @@ import time
 import unittest
 
 import agent_case
-
-# Part of every job: the protocol, without a library that could forbid a thing.
-PRELUDE = """
-import array, json, os, socket, struct, sys, threading, time
-sys.path.insert(0, {module!r})
-
-def ask(channel, packet):
-    channel.send(packet)
-    data, anc, _, _ = channel.recvmsg(1024, socket.CMSG_SPACE(8))
-    fds = array.array("i", b"".join(part for _, _, part in anc))
-    return struct.unpack_from("=i", data, 16)[0], fds
-
-def connect():
-    channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    channel.connect(os.environ["PENSTOCK_SOCKET"])
-    return channel
-
-def hello(channel):
-    return ask(channel, struct.pack("=IHHIIII", 0x54534E50, 1, 5, 24, 1, 1, 0))
-
-def thread(channel, tid, is_loader=1):
-    return ask(channel, struct.pack("=IHHIIiI", 0x54534E50, 1, 6, 24, 2, tid,
-                                    is_loader))[0]
-
-def tell(name, what):
-    with open(name + ".part", "w") as file:
-        json.dump(what, file)
-    os.rename(name + ".part", name)
-"""
+import python_jobs
 
 # Is idle, and so lends its CPU; a second thread, that another job would like
 # to be a loader of its own.
-VICTIM = PRELUDE + """
+VICTIM = python_jobs.PRELUDE + """
 import penstock
 tids = []
 threading.Thread(target=lambda: (tids.append(threading.get_native_id()),
@@ -61,7 +33,7 @@ time.sleep(120)
 """
 
 # Names everybody's threads, its own last, and computes in that one.
-MEDDLER = PRELUDE + """
+MEDDLER = python_jobs.PRELUDE + """
 import penstock
 with open({home!r} + "/strangers.json") as file:
     strangers = json.load(file)
@@ -90,7 +62,7 @@ time.sleep(120)
 
 # Starts processes that only --loader-match tells apart, at all times between
 # two of penstockd's samples.
-FORKER = PRELUDE + """
+FORKER = python_jobs.PRELUDE + """
 times = []
 for i in range({count}):
     before = time.monotonic()
@@ -103,35 +75,8 @@ time.sleep(120)
 """
 
 
-class JobsOfPython(agent_case.AgentCase):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.module = pathlib.Path(cls.cluster.directory, "bin", "python")
-        source = pathlib.Path(__file__).resolve().parents[2]
-        shutil.copytree(source / "libpenstock" / "python", cls.module)
-
-    def start_python(self, name, text, flags=(), **values):
-        """A managed job of one task with no GPU; waits until it runs."""
-        home = self.cluster.home()
-        script = pathlib.Path(home, f"{name}.py")
-        script.write_text(text.format(module=str(self.module), home=home,
-                                      **values), "utf-8")
-        job = self.cluster.sbatch(["/usr/bin/python3", script], gpus=0,
-                                  flags=["--loader=auto", *flags])
-        self.addCleanup(self.cluster.cancel, str(job))
-        self.cluster.wait_job(job, "RUNNING")
-        return job
-
-    def told(self, name, timeout=20):
-        """What the job's tell() has written."""
-        path = pathlib.Path(self.cluster.home(), f"{name}.json")
-        self.wait(f"{name} to tell", path.exists, timeout)
-        return json.loads(path.read_text("utf-8"))
-
-
 @unittest.skipIf(os.cpu_count() < 2, "SKIPPED: one CPU")
-class Meddling(JobsOfPython):
+class Meddling(python_jobs.JobsOfPython):
     cluster_options = {"agent": True, "users": 2}
 
     def sleeper_of(self, name):
@@ -207,7 +152,7 @@ class Meddling(JobsOfPython):
                 (report["quality"]["samples"], report["ranks"]), (samples, 1))
 
 
-class NewLoaders(JobsOfPython):
+class NewLoaders(python_jobs.JobsOfPython):
     # The status shows what the last sample counted, so samples are taken as
     # often as penstockd can; what is measured holds up to 100 ms of this.
     cluster_options = {"agent": True, "agent_lines": ("SamplePeriod=100",)}
