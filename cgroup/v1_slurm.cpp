@@ -17,8 +17,9 @@ Result<CpuSet> V1Backend::slurm_cpus() const {
   auto each = [&](const std::string& path, const char* prefix, auto&& visit) {
     auto names = fs_->list_dirs(path);
     if (!names) return;  // it ended meanwhile
+    const std::string below = path + "/";
     for (const std::string& name : *names) {
-      if (name.starts_with(prefix)) visit(path + "/" + name);
+      if (name.starts_with(prefix)) visit(below + name);
     }
   };
   auto add_job = [&](const std::string& job) {

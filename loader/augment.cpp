@@ -111,8 +111,9 @@ void Resampler::run(const ImageView& image, const Crop& crop, float* out) {
     for (int channel = 0; channel < 3; ++channel) {
       const float scale = 1.0f / (255.0f * kDeviation[channel]);
       const float offset = -kMean[channel] / kDeviation[channel];
-      const float* a = upper + channel * out_side_;
-      const float* b = lower + channel * out_side_;
+      const size_t row = static_cast<size_t>(channel) * out_side_;
+      const float* a = upper + row;
+      const float* b = lower + row;
       float* to = out + static_cast<size_t>(channel) * plane +
                   static_cast<size_t>(y) * out_side_;
       for (int x = 0; x < out_side_; ++x) {

@@ -9,7 +9,7 @@
 namespace penstock {
 
 Result<std::string> read_admin_file(const std::string& path) {
-  constexpr off_t kMaxBytes = 64 * 1024;
+  constexpr off_t kMaxBytes = off_t{64} * 1024;
   UniqueFd file(
       ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file) return system_error(errno, path);

@@ -62,7 +62,7 @@ Result<CpuIdle> CpuIdle::open() {
 }
 
 Status CpuIdle::refresh() {
-  std::string text(64 * 1024, '\0');
+  std::string text(size_t{64} * 1024, '\0');
   const ssize_t size = ::pread(fd_.get(), text.data(), text.size(), 0);
   if (size < 0) return system_error(errno, "/proc/stat");
   text.resize(static_cast<size_t>(size));

@@ -1,6 +1,7 @@
 #include "node_agent/enforcer.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "common/clock.h"
 #include "node_agent/log.h"
@@ -64,8 +65,8 @@ void Enforcer::publish_hints(Job& job) {
   const uint32_t ranks = job.ranks();
   Hint hint;
   hint.loader_threads = (grant.loader_threads + ranks - 1) / ranks;
-  hint.granted_millicores = uint64_t(
-      (grant.home_cores + grant.away_cores) * 1000.0 / double(ranks) + 0.5);
+  const double cores = (grant.home_cores + grant.away_cores) / double(ranks);
+  hint.granted_millicores = uint64_t(std::llround(cores * 1000.0));
   hint.rate_bytes_per_s = as_limit(grant.bytes_per_s / double(ranks));
   hint.kernel_limited = job.limit_bytes_per_s > 0;
   for (auto& [pid, task] : job.tasks) {

@@ -20,6 +20,8 @@ struct PciAddress {
   uint32_t device = 0;
   uint32_t function = 0;
 
+  // clang-tidy takes the comparison with 0 that the compiler makes up for ours.
+  // NOLINTNEXTLINE(modernize-use-nullptr)
   friend auto operator<=>(const PciAddress&, const PciAddress&) = default;
 };
 // As lspci writes it: "0000:17:00.0".

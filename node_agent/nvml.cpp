@@ -124,7 +124,7 @@ void find_gpus(BoundedChildren& children, const std::string& library,
   work.what = library;
   work.body = [&library](int out) { write_answer(library, out); };
   work.deadline_ms = deadline_ms;
-  work.max_bytes = 64 * 1024;
+  work.max_bytes = size_t{64} * 1024;
   children.start(work, [library, callback = std::move(callback)](
                            const Result<std::string>& text) {
     callback(interpret(text, library));

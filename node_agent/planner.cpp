@@ -238,6 +238,7 @@ std::vector<std::vector<size_t>> lending_groups(const PlanInput& input) {
     groups[lending_key(input.lend_across, input.jobs[j])].push_back(j);
   }
   std::vector<std::vector<size_t>> list;
+  list.reserve(groups.size());
   for (auto& [key, members] : groups) list.push_back(std::move(members));
   return list;
 }

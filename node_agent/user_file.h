@@ -11,7 +11,7 @@
 
 namespace penstock {
 
-inline constexpr size_t kMaxUserFileBytes = 64 * 1024;
+inline constexpr size_t kMaxUserFileBytes = size_t{64} * 1024;
 inline constexpr uint64_t kUserFileDeadline_ms = 5000;
 
 // Calls back later, once: with the contents, or

@@ -6,7 +6,7 @@
 namespace penstock {
 namespace {
 
-constexpr size_t kMaxTextBytes = 64 * 1024;
+constexpr size_t kMaxTextBytes = size_t{64} * 1024;
 constexpr size_t kMaxNameBytes = 64;
 constexpr size_t kMaxPoints = 256;
 constexpr double kMaxSeconds = 1e6;  // per sample: eleven days

@@ -115,7 +115,7 @@ std::optional<double> ratio(const std::optional<double>& used,
 std::string duration_text(double seconds) {
   if (!(seconds >= 0) || seconds > 1e9) return "-";
   if (seconds < 99.95) return fmt::format("{:.1f} s", seconds);
-  auto whole = static_cast<int64_t>(seconds + 0.5);
+  const int64_t whole = std::llround(seconds);
   if (whole < 3600)
     return fmt::format("{} min {:02} s", whole / 60, whole % 60);
   return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);

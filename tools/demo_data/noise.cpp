@@ -45,7 +45,7 @@ class Octave {
 
  private:
   void load_rows(int grid_y) {
-    const auto columns = static_cast<size_t>(width_ / cell_ + 2);
+    const auto columns = static_cast<size_t>(width_ / cell_) + 2;
     upper_.resize(columns);
     lower_.resize(columns);
     for (size_t i = 0; i < columns; ++i) {

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <map>
 #include <span>
 #include <string>
@@ -138,7 +139,7 @@ Status write_jpeg(const DataOptions& options, uint64_t index,
 
 Status write_raw(const DataOptions& options, uint64_t index) {
   const auto rows = static_cast<int>(
-      std::max<uint64_t>(1, options.record_bytes / (3 * kRawWidth)));
+      std::max<uint64_t>(1, options.record_bytes / (uint64_t{3} * kRawWidth)));
   const auto pixels = noise_picture(kRawWidth, rows, options.seed + index);
   const std::string header = fmt::format("P6\n{} {}\n255\n", kRawWidth, rows);
   std::vector<uint8_t> file(header.begin(), header.end());
@@ -201,21 +202,30 @@ void add_options(CLI::App& app, DataOptions& options) {
       ->option_text("N [1]");
 }
 
-}  // namespace
-}  // namespace penstock
-
-int main(int argc, char** argv) {
-  penstock::DataOptions options;
+int run(int argc, char** argv) {
+  DataOptions options;
   CLI::App app("Makes a data set of noise pictures", "penstock-demo-data");
-  penstock::add_options(app, options);
+  add_options(app, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  const penstock::Status made = penstock::make_set(options);
+  const Status made = make_set(options);
   if (made) return 0;
   std::fprintf(stderr, "penstock-demo-data: %s\n",
                made.error().message.c_str());
   return 1;
+}
+
+}  // namespace
+}  // namespace penstock
+
+int main(int argc, char** argv) {
+  try {
+    return penstock::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "penstock-demo-data: %s\n", error.what());
+    return 1;
+  }
 }

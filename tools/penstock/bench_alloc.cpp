@@ -51,6 +51,7 @@ Node random_node(int jobs, std::mt19937_64& random) {
         (1 - 1e-9);
     node.problem.jobs.push_back(std::move(job));
     std::vector<int> home;
+    home.reserve(kCpusPerJob);
     for (int k = 0; k < kCpusPerJob; ++k) home.push_back(i * kCpusPerJob + k);
     node.rounding.jobs.push_back(
         {static_cast<uint64_t>(i + 1), CpuSet(home), 0, 0, 4 * kCpusPerJob});

@@ -49,7 +49,7 @@ Result<UniqueFd> connect_to(const std::string& path, int timeout_ms) {
   UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!fd) return system_error(errno, "cannot make a socket");
   // Connecting waits for room in the other's queue as long as sending may.
-  timeval timeout{timeout_ms / 1000, timeout_ms % 1000 * 1000};
+  timeval timeout{timeout_ms / 1000, timeout_ms % 1000 * 1000L};
   for (int option : {SO_SNDTIMEO, SO_RCVTIMEO}) {
     ::setsockopt(fd.get(), SOL_SOCKET, option, &timeout, sizeof(timeout));
   }

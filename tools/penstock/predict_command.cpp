@@ -14,7 +14,7 @@
 namespace penstock {
 namespace {
 
-constexpr size_t kMaxProfileBytes = 64 * 1024;
+constexpr size_t kMaxProfileBytes = size_t{64} * 1024;
 constexpr double kMostCores = 4096;
 
 Result<Profile> profile_file(const std::string& path) {
