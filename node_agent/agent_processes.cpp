@@ -192,6 +192,7 @@ void Agent::begin_task(Job& job, Task& task) {
       task.pidfd.get(), [this, job_id, pid] { on_task_gone(job_id, pid); });
   if (!watched) log_warning("job {}: {}", job_id, watched.error().message);
   if (!job.managed) return;
+  job.note_widest();
   if (config_.lend_across == LendAcross::kAccount &&
       accounts_.of(job_id).empty()) {
     job.note("its account is unknown: CPUs are lent between its user's jobs");
