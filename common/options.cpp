@@ -38,7 +38,7 @@ constexpr OptionSpec kSpecs[kOptionCount] = {
      "a name of 1 to 64 letters, digits, '.', '_' or '-', or a file's path "
      "(with a '/', under 256 bytes, printable)"},
     {"loader-batch", "PENSTOCK_LOADER_BATCH", "N",
-     "samples per batch, for jobs that report steps only", "1 to 1000000"},
+     "samples per batch, where the job only reports its steps", "1 to 1000000"},
     {"loader-weight", "PENSTOCK_LOADER_WEIGHT", "W",
      "this job's weight where jobs compete",
      "0.001 to the MaxWeight that the admin set"},
