@@ -136,7 +136,7 @@ class ClientTest(unittest.TestCase):
             client.register(102)
             client.unregister(101)
             client.report(samples=50, loader_threads=2)
-            self.assertTrue(eventually(lambda: len(daemon.threads) == 2))
+            eventually(lambda: daemon.threads == {101: False, 102: True})
             self.assertEqual(daemon.threads, {101: False, 102: True})
             started_ns = daemon.progress()["started_ns"]
         self.assertTrue(eventually(lambda: not client.connected()))
@@ -147,7 +147,7 @@ class ClientTest(unittest.TestCase):
         self.assertTrue(eventually(client.connected))
         self.assertEqual(daemon.progress()["samples"], 55)
         self.assertEqual(daemon.progress()["started_ns"], started_ns)
-        self.assertTrue(eventually(lambda: len(daemon.threads) == 2))
+        eventually(lambda: daemon.threads == {102: True, 103: True})
         self.assertEqual(daemon.threads, {102: True, 103: True})
 
     def test_a_tasks_next_process_goes_on_where_the_last_one_ended(self):

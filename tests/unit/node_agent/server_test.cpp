@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -124,6 +125,7 @@ pid_t as_user(const Fixture& server, uid_t uid, Act act) {
   const pid_t child = ::fork();
   if (child == 0) {
     if (::setresuid(uid, uid, uid) != 0) ::_exit(2);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a failed test leaves nobody
     ::_exit(act() ? 0 : 1);
   }
   REQUIRE(child > 0);
@@ -160,15 +162,16 @@ double slowest_answer_ms(const Fixture& server) {
   return double(slowest_ns) * 1e-6;
 }
 
-// Over many connections, each always full.
-bool send_without_end(const Fixture& server) {
+// Over many connections, each always full; writes to told once one is.
+bool send_without_end(const Fixture& server, int told) {
   std::vector<UniqueFd> clients;
   for (int i = 0; i < 64; ++i) clients.push_back(server.connect());
   const auto thread = message_of<penstock_thread>(PENSTOCK_THREAD);
   for (;;) {
     for (const UniqueFd& client : clients) {
-      (void)!::send(client.get(), &thread, sizeof thread,
-                    MSG_DONTWAIT | MSG_NOSIGNAL);
+      const ssize_t sent = ::send(client.get(), &thread, sizeof thread,
+                                  MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (sent < 0 && errno == EAGAIN) (void)!::write(told, "", 1);
     }
     ::usleep(1000);
   }
@@ -235,9 +238,14 @@ TEST_CASE("a user's flood delays nobody else") {
     return;
   }
   Fixture server;
-  const pid_t flood =
-      as_user(server, 65534, [&] { return send_without_end(server); });
-  ::usleep(200'000);  // its budget is spent by then
+  int ends[2];
+  REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+  const UniqueFd heard(ends[0]), told(ends[1]);
+  REQUIRE(::fcntl(told.get(), F_SETFL, O_NONBLOCK) == 0);
+  const pid_t flood = as_user(
+      server, 65534, [&] { return send_without_end(server, told.get()); });
+  pollfd full{heard.get(), POLLIN, 0};
+  REQUIRE(::poll(&full, 1, 10'000) == 1);  // more than is read
   const pid_t other = as_user(
       server, 65533, [&] { return slowest_answer_ms(server) < kDelayed_ms; });
   CHECK(slowest_answer_ms(server) < kDelayed_ms);
