@@ -66,19 +66,8 @@ Status Agent::start() {
     saved = std::vector<SavedTask>();
   }
 
-  Result<int> timer = machine_.loop.add_timer(0, [this] { scan_marked(); });
-  if (!timer) return std::move(timer).error();
-  scan_timer_ = *timer;
-  timer = machine_.loop.add_timer(0, [this] { on_tick_timer(); });
-  if (!timer) return std::move(timer).error();
-  tick_timer_ = *timer;
-  timer = machine_.loop.add_timer(config_.sample_period_ms,
-                                  [this] { on_sample_timer(); });
-  if (!timer) return std::move(timer).error();
-  sample_timer_ = *timer;
-  timer = machine_.loop.add_timer(kBeat_ms, [this] { on_beat_timer(); });
-  if (!timer) return std::move(timer).error();
-
+  Status timers = start_timers();
+  if (!timers) return timers;
   Result<std::unique_ptr<Server>> server =
       Server::listen(machine_.loop, config_.socket_path,
                      [this](const Message& message, const Peer& peer) {
@@ -91,21 +80,43 @@ Status Agent::start() {
   Status swept = machine_.backend.sweep({}, home_finder(machine_.proc, *saved));
   if (!swept) log_warning("sweeping leftovers: {}", swept.error().message);
   adopt(*saved);
-  Status events = subscribe_events();
-  if (!events) {
-    log_warning("{}: new loaders are looked for every {} ms instead",
-                events.error().message, kPoll_ms);
-    auto poll = machine_.loop.add_timer(kPoll_ms, [this] {
-      for (auto& [id, job] : registry_.jobs()) mark_for_scan(id);
-      scan_marked();
-    });
-    if (!poll) return std::move(poll).error();
-  }
+  Status watched = watch_processes();
+  if (!watched) return watched;
 
   rebalance(GrantCause::kAgentStart);
   look_for_gpus(GrantCause::kAgentStart);
   log_info("ready on {} (policy {}, {} CPUs)", config_.socket_path,
            policy_name(config_.policy), machine_.topology.cpus.size());
+  return Done{};
+}
+
+Status Agent::start_timers() {
+  Result<int> timer = machine_.loop.add_timer(0, [this] { scan_marked(); });
+  if (!timer) return std::move(timer).error();
+  scan_timer_ = *timer;
+  timer = machine_.loop.add_timer(0, [this] { on_tick_timer(); });
+  if (!timer) return std::move(timer).error();
+  tick_timer_ = *timer;
+  timer = machine_.loop.add_timer(config_.sample_period_ms,
+                                  [this] { on_sample_timer(); });
+  if (!timer) return std::move(timer).error();
+  sample_timer_ = *timer;
+  timer = machine_.loop.add_timer(kBeat_ms, [this] { on_beat_timer(); });
+  if (!timer) return std::move(timer).error();
+  return Done{};
+}
+
+// By the kernel's events, or where there are none by looking again and again.
+Status Agent::watch_processes() {
+  Status events = subscribe_events();
+  if (events) return events;
+  log_warning("{}: new loaders are looked for every {} ms instead",
+              events.error().message, kPoll_ms);
+  auto poll = machine_.loop.add_timer(kPoll_ms, [this] {
+    for (auto& [id, job] : registry_.jobs()) mark_for_scan(id);
+    scan_marked();
+  });
+  if (!poll) return std::move(poll).error();
   return Done{};
 }
 

@@ -81,6 +81,7 @@ class Agent {
 
   // agent_processes.cpp
   Status subscribe_events();
+  Status watch_processes();
   void on_process_events();
   void mark_for_scan(JobId job);
   void mark_for_scan(JobId job, pid_t task);
@@ -126,6 +127,7 @@ class Agent {
   CpuSet cpus_near_gpus_of(const Job& job) const;
 
   // agent.cpp
+  Status start_timers();
   void on_sample_timer();
   void on_beat_timer();
   void on_tick_timer();

@@ -138,7 +138,7 @@ Answer Agent::on_hello(const penstock_hello& hello, const Peer& peer) {
   Result<Rank*> rank = rank_for(task, peer.pid);
   if (!rank) return refuse(rank.error());
   if (task.greeting_pids.insert(peer.pid).second) {
-    mark_for_scan(owner->job->id);
+    mark_for_scan(owner->job->id, task.id.tid);
   }
   // The next sample plans with the new rank; a user must not be able to make us
   // plan as often as messages come.
@@ -240,7 +240,7 @@ Answer Agent::on_thread(const penstock_thread& thread, const Peer& peer) {
   } else {
     return refuse(ENOSPC, "more than 4096 loader threads in one task");
   }
-  mark_for_scan(owner->job->id);
+  mark_for_scan(owner->job->id, task.id.tid);
   return Answer{};
 }
 

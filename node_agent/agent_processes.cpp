@@ -150,7 +150,15 @@ void Agent::keep_apart(Task& task) {
 
 void Agent::put_together(Task& task) {
   if (task.loader_cpus.empty()) return;
-  splitter_.undo({task.home.affinity, task.loader_cpus}, task.id);
+  const HomeSplit split{task.home.affinity, task.loader_cpus};
+  splitter_.undo(split, task.id);
+  // Those who are away come home to all CPUs.
+  for (Unit& unit : task.units) {
+    for (LoaderThread& thread : unit.threads) {
+      CpuSet& mask = thread.home.affinity;
+      if (mask == split.loader || mask == split.trainer()) mask = split.cpus;
+    }
+  }
 }
 
 // A child of a worker that is away is born away; if it is no loader itself, it
@@ -200,7 +208,7 @@ void Agent::begin_task(Job& job, Task& task) {
   load_profile(job_id);
   decide_apart(job, task);
   attach_io(job, task);
-  mark_for_scan(job_id);
+  mark_for_scan(job_id, pid);
   log_info("job {}: task {} started on CPUs {}", job_id, task.start.task_id,
            task.home.affinity.to_string());
 }
@@ -222,7 +230,7 @@ void Agent::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
   Task& task = job->tasks.at(pid);
   for (Unit& unit : task.units) sampler_.account(unit, job->totals);
   for (Rank& rank : task.ranks) {
-    if (auto last = rank.pages.read(monotonic_ns())) rank.progress = *last;
+    (void)rank.read(job->options.batch, monotonic_ns());
   }
   job->note_widest();
   for (Rank& rank : task.ranks) {

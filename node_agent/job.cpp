@@ -15,6 +15,12 @@ constexpr uint64_t kSilent_ns = 30'000'000'000;
 
 }  // namespace
 
+bool Rank::read(uint32_t batch, uint64_t now_ns) {
+  const std::optional<Progress> now = pages.read(now_ns);
+  if (now) progress = samples_counted(*now, batch);
+  return now.has_value();
+}
+
 void PageSums::add(const Progress& page) {
   constexpr double kNs = 1e-9;
   ranks += 1;
@@ -95,17 +101,22 @@ uint32_t Job::shares() const {
   for (const auto& [pid, task] : tasks) {
     gpus = std::max(gpus, gpu_count(fixed_text(task.start.gpus)));
   }
-  // The list of GPUs is a job's environment; its CPUs are not.
+  // The list of GPUs is a job's environment, and srun --overcommit makes as
+  // many tasks as the user likes; its CPUs are Slurm's word.
   const size_t most =
-      std::max<size_t>(task_count(), std::min(gpus, cpus().size()));
+      std::min(std::max<size_t>(task_count(), gpus), cpus().size());
   return std::clamp<uint32_t>(ranks(), 1u, std::max(1u, uint32_t(most)));
 }
 
 void Job::note_widest() {
   const uint32_t now_tasks = task_count();
-  const uint32_t now_ranks = reporting_ranks();
-  if (now_tasks < widest.tasks || now_ranks < widest.ranks) return;
-  widest = {now_tasks, now_ranks, cpus(), trainer_reserve_cores(*this), grant};
+  // As many ranks as usual: one that only reported for a moment does not count.
+  const PageSums sums = pages();
+  const bool fewer_ranks =
+      sums.ranks > 0 &&
+      double(reporting_ranks()) < std::round(sums.ranks_at_once());
+  if (now_tasks < widest.tasks || fewer_ranks) return;
+  widest = {now_tasks, cpus(), trainer_reserve_cores(*this), grant};
 }
 
 CpuSet Job::cpus() const {

@@ -49,6 +49,10 @@ struct Rank {
   TaskId writer;                     // of the progress page
   std::optional<Progress> progress;  // the last reading
   bool gone = false;                 // the writer; a successor may take over
+
+  // Reads the page anew. batch: samples in a step, for pages that count only
+  // steps; 0: unknown. False where there is nothing (new) to read.
+  bool read(uint32_t batch, uint64_t now_ns);
 };
 
 struct Task {
@@ -86,7 +90,7 @@ struct PageSums {
 
   void add(const Progress& page);
   // How many reported at once, averaged: ranks may start late, end early, or
-  // follow each other.
+  // follow each other. At least 1.
   double ranks_at_once() const;
 };
 
@@ -94,7 +98,6 @@ struct PageSums {
 // have ended.
 struct Widest {
   uint32_t tasks = 0;
-  uint32_t ranks = 0;  // that reported; 0: none
   CpuSet cpus;
   double reserve_cores = 0;
   PlannedGrant grant;
@@ -183,7 +186,7 @@ struct Job {
   // Those that report, or where none does one for each task; at least 1.
   uint32_t ranks() const;
   // The ranks that count for the job's weight and its part of a pool: no more
-  // than it has tasks or GPUs, whatever processes report.
+  // than it has tasks or GPUs, or CPUs, whatever processes report.
   uint32_t shares() const;
   void note_widest();      // to be called while its parts run
   PageSums pages() const;  // of running and ended tasks

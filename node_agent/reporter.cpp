@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "node_agent/messages.h"
 
@@ -17,8 +18,8 @@ std::optional<Estimate> known(const Figure& figure, double factor = 1) {
                   figure.high * factor};
 }
 
-uint32_t ranks_of(const Job& job) {
-  if (job.widest.ranks > 0) return job.widest.ranks;
+uint32_t ranks_of(const Job& job, const PageSums& sums) {
+  if (sums.ranks > 0) return uint32_t(std::lround(sums.ranks_at_once()));
   return std::max(1u, job.widest.tasks);
 }
 
@@ -47,7 +48,8 @@ Breakdown breakdown_of(double wall_s, const PageSums& sums,
 Compared ceiling_of(const Job& job, const PageSums& sums) {
   Compared ceiling;
   if (job.prior) {
-    ceiling.predicted = known(job.prior->ceiling_samples_per_s, ranks_of(job));
+    ceiling.predicted =
+        known(job.prior->ceiling_samples_per_s, ranks_of(job, sums));
     ceiling.predicted_from = job.prior->basis;
   }
   if (job.first_corrected_ceiling) {
@@ -78,7 +80,7 @@ Compared throughput_of(const Job& job, const PageSums& sums) {
   return throughput;
 }
 
-CoreFigures cores_of(const Job& job, double run_s) {
+CoreFigures cores_of(const Job& job, uint32_t ranks, double run_s) {
   CoreFigures cores;
   const double allocated = double(job.widest.cpus.size());
   if (allocated > 0) cores.allocated = allocated;
@@ -99,7 +101,7 @@ CoreFigures cores_of(const Job& job, double run_s) {
     }
   }
   if (job.corrected) {
-    cores.demand = known(job.corrected->demand_cores, ranks_of(job));
+    cores.demand = known(job.corrected->demand_cores, ranks);
   }
   if (job.most_loader_threads > 0) {
     cores.loader_threads = job.most_loader_threads;
@@ -108,7 +110,7 @@ CoreFigures cores_of(const Job& job, double run_s) {
 }
 
 BandwidthFigures bandwidth_of(const Job& job, const ReportContext& context,
-                              double run_s) {
+                              uint32_t ranks, double run_s) {
   BandwidthFigures bandwidth;
   if (job.options.bw_bytes_per_s > 0) {
     bandwidth.requested_bytes_per_s = double(job.options.bw_bytes_per_s);
@@ -130,7 +132,7 @@ BandwidthFigures bandwidth_of(const Job& job, const ReportContext& context,
   }
   if (job.corrected) {
     bandwidth.demand_bytes_per_s =
-        known(job.corrected->demand_bytes_per_s, ranks_of(job));
+        known(job.corrected->demand_bytes_per_s, ranks);
   }
   return bandwidth;
 }
@@ -200,7 +202,7 @@ JobReport build_report(const Job& job, const ReportContext& context,
   report.updated_unix_s = context.now_unix_s;
   report.running = running;
   report.tasks = std::max(1u, job.widest.tasks);
-  report.ranks = ranks_of(job);
+  report.ranks = ranks_of(job, sums);
   report.options = options_given(job.options);
   report.policy = policy_name(context.config->policy);
   report.ceiling = ceiling_of(job, sums);
@@ -209,8 +211,8 @@ JobReport build_report(const Job& job, const ReportContext& context,
     report.floor_rate = job.widest.grant.floor;
   }
   report.breakdown = breakdown_of(run_s, sums, sums.ranks_at_once());
-  report.cores = cores_of(job, run_s);
-  report.bandwidth = bandwidth_of(job, context, run_s);
+  report.cores = cores_of(job, report.ranks, run_s);
+  report.bandwidth = bandwidth_of(job, context, report.ranks, run_s);
   report.changes = job.changes;
   report.changes_dropped = job.changes_dropped;
   report.quality = job.quality;

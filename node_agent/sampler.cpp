@@ -35,10 +35,10 @@ void Sampler::read_pages(Job& job, uint64_t now_ns) const {
   for (auto& [pid, task] : job.tasks) {
     loader_threads += uint32_t(task.units.size());
     for (Rank& rank : task.ranks) {
-      if (auto progress = rank.pages.read(now_ns)) {
-        // A rank that reports for the first time brings its whole history.
-        if (!rank.progress) job.last.updated_ns = 0;
-        rank.progress = samples_counted(*progress, job.options.batch);
+      const bool is_new = !rank.progress;
+      // A rank that reports for the first time brings its whole history.
+      if (rank.read(job.options.batch, now_ns) && is_new) {
+        job.last.updated_ns = 0;
       }
       if (rank.pages.garbage() && !job.contradicted) {
         job.contradicted = true;

@@ -192,7 +192,7 @@ struct JobReport {
   double updated_unix_s = 0;         // when these figures were taken
   bool running = false;
   uint32_t tasks = 0;  // Slurm's, on this node, the most at once
-  uint32_t ranks = 0;  // trainer processes that report, the most at once
+  uint32_t ranks = 0;  // trainer processes that reported at once, on average
   std::vector<OptionGiven> options;
 
   std::string policy;  // policy_name() of the node when it was written

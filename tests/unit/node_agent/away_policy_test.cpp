@@ -99,7 +99,10 @@ TEST_CASE("a lender that uses half its CPU in bursts keeps its guest") {
   CHECK(job.away_count() == 1);
 }
 
-TEST_CASE("an away unit without work is not taken for a starved one") {
+namespace {
+
+// Ten looks at a lent CPU whose away unit is as said; whether it was recalled.
+bool is_recalled(double run_ms, bool runnable, double idle_share) {
   Simulation job(2);
   job.step(0.0);
   AwayInput input;
@@ -107,35 +110,30 @@ TEST_CASE("an away unit without work is not taken for a starved one") {
   input.lent = job.lent;
   input.home_cores = 1;
   input.away_cores = 0.67;
+  input.idle_share_of_cpu[0] = idle_share;
   input.units = job.units;
   for (auto& unit : input.units) {
-    unit.run_ms = 0;
-    unit.runnable = false;
+    unit.run_ms = run_ms;
+    unit.runnable = runnable;
   }
+  bool recalled = false;
   for (int i = 0; i < 10; ++i) {
     input.now_ms = job.now_ms + i * kTick;
-    CHECK_FALSE(job.policy.decide(input).recalled_after_ms.has_value());
+    recalled |= job.policy.decide(input).recalled_after_ms.has_value();
   }
+  return recalled;
+}
+
+}  // namespace
+
+TEST_CASE("an away unit without work is not taken for a starved one") {
+  CHECK_FALSE(is_recalled(0, false, 0));
+  CHECK(is_recalled(0, true, 0));
 }
 
 TEST_CASE("a unit that has just woken up on an idle CPU is not starved") {
-  Simulation job(2);
-  job.step(0.0);
-  AwayInput input;
-  input.tick_ms = kTick;
-  input.lent = job.lent;
-  input.home_cores = 1;
-  input.away_cores = 0.67;
-  input.idle_share_of_cpu[0] = 0.95;
-  input.units = job.units;
-  for (auto& unit : input.units) {
-    unit.run_ms = 0.5;
-    unit.runnable = true;
-  }
-  for (int i = 0; i < 10; ++i) {
-    input.now_ms = job.now_ms + i * kTick;
-    CHECK_FALSE(job.policy.decide(input).recalled_after_ms.has_value());
-  }
+  CHECK_FALSE(is_recalled(0.5, true, 0.95));
+  CHECK(is_recalled(0.5, true, 0.05));
 }
 
 TEST_CASE("a CPU given back is used again once it idles, not before") {

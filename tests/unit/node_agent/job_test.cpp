@@ -1,5 +1,7 @@
 #include "node_agent/job.h"
 
+#include <sys/mman.h>
+
 #include <cstring>
 
 #include "tests/unit/catch.h"
@@ -82,6 +84,34 @@ TEST_CASE("nobody gets more of a pool by reporting from more processes") {
   CHECK(job.shares() == 4);
 }
 
+TEST_CASE("nobody gets more of a pool by more tasks on the same CPU") {
+  Job job;
+  for (int i = 0; i < 64; ++i) add_task(job, 10 + i, 0, CpuSet({0}));
+  CHECK(job.ranks() == 64);
+  CHECK(job.shares() == 1);
+}
+
+TEST_CASE("a page that counts steps is read as samples, the last time too") {
+  Job job;
+  Task& task = add_task(job, 10, 0, CpuSet({0}));
+  add_rank(task, 0);
+  Rank& rank = task.ranks.front();
+  rank.progress.reset();
+  CHECK_FALSE(rank.read(32, 10 * kSecond));  // nothing written yet
+  auto* page = static_cast<penstock_progress_page*>(
+      ::mmap(nullptr, PENSTOCK_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+             rank.pages.progress_fd(), 0));
+  REQUIRE(page != MAP_FAILED);
+  page->version = PENSTOCK_PAGE_VERSION;
+  page->started_ns = kSecond;
+  page->updated_ns = 2 * kSecond;
+  page->steps = 10;
+  page->magic = PENSTOCK_PROGRESS_MAGIC;
+  CHECK(rank.read(32, 10 * kSecond));
+  CHECK(rank.progress->samples == 320);
+  ::munmap(page, PENSTOCK_PAGE_BYTES);
+}
+
 TEST_CASE("the widest is remembered when parts have ended") {
   Job job;
   add_rank(add_task(job, 10, 0, CpuSet({0, 1})), kSecond);
@@ -92,9 +122,21 @@ TEST_CASE("the widest is remembered when parts have ended") {
   job.grant.rate = 50;
   job.note_widest();
   CHECK(job.widest.tasks == 2);
-  CHECK(job.widest.ranks == 2);
   CHECK(job.widest.cpus == CpuSet({0, 1, 2, 3}));
   CHECK(job.widest.grant.rate == 100);
+}
+
+TEST_CASE("a rank that reported for a moment does not freeze the widest") {
+  Job job;
+  Task& task = add_task(job, 10, 0, CpuSet({0, 1}));
+  add_rank(task, 100 * kSecond);
+  add_rank(task, 20 * kSecond);
+  task.ranks[0].progress->started_ns = 10 * kSecond;
+  task.ranks[1].progress->started_ns = 19 * kSecond;
+  REQUIRE(job.reporting_ranks() == 1);
+  job.grant.rate = 50;
+  job.note_widest();
+  CHECK(job.widest.grant.rate == 50);
 }
 
 TEST_CASE("ranks at once are an average over time") {
