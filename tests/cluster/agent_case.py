@@ -46,10 +46,10 @@ class AgentCase(cluster_case.ClusterCase):
                 "--duration", str(seconds), "--log", f"{home}/{name}.log",
                 *extra]
 
-    def submit(self, name, slices, flags=(), **more):
+    def submit(self, name, slices, flags=(), seconds=120, **more):
         """A managed job that needs so many cores; waits until it runs."""
         job = self.cluster.sbatch(
-            self.trainer(name, slices),
+            self.trainer(name, slices, seconds),
             flags=["--loader=auto",
                    f"--loader-model={self.profile(name, slices)}", *flags],
             **more)

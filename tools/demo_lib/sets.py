@@ -19,9 +19,9 @@ class SetResults:
     steal: dict       # {regime: stolen CPUs, one per interval}
 
 
-def regime_order(round_index):
+def regime_order(index):
     """A B C, then C B A: drift of the machine hits each regime alike."""
-    return REGIMES if round_index % 2 == 0 else REGIMES[::-1]
+    return REGIMES if index % 2 == 0 else REGIMES[::-1]
 
 
 def measure(session, sets, costs, rounds, seconds):
@@ -29,12 +29,14 @@ def measure(session, sets, costs, rounds, seconds):
     results = SetResults([], {}, {}, {regime: [] for regime in REGIMES})
     backgrounds = {}
     for round_index in range(rounds):
-        for regime in regime_order(round_index):
-            session.progress.phase(f"round {round_index + 1} of {rounds}: the "
-                                   f"job sets under {regime}")
-            session.enter(regime)
-            for set_index, kinds in enumerate(sets):
-                names = " + ".join(kind.name for kind in kinds)
+        for set_index, kinds in enumerate(sets):
+            names = " + ".join(kind.name for kind in kinds)
+            session.progress.phase(f"round {round_index + 1} of {rounds}: "
+                                   f"{names}")
+            # Set by set, not regime by regime: a machine's speed changes
+            # within minutes.
+            for regime in regime_order(round_index + set_index):
+                session.enter(regime)
                 steady = session.steady(
                     [costs[kind.name].order() for kind in kinds],
                     SETTLE_S[regime], seconds, f"{regime}: {names}")
