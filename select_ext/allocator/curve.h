@@ -2,6 +2,7 @@
 // rate, and how measured rates become one. Pure; thread-safe.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "common/result.h"
@@ -10,6 +11,11 @@
 namespace penstock::allocator {
 
 using Curve = std::vector<Job::Point>;
+
+// Errors: kInvalidArgument  a point is not finite, does not ascend, or makes
+// the
+//                           curve other than convex: names `job` and the point
+[[nodiscard]] Status validate_curve(uint64_t job, const Curve& curve);
 
 // Loader cores that `rate` needs. REQUIRES: a valid curve, rate >= 0.
 double cores_at(const Curve& curve, double rate);

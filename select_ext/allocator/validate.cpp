@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "select_ext/allocator/curve.h"
 #include "select_ext/allocator/problem.h"
 
 namespace penstock::allocator {
@@ -17,38 +18,19 @@ Error bad_field(const Job& job, const char* field, double value,
                              value, allowed));
 }
 
-Error bad_point(const Job& job, size_t index, const char* why) {
-  const Job::Point& point = job.cores_curve[index];
-  return invalid(
-      fmt::format("job {}: cores_curve[{}] ({} samples/s, {} cores) "
-                  "{}",
-                  job.id, index, point.rate, point.cores, why));
-}
-
-Status validate_curve(const Job& job) {
-  Job::Point from;
-  double last_slope = 0;
-  for (size_t i = 0; i < job.cores_curve.size(); ++i) {
-    const Job::Point& to = job.cores_curve[i];
-    if (!std::isfinite(to.rate) || !std::isfinite(to.cores)) {
-      return bad_point(job, i, "is not finite");
-    }
-    if (i == 0 && to.rate == 0 && to.cores == 0) continue;
-    if (to.rate <= from.rate)
-      return bad_point(job, i, "does not ascend in rate");
-    if (to.cores < from.cores) return bad_point(job, i, "falls in cores");
-    const double slope = (to.cores - from.cores) / (to.rate - from.rate);
-    if (slope < last_slope * (1 - kConvexTolerance)) {
-      return bad_point(job, i, "is not convex: use concave_hull first");
-    }
-    last_slope = slope;
-    from = to;
+// What is wrong with the point `to` that follows `from`; null: nothing.
+const char* point_error(const Job::Point& from, const Job::Point& to,
+                        double last_slope) {
+  if (!std::isfinite(to.rate) || !std::isfinite(to.cores)) {
+    return "is not finite";
   }
-  if (from.rate <= 0) {
-    return invalid(fmt::format(
-        "job {}: cores_curve has no point with a rate over 0", job.id));
+  if (to.rate <= from.rate) return "does not ascend in rate";
+  if (to.cores < from.cores) return "falls in cores";
+  const double slope = (to.cores - from.cores) / (to.rate - from.rate);
+  if (slope < last_slope * (1 - kConvexTolerance)) {
+    return "is not convex: use concave_hull first";
   }
-  return Done{};
+  return nullptr;
 }
 
 Status validate_job(const Job& job, size_t pools) {
@@ -74,10 +56,31 @@ Status validate_job(const Job& job, size_t pools) {
                     "is none",
                     job.id, job.pool, pools));
   }
-  return validate_curve(job);
+  return validate_curve(job.id, job.cores_curve);
 }
 
 }  // namespace
+
+Status validate_curve(uint64_t job, const Curve& curve) {
+  Job::Point from;
+  double last_slope = 0;
+  for (size_t i = 0; i < curve.size(); ++i) {
+    const Job::Point& to = curve[i];
+    if (i == 0 && to.rate == 0 && to.cores == 0) continue;
+    if (const char* error = point_error(from, to, last_slope)) {
+      return invalid(
+          fmt::format("job {}: cores_curve[{}] ({} samples/s, {} cores) {}",
+                      job, i, to.rate, to.cores, error));
+    }
+    last_slope = (to.cores - from.cores) / (to.rate - from.rate);
+    from = to;
+  }
+  if (from.rate <= 0) {
+    return invalid(fmt::format(
+        "job {}: cores_curve has no point with a rate over 0", job));
+  }
+  return Done{};
+}
 
 Status validate(const Problem& problem) {
   if (!std::isfinite(problem.cores) || problem.cores < 0) {

@@ -1,0 +1,156 @@
+// How a job answers prices.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "select_ext/allocator/cluster_state.h"
+
+namespace penstock::allocator {
+namespace {
+
+// Under throughput a job's gain is linear in its level, so that its answer
+// would jump from one corner to another at a price. The proximal term
+// (kProximity x weight / 2) x (level - centre)^2, taken off the gain, makes
+// the answer continuous; where level and centre meet, it costs nothing.
+constexpr double kProximity = 0.1;
+
+// Levels under this are none: proportional fairness gives a job a little of
+// whatever is not quite gone.
+constexpr double kLeastLevel = 1e-12;
+
+// The level at which the marginal gain comes down to `marginal_cost`, and its
+// derivative.
+struct Wish {
+  double level = 0;
+  double slope = 0;
+};
+
+double marginal_cost(const LevelPiece& piece, const Payment& payment) {
+  return payment.cores * piece.cores_per_level + payment.bytes;
+}
+
+Wish wish_of(const JobState& job, const LevelPiece& piece,
+             const Payment& payment, Objective objective) {
+  const double cost = marginal_cost(piece, payment);
+  Wish wish;
+  switch (objective) {
+    case Objective::kThroughput: {
+      const double stiffness = kProximity * job.weight;
+      return {job.centre + (job.weight - cost) / stiffness, -1 / stiffness};
+    }
+    case Objective::kFair:
+      wish = {cost > 0 ? job.weight / cost
+                       : std::numeric_limits<double>::infinity(),
+              -job.weight / (cost * cost)};
+      break;
+    case Objective::kMaxMin:
+      wish = {std::min(1 - payment.bytes,
+                       std::max(1 - payment.cores, job.coreless_level)),
+              -1};
+      break;
+  }
+  return wish.level < kLeastLevel ? Wish{} : wish;
+}
+
+}  // namespace
+
+double ClusterState::floor_of(const JobState& job) const {
+  double floor = job.core_floor;
+  for (const Link& link : job.links) {
+    if (is_cores(link.resource)) break;
+    const Resource& resource = resources[link.resource];
+    floor = std::min(floor,
+                     job.level_per_byte * resource.capacity / resource.ranks);
+  }
+  return floor;
+}
+
+double ClusterState::cores_at_level(const JobState& job, double level) {
+  for (const LevelPiece& piece : job.pieces) {
+    if (level > piece.end_level) continue;
+    return piece.end_cores - piece.cores_per_level * (piece.end_level - level);
+  }
+  return job.pieces.back().end_cores;
+}
+
+double ClusterState::use(const JobState& job, const Link& link,
+                         double level) const {
+  return link.scale *
+         (is_cores(link.resource) ? cores_at_level(job, level) : level);
+}
+
+Payment ClusterState::pay_also(Payment others, const Link& link,
+                               double price) const {
+  double& paid = is_cores(link.resource) ? others.cores : others.bytes;
+  paid = objective == Objective::kMaxMin ? std::max(paid, price)
+                                         : paid + link.scale * price;
+  return others;
+}
+
+Payment ClusterState::payment_without(const JobState& job,
+                                      const Link& skipped) const {
+  const double price = resources[skipped.resource].price;
+  Payment payment = job.payment;
+  if (objective == Objective::kMaxMin) {
+    payment = {};
+    for (const Link& link : job.links) {
+      if (&link == &skipped) continue;
+      payment = pay_also(payment, link, resources[link.resource].price);
+    }
+  } else if (is_cores(skipped.resource)) {
+    payment.cores = std::max(0.0, payment.cores - skipped.scale * price);
+  } else {
+    payment.bytes = std::max(0.0, payment.bytes - skipped.scale * price);
+  }
+  return payment;
+}
+
+Answer ClusterState::answer(const JobState& job, const Payment& payment) const {
+  Answer answer;
+  double start = 0;
+  for (const LevelPiece& piece : job.pieces) {
+    const Wish wish = wish_of(job, piece, payment, objective);
+    answer.level = std::clamp(wish.level, start, piece.end_level);
+    answer.cores = piece.end_cores -
+                   piece.cores_per_level * (piece.end_level - answer.level);
+    answer.cores_per_level = piece.cores_per_level;
+    answer.level_per_payment =
+        answer.level > start && answer.level < piece.end_level ? wish.slope : 0;
+    if (wish.level < piece.end_level) break;
+    start = piece.end_level;
+  }
+  if (const double floor = floor_of(job); answer.level < floor) {
+    answer.level = floor;
+    answer.cores = cores_at_level(job, floor);
+    answer.level_per_payment = 0;
+  }
+  return answer;
+}
+
+double ClusterState::free_level(const JobState& job,
+                                const Payment& payment) const {
+  double level = 0;
+  for (const LevelPiece& piece : job.pieces) {
+    const double cost = marginal_cost(piece, payment);
+    if (objective == Objective::kFair) {
+      const double wish = wish_of(job, piece, payment, objective).level;
+      if (wish > level) level = std::min(wish, piece.end_level);
+      if (wish < piece.end_level) break;
+    } else {
+      if (cost > job.weight) break;
+      level = piece.end_level;
+    }
+  }
+  return std::max(level, floor_of(job));
+}
+
+double ClusterState::surplus(const JobState& job, const Payment& payment,
+                             double level) const {
+  const double gain = objective == Objective::kFair
+                          ? job.weight * std::log(level)
+                          : job.weight * level;
+  return gain - payment.cores * cores_at_level(job, level) -
+         payment.bytes * level;
+}
+
+}  // namespace penstock::allocator

@@ -1,0 +1,76 @@
+// Jobs that join and leave their resources.
+#include <algorithm>
+
+#include "select_ext/allocator/cluster_state.h"
+
+namespace penstock::allocator {
+
+void ClusterState::join(JobState job) {
+  int slot = static_cast<int>(jobs.size());
+  if (free_slots.empty()) {
+    jobs.emplace_back();
+  } else {
+    slot = free_slots.back();
+    free_slots.pop_back();
+  }
+  slot_of_id[job.id] = slot;
+  for (size_t i = 0; i < job.links.size(); ++i) {
+    Link& link = job.links[i];
+    Resource& resource = resources[link.resource];
+    link.member = resource.members.size();
+    resource.members.push_back({slot, static_cast<int>(i)});
+    resource.ranks += link.ranks;
+    resource.entitled_cores += link.entitled_cores;
+    job.payment = pay_also(job.payment, link, resource.price);
+  }
+  job.centre = free_level(job, job.payment);
+  // The slot's last job may still stand in these lists.
+  job.is_touched = jobs[slot].is_touched;
+  job.is_changed = jobs[slot].is_changed;
+  jobs[slot] = std::move(job);
+  set_level(slot, answer(jobs[slot], jobs[slot].payment).level);
+  follow_shares(jobs[slot].links);
+}
+
+void ClusterState::leave(int slot) {
+  set_level(slot, 0);
+  JobState& job = jobs[slot];
+  for (const Link& link : job.links) {
+    Resource& resource = resources[link.resource];
+    const Member moved = resource.members.back();
+    resource.members[link.member] = moved;
+    resource.members.pop_back();
+    jobs[moved.job].links[moved.link].member = link.member;
+    resource.ranks -= link.ranks;
+    resource.entitled_cores -= link.entitled_cores;
+  }
+  const std::vector<Link> links = std::move(job.links);
+  JobState empty;
+  empty.is_touched = job.is_touched;
+  empty.is_changed = job.is_changed;
+  slot_of_id.erase(job.id);
+  job = std::move(empty);
+  free_slots.push_back(slot);
+  follow_shares(links);
+}
+
+// A rank's share of these bandwidths has changed, and floors with it. Of many
+// jobs only those are moved whose floors have risen: the others hardly differ,
+// and are asked when the price changes next.
+void ClusterState::follow_shares(const std::vector<Link>& links) {
+  for (const Link& link : links) {
+    if (is_cores(link.resource)) return;
+    const Resource& resource = resources[link.resource];
+    const bool asks_all = !resource.has_many();
+    for (const Member& member : resource.members) {
+      const JobState& job = jobs[member.job];
+      if (asks_all) {
+        set_level(member.job, answer(job, job.payment).level);
+      } else if (const double floor = floor_of(job); job.level < floor) {
+        set_level(member.job, floor);
+      }
+    }
+  }
+}
+
+}  // namespace penstock::allocator

@@ -1,0 +1,91 @@
+// From resources out of their band to a solution: block-coordinate descent on
+// the dual with a proximal term, whose centres follow.
+#include <algorithm>
+#include <utility>
+
+#include "select_ext/allocator/cluster_state.h"
+
+namespace penstock::allocator {
+namespace {
+
+// Of a job's weight: what it may lose by clinging to its centre.
+constexpr double kClinging = 1e-4;
+// Bounds a call: what is left over is feasible, and the next call goes on.
+constexpr int kMaxRounds = 2000;
+constexpr int kMaxPricesPerResource = 1000;
+
+}  // namespace
+
+// Prices nodes until each is in its band. Spanning jobs carry a change from
+// node to node; it shrinks at each.
+void ClusterState::drain() {
+  std::vector<int> pools;
+  const size_t limit = kMaxPricesPerResource * (queue.size() + 1);
+  for (size_t priced = 0; priced < limit && !queue.empty(); ++priced) {
+    const int number = queue.front();
+    queue.pop_front();
+    if (is_pool(number)) {
+      pools.push_back(number);
+      continue;
+    }
+    resources[number].is_queued = false;
+    if (is_in_band(resources[number])) continue;
+    set_price(number, find_price(number));
+  }
+  queue.insert(queue.end(), pools.begin(), pools.end());
+}
+
+// Pools wait for the nodes: pricing one asks every job that reads from it.
+bool ClusterState::reprice_pools() {
+  const std::deque<int> waiting = std::exchange(queue, {});
+  bool any = false;
+  for (int number : waiting) {
+    resources[number].is_queued = false;
+    if (is_in_band(resources[number])) continue;
+    set_price(number, find_price(number));
+    any = true;
+  }
+  return any;
+}
+
+bool ClusterState::centre_anew() {
+  bool any = false;
+  for (int slot : std::exchange(touched, {})) {
+    JobState& job = jobs[slot];
+    job.is_touched = false;
+    if (objective != Objective::kThroughput || !job.is_present()) continue;
+    const double free = free_level(job, job.payment);
+    const double lost =
+        surplus(job, job.payment, free) - surplus(job, job.payment, job.level);
+    if (lost <= kClinging * job.weight) continue;
+    job.centre = job.level;
+    job.is_touched = true;
+    touched.push_back(slot);
+    set_level(slot, answer(job, job.payment).level);
+    any = true;
+  }
+  return any;
+}
+
+// Raises the price of whatever is still over its capacity. That lowers its
+// jobs' use of everything else, so that one pass is enough.
+void ClusterState::fit() {
+  const std::vector<int> waiting(queue.begin(), queue.end());
+  for (int number : waiting) {
+    const Resource& resource = resources[number];
+    if (resource.used > resource.capacity) {
+      set_price(number, find_price(number));
+    }
+  }
+}
+
+void ClusterState::settle() {
+  for (int round = 0; round < kMaxRounds; ++round) {
+    drain();
+    if (reprice_pools()) continue;
+    if (!centre_anew()) return;
+  }
+  fit();
+}
+
+}  // namespace penstock::allocator

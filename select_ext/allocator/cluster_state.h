@@ -1,0 +1,144 @@
+// What ClusterSolver keeps: resources with prices, jobs that answer them.
+// Internal to the allocator; docs/model.md, "Pricing".
+//
+// A job's rate is held as its fraction of the ceiling, its `level`. Resources
+// are numbered: the nodes' cores, the nodes' ingest, the pools.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+#include "select_ext/allocator/cluster.h"
+
+namespace penstock::allocator {
+
+// A range of levels over which a rank's cores are linear in the level. Pieces
+// ascend and adjoin from 0 to the job's cap.
+struct LevelPiece {
+  double end_level = 0;
+  double end_cores = 0;
+  double cores_per_level = 0;
+};
+
+// A job's need of one resource: `scale` x a rank's cores, or `scale` x level
+// bytes/s.
+struct Link {
+  int resource = 0;
+  double scale = 0;
+  double ranks = 0;  // that share the resource
+  double entitled_cores = 0;
+  size_t member = 0;  // the job's place in Resource::members
+};
+
+// What a job pays: under throughput and fair the sums of scale x price over its
+// links, for cores and for bytes. Under max-min the highest prices of them.
+struct Payment {
+  double cores = 0;
+  double bytes = 0;
+};
+
+struct JobState {
+  uint64_t id = 0;
+  double weight = 1;
+  double ceiling = 0;
+  double cap = 1;             // what max_cores and each capacity alone allow
+  double core_floor = 0;      // level that the entitled cores allow
+  double coreless_level = 0;  // up to which no core is needed
+  // Level that a share of 1 byte/s per rank allows; 0: reads nothing.
+  double level_per_byte = 0;
+  std::vector<LevelPiece> pieces;
+  std::vector<Link> links;  // those of bytes first
+  Payment payment;
+  double level = 0;
+  double centre = 0;        // of the proximal term
+  double taken_level = -1;  // as take_changes last gave it
+  bool is_touched = false;
+  bool is_changed = false;
+
+  bool is_present() const { return !links.empty(); }  // else a free slot
+};
+
+struct Member {
+  int job = 0;   // slot
+  int link = 0;  // index into its links
+};
+
+struct Resource {
+  double capacity = 0;
+  double price = 0;  // under max-min: 1 - the level that it allows
+  double used = 0;
+  double least_use = 0;       // under it a price over 0 is too high
+  double ranks = 0;           // of all members
+  double entitled_cores = 0;  // of all members, where it is cores
+  bool is_queued = false;
+  std::vector<Member> members;
+
+  // Enough to make asking all of them dear.
+  bool has_many() const { return members.size() >= 1000; }
+};
+
+// A job's answer to a payment.
+struct Answer {
+  double level = 0;
+  double cores = 0;  // of a rank with core factor 1
+  // Derivatives, 0 where the level stays in a corner.
+  double level_per_payment = 0;
+  double cores_per_level = 0;
+};
+
+struct ClusterState {
+  Objective objective = Objective::kThroughput;
+  int nodes = 0;
+  std::vector<Resource> resources;
+  std::vector<JobState> jobs;  // by slot
+  std::vector<int> free_slots;
+  std::unordered_map<uint64_t, int> slot_of_id;
+  std::deque<int> queue;     // resources out of their band
+  std::vector<int> touched;  // slots, to be centred anew
+  std::vector<int> changed;  // slots, for take_changes
+
+  int ingest_of(int node) const { return nodes + node; }
+  int pool(int index) const { return 2 * nodes + index; }
+  bool is_cores(int resource) const { return resource < nodes; }
+  bool is_pool(int resource) const { return resource >= 2 * nodes; }
+
+  // ---- cluster_job.cpp
+  [[nodiscard]] Status check(const ClusterJob& job) const;
+  JobState make(const ClusterJob& job) const;
+
+  // ---- cluster_members.cpp
+  void join(JobState job);
+  void leave(int slot);
+  void follow_shares(const std::vector<Link>& links);
+
+  // ---- cluster_answer.cpp
+  double floor_of(const JobState& job) const;
+  static double cores_at_level(const JobState& job, double level);
+  double use(const JobState& job, const Link& link, double level) const;
+  Payment payment_without(const JobState& job, const Link& link) const;
+  Payment pay_also(Payment others, const Link& link, double price) const;
+  Answer answer(const JobState& job, const Payment& payment) const;
+  // What the job would choose did it not cling to its centre.
+  double free_level(const JobState& job, const Payment& payment) const;
+  // Its gain at `level` less what it pays there.
+  double surplus(const JobState& job, const Payment& payment,
+                 double level) const;
+
+  // ---- cluster_price.cpp
+  double find_price(int resource);
+  void set_price(int resource, double price);
+  void set_level(int slot, double level);
+  bool is_in_band(const Resource& resource) const;
+  void enqueue(int resource);
+
+  // ---- cluster_settle.cpp
+  void settle();
+  void drain();
+  bool reprice_pools();
+  bool centre_anew();
+  void fit();
+};
+
+}  // namespace penstock::allocator
