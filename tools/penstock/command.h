@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <string>
+#include <vector>
 
 #include "common/config.h"
 #include "common/result.h"
@@ -67,8 +68,30 @@ struct PredictArguments {
 [[nodiscard]] Status run_predict(const PredictArguments& arguments,
                                  const Config& config, Terminal& terminal);
 
-// `penstock bench alloc`; json_file: "" for none.
-[[nodiscard]] Status run_bench_alloc(const std::string& json_file,
-                                     Terminal& terminal);
+struct SimulateArguments {
+  std::string trace;
+  std::string profiles;  // "": none
+  int nodes = 4;
+  int gpus_per_node = 8;
+  double cores_per_node = 24;
+  double memory_gb_per_node = 500;
+  double round_s = 300;  // 0: no rounds
+  std::string placement = "pack";
+  std::string policy = "penstock";
+  std::string order = "fifo";
+  double core_scale = 3;
+  std::vector<std::string> left_out_models;
+  size_t max_jobs = 0;  // 0: all
+  double prediction_error = 1;
+  uint64_t seed = 1;
+  std::string json_file;  // "": none
+  std::string svg_file;   // "": none
+};
+[[nodiscard]] Status run_simulate(const SimulateArguments& arguments,
+                                  Terminal& terminal);
+
+// `penstock bench allocator`; json_file: "" for none.
+[[nodiscard]] Status run_bench_allocator(const std::string& json_file,
+                                         Terminal& terminal);
 
 }  // namespace penstock

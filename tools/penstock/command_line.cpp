@@ -16,6 +16,7 @@ struct CommandLine {
   ReportArguments report;
   TopArguments top;
   PredictArguments predict;
+  SimulateArguments simulate;
   std::string config_file;
   std::string bench_name;
   std::string bench_json;
@@ -72,14 +73,73 @@ void add_predict(CommandLine& line) {
   add_site(command, line.site, false);
 }
 
+void add_cluster_shape(CLI::App* command, SimulateArguments& it) {
+  command->add_option("--nodes", it.nodes, "nodes")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  command->add_option("--gpus-per-node", it.gpus_per_node, "GPUs of a node")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command->add_option("--cores-per-node", it.cores_per_node, "its loader cores")
+      ->check(CLI::Range(0.001, 4096.0))
+      ->capture_default_str();
+  command
+      ->add_option("--memory-per-node", it.memory_gb_per_node,
+                   "its memory in GB, for greedy and tune")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str();
+}
+
+void add_simulate(CommandLine& line) {
+  SimulateArguments& it = line.simulate;
+  CLI::App* command = line.app.add_subcommand(
+      "simulate", "Run a trace of jobs through the allocator");
+  command->add_option("--trace", it.trace, "Synergy's or Muri's trace, CSV")
+      ->required();
+  command->add_option("--profiles", it.profiles,
+                      "Synergy's profiles, JSON, for its traces");
+  add_cluster_shape(command, it);
+  command
+      ->add_option("--round", it.round_s,
+                   "seconds after which all jobs are placed anew; 0: never")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  command->add_option("--placement", it.placement, "pack or spread")
+      ->check(CLI::IsMember({"pack", "spread"}))
+      ->capture_default_str();
+  command->add_option("--policy", it.policy, "who gets which rate")
+      ->check(CLI::IsMember({"even", "proportional-to-GPU", "greedy", "tune",
+                             "penstock", "penstock-fair", "penstock-maxmin"}))
+      ->capture_default_str();
+  command->add_option("--order", it.order, "fifo or srtf")
+      ->check(CLI::IsMember({"fifo", "srtf"}))
+      ->capture_default_str();
+  command
+      ->add_option("--core-scale", it.core_scale,
+                   "Muri: cores that load at its resource_time_0")
+      ->check(CLI::Range(0.001, 1000.0))
+      ->capture_default_str();
+  command->add_option("--without", it.left_out_models, "leave a model out")
+      ->delimiter(',');
+  command->add_option("--max-jobs", it.max_jobs, "the first so many; 0: all");
+  command
+      ->add_option("--prediction-error", it.prediction_error,
+                   "cores are predicted wrong by up to this factor")
+      ->check(CLI::Range(1.0, 1000.0))
+      ->capture_default_str();
+  command->add_option("--seed", it.seed, "of the errors");
+  command->add_option("--json", it.json_file, "also write the figures here");
+  command->add_option("--svg", it.svg_file, "draw utilisation over time here");
+}
+
 void add_bench(CommandLine& line) {
   CLI::App* command =
       line.app.add_subcommand("bench", "Measure parts of Penstock itself");
   command
       ->add_option("NAME", line.bench_name,
-                   "alloc: time of the allocator's solves and rounding")
+                   "allocator: time and loss of its solves and rounding")
       ->required()
-      ->check(CLI::IsMember({"alloc"}));
+      ->check(CLI::IsMember({"allocator"}));
   command->add_option("--json", line.bench_json, "also write the figures here");
 }
 
@@ -89,7 +149,10 @@ Status run_chosen(const CommandLine& line, Terminal& terminal) {
     return run_check_config(line.config_file, terminal);
   }
   if (app.got_subcommand("bench")) {
-    return run_bench_alloc(line.bench_json, terminal);
+    return run_bench_allocator(line.bench_json, terminal);
+  }
+  if (app.got_subcommand("simulate")) {
+    return run_simulate(line.simulate, terminal);
   }
   Result<Config> config = site_config(line.site);
   if (!config) return std::move(config).error();
@@ -110,6 +173,7 @@ int run_guarded(int argc, const char* const* argv, Terminal& terminal,
   add_top(line);
   add_check_config(line);
   add_predict(line);
+  add_simulate(line);
   add_bench(line);
   try {
     line.app.parse(argc, argv);

@@ -51,10 +51,13 @@ TEST_CASE("usage errors end with 2 and say what is wrong") {
       {{"report", "4294967296"}, "4294967296"},
       {{"report", "1", "--yaml"}, "--yaml"},
       {{"top", "now"}, "now"},
-      {{"bench", "everything"}, "not in {alloc}"},
+      {{"bench", "everything"}, "not in {allocator}"},
       {{"predict", "alexnet", "--cores", "-1"}, "must be 0 to 4096"},
       {{"predict", "alexnet", "--cores", "nan"}, "must be 0 to 4096"},
       {{"predict", "alexnet", "--bandwidth", "fast"}, "--bandwidth"},
+      {{"simulate"}, "--trace is required"},
+      {{"simulate", "--trace", "t", "--policy", "best"}, "--policy"},
+      {{"simulate", "--trace", "t", "--nodes", "0"}, "--nodes"},
   };
   for (const Row& row : rows) {
     Ran ran(row.words);
@@ -87,12 +90,12 @@ TEST_CASE("manual pages and completion know every option") {
   std::string completion = text_of("tools/bash_completion");
   const std::regex option("--([a-z-]+)");
   for (const std::string command :
-       {"report", "top", "check-config", "predict", "bench"}) {
+       {"report", "top", "check-config", "predict", "simulate", "bench"}) {
     std::string page = text_of("docs/man/penstock-" + command + ".1");
     std::string help = Ran({command, "--help"}).out;
-    size_t at = completion.find(command + ") echo");
+    size_t at = completion.find("    " + command + ")");
     REQUIRE(at != std::string::npos);
-    std::string words = completion.substr(at, completion.find('\n', at) - at);
+    std::string words = completion.substr(at, completion.find(";;", at) - at);
     std::sregex_iterator end;
     for (std::sregex_iterator it(help.begin(), help.end(), option); it != end;
          ++it) {

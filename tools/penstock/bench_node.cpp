@@ -1,15 +1,13 @@
-// `penstock bench alloc`: how long the allocator takes to solve a node with 2
+// Part of `penstock bench allocator`: how long it takes to solve a node with 2
 // to 64 jobs, and to round the answer to CPUs.
 #include <fmt/format.h>
 
 #include <chrono>
 #include <functional>
-#include <ostream>
 #include <random>
 
 #include "select_ext/allocator/problem.h"
-#include "tools/penstock/bench_figures.h"
-#include "tools/penstock/command.h"
+#include "tools/penstock/bench_allocator.h"
 
 namespace penstock {
 namespace {
@@ -95,7 +93,7 @@ Result<Times> measure(int jobs, Objective objective) {
 
 }  // namespace
 
-Status run_bench_alloc(const std::string& json_file, Terminal& terminal) {
+Result<std::vector<BenchFigure>> node_figures() {
   struct Named {
     const char* name;
     Objective objective;
@@ -118,10 +116,7 @@ Status run_bench_alloc(const std::string& json_file, Terminal& terminal) {
                                   std::move(times->lost)));
     }
   }
-  std::string machine = machine_text();
-  terminal.out << machine << "\n" << figures_table(figures);
-  if (json_file.empty()) return Done{};
-  return write_text(json_file, figures_json("alloc", machine, figures));
+  return figures;
 }
 
 }  // namespace penstock

@@ -1,0 +1,25 @@
+#include "tools/penstock/bench_allocator.h"
+
+#include <ostream>
+
+#include "tools/penstock/command.h"
+
+namespace penstock {
+
+Status run_bench_allocator(const std::string& json_file, Terminal& terminal) {
+  const auto progress = [&](const std::string& next) {
+    if (terminal.interactive) terminal.out << next << "..." << std::endl;
+  };
+  progress("one node");
+  Result<std::vector<BenchFigure>> figures = node_figures();
+  if (!figures) return std::move(figures).error();
+  Result<std::vector<BenchFigure>> cluster = cluster_figures(progress);
+  if (!cluster) return std::move(cluster).error();
+  figures->insert(figures->end(), cluster->begin(), cluster->end());
+  const std::string machine = machine_text();
+  terminal.out << machine << "\n" << figures_table(*figures);
+  if (json_file.empty()) return Done{};
+  return write_text(json_file, figures_json("allocator", machine, *figures));
+}
+
+}  // namespace penstock

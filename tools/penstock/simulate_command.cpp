@@ -1,0 +1,213 @@
+// `penstock simulate`.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "tools/penstock/bench_figures.h"
+#include "tools/penstock/command.h"
+#include "tools/penstock/read_file.h"
+#include "tools/simulate/figure.h"
+#include "tools/simulate/simulation.h"
+
+namespace penstock {
+namespace {
+
+using simulate::Options;
+using simulate::Outcome;
+using simulate::Policy;
+using simulate::TraceJob;
+
+constexpr size_t kMaxTraceBytes = size_t{256} << 20;
+constexpr double kHour_s = 3600;
+
+const std::map<std::string, Policy> kPolicies = {
+    {"even", Policy::kEven},
+    {"proportional-to-GPU", Policy::kProportional},
+    {"greedy", Policy::kGreedy},
+    {"tune", Policy::kTune},
+    {"penstock", Policy::kPenstock},
+    {"penstock-fair", Policy::kPenstockFair},
+    {"penstock-maxmin", Policy::kPenstockMaxMin}};
+
+Options options_of(const SimulateArguments& arguments) {
+  Options options;
+  options.size = {arguments.nodes, arguments.gpus_per_node,
+                  arguments.cores_per_node, arguments.memory_gb_per_node};
+  options.round_s = arguments.round_s;
+  options.placement = arguments.placement == "pack"
+                          ? simulate::Placement::kPack
+                          : simulate::Placement::kSpread;
+  options.policy = kPolicies.at(arguments.policy);
+  options.order = arguments.order == "srtf" ? simulate::Order::kSrtf
+                                            : simulate::Order::kFifo;
+  options.prediction_error = arguments.prediction_error;
+  options.seed = arguments.seed;
+  return options;
+}
+
+Result<std::vector<TraceJob>> read_trace(const SimulateArguments& arguments) {
+  simulate::TraceOptions options;
+  options.core_scale = arguments.core_scale;
+  options.left_out_models = arguments.left_out_models;
+  options.max_jobs = arguments.max_jobs;
+  if (!arguments.profiles.empty()) {
+    Result<std::string> json = read_file(arguments.profiles, kMaxTraceBytes);
+    if (!json) return std::move(json).error();
+    options.profiles_json = std::move(*json);
+  }
+  Result<std::string> text = read_file(arguments.trace, kMaxTraceBytes);
+  if (!text) return std::move(text).error();
+  Result<std::vector<TraceJob>> jobs = simulate::parse_trace(*text, options);
+  if (!jobs) return std::move(jobs).error().wrap(arguments.trace);
+  return jobs;
+}
+
+// The runs of one command: the policy asked for, its baseline, its bounds.
+struct Runs {
+  Outcome chosen;
+  Outcome even;
+  Outcome ceiling;
+  Outcome pool;
+};
+
+Result<Runs> run_all(const std::vector<TraceJob>& jobs, const Options& options,
+                     Terminal& terminal) {
+  Runs runs;
+  const auto run = [&](Policy policy, const char* name,
+                       Outcome& outcome) -> Status {
+    Options these = options;
+    these.policy = policy;
+    int shown = -1;
+    const auto progress = [&](double share) {
+      const int percent = static_cast<int>(share * 100);
+      if (!terminal.interactive || percent == shown) return;
+      shown = percent;
+      terminal.out << fmt::format("\r{:<12} {:>3}% of {} jobs", name, percent,
+                                  jobs.size())
+                   << (percent == 100 ? "\r\033[K" : "") << std::flush;
+    };
+    Result<Outcome> result = simulate::simulate(jobs, these, progress);
+    if (!result) return std::move(result).error();
+    outcome = std::move(*result);
+    return Done{};
+  };
+  const struct {
+    Policy policy;
+    const char* name;
+    Outcome* outcome;
+  } wanted[] = {{options.policy, "the policy", &runs.chosen},
+                {Policy::kEven, "even", &runs.even},
+                {Policy::kCeiling, "ceilings", &runs.ceiling},
+                {Policy::kPool, "one pool", &runs.pool}};
+  for (const auto& it : wanted) {
+    if (Status status = run(it.policy, it.name, *it.outcome); !status) {
+      return status.error();
+    }
+  }
+  return runs;
+}
+
+// All GPUs busy with jobs at their ceilings, however they divide.
+double fluid_s(const std::vector<TraceJob>& jobs, const Options& options) {
+  double gpu_s = 0;
+  for (const TraceJob& job : jobs) {
+    gpu_s += job.gpus * job.iterations / job.ceiling;
+  }
+  return gpu_s / (options.size.nodes * options.size.gpus_per_node);
+}
+
+std::vector<double> ratios_to_even(const Runs& runs) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < runs.chosen.jobs.size(); ++i) {
+    ratios.push_back(runs.chosen.jobs[i].jct_s / runs.even.jobs[i].jct_s);
+  }
+  return ratios;
+}
+
+// What of the unreal pool's gain over 1 the policy's is.
+double share_of(double gain, double pool_gain) {
+  return pool_gain > 1 ? (gain - 1) / (pool_gain - 1) : 1;
+}
+
+std::vector<BenchFigure> figures_of(const Runs& runs, double fluid) {
+  const Outcome& chosen = runs.chosen;
+  const double gain = runs.even.gpu_s_held / chosen.gpu_s_held;
+  const double pool_gain = runs.even.gpu_s_held / runs.pool.gpu_s_held;
+  const double makespan = chosen.makespan_s / runs.even.makespan_s;
+  const double pool_makespan = runs.pool.makespan_s / runs.even.makespan_s;
+  const std::vector<double> ratios = ratios_to_even(runs);
+  const auto one = [](const char* name, const char* unit, double value) {
+    return BenchFigure{name, value, unit, 0, 1};
+  };
+  return {
+      one("makespan_s", "s", chosen.makespan_s),
+      one("mean_jct_s", "s", chosen.mean_jct_s),
+      one("p95_jct_s", "s", chosen.p95_jct_s),
+      one("gpu_hours_held", "h", chosen.gpu_s_held / kHour_s),
+      one("gpu_hours_stalled", "h", chosen.gpu_s_stalled / kHour_s),
+      one("min_rate_vs_floor", "1", chosen.min_rate_vs_floor),
+      one("throughput_gain", "1", gain),
+      one("throughput_gain_of_pool", "1", pool_gain),
+      one("share_of_pool_gain", "1", share_of(gain, pool_gain)),
+      one("makespan_ratio", "1", makespan),
+      one("makespan_ratio_of_pool", "1", pool_makespan),
+      one("share_of_pool_makespan_gain", "1",
+          share_of(1 / makespan, 1 / pool_makespan)),
+      summarise("jct_ratio_to_even", "1", ratios),
+      one("worst_jct_ratio_to_even", "1",
+          *std::max_element(ratios.begin(), ratios.end())),
+      one("ceiling_makespan_s", "s", runs.ceiling.makespan_s),
+      one("fluid_makespan_s", "s", fluid),
+  };
+}
+
+std::string json_of(const Runs& runs, const std::vector<BenchFigure>& figures) {
+  auto json = nlohmann::ordered_json::parse(
+      figures_json("simulate", machine_text(), figures));
+  const std::vector<double> ratios = ratios_to_even(runs);
+  auto& jobs = json["jobs"] = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < ratios.size(); ++i) {
+    const simulate::JobOutcome& job = runs.chosen.jobs[i];
+    jobs.push_back({{"id", job.id},
+                    {"start_s", job.start_s},
+                    {"end_s", job.end_s},
+                    {"jct_s", job.jct_s},
+                    {"jct_ratio_to_even", ratios[i]}});
+  }
+  return json.dump(1) + "\n";
+}
+
+std::string title_of(const SimulateArguments& it, size_t jobs) {
+  return fmt::format(
+      "{} jobs, {} nodes of {} GPUs and {} cores, {}, {}, {}, {}", jobs,
+      it.nodes, it.gpus_per_node, it.cores_per_node, it.policy, it.order,
+      it.placement,
+      it.round_s > 0 ? fmt::format("rounds of {} s", it.round_s)
+                     : std::string("no rounds"));
+}
+
+}  // namespace
+
+Status run_simulate(const SimulateArguments& arguments, Terminal& terminal) {
+  const Result<std::vector<TraceJob>> jobs = read_trace(arguments);
+  if (!jobs) return jobs.error();
+  const Options options = options_of(arguments);
+  Result<Runs> runs = run_all(*jobs, options, terminal);
+  if (!runs) return std::move(runs).error();
+  const std::vector<BenchFigure> figures =
+      figures_of(*runs, fluid_s(*jobs, options));
+  const std::string title = title_of(arguments, jobs->size());
+  terminal.out << "simulated: " << title << "\n" << figures_table(figures);
+  if (!arguments.svg_file.empty()) {
+    Status status = write_text(arguments.svg_file,
+                               simulate::utilisation_svg(runs->chosen, title));
+    if (!status) return status;
+  }
+  if (arguments.json_file.empty()) return Done{};
+  return write_text(arguments.json_file, json_of(*runs, figures));
+}
+
+}  // namespace penstock

@@ -1,0 +1,142 @@
+// The policy under test: the allocator that the daemons use.
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <unordered_map>
+
+#include "select_ext/allocator/cluster.h"
+#include "tools/simulate/policy.h"
+
+namespace penstock::simulate {
+namespace {
+
+using allocator::ClusterJob;
+using allocator::ClusterNode;
+using allocator::ClusterPart;
+using allocator::ClusterSolver;
+using allocator::Curve;
+
+// The cores with which a rank reaches `rate`, on the measured curve.
+double cores_for(const TraceJob& job, double rate) {
+  allocator::MeasuredPoint from;
+  for (const allocator::MeasuredPoint& to : job.curve) {
+    if (rate <= to.rate) {
+      return from.cores + (to.cores - from.cores) * (rate - from.rate) /
+                              (to.rate - from.rate);
+    }
+    from = to;
+  }
+  return from.cores;
+}
+
+class Penstock : public RatePolicy {
+ public:
+  Penstock(const ClusterSize& size, const PenstockOptions& options)
+      : size_(size), options_(options), random_(options.seed) {
+    ClusterNode node;
+    node.cores = size.cores_per_node;
+    if (options.is_pool) node.cores *= size.nodes;
+    std::vector<ClusterNode> nodes(options.is_pool ? 1 : size.nodes, node);
+    solver_ = std::make_unique<ClusterSolver>(
+        *ClusterSolver::create(std::move(nodes), {}, options.objective));
+  }
+
+  Status start(const Running& running) override {
+    const TraceJob& job = *running.job;
+    Result<Curve> hull = allocator::concave_hull(job.curve);
+    if (!hull) return std::move(hull).error();
+    const double error = std::log(options_.prediction_error);
+    const double factor = std::exp(
+        std::uniform_real_distribution<double>(-error, error)(random_));
+    for (auto& point : *hull) point.cores *= factor;
+    ClusterJob request;
+    request.id = job.id;
+    request.weight = job.gpus;
+    request.ceiling = job.ceiling;
+    request.cores_curve = *hull;
+    for (const Share& share : located(running.shares)) {
+      ClusterPart part;
+      part.node = share.node;
+      part.ranks = share.gpus;
+      part.entitled_cores = share.gpus * size_.cores_per_gpu();
+      request.parts.push_back(part);
+    }
+    hulls_[job.id] = std::move(*hull);
+    return solver_->add(request);
+  }
+
+  Status end(const Running& running) override {
+    hulls_.erase(running.job->id);
+    return solver_->remove(running.job->id);
+  }
+
+  Status set_rates(std::vector<Running>& running) override {
+    solver_->settle();
+    // What lending gives: at least the entitlement, at most what is needed.
+    std::vector<double> used(options_.is_pool ? 1 : size_.nodes, 0);
+    std::vector<double> borrowed(used.size(), 0);
+    for (Running& it : running) {
+      const double cores = std::max(granted_per_rank(it), entitled_per_rank());
+      it.rate = measured_rate(*it.job, cores);
+      const double needed = cores_for(*it.job, it.rate);
+      for (const Share& share : located(it.shares)) {
+        used[share.node] += share.gpus * needed;
+        borrowed[share.node] +=
+            share.gpus * std::max(0.0, needed - entitled_per_rank());
+      }
+    }
+    for (Running& it : running) fit(it, used, borrowed);
+    return Done{};
+  }
+
+ private:
+  double entitled_per_rank() const { return size_.cores_per_gpu(); }
+
+  double granted_per_rank(const Running& running) const {
+    const Result<double> rate = solver_->rate(running.job->id);
+    return rate ? cores_at(hulls_.at(running.job->id), *rate) : 0;
+  }
+
+  // Where predictions were wrong, a node's jobs may need more than it has:
+  // borrowers share what the entitled leave.
+  void fit(Running& running, const std::vector<double>& used,
+           const std::vector<double>& borrowed) const {
+    const double node_cores = options_.is_pool
+                                  ? size_.cores_per_node * size_.nodes
+                                  : size_.cores_per_node;
+    const double needed = cores_for(*running.job, running.rate);
+    const double wish = needed - entitled_per_rank();
+    if (wish <= 0) return;
+    double part = 1;
+    for (const Share& share : located(running.shares)) {
+      const double excess = used[share.node] - node_cores;
+      if (excess <= 1e-9 * node_cores) continue;
+      part = std::min(part, 1 - excess / borrowed[share.node]);
+    }
+    if (part == 1) return;
+    running.rate =
+        measured_rate(*running.job, entitled_per_rank() + part * wish);
+  }
+
+  Shares located(const Shares& shares) const {
+    if (!options_.is_pool) return shares;
+    Share all;
+    for (const Share& share : shares) all.gpus += share.gpus;
+    return {all};
+  }
+
+  ClusterSize size_;
+  PenstockOptions options_;
+  std::mt19937_64 random_;
+  std::unique_ptr<ClusterSolver> solver_;
+  std::unordered_map<uint64_t, Curve> hulls_;
+};
+
+}  // namespace
+
+std::unique_ptr<RatePolicy> make_penstock(const ClusterSize& size,
+                                          const PenstockOptions& options) {
+  return std::make_unique<Penstock>(size, options);
+}
+
+}  // namespace penstock::simulate
