@@ -87,6 +87,16 @@ Payment ClusterState::pay_also(Payment others, const Link& link,
   return others;
 }
 
+// Added up anew each time: a price that was high for a moment would leave its
+// rounding behind in a running sum.
+Payment ClusterState::payment_of(const JobState& job) const {
+  Payment payment;
+  for (const Link& link : job.links) {
+    payment = pay_also(payment, link, resources[link.resource].price);
+  }
+  return payment;
+}
+
 Payment ClusterState::payment_without(const JobState& job,
                                       const Link& skipped) const {
   const double price = resources[skipped.resource].price;

@@ -21,13 +21,14 @@ void ClusterState::join(JobState job) {
     resource.members.push_back({slot, static_cast<int>(i)});
     resource.ranks += link.ranks;
     resource.entitled_cores += link.entitled_cores;
-    job.payment = pay_also(job.payment, link, resource.price);
   }
+  job.payment = payment_of(job);
   job.centre = free_level(job, job.payment);
   // The slot's last job may still stand in these lists.
   job.is_touched = jobs[slot].is_touched;
   job.is_changed = jobs[slot].is_changed;
   jobs[slot] = std::move(job);
+  note_change(slot);  // also where it gets nothing
   set_level(slot, answer(jobs[slot], jobs[slot].payment).level);
   follow_shares(jobs[slot].links);
 }

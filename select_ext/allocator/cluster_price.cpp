@@ -154,6 +154,12 @@ void ClusterState::enqueue(int number) {
   queue.push_back(number);
 }
 
+void ClusterState::note_change(int slot) {
+  if (jobs[slot].is_changed) return;
+  jobs[slot].is_changed = true;
+  changed.push_back(slot);
+}
+
 void ClusterState::set_level(int slot, double level) {
   JobState& job = jobs[slot];
   if (level == job.level) return;
@@ -161,10 +167,7 @@ void ClusterState::set_level(int slot, double level) {
       cores_at_level(job, level) - cores_at_level(job, job.level);
   const double levels = level - job.level;
   job.level = level;
-  if (!job.is_changed) {
-    job.is_changed = true;
-    changed.push_back(slot);
-  }
+  note_change(slot);
   for (const Link& link : job.links) {
     Resource& resource = resources[link.resource];
     resource.used += link.scale * (is_cores(link.resource) ? cores : levels);
@@ -174,20 +177,15 @@ void ClusterState::set_level(int slot, double level) {
 
 void ClusterState::set_price(int number, double price) {
   Resource& resource = resources[number];
-  const double before = resource.price;
+  resource.price = price;
   for (const Member& member : resource.members) {
     JobState& job = jobs[member.job];
-    const Link& link = job.links[member.link];
-    if (price != before) {
-      const Payment others = payment_without(job, link);
-      job.payment = pay_also(others, link, price);
-    }
+    job.payment = payment_of(job);
     if (!job.is_touched) {
       job.is_touched = true;
       touched.push_back(member.job);
     }
   }
-  resource.price = price;
   double used = 0;
   for (const Member& member : resource.members) {
     JobState& job = jobs[member.job];

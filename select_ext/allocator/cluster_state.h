@@ -117,6 +117,7 @@ struct ClusterState {
   double floor_of(const JobState& job) const;
   static double cores_at_level(const JobState& job, double level);
   double use(const JobState& job, const Link& link, double level) const;
+  Payment payment_of(const JobState& job) const;
   Payment payment_without(const JobState& job, const Link& link) const;
   Payment pay_also(Payment others, const Link& link, double price) const;
   Answer answer(const JobState& job, const Payment& payment) const;
@@ -130,6 +131,7 @@ struct ClusterState {
   double find_price(int resource);
   void set_price(int resource, double price);
   void set_level(int slot, double level);
+  void note_change(int slot);
   bool is_in_band(const Resource& resource) const;
   void enqueue(int resource);
 

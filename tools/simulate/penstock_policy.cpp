@@ -72,11 +72,13 @@ class Penstock : public RatePolicy {
 
   Status set_rates(std::vector<Running>& running) override {
     solver_->settle();
-    // What lending gives: at least the entitlement, at most what is needed.
+    // Where predictions may be wrong, lending still leaves a job the CPUs that
+    // it is entitled to; where they are exact, the grant alone must do.
+    const double kept = options_.prediction_error > 1 ? entitled_per_rank() : 0;
     std::vector<double> used(options_.is_pool ? 1 : size_.nodes, 0);
     std::vector<double> borrowed(used.size(), 0);
     for (Running& it : running) {
-      const double cores = std::max(granted_per_rank(it), entitled_per_rank());
+      const double cores = std::max(granted_per_rank(it), kept);
       it.rate = measured_rate(*it.job, cores);
       const double needed = cores_for(*it.job, it.rate);
       for (const Share& share : located(it.shares)) {

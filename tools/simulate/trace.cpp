@@ -84,6 +84,9 @@ Status check_profile(const std::string& name, const Profile& profile) {
 }
 
 Result<Profiles> parse_profiles(const TraceOptions& options) {
+  if (options.profiles_json.empty()) {
+    return invalid("Synergy's traces need its profiles: --profiles FILE");
+  }
   Profiles profiles;
   try {
     const auto json = nlohmann::json::parse(options.profiles_json);

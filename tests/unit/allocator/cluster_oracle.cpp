@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kTolerance = 1e-9;
+constexpr double kClpTolerance = 1e-11;
 constexpr double kFaster = 1e-4;  // of the ceiling
 
 struct Line {
@@ -70,8 +71,8 @@ class Clp {
  public:
   explicit Clp(int columns) : model_(Clp_newModel(), Clp_deleteModel) {
     Clp_setLogLevel(model_.get(), 0);
-    Clp_setPrimalTolerance(model_.get(), kTolerance);
-    Clp_setDualTolerance(model_.get(), kTolerance);
+    Clp_setPrimalTolerance(model_.get(), kClpTolerance);
+    Clp_setDualTolerance(model_.get(), kClpTolerance);
     Clp_setOptimizationDirection(model_.get(), -1);
     Clp_resize(model_.get(), 0, columns);
   }
@@ -202,8 +203,7 @@ double greatest_gain(const ClusterCase& problem,
   for (size_t j = 0; j < problem.jobs.size(); ++j) {
     const ClusterJob& job = problem.jobs[j];
     const int level = static_cast<int>(2 * j);
-    // The solver may lie under a floor by rounding, and so may the oracle.
-    clp.column(level, floors[j] * (1 - kTolerance), caps[j], gains[j]);
+    clp.column(level, floors[j], caps[j], gains[j]);
     clp.column(level + 1, 0, kInfinity, 0);
     for (const Line& line : lines_of(job)) {
       clp.row(line.offset, kInfinity, {level, level + 1}, {-line.slope, 1});

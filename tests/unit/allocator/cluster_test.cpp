@@ -171,6 +171,16 @@ TEST_CASE("changes tell the jobs whose rates are new, once") {
   }
 }
 
+TEST_CASE("a job that is added and gets nothing is told too") {
+  ClusterSolver it = solver({{0, 0}});
+  add(it, job(1, {0}, 4));
+  it.settle();
+  const std::vector<ClusterGrant> changes = it.take_changes();
+  REQUIRE(changes.size() == 1);
+  CHECK(changes[0].id == 1);
+  CHECK(changes[0].rate == 0);
+}
+
 TEST_CASE("the same calls give the same rates") {
   const auto run = [] {
     ClusterSolver it = solver({{8, 0}, {8, 0}, {8, 0}}, {5000});

@@ -44,8 +44,9 @@ TEST_CASE("the published makespans are reproduced within 3%") {
 
 TEST_CASE("penstock is faster than all of them, with memory held") {
   const Outcome outcome = run(Policy::kPenstock, Placement::kSpread);
-  CHECK(outcome.makespan_s / kHour_s <= 10.7);
-  CHECK(outcome.mean_jct_s / kHour_s <= 4.8);
+  const Outcome tune = run(Policy::kTune);
+  CHECK(outcome.makespan_s < tune.makespan_s);
+  CHECK(outcome.mean_jct_s < tune.mean_jct_s);
   CHECK(outcome.min_rate_vs_floor >= 1 - 1e-9);
 }
 

@@ -101,17 +101,6 @@ TEST_CASE("penstock moves cores that one job leaves to another") {
   CHECK(outcome.min_rate_vs_floor >= 1 - 1e-9);
 }
 
-TEST_CASE("a spanning job's cores beyond its slowest rank go elsewhere") {
-  // Node 0: half of job 1, and job 2, which needs 4. Node 1: the other half
-  // and job 3, which needs all it can get: job 1 stays at its floor there.
-  Options it = options(2, 2, 4);
-  it.placement = Placement::kSpread;
-  const std::vector<TraceJob> trace = {
-      job(1, 0, 100, 2, 8), job(2, 0, 100, 1, 3), job(3, 0, 100, 1, 2)};
-  const Outcome outcome = run(trace, it);
-  CHECK(outcome.min_rate_vs_floor >= 1 - 1e-9);
-}
-
 TEST_CASE("floors hold however wrong predictions are") {
   std::vector<TraceJob> trace;
   for (uint64_t i = 1; i <= 40; ++i) {

@@ -106,6 +106,9 @@ TEST_CASE("what is wrong with a trace is named with its line") {
 TEST_CASE("what is wrong with the profiles is named") {
   TraceOptions options;
   CHECK_THAT(parse_trace("1,net,0,3,1\n", options).error().message,
+             Contains("--profiles FILE"));
+  options.profiles_json = "{";
+  CHECK_THAT(parse_trace("1,net,0,3,1\n", options).error().message,
              Contains("profiles: "));
   options.profiles_json = R"({"cpu_per_gpu_axis": [1]})";
   CHECK_THAT(parse_trace("1,net,0,3,1\n", options).error().message,
