@@ -115,8 +115,8 @@ def measure(session, demo_mix, slots, proof, arguments, build):
         {name: data.bytes_per_sample(pool.mountpoint / name, name)
          for name in data.SAMPLE_SUFFIX}, proof.direct, slots)
     print(table.costs_text(costs), flush=True)
-    set_results = sets.measure(session, demo_mix.sets, costs, arguments.repeat,
-                               arguments.duration)
+    set_results = sets.measure(session, demo_mix, costs, arguments.repeat,
+                               arguments.duration, slots)
     schedule_runs = dynamic.measure(session, demo_mix, costs, arguments.repeat,
                                     build / "demo" / "reports")
     errors = wrong_profiles.from_reports(set_results.reports, demo_mix.sets,
@@ -128,9 +128,8 @@ def measure(session, demo_mix, slots, proof, arguments, build):
         session, LAUNCH_PAIRS if arguments.repeat >= INTERVAL_REPEATS
         else FEW_LAUNCH_PAIRS)
     session.leave()
-    optima = sets.optima(demo_mix.sets, costs, set_results.background,
-                         proof.direct, slots,
-                         build / "bin" / "penstock-optimum")
+    optima = sets.optima(demo_mix.sets, costs, set_results, proof.direct,
+                         slots, build / "bin" / "penstock-optimum")
     return results.Measured(
         demo_mix.sets, costs, sets.ceilings(demo_mix.sets, costs), optima,
         set_results, schedule_runs, launches, errors, session.statuses)

@@ -40,6 +40,10 @@ class LoaderCost:
     cpu_s_all: float
 
 
+def loader_of(kind):
+    return kind.format, kind.batch
+
+
 def measure_loader(session, kind, slots):
     one = session.steady(
         [Order(kind, NO_ACCELERATOR_S, threads="1")] * slots, SETTLE_S, COST_S,
@@ -97,12 +101,26 @@ def joined_profile(training, replaying, cached_share):
     return "\n".join([*lines, f"cached_share = {cached_share:.6f}"]) + "\n"
 
 
+def measure_loaders(session, kinds, slots):
+    """{loader: LoaderCost} of these kinds, as they are now."""
+    session.enter("stock")
+    return {loader_of(kind): measure_loader(session, kind, slots)
+            for kind in {loader_of(kind): kind for kind in kinds}.values()}
+
+
+def with_loaders(costs, loaders):
+    """The costs with CPU times that were measured at another moment."""
+    return {name: dataclasses.replace(
+                cost, **dataclasses.asdict(loaders[loader_of(cost.kind)]))
+            for name, cost in costs.items()}
+
+
 def calibrate(session, demo_mix, bytes_of_format, pool_bytes_per_s, slots):
     """{kind name: Cost}; bytes_of_format: per sample, from the data itself."""
     session.enter("stock")
     loaders, costs = {}, {}
     for kind in demo_mix.kinds.values():
-        shared = (kind.format, kind.batch)
+        shared = loader_of(kind)
         if shared not in loaders:
             session.progress.phase(f"calibrating: the {kind.format} loader, "
                                    f"batches of {kind.batch}")

@@ -89,16 +89,18 @@ def gains(runs, ceilings_of_set, baseline):
             if index in theirs]
 
 
-def optimum_gains(runs, ceilings_of_set, optimum_of_set):
-    """Per round: the LP optimum's aggregate / that of stock."""
+def optimum_gains(runs, ceilings_of_set, optima):
+    """Per round: the LP optimum's aggregate / that of stock; optima: per
+    round, per set."""
     stock = round_aggregates(runs, ceilings_of_set, "stock")
-    return [sum(optimum_of_set) / stock[index] for index in sorted(stock)]
+    return [sum(optima[index]) / stock[index] for index in sorted(stock)]
 
 
-def ratios_to_optimum(runs, ceilings_of_set, optimum_of_set):
-    """Per round: aggregate of Penstock / the LP optimum's."""
+def ratios_to_optimum(runs, ceilings_of_set, optima):
+    """Per round: aggregate of Penstock / the LP optimum's; optima: per round,
+    per set."""
     ours = round_aggregates(runs, ceilings_of_set, "penstock")
-    return [ours[index] / sum(optimum_of_set) for index in sorted(ours)]
+    return [ours[index] / sum(optima[index]) for index in sorted(ours)]
 
 
 def gain_share(gain_over_stock, optimum_gain):

@@ -14,7 +14,8 @@ class Measured:
     sets: tuple          # of tuples of Kind
     costs: dict          # {kind name: calibrate.Cost}
     ceilings: list       # per set, per job
-    optima: list         # per set: the LP optimum's sum of x / ceiling
+    optima: list         # per round, per set: the LP optimum's sum of
+                         # x / ceiling
     set_results: object  # sets.SetResults
     dynamic: list        # of dynamic.DynamicRun
     launches: list       # pairs of ms: without, with the plugin

@@ -3,7 +3,7 @@
 import dataclasses
 import statistics
 
-from demo_lib import optimum
+from demo_lib import calibrate, optimum
 from demo_lib.figures import REGIMES, SetRun
 
 # Predictions are corrected within 10 s of a job's start; stock has nothing
@@ -14,6 +14,7 @@ SETTLE_S = {"stock": 3, "even": 12, "penstock": 12}
 @dataclasses.dataclass(frozen=True)
 class SetResults:
     runs: list        # of SetRun
+    loaders: list     # per round: {loader: calibrate.LoaderCost}
     reports: dict     # {(set, job): reports of the Penstock runs}
     background: dict  # {(set, regime): CPUs used beside the jobs, medians}
     steal: dict       # {regime: stolen CPUs, one per interval}
@@ -24,11 +25,16 @@ def regime_order(index):
     return REGIMES if index % 2 == 0 else REGIMES[::-1]
 
 
-def measure(session, sets, costs, rounds, seconds):
-    """sets: tuples of kinds; costs: {kind name: Cost}."""
-    results = SetResults([], {}, {}, {regime: [] for regime in REGIMES})
+def measure(session, demo_mix, costs, rounds, seconds, slots):
+    """costs: {kind name: Cost}."""
+    results = SetResults([], [], {}, {}, {regime: [] for regime in REGIMES})
     backgrounds = {}
+    sets = demo_mix.sets
     for round_index in range(rounds):
+        session.progress.phase(f"round {round_index + 1} of {rounds}: "
+                               "what the loaders cost now")
+        results.loaders.append(calibrate.measure_loaders(
+            session, demo_mix.kinds.values(), slots))
         for set_index, kinds in enumerate(sets):
             names = " + ".join(kind.name for kind in kinds)
             session.progress.phase(f"round {round_index + 1} of {rounds}: "
@@ -59,9 +65,13 @@ def ceilings(sets, costs):
             for kinds in sets]
 
 
-def optima(sets, costs, background, pool_bytes_per_s, slots, program):
-    """The LP optimum of each set."""
-    problems = [optimum.problem([costs[kind.name] for kind in kinds], slots,
-                                background[index, "stock"], pool_bytes_per_s)
-                for index, kinds in enumerate(sets)]
-    return [optimum.solve(program, problem) for problem in problems]
+def optima(sets, costs, set_results, pool_bytes_per_s, slots, program):
+    """Per round, the LP optimum of each set at that round's costs: the
+    machine's speed in the round is in both, what was had and what could be."""
+    def optimum_of(index, costs_now):
+        return optimum.solve(program, optimum.problem(
+            [costs_now[kind.name] for kind in sets[index]], slots,
+            set_results.background[index, "stock"], pool_bytes_per_s))
+    return [[optimum_of(index, calibrate.with_loaders(costs, loaders))
+             for index in range(len(sets))]
+            for loaders in set_results.loaders]

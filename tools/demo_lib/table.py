@@ -66,9 +66,10 @@ def set_lines(measured, set_index):
             for regime in REGIMES]
     beside = [measured.set_results.background.get((set_index, regime))
               for regime in REGIMES]
+    best = median(sets[set_index] for sets in measured.optima)
     lines.append(f"  {'sum x/ceiling':<32} "
                  + " ".join(f"{number(value, 3):>9}" for value in sums)
-                 + f"   optimum {number(measured.optima[set_index], 3)}")
+                 + f"   optimum {number(best, 3)}")
     lines.append(f"  {'CPUs used beside the jobs':<32} "
                  + " ".join(f"{number(value, 3):>9}" for value in beside))
     return lines

@@ -42,10 +42,16 @@ class Gains(unittest.TestCase):
     def test_optimum(self):
         runs = runs_of([ROUND])
         self.assertAlmostEqual(
-            figures.optimum_gains(runs, CEILINGS, [1.42, 1.48])[0], 2.9 / 2.5)
+            figures.optimum_gains(runs, CEILINGS, [[1.42, 1.48]])[0], 2.9 / 2.5)
         self.assertAlmostEqual(
-            figures.ratios_to_optimum(runs, CEILINGS, [1.42, 1.48])[0],
+            figures.ratios_to_optimum(runs, CEILINGS, [[1.42, 1.48]])[0],
             2.875 / 2.9)
+
+    def test_each_round_has_its_own_optimum(self):
+        optima = [[1.42, 1.48], [1.2, 1.3]]
+        self.assertAlmostEqual(
+            figures.optimum_gains(runs_of([ROUND, ROUND]), CEILINGS,
+                                  optima)[1], 2.5 / 2.5)
 
     def test_gain_share(self):
         self.assertAlmostEqual(figures.gain_share(1.19, 1.2), 0.95)

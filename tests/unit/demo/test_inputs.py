@@ -4,7 +4,7 @@ import pathlib
 import types
 import unittest
 
-from demo_lib import job_log, mix, optimum
+from demo_lib import calibrate, job_log, mix, optimum
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 MIX_FILE = ROOT / "tools" / "demo_mix.json"
@@ -123,6 +123,19 @@ class Optimum(unittest.TestCase):
                           {"rate": 400.0, "cores": 2}])
         self.assertEqual(optimum.cores_curve(0.005, 0.004, 2),
                          [{"rate": 500.0, "cores": 2}])
+
+    def test_costs_of_another_moment(self):
+        kinds = mix.load(MIX_FILE, 2).kinds
+        costs = {name: calibrate.Cost(kinds[name], 1.0, 2.0, 3e6, 0.5, 100.0,
+                                      "/p") for name in ("alexnet", "records")}
+        now = calibrate.with_loaders(costs, {
+            calibrate.loader_of(kinds["alexnet"]):
+                calibrate.LoaderCost(1.1, 2.2),
+            calibrate.loader_of(kinds["records"]):
+                calibrate.LoaderCost(0.1, 0.2)})
+        self.assertEqual((now["alexnet"].cpu_s_one, now["alexnet"].cpu_s_all,
+                          now["alexnet"].ceiling), (1.1, 2.2, 100.0))
+        self.assertEqual(now["records"].cpu_s_one, 0.1)
 
     def test_floors_are_the_entitlement_and_fit(self):
         problem = optimum.problem(

@@ -31,7 +31,8 @@ class Results(unittest.TestCase):
         runs = [SetRun(0, 0, regime, rates[regime])
                 for regime in regime_order(0)]
         report = {"ceiling": {"predicted": {"value": 1010.0}}}
-        set_results = SetResults(runs, {(0, 1): [report]}, {(0, "stock"): 0.1},
+        set_results = SetResults(runs, [{}], {(0, 1): [report]},
+                                 {(0, "stock"): 0.1},
                                  {regime: [0.01] for regime in rates})
         dynamic = [DynamicRun(regime, span, (1.0,) * len(self.schedule),
                               (2,) * len(self.schedule), ("/r/1.txt",))
@@ -42,7 +43,7 @@ class Results(unittest.TestCase):
                   "launch": latency(9, 2.0, 30.0)}
         self.measured = results.Measured(
             sets, {kind.name: cost(kind, 1.0) for kind in sets[0]},
-            [(10.0, 1000.0)], [1.475], set_results, dynamic,
+            [(10.0, 1000.0)], [[1.475]], set_results, dynamic,
             [(90.0, 92.0), (91.0, 92.0), (95.0, 98.0)],
             [Errors("alexnet", 1.0, 0.08, 0.02),
              Errors("alexnet", 1.5, 0.5, 0.04)], [status])
