@@ -74,7 +74,7 @@ class ClusterSolver {
   // After an error nothing has changed. O(parts).
   [[nodiscard]] Status add(const ClusterJob& job);
   // Errors: kNotFound  no such job
-  // O(parts + jobs of its pool).
+  // O(parts).
   [[nodiscard]] Status remove(uint64_t id);
 
   // Brings the solution to the present jobs. Touches the resources whose use

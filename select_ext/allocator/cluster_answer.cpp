@@ -12,7 +12,7 @@ namespace {
 // would jump from one corner to another at a price. The proximal term
 // (kProximity x weight / 2) x (level - centre)^2, taken off the gain, makes
 // the answer continuous; where level and centre meet, it costs nothing.
-constexpr double kProximity = 0.1;
+constexpr double kProximity = 0.2;
 
 // Levels under this are none: proportional fairness gives a job a little of
 // whatever is not quite gone.
@@ -115,7 +115,8 @@ Payment ClusterState::payment_without(const JobState& job,
   return payment;
 }
 
-Answer ClusterState::answer(const JobState& job, const Payment& payment) const {
+Answer ClusterState::answer(const JobState& job, const Payment& payment,
+                            double floor) const {
   Answer answer;
   double start = 0;
   for (const LevelPiece& piece : job.pieces) {
@@ -129,7 +130,7 @@ Answer ClusterState::answer(const JobState& job, const Payment& payment) const {
     if (wish.level < piece.end_level) break;
     start = piece.end_level;
   }
-  if (const double floor = floor_of(job); answer.level < floor) {
+  if (answer.level < floor) {
     answer.level = floor;
     answer.cores = cores_at_level(job, floor);
     answer.level_per_payment = 0;

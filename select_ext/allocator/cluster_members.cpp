@@ -1,5 +1,5 @@
 // Jobs that join and leave their resources.
-#include <algorithm>
+#include <utility>
 
 #include "select_ext/allocator/cluster_state.h"
 
@@ -29,8 +29,8 @@ void ClusterState::join(JobState job) {
   job.is_changed = jobs[slot].is_changed;
   jobs[slot] = std::move(job);
   note_change(slot);  // also where it gets nothing
-  set_level(slot, answer(jobs[slot], jobs[slot].payment).level);
-  follow_shares(jobs[slot].links);
+  set_level(slot, answered_level(jobs[slot]));
+  note_shares(jobs[slot].links);
 }
 
 void ClusterState::leave(int slot) {
@@ -52,21 +52,32 @@ void ClusterState::leave(int slot) {
   slot_of_id.erase(job.id);
   job = std::move(empty);
   free_slots.push_back(slot);
-  follow_shares(links);
+  note_shares(links);
 }
 
-// A rank's share of these bandwidths has changed, and floors with it. Of many
-// jobs only those are moved whose floors have risen: the others hardly differ,
-// and are asked when the price changes next.
-void ClusterState::follow_shares(const std::vector<Link>& links) {
+// A rank's share of these bandwidths has changed, and floors with it.
+void ClusterState::note_shares(const std::vector<Link>& links) {
   for (const Link& link : links) {
     if (is_cores(link.resource)) return;
-    const Resource& resource = resources[link.resource];
+    Resource& resource = resources[link.resource];
+    if (resource.is_reshared) continue;
+    resource.is_reshared = true;
+    reshared.push_back(link.resource);
+  }
+}
+
+// Once for all jobs that came and went, since it asks everyone. Of many jobs
+// only those are moved whose floors have risen: the others hardly differ, and
+// are asked when the price changes next.
+void ClusterState::follow_shares() {
+  for (int number : std::exchange(reshared, {})) {
+    Resource& resource = resources[number];
+    resource.is_reshared = false;
     const bool asks_all = !resource.has_many();
     for (const Member& member : resource.members) {
       const JobState& job = jobs[member.job];
       if (asks_all) {
-        set_level(member.job, answer(job, job.payment).level);
+        set_level(member.job, answered_level(job));
       } else if (const double floor = floor_of(job); job.level < floor) {
         set_level(member.job, floor);
       }

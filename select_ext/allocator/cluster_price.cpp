@@ -16,7 +16,7 @@ struct Band {
   double of_room = 0;  // of what floors leave
 };
 constexpr Band kBand = {2e-4, 4e-4};
-constexpr Band kBandOfMany = {5e-4, 1e-2};
+constexpr Band kBandOfMany = {2e-3, 5e-2};
 // Against a capacity; sums of products are no more exact than this.
 constexpr double kRounding = 1e-12;
 constexpr int kMaxTrials = 200;
@@ -46,15 +46,15 @@ class Market {
     for (const Member& member : resource_.members) {
       const JobState& job = state.jobs[member.job];
       const Link& link = job.links[member.link];
-      bidders_.push_back({&job, &link, state.payment_without(job, link)});
+      bidders_.push_back(
+          {&job, &link, state.floor_of(job), state.payment_without(job, link)});
     }
   }
 
   double floor_use() const {
     double use = 0;
     for (const Bidder& bidder : bidders_) {
-      use +=
-          state_.use(*bidder.job, *bidder.link, state_.floor_of(*bidder.job));
+      use += state_.use(*bidder.job, *bidder.link, bidder.floor);
     }
     return use;
   }
@@ -76,7 +76,7 @@ class Market {
     for (const Bidder& bidder : bidders_) {
       const Link& link = *bidder.link;
       const Payment payment = state_.pay_also(bidder.others, link, price);
-      const Answer answer = state_.answer(*bidder.job, payment);
+      const Answer answer = state_.answer(*bidder.job, payment, bidder.floor);
       const bool is_cores = state_.is_cores(link.resource);
       const double use_per_level =
           link.scale * (is_cores ? answer.cores_per_level : 1);
@@ -96,6 +96,7 @@ class Market {
   struct Bidder {
     const JobState* job;
     const Link* link;
+    double floor;
     Payment others;
   };
 
@@ -189,7 +190,7 @@ void ClusterState::set_price(int number, double price) {
   double used = 0;
   for (const Member& member : resource.members) {
     JobState& job = jobs[member.job];
-    set_level(member.job, answer(job, job.payment).level);
+    set_level(member.job, answered_level(job));
     used += use(job, job.links[member.link], job.level);
   }
   resource.used = used;  // what set_level adds up drifts

@@ -8,7 +8,7 @@
 namespace penstock::allocator {
 namespace {
 
-// Of a job's weight: what it may lose by clinging to its centre.
+// Of what jobs gain: what they may lose by clinging to their centres.
 constexpr double kClinging = 1e-4;
 // Bounds a call: what is left over is feasible, and the next call goes on.
 constexpr int kMaxRounds = 2000;
@@ -48,23 +48,36 @@ bool ClusterState::reprice_pools() {
   return any;
 }
 
+// What a job loses by clinging to its centre.
+double ClusterState::clinging_loss(const JobState& job) const {
+  const double free = free_level(job, job.payment);
+  return surplus(job, job.payment, free) - surplus(job, job.payment, job.level);
+}
+
+// Where too much is lost: of what those gain whose prices have changed, not of
+// their weights, since little is gained where capacities are scarce.
 bool ClusterState::centre_anew() {
-  bool any = false;
+  std::vector<std::pair<int, double>> losses;  // by slot
+  double lost = 0;
+  double gained = 0;
   for (int slot : std::exchange(touched, {})) {
     JobState& job = jobs[slot];
     job.is_touched = false;
     if (objective != Objective::kThroughput || !job.is_present()) continue;
-    const double free = free_level(job, job.payment);
-    const double lost =
-        surplus(job, job.payment, free) - surplus(job, job.payment, job.level);
-    if (lost <= kClinging * job.weight) continue;
+    losses.emplace_back(slot, clinging_loss(job));
+    lost += losses.back().second;
+    gained += job.weight * job.level;
+  }
+  if (lost <= kClinging * gained) return false;
+  for (const auto& [slot, loss] : losses) {
+    JobState& job = jobs[slot];
+    if (loss <= kClinging * job.weight * job.level) continue;
     job.centre = job.level;
     job.is_touched = true;
     touched.push_back(slot);
-    set_level(slot, answer(job, job.payment).level);
-    any = true;
+    set_level(slot, answered_level(job));
   }
-  return any;
+  return true;
 }
 
 // Raises the price of whatever is still over its capacity. That lowers its
@@ -80,6 +93,7 @@ void ClusterState::fit() {
 }
 
 void ClusterState::settle() {
+  follow_shares();
   for (int round = 0; round < kMaxRounds; ++round) {
     drain();
     if (reprice_pools()) continue;

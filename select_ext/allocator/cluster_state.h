@@ -73,6 +73,7 @@ struct Resource {
   double ranks = 0;           // of all members
   double entitled_cores = 0;  // of all members, where it is cores
   bool is_queued = false;
+  bool is_reshared = false;
   std::vector<Member> members;
 
   // Enough to make asking all of them dear.
@@ -96,6 +97,7 @@ struct ClusterState {
   std::vector<int> free_slots;
   std::unordered_map<uint64_t, int> slot_of_id;
   std::deque<int> queue;     // resources out of their band
+  std::vector<int> reshared;  // resources whose ranks came or went
   std::vector<int> touched;  // slots, to be centred anew
   std::vector<int> changed;  // slots, for take_changes
 
@@ -111,7 +113,8 @@ struct ClusterState {
   // ---- cluster_members.cpp
   void join(JobState job);
   void leave(int slot);
-  void follow_shares(const std::vector<Link>& links);
+  void note_shares(const std::vector<Link>& links);
+  void follow_shares();
 
   // ---- cluster_answer.cpp
   double floor_of(const JobState& job) const;
@@ -120,7 +123,11 @@ struct ClusterState {
   Payment payment_of(const JobState& job) const;
   Payment payment_without(const JobState& job, const Link& link) const;
   Payment pay_also(Payment others, const Link& link, double price) const;
-  Answer answer(const JobState& job, const Payment& payment) const;
+  Answer answer(const JobState& job, const Payment& payment,
+                double floor) const;
+  double answered_level(const JobState& job) const {
+    return answer(job, job.payment, floor_of(job)).level;
+  }
   // What the job would choose did it not cling to its centre.
   double free_level(const JobState& job, const Payment& payment) const;
   // Its gain at `level` less what it pays there.
@@ -139,6 +146,7 @@ struct ClusterState {
   void settle();
   void drain();
   bool reprice_pools();
+  double clinging_loss(const JobState& job) const;
   bool centre_anew();
   void fit();
 };

@@ -123,10 +123,11 @@ void check_fair(const ClusterCase& problem, const Levels& levels,
   double here = 0;
   for (size_t j = 0; j < levels.size(); ++j) {
     const double weight = problem.jobs[j].weight;
-    // A job without a floor for which nothing is left counts for nothing.
-    const bool has_rate = levels[j] > 1e-6;
-    slopes.push_back(has_rate ? weight / levels[j] : 0);
-    if (has_rate) here += weight;
+    // A job without a floor for which nothing is left counts for nothing. One
+    // with hardly any keeps its part of `here`, which others could take over;
+    // what itself could gain is no number for an LP solver.
+    slopes.push_back(levels[j] > 1e-6 ? weight / levels[j] : 0);
+    if (levels[j] > 0) here += weight;
     weights += weight;
   }
   REQUIRE(greatest_gain(problem, slopes) - here <= kGap * weights + kOracle);
