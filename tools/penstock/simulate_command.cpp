@@ -9,6 +9,7 @@
 #include "tools/penstock/bench_figures.h"
 #include "tools/penstock/command.h"
 #include "tools/penstock/read_file.h"
+#include "tools/simulate/bounds.h"
 #include "tools/simulate/figure.h"
 #include "tools/simulate/simulation.h"
 
@@ -110,15 +111,6 @@ Result<Runs> run_all(const std::vector<TraceJob>& jobs, const Options& options,
   return runs;
 }
 
-// All GPUs busy with jobs at their ceilings, however they divide.
-double fluid_s(const std::vector<TraceJob>& jobs, const Options& options) {
-  double gpu_s = 0;
-  for (const TraceJob& job : jobs) {
-    gpu_s += job.gpus * job.iterations / job.ceiling;
-  }
-  return gpu_s / (options.size.nodes * options.size.gpus_per_node);
-}
-
 std::vector<double> ratios_to_even(const Runs& runs) {
   std::vector<double> ratios;
   for (size_t i = 0; i < runs.chosen.jobs.size(); ++i) {
@@ -198,7 +190,7 @@ Status run_simulate(const SimulateArguments& arguments, Terminal& terminal) {
   Result<Runs> runs = run_all(*jobs, options, terminal);
   if (!runs) return std::move(runs).error();
   const std::vector<BenchFigure> figures =
-      figures_of(*runs, fluid_s(*jobs, options));
+      figures_of(*runs, simulate::fluid_makespan_s(*jobs, options.size));
   const std::string title = title_of(arguments, jobs->size());
   terminal.out << "simulated: " << title << "\n" << figures_table(figures);
   if (!arguments.svg_file.empty()) {
