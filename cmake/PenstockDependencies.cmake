@@ -8,6 +8,7 @@ find_package(CLI11 REQUIRED)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 pkg_check_modules(LIBCGROUP REQUIRED IMPORTED_TARGET libcgroup)
 pkg_check_modules(TURBOJPEG REQUIRED IMPORTED_TARGET libturbojpeg)
+pkg_check_modules(MUNGE REQUIRED IMPORTED_TARGET munge)
 pkg_check_modules(TOMLPLUSPLUS REQUIRED IMPORTED_TARGET tomlplusplus)
 
 # Clp is the oracle of tests and of the demo's optimum, never linked into

@@ -1,0 +1,127 @@
+// The envelope of every message between agents, controllers and commands: a
+// JSON object that travels as the payload of a credential (docs/protocol.md).
+// Pure: no I/O, no clock.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "common/result.h"
+
+namespace penstock {
+
+// Nodes and controllers are upgraded one by one: a receiver takes its own
+// version and the one before. A sender does not know what the other end takes
+// before its first answer: it begins with kOldestControllerProtocol, and
+// then writes common_version() of what the other's envelopes say.
+inline constexpr uint32_t kControllerProtocol = 1;
+inline constexpr uint32_t kOldestControllerProtocol =
+    kControllerProtocol > 1 ? kControllerProtocol - 1 : 1;
+
+// The newest version that both ends know.
+constexpr uint32_t common_version(uint32_t newest_of_peer) {
+  return newest_of_peer < kControllerProtocol ? newest_of_peer
+                                              : kControllerProtocol;
+}
+
+inline constexpr size_t kMaxEnvelopeBytes = 512 << 10;
+inline constexpr size_t kMaxTypeBytes = 32;  // a-z, '_'
+inline constexpr size_t kMaxNodeBytes = 64;  // printable ASCII, no space
+
+struct Envelope {
+  uint32_t version = kOldestControllerProtocol;   // in which it is written
+  uint32_t newest_version = kControllerProtocol;  // that the sender knows
+  std::string type;
+  std::string node;        // the sender's; a claim, unless uid is root's
+  uint64_t session = 0;    // nonce of the sender's run, never 0
+  uint64_t sequence = 0;   // from 1, rising within the session
+  double sent_unix_s = 0;  // by the sender's clock
+  nlohmann::json body = nlohmann::json::object();
+};
+
+// Bytes that are no UTF-8 are replaced.
+// Errors: kInvalidArgument  a field that unpack() would refuse
+//         kLimit            over kMaxEnvelopeBytes
+[[nodiscard]] Result<std::string> pack(const Envelope& envelope);
+
+// Errors: kInvalidArgument  not such an object: names the field; a version
+//                           that is neither this one nor the one before
+//         kLimit            over kMaxEnvelopeBytes, or nested too deep
+[[nodiscard]] Result<Envelope> unpack(std::string_view text);
+
+// Numbers the messages of one run of a sender. Not thread-safe.
+class Sender {
+ public:
+  // session: a random number but 0 (random_session()).
+  Sender(std::string node, uint64_t session)
+      : node_(std::move(node)), session_(session) {}
+
+  Envelope next(std::string type, nlohmann::json body, double now_unix_s);
+  // What a peer's envelope says of the versions that it knows.
+  void heard(const Envelope& from_peer) {
+    version_ = common_version(from_peer.newest_version);
+  }
+  uint64_t session() const { return session_; }
+
+ private:
+  std::string node_;
+  uint64_t session_;
+  uint64_t sequence_ = 0;
+  uint32_t version_ = kOldestControllerProtocol;
+};
+
+// Lets each message through once, in order and fresh. What it remembers of a
+// session it forgets when a message of it would be too old anyway, so that
+// forgetting lets nothing through. Not thread-safe.
+class Guard {
+ public:
+  struct Limits {
+    double max_age_s = 60;
+    double max_ahead_s = 60;  // the sender's clock before ours
+    size_t max_sessions = 65536;
+    size_t max_sessions_of_user = 256;  // of each user but root
+  };
+
+  Guard() : Guard(Limits{}) {}
+  explicit Guard(const Limits& limits) : limits_(limits) {}
+
+  struct Admitted {
+    bool new_session = false;  // the first message that is known of it
+    uint64_t missed = 0;       // messages between the last one and this
+  };
+  // uid: who sealed the credential. Users' sessions are kept apart, so that
+  // nobody can spoil another's by claiming the same node.
+  // Errors: kPermissionDenied  a replay or out of order; too old or from the
+  //                            future: says by how much and what to do
+  //         kLimit             too many sessions at once
+  // On error nothing is remembered.
+  [[nodiscard]] Result<Admitted> admit(const Envelope& envelope, uid_t uid,
+                                       double now_unix_s);
+
+  size_t sessions() const { return last_.size(); }
+
+ private:
+  using Key = std::tuple<uid_t, std::string, uint64_t>;
+  struct Last {
+    uint64_t sequence = 0;
+    double sent_unix_s = 0;
+  };
+
+  Status check_age(const Envelope& envelope, double now_unix_s) const;
+  Status make_room(uid_t uid, double now_unix_s);
+  void forget_old(double now_unix_s);
+  size_t sessions_of(uid_t uid) const;
+
+  Limits limits_;
+  std::map<Key, Last> last_;
+  std::map<uid_t, size_t> sessions_of_user_;
+  double swept_unix_s_ = 0;
+};
+
+}  // namespace penstock
