@@ -1,8 +1,6 @@
 #include "select_ext/ctld/credential.h"
 
 #include <munge.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/random.h>
 
 #include <chrono>
@@ -10,8 +8,9 @@
 #include <cstdlib>
 #include <mutex>
 #include <optional>
-#include <system_error>
 #include <thread>
+
+#include "select_ext/ctld/signal_free_thread.h"
 
 namespace penstock {
 namespace {
@@ -125,20 +124,8 @@ struct MungeCredentials::Worker {
   Clock::time_point began;
   bool stopping = false;
 
-  static void start(const std::shared_ptr<Worker>& self);
   void serve();
 };
-
-void MungeCredentials::Worker::start(const std::shared_ptr<Worker>& self) {
-  // Signals are for the daemon's own threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  // Detached: it may hang in libmunge when its owner goes, and then ends by
-  // itself once libmunge returns.
-  std::thread([self] { self->serve(); }).detach();
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
 
 void MungeCredentials::Worker::serve() {
   std::unique_lock lock(mutex);
@@ -175,12 +162,12 @@ Error MungeCredentials::silent(const std::string& how) const {
 Status MungeCredentials::start_worker() {
   if (worker_) return Done{};
   auto worker = std::make_shared<Worker>();
-  try {
-    Worker::start(worker);
-  } catch (const std::system_error& error) {
-    return Error{Code::kUnavailable, error.code().value(),
-                 std::string("no thread for munge: ") + error.what()};
-  }
+  Result<std::thread> thread =
+      start_signal_free_thread([worker] { worker->serve(); });
+  if (!thread) return std::move(thread).error().wrap("munge");
+  // It may hang in libmunge when its owner goes, and then ends by itself once
+  // libmunge returns.
+  thread->detach();
   worker_ = std::move(worker);
   return Done{};
 }

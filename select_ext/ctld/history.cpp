@@ -1,0 +1,303 @@
+#include "select_ext/ctld/history.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <utility>
+
+#include "common/clock.h"
+#include "select_ext/ctld/history_profile.h"
+#include "select_ext/ctld/signal_free_thread.h"
+
+namespace penstock {
+namespace {
+
+constexpr double kDay_s = 86400;
+constexpr double kMinBetweenSetAsides_s = 60;
+constexpr double kIdlePruneInterval_s = 60;
+constexpr int64_t kMaxPrunedAtOnce = 1000;
+
+// Nothing but the admin can mend these; all else may pass.
+bool needs_admin(const Error& error) {
+  return error.code == Code::kPermissionDenied ||
+         error.code == Code::kNotFound || error.saved_errno == EISDIR ||
+         error.saved_errno == ENOTDIR || error.saved_errno == ELOOP ||
+         error.saved_errno == ENAMETOOLONG;
+}
+
+bool is_damage(const Error& error) {
+  return error.code == Code::kInvalidArgument;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<History>> History::open(const HistoryOptions& options,
+                                               Say say) {
+  std::unique_ptr<History> history(new History(options, std::move(say)));
+  Status opened = history->ensure_open();
+  if (!opened && is_damage(opened.error())) {
+    history->set_aside(opened.error());
+    opened = history->ensure_open();
+  }
+  if (!opened && needs_admin(opened.error())) return std::move(opened).error();
+  if (!opened) history->fail(opened.error());
+  Result<std::thread> thread =
+      start_signal_free_thread([it = history.get()] { it->serve(); });
+  if (!thread) return std::move(thread).error();
+  history->thread_ = *std::move(thread);
+  return history;
+}
+
+History::~History() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void History::put(JobRecord record) {
+  const Key key{record.cluster, record.job_id, record.restart_count,
+                record.submit_unix_s};
+  const std::lock_guard lock(mutex_);
+  const auto [place, added] = pending_.insert_or_assign(key, std::move(record));
+  if (!added) return;
+  order_.push_back(key);
+  drop_beyond_room();
+}
+
+// REQUIRES: mutex_ is held.
+void History::drop_beyond_room() {
+  while (order_.size() > options_.max_pending) {
+    pending_.erase(order_.front());
+    order_.pop_front();
+    ++counts_.left_out;
+  }
+}
+
+// ---- The writing thread
+
+void History::serve() {
+  const std::chrono::milliseconds period(options_.commit_every_ms);
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait_for(lock, period, [this] { return stopping_ || hurry_; });
+    const bool last = stopping_;
+    hurry_ = false;
+    lock.unlock();
+    write_once();
+    lock.lock();
+    changed_.notify_all();
+    if (last) return;
+  }
+}
+
+void History::write_once() {
+  std::optional<Error> damage;
+  {
+    const std::lock_guard lock(mutex_);
+    damage.swap(damage_);
+  }
+  if (damage) set_aside(*damage);
+  std::vector<JobRecord> batch = take_batch();
+  Status status = ensure_open();
+  if (status && !batch.empty()) status = writer_->put(batch);
+  if (status) status = prune(!batch.empty());
+  if (status) return succeed(batch.size());
+  put_back(std::move(batch));
+  if (status.error().code == Code::kIo) writer_.reset();
+  if (is_damage(status.error())) {
+    set_aside(status.error());
+  } else {
+    fail(status.error());
+  }
+}
+
+std::vector<JobRecord> History::take_batch() {
+  const std::lock_guard lock(mutex_);
+  std::vector<JobRecord> batch;
+  batch.reserve(order_.size());
+  for (const Key& key : order_) {
+    batch.push_back(std::move(pending_.extract(key).mapped()));
+  }
+  order_.clear();
+  writing_ = batch.size();
+  return batch;
+}
+
+// What was put meanwhile is newer.
+void History::put_back(std::vector<JobRecord> batch) {
+  const std::lock_guard lock(mutex_);
+  writing_ = 0;
+  for (auto record = batch.rbegin(); record != batch.rend(); ++record) {
+    const Key key{record->cluster, record->job_id, record->restart_count,
+                  record->submit_unix_s};
+    if (pending_.try_emplace(key, std::move(*record)).second) {
+      order_.push_front(key);
+    }
+  }
+  drop_beyond_room();
+}
+
+void History::succeed(size_t records) {
+  bool recovered = false;
+  Counts counts;
+  {
+    const std::lock_guard lock(mutex_);
+    writing_ = 0;
+    counts_.written += records;
+    recovered = std::exchange(counts_.failing, false);
+    counts = counts_;
+  }
+  if (recovered) {
+    say_(
+        fmt::format("history: {} is written again: {} records had waited, {} "
+                    "were left out so far for want of room",
+                    options_.path, records, counts.left_out));
+  }
+}
+
+void History::fail(const Error& error) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(counts_.failing, true)) return;
+  }
+  say_(fmt::format(
+      "history: {}; jobs go on, up to {} records wait in memory, "
+      "and it is tried again every {} ms",
+      error.message, options_.max_pending, options_.commit_every_ms));
+}
+
+Status History::ensure_open() {
+  if (writer_) return Done{};
+  Result<HistoryFile> file =
+      HistoryFile::open(options_.path, options_.busy_timeout_ms);
+  if (!file) return std::move(file).error();
+  writer_.emplace(*std::move(file));
+  return Done{};
+}
+
+Status History::prune(bool written) {
+  const double now_unix_s = unix_s();
+  if (!written && now_unix_s - pruned_unix_s_ < kIdlePruneInterval_s) {
+    return Done{};
+  }
+  Result<int64_t> pruned =
+      writer_->prune(now_unix_s - options_.retention_days * kDay_s,
+                     options_.max_jobs, kMaxPrunedAtOnce);
+  if (!pruned) return std::move(pruned).error();
+  // Where there is more to remove the next step follows at once.
+  pruned_unix_s_ = *pruned == kMaxPrunedAtOnce ? 0 : now_unix_s;
+  const std::lock_guard lock(mutex_);
+  counts_.pruned += uint64_t(*pruned);
+  return Done{};
+}
+
+void History::set_aside(const Error& error) {
+  const double now_unix_s = unix_s();
+  if (now_unix_s - set_aside_unix_s_ < kMinBetweenSetAsides_s) {
+    return fail(error);  // a disk that damages whatever is written
+  }
+  writer_.reset();
+  const std::lock_guard lock(reader_mutex_);
+  reader_.reset();
+  const std::string aside =
+      fmt::format("{}.corrupt-{:.0f}", options_.path, now_unix_s);
+  if (std::rename(options_.path.c_str(), aside.c_str()) != 0) {
+    return fail(system_error(errno, "damaged (" + error.message +
+                                        ") and cannot be renamed to " + aside));
+  }
+  set_aside_unix_s_ = now_unix_s;
+  for (const char* part : {"-wal", "-shm"}) {
+    (void)std::rename((options_.path + part).c_str(), (aside + part).c_str());
+  }
+  say_(fmt::format(
+      "history: {}: a new one is begun, the damaged one is now {} (what can "
+      "be saved of it: sqlite3 {} .recover)",
+      error.message, aside, aside));
+}
+
+// ---- Reading
+
+template <class T>
+Result<T> History::with_reader(
+    const std::function<Result<T>(HistoryFile&)>& use) {
+  const std::lock_guard lock(reader_mutex_);
+  if (!reader_) {
+    Result<HistoryFile> file =
+        HistoryFile::open(options_.path, options_.busy_timeout_ms);
+    if (file) {
+      reader_.emplace(*std::move(file));
+      reader_->limit_time(options_.query_timeout_ms);
+    } else {
+      note_damage(file.error());
+      return std::move(file).error();
+    }
+  }
+  Result<T> result = use(*reader_);
+  if (!result && result.error().code != Code::kUnavailable) {
+    note_damage(result.error());
+    reader_.reset();
+  }
+  return result;
+}
+
+// The writing thread sets the file aside.
+void History::note_damage(const Error& error) {
+  if (!is_damage(error)) return;
+  const std::lock_guard lock(mutex_);
+  damage_ = error;
+}
+
+Result<std::vector<HistoryRow>> History::find(const HistoryQuery& query) {
+  return with_reader<std::vector<HistoryRow>>(
+      [&](HistoryFile& file) { return file.find(query); });
+}
+
+Result<std::optional<Profile>> History::profile_for(uint32_t uid,
+                                                    const std::string& kind) {
+  Result<std::vector<HistoryRow>> rows = find({.uid = uid,
+                                               .kind = kind,
+                                               .measured_only = true,
+                                               .limit = kMaxRunsOfProfile});
+  if (!rows) return std::move(rows).error();
+  std::vector<JobRecord> runs;
+  for (HistoryRow& row : *rows) runs.push_back(std::move(row.job));
+  return profile_of_runs(runs, "earlier runs");
+}
+
+Status History::set_value(const std::string& key, const std::string& value) {
+  return with_reader<Done>(
+      [&](HistoryFile& file) { return file.set_value(key, value); });
+}
+
+Result<std::string> History::value(const std::string& key) {
+  return with_reader<std::string>(
+      [&](HistoryFile& file) { return file.value(key); });
+}
+
+History::Counts History::counts() const {
+  const std::lock_guard lock(mutex_);
+  Counts counts = counts_;
+  counts.pending = order_.size() + writing_;
+  return counts;
+}
+
+Status History::flush(int timeout_ms) {
+  std::unique_lock lock(mutex_);
+  const uint64_t left_out = counts_.left_out;
+  hurry_ = true;
+  changed_.notify_all();
+  const bool done =
+      changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms),
+                        [this] { return order_.empty() && writing_ == 0; });
+  if (done && counts_.left_out == left_out) return Done{};
+  return Error{Code::kUnavailable, 0,
+               fmt::format("{} of the history's records are not yet in {}",
+                           order_.size() + writing_, options_.path)};
+}
+
+}  // namespace penstock

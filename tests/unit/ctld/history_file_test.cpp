@@ -1,0 +1,306 @@
+#include "select_ext/ctld/history_file.h"
+
+#include <sys/stat.h>
+
+#include <cmath>
+#include <limits>
+
+#include "job_records.h"
+#include "scratch.h"
+
+namespace penstock {
+namespace {
+
+using Catch::Matchers::Contains;
+
+HistoryFile open_file(const std::string& path) {
+  Result<HistoryFile> file = HistoryFile::open(path, 100);
+  if (!file) FAIL(file.error().message);
+  return *std::move(file);
+}
+
+std::vector<uint32_t> ids(const Result<std::vector<HistoryRow>>& rows) {
+  if (!rows) FAIL(rows.error().message);
+  std::vector<uint32_t> out;
+  for (const HistoryRow& row : *rows) out.push_back(row.job.job_id);
+  return out;
+}
+
+using Ids = std::vector<uint32_t>;
+
+TEST_CASE("a record comes back as it was put, known figures and unknown") {
+  Scratch scratch;
+  JobRecord bare;
+  bare.job_id = 1;
+  {
+    HistoryFile file = open_file(scratch.file("h"));
+    REQUIRE(file.put({full_record(), bare}));
+  }
+  HistoryFile file = open_file(scratch.file("h"));
+  Result<std::vector<HistoryRow>> rows = file.find({});
+  REQUIRE(rows);
+  REQUIRE(rows->size() == 2);
+  CHECK((*rows)[0].job == bare);
+  CHECK((*rows)[1].job == full_record());
+  struct stat found {};
+  REQUIRE(::stat(scratch.file("h").c_str(), &found) == 0);
+  CHECK((found.st_mode & 0777) == 0600);
+}
+
+TEST_CASE("a run's record is replaced; requeued runs and reused ids are not") {
+  Scratch scratch;
+  HistoryFile file = open_file(scratch.file("h"));
+  JobRecord first = running_record(7), other = running_record(8);
+  JobRecord requeued = first, reused = first, elsewhere = first;
+  requeued.restart_count += 1;
+  reused.submit_unix_s += 1e6;
+  elsewhere.cluster = "beta";
+  REQUIRE(file.put({first, other, requeued, reused, elsewhere}));
+  JobRecord ended = full_record(7);
+  REQUIRE(file.put({ended}));
+  Result<std::vector<HistoryRow>> rows = file.find({});
+  REQUIRE(rows);
+  REQUIRE(rows->size() == 5);
+  CHECK((*rows)[4].job == ended);
+  CHECK((*rows)[4].row == 1);
+  CHECK((*rows)[2].job == requeued);
+  CHECK((*rows)[1].job == reused);
+  CHECK((*rows)[0].job == elsewhere);
+  CHECK((*rows)[0].row == 5);
+}
+
+TEST_CASE("queries choose by user, job, kind, time and page") {
+  Scratch scratch;
+  HistoryFile file = open_file(scratch.file("h"));
+  std::vector<JobRecord> jobs;
+  for (uint32_t id = 1; id <= 6; ++id) {
+    JobRecord job = id % 2 ? full_record(id) : running_record(id);
+    job.array_job_id = job.array_task_id = std::nullopt;
+    job.het_job_id = job.het_offset = std::nullopt;
+    job.uid = id <= 3 ? 1000 : 1001;
+    job.last_seen_unix_s = 1000 + id;
+    jobs.push_back(job);
+  }
+  jobs[1].array_job_id = 77;
+  jobs[2].het_job_id = 77;
+  jobs[3].kind = "other";
+  jobs[4].ceiling_samples_per_s.reset();
+  REQUIRE(file.put(jobs));
+  CHECK(ids(file.find({})) == Ids{6, 5, 4, 3, 2, 1});
+  CHECK(ids(file.find({.uid = 1000})) == Ids{3, 2, 1});
+  CHECK(ids(file.find({.uid = 0})).empty());
+  CHECK(ids(file.find({.job_id = 5})) == Ids{5});
+  CHECK(ids(file.find({.job_id = 77})) == Ids{3, 2});
+  CHECK(ids(file.find({.uid = 1001, .job_id = 77})).empty());
+  CHECK(ids(file.find({.kind = "other"})) == Ids{4});
+  CHECK(ids(file.find({.since_unix_s = 1005})) == Ids{6, 5});
+  CHECK(ids(file.find({.measured_only = true})) == Ids{3, 1});
+  CHECK(ids(file.find({.limit = 2})) == Ids{6, 5});
+  CHECK(ids(file.find({.before_row = 5, .limit = 2})) == Ids{4, 3});
+}
+
+TEST_CASE("nothing that a user or a measurement says makes a bad row") {
+  Scratch scratch;
+  HistoryFile file = open_file(scratch.file("h"));
+  JobRecord job = full_record();
+  job.name = "'; DROP TABLE jobs; --\xff" + std::string(1000, 'x');
+  job.measured_s = std::numeric_limits<double>::quiet_NaN();
+  job.ceiling_samples_per_s = std::numeric_limits<double>::infinity();
+  job.mean_rate_samples_per_s = std::nan("");
+  REQUIRE(file.put({job}));
+  Result<std::vector<HistoryRow>> rows = file.find({});
+  REQUIRE(rows);
+  REQUIRE(rows->size() == 1);
+  CHECK(rows->front().job.name == job.name.substr(0, 256));
+  CHECK(rows->front().job.measured_s == 0);
+  CHECK_FALSE(rows->front().job.ceiling_samples_per_s);
+  CHECK_FALSE(rows->front().job.mean_rate_samples_per_s);
+}
+
+TEST_CASE("what is too old or too many is removed in small steps") {
+  Scratch scratch;
+  HistoryFile file = open_file(scratch.file("h"));
+  std::vector<JobRecord> jobs;
+  for (uint32_t id = 1; id <= 100; ++id) {
+    jobs.push_back(full_record(id));
+    jobs.back().last_seen_unix_s = id;
+  }
+  REQUIRE(file.put(jobs));
+  CHECK(*file.prune(41, 1000, 30) == 30);
+  CHECK(*file.prune(41, 1000, 30) == 10);
+  CHECK(*file.prune(41, 1000, 30) == 0);
+  CHECK(ids(file.find({.limit = 1000})).back() == 41);
+  CHECK(*file.prune(51, 20, 30) == 30);  // 10 by age, 20 by number
+  CHECK(ids(file.find({.limit = 1000})).back() == 71);
+  CHECK(*file.prune(51, 20, 30) == 10);
+  CHECK(ids(file.find({.limit = 1000})).size() == 20);
+  CHECK(*file.prune(51, 20, 30) == 0);
+}
+
+TEST_CASE("values are kept until they are set anew") {
+  Scratch scratch;
+  {
+    HistoryFile file = open_file(scratch.file("h"));
+    CHECK(*file.value("term") == "");
+    REQUIRE(file.set_value("term", "7"));
+    REQUIRE(file.set_value("term", "8"));
+    REQUIRE(file.set_value("other", ""));
+  }
+  HistoryFile file = open_file(scratch.file("h"));
+  CHECK(*file.value("term") == "8");
+  CHECK(*file.value("other") == "");
+  // A walk that stopped early must not hold a lock.
+  REQUIRE(open_file(scratch.file("h")).set_value("term", "9"));
+  CHECK(*file.value("term") == "9");
+}
+
+std::unique_ptr<Database> database_of(const std::string& path,
+                                      const std::string& sql) {
+  Result<std::unique_ptr<Database>> database = Database::open(path, 100);
+  REQUIRE(database);
+  Status made = (*database)->run(sql);
+  if (!made) FAIL(made.error().message);
+  return *std::move(database);
+}
+
+TEST_CASE("a history of version 1 is brought up with all its rows") {
+  Scratch scratch;
+  database_of(scratch.file("h"),
+              read_text(std::string(PENSTOCK_FIXTURES) + "/version_1.sql"));
+  {
+    HistoryFile file = open_file(scratch.file("h"));
+    Result<std::vector<HistoryRow>> rows = file.find({});
+    REQUIRE(rows);
+    REQUIRE(rows->size() == 5);
+    JobRecord first;
+    first.cluster = "alpha";
+    first.job_id = 100;
+    first.submit_unix_s = 1780000000;
+    first.uid = 1000;
+    first.user = "ada";
+    first.account = "physics";
+    first.name = "train_1";
+    first.command_hash = "af63bd4c8601b7df";
+    first.kind = "train_#:1";
+    first.nodes = 1;
+    first.ranks = first.gpus = 4;
+    first.model = "resnet50";
+    first.batch = 256;
+    first.start_unix_s = 1780000010;
+    first.end_unix_s = 1780003600;
+    first.state = "COMPLETED";
+    first.measured_s = 3000;
+    first.ceiling_samples_per_s = 800;
+    first.loader_cpu_s_per_sample = 0.004;
+    first.storage_bytes_per_sample = 110000;
+    first.trainer_reserve_cores = 0.5;
+    first.mean_rate_samples_per_s = 640;
+    first.last_seen_unix_s = 1780003600;
+    CHECK((*rows)[4].job == first);
+    CHECK((*rows)[3].job.restart_count == 1);
+    CHECK((*rows)[2].job.array_task_id == 7u);
+    CHECK((*rows)[1].job.last_seen_unix_s == 1780002100);
+    CHECK((*rows)[0].job.last_seen_unix_s == 1780002500);
+    CHECK(ids(file.find({.job_id = 101})) == Ids{102});
+    // And it takes what is new.
+    REQUIRE(file.put({full_record()}));
+    REQUIRE(file.set_value("term", "1"));
+  }
+  CHECK(ids(open_file(scratch.file("h")).find({})).size() == 6);
+}
+
+TEST_CASE("a migration that fails leaves the file as it was") {
+  Scratch scratch;
+  // A table in the way of the second step's.
+  database_of(scratch.file("h"),
+              read_text(std::string(PENSTOCK_FIXTURES) + "/version_1.sql") +
+                  "CREATE TABLE single_values (x);");
+  Result<HistoryFile> file = HistoryFile::open(scratch.file("h"), 100);
+  REQUIRE_FALSE(file);
+  CHECK_THAT(file.error().message,
+             Contains("tables from version 1 to 2") &&
+                 Contains("single_values already exists"));
+  auto database = database_of(scratch.file("h"), "");
+  CHECK(*database->ask("PRAGMA user_version") == 1);
+  CHECK(*database->ask("SELECT count(*) FROM jobs") == 5);
+  CHECK(*database->ask("SELECT count(*) FROM pragma_table_info('jobs')") == 29);
+}
+
+TEST_CASE("a newer history and another program's database are not touched") {
+  Scratch scratch;
+  struct Row {
+    const char* sql;
+    const char* says;
+  };
+  for (const Row& row :
+       {Row{"PRAGMA application_id=1347310420; PRAGMA user_version=99;"
+            "CREATE TABLE jobs (x);",
+            "version 99, this penstockctld knows those up to 2"},
+        Row{"CREATE TABLE jobs (x);", "another program's database"},
+        Row{"PRAGMA application_id=5; CREATE TABLE t (x);",
+            "another program's database"},
+        Row{"PRAGMA user_version=1;", "another program's database"}}) {
+    const std::string path = scratch.file("foreign");
+    std::filesystem::remove(path);
+    database_of(path, row.sql);
+    Result<HistoryFile> file = HistoryFile::open(path, 100);
+    REQUIRE_FALSE(file);
+    CHECK(file.error().code == Code::kPermissionDenied);
+    CHECK_THAT(file.error().message,
+               Contains(row.says) && Contains("HistoryFile="));
+    CHECK(*database_of(path, "")->ask(
+              "SELECT count(*) FROM pragma_table_info('jobs')") <= 1);
+  }
+}
+
+TEST_CASE("a damaged file, a locked one and a missing folder are told apart") {
+  Scratch scratch;
+  const std::string path = scratch.file("h");
+  std::ofstream(path) << std::string(8192, 'x');
+  Result<HistoryFile> damaged = HistoryFile::open(path, 100);
+  REQUIRE_FALSE(damaged);
+  CHECK(damaged.error().code == Code::kInvalidArgument);
+  CHECK_THAT(damaged.error().message, Contains(path));
+
+  HistoryFile file = open_file(scratch.file("l"));
+  auto locker = database_of(scratch.file("l"), "BEGIN IMMEDIATE");
+  Status locked = file.put({full_record()});
+  REQUIRE_FALSE(locked);
+  CHECK(locked.error().code == Code::kUnavailable);
+  CHECK_THAT(locked.error().message, Contains("locked"));
+  REQUIRE(locker->run("COMMIT"));
+  CHECK(file.put({full_record()}));
+
+  Result<HistoryFile> nowhere = HistoryFile::open(scratch.file("none/h"), 100);
+  REQUIRE_FALSE(nowhere);
+  CHECK(nowhere.error().code == Code::kNotFound);
+}
+
+TEST_CASE("a search that takes too long is ended, and the next one works") {
+  Scratch scratch;
+  REQUIRE(open_file(scratch.file("h")).put({full_record(4)}));
+  auto database = database_of(scratch.file("h"), "");
+  database->limit_time(1);
+  Result<int64_t> count = database->ask(
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+      "SELECT count(*) FROM n");
+  REQUIRE_FALSE(count);
+  CHECK(count.error().code == Code::kUnavailable);
+  CHECK_THAT(count.error().message, Contains("ask for less"));
+  CHECK(*database->ask("SELECT count(*) FROM jobs WHERE job_id < 5") == 1);
+}
+
+TEST_CASE("kinds leave numbers out, hashes are FNV-1a's") {
+  CHECK(text_hash("") == "cbf29ce484222325");
+  CHECK(text_hash("a") == "af63dc4c8601ec8c");
+  CHECK(text_hash("foobar") == "85944171f73967e8");
+  CHECK(job_kind("train_17", "/t.sh --seed 5") ==
+        job_kind("train_018", "/t.sh --seed 1234"));
+  CHECK(job_kind("train_17", "/t.sh") != job_kind("train_17", "/u.sh"));
+  CHECK(job_kind("train", "/t.sh") != job_kind("trainer", "/t.sh"));
+  CHECK(job_kind("a1", "") == "a#:cbf29ce484222325");
+  CHECK(job_kind(std::string(5000, 'x'), "").size() == 128 + 1 + 16);
+}
+
+}  // namespace
+}  // namespace penstock
