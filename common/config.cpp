@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 
 #include "common/config_lines.h"
 #include "common/units.h"
@@ -118,6 +119,15 @@ Status set_managed_cpus(const std::string& value, Config& config) {
   return Done{};
 }
 
+Status set_controllers(const std::string& value, Config& config) {
+  auto controllers = parse_controllers(value);
+  if (!controllers)
+    return not_allowed("HOST[:PORT][,HOST[:PORT]...], at most 8 (" +
+                       controllers.error().message + ")");
+  config.controllers = *std::move(controllers);
+  return Done{};
+}
+
 // By the key in lower case.
 const std::map<std::string, Setter>& setters() {
   static const auto* const kSetters = new std::map<std::string, Setter>{
@@ -150,6 +160,10 @@ const std::map<std::string, Setter>& setters() {
                                               {"info", "info"},
                                               {"debug", "debug"}})},
       {"managedcpus", set_managed_cpus},
+      {"controller", set_controllers},
+      {"controllertimeout", whole(&Config::controller_timeout_s, 2, 3600)},
+      {"controllerstatedir", path(&Config::controller_state_dir)},
+      {"mungesocket", path(&Config::munge_socket, kMaxSocketPathBytes)},
   };
   return *kSetters;
 }
@@ -175,7 +189,7 @@ class Reader {
     if (line.settings.size() > 1)
       return refuse(line.settings[1],
                     "second setting on the line; allowed: one (only a Pool "
-                    "line has Path and Bandwidth)");
+                    "line has Path, Bandwidth and Shared)");
     return read_key(line.settings[0], line.number);
   }
 
@@ -198,36 +212,43 @@ class Reader {
     if (!valid_name(name.value))
       return refuse(name, std::string("not valid; allowed: ") + kNameRule);
     pool.name = name.value;
-    for (size_t i = 1; i < line.settings.size(); ++i)
-      if (Status status = read_pool_key(line.settings[i], pool); !status)
+    std::set<std::string> seen;
+    for (size_t i = 1; i < line.settings.size(); ++i) {
+      const Setting& setting = line.settings[i];
+      const std::string key = lower(setting.key);
+      if (!seen.insert(key).second)
+        return refuse(setting, "given twice on this line; allowed: once");
+      if (Status status = read_pool_key(key, setting, pool); !status)
         return status;
+    }
     if (pool.path.empty() || pool.bandwidth_bytes_per_s == 0)
       return refuse(name,
                     "incomplete; allowed: Pool=NAME Path=/dir Bandwidth=RATE");
     return add_pool(line, std::move(pool));
   }
 
-  Status read_pool_key(const Setting& setting, PoolConfig& pool) {
-    const std::string key = lower(setting.key);
-    const bool is_path = key == "path";
-    if (!is_path && key != "bandwidth")
-      return refuse(setting,
-                    "unknown key on a Pool line; allowed: Path and "
-                    "Bandwidth");
-    if (is_path ? !pool.path.empty() : pool.bandwidth_bytes_per_s != 0)
-      return refuse(setting, "given twice on this line; allowed: once");
-    if (is_path) {
+  static Status read_pool_key(const std::string& key, const Setting& setting,
+                              PoolConfig& pool) {
+    if (key == "path") {
       if (!valid_path(setting.value, kMaxPathBytes))
         return refuse(setting, "not valid; allowed: an absolute path");
       pool.path = setting.value;
-      return Done{};
-    }
-    const auto rate = parse_rate_bytes_per_s(setting.value);
-    if (!rate)
+    } else if (key == "bandwidth") {
+      const auto rate = parse_rate_bytes_per_s(setting.value);
+      if (!rate)
+        return refuse(setting,
+                      "not valid; allowed: bytes/s over 0 with K, M, G "
+                      "or T, such as 2G");
+      pool.bandwidth_bytes_per_s = *rate;
+    } else if (key == "shared") {
+      if (lower(setting.value) != "yes" && lower(setting.value) != "no")
+        return refuse(setting, "not valid; allowed: yes, no");
+      pool.shared = lower(setting.value) == "yes";
+    } else {
       return refuse(setting,
-                    "not valid; allowed: bytes/s over 0 with K, M, G "
-                    "or T, such as 2G");
-    pool.bandwidth_bytes_per_s = *rate;
+                    "unknown key on a Pool line; allowed: Path, Bandwidth and "
+                    "Shared");
+    }
     return Done{};
   }
 

@@ -22,12 +22,32 @@ enum class Policy {
 };
 enum class LendAcross { kAny, kAccount, kUser };
 
-// Pool=NAME Path=/mount Bandwidth=RATE
+// Pool=NAME Path=/mount Bandwidth=RATE [Shared=yes|no]
 struct PoolConfig {
   std::string name;
   std::string path;  // a directory on the file system; its device is looked up
   uint64_t bandwidth_bytes_per_s = 0;
+  // All nodes read from it together: with Controller= its bandwidth is divided
+  // among them. no: each node has so much.
+  bool shared = true;
 };
+
+// Where a penstockctld listens.
+struct ControllerAddress {
+  static constexpr int kDefaultPort = 6830;
+
+  std::string host;  // a name, or an address without brackets
+  int port = kDefaultPort;
+
+  std::string to_string() const;  // "host:port", "[::1]:port"
+  friend bool operator==(const ControllerAddress&,
+                         const ControllerAddress&) = default;
+};
+
+// "host[:port][,host[:port]...]", at most 8.
+// Errors: kInvalidArgument  says what is wrong with which
+[[nodiscard]] Result<std::vector<ControllerAddress>> parse_controllers(
+    std::string_view text);
 
 struct Config {
   std::string socket_path = "/run/penstock/penstockd.sock";  // SocketPath
@@ -52,6 +72,12 @@ struct Config {
   std::string managed_cpus;       // ManagedCPUs=0-1: what LendIdle may lend;
                                   // "": all online CPUs
   std::vector<PoolConfig> pools;  // at most 64; names and paths differ
+  // Controller=HOST[:PORT][,...], the primary first; none: each node is solved
+  // alone.
+  std::vector<ControllerAddress> controllers;
+  uint64_t controller_timeout_s = 30;  // ControllerTimeout, 2..3600
+  std::string controller_state_dir = "/var/lib/penstock";  // ControllerStateDir
+  std::string munge_socket;  // MungeSocket; "": this machine's munged's
 };
 
 // Parses and validates the text of a file; file_name is for messages only.

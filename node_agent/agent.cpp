@@ -10,11 +10,11 @@
 #include <algorithm>
 
 #include "common/clock.h"
+#include "common/log.h"
+#include "common/version.h"
 #include "node_agent/guardian.h"
 #include "node_agent/home_finder.h"
-#include "node_agent/log.h"
 #include "node_agent/reporter.h"
-#include "node_agent/version.h"
 #include "report/file.h"
 
 namespace penstock {
@@ -85,6 +85,7 @@ Status Agent::start() {
 
   rebalance(GrantCause::kAgentStart);
   look_for_gpus(GrantCause::kAgentStart);
+  if (Status linked = start_link(); !linked) return linked;
   log_info("ready on {} (policy {}, {} CPUs)", config_.socket_path,
            policy_name(config_.policy), machine_.topology.cpus.size());
   return Done{};
@@ -148,6 +149,12 @@ void Agent::reload(Config config) {
     config.cgroup_root = config_.cgroup_root;
     config.cgroup_name = config_.cgroup_name;
     config.away_yields = config_.away_yields;
+  }
+  if (config.controllers != config_.controllers ||
+      config.controller_timeout_s != config_.controller_timeout_s) {
+    log_warning("Controller and ControllerTimeout change only with a restart");
+    config.controllers = config_.controllers;
+    config.controller_timeout_s = config_.controller_timeout_s;
   }
   config_ = std::move(config);
   set_log_level(log_level_named(config_.log_level));

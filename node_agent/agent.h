@@ -5,6 +5,7 @@
 //   agent_messages.cpp   what the plugin, jobs and tools ask
 //   agent_processes.cpp  tasks that fork, rename, exit; scanning; adoption
 //   agent_rebalance.cpp  planning, and recording what changed
+//   agent_cluster.cpp    the cluster's controllers
 //   agent_gpus.cpp       which CPUs are near a job's GPUs
 #pragma once
 
@@ -17,10 +18,12 @@
 
 #include "cgroup/proc_events.h"
 #include "common/config.h"
+#include "common/event_loop.h"
 #include "node_agent/bounded_child.h"
+#include "node_agent/cluster_grant.h"
+#include "node_agent/cluster_report.h"
 #include "node_agent/cpu_idle.h"
 #include "node_agent/enforcer.h"
-#include "node_agent/event_loop.h"
 #include "node_agent/home_split.h"
 #include "node_agent/job_accounts.h"
 #include "node_agent/path_devices.h"
@@ -31,6 +34,7 @@
 #include "node_agent/state_file.h"
 #include "node_agent/topology.h"
 #include "report/node_status.h"
+#include "select_ext/ctld/link.h"
 
 namespace penstock {
 
@@ -121,6 +125,17 @@ class Agent {
                                        const std::vector<PlanJob>& jobs) const;
   int pool_of(const Job& job) const;
 
+  // agent_cluster.cpp
+  Status start_link();
+  std::vector<std::string> shared_pools() const;
+  void tell_controllers(const AgentMessage& message);
+  void say_hello();
+  void say_heartbeat();
+  void say_changes(const PlanInput& input);
+  void on_link();
+  void on_grant(const NodeGrant& grant);
+  void on_link_timer();
+
   // agent_gpus.cpp
   void look_for_gpus(GrantCause cause);
   void take_gpus(const Result<std::vector<Gpu>>& gpus, GrantCause cause);
@@ -157,6 +172,12 @@ class Agent {
   std::vector<std::string> pool_devices_;  // of config_.pools; "" unknown
   std::map<std::string, std::string> device_of_path_;
 
+  // Without Controller= there is neither.
+  std::unique_ptr<Link> link_;
+  std::optional<ClusterGrant> cluster_;
+  ClusterReport cluster_report_;
+  double said_heartbeat_s_ = 0;
+
   // What the last plan was made from, and who lends by it.
   std::map<JobId, PlanJob> planned_;
   CpuSet planned_idle_;
@@ -165,6 +186,7 @@ class Agent {
   std::map<JobId, std::set<pid_t>> to_scan_;  // tasks by their first process
   bool scan_pending_ = false;
   LatencyRecord rebalance_latency_;
+  LatencyRecord grant_latency_;  // from a controller's decision to the kernel
   LatencyRecord launch_latency_;
   uint64_t started_ns_ = 0;
   uint64_t sampled_ns_ = 0;

@@ -1,6 +1,6 @@
 // Where the node's GPUs are, so that loaders are lent CPUs near them.
+#include "common/log.h"
 #include "node_agent/agent.h"
-#include "node_agent/log.h"
 #include "node_agent/nvml.h"
 
 namespace penstock {

@@ -3,9 +3,9 @@
 #include <sys/mman.h>
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "node_agent/admin_file.h"
 #include "node_agent/agent.h"
-#include "node_agent/log.h"
 #include "node_agent/user_file.h"
 #include "report/json.h"
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "node_agent/agent.h"
 #include "node_agent/home_finder.h"
-#include "node_agent/log.h"
 
 namespace penstock {
 namespace {

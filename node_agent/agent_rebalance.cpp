@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "node_agent/agent.h"
-#include "node_agent/log.h"
 
 namespace penstock {
 namespace {
@@ -122,6 +122,7 @@ PlanInput Agent::plan_input() const {
   }
   input.barred_lenders = barred_lenders();
   input.idle_cpus = idle_cpus();
+  if (cluster_) apply_grant(*cluster_, shared_pools(), input);
   return input;
 }
 
@@ -202,6 +203,7 @@ void Agent::rebalance(GrantCause cause, uint64_t since_ns) {
     record_change(record, before[JobId(job.id)], cause);
   }
   adjust_tick();
+  say_changes(input);
 }
 
 void Agent::record_change(Job& job, const PlannedGrant& before,

@@ -8,9 +8,9 @@
 #include <map>
 #include <string>
 
+#include "common/event_loop.h"
 #include "common/result.h"
 #include "common/unique_fd.h"
-#include "node_agent/event_loop.h"
 
 namespace penstock {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "common/clock.h"
-#include "node_agent/log.h"
+#include "common/log.h"
 
 namespace penstock {
 namespace {

@@ -14,12 +14,12 @@
 
 #include "cgroup/v1_backend.h"
 #include "common/clock.h"
+#include "common/log.h"
+#include "common/version.h"
 #include "node_agent/agent.h"
 #include "node_agent/guardian.h"
 #include "node_agent/home_finder.h"
 #include "node_agent/home_split.h"
-#include "node_agent/log.h"
-#include "node_agent/version.h"
 
 namespace penstock {
 namespace {

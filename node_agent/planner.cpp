@@ -15,6 +15,10 @@ constexpr double kUnknownStepCores = 1.0;
 // Uses at least this share of its cores: it could use more.
 constexpr double kSaturated = 0.9;
 
+// A job that waits for its slowest rank elsewhere may go ahead of it by so
+// much: what was measured there wavers.
+constexpr double kAhead = 1.05;
+
 // A sample costs at least this: the curve must rise.
 constexpr double kLeastCost_s = 1e-9;
 
@@ -23,6 +27,7 @@ struct Costs {
   double ceiling = 0;
   double cores_per_rate = 0;
   double bytes_per_rate = 0;
+  bool in_cores = false;
 };
 
 double entitled_cores(const PlanJob& job) {
@@ -59,7 +64,7 @@ Costs unknown_costs(const PlanJob& job) {
   const double wish =
       saturated ? std::max(home, job.used_loader_cores) + kUnknownStepCores
                 : job.used_loader_cores * 1.1 + 0.05;
-  return {std::min(wish, thread_bound(job)), 1.0, 0.0};
+  return {std::min(wish, thread_bound(job)), 1.0, 0.0, true};
 }
 
 Costs costs_of(const PlanJob& job) {
@@ -70,7 +75,12 @@ Costs costs_of(const PlanJob& job) {
   const Prediction& p = *job.prediction;
   return {p.ceiling_samples_per_s.value * job.ranks,
           std::max(p.loader_cpu_s_per_sample.value, kLeastCost_s),
-          p.storage_bytes_per_sample.value};
+          p.storage_bytes_per_sample.value, false};
+}
+
+double bytes_per_share(const PlanInput& input, int pool) {
+  const auto& of_pools = input.pool_bytes_per_share;
+  return size_t(pool) < of_pools.size() ? of_pools[size_t(pool)] : 0;
 }
 
 // DESIGN section 2: of a pool, bandwidth x ranks / ranks of all its jobs;
@@ -89,6 +99,9 @@ std::vector<double> pool_entitlements(const PlanInput& input) {
     const int pool = input.jobs[j].pool;
     if (pool < 0) continue;
     entitled[j] = input.pools[pool] * share(input.jobs[j]) / ranks[pool];
+    if (!even && bytes_per_share(input, pool) > 0) {
+      entitled[j] = bytes_per_share(input, pool) * share(input.jobs[j]);
+    }
   }
   return entitled;
 }
@@ -103,11 +116,14 @@ double floor_rate(const PlanJob& job, const Costs& costs,
   if (job.max_bytes_per_s > 0 && costs.bytes_per_rate > 0) {
     floor = std::min(floor, double(job.max_bytes_per_s) / costs.bytes_per_rate);
   }
+  // Beyond its slowest rank's floor a rank only waits.
+  if (job.cluster_rate > 0) floor = std::min(floor, job.cluster_floor);
   return floor;
 }
 
 double ceiling_rate(const PlanJob& job, const Costs& costs, double floor) {
-  double ceiling = costs.ceiling;
+  double ceiling =
+      job.cluster_rate > 0 ? kAhead * job.cluster_rate : costs.ceiling;
   if (job.max_bytes_per_s > 0 && costs.bytes_per_rate > 0) {
     ceiling =
         std::min(ceiling, double(job.max_bytes_per_s) / costs.bytes_per_rate);
@@ -116,10 +132,19 @@ double ceiling_rate(const PlanJob& job, const Costs& costs, double floor) {
   return std::max(ceiling, floor);
 }
 
+// The rate that the job's ranks elsewhere count on, where it can be had.
+double pinned_floor(const PlanJob& job, const Costs& costs,
+                    const allocator::Job& entry) {
+  if (job.cluster_rate <= 0 || job.on_entitlement) return entry.floor;
+  const double most = std::min(entry.ceiling / kAhead,
+                               thread_bound(job) / costs.cores_per_rate);
+  return std::max(entry.floor, std::min(job.cluster_rate, most));
+}
+
 Problem build_problem(const PlanInput& input, const std::vector<size_t>& group,
                       const CpuSet& idle, const std::vector<Costs>& costs,
                       const std::vector<double>& entitled,
-                      const std::vector<double>& pools) {
+                      const std::vector<double>& pools, bool pinned) {
   Problem problem;
   // Nothing left is a rounding error away from less than nothing.
   for (double left : pools) problem.pools.push_back(std::max(left, 1.0));
@@ -136,6 +161,7 @@ Problem build_problem(const PlanInput& input, const std::vector<size_t>& group,
     entry.bytes_per_rate = job.pool >= 0 ? costs[j].bytes_per_rate : 0;
     entry.pool = job.pool;
     entry.max_cores = thread_bound(job);
+    if (pinned) entry.floor = pinned_floor(job, costs[j], entry);
     // Rounding errors of the divisions above must not make a floor infeasible.
     entry.floor *= 1 - 1e-9;
     problem.jobs.push_back(std::move(entry));
@@ -258,6 +284,26 @@ void take(std::vector<double>& pools, int pool, double bytes_per_s) {
   if (pool >= 0) pools[size_t(pool)] -= bytes_per_s;
 }
 
+// A node's part of a shared pool may be older than a job that has started
+// since: floors are rights and count at once.
+std::vector<double> pools_that_hold(const PlanInput& input,
+                                    const std::vector<double>& entitled,
+                                    const std::vector<double>& floor_bytes) {
+  std::vector<double> least(input.pools.size(), 0.0);
+  for (size_t j = 0; j < input.jobs.size(); ++j) {
+    const PlanJob& job = input.jobs[j];
+    if (job.pool < 0) continue;
+    least[size_t(job.pool)] += job.pool_pressed ? entitled[j] : floor_bytes[j];
+  }
+  std::vector<double> pools = input.pools;
+  for (size_t f = 0; f < pools.size(); ++f) {
+    if (bytes_per_share(input, int(f)) > 0) {
+      pools[f] = std::max(pools[f], least[f]);
+    }
+  }
+  return pools;
+}
+
 struct GroupResult {
   allocator::Allocation answer;
   allocator::Rounded rounded;
@@ -269,13 +315,20 @@ Result<GroupResult> solve_group(const PlanInput& input,
                                 const std::vector<Costs>& costs,
                                 const std::vector<double>& entitled,
                                 const std::vector<double>& pools) {
-  Problem problem = build_problem(input, group, idle, costs, entitled, pools);
-  problem.cores -= barred_spare(input, group, costs);
   const auto objective =
       input.policy == Policy::kFair     ? allocator::Objective::kFair
       : input.policy == Policy::kMaxMin ? allocator::Objective::kMaxMin
                                         : allocator::Objective::kThroughput;
-  Result<allocator::Allocation> answer = solve(problem, objective);
+  Result<allocator::Allocation> answer = Error{};
+  // First with the cluster's rates as given; where the node has changed since
+  // they were found, as far as they can be had.
+  for (const bool pinned : {true, false}) {
+    Problem problem =
+        build_problem(input, group, idle, costs, entitled, pools, pinned);
+    problem.cores -= barred_spare(input, group, costs);
+    answer = solve(problem, objective);
+    if (answer || answer.error().code != Code::kInfeasible) break;
+  }
   if (!answer) return std::move(answer).error();
   allocator::Rounded rounded =
       round_to_cpus(rounding_input(input, group, idle, *answer));
@@ -327,13 +380,20 @@ std::vector<Costs> all_costs(const PlanInput& input) {
 
 }  // namespace
 
+JobNeeds needs_of(const PlanJob& job) {
+  const Costs costs = costs_of(job);
+  return {costs.in_cores,       costs.ceiling,       costs.cores_per_rate,
+          costs.bytes_per_rate, entitled_cores(job), home_cores(job),
+          thread_bound(job)};
+}
+
 Result<Plan> make_plan(const PlanInput& input) {
   if (input.policy == Policy::kEven) return entitlement_plan(input);
   const std::vector<Costs> costs = all_costs(input);
   const std::vector<double> entitled = pool_entitlements(input);
   const std::vector<double> floor_bytes =
       bytes_of_floors(input, costs, entitled);
-  std::vector<double> pools = input.pools;
+  std::vector<double> pools = pools_that_hold(input, entitled, floor_bytes);
   for (size_t j = 0; j < input.jobs.size(); ++j) {
     const PlanJob& job = input.jobs[j];
     // A pressed job gets its entitlement, whatever the solution says.

@@ -41,14 +41,34 @@ struct PlanJob {
   int pool = -1;                // index into PlanInput::pools
   bool pool_pressed = false;    // reads as fast as its limit lets it
   bool on_entitlement = false;  // its pages contradict the kernel
+  // Of a job that spans nodes, as its controller has them, of all ranks here:
+  // the rate that its slowest ranks allow, and the part of it that is a floor.
+  double cluster_rate = 0;  // 0: none
+  double cluster_floor = 0;
 };
+
+// What a job asks of the node, in its own unit of rate: samples/s of all its
+// ranks here, or loader cores where nothing tells what a sample costs.
+struct JobNeeds {
+  bool in_cores = false;
+  double ceiling = 0;
+  double cores_per_rate = 0;
+  double bytes_per_rate = 0;
+  double entitled_cores = 0;  // its CPUs less the reserve
+  double home_cores = 0;      // of them, what its loader may use
+  double max_cores = 0;       // that its loader threads can use
+};
+JobNeeds needs_of(const PlanJob& job);
 
 struct PlanInput {
   Policy policy = Policy::kThroughput;
   LendAcross lend_across = LendAcross::kAny;
   std::vector<PlanJob> jobs;
-  CpuSet idle_cpus;                   // unallocated and lendable
-  std::vector<double> pools;          // bandwidth of each, bytes/s
+  CpuSet idle_cpus;           // unallocated and lendable
+  std::vector<double> pools;  // bandwidth of each, bytes/s
+  // Of pools that other nodes read from too: the entitlement of a share, and
+  // `pools` then holds this node's part. 0, or none: the pool is our own.
+  std::vector<double> pool_bytes_per_share;
   std::set<uint64_t> barred_lenders;  // suffered lately: their CPUs stay
   std::vector<int> numa_node_of_cpu;
   std::vector<int> core_of_cpu;

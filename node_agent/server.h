@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "common/event_loop.h"
 #include "common/unique_fd.h"
-#include "node_agent/event_loop.h"
 #include "node_agent/messages.h"
 #include "node_agent/user_budget.h"
 

@@ -22,6 +22,7 @@ constexpr CauseText kCauses[kGrantCauseCount] = {
     {"contradiction", "the page contradicts the kernel"},
     {"reload", "the configuration changed"},
     {"agent_start", "penstockd started"},
+    {"controller", "the cluster's controller granted anew"},
 };
 
 constexpr CauseText kSources[kLoaderSourceCount] = {

@@ -142,8 +142,9 @@ enum class GrantCause {
   kContradiction,   // the pages contradict CPU time or bytes: entitlement
   kReload,          // the admin's configuration changed
   kAgentStart,      // penstockd started or restarted
+  kController,      // the cluster's controller granted anew, or fell silent
 };
-inline constexpr int kGrantCauseCount = 10;
+inline constexpr int kGrantCauseCount = 11;
 
 struct GrantChange {
   double time_unix_s = 0;

@@ -7,7 +7,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # What every end of a message needs of select_ext/ctld.
-MESSAGES = ["select_ext/ctld/credential.h", "select_ext/ctld/envelope.h"]
+MESSAGES = ["select_ext/ctld/credential.h", "select_ext/ctld/envelope.h",
+            "select_ext/ctld/link.h", "select_ext/ctld/messages.h"]
 # Layer -> layers whose headers it may include, besides its own; a header's
 # path allows that one only.
 MAY_INCLUDE = {
@@ -30,6 +31,7 @@ RESERVED = {
     r"slurm/(?!slurm_version\.h)": ["spank_plugin",
                                     "select_ext/ctld/slurm_api.cpp"],
     r"munge\.h": ["select_ext/ctld"],
+    r"zmq\.h(pp)?": ["select_ext/ctld"],
     r"sqlite3\.h": ["select_ext/ctld"],
     r"mpi\.h": ["loader", "exchange"],
     r"libcgroup|hwloc": ["cgroup", "node_agent"],

@@ -9,11 +9,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
+#include "common/units.h"
 #include "libpenstock/include/penstock.h"
 #include "loader/clock.h"
 #include "loader/loader.h"
 #include "loader/penstock_link.h"
+#include "loader/train/meeting.h"
 #include "loader/train/monitor.h"
 #include "loader/train/progress.h"
 #include "loader/train/summary.h"
@@ -127,6 +130,22 @@ Status write_results(const TrainOptions& options, const Summary& summary) {
   return Done{};
 }
 
+// nullopt: this rank is alone.
+Result<std::optional<Meeting>> meet_others(const TrainOptions& options) {
+  const char* rank_text = std::getenv("SLURM_PROCID");
+  const char* ranks_text = std::getenv("SLURM_NTASKS");
+  if (options.meet.empty()) return std::optional<Meeting>();
+  const auto rank = parse_uint(rank_text ? rank_text : "", 0, UINT32_MAX);
+  const auto ranks = parse_uint(ranks_text ? ranks_text : "", 1, UINT32_MAX);
+  if (!rank || !ranks) {
+    return invalid("--meet needs SLURM_PROCID and SLURM_NTASKS, as srun sets");
+  }
+  Result<Meeting> meeting =
+      Meeting::join(options.meet, unsigned(*rank), unsigned(*ranks), stop);
+  if (!meeting) return std::move(meeting).error();
+  return std::optional<Meeting>(*std::move(meeting));
+}
+
 struct CloseHandle {
   void operator()(penstock_handle* handle) const { penstock_close(handle); }
 };
@@ -150,7 +169,11 @@ int run(const TrainOptions& options) {
   if (!monitor) return fail(monitor.error());
   set_signals_blocked(false);
 
-  Trainer trainer(options, **loader, progress, handle.get(), stop);
+  auto meeting = meet_others(options);
+  if (!meeting) return fail(meeting.error());
+
+  Trainer trainer(options, **loader, progress, handle.get(),
+                  *meeting ? &**meeting : nullptr, stop);
   const uint64_t cpu_before_ns = trainer_cpu_ns(**loader);
   const Status trained = trainer.run();
   monitor->reset();

@@ -47,6 +47,10 @@ void add_step_options(CLI::App& app, TrainOptions& options) {
                  "CPU time that the trainer burns in each step, ms")
       ->check(CLI::Range(0.0, 60000.0))
       ->option_text("MS [0]");
+  app.add_option("--meet", options.meet,
+                 "Ranks (SLURM_PROCID of SLURM_NTASKS) wait for each other "
+                 "after each step; rank 0 listens there")
+      ->option_text("ADDRESS:PORT");
   app.add_flag("--replay", options.replay,
                "Prepare one batch and replay it: measures the ceiling");
 }

@@ -22,6 +22,7 @@ struct TrainOptions {
   WaitMode wait = WaitMode::kSleep;
   double trainer_cpu_ms = 0;  // per step
   bool replay = false;
+  std::string meet;  // where ranks wait for each other; "": they do not
 
   size_t threads = 0;      // 0: auto
   size_t threads_min = 1;  // auto only

@@ -75,6 +75,8 @@ Status Trainer::train() {
     const uint64_t begin_ns = monotonic_ns();
     accelerator.step(begin_ns, samples, stop_);
     if (stop_) return Done{};  // the step was cut short
+    // Part of the step: to the trainer it is no wait for data.
+    if (meeting_ != nullptr && !meeting_->wait(stop_)) return Done{};
     finish_step(begin_ns, samples);
   }
   return Done{};

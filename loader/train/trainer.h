@@ -7,6 +7,7 @@
 #include "common/result.h"
 #include "libpenstock/include/penstock.h"
 #include "loader/loader.h"
+#include "loader/train/meeting.h"
 #include "loader/train/progress.h"
 #include "loader/train/train_options.h"
 
@@ -20,16 +21,19 @@ penstock_progress progress_report(const TrainOptions& options,
 
 class Trainer {
  public:
-  // All must outlive it; handle may be null.
+  // All must outlive it; handle may be null, and meeting where there is one
+  // rank.
   Trainer(const TrainOptions& options, Loader& loader, TrainProgress& progress,
-          penstock_handle* handle, const std::atomic<bool>& stop)
+          penstock_handle* handle, Meeting* meeting,
+          const std::atomic<bool>& stop)
       : options_(options),
         loader_(loader),
         progress_(progress),
         handle_(handle),
+        meeting_(meeting),
         stop_(stop) {}
 
-  // Steps until the options' end, the data's end, or stop.
+  // Steps until the options' end, the data's end, another rank's end, or stop.
   // Errors: those of Loader::next.
   [[nodiscard]] Status run();
 
@@ -50,6 +54,7 @@ class Trainer {
   Loader& loader_;
   TrainProgress& progress_;
   penstock_handle* handle_;
+  Meeting* meeting_;
   const std::atomic<bool>& stop_;
   uint64_t begin_ns_ = 0;
   uint64_t begin_wait_ns_ = 0;

@@ -133,6 +133,9 @@ class EmbeddedCluster:
         self._start_munged()
         if self._agent_wanted:
             self.start_agent()
+        self._start_slurm()
+
+    def _start_slurm(self):
         self._start_daemon("slurmctld", "slurmctld", "-D", "-c")
         self._start_daemon("slurmd", "slurmd", "-D", "-N", self.node)
         self._wait("the node to be idle", lambda: "idle" == self._run(
@@ -223,13 +226,13 @@ class EmbeddedCluster:
         return ["/bin/sh", "-c", 'echo 0 >"$0"/cgroup.procs && exec "$@"',
                 self._cage, *map(str, argv)]
 
-    def _start_daemon(self, name, *argv):
+    def _start_daemon(self, name, *argv, env=None):
         # slurmctld and slurmd keep logs of their own beside this one.
         with open(f"{self.directory}/log/{name}.out", "ab") as log:
             self._daemons[name] = subprocess.Popen(
                 self._caged(argv), stdin=subprocess.DEVNULL, stdout=log,
-                stderr=log, env=self.env, start_new_session=True,
-                cwd=self.directory)
+                stderr=log, env=dict(self.env, **(env or {})),
+                start_new_session=True, cwd=self.directory)
 
     def _start_munged(self):
         key = f"{self.directory}/munge.key"
@@ -262,15 +265,18 @@ class EmbeddedCluster:
 
     def stop_agent(self, number=signal.SIGTERM, timeout=20):
         """Ends penstockd with the signal; its exit status."""
-        daemon = self._daemons.pop("penstockd")
+        return self._stop_daemon("penstockd", number, timeout)
+
+    def _stop_daemon(self, name, number, timeout=20):
+        daemon = self._daemons.pop(name)
         daemon.send_signal(number)
         try:
             return daemon.wait(timeout)
         except subprocess.TimeoutExpired as error:
             daemon.kill()
             daemon.wait()
-            raise ClusterError(f"penstockd ignores signal {int(number)}"
-                               + self.logs("penstockd")) from error
+            raise ClusterError(f"{name} ignores signal {int(number)}"
+                               + self.logs(name)) from error
 
     @property
     def agent_pid(self):
@@ -373,11 +379,11 @@ class EmbeddedCluster:
 
     # -- what the node agent says --------------------------------------------
 
-    def status(self, job_id=0, timeout=10):
+    def status(self, job_id=0, timeout=10, path=None):
         """penstockd's JSON (PENSTOCK_STATUS of common/protocol.h)."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
             channel.settimeout(timeout)
-            channel.connect(self.socket_path)
+            channel.connect(path or self.socket_path)
             channel.send(protocol.pack(protocol.STATUS, job_id, 0))
             packet, ancillary, _, _ = channel.recvmsg(
                 1024, socket.CMSG_SPACE(4), socket.MSG_CMSG_CLOEXEC)

@@ -30,7 +30,8 @@ class Remains:
     directory: str  # its private directory
     stale: str      # glob of the directories of earlier runs in this slot
     cage: str       # cgroup of the pids controller that holds its processes
-    node: str       # NodeName: slurm_<node> and penstock_<node> are its groups
+    node: str       # slurm_<node> and penstock_<node> are its groups, and the
+                    # same with n1, n2, ... where it has several nodes
     users: list     # ordinary users made for it
 
 
@@ -80,10 +81,19 @@ def end_jobs(remains):
     wait_until(lambda: not slurm(remains, "squeue", "-h").strip(), 10, 0.1)
 
 
+def groups_of(prefix, node, controller="*"):
+    """The groups PREFIX_NODE of one node or of several."""
+    found = []
+    for name in (node, f"{node}n[0-9]*"):
+        found += glob.glob(f"{CGROUP_ROOT}/{controller}/{prefix}_{name}")
+    return found
+
+
 def thaw(node):
     """A process frozen by a suspended job would not die of SIGKILL."""
-    for path in glob.glob(f"{CGROUP_ROOT}/freezer/slurm_{node}/**/"
-                          "freezer.state", recursive=True):
+    paths = [path for top in groups_of("slurm", node, "freezer") for path in
+             glob.glob(f"{top}/**/freezer.state", recursive=True)]
+    for path in paths:
         try:
             with open(path, "w", encoding="ascii") as file:
                 file.write("THAWED")
@@ -112,8 +122,8 @@ def end_processes(remains):
 
 def cgroup_trees(remains):
     trees = [remains.cage]
-    for name in (f"slurm_{remains.node}", f"penstock_{remains.node}"):
-        trees += glob.glob(f"{CGROUP_ROOT}/*/{name}")
+    for prefix in ("slurm", "penstock"):
+        trees += groups_of(prefix, remains.node)
     return [tree for tree in trees if os.path.isdir(tree)]
 
 

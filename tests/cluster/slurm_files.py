@@ -22,14 +22,14 @@ AuthInfo=socket={directory}/munge.sock
 CredType=cred/munge
 CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 StateSaveLocation={directory}/state
-SlurmdSpoolDir={directory}/spool
+SlurmdSpoolDir={directory}/spool{of_node}
 SlurmctldPidFile={directory}/slurmctld.pid
-SlurmdPidFile={directory}/slurmd.pid
+SlurmdPidFile={directory}/slurmd{of_node}.pid
 SlurmctldLogFile={directory}/log/slurmctld.log
-SlurmdLogFile={directory}/log/slurmd.log
+SlurmdLogFile={directory}/log/slurmd{of_node}.log
 SlurmctldDebug=info
 SlurmdDebug=debug
-PlugStackConfig={directory}/plugstack.conf
+PlugStackConfig={directory}/plugstack{plugstack_of}.conf
 ProctrackType=proctrack/cgroup
 TaskPlugin=task/cgroup,task/affinity
 JobAcctGatherType=jobacct_gather/cgroup
@@ -43,10 +43,12 @@ MailProg=/bin/true
 ReturnToService=2
 KillWait=5
 {extra}
-NodeName={node} NodeHostname={hostname} NodeAddr=127.0.0.1 Port={node_port} \
-{topology} Gres=gpu:{gpus} State=UNKNOWN
-PartitionName=main Nodes={node} Default=YES MaxTime=INFINITE {partition}
+{nodes}
+PartitionName=main Nodes={names} Default=YES MaxTime=INFINITE {partition}
 """
+
+NODE_LINE = ("NodeName={name} NodeHostname={hostname} NodeAddr=127.0.0.1 "
+             "Port={port} {topology} Gres=gpu:{gpus} State=UNKNOWN")
 
 CGROUP_CONF = """\
 CgroupPlugin=cgroup/v1
@@ -57,8 +59,8 @@ ConstrainDevices=no
 """
 
 PENSTOCK_CONF = """\
-SocketPath={directory}/run/penstockd.sock
-StateDir={directory}/run
+SocketPath={directory}/{run}/penstockd.sock
+StateDir={directory}/{run}
 ReportDir={directory}/reports
 ProfileDir={directory}/profiles
 CgroupName=penstock_{node}
@@ -102,18 +104,33 @@ def topology(cpus):
     return layout, int(found["CPUs"])
 
 
-def write_slurm_files(directory, node, cpus, extra_lines, partition):
-    """Writes everything that Slurm's daemons read; returns the CPU count."""
+def write_slurm_files(directory, node, cpus, extra_lines, partition,
+                      names=None):
+    """Writes everything that Slurm's daemons read; returns the CPU count.
+
+    names: of several nodes, which then each have a slurm.NAME.conf that
+    differs in its plugstack.NAME.conf; None: one node, `node`."""
     layout, count = topology(cpus)
     lines = list(extra_lines)
     if cpus is not None:
         lines.append("SlurmdParameters=config_overrides")
-    controller_port, node_port = free_ports(2)
-    write(f"{directory}/slurm.conf", SLURM_CONF.format(
+    if names:
+        lines.append("DebugFlags=NO_CONF_HASH")  # their files differ
+    controller_port, *ports = free_ports(1 + len(names or [node]))
+    fields = dict(
         directory=directory, node=node, hostname=socket.gethostname(),
-        controller_port=controller_port, node_port=node_port,
-        topology=layout, gpus=count, extra="\n".join(lines),
-        partition=partition))
+        controller_port=controller_port, extra="\n".join(lines),
+        partition=partition, of_node=".%n" if names else "",
+        names=",".join(names or [node]),
+        nodes="\n".join(NODE_LINE.format(
+            name=name, hostname=socket.gethostname(), port=port,
+            topology=layout, gpus=count)
+            for name, port in zip(names or [node], ports)))
+    write(f"{directory}/slurm.conf",
+          SLURM_CONF.format(plugstack_of="", **fields))
+    for name in names or []:
+        write(f"{directory}/slurm.{name}.conf",
+              SLURM_CONF.format(plugstack_of=f".{name}", **fields))
     write(f"{directory}/cgroup.conf", CGROUP_CONF)
     write_gpus(directory, count)
     return count
@@ -129,20 +146,29 @@ def write_gpus(directory, count):
           if count > 1 else f"Name=gpu File={directory}/dev/gpu0\n")
 
 
-def write_plugstack(directory, plugins, arguments):
-    """No plugins: Slurm without Penstock. All get the same arguments."""
-    defaults = [f"socket={directory}/run/penstockd.sock",
+def write_plugstack(directory, plugins, arguments, name=""):
+    """No plugins: Slurm without Penstock. All get the same arguments.
+
+    name: of a node among several, with a penstockd of its own."""
+    dot_name = f".{name}" if name else ""
+    defaults = [f"socket={directory}/run{dot_name}/penstockd.sock",
                 f"profile_dir={directory}/profiles"]
     text = "".join(
         " ".join(["optional", str(plugin), *defaults, *arguments]) + "\n"
         for plugin in plugins)
-    write(f"{directory}/plugstack.conf", text)
+    write(f"{directory}/plugstack{dot_name}.conf", text)
 
 
-def write_penstock_conf(directory, node, policy, pools, lines):
-    """pools: (name, path, bandwidth) each, bandwidth as text: "200M"."""
-    text = PENSTOCK_CONF.format(directory=directory, node=node, policy=policy)
-    for name, path, bandwidth in pools:
-        text += f"Pool={name} Path={path} Bandwidth={bandwidth}\n"
+def write_penstock_conf(directory, node, policy, pools, lines, name=""):
+    """pools: (name, path, bandwidth) each, bandwidth as text: "200M".
+
+    name: as write_plugstack()'s; the path of the file."""
+    dot_name = f".{name}" if name else ""
+    text = PENSTOCK_CONF.format(directory=directory, node=name or node,
+                                policy=policy, run=f"run{dot_name}")
+    for pool, path, bandwidth in pools:
+        text += f"Pool={pool} Path={path} Bandwidth={bandwidth}\n"
     text += "".join(f"{line}\n" for line in lines)
-    write(f"{directory}/penstock.conf", text)
+    path = f"{directory}/penstock{dot_name}.conf"
+    write(path, text)
+    return path

@@ -42,7 +42,9 @@ TEST_CASE("every key is read, in any case") {
       "AwayYields=No\nMaxWeight=4.5\nSamplePeriod=500\nMinSolveInterval=20\n"
       "ReportMinTime=12.5\nLogLevel=debug\nManagedCPUs=1,0,4-5\n"
       "Pool=scratch Path=/scratch Bandwidth=2G\n"
-      "pool=home bandwidth=100M path=\"/home dirs\"\n");
+      "pool=home bandwidth=100M path=\"/home dirs\" shared=no\n"
+      "Controller=head,[::1]:7000\nControllerTimeout=5\n"
+      "ControllerStateDir=/ctld\nMungeSocket=/munge.sock\n");
   CHECK(config.socket_path == "/s/ock");
   CHECK(config.state_dir == "/state");
   CHECK(config.report_dir == "/reports");
@@ -57,6 +59,14 @@ TEST_CASE("every key is read, in any case") {
   CHECK(config.max_weight == 4.5);
   CHECK(config.sample_period_ms == 500);
   CHECK(config.min_solve_interval_ms == 20);
+  REQUIRE(config.controllers.size() == 2);
+  CHECK(config.controllers[0].to_string() == "head:6830");
+  CHECK(config.controllers[1].to_string() == "[::1]:7000");
+  CHECK(config.controller_timeout_s == 5);
+  CHECK(config.controller_state_dir == "/ctld");
+  CHECK(config.munge_socket == "/munge.sock");
+  CHECK(config.pools.at(0).shared);
+  CHECK_FALSE(config.pools.at(1).shared);
   CHECK(config.report_min_seconds == 12.5);
   CHECK(config.log_level == "debug");
   CHECK(config.managed_cpus == "0-1,4-5");
@@ -175,6 +185,24 @@ TEST_CASE("text that has not the form Key=value is refused") {
   // The first line of a continued one is named.
   CHECK(refused("LendIdle=no\nPool=a \\\n Path=/a \\\n Bandwidth=x")
             .starts_with("p.conf:2: Bandwidth=x"));
+}
+
+TEST_CASE("controllers are hosts with ports, each once") {
+  using Catch::Matchers::Contains;
+  CHECK(parsed("").controllers.empty());
+  for (const char* value :
+       {",", "a,", ":7", "a:0", "a:65536", "a:x", "[::1", "[::1]7", "a b",
+        "a_b", "a,a:6830", "a,b,c,d,e,f,g,h,i"}) {
+    CHECK_THAT(refused("Controller=" + std::string("\"") + value + "\""),
+               Contains("p.conf:1: Controller="));
+  }
+  CHECK(parsed("Controller=a:1,b:65535").controllers[1].port == 65535);
+}
+
+TEST_CASE("Shared is yes or no") {
+  const std::string said =
+      refused("Pool=a Path=/a Bandwidth=1M Shared=perhaps");
+  CHECK(said.find("allowed: yes, no") != std::string::npos);
 }
 
 TEST_CASE("there are at most 64 pools") {

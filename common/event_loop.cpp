@@ -1,4 +1,4 @@
-#include "node_agent/event_loop.h"
+#include "common/event_loop.h"
 
 #include <sys/epoll.h>
 #include <sys/timerfd.h>

@@ -1,4 +1,4 @@
-#include "node_agent/log.h"
+#include "common/log.h"
 
 #include <unistd.h>
 
@@ -7,9 +7,12 @@
 namespace penstock {
 namespace {
 std::atomic<LogLevel> g_level{LogLevel::kInfo};
-}
+std::atomic<const char*> g_name{"penstockd"};
+}  // namespace
 
 void set_log_level(LogLevel level) { g_level = level; }
+
+void set_log_name(const char* name) { g_name = name; }
 
 LogLevel log_level_named(std::string_view name) {
   if (name == "error") return LogLevel::kError;
@@ -21,7 +24,7 @@ LogLevel log_level_named(std::string_view name) {
 void log_line(LogLevel level, std::string_view text) {
   if (level > g_level.load()) return;
   const std::string line =
-      fmt::format("<{}>penstockd: {}\n", static_cast<int>(level), text);
+      fmt::format("<{}>{}: {}\n", static_cast<int>(level), g_name.load(), text);
   // One write: lines of the guardian and of the daemon do not mix.
   (void)!::write(STDERR_FILENO, line.data(), line.size());
 }

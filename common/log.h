@@ -1,4 +1,4 @@
-// Lines for the journal: "<N>penstockd: text" on standard error.
+// Lines for the journal: "<N>NAME: text" on standard error.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,6 +12,8 @@ enum class LogLevel { kError = 3, kWarning = 4, kInfo = 6, kDebug = 7 };
 
 // Lines above this level are dropped. Process-wide: a daemon has one log.
 void set_log_level(LogLevel level);
+// Who is logging: "penstockd" until set. name: a literal.
+void set_log_name(const char* name);
 LogLevel log_level_named(std::string_view name);  // unknown: kInfo
 void log_line(LogLevel level, std::string_view text);
 

@@ -1,0 +1,150 @@
+// The link to the cluster's controllers. Nothing here waits: the link's own
+// thread talks to them, and without them the node is solved alone.
+#include "common/clock.h"
+#include "common/log.h"
+#include "node_agent/agent.h"
+
+namespace penstock {
+namespace {
+
+constexpr uint64_t kLinkTick_ms = 500;
+// Heartbeats in a time-out: two may be lost.
+constexpr double kHeartbeats = 3;
+
+double now_s() { return double(monotonic_ns()) * 1e-9; }
+
+}  // namespace
+
+Status Agent::start_link() {
+  if (config_.controllers.empty()) return Done{};
+  Link::Settings settings;
+  settings.node = machine_.node;
+  for (const ControllerAddress& address : config_.controllers) {
+    settings.connect.push_back("tcp://" + address.to_string());
+  }
+  settings.make_credentials = [socket = config_.munge_socket] {
+    return std::make_unique<MungeCredentials>(socket);
+  };
+  Result<std::unique_ptr<Link>> link = Link::start(std::move(settings));
+  if (!link) {
+    log_error("{}: the node is solved alone", link.error().message);
+    return Done{};
+  }
+  link_ = *std::move(link);
+  cluster_.emplace(double(config_.controller_timeout_s), now_s());
+  Status watched =
+      machine_.loop.watch(link_->ready_fd(), [this] { on_link(); });
+  if (!watched) return watched;
+  Result<int> timer =
+      machine_.loop.add_timer(kLinkTick_ms, [this] { on_link_timer(); });
+  if (!timer) return std::move(timer).error();
+  return Done{};
+}
+
+// Names of pools that other nodes read from too; "" for others.
+std::vector<std::string> Agent::shared_pools() const {
+  std::vector<std::string> names;
+  for (const PoolConfig& pool : config_.pools) {
+    names.push_back(pool.shared ? pool.name : "");
+  }
+  return names;
+}
+
+void Agent::tell_controllers(const AgentMessage& message) {
+  // Where the queue is full the controllers notice that one is missing.
+  (void)link_->send_all(body_of(message));
+}
+
+void Agent::say_hello() {
+  NodeHello hello;
+  hello.cpus = double(machine_.topology.cpus.size());
+  hello.loader_cores = cluster_report_.loader_cores();
+  hello.term = cluster_->term();
+  hello.silence_s = cluster_->silence_s(now_s());
+  hello.parts = cluster_report_.parts();
+  tell_controllers(hello);
+}
+
+void Agent::say_heartbeat() {
+  said_heartbeat_s_ = now_s();
+  tell_controllers(Heartbeat{cluster_report_.loader_cores(), cluster_->term(),
+                             cluster_->is_in_force() ? cluster_->version() : 0,
+                             cluster_->silence_s(said_heartbeat_s_)});
+}
+
+// What the plan that was just made was made from.
+void Agent::say_changes(const PlanInput& input) {
+  if (!link_) return;
+  std::map<uint64_t, JobLabel> labels;
+  for (const PlanJob& entry : input.jobs) {
+    const Job& job = *registry_.find_job(JobId(entry.id));
+    labels[entry.id] = {job.name, job.started_unix_s};
+  }
+  for (AgentMessage& message : cluster_report_.update(
+           loader_cores(input), job_parts(input, shared_pools(), labels))) {
+    if (std::holds_alternative<Heartbeat>(message)) {
+      say_heartbeat();
+    } else {
+      tell_controllers(message);
+    }
+  }
+}
+
+void Agent::on_link() {
+  const std::vector<Arrived> all = link_->take();
+  for (const std::string& text : link_->take_complaints()) {
+    log_warning("controllers: {}", text);
+  }
+  bool hello = false;
+  for (const Arrived& arrived : all) {
+    if (arrived.is_connection) {
+      log_info("connected to the controller at {}",
+               config_.controllers[arrived.controller].to_string());
+      hello = true;
+      continue;
+    }
+    Result<ControllerMessage> message =
+        read_controller_message(arrived.envelope.type, arrived.envelope.body);
+    if (!message) {
+      log_warning("controllers: {}", message.error().message);
+    } else if (auto* grant = std::get_if<NodeGrant>(&*message)) {
+      on_grant(*grant);
+    } else if (auto* beat = std::get_if<Beat>(&*message)) {
+      const auto refused = cluster_->take(*beat, now_s());
+      if (refused) tell_controllers(*refused);
+    } else {
+      hello = true;
+    }
+  }
+  if (hello) say_hello();
+}
+
+void Agent::on_grant(const NodeGrant& grant) {
+  const ClusterGrant::Taken taken = cluster_->take(grant, now_s());
+  if (taken.refused) {
+    log_warning(
+        "a grant of term {}, version {} is refused: the newest is {}, {}",
+        grant.term, grant.version, cluster_->term(), cluster_->version());
+    tell_controllers(*taken.refused);
+  }
+  if (!taken.is_new) return;
+  log_debug("grant of term {}, version {}", grant.term, grant.version);
+  rebalance(GrantCause::kController);
+  const double took_s = unix_s() - grant.decided_unix_s;
+  if (took_s >= 0) grant_latency_.add_ms(took_s * 1e3);
+}
+
+void Agent::on_link_timer() {
+  if (cluster_->expire(now_s())) {
+    log_warning(
+        "no controller has been heard for {:.0f} s: the node is solved "
+        "alone",
+        cluster_->silence_s(now_s()));
+    rebalance(GrantCause::kController);
+    say_heartbeat();
+  }
+  const double period_s = double(config_.controller_timeout_s) / kHeartbeats;
+  if (now_s() - said_heartbeat_s_ >= period_s) say_heartbeat();
+}
+
+}  // namespace penstock

@@ -1,0 +1,141 @@
+#include "node_agent/cluster_report.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace penstock {
+namespace {
+
+// What a controller takes for a ceiling, at least.
+constexpr double kLeastCeiling = 1e-6;
+constexpr double kLeastCost_s = 1e-9;
+
+bool differs(double a, double b) {
+  return std::abs(a - b) >
+         ClusterReport::kWorthSaying * std::max(std::abs(a), std::abs(b));
+}
+
+bool differs(const JobPart& a, const JobPart& b) {
+  JobPart same = b;
+  for (double JobPart::*figure :
+       {&JobPart::ceiling, &JobPart::loader_cpu_s_per_sample,
+        &JobPart::storage_bytes_per_sample, &JobPart::entitled_cores,
+        &JobPart::max_cores}) {
+    if (differs(a.*figure, b.*figure)) return true;
+    same.*figure = a.*figure;
+  }
+  return !(a == same);
+}
+
+JobPart part_of(const PlanJob& job, const JobLabel& label,
+                const std::vector<std::string>& pool_names) {
+  const JobNeeds needs = needs_of(job);
+  JobPart part;
+  part.id = job.id;
+  part.uid = job.uid;
+  part.name = label.name;
+  part.started_unix_s = std::max(0.0, label.started_unix_s);
+  part.ranks = std::max(1u, job.ranks);
+  part.shares = std::max(1u, job.shares);
+  part.weight = std::max(job.weight / part.shares, 1e-3);
+  part.in_cores = needs.in_cores;
+  const double ceiling =
+      needs.in_cores ? needs.ceiling : needs.ceiling / part.ranks;
+  part.ceiling = std::max(ceiling, kLeastCeiling);
+  part.loader_cpu_s_per_sample = std::max(needs.cores_per_rate, kLeastCost_s);
+  part.storage_bytes_per_sample = needs.bytes_per_rate;
+  if (job.pool >= 0) part.pool = pool_names[size_t(job.pool)];
+  part.entitled_cores = needs.home_cores;
+  part.max_cores = needs.max_cores;
+  part.max_bytes_per_s = double(job.max_bytes_per_s);
+  part.on_entitlement = job.on_entitlement;
+  part.pool_pressed = job.pool_pressed;
+  return part;
+}
+
+}  // namespace
+
+double loader_cores(const PlanInput& input) {
+  double cores = double(input.idle_cpus.size());
+  for (const PlanJob& job : input.jobs) cores += needs_of(job).entitled_cores;
+  return cores;
+}
+
+std::vector<JobPart> job_parts(const PlanInput& input,
+                               const std::vector<std::string>& pool_names,
+                               const std::map<uint64_t, JobLabel>& labels) {
+  std::vector<JobPart> parts;
+  for (const PlanJob& job : input.jobs) {
+    const auto label = labels.find(job.id);
+    parts.push_back(part_of(
+        job, label == labels.end() ? JobLabel{} : label->second, pool_names));
+  }
+  return parts;
+}
+
+std::vector<AgentMessage> ClusterReport::update(double cores,
+                                                std::vector<JobPart> parts) {
+  std::vector<AgentMessage> messages;
+  std::map<uint64_t, JobPart> now;
+  for (JobPart& part : parts) {
+    const auto said = said_.find(part.id);
+    if (said == said_.end() || differs(part, said->second)) {
+      messages.emplace_back(JobChanged{cores, part});
+      now[part.id] = std::move(part);
+    } else {
+      now[part.id] = said->second;
+    }
+  }
+  for (const auto& [id, part] : said_) {
+    if (!now.contains(id)) messages.emplace_back(JobEnded{cores, id});
+  }
+  said_ = std::move(now);
+  if (messages.empty() && differs(cores, loader_cores_)) {
+    messages.emplace_back(Heartbeat{cores});
+  }
+  if (!messages.empty()) loader_cores_ = cores;
+  return messages;
+}
+
+std::vector<JobPart> ClusterReport::parts() const {
+  std::vector<JobPart> parts;
+  for (const auto& [id, part] : said_) parts.push_back(part);
+  return parts;
+}
+
+namespace {
+
+void apply_pool(const PoolGrant& told, bool in_force, size_t index,
+                PlanInput& input) {
+  double own = 0;
+  for (const PlanJob& job : input.jobs) {
+    if (job.pool == int(index)) own += std::max(1u, job.shares);
+  }
+  // Those of other nodes are as they were last told.
+  const double all = std::max(own, told.all_shares - told.node_shares + own);
+  if (own == 0 || all <= 0) return;
+  const double per_share = told.bandwidth_bytes_per_s / all;
+  input.pool_bytes_per_share.resize(input.pools.size(), 0.0);
+  input.pool_bytes_per_share[index] = per_share;
+  input.pools[index] = in_force ? told.bytes_per_s : per_share * own;
+}
+
+}  // namespace
+
+void apply_grant(const ClusterGrant& grant,
+                 const std::vector<std::string>& shared, PlanInput& input) {
+  for (size_t i = 0; i < shared.size(); ++i) {
+    if (shared[i].empty()) continue;
+    const PoolGrant* told = grant.pool(shared[i]);
+    if (told != nullptr) apply_pool(*told, grant.is_in_force(), i, input);
+  }
+  for (PlanJob& job : input.jobs) {
+    const JobGrant* granted = grant.job(job.id);
+    if (granted == nullptr || granted->rate <= 0) continue;
+    const double ranks = std::max(1u, job.ranks);
+    job.cluster_floor = granted->floor * ranks;
+    job.cluster_rate = std::max(granted->rate, granted->floor) * ranks;
+  }
+}
+
+}  // namespace penstock

@@ -1,0 +1,234 @@
+// What agents say, and what follows for terms and nodes. Solving and granting:
+// controller_grants.cpp.
+#include "select_ext/ctld/controller.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace penstock {
+namespace {
+
+constexpr double kAskAgain_s = 1;
+// Silence is looked for so many times a time-out.
+constexpr double kLooks = 10;
+
+}  // namespace
+
+Controller::Controller(const Settings& settings,
+                       const std::vector<PoolConfig>& pools, Policy policy)
+    : settings_(settings),
+      terms_(settings.place, settings.timeout_s, settings.own_term),
+      plan_(pools, policy) {}
+
+void Controller::complain(const Error& error) {
+  remarks_.push_back({error.message, true});
+}
+
+void Controller::on_message(const AgentSaid& said, double now_s) {
+  if (const auto known = plan_.find_node(said.node)) {
+    agents_[size_t(*known)].heard_s = now_s;
+    if (plan_.node(*known).is_silent) {
+      plan_.set_silent(*known, false);
+      agents_[size_t(*known)].needs_grant = is_dirty_ = true;
+      events_.push_back({ClusterEvent::Kind::kNodeHeard, said.node});
+      remarks_.push_back({fmt::format("node {}: is heard again", said.node)});
+    }
+  }
+  std::visit([&](const auto& message) { take(said, message, now_s); },
+             said.message);
+}
+
+void Controller::hear_of_term(const std::string& node, uint64_t term,
+                              double silence_s, double now_s) {
+  if (!terms_.heard(node, term, silence_s, now_s)) return;
+  remarks_.push_back(
+      {fmt::format("term {} ends: node {} has seen term {}, whose controller "
+                   "is active now",
+                   terms_.term(), node, term)});
+  terms_.step_down(now_s);
+}
+
+void Controller::ask_again(const std::string& node, Agent& agent,
+                           double now_s) {
+  if (now_s - agent.asked_s < kAskAgain_s) return;
+  agent.asked_s = now_s;
+  outgoing_.push_back({node, Resync{}});
+}
+
+// Changes only mean something on top of the hello and of all changes since.
+bool Controller::may_believe(const AgentSaid& said, double now_s) {
+  const auto known = plan_.find_node(said.node);
+  if (!known) {
+    Agent stranger;
+    ask_again(said.node, stranger, now_s);
+    return false;
+  }
+  Agent& agent = agents_[size_t(*known)];
+  if (agent.session == said.session && said.missed == 0) {
+    agent.sequence = said.sequence;
+    return true;
+  }
+  ask_again(said.node, agent, now_s);
+  return false;
+}
+
+void Controller::take(const AgentSaid& said, const NodeHello& hello,
+                      double now_s) {
+  const auto limit = slurm_cpus_.find(said.node);
+  if (limit != slurm_cpus_.end() && hello.cpus > limit->second) {
+    complain(invalid(
+        fmt::format("node {}: cpus is {}, Slurm gives it {}: refused; check "
+                    "ManagedCPUs= there, or the node's CPUs= in slurm.conf",
+                    said.node, hello.cpus, limit->second)));
+    return;
+  }
+  std::map<uint64_t, JobPart> before;
+  if (const auto known = plan_.find_node(said.node)) {
+    before = plan_.node(*known).parts;
+  }
+  Result<int> node = plan_.set_node(said.node, hello);
+  if (!node) return complain(node.error());
+  if (size_t(*node) >= agents_.size()) agents_.resize(size_t(*node) + 1);
+  Agent& agent = agents_[size_t(*node)];
+  agent.session = said.session;
+  agent.sequence = said.sequence;
+  agent.heard_s = now_s;
+  agent.needs_grant = is_dirty_ = true;
+  for (const JobPart& part : hello.parts) {
+    const bool is_new = before.erase(part.id) == 0;
+    events_.push_back(
+        {ClusterEvent::Kind::kPartChanged, said.node, part.id, part, is_new});
+  }
+  for (const auto& [id, part] : before) {
+    events_.push_back({ClusterEvent::Kind::kPartEnded, said.node, id, part});
+  }
+  hear_of_term(said.node, hello.term, hello.silence_s, now_s);
+}
+
+void Controller::take(const AgentSaid& said, const JobChanged& changed,
+                      double now_s) {
+  if (!may_believe(said, now_s)) return;
+  const int node = *plan_.find_node(said.node);
+  const bool is_new = !plan_.node(node).parts.contains(changed.part.id);
+  agents_[size_t(node)].needs_grant = is_dirty_ = true;
+  Status done = plan_.set_part(node, changed.loader_cores, changed.part);
+  if (!done) complain(done.error());
+  events_.push_back({ClusterEvent::Kind::kPartChanged, said.node,
+                     changed.part.id, changed.part, is_new});
+}
+
+void Controller::take(const AgentSaid& said, const JobEnded& ended,
+                      double now_s) {
+  if (!may_believe(said, now_s)) return;
+  const int node = *plan_.find_node(said.node);
+  agents_[size_t(node)].needs_grant = is_dirty_ = true;
+  const auto found = plan_.node(node).parts.find(ended.id);
+  if (found != plan_.node(node).parts.end()) {
+    events_.push_back(
+        {ClusterEvent::Kind::kPartEnded, said.node, ended.id, found->second});
+  }
+  plan_.end_part(node, ended.loader_cores, ended.id);
+}
+
+void Controller::take(const AgentSaid& said, const Heartbeat& beat,
+                      double now_s) {
+  hear_of_term(said.node, beat.term, beat.silence_s, now_s);
+  if (!may_believe(said, now_s)) return;
+  const int node = *plan_.find_node(said.node);
+  Agent& agent = agents_[size_t(node)];
+  if (plan_.node(node).loader_cores != beat.loader_cores) {
+    Status done = plan_.set_loader_cores(node, beat.loader_cores);
+    if (!done) complain(done.error());
+    is_dirty_ = true;
+  }
+  if (!is_active()) return;
+  outgoing_.push_back({said.node, Beat{term()}});
+  // A grant that is still on its way, or was lost with a connection.
+  const bool is_behind = beat.term != term() || beat.version < agent.version;
+  if (is_behind && now_s - agent.granted_s > settings_.timeout_s / kLooks) {
+    agent.needs_grant = is_dirty_ = true;
+  }
+}
+
+void Controller::take(const AgentSaid& said, const Refused& refused,
+                      double now_s) {
+  hear_of_term(said.node, refused.highest_term, 0, now_s);
+  (void)may_believe(said, now_s);
+}
+
+void Controller::set_slurm_cpus(const std::string& node, double cpus) {
+  slurm_cpus_[node] = cpus;
+  const auto known = plan_.find_node(node);
+  if (!known || plan_.node(*known).cpus <= cpus) return;
+  complain(invalid(fmt::format(
+      "node {}: cpus is {}, Slurm gives it {}: left out; check ManagedCPUs= "
+      "there, or the node's CPUs= in slurm.conf",
+      node, plan_.node(*known).cpus, cpus)));
+  plan_.remove_node(*known);
+  agents_[size_t(*known)].session = 0;  // it may say hello again
+  is_dirty_ = true;
+}
+
+void Controller::on_tick(double now_s, double now_unix_s) {
+  mind_silence(now_s);
+  mind_terms(now_s);
+  solve(now_s, now_unix_s);
+}
+
+void Controller::mind_terms(double now_s) {
+  if (!terms_.should_begin(now_s)) return;
+  const uint64_t term = terms_.begin();
+  for (Agent& agent : agents_) {
+    agent.version = 0;
+    agent.sent_rates.clear();
+    agent.sent_pools.clear();
+    agent.needs_grant = true;
+  }
+  is_dirty_ = true;
+  remarks_.push_back({fmt::format("active with term {}", term)});
+}
+
+void Controller::step_down(double now_s) { terms_.step_down(now_s); }
+
+void Controller::mind_silence(double now_s) {
+  if (now_s - minded_s_ < settings_.timeout_s / kLooks) return;
+  minded_s_ = now_s;
+  for (int index = 0; index < plan_.node_count(); ++index) {
+    const PlannedNode& node = plan_.node(index);
+    Agent& agent = agents_[size_t(index)];
+    const double silence_s = now_s - agent.heard_s;
+    if (agent.session == 0 || silence_s <= settings_.timeout_s) continue;
+    if (!node.is_silent) {
+      plan_.set_silent(index, true);
+      is_dirty_ = true;
+      events_.push_back({ClusterEvent::Kind::kNodeSilent, node.name});
+      remarks_.push_back({fmt::format("node {}: silent for {:.0f} s; its jobs "
+                                      "are kept at their floors",
+                                      node.name, silence_s),
+                          true});
+    } else if (silence_s > kForgetAfterTimeouts * settings_.timeout_s) {
+      for (const auto& [id, part] : node.parts) {
+        events_.push_back(
+            {ClusterEvent::Kind::kPartEnded, node.name, id, part});
+      }
+      plan_.remove_node(index);
+      agent.session = 0;
+      is_dirty_ = true;
+    }
+  }
+}
+
+std::vector<ToAgent> Controller::take_outgoing() {
+  return std::exchange(outgoing_, {});
+}
+
+std::vector<ClusterEvent> Controller::take_events() {
+  return std::exchange(events_, {});
+}
+
+std::vector<Remark> Controller::take_remarks() {
+  return std::exchange(remarks_, {});
+}
+
+}  // namespace penstock

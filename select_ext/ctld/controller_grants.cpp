@@ -1,0 +1,149 @@
+// Solving, and telling nodes what concerns them.
+#include <algorithm>
+#include <cmath>
+
+#include "select_ext/ctld/controller.h"
+
+namespace penstock {
+namespace {
+
+// Solving from nothing takes longer than an event: nodes that appear one after
+// the other at start are waited for.
+constexpr double kRebuildInterval_s = 0.5;
+
+bool differs(double a, double b, double share) {
+  return std::abs(a - b) > share * std::max(std::abs(a), std::abs(b));
+}
+
+}  // namespace
+
+void Controller::solve(double now_s, double now_unix_s) {
+  if (!is_active() || !is_dirty_) return;
+  if (now_s - solved_s_ < settings_.min_solve_interval_s) return;
+  if (plan_.is_stale()) {
+    if (now_s - rebuilt_s_ < kRebuildInterval_s) return;
+    rebuilt_s_ = now_s;
+  }
+  solved_s_ = now_s;
+  is_dirty_ = false;
+  for (const Error& error : plan_.solve()) complain(error);
+  const std::vector<std::vector<double>> parts = pool_parts();
+  mark_changed(parts);
+  mark_shrunk(parts);
+  for (int node = 0; node < plan_.node_count(); ++node) {
+    if (agents_[size_t(node)].needs_grant) {
+      grant(node, parts, now_s, now_unix_s);
+    }
+  }
+}
+
+// bytes/s of each pool for each node.
+std::vector<std::vector<double>> Controller::pool_parts() const {
+  std::vector<std::vector<double>> parts;
+  for (size_t pool = 0; pool < plan_.pools().size(); ++pool) {
+    const double bandwidth = double(plan_.pools()[pool].bandwidth_bytes_per_s);
+    const std::vector<PoolReader> readers = plan_.readers(int(pool));
+    const std::vector<double> granted = share_pool(bandwidth, readers);
+    std::vector<double> of_node(size_t(plan_.node_count()), 0.0);
+    for (size_t i = 0; i < readers.size(); ++i) {
+      of_node[size_t(readers[i].node)] += granted[i];
+    }
+    parts.push_back(std::move(of_node));
+  }
+  return parts;
+}
+
+bool Controller::is_worth_sending(int node, uint64_t job) const {
+  const auto now = plan_.rate(job);
+  const Agent& agent = agents_[size_t(node)];
+  const auto sent = agent.sent_rates.find(job);
+  const bool was_sent = sent != agent.sent_rates.end();
+  const bool spans = now && plan_.nodes_of(job).size() > 1;
+  if (!was_sent || !spans) return was_sent != spans;
+  return differs(now->rate, sent->second, kWorthSending);
+}
+
+void Controller::mark_changed(const std::vector<std::vector<double>>& parts) {
+  for (uint64_t job : plan_.take_changed_jobs()) {
+    for (int node : plan_.nodes_of(job)) {
+      if (is_worth_sending(node, job)) agents_[size_t(node)].needs_grant = true;
+    }
+  }
+  for (size_t pool = 0; pool < parts.size(); ++pool) {
+    for (size_t node = 0; node < agents_.size(); ++node) {
+      Agent& agent = agents_[node];
+      // What a silent node's agent takes when it hears nothing.
+      if (plan_.node(int(node)).is_silent && !agent.sent_pools.empty()) {
+        agent.sent_pools[pool] = parts[pool][node];
+      }
+      const double sent = agent.sent_pools.empty() ? 0 : agent.sent_pools[pool];
+      if (differs(parts[pool][node], sent, kWorthSending)) {
+        agent.needs_grant = true;
+      }
+    }
+  }
+}
+
+// What nodes were told must fit into the pools also where some are told anew
+// and others are not: if it would not, those whose part has shrunk are told.
+void Controller::mark_shrunk(const std::vector<std::vector<double>>& parts) {
+  bool again = true;
+  while (again) {
+    again = false;
+    for (size_t pool = 0; pool < parts.size(); ++pool) {
+      const auto part = [&](size_t node) { return parts[pool][node]; };
+      const auto told = [&](size_t node) {
+        const Agent& agent = agents_[node];
+        const bool keeps = !agent.needs_grant && !agent.sent_pools.empty();
+        return keeps ? agent.sent_pools[pool] : part(node);
+      };
+      double sum = 0;
+      for (size_t node = 0; node < agents_.size(); ++node) sum += told(node);
+      if (sum <= double(plan_.pools()[pool].bandwidth_bytes_per_s)) continue;
+      for (size_t node = 0; node < agents_.size(); ++node) {
+        if (told(node) <= part(node)) continue;
+        agents_[node].needs_grant = again = true;
+      }
+    }
+  }
+}
+
+void Controller::grant(int index, const std::vector<std::vector<double>>& parts,
+                       double now_s, double now_unix_s) {
+  Agent& agent = agents_[size_t(index)];
+  const PlannedNode& node = plan_.node(index);
+  agent.needs_grant = false;
+  if (agent.session == 0 || node.is_silent) return;
+  NodeGrant grant;
+  grant.term = term();
+  grant.version = ++agent.version;
+  grant.decided_unix_s = now_unix_s;
+  grant.seen_sequence = agent.sequence;
+  agent.granted_s = now_s;
+  agent.sent_rates.clear();
+  for (const auto& [id, part] : node.parts) {
+    const auto planned = part.in_cores ? std::nullopt : plan_.rate(id);
+    if (!planned) continue;
+    const bool spans = plan_.nodes_of(id).size() > 1;
+    // A little over the floor by the allocator's tolerance, never under it.
+    const double rate = std::max(planned->rate, planned->floor);
+    grant.jobs.push_back({id, planned->floor, spans ? rate : 0});
+    if (spans) agent.sent_rates[id] = planned->rate;
+  }
+  agent.sent_pools.clear();
+  for (size_t pool = 0; pool < parts.size(); ++pool) {
+    double shares = 0;
+    for (const auto& [id, part] : node.parts) {
+      if (plan_.pool_of(part) == int(pool)) shares += part.shares;
+    }
+    const double bytes_per_s = parts[pool][size_t(index)];
+    const PoolConfig& config = plan_.pools()[pool];
+    grant.pools.push_back({config.name, bytes_per_s, shares,
+                           std::max(shares, plan_.all_shares(int(pool))),
+                           double(config.bandwidth_bytes_per_s)});
+    agent.sent_pools.push_back(bytes_per_s);
+  }
+  outgoing_.push_back({node.name, std::move(grant)});
+}
+
+}  // namespace penstock

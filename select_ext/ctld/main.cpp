@@ -1,0 +1,215 @@
+// penstockctld: the cluster's controller. penstockctld(8).
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cstdio>
+
+#include "common/config.h"
+#include "common/log.h"
+#include "common/version.h"
+#include "select_ext/ctld/service.h"
+#include "select_ext/ctld/term_file.h"
+
+namespace penstock {
+namespace {
+
+constexpr int kExitOk = 0;
+constexpr int kExitFailure = 1;
+constexpr int kExitUsage = 2;
+
+struct Arguments {
+  std::string config_path = "/etc/slurm/penstock.conf";
+  std::string controller;  // "": the one on this host
+  bool check_config = false;
+};
+
+int complain(const Error& error) {
+  log_error("{}", error.message);
+  return kExitFailure;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
+  return std::string(name.data());
+}
+
+std::string first_label(const std::string& host) {
+  return host.substr(0, host.find('.'));
+}
+
+// Which of the controllers this is.
+Result<size_t> find_place(const Config& config, const std::string& wanted) {
+  if (config.controllers.empty()) {
+    return invalid("Controller= is not set: there is nothing to control");
+  }
+  const std::string host = host_name();
+  for (size_t i = 0; i < config.controllers.size(); ++i) {
+    const ControllerAddress& address = config.controllers[i];
+    const bool is_it = wanted.empty()
+                           ? address.host == "localhost" ||
+                                 first_label(address.host) == first_label(host)
+                           : address.to_string() == wanted;
+    if (is_it) return i;
+  }
+  return invalid(wanted.empty()
+                     ? "no host of Controller= is this one (" + host +
+                           "); say which with --controller HOST:PORT"
+                     : "--controller " + wanted +
+                           ": Controller= does not name it");
+}
+
+Result<UniqueFd> open_state_dir(const std::string& path) {
+  const std::string what = "ControllerStateDir=" + path;
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    return system_error(errno, what);
+  }
+  UniqueFd dir(
+      ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (!dir) return system_error(errno, what);
+  struct stat found {};
+  if (::fstat(dir.get(), &found) != 0 || found.st_uid != ::geteuid() ||
+      (found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return Error{Code::kPermissionDenied, 0,
+                 what +
+                     ": must belong to the user of penstockctld and be "
+                     "writable by no other"};
+  }
+  if (::flock(dir.get(), LOCK_EX | LOCK_NB) != 0) {
+    return Error{Code::kUnavailable, errno,
+                 what + ": another penstockctld runs with it"};
+  }
+  return dir;
+}
+
+// A connection for each node.
+void raise_file_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    log_warning("open files: the limit stays low: {}", std::strerror(errno));
+  }
+}
+
+Result<UniqueFd> stop_on_signals(EventLoop& loop) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal : {SIGTERM, SIGINT}) sigaddset(&set, signal);
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  UniqueFd signals(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals) return system_error(errno, "signalfd");
+  Status watched = loop.watch(signals.get(), [&loop] { loop.stop(); });
+  if (!watched) return std::move(watched).error();
+  return signals;
+}
+
+Result<uint64_t> term_of(int state_dir_fd) {
+  Result<uint64_t> term = load_term(state_dir_fd);
+  if (term || term.error().code != Code::kInvalidArgument) return term;
+  // Whatever the file says, agents know the newest term.
+  log_warning("{}", term.error().message);
+  return uint64_t{0};
+}
+
+int serve(const Config& config, size_t place) {
+  raise_file_limit();
+  ::signal(SIGPIPE, SIG_IGN);
+  ::umask(077);
+  Result<UniqueFd> state_dir = open_state_dir(config.controller_state_dir);
+  if (!state_dir) return complain(state_dir.error());
+  Result<uint64_t> own_term = term_of(state_dir->get());
+  if (!own_term) return complain(own_term.error());
+  Result<EventLoop> loop = EventLoop::create();
+  if (!loop) return complain(loop.error());
+  Result<UniqueFd> signals = stop_on_signals(*loop);
+  if (!signals) return complain(signals.error());
+
+  const ControllerAddress& own = config.controllers[place];
+  Link::Settings link_settings;
+  link_settings.node = own.to_string();
+  link_settings.bind = "tcp://*:" + std::to_string(own.port);
+  link_settings.make_credentials = [socket = config.munge_socket] {
+    return std::make_unique<MungeCredentials>(socket);
+  };
+  Result<std::unique_ptr<Link>> link = Link::start(std::move(link_settings));
+  if (!link) return complain(link.error());
+
+  Controller::Settings settings;
+  settings.place = unsigned(place);
+  settings.timeout_s = double(config.controller_timeout_s);
+  settings.min_solve_interval_s = double(config.min_solve_interval_ms) * 1e-3;
+  settings.own_term = *own_term;
+  ControllerService service(*loop,
+                            Controller(settings, config.pools, config.policy),
+                            *std::move(link), state_dir->get());
+  Status status = service.start();
+  log_info("ready at {} (controller {} of {}, policy {})", own.to_string(),
+           place + 1, config.controllers.size(), policy_name(config.policy));
+  if (status) status = loop->run();
+  if (!status) return complain(status.error());
+  log_info("stopped");
+  return kExitOk;
+}
+
+int run(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app{"penstockctld: feeds deep-learning loaders on a cluster"};
+  app.set_version_flag("--version", std::string("penstockctld ") + kVersion);
+  app.add_option("-f,--config", arguments.config_path, "configuration file")
+      ->capture_default_str();
+  app.add_option("-c,--controller", arguments.controller,
+                 "HOST:PORT: which of Controller= this is")
+      ->default_str("the one on this host");
+  app.add_flag("--check-config", arguments.check_config,
+               "check the configuration file and exit");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  set_log_name("penstockctld");
+  Result<Config> config = load_config(arguments.config_path);
+  if (!config) {
+    fmt::print(stderr, "penstockctld: {}\n", config.error().message);
+    return kExitFailure;
+  }
+  const Result<size_t> place = find_place(*config, arguments.controller);
+  if (!place) {
+    fmt::print(stderr, "penstockctld: {}: {}\n", arguments.config_path,
+               place.error().message);
+    return kExitFailure;
+  }
+  if (arguments.check_config) {
+    fmt::print("{}: ok\n", arguments.config_path);
+    return kExitOk;
+  }
+  if (::geteuid() != 0) {
+    fmt::print(stderr,
+               "penstockctld: must run as root (agents believe root alone)\n");
+    return kExitFailure;
+  }
+  set_log_level(log_level_named(config->log_level));
+  return serve(*config, *place);
+}
+
+}  // namespace
+}  // namespace penstock
+
+int main(int argc, char** argv) {
+  try {
+    return penstock::run(argc, argv);
+  } catch (const std::exception& error) {
+    // Only what a library threw. Agents go on alone.
+    std::fprintf(stderr, "<3>penstockctld: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,107 @@
+// Messages as JSON. messages_read.cpp reads the same keys.
+#include "select_ext/ctld/messages.h"
+
+namespace penstock {
+namespace {
+
+using nlohmann::json;
+
+json to_json(const JobPart& part) {
+  return {{"id", part.id},
+          {"uid", part.uid},
+          {"name", part.name},
+          {"started_unix_s", part.started_unix_s},
+          {"ranks", part.ranks},
+          {"shares", part.shares},
+          {"weight", part.weight},
+          {"in_cores", part.in_cores},
+          {"ceiling", part.ceiling},
+          {"loader_cpu_s_per_sample", part.loader_cpu_s_per_sample},
+          {"storage_bytes_per_sample", part.storage_bytes_per_sample},
+          {"pool", part.pool},
+          {"entitled_cores", part.entitled_cores},
+          {"max_cores", part.max_cores},
+          {"max_bytes_per_s", part.max_bytes_per_s},
+          {"on_entitlement", part.on_entitlement},
+          {"pool_pressed", part.pool_pressed}};
+}
+
+json to_json(const JobGrant& grant) {
+  return {{"id", grant.id}, {"floor", grant.floor}, {"rate", grant.rate}};
+}
+
+json to_json(const PoolGrant& grant) {
+  return {{"name", grant.name},
+          {"bytes_per_s", grant.bytes_per_s},
+          {"node_shares", grant.node_shares},
+          {"all_shares", grant.all_shares},
+          {"bandwidth_bytes_per_s", grant.bandwidth_bytes_per_s}};
+}
+
+template <class T>
+json list_of(const std::vector<T>& items) {
+  json list = json::array();
+  for (const T& item : items) list.push_back(to_json(item));
+  return list;
+}
+
+TypedBody write(const NodeHello& hello) {
+  return {"hello",
+          {{"cpus", hello.cpus},
+           {"loader_cores", hello.loader_cores},
+           {"term", hello.term},
+           {"silence_s", hello.silence_s},
+           {"parts", list_of(hello.parts)}}};
+}
+
+TypedBody write(const JobChanged& changed) {
+  return {"job",
+          {{"loader_cores", changed.loader_cores},
+           {"part", to_json(changed.part)}}};
+}
+
+TypedBody write(const JobEnded& ended) {
+  return {"job_ended",
+          {{"loader_cores", ended.loader_cores}, {"id", ended.id}}};
+}
+
+TypedBody write(const Heartbeat& beat) {
+  return {"heartbeat",
+          {{"loader_cores", beat.loader_cores},
+           {"term", beat.term},
+           {"version", beat.version},
+           {"silence_s", beat.silence_s}}};
+}
+
+TypedBody write(const Refused& refused) {
+  return {"refused",
+          {{"term", refused.term},
+           {"version", refused.version},
+           {"highest_term", refused.highest_term}}};
+}
+
+TypedBody write(const NodeGrant& grant) {
+  return {"grant",
+          {{"term", grant.term},
+           {"version", grant.version},
+           {"decided_unix_s", grant.decided_unix_s},
+           {"seen_sequence", grant.seen_sequence},
+           {"jobs", list_of(grant.jobs)},
+           {"pools", list_of(grant.pools)}}};
+}
+
+TypedBody write(const Beat& beat) { return {"beat", {{"term", beat.term}}}; }
+
+TypedBody write(const Resync&) { return {"resync", json::object()}; }
+
+}  // namespace
+
+TypedBody body_of(const AgentMessage& message) {
+  return std::visit([](const auto& it) { return write(it); }, message);
+}
+
+TypedBody body_of(const ControllerMessage& message) {
+  return std::visit([](const auto& it) { return write(it); }, message);
+}
+
+}  // namespace penstock

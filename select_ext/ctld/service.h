@@ -1,0 +1,48 @@
+// The controller on its link and its state directory: hands messages to it and
+// sends what it answers. One thread, in the event loop.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "common/event_loop.h"
+#include "common/result.h"
+#include "select_ext/ctld/controller.h"
+#include "select_ext/ctld/link.h"
+
+namespace penstock {
+
+class ControllerService {
+ public:
+  // Told of what has happened, in order; from the event loop.
+  using Listener = std::function<void(const ClusterEvent&)>;
+
+  // state_dir_fd  stays open as long as the service lives
+  ControllerService(EventLoop& loop, Controller controller,
+                    std::unique_ptr<Link> link, int state_dir_fd);
+
+  // Errors: kIo  the event loop takes no more
+  [[nodiscard]] Status start();
+
+  void add_listener(Listener listener) {
+    listeners_.push_back(std::move(listener));
+  }
+  Controller& controller() { return controller_; }
+
+ private:
+  void on_ready();
+  void on_tick();
+  void take(Arrived& arrived, double now_s);
+  void flush();
+  bool keep_term();
+
+  EventLoop& loop_;
+  Controller controller_;
+  std::unique_ptr<Link> link_;
+  int state_dir_fd_;
+  uint64_t kept_term_ = 0;
+  std::vector<Listener> listeners_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,75 @@
+// What Penstock needs of libzmq, with owners and Results. Not thread-safe: a
+// socket belongs to one thread.
+#pragma once
+
+#include <zmq.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "common/result.h"
+
+namespace penstock {
+
+class ZmqContext {
+ public:
+  // max_sockets  more than libzmq's 1023 where one process plays many agents
+  static Result<ZmqContext> create(int max_sockets = 64);
+  void* get() const { return it_.get(); }
+
+ private:
+  struct Term {
+    void operator()(void* context) const { zmq_ctx_term(context); }
+  };
+  std::unique_ptr<void, Term> it_;
+};
+
+class ZmqSocket {
+ public:
+  // For penstockctld: knows its peers by opaque routes. Messages for a peer
+  // that is gone fail.
+  static Result<ZmqSocket> bind(const ZmqContext& context,
+                                const std::string& endpoint);
+  // For agents: connects again by itself. Without a connection nothing is
+  // queued, sending fails.
+  static Result<ZmqSocket> connect(const ZmqContext& context,
+                                   const std::string& endpoint);
+
+  // Sends without waiting. route: of ZmqSocket::bind's peers, else "".
+  // Errors: kUnavailable  no such peer, no connection, or it reads too slowly
+  [[nodiscard]] Status send(const std::string& route, std::string_view text);
+
+  struct Message {
+    std::string route;
+    std::string text;
+  };
+  // Errors: kUnavailable  nothing is there now
+  //         kInvalidArgument  a message of other than one part: left out
+  [[nodiscard]] Result<Message> receive();
+
+  // Makes `connections` readable when a connection stands; see
+  // take_connected().
+  [[nodiscard]] Status watch_connections(const ZmqContext& context);
+  // True where a connection has come to stand since the last call.
+  bool take_connected();
+
+  // The port that bind() got for "tcp://...:0"; 0 on error.
+  int bound_port() const;
+
+  void* get() const { return it_.get(); }
+  void* connections() const { return monitor_.get(); }  // may be null
+
+ private:
+  struct Close {
+    void operator()(void* socket) const { zmq_close(socket); }
+  };
+  static Result<ZmqSocket> open(const ZmqContext& context, int type);
+
+  std::unique_ptr<void, Close> it_;
+  std::unique_ptr<void, Close> monitor_;
+  bool is_router_ = false;
+};
+
+}  // namespace penstock

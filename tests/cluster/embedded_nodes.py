@@ -1,0 +1,141 @@
+"""A real Slurm of several nodes on this machine: a slurmd and a penstockd for
+each, and penstockctld. All nodes have the machine's own CPUs, so two nodes'
+jobs can stand on one CPU: what is shown of them is said of CPU numbers.
+
+    with NodesCluster(nodes=4, controllers=2) as cluster:
+        job = cluster.sbatch("#!/bin/sh\\nsrun hostname\\n",
+                             flags=["--nodes=2"])
+"""
+
+import glob
+import os
+import pathlib
+import signal
+
+import embedded
+import janitor
+import slurm_files
+
+TIMEOUT_S = 4  # ControllerTimeout
+
+
+class NodesCluster(embedded.EmbeddedCluster):
+    """Several nodes; see the module's text.
+
+    nodes        how many; self.nodes has their names
+    controllers  how many penstockctld, on ports of their own
+    pools        (name, path, bandwidth), shared by all nodes
+    other arguments are EmbeddedCluster's"""
+
+    def __init__(self, *, nodes=4, controllers=1, pools=(), agent_lines=(),
+                 policy="throughput", **more):
+        super().__init__(agent=True, policy=policy, pools=pools,
+                         agent_lines=agent_lines, **more)
+        self.nodes = [f"{self.node}n{index + 1}" for index in range(nodes)]
+        self._settings = (policy, tuple(pools), tuple(agent_lines))
+        # Each node's plugin says where its penstockd is.
+        del self.env["PENSTOCK_SOCKET"]
+        self.controllers = []
+        self._controller_count = controllers
+
+    # -- files ----------------------------------------------------------------
+
+    def _make_directories(self):
+        super()._make_directories()
+        for name in self.nodes:
+            os.mkdir(f"{self.directory}/run.{name}", 0o755)
+
+    def write_files(self):
+        plugins = [self.expose(self.build / "lib" / name)
+                   for name in self._plugins]
+        cpus, lines, partition = self._slurm_settings
+        self.cpus = slurm_files.write_slurm_files(
+            self.directory, self.node, cpus, lines, partition, self.nodes)
+        for name in ["", *self.nodes]:
+            slurm_files.write_plugstack(self.directory, plugins,
+                                        self._plugin_arguments, name)
+        ports = slurm_files.free_ports(len(self.nodes) + 10)[-10:]
+        self.controllers = [f"127.0.0.1:{port}" for port in
+                            ports[:self._controller_count]]
+        self.conf_of = {name: self._write_conf(name) for name in self.nodes}
+
+    def _write_conf(self, name, extra=()):
+        policy, pools, lines = self._settings
+        lines = [*lines, f"MungeSocket={self.directory}/munge.sock",
+                 f"ControllerTimeout={TIMEOUT_S}", *extra]
+        if self.controllers:
+            lines.append("Controller=" + ",".join(self.controllers))
+        return slurm_files.write_penstock_conf(
+            self.directory, self.node, policy, pools, lines, name)
+
+    # -- daemons --------------------------------------------------------------
+
+    def socket_of(self, name):
+        return f"{self.directory}/run.{name}/penstockd.sock"
+
+    def start_agent(self, **unused):
+        """All of Penstock's daemons."""
+        for index in range(len(self.controllers)):
+            self.start_controller(index)
+        for name in self.nodes:
+            self.start_agent_of(name)
+
+    def start_controller(self, index=0):
+        name = f"penstockctld{index}"
+        conf = self._write_conf(
+            name, [f"ControllerStateDir={self.directory}/{name}"])
+        self._start_daemon(name, self.build / "bin" / "penstockctld", "-f",
+                           conf, "-c", self.controllers[index])
+
+    def stop_controller(self, index=0, number=signal.SIGTERM):
+        return self._stop_daemon(f"penstockctld{index}", number)
+
+    def controller_pid(self, index=0):
+        return self._daemons[f"penstockctld{index}"].pid
+
+    def start_agent_of(self, name):
+        self._start_daemon(f"penstockd-{name}",
+                           self.build / "bin" / "penstockd", "-f",
+                           self.conf_of[name], "-N", name)
+        self._wait(f"penstockd of {name}", lambda: os.path.exists(
+            self.socket_of(name)), embedded.DAEMON_TIMEOUT_S,
+            (f"penstockd-{name}",))
+
+    def stop_agent_of(self, name, number=signal.SIGTERM):
+        return self._stop_daemon(f"penstockd-{name}", number)
+
+    def _start_slurm(self):
+        self._start_daemon("slurmctld", "slurmctld", "-D", "-c")
+        for name in self.nodes:
+            self._start_daemon(
+                f"slurmd-{name}", "slurmd", "-D", "-N", name,
+                env={"SLURM_CONF": f"{self.directory}/slurm.{name}.conf"})
+        self._wait("all nodes to be idle", lambda: self._run(
+            ["sinfo", "-h", "-N", "-o", "%t"]).stdout.split() ==
+            ["idle"] * len(self.nodes), embedded.DAEMON_TIMEOUT_S,
+            ("slurmctld",))
+
+    # -- what is known --------------------------------------------------------
+
+    def status_of(self, name, job_id=0):
+        """The JSON of one node's penstockd."""
+        return self.status(job_id, path=self.socket_of(name))
+
+    def log_of(self, daemon):
+        """All that a daemon has logged."""
+        return pathlib.Path(self.directory, "log",
+                            f"{daemon}.out").read_text("utf-8", "replace")
+
+    def away_cpus(self, name, job):
+        """The CPUs lent to a job on a node, as the kernel has them."""
+        try:
+            return pathlib.Path(
+                f"{janitor.CGROUP_ROOT}/cpuset/penstock_{name}/job_{job}/"
+                "cpuset.cpus").read_text().strip()
+        except OSError:
+            return ""
+
+    def penstock_cgroups(self):
+        return [path for name in self.nodes for top in
+                glob.glob(f"{janitor.CGROUP_ROOT}/*/penstock_{name}")
+                for path, _, _ in os.walk(top)]

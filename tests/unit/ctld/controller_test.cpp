@@ -1,0 +1,278 @@
+#include "select_ext/ctld/controller.h"
+
+#include "tests/unit/catch.h"
+#include "tests/unit/ctld/agents.h"
+
+using namespace penstock;
+using Catch::Matchers::Contains;
+
+namespace {
+
+constexpr double kUnix_s = 1.78e9;
+
+// A controller and the agents of a small cluster, on a clock of their own.
+struct Cluster {
+  explicit Cluster(std::vector<PoolConfig> pools = {},
+                   Controller::Settings settings = {})
+      : controller(settings, pools, Policy::kThroughput) {}
+
+  void say(const std::string& node, AgentMessage message, uint64_t missed = 0) {
+    sequences[node] += 1 + missed;
+    controller.on_message(
+        {node, sessions[node] + 1, sequences[node], missed, std::move(message)},
+        now_s);
+  }
+
+  // Passes time and collects what is sent.
+  void pass(double seconds) {
+    for (const double end_s = now_s + seconds; now_s < end_s; now_s += 0.02) {
+      controller.on_tick(now_s, kUnix_s + now_s);
+      for (ToAgent& out : controller.take_outgoing()) {
+        if (auto* grant = std::get_if<NodeGrant>(&out.message)) {
+          ++grants[out.node];
+          last[out.node] = *grant;
+        } else if (std::holds_alternative<Resync>(out.message)) {
+          ++resyncs[out.node];
+        } else {
+          ++beats[out.node];
+        }
+      }
+      for (const Remark& remark : controller.take_remarks()) {
+        remarks += remark.text + "\n";
+      }
+      for (ClusterEvent& event : controller.take_events()) {
+        events.push_back(std::move(event));
+      }
+    }
+  }
+
+  double rate_of(const std::string& node, uint64_t job) {
+    for (const JobGrant& grant : last[node].jobs) {
+      if (grant.id == job) return grant.rate;
+    }
+    return -1;
+  }
+
+  Controller controller;
+  double now_s = 1000;
+  std::map<std::string, uint64_t> sequences;
+  std::map<std::string, uint64_t> sessions;
+  std::map<std::string, int> grants, resyncs, beats;
+  std::map<std::string, NodeGrant> last;
+  std::string remarks;
+  std::vector<ClusterEvent> events;
+};
+
+// Job 1 spans both; job 2 is its neighbour on the first.
+Cluster two_nodes() {
+  Cluster cluster;
+  cluster.say("n1", hello_of(8, {part_of(1, 5000, 4), part_of(2, 9000, 4)}));
+  cluster.say("n2", hello_of(1, {part_of(1, 5000, 1)}));
+  cluster.pass(2);
+  return cluster;
+}
+
+}  // namespace
+
+TEST_CASE("agents that say hello are granted the slow rank's rate") {
+  Cluster cluster = two_nodes();
+  CHECK(cluster.controller.is_active());
+  CHECK(cluster.last["n1"].term == cluster.controller.term());
+  CHECK(cluster.rate_of("n1", 1) == Approx(1000).epsilon(1e-3));
+  CHECK(cluster.rate_of("n2", 1) == Approx(1000).epsilon(1e-3));
+  // Its rate is its node's own affair.
+  CHECK(cluster.rate_of("n1", 2) == 0);
+  CHECK(cluster.last["n1"].seen_sequence == 1);
+  CHECK(cluster.last["n1"].decided_unix_s > kUnix_s);
+}
+
+TEST_CASE("every change of a node is answered, versions rise") {
+  Cluster cluster = two_nodes();
+  const uint64_t version = cluster.last["n2"].version;
+  cluster.say("n2", JobChanged{1, part_of(3, 10, 0)});
+  cluster.pass(0.2);
+  CHECK(cluster.last["n2"].version == version + 1);
+  CHECK(cluster.last["n2"].seen_sequence == 2);
+  cluster.say("n2", JobEnded{1, 3});
+  cluster.pass(0.2);
+  CHECK(cluster.last["n2"].version == version + 2);
+}
+
+TEST_CASE("a rate that changes is told to all of the job's nodes") {
+  Cluster cluster = two_nodes();
+  const int before = cluster.grants["n1"];
+  JobPart faster = part_of(1, 5000, 1);
+  faster.loader_cpu_s_per_sample = 0.0005;
+  cluster.say("n2", JobChanged{1, faster});
+  cluster.pass(0.2);
+  CHECK(cluster.grants["n1"] == before + 1);
+  CHECK(cluster.rate_of("n1", 1) == Approx(2000).epsilon(1e-3));
+}
+
+TEST_CASE("what changes nothing elsewhere is not told elsewhere") {
+  Cluster cluster = two_nodes();
+  const int before = cluster.grants["n2"];
+  cluster.say("n1", JobChanged{8, part_of(2, 8000, 4)});
+  cluster.pass(0.2);
+  CHECK(cluster.grants["n2"] == before);
+}
+
+TEST_CASE("solves keep their distance, and gather what comes between") {
+  Controller::Settings settings;
+  settings.min_solve_interval_s = 1;
+  Cluster cluster({}, settings);
+  cluster.say("n1", hello_of(8, {}));
+  cluster.pass(3);
+  const int before = cluster.grants["n1"];
+  for (uint64_t id = 1; id <= 20; ++id) {
+    cluster.say("n1", JobChanged{8, part_of(id, 10, 0.1)});
+    cluster.pass(0.02);
+  }
+  cluster.pass(1.1);
+  CHECK(cluster.grants["n1"] <= before + 2);
+  CHECK(cluster.last["n1"].jobs.size() == 20);
+}
+
+TEST_CASE("a stranger, a new session and a gap are asked to say hello") {
+  Cluster cluster = two_nodes();
+  cluster.say("n9", JobChanged{1, part_of(7, 10, 0)});
+  cluster.pass(0.1);
+  CHECK(cluster.resyncs["n9"] == 1);
+  CHECK(cluster.controller.plan().job_count() == 2);
+  cluster.say("n2", JobEnded{1, 1}, /*missed=*/1);
+  cluster.pass(0.1);
+  CHECK(cluster.resyncs["n2"] == 1);
+  // Not believed: more may be missing.
+  CHECK(cluster.controller.plan().nodes_of(1).size() == 2);
+  cluster.sessions["n1"] = 77;
+  cluster.say("n1", JobEnded{8, 1});
+  cluster.pass(0.1);
+  CHECK(cluster.resyncs["n1"] == 1);
+  cluster.say("n1", hello_of(8, {}));
+  CHECK(cluster.controller.plan().nodes_of(1).size() == 1);
+}
+
+TEST_CASE("a heartbeat is answered, and shows a grant that was lost") {
+  Cluster cluster = two_nodes();
+  const NodeGrant granted = cluster.last["n2"];
+  cluster.pass(5);
+  const int before = cluster.grants["n2"];
+  cluster.say("n2", Heartbeat{1, granted.term, granted.version, 0});
+  cluster.pass(0.2);
+  CHECK(cluster.beats["n2"] == 1);
+  CHECK(cluster.grants["n2"] == before);
+  cluster.say("n2", Heartbeat{1, granted.term, granted.version - 1, 0});
+  cluster.pass(0.2);
+  CHECK(cluster.grants["n2"] == before + 1);
+}
+
+TEST_CASE("a silent node's jobs are kept at floors, and forgotten at last") {
+  Cluster cluster;
+  cluster.say("n1", hello_of(4, {part_of(1, 9000, 1)}));
+  cluster.say("n2", hello_of(4, {part_of(1, 9000, 1)}));
+  cluster.pass(2);
+  CHECK(cluster.rate_of("n1", 1) == Approx(4000).epsilon(1e-3));
+  for (int i = 0; i < 5; ++i) {
+    cluster.say("n1", Heartbeat{4, cluster.controller.term(), 1, 0});
+    cluster.pass(10);
+  }
+  CHECK_THAT(cluster.remarks, Contains("node n2: silent"));
+  CHECK(cluster.rate_of("n1", 1) == Approx(1000).epsilon(1e-3));
+  cluster.say("n2", Heartbeat{4, cluster.controller.term(), 1, 0});
+  cluster.pass(1);
+  CHECK(cluster.rate_of("n1", 1) == Approx(4000).epsilon(1e-3));
+  for (int i = 0; i < 62; ++i) {
+    cluster.say("n1", Heartbeat{4, cluster.controller.term(), 1, 0});
+    cluster.pass(10);
+  }
+  CHECK(cluster.controller.plan().nodes_of(1).size() == 1);
+  CHECK(cluster.rate_of("n1", 1) == 0);  // its only node's own affair now
+}
+
+TEST_CASE("a pool's parts are told, with what a node needs without us") {
+  Cluster cluster({pool_of("net", 1000)});
+  cluster.say("n1", hello_of(4, {reading(part_of(1, 100, 4), "net", 1)}));
+  cluster.say("n2", hello_of(4, {reading(part_of(2, 2000, 4), "net", 1)}));
+  cluster.say("n3", hello_of(4, {}));
+  cluster.pass(2);
+  const PoolGrant& first = cluster.last["n1"].pools.at(0);
+  const PoolGrant& second = cluster.last["n2"].pools.at(0);
+  const PoolGrant& third = cluster.last["n3"].pools.at(0);
+  CHECK(first.bytes_per_s + second.bytes_per_s <= 1000 * (1 + 1e-12));
+  CHECK(second.bytes_per_s >= 890);
+  CHECK(third.bytes_per_s == 0);
+  CHECK(third.all_shares == 2);
+  CHECK(first.node_shares == 1);
+  CHECK(first.bandwidth_bytes_per_s == 1000);
+}
+
+TEST_CASE("whoever reads a term that is newer than ours ends ours") {
+  Cluster cluster = two_nodes();
+  const uint64_t term = cluster.controller.term();
+  const int before = cluster.grants["n1"];
+  cluster.say("n1", Refused{term, 3, term + 1});
+  CHECK_FALSE(cluster.controller.is_active());
+  cluster.say("n1", JobEnded{8, 2});
+  cluster.pass(1);
+  CHECK(cluster.grants["n1"] == before);
+  CHECK_THAT(cluster.remarks, Contains("ends"));
+}
+
+TEST_CASE("a standby keeps up, and grants at once when it is active") {
+  Controller::Settings settings;
+  settings.place = 1;
+  Cluster cluster({}, settings);
+  cluster.say("n1", [] {
+    NodeHello hello = hello_of(8, {part_of(1, 5000, 4)});
+    hello.term = 16;
+    return hello;
+  }());
+  cluster.say("n2", [] {
+    NodeHello hello = hello_of(1, {part_of(1, 5000, 1)});
+    hello.term = 16;
+    return hello;
+  }());
+  cluster.pass(40);
+  CHECK(cluster.grants.empty());
+  for (const char* node : {"n1", "n2"}) {
+    cluster.say(node, Heartbeat{1, 16, 5, 31});
+  }
+  cluster.pass(1);
+  CHECK(cluster.controller.term() > 16);
+  CHECK(cluster.rate_of("n1", 1) == Approx(1000).epsilon(1e-3));
+}
+
+TEST_CASE("an agent that says more CPUs than Slurm is left out") {
+  Cluster cluster;
+  cluster.controller.set_slurm_cpus("n1", 4);
+  cluster.say("n1", hello_of(8, {part_of(1, 5000, 4)}));
+  cluster.pass(2);
+  CHECK_THAT(cluster.remarks, Contains("node n1: cpus is 8"));
+  CHECK(cluster.controller.plan().job_count() == 0);
+  // Slurm's word may also come later.
+  cluster.say("n2", hello_of(8, {part_of(2, 5000, 4)}));
+  cluster.pass(1);
+  CHECK(cluster.controller.plan().job_count() == 1);
+  cluster.controller.set_slurm_cpus("n2", 4);
+  CHECK(cluster.controller.plan().job_count() == 0);
+}
+
+TEST_CASE("listeners are told of starts, changes and ends") {
+  using Kind = ClusterEvent::Kind;
+  Cluster cluster = two_nodes();
+  cluster.events.clear();
+  cluster.say("n1", JobChanged{8, part_of(3, 10, 0)});
+  cluster.say("n1", JobChanged{8, part_of(3, 20, 0)});
+  cluster.say("n1", JobEnded{8, 3});
+  cluster.say("n1", hello_of(8, {part_of(1, 5000, 4)}));
+  cluster.pass(0.1);
+  REQUIRE(cluster.events.size() == 5);
+  CHECK((cluster.events[0].kind == Kind::kPartChanged));
+  CHECK(cluster.events[0].is_new);
+  CHECK_FALSE(cluster.events[1].is_new);
+  CHECK((cluster.events[2].kind == Kind::kPartEnded));
+  CHECK(cluster.events[2].part.ceiling == 20);
+  CHECK_FALSE(cluster.events[3].is_new);
+  CHECK((cluster.events[4].kind == Kind::kPartEnded));
+  CHECK(cluster.events[4].job == 2);
+}

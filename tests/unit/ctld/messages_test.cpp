@@ -1,0 +1,135 @@
+#include "select_ext/ctld/messages.h"
+
+#include "tests/unit/catch.h"
+#include "tests/unit/ctld/agents.h"
+
+using namespace penstock;
+using Catch::Matchers::Contains;
+using nlohmann::json;
+
+namespace {
+
+JobPart full_part() {
+  JobPart part = reading(part_of(7, 812.5, 3.25), "scratch", 110e3);
+  part.started_unix_s = 1780000000.5;
+  part.ranks = 4;
+  part.shares = 2;
+  part.weight = 1.5;
+  part.max_bytes_per_s = 2e9;
+  part.on_entitlement = part.pool_pressed = true;
+  return part;
+}
+
+template <class Message>
+void travels(const Message& message) {
+  const TypedBody sent = body_of(AgentMessage(message));
+  // As it travels: as text.
+  const auto read =
+      read_agent_message(sent.type, json::parse(sent.body.dump()));
+  REQUIRE(read.ok());
+  CHECK(std::get<Message>(*read) == message);
+}
+
+template <class Message>
+void comes_back(const Message& message) {
+  const TypedBody sent = body_of(ControllerMessage(message));
+  const auto read =
+      read_controller_message(sent.type, json::parse(sent.body.dump()));
+  REQUIRE(read.ok());
+  CHECK(std::get<Message>(*read) == message);
+}
+
+std::string error_of(const TypedBody& sent) {
+  const auto read = read_agent_message(sent.type, sent.body);
+  return read ? "" : read.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("every message arrives as it was sent") {
+  travels(NodeHello{8, 6.5, 33, 1.25, {full_part(), part_of(8, 1, 0)}});
+  travels(JobChanged{6.5, full_part()});
+  travels(JobEnded{6.5, 7});
+  travels(Heartbeat{6.5, 33, 4, 0.5});
+  travels(Refused{17, 3, 33});
+  comes_back(NodeGrant{33,
+                       4,
+                       1780000000.25,
+                       99,
+                       {{7, 100.5, 220.25}, {8, 1, 0}},
+                       {{"scratch", 1e8, 2, 16, 8e8}}});
+  comes_back(Beat{33});
+  comes_back(Resync{});
+}
+
+TEST_CASE("fields of a later release are ignored") {
+  TypedBody sent = body_of(AgentMessage(JobChanged{1, full_part()}));
+  sent.body["colour"] = "blue";
+  sent.body["part"]["colour"] = json::array({1, 2});
+  const auto read = read_agent_message(sent.type, sent.body);
+  REQUIRE(read.ok());
+  CHECK(std::get<JobChanged>(*read).part == full_part());
+}
+
+TEST_CASE("a field that is missing, of another kind or out of range is named") {
+  struct Row {
+    const char* field;
+    json value;
+  };
+  const std::vector<Row> rows = {{"id", 0},
+                                 {"id", -1},
+                                 {"id", "7"},
+                                 {"id", 4294967296u},
+                                 {"ranks", 0},
+                                 {"ranks", -2},
+                                 {"ranks", 1e7},
+                                 {"shares", 0},
+                                 {"weight", 0},
+                                 {"ceiling", 0},
+                                 {"ceiling", 1e300},
+                                 {"ceiling", nullptr},
+                                 {"loader_cpu_s_per_sample", 0},
+                                 {"storage_bytes_per_sample", -1},
+                                 {"entitled_cores", -0.5},
+                                 {"entitled_cores", 1e9},
+                                 {"max_cores", -1},
+                                 {"max_bytes_per_s", -1},
+                                 {"pool", 7},
+                                 {"name", std::string(65, 'x')},
+                                 {"in_cores", 1},
+                                 {"on_entitlement", "no"},
+                                 {"pool_pressed", json::array()},
+                                 {"started_unix_s", -1}};
+  for (const Row& row : rows) {
+    TypedBody sent = body_of(AgentMessage(JobChanged{1, full_part()}));
+    sent.body["part"][row.field] = row.value;
+    CAPTURE(row.field, row.value.dump());
+    CHECK_THAT(error_of(sent), Contains(row.field));
+    sent.body["part"].erase(row.field);
+    CHECK_THAT(error_of(sent), Contains(row.field));
+  }
+}
+
+TEST_CASE("messages that are no objects, or of no known type, are refused") {
+  for (const char* type :
+       {"hello", "job", "job_ended", "heartbeat", "refused"}) {
+    CHECK_FALSE(read_agent_message(type, json::array()).ok());
+    CHECK_FALSE(read_agent_message(type, json::object()).ok());
+  }
+  CHECK_FALSE(read_controller_message("grant", json::object()).ok());
+  CHECK_FALSE(read_controller_message("beat", json("x")).ok());
+  const auto unknown = read_agent_message("grant", json::object());
+  REQUIRE_FALSE(unknown.ok());
+  CHECK_THAT(unknown.error().message, Contains("\"grant\""));
+}
+
+TEST_CASE("a job that is named twice, or too many jobs, are refused") {
+  const JobPart part = full_part();
+  CHECK_THAT(error_of(body_of(AgentMessage(hello_of(8, {part, part})))),
+             Contains("job 7 twice"));
+  TypedBody many = body_of(AgentMessage(hello_of(8, {})));
+  many.body["parts"] = json(kMaxParts + 1, json::object());
+  const auto read = read_agent_message(many.type, many.body);
+  REQUIRE_FALSE(read.ok());
+  CHECK(read.error().code == Code::kLimit);
+}

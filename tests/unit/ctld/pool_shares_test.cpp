@@ -1,0 +1,65 @@
+#include "select_ext/ctld/pool_shares.h"
+
+#include <numeric>
+#include <random>
+
+#include "tests/unit/catch.h"
+
+using namespace penstock;
+
+namespace {
+
+double sum(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+}  // namespace
+
+TEST_CASE("what nobody wants is divided by shares") {
+  const auto granted =
+      share_pool(100, {{0, 1, 10, 20, false}, {1, 3, 0, 0, false}});
+  CHECK(granted[0] == Approx(20 + 80.0 / 4));
+  CHECK(granted[1] == Approx(80.0 * 3 / 4));
+}
+
+TEST_CASE("a reader of unknown need has its entitlement, others give way") {
+  const auto granted =
+      share_pool(100, {{0, 1, 10, 90, false}, {1, 1, 0, 0, true}});
+  CHECK(granted[1] == Approx(50));
+  CHECK(granted[0] == Approx(50));
+}
+
+TEST_CASE("nobody reads: nothing is granted") {
+  CHECK(share_pool(100, {}).empty());
+  CHECK(entitled_bytes_per_s(100, 1, 0) == 0);
+}
+
+TEST_CASE("floors hold and the sum never exceeds the bandwidth") {
+  const unsigned seed = std::random_device()();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> part(0, 1);
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<PoolReader> readers(1 + random() % 20);
+    double shares = 0;
+    for (PoolReader& reader : readers) {
+      reader.shares = 1 + random() % 8;
+      shares += reader.shares;
+    }
+    for (PoolReader& reader : readers) {
+      const double entitled = 1000 * reader.shares / shares;
+      reader.floor_bytes_per_s = part(random) * entitled;
+      reader.wanted_bytes_per_s =
+          reader.floor_bytes_per_s + part(random) * part(random) * 1000;
+      reader.gets_entitlement = random() % 4 == 0;
+    }
+    const auto granted = share_pool(1000, readers);
+    CHECK(sum(granted) <= 1000 * (1 + 1e-12));
+    for (size_t i = 0; i < readers.size(); ++i) {
+      CHECK(granted[i] >= readers[i].floor_bytes_per_s * (1 - 1e-12));
+      if (readers[i].gets_entitlement) {
+        CHECK(granted[i] >= 1000 * readers[i].shares / shares * (1 - 1e-12));
+      }
+    }
+  }
+}

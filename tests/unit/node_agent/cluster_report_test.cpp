@@ -1,0 +1,203 @@
+#include "node_agent/cluster_report.h"
+
+#include "tests/unit/catch.h"
+
+using namespace penstock;
+
+namespace {
+
+PlanJob job(uint64_t id, CpuSet home, double ceiling, double cpu_s,
+            double bytes = 0, int pool = -1) {
+  PlanJob entry;
+  entry.id = id;
+  entry.own_cpus = home;
+  entry.home_cpus = std::move(home);
+  Prediction p;
+  auto exact = [](double v) { return Figure{v, v, v}; };
+  p.ceiling_samples_per_s = exact(ceiling);
+  p.loader_cpu_s_per_sample = exact(cpu_s);
+  p.storage_bytes_per_sample = exact(bytes);
+  entry.prediction = p;
+  entry.loader_units = 4;
+  entry.elastic = true;
+  entry.pool = pool;
+  return entry;
+}
+
+PlanInput node(std::vector<PlanJob> jobs) {
+  PlanInput input;
+  input.jobs = std::move(jobs);
+  input.numa_node_of_cpu = {0, 0, 0, 0};
+  input.core_of_cpu = {0, 1, 2, 3};
+  return input;
+}
+
+NodeGrant grant_of(std::vector<JobGrant> jobs, std::vector<PoolGrant> pools) {
+  NodeGrant grant;
+  grant.term = 16;
+  grant.version = 1;
+  grant.jobs = std::move(jobs);
+  grant.pools = std::move(pools);
+  return grant;
+}
+
+ClusterGrant taken(const NodeGrant& grant) {
+  ClusterGrant state(30, 0);
+  REQUIRE(state.take(grant, 1).is_new);
+  return state;
+}
+
+}  // namespace
+
+TEST_CASE("a job is told per rank, with what the node gives it") {
+  PlanInput input = node({job(1, CpuSet({0, 1}), 400, 0.002, 1e5, 0)});
+  PlanJob& it = input.jobs[0];
+  it.uid = 1000;
+  it.ranks = 2;
+  it.shares = 2;
+  it.weight = 3;  // 1.5 each
+  it.reserve_cores = 0.5;
+  it.pool_pressed = true;
+  input.pools = {1e9};
+  input.idle_cpus = CpuSet({2});
+  const auto parts = job_parts(input, {"net"}, {{1, {"train", 99.5}}});
+  REQUIRE(parts.size() == 1);
+  CHECK(parts[0].name == "train");
+  CHECK(parts[0].started_unix_s == 99.5);
+  CHECK(parts[0].ranks == 2);
+  CHECK(parts[0].weight == 1.5);
+  CHECK(parts[0].ceiling == Approx(400));
+  CHECK(parts[0].loader_cpu_s_per_sample == Approx(0.002));
+  CHECK(parts[0].storage_bytes_per_sample == Approx(1e5));
+  CHECK(parts[0].pool == "net");
+  CHECK(parts[0].entitled_cores == Approx(1.5));
+  CHECK(parts[0].pool_pressed);
+  CHECK_FALSE(parts[0].in_cores);
+  CHECK(loader_cores(input) == Approx(2.5));
+}
+
+TEST_CASE("a job of unknown cost is told in cores") {
+  PlanInput input = node({job(1, CpuSet({0}), 400, 0.002)});
+  input.jobs[0].prediction.reset();
+  input.jobs[0].used_loader_cores = 0.95;
+  const auto parts = job_parts(input, {}, {});
+  CHECK(parts[0].in_cores);
+  CHECK(parts[0].ceiling == Approx(2));
+}
+
+TEST_CASE("only what has changed is said, and ends are") {
+  ClusterReport report;
+  PlanInput input =
+      node({job(1, CpuSet({0}), 400, 0.002), job(2, CpuSet({1}), 40, 0.002)});
+  const auto say = [&] {
+    return report.update(loader_cores(input), job_parts(input, {}, {}));
+  };
+  CHECK(say().size() == 2);
+  CHECK(say().empty());
+  input.jobs[0] = job(1, CpuSet({0}), 404, 0.002);
+  CHECK(say().empty());
+  // Against what was said, not against what was last seen.
+  input.jobs[0] = job(1, CpuSet({0}), 409, 0.002);
+  const auto changed = say();
+  REQUIRE(changed.size() == 1);
+  CHECK(std::get<JobChanged>(changed[0]).part.ceiling == Approx(409));
+  input.jobs.pop_back();
+  const auto ended = say();
+  REQUIRE(ended.size() == 1);
+  CHECK(std::get<JobEnded>(ended[0]) == JobEnded{1, 2});
+  input.idle_cpus = CpuSet({1});
+  const auto idle = say();
+  REQUIRE(idle.size() == 1);
+  CHECK(std::get<Heartbeat>(idle[0]).loader_cores == 2);
+  CHECK(report.parts().size() == 1);
+}
+
+TEST_CASE("a job that spans nodes is held at its slowest rank's rate") {
+  // Alone it would use its CPU; its ranks elsewhere do 250/s.
+  PlanInput input = node(
+      {job(1, CpuSet({0}), 4000, 0.001), job(2, CpuSet({1}), 9000, 0.001)});
+  CHECK(make_plan(input)->grants[1].away_cpus.empty());
+  apply_grant(taken(grant_of({{1, 250, 250}, {2, 1000, 0}}, {})), {}, input);
+  const auto plan = make_plan(input);
+  REQUIRE(plan.ok());
+  CHECK(plan->grants[1].away_cpus == CpuSet({0}));
+  CHECK(plan->grants[1].away_cores > 0.7);
+  CHECK(plan->grants[0].rate >= 250 * (1 - 1e-6));
+  CHECK(plan->grants[0].floor == Approx(250));
+  CHECK(plan->grants[0].home_cores == 1);  // lending narrows nothing
+}
+
+TEST_CASE("a rank that others wait for gets its cores before its neighbours") {
+  PlanInput input =
+      node({job(1, CpuSet({0}), 9000, 0.001), job(2, CpuSet({1}), 9000, 0.001),
+            job(3, CpuSet({2}), 10, 0.001)});
+  input.jobs[0].weight = 0.1;  // alone it would lose
+  apply_grant(taken(grant_of({{1, 1000, 1900}}, {})), {}, input);
+  const auto plan = make_plan(input);
+  REQUIRE(plan.ok());
+  CHECK(plan->grants[0].rate >= 1900 * (1 - 1e-6));
+}
+
+TEST_CASE("a rate that the node cannot give is given as far as it can") {
+  PlanInput input = node(
+      {job(1, CpuSet({0}), 9000, 0.001), job(2, CpuSet({1}), 9000, 0.001)});
+  apply_grant(taken(grant_of({{1, 1000, 5000}}, {})), {}, input);
+  const auto plan = make_plan(input);
+  REQUIRE(plan.ok());
+  for (const PlannedGrant& grant : plan->grants) {
+    CHECK(grant.rate >= 1000 * (1 - 1e-6));
+  }
+}
+
+TEST_CASE("what the job itself measured while it waited does not hold it") {
+  // It saw 250/s, because others were slow; now they do 900/s.
+  PlanInput input = node({job(1, CpuSet({0}), 250, 0.001)});
+  apply_grant(taken(grant_of({{1, 250, 900}}, {})), {}, input);
+  CHECK(make_plan(input)->grants[0].rate >= 900 * (1 - 1e-6));
+}
+
+TEST_CASE(
+    "the node's part of a shared pool is divided, entitlements are by "
+    "all ranks") {
+  PlanInput input = node({job(1, CpuSet({0}), 1000, 1e-6, 1, 0)});
+  input.pools = {1000};
+  apply_grant(taken(grant_of({}, {{"net", 700, 1, 4, 1000}})), {"net"}, input);
+  const auto plan = make_plan(input);
+  REQUIRE(plan.ok());
+  CHECK(plan->grants[0].bytes_per_s == Approx(700));
+  CHECK(plan->grants[0].entitled_bytes_per_s == Approx(250));
+}
+
+TEST_CASE("a job that has started since has its entitlement at once") {
+  PlanInput input = node({job(1, CpuSet({0}), 1000, 1e-6, 1, 0),
+                          job(2, CpuSet({1}), 1000, 1e-6, 1, 0)});
+  input.pools = {1000};
+  // One rank of four was known here: now there are five in all.
+  apply_grant(taken(grant_of({}, {{"net", 250, 1, 4, 1000}})), {"net"}, input);
+  const auto plan = make_plan(input);
+  REQUIRE(plan.ok());
+  for (const PlannedGrant& grant : plan->grants) {
+    CHECK(grant.entitled_bytes_per_s == Approx(200));
+    CHECK(grant.bytes_per_s >= 200 * (1 - 1e-6));
+  }
+}
+
+TEST_CASE("without its controller a node has its part by ranks") {
+  PlanInput input = node({job(1, CpuSet({0}), 4000, 1e-6, 1, 0)});
+  input.pools = {1000};
+  ClusterGrant grant =
+      taken(grant_of({{1, 10, 20}}, {{"net", 700, 1, 4, 1000}}));
+  REQUIRE(grant.expire(100));
+  apply_grant(grant, {"net"}, input);
+  CHECK(input.jobs[0].cluster_rate == 0);
+  CHECK(make_plan(input)->grants[0].bytes_per_s == Approx(250));
+}
+
+TEST_CASE("a pool of one's own, or never told, stays as configured") {
+  PlanInput input = node({job(1, CpuSet({0}), 4000, 1e-6, 1, 0)});
+  input.pools = {1000};
+  apply_grant(taken(grant_of({}, {{"net", 700, 1, 4, 1000}})), {""}, input);
+  CHECK(make_plan(input)->grants[0].bytes_per_s == Approx(1000));
+  apply_grant(ClusterGrant(30, 0), {"net"}, input);
+  CHECK(make_plan(input)->grants[0].bytes_per_s == Approx(1000));
+}
