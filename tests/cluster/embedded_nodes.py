@@ -54,13 +54,19 @@ class NodesCluster(embedded.EmbeddedCluster):
         for name in ["", *self.nodes]:
             slurm_files.write_plugstack(self.directory, plugins,
                                         self._plugin_arguments, name)
-        ports = slurm_files.free_ports(len(self.nodes) + 10)[-10:]
-        self.controllers = [f"127.0.0.1:{port}" for port in
-                            ports[:self._controller_count]]
+        # After those of slurmctld and the slurmds, which are not yet taken.
+        taken = 1 + len(self.nodes)
+        ports = slurm_files.free_ports(taken + self._controller_count)[taken:]
+        self.controllers = [f"127.0.0.1:{port}" for port in ports]
         self.conf_of = {name: self._write_conf(name) for name in self.nodes}
 
-    def _write_conf(self, name, extra=()):
-        policy, pools, lines = self._settings
+    def set_policy(self, name, policy):
+        """For the next start of the node's penstockd."""
+        self.conf_of[name] = self._write_conf(name, policy=policy)
+
+    def _write_conf(self, name, extra=(), policy=None):
+        given, pools, lines = self._settings
+        policy = policy or given
         lines = [*lines, f"MungeSocket={self.directory}/munge.sock",
                  f"ControllerTimeout={TIMEOUT_S}", *extra]
         if self.controllers:
@@ -90,30 +96,33 @@ class NodesCluster(embedded.EmbeddedCluster):
     def stop_controller(self, index=0, number=signal.SIGTERM):
         return self._stop_daemon(f"penstockctld{index}", number)
 
+    def daemon_pid(self, name):
+        return self._daemons[name].pid
+
     def controller_pid(self, index=0):
-        return self._daemons[f"penstockctld{index}"].pid
+        return self.daemon_pid(f"penstockctld{index}")
 
     def start_agent_of(self, name):
-        self._start_daemon(f"penstockd-{name}",
+        self._start_daemon(f"penstockd.{name}",
                            self.build / "bin" / "penstockd", "-f",
                            self.conf_of[name], "-N", name)
         self._wait(f"penstockd of {name}", lambda: os.path.exists(
             self.socket_of(name)), embedded.DAEMON_TIMEOUT_S,
-            (f"penstockd-{name}",))
+            (f"penstockd.{name}",))
 
     def stop_agent_of(self, name, number=signal.SIGTERM):
-        return self._stop_daemon(f"penstockd-{name}", number)
+        return self._stop_daemon(f"penstockd.{name}", number)
 
     def _start_slurm(self):
         self._start_daemon("slurmctld", "slurmctld", "-D", "-c")
         for name in self.nodes:
             self._start_daemon(
-                f"slurmd-{name}", "slurmd", "-D", "-N", name,
+                f"slurmd.{name}", "slurmd", "-D", "-N", name,
                 env={"SLURM_CONF": f"{self.directory}/slurm.{name}.conf"})
         self._wait("all nodes to be idle", lambda: self._run(
             ["sinfo", "-h", "-N", "-o", "%t"]).stdout.split() ==
             ["idle"] * len(self.nodes), embedded.DAEMON_TIMEOUT_S,
-            ("slurmctld",))
+            ("slurmctld", *(f"slurmd.{name}" for name in self.nodes)))
 
     # -- what is known --------------------------------------------------------
 
