@@ -82,7 +82,7 @@ Result<ZmqSocket> ZmqSocket::bind(const ZmqContext& context,
 }
 
 Result<ZmqSocket> ZmqSocket::connect(const ZmqContext& context,
-                                     const std::string& endpoint) {
+                                     const std::string& endpoint, bool watch) {
   Result<ZmqSocket> socket = open(context, ZMQ_DEALER);
   if (!socket) return socket;
   if (!set(socket->get(), ZMQ_IMMEDIATE, 1) ||
@@ -90,8 +90,9 @@ Result<ZmqSocket> ZmqSocket::connect(const ZmqContext& context,
       !set(socket->get(), ZMQ_RECONNECT_IVL_MAX, kReconnectMost_ms)) {
     return zmq_error("a ZeroMQ socket's options");
   }
-  if (Status watched = socket->watch_connections(context); !watched) {
-    return std::move(watched).error();
+  if (watch) {
+    Status watched = socket->watch_connections(context);
+    if (!watched) return std::move(watched).error();
   }
   if (zmq_connect(socket->get(), endpoint.c_str()) != 0) {
     return zmq_error("connecting to " + endpoint);
@@ -150,6 +151,12 @@ Result<ZmqSocket::Message> ZmqSocket::receive() {
   if (!is_one) return invalid("a message of several parts");
   message.text = *std::move(part);
   return message;
+}
+
+int ZmqSocket::ready_fd() const {
+  int fd = -1;
+  size_t size = sizeof fd;
+  return zmq_getsockopt(get(), ZMQ_FD, &fd, &size) == 0 ? fd : -1;
 }
 
 int ZmqSocket::bound_port() const {

@@ -34,8 +34,10 @@ class ZmqSocket {
                                 const std::string& endpoint);
   // For agents: connects again by itself. Without a connection nothing is
   // queued, sending fails.
+  //   watch  take_connected() tells of connections
   static Result<ZmqSocket> connect(const ZmqContext& context,
-                                   const std::string& endpoint);
+                                   const std::string& endpoint,
+                                   bool watch = true);
 
   // Sends without waiting. route: of ZmqSocket::bind's peers, else "".
   // Errors: kUnavailable  no such peer, no connection, or it reads too slowly
@@ -49,14 +51,15 @@ class ZmqSocket {
   //         kInvalidArgument  a message of other than one part: left out
   [[nodiscard]] Result<Message> receive();
 
-  // Makes `connections` readable when a connection stands; see
-  // take_connected().
-  [[nodiscard]] Status watch_connections(const ZmqContext& context);
   // True where a connection has come to stand since the last call.
   bool take_connected();
 
   // The port that bind() got for "tcp://...:0"; 0 on error.
   int bound_port() const;
+
+  // Becomes readable, once, when something may have come: then, and after each
+  // send(), receive() until nothing is there. -1 on error.
+  int ready_fd() const;
 
   void* get() const { return it_.get(); }
   void* connections() const { return monitor_.get(); }  // may be null
@@ -66,6 +69,7 @@ class ZmqSocket {
     void operator()(void* socket) const { zmq_close(socket); }
   };
   static Result<ZmqSocket> open(const ZmqContext& context, int type);
+  [[nodiscard]] Status watch_connections(const ZmqContext& context);
 
   std::unique_ptr<void, Close> it_;
   std::unique_ptr<void, Close> monitor_;

@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <ostream>
 
+#include "tools/penstock/bench_ctld.h"
+
 namespace penstock {
 namespace {
 
@@ -20,6 +22,7 @@ struct CommandLine {
   std::string config_file;
   std::string bench_name;
   std::string bench_json;
+  BenchCtldArguments bench_ctld;
 };
 
 void add_site(CLI::App* command, Site& site, bool asks_daemon) {
@@ -137,9 +140,25 @@ void add_bench(CommandLine& line) {
       line.app.add_subcommand("bench", "Measure parts of Penstock itself");
   command
       ->add_option("NAME", line.bench_name,
-                   "allocator: time and loss of its solves and rounding")
+                   "allocator: time and loss of its solves and rounding; "
+                   "ctld: the controller under a storm of jobs")
       ->required()
-      ->check(CLI::IsMember({"allocator"}));
+      ->check(CLI::IsMember({"allocator", "ctld"}));
+  BenchCtldArguments& ctld = line.bench_ctld;
+  command->add_option("--agents", ctld.agents, "ctld: nodes that are played")
+      ->check(CLI::Range(2, 10000))
+      ->capture_default_str();
+  command->add_option("--rate", ctld.jobs_per_s, "ctld: jobs started a second")
+      ->check(CLI::Range(0.1, 10000.0))
+      ->capture_default_str();
+  command->add_option("--seconds", ctld.seconds, "ctld: how long")
+      ->check(CLI::Range(1.0, 3600.0))
+      ->capture_default_str();
+  command
+      ->add_option("--kills", ctld.kills,
+                   "ctld: kill it so often meanwhile, and start it again")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
   command->add_option("--json", line.bench_json, "also write the figures here");
 }
 
@@ -149,7 +168,9 @@ Status run_chosen(const CommandLine& line, Terminal& terminal) {
     return run_check_config(line.config_file, terminal);
   }
   if (app.got_subcommand("bench")) {
-    return run_bench_allocator(line.bench_json, terminal);
+    return line.bench_name == "ctld"
+               ? run_bench_ctld(line.bench_ctld, line.bench_json, terminal)
+               : run_bench_allocator(line.bench_json, terminal);
   }
   if (app.got_subcommand("simulate")) {
     return run_simulate(line.simulate, terminal);

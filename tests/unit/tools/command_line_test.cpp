@@ -51,7 +51,7 @@ TEST_CASE("usage errors end with 2 and say what is wrong") {
       {{"report", "4294967296"}, "4294967296"},
       {{"report", "1", "--yaml"}, "--yaml"},
       {{"top", "now"}, "now"},
-      {{"bench", "everything"}, "not in {allocator}"},
+      {{"bench", "everything"}, "not in {allocator,ctld}"},
       {{"predict", "alexnet", "--cores", "-1"}, "must be 0 to 4096"},
       {{"predict", "alexnet", "--cores", "nan"}, "must be 0 to 4096"},
       {{"predict", "alexnet", "--bandwidth", "fast"}, "--bandwidth"},

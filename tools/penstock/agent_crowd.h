@@ -1,0 +1,104 @@
+// Plays the agents of many nodes in one thread, each with a socket of its own:
+// jobs start and end on their nodes, and grants come back.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+#include "common/unique_fd.h"
+#include "select_ext/ctld/credential.h"
+#include "select_ext/ctld/envelope.h"
+#include "select_ext/ctld/messages.h"
+#include "select_ext/ctld/zmq_socket.h"
+
+namespace penstock {
+
+// What the crowd saw, in milliseconds.
+struct CrowdFigures {
+  std::vector<double> answer_ms;   // from a job's event to the grant for it
+  std::vector<double> receipt_ms;  // from a decision to its grant's receipt
+  uint64_t jobs_started = 0;
+  uint64_t events = 0;   // messages about jobs
+  uint64_t resyncs = 0;  // the controller missed something
+  uint64_t lost = 0;     // events that no grant answers, after finish()
+  double storm_s = 0;
+};
+
+class AgentCrowd {
+ public:
+  struct Settings {
+    int agents = 2000;
+    double jobs_per_s = 200;
+    double timeout_s = 30;  // ControllerTimeout, for heartbeats
+    std::string endpoint;
+    std::string munge_socket;
+    std::vector<std::string> pools;
+    uint64_t seed = 1;
+  };
+
+  // Errors: kUnavailable  a socket cannot be had
+  static Result<AgentCrowd> create(Settings settings);
+
+  // Says hello from every node, with four jobs each; waits for the first grant
+  // of all.
+  // Errors: kUnavailable  not within limit_s
+  [[nodiscard]] Status start(double limit_s);
+
+  // Jobs start and end for so long.
+  [[nodiscard]] Status storm(double seconds);
+
+  // Waits until every event is answered, and counts what is not.
+  [[nodiscard]] Status finish(double limit_s);
+
+  const CrowdFigures& figures() const { return figures_; }
+
+ private:
+  struct Agent {
+    ZmqSocket socket;
+    Sender sender;
+    std::map<uint64_t, JobPart> parts;
+    std::map<uint64_t, double> unanswered;  // time sent, by sequence
+    uint64_t term = 0;
+    uint64_t version = 0;
+    std::set<uint64_t> granted;  // jobs of the last grant
+    bool needs_hello = true;
+  };
+
+  explicit AgentCrowd(Settings settings) : settings_(std::move(settings)) {}
+
+  [[nodiscard]] Status open();
+  bool say(Agent& agent, const AgentMessage& message, bool is_event);
+  void say_hello(Agent& agent);
+  JobPart random_part(uint64_t id);
+  void start_job();
+  void end_job();
+  void add_part(size_t node, const JobPart& part);
+  void beat();
+  [[nodiscard]] Status wait_and_read(double until_s);
+  void read_all(Agent& agent);
+  void take(Agent& agent, const std::string& text);
+  template <class Done>
+  [[nodiscard]] Status run_until(double limit_s, const char* what, Done done);
+
+  Settings settings_;
+  ZmqContext context_;
+  UniqueFd epoll_;
+  std::unique_ptr<Credentials> credentials_;
+  Guard guard_;
+  std::mt19937_64 random_;
+  std::vector<Agent> agents_;
+  std::map<uint64_t, std::vector<size_t>> nodes_of_job_;
+  uint64_t next_job_ = 1;
+  size_t next_beat_ = 0;
+  double next_beat_s_ = 0;
+  CrowdFigures figures_;
+};
+
+}  // namespace penstock

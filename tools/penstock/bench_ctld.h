@@ -1,0 +1,26 @@
+// `penstock bench ctld`.
+#pragma once
+
+#include <string>
+
+#include "common/result.h"
+
+namespace penstock {
+
+struct Terminal;  // command.h
+
+struct BenchCtldArguments {
+  int agents = 2000;
+  double jobs_per_s = 200;
+  double seconds = 60;
+  int kills = 0;  // of penstockctld, at random times of the storm
+};
+
+// json_file: "" for none.
+// Errors: kUnavailable  a program or a socket cannot be had, or penstockctld
+//                       does not grant
+[[nodiscard]] Status run_bench_ctld(const BenchCtldArguments& arguments,
+                                    const std::string& json_file,
+                                    Terminal& terminal);
+
+}  // namespace penstock
