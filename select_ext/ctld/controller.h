@@ -84,8 +84,11 @@ class Controller {
   // An agent that has been silent for so many time-outs is forgotten with its
   // jobs.
   static constexpr double kForgetAfterTimeouts = 20;
-  // A rate or a pool's part that moved by less is not sent for its own sake.
+  // A rate, or a need of a pool, that moved by less is not sent for its own
+  // sake.
   static constexpr double kWorthSending = 0.02;
+  // Nor is a pool's part that holds what the node needs, up to this.
+  static constexpr double kRoughly = 0.25;
 
  private:
   struct Agent {
@@ -99,6 +102,9 @@ class Controller {
     std::map<uint64_t, double> sent_rates;  // by job
     std::vector<double> sent_pools;         // bytes/s, by pool
   };
+
+  // By pool, then by node.
+  using PartsOfPools = std::vector<std::vector<PoolPart>>;
 
   void take(const AgentSaid& said, const NodeHello& hello, double now_s);
   void take(const AgentSaid& said, const JobChanged& changed, double now_s);
@@ -114,12 +120,13 @@ class Controller {
   void mind_terms(double now_s);
   void mind_silence(double now_s);
   void solve(double now_s, double now_unix_s);
-  std::vector<std::vector<double>> pool_parts() const;
-  void mark_changed(const std::vector<std::vector<double>>& parts);
+  PartsOfPools pool_parts() const;
+  void mark_changed(const PartsOfPools& parts);
+  bool is_worth_sending(int node, size_t pool, const PoolPart& part) const;
   bool is_worth_sending(int node, uint64_t job) const;
-  void mark_shrunk(const std::vector<std::vector<double>>& parts);
-  void grant(int node, const std::vector<std::vector<double>>& parts,
-             double now_s, double now_unix_s);
+  void mark_shrunk(const PartsOfPools& parts);
+  void grant(int node, const PartsOfPools& parts, double now_s,
+             double now_unix_s);
 
   Settings settings_;
   Terms terms_;

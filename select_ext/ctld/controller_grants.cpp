@@ -27,7 +27,7 @@ void Controller::solve(double now_s, double now_unix_s) {
   solved_s_ = now_s;
   is_dirty_ = false;
   for (const Error& error : plan_.solve()) complain(error);
-  const std::vector<std::vector<double>> parts = pool_parts();
+  const PartsOfPools parts = pool_parts();
   mark_changed(parts);
   mark_shrunk(parts);
   for (int node = 0; node < plan_.node_count(); ++node) {
@@ -38,15 +38,17 @@ void Controller::solve(double now_s, double now_unix_s) {
 }
 
 // bytes/s of each pool for each node.
-std::vector<std::vector<double>> Controller::pool_parts() const {
-  std::vector<std::vector<double>> parts;
+Controller::PartsOfPools Controller::pool_parts() const {
+  PartsOfPools parts;
   for (size_t pool = 0; pool < plan_.pools().size(); ++pool) {
     const double bandwidth = double(plan_.pools()[pool].bandwidth_bytes_per_s);
     const std::vector<PoolReader> readers = plan_.readers(int(pool));
-    const std::vector<double> granted = share_pool(bandwidth, readers);
-    std::vector<double> of_node(size_t(plan_.node_count()), 0.0);
+    const std::vector<PoolPart> granted = share_pool(bandwidth, readers);
+    std::vector<PoolPart> of_node(size_t(plan_.node_count()));
     for (size_t i = 0; i < readers.size(); ++i) {
-      of_node[size_t(readers[i].node)] += granted[i];
+      PoolPart& part = of_node[size_t(readers[i].node)];
+      part.needed_bytes_per_s += granted[i].needed_bytes_per_s;
+      part.granted_bytes_per_s += granted[i].granted_bytes_per_s;
     }
     parts.push_back(std::move(of_node));
   }
@@ -63,7 +65,7 @@ bool Controller::is_worth_sending(int node, uint64_t job) const {
   return differs(now->rate, sent->second, kWorthSending);
 }
 
-void Controller::mark_changed(const std::vector<std::vector<double>>& parts) {
+void Controller::mark_changed(const PartsOfPools& parts) {
   for (uint64_t job : plan_.take_changed_jobs()) {
     for (int node : plan_.nodes_of(job)) {
       if (is_worth_sending(node, job)) agents_[size_t(node)].needs_grant = true;
@@ -72,44 +74,54 @@ void Controller::mark_changed(const std::vector<std::vector<double>>& parts) {
   for (size_t pool = 0; pool < parts.size(); ++pool) {
     for (size_t node = 0; node < agents_.size(); ++node) {
       Agent& agent = agents_[node];
+      const PoolPart& part = parts[pool][node];
       // What a silent node's agent takes when it hears nothing.
       if (plan_.node(int(node)).is_silent && !agent.sent_pools.empty()) {
-        agent.sent_pools[pool] = parts[pool][node];
+        agent.sent_pools[pool] = part.granted_bytes_per_s;
       }
-      const double sent = agent.sent_pools.empty() ? 0 : agent.sent_pools[pool];
-      if (differs(parts[pool][node], sent, kWorthSending)) {
-        agent.needs_grant = true;
-      }
+      if (is_worth_sending(int(node), pool, part)) agent.needs_grant = true;
     }
   }
 }
 
+bool Controller::is_worth_sending(int node, size_t pool,
+                                  const PoolPart& part) const {
+  const Agent& agent = agents_[size_t(node)];
+  const double sent = agent.sent_pools.empty() ? 0 : agent.sent_pools[pool];
+  return part.needed_bytes_per_s > sent * (1 + kWorthSending) ||
+         differs(part.granted_bytes_per_s, sent, kRoughly);
+}
+
 // What nodes were told must fit into the pools also where some are told anew
-// and others are not: if it would not, those whose part has shrunk are told.
-void Controller::mark_shrunk(const std::vector<std::vector<double>>& parts) {
+// and others are not: if it would not, those whose part has shrunk the most are
+// told.
+void Controller::mark_shrunk(const PartsOfPools& parts) {
   bool again = true;
   while (again) {
     again = false;
     for (size_t pool = 0; pool < parts.size(); ++pool) {
-      const auto part = [&](size_t node) { return parts[pool][node]; };
-      const auto told = [&](size_t node) {
-        const Agent& agent = agents_[node];
-        const bool keeps = !agent.needs_grant && !agent.sent_pools.empty();
-        return keeps ? agent.sent_pools[pool] : part(node);
-      };
-      double sum = 0;
-      for (size_t node = 0; node < agents_.size(); ++node) sum += told(node);
-      if (sum <= double(plan_.pools()[pool].bandwidth_bytes_per_s)) continue;
+      double over = -double(plan_.pools()[pool].bandwidth_bytes_per_s);
+      std::vector<std::pair<double, size_t>> shrunk;
       for (size_t node = 0; node < agents_.size(); ++node) {
-        if (told(node) <= part(node)) continue;
+        const Agent& agent = agents_[node];
+        const double part = parts[pool][node].granted_bytes_per_s;
+        const bool keeps = !agent.needs_grant && !agent.sent_pools.empty();
+        const double told = keeps ? agent.sent_pools[pool] : part;
+        over += told;
+        if (told > part) shrunk.emplace_back(told - part, node);
+      }
+      std::sort(shrunk.rbegin(), shrunk.rend());
+      for (const auto& [excess, node] : shrunk) {
+        if (over <= 0) break;
+        over -= excess;
         agents_[node].needs_grant = again = true;
       }
     }
   }
 }
 
-void Controller::grant(int index, const std::vector<std::vector<double>>& parts,
-                       double now_s, double now_unix_s) {
+void Controller::grant(int index, const PartsOfPools& parts, double now_s,
+                       double now_unix_s) {
   Agent& agent = agents_[size_t(index)];
   const PlannedNode& node = plan_.node(index);
   agent.needs_grant = false;
@@ -136,7 +148,7 @@ void Controller::grant(int index, const std::vector<std::vector<double>>& parts,
     for (const auto& [id, part] : node.parts) {
       if (plan_.pool_of(part) == int(pool)) shares += part.shares;
     }
-    const double bytes_per_s = parts[pool][size_t(index)];
+    const double bytes_per_s = parts[pool][size_t(index)].granted_bytes_per_s;
     const PoolConfig& config = plan_.pools()[pool];
     grant.pools.push_back({config.name, bytes_per_s, shares,
                            std::max(shares, plan_.all_shares(int(pool))),

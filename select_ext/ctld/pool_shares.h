@@ -23,12 +23,20 @@ struct PoolReader {
 double entitled_bytes_per_s(double bandwidth_bytes_per_s, double shares,
                             double all_shares);
 
-// bytes/s for each reader; the sum is never over the bandwidth. Each has its
-// floor; what wants leave over is divided by shares, so that a limit never
-// throttles what nobody else wants; where wants do not fit (because some get
-// their entitlement whatever the allocator says), what each wants beyond its
-// floor shrinks in proportion.
-std::vector<double> share_pool(double bandwidth_bytes_per_s,
-                               const std::vector<PoolReader>& readers);
+struct PoolPart {
+  double needed_bytes_per_s = 0;   // for its floor and what it wants
+  double granted_bytes_per_s = 0;  // with its share of what is left over
+};
+
+// A part for each reader; the sum of the granted is never over the bandwidth.
+// Each has its floor; of what wants leave over kDivided is divided by shares,
+// so that a limit rarely throttles what nobody else wants, and the rest kept
+// for jobs to come: not every start then takes from everyone. Where wants do
+// not fit (because some get their entitlement whatever the allocator says),
+// what each wants beyond its floor shrinks in proportion.
+std::vector<PoolPart> share_pool(double bandwidth_bytes_per_s,
+                                 const std::vector<PoolReader>& readers);
+
+inline constexpr double kDivided = 0.75;
 
 }  // namespace penstock

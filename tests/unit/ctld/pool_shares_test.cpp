@@ -1,6 +1,5 @@
 #include "select_ext/ctld/pool_shares.h"
 
-#include <numeric>
 #include <random>
 
 #include "tests/unit/catch.h"
@@ -9,8 +8,10 @@ using namespace penstock;
 
 namespace {
 
-double sum(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0);
+double sum(const std::vector<PoolPart>& parts) {
+  double sum = 0;
+  for (const PoolPart& part : parts) sum += part.granted_bytes_per_s;
+  return sum;
 }
 
 }  // namespace
@@ -18,15 +19,17 @@ double sum(const std::vector<double>& values) {
 TEST_CASE("what nobody wants is divided by shares") {
   const auto granted =
       share_pool(100, {{0, 1, 10, 20, false}, {1, 3, 0, 0, false}});
-  CHECK(granted[0] == Approx(20 + 80.0 / 4));
-  CHECK(granted[1] == Approx(80.0 * 3 / 4));
+  CHECK(granted[0].needed_bytes_per_s == Approx(20));
+  CHECK(granted[0].granted_bytes_per_s == Approx(20 + kDivided * 80.0 / 4));
+  CHECK(granted[1].needed_bytes_per_s == 0);
+  CHECK(granted[1].granted_bytes_per_s == Approx(kDivided * 80.0 * 3 / 4));
 }
 
 TEST_CASE("a reader of unknown need has its entitlement, others give way") {
   const auto granted =
       share_pool(100, {{0, 1, 10, 90, false}, {1, 1, 0, 0, true}});
-  CHECK(granted[1] == Approx(50));
-  CHECK(granted[0] == Approx(50));
+  CHECK(granted[1].granted_bytes_per_s == Approx(50));
+  CHECK(granted[0].granted_bytes_per_s == Approx(50));
 }
 
 TEST_CASE("nobody reads: nothing is granted") {
@@ -56,9 +59,13 @@ TEST_CASE("floors hold and the sum never exceeds the bandwidth") {
     const auto granted = share_pool(1000, readers);
     CHECK(sum(granted) <= 1000 * (1 + 1e-12));
     for (size_t i = 0; i < readers.size(); ++i) {
-      CHECK(granted[i] >= readers[i].floor_bytes_per_s * (1 - 1e-12));
+      const PoolPart& part = granted[i];
+      CHECK(part.granted_bytes_per_s >= part.needed_bytes_per_s);
+      CHECK(part.needed_bytes_per_s >=
+            readers[i].floor_bytes_per_s * (1 - 1e-12));
       if (readers[i].gets_entitlement) {
-        CHECK(granted[i] >= 1000 * readers[i].shares / shares * (1 - 1e-12));
+        CHECK(part.needed_bytes_per_s >=
+              1000 * readers[i].shares / shares * (1 - 1e-12));
       }
     }
   }
