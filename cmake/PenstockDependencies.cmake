@@ -21,8 +21,12 @@ if(NOT CLP_FOUND)
 endif()
 
 find_path(SLURM_INCLUDE_DIR slurm/spank.h)
+find_library(SLURM_LIBRARY slurm)
 if(NOT SLURM_INCLUDE_DIR)
   message(STATUS "slurm/spank.h not found: the SPANK plugin is off")
+endif()
+if(NOT SLURM_LIBRARY)
+  message(STATUS "libslurm not found: penstockctld does not ask slurmctld")
 endif()
 
 find_program(NVCC nvcc HINTS /usr/local/cuda/bin)

@@ -1,0 +1,75 @@
+// What Penstock asks of Slurm. A seam: the real one is libslurm's
+// (slurm_api.cpp, the only file of the daemons that includes its header).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+
+namespace penstock {
+
+enum class SlurmPhase {
+  kWaiting,    // pending, or its nodes still boot or run their prolog
+  kRunning,    // its tasks may run
+  kSuspended,  // holds its nodes, stopped
+  kEnded,      // finished, whatever the reason
+};
+
+// A job as slurmctld shows it. Each task of an array that runs, and each
+// component of a heterogeneous job, is a job of its own.
+struct SlurmJob {
+  uint32_t job_id = 0;
+  uint32_t restart_count = 0;
+  std::optional<uint32_t> array_job_id, array_task_id;
+  std::optional<uint32_t> het_job_id, het_offset;
+  uint32_t uid = 0;
+  std::string user;  // "": Slurm does not say
+  std::string account;
+  std::string name;
+  std::string command;  // of a batch job: the script's path and arguments
+  SlurmPhase phase = SlurmPhase::kWaiting;
+  std::string state;  // Slurm's word: "RUNNING", "TIMEOUT", ...
+  std::string nodes;  // "n[1-3]" that it holds or held; "": none so far
+  uint32_t node_count = 0;
+  uint32_t cpus = 0;  // of all nodes
+  uint32_t tasks = 0;
+  uint32_t gpus = 0;  // of all nodes
+  int64_t submit_unix_s = 0;
+  int64_t start_unix_s = 0;  // expected, while it waits
+  int64_t end_unix_s = 0;    // expected, until it has ended
+
+  friend bool operator==(const SlurmJob&, const SlurmJob&) = default;
+};
+
+struct SlurmNode {
+  std::string name;
+  uint32_t cpus = 0;  // that jobs can get: less the specialised ones
+
+  friend bool operator==(const SlurmNode&, const SlurmNode&) = default;
+};
+
+class SlurmApi {
+ public:
+  virtual ~SlurmApi() = default;
+
+  // All jobs that slurmctld knows; nullopt: nothing has changed since the last
+  // call that succeeded.
+  // Errors: kUnavailable  slurmctld does not answer; the call may have blocked
+  //                       for as long as Slurm's MessageTimeout and more
+  [[nodiscard]] virtual Result<std::optional<std::vector<SlurmJob>>>
+  load_jobs() = 0;
+  [[nodiscard]] virtual Result<std::optional<std::vector<SlurmNode>>>
+  load_nodes() = 0;
+};
+
+// libslurm against the slurmctld of slurm.conf ($SLURM_CONF). One in a process;
+// not thread-safe, and it blocks: SlurmPoller gives it a thread of its own.
+// libslurm ends the process where slurm.conf is there but wrong.
+// Errors: kNotFound  no slurm.conf: names the file
+[[nodiscard]] Result<std::unique_ptr<SlurmApi>> make_slurm_api();
+
+}  // namespace penstock

@@ -1,0 +1,131 @@
+#include "select_ext/ctld/slurm_poller.h"
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <iterator>
+#include <mutex>
+#include <utility>
+
+#include "common/unique_fd.h"
+#include "select_ext/ctld/signal_free_thread.h"
+
+namespace penstock {
+namespace {
+
+constexpr std::chrono::seconds kPatience(1);
+
+void append(std::vector<SlurmEvent>& to, std::vector<SlurmEvent> from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()),
+            std::make_move_iterator(from.end()));
+}
+
+}  // namespace
+
+struct SlurmPoller::Shared {
+  UniqueFd ready;
+  int period_ms = 0;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  News news;
+  bool stopping = false;
+  bool stopped = false;
+
+  // Of the thread alone.
+  MakeApi make;
+  std::unique_ptr<SlurmApi> api;
+  SlurmJobs jobs;
+  bool failing = false;
+
+  void serve();
+  Result<std::vector<SlurmEvent>> look();
+  void tell(Result<std::vector<SlurmEvent>> found);
+};
+
+// Nodes first, so that a job's nodes are known.
+Result<std::vector<SlurmEvent>> SlurmPoller::Shared::look() {
+  if (!api) {
+    Result<std::unique_ptr<SlurmApi>> made = make();
+    if (!made) return std::move(made).error();
+    api = *std::move(made);
+  }
+  std::vector<SlurmEvent> events;
+  Result<std::optional<std::vector<SlurmNode>>> nodes = api->load_nodes();
+  if (!nodes) return std::move(nodes).error();
+  if (*nodes) append(events, jobs.look(**nodes));
+  Result<std::optional<std::vector<SlurmJob>>> now = api->load_jobs();
+  // What the nodes told would be lost: they are not told again.
+  if (!now && events.empty()) return std::move(now).error();
+  if (now && *now) append(events, jobs.look(**now));
+  return events;
+}
+
+// REQUIRES: mutex is held.
+void SlurmPoller::Shared::tell(Result<std::vector<SlurmEvent>> found) {
+  const size_t told = news.events.size() + news.remarks.size();
+  if (!found && !std::exchange(failing, true)) {
+    news.remarks.push_back(fmt::format(
+        "{}; jobs go on with what is known, and it is tried again every {} ms",
+        found.error().message, period_ms));
+  }
+  if (found && std::exchange(failing, false)) {
+    news.remarks.push_back("slurmctld answers again");
+  }
+  if (found) append(news.events, *std::move(found));
+  if (news.events.size() + news.remarks.size() == told) return;
+  const uint64_t one = 1;
+  (void)!::write(ready.get(), &one, sizeof one);
+}
+
+void SlurmPoller::Shared::serve() {
+  std::unique_lock lock(mutex);
+  while (!stopping) {
+    if (news.events.size() < kMaxWaiting) {
+      lock.unlock();
+      Result<std::vector<SlurmEvent>> found = look();
+      lock.lock();
+      tell(std::move(found));
+    }
+    changed.wait_for(lock, std::chrono::milliseconds(period_ms),
+                     [this] { return stopping; });
+  }
+  stopped = true;
+  changed.notify_all();
+}
+
+Result<std::unique_ptr<SlurmPoller>> SlurmPoller::start(MakeApi make,
+                                                        int period_ms) {
+  auto shared = std::make_shared<Shared>();
+  shared->ready.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!shared->ready) return system_error(errno, "eventfd");
+  shared->period_ms = period_ms;
+  shared->make = std::move(make);
+  Result<std::thread> thread =
+      start_signal_free_thread([shared] { shared->serve(); });
+  if (!thread) return std::move(thread).error();
+  thread->detach();
+  return std::unique_ptr<SlurmPoller>(new SlurmPoller(std::move(shared)));
+}
+
+SlurmPoller::~SlurmPoller() {
+  std::unique_lock lock(shared_->mutex);
+  shared_->stopping = true;
+  shared_->changed.notify_all();
+  shared_->changed.wait_for(lock, kPatience,
+                            [this] { return shared_->stopped; });
+}
+
+int SlurmPoller::ready_fd() const { return shared_->ready.get(); }
+
+SlurmPoller::News SlurmPoller::take() {
+  const std::lock_guard lock(shared_->mutex);
+  uint64_t count = 0;
+  (void)!::read(shared_->ready.get(), &count, sizeof count);
+  return std::exchange(shared_->news, {});
+}
+
+}  // namespace penstock
