@@ -1,0 +1,239 @@
+#include "select_ext/ctld/answers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/units.h"
+
+namespace penstock {
+namespace {
+
+using nlohmann::json;
+
+constexpr uid_t kRoot = 0;
+// Of the rows; an envelope takes more, for what is around them.
+constexpr size_t kMaxRowBytes = kMaxEnvelopeBytes * 3 / 4;
+
+template <class T>
+json value_of(const std::optional<T>& value) {
+  return value ? json(*value) : json();
+}
+
+json value_of(const std::string& text) {
+  return text.empty() ? json() : json(text);
+}
+
+json row_of(const JobView& job) {
+  return {{"job_id", job.job_id},
+          {"uid", job.uid},
+          {"name", value_of(job.name)},
+          {"started_unix_s", job.started_unix_s},
+          {"nodes", job.nodes},
+          {"ranks", job.ranks},
+          {"ceiling_samples_per_s", value_of(job.ceiling_samples_per_s)},
+          {"floor_samples_per_s", value_of(job.floor_samples_per_s)},
+          {"rate_samples_per_s", value_of(job.rate_samples_per_s)},
+          {"entitled_cores", job.entitled_cores},
+          {"loader_cores", value_of(job.loader_cores)},
+          {"storage_bytes_per_s", value_of(job.storage_bytes_per_s)},
+          {"pool", value_of(job.pool)},
+          {"on_entitlement", job.on_entitlement},
+          {"silent", job.is_silent}};
+}
+
+json row_of(const NodeView& node) {
+  return {{"node", node.name},
+          {"cpus", node.cpus},
+          {"loader_cores", node.loader_cores},
+          {"planned_cores", node.planned_cores},
+          {"heard_ago_s", node.heard_ago_s},
+          {"silent", node.is_silent},
+          {"jobs", node.jobs},
+          {"ranks", node.ranks}};
+}
+
+json row_of(const HistoryRow& row) {
+  const JobRecord& job = row.job;
+  return {{"cluster", value_of(job.cluster)},
+          {"job_id", job.job_id},
+          {"restart_count", job.restart_count},
+          {"array_job_id", value_of(job.array_job_id)},
+          {"array_task_id", value_of(job.array_task_id)},
+          {"het_job_id", value_of(job.het_job_id)},
+          {"het_offset", value_of(job.het_offset)},
+          {"uid", job.uid},
+          {"user", value_of(job.user)},
+          {"account", value_of(job.account)},
+          {"name", value_of(job.name)},
+          {"kind", value_of(job.kind)},
+          {"nodes", job.nodes},
+          {"ranks", job.ranks},
+          {"gpus", job.gpus},
+          {"model", value_of(job.model)},
+          {"batch", job.batch ? json(job.batch) : json()},
+          {"state", value_of(job.state)},
+          {"submit_unix_s", job.submit_unix_s},
+          {"start_unix_s", value_of(job.start_unix_s)},
+          {"end_unix_s", value_of(job.end_unix_s)},
+          {"last_seen_unix_s", job.last_seen_unix_s},
+          {"measured_s", job.measured_s},
+          {"ceiling_samples_per_s", value_of(job.ceiling_samples_per_s)},
+          {"mean_rate_samples_per_s", value_of(job.mean_rate_samples_per_s)},
+          {"loader_cpu_s_per_sample", value_of(job.loader_cpu_s_per_sample)},
+          {"storage_bytes_per_sample", value_of(job.storage_bytes_per_sample)},
+          {"trainer_reserve_cores", value_of(job.trainer_reserve_cores)},
+          {"grant_changes", job.grant_changes}};
+}
+
+json pool_of(const PoolView& pool) {
+  return {{"pool", pool.name},
+          {"bandwidth_bytes_per_s", pool.bandwidth_bytes_per_s},
+          {"planned_bytes_per_s", pool.planned_bytes_per_s},
+          {"jobs", pool.jobs}};
+}
+
+// Rows until a page is full; the cursor of the last one is then "next".
+class Page {
+ public:
+  explicit Page(int limit) : limit_(size_t(limit)) {}
+
+  // False: the row did not fit, and no other will.
+  bool add(json row, const std::string& cursor) {
+    const size_t bytes =
+        row.dump(-1, ' ', false, json::error_handler_t::replace).size();
+    if (rows_.size() == limit_ ||
+        (bytes_ + bytes > kMaxRowBytes && !rows_.empty())) {
+      is_full_ = true;
+      return false;
+    }
+    bytes_ += bytes;
+    last_ = cursor;
+    rows_.push_back(std::move(row));
+    return true;
+  }
+
+  void put_into(json& document, const char* key) {
+    document[key] = std::move(rows_);
+    document["next"] = is_full_ ? json(last_) : json();
+  }
+
+ private:
+  size_t limit_;
+  size_t bytes_ = 0;
+  bool is_full_ = false;
+  std::string last_;
+  json rows_ = json::array();
+};
+
+json header(const char* kind, const ClusterView& view) {
+  return {{"schema_version", kClusterSchemaVersion},
+          {"kind", kind},
+          {"controller", view.controller},
+          {"term", view.term},
+          {"active", view.is_active},
+          {"policy", view.policy},
+          {"time_unix_s", view.time_unix_s}};
+}
+
+Error bad_cursor() {
+  return invalid("query: after: allowed: an earlier answer's \"next\"");
+}
+
+Result<json> jobs_document(const ControllerQuery& query,
+                           const std::optional<uint32_t>& uid,
+                           const ClusterView& view) {
+  uint64_t after = 0;
+  if (!query.after.empty()) {
+    Result<uint64_t> cursor = parse_uint(query.after, 0, UINT64_MAX);
+    if (!cursor) return bad_cursor();
+    after = *cursor;
+  }
+  Page page(query.limit);
+  for (const JobView& job : view.jobs) {
+    if (uid && job.uid != *uid) continue;
+    if (query.job_id && job.job_id != *query.job_id) continue;
+    if (!query.node.empty() && std::find(job.nodes.begin(), job.nodes.end(),
+                                         query.node) == job.nodes.end()) {
+      continue;
+    }
+    if (!query.after.empty() && job.job_id <= after) continue;
+    if (!page.add(row_of(job), std::to_string(job.job_id))) break;
+  }
+  json document = header("cluster_jobs", view);
+  page.put_into(document, "jobs");
+  return document;
+}
+
+json nodes_document(const ControllerQuery& query, const ClusterView& view) {
+  Page page(query.limit);
+  for (const NodeView& node : view.nodes) {
+    if (!query.node.empty() && node.name != query.node) continue;
+    if (!query.after.empty() && node.name <= query.after) continue;
+    if (!page.add(row_of(node), node.name)) break;
+  }
+  json document = header("cluster_nodes", view);
+  page.put_into(document, "nodes");
+  document["pools"] = json::array();
+  for (const PoolView& pool : view.pools) {
+    document["pools"].push_back(pool_of(pool));
+  }
+  return document;
+}
+
+Result<json> history_document(const ControllerQuery& query,
+                              const std::optional<uint32_t>& uid,
+                              const ClusterView& view,
+                              const FindHistory& find_history) {
+  HistoryQuery wanted;
+  wanted.uid = uid;
+  wanted.job_id = query.job_id;
+  wanted.since_unix_s = query.since_unix_s;
+  wanted.limit = query.limit + 1;  // one more: whether there is a next page
+  if (!query.after.empty()) {
+    Result<uint64_t> cursor = parse_uint(query.after, 1, INT64_MAX);
+    if (!cursor) return bad_cursor();
+    wanted.before_row = int64_t(*cursor);
+  }
+  Result<std::vector<HistoryRow>> rows = find_history(wanted);
+  if (!rows) return std::move(rows).error();
+  Page page(query.limit);
+  for (const HistoryRow& row : *rows) {
+    // The query asked for no others; a mistake there must not show them.
+    if (uid && row.job.uid != *uid) continue;
+    if (!page.add(row_of(row), std::to_string(row.row))) break;
+  }
+  json document = header("job_history", view);
+  page.put_into(document, "jobs");
+  return document;
+}
+
+}  // namespace
+
+Result<json> build_answer(const ControllerQuery& query, uid_t asker,
+                          const ClusterView& view,
+                          const FindHistory& find_history) {
+  std::optional<uint32_t> uid = query.uid;
+  if (asker != kRoot) {
+    if (uid && *uid != asker) {
+      return Error{Code::kPermissionDenied, 0,
+                   fmt::format("only root sees other users' jobs; you are "
+                               "user {}, not {}",
+                               asker, *uid)};
+    }
+    uid = asker;
+  }
+  if (query.what == ControllerQuery::What::kHistory) {
+    return history_document(query, uid, view, find_history);
+  }
+  if (!view.is_active) {
+    return Error{Code::kUnavailable, 0,
+                 view.controller + " is not the active controller"};
+  }
+  if (query.what == ControllerQuery::What::kNodes) {
+    return nodes_document(query, view);
+  }
+  return jobs_document(query, uid, view);
+}
+
+}  // namespace penstock

@@ -1,0 +1,48 @@
+// What commands ask a controller: the body of a "query" message, and that of
+// the "answer" (docs/protocol.md). Pure.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "common/result.h"
+#include "select_ext/ctld/envelope.h"
+
+namespace penstock {
+
+inline constexpr const char* kQueryType = "query";
+inline constexpr const char* kAnswerType = "answer";
+inline constexpr int kMaxQueryRows = 1000;  // of one answer
+
+struct ControllerQuery {
+  enum class What { kJobs, kNodes, kHistory };
+  What what = What::kJobs;
+  std::optional<uint32_t> job_id;
+  std::optional<uint32_t> uid;  // nullopt: all whom the asker may see
+  std::string node;             // "": all
+  double since_unix_s = 0;      // kHistory: last seen then or later
+  std::string after;            // the last answer's "next"; "": the first page
+  int limit = kMaxQueryRows;    // 1..kMaxQueryRows
+
+  friend bool operator==(const ControllerQuery&,
+                         const ControllerQuery&) = default;
+};
+
+nlohmann::json query_body(const ControllerQuery& query);
+// Errors: kInvalidArgument  names the field and what is allowed
+[[nodiscard]] Result<ControllerQuery> read_query(const nlohmann::json& body);
+
+// The document, or why there is none, for the query that came in that
+// envelope.
+nlohmann::json answer_body(const Envelope& query,
+                           const Result<nlohmann::json>& document);
+// Errors: kInvalidArgument  not the answer to that query
+//         others            the controller's own
+[[nodiscard]] Result<nlohmann::json> read_answer(const Envelope& answer,
+                                                 const Envelope& query);
+
+}  // namespace penstock
