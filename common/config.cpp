@@ -164,6 +164,8 @@ const std::map<std::string, Setter>& setters() {
       {"controllertimeout", whole(&Config::controller_timeout_s, 2, 3600)},
       {"controllerstatedir", path(&Config::controller_state_dir)},
       {"mungesocket", path(&Config::munge_socket, kMaxSocketPathBytes)},
+      {"historyfile", path(&Config::history_file)},
+      {"historyretention", whole(&Config::history_retention_days, 1, 36500)},
   };
   return *kSetters;
 }

@@ -78,6 +78,8 @@ struct Config {
   uint64_t controller_timeout_s = 30;  // ControllerTimeout, 2..3600
   std::string controller_state_dir = "/var/lib/penstock";  // ControllerStateDir
   std::string munge_socket;  // MungeSocket; "": this machine's munged's
+  std::string history_file = "/var/lib/penstock/history.sqlite";  // HistoryFile
+  uint64_t history_retention_days = 365;  // HistoryRetention, 1..36500
 };
 
 // Parses and validates the text of a file; file_name is for messages only.

@@ -20,6 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   FUZZ_CHECK(config->max_weight > 0 && config->max_weight <= 1000);
   FUZZ_CHECK(config->sample_period_ms >= 100);
   FUZZ_CHECK(CpuSet::parse(config->managed_cpus).ok());
+  FUZZ_CHECK(config->history_file.front() == '/');
+  FUZZ_CHECK(config->history_retention_days >= 1);
   FUZZ_CHECK(config->pools.size() <= 64);
   for (const PoolConfig& pool : config->pools)
     FUZZ_CHECK(pool.bandwidth_bytes_per_s > 0 && pool.path.front() == '/');

@@ -30,6 +30,8 @@ TEST_CASE("an empty file gives the defaults") {
     CHECK_FALSE(config.default_auto);
     CHECK(config.lend_idle);
     CHECK(config.max_weight == 1.0);
+    CHECK(config.history_file == "/var/lib/penstock/history.sqlite");
+    CHECK(config.history_retention_days == 365);
     CHECK(config.pools.empty());
   }
 }
@@ -41,6 +43,7 @@ TEST_CASE("every key is read, in any case") {
       "Policy=MaxMin\nDefault=auto\nLendIdle=no\nLendAcross=account\n"
       "AwayYields=No\nMaxWeight=4.5\nSamplePeriod=500\nMinSolveInterval=20\n"
       "ReportMinTime=12.5\nLogLevel=debug\nManagedCPUs=1,0,4-5\n"
+      "HistoryFile=/h.sqlite\nHistoryRetention=30\n"
       "Pool=scratch Path=/scratch Bandwidth=2G\n"
       "pool=home bandwidth=100M path=\"/home dirs\" shared=no\n"
       "Controller=head,[::1]:7000\nControllerTimeout=5\n"
@@ -70,6 +73,8 @@ TEST_CASE("every key is read, in any case") {
   CHECK(config.report_min_seconds == 12.5);
   CHECK(config.log_level == "debug");
   CHECK(config.managed_cpus == "0-1,4-5");
+  CHECK(config.history_file == "/h.sqlite");
+  CHECK(config.history_retention_days == 30);
   REQUIRE(config.pools.size() == 2);
   CHECK(config.pools[0].name == "scratch");
   CHECK(config.pools[0].path == "/scratch");
@@ -134,6 +139,10 @@ TEST_CASE("values out of range are refused") {
         std::string("ReportMinTime=-1"),
         std::string("ReportMinTime=86401"),
         std::string("LogLevel=trace"),
+        std::string("HistoryFile=h.sqlite"),
+        std::string("HistoryRetention=0"),
+        std::string("HistoryRetention=36501"),
+        std::string("HistoryRetention=1.5"),
         std::string("ManagedCPUs="),
         std::string("ManagedCPUs=3-1"),
         std::string("ManagedCPUs=4096"),

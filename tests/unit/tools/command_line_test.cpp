@@ -151,6 +151,7 @@ TEST_CASE("check-config prints what can be read back") {
                   "LendIdle=no\nLendAcross=account\nAwayYields=no\n"
                   "MaxWeight=2.5\nSamplePeriod=500\nMinSolveInterval=70\n"
                   "ReportMinTime=12.5\nLogLevel=debug\nManagedCPUs=0-3\n"
+                  "HistoryFile=/h/file\nHistoryRetention=30\n"
                   "Pool=scratch Path=/scratch Bandwidth=200M\n");
   Ran first({"check-config", directory.file("c")});
   REQUIRE(first.code == kExitOk);
@@ -167,7 +168,8 @@ TEST_CASE("check-config prints what can be read back") {
         "CgroupRoot=/e", "CgroupName=f", "Policy=maxmin", "Default=auto",
         "LendIdle=no", "LendAcross=account", "AwayYields=no", "MaxWeight=2.5",
         "SamplePeriod=500", "MinSolveInterval=70", "ReportMinTime=12.5",
-        "LogLevel=debug", "ManagedCPUs=0-3"}) {
+        "LogLevel=debug", "ManagedCPUs=0-3", "HistoryFile=/h/file",
+        "HistoryRetention=30"}) {
     CHECK(first.out.find(std::string("\n") + line + "\n") != std::string::npos);
   }
 }
