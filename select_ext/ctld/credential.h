@@ -42,12 +42,11 @@ class Credentials {
 inline constexpr size_t kMaxPayloadBytes = 640 << 10;
 inline constexpr size_t kMaxCredentialBytes = 1 << 20;
 
-// libmunge against a munged of this machine. libmunge may wait for ever (a
-// stopped munged whose queue is full blocks connect()), so its calls run in a
-// thread of the object's own: a call waits for at most timeout_ms, and while
-// the thread still hangs in an earlier one the next fail at once. There is
-// never more than one such thread an object, and it goes away by itself when
-// munged goes on or dies.
+// libmunge against a munged of this machine. libmunge 0.5.15 waits for 10 s
+// when munged is stopped or hangs, so its calls run in a thread of the
+// object's own: a call waits for at most timeout_ms, and while the thread
+// still hangs in an earlier one the next fail at once. There is never more than
+// one such thread an object, and it goes away by itself when libmunge returns.
 //
 // Not thread-safe: one object for each thread that needs one.
 // Errors of encode() and decode(), all with what to do about it:
