@@ -65,7 +65,8 @@ class SlurmEvents(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         lines = []
-        cls.cluster = embedded.EmbeddedCluster(cpus=4, slurm_lines=lines)
+        cls.cluster = embedded.EmbeddedCluster(
+            cpus=4, plugin=False, slurm_lines=lines)
         cls.second = cls.cluster.node + "b"
         directory = cls.cluster.directory
         port, = slurm_files.free_ports(3)[2:]
@@ -155,9 +156,9 @@ class SlurmEvents(unittest.TestCase):
             "event": "ended", "job": three["job"], "state": "CANCELLED"})
 
     def test_each_component_of_a_het_job_is_a_job(self):
-        lead = self.submit("#!/bin/sh\n#SBATCH --ntasks=1 --cpus-per-task=1\n"
+        lead = self.submit("#!/bin/sh\n#SBATCH --partition=both --ntasks=1\n"
                            "#SBATCH hetjob\n"
-                           "#SBATCH --ntasks=1 --cpus-per-task=1\n"
+                           "#SBATCH --partition=both --ntasks=1\n"
                            "exec sleep 600\n")
         parts = self.watcher.wait("two components",
                                   {"event": "started", "het_job": lead},
