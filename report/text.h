@@ -1,5 +1,5 @@
 // Building blocks of the text views: a page of lines that fit, and figures as
-// people read them. Pure. Private to report/.
+// people read them. Pure.
 #pragma once
 
 #include <optional>

@@ -68,6 +68,23 @@ struct PredictArguments {
 [[nodiscard]] Status run_predict(const PredictArguments& arguments,
                                  const Config& config, Terminal& terminal);
 
+struct ControllerArguments {
+  uint32_t job_id = 0;     // 0: all; not for nodes
+  std::string user;        // a name or a number; "": all that may be seen
+  std::string node;        // "": all
+  double days = 0;         // history: not older than that; 0: all
+  size_t limit = 0;        // history: no more than these; 0: all
+  std::string controller;  // "": as configured
+  bool json = false;
+};
+// Each asks penstockctld.
+[[nodiscard]] Status run_jobs(const ControllerArguments& arguments,
+                              const Config& config, Terminal& terminal);
+[[nodiscard]] Status run_nodes(const ControllerArguments& arguments,
+                               const Config& config, Terminal& terminal);
+[[nodiscard]] Status run_history(const ControllerArguments& arguments,
+                                 const Config& config, Terminal& terminal);
+
 struct SimulateArguments {
   std::string trace;
   std::string profiles;  // "": none

@@ -18,6 +18,7 @@ struct CommandLine {
   ReportArguments report;
   TopArguments top;
   PredictArguments predict;
+  ControllerArguments jobs, nodes, history;
   SimulateArguments simulate;
   std::string config_file;
   std::string bench_name;
@@ -53,6 +54,49 @@ void add_top(CommandLine& line) {
   command->add_flag("--once", line.top.once, "print one view and exit");
   command->add_flag("--json", line.top.json, "print JSON once and exit");
   add_site(command, line.site, true);
+}
+
+void add_controller(CLI::App* command, ControllerArguments& it, Site& site) {
+  command->add_flag("--json", it.json, "print JSON");
+  command->add_option("--controller", it.controller,
+                      "HOST:PORT of penstockctld [Controller]");
+  add_site(command, site, false);
+}
+
+void add_job_choice(CLI::App* command, ControllerArguments& it) {
+  command->add_option("JOBID", it.job_id, "only the job of that number")
+      ->check(CLI::Range(uint32_t{1}, UINT32_MAX));
+  command->add_option("--user", it.user, "only that user's jobs (root only)");
+}
+
+void add_jobs(CommandLine& line) {
+  CLI::App* command = line.app.add_subcommand(
+      "jobs", "Show the cluster's running managed jobs");
+  add_job_choice(command, line.jobs);
+  command->add_option("--node", line.jobs.node, "only jobs on that node");
+  add_controller(command, line.jobs, line.site);
+}
+
+void add_nodes(CommandLine& line) {
+  CLI::App* command = line.app.add_subcommand(
+      "nodes", "Show the cluster's nodes and storage pools");
+  command->add_option("--node", line.nodes.node, "only that node");
+  add_controller(command, line.nodes, line.site);
+}
+
+void add_history(CommandLine& line) {
+  CLI::App* command =
+      line.app.add_subcommand("history", "Show what earlier jobs measured");
+  add_job_choice(command, line.history);
+  command
+      ->add_option("--days", line.history.days,
+                   "only jobs of the last so many days")
+      ->check(CLI::Range(0.001, 36500.0));
+  line.history.limit = 50;
+  command->add_option("--limit", line.history.limit, "the latest so many")
+      ->check(CLI::Range(size_t{1}, size_t{1'000'000}))
+      ->capture_default_str();
+  add_controller(command, line.history, line.site);
 }
 
 void add_check_config(CommandLine& line) {
@@ -181,6 +225,15 @@ Status run_chosen(const CommandLine& line, Terminal& terminal) {
     return run_report(line.report, *config, terminal);
   }
   if (app.got_subcommand("top")) return run_top(line.top, *config, terminal);
+  if (app.got_subcommand("jobs")) {
+    return run_jobs(line.jobs, *config, terminal);
+  }
+  if (app.got_subcommand("nodes")) {
+    return run_nodes(line.nodes, *config, terminal);
+  }
+  if (app.got_subcommand("history")) {
+    return run_history(line.history, *config, terminal);
+  }
   return run_predict(line.predict, *config, terminal);
 }
 
@@ -192,6 +245,9 @@ int run_guarded(int argc, const char* const* argv, Terminal& terminal,
   line.app.set_version_flag("--version", kVersion);
   add_report(line);
   add_top(line);
+  add_jobs(line);
+  add_nodes(line);
+  add_history(line);
   add_check_config(line);
   add_predict(line);
   add_simulate(line);

@@ -52,6 +52,10 @@ TEST_CASE("usage errors end with 2 and say what is wrong") {
       {{"report", "1", "--yaml"}, "--yaml"},
       {{"top", "now"}, "now"},
       {{"bench", "everything"}, "not in {allocator,ctld}"},
+      {{"jobs", "0"}, "not in range 1 to 4294967295"},
+      {{"nodes", "n1"}, "n1"},
+      {{"history", "--days", "0"}, "--days"},
+      {{"history", "--limit", "0"}, "--limit"},
       {{"predict", "alexnet", "--cores", "-1"}, "must be 0 to 4096"},
       {{"predict", "alexnet", "--cores", "nan"}, "must be 0 to 4096"},
       {{"predict", "alexnet", "--bandwidth", "fast"}, "--bandwidth"},
@@ -90,7 +94,8 @@ TEST_CASE("manual pages and completion know every option") {
   std::string completion = text_of("tools/bash_completion");
   const std::regex option("--([a-z-]+)");
   for (const std::string command :
-       {"report", "top", "check-config", "predict", "simulate", "bench"}) {
+       {"report", "top", "jobs", "nodes", "history", "check-config", "predict",
+        "simulate", "bench"}) {
     std::string page = text_of("docs/man/penstock-" + command + ".1");
     std::string help = Ran({command, "--help"}).out;
     size_t at = completion.find("    " + command + ")");
@@ -141,6 +146,30 @@ TEST_CASE("the configuration names socket and directory") {
   Ran missing({"report", "4711", "--config", directory.file("none")});
   CHECK(missing.code == kExitNoData);
   CHECK(missing.said(directory.file("none")));
+}
+
+TEST_CASE("a controller that cannot be asked is said with what to do") {
+  ScratchDirectory directory;
+  directory.write("none", "Policy=fair\n");
+  directory.write("here", "Controller=localhost\nMungeSocket=" +
+                              directory.file("munge.sock") + "\n");
+  for (const char* command : {"jobs", "nodes", "history"}) {
+    Ran unset({command, "--config", directory.file("none")});
+    CHECK(unset.code == kExitUsage);
+    CHECK(unset.said("no controller is configured: set Controller="));
+    Ran no_munge({command, "--config", directory.file("here")});
+    CHECK(no_munge.code == kExitNoData);
+    CHECK(no_munge.said(directory.file("munge.sock")));
+    CHECK(no_munge.said("start munge"));
+    Ran bad(
+        {command, "--controller", ":x", "--config", directory.file("none")});
+    CHECK(bad.code == kExitUsage);
+    CHECK(bad.said("--controller :x"));
+  }
+  Ran stranger(
+      {"jobs", "--user", "no-such-user", "--config", directory.file("none")});
+  CHECK(stranger.code == kExitUsage);
+  CHECK(stranger.said("--user no-such-user: there is no such user"));
 }
 
 TEST_CASE("check-config prints what can be read back") {

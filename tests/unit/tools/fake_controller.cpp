@@ -1,0 +1,77 @@
+#include "fake_controller.h"
+
+#include <sstream>
+
+#include "common/clock.h"
+#include "tests/unit/catch.h"
+
+namespace penstock {
+
+Result<std::string> PlainCredentials::encode(std::string_view payload,
+                                             uid_t restrict_uid, int) {
+  return std::to_string(uid_) + " " + std::to_string(restrict_uid) + " " +
+         std::string(payload);
+}
+
+Result<Opened> PlainCredentials::decode(const std::string& credential) {
+  std::istringstream in(credential);
+  Opened opened;
+  uid_t reader = kAnyUid;
+  if (!(in >> opened.uid >> reader) || in.get() != ' ') {
+    return invalid("not a credential");
+  }
+  if (reader != kAnyUid && reader != uid_) {
+    return Error{Code::kPermissionDenied, 0, "meant for another user"};
+  }
+  std::getline(in, opened.payload, '\0');
+  return opened;
+}
+
+std::string sealed_answer(const Asked& asked,
+                          const Result<nlohmann::json>& document,
+                          uid_t sealer) {
+  Sender sender("ctl", random_session());
+  const Result<std::string> text = pack(sender.next(
+      kAnswerType, answer_body(asked.envelope, document), unix_s()));
+  return *PlainCredentials(sealer).encode(*text, asked.opened.uid, 60);
+}
+
+FakeController::FakeController(Answer answer)
+    : answer_(std::move(answer)),
+      context_(*ZmqContext::create()),
+      socket_(*ZmqSocket::bind(context_, "tcp://127.0.0.1:*")) {
+  address_ = {"127.0.0.1", socket_.bound_port()};
+  REQUIRE(address_.port > 0);
+  thread_ = std::thread([this] { serve(); });
+}
+
+FakeController::~FakeController() {
+  stopping_ = true;
+  thread_.join();
+}
+
+void FakeController::serve() {
+  while (!stopping_) {
+    zmq_pollitem_t item{socket_.get(), 0, ZMQ_POLLIN, 0};
+    if (zmq_poll(&item, 1, 20) <= 0) continue;
+    Result<ZmqSocket::Message> message = socket_.receive();
+    if (message) answer_one(*message);
+  }
+}
+
+void FakeController::answer_one(const ZmqSocket::Message& message) {
+  Asked asked;
+  Result<Opened> opened = PlainCredentials(0).decode(message.text);
+  if (!opened) return;
+  asked.opened = *std::move(opened);
+  Result<Envelope> envelope = unpack(asked.opened.payload);
+  if (!envelope || envelope->type != kQueryType) return;
+  asked.envelope = *std::move(envelope);
+  Result<ControllerQuery> query = read_query(asked.envelope.body);
+  if (!query) return;
+  asked.query = *std::move(query);
+  const std::optional<std::string> text = answer_(asked);
+  if (text) (void)socket_.send(message.route, *text);
+}
+
+}  // namespace penstock

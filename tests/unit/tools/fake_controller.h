@@ -1,0 +1,64 @@
+// Answers questions as penstockctld would, or as it never should.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "common/config.h"
+#include "select_ext/ctld/credential.h"
+#include "select_ext/ctld/query.h"
+#include "select_ext/ctld/zmq_socket.h"
+
+namespace penstock {
+
+// Seals by writing sealer and reader before the payload.
+class PlainCredentials final : public Credentials {
+ public:
+  explicit PlainCredentials(uid_t uid) : uid_(uid) {}
+
+  Result<std::string> encode(std::string_view payload, uid_t restrict_uid,
+                             int ttl_s) override;
+  Result<Opened> decode(const std::string& credential) override;
+
+ private:
+  uid_t uid_;
+};
+
+// One question as it came in, and what goes back.
+struct Asked {
+  Opened opened;
+  Envelope envelope;
+  ControllerQuery query;
+};
+// nullopt: no answer at all.
+using Answer = std::function<std::optional<std::string>(const Asked&)>;
+
+// The sealed answer that penstockctld would send.
+std::string sealed_answer(const Asked& asked,
+                          const Result<nlohmann::json>& document,
+                          uid_t sealer = 0);
+
+// Listens on a free port until it is destroyed.
+class FakeController {
+ public:
+  explicit FakeController(Answer answer);
+  ~FakeController();
+
+  ControllerAddress address() const { return address_; }
+
+ private:
+  void serve();
+  void answer_one(const ZmqSocket::Message& message);
+
+  Answer answer_;
+  ZmqContext context_;
+  ZmqSocket socket_;
+  ControllerAddress address_;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,161 @@
+#include "tools/penstock/controller_client.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "common/clock.h"
+#include "common/units.h"
+#include "select_ext/ctld/zmq_socket.h"
+
+namespace penstock {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kCredentialLife_s = 60;
+constexpr uid_t kRoot = 0;
+
+class Deadline {
+ public:
+  explicit Deadline(int timeout_ms)
+      : at_ns_(monotonic_ns() + uint64_t(timeout_ms) * 1'000'000u) {}
+
+  long left_ms() const {
+    const uint64_t now_ns = monotonic_ns();
+    return now_ns >= at_ns_ ? 0 : long((at_ns_ - now_ns) / 1'000'000u) + 1;
+  }
+
+ private:
+  uint64_t at_ns_;
+};
+
+Error unavailable(const std::string& message) {
+  return Error{Code::kUnavailable, 0, message};
+}
+
+std::string own_node() {
+  std::array<char, kMaxNodeBytes + 1> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown";
+  return name.data();
+}
+
+// False: not within the deadline.
+bool wait_for(const ZmqSocket& socket, short events, const Deadline& deadline) {
+  while (true) {
+    zmq_pollitem_t item{socket.get(), 0, events, 0};
+    const int ready = zmq_poll(&item, 1, deadline.left_ms());
+    if (ready > 0) return true;
+    const bool again = ready < 0 && zmq_errno() == EINTR;
+    if (!again || deadline.left_ms() == 0) return false;
+  }
+}
+
+// The text of the answer.
+Result<std::string> exchange(const ControllerAddress& controller,
+                             const std::string& sealed, int timeout_ms) {
+  const std::string where = "penstockctld at " + controller.to_string();
+  Result<ZmqContext> context = ZmqContext::create();
+  if (!context) return std::move(context).error();
+  Result<ZmqSocket> socket =
+      ZmqSocket::connect(*context, "tcp://" + controller.to_string());
+  if (!socket) return std::move(socket).error().wrap(where);
+  const Deadline deadline(timeout_ms);
+  if (!wait_for(*socket, ZMQ_POLLOUT, deadline)) {
+    return unavailable(where +
+                       " cannot be reached; start it there: systemctl "
+                       "start penstockctld");
+  }
+  Status sent = socket->send("", sealed);
+  if (!sent) return std::move(sent).error().wrap(where);
+  if (!wait_for(*socket, ZMQ_POLLIN, deadline)) {
+    return unavailable(where +
+                       " does not answer; its log says why: journalctl "
+                       "-u penstockctld");
+  }
+  Result<ZmqSocket::Message> message = socket->receive();
+  if (!message) return std::move(message).error().wrap(where);
+  return std::move(message->text);
+}
+
+Result<json> open_answer(const std::string& text, const Envelope& query,
+                         Credentials& credentials) {
+  Result<Opened> opened = credentials.decode(text);
+  if (!opened) return std::move(opened).error().wrap("the answer");
+  if (opened->uid != kRoot && opened->uid != ::geteuid()) {
+    return Error{Code::kPermissionDenied, 0,
+                 "the answer is of user " + std::to_string(opened->uid) +
+                     ", not of root"};
+  }
+  Result<Envelope> envelope = unpack(opened->payload);
+  if (!envelope) return std::move(envelope).error().wrap("the answer");
+  return read_answer(*envelope, query);
+}
+
+Result<json> ask_one(const ControllerAddress& controller,
+                     const ControllerQuery& query, Credentials& credentials,
+                     int timeout_ms) {
+  Sender sender(own_node(), random_session());
+  const Envelope asked = sender.next(kQueryType, query_body(query), unix_s());
+  Result<std::string> text = pack(asked);
+  if (!text) return std::move(text).error();
+  Result<std::string> sealed =
+      credentials.encode(*text, kRoot, kCredentialLife_s);
+  if (!sealed) return std::move(sealed).error();
+  Result<std::string> answer = exchange(controller, *sealed, timeout_ms);
+  if (!answer) return std::move(answer).error();
+  return open_answer(*answer, asked, credentials);
+}
+
+}  // namespace
+
+Result<json> ask_controllers(const std::vector<ControllerAddress>& controllers,
+                             const ControllerQuery& query,
+                             Credentials& credentials, int timeout_ms) {
+  if (controllers.empty()) {
+    return invalid(
+        "no controller is configured: set Controller= in penstock.conf, or "
+        "name one with --controller; penstock top shows one node without");
+  }
+  std::string why;
+  for (const ControllerAddress& controller : controllers) {
+    Result<json> document = ask_one(controller, query, credentials, timeout_ms);
+    if (document || document.error().code != Code::kUnavailable) {
+      return document;
+    }
+    why += (why.empty() ? "" : "; ") + document.error().message;
+  }
+  return unavailable(why);
+}
+
+Result<json> ask_for_all(const std::vector<ControllerAddress>& controllers,
+                         ControllerQuery query, const char* rows,
+                         size_t max_rows, Credentials& credentials,
+                         int timeout_ms) try {
+  json all;
+  while (true) {
+    const size_t have = all.is_null() ? 0 : all.at(rows).size();
+    query.limit =
+        int(std::min(max_rows - have, static_cast<size_t>(kMaxQueryRows)));
+    Result<json> page =
+        ask_controllers(controllers, query, credentials, timeout_ms);
+    if (!page) return page;
+    if (all.is_null()) {
+      all = *std::move(page);
+    } else {
+      for (json& row : page->at(rows)) all.at(rows).push_back(std::move(row));
+      all.at("next") = page->at("next");
+    }
+    const json& next = all.at("next");
+    if (!next.is_string() || next == query.after ||
+        all.at(rows).size() >= max_rows) {
+      return all;
+    }
+    query.after = next.get<std::string>();
+  }
+} catch (const std::exception& error) {
+  return invalid(std::string("the controller's answer: ") + error.what());
+}
+
+}  // namespace penstock
