@@ -80,6 +80,8 @@ class Controller {
   bool is_active() const { return terms_.is_active(); }
   uint64_t term() const { return terms_.term(); }
   const ClusterPlan& plan() const { return plan_; }
+  // When the plan's node was last heard, by the clock of the calls.
+  double heard_s(int node) const { return agents_[size_t(node)].heard_s; }
 
   // An agent that has been silent for so many time-outs is forgotten with its
   // jobs.

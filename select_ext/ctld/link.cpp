@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "common/clock.h"
+#include "select_ext/ctld/query.h"
 #include "select_ext/ctld/signal_free_thread.h"
 
 namespace penstock {
@@ -73,14 +74,31 @@ Link::~Link() {
 
 void Link::wake() { signal_fd(wake_.get()); }
 
-bool Link::send(const std::string& node, TypedBody body) {
+bool Link::queue(Outgoing out) {
   {
     const std::lock_guard lock(mutex_);
     if (outgoing_.size() >= kMaxQueued) return false;
-    outgoing_.push_back({node, 0, std::move(body)});
+    outgoing_.push_back(std::move(out));
   }
   wake();
   return true;
+}
+
+bool Link::send(const std::string& node, TypedBody body) {
+  Outgoing out;
+  out.node = node;
+  out.body = std::move(body);
+  return queue(std::move(out));
+}
+
+bool Link::answer(const Arrived& question, TypedBody body) {
+  Outgoing out;
+  out.node = question.envelope.node;
+  out.body = std::move(body);
+  out.route = question.route;
+  out.reader = question.uid;
+  out.newest_version = question.envelope.newest_version;
+  return queue(std::move(out));
 }
 
 bool Link::send_all(const TypedBody& body) {
@@ -88,7 +106,10 @@ bool Link::send_all(const TypedBody& body) {
     const std::lock_guard lock(mutex_);
     if (outgoing_.size() + sockets_.size() > kMaxQueued) return false;
     for (size_t i = 0; i < sockets_.size(); ++i) {
-      outgoing_.push_back({"", i, body});
+      Outgoing out;
+      out.controller = i;
+      out.body = body;
+      outgoing_.push_back(std::move(out));
     }
   }
   wake();
@@ -196,28 +217,39 @@ void Link::read(size_t index) {
   wake();  // there may be more
 }
 
+bool Link::is_trusted(uid_t uid) const {
+  const auto& trusted = settings_.trusted;
+  return std::find(trusted.begin(), trusted.end(), uid) != trusted.end();
+}
+
 void Link::open_message(size_t index, const ZmqSocket::Message& message) {
   Result<Opened> opened = credentials_->decode(message.text);
   if (!opened) return complain("a message: " + opened.error().message);
-  const auto& trusted = settings_.trusted;
-  if (std::find(trusted.begin(), trusted.end(), opened->uid) == trusted.end()) {
+  Result<Envelope> envelope = unpack(opened->payload);
+  if (!envelope) return complain("a message: " + envelope.error().message);
+  const bool is_bound = !settings_.bind.empty();
+  const bool is_question = is_bound && envelope->type == kQueryType;
+  if (!is_question && !is_trusted(opened->uid)) {
     return complain(fmt::format(
         "a message of user {}: only root's are believed", opened->uid));
   }
-  Result<Envelope> envelope = unpack(opened->payload);
-  if (!envelope) return complain("a message: " + envelope.error().message);
   Result<Guard::Admitted> admitted =
       guard_.admit(*envelope, opened->uid, unix_s());
   if (!admitted) return complain(admitted.error().message);
-  const std::string peer =
-      settings_.bind.empty() ? std::to_string(index) : envelope->node;
-  if (!settings_.bind.empty()) routes_[peer] = message.route;
-  const auto sender = senders_.find(peer);
-  if (sender != senders_.end()) sender->second.heard(*envelope);
   Arrived arrived;
   arrived.controller = index;
-  arrived.envelope = *std::move(envelope);
   arrived.missed = admitted->missed;
+  arrived.uid = opened->uid;
+  if (is_question) {
+    // Its node is where the asker is: no route to that node's agent.
+    arrived.route = message.route;
+  } else {
+    const std::string peer = is_bound ? envelope->node : std::to_string(index);
+    if (is_bound) routes_[peer] = message.route;
+    const auto sender = senders_.find(peer);
+    if (sender != senders_.end()) sender->second.heard(*envelope);
+  }
+  arrived.envelope = *std::move(envelope);
   arrive(std::move(arrived));
 }
 
@@ -230,7 +262,9 @@ void Link::write() {
       next = std::move(outgoing_.front());
       outgoing_.pop_front();
     }
-    if (Status sent = seal_and_send(next); !sent) {
+    Status sent = next.route.empty() ? seal_and_send(next) : seal_answer(next);
+    // An asker that has given up is nobody's worry.
+    if (!sent && next.route.empty()) {
       complain(fmt::format("to {}: {}",
                            settings_.bind.empty()
                                ? settings_.connect[next.controller]
@@ -262,6 +296,20 @@ Status Link::seal_and_send(Outgoing& out) {
       credentials_->encode(*text, settings_.trusted.front(), kMessageLife_s);
   if (!sealed) return std::move(sealed).error();
   return sockets_[out.controller].send(route, *sealed);
+}
+
+Status Link::seal_answer(Outgoing& out) {
+  // A session of its own: nobody else can count on numbers from it.
+  Sender sender(settings_.node, random_session());
+  Envelope envelope =
+      sender.next(std::move(out.body.type), std::move(out.body.body), unix_s());
+  envelope.version = common_version(out.newest_version);
+  Result<std::string> text = pack(envelope);
+  if (!text) return std::move(text).error();
+  Result<std::string> sealed =
+      credentials_->encode(*text, out.reader, kMessageLife_s);
+  if (!sealed) return std::move(sealed).error();
+  return sockets_.front().send(out.route, *sealed);
 }
 
 }  // namespace penstock

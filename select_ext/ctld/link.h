@@ -31,6 +31,8 @@ struct Arrived {
   size_t controller = 0;  // by the order of Link::Settings::connect
   Envelope envelope;
   uint64_t missed = 0;
+  uid_t uid = kAnyUid;  // who sealed it
+  std::string route;    // of a question: where its answer goes
 };
 
 class Link {
@@ -56,6 +58,10 @@ class Link {
   // To each controller.
   bool send_all(const TypedBody& body);
 
+  // To whoever asked, who alone can open it. Questions are what a bound link
+  // takes from everybody: messages of kQueryType. False as of send().
+  bool answer(const Arrived& question, TypedBody body);
+
   // Readable while take() has something.
   int ready_fd() const { return ready_.get(); }
   std::vector<Arrived> take();
@@ -71,6 +77,9 @@ class Link {
     std::string node;
     size_t controller = 0;
     TypedBody body;
+    std::string route;            // of an answer
+    uid_t reader = 0;             // of an answer
+    uint32_t newest_version = 0;  // that its reader knows
   };
 
   explicit Link(Settings settings);
@@ -81,6 +90,9 @@ class Link {
   void open_message(size_t index, const ZmqSocket::Message& message);
   void write();
   Status seal_and_send(Outgoing& out);
+  Status seal_answer(Outgoing& out);
+  bool queue(Outgoing out);
+  bool is_trusted(uid_t uid) const;
   bool is_full() const;
   void arrive(Arrived arrived);
   void complain(const std::string& text);

@@ -37,7 +37,19 @@ void ControllerService::on_ready() {
   on_tick();
 }
 
+void ControllerService::answer(const Arrived& question) {
+  Result<ControllerQuery> query = read_query(question.envelope.body);
+  Result<nlohmann::json> document =
+      query && answerer_ ? answerer_(*query, question.uid)
+      : query ? Error{Code::kUnavailable, 0, "this controller answers nobody"}
+              : std::move(query).error();
+  // Where the queue is full the asker gives up and says so.
+  (void)link_->answer(question,
+                      {kAnswerType, answer_body(question.envelope, document)});
+}
+
 void ControllerService::take(Arrived& arrived, double at_s) {
+  if (!arrived.route.empty()) return answer(arrived);
   Envelope& envelope = arrived.envelope;
   Result<AgentMessage> message =
       read_agent_message(envelope.type, envelope.body);

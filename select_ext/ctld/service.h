@@ -10,6 +10,7 @@
 #include "common/result.h"
 #include "select_ext/ctld/controller.h"
 #include "select_ext/ctld/link.h"
+#include "select_ext/ctld/query.h"
 
 namespace penstock {
 
@@ -28,12 +29,18 @@ class ControllerService {
   void add_listener(Listener listener) {
     listeners_.push_back(std::move(listener));
   }
+  // Who answers commands; without one they are told that nobody does.
+  using Answerer = std::function<Result<nlohmann::json>(
+      const ControllerQuery& query, uid_t asker)>;
+  void set_answerer(Answerer answerer) { answerer_ = std::move(answerer); }
+
   Controller& controller() { return controller_; }
 
  private:
   void on_ready();
   void on_tick();
   void take(Arrived& arrived, double now_s);
+  void answer(const Arrived& question);
   void flush();
   bool keep_term();
 
@@ -43,6 +50,7 @@ class ControllerService {
   int state_dir_fd_;
   uint64_t kept_term_ = 0;
   std::vector<Listener> listeners_;
+  Answerer answerer_;
 };
 
 }  // namespace penstock

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "common/clock.h"
+#include "select_ext/ctld/query.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/ctld/agents.h"
 
@@ -273,4 +274,75 @@ TEST_CASE("a port that is taken is an error with its name") {
   const auto link = Link::start(std::move(settings));
   REQUIRE_FALSE(link.ok());
   CHECK_THAT(link.error().message, Contains(endpoint_of(*ctld)));
+}
+
+namespace {
+
+// A command's question, sealed by the user.
+std::string question_of(uid_t uid, const std::string& node) {
+  Sender sender(node, random_session());
+  return *FakeCredentials(uid).encode(
+      *pack(sender.next(kQueryType, {{"what", "jobs"}}, unix_s())), 0, 60);
+}
+
+// What comes back; "" after 10 s.
+std::string reply_on(ZmqSocket& socket) {
+  zmq_pollitem_t item{socket.get(), 0, ZMQ_POLLIN, 0};
+  if (zmq_poll(&item, 1, 10000) <= 0) return "";
+  Result<ZmqSocket::Message> message = socket.receive();
+  return message ? message->text : "";
+}
+
+void send_when_connected(ZmqSocket& socket, const std::string& text) {
+  zmq_pollitem_t item{socket.get(), 0, ZMQ_POLLOUT, 0};
+  REQUIRE(zmq_poll(&item, 1, 10000) == 1);
+  REQUIRE(socket.send("", text).ok());
+}
+
+}  // namespace
+
+TEST_CASE("any user may ask, and alone can open the answer") {
+  const auto ctl = controller();
+  Result<ZmqContext> context = ZmqContext::create();
+  Result<ZmqSocket> user = ZmqSocket::connect(*context, endpoint_of(*ctl));
+  REQUIRE(user.ok());
+  send_when_connected(*user, question_of(1000, "login"));
+  const auto arrived =
+      collect(*ctl, [](const Arrived& one) { return !one.route.empty(); });
+  const Arrived& question = arrived.back();
+  CHECK(question.uid == 1000);
+  CHECK(question.envelope.type == kQueryType);
+  REQUIRE(ctl->answer(question, {kAnswerType, {{"document", 1}}}));
+  Result<Opened> opened = FakeCredentials(1000).decode(reply_on(*user));
+  REQUIRE(opened.ok());
+  Result<Envelope> answer = unpack(opened->payload);
+  REQUIRE(answer.ok());
+  CHECK(answer->type == kAnswerType);
+  CHECK(answer->body.at("document") == 1);
+}
+
+TEST_CASE("a question from a node does not take its agent's place") {
+  const auto ctl = controller();
+  const auto n1 = agent("n1", {endpoint_of(*ctl)});
+  wait_for_connection(*n1);
+  REQUIRE(n1->send_all(heartbeat(1)));
+  collect(*ctl, [](const Arrived& one) { return is_heartbeat_of(one, 1); });
+  Result<ZmqContext> context = ZmqContext::create();
+  Result<ZmqSocket> root = ZmqSocket::connect(*context, endpoint_of(*ctl));
+  REQUIRE(root.ok());
+  send_when_connected(*root, question_of(0, "n1"));
+  collect(*ctl, [](const Arrived& one) { return !one.route.empty(); });
+  REQUIRE(ctl->send("n1", body_of(ControllerMessage(Beat{16}))));
+  const auto heard = collect(
+      *n1, [](const Arrived& one) { return one.envelope.type == "beat"; });
+  CHECK(heard.back().envelope.body.at("term") == 16);
+}
+
+TEST_CASE("other messages of users are still not believed") {
+  const auto ctl = controller();
+  const auto fake = agent("n1", {endpoint_of(*ctl)}, 1000);
+  wait_for_connection(*fake);
+  REQUIRE(fake->send_all(heartbeat(1)));
+  CHECK_THAT(complaint_of(*ctl), Contains("only root's are believed"));
+  CHECK(ctl->take().empty());
 }

@@ -1,0 +1,15 @@
+// What a controller's state looks like to those who ask (answers.h). Pure.
+#pragma once
+
+#include <string>
+
+#include "select_ext/ctld/answers.h"
+#include "select_ext/ctld/controller.h"
+
+namespace penstock {
+
+// now_s: the clock of the controller's calls.
+ClusterView view_of(const Controller& controller, const std::string& address,
+                    Policy policy, double now_s, double now_unix_s);
+
+}  // namespace penstock
