@@ -50,6 +50,8 @@ JobPart part_of(const PlanJob& job, const JobLabel& label,
   part.max_bytes_per_s = double(job.max_bytes_per_s);
   part.on_entitlement = job.on_entitlement;
   part.pool_pressed = job.pool_pressed;
+  part.is_measured =
+      job.prediction && job.prediction->basis.starts_with("measured");
   return part;
 }
 

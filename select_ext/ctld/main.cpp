@@ -15,6 +15,7 @@
 #include "common/config.h"
 #include "common/log.h"
 #include "common/version.h"
+#include "select_ext/ctld/desk.h"
 #include "select_ext/ctld/service.h"
 #include "select_ext/ctld/term_file.h"
 
@@ -151,7 +152,13 @@ int serve(const Config& config, size_t place) {
   ControllerService service(*loop,
                             Controller(settings, config.pools, config.policy),
                             *std::move(link), state_dir->get());
+  Desk desk(*loop, service, config, own.to_string());
   Status status = service.start();
+#ifdef PENSTOCK_HAS_LIBSLURM
+  if (status) status = desk.start(make_slurm_api);
+#else
+  if (status) status = desk.start(nullptr);
+#endif
   log_info("ready at {} (controller {} of {}, policy {})", own.to_string(),
            place + 1, config.controllers.size(), policy_name(config.policy));
   if (status) status = loop->run();

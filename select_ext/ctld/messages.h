@@ -36,6 +36,7 @@ struct JobPart {
   double max_bytes_per_s = 0;   // the user's --loader-bw; 0: no bound
   bool on_entitlement = false;  // its pages contradict the kernel
   bool pool_pressed = false;    // reads as fast as its limit lets it
+  bool is_measured = false;     // `ceiling` and costs are not a profile's
 
   friend bool operator==(const JobPart&, const JobPart&) = default;
 };

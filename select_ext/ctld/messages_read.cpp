@@ -142,6 +142,7 @@ Result<JobPart> read_part(const json& object) {
   part.max_bytes_per_s = in.number("max_bytes_per_s", 0, kMaxBytes);
   part.on_entitlement = in.flag("on_entitlement");
   part.pool_pressed = in.flag("pool_pressed");
+  part.is_measured = in.flag("is_measured");
   return done(in, std::move(part));
 }
 

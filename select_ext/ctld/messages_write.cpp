@@ -23,7 +23,8 @@ json to_json(const JobPart& part) {
           {"max_cores", part.max_cores},
           {"max_bytes_per_s", part.max_bytes_per_s},
           {"on_entitlement", part.on_entitlement},
-          {"pool_pressed", part.pool_pressed}};
+          {"pool_pressed", part.pool_pressed},
+          {"is_measured", part.is_measured}};
 }
 
 json to_json(const JobGrant& grant) {

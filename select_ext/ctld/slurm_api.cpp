@@ -6,6 +6,7 @@
 #include <slurm/slurm_errno.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iterator>
 
@@ -81,6 +82,12 @@ SlurmJob job_of(const slurm_job_info_t& in) {
   return job;
 }
 
+// A site may count cores as CPUs where the kernel counts threads.
+uint32_t hardware_threads(const node_info_t& in) {
+  const uint32_t threads = uint32_t(in.sockets) * in.cores * in.threads;
+  return std::max<uint32_t>(in.cpus, threads);
+}
+
 class LibSlurm final : public SlurmApi {
  public:
   LibSlurm() { slurm_init(nullptr); }
@@ -110,7 +117,7 @@ class LibSlurm final : public SlurmApi {
     for (uint32_t i = 0; i < message->record_count; ++i) {
       const node_info_t& in = message->node_array[i];
       if (!in.name) continue;  // a hole in slurmctld's table
-      nodes.push_back({in.name, in.cpus_efctv ? in.cpus_efctv : in.cpus});
+      nodes.push_back({in.name, hardware_threads(in)});
     }
     nodes_asked_ = message->last_update;
     slurm_free_node_info_msg(message);

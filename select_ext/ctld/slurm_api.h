@@ -47,7 +47,7 @@ struct SlurmJob {
 
 struct SlurmNode {
   std::string name;
-  uint32_t cpus = 0;  // that jobs can get: less the specialised ones
+  uint32_t cpus = 0;  // hardware threads, as slurm.conf or slurmd has them
 
   friend bool operator==(const SlurmNode&, const SlurmNode&) = default;
 };

@@ -89,7 +89,8 @@ class NodesCluster(embedded.EmbeddedCluster):
     def start_controller(self, index=0):
         name = f"penstockctld{index}"
         conf = self._write_conf(
-            name, [f"ControllerStateDir={self.directory}/{name}"])
+            name, [f"ControllerStateDir={self.directory}/{name}",
+                   f"HistoryFile={self.directory}/{name}.sqlite"])
         self._start_daemon(name, self.build / "bin" / "penstockctld", "-f",
                            conf, "-c", self.controllers[index])
 

@@ -53,8 +53,8 @@ TEST_CASE("parts of a job are added up, nodes and pools with what it needs") {
   short_of_cores.entitled_cores = 1;
   short_of_cores.ceiling = 900;
   cluster.hello("n2", hello_of(4, {wide}), 0);
-  cluster.hello("n1", hello_of(1, {short_of_cores}), 60);
-  cluster.hello("n2", hello_of(4, {wide, part_of(8, 500, 4)}), 60);
+  cluster.hello("n1", hello_of(1, {short_of_cores}), 90);
+  cluster.hello("n2", hello_of(8, {wide, part_of(8, 500, 4)}), 90);
   const ClusterView view = cluster.view();
   REQUIRE(view.is_active);
   CHECK(view.term == cluster.controller.term());
@@ -75,7 +75,7 @@ TEST_CASE("parts of a job are added up, nodes and pools with what it needs") {
   CHECK(*job.storage_bytes_per_s == Approx(15).epsilon(0.01));
   REQUIRE(view.nodes.size() == 2);
   CHECK(view.nodes[0].name == "n1");
-  CHECK(view.nodes[0].heard_ago_s == Approx(kNow_s - 60));
+  CHECK(view.nodes[0].heard_ago_s == Approx(kNow_s - 90));
   CHECK(view.nodes[0].planned_cores == Approx(1).epsilon(0.01));
   CHECK(view.nodes[0].ranks == 2);
   CHECK(view.nodes[1].name == "n2");
@@ -90,7 +90,7 @@ TEST_CASE("a job of unknown costs has neither rate nor ceiling") {
   JobPart blind = part_of(7, 2, 4);
   blind.in_cores = true;
   cluster.hello("n1", hello_of(4, {blind}), 0);
-  cluster.hello("n1", hello_of(4, {blind}), 60);
+  cluster.hello("n1", hello_of(4, {blind}), 90);
   const ClusterView view = cluster.view();
   REQUIRE(view.jobs.size() == 1);
   CHECK_FALSE(view.jobs[0].ceiling_samples_per_s);

@@ -16,7 +16,7 @@ JobPart full_part() {
   part.shares = 2;
   part.weight = 1.5;
   part.max_bytes_per_s = 2e9;
-  part.on_entitlement = part.pool_pressed = true;
+  part.on_entitlement = part.pool_pressed = part.is_measured = true;
   return part;
 }
 

@@ -73,6 +73,9 @@ TEST_CASE("a job is told per rank, with what the node gives it") {
   CHECK(parts[0].entitled_cores == Approx(1.5));
   CHECK(parts[0].pool_pressed);
   CHECK_FALSE(parts[0].in_cores);
+  CHECK_FALSE(parts[0].is_measured);
+  input.jobs[0].prediction->basis = "measured 12 s";
+  CHECK(job_parts(input, {"net"}, {})[0].is_measured);
   CHECK(loader_cores(input) == Approx(2.5));
 }
 

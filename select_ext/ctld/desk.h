@@ -1,0 +1,45 @@
+// What penstockctld does beside granting: keeps the history, watches Slurm,
+// answers commands. One thread, in the event loop; jobs go on without it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "common/config.h"
+#include "common/event_loop.h"
+#include "select_ext/ctld/history.h"
+#include "select_ext/ctld/job_recorder.h"
+#include "select_ext/ctld/service.h"
+#include "select_ext/ctld/slurm_poller.h"
+
+namespace penstock {
+
+class Desk {
+ public:
+  // address  of this controller, for answers
+  // All three outlive the desk.
+  Desk(EventLoop& loop, ControllerService& service, const Config& config,
+       std::string address);
+
+  // What does not come up is logged and left out.
+  //   make_api  nullptr: built without libslurm
+  // Errors: kIo  the event loop takes no more
+  [[nodiscard]] Status start(SlurmPoller::MakeApi make_api);
+
+ private:
+  void open_history();
+  [[nodiscard]] Status start_poller(SlurmPoller::MakeApi make_api);
+  void on_slurm();
+  void record();
+  Result<nlohmann::json> answer(const ControllerQuery& query, uid_t asker);
+
+  EventLoop& loop_;
+  ControllerService& service_;
+  const Config& config_;
+  std::string address_;
+  JobRecorder recorder_;
+  std::unique_ptr<History> history_;     // nullptr: none could be opened
+  std::unique_ptr<SlurmPoller> poller_;  // nullptr: no Slurm to ask
+};
+
+}  // namespace penstock

@@ -1,0 +1,92 @@
+"""penstock jobs, nodes and history, asked of a real penstockctld: users see
+their own jobs only, and what ran is remembered."""
+
+import json
+
+import cluster_case
+import embedded_nodes
+
+
+class Commands(cluster_case.ClusterCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = embedded_nodes.NodesCluster(nodes=2, users=2)
+        cls.addClassCleanup(cls.cluster.stop)
+        cls.cluster.start()
+        cls.owner, cls.other = cls.cluster.users
+        cls.penstock = cls.cluster.expose(cls.cluster.build / "bin/penstock")
+
+    def ask(self, *words, user=None):
+        """The command's CompletedProcess; user None: root."""
+        conf = self.cluster.conf_of[self.cluster.nodes[0]]
+        return self.cluster.command(self.penstock, *map(str, words),
+                                    "--config", str(conf), user=user)
+
+    def ask_json(self, *words, user=None):
+        done = self.ask(*words, "--json", user=user)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def wait(self, what, condition, timeout=40):
+        self.cluster._wait(what, condition, timeout)
+
+    def job_ids(self, what, user=None):
+        return [job["job_id"] for job in self.ask_json(what, user=user)["jobs"]]
+
+    def test_users_see_their_own_jobs_while_they_run_and_afterwards(self):
+        job = self.cluster.sbatch(
+            "#!/bin/sh\nunset PENSTOCK_SOCKET\n"
+            "exec srun --loader=auto sleep 600\n", gpus=0,
+            flags=["--nodes=2", "--ntasks-per-node=1", "--loader=auto",
+                   "--job-name=train_3", "--account=physics"])
+        self.addCleanup(self.cluster.cancel, str(job))
+        self.wait("both nodes' ranks", lambda: any(
+            row["job_id"] == job and len(row["nodes"]) == 2
+            for row in self.ask_json("jobs")["jobs"]))
+        self.assertEqual(self.job_ids("jobs", self.owner), [job])
+        self.assertEqual(self.job_ids("jobs", self.other), [])
+        text = self.ask("jobs", user=self.owner).stdout
+        self.assertIn(f"{job} train_3", text)
+        self.assertTrue(all(len(line) <= 80 for line in text.splitlines()))
+
+        denied = self.ask("jobs", "--user", self.owner, user=self.other)
+        self.assertEqual(denied.returncode, 3)
+        self.assertIn("only root sees other users' jobs", denied.stderr)
+        missing = self.ask("jobs", job, user=self.other)
+        self.assertEqual(missing.returncode, 3)
+        self.assertIn(f"job {job}: no managed job", missing.stderr)
+
+        nodes = self.ask_json("nodes", user=self.other)["nodes"]
+        self.assertEqual([node["node"] for node in nodes], self.cluster.nodes)
+        self.assertEqual([node["jobs"] for node in nodes], [1, 1])
+
+        # Another user's questions from a node must not cut off its agent.
+        self.wait("the record", lambda: self.job_ids("history") == [job])
+        self.cluster.cancel(str(job))
+        self.wait("the end of the record", lambda: any(
+            row["state"] == "CANCELLED" for row in
+            self.ask_json("history", job)["jobs"]))
+        row, = self.ask_json("history", user=self.owner)["jobs"]
+        self.assertEqual(row["name"], "train_3")
+        self.assertEqual(row["account"], "physics")
+        self.assertEqual(row["nodes"], 2)
+        self.assertEqual(row["ranks"], 2)
+        self.assertEqual(row["restart_count"], 0)
+        self.assertGreaterEqual(row["end_unix_s"], row["start_unix_s"])
+        self.assertEqual(self.job_ids("history", self.other), [])
+        self.assertIn("train_3", self.ask("history", user=self.owner).stdout)
+        self.wait("no job to run", lambda: self.job_ids("jobs") == [])
+
+        # The record survives kill -9.
+        self.cluster.stop_controller(number=9)
+        down = self.ask("history")
+        self.assertEqual(down.returncode, 3)
+        self.assertIn("cannot be reached", down.stderr)
+        self.cluster.start_controller()
+        self.wait("the controller", lambda: self.ask(
+            "history").returncode == 0)
+        self.assertEqual(self.job_ids("history", self.owner), [job])
+
+
+if __name__ == "__main__":
+    cluster_case.main()

@@ -1,0 +1,182 @@
+#include "select_ext/ctld/job_recorder.h"
+
+#include "agents.h"
+#include "tests/unit/catch.h"
+
+namespace penstock {
+namespace {
+
+constexpr double kNow = 1.78e9;
+using Slurm = SlurmEvent::Kind;
+using Agents = ClusterEvent::Kind;
+
+SlurmJob slurm_job(uint32_t id, uint32_t restart_count = 0) {
+  SlurmJob job;
+  job.job_id = id;
+  job.restart_count = restart_count;
+  job.uid = 1000;
+  job.account = "physics";
+  job.name = "train_7";
+  job.command = "/home/ada/train.sh";
+  job.phase = SlurmPhase::kRunning;
+  job.state = "RUNNING";
+  job.nodes = "n[1-2]";
+  job.node_count = 2;
+  job.gpus = 4;
+  job.submit_unix_s = 1779999000;
+  job.start_unix_s = 1779999500;
+  return job;
+}
+
+SlurmEvent ended(SlurmJob job, const char* state = "COMPLETED") {
+  job.phase = SlurmPhase::kEnded;
+  job.state = state;
+  job.end_unix_s = 1780000500;
+  return {Slurm::kEnded, job, {}};
+}
+
+JobPart measured(uint64_t id, double ceiling, double ranks) {
+  JobPart part = part_of(id, ceiling, 4);
+  part.is_measured = true;
+  part.ranks = ranks;
+  part.storage_bytes_per_sample = 1e5;
+  return part;
+}
+
+ClusterEvent changed(const std::string& node, const JobPart& part) {
+  return {Agents::kPartChanged, node, part.id, part, false};
+}
+
+ClusterEvent part_ended(const std::string& node, const JobPart& part) {
+  return {Agents::kPartEnded, node, part.id, part, false};
+}
+
+TEST_CASE("a run's record joins what Slurm and the agents of its nodes say") {
+  JobRecorder recorder;
+  JobPart slow = measured(1, 90, 2), fast = measured(1, 100, 1);
+  slow.loader_cpu_s_per_sample = 0.004;
+  recorder.on_cluster(changed("n1", fast), kNow);
+  CHECK(recorder.take(kNow).empty());  // Slurm has not been heard of it
+  recorder.on_slurm({Slurm::kStarted, slurm_job(1), {}}, kNow + 1);
+  recorder.on_cluster(changed("n2", slow), kNow + 1);
+  std::vector<JobRecord> records = recorder.take(kNow + 1);
+  REQUIRE(records.size() == 1);
+  CHECK(records[0].state == "RUNNING");
+  CHECK_FALSE(records[0].end_unix_s);
+  CHECK(recorder.take(kNow + 2).empty());  // nothing new
+
+  recorder.on_cluster(part_ended("n1", fast), kNow + 20);
+  recorder.on_cluster(part_ended("n2", slow), kNow + 21);
+  recorder.on_slurm(ended(slurm_job(1)), kNow + 22);
+  records = recorder.take(kNow + 22);
+  REQUIRE(records.size() == 1);
+  const JobRecord& record = records[0];
+  CHECK(record.job_id == 1);
+  CHECK(record.uid == 1000);
+  CHECK(record.account == "physics");
+  CHECK(record.name == "train_7");
+  CHECK(record.kind == job_kind("train_7", "/home/ada/train.sh"));
+  CHECK(record.command_hash == text_hash("/home/ada/train.sh"));
+  CHECK(record.nodes == 2);
+  CHECK(record.ranks == 3);
+  CHECK(record.gpus == 4);
+  CHECK(record.state == "COMPLETED");
+  CHECK(record.submit_unix_s == 1779999000);
+  CHECK(record.start_unix_s == 1779999500);
+  CHECK(record.end_unix_s == 1780000500);
+  CHECK(record.last_seen_unix_s == kNow + 22);
+  CHECK(record.measured_s == 21);
+  CHECK(record.ceiling_samples_per_s == 90);  // the slowest rank's
+  CHECK(*record.loader_cpu_s_per_sample == Approx(0.003));
+  CHECK(record.storage_bytes_per_sample == 1e5);
+  CHECK_FALSE(record.mean_rate_samples_per_s);
+  CHECK(recorder.known_jobs() == 0);
+}
+
+TEST_CASE("what a profile says is not recorded as measured") {
+  JobRecorder recorder;
+  JobPart guess = measured(1, 100, 1), blind = measured(1, 2, 1);
+  guess.is_measured = false;
+  blind.in_cores = true;
+  recorder.on_slurm({Slurm::kStarted, slurm_job(1), {}}, kNow);
+  recorder.on_cluster(changed("n1", guess), kNow);
+  recorder.on_cluster(changed("n1", blind), kNow + 30);
+  recorder.on_slurm(ended(slurm_job(1)), kNow + 60);
+  const std::vector<JobRecord> records = recorder.take(kNow + 60);
+  REQUIRE(records.size() == 1);
+  CHECK(records[0].measured_s == 0);
+  CHECK_FALSE(records[0].ceiling_samples_per_s);
+  CHECK_FALSE(records[0].loader_cpu_s_per_sample);
+}
+
+TEST_CASE("jobs that Penstock does not manage are not recorded") {
+  JobRecorder recorder;
+  recorder.on_slurm({Slurm::kStarted, slurm_job(1), {}}, kNow);
+  recorder.on_slurm(ended(slurm_job(1)), kNow + 10);
+  CHECK(recorder.take(kNow + 10).empty());
+  CHECK(recorder.known_jobs() == 0);
+}
+
+TEST_CASE("a requeued job leaves a record of each run") {
+  JobRecorder recorder;
+  const JobPart part = measured(1, 100, 1);
+  recorder.on_cluster(changed("n1", part), kNow);
+  recorder.on_slurm({Slurm::kStarted, slurm_job(1), {}}, kNow);
+  recorder.on_cluster(part_ended("n1", part), kNow + 50);
+  recorder.on_slurm({Slurm::kRequeued, slurm_job(1), {}}, kNow + 51);
+  recorder.on_slurm({Slurm::kStarted, slurm_job(1, 1), {}}, kNow + 60);
+  recorder.on_cluster(changed("n1", part), kNow + 60);
+  recorder.on_slurm(ended(slurm_job(1, 1), "FAILED"), kNow + 90);
+  const std::vector<JobRecord> records = recorder.take(kNow + 90);
+  REQUIRE(records.size() == 2);
+  CHECK(records[0].restart_count == 0);
+  CHECK(records[0].state == "REQUEUED");
+  CHECK(records[0].end_unix_s == kNow + 51);
+  CHECK(records[1].restart_count == 1);
+  CHECK(records[1].state == "FAILED");
+}
+
+TEST_CASE("a job that Slurm lost ends when that is seen") {
+  JobRecorder recorder;
+  recorder.on_cluster(changed("n1", measured(1, 100, 1)), kNow);
+  recorder.on_slurm({Slurm::kStarted, slurm_job(1), {}}, kNow);
+  recorder.on_slurm(ended(slurm_job(1), "LOST"), kNow + 7);
+  const std::vector<JobRecord> records = recorder.take(kNow + 7);
+  REQUIRE(records.size() == 1);
+  CHECK(records[0].state == "LOST");
+  CHECK(records[0].end_unix_s == kNow + 7);
+}
+
+TEST_CASE("where Slurm is never heard agents' word is recorded") {
+  JobRecorder recorder;
+  JobPart part = measured(1, 100, 2);
+  part.started_unix_s = kNow - 5;
+  recorder.on_cluster(changed("n1", part), kNow);
+  recorder.on_cluster(part_ended("n1", part), kNow + 30);
+  CHECK(recorder.take(kNow + 31).empty());
+  const std::vector<JobRecord> records = recorder.take(kNow + 95);
+  REQUIRE(records.size() == 1);
+  CHECK(records[0].state == "ENDED");
+  CHECK(records[0].uid == 1000);
+  CHECK(records[0].submit_unix_s == kNow - 5);
+  CHECK(records[0].end_unix_s == kNow + 30);
+  CHECK(records[0].measured_s == 30);
+  CHECK(recorder.known_jobs() == 0);
+}
+
+TEST_CASE("ranks that end after Slurm's word leave nothing behind") {
+  JobRecorder recorder;
+  const JobPart part = measured(1, 100, 1);
+  recorder.on_slurm({Slurm::kStarted, slurm_job(1), {}}, kNow);
+  recorder.on_cluster(changed("n1", part), kNow);
+  recorder.on_slurm(ended(slurm_job(1)), kNow + 10);
+  CHECK(recorder.take(kNow + 10).size() == 1);
+  recorder.on_cluster(changed("n1", part), kNow + 10.5);  // was on its way
+  recorder.on_cluster(part_ended("n1", part), kNow + 11);
+  CHECK(recorder.take(kNow + 12).empty());
+  CHECK(recorder.take(kNow + 90).empty());
+  CHECK(recorder.known_jobs() == 0);
+}
+
+}  // namespace
+}  // namespace penstock
