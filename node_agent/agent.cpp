@@ -354,6 +354,7 @@ NodeStatus Agent::node_status(const Peer& peer) const {
   status.rebalance = figures_of(rebalance_latency_);
   status.recall = figures_of(enforcer_.recall_latency());
   status.launch = figures_of(launch_latency_);
+  status.grant = figures_of(grant_latency_);
   for (const PoolConfig& pool : config_.pools) {
     status.pools.push_back(
         {pool.name, double(pool.bandwidth_bytes_per_s), std::nullopt, 0});

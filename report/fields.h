@@ -160,6 +160,7 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("rebalance", it.rebalance);
   visit("recall", it.recall);
   visit("launch", it.launch);
+  visit("grant", it.grant);
   visit("pools", it.pools);
   visit("jobs", it.jobs);
 }

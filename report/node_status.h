@@ -50,6 +50,9 @@ struct NodeStatus {
   LatencyFigures recall;
   // The plugin's time on a launch's critical path.
   LatencyFigures launch;
+  // A controller's decision until its grant stands in the kernel, by the two
+  // machines' clocks.
+  LatencyFigures grant;
   std::vector<PoolStatus> pools;
   // The running jobs that the asker may see; changes are left out.
   std::vector<JobReport> jobs;

@@ -69,6 +69,7 @@ std::string render_top(const NodeStatus& status, const TextStyle& style) {
   page.line(latency_text("rebalance", status.rebalance));
   page.line(latency_text("recall", status.recall));
   page.line(latency_text("launch", status.launch));
+  if (status.grant.count > 0) page.line(latency_text("grant", status.grant));
   if (!status.pools.empty()) page.heading("Pools");
   for (const PoolStatus& pool : status.pools) render_pool(pool, page);
   page.heading(fmt::format(

@@ -5,11 +5,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <ostream>
 #include <random>
 
+#include "common/config.h"
+#include "report/json.h"
 #include "tools/penstock/agent_crowd.h"
 #include "tools/penstock/bench_figures.h"
+#include "tools/penstock/client.h"
 #include "tools/penstock/command.h"
 #include "tools/penstock/private_ctld.h"
 
@@ -53,9 +57,9 @@ std::vector<std::string> config_lines(int agents) {
           fmt::format("Pool=p2 Path=/p2 Bandwidth={}M", 1000 * agents)};
 }
 
-// Kills spread over the storm at random, one second apart at the least.
+// Kills are spread over the storm at random.
 Status storm(const BenchCtldArguments& arguments, AgentCrowd& crowd,
-             PrivateCtld& ctld) {
+             std::optional<PrivateCtld>& ctld) {
   std::mt19937_64 random(1);
   std::vector<double> cuts_s;
   for (int i = 0; i < arguments.kills; ++i) {
@@ -70,17 +74,27 @@ Status storm(const BenchCtldArguments& arguments, AgentCrowd& crowd,
     if (!part) return part;
     from_s = cuts_s[i];
     if (i + 1 == cuts_s.size()) break;
-    if (Status again = ctld.kill_and_restart(); !again) return again;
+    if (Status again = ctld->kill_and_restart(); !again) return again;
   }
   return Done{};
 }
 
+// What the storm used of a controller of our own.
+struct Usage {
+  double ctld_cpu_s = 0;
+  double munged_cpu_s = 0;
+};
+
+Usage usage_of(const std::optional<PrivateCtld>& ctld) {
+  if (!ctld) return {};
+  return {ctld->ctld_cpu_s(), ctld->munged_cpu_s()};
+}
+
 std::vector<BenchFigure> figures_of(const BenchCtldArguments& arguments,
-                                    const CrowdFigures& seen,
-                                    const PrivateCtld& ctld, double ctld_cpu_s,
-                                    double munged_cpu_s) {
+                                    const CrowdFigures& seen) {
   std::vector<BenchFigure> figures = {
-      single("agents", "1", arguments.agents),
+      single("agents", "1",
+             double(arguments.agents) + double(arguments.sampled.size())),
       single("jobs_per_s", "1/s", double(seen.jobs_started) / seen.storm_s),
       single("events", "1", double(seen.events)),
       single("lost", "1", double(seen.lost)),
@@ -90,47 +104,100 @@ std::vector<BenchFigure> figures_of(const BenchCtldArguments& arguments,
       single("answer_p50_ms", "ms", percentile(seen.answer_ms, 0.5),
              seen.answer_ms.size()),
       single("answer_p99_ms", "ms", percentile(seen.answer_ms, 0.99),
-             seen.answer_ms.size()),
-      single("ctld_cpus", "1", ctld_cpu_s / seen.storm_s),
-      single("munged_cpus", "1", munged_cpu_s / seen.storm_s),
-      single("ctld_memory_mb", "MB", ctld.ctld_memory_mb())};
+             seen.answer_ms.size())};
   if (arguments.kills > 0) {
     figures.push_back(single("kills", "1", arguments.kills));
   }
   return figures;
 }
 
+void add_usage(const PrivateCtld& ctld, const Usage& used, double storm_s,
+               std::vector<BenchFigure>& figures) {
+  figures.push_back(single("ctld_cpus", "1", used.ctld_cpu_s / storm_s));
+  figures.push_back(single("munged_cpus", "1", used.munged_cpu_s / storm_s));
+  figures.push_back(single("ctld_memory_mb", "MB", ctld.ctld_memory_mb()));
+}
+
+// The worst of the sampled nodes.
+Status add_sampled(const std::vector<std::string>& sockets,
+                   std::vector<BenchFigure>& figures) {
+  if (sockets.empty()) return Done{};
+  double worst_ms = 0;
+  size_t grants = 0;
+  for (const std::string& socket : sockets) {
+    Result<std::string> text = ask_status(socket, 0);
+    if (!text) return std::move(text).error();
+    Result<NodeStatus> status = node_status_from_json(*text);
+    if (!status) return std::move(status).error().wrap(socket);
+    worst_ms = std::max(worst_ms, status->grant.p99_ms.value_or(0));
+    grants += status->grant.count;
+  }
+  figures.push_back(single("decision_p99_ms", "ms", worst_ms, grants));
+  return Done{};
+}
+
+// Where the crowd connects to, and whose munged seals its messages.
+Result<AgentCrowd::Settings> crowd_settings(const BenchCtldArguments& arguments,
+                                            const Config& config) {
+  if (config.controllers.empty()) {
+    return invalid(arguments.config_file + ": Controller= is not set");
+  }
+  AgentCrowd::Settings settings;
+  settings.agents = arguments.agents;
+  settings.jobs_per_s = arguments.jobs_per_s;
+  settings.timeout_s = double(config.controller_timeout_s);
+  settings.endpoint = "tcp://" + config.controllers[0].to_string();
+  settings.munge_socket = config.munge_socket;
+  for (const PoolConfig& pool : config.pools) {
+    if (pool.shared) settings.pools.push_back(pool.name);
+  }
+  return settings;
+}
+
+Status check_arguments(const BenchCtldArguments& arguments) {
+  if (::geteuid() != 0) return need_root();
+  if (arguments.kills > 0 && !arguments.config_file.empty()) {
+    return invalid(
+        "--kills is for a controller of the bench's own: leave out "
+        "--config");
+  }
+  return Done{};
+}
+
 }  // namespace
 
 Status run_bench_ctld(const BenchCtldArguments& arguments,
                       const std::string& json_file, Terminal& terminal) {
-  if (::geteuid() != 0) return need_root();
+  if (Status good = check_arguments(arguments); !good) return good;
   raise_file_limit();
-  const auto progress = [&](const std::string& next) {
-    if (terminal.interactive) terminal.out << next << "..." << std::endl;
-  };
-  Result<PrivateCtld> ctld = PrivateCtld::start(config_lines(arguments.agents));
-  if (!ctld) return std::move(ctld).error();
-  AgentCrowd::Settings settings;
-  settings.agents = arguments.agents;
-  settings.jobs_per_s = arguments.jobs_per_s;
-  settings.timeout_s = kTimeout_s;
-  settings.endpoint = ctld->endpoint();
-  settings.munge_socket = ctld->munge_socket();
-  settings.pools = {"p0", "p1", "p2"};
-  Result<AgentCrowd> crowd = AgentCrowd::create(std::move(settings));
+  std::optional<PrivateCtld> ctld;
+  std::string config_file = arguments.config_file;
+  if (config_file.empty()) {
+    Result<PrivateCtld> own =
+        PrivateCtld::start(config_lines(arguments.agents));
+    if (!own) return std::move(own).error();
+    ctld.emplace(*std::move(own));
+    config_file = ctld->directory() + "/penstock.conf";
+  }
+  Result<Config> config = load_config(config_file);
+  if (!config) return std::move(config).error();
+  Result<AgentCrowd::Settings> settings = crowd_settings(arguments, *config);
+  if (!settings) return std::move(settings).error();
+  Result<AgentCrowd> crowd = AgentCrowd::create(*std::move(settings));
   if (!crowd) return std::move(crowd).error();
-  progress(fmt::format("{} agents say hello", arguments.agents));
   if (Status started = crowd->start(kStart_s); !started) return started;
-  progress("the storm");
-  const double ctld_cpu_s = ctld->ctld_cpu_s();
-  const double munged_cpu_s = ctld->munged_cpu_s();
-  if (Status done = storm(arguments, *crowd, *ctld); !done) return done;
-  const double used_s = ctld->ctld_cpu_s() - ctld_cpu_s;
-  const double sealed_s = ctld->munged_cpu_s() - munged_cpu_s;
+  const Usage before = usage_of(ctld);
+  if (Status done = storm(arguments, *crowd, ctld); !done) return done;
+  const Usage after = usage_of(ctld);
   if (Status done = crowd->finish(kFinish_s); !done) return done;
-  const std::vector<BenchFigure> figures =
-      figures_of(arguments, crowd->figures(), *ctld, used_s, sealed_s);
+  std::vector<BenchFigure> figures = figures_of(arguments, crowd->figures());
+  if (ctld && arguments.kills == 0) {
+    add_usage(*ctld,
+              {after.ctld_cpu_s - before.ctld_cpu_s,
+               after.munged_cpu_s - before.munged_cpu_s},
+              crowd->figures().storm_s, figures);
+  }
+  if (Status done = add_sampled(arguments.sampled, figures); !done) return done;
   const std::string machine = machine_text();
   terminal.out << machine << "\n" << figures_table(figures);
   if (json_file.empty()) return Done{};

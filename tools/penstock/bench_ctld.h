@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "common/result.h"
 
@@ -14,6 +15,10 @@ struct BenchCtldArguments {
   double jobs_per_s = 200;
   double seconds = 60;
   int kills = 0;  // of penstockctld, at random times of the storm
+  // The penstock.conf of a controller that runs already; "": one of our own.
+  std::string config_file;
+  // Sockets of penstockds that it grants too: how soon these are in the kernel.
+  std::vector<std::string> sampled;
 };
 
 // json_file: "" for none.

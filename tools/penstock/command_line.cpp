@@ -198,6 +198,10 @@ void add_bench(CommandLine& line) {
   command->add_option("--seconds", ctld.seconds, "ctld: how long")
       ->check(CLI::Range(1.0, 3600.0))
       ->capture_default_str();
+  command->add_option("--config", ctld.config_file,
+                      "ctld: penstock.conf of a controller that runs");
+  command->add_option("--sample", ctld.sampled,
+                      "ctld: socket of a penstockd that it grants to");
   command
       ->add_option("--kills", ctld.kills,
                    "ctld: kill it so often meanwhile, and start it again")

@@ -140,6 +140,7 @@ NodeStatus node() {
   out.cores = 8;
   out.rebalance = {12, 4.1, 9.6, 9.6};
   out.launch = {40, 0.8, 1.9, 2.0};
+  out.grant = {7, 12.5, 80, 81};
   out.pools = {{"scratch", 100 * kMega, 75 * kMega, 2}};
   out.jobs = {input_bound(), wasteful(), unknown(), hostile()};
   return out;
