@@ -16,7 +16,7 @@ import embedded
 import janitor
 import slurm_files
 
-TIMEOUT_S = 4  # ControllerTimeout
+TIMEOUT_S = 4  # ControllerTimeout, where none is given
 
 
 class NodesCluster(embedded.EmbeddedCluster):
@@ -24,17 +24,19 @@ class NodesCluster(embedded.EmbeddedCluster):
 
     nodes        how many; self.nodes has their names
     controllers  how many penstockctld, on ports of their own
+    timeout_s    ControllerTimeout
     pools        (name, path, bandwidth), shared by all nodes
     other arguments are EmbeddedCluster's"""
 
     def __init__(self, *, nodes=4, controllers=1, pools=(), agent_lines=(),
-                 policy="throughput", **more):
+                 policy="throughput", timeout_s=TIMEOUT_S, **more):
         super().__init__(agent=True, policy=policy, pools=pools,
                          agent_lines=agent_lines, **more)
         self.nodes = [f"{self.node}n{index + 1}" for index in range(nodes)]
         self._settings = (policy, tuple(pools), tuple(agent_lines))
         # Each node's plugin says where its penstockd is.
         del self.env["PENSTOCK_SOCKET"]
+        self._timeout_s = timeout_s
         self.controllers = []
         self._controller_count = controllers
 
@@ -68,7 +70,7 @@ class NodesCluster(embedded.EmbeddedCluster):
         given, pools, lines = self._settings
         policy = policy or given
         lines = [*lines, f"MungeSocket={self.directory}/munge.sock",
-                 f"ControllerTimeout={TIMEOUT_S}", *extra]
+                 f"ControllerTimeout={self._timeout_s}", *extra]
         if self.controllers:
             lines.append("Controller=" + ",".join(self.controllers))
         return slurm_files.write_penstock_conf(

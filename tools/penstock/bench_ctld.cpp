@@ -127,7 +127,7 @@ Status add_sampled(const std::vector<std::string>& sockets,
   for (const std::string& socket : sockets) {
     Result<std::string> text = ask_status(socket, 0);
     if (!text) return std::move(text).error();
-    Result<NodeStatus> status = node_status_from_json(*text);
+    Result<NodeStatus> status = parse_node_status(*text);
     if (!status) return std::move(status).error().wrap(socket);
     worst_ms = std::max(worst_ms, status->grant.p99_ms.value_or(0));
     grants += status->grant.count;

@@ -21,6 +21,21 @@ const char* lend_across_name(LendAcross across) {
   return "";
 }
 
+std::string controller_text(const Config& config) {
+  std::string list;
+  for (const ControllerAddress& address : config.controllers) {
+    list += (list.empty() ? "" : ",") + address.to_string();
+  }
+  std::string out = list.empty() ? "# Controller: none\n"
+                                 : fmt::format("Controller={}\n", list);
+  out += fmt::format("ControllerTimeout={}\nControllerStateDir={}\n",
+                     config.controller_timeout_s, config.controller_state_dir);
+  out += config.munge_socket.empty()
+             ? "# MungeSocket: this machine's\n"
+             : fmt::format("MungeSocket={}\n", config.munge_socket);
+  return out;
+}
+
 // In the file's own syntax, so that it can be read back.
 std::string effective_text(const Config& config) {
   std::string out = fmt::format(
@@ -40,10 +55,11 @@ std::string effective_text(const Config& config) {
              ? "# ManagedCPUs: all online CPUs\n"
              : fmt::format("ManagedCPUs={}\n", config.managed_cpus);
   for (const PoolConfig& pool : config.pools) {
-    out += fmt::format("Pool={} Path={} Bandwidth={}\n", pool.name, pool.path,
-                       pool.bandwidth_bytes_per_s);
+    out += fmt::format("Pool={} Path={} Bandwidth={} Shared={}\n", pool.name,
+                       pool.path, pool.bandwidth_bytes_per_s,
+                       yes_no(pool.shared));
   }
-  return out;
+  return out + controller_text(config);
 }
 
 }  // namespace

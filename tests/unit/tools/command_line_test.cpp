@@ -185,7 +185,7 @@ TEST_CASE("check-config prints what can be read back") {
   Ran first({"check-config", directory.file("c")});
   REQUIRE(first.code == kExitOk);
   CHECK(first.out.starts_with("# " + directory.file("c") + ": ok\n"));
-  CHECK(first.out.find("Bandwidth=209715200\n") != std::string::npos);
+  CHECK(first.out.find("Bandwidth=209715200 Shared=yes\n") != std::string::npos);
   directory.write("again", first.out);
   Ran second({"check-config", directory.file("again")});
   REQUIRE(second.code == kExitOk);

@@ -1,0 +1,47 @@
+"""A storm of jobs on many played nodes beside two real ones, whose grants must
+be in the kernel soon."""
+
+import json
+import os
+
+import cluster_case
+import embedded
+import embedded_nodes
+import test_nodes
+
+AGENTS = int(os.environ.get("PENSTOCK_STORM_AGENTS", "300"))
+RATE = float(os.environ.get("PENSTOCK_STORM_RATE", "30"))
+SECONDS = float(os.environ.get("PENSTOCK_STORM_SECONDS", "20"))
+DECISION_P99_MS = 250
+
+
+class Storm(test_nodes.NodesCase):
+    cluster_options = {"nodes": 2, "pools": [("net", "/dev/shm", "8G")],
+                       "timeout_s": 30}
+
+    def test_grants_are_in_the_kernel_soon_and_none_is_lost(self):
+        nodes = self.cluster.nodes
+        self.submit("any", 50, nodes, self.trainer("any", 50, self.meeting()))
+        self.wait_granted()
+        out = f"{self.cluster.directory}/storm.json"
+        done = self.cluster.command(
+            str(embedded.build_directory() / "bin" / "penstock"), "bench",
+            "ctld", "--agents", str(AGENTS), "--rate", str(RATE), "--seconds",
+            str(SECONDS), "--config", self.cluster.conf_of[nodes[0]], "--json",
+            out, *(word for node in nodes for word in
+                   ("--sample", self.cluster.socket_of(node))),
+            timeout=SECONDS + 300)
+        print(done.stdout, done.stderr)
+        self.assertEqual(done.returncode, 0)
+        with open(out, encoding="utf-8") as file:
+            figures = {figure["name"]: figure for figure in
+                       json.load(file)["figures"]}
+        self.assertEqual(figures["lost"]["value"], 0)
+        self.assertGreaterEqual(figures["jobs_per_s"]["value"], 0.99 * RATE)
+        self.assertGreater(figures["decision_p99_ms"]["runs"], 20)
+        self.assertLessEqual(figures["decision_p99_ms"]["value"],
+                             DECISION_P99_MS)
+
+
+if __name__ == "__main__":
+    cluster_case.main()
