@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "common/option_set.h"
 #include "spank_plugin/agent_link.h"
-#include "spank_plugin/option_set.h"
 #include "spank_plugin/settings.h"
 #include "spank_plugin/slurm_api.h"
 

@@ -14,6 +14,7 @@
 #include "tests/unit/spank_plugin/temp_dir.h"
 
 using namespace penstock::spank;  // NOLINT: the unit under test
+using penstock::set_field;
 using penstock::UniqueFd;
 
 namespace {
@@ -224,18 +225,4 @@ TEST_CASE("agent_link: a message without an answer arrives after the close") {
   penstock_job_end got{};
   CHECK(::recv(link.get(), &got, sizeof got, 0) == sizeof got);
   CHECK(got.header.type == PENSTOCK_JOB_END);
-}
-
-TEST_CASE("agent_link: set_field cuts what is too long and pads the rest") {
-  char field[4] = {'x', 'x', 'x', 'x'};
-  set_field(field, "ab");
-  CHECK(std::string(field, 4) == std::string("ab\0\0", 4));
-  set_field(field, "abcdef");
-  CHECK(std::string(field, 4) == "abcd");
-}
-
-TEST_CASE("agent_link: set_printable keeps only printable ASCII") {
-  char field[8];
-  set_printable(field, "a\n\x7f\xc3\xa9z");
-  CHECK(std::string(field, 8) == std::string("a????z\0\0", 8));
 }

@@ -1,13 +1,13 @@
-#include "spank_plugin/option_set.h"
+#include "common/option_set.h"
 
 #include <string>
 
 #include "tests/unit/catch.h"
 
+using penstock::model_index;
 using penstock::option_spec;
 using penstock::OptionLimits;
-using penstock::spank::model_index;
-using penstock::spank::OptionSet;
+using penstock::OptionSet;
 
 namespace {
 

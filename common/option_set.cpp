@@ -1,10 +1,10 @@
-#include "spank_plugin/option_set.h"
+#include "common/option_set.h"
 
 #include <cstring>
 
 #include "common/units.h"
 
-namespace penstock::spank {
+namespace penstock {
 
 Status OptionSet::apply_flag(int index, std::string_view value,
                              const OptionLimits& limits) {
@@ -42,4 +42,4 @@ int model_index() {
   return -1;
 }
 
-}  // namespace penstock::spank
+}  // namespace penstock

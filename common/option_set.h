@@ -8,7 +8,7 @@
 #include "common/options.h"
 #include "common/result.h"
 
-namespace penstock::spank {
+namespace penstock {
 
 class OptionSet {
  public:
@@ -40,4 +40,4 @@ class OptionSet {
 // The number of --loader-model among the options.
 int model_index();
 
-}  // namespace penstock::spank
+}  // namespace penstock
