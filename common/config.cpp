@@ -105,6 +105,16 @@ Setter number(double Config::*field, double low, double high) {
   };
 }
 
+Setter rate(uint64_t Config::*field) {
+  return [=](const std::string& value, Config& config) -> Status {
+    const auto bytes_per_s = parse_rate_bytes_per_s(value);
+    if (!bytes_per_s)
+      return not_allowed("bytes/s over 0 with K, M, G or T, such as 2G");
+    config.*field = *bytes_per_s;
+    return Done{};
+  };
+}
+
 Status set_cgroup_name(const std::string& value, Config& config) {
   if (!valid_name(value)) return not_allowed(kNameRule);
   config.cgroup_name = value;
@@ -166,6 +176,16 @@ const std::map<std::string, Setter>& setters() {
       {"mungesocket", path(&Config::munge_socket, kMaxSocketPathBytes)},
       {"historyfile", path(&Config::history_file)},
       {"historyretention", whole(&Config::history_retention_days, 1, 36500)},
+      {"submittable", path(&Config::submit_table)},
+      {"submitsocket", path(&Config::submit_socket, kMaxSocketPathBytes)},
+      {"submitnodecores", whole(&Config::submit_node_cores, 0, 4096)},
+      {"submitnodebandwidth", rate(&Config::submit_node_bandwidth_bytes_per_s)},
+      {"submitovercommit", number(&Config::submit_overcommit, 0.1, 100)},
+      {"submitcomment",
+       word<SubmitComment>(&Config::submit_comment,
+                           {{"no", SubmitComment::kNo},
+                            {"comment", SubmitComment::kComment},
+                            {"admin_comment", SubmitComment::kAdminComment}})},
   };
   return *kSetters;
 }

@@ -21,6 +21,7 @@ enum class Policy {
                 // managed jobs: A-Dloader's baseline, for comparison
 };
 enum class LendAcross { kAny, kAccount, kUser };
+enum class SubmitComment { kNo, kComment, kAdminComment };
 
 // Pool=NAME Path=/mount Bandwidth=RATE [Shared=yes|no]
 struct PoolConfig {
@@ -80,6 +81,21 @@ struct Config {
   std::string munge_socket;  // MungeSocket; "": this machine's munged's
   std::string history_file = "/var/lib/penstock/history.sqlite";  // HistoryFile
   uint64_t history_retention_days = 365;  // HistoryRetention, 1..36500
+
+  // Of job_submit_penstock.so, which slurmctld loads.
+  std::string submit_table =
+      "/var/lib/penstock/demand_table";  // SubmitTable: published demand
+  std::string submit_socket =
+      "/run/penstock/submit.sock";  // SubmitSocket: penstockctld's, for
+                                    // datagrams
+  // loader_cpu and loader_bw of the smallest node in slurm.conf; 0: that GRES
+  // is not added to jobs.
+  uint64_t submit_node_cores = 0;                  // SubmitNodeCores, 0..4096
+  uint64_t submit_node_bandwidth_bytes_per_s = 0;  // SubmitNodeBandwidth
+  double submit_overcommit = 1.0;  // SubmitOvercommit, 0.1..100: demand is
+                                   // divided by it
+  SubmitComment submit_comment =
+      SubmitComment::kNo;  // SubmitComment=no|comment|admin_comment
 };
 
 // Parses and validates the text of a file; file_name is for messages only.

@@ -22,6 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   FUZZ_CHECK(CpuSet::parse(config->managed_cpus).ok());
   FUZZ_CHECK(config->history_file.front() == '/');
   FUZZ_CHECK(config->history_retention_days >= 1);
+  FUZZ_CHECK(config->submit_overcommit >= 0.1);
+  FUZZ_CHECK(config->submit_socket.size() < 108);
   FUZZ_CHECK(config->pools.size() <= 64);
   for (const PoolConfig& pool : config->pools)
     FUZZ_CHECK(pool.bandwidth_bytes_per_s > 0 && pool.path.front() == '/');

@@ -33,6 +33,28 @@ std::string controller_text(const Config& config) {
   out += config.munge_socket.empty()
              ? "# MungeSocket: this machine's\n"
              : fmt::format("MungeSocket={}\n", config.munge_socket);
+const char* submit_comment_name(SubmitComment comment) {
+  switch (comment) {
+    case SubmitComment::kNo:
+      return "no";
+    case SubmitComment::kComment:
+      return "comment";
+    case SubmitComment::kAdminComment:
+      return "admin_comment";
+  }
+  return "";
+}
+
+std::string submit_text(const Config& config) {
+  std::string out = fmt::format(
+      "SubmitTable={}\nSubmitSocket={}\nSubmitNodeCores={}\n"
+      "SubmitOvercommit={}\nSubmitComment={}\n",
+      config.submit_table, config.submit_socket, config.submit_node_cores,
+      config.submit_overcommit, submit_comment_name(config.submit_comment));
+  out += config.submit_node_bandwidth_bytes_per_s == 0
+             ? "# SubmitNodeBandwidth: jobs get no loader_bw\n"
+             : fmt::format("SubmitNodeBandwidth={}\n",
+                           config.submit_node_bandwidth_bytes_per_s);
   return out;
 }
 
@@ -54,6 +76,7 @@ std::string effective_text(const Config& config) {
   out += config.managed_cpus.empty()
              ? "# ManagedCPUs: all online CPUs\n"
              : fmt::format("ManagedCPUs={}\n", config.managed_cpus);
+  out += submit_text(config);
   for (const PoolConfig& pool : config.pools) {
     out += fmt::format("Pool={} Path={} Bandwidth={} Shared={}\n", pool.name,
                        pool.path, pool.bandwidth_bytes_per_s,

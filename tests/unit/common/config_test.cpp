@@ -44,6 +44,9 @@ TEST_CASE("every key is read, in any case") {
       "AwayYields=No\nMaxWeight=4.5\nSamplePeriod=500\nMinSolveInterval=20\n"
       "ReportMinTime=12.5\nLogLevel=debug\nManagedCPUs=1,0,4-5\n"
       "HistoryFile=/h.sqlite\nHistoryRetention=30\n"
+      "SubmitTable=/table\nSubmitSocket=/submit\nSubmitNodeCores=24\n"
+      "SubmitNodeBandwidth=2G\nSubmitOvercommit=1.5\n"
+      "SubmitComment=admin_comment\n"
       "Pool=scratch Path=/scratch Bandwidth=2G\n"
       "pool=home bandwidth=100M path=\"/home dirs\" shared=no\n"
       "Controller=head,[::1]:7000\nControllerTimeout=5\n"
@@ -71,6 +74,12 @@ TEST_CASE("every key is read, in any case") {
   CHECK(config.pools.at(0).shared);
   CHECK_FALSE(config.pools.at(1).shared);
   CHECK(config.report_min_seconds == 12.5);
+  CHECK(config.submit_table == "/table");
+  CHECK(config.submit_socket == "/submit");
+  CHECK(config.submit_node_cores == 24);
+  CHECK(config.submit_node_bandwidth_bytes_per_s == uint64_t{2} << 30);
+  CHECK(config.submit_overcommit == 1.5);
+  CHECK(config.submit_comment == SubmitComment::kAdminComment);
   CHECK(config.log_level == "debug");
   CHECK(config.managed_cpus == "0-1,4-5");
   CHECK(config.history_file == "/h.sqlite");
@@ -146,6 +155,14 @@ TEST_CASE("values out of range are refused") {
         std::string("ManagedCPUs="),
         std::string("ManagedCPUs=3-1"),
         std::string("ManagedCPUs=4096"),
+        std::string("SubmitTable=table"),
+        "SubmitSocket=/" + std::string(107, 's'),
+        std::string("SubmitNodeCores=4097"),
+        std::string("SubmitNodeCores=1.5"),
+        std::string("SubmitNodeBandwidth=0"),
+        std::string("SubmitOvercommit=0"),
+        std::string("SubmitOvercommit=101"),
+        std::string("SubmitComment=yes"),
         std::string("Pool=x/y Path=/x Bandwidth=1M"),
         std::string("Pool=x Path=x Bandwidth=1M"),
         std::string("Pool=x Path=/x Bandwidth=0"),
