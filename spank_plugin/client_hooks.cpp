@@ -54,6 +54,16 @@ void pass_model_on(spank_t spank) {
   if (is_flag) spank_job_control_setenv(spank, name, path->c_str(), 1);
 }
 
+// srun and salloc send no environment to slurmctld: what job_submit_penstock.so
+// there has to know of the variables goes with the job's control environment.
+void pass_variables_on(spank_t spank) {
+  for (int i = 0; i < kOptionCount; ++i) {
+    const char* name = option_spec(i).variable;
+    const char* value = std::getenv(name);
+    if (value != nullptr) spank_job_control_setenv(spank, name, value, 1);
+  }
+}
+
 }  // namespace
 
 int register_options(spank_t spank) {
@@ -105,6 +115,7 @@ int finish_client_options(spank_t spank) {
     if (const auto path = resolve_here(asked.options().model); !path)
       end_command(path.error());
   pass_model_on(spank);
+  pass_variables_on(spank);
   return 0;
 }
 

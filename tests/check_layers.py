@@ -17,6 +17,7 @@ MAY_INCLUDE = {
     "predictor": ["common"],
     "select_ext/allocator": ["common", "predictor"],
     "select_ext/ctld": ["common", "predictor", "select_ext/allocator"],
+    "select_ext/job_submit": ["common", "predictor"],
     "report": ["common"],
     "libpenstock": ["common"],
     "loader": ["common", "libpenstock", "predictor"],
@@ -33,6 +34,13 @@ RESERVED = {
     r"munge\.h": ["select_ext/ctld"],
     r"zmq\.h(pp)?": ["select_ext/ctld"],
     r"sqlite3\.h": ["select_ext/ctld"],
+                   "report"],
+    "tools": ["common", "predictor", "select_ext/allocator",
+              "select_ext/job_submit", "report", "node_agent", "loader"],
+}
+# Outside headers that only some folders may include.
+RESERVED = {
+    r"slurm/(?!slurm_version\.h)": ["spank_plugin", "select_ext/job_submit"],
     r"mpi\.h": ["loader", "exchange"],
     r"libcgroup|hwloc": ["cgroup", "node_agent"],
 }

@@ -78,19 +78,24 @@ class EmbeddedCluster:
     plugin_arguments   more of them for plugstack.conf, "key=value" each
     slurm_lines, partition   more text for slurm.conf and its partition
     users      how many ordinary users to make; self.users has their names
+    counted_gres   (name, count) each: more GRES of the node, without devices
+    submit     lines of penstock.conf with which slurmctld loads
+               job_submit_penstock.so ("{directory}" stands for the cluster's);
+               None: it does not
     """
 
     def __init__(self, *, cpus=None, agent=False, plugin=True,
                  accounts=False, policy="throughput", pools=(), agent_lines=(),
                  plugin_arguments=(), slurm_lines=(), partition="", users=1,
-                 build=None):
+                 counted_gres=(), submit=None, build=None):
         self.build = pathlib.Path(build or build_directory()).resolve()
         self._agent_wanted = agent
         self._agent_settings = (policy, tuple(pools), tuple(agent_lines))
         self._plugins = (["spank_penstock.so"] * plugin
                          + ["spank_penstock_account.so"] * accounts)
         self._plugin_arguments = plugin_arguments
-        self._slurm_settings = (cpus, slurm_lines, partition)
+        self._slurm_settings = (cpus, slurm_lines, partition, counted_gres)
+        self._submit = submit
         self._slot, self._slot_lock = take_slot()
         self.node = f"pst{self._slot}"
         self.users = [f"penstock-test{self._slot}{chr(ord('a') + i)}"
@@ -199,11 +204,27 @@ class EmbeddedCluster:
         """Writes Slurm's configuration; a test may put its own in place."""
         plugins = [self.expose(self.build / "lib" / name)
                    for name in self._plugins]
-        cpus, lines, partition = self._slurm_settings
+        cpus, lines, partition, counted_gres = self._slurm_settings
+        lines = [*lines, *self._write_submit_files()]
         self.cpus = slurm_files.write_slurm_files(
-            self.directory, self.node, cpus, lines, partition)
+            self.directory, self.node, cpus, lines, partition, counted_gres)
         slurm_files.write_plugstack(self.directory, plugins,
                                     self._plugin_arguments)
+
+    def _write_submit_files(self):
+        """Returns the lines of slurm.conf that load the plugin."""
+        if self._submit is None:
+            return []
+        plugin = self.expose(self.build / "lib" / "job_submit_penstock.so")
+        self.write_submit_conf(self._submit)
+        return ["JobSubmitPlugins=penstock",
+                f"PluginDir={os.path.dirname(plugin)}:"
+                f"{slurm_files.system_plugin_dir()}"]
+
+    def write_submit_conf(self, lines):
+        """penstock.conf as slurmctld's plugin reads it when it is loaded."""
+        slurm_files.write(f"{self.directory}/penstock.conf", "".join(
+            line.format(directory=self.directory) + "\n" for line in lines))
 
     def home(self, user=None):
         """The user's home, where its jobs run and write their output."""
@@ -258,6 +279,20 @@ class EmbeddedCluster:
                            f"{self.directory}/penstock.conf")
         self._wait("penstockd's socket", self._agent_answers,
                    DAEMON_TIMEOUT_S, ("penstockd",))
+
+    def restart_controller(self):
+        """slurmctld anew, with the jobs it had; the node is known again."""
+        daemon = self._daemons.pop("slurmctld")
+        daemon.terminate()
+        daemon.wait(DAEMON_TIMEOUT_S)
+        self._start_daemon("slurmctld", "slurmctld", "-D")
+        self._wait("slurmctld to know its node", lambda: self._run(
+            ["sinfo", "-h", "-n", self.node, "-o", "%t"]).stdout.strip() in
+            ("idle", "mix", "alloc"), DAEMON_TIMEOUT_S, ("slurmctld",))
+
+    @property
+    def controller_pid(self):
+        return self._daemons["slurmctld"].pid
 
     def _agent_answers(self):
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:

@@ -1,6 +1,7 @@
 """The files of an embedded cluster: slurm.conf, gres.conf, cgroup.conf,
 plugstack.conf and penstock.conf, as text. No other I/O than writing them."""
 
+import glob
 import os
 import re
 import socket
@@ -37,7 +38,7 @@ JobAcctGatherFrequency=5
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SchedulerParameters=bf_interval=1
-GresTypes=gpu
+GresTypes={gres_types}
 MpiDefault=none
 MailProg=/bin/true
 ReturnToService=2
@@ -45,6 +46,9 @@ KillWait=5
 {extra}
 {nodes}
 PartitionName=main Nodes={names} Default=YES MaxTime=INFINITE {partition}
+NodeName={node} NodeHostname={hostname} NodeAddr=127.0.0.1 Port={node_port} \
+{topology} Gres={gres} State=UNKNOWN
+PartitionName=main Nodes={node} Default=YES MaxTime=INFINITE {partition}
 """
 
 NODE_LINE = ("NodeName={name} NodeHostname={hostname} NodeAddr=127.0.0.1 "
@@ -110,7 +114,19 @@ def write_slurm_files(directory, node, cpus, extra_lines, partition,
 
     names: of several nodes, which then each have a slurm.NAME.conf that
     differs in its plugstack.NAME.conf; None: one node, `node`."""
+def system_plugin_dir():
+    """Where the installed Slurm has its plugins."""
+    return os.path.dirname(
+        glob.glob("/usr/lib/*/slurm*/select_cons_tres.so")[0])
+
+
+def write_slurm_files(directory, node, cpus, extra_lines, partition,
+                      counted_gres=()):
+    """Writes everything that Slurm's daemons read; returns the CPU count.
+
+    counted_gres: (name, count) of GRES that are no devices."""
     layout, count = topology(cpus)
+    gres = [("gpu", count), *counted_gres]
     lines = list(extra_lines)
     if cpus is not None:
         lines.append("SlurmdParameters=config_overrides")
@@ -131,6 +147,10 @@ def write_slurm_files(directory, node, cpus, extra_lines, partition,
     for name in names or []:
         write(f"{directory}/slurm.{name}.conf",
               SLURM_CONF.format(plugstack_of=f".{name}", **fields))
+        controller_port=controller_port, node_port=node_port,
+        topology=layout, extra="\n".join(lines), partition=partition,
+        gres_types=",".join(name for name, _ in gres),
+        gres=",".join(f"{name}:{amount}" for name, amount in gres)))
     write(f"{directory}/cgroup.conf", CGROUP_CONF)
     write_gpus(directory, count)
     return count

@@ -3,7 +3,6 @@ jobs run on it with the plugin from its plugstack line. Only what is tied to a
 site (hosts, ports, paths, sizes of machines) is put in place of the example's;
 a key that the example lacks is not added but for those in NEEDED_HERE."""
 
-import glob
 import os
 import pathlib
 import re
@@ -18,8 +17,6 @@ import embedded
 import slurm_files
 
 EXAMPLES = embedded.ROOT / "slurm_conf_examples"
-PLUGIN_DIR = os.path.dirname(
-    glob.glob("/usr/lib/*/slurm*/select_cons_tres.so")[0])
 NODE_KEYS = re.compile(
     r"(CPUs|Boards|SocketsPerBoard|CoresPerSocket|ThreadsPerCore)=\d+ ?")
 
@@ -63,7 +60,8 @@ class Example(embedded.EmbeddedCluster):
         text = self._put_our_node(text, host, node_port)
         text += (f"AuthInfo=socket={self.directory}/munge.sock\n"
                  f"SlurmctldPort={controller_port}\n"
-                 f"PluginDir={PLUGIN_DIR}:{self.directory}/bin\n"
+                 f"PluginDir={slurm_files.system_plugin_dir()}:"
+                 f"{self.directory}/bin\n"
                  "SlurmdParameters=config_overrides\n")
         slurm_files.write(f"{self.directory}/slurm.conf", text)
         return gpus

@@ -1,0 +1,25 @@
+// Where slurmctld finds the loader options of a submission.
+//
+// Flags of sbatch, srun and salloc, and #SBATCH lines, are in the job's
+// control environment (spank_job_env), which --export=NONE leaves alone, as
+// "_SLURM_SPANK_OPTION_penstock_loader_threads=4". PENSTOCK_* variables are in
+// a batch job's environment; srun and salloc send none, and the SPANK plugin
+// puts them into the control environment. Both lists are a user's: any text.
+#pragma once
+
+#include <span>
+
+#include "common/option_set.h"
+#include "common/result.h"
+
+namespace penstock::job_submit {
+
+// Errors: kInvalidArgument  for a person; names flag or variable, its value
+//                           and what is allowed
+// Pure, thread-safe; allocates where it refuses, only.
+[[nodiscard]] Result<OptionSet> read_options(
+    std::span<const char* const> control_environment,
+    std::span<const char* const> batch_environment, bool is_batch,
+    const OptionLimits& limits);
+
+}  // namespace penstock::job_submit

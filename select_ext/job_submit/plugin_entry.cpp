@@ -1,0 +1,75 @@
+// job_submit_penstock.so: the symbols that slurmctld looks up. It loads a
+// plugin of this kind only where plugin_version is its own, to the last part.
+#include <exception>
+
+#include "select_ext/job_submit/hook.h"
+#include "select_ext/job_submit/state.h"
+
+namespace penstock::job_submit {
+namespace {
+
+// Runs f(); an exception (of the standard library, for want of memory) must
+// not reach Slurm's C frames: it is logged and becomes SLURM_SUCCESS.
+template <class F>
+int guard(const char* hook, F&& f) noexcept {
+  try {
+    return f();
+  } catch (const std::exception& error) {
+    slurm_error("penstock: %s: %.120s", hook, error.what());
+  } catch (...) {
+    slurm_error("penstock: %s: unknown exception", hook);
+  }
+  return SLURM_SUCCESS;
+}
+
+}  // namespace
+}  // namespace penstock::job_submit
+
+namespace plugin = penstock::job_submit;
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+// const alone would keep them internal, and Slurm would not find them.
+extern const char plugin_name[];
+extern const char plugin_type[];
+extern const uint32_t plugin_version;
+const char plugin_name[] = "Penstock job submit plugin";
+const char plugin_type[] = "job_submit/penstock";
+const uint32_t plugin_version = SLURM_VERSION_NUMBER;
+
+int init() {
+  return plugin::guard("init", [] {
+    plugin::start();
+    return SLURM_SUCCESS;
+  });
+}
+
+int fini() {
+  plugin::stop();
+  return SLURM_SUCCESS;
+}
+
+int job_submit(job_desc_msg_t* job, uint32_t, char** message) {
+  if (!plugin::state().is_ready) return SLURM_SUCCESS;
+  const plugin::HookTimer timer;
+  return plugin::guard("job_submit",
+                       [&] { return plugin::submit(*job, message); });
+}
+
+int job_modify(job_desc_msg_t* job, struct job_record*, uint32_t
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 2, 0)
+               ,
+               char**
+#endif
+) {
+  if (!plugin::state().is_ready) return SLURM_SUCCESS;
+  const plugin::HookTimer timer;
+  return plugin::guard("job_modify", [&] {
+    plugin::modify(*job);
+    return SLURM_SUCCESS;
+  });
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

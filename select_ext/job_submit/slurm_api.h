@@ -1,0 +1,23 @@
+// What the plugin takes from Slurm: its public headers, and the allocator that
+// all texts in a job_desc_msg_t must come from. Slurm exports those two
+// without declaring them; they are the same from 22.05 to 26.05.
+#pragma once
+
+#include <cstddef>
+
+extern "C" {
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+#include <slurm/slurm_version.h>
+
+// nullptr only where may_fail; otherwise slurmctld ends without memory.
+void* slurm_xcalloc(size_t count, size_t size, bool clear, bool may_fail,
+                    const char* file, int line, const char* function);
+void slurm_xfree(void** memory);
+
+void slurm_info(const char* format, ...) __attribute__((format(printf, 1, 2)));
+void slurm_error(const char* format, ...) __attribute__((format(printf, 1, 2)));
+
+// The opaque job record, as job_modify() gets it.
+struct job_record;
+}
