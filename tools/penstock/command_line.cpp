@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "tools/penstock/bench_ctld.h"
+#include "tools/penstock/bench_submit.h"
 
 namespace penstock {
 namespace {
@@ -24,6 +25,8 @@ struct CommandLine {
   std::string bench_name;
   std::string bench_json;
   BenchCtldArguments bench_ctld;
+  int bench_count = 1000;
+  std::string publish_any;
 };
 
 void add_site(CLI::App* command, Site& site, bool asks_daemon) {
@@ -120,6 +123,14 @@ void add_predict(CommandLine& line) {
   add_site(command, line.site, false);
 }
 
+void add_publish(CommandLine& line) {
+  CLI::App* command = line.app.add_subcommand(
+      "publish", "Publish what jobs need, for slurmctld's plugin");
+  command->add_option("--any", line.publish_any,
+                      "the profile that stands for jobs of other models");
+  add_site(command, line.site, false);
+}
+
 void add_cluster_shape(CLI::App* command, SimulateArguments& it) {
   command->add_option("--nodes", it.nodes, "nodes")
       ->check(CLI::Range(1, 100000))
@@ -206,6 +217,13 @@ void add_bench(CommandLine& line) {
       ->add_option("--kills", ctld.kills,
                    "ctld: kill it so often meanwhile, and start it again")
       ->check(CLI::Range(0, 1000))
+                   "submit: what the job submit plugin costs")
+      ->required()
+      ->check(CLI::IsMember({"allocator", "submit"}));
+  command
+      ->add_option("--count", line.bench_count,
+                   "submit: submissions to each of the two Slurms")
+      ->check(CLI::Range(30, 100000))
       ->capture_default_str();
   command->add_option("--json", line.bench_json, "also write the figures here");
 }
@@ -218,6 +236,8 @@ Status run_chosen(const CommandLine& line, Terminal& terminal) {
   if (app.got_subcommand("bench")) {
     return line.bench_name == "ctld"
                ? run_bench_ctld(line.bench_ctld, line.bench_json, terminal)
+    return line.bench_name == "submit"
+               ? run_bench_submit(line.bench_count, line.bench_json, terminal)
                : run_bench_allocator(line.bench_json, terminal);
   }
   if (app.got_subcommand("simulate")) {
@@ -227,6 +247,9 @@ Status run_chosen(const CommandLine& line, Terminal& terminal) {
   if (!config) return std::move(config).error();
   if (app.got_subcommand("report")) {
     return run_report(line.report, *config, terminal);
+  }
+  if (app.got_subcommand("publish")) {
+    return run_publish(line.publish_any, *config, terminal);
   }
   if (app.got_subcommand("top")) return run_top(line.top, *config, terminal);
   if (app.got_subcommand("jobs")) {
@@ -254,6 +277,7 @@ int run_guarded(int argc, const char* const* argv, Terminal& terminal,
   add_history(line);
   add_check_config(line);
   add_predict(line);
+  add_publish(line);
   add_simulate(line);
   add_bench(line);
   try {

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -10,6 +11,7 @@
 
 #include "fake_agent.h"
 #include "report/json.h"
+#include "select_ext/job_submit/table_reader.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/report/samples.h"
 
@@ -56,6 +58,7 @@ TEST_CASE("usage errors end with 2 and say what is wrong") {
       {{"nodes", "n1"}, "n1"},
       {{"history", "--days", "0"}, "--days"},
       {{"history", "--limit", "0"}, "--limit"},
+      {{"bench", "everything"}, "not in {allocator,submit}"},
       {{"predict", "alexnet", "--cores", "-1"}, "must be 0 to 4096"},
       {{"predict", "alexnet", "--cores", "nan"}, "must be 0 to 4096"},
       {{"predict", "alexnet", "--bandwidth", "fast"}, "--bandwidth"},
@@ -96,6 +99,8 @@ TEST_CASE("manual pages and completion know every option") {
   for (const std::string command :
        {"report", "top", "jobs", "nodes", "history", "check-config", "predict",
         "simulate", "bench"}) {
+  for (const std::string command : {"report", "top", "check-config", "predict",
+                                    "publish", "simulate", "bench"}) {
     std::string page = text_of("docs/man/penstock-" + command + ".1");
     std::string help = Ran({command, "--help"}).out;
     size_t at = completion.find("    " + command + ")");
@@ -170,6 +175,42 @@ TEST_CASE("a controller that cannot be asked is said with what to do") {
       {"jobs", "--user", "no-such-user", "--config", directory.file("none")});
   CHECK(stranger.code == kExitUsage);
   CHECK(stranger.said("--user no-such-user: there is no such user"));
+TEST_CASE("publish writes every profile where slurmctld reads it") {
+  ScratchDirectory directory;
+  std::filesystem::create_directory(directory.file("p"));
+  directory.write("p/mine.toml", "");
+  directory.write("c", "SubmitTable=" + directory.file("t") +
+                           "\nProfileDir=" + directory.file("p") + "\n");
+  const std::vector<std::string> command = {"publish", "--config",
+                                            directory.file("c")};
+  Ran bad(command);
+  CHECK(bad.code == kExitUsage);
+  CHECK(bad.said("mine.toml"));
+  CHECK_FALSE(std::ifstream(directory.file("t")));
+
+  directory.write("p/mine.toml",
+                  "accelerator_s_per_sample = 0.001\n"
+                  "loader_cpu_s_per_sample = 0.004\n");
+  directory.write("p/mine.json", "{\"accelerator_s_per_sample\": 1}");
+  Ran good(command);
+  REQUIRE(good.code == kExitOk);
+  job_submit::TableReader table;
+  REQUIRE(table.open(directory.file("t").c_str()) == nullptr);
+  job_submit::ModelDemand entry;
+  REQUIRE(table.model("mine", entry).found);
+  CHECK(entry.millicores.value == 4000);
+  CHECK(table.model("res50", entry).found);
+  CHECK_FALSE(table.model("other", entry).found);
+
+  Ran any({"publish", "--any", "mine", "--config", directory.file("c")});
+  REQUIRE(any.code == kExitOk);
+  REQUIRE(table.model("other", entry).found);
+  CHECK(entry.millicores.value == 4000);
+  Ran unknown({"publish", "--any", "none", "--config", directory.file("c")});
+  CHECK(unknown.code == kExitNoData);
+  CHECK(unknown.said("--any none: no such profile; allowed: "));
+  CHECK(table.model("other", entry).found);
+  table.close();
 }
 
 TEST_CASE("check-config prints what can be read back") {
@@ -181,6 +222,9 @@ TEST_CASE("check-config prints what can be read back") {
                   "MaxWeight=2.5\nSamplePeriod=500\nMinSolveInterval=70\n"
                   "ReportMinTime=12.5\nLogLevel=debug\nManagedCPUs=0-3\n"
                   "HistoryFile=/h/file\nHistoryRetention=30\n"
+                  "SubmitTable=/g\nSubmitSocket=/h\nSubmitNodeCores=24\n"
+                  "SubmitNodeBandwidth=2G\nSubmitOvercommit=1.5\n"
+                  "SubmitComment=comment\n"
                   "Pool=scratch Path=/scratch Bandwidth=200M\n");
   Ran first({"check-config", directory.file("c")});
   REQUIRE(first.code == kExitOk);
@@ -199,6 +243,29 @@ TEST_CASE("check-config prints what can be read back") {
         "SamplePeriod=500", "MinSolveInterval=70", "ReportMinTime=12.5",
         "LogLevel=debug", "ManagedCPUs=0-3", "HistoryFile=/h/file",
         "HistoryRetention=30"}) {
+  for (const char* line : {"SocketPath=/a/s",
+                           "StateDir=/b",
+                           "ReportDir=/c",
+                           "ProfileDir=/d",
+                           "CgroupRoot=/e",
+                           "CgroupName=f",
+                           "Policy=maxmin",
+                           "Default=auto",
+                           "LendIdle=no",
+                           "LendAcross=account",
+                           "AwayYields=no",
+                           "MaxWeight=2.5",
+                           "SamplePeriod=500",
+                           "MinSolveInterval=70",
+                           "ReportMinTime=12.5",
+                           "LogLevel=debug",
+                           "ManagedCPUs=0-3",
+                           "SubmitTable=/g",
+                           "SubmitSocket=/h",
+                           "SubmitNodeCores=24",
+                           "SubmitNodeBandwidth=2147483648",
+                           "SubmitOvercommit=1.5",
+                           "SubmitComment=comment"}) {
     CHECK(first.out.find(std::string("\n") + line + "\n") != std::string::npos);
   }
 }
