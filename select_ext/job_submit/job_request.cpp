@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::string_view kGpu = "gpu";
 constexpr uint64_t kBytesPerMib = 1 << 20;
+constexpr double kRoundingError = 1e-9;
 
 uint64_t divided_up(uint64_t value, uint64_t by) {
   return value / by + (value % by != 0 ? 1 : 0);
@@ -26,7 +27,9 @@ uint64_t units(double needed, double unit, double overcommit, uint64_t most) {
   const double wanted = needed / unit / overcommit;
   if (wanted >= static_cast<double>(most)) return most;
   const auto whole = static_cast<uint64_t>(wanted);
-  return static_cast<double>(whole) < wanted ? whole + 1 : whole;
+  // 2.1 / 0.7 is a little over 3, and needs 3.
+  const double rest = wanted - static_cast<double>(whole);
+  return rest > wanted * kRoundingError ? whole + 1 : whole;
 }
 
 }  // namespace
@@ -87,6 +90,25 @@ Amounts amounts_for(const ModelDemand* demand,
     amounts.loader_bw =
         amounts_for(0, options.bw_bytes_per_s, 1, limits).loader_bw;
   return amounts;
+}
+
+std::optional<JobDemand> queued_demand(uint32_t job_id,
+                                       std::string_view tres_per_node,
+                                       double overcommit) {
+  const uint64_t gpus = gres_count(tres_per_node, kGpu);
+  const uint64_t cores = gres_count(tres_per_node, kLoaderCpu);
+  const uint64_t mib_per_s = gres_count(tres_per_node, kLoaderBw);
+  if (gpus == 0 || (cores == 0 && mib_per_s == 0)) return std::nullopt;
+  // Rounded down: up, and the count of the same GPUs would be one more.
+  const auto per_gpu = [&](uint64_t count, double unit, uint64_t most) {
+    const double figure = static_cast<double>(count) * unit * overcommit /
+                          static_cast<double>(gpus);
+    return figure >= static_cast<double>(most) ? most
+                                               : static_cast<uint64_t>(figure);
+  };
+  return JobDemand{
+      job_id, static_cast<uint32_t>(per_gpu(cores, 1000, kMaxMillicores)),
+      per_gpu(mib_per_s, static_cast<double>(kBytesPerMib), kMaxBytesPerS)};
 }
 
 }  // namespace penstock::job_submit

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "common/protocol.h"
@@ -68,5 +69,13 @@ Amounts amounts_for(uint64_t millicores_per_rank, uint64_t bytes_per_s_per_rank,
 Amounts amounts_for(const ModelDemand* demand,
                     const penstock_wire_options& options, uint32_t ranks,
                     const GresLimits& limits);
+
+// For penstockctld: what a queued job needs per GPU, from the GRES that Slurm
+// shows for it, so that its part of the table survives an update of them.
+// amounts_for() makes the same counts of it again. nullopt: the list names no
+// GPUs, or nothing of the loader's.
+std::optional<JobDemand> queued_demand(uint32_t job_id,
+                                       std::string_view tres_per_node,
+                                       double overcommit);
 
 }  // namespace penstock::job_submit

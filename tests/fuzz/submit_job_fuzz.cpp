@@ -24,6 +24,9 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   FUZZ_CHECK(gpus_per_node_of(request) <= kMaxCount);
   FUZZ_CHECK(gres_count(lines[0], "gpu") == 0 || names_gres(lines[0], "gpu"));
   FUZZ_CHECK(gres_type(lines[0], "gpu").empty() || names_gres(lines[0], "gpu"));
+  if (const auto demand = queued_demand(1, lines[1], 1.5)) {
+    FUZZ_CHECK(job_fault(*demand) == nullptr);
+  }
   std::vector<const char*> entries;
   for (size_t i = 4; i < lines.size(); ++i) entries.push_back(lines[i].c_str());
   const OptionLimits limits;

@@ -135,3 +135,33 @@ TEST_CASE("job_request: a job alone always fits on a node") {
     REQUIRE(amounts.loader_bw * kMib <= limits.node_bytes_per_s);
   }
 }
+
+TEST_CASE("job_request: a queued job's GRES give its demand again") {
+  const auto demand =
+      queued_demand(7, "gres:gpu:2,gres:loader_cpu:3,gres:loader_bw:100", 1);
+  REQUIRE(demand);
+  CHECK(demand->job_id == 7);
+  CHECK(demand->millicores == 1500);
+  CHECK(demand->bytes_per_s == 50 * kMib);
+  CHECK_FALSE(queued_demand(7, "gres:gpu:2", 1));
+  CHECK_FALSE(queued_demand(7, "gres:loader_cpu:3", 1));
+  CHECK_FALSE(queued_demand(7, "", 1));
+
+  const GresLimits limits{4096, uint64_t{1} << 40, 1};
+  for (const double overcommit : {0.1, 0.7, 1.0, 1.5, 3.0})
+    for (int gpus = 1; gpus <= 16; ++gpus)
+      for (const int cores : {1, 2, 3, 7, 24, 100}) {
+        const std::string list = "gres:gpu:" + std::to_string(gpus) +
+                                 ",gres:loader_cpu:" + std::to_string(cores) +
+                                 ",gres:loader_bw:" + std::to_string(7 * cores);
+        const auto again = queued_demand(1, list, overcommit);
+        REQUIRE(again);
+        GresLimits overcommitted = limits;
+        overcommitted.overcommit = overcommit;
+        const Amounts amounts =
+            amounts_for(again->millicores, again->bytes_per_s,
+                        static_cast<uint32_t>(gpus), overcommitted);
+        CHECK(amounts.loader_cpu == static_cast<uint64_t>(cores));
+        CHECK(amounts.loader_bw == static_cast<uint64_t>(7 * cores));
+      }
+}
