@@ -25,22 +25,16 @@ MAY_INCLUDE = {
     "node_agent": ["common", "cgroup", "predictor", "select_ext/allocator",
                    "report", *MESSAGES],
     "tools": ["common", "predictor", "select_ext/allocator",
-              "select_ext/ctld", "report", "node_agent", "loader"],
+              "select_ext/ctld", "select_ext/job_submit", "report",
+              "node_agent", "loader"],
 }
 # Outside headers that only some folders may include.
 RESERVED = {
-    r"slurm/(?!slurm_version\.h)": ["spank_plugin",
+    r"slurm/(?!slurm_version\.h)": ["spank_plugin", "select_ext/job_submit",
                                     "select_ext/ctld/slurm_api.cpp"],
     r"munge\.h": ["select_ext/ctld"],
     r"zmq\.h(pp)?": ["select_ext/ctld"],
     r"sqlite3\.h": ["select_ext/ctld"],
-                   "report"],
-    "tools": ["common", "predictor", "select_ext/allocator",
-              "select_ext/job_submit", "report", "node_agent", "loader"],
-}
-# Outside headers that only some folders may include.
-RESERVED = {
-    r"slurm/(?!slurm_version\.h)": ["spank_plugin", "select_ext/job_submit"],
     r"mpi\.h": ["loader", "exchange"],
     r"libcgroup|hwloc": ["cgroup", "node_agent"],
 }

@@ -46,13 +46,10 @@ KillWait=5
 {extra}
 {nodes}
 PartitionName=main Nodes={names} Default=YES MaxTime=INFINITE {partition}
-NodeName={node} NodeHostname={hostname} NodeAddr=127.0.0.1 Port={node_port} \
-{topology} Gres={gres} State=UNKNOWN
-PartitionName=main Nodes={node} Default=YES MaxTime=INFINITE {partition}
 """
 
 NODE_LINE = ("NodeName={name} NodeHostname={hostname} NodeAddr=127.0.0.1 "
-             "Port={port} {topology} Gres=gpu:{gpus} State=UNKNOWN")
+             "Port={port} {topology} Gres={gres} State=UNKNOWN")
 
 CGROUP_CONF = """\
 CgroupPlugin=cgroup/v1
@@ -108,12 +105,6 @@ def topology(cpus):
     return layout, int(found["CPUs"])
 
 
-def write_slurm_files(directory, node, cpus, extra_lines, partition,
-                      names=None):
-    """Writes everything that Slurm's daemons read; returns the CPU count.
-
-    names: of several nodes, which then each have a slurm.NAME.conf that
-    differs in its plugstack.NAME.conf; None: one node, `node`."""
 def system_plugin_dir():
     """Where the installed Slurm has its plugins."""
     return os.path.dirname(
@@ -121,9 +112,11 @@ def system_plugin_dir():
 
 
 def write_slurm_files(directory, node, cpus, extra_lines, partition,
-                      counted_gres=()):
+                      names=None, counted_gres=()):
     """Writes everything that Slurm's daemons read; returns the CPU count.
 
+    names: of several nodes, which then each have a slurm.NAME.conf that
+    differs in its plugstack.NAME.conf; None: one node, `node`.
     counted_gres: (name, count) of GRES that are no devices."""
     layout, count = topology(cpus)
     gres = [("gpu", count), *counted_gres]
@@ -138,19 +131,17 @@ def write_slurm_files(directory, node, cpus, extra_lines, partition,
         controller_port=controller_port, extra="\n".join(lines),
         partition=partition, of_node=".%n" if names else "",
         names=",".join(names or [node]),
+        gres_types=",".join(name for name, _ in gres),
         nodes="\n".join(NODE_LINE.format(
             name=name, hostname=socket.gethostname(), port=port,
-            topology=layout, gpus=count)
+            topology=layout,
+            gres=",".join(f"{kind}:{amount}" for kind, amount in gres))
             for name, port in zip(names or [node], ports)))
     write(f"{directory}/slurm.conf",
           SLURM_CONF.format(plugstack_of="", **fields))
     for name in names or []:
         write(f"{directory}/slurm.{name}.conf",
               SLURM_CONF.format(plugstack_of=f".{name}", **fields))
-        controller_port=controller_port, node_port=node_port,
-        topology=layout, extra="\n".join(lines), partition=partition,
-        gres_types=",".join(name for name, _ in gres),
-        gres=",".join(f"{name}:{amount}" for name, amount in gres)))
     write(f"{directory}/cgroup.conf", CGROUP_CONF)
     write_gpus(directory, count)
     return count

@@ -196,9 +196,10 @@ void add_bench(CommandLine& line) {
   command
       ->add_option("NAME", line.bench_name,
                    "allocator: time and loss of its solves and rounding; "
-                   "ctld: the controller under a storm of jobs")
+                   "ctld: the controller under a storm of jobs; "
+                   "submit: what the job submit plugin costs")
       ->required()
-      ->check(CLI::IsMember({"allocator", "ctld"}));
+      ->check(CLI::IsMember({"allocator", "ctld", "submit"}));
   BenchCtldArguments& ctld = line.bench_ctld;
   command->add_option("--agents", ctld.agents, "ctld: nodes that are played")
       ->check(CLI::Range(2, 10000))
@@ -217,9 +218,7 @@ void add_bench(CommandLine& line) {
       ->add_option("--kills", ctld.kills,
                    "ctld: kill it so often meanwhile, and start it again")
       ->check(CLI::Range(0, 1000))
-                   "submit: what the job submit plugin costs")
-      ->required()
-      ->check(CLI::IsMember({"allocator", "submit"}));
+      ->capture_default_str();
   command
       ->add_option("--count", line.bench_count,
                    "submit: submissions to each of the two Slurms")
@@ -234,11 +233,13 @@ Status run_chosen(const CommandLine& line, Terminal& terminal) {
     return run_check_config(line.config_file, terminal);
   }
   if (app.got_subcommand("bench")) {
-    return line.bench_name == "ctld"
-               ? run_bench_ctld(line.bench_ctld, line.bench_json, terminal)
-    return line.bench_name == "submit"
-               ? run_bench_submit(line.bench_count, line.bench_json, terminal)
-               : run_bench_allocator(line.bench_json, terminal);
+    if (line.bench_name == "ctld") {
+      return run_bench_ctld(line.bench_ctld, line.bench_json, terminal);
+    }
+    if (line.bench_name == "submit") {
+      return run_bench_submit(line.bench_count, line.bench_json, terminal);
+    }
+    return run_bench_allocator(line.bench_json, terminal);
   }
   if (app.got_subcommand("simulate")) {
     return run_simulate(line.simulate, terminal);

@@ -33,6 +33,9 @@ std::string controller_text(const Config& config) {
   out += config.munge_socket.empty()
              ? "# MungeSocket: this machine's\n"
              : fmt::format("MungeSocket={}\n", config.munge_socket);
+  return out;
+}
+
 const char* submit_comment_name(SubmitComment comment) {
   switch (comment) {
     case SubmitComment::kNo:
@@ -78,9 +81,9 @@ std::string effective_text(const Config& config) {
              : fmt::format("ManagedCPUs={}\n", config.managed_cpus);
   out += submit_text(config);
   for (const PoolConfig& pool : config.pools) {
-    out += fmt::format("Pool={} Path={} Bandwidth={} Shared={}\n", pool.name,
-                       pool.path, pool.bandwidth_bytes_per_s,
-                       yes_no(pool.shared));
+    out +=
+        fmt::format("Pool={} Path={} Bandwidth={} Shared={}\n", pool.name,
+                    pool.path, pool.bandwidth_bytes_per_s, yes_no(pool.shared));
   }
   return out + controller_text(config);
 }
