@@ -1,0 +1,305 @@
+#include "predictor/studies.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "predictor/exchange.h"
+#include "predictor/quantiles.h"
+
+namespace penstock {
+namespace {
+
+constexpr double kNormal95 = 1.645;
+
+void add_row(double error, const LogInterval& interval, StudyScore& score) {
+  score.errors.push_back(std::abs(std::exp(-error) - 1));
+  score.widths.push_back(std::exp(interval.high - interval.low));
+  score.weight += 1;
+  if (error >= interval.low && error <= interval.high) score.covered += 1;
+}
+
+double median_of_medians(
+    const std::map<std::string, std::vector<double>>& by_family) {
+  std::vector<double> medians;
+  for (const auto& [family, errors] : by_family) {
+    medians.push_back(quantile(errors, 0.5));
+  }
+  return medians.empty() ? 0 : quantile(std::move(medians), 0.5);
+}
+
+// Which rows a study takes, and of which sort each is: rows of one sort have
+// their interval from the errors of that sort in other folds.
+struct Sorts {
+  std::function<bool(size_t row)> in;
+  std::function<std::string(size_t row)> sort = [](size_t) { return ""; };
+};
+
+// The interval of rows of a sort without their fold's; nullopt without others.
+std::optional<LogInterval> interval_without(const LeftOut& left,
+                                            const std::string& fold,
+                                            const std::string& sort,
+                                            const Sorts& sorts) {
+  std::vector<double> others;
+  for (size_t i = 0; i < left.rows.size(); ++i) {
+    if (left.folds[i] != fold && sorts.in(left.rows[i]) &&
+        sorts.sort(left.rows[i]) == sort) {
+      others.push_back(left.errors[i]);
+    }
+  }
+  if (others.empty()) return std::nullopt;
+  return ninety_percent(std::move(others));
+}
+
+StudyScore score_folds(
+    const std::string& name, const LeftOut& left, const Sorts& sorts,
+    const std::function<std::optional<LogInterval>(size_t row)>& otherwise =
+        [](size_t) { return std::nullopt; }) {
+  StudyScore score;
+  score.name = name;
+  std::map<std::pair<std::string, std::string>, std::optional<LogInterval>>
+      intervals;
+  std::map<std::string, std::vector<double>> by_fold;
+  for (size_t i = 0; i < left.rows.size(); ++i) {
+    const size_t row = left.rows[i];
+    if (!sorts.in(row)) continue;
+    const std::pair key(left.folds[i], sorts.sort(row));
+    auto found = intervals.find(key);
+    if (found == intervals.end()) {
+      found = intervals
+                  .emplace(key,
+                           interval_without(left, key.first, key.second, sorts))
+                  .first;
+    }
+    std::optional<LogInterval> interval = otherwise(row);
+    if (!interval) interval = found->second;
+    if (!interval) continue;
+    add_row(left.errors[i], *interval, score);
+    by_fold[left.folds[i]].push_back(score.errors.back());
+  }
+  score.median_of_families = median_of_medians(by_fold);
+  return score;
+}
+
+// Families that a single GPU type has: without it they are new too.
+std::map<std::string, std::set<std::string>> gpus_of_families(
+    const std::vector<MeasuredRow>& rows) {
+  std::map<std::string, std::set<std::string>> out;
+  for (const MeasuredRow& row : rows) {
+    if (row.job.gpus == 1) out[row.job.family].insert(row.job.gpu);
+  }
+  return out;
+}
+
+StudyScore score_gpus(const std::vector<MeasuredRow>& rows,
+                      const Calibration& calibration) {
+  const auto gpus = gpus_of_families(rows);
+  const auto new_too = [&](size_t row) {
+    return gpus.at(rows[row].job.family).size() == 1;
+  };
+  Sorts sorts{[&](size_t row) { return costs_given(rows[row]); },
+              [&](size_t row) { return new_too(row) ? "both" : "gpu"; }};
+  const Sorts of_families{sorts.in};
+  std::map<std::string, std::optional<LogInterval>> of_family;
+  const auto otherwise = [&](size_t row) -> std::optional<LogInterval> {
+    if (!new_too(row)) return std::nullopt;
+    const std::string& family = rows[row].job.family;
+    auto found = of_family.find(family);
+    if (found == of_family.end()) {
+      found = of_family
+                  .emplace(family, interval_without(calibration.by_family,
+                                                    family, "", of_families))
+                  .first;
+    }
+    return found->second;
+  };
+  // Without the only GPU type there is nothing to learn from.
+  if (calibration.by_gpu.parameters.size() < 2) return {};
+  return score_folds("gpu", calibration.by_gpu, sorts, otherwise);
+}
+
+double log_sd(const LogInterval& interval) {
+  return std::max(0.05, (interval.high - interval.low) / 2 / kNormal95);
+}
+
+StudyScore two_point_score(
+    const std::string& name, const std::vector<TwoPointError>& errors,
+    bool nearest_only,
+    const std::function<LogInterval(const std::string& family)>& scale) {
+  StudyScore score;
+  score.name = name;
+  std::map<std::string, LogInterval> scales;
+  for (const TwoPointError& it : errors) {
+    if (nearest_only && !it.nearest) continue;
+    auto ends = scales.find(it.family);
+    if (ends == scales.end()) {
+      ends = scales.emplace(it.family, scale(it.family)).first;
+    }
+    const double low = ends->second.low * it.log_sd;
+    const double high = ends->second.high * it.log_sd;
+    score.errors.push_back(std::abs(std::exp(-it.error) - 1));
+    score.weights.push_back(it.weight);
+    score.widths.push_back(std::exp(high - low));
+    score.weight += it.weight;
+    if (it.error >= low && it.error <= high) score.covered += it.weight;
+  }
+  return score;
+}
+
+StudyScore without_interval(const std::string& name,
+                            const std::vector<TwoPointError>& errors) {
+  StudyScore score;
+  score.name = name;
+  for (const TwoPointError& it : errors) {
+    add_row(it.error, LogInterval{}, score);
+  }
+  score.weight = 0;  // no interval is claimed
+  return score;
+}
+
+// Rows that differ in software, host or run only, each against their median.
+StudyScore repeats(const std::vector<MeasuredRow>& rows) {
+  std::map<std::string, std::vector<double>> same;
+  for (const MeasuredRow& row : rows) {
+    if (row.job.gpus != 1 || !costs_given(row)) continue;
+    same[row.job.model + "|" + row.job.gpu + "|" +
+         precision_name(row.job.precision) + "|" +
+         std::to_string(row.job.batch_per_gpu) + "|" +
+         std::to_string(row.job.fwd_gflops_per_sample)]
+        .push_back(row.samples_per_s);
+  }
+  StudyScore score;
+  score.name = "repeats";
+  for (const auto& [key, rates] : same) {
+    if (rates.size() < 2) continue;
+    const double middle = quantile(rates, 0.5);
+    for (double rate : rates) add_row(std::log(rate / middle), {0, 0}, score);
+  }
+  score.weight = 0;  // no interval is claimed
+  return score;
+}
+
+void drop_empty(std::vector<StudyScore>& scores) {
+  std::erase_if(scores, [](const StudyScore& it) { return it.errors.empty(); });
+}
+
+}  // namespace
+
+double StudyScore::error_at(double part) const {
+  return weighted_quantile(errors, weights, part);
+}
+
+double StudyScore::width() const {
+  return weighted_quantile(widths, weights, 0.5);
+}
+
+std::vector<StudyScore> score_left_out(const std::vector<MeasuredRow>& rows,
+                                       const Calibration& calibration) {
+  const auto given = [&](size_t row) { return costs_given(rows[row]); };
+  const auto not_given = [&](size_t row) { return !costs_given(rows[row]); };
+  const auto all = [](size_t) { return true; };
+  const auto costs_of = [&](size_t row) -> std::string {
+    return describe(rows[row].job).costs == Costs::kListed ? "listed"
+                                                           : "guessed";
+  };
+  std::vector<StudyScore> out = {
+      score_folds("family", calibration.by_family, {given}),
+      score_folds("no_flops", calibration.by_family, {not_given, costs_of}),
+      score_gpus(rows, calibration),
+      score_folds("one_node", calibration.one_node, {all}),
+      score_folds("many_nodes", calibration.many_nodes, {all})};
+  const auto of_one = [&](const std::string& family) {
+    return two_point_scale(calibration.two_points, family);
+  };
+  const auto of_many = [&](const std::string& family) {
+    return two_point_scale(calibration.two_points_many, family);
+  };
+  out.push_back(
+      two_point_score("two_points", calibration.two_points, false, of_one));
+  out.push_back(two_point_score("two_points_nearest", calibration.two_points,
+                                true, of_one));
+  out.push_back(without_interval("affine", calibration.affine));
+  out.push_back(two_point_score("two_points_many", calibration.two_points_many,
+                                false, of_many));
+  out.push_back(repeats(rows));
+  drop_empty(out);
+  return out;
+}
+
+std::vector<StudyScore> score_new_rows(const std::vector<MeasuredRow>& rows,
+                                       const ArrivalParameters& parameters) {
+  std::map<std::string, StudyScore> arrival;
+  std::map<std::string, std::map<std::string, std::vector<double>>> by_family;
+  StudyScore one_node, many_nodes;
+  const std::vector<double> one_gpu = known_one_gpu_rates(rows);
+  const auto interval = [&](const std::string& kind) {
+    const auto found = parameters.intervals.find(kind);
+    return found == parameters.intervals.end() ? LogInterval{-2.3, 2.3}
+                                               : found->second;
+  };
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const DescribedJob described = describe(rows[i].job);
+    const std::string kind = kind_of(described, parameters);
+    if (rows[i].job.gpus == 1) {
+      const std::string how = kind.substr(kind.find('/') + 1);
+      const std::string study = !costs_given(rows[i]) ? "no_flops"
+                                : how == "new_family" ? "family"
+                                : how == "new_gpu"    ? "gpu"
+                                : how == "new_both"   ? "both"
+                                                      : "known";
+      const double error = std::log(
+          rows[i].samples_per_s *
+          one_gpu_time(described, parameters.roofline).at(described.batch) /
+          described.batch);
+      add_row(error, interval(kind), arrival[study]);
+      by_family[study][described.job.family].push_back(
+          arrival[study].errors.back());
+    } else if (one_gpu[i] > 0) {
+      const bool many = rows[i].job.nodes > 1;
+      const double seconds = std::exp(log_sum_exp(
+          log_terms(exchange_form(),
+                    exchange_input(described, described.batch / one_gpu[i]),
+                    many ? parameters.many_nodes : parameters.one_node)));
+      const double error = std::log(rows[i].samples_per_s * seconds /
+                                    (described.batch * rows[i].job.gpus));
+      add_row(error, interval(many ? "many_nodes" : "one_node"),
+              many ? many_nodes : one_node);
+    }
+  }
+  std::vector<StudyScore> out;
+  for (const char* name : {"family", "no_flops", "gpu", "both", "known"}) {
+    out.push_back(arrival[name]);
+    out.back().name = name;
+    out.back().median_of_families = median_of_medians(by_family[name]);
+  }
+  one_node.name = "one_node";
+  many_nodes.name = "many_nodes";
+  out.push_back(std::move(one_node));
+  out.push_back(std::move(many_nodes));
+  const auto prior = [&](const MeasuredRow& row) {
+    const DescribedJob described = describe(row.job);
+    return PriorTime{job_time(described, parameters.roofline,
+                              row.job.nodes > 1 ? parameters.many_nodes
+                                                : parameters.one_node),
+                     log_sd(interval(kind_of(described, parameters)))};
+  };
+  const auto one = two_point_errors(rows, false, prior);
+  const auto several = two_point_errors(rows, true, prior);
+  const auto of_one = [&](const std::string&) {
+    return interval("two_points");
+  };
+  const auto of_many = [&](const std::string&) {
+    return interval("two_points_many");
+  };
+  out.push_back(two_point_score("two_points", one, false, of_one));
+  out.push_back(two_point_score("two_points_nearest", one, true, of_one));
+  out.push_back(without_interval("affine", affine_residuals(rows, prior)));
+  out.push_back(two_point_score("two_points_many", several, false, of_many));
+  out.push_back(repeats(rows));
+  drop_empty(out);
+  return out;
+}
+
+}  // namespace penstock

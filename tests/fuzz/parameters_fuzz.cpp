@@ -1,0 +1,33 @@
+// Parameter files: whatever is accepted is complete and is written and read
+// back as the same.
+#include "predictor/arrival_parameters.h"
+#include "predictor/data.h"
+#include "predictor/exchange.h"
+#include "tests/fuzz/fuzz.h"
+
+using namespace penstock;
+
+// The tables themselves are no outside input.
+namespace penstock::data {
+const std::string_view kModels = "model\n";
+const std::string_view kGpus = "gpu\n";
+const std::string_view kTraits = "trait\n";
+const std::string_view kParameters = "part\n";
+}  // namespace penstock::data
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto read = parse_parameters(as_text(data, size), "f");
+  if (!read) {
+    FUZZ_CHECK(read.error().message.starts_with("f:"));
+    return 0;
+  }
+  FUZZ_CHECK(read->roofline.coefficients.size() ==
+             roofline_form().coefficients.size());
+  FUZZ_CHECK(read->one_node.coefficients.size() ==
+             exchange_form().coefficients.size());
+  const std::string text = write_parameters(*read);
+  const auto again = parse_parameters(text, "f");
+  FUZZ_CHECK(again.ok());
+  FUZZ_CHECK(write_parameters(*again) == text);
+  return 0;
+}

@@ -1,0 +1,45 @@
+#include "predictor/two_points.h"
+
+#include <cmath>
+
+#include "tests/unit/catch.h"
+
+namespace penstock {
+namespace {
+
+constexpr IterationTime kTrue{0.02, 0.001};
+
+TEST_CASE("without a point the prediction stays, with its deviation") {
+  const MeasuredIteration it(kTrue, 0.35, {});
+  CHECK(it.at(64).seconds == Approx(kTrue.at(64)));
+  CHECK(it.at(64).log_sd > 0.35);
+}
+
+TEST_CASE("two points tell both parts, whatever was predicted") {
+  for (double wrong_fixed : {0.1, 1.0, 5.0}) {
+    for (double wrong_sample : {0.3, 1.0, 3.0}) {
+      const IterationTime prior{kTrue.fixed_s * wrong_fixed,
+                                kTrue.sample_s * wrong_sample};
+      const MeasuredIteration it(prior, 0.5,
+                                 {{16, kTrue.at(16)}, {128, kTrue.at(128)}});
+      for (double batch : {16.0, 32.0, 64.0, 128.0}) {
+        INFO(wrong_fixed << ' ' << wrong_sample << ' ' << batch);
+        CHECK(it.at(batch).seconds == Approx(kTrue.at(batch)).epsilon(0.03));
+        // The noise of a time, 0.05, and no more than that of the estimate.
+        CHECK(it.at(batch).log_sd <= 0.0708);  // sqrt(2) x 0.05
+      }
+    }
+  }
+}
+
+TEST_CASE("one point moves the prediction as a whole") {
+  const IterationTime prior{kTrue.fixed_s * 2, kTrue.sample_s * 2};
+  const MeasuredIteration it(prior, 0.5, {{64, kTrue.at(64)}});
+  CHECK(it.at(64).seconds == Approx(kTrue.at(64)).epsilon(0.01));
+  const double other = it.at(512).seconds;
+  CHECK(other == Approx(kTrue.at(512)).epsilon(0.2));
+  CHECK(it.at(512).log_sd > it.at(64).log_sd);
+}
+
+}  // namespace
+}  // namespace penstock
