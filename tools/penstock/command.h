@@ -59,11 +59,45 @@ struct TopArguments {
 [[nodiscard]] Status run_check_config(const std::string& file,
                                       Terminal& terminal);
 
+// Tables of measured rates; "": none.
+struct PredictTables {
+  std::string calibrate;
+  std::string evaluate;
+  std::string output;     // for the parameters; "": standard output
+  std::string json_file;  // for the figures
+};
+
+// A job as its user describes it; numbers that are 0 and empty texts are not
+// known.
+struct DescribeArguments {
+  std::string model;
+  std::string task, family;
+  std::string gpu;
+  int gpus = 1;
+  int nodes = 1;
+  double batch_per_gpu = 0;
+  std::string precision;
+  std::string framework = "pytorch";
+  std::string layout;
+  bool compiled = false;
+  double params_m = 0, fwd_gflops = 0, activations_m = 0;
+  double peak_tflops = 0, memory_gbs = 0;  // of a GPU that has no entry
+  std::string interconnect;                // a rate
+  std::string bytes_per_sample;
+  std::string cpu_class;
+  std::vector<std::string> measured;  // BATCH:RATE
+  std::string parameters;             // a file; "": the built-in ones
+};
+
 struct PredictArguments {
   std::string profile;    // a path has a '/'; else a name
   std::string cores;      // "": not limited
   std::string bandwidth;  // "": not limited
   bool json = false;
+  bool list_models = false;
+  bool list_gpus = false;
+  PredictTables tables;
+  DescribeArguments job;
 };
 [[nodiscard]] Status run_predict(const PredictArguments& arguments,
                                  const Config& config, Terminal& terminal);
