@@ -28,14 +28,6 @@ bool has(const LogSumParameters& parameters, const std::string& level) {
   return parameters.effects.contains(level);
 }
 
-LogInterval interval_of(const ArrivalParameters& parameters,
-                        const std::string& kind) {
-  const auto found = parameters.intervals.find(kind);
-  // A factor of ten where nothing was calibrated.
-  return found == parameters.intervals.end() ? LogInterval{-2.3, 2.3}
-                                             : found->second;
-}
-
 }  // namespace
 
 std::string kind_of(const DescribedJob& described,
@@ -52,6 +44,14 @@ std::string kind_of(const DescribedJob& described,
   return kind + (family ? gpu ? "/known" : "/new_gpu"
                  : gpu  ? "/new_family"
                         : "/new_both");
+}
+
+LogInterval interval_of(const ArrivalParameters& parameters,
+                        const std::string& kind) {
+  const auto found = parameters.intervals.find(kind);
+  // A factor of ten where nothing was calibrated.
+  return found == parameters.intervals.end() ? LogInterval{-2.3, 2.3}
+                                             : found->second;
 }
 
 IterationTime one_gpu_time(const DescribedJob& described,

@@ -33,6 +33,11 @@ struct ArrivalParameters {
 std::string kind_of(const DescribedJob& described,
                     const ArrivalParameters& parameters);
 
+// The interval of that name; a factor of ten either way where nothing was
+// calibrated.
+LogInterval interval_of(const ArrivalParameters& parameters,
+                        const std::string& name);
+
 // The time of an iteration on one GPU splits into what a sample takes and
 // what every iteration takes besides: s = fixed_s + batch x sample_s.
 struct IterationTime {

@@ -228,75 +228,99 @@ std::vector<StudyScore> score_left_out(const std::vector<MeasuredRow>& rows,
   return out;
 }
 
-std::vector<StudyScore> score_new_rows(const std::vector<MeasuredRow>& rows,
-                                       const ArrivalParameters& parameters) {
-  std::map<std::string, StudyScore> arrival;
-  std::map<std::string, std::map<std::string, std::vector<double>>> by_family;
-  StudyScore one_node, many_nodes;
-  const std::vector<double> one_gpu = known_one_gpu_rates(rows);
-  const auto interval = [&](const std::string& kind) {
-    const auto found = parameters.intervals.find(kind);
-    return found == parameters.intervals.end() ? LogInterval{-2.3, 2.3}
-                                               : found->second;
-  };
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const DescribedJob described = describe(rows[i].job);
+namespace {
+
+// Which study a row of one GPU belongs to, by what is new of it.
+std::string arrival_study(const MeasuredRow& row, const std::string& kind) {
+  if (!costs_given(row)) return "no_flops";
+  const std::string how = kind.substr(kind.find('/') + 1);
+  return how == "new_family" ? "family"
+         : how == "new_gpu"  ? "gpu"
+         : how == "new_both" ? "both"
+                             : "known";
+}
+
+void add_arrivals(const std::vector<MeasuredRow>& rows,
+                  const ArrivalParameters& parameters,
+                  std::vector<StudyScore>& out) {
+  std::map<std::string, StudyScore> scores;
+  std::map<std::string, std::map<std::string, std::vector<double>>> families;
+  for (const MeasuredRow& row : rows) {
+    if (row.job.gpus > 1) continue;
+    const DescribedJob described = describe(row.job);
     const std::string kind = kind_of(described, parameters);
-    if (rows[i].job.gpus == 1) {
-      const std::string how = kind.substr(kind.find('/') + 1);
-      const std::string study = !costs_given(rows[i]) ? "no_flops"
-                                : how == "new_family" ? "family"
-                                : how == "new_gpu"    ? "gpu"
-                                : how == "new_both"   ? "both"
-                                                      : "known";
-      const double error = std::log(
-          rows[i].samples_per_s *
-          one_gpu_time(described, parameters.roofline).at(described.batch) /
-          described.batch);
-      add_row(error, interval(kind), arrival[study]);
-      by_family[study][described.job.family].push_back(
-          arrival[study].errors.back());
-    } else if (one_gpu[i] > 0) {
-      const bool many = rows[i].job.nodes > 1;
-      const double seconds = std::exp(log_sum_exp(
-          log_terms(exchange_form(),
-                    exchange_input(described, described.batch / one_gpu[i]),
-                    many ? parameters.many_nodes : parameters.one_node)));
-      const double error = std::log(rows[i].samples_per_s * seconds /
-                                    (described.batch * rows[i].job.gpus));
-      add_row(error, interval(many ? "many_nodes" : "one_node"),
-              many ? many_nodes : one_node);
-    }
+    const std::string study = arrival_study(row, kind);
+    const double seconds =
+        one_gpu_time(described, parameters.roofline).at(described.batch);
+    add_row(std::log(row.samples_per_s * seconds / described.batch),
+            interval_of(parameters, kind), scores[study]);
+    families[study][described.job.family].push_back(
+        scores[study].errors.back());
   }
-  std::vector<StudyScore> out;
   for (const char* name : {"family", "no_flops", "gpu", "both", "known"}) {
-    out.push_back(arrival[name]);
-    out.back().name = name;
-    out.back().median_of_families = median_of_medians(by_family[name]);
+    scores[name].name = name;
+    scores[name].median_of_families = median_of_medians(families[name]);
+    out.push_back(std::move(scores[name]));
   }
+}
+
+void add_exchanges(const std::vector<MeasuredRow>& rows,
+                   const ArrivalParameters& parameters,
+                   std::vector<StudyScore>& out) {
+  StudyScore one_node, many_nodes;
   one_node.name = "one_node";
   many_nodes.name = "many_nodes";
+  const std::vector<double> one_gpu = known_one_gpu_rates(rows);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (one_gpu[i] == 0) continue;
+    const bool many = rows[i].job.nodes > 1;
+    const DescribedJob described = describe(rows[i].job);
+    const double seconds = std::exp(log_sum_exp(
+        log_terms(exchange_form(),
+                  exchange_input(described, described.batch / one_gpu[i]),
+                  many ? parameters.many_nodes : parameters.one_node)));
+    add_row(std::log(rows[i].samples_per_s * seconds /
+                     (described.batch * rows[i].job.gpus)),
+            interval_of(parameters, many ? "many_nodes" : "one_node"),
+            many ? many_nodes : one_node);
+  }
   out.push_back(std::move(one_node));
   out.push_back(std::move(many_nodes));
+}
+
+void add_two_points(const std::vector<MeasuredRow>& rows,
+                    const ArrivalParameters& parameters,
+                    std::vector<StudyScore>& out) {
   const auto prior = [&](const MeasuredRow& row) {
     const DescribedJob described = describe(row.job);
-    return PriorTime{job_time(described, parameters.roofline,
-                              row.job.nodes > 1 ? parameters.many_nodes
-                                                : parameters.one_node),
-                     log_sd(interval(kind_of(described, parameters)))};
+    return PriorTime{
+        job_time(
+            described, parameters.roofline,
+            row.job.nodes > 1 ? parameters.many_nodes : parameters.one_node),
+        log_sd(interval_of(parameters, kind_of(described, parameters)))};
   };
   const auto one = two_point_errors(rows, false, prior);
   const auto several = two_point_errors(rows, true, prior);
   const auto of_one = [&](const std::string&) {
-    return interval("two_points");
+    return interval_of(parameters, "two_points");
   };
   const auto of_many = [&](const std::string&) {
-    return interval("two_points_many");
+    return interval_of(parameters, "two_points_many");
   };
   out.push_back(two_point_score("two_points", one, false, of_one));
   out.push_back(two_point_score("two_points_nearest", one, true, of_one));
   out.push_back(without_interval("affine", affine_residuals(rows, prior)));
   out.push_back(two_point_score("two_points_many", several, false, of_many));
+}
+
+}  // namespace
+
+std::vector<StudyScore> score_new_rows(const std::vector<MeasuredRow>& rows,
+                                       const ArrivalParameters& parameters) {
+  std::vector<StudyScore> out;
+  add_arrivals(rows, parameters, out);
+  add_exchanges(rows, parameters, out);
+  add_two_points(rows, parameters, out);
   out.push_back(repeats(rows));
   drop_empty(out);
   return out;
