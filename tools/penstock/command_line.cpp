@@ -354,7 +354,6 @@ Status run_chosen(const CommandLine& line, Terminal& terminal) {
   if (app.got_subcommand("history")) {
     return run_history(line.history, *config, terminal);
   }
-  return run_predict(line.predict, *config, terminal);
   return run_predict_line(line, *config, terminal);
 }
 
