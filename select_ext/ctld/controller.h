@@ -91,6 +91,11 @@ class Controller {
   static constexpr double kWorthSending = 0.02;
   // Nor is a pool's part that holds what the node needs, up to this.
   static constexpr double kRoughly = 0.25;
+  // Nodes that have said something are answered at once. Of those that the
+  // answer concerns elsewhere so many are told with each solve, the others with
+  // the next ones: an event that moves thousands of rates must not hold up the
+  // answers to those that follow it.
+  static constexpr size_t kToldAtOnce = 20;
 
  private:
   struct Agent {
@@ -125,6 +130,7 @@ class Controller {
   PartsOfPools pool_parts() const;
   void mark_changed(const PartsOfPools& parts);
   bool is_worth_sending(int node, size_t pool, const PoolPart& part) const;
+  void tell_waiting();
   bool is_worth_sending(int node, uint64_t job) const;
   void mark_shrunk(const PartsOfPools& parts);
   void grant(int node, const PartsOfPools& parts, double now_s,
@@ -134,6 +140,8 @@ class Controller {
   Terms terms_;
   ClusterPlan plan_;
   std::vector<Agent> agents_;  // by the plan's number of the node
+  std::set<int> waiting_;      // nodes to be told when there is time
+  int told_last_ = -1;         // of them
   std::map<std::string, double> slurm_cpus_;
   bool is_dirty_ = false;
   double solved_s_ = -1e9;

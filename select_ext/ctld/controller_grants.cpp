@@ -29,6 +29,7 @@ void Controller::solve(double now_s, double now_unix_s) {
   for (const Error& error : plan_.solve()) complain(error);
   const PartsOfPools parts = pool_parts();
   mark_changed(parts);
+  tell_waiting();
   mark_shrunk(parts);
   for (int node = 0; node < plan_.node_count(); ++node) {
     if (agents_[size_t(node)].needs_grant) {
@@ -68,7 +69,7 @@ bool Controller::is_worth_sending(int node, uint64_t job) const {
 void Controller::mark_changed(const PartsOfPools& parts) {
   for (uint64_t job : plan_.take_changed_jobs()) {
     for (int node : plan_.nodes_of(job)) {
-      if (is_worth_sending(node, job)) agents_[size_t(node)].needs_grant = true;
+      if (is_worth_sending(node, job)) waiting_.insert(node);
     }
   }
   for (size_t pool = 0; pool < parts.size(); ++pool) {
@@ -79,7 +80,7 @@ void Controller::mark_changed(const PartsOfPools& parts) {
       if (plan_.node(int(node)).is_silent && !agent.sent_pools.empty()) {
         agent.sent_pools[pool] = part.granted_bytes_per_s;
       }
-      if (is_worth_sending(int(node), pool, part)) agent.needs_grant = true;
+      if (is_worth_sending(int(node), pool, part)) waiting_.insert(int(node));
     }
   }
 }
@@ -90,6 +91,21 @@ bool Controller::is_worth_sending(int node, size_t pool,
   const double sent = agent.sent_pools.empty() ? 0 : agent.sent_pools[pool];
   return part.needed_bytes_per_s > sent * (1 + kWorthSending) ||
          differs(part.granted_bytes_per_s, sent, kRoughly);
+}
+
+// In turn, so that none waits for ever.
+void Controller::tell_waiting() {
+  for (size_t told = 0; told < kToldAtOnce && !waiting_.empty();) {
+    auto next = waiting_.upper_bound(told_last_);
+    if (next == waiting_.end()) next = waiting_.begin();
+    told_last_ = *next;
+    Agent& agent = agents_[size_t(*next)];
+    waiting_.erase(next);
+    if (agent.needs_grant) continue;  // it is answered anyway
+    agent.needs_grant = true;
+    ++told;
+  }
+  if (!waiting_.empty()) is_dirty_ = true;
 }
 
 // What nodes were told must fit into the pools also where some are told anew
@@ -125,6 +141,7 @@ void Controller::grant(int index, const PartsOfPools& parts, double now_s,
   Agent& agent = agents_[size_t(index)];
   const PlannedNode& node = plan_.node(index);
   agent.needs_grant = false;
+  waiting_.erase(index);
   if (agent.session == 0 || node.is_silent) return;
   NodeGrant grant;
   grant.term = term();
