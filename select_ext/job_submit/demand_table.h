@@ -16,7 +16,7 @@ inline constexpr uint32_t kTableVersion = 1;
 inline constexpr uint32_t kMaxModels = 256;
 inline constexpr uint32_t kMaxJobs = 4096;
 
-inline constexpr uint64_t kMaxMillicores = 4096 * 1000;
+inline constexpr uint64_t kMaxMillicores = uint64_t{4096} * 1000;
 inline constexpr uint64_t kMaxBytesPerS = uint64_t{1} << 62;
 inline constexpr uint64_t kMaxMilliSamplesPerS = 1000000000000;
 
