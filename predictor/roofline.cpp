@@ -206,8 +206,8 @@ const LogSumForm& roofline_form() {
     LogSumForm out;
     out.terms = kRooflineTerms;
     for (const Learned& it : kLearned) out.coefficients.push_back(it.prior);
-    out.effects = {{"software", 0.25},     {"architecture", 0.2},
-                   {"gpu", 0.12},          {"gpu_precision", 0.12},
+    out.effects = {{"software", 0.25},     {"architecture", 0.1},
+                   {"gpu", 0.08},          {"gpu_precision", 0.08},
                    {"family", 0.08},       {"listed", 0.5},
                    {"listed_family", 0.5}, {"guessed", 2.0},
                    {"guessed_family", 1.0}};
