@@ -41,7 +41,7 @@ TEST_CASE("floors hold and the sum never exceeds the bandwidth") {
   const unsigned seed = std::random_device()();
   CAPTURE(seed);
   std::mt19937 random(seed);
-  std::uniform_real_distribution<double> part(0, 1);
+  std::uniform_real_distribution<double> share(0, 1);
   for (int round = 0; round < 2000; ++round) {
     std::vector<PoolReader> readers(1 + random() % 20);
     double shares = 0;
@@ -51,9 +51,9 @@ TEST_CASE("floors hold and the sum never exceeds the bandwidth") {
     }
     for (PoolReader& reader : readers) {
       const double entitled = 1000 * reader.shares / shares;
-      reader.floor_bytes_per_s = part(random) * entitled;
+      reader.floor_bytes_per_s = share(random) * entitled;
       reader.wanted_bytes_per_s =
-          reader.floor_bytes_per_s + part(random) * part(random) * 1000;
+          reader.floor_bytes_per_s + share(random) * share(random) * 1000;
       reader.gets_entitlement = random() % 4 == 0;
     }
     const auto granted = share_pool(1000, readers);
