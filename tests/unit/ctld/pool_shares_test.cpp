@@ -1,5 +1,7 @@
 #include "select_ext/ctld/pool_shares.h"
 
+#include <cstdint>
+#include <cstdlib>
 #include <random>
 
 #include "tests/unit/catch.h"
@@ -38,9 +40,11 @@ TEST_CASE("nobody reads: nothing is granted") {
 }
 
 TEST_CASE("floors hold and the sum never exceeds the bandwidth") {
-  const unsigned seed = std::random_device()();
-  CAPTURE(seed);
-  std::mt19937 random(seed);
+  const char* given = std::getenv("PENSTOCK_TEST_SEED");
+  const uint64_t seed =
+      given ? std::strtoull(given, nullptr, 10) : std::random_device()();
+  INFO("PENSTOCK_TEST_SEED=" << seed);
+  std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> share(0, 1);
   for (int round = 0; round < 2000; ++round) {
     std::vector<PoolReader> readers(1 + random() % 20);
