@@ -172,195 +172,194 @@ TEST_CASE("a controller that cannot be asked is said with what to do") {
       {"jobs", "--user", "no-such-user", "--config", directory.file("none")});
   CHECK(stranger.code == kExitUsage);
   CHECK(stranger.said("--user no-such-user: there is no such user"));
-  TEST_CASE("publish writes every profile where slurmctld reads it") {
-    ScratchDirectory directory;
-    std::filesystem::create_directory(directory.file("p"));
-    directory.write("p/mine.toml", "");
-    directory.write("c", "SubmitTable=" + directory.file("t") +
-                             "\nProfileDir=" + directory.file("p") + "\n");
-    const std::vector<std::string> command = {"publish", "--config",
-                                              directory.file("c")};
-    Ran bad(command);
-    CHECK(bad.code == kExitUsage);
-    CHECK(bad.said("mine.toml"));
-    CHECK_FALSE(std::ifstream(directory.file("t")));
+}
 
-    directory.write("p/mine.toml",
-                    "accelerator_s_per_sample = 0.001\n"
-                    "loader_cpu_s_per_sample = 0.004\n");
-    directory.write("p/mine.json", "{\"accelerator_s_per_sample\": 1}");
-    Ran good(command);
-    REQUIRE(good.code == kExitOk);
-    job_submit::TableReader table;
-    REQUIRE(table.open(directory.file("t").c_str()) == nullptr);
-    job_submit::ModelDemand entry;
-    REQUIRE(table.model("mine", entry).found);
-    CHECK(entry.millicores.value == 4000);
-    CHECK(table.model("res50", entry).found);
-    CHECK_FALSE(table.model("other", entry).found);
+TEST_CASE("publish writes every profile where slurmctld reads it") {
+  ScratchDirectory directory;
+  std::filesystem::create_directory(directory.file("p"));
+  directory.write("p/mine.toml", "");
+  directory.write("c", "SubmitTable=" + directory.file("t") +
+                           "\nProfileDir=" + directory.file("p") + "\n");
+  const std::vector<std::string> command = {"publish", "--config",
+                                            directory.file("c")};
+  Ran bad(command);
+  CHECK(bad.code == kExitUsage);
+  CHECK(bad.said("mine.toml"));
+  CHECK_FALSE(std::ifstream(directory.file("t")));
 
-    Ran any({"publish", "--any", "mine", "--config", directory.file("c")});
-    REQUIRE(any.code == kExitOk);
-    REQUIRE(table.model("other", entry).found);
-    CHECK(entry.millicores.value == 4000);
-    Ran unknown({"publish", "--any", "none", "--config", directory.file("c")});
-    CHECK(unknown.code == kExitNoData);
-    CHECK(unknown.said("--any none: no such profile; allowed: "));
-    CHECK(table.model("other", entry).found);
-    table.close();
+  directory.write("p/mine.toml",
+                  "accelerator_s_per_sample = 0.001\n"
+                  "loader_cpu_s_per_sample = 0.004\n");
+  directory.write("p/mine.json", "{\"accelerator_s_per_sample\": 1}");
+  Ran good(command);
+  REQUIRE(good.code == kExitOk);
+  job_submit::TableReader table;
+  REQUIRE(table.open(directory.file("t").c_str()) == nullptr);
+  job_submit::ModelDemand entry;
+  REQUIRE(table.model("mine", entry).found);
+  CHECK(entry.millicores.value == 4000);
+  CHECK(table.model("res50", entry).found);
+  CHECK_FALSE(table.model("other", entry).found);
+
+  Ran any({"publish", "--any", "mine", "--config", directory.file("c")});
+  REQUIRE(any.code == kExitOk);
+  REQUIRE(table.model("other", entry).found);
+  CHECK(entry.millicores.value == 4000);
+  Ran unknown({"publish", "--any", "none", "--config", directory.file("c")});
+  CHECK(unknown.code == kExitNoData);
+  CHECK(unknown.said("--any none: no such profile; allowed: "));
+  CHECK(table.model("other", entry).found);
+  table.close();
+}
+
+TEST_CASE("check-config prints what can be read back") {
+  ScratchDirectory directory;
+  directory.write("c",
+                  "SocketPath=/a/s\nStateDir=/b\nReportDir=/c\nProfileDir=/d\n"
+                  "CgroupRoot=/e\nCgroupName=f\nPolicy=maxmin\nDefault=auto\n"
+                  "LendIdle=no\nLendAcross=account\nAwayYields=no\n"
+                  "MaxWeight=2.5\nSamplePeriod=500\nMinSolveInterval=70\n"
+                  "ReportMinTime=12.5\nLogLevel=debug\nManagedCPUs=0-3\n"
+                  "HistoryFile=/h/file\nHistoryRetention=30\n"
+                  "SubmitTable=/g\nSubmitSocket=/h\nSubmitNodeCores=24\n"
+                  "SubmitNodeBandwidth=2G\nSubmitOvercommit=1.5\n"
+                  "SubmitComment=comment\n"
+                  "Pool=scratch Path=/scratch Bandwidth=200M\n");
+  Ran first({"check-config", directory.file("c")});
+  REQUIRE(first.code == kExitOk);
+  CHECK(first.out.starts_with("# " + directory.file("c") + ": ok\n"));
+  CHECK(first.out.find("Bandwidth=209715200 Shared=yes\n") !=
+        std::string::npos);
+  directory.write("again", first.out);
+  Ran second({"check-config", directory.file("again")});
+  REQUIRE(second.code == kExitOk);
+  CHECK(second.out.substr(second.out.find('\n')) ==
+        first.out.substr(first.out.find('\n')));
+  // Every key that was given is among what is printed, with its value.
+  for (const char* line : {"SocketPath=/a/s",
+                           "StateDir=/b",
+                           "ReportDir=/c",
+                           "ProfileDir=/d",
+                           "CgroupRoot=/e",
+                           "CgroupName=f",
+                           "Policy=maxmin",
+                           "Default=auto",
+                           "LendIdle=no",
+                           "LendAcross=account",
+                           "AwayYields=no",
+                           "MaxWeight=2.5",
+                           "SamplePeriod=500",
+                           "MinSolveInterval=70",
+                           "ReportMinTime=12.5",
+                           "LogLevel=debug",
+                           "ManagedCPUs=0-3",
+                           "HistoryFile=/h/file",
+                           "HistoryRetention=30",
+                           "SubmitTable=/g",
+                           "SubmitSocket=/h",
+                           "SubmitNodeCores=24",
+                           "SubmitNodeBandwidth=2147483648",
+                           "SubmitOvercommit=1.5",
+                           "SubmitComment=comment"}) {
+    CHECK(first.out.find(std::string("\n") + line + "\n") != std::string::npos);
   }
+}
 
-  TEST_CASE("check-config prints what can be read back") {
-    ScratchDirectory directory;
-    directory.write(
-        "c",
-        "SocketPath=/a/s\nStateDir=/b\nReportDir=/c\nProfileDir=/d\n"
-        "CgroupRoot=/e\nCgroupName=f\nPolicy=maxmin\nDefault=auto\n"
-        "LendIdle=no\nLendAcross=account\nAwayYields=no\n"
-        "MaxWeight=2.5\nSamplePeriod=500\nMinSolveInterval=70\n"
-        "ReportMinTime=12.5\nLogLevel=debug\nManagedCPUs=0-3\n"
-        "HistoryFile=/h/file\nHistoryRetention=30\n"
-        "SubmitTable=/g\nSubmitSocket=/h\nSubmitNodeCores=24\n"
-        "SubmitNodeBandwidth=2G\nSubmitOvercommit=1.5\n"
-        "SubmitComment=comment\n"
-        "Pool=scratch Path=/scratch Bandwidth=200M\n");
-    Ran first({"check-config", directory.file("c")});
-    REQUIRE(first.code == kExitOk);
-    CHECK(first.out.starts_with("# " + directory.file("c") + ": ok\n"));
-    CHECK(first.out.find("Bandwidth=209715200 Shared=yes\n") !=
-          std::string::npos);
-    directory.write("again", first.out);
-    Ran second({"check-config", directory.file("again")});
-    REQUIRE(second.code == kExitOk);
-    CHECK(second.out.substr(second.out.find('\n')) ==
-          first.out.substr(first.out.find('\n')));
-    // Every key that was given is among what is printed, with its value.
-    for (const char* line : {"SocketPath=/a/s",
-                             "StateDir=/b",
-                             "ReportDir=/c",
-                             "ProfileDir=/d",
-                             "CgroupRoot=/e",
-                             "CgroupName=f",
-                             "Policy=maxmin",
-                             "Default=auto",
-                             "LendIdle=no",
-                             "LendAcross=account",
-                             "AwayYields=no",
-                             "MaxWeight=2.5",
-                             "SamplePeriod=500",
-                             "MinSolveInterval=70",
-                             "ReportMinTime=12.5",
-                             "LogLevel=debug",
-                             "ManagedCPUs=0-3",
-                             "HistoryFile=/h/file",
-                             "HistoryRetention=30",
-                             "SubmitTable=/g",
-                             "SubmitSocket=/h",
-                             "SubmitNodeCores=24",
-                             "SubmitNodeBandwidth=2147483648",
-                             "SubmitOvercommit=1.5",
-                             "SubmitComment=comment"}) {
-      CHECK(first.out.find(std::string("\n") + line + "\n") !=
-            std::string::npos);
-    }
-  }
+TEST_CASE("check-config names file and line of an error") {
+  ScratchDirectory directory;
+  directory.write("c", "# ok\nPolicy=greedy\n");
+  Ran ran({"check-config", directory.file("c")});
+  CHECK(ran.code == kExitUsage);
+  CHECK(ran.said(directory.file("c") + ":2: "));
+  CHECK(ran.out.empty());
+}
 
-  TEST_CASE("check-config names file and line of an error") {
-    ScratchDirectory directory;
-    directory.write("c", "# ok\nPolicy=greedy\n");
-    Ran ran({"check-config", directory.file("c")});
-    CHECK(ran.code == kExitUsage);
-    CHECK(ran.said(directory.file("c") + ":2: "));
-    CHECK(ran.out.empty());
-  }
+TEST_CASE("check-config refuses a file that others may write") {
+  ScratchDirectory directory;
+  directory.write("c", "");
+  REQUIRE(::chmod(directory.file("c").c_str(), 0666) == 0);
+  Ran ran({"check-config", directory.file("c")});
+  CHECK(ran.code == kExitNoData);
+}
 
-  TEST_CASE("check-config refuses a file that others may write") {
-    ScratchDirectory directory;
-    directory.write("c", "");
-    REQUIRE(::chmod(directory.file("c").c_str(), 0666) == 0);
-    Ran ran({"check-config", directory.file("c")});
-    CHECK(ran.code == kExitNoData);
-  }
-
-  TEST_CASE("predict reads a file and says what limits the rate") {
-    ScratchDirectory directory;
-    directory.write("p.toml",
-                    "name = \"p\"\naccelerator_s_per_sample = 0.01\n"
-                    "loader_cpu_s_per_sample = 0.02\nbytes_per_sample = 1e5\n");
-    std::string file = directory.file("p.toml");
-    auto rate = [&](std::vector<std::string> limits) {
-      limits.insert(limits.begin(), {"predict", file, "--json"});
-      Ran ran(limits);
-      REQUIRE(ran.code == kExitOk);
-      nlohmann::json json = nlohmann::json::parse(ran.out);
-      CHECK(json["ceiling_samples_per_s"]["value"] == Approx(100));
-      CHECK(json["demand_cores"]["value"] == Approx(2));
-      return std::pair(json["rate_samples_per_s"].get<double>(),
-                       json["limited_by"].get<std::string>());
-    };
-    using Rate = std::pair<double, std::string>;
-    CHECK(rate({}) == Rate(100, "the accelerator"));
-    CHECK(rate({"--cores", "8"}) == Rate(100, "the accelerator"));
-    CHECK(rate({"--cores", "1"}) == Rate(50, "loader cores"));
-    auto [by_storage, name] = rate({"--cores", "1", "--bandwidth", "1M"});
-    CHECK(by_storage == Approx(1048576 / 1e5));
-    CHECK(name == "storage bandwidth");
-    Ran text({"predict", file, "--cores", "1"});
-    CHECK(text.out.find("50 samples/s, 50% of the ceiling, limited by loader "
-                        "cores") != std::string::npos);
-  }
-
-  TEST_CASE("predict follows a measured curve") {
-    ScratchDirectory directory;
-    directory.write("p.toml",
-                    "accelerator_s_per_sample = 0.001\n"
-                    "rate_at_cores = [100.0, 150.0]\n");
-    Ran ran({"predict", directory.file("p.toml"), "--cores", "1.5", "--json"});
+TEST_CASE("predict reads a file and says what limits the rate") {
+  ScratchDirectory directory;
+  directory.write("p.toml",
+                  "name = \"p\"\naccelerator_s_per_sample = 0.01\n"
+                  "loader_cpu_s_per_sample = 0.02\nbytes_per_sample = 1e5\n");
+  std::string file = directory.file("p.toml");
+  auto rate = [&](std::vector<std::string> limits) {
+    limits.insert(limits.begin(), {"predict", file, "--json"});
+    Ran ran(limits);
     REQUIRE(ran.code == kExitOk);
-    CHECK(nlohmann::json::parse(ran.out)["rate_samples_per_s"] == Approx(125));
-  }
+    nlohmann::json json = nlohmann::json::parse(ran.out);
+    CHECK(json["ceiling_samples_per_s"]["value"] == Approx(100));
+    CHECK(json["demand_cores"]["value"] == Approx(2));
+    return std::pair(json["rate_samples_per_s"].get<double>(),
+                     json["limited_by"].get<std::string>());
+  };
+  using Rate = std::pair<double, std::string>;
+  CHECK(rate({}) == Rate(100, "the accelerator"));
+  CHECK(rate({"--cores", "8"}) == Rate(100, "the accelerator"));
+  CHECK(rate({"--cores", "1"}) == Rate(50, "loader cores"));
+  auto [by_storage, name] = rate({"--cores", "1", "--bandwidth", "1M"});
+  CHECK(by_storage == Approx(1048576 / 1e5));
+  CHECK(name == "storage bandwidth");
+  Ran text({"predict", file, "--cores", "1"});
+  CHECK(text.out.find("50 samples/s, 50% of the ceiling, limited by loader "
+                      "cores") != std::string::npos);
+}
 
-  TEST_CASE("predict finds the site's profiles before the built-in ones") {
-    ScratchDirectory directory;
-    directory.write("c", "ProfileDir=" + directory.path + "\n");
-    directory.write("alexnet.json", "{\"accelerator_s_per_sample\": 0.5}");
-    Ran site({"predict", "alexnet", "--json", "--config", directory.file("c")});
-    REQUIRE(site.code == kExitOk);
-    nlohmann::json json = nlohmann::json::parse(site.out);
-    CHECK(json["ceiling_samples_per_s"]["value"] == Approx(2));
-    CHECK(json["demand_cores"].is_null());
-    Ran built_in(
-        {"predict", "res50", "--json", "--config", directory.file("c")});
-    CHECK(built_in.code == kExitOk);
-  }
+TEST_CASE("predict follows a measured curve") {
+  ScratchDirectory directory;
+  directory.write("p.toml",
+                  "accelerator_s_per_sample = 0.001\n"
+                  "rate_at_cores = [100.0, 150.0]\n");
+  Ran ran({"predict", directory.file("p.toml"), "--cores", "1.5", "--json"});
+  REQUIRE(ran.code == kExitOk);
+  CHECK(nlohmann::json::parse(ran.out)["rate_samples_per_s"] == Approx(125));
+}
 
-  TEST_CASE("predict says unknown where the profile does") {
-    ScratchDirectory directory;
-    directory.write("p.toml", "accelerator_s_per_sample = 0.5\n");
-    Ran ran({"predict", directory.file("p.toml"), "--cores", "1"});
-    REQUIRE(ran.code == kExitOk);
-    CHECK(ran.out.find("rate with that   unknown") != std::string::npos);
-    CHECK(ran.out.find("storage          unknown") != std::string::npos);
-  }
+TEST_CASE("predict finds the site's profiles before the built-in ones") {
+  ScratchDirectory directory;
+  directory.write("c", "ProfileDir=" + directory.path + "\n");
+  directory.write("alexnet.json", "{\"accelerator_s_per_sample\": 0.5}");
+  Ran site({"predict", "alexnet", "--json", "--config", directory.file("c")});
+  REQUIRE(site.code == kExitOk);
+  nlohmann::json json = nlohmann::json::parse(site.out);
+  CHECK(json["ceiling_samples_per_s"]["value"] == Approx(2));
+  CHECK(json["demand_cores"].is_null());
+  Ran built_in({"predict", "res50", "--json", "--config", directory.file("c")});
+  CHECK(built_in.code == kExitOk);
+}
 
-  TEST_CASE("predict names what it cannot use") {
-    ScratchDirectory directory;
-    Ran name({"predict", "nonesuch"});
-    CHECK(name.code == kExitNoData);
-    CHECK(name.said("there are: alexnet"));
-    Ran file({"predict", directory.file("none")});
-    CHECK(file.code == kExitNoData);
-    directory.write("p.toml", "speed = 1\n");
-    Ran bad({"predict", directory.file("p.toml")});
-    CHECK(bad.code == kExitUsage);
-    CHECK(bad.said("speed"));
-    Ran folder({"predict", directory.path});
-    CHECK(folder.code == kExitUsage);
-    CHECK(folder.said("is not a regular file"));
-    REQUIRE(::mkfifo(directory.file("pipe").c_str(), 0600) == 0);
-    Ran pipe({"predict", directory.file("pipe")});
-    CHECK(pipe.code == kExitUsage);
-  }
+TEST_CASE("predict says unknown where the profile does") {
+  ScratchDirectory directory;
+  directory.write("p.toml", "accelerator_s_per_sample = 0.5\n");
+  Ran ran({"predict", directory.file("p.toml"), "--cores", "1"});
+  REQUIRE(ran.code == kExitOk);
+  CHECK(ran.out.find("rate with that   unknown") != std::string::npos);
+  CHECK(ran.out.find("storage          unknown") != std::string::npos);
+}
+
+TEST_CASE("predict names what it cannot use") {
+  ScratchDirectory directory;
+  Ran name({"predict", "nonesuch"});
+  CHECK(name.code == kExitNoData);
+  CHECK(name.said("there are: alexnet"));
+  Ran file({"predict", directory.file("none")});
+  CHECK(file.code == kExitNoData);
+  directory.write("p.toml", "speed = 1\n");
+  Ran bad({"predict", directory.file("p.toml")});
+  CHECK(bad.code == kExitUsage);
+  CHECK(bad.said("speed"));
+  Ran folder({"predict", directory.path});
+  CHECK(folder.code == kExitUsage);
+  CHECK(folder.said("is not a regular file"));
+  REQUIRE(::mkfifo(directory.file("pipe").c_str(), 0600) == 0);
+  Ran pipe({"predict", directory.file("pipe")});
+  CHECK(pipe.code == kExitUsage);
+}
 
 }  // namespace
 }  // namespace penstock
