@@ -1,3 +1,4 @@
+#!/usr/bin/python3
 """What a plugin exports, needs and links, and for which Slurm it is.
 
 Slurm's processes load it: one symbol too many may hide one of theirs, one
@@ -21,7 +22,7 @@ EXPORTED = {
         "slurm_spank_task_post_fork", "slurm_spank_task_exit",
         "slurm_spank_exit", "slurm_spank_job_epilog",
     },
-#Nothing else : where this symbol is, each job costs slurmd a process.
+    # Nothing else: where this symbol is, each job costs slurmd a process.
     "spank_penstock_account": SPANK | {"slurm_spank_job_prolog"},
     "job_submit_penstock": {
         "plugin_name", "plugin_type", "plugin_version", "init", "fini",
