@@ -207,7 +207,8 @@ class EmbeddedCluster:
         cpus, lines, partition, counted_gres = self._slurm_settings
         lines = [*lines, *self._write_submit_files()]
         self.cpus = slurm_files.write_slurm_files(
-            self.directory, self.node, cpus, lines, partition, counted_gres)
+            self.directory, self.node, cpus, lines, partition,
+            counted_gres=counted_gres)
         slurm_files.write_plugstack(self.directory, plugins,
                                     self._plugin_arguments)
 

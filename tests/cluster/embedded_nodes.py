@@ -50,9 +50,10 @@ class NodesCluster(embedded.EmbeddedCluster):
     def write_files(self):
         plugins = [self.expose(self.build / "lib" / name)
                    for name in self._plugins]
-        cpus, lines, partition = self._slurm_settings
+        cpus, lines, partition, counted_gres = self._slurm_settings
         self.cpus = slurm_files.write_slurm_files(
-            self.directory, self.node, cpus, lines, partition, self.nodes)
+            self.directory, self.node, cpus, lines, partition, self.nodes,
+            counted_gres)
         for name in ["", *self.nodes]:
             slurm_files.write_plugstack(self.directory, plugins,
                                         self._plugin_arguments, name)
