@@ -5,6 +5,11 @@
 namespace penstock {
 namespace {
 
+// Standard deviations. A loan is judged every second, by means of five figures
+// and more: with two, chance ended five of sixty loans of a minute (white noise;
+// a machine's comes in gusts).
+constexpr double kChance = 4;
+
 double mean(const std::deque<double>& values) {
   double sum = 0;
   for (double value : values) sum += value;
@@ -52,7 +57,7 @@ LenderWatch::Verdict LenderWatch::look(const Look& look) {
   }
   const double loss = unlent_figure() - lent_figure();
   const double chance =
-      2 * std::sqrt(variance_of_mean(unlent_) + variance_of_mean(lent_));
+      kChance * std::sqrt(variance_of_mean(unlent_) + variance_of_mean(lent_));
   if (loss <= (1 - kSuffers) * unlent_figure() || loss <= chance) {
     return Verdict::kGoOn;
   }

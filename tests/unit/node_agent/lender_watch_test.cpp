@@ -72,6 +72,17 @@ TEST_CASE("what chance explains is not held against the loan") {
   CHECK(job.look(60, true, 194, 120) == 0);
 }
 
+TEST_CASE("in an hour of noise chance ends hardly a loan") {
+  int suffered = 0;
+  for (uint32_t seed = 1; seed <= 60; ++seed) {
+    Watched job;
+    job.noise = seed;
+    job.look(int(LenderWatch::kBaseline), false, 200, 80);
+    suffered += job.look(60, true, 200, 80);
+  }
+  CHECK(suffered <= 2);
+}
+
 TEST_CASE("after the bar the job is measured anew before it lends again") {
   Watched job;
   job.look(10, false, 200);
