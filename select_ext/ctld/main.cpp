@@ -70,7 +70,8 @@ Result<size_t> find_place(const Config& config, const std::string& wanted) {
 
 Result<UniqueFd> open_state_dir(const std::string& path) {
   const std::string what = "ControllerStateDir=" + path;
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+  // SlurmUser reads the demand table there; other files are closed themselves.
+  if (::mkdir(path.c_str(), 0711) != 0 && errno != EEXIST) {
     return system_error(errno, what);
   }
   UniqueFd dir(
