@@ -43,21 +43,35 @@ double cores_of(const Job& job, double rate) {
   return cores;
 }
 
+double positive_or(double value, double otherwise) {
+  return value > 0 ? value : otherwise;
+}
+
 }  // namespace
+
+// Clp's tolerance is a share of a unit. A job whose CPU limit admits a
+// thousandth of its ceiling would err by a thousand tolerances in its ceiling.
+ClpModel::Units ClpModel::units_of(const Problem& problem, const Job& job) {
+  const double cores = std::min(job.max_cores, problem.cores);
+  double rate = job.ceiling;
+  for (const CostLine& line : cost_lines(job)) {
+    if (line.slope <= 0) continue;
+    rate = std::min(rate, (cores - line.offset) / line.slope);
+  }
+  return {positive_or(rate, job.ceiling), positive_or(cores, 1)};
+}
 
 void ClpModel::Deleter::operator()(void* model) const {
   Clp_deleteModel(model);
 }
 
-ClpModel::ClpModel(const Problem& problem)
-    : model_(Clp_newModel()),
-      cores_unit_(problem.cores > 0 ? problem.cores : 1) {
+ClpModel::ClpModel(const Problem& problem) : model_(Clp_newModel()) {
   Clp_setLogLevel(model_.get(), 0);
   Clp_setPrimalTolerance(model_.get(), kTolerance);
   Clp_setDualTolerance(model_.get(), kTolerance);
   Clp_setOptimizationDirection(model_.get(), -1);  // maximise
   Clp_resize(model_.get(), 0, static_cast<int>(2 * problem.jobs.size()));
-  for (const Job& job : problem.jobs) ceilings_.push_back(job.ceiling);
+  for (const Job& job : problem.jobs) units_.push_back(units_of(problem, job));
   bound_columns(problem);
   for (size_t j = 0; j < problem.jobs.size(); ++j) {
     add_cost_lines(j, problem.jobs[j]);
@@ -72,13 +86,13 @@ void ClpModel::bound_columns(const Problem& problem) {
     const Job& job = problem.jobs[j];
     set_rate_bounds(j, job.floor, job.ceiling);
     low[cores_column(j)] = 0;
-    high[cores_column(j)] = job.max_cores / cores_unit_;
+    high[cores_column(j)] = job.max_cores / units_[j].cores;
   }
 }
 
 void ClpModel::set_rate_bounds(size_t job, double low, double high) {
-  Clp_columnLower(model_.get())[rate_column(job)] = low / ceilings_[job];
-  Clp_columnUpper(model_.get())[rate_column(job)] = high / ceilings_[job];
+  Clp_columnLower(model_.get())[rate_column(job)] = low / units_[job].rate;
+  Clp_columnUpper(model_.get())[rate_column(job)] = high / units_[job].rate;
 }
 
 void ClpModel::add_row(const Row& row) {
@@ -88,24 +102,26 @@ void ClpModel::add_row(const Row& row) {
 }
 
 void ClpModel::add_cost_lines(size_t job, const Job& data) {
+  const Units& unit = units_[job];
   for (const CostLine& line : cost_lines(data)) {
-    add_row({line.offset / cores_unit_,
+    add_row({line.offset / unit.cores,
              kInfinity,
              {rate_column(job), cores_column(job)},
-             {-line.slope * data.ceiling / cores_unit_, 1}});
+             {-line.slope * unit.rate / unit.cores, 1}});
   }
 }
 
 void ClpModel::add_capacities(const Problem& problem) {
-  Row cores{-kInfinity, problem.cores / cores_unit_, {}, {}};
+  const double cores_unit = positive_or(problem.cores, 1);
+  Row cores{-kInfinity, problem.cores / cores_unit, {}, {}};
   const double ingest_limit = problem.ingest_bytes_per_s;
   Row ingest{-kInfinity, ingest_limit > 0 ? 1 : kInfinity, {}, {}};
   std::vector<Row> pools(problem.pools.size(), {-kInfinity, 1, {}, {}});
   for (size_t j = 0; j < problem.jobs.size(); ++j) {
     const Job& job = problem.jobs[j];
-    const double bytes_per_s = job.bytes_per_rate * job.ceiling;
+    const double bytes_per_s = job.bytes_per_rate * units_[j].rate;
     cores.columns.push_back(cores_column(j));
-    cores.values.push_back(1);
+    cores.values.push_back(units_[j].cores / cores_unit);
     if (bytes_per_s == 0) continue;
     if (ingest_limit > 0) {
       ingest.columns.push_back(rate_column(j));
@@ -124,8 +140,8 @@ void ClpModel::add_capacities(const Problem& problem) {
 Result<std::vector<double>> ClpModel::maximise(
     const std::vector<double>& gains) {
   double* objective = Clp_objective(model_.get());
-  for (size_t j = 0; j < ceilings_.size(); ++j) {
-    objective[rate_column(j)] = gains[j] * ceilings_[j];
+  for (size_t j = 0; j < units_.size(); ++j) {
+    objective[rate_column(j)] = gains[j] * units_[j].rate;
     objective[cores_column(j)] = 0;
   }
   Clp_primal(model_.get(), 0);
@@ -139,8 +155,8 @@ Result<std::vector<double>> ClpModel::maximise(
   }
   const double* columns = Clp_primalColumnSolution(model_.get());
   std::vector<double> rates;
-  for (size_t j = 0; j < ceilings_.size(); ++j) {
-    rates.push_back(columns[rate_column(j)] * ceilings_[j]);
+  for (size_t j = 0; j < units_.size(); ++j) {
+    rates.push_back(columns[rate_column(j)] * units_[j].rate);
   }
   return rates;
 }

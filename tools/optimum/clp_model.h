@@ -30,6 +30,11 @@ class ClpModel {
   struct Deleter {
     void operator()(void* model) const;
   };
+  // What 1 in a job's columns stands for: about the most that it can have.
+  struct Units {
+    double rate = 1;
+    double cores = 1;
+  };
   struct Row {
     double low = 0;
     double high = 0;
@@ -37,6 +42,8 @@ class ClpModel {
     std::vector<double> values;
   };
 
+  static Units units_of(const allocator::Problem& problem,
+                        const allocator::Job& job);
   int rate_column(size_t job) const { return static_cast<int>(2 * job); }
   int cores_column(size_t job) const { return static_cast<int>(2 * job + 1); }
   void bound_columns(const allocator::Problem& problem);
@@ -45,8 +52,7 @@ class ClpModel {
   void add_row(const Row& row);
 
   std::unique_ptr<void, Deleter> model_;
-  std::vector<double> ceilings_;  // columns hold rate / ceiling
-  double cores_unit_ = 1;         // and cores / this, so that all are near 1
+  std::vector<Units> units_;  // one per job
 };
 
 // The optimum of max sum weight x rate / ceiling, as Clp finds it.
