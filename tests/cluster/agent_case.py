@@ -1,7 +1,6 @@
 """A TestCase with Slurm, the plugin, penstockd, and jobs that load data."""
 
 import glob
-import json
 import os
 import pathlib
 
@@ -99,24 +98,7 @@ class AgentCase(cluster_case.ClusterCase):
 
     def rate(self, name, seconds):
         """Samples/s of a trainer over the next seconds, from its own log."""
-        log = pathlib.Path(self.cluster.home(), f"{name}.log")
-
-        def points():
-            try:
-                lines = log.read_text("utf-8").splitlines()
-            except FileNotFoundError:
-                return []
-            return [json.loads(line) for line in lines if line.endswith("}")]
-
-        self.wait(f"{name}'s log", points)
-
-        start = points()[-1]
-        self.wait(f"{seconds} s of {name}'s log",
-                  lambda: points()[-1]["t_monotonic"] >=
-                  start["t_monotonic"] + seconds, seconds + 20)
-        end = points()[-1]
-        return ((end["samples"] - start["samples"])
-                / (end["t_monotonic"] - start["t_monotonic"]))
+        return self.rate_in_log(name, seconds)
 
     def reports(self, job):
         """The files of the job's report."""

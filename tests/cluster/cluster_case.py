@@ -1,5 +1,7 @@
 """A TestCase that has one embedded cluster for all of its tests."""
 
+import json
+import pathlib
 import sys
 import unittest
 
@@ -18,6 +20,27 @@ class ClusterCase(unittest.TestCase):
     def setUp(self):
         # Each test finds an idle node.
         self.cluster.wait_empty()
+
+    def rate_in_log(self, name, seconds):
+        """Samples/s of the next seconds, by the log NAME.log of a
+        penstock-train in its user's home."""
+        log = pathlib.Path(self.cluster.home(), f"{name}.log")
+
+        def points():
+            try:
+                lines = log.read_text("utf-8").splitlines()
+            except FileNotFoundError:
+                return []
+            return [json.loads(line) for line in lines if line.endswith("}")]
+
+        self.cluster._wait(f"{name}'s log", points, 60)
+        start = points()[-1]
+        self.cluster._wait(f"{seconds} s of {name}'s log",
+                           lambda: points()[-1]["t_monotonic"] >=
+                           start["t_monotonic"] + seconds, seconds + 60)
+        end = points()[-1]
+        return ((end["samples"] - start["samples"])
+                / (end["t_monotonic"] - start["t_monotonic"]))
 
 
 def main():

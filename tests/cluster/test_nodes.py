@@ -6,7 +6,6 @@ neighbour do not have a CPU each, so ranks of slower nodes stand on the
 neighbour's CPU, and figures are compared between two states of the same jobs."""
 
 import glob
-import json
 import os
 import pathlib
 import random
@@ -70,22 +69,7 @@ class NodesCase(cluster_case.ClusterCase):
         return job
 
     def rate(self, name, seconds, rank=0):
-        log = pathlib.Path(self.cluster.home(), f"{name}.{rank}.log")
-
-        def points():
-            try:
-                lines = log.read_text("utf-8").splitlines()
-            except FileNotFoundError:
-                return []
-            return [json.loads(line) for line in lines if line.endswith("}")]
-
-        self.wait(f"{name}'s log", points)
-        start = points()[-1]
-        self.wait(f"{seconds} s of {name}'s log", lambda: points()[-1][
-            "t_monotonic"] >= start["t_monotonic"] + seconds, seconds + 20)
-        end = points()[-1]
-        return ((end["samples"] - start["samples"])
-                / (end["t_monotonic"] - start["t_monotonic"]))
+        return self.rate_in_log(f"{name}.{rank}", seconds)
 
     def meeting(self):
         """Where the ranks of a job wait for each other."""

@@ -87,21 +87,30 @@ class PyTorch(agent_case.AgentCase):
         print(json.dumps({"job": name, "ratios": ratios}), flush=True)
         return statistics.median(ratios)
 
+    def start_lender(self, name, on_ms, off_ms):
+        """A job whose loader computes and pauses by turns: its share of the
+        CPU does not depend on how fast the machine is, as a sample's would.
+        Its loader: what a trainer uses is reserved and never lent."""
+        job = self.cluster.sbatch(
+            [self.busy, "--workers", "1", "--processes", "--on", str(on_ms),
+             "--off", str(off_ms), "--seconds", "300", "--log",
+             f"{self.cluster.home()}/{name}.log"], flags=["--loader=auto"])
+        self.addCleanup(self.cluster.cancel, str(job))
+        self.cluster.wait_job(job, "RUNNING")
+        return job
+
     def test_workers_borrow_and_the_job_gains(self):
         job = self.start_torch("gains")
-        lender = self.submit("gainslender", 1 / 3)
+        # PyTorch takes its two workers' batches in turn: a worker away with
+        # less than half a CPU would slow the other down, and is recalled.
+        lender = self.start_lender("gainslender", 5, 10)
         self.assertGreater(self.compare("gains", job), 1.2)
         self.cluster.cancel(job, lender)
         self.check_nothing_left()
 
     def test_a_lender_that_toggles_every_second_does_no_harm(self):
         job = self.start_torch("toggled")
-        # Its loader: what a trainer uses is reserved and never lent.
-        lender = self.cluster.sbatch(
-            [self.busy, "--workers", "1", "--processes", "--on", "1000",
-             "--off", "1000", "--seconds", "300", "--log",
-             f"{self.cluster.home()}/toggler.log"], flags=["--loader=auto"])
-        self.cluster.wait_job(lender, "RUNNING")
+        lender = self.start_lender("toggler", 1000, 1000)
         self.assertGreaterEqual(self.compare("toggled", job), 0.97)
         self.cluster.cancel(job, lender)
         self.check_nothing_left()

@@ -165,7 +165,8 @@ TEST_CASE("a munged that hangs is waited for once and not for long") {
     REQUIRE(opened.error().code == Code::kUnavailable);
     REQUIRE_THAT(opened.error().message, Contains("has not answered for"));
   }
-  CHECK(seconds_since(start) < 0.19);
+  // Waiting each time would take 20 s.
+  CHECK(seconds_since(start) < 5);
 
   munge.thaw();
   // libmunge itself may still be between two of its own tries.
