@@ -121,6 +121,12 @@ Status set_cgroup_name(const std::string& value, Config& config) {
   return Done{};
 }
 
+Status set_submit_model(const std::string& value, Config& config) {
+  if (!valid_name(value)) return not_allowed(kNameRule);
+  config.submit_model = value;
+  return Done{};
+}
+
 Status set_managed_cpus(const std::string& value, Config& config) {
   const auto cpus = CpuSet::parse(value);
   if (!cpus || cpus->empty())
@@ -181,6 +187,7 @@ const std::map<std::string, Setter>& setters() {
       {"submitnodecores", whole(&Config::submit_node_cores, 0, 4096)},
       {"submitnodebandwidth", rate(&Config::submit_node_bandwidth_bytes_per_s)},
       {"submitovercommit", number(&Config::submit_overcommit, 0.1, 100)},
+      {"submitmodel", set_submit_model},
       {"submitcomment",
        word<SubmitComment>(&Config::submit_comment,
                            {{"no", SubmitComment::kNo},

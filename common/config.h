@@ -95,7 +95,15 @@ struct Config {
   double submit_overcommit = 1.0;  // SubmitOvercommit, 0.1..100: demand is
                                    // divided by it
   SubmitComment submit_comment =
-      SubmitComment::kNo;  // SubmitComment=no|comment|admin_comment
+      SubmitComment::kNo;    // SubmitComment=no|comment|admin_comment
+  std::string submit_model;  // SubmitModel: the profile of jobs that name none;
+                             // "": they get no loader GRES
+
+  // Whether the plugin makes anything of the table.
+  bool uses_submit_table() const {
+    return submit_node_cores > 0 || submit_node_bandwidth_bytes_per_s > 0 ||
+           submit_comment != SubmitComment::kNo;
+  }
 };
 
 // Parses and validates the text of a file; file_name is for messages only.

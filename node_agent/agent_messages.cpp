@@ -2,9 +2,9 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
+#include "common/admin_file.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "node_agent/admin_file.h"
 #include "node_agent/agent.h"
 #include "node_agent/user_file.h"
 #include "report/json.h"

@@ -50,15 +50,11 @@ CommentField comment_field(SubmitComment comment) {
 }
 
 void open_table(const std::string& path) {
-  const bool is_used = the_state.gres.node_cores > 0 ||
-                       the_state.gres.node_bytes_per_s > 0 ||
-                       the_state.comment != CommentField::kNone;
-  if (!is_used) return;
   const char* fault = the_state.table.open(path.c_str());
   if (fault != nullptr)
     slurm_error(
-        "penstock: %s: %s%s%s; jobs get no loader GRES: run penstock "
-        "publish, then start slurmctld anew",
+        "penstock: %s: %s%s%s; jobs get no loader GRES: start "
+        "penstockctld or run penstock publish, then start slurmctld anew",
         path.c_str(), fault, errno != 0 ? ": " : "",
         errno != 0 ? std::strerror(errno) : "");
 }
@@ -97,7 +93,7 @@ void start() {
                     config->submit_overcommit};
   the_state.comment = comment_field(config->submit_comment);
   the_state.load_ns = clock_ns(CLOCK_REALTIME);
-  open_table(config->submit_table);
+  if (config->uses_submit_table()) open_table(config->submit_table);
   open_socket(config->submit_socket);
   the_state.is_ready = true;
 }

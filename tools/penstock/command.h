@@ -118,10 +118,8 @@ struct ControllerArguments {
                                const Config& config, Terminal& terminal);
 [[nodiscard]] Status run_history(const ControllerArguments& arguments,
                                  const Config& config, Terminal& terminal);
-// Writes SubmitTable from the profiles there are; any: the one that stands for
-// jobs of other models, "" for none.
-[[nodiscard]] Status run_publish(const std::string& any, const Config& config,
-                                 Terminal& terminal);
+// Writes SubmitTable from the profiles there are.
+[[nodiscard]] Status run_publish(const Config& config, Terminal& terminal);
 
 struct SimulateArguments {
   std::string trace;

@@ -26,7 +26,6 @@ struct CommandLine {
   std::string bench_json;
   BenchCtldArguments bench_ctld;
   int bench_count = 1000;
-  std::string publish_any;
 };
 
 void add_site(CLI::App* command, Site& site, bool asks_daemon) {
@@ -196,8 +195,6 @@ void add_predict(CommandLine& line) {
 void add_publish(CommandLine& line) {
   CLI::App* command = line.app.add_subcommand(
       "publish", "Publish what jobs need, for slurmctld's plugin");
-  command->add_option("--any", line.publish_any,
-                      "the profile that stands for jobs of other models");
   add_site(command, line.site, false);
 }
 
@@ -342,7 +339,7 @@ Status run_chosen(const CommandLine& line, Terminal& terminal) {
     return run_report(line.report, *config, terminal);
   }
   if (app.got_subcommand("publish")) {
-    return run_publish(line.publish_any, *config, terminal);
+    return run_publish(*config, terminal);
   }
   if (app.got_subcommand("top")) return run_top(line.top, *config, terminal);
   if (app.got_subcommand("jobs")) {

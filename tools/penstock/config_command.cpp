@@ -58,6 +58,9 @@ std::string submit_text(const Config& config) {
              ? "# SubmitNodeBandwidth: jobs get no loader_bw\n"
              : fmt::format("SubmitNodeBandwidth={}\n",
                            config.submit_node_bandwidth_bytes_per_s);
+  out += config.submit_model.empty()
+             ? "# SubmitModel: jobs that name no model get no loader GRES\n"
+             : fmt::format("SubmitModel={}\n", config.submit_model);
   return out;
 }
 

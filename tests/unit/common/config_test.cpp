@@ -46,7 +46,7 @@ TEST_CASE("every key is read, in any case") {
       "HistoryFile=/h.sqlite\nHistoryRetention=30\n"
       "SubmitTable=/table\nSubmitSocket=/submit\nSubmitNodeCores=24\n"
       "SubmitNodeBandwidth=2G\nSubmitOvercommit=1.5\n"
-      "SubmitComment=admin_comment\n"
+      "SubmitComment=admin_comment\nSubmitModel=res50\n"
       "Pool=scratch Path=/scratch Bandwidth=2G\n"
       "pool=home bandwidth=100M path=\"/home dirs\" shared=no\n"
       "Controller=head,[::1]:7000\nControllerTimeout=5\n"
@@ -80,6 +80,7 @@ TEST_CASE("every key is read, in any case") {
   CHECK(config.submit_node_bandwidth_bytes_per_s == uint64_t{2} << 30);
   CHECK(config.submit_overcommit == 1.5);
   CHECK(config.submit_comment == SubmitComment::kAdminComment);
+  CHECK(config.submit_model == "res50");
   CHECK(config.log_level == "debug");
   CHECK(config.managed_cpus == "0-1,4-5");
   CHECK(config.history_file == "/h.sqlite");
@@ -163,6 +164,7 @@ TEST_CASE("values out of range are refused") {
         std::string("SubmitOvercommit=0"),
         std::string("SubmitOvercommit=101"),
         std::string("SubmitComment=yes"),
+        std::string("SubmitModel=/a/b"),
         std::string("Pool=x/y Path=/x Bandwidth=1M"),
         std::string("Pool=x Path=x Bandwidth=1M"),
         std::string("Pool=x Path=/x Bandwidth=0"),

@@ -201,13 +201,17 @@ TEST_CASE("publish writes every profile where slurmctld reads it") {
   CHECK(table.model("res50", entry).found);
   CHECK_FALSE(table.model("other", entry).found);
 
-  Ran any({"publish", "--any", "mine", "--config", directory.file("c")});
+  const std::string config = "SubmitTable=" + directory.file("t") +
+                             "\nProfileDir=" + directory.file("p") + "\n";
+  directory.write("c", config + "SubmitModel=mine\n");
+  Ran any(command);
   REQUIRE(any.code == kExitOk);
   REQUIRE(table.model("other", entry).found);
   CHECK(entry.millicores.value == 4000);
-  Ran unknown({"publish", "--any", "none", "--config", directory.file("c")});
+  directory.write("c", config + "SubmitModel=none\n");
+  Ran unknown(command);
   CHECK(unknown.code == kExitNoData);
-  CHECK(unknown.said("--any none: no such profile; allowed: "));
+  CHECK(unknown.said("SubmitModel=none: no such profile; allowed: "));
   CHECK(table.model("other", entry).found);
   table.close();
 }
@@ -223,7 +227,7 @@ TEST_CASE("check-config prints what can be read back") {
                   "HistoryFile=/h/file\nHistoryRetention=30\n"
                   "SubmitTable=/g\nSubmitSocket=/h\nSubmitNodeCores=24\n"
                   "SubmitNodeBandwidth=2G\nSubmitOvercommit=1.5\n"
-                  "SubmitComment=comment\n"
+                  "SubmitComment=comment\nSubmitModel=res50\n"
                   "Pool=scratch Path=/scratch Bandwidth=200M\n");
   Ran first({"check-config", directory.file("c")});
   REQUIRE(first.code == kExitOk);
@@ -260,7 +264,8 @@ TEST_CASE("check-config prints what can be read back") {
                            "SubmitNodeCores=24",
                            "SubmitNodeBandwidth=2147483648",
                            "SubmitOvercommit=1.5",
-                           "SubmitComment=comment"}) {
+                           "SubmitComment=comment",
+                           "SubmitModel=res50"}) {
     CHECK(first.out.find(std::string("\n") + line + "\n") != std::string::npos);
   }
 }

@@ -1,4 +1,4 @@
-#include "node_agent/admin_file.h"
+#include "common/admin_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
