@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """A real Slurm of one node in one private directory, for tests and the demo.
 
 Own munged (own key and socket), slurmctld, slurmd and, when asked, penstockd,
@@ -13,7 +12,6 @@ All waits are bounded; a ClusterError quotes the last lines of the logs.
 janitor.py removes everything, even when this process is killed with -9.
 """
 
-import argparse
 import array
 import atexit
 import glob
@@ -216,16 +214,18 @@ class EmbeddedCluster:
         """Returns the lines of slurm.conf that load the plugin."""
         if self._submit is None:
             return []
-        plugin = self.expose(self.build / "lib" / "job_submit_penstock.so")
         self.write_submit_conf(self._submit)
-        return ["JobSubmitPlugins=penstock",
-                f"PluginDir={os.path.dirname(plugin)}:"
-                f"{slurm_files.system_plugin_dir()}"]
+        return slurm_files.submit_lines(
+            self.expose(self.build / "lib" / "job_submit_penstock.so"))
 
     def write_submit_conf(self, lines):
         """penstock.conf as slurmctld's plugin reads it when it is loaded."""
-        slurm_files.write(f"{self.directory}/penstock.conf", "".join(
-            line.format(directory=self.directory) + "\n" for line in lines))
+        slurm_files.write(f"{self.directory}/penstock.conf",
+                          "\n".join([*self.filled_in(lines), ""]))
+
+    def filled_in(self, lines):
+        """Lines of penstock.conf with the cluster's directory."""
+        return [line.format(directory=self.directory) for line in lines]
 
     def home(self, user=None):
         """The user's home, where its jobs run and write their output."""
@@ -287,9 +287,12 @@ class EmbeddedCluster:
         daemon.terminate()
         daemon.wait(DAEMON_TIMEOUT_S)
         self._start_daemon("slurmctld", "slurmctld", "-D")
-        self._wait("slurmctld to know its node", lambda: self._run(
-            ["sinfo", "-h", "-n", self.node, "-o", "%t"]).stdout.strip() in
-            ("idle", "mix", "alloc"), DAEMON_TIMEOUT_S, ("slurmctld",))
+        self._wait("slurmctld to know its nodes", self._are_nodes_up,
+                   DAEMON_TIMEOUT_S, ("slurmctld",))
+
+    def _are_nodes_up(self):
+        states = self._run(["sinfo", "-h", "-N", "-o", "%t"]).stdout.split()
+        return bool(states) and set(states) <= {"idle", "mix", "alloc"}
 
     @property
     def controller_pid(self):
@@ -481,36 +484,3 @@ def take_slot():
         except OSError:
             lock.close()
     raise ClusterError("100 embedded clusters run already")
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--keep", action="store_true", required=True,
-                        help="run a cluster until Ctrl-C")
-    parser.add_argument("--cpus", type=int, help="default: the machine's")
-    parser.add_argument("--no-agent", action="store_true",
-                        help="without penstockd")
-    parser.add_argument("--stock", action="store_true",
-                        help="without penstockd and plugin")
-    parser.add_argument("--policy", default="throughput")
-    arguments = parser.parse_args()
-    try:
-        with EmbeddedCluster(
-                cpus=arguments.cpus, policy=arguments.policy,
-                agent=not (arguments.no_agent or arguments.stock),
-                plugin=not arguments.stock) as cluster:
-            print(f"export SLURM_CONF={cluster.env['SLURM_CONF']}\n"
-                  f"export PENSTOCK_SOCKET={cluster.socket_path}\n"
-                  f"# ordinary user: {cluster.user}; logs: "
-                  f"{cluster.directory}/log; Ctrl-C ends it", flush=True)
-            signal.pause()
-    except KeyboardInterrupt:
-        return 0
-    except ClusterError as error:
-        print(f"embedded.py: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

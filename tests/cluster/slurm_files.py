@@ -183,3 +183,9 @@ def write_penstock_conf(directory, node, policy, pools, lines, name=""):
     path = f"{directory}/penstock{dot_name}.conf"
     write(path, text)
     return path
+
+
+def submit_lines(plugin):
+    """The lines of slurm.conf that load job_submit_penstock.so."""
+    return ["JobSubmitPlugins=penstock",
+            f"PluginDir={os.path.dirname(plugin)}:{system_plugin_dir()}"]
