@@ -134,6 +134,7 @@ class Agent {
   void say_changes(const PlanInput& input);
   void on_link();
   void on_grant(const NodeGrant& grant);
+  void take_earlier(JobId id, const EarlierFigures& earlier);
   void on_link_timer();
 
   // agent_gpus.cpp

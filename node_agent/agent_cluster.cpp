@@ -13,6 +13,18 @@ constexpr double kHeartbeats = 3;
 
 double now_s() { return double(monotonic_ns()) * 1e-9; }
 
+JobLabel label_of(const Job& job) {
+  JobLabel label{.name = job.name, .started_unix_s = job.started_unix_s};
+  const bool is_named = !fixed_text(job.options.model).empty();
+  if (is_named && job.profile) label.model = job.profile->name;
+  label.batch = job.options.batch;
+  label.trainer_reserve_cores = trainer_reserve_cores(job);
+  const PageSums sums = job.pages();
+  if (sums.active_s > 0) label.mean_rate = sums.samples / sums.active_s;
+  label.grant_changes = job.changes.size() + job.changes_dropped;
+  return label;
+}
+
 }  // namespace
 
 Status Agent::start_link() {
@@ -77,8 +89,7 @@ void Agent::say_changes(const PlanInput& input) {
   if (!link_) return;
   std::map<uint64_t, JobLabel> labels;
   for (const PlanJob& entry : input.jobs) {
-    const Job& job = *registry_.find_job(JobId(entry.id));
-    labels[entry.id] = {job.name, job.started_unix_s};
+    labels[entry.id] = label_of(*registry_.find_job(JobId(entry.id)));
   }
   for (AgentMessage& message : cluster_report_.update(
            loader_cores(input), job_parts(input, shared_pools(), labels))) {
@@ -129,9 +140,29 @@ void Agent::on_grant(const NodeGrant& grant) {
   }
   if (!taken.is_new) return;
   log_debug("grant of term {}, version {}", grant.term, grant.version);
+  for (const JobGrant& job : grant.jobs) {
+    if (job.earlier) take_earlier(JobId(job.id), *job.earlier);
+  }
   rebalance(GrantCause::kController);
   const double took_s = unix_s() - grant.decided_unix_s;
   if (took_s >= 0) grant_latency_.add_ms(took_s * 1e3);
+}
+
+// What the job names itself goes before what its earlier runs say.
+void Agent::take_earlier(JobId id, const EarlierFigures& earlier) {
+  Job* job = registry_.find_job(id);
+  const bool is_wanted = job != nullptr && job->managed && !job->profile &&
+                         fixed_text(job->options.model).empty();
+  if (!is_wanted) return;
+  Profile profile;
+  profile.name = "earlier runs";
+  profile.accelerator_s_per_sample = 1 / earlier.ceiling;
+  profile.loader_cpu_s_per_sample = earlier.loader_cpu_s_per_sample;
+  profile.trainer_cpu_s_per_sample = earlier.trainer_cpu_s_per_sample;
+  profile.bytes_per_sample = earlier.storage_bytes_per_sample;
+  profile.relative_error = earlier.relative_error;
+  take_profile(*job, profile);
+  if (job->prior) job->prior->basis = "earlier runs";
 }
 
 void Agent::on_link_timer() {

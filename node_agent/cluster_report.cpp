@@ -9,6 +9,7 @@ namespace {
 // What a controller takes for a ceiling, at least.
 constexpr double kLeastCeiling = 1e-6;
 constexpr double kLeastCost_s = 1e-9;
+constexpr size_t kMaxNameBytes = 64;  // a controller refuses longer ones
 
 bool differs(double a, double b) {
   return std::abs(a - b) >
@@ -24,6 +25,10 @@ bool differs(const JobPart& a, const JobPart& b) {
     if (differs(a.*figure, b.*figure)) return true;
     same.*figure = a.*figure;
   }
+  // The history has them from the last word on the job.
+  same.trainer_reserve_cores = a.trainer_reserve_cores;
+  same.mean_rate = a.mean_rate;
+  same.grant_changes = a.grant_changes;
   return !(a == same);
 }
 
@@ -52,6 +57,11 @@ JobPart part_of(const PlanJob& job, const JobLabel& label,
   part.pool_pressed = job.pool_pressed;
   part.is_measured =
       job.prediction && job.prediction->basis.starts_with("measured");
+  part.model = label.model.substr(0, kMaxNameBytes);
+  part.batch = label.batch;
+  part.trainer_reserve_cores = label.trainer_reserve_cores;
+  part.mean_rate = label.mean_rate;
+  part.grant_changes = label.grant_changes;
   return part;
 }
 
@@ -78,8 +88,9 @@ std::vector<JobPart> job_parts(const PlanInput& input,
 std::vector<AgentMessage> ClusterReport::update(double cores,
                                                 std::vector<JobPart> parts) {
   std::vector<AgentMessage> messages;
-  std::map<uint64_t, JobPart> now;
+  std::map<uint64_t, JobPart> now, latest;
   for (JobPart& part : parts) {
+    latest[part.id] = part;
     const auto said = said_.find(part.id);
     if (said == said_.end() || differs(part, said->second)) {
       messages.emplace_back(JobChanged{cores, part});
@@ -89,9 +100,12 @@ std::vector<AgentMessage> ClusterReport::update(double cores,
     }
   }
   for (const auto& [id, part] : said_) {
-    if (!now.contains(id)) messages.emplace_back(JobEnded{cores, id});
+    if (!now.contains(id)) {
+      messages.emplace_back(JobEnded{cores, id, latest_[id]});
+    }
   }
   said_ = std::move(now);
+  latest_ = std::move(latest);
   if (messages.empty() && differs(cores, loader_cores_)) {
     messages.emplace_back(Heartbeat{cores});
   }

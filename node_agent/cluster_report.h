@@ -13,10 +13,16 @@
 
 namespace penstock {
 
-// What the plan's input does not say of a job.
+// What the plan's input does not say of a job. All but the first two are for
+// the history.
 struct JobLabel {
   std::string name;
   double started_unix_s = 0;
+  std::string model;  // the profile that the user named; "": none
+  uint32_t batch = 0;
+  double trainer_reserve_cores = 0;  // of all ranks
+  double mean_rate = 0;  // samples/s per rank since the start; 0: not known
+  uint64_t grant_changes = 0;
 };
 
 // Loader cores of the node: of its managed jobs, and idle ones.
@@ -43,6 +49,7 @@ class ClusterReport {
  private:
   double loader_cores_ = 0;
   std::map<uint64_t, JobPart> said_;
+  std::map<uint64_t, JobPart> latest_;  // as they are, whether said or not
 };
 
 // Puts what is granted into the plan's input: rates of jobs that span nodes,

@@ -100,9 +100,7 @@ void Controller::take(const AgentSaid& said, const NodeHello& hello,
     events_.push_back(
         {ClusterEvent::Kind::kPartChanged, said.node, part.id, part, is_new});
   }
-  for (const auto& [id, part] : before) {
-    events_.push_back({ClusterEvent::Kind::kPartEnded, said.node, id, part});
-  }
+  for (const auto& [id, part] : before) end_part(said.node, part);
   hear_of_term(said.node, hello.term, hello.silence_s, now_s);
 }
 
@@ -124,11 +122,18 @@ void Controller::take(const AgentSaid& said, const JobEnded& ended,
   const int node = *plan_.find_node(said.node);
   agents_[size_t(node)].needs_grant = is_dirty_ = true;
   const auto found = plan_.node(node).parts.find(ended.id);
+  std::optional<JobPart> last;
   if (found != plan_.node(node).parts.end()) {
-    events_.push_back(
-        {ClusterEvent::Kind::kPartEnded, said.node, ended.id, found->second});
+    last = ended.last.value_or(found->second);
   }
   plan_.end_part(node, ended.loader_cores, ended.id);
+  if (last) end_part(said.node, *last);
+}
+
+// REQUIRES: the plan has it no more.
+void Controller::end_part(const std::string& node, const JobPart& part) {
+  events_.push_back({ClusterEvent::Kind::kPartEnded, node, part.id, part});
+  if (plan_.nodes_of(part.id).empty()) earlier_.erase(part.id);
 }
 
 void Controller::take(const AgentSaid& said, const Heartbeat& beat,
@@ -157,6 +162,23 @@ void Controller::take(const AgentSaid& said, const Refused& refused,
   (void)may_believe(said, now_s);
 }
 
+void Controller::forget(int node) {
+  const std::map<uint64_t, JobPart> parts = plan_.node(node).parts;
+  plan_.remove_node(node);
+  for (const auto& [id, part] : parts) end_part(plan_.node(node).name, part);
+  agents_[size_t(node)].session = 0;
+  is_dirty_ = true;
+}
+
+void Controller::set_earlier(uint64_t job, const EarlierFigures& earlier) {
+  const std::set<int>& nodes = plan_.nodes_of(job);
+  if (nodes.empty()) return;
+  earlier_[job] = earlier;
+  for (int node : nodes) {
+    agents_[size_t(node)].needs_grant = is_dirty_ = true;
+  }
+}
+
 void Controller::set_slurm_cpus(const std::string& node, double cpus) {
   slurm_cpus_[node] = cpus;
   const auto known = plan_.find_node(node);
@@ -165,9 +187,7 @@ void Controller::set_slurm_cpus(const std::string& node, double cpus) {
       "node {}: cpus is {}, Slurm gives it {}: left out; check ManagedCPUs= "
       "there, or the node's CPUs= in slurm.conf",
       node, plan_.node(*known).cpus, cpus)));
-  plan_.remove_node(*known);
-  agents_[size_t(*known)].session = 0;  // it may say hello again
-  is_dirty_ = true;
+  forget(*known);  // it may say hello again
 }
 
 void Controller::on_tick(double now_s, double now_unix_s) {
@@ -208,13 +228,7 @@ void Controller::mind_silence(double now_s) {
                                       node.name, silence_s),
                           true});
     } else if (silence_s > kForgetAfterTimeouts * settings_.timeout_s) {
-      for (const auto& [id, part] : node.parts) {
-        events_.push_back(
-            {ClusterEvent::Kind::kPartEnded, node.name, id, part});
-      }
-      plan_.remove_node(index);
-      agent.session = 0;
-      is_dirty_ = true;
+      forget(index);
     }
   }
 }

@@ -70,6 +70,10 @@ class Controller {
   // Not active from now on: its term could not be written down.
   void step_down(double now_s);
 
+  // For the agents of a job's nodes while its cost is not known there. Until
+  // the job has ended.
+  void set_earlier(uint64_t job, const EarlierFigures& earlier);
+
   // What Slurm says of a node's CPUs: an agent that says more is refused.
   void set_slurm_cpus(const std::string& node, double cpus);
 
@@ -123,6 +127,8 @@ class Controller {
   bool may_believe(const AgentSaid& said, double now_s);
   void ask_again(const std::string& node, Agent& agent, double now_s);
   void complain(const Error& error);
+  void end_part(const std::string& node, const JobPart& part);
+  void forget(int node);
 
   void mind_terms(double now_s);
   void mind_silence(double now_s);
@@ -143,6 +149,7 @@ class Controller {
   std::set<int> waiting_;      // nodes to be told when there is time
   int told_last_ = -1;         // of them
   std::map<std::string, double> slurm_cpus_;
+  std::map<uint64_t, EarlierFigures> earlier_;  // by job
   bool is_dirty_ = false;
   double solved_s_ = -1e9;
   double rebuilt_s_ = -1e9;

@@ -151,12 +151,18 @@ void Controller::grant(int index, const PartsOfPools& parts, double now_s,
   agent.granted_s = now_s;
   agent.sent_rates.clear();
   for (const auto& [id, part] : node.parts) {
-    const auto planned = part.in_cores ? std::nullopt : plan_.rate(id);
+    if (part.in_cores) {
+      const auto earlier = earlier_.find(id);
+      if (earlier == earlier_.end()) continue;
+      grant.jobs.push_back({id, 0, 0, earlier->second});
+      continue;
+    }
+    const auto planned = plan_.rate(id);
     if (!planned) continue;
     const bool spans = plan_.nodes_of(id).size() > 1;
     // A little over the floor by the allocator's tolerance, never under it.
     const double rate = std::max(planned->rate, planned->floor);
-    grant.jobs.push_back({id, planned->floor, spans ? rate : 0});
+    grant.jobs.push_back({id, planned->floor, spans ? rate : 0, {}});
     if (spans) agent.sent_rates[id] = planned->rate;
   }
   agent.sent_pools.clear();

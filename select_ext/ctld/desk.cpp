@@ -9,8 +9,19 @@ namespace penstock {
 namespace {
 
 constexpr uint64_t kRecord_ms = 1000;
+// Of the history, at start: those of some weeks on a large site.
+constexpr size_t kMaxRunsLoaded = 50'000;
+constexpr int kRunsOfPage = 1000;
 
 double now_s() { return double(monotonic_ns()) * 1e-9; }
+
+EarlierFigures figures_of(const Profile& profile) {
+  return {.ceiling = 1 / profile.accelerator_s_per_sample,
+          .loader_cpu_s_per_sample = profile.loader_cpu_s_per_sample,
+          .trainer_cpu_s_per_sample = profile.trainer_cpu_s_per_sample,
+          .storage_bytes_per_sample = profile.bytes_per_sample,
+          .relative_error = profile.relative_error};
+}
 
 }  // namespace
 
@@ -19,18 +30,20 @@ Desk::Desk(EventLoop& loop, ControllerService& service, const Config& config,
     : loop_(loop),
       service_(service),
       config_(config),
-      address_(std::move(address)) {}
+      address_(std::move(address)),
+      submit_desk_(loop, config) {}
 
 Status Desk::start(SlurmPoller::MakeApi make_api) {
   open_history();
-  service_.add_listener([this](const ClusterEvent& event) {
-    recorder_.on_cluster(event, unix_s());
-  });
+  load_earlier_runs();
+  service_.add_listener(
+      [this](const ClusterEvent& event) { on_cluster(event); });
   service_.set_answerer([this](const ControllerQuery& query, uid_t asker) {
     return answer(query, asker);
   });
   Result<int> timer = loop_.add_timer(kRecord_ms, [this] { record(); });
   if (!timer) return std::move(timer).error();
+  if (Status started = submit_desk_.start(); !started) return started;
   if (!make_api) return Done{};
   return start_poller(std::move(make_api));
 }
@@ -48,6 +61,27 @@ void Desk::open_history() {
   }
 }
 
+void Desk::load_earlier_runs() {
+  if (!history_) return;
+  std::vector<JobRecord> runs;
+  HistoryQuery query{.measured_only = true, .limit = kRunsOfPage};
+  bool is_last = false;
+  while (!is_last && runs.size() < kMaxRunsLoaded) {
+    Result<std::vector<HistoryRow>> rows = history_->find(query);
+    if (!rows) {
+      log_warning("HistoryFile: {}: {} earlier runs are known",
+                  rows.error().message, runs.size());
+      break;
+    }
+    is_last = rows->size() < size_t(kRunsOfPage);
+    for (HistoryRow& row : *rows) runs.push_back(std::move(row.job));
+    if (!rows->empty()) query.before_row = rows->back().row;
+  }
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+    earlier_runs_.add(*run);
+  }
+}
+
 Status Desk::start_poller(SlurmPoller::MakeApi make_api) {
   Result<std::unique_ptr<SlurmPoller>> poller =
       SlurmPoller::start(std::move(make_api));
@@ -59,9 +93,21 @@ Status Desk::start_poller(SlurmPoller::MakeApi make_api) {
   return loop_.watch(poller_->ready_fd(), [this] { on_slurm(); });
 }
 
+void Desk::on_cluster(const ClusterEvent& event) {
+  recorder_.on_cluster(event, unix_s());
+  if (event.kind == ClusterEvent::Kind::kPartChanged && event.is_new &&
+      event.part.in_cores) {
+    untold_.insert(event.job);
+  }
+}
+
 void Desk::on_slurm() {
   const SlurmPoller::News news = poller_->take();
   for (const std::string& remark : news.remarks) log_warning("{}", remark);
+  if (news.site) {
+    recorder_.set_cluster(news.site->cluster);
+    submit_desk_.set_slurm_user(news.site->slurm_user);
+  }
   for (const SlurmEvent& event : news.events) {
     if (event.kind == SlurmEvent::Kind::kNodeCpus && event.node.cpus > 0) {
       service_.controller().set_slurm_cpus(event.node.name,
@@ -69,11 +115,32 @@ void Desk::on_slurm() {
     }
     recorder_.on_slurm(event, unix_s());
   }
+  if (news.waiting) submit_desk_.set_waiting(*news.waiting);
+  tell_earlier_runs();
+}
+
+// Its kind is known when Slurm has told what runs in it.
+void Desk::tell_earlier_runs() {
+  for (auto it = untold_.begin(); it != untold_.end();) {
+    const auto kind = recorder_.kind_of(*it);
+    const bool has_ended = service_.controller().plan().nodes_of(*it).empty();
+    if (!kind && !has_ended) {
+      ++it;
+      continue;
+    }
+    if (kind) {
+      const auto profile = earlier_runs_.profile_for(kind->uid, kind->kind);
+      if (profile) service_.controller().set_earlier(*it, figures_of(*profile));
+    }
+    it = untold_.erase(it);
+  }
 }
 
 // A standby controller hears as much and keeps a history of its own.
 void Desk::record() {
+  tell_earlier_runs();
   for (JobRecord& record : recorder_.take(unix_s())) {
+    earlier_runs_.add(record);
     if (history_) history_->put(std::move(record));
   }
 }

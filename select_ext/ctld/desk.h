@@ -1,16 +1,20 @@
-// What penstockctld does beside granting: keeps the history, watches Slurm,
-// answers commands. One thread, in the event loop; jobs go on without it.
+// What penstockctld does beside granting: keeps the history and tells what it
+// says of jobs that start, watches Slurm, answers commands. One thread, in the
+// event loop; jobs go on without it.
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include "common/config.h"
 #include "common/event_loop.h"
+#include "select_ext/ctld/earlier_runs.h"
 #include "select_ext/ctld/history.h"
 #include "select_ext/ctld/job_recorder.h"
 #include "select_ext/ctld/service.h"
 #include "select_ext/ctld/slurm_poller.h"
+#include "select_ext/ctld/submit_desk.h"
 
 namespace penstock {
 
@@ -28,8 +32,11 @@ class Desk {
 
  private:
   void open_history();
+  void load_earlier_runs();
   [[nodiscard]] Status start_poller(SlurmPoller::MakeApi make_api);
+  void on_cluster(const ClusterEvent& event);
   void on_slurm();
+  void tell_earlier_runs();
   void record();
   Result<nlohmann::json> answer(const ControllerQuery& query, uid_t asker);
 
@@ -38,6 +45,9 @@ class Desk {
   const Config& config_;
   std::string address_;
   JobRecorder recorder_;
+  EarlierRuns earlier_runs_;
+  std::set<uint64_t> untold_;  // jobs whose earlier runs were not looked up
+  SubmitDesk submit_desk_;
   std::unique_ptr<History> history_;     // nullptr: none could be opened
   std::unique_ptr<SlurmPoller> poller_;  // nullptr: no Slurm to ask
 };

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "common/clock.h"
-#include "select_ext/ctld/history_profile.h"
 #include "select_ext/ctld/signal_free_thread.h"
 
 namespace penstock {
@@ -255,18 +254,6 @@ void History::note_damage(const Error& error) {
 Result<std::vector<HistoryRow>> History::find(const HistoryQuery& query) {
   return with_reader<std::vector<HistoryRow>>(
       [&](HistoryFile& file) { return file.find(query); });
-}
-
-Result<std::optional<Profile>> History::profile_for(uint32_t uid,
-                                                    const std::string& kind) {
-  Result<std::vector<HistoryRow>> rows = find({.uid = uid,
-                                               .kind = kind,
-                                               .measured_only = true,
-                                               .limit = kMaxRunsOfProfile});
-  if (!rows) return std::move(rows).error();
-  std::vector<JobRecord> runs;
-  for (HistoryRow& row : *rows) runs.push_back(std::move(row.job));
-  return profile_of_runs(runs, "earlier runs");
 }
 
 Status History::set_value(const std::string& key, const std::string& value) {

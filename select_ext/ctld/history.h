@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "common/result.h"
-#include "predictor/profile.h"
 #include "select_ext/ctld/history_file.h"
 
 namespace penstock {
@@ -54,11 +53,6 @@ class History {
   // Adds or replaces the run's record; never waits for the disk.
   void put(JobRecord record);
 
-  // From the user's earlier runs of the kind (job_kind()) that have ended;
-  // nullopt: there are none that teach. A run is known a second after its end.
-  // Errors: as find()
-  [[nodiscard]] Result<std::optional<Profile>> profile_for(
-      uint32_t uid, const std::string& kind);
   // Errors: kUnavailable  the file is locked, or the search took longer than
   //                       query_timeout_ms
   //         kIo and others  the file cannot be read now

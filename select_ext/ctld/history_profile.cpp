@@ -53,19 +53,23 @@ struct Logs {
 
 }  // namespace
 
-std::optional<Profile> profile_of_runs(const std::vector<JobRecord>& runs,
-                                       const std::string& name) {
+std::optional<RunFigures> figures_of(const JobRecord& record) {
+  const double ceiling = record.ceiling_samples_per_s.value_or(0);
+  if (record.measured_s < kMinMeasured_s || !(ceiling > 0)) return std::nullopt;
+  return RunFigures{ceiling, record.loader_cpu_s_per_sample.value_or(0),
+                    record.trainer_reserve_cores.value_or(0),
+                    record.storage_bytes_per_sample.value_or(0)};
+}
+
+Profile profile_of_runs(const std::vector<RunFigures>& runs,
+                        const std::string& name) {
   Logs seconds, loader_cpu, trainer_cpu, bytes;
-  for (const JobRecord& run : runs) {
-    const double ceiling = run.ceiling_samples_per_s.value_or(0);
-    if (run.measured_s < kMinMeasured_s || !(ceiling > 0)) continue;
-    if (seconds.values.size() == size_t(kMaxRunsOfProfile)) break;
-    seconds.add(1 / ceiling);
-    loader_cpu.add(run.loader_cpu_s_per_sample.value_or(0));
-    trainer_cpu.add(run.trainer_reserve_cores.value_or(0) / ceiling);
-    bytes.add(run.storage_bytes_per_sample.value_or(0));
+  for (const RunFigures& run : runs) {
+    seconds.add(1 / run.ceiling_samples_per_s);
+    loader_cpu.add(run.loader_cpu_s_per_sample);
+    trainer_cpu.add(run.trainer_reserve_cores / run.ceiling_samples_per_s);
+    bytes.add(run.storage_bytes_per_sample);
   }
-  if (seconds.values.empty()) return std::nullopt;
   Profile profile;
   profile.name = name;
   profile.accelerator_s_per_sample = seconds.geometric_mean();

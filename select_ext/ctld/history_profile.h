@@ -12,13 +12,23 @@ namespace penstock {
 inline constexpr double kMinMeasured_s = 10;  // of a run that teaches
 inline constexpr int kMaxRunsOfProfile = 20;
 
-// Each figure is the geometric mean of the runs that measured it for
-// kMinMeasured_s or longer (the first kMaxRunsOfProfile of them); one that none
+// Per rank; 0: not known.
+struct RunFigures {
+  double ceiling_samples_per_s = 0;  // > 0
+  double loader_cpu_s_per_sample = 0;
+  double trainer_reserve_cores = 0;
+  double storage_bytes_per_sample = 0;
+};
+
+// nullopt: the run measured no ceiling, or not for kMinMeasured_s.
+std::optional<RunFigures> figures_of(const JobRecord& record);
+
+// Each figure is the geometric mean of the runs that measured it; one that none
 // measured is 0, "not known". relative_error is the half width of the interval
 // in which the next run's figures lie with 90% probability, by the spread of
-// the runs: docs/model.md, section "Earlier runs". nullopt: no run teaches a
-// ceiling.
-std::optional<Profile> profile_of_runs(const std::vector<JobRecord>& runs,
-                                       const std::string& name);
+// the runs: docs/model.md, section "Earlier runs".
+// REQUIRES: 1 to kMaxRunsOfProfile runs.
+Profile profile_of_runs(const std::vector<RunFigures>& runs,
+                        const std::string& name);
 
 }  // namespace penstock

@@ -17,7 +17,7 @@ std::optional<double> known(int64_t unix_s) {
 }  // namespace
 
 void JobRecorder::learn(Managed& job, double now_unix_s) {
-  double ranks = 0, cpu_s = 0, bytes = 0;
+  double ranks = 0, cpu_s = 0, bytes = 0, reserve_cores = 0;
   double ceiling = HUGE_VAL;
   bool measured = !job.parts.empty();
   for (const auto& [node, part] : job.parts) {
@@ -25,6 +25,7 @@ void JobRecorder::learn(Managed& job, double now_unix_s) {
     ranks += part.ranks;
     cpu_s += part.ranks * part.loader_cpu_s_per_sample;
     bytes += part.ranks * part.storage_bytes_per_sample;
+    reserve_cores += part.trainer_reserve_cores;
     ceiling = std::min(ceiling, part.ceiling);
   }
   job.ranks = std::max(job.ranks, ranks);
@@ -33,6 +34,7 @@ void JobRecorder::learn(Managed& job, double now_unix_s) {
   job.ceiling = ceiling;  // the slowest ranks'
   job.loader_cpu_s = cpu_s / ranks;
   job.storage_bytes = bytes / ranks;
+  job.reserve_cores = reserve_cores / ranks;
 }
 
 void JobRecorder::on_cluster(const ClusterEvent& event, double now_unix_s) {
@@ -48,6 +50,8 @@ void JobRecorder::on_cluster(const ClusterEvent& event, double now_unix_s) {
   const auto found = jobs_.find(event.job);
   if (found == jobs_.end()) return;
   Managed& job = found->second;
+  job.last = event.part;
+  job.ended_changes += event.part.grant_changes;
   job.parts.erase(event.node);
   job.is_new = true;
   if (!job.parts.empty()) return;
@@ -89,6 +93,19 @@ void JobRecorder::end_run(const SlurmEvent& event, double now_unix_s) {
   slurm_.erase(id);
 }
 
+std::optional<JobRecorder::Kind> JobRecorder::kind_of(uint64_t job) const {
+  const auto managed = jobs_.find(job);
+  if (managed == jobs_.end()) return std::nullopt;
+  const auto slurm = slurm_.find(uint32_t(job));
+  if (slurm != slurm_.end()) {
+    return Kind{slurm->second.uid,
+                job_kind(slurm->second.name, slurm->second.command)};
+  }
+  if (slurm_was_heard_) return std::nullopt;
+  const JobPart& part = managed->second.last;
+  return Kind{part.uid, job_kind(part.name, "")};
+}
+
 std::vector<JobRecord> JobRecorder::take(double now_unix_s) {
   std::vector<JobRecord> records = std::exchange(ended_, {});
   for (auto it = jobs_.begin(); it != jobs_.end();) {
@@ -111,6 +128,7 @@ std::vector<JobRecord> JobRecorder::take(double now_unix_s) {
 JobRecord JobRecorder::record_alone(const Managed& job,
                                     double now_unix_s) const {
   JobRecord record;
+  record.cluster = cluster_;
   record.job_id = uint32_t(job.last.id);
   record.uid = job.last.uid;
   record.name = job.last.name;
@@ -124,9 +142,19 @@ JobRecord JobRecorder::record_alone(const Managed& job,
   if (job.measured_since_unix_s > 0 && job.idle_since_unix_s == 0) {
     record.measured_s = now_unix_s - job.measured_since_unix_s;
   }
+  record.model = job.last.model;
+  record.batch = job.last.batch;
+  if (job.last.mean_rate > 0) {
+    record.mean_rate_samples_per_s = job.last.mean_rate;
+  }
+  record.grant_changes = job.ended_changes;
+  for (const auto& [node, part] : job.parts) {
+    record.grant_changes += part.grant_changes;
+  }
   record.ceiling_samples_per_s = job.ceiling;
   record.loader_cpu_s_per_sample = job.loader_cpu_s;
   record.storage_bytes_per_sample = job.storage_bytes;
+  record.trainer_reserve_cores = job.reserve_cores;
   record.last_seen_unix_s = now_unix_s;
   return record;
 }

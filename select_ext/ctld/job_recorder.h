@@ -19,8 +19,17 @@ namespace penstock {
 // job's record is made when all its ranks have ended.
 class JobRecorder {
  public:
+  // Slurm's name of the cluster; of records from now on.
+  void set_cluster(const std::string& name) { cluster_ = name; }
   void on_cluster(const ClusterEvent& event, double now_unix_s);
   void on_slurm(const SlurmEvent& event, double now_unix_s);
+
+  // nullopt: the job is not managed, or Slurm has not told of it yet.
+  struct Kind {
+    uint32_t uid = 0;
+    std::string kind;  // job_kind()
+  };
+  std::optional<Kind> kind_of(uint64_t job) const;
 
   // Records that are new or differ from when they were last taken.
   std::vector<JobRecord> take(double now_unix_s);
@@ -35,7 +44,8 @@ class JobRecorder {
     double measured_since_unix_s = 0;      // 0: nothing is measured yet
     double measured_s = 0;
     double idle_since_unix_s = 0;  // all ranks have ended; 0: some run
-    std::optional<double> ceiling, loader_cpu_s, storage_bytes;
+    uint64_t ended_changes = 0;    // of grants, of parts that have ended
+    std::optional<double> ceiling, loader_cpu_s, storage_bytes, reserve_cores;
     bool is_new = false;  // since take()
   };
 
@@ -45,6 +55,7 @@ class JobRecorder {
   JobRecord record_alone(const Managed& job, double now_unix_s) const;
   void end_run(const SlurmEvent& event, double now_unix_s);
 
+  std::string cluster_;
   bool slurm_was_heard_ = false;
   std::map<uint64_t, Managed> jobs_;
   std::map<uint64_t, SlurmJob> slurm_;  // runs that have not ended

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -37,6 +38,13 @@ struct JobPart {
   bool on_entitlement = false;  // its pages contradict the kernel
   bool pool_pressed = false;    // reads as fast as its limit lets it
   bool is_measured = false;     // `ceiling` and costs are not a profile's
+  // For the history alone; "" and 0: not known. Those after `batch` are what
+  // they were when something else was said.
+  std::string model;                 // the profile that the user named
+  uint32_t batch = 0;                // samples of a step
+  double trainer_reserve_cores = 0;  // of all ranks here
+  double mean_rate = 0;              // samples/s per rank, of the whole run
+  uint64_t grant_changes = 0;
 
   friend bool operator==(const JobPart&, const JobPart&) = default;
 };
@@ -67,6 +75,7 @@ struct JobChanged {
 struct JobEnded {
   double loader_cores = 0;
   uint64_t id = 0;
+  std::optional<JobPart> last;  // as it was when it ended
 
   friend bool operator==(const JobEnded&, const JobEnded&) = default;
 };
@@ -94,6 +103,18 @@ using AgentMessage =
 
 // ---- From a controller
 
+// What earlier runs of a job's kind have measured, per rank; 0: not known.
+struct EarlierFigures {
+  double ceiling = 0;  // samples/s, > 0
+  double loader_cpu_s_per_sample = 0;
+  double trainer_cpu_s_per_sample = 0;
+  double storage_bytes_per_sample = 0;
+  double relative_error = 0;  // half width of the 90% interval, [0, 1)
+
+  friend bool operator==(const EarlierFigures&,
+                         const EarlierFigures&) = default;
+};
+
 // Of a job with ranks on the node. Rates are samples/s per rank.
 struct JobGrant {
   uint64_t id = 0;
@@ -101,6 +122,7 @@ struct JobGrant {
   // At which all its ranks move; sent for jobs that span nodes only, because
   // the others' rates are the node's own affair. 0: none.
   double rate = 0;
+  std::optional<EarlierFigures> earlier;  // of a job that nothing else tells of
 
   friend bool operator==(const JobGrant&, const JobGrant&) = default;
 };

@@ -69,6 +69,9 @@ class Fields {
     return "";
   }
 
+  // Fields that a sender of before them does not give.
+  bool has(const char* key) const { return find(key) != nullptr; }
+
   const json& list(const char* key, size_t most) {
     static const json kNone = json::array();
     const json* found = find(key);
@@ -143,7 +146,30 @@ Result<JobPart> read_part(const json& object) {
   part.on_entitlement = in.flag("on_entitlement");
   part.pool_pressed = in.flag("pool_pressed");
   part.is_measured = in.flag("is_measured");
+  if (in.has("model")) part.model = in.text("model");
+  if (in.has("batch")) part.batch = uint32_t(in.whole("batch", 0, UINT32_MAX));
+  if (in.has("trainer_reserve_cores")) {
+    part.trainer_reserve_cores =
+        in.number("trainer_reserve_cores", 0, kMaxCores);
+  }
+  if (in.has("mean_rate")) part.mean_rate = in.number("mean_rate", 0, kMaxRate);
+  if (in.has("grant_changes"))
+    part.grant_changes = in.whole("grant_changes", 0);
   return done(in, std::move(part));
+}
+
+Result<EarlierFigures> read_earlier(const json& object) {
+  Fields in(object, "earlier");
+  EarlierFigures earlier;
+  earlier.ceiling = in.number("ceiling", kLeast, kMaxRate);
+  earlier.loader_cpu_s_per_sample =
+      in.number("loader_cpu_s_per_sample", 0, 1e6);
+  earlier.trainer_cpu_s_per_sample =
+      in.number("trainer_cpu_s_per_sample", 0, 1e6);
+  earlier.storage_bytes_per_sample =
+      in.number("storage_bytes_per_sample", 0, kMaxBytes);
+  earlier.relative_error = in.number("relative_error", 0, 0.99);
+  return done(in, earlier);
 }
 
 Result<AgentMessage> read_hello(const json& body) {
@@ -182,7 +208,16 @@ Result<AgentMessage> read_job_ended(const json& body) {
   JobEnded ended;
   ended.loader_cores = in.number("loader_cores", 0, kMaxCores);
   ended.id = in.whole("id", 1, UINT32_MAX);
-  return done<AgentMessage>(in, ended);
+  if (in.has("last")) {
+    Result<JobPart> last = read_part(in.object("last"));
+    if (!last) return std::move(last).error().wrap("job_ended");
+    if (last->id != ended.id) {
+      return invalid(fmt::format("job_ended: last is of job {}, not of {}",
+                                 last->id, ended.id));
+    }
+    ended.last = *std::move(last);
+  }
+  return done<AgentMessage>(in, std::move(ended));
 }
 
 Result<AgentMessage> read_heartbeat(const json& body) {
@@ -210,6 +245,11 @@ Result<JobGrant> read_job_grant(const json& object) {
   grant.id = in.whole("id", 1, UINT32_MAX);
   grant.floor = in.number("floor", 0, kMaxRate);
   grant.rate = in.number("rate", 0, kMaxRate);
+  if (in.has("earlier")) {
+    Result<EarlierFigures> earlier = read_earlier(in.object("earlier"));
+    if (!earlier) return std::move(earlier).error().wrap("grant of a job");
+    grant.earlier = *earlier;
+  }
   return done(in, grant);
 }
 

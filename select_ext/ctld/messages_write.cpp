@@ -24,11 +24,27 @@ json to_json(const JobPart& part) {
           {"max_bytes_per_s", part.max_bytes_per_s},
           {"on_entitlement", part.on_entitlement},
           {"pool_pressed", part.pool_pressed},
-          {"is_measured", part.is_measured}};
+          {"is_measured", part.is_measured},
+          {"model", part.model},
+          {"batch", part.batch},
+          {"trainer_reserve_cores", part.trainer_reserve_cores},
+          {"mean_rate", part.mean_rate},
+          {"grant_changes", part.grant_changes}};
+}
+
+json to_json(const EarlierFigures& earlier) {
+  return {{"ceiling", earlier.ceiling},
+          {"loader_cpu_s_per_sample", earlier.loader_cpu_s_per_sample},
+          {"trainer_cpu_s_per_sample", earlier.trainer_cpu_s_per_sample},
+          {"storage_bytes_per_sample", earlier.storage_bytes_per_sample},
+          {"relative_error", earlier.relative_error}};
 }
 
 json to_json(const JobGrant& grant) {
-  return {{"id", grant.id}, {"floor", grant.floor}, {"rate", grant.rate}};
+  json object = {
+      {"id", grant.id}, {"floor", grant.floor}, {"rate", grant.rate}};
+  if (grant.earlier) object["earlier"] = to_json(*grant.earlier);
+  return object;
 }
 
 json to_json(const PoolGrant& grant) {
@@ -62,8 +78,9 @@ TypedBody write(const JobChanged& changed) {
 }
 
 TypedBody write(const JobEnded& ended) {
-  return {"job_ended",
-          {{"loader_cores", ended.loader_cores}, {"id", ended.id}}};
+  json body = {{"loader_cores", ended.loader_cores}, {"id", ended.id}};
+  if (ended.last) body["last"] = to_json(*ended.last);
+  return {"job_ended", std::move(body)};
 }
 
 TypedBody write(const Heartbeat& beat) {

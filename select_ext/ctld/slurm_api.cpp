@@ -76,6 +76,7 @@ SlurmJob job_of(const slurm_job_info_t& in) {
   job.cpus = number_of(in.num_cpus).value_or(0);
   job.tasks = number_of(in.num_tasks).value_or(0);
   job.gpus = gpus_of_gres(text_of(in.gres_total));
+  job.gres_per_node = text_of(in.tres_per_node);
   job.submit_unix_s = in.submit_time;
   job.start_unix_s = in.start_time;
   job.end_unix_s = in.end_time;
@@ -122,6 +123,18 @@ class LibSlurm final : public SlurmApi {
     nodes_asked_ = message->last_update;
     slurm_free_node_info_msg(message);
     return std::optional(std::move(nodes));
+  }
+
+  Result<SlurmSite> load_site() override {
+    slurm_conf_t* conf = nullptr;
+    if (slurm_load_ctl_conf(0, &conf) != 0) {
+      return Error{Code::kUnavailable, 0,
+                   std::string("slurmctld does not tell its configuration: ") +
+                       slurm_strerror(slurm_get_errno())};
+    }
+    SlurmSite site{text_of(conf->cluster_name), conf->slurm_user_id};
+    slurm_free_ctl_conf(conf);
+    return site;
   }
 
  private:

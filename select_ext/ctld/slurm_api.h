@@ -37,7 +37,8 @@ struct SlurmJob {
   uint32_t node_count = 0;
   uint32_t cpus = 0;  // of all nodes
   uint32_t tasks = 0;
-  uint32_t gpus = 0;  // of all nodes
+  uint32_t gpus = 0;          // of all nodes
+  std::string gres_per_node;  // "gres:gpu:2,gres:loader_cpu:8" as it asks
   int64_t submit_unix_s = 0;
   int64_t start_unix_s = 0;  // expected, while it waits
   int64_t end_unix_s = 0;    // expected, until it has ended
@@ -52,6 +53,13 @@ struct SlurmNode {
   friend bool operator==(const SlurmNode&, const SlurmNode&) = default;
 };
 
+struct SlurmSite {
+  std::string cluster;  // ClusterName
+  uint32_t slurm_user = 0;
+
+  friend bool operator==(const SlurmSite&, const SlurmSite&) = default;
+};
+
 class SlurmApi {
  public:
   virtual ~SlurmApi() = default;
@@ -64,6 +72,7 @@ class SlurmApi {
   load_jobs() = 0;
   [[nodiscard]] virtual Result<std::optional<std::vector<SlurmNode>>>
   load_nodes() = 0;
+  [[nodiscard]] virtual Result<SlurmSite> load_site() = 0;
 };
 
 // libslurm against the slurmctld of slurm.conf ($SLURM_CONF). One in a process;

@@ -23,6 +23,15 @@ void append(std::vector<SlurmEvent>& to, std::vector<SlurmEvent> from) {
             std::make_move_iterator(from.end()));
 }
 
+std::vector<SlurmJob> waiting_of(const std::vector<SlurmJob>& jobs) {
+  std::vector<SlurmJob> waiting;
+  for (const SlurmJob& job : jobs) {
+    const bool asks = !job.gres_per_node.empty();
+    if (job.phase == SlurmPhase::kWaiting && asks) waiting.push_back(job);
+  }
+  return waiting;
+}
+
 }  // namespace
 
 struct SlurmPoller::Shared {
@@ -39,33 +48,45 @@ struct SlurmPoller::Shared {
   MakeApi make;
   std::unique_ptr<SlurmApi> api;
   SlurmJobs jobs;
+  std::vector<SlurmJob> waiting;  // as last told
+  std::optional<SlurmSite> site;
+  bool told_site = false;
   bool failing = false;
 
   void serve();
-  Result<std::vector<SlurmEvent>> look();
-  void tell(Result<std::vector<SlurmEvent>> found);
+  Result<News> look();
+  void tell(Result<News> found);
 };
 
 // Nodes first, so that a job's nodes are known.
-Result<std::vector<SlurmEvent>> SlurmPoller::Shared::look() {
+Result<SlurmPoller::News> SlurmPoller::Shared::look() {
   if (!api) {
     Result<std::unique_ptr<SlurmApi>> made = make();
     if (!made) return std::move(made).error();
     api = *std::move(made);
   }
-  std::vector<SlurmEvent> events;
+  if (!site) {
+    Result<SlurmSite> told = api->load_site();
+    if (!told) return std::move(told).error();
+    site = *std::move(told);
+  }
+  News found;
   Result<std::optional<std::vector<SlurmNode>>> nodes = api->load_nodes();
   if (!nodes) return std::move(nodes).error();
-  if (*nodes) append(events, jobs.look(**nodes));
+  if (*nodes) append(found.events, jobs.look(**nodes));
   Result<std::optional<std::vector<SlurmJob>>> now = api->load_jobs();
   // What the nodes told would be lost: they are not told again.
-  if (!now && events.empty()) return std::move(now).error();
-  if (now && *now) append(events, jobs.look(**now));
-  return events;
+  if (!now && found.events.empty()) return std::move(now).error();
+  if (now && *now) {
+    append(found.events, jobs.look(**now));
+    std::vector<SlurmJob> now_waiting = waiting_of(**now);
+    if (now_waiting != waiting) found.waiting = waiting = now_waiting;
+  }
+  return found;
 }
 
 // REQUIRES: mutex is held.
-void SlurmPoller::Shared::tell(Result<std::vector<SlurmEvent>> found) {
+void SlurmPoller::Shared::tell(Result<News> found) {
   const size_t told = news.events.size() + news.remarks.size();
   if (!found && !std::exchange(failing, true)) {
     news.remarks.push_back(fmt::format(
@@ -75,8 +96,13 @@ void SlurmPoller::Shared::tell(Result<std::vector<SlurmEvent>> found) {
   if (found && std::exchange(failing, false)) {
     news.remarks.push_back("slurmctld answers again");
   }
-  if (found) append(news.events, *std::move(found));
-  if (news.events.size() + news.remarks.size() == told) return;
+  if (found) append(news.events, std::move(found->events));
+  if (found && !std::exchange(told_site, true)) news.site = site;
+  if (found && found->waiting) news.waiting = std::move(found->waiting);
+  if (news.events.size() + news.remarks.size() == told && !news.site &&
+      !news.waiting) {
+    return;
+  }
   const uint64_t one = 1;
   (void)!::write(ready.get(), &one, sizeof one);
 }
@@ -86,7 +112,7 @@ void SlurmPoller::Shared::serve() {
   while (!stopping) {
     if (news.events.size() < kMaxWaiting) {
       lock.unlock();
-      Result<std::vector<SlurmEvent>> found = look();
+      Result<News> found = look();
       lock.lock();
       tell(std::move(found));
     }

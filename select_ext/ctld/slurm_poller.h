@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,9 @@ class SlurmPoller {
 
   struct News {
     std::vector<SlurmEvent> events;  // in the order in which they happened
+    std::optional<SlurmSite> site;   // once, before all events
+    // Those that wait for GRES, where they differ from what was last told.
+    std::optional<std::vector<SlurmJob>> waiting;
     // For the log: that slurmctld cannot be asked, once; that it can again.
     std::vector<std::string> remarks;
   };

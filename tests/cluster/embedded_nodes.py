@@ -51,6 +51,7 @@ class NodesCluster(embedded.EmbeddedCluster):
         plugins = [self.expose(self.build / "lib" / name)
                    for name in self._plugins]
         cpus, lines, partition, counted_gres = self._slurm_settings
+        lines = [*lines, *self._write_submit_files()]
         self.cpus = slurm_files.write_slurm_files(
             self.directory, self.node, cpus, lines, partition, self.nodes,
             counted_gres)
@@ -93,7 +94,8 @@ class NodesCluster(embedded.EmbeddedCluster):
         name = f"penstockctld{index}"
         conf = self._write_conf(
             name, [f"ControllerStateDir={self.directory}/{name}",
-                   f"HistoryFile={self.directory}/{name}.sqlite"])
+                   f"HistoryFile={self.directory}/{name}.sqlite",
+                   *self.filled_in(self._submit or ())])
         self._start_daemon(name, self.build / "bin" / "penstockctld", "-f",
                            conf, "-c", self.controllers[index])
 

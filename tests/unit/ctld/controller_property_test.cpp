@@ -178,7 +178,7 @@ class RandomCluster {
         std::next(node.parts.begin(), long(random_() % node.parts.size()));
     const uint64_t id = ends->first;
     node.parts.erase(ends);
-    say(node, JobEnded{node.loader_cores, id});
+    say(node, JobEnded{node.loader_cores, id, {}});
   }
 
   void take(const ToAgent& out) {

@@ -93,7 +93,7 @@ TEST_CASE("every change of a node is answered, versions rise") {
   cluster.pass(0.2);
   CHECK(cluster.last["n2"].version == version + 1);
   CHECK(cluster.last["n2"].seen_sequence == 2);
-  cluster.say("n2", JobEnded{1, 3});
+  cluster.say("n2", JobEnded{1, 3, {}});
   cluster.pass(0.2);
   CHECK(cluster.last["n2"].version == version + 2);
 }
@@ -139,13 +139,13 @@ TEST_CASE("a stranger, a new session and a gap are asked to say hello") {
   cluster.pass(0.1);
   CHECK(cluster.resyncs["n9"] == 1);
   CHECK(cluster.controller.plan().job_count() == 2);
-  cluster.say("n2", JobEnded{1, 1}, /*missed=*/1);
+  cluster.say("n2", JobEnded{1, 1, {}}, /*missed=*/1);
   cluster.pass(0.1);
   CHECK(cluster.resyncs["n2"] == 1);
   // Not believed: more may be missing.
   CHECK(cluster.controller.plan().nodes_of(1).size() == 2);
   cluster.sessions["n1"] = 77;
-  cluster.say("n1", JobEnded{8, 1});
+  cluster.say("n1", JobEnded{8, 1, {}});
   cluster.pass(0.1);
   CHECK(cluster.resyncs["n1"] == 1);
   cluster.say("n1", hello_of(8, {}));
@@ -212,7 +212,7 @@ TEST_CASE("whoever reads a term that is newer than ours ends ours") {
   const int before = cluster.grants["n1"];
   cluster.say("n1", Refused{term, 3, term + 1});
   CHECK_FALSE(cluster.controller.is_active());
-  cluster.say("n1", JobEnded{8, 2});
+  cluster.say("n1", JobEnded{8, 2, {}});
   cluster.pass(1);
   CHECK(cluster.grants["n1"] == before);
   CHECK_THAT(cluster.remarks, Contains("ends"));
@@ -263,7 +263,7 @@ TEST_CASE("listeners are told of starts, changes and ends") {
   cluster.events.clear();
   cluster.say("n1", JobChanged{8, part_of(3, 10, 0)});
   cluster.say("n1", JobChanged{8, part_of(3, 20, 0)});
-  cluster.say("n1", JobEnded{8, 3});
+  cluster.say("n1", JobEnded{8, 3, {}});
   cluster.say("n1", hello_of(8, {part_of(1, 5000, 4)}));
   cluster.pass(0.1);
   REQUIRE(cluster.events.size() == 5);
@@ -275,4 +275,57 @@ TEST_CASE("listeners are told of starts, changes and ends") {
   CHECK_FALSE(cluster.events[3].is_new);
   CHECK((cluster.events[4].kind == Kind::kPartEnded));
   CHECK(cluster.events[4].job == 2);
+}
+
+TEST_CASE("a job's last word is what listeners are told of its end") {
+  Cluster cluster = two_nodes();
+  cluster.events.clear();
+  JobPart last = part_of(2, 9000, 4);
+  last.mean_rate = 77;
+  cluster.say("n1", JobEnded{8, 2, last});
+  cluster.pass(0.1);
+  REQUIRE(cluster.events.size() == 1);
+  CHECK(cluster.events[0].part.mean_rate == 77);
+}
+
+TEST_CASE("jobs of a node that is left out have ended for listeners") {
+  Cluster cluster = two_nodes();
+  cluster.events.clear();
+  cluster.controller.set_slurm_cpus("n1", 4);
+  cluster.pass(0.1);
+  REQUIRE(cluster.events.size() == 2);
+  CHECK((cluster.events[1].kind == ClusterEvent::Kind::kPartEnded));
+}
+
+TEST_CASE("earlier runs are told to a job's nodes until its cost is known") {
+  Cluster cluster;
+  JobPart blind = part_of(7, 2, 1);
+  blind.in_cores = true;
+  const auto told = [&](const std::string& node) {
+    for (const JobGrant& grant : cluster.last[node].jobs) {
+      if (grant.id == 7) return grant.earlier;
+    }
+    return std::optional<EarlierFigures>();
+  };
+  const EarlierFigures earlier{800, 4e-3, 1e-3, 1e5, 0.3};
+  cluster.controller.set_earlier(7, earlier);  // of a job that is not there
+  cluster.say("n1", hello_of(4, {blind}));
+  cluster.say("n2", hello_of(4, {}));
+  cluster.pass(2);
+  CHECK_FALSE(told("n1"));
+  cluster.controller.set_earlier(7, earlier);
+  cluster.pass(0.1);
+  CHECK((told("n1") == earlier));
+  cluster.say("n2", JobChanged{4, blind});  // another of its ranks
+  cluster.pass(0.1);
+  CHECK((told("n2") == earlier));
+  cluster.say("n1", JobChanged{4, part_of(7, 800, 1)});
+  cluster.pass(0.1);
+  CHECK_FALSE(told("n1"));
+  // The number comes back with another job.
+  cluster.say("n1", JobEnded{4, 7, {}});
+  cluster.say("n2", JobEnded{4, 7, {}});
+  cluster.say("n2", JobChanged{4, blind});
+  cluster.pass(0.1);
+  CHECK_FALSE(told("n2"));
 }

@@ -159,28 +159,6 @@ TEST_CASE("kill -9 loses no record that was put a second before") {
   CHECK(kept <= notes.size());
 }
 
-TEST_CASE("earlier runs give the next one's profile") {
-  Scratch scratch;
-  Said said;
-  auto history = open_history(quick(scratch.file("h")), said);
-  JobRecord ended = recent(1), running = recent(2), foreign = recent(3);
-  ended.ceiling_samples_per_s = 200;
-  running.end_unix_s.reset();
-  foreign.uid = 1234;
-  foreign.ceiling_samples_per_s = 5;
-  for (const JobRecord& job : {ended, running, foreign}) history->put(job);
-  REQUIRE(history->flush(kPatience_ms));
-  Result<std::optional<Profile>> profile =
-      history->profile_for(1000, ended.kind);
-  REQUIRE(profile);
-  REQUIRE(*profile);
-  CHECK((*profile)->accelerator_s_per_sample == Approx(1 / 200.0));
-  CHECK((*profile)->name == "earlier runs");
-  profile = history->profile_for(1000, "another");
-  REQUIRE(profile);
-  CHECK_FALSE(*profile);
-}
-
 TEST_CASE("values come back after a restart") {
   Scratch scratch;
   Said said;

@@ -164,6 +164,49 @@ TEST_CASE("where Slurm is never heard agents' word is recorded") {
   CHECK(recorder.known_jobs() == 0);
 }
 
+TEST_CASE("a record holds what the agents' last words say of the run") {
+  JobRecorder recorder;
+  recorder.set_cluster("alpha");
+  JobPart one = measured(1, 100, 2), two = measured(1, 100, 1);
+  one.model = "res50";
+  one.batch = 64;
+  one.trainer_reserve_cores = 1;
+  one.mean_rate = 80;
+  one.grant_changes = 3;
+  two = one;
+  two.ranks = 1;
+  recorder.on_slurm({Slurm::kStarted, slurm_job(1), {}}, kNow);
+  recorder.on_cluster(changed("n1", one), kNow);
+  recorder.on_cluster(changed("n2", two), kNow);
+  one.grant_changes = 5;
+  one.mean_rate = two.mean_rate = 90;
+  recorder.on_cluster(part_ended("n2", two), kNow + 20);
+  recorder.on_cluster(part_ended("n1", one), kNow + 20);
+  recorder.on_slurm(ended(slurm_job(1)), kNow + 21);
+  const std::vector<JobRecord> records = recorder.take(kNow + 21);
+  REQUIRE(records.size() == 1);
+  CHECK(records[0].cluster == "alpha");
+  CHECK(records[0].model == "res50");
+  CHECK(records[0].batch == 64);
+  CHECK(records[0].mean_rate_samples_per_s == 90);
+  CHECK(records[0].grant_changes == 8);
+  CHECK(*records[0].trainer_reserve_cores == Approx(2 / 3.0));
+}
+
+TEST_CASE("a job's kind is known when Slurm has told what runs in it") {
+  JobRecorder recorder;
+  CHECK_FALSE(recorder.kind_of(1));
+  recorder.on_cluster(changed("n1", measured(1, 100, 1)), kNow);
+  REQUIRE(recorder.kind_of(1));  // without a Slurm
+  CHECK(recorder.kind_of(1)->uid == 1000);
+  recorder.on_slurm({Slurm::kStarted, slurm_job(2), {}}, kNow);
+  CHECK_FALSE(recorder.kind_of(1));
+  CHECK_FALSE(recorder.kind_of(2));  // nobody manages it
+  recorder.on_slurm({Slurm::kStarted, slurm_job(1), {}}, kNow);
+  REQUIRE(recorder.kind_of(1));
+  CHECK(recorder.kind_of(1)->kind == job_kind("train_7", "/home/ada/train.sh"));
+}
+
 TEST_CASE("ranks that end after Slurm's word leave nothing behind") {
   JobRecorder recorder;
   const JobPart part = measured(1, 100, 1);

@@ -17,6 +17,11 @@ JobPart full_part() {
   part.weight = 1.5;
   part.max_bytes_per_s = 2e9;
   part.on_entitlement = part.pool_pressed = part.is_measured = true;
+  part.model = "res50";
+  part.batch = 256;
+  part.trainer_reserve_cores = 0.75;
+  part.mean_rate = 640.5;
+  part.grant_changes = 12;
   return part;
 }
 
@@ -49,14 +54,16 @@ std::string error_of(const TypedBody& sent) {
 TEST_CASE("every message arrives as it was sent") {
   travels(NodeHello{8, 6.5, 33, 1.25, {full_part(), part_of(8, 1, 0)}});
   travels(JobChanged{6.5, full_part()});
-  travels(JobEnded{6.5, 7});
+  travels(JobEnded{6.5, 7, {}});
+  travels(JobEnded{6.5, 7, full_part()});
   travels(Heartbeat{6.5, 33, 4, 0.5});
   travels(Refused{17, 3, 33});
   comes_back(NodeGrant{33,
                        4,
                        1780000000.25,
                        99,
-                       {{7, 100.5, 220.25}, {8, 1, 0}},
+                       {{7, 100.5, 220.25, {}},
+                        {8, 0, 0, EarlierFigures{812.5, 4e-3, 1e-3, 1e5, 0.3}}},
                        {{"scratch", 1e8, 2, 16, 8e8}}});
   comes_back(Beat{33});
   comes_back(Resync{});
@@ -69,6 +76,51 @@ TEST_CASE("fields of a later release are ignored") {
   const auto read = read_agent_message(sent.type, sent.body);
   REQUIRE(read.ok());
   CHECK(std::get<JobChanged>(*read).part == full_part());
+}
+
+TEST_CASE("what the history alone uses need not be given") {
+  TypedBody sent = body_of(AgentMessage(JobChanged{1, full_part()}));
+  for (const char* field : {"model", "batch", "trainer_reserve_cores",
+                            "mean_rate", "grant_changes"}) {
+    sent.body["part"].erase(field);
+  }
+  const auto read = read_agent_message(sent.type, sent.body);
+  REQUIRE(read.ok());
+  const JobPart& part = std::get<JobChanged>(*read).part;
+  CHECK(part.model == "");
+  CHECK(part.mean_rate == 0);
+  CHECK(part.ceiling == full_part().ceiling);
+}
+
+TEST_CASE(
+    "what is given and makes no sense is refused also where it need not") {
+  const std::vector<std::pair<const char*, json>> rows = {
+      {"model", 7},          {"model", std::string(65, 'x')},
+      {"batch", -1},         {"batch", 4294967296u},
+      {"mean_rate", -1},     {"trainer_reserve_cores", 1e9},
+      {"grant_changes", 0.5}};
+  for (const auto& [field, value] : rows) {
+    TypedBody sent = body_of(AgentMessage(JobChanged{1, full_part()}));
+    sent.body["part"][field] = value;
+    CHECK_THAT(error_of(sent), Contains(field));
+  }
+  TypedBody other = body_of(AgentMessage(JobEnded{1, 8, full_part()}));
+  CHECK_THAT(error_of(other), Contains("last is of job 7, not of 8"));
+  const EarlierFigures good{800, 4e-3, 1e-3, 1e5, 0.3};
+  const std::vector<std::pair<const char*, json>> figures = {
+      {"ceiling", 0},
+      {"loader_cpu_s_per_sample", -1},
+      {"trainer_cpu_s_per_sample", 1e7},
+      {"storage_bytes_per_sample", "1"},
+      {"relative_error", 1}};
+  for (const auto& [field, value] : figures) {
+    TypedBody sent = body_of(
+        ControllerMessage(NodeGrant{1, 1, 0, 0, {{7, 0, 0, good}}, {}}));
+    sent.body["jobs"][0]["earlier"][field] = value;
+    const auto read = read_controller_message(sent.type, sent.body);
+    REQUIRE_FALSE(read.ok());
+    CHECK_THAT(read.error().message, Contains(field));
+  }
 }
 
 TEST_CASE("a field that is missing, of another kind or out of range is named") {

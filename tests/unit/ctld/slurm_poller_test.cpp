@@ -62,6 +62,7 @@ class FakeApi final : public SlurmApi {
   Result<std::optional<std::vector<SlurmNode>>> load_nodes() override {
     return std::optional(std::vector<SlurmNode>{{"n1", 4}});
   }
+  Result<SlurmSite> load_site() override { return SlurmSite{"alpha", 64030}; }
 
  private:
   std::shared_ptr<FakeSlurm> slurm_;
@@ -119,6 +120,31 @@ TEST_CASE("what has changed is told, and then nothing") {
   CHECK(news.events[0].job == running(2));
 }
 
+TEST_CASE("the site is told once, and jobs that wait for GRES as they change") {
+  auto slurm = std::make_shared<FakeSlurm>();
+  SlurmJob waiting = running(3);
+  waiting.phase = SlurmPhase::kWaiting;
+  waiting.gres_per_node = "gres:gpu:2,gres:loader_cpu:8";
+  SlurmJob plain = waiting;
+  plain.job_id = 4;
+  plain.gres_per_node.clear();
+  slurm->jobs = {running(1), waiting, plain};
+  auto poller = poll_of(slurm);
+  SlurmPoller::News news = next(*poller);
+  REQUIRE(news.site);
+  CHECK(*news.site == SlurmSite{"alpha", 64030});
+  REQUIRE(news.waiting);
+  CHECK(*news.waiting == std::vector<SlurmJob>{waiting});
+  slurm->set({running(1), running(2), waiting});
+  news = next(*poller);
+  CHECK_FALSE(news.site);
+  CHECK_FALSE(news.waiting);
+  slurm->set({running(1), running(2)});
+  news = next(*poller);
+  REQUIRE(news.waiting);
+  CHECK(news.waiting->empty());
+}
+
 TEST_CASE("a slurmctld that is away is said once, and nothing is forgotten") {
   auto slurm = std::make_shared<FakeSlurm>();
   slurm->jobs = {running(1)};
@@ -167,7 +193,7 @@ TEST_CASE("a call that blocks delays nobody, and its thread ends with it") {
     const std::filesystem::directory_iterator tasks("/proc/self/task");
     return std::distance(begin(tasks), end(tasks));
   };
-  const auto before = threads();
+  wait_for([&] { return threads() == 1; });  // those of other tests end
   auto slurm = std::make_shared<FakeSlurm>();
   slurm->hangs = true;
   {
@@ -178,9 +204,9 @@ TEST_CASE("a call that blocks delays nobody, and its thread ends with it") {
     poller.reset();
     CHECK(Clock::now() - start < std::chrono::seconds(5));
   }
-  CHECK(threads() == before + 1);
+  CHECK(threads() == 2);
   slurm->set_hangs(false);
-  wait_for([&] { return threads() == before; });
+  wait_for([&] { return threads() == 1; });
 }
 
 }  // namespace

@@ -60,7 +60,8 @@ TEST_CASE("a job is told per rank, with what the node gives it") {
   it.pool_pressed = true;
   input.pools = {1e9};
   input.idle_cpus = CpuSet({2});
-  const auto parts = job_parts(input, {"net"}, {{1, {"train", 99.5}}});
+  const auto parts = job_parts(
+      input, {"net"}, {{1, {.name = "train", .started_unix_s = 99.5}}});
   REQUIRE(parts.size() == 1);
   CHECK(parts[0].name == "train");
   CHECK(parts[0].started_unix_s == 99.5);
@@ -107,7 +108,7 @@ TEST_CASE("only what has changed is said, and ends are") {
   input.jobs.pop_back();
   const auto ended = say();
   REQUIRE(ended.size() == 1);
-  CHECK(std::get<JobEnded>(ended[0]) == JobEnded{1, 2});
+  CHECK(std::get<JobEnded>(ended[0]).id == 2);
   input.idle_cpus = CpuSet({1});
   const auto idle = say();
   REQUIRE(idle.size() == 1);
@@ -115,12 +116,41 @@ TEST_CASE("only what has changed is said, and ends are") {
   CHECK(report.parts().size() == 1);
 }
 
+TEST_CASE("what the history alone uses comes with the last word") {
+  ClusterReport report;
+  const PlanInput input = node({job(1, CpuSet({0}), 400, 0.002)});
+  std::map<uint64_t, JobLabel> labels;
+  labels[1] = {.name = "train",
+               .model = std::string(100, 'm'),
+               .batch = 64,
+               .mean_rate = 100};
+  const auto say = [&](const PlanInput& now) {
+    return report.update(1, job_parts(now, {}, labels));
+  };
+  const auto first = say(input);
+  REQUIRE(first.size() == 1);
+  CHECK(std::get<JobChanged>(first[0]).part.model == std::string(64, 'm'));
+  CHECK(std::get<JobChanged>(first[0]).part.batch == 64);
+  labels[1].mean_rate = 300;
+  labels[1].trainer_reserve_cores = 0.5;
+  labels[1].grant_changes = 9;
+  CHECK(say(input).empty());
+  const auto ended = say(node({}));
+  REQUIRE(ended.size() == 1);
+  const auto last = std::get<JobEnded>(ended[0]).last;
+  REQUIRE(last);
+  CHECK(last->mean_rate == 300);
+  CHECK(last->trainer_reserve_cores == 0.5);
+  CHECK(last->grant_changes == 9);
+}
+
 TEST_CASE("a job that spans nodes is held at its slowest rank's rate") {
   // Alone it would use its CPU; its ranks elsewhere do 250/s.
   PlanInput input = node(
       {job(1, CpuSet({0}), 4000, 0.001), job(2, CpuSet({1}), 9000, 0.001)});
   CHECK(make_plan(input)->grants[1].away_cpus.empty());
-  apply_grant(taken(grant_of({{1, 250, 250}, {2, 1000, 0}}, {})), {}, input);
+  apply_grant(taken(grant_of({{1, 250, 250, {}}, {2, 1000, 0, {}}}, {})), {},
+              input);
   const auto plan = make_plan(input);
   REQUIRE(plan.ok());
   CHECK(plan->grants[1].away_cpus == CpuSet({0}));
