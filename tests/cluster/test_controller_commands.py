@@ -15,6 +15,9 @@ class Commands(cluster_case.ClusterCase):
         cls.cluster.start()
         cls.owner, cls.other = cls.cluster.users
         cls.penstock = cls.cluster.expose(cls.cluster.build / "bin/penstock")
+        # A controller that has just started may not be active yet.
+        cls.cluster._wait("the controller", lambda: cls.ask(
+            cls, "nodes").returncode == 0, 40)
 
     def ask(self, *words, user=None):
         """The command's CompletedProcess; user None: root."""
