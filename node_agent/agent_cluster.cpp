@@ -91,6 +91,10 @@ void Agent::say_changes(const PlanInput& input) {
   for (const PlanJob& entry : input.jobs) {
     labels[entry.id] = label_of(*registry_.find_job(JobId(entry.id)));
   }
+  for (const JobPart& part : cluster_report_.parts()) {
+    const Job* job = registry_.find_job(JobId(part.id));
+    if (job != nullptr) cluster_report_.note(part.id, label_of(*job));
+  }
   for (AgentMessage& message : cluster_report_.update(
            loader_cores(input), job_parts(input, shared_pools(), labels))) {
     if (std::holds_alternative<Heartbeat>(message)) {

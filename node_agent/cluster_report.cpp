@@ -32,6 +32,17 @@ bool differs(const JobPart& a, const JobPart& b) {
   return !(a == same);
 }
 
+// A user's program can say anything of these, and one message that is refused
+// would silence the whole node.
+void put_label(const JobLabel& label, JobPart& part) {
+  part.model = label.model.substr(0, kMaxNameBytes);
+  part.batch = label.batch;
+  part.trainer_reserve_cores =
+      std::clamp(label.trainer_reserve_cores, 0.0, bounds::kMaxCores);
+  part.mean_rate = std::clamp(label.mean_rate, 0.0, bounds::kMaxRate);
+  part.grant_changes = label.grant_changes;
+}
+
 JobPart part_of(const PlanJob& job, const JobLabel& label,
                 const std::vector<std::string>& pool_names) {
   const JobNeeds needs = needs_of(job);
@@ -46,22 +57,21 @@ JobPart part_of(const PlanJob& job, const JobLabel& label,
   part.in_cores = needs.in_cores;
   const double ceiling =
       needs.in_cores ? needs.ceiling : needs.ceiling / part.ranks;
-  part.ceiling = std::max(ceiling, kLeastCeiling);
-  part.loader_cpu_s_per_sample = std::max(needs.cores_per_rate, kLeastCost_s);
-  part.storage_bytes_per_sample = needs.bytes_per_rate;
+  part.ceiling = std::clamp(ceiling, kLeastCeiling, bounds::kMaxRate);
+  part.loader_cpu_s_per_sample =
+      std::clamp(needs.cores_per_rate, kLeastCost_s, bounds::kMaxCost_s);
+  part.storage_bytes_per_sample =
+      std::min(needs.bytes_per_rate, bounds::kMaxBytes);
   if (job.pool >= 0) part.pool = pool_names[size_t(job.pool)];
   part.entitled_cores = needs.home_cores;
-  part.max_cores = needs.max_cores;
-  part.max_bytes_per_s = double(job.max_bytes_per_s);
+  part.max_cores = std::min(needs.max_cores, bounds::kMaxLoaderCores);
+  part.max_bytes_per_s =
+      std::min(double(job.max_bytes_per_s), bounds::kMaxBytes);
   part.on_entitlement = job.on_entitlement;
   part.pool_pressed = job.pool_pressed;
   part.is_measured =
       job.prediction && job.prediction->basis.starts_with("measured");
-  part.model = label.model.substr(0, kMaxNameBytes);
-  part.batch = label.batch;
-  part.trainer_reserve_cores = label.trainer_reserve_cores;
-  part.mean_rate = label.mean_rate;
-  part.grant_changes = label.grant_changes;
+  put_label(label, part);
   return part;
 }
 
@@ -111,6 +121,11 @@ std::vector<AgentMessage> ClusterReport::update(double cores,
   }
   if (!messages.empty()) loader_cores_ = cores;
   return messages;
+}
+
+void ClusterReport::note(uint64_t id, const JobLabel& label) {
+  const auto latest = latest_.find(id);
+  if (latest != latest_.end()) put_label(label, latest->second);
 }
 
 std::vector<JobPart> ClusterReport::parts() const {

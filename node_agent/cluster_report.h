@@ -40,6 +40,10 @@ class ClusterReport {
   // What has to be said now; of jobs whose figures moved by a little nothing.
   std::vector<AgentMessage> update(double cores, std::vector<JobPart> parts);
 
+  // What is known of a job that is about to be left out of the parts, for the
+  // last word on it.
+  void note(uint64_t id, const JobLabel& label);
+
   double loader_cores() const { return loader_cores_; }
   std::vector<JobPart> parts() const;
 

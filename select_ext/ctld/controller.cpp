@@ -111,7 +111,11 @@ void Controller::take(const AgentSaid& said, const JobChanged& changed,
   const bool is_new = !plan_.node(node).parts.contains(changed.part.id);
   agents_[size_t(node)].needs_grant = is_dirty_ = true;
   Status done = plan_.set_part(node, changed.loader_cores, changed.part);
-  if (!done) complain(done.error());
+  if (!done) {
+    complain(done.error());
+    if (!is_new) end_part(said.node, changed.part);
+    return;
+  }
   events_.push_back({ClusterEvent::Kind::kPartChanged, said.node,
                      changed.part.id, changed.part, is_new});
 }

@@ -1,5 +1,7 @@
 #include "select_ext/ctld/desk.h"
 
+#include <algorithm>
+
 #include "common/clock.h"
 #include "common/log.h"
 #include "select_ext/ctld/answers.h"
@@ -15,12 +17,18 @@ constexpr int kRunsOfPage = 1000;
 
 double now_s() { return double(monotonic_ns()) * 1e-9; }
 
+// Within what an agent takes.
 EarlierFigures figures_of(const Profile& profile) {
-  return {.ceiling = 1 / profile.accelerator_s_per_sample,
-          .loader_cpu_s_per_sample = profile.loader_cpu_s_per_sample,
-          .trainer_cpu_s_per_sample = profile.trainer_cpu_s_per_sample,
-          .storage_bytes_per_sample = profile.bytes_per_sample,
-          .relative_error = profile.relative_error};
+  using namespace bounds;  // NOLINT
+  return {
+      .ceiling =
+          std::clamp(1 / profile.accelerator_s_per_sample, kLeast, kMaxRate),
+      .loader_cpu_s_per_sample =
+          std::min(profile.loader_cpu_s_per_sample, kMaxCost_s),
+      .trainer_cpu_s_per_sample =
+          std::min(profile.trainer_cpu_s_per_sample, kMaxCost_s),
+      .storage_bytes_per_sample = std::min(profile.bytes_per_sample, kMaxBytes),
+      .relative_error = std::min(profile.relative_error, kMaxRelativeError)};
 }
 
 }  // namespace
@@ -77,9 +85,11 @@ void Desk::load_earlier_runs() {
     for (HistoryRow& row : *rows) runs.push_back(std::move(row.job));
     if (!rows->empty()) query.before_row = rows->back().row;
   }
-  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
-    earlier_runs_.add(*run);
-  }
+  std::sort(runs.begin(), runs.end(),
+            [](const JobRecord& a, const JobRecord& b) {
+              return a.end_unix_s < b.end_unix_s;
+            });
+  for (const JobRecord& run : runs) earlier_runs_.add(run);
 }
 
 Status Desk::start_poller(SlurmPoller::MakeApi make_api) {
@@ -90,6 +100,7 @@ Status Desk::start_poller(SlurmPoller::MakeApi make_api) {
     return Done{};
   }
   poller_ = *std::move(poller);
+  recorder_.expect_slurm();
   return loop_.watch(poller_->ready_fd(), [this] { on_slurm(); });
 }
 

@@ -30,6 +30,9 @@ class Desk {
   // Errors: kIo  the event loop takes no more
   [[nodiscard]] Status start(SlurmPoller::MakeApi make_api);
 
+  // Publishes what the profiles say now.
+  void reload_profiles() { submit_desk_.reload_profiles(); }
+
  private:
   void open_history();
   void load_earlier_runs();

@@ -17,7 +17,7 @@ std::optional<double> known(int64_t unix_s) {
 }  // namespace
 
 void JobRecorder::learn(Managed& job, double now_unix_s) {
-  double ranks = 0, cpu_s = 0, bytes = 0, reserve_cores = 0;
+  double ranks = 0, cpu_s = 0, bytes = 0;
   double ceiling = HUGE_VAL;
   bool measured = !job.parts.empty();
   for (const auto& [node, part] : job.parts) {
@@ -25,7 +25,6 @@ void JobRecorder::learn(Managed& job, double now_unix_s) {
     ranks += part.ranks;
     cpu_s += part.ranks * part.loader_cpu_s_per_sample;
     bytes += part.ranks * part.storage_bytes_per_sample;
-    reserve_cores += part.trainer_reserve_cores;
     ceiling = std::min(ceiling, part.ceiling);
   }
   job.ranks = std::max(job.ranks, ranks);
@@ -34,13 +33,12 @@ void JobRecorder::learn(Managed& job, double now_unix_s) {
   job.ceiling = ceiling;  // the slowest ranks'
   job.loader_cpu_s = cpu_s / ranks;
   job.storage_bytes = bytes / ranks;
-  job.reserve_cores = reserve_cores / ranks;
 }
 
 void JobRecorder::on_cluster(const ClusterEvent& event, double now_unix_s) {
   if (event.kind == ClusterEvent::Kind::kPartChanged) {
     Managed& job = jobs_[event.job];
-    job.parts[event.node] = job.last = event.part;
+    job.parts[event.node] = job.words[event.node] = job.last = event.part;
     job.idle_since_unix_s = 0;
     job.is_new = true;
     learn(job, now_unix_s);
@@ -50,8 +48,7 @@ void JobRecorder::on_cluster(const ClusterEvent& event, double now_unix_s) {
   const auto found = jobs_.find(event.job);
   if (found == jobs_.end()) return;
   Managed& job = found->second;
-  job.last = event.part;
-  job.ended_changes += event.part.grant_changes;
+  job.words[event.node] = job.last = event.part;
   job.parts.erase(event.node);
   job.is_new = true;
   if (!job.parts.empty()) return;
@@ -101,7 +98,7 @@ std::optional<JobRecorder::Kind> JobRecorder::kind_of(uint64_t job) const {
     return Kind{slurm->second.uid,
                 job_kind(slurm->second.name, slurm->second.command)};
   }
-  if (slurm_was_heard_) return std::nullopt;
+  if (expects_slurm_ || slurm_was_heard_) return std::nullopt;
   const JobPart& part = managed->second.last;
   return Kind{part.uid, job_kind(part.name, "")};
 }
@@ -147,14 +144,16 @@ JobRecord JobRecorder::record_alone(const Managed& job,
   if (job.last.mean_rate > 0) {
     record.mean_rate_samples_per_s = job.last.mean_rate;
   }
-  record.grant_changes = job.ended_changes;
-  for (const auto& [node, part] : job.parts) {
+  double ranks = 0, reserve_cores = 0;
+  for (const auto& [node, part] : job.words) {
     record.grant_changes += part.grant_changes;
+    ranks += part.ranks;
+    reserve_cores += part.trainer_reserve_cores;
   }
+  if (job.ceiling) record.trainer_reserve_cores = reserve_cores / ranks;
   record.ceiling_samples_per_s = job.ceiling;
   record.loader_cpu_s_per_sample = job.loader_cpu_s;
   record.storage_bytes_per_sample = job.storage_bytes;
-  record.trainer_reserve_cores = job.reserve_cores;
   record.last_seen_unix_s = now_unix_s;
   return record;
 }

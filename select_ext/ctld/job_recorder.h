@@ -24,6 +24,8 @@ class JobRecorder {
   void on_cluster(const ClusterEvent& event, double now_unix_s);
   void on_slurm(const SlurmEvent& event, double now_unix_s);
 
+  // Slurm will be heard: without its word no job's kind is known.
+  void expect_slurm() { expects_slurm_ = true; }
   // nullopt: the job is not managed, or Slurm has not told of it yet.
   struct Kind {
     uint32_t uid = 0;
@@ -43,9 +45,9 @@ class JobRecorder {
     double ranks = 0;                      // most at once
     double measured_since_unix_s = 0;      // 0: nothing is measured yet
     double measured_s = 0;
-    double idle_since_unix_s = 0;  // all ranks have ended; 0: some run
-    uint64_t ended_changes = 0;    // of grants, of parts that have ended
-    std::optional<double> ceiling, loader_cpu_s, storage_bytes, reserve_cores;
+    double idle_since_unix_s = 0;          // all ranks have ended; 0: some run
+    std::map<std::string, JobPart> words;  // the last of each node, ended too
+    std::optional<double> ceiling, loader_cpu_s, storage_bytes;
     bool is_new = false;  // since take()
   };
 
@@ -56,6 +58,7 @@ class JobRecorder {
   void end_run(const SlurmEvent& event, double now_unix_s);
 
   std::string cluster_;
+  bool expects_slurm_ = false;
   bool slurm_was_heard_ = false;
   std::map<uint64_t, Managed> jobs_;
   std::map<uint64_t, SlurmJob> slurm_;  // runs that have not ended

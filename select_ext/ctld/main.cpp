@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <cstdio>
+#include <functional>
 
 #include "common/config.h"
 #include "common/log.h"
@@ -71,9 +72,8 @@ Result<size_t> find_place(const Config& config, const std::string& wanted) {
 Result<UniqueFd> open_state_dir(const std::string& path) {
   const std::string what = "ControllerStateDir=" + path;
   // SlurmUser reads the demand table there; other files are closed themselves.
-  if (::mkdir(path.c_str(), 0711) != 0 && errno != EEXIST) {
-    return system_error(errno, what);
-  }
+  const bool is_new = ::mkdir(path.c_str(), 0711) == 0;
+  if (!is_new && errno != EEXIST) return system_error(errno, what);
   UniqueFd dir(
       ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!dir) return system_error(errno, what);
@@ -84,6 +84,10 @@ Result<UniqueFd> open_state_dir(const std::string& path) {
                  what +
                      ": must belong to the user of penstockctld and be "
                      "writable by no other"};
+  }
+  // Our umask has taken away what others need.
+  if (is_new && ::fchmod(dir.get(), 0711) != 0) {
+    return system_error(errno, what);
   }
   if (::flock(dir.get(), LOCK_EX | LOCK_NB) != 0) {
     return Error{Code::kUnavailable, errno,
@@ -102,14 +106,20 @@ void raise_file_limit() {
   }
 }
 
-Result<UniqueFd> stop_on_signals(EventLoop& loop) {
+// SIGHUP reloads, the others stop.
+Result<UniqueFd> watch_signals(EventLoop& loop, std::function<void()> reload) {
   sigset_t set;
   sigemptyset(&set);
-  for (int signal : {SIGTERM, SIGINT}) sigaddset(&set, signal);
+  for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
   UniqueFd signals(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals) return system_error(errno, "signalfd");
-  Status watched = loop.watch(signals.get(), [&loop] { loop.stop(); });
+  Status watched = loop.watch(
+      signals.get(), [&loop, fd = signals.get(), reload = std::move(reload)] {
+        signalfd_siginfo signal{};
+        if (::read(fd, &signal, sizeof signal) != sizeof signal) return;
+        signal.ssi_signo == SIGHUP ? reload() : loop.stop();
+      });
   if (!watched) return std::move(watched).error();
   return signals;
 }
@@ -132,7 +142,10 @@ int serve(const Config& config, size_t place) {
   if (!own_term) return complain(own_term.error());
   Result<EventLoop> loop = EventLoop::create();
   if (!loop) return complain(loop.error());
-  Result<UniqueFd> signals = stop_on_signals(*loop);
+  Desk* served = nullptr;
+  Result<UniqueFd> signals = watch_signals(*loop, [&served] {
+    if (served != nullptr) served->reload_profiles();
+  });
   if (!signals) return complain(signals.error());
 
   const ControllerAddress& own = config.controllers[place];
@@ -154,6 +167,7 @@ int serve(const Config& config, size_t place) {
                             Controller(settings, config.pools, config.policy),
                             *std::move(link), state_dir->get());
   Desk desk(*loop, service, config, own.to_string());
+  served = &desk;
   Status status = service.start();
 #ifdef PENSTOCK_HAS_LIBSLURM
   if (status) status = desk.start(make_slurm_api);

@@ -16,6 +16,22 @@ namespace penstock {
 inline constexpr size_t kMaxParts = 4096;  // of one node
 inline constexpr size_t kMaxGrantPools = 64;
 
+// What a message may say at most: more than any machine has, and far from where
+// doubles lose whole numbers. A message that says more is refused whole, so
+// that its writer must keep to them, whatever its users' programs say.
+namespace bounds {
+inline constexpr double kMaxCores = 1e6;
+inline constexpr double kMaxRanks = 1e6;
+inline constexpr double kMaxRate = 1e15;
+inline constexpr double kMaxCost_s = 1e6;  // per sample
+inline constexpr double kMaxBytes = 1e18;
+inline constexpr double kMaxSeconds = 1e10;
+inline constexpr double kMaxWeight = 1e6;
+inline constexpr double kLeast = 1e-9;           // of what must be over 0
+inline constexpr double kMaxLoaderCores = 1e12;  // that threads could use
+inline constexpr double kMaxRelativeError = 0.99;
+}  // namespace bounds
+
 // The ranks of one job on the sender's node.
 struct JobPart {
   uint64_t id = 0;

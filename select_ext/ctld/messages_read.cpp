@@ -11,15 +11,8 @@ namespace penstock {
 namespace {
 
 using nlohmann::json;
+using namespace bounds;  // NOLINT: they belong to the messages
 
-// More than any machine has, and far from where doubles lose whole numbers.
-constexpr double kMaxCores = 1e6;
-constexpr double kMaxRanks = 1e6;
-constexpr double kMaxRate = 1e15;
-constexpr double kMaxBytes = 1e18;
-constexpr double kMaxSeconds = 1e10;
-constexpr double kMaxWeight = 1e6;
-constexpr double kLeast = 1e-9;  // of what must be over 0
 constexpr size_t kMaxNameBytes = 64;
 
 // Reads the fields of one object; keeps the first error.
@@ -135,13 +128,13 @@ Result<JobPart> read_part(const json& object) {
   part.weight = in.number("weight", kLeast, kMaxWeight);
   part.in_cores = in.flag("in_cores");
   part.ceiling = in.number("ceiling", kLeast, kMaxRate);
-  part.loader_cpu_s_per_sample =
-      in.number("loader_cpu_s_per_sample", part.in_cores ? 0 : kLeast, 1e6);
+  part.loader_cpu_s_per_sample = in.number(
+      "loader_cpu_s_per_sample", part.in_cores ? 0 : kLeast, kMaxCost_s);
   part.storage_bytes_per_sample =
       in.number("storage_bytes_per_sample", 0, kMaxBytes);
   part.pool = in.text("pool");
   part.entitled_cores = in.number("entitled_cores", 0, kMaxCores);
-  part.max_cores = in.number("max_cores", 0, 1e12);
+  part.max_cores = in.number("max_cores", 0, kMaxLoaderCores);
   part.max_bytes_per_s = in.number("max_bytes_per_s", 0, kMaxBytes);
   part.on_entitlement = in.flag("on_entitlement");
   part.pool_pressed = in.flag("pool_pressed");
@@ -163,12 +156,12 @@ Result<EarlierFigures> read_earlier(const json& object) {
   EarlierFigures earlier;
   earlier.ceiling = in.number("ceiling", kLeast, kMaxRate);
   earlier.loader_cpu_s_per_sample =
-      in.number("loader_cpu_s_per_sample", 0, 1e6);
+      in.number("loader_cpu_s_per_sample", 0, kMaxCost_s);
   earlier.trainer_cpu_s_per_sample =
-      in.number("trainer_cpu_s_per_sample", 0, 1e6);
+      in.number("trainer_cpu_s_per_sample", 0, kMaxCost_s);
   earlier.storage_bytes_per_sample =
       in.number("storage_bytes_per_sample", 0, kMaxBytes);
-  earlier.relative_error = in.number("relative_error", 0, 0.99);
+  earlier.relative_error = in.number("relative_error", 0, kMaxRelativeError);
   return done(in, earlier);
 }
 

@@ -23,11 +23,12 @@ void append(std::vector<SlurmEvent>& to, std::vector<SlurmEvent> from) {
             std::make_move_iterator(from.end()));
 }
 
-std::vector<SlurmJob> waiting_of(const std::vector<SlurmJob>& jobs) {
-  std::vector<SlurmJob> waiting;
+std::vector<WaitingJob> waiting_of(const std::vector<SlurmJob>& jobs) {
+  std::vector<WaitingJob> waiting;
   for (const SlurmJob& job : jobs) {
-    const bool asks = !job.gres_per_node.empty();
-    if (job.phase == SlurmPhase::kWaiting && asks) waiting.push_back(job);
+    const bool asks = job.gres_per_node.find("loader_") != std::string::npos;
+    if (job.phase != SlurmPhase::kWaiting || !asks) continue;
+    waiting.push_back({job.job_id, job.gres_per_node});
   }
   return waiting;
 }
@@ -48,7 +49,7 @@ struct SlurmPoller::Shared {
   MakeApi make;
   std::unique_ptr<SlurmApi> api;
   SlurmJobs jobs;
-  std::vector<SlurmJob> waiting;  // as last told
+  std::vector<WaitingJob> waiting;  // as last told
   std::optional<SlurmSite> site;
   bool told_site = false;
   bool failing = false;
@@ -79,7 +80,7 @@ Result<SlurmPoller::News> SlurmPoller::Shared::look() {
   if (!now && found.events.empty()) return std::move(now).error();
   if (now && *now) {
     append(found.events, jobs.look(**now));
-    std::vector<SlurmJob> now_waiting = waiting_of(**now);
+    std::vector<WaitingJob> now_waiting = waiting_of(**now);
     if (now_waiting != waiting) found.waiting = waiting = now_waiting;
   }
   return found;

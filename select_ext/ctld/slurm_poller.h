@@ -13,6 +13,14 @@
 
 namespace penstock {
 
+// A job that waits and asks for GRES of a loader.
+struct WaitingJob {
+  uint32_t job_id = 0;
+  std::string gres_per_node;
+
+  friend bool operator==(const WaitingJob&, const WaitingJob&) = default;
+};
+
 // Thread-safe.
 class SlurmPoller {
  public:
@@ -37,8 +45,8 @@ class SlurmPoller {
   struct News {
     std::vector<SlurmEvent> events;  // in the order in which they happened
     std::optional<SlurmSite> site;   // once, before all events
-    // Those that wait for GRES, where they differ from what was last told.
-    std::optional<std::vector<SlurmJob>> waiting;
+    // Where they differ from what was last told.
+    std::optional<std::vector<WaitingJob>> waiting;
     // For the log: that slurmctld cannot be asked, once; that it can again.
     std::vector<std::string> remarks;
   };

@@ -1,5 +1,6 @@
 #include "select_ext/ctld/submit_desk.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -19,8 +20,6 @@ namespace {
 using job_submit::JobDemand;
 using job_submit::Submission;
 
-// Profiles may change, and jobs come to wait.
-constexpr uint64_t kPublish_ms = 5000;
 // Read at once; the others when the loop comes round again.
 constexpr int kPacketsAtOnce = 256;
 
@@ -46,9 +45,7 @@ SubmitDesk::~SubmitDesk() {
 
 Status SubmitDesk::start() {
   if (!config_.uses_submit_table()) return Done{};
-  publish();
-  Result<int> timer = loop_.add_timer(kPublish_ms, [this] { publish(); });
-  if (!timer) return std::move(timer).error();
+  reload_profiles();
   if (Status bound = bind_socket(); !bound) {
     log_warning("SubmitSocket: {}: submissions are not heard",
                 bound.error().message);
@@ -72,18 +69,27 @@ Status SubmitDesk::bind_socket() {
     return system_error(errno, config_.submit_socket);
   }
   socket_ = std::move(fd);
+  socket_file_.reset(::open(address.sun_path, O_PATH | O_NOFOLLOW | O_CLOEXEC));
   return Done{};
 }
 
+// By descriptor: in a directory of SlurmUser's the name may stand for another
+// file by now.
 void SubmitDesk::set_slurm_user(uid_t user) {
-  if (!socket_ || user == ::geteuid()) return;
-  if (::lchown(config_.submit_socket.c_str(), user, gid_t(-1)) != 0) {
-    log_warning("SubmitSocket: {}: SlurmUser's submissions are not heard",
-                system_error(errno, config_.submit_socket).message);
+  if (!socket_file_ || user == ::geteuid()) return;
+  struct stat found {};
+  const bool is_ours = ::fstat(socket_file_.get(), &found) == 0 &&
+                       S_ISSOCK(found.st_mode) && found.st_uid == ::geteuid();
+  if (!is_ours ||
+      ::fchownat(socket_file_.get(), "", user, gid_t(-1), AT_EMPTY_PATH) != 0) {
+    log_warning(
+        "SubmitSocket: {}: cannot be given to SlurmUser: submissions "
+        "are not heard",
+        config_.submit_socket);
   }
 }
 
-void SubmitDesk::set_waiting(const std::vector<SlurmJob>& jobs) {
+void SubmitDesk::set_waiting(const std::vector<WaitingJob>& jobs) {
   std::vector<JobDemand> waiting;
   // The newest are the likeliest to be changed.
   for (auto job = jobs.rbegin();
@@ -114,6 +120,28 @@ void SubmitDesk::hear() {
   }
 }
 
+void SubmitDesk::reload_profiles() {
+  if (!config_.uses_submit_table()) return;
+  load_models();
+  publish();
+}
+
+// Only when it is asked for: the directory may be on a network, and nothing
+// that the controller does between waits for that.
+void SubmitDesk::load_models() {
+  auto models =
+      job_submit::model_demands(config_.profile_dir, config_.submit_model);
+  if (models) {
+    models_ = *std::move(models);
+    return;
+  }
+  log_error("{}: what models need stays as it was published",
+            models.error().message);
+  if (!models_.empty()) return;
+  models = job_submit::model_demands("", "");
+  if (models) models_ = *std::move(models);
+}
+
 Status SubmitDesk::publish_now() {
   if (!table_) {
     Result<job_submit::TableWriter> table =
@@ -121,11 +149,7 @@ Status SubmitDesk::publish_now() {
     if (!table) return std::move(table).error();
     table_.emplace(*std::move(table));
   }
-  auto models =
-      job_submit::model_demands(config_.profile_dir, config_.submit_model);
-  if (!models) return std::move(models).error();
-  return table_->publish(*std::move(models), waiting_,
-                         static_cast<uint64_t>(unix_s()));
+  return table_->publish(models_, waiting_, static_cast<uint64_t>(unix_s()));
 }
 
 // What is wrong is said once.

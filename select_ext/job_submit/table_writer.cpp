@@ -119,6 +119,8 @@ Result<TableWriter> TableWriter::open(const std::string& path) {
                  path + ": another writer has it; allowed: one penstockctld"};
   if (Status status = make_room(fd.get(), path); !status)
     return std::move(status).error();
+  // SlurmUser reads it, whatever our umask.
+  if (::fchmod(fd.get(), 0644) != 0) return system_error(errno, path);
   void* mapped = ::mmap(nullptr, sizeof(TableImage), PROT_READ | PROT_WRITE,
                         MAP_SHARED, fd.get(), 0);
   if (mapped == MAP_FAILED) return system_error(errno, path);

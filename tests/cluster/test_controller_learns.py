@@ -4,6 +4,7 @@ the next of their kind, and the table that slurmctld's plugin reads."""
 import json
 import os
 import re
+import signal
 import stat
 import struct
 
@@ -103,6 +104,7 @@ class Submissions(test_nodes.NodesCase):
             file.write("accelerator_s_per_sample = 0.0005\n"
                        f"loader_cpu_s_per_sample = {cpu_s}\n"
                        f"bytes_per_sample = {bytes_per_sample}\n")
+        os.kill(cls.cluster.controller_pid(), signal.SIGHUP)
 
     def gres(self, job):
         text = self.cluster.job(job).get("TresPerNode", "")

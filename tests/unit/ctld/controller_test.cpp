@@ -329,3 +329,16 @@ TEST_CASE("earlier runs are told to a job's nodes until its cost is known") {
   cluster.pass(0.1);
   CHECK_FALSE(told("n2"));
 }
+
+TEST_CASE("a part that its node cannot have has ended for listeners") {
+  Cluster cluster = two_nodes();
+  cluster.events.clear();
+  cluster.say("n1", JobChanged{8, part_of(2, 9000, 40)});
+  cluster.pass(0.1);
+  CHECK_THAT(cluster.remarks, Contains("entitled_cores"));
+  REQUIRE(cluster.events.size() == 1);
+  CHECK((cluster.events[0].kind == ClusterEvent::Kind::kPartEnded));
+  cluster.say("n1", JobChanged{8, part_of(9, 9000, 40)});  // nor a new one
+  cluster.pass(0.1);
+  CHECK(cluster.events.size() == 1);
+}

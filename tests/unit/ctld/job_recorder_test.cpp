@@ -180,6 +180,7 @@ TEST_CASE("a record holds what the agents' last words say of the run") {
   recorder.on_cluster(changed("n2", two), kNow);
   one.grant_changes = 5;
   one.mean_rate = two.mean_rate = 90;
+  one.trainer_reserve_cores = 2;
   recorder.on_cluster(part_ended("n2", two), kNow + 20);
   recorder.on_cluster(part_ended("n1", one), kNow + 20);
   recorder.on_slurm(ended(slurm_job(1)), kNow + 21);
@@ -190,7 +191,22 @@ TEST_CASE("a record holds what the agents' last words say of the run") {
   CHECK(records[0].batch == 64);
   CHECK(records[0].mean_rate_samples_per_s == 90);
   CHECK(records[0].grant_changes == 8);
-  CHECK(*records[0].trainer_reserve_cores == Approx(2 / 3.0));
+  CHECK(records[0].trainer_reserve_cores == 1);
+}
+
+TEST_CASE("a node that was forgotten and comes back is counted once") {
+  JobRecorder recorder;
+  JobPart part = measured(1, 100, 1);
+  part.grant_changes = 4;
+  recorder.on_slurm({Slurm::kStarted, slurm_job(1), {}}, kNow);
+  recorder.on_cluster(changed("n1", part), kNow);
+  recorder.on_cluster(part_ended("n1", part), kNow + 10);
+  part.grant_changes = 6;
+  recorder.on_cluster(changed("n1", part), kNow + 20);
+  recorder.on_slurm(ended(slurm_job(1)), kNow + 30);
+  const std::vector<JobRecord> records = recorder.take(kNow + 30);
+  REQUIRE(records.size() == 1);
+  CHECK(records[0].grant_changes == 6);
 }
 
 TEST_CASE("a job's kind is known when Slurm has told what runs in it") {
@@ -199,6 +215,8 @@ TEST_CASE("a job's kind is known when Slurm has told what runs in it") {
   recorder.on_cluster(changed("n1", measured(1, 100, 1)), kNow);
   REQUIRE(recorder.kind_of(1));  // without a Slurm
   CHECK(recorder.kind_of(1)->uid == 1000);
+  recorder.expect_slurm();
+  CHECK_FALSE(recorder.kind_of(1));
   recorder.on_slurm({Slurm::kStarted, slurm_job(2), {}}, kNow);
   CHECK_FALSE(recorder.kind_of(1));
   CHECK_FALSE(recorder.kind_of(2));  // nobody manages it

@@ -120,21 +120,23 @@ TEST_CASE("what has changed is told, and then nothing") {
   CHECK(news.events[0].job == running(2));
 }
 
-TEST_CASE("the site is told once, and jobs that wait for GRES as they change") {
+TEST_CASE("the site is told once, and jobs that wait as they change") {
   auto slurm = std::make_shared<FakeSlurm>();
   SlurmJob waiting = running(3);
   waiting.phase = SlurmPhase::kWaiting;
   waiting.gres_per_node = "gres:gpu:2,gres:loader_cpu:8";
   SlurmJob plain = waiting;
   plain.job_id = 4;
-  plain.gres_per_node.clear();
+  plain.gres_per_node = "gres:gpu:2";
   slurm->jobs = {running(1), waiting, plain};
   auto poller = poll_of(slurm);
   SlurmPoller::News news = next(*poller);
   REQUIRE(news.site);
   CHECK(*news.site == SlurmSite{"alpha", 64030});
   REQUIRE(news.waiting);
-  CHECK(*news.waiting == std::vector<SlurmJob>{waiting});
+  CHECK(*news.waiting ==
+        std::vector<WaitingJob>{{3, "gres:gpu:2,gres:loader_cpu:8"}});
+  waiting.start_unix_s = 1780000000;  // is expected then
   slurm->set({running(1), running(2), waiting});
   news = next(*poller);
   CHECK_FALSE(news.site);

@@ -64,6 +64,16 @@ TEST_CASE("table: what is published is read") {
   CHECK(reading.job(4) == 2);
 }
 
+TEST_CASE("table: SlurmUser may read what a daemon makes") {
+  TempDir directory;
+  const mode_t before = ::umask(077);
+  { TableWriter writer = open_writer(directory.path("t")); }
+  ::umask(before);
+  struct stat found {};
+  REQUIRE(::stat(directory.path("t").c_str(), &found) == 0);
+  CHECK((found.st_mode & 0777) == 0644);
+}
+
 TEST_CASE("table: a bad table is refused and the old one stays") {
   TempDir directory;
   TableWriter writer = open_writer(directory.path("t"));

@@ -135,13 +135,32 @@ TEST_CASE("what the history alone uses comes with the last word") {
   labels[1].trainer_reserve_cores = 0.5;
   labels[1].grant_changes = 9;
   CHECK(say(input).empty());
+  labels[1].mean_rate = 1e30;  // what a page says
+  labels[1].trainer_reserve_cores = 0.5;
+  report.note(1, labels[1]);
+  report.note(2, labels[1]);  // not one of ours
   const auto ended = say(node({}));
   REQUIRE(ended.size() == 1);
   const auto last = std::get<JobEnded>(ended[0]).last;
   REQUIRE(last);
-  CHECK(last->mean_rate == 300);
+  CHECK(last->mean_rate == bounds::kMaxRate);
   CHECK(last->trainer_reserve_cores == 0.5);
   CHECK(last->grant_changes == 9);
+}
+
+TEST_CASE("whatever a user's program says, a controller takes the message") {
+  PlanInput input = node({job(1, CpuSet({0}), 1e30, 1e-30)});
+  input.jobs[0].max_bytes_per_s = UINT64_MAX;
+  std::map<uint64_t, JobLabel> labels;
+  labels[1] = {.name = "train",
+               .model = std::string(1000, 'm'),
+               .trainer_reserve_cores = 1e12,
+               .mean_rate = 1e30};
+  for (const JobPart& part : job_parts(input, {}, labels)) {
+    const TypedBody said = body_of(AgentMessage(JobChanged{1, part}));
+    const auto read = read_agent_message(said.type, said.body);
+    if (!read) FAIL(read.error().message);
+  }
 }
 
 TEST_CASE("a job that spans nodes is held at its slowest rank's rate") {
