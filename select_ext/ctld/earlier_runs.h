@@ -2,12 +2,11 @@
 // arrival waits for no disk. Pure; not thread-safe.
 #pragma once
 
-#include <deque>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "predictor/profile.h"
 #include "select_ext/ctld/history_profile.h"
@@ -34,12 +33,12 @@ class EarlierRuns {
  private:
   using Key = std::pair<uint32_t, std::string>;  // user and kind
   struct Runs {
-    std::deque<RunFigures> latest;  // the newest last
-    uint64_t added = 0;             // number of the last one among all
+    std::vector<RunFigures> latest;  // the newest last
+    uint64_t added = 0;              // number of the last one among all
   };
 
   std::map<Key, Runs> runs_;
-  std::set<std::pair<uint64_t, Key>> by_age_;
+  std::map<uint64_t, std::map<Key, Runs>::iterator> by_age_;
   uint64_t count_ = 0;
 };
 
