@@ -100,6 +100,10 @@ class Controller {
   // the next ones: an event that moves thousands of rates must not hold up the
   // answers to those that follow it.
   static constexpr size_t kToldAtOnce = 20;
+  // What nodes were told may be over a pool's bandwidth by this much while they
+  // are told. Where all read as much as they may, a start takes a little from
+  // everyone.
+  static constexpr double kOverTold = 0.01;
 
  private:
   struct Agent {

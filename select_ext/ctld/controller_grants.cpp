@@ -110,13 +110,16 @@ void Controller::tell_waiting() {
 
 // What nodes were told must fit into the pools also where some are told anew
 // and others are not: if it would not, those whose part has shrunk the most are
-// told.
+// told, at once while it is over by more than kOverTold, else in turn.
 void Controller::mark_shrunk(const PartsOfPools& parts) {
+  size_t told_anew = 0;
   bool again = true;
   while (again) {
     again = false;
     for (size_t pool = 0; pool < parts.size(); ++pool) {
-      double over = -double(plan_.pools()[pool].bandwidth_bytes_per_s);
+      const double bandwidth =
+          double(plan_.pools()[pool].bandwidth_bytes_per_s);
+      double over = -bandwidth;
       std::vector<std::pair<double, size_t>> shrunk;
       for (size_t node = 0; node < agents_.size(); ++node) {
         const Agent& agent = agents_[node];
@@ -129,7 +132,12 @@ void Controller::mark_shrunk(const PartsOfPools& parts) {
       std::sort(shrunk.rbegin(), shrunk.rend());
       for (const auto& [excess, node] : shrunk) {
         if (over <= 0) break;
+        if (over <= kOverTold * bandwidth && told_anew >= kToldAtOnce) {
+          is_dirty_ = true;  // the others' turn comes
+          break;
+        }
         over -= excess;
+        ++told_anew;
         agents_[node].needs_grant = again = true;
       }
     }

@@ -199,7 +199,7 @@ class RandomCluster {
     }
   }
 
-  // Of all that was told, at any time.
+  // Of all that was told, at any time; of so few nodes all are told at once.
   void check_pools() const {
     double sum = 0;
     for (const Node& node : nodes_) {

@@ -206,6 +206,51 @@ TEST_CASE("a pool's parts are told, with what a node needs without us") {
   CHECK(first.bandwidth_bytes_per_s == 1000);
 }
 
+TEST_CASE("what a start takes from everyone is told to a few at a time") {
+  constexpr int kNodes = 400;
+  constexpr double kBandwidth = 4e6;
+  Cluster cluster({pool_of("net", uint64_t(kBandwidth))});
+  const auto told = [&] {
+    double sum = 0;
+    for (const auto& [name, grant] : cluster.last) {
+      sum += grant.pools.at(0).bytes_per_s;
+    }
+    return sum;
+  };
+  const auto grants = [&] {
+    int sum = 0;
+    for (const auto& [name, count] : cluster.grants) sum += count;
+    return sum;
+  };
+  for (int i = 0; i < kNodes; ++i) {
+    cluster.say(
+        std::to_string(i),
+        hello_of(8, {reading(part_of(uint64_t(i + 1), 1e6, 4), "net", 1e3)}));
+  }
+  cluster.pass(2);
+  CHECK(told() == Approx(kBandwidth));
+  const int before = grants();
+  cluster.say("0",
+              JobChanged{8, reading(part_of(kNodes + 1, 1e6, 4), "net", 1e3)});
+  cluster.pass(0.06);
+  CHECK(grants() - before <= int(1 + 2 * Controller::kToldAtOnce));
+  CHECK(told() > kBandwidth);
+  CHECK(told() <= kBandwidth * (1 + Controller::kOverTold));
+  CHECK(cluster.last["0"].pools.at(0).bytes_per_s ==
+        Approx(2 * kBandwidth / (kNodes + 1)));
+  cluster.pass(2);
+  CHECK(told() <= kBandwidth * (1 + 1e-9));
+
+  // More than that at once is taken from as many as it needs.
+  std::vector<JobPart> many;
+  for (uint64_t id = 1; id <= 100; ++id) {
+    many.push_back(reading(part_of(1000 + id, 1e6, 0.04), "net", 1e3));
+  }
+  cluster.say("new", hello_of(8, many));
+  cluster.pass(0.7);  // a new node is waited for
+  CHECK(told() <= kBandwidth * (1 + Controller::kOverTold));
+}
+
 TEST_CASE("whoever reads a term that is newer than ours ends ours") {
   Cluster cluster = two_nodes();
   const uint64_t term = cluster.controller.term();
