@@ -143,12 +143,14 @@ void Agent::on_grant(const NodeGrant& grant) {
     tell_controllers(*taken.refused);
   }
   if (!taken.is_new) return;
-  log_debug("grant of term {}, version {}", grant.term, grant.version);
   for (const JobGrant& job : grant.jobs) {
     if (job.earlier) take_earlier(JobId(job.id), *job.earlier);
   }
   rebalance(GrantCause::kController);
   const double took_s = unix_s() - grant.decided_unix_s;
+  log_debug(
+      "grant of term {}, version {}: in force {:.1f} ms after it was made",
+      grant.term, grant.version, took_s * 1e3);
   if (took_s >= 0) grant_latency_.add_ms(took_s * 1e3);
 }
 

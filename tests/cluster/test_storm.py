@@ -1,6 +1,8 @@
 """A storm of jobs on many played nodes beside two real ones, whose grants must
 be in the kernel soon."""
 
+import concurrent.futures
+import itertools
 import json
 import os
 
@@ -25,13 +27,25 @@ class Storm(test_nodes.NodesCase):
         self.submit("any", 50, nodes, self.trainer("any", 50, self.meeting()))
         self.wait_granted()
         out = f"{self.cluster.directory}/storm.json"
-        done = self.cluster.command(
-            str(embedded.build_directory() / "bin" / "penstock"), "bench",
-            "ctld", "--agents", str(AGENTS), "--rate", str(RATE), "--seconds",
-            str(SECONDS), "--config", self.cluster.conf_of[nodes[0]], "--json",
-            out, *(word for node in nodes for word in
-                   ("--sample", self.cluster.socket_of(node))),
-            timeout=SECONDS + 300)
+        with concurrent.futures.ThreadPoolExecutor() as beside:
+            storm = beside.submit(
+                self.cluster.command,
+                str(embedded.build_directory() / "bin" / "penstock"), "bench",
+                "ctld", "--agents", str(AGENTS), "--rate", str(RATE),
+                "--seconds", str(SECONDS), "--config",
+                self.cluster.conf_of[nodes[0]], "--json", out,
+                *(word for node in nodes for word in
+                  ("--sample", self.cluster.socket_of(node))),
+                timeout=SECONDS + 300)
+            # The sampled nodes' own jobs, whose events are answered in turn.
+            for node in itertools.cycle(nodes):
+                if storm.done():
+                    break
+                job = self.cluster.srun(
+                    "sleep", "1", gpus=0,
+                    flags=[f"--nodelist={node}", "--loader=auto"])
+                self.assertEqual(job.returncode, 0, job.stderr)
+            done = storm.result()
         print(done.stdout, done.stderr)
         self.assertEqual(done.returncode, 0)
         with open(out, encoding="utf-8") as file:
@@ -39,7 +53,7 @@ class Storm(test_nodes.NodesCase):
                        json.load(file)["figures"]}
         self.assertEqual(figures["lost"]["value"], 0)
         self.assertGreaterEqual(figures["jobs_per_s"]["value"], 0.99 * RATE)
-        self.assertGreater(figures["decision_p99_ms"]["runs"], 20)
+        self.assertGreater(figures["decision_p99_ms"]["runs"], SECONDS)
         # Of some dozens of grants it is the longest, which tells of the
         # machine; at full size it is what docs/benchmarks.md wants.
         name = ("decision_p99_ms" if AGENTS >= FULL_SIZE else "answer_p50_ms")
