@@ -69,8 +69,7 @@ IterationTime job_time(const DescribedJob& described,
   const IterationTime one = one_gpu_time(described, roofline);
   if (described.job.gpus == 1) return one;
   const auto total_s = [&](double batch) {
-    return std::exp(log_sum_exp(log_terms(
-        exchange_form(), exchange_input(described, one.at(batch)), exchange)));
+    return several_gpus_s(described, one.at(batch), exchange);
   };
   // What a sample takes is what twice the batch adds.
   const double at_batch = total_s(described.batch);
@@ -88,8 +87,7 @@ Figure rate_per_gpu(const DescribedJob& described,
     const bool many = described.job.nodes > 1;
     const LogSumParameters& learned =
         many ? parameters.many_nodes : parameters.one_node;
-    iteration_s = std::exp(log_sum_exp(log_terms(
-        exchange_form(), exchange_input(described, iteration_s), learned)));
+    iteration_s = several_gpus_s(described, iteration_s, learned);
     // Two independent errors.
     const LogInterval added =
         interval_of(parameters, many ? "many_nodes" : "one_node");

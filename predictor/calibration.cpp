@@ -71,7 +71,7 @@ Study exchange_study(const std::vector<MeasuredRow>& rows, bool many_nodes) {
 
 double log_time(const LogSumForm& form, const LogSumRow& row,
                 const LogSumParameters& parameters) {
-  return log_sum_exp(log_terms(form, row.input, parameters));
+  return log_sum(form, log_terms(form, row.input, parameters));
 }
 
 // Leaves out all rows of one fold after the other.

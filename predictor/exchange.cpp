@@ -46,7 +46,7 @@ const Learned kLearned[] = {
      [](const Facts& f) { return f.tensorflow; }},
     {{"sync.gpus", kSync, 0, 0.3},
      [](const Facts& f) { return f.log_doublings; }},
-    {{"straggle", kStraggle, -0.3, 0.7}, [](const Facts&) { return 1.0; }},
+    {{"straggle", kStraggle, 1.5, 0.7}, [](const Facts&) { return 1.0; }},
     {{"straggle.data_parallel", kStraggle, 0.5, 0.7},
      [](const Facts& f) { return f.data_parallel; }},
     {{"straggle.nvlink", kStraggle, 0, 0.4},
@@ -85,6 +85,7 @@ const LogSumForm& exchange_form() {
   static const LogSumForm form = [] {
     LogSumForm out;
     out.terms = kTerms;
+    out.power = 2;  // the exchange hides behind the backward pass
     for (const Learned& it : kLearned) out.coefficients.push_back(it.prior);
     out.effects = {{"software", 0.1}, {"gpu", 0.1}, {"family", 0.1}};
     return out;
@@ -124,6 +125,14 @@ LogSumInput exchange_input(const DescribedJob& described,
   out.effects = {"software:" + job.software.key(), "gpu:" + gpu.name,
                  "family:" + job.family, model_level(described)};
   return out;
+}
+
+double several_gpus_s(const DescribedJob& described, double one_gpu_iteration_s,
+                      const LogSumParameters& learned) {
+  const LogSumForm& form = exchange_form();
+  return std::exp(log_sum(
+      form, log_terms(form, exchange_input(described, one_gpu_iteration_s),
+                      learned)));
 }
 
 }  // namespace penstock

@@ -16,4 +16,8 @@ const LogSumForm& exchange_form();
 LogSumInput exchange_input(const DescribedJob& described,
                            double one_gpu_iteration_s);
 
+// The time of an iteration with what was learned, in seconds.
+double several_gpus_s(const DescribedJob& described, double one_gpu_iteration_s,
+                      const LogSumParameters& learned);
+
 }  // namespace penstock

@@ -29,11 +29,11 @@ std::vector<double> log_terms(const LogSumForm& form, const LogSumInput& input,
   return terms;
 }
 
-double log_sum_exp(const std::vector<double>& terms) {
+double log_sum(const LogSumForm& form, const std::vector<double>& terms) {
   const double most = *std::max_element(terms.begin(), terms.end());
   double sum = 0;
-  for (double term : terms) sum += std::exp(term - most);
-  return most + std::log(sum);
+  for (double term : terms) sum += std::exp(form.power * (term - most));
+  return most + std::log(sum) / form.power;
 }
 
 }  // namespace penstock

@@ -1,10 +1,12 @@
 // A positive quantity as a sum of terms, each of which is known up to factors
 // that are learned:
 //
-//   log y = log sum_k exp(base_k + sum_{i in k} c_i x_i) + sum of effects
+//   y^p = sum_k exp(base_k + sum_{i in k} c_i x_i)^p, and log y has the sum of
+//   effects besides
 //
-// Additive rooflines have this form: their terms are times, their factors
-// efficiencies. Pure.
+// Additive rooflines have this form with p = 1: their terms are times, their
+// factors efficiencies. The larger p, the more of the shorter times is hidden
+// behind the longest. Pure.
 #pragma once
 
 #include <map>
@@ -31,6 +33,7 @@ struct LogSumForm {
   std::vector<Coefficient> coefficients;
   std::vector<EffectKind> effects;
   int terms = 0;
+  double power = 1;  // p, > 0
 
   // 0 for a kind that the form does not have.
   double effect_sd(const std::string& level) const;
@@ -52,7 +55,7 @@ struct LogSumParameters {
 std::vector<double> log_terms(const LogSumForm& form, const LogSumInput& input,
                               const LogSumParameters& parameters);
 
-// log of the sum of exp.
-double log_sum_exp(const std::vector<double>& terms);
+// log y from the logarithms of its terms.
+double log_sum(const LogSumForm& form, const std::vector<double>& terms);
 
 }  // namespace penstock

@@ -106,11 +106,12 @@ double LogSumFit::Impl::log_y(int row, const VectorXd& theta,
   for (size_t i = 0; i < known; ++i) {
     terms[form.coefficients[i].term] += theta[i] * input.features[i];
   }
-  const double total = log_sum_exp(terms);
+  const double total = log_sum(form, terms);
   slope.clear();
   for (size_t i = 0; i < known; ++i) {
     if (input.features[i] == 0) continue;
-    const double share = std::exp(terms[form.coefficients[i].term] - total);
+    const double share =
+        std::exp(form.power * (terms[form.coefficients[i].term] - total));
     slope.emplace_back(static_cast<int>(i), share * input.features[i]);
   }
   double effects = 0;

@@ -130,9 +130,13 @@ StudyScore two_point_score(
     const std::function<LogInterval(const std::string& family)>& scale) {
   StudyScore score;
   score.name = name;
+  std::map<size_t, int> nearest_of_row;
+  for (const TwoPointError& it : errors) nearest_of_row[it.row] += it.nearest;
   std::map<std::string, LogInterval> scales;
   for (const TwoPointError& it : errors) {
     if (nearest_only && !it.nearest) continue;
+    const double weight =
+        nearest_only ? 1.0 / nearest_of_row[it.row] : it.weight;
     auto ends = scales.find(it.family);
     if (ends == scales.end()) {
       ends = scales.emplace(it.family, scale(it.family)).first;
@@ -140,10 +144,10 @@ StudyScore two_point_score(
     const double low = ends->second.low * it.log_sd;
     const double high = ends->second.high * it.log_sd;
     score.errors.push_back(std::abs(std::exp(-it.error) - 1));
-    score.weights.push_back(it.weight);
+    score.weights.push_back(weight);
     score.widths.push_back(std::exp(high - low));
-    score.weight += it.weight;
-    if (it.error >= low && it.error <= high) score.covered += it.weight;
+    score.weight += weight;
+    if (it.error >= low && it.error <= high) score.covered += weight;
   }
   return score;
 }
@@ -275,10 +279,9 @@ void add_exchanges(const std::vector<MeasuredRow>& rows,
     if (one_gpu[i] == 0) continue;
     const bool many = rows[i].job.nodes > 1;
     const DescribedJob described = describe(rows[i].job);
-    const double seconds = std::exp(log_sum_exp(
-        log_terms(exchange_form(),
-                  exchange_input(described, described.batch / one_gpu[i]),
-                  many ? parameters.many_nodes : parameters.one_node)));
+    const double seconds =
+        several_gpus_s(described, described.batch / one_gpu[i],
+                       many ? parameters.many_nodes : parameters.one_node);
     add_row(std::log(rows[i].samples_per_s * seconds /
                      (described.batch * rows[i].job.gpus)),
             interval_of(parameters, many ? "many_nodes" : "one_node"),

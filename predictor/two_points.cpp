@@ -17,6 +17,8 @@ constexpr double kSampleLogSd = 0.3;
 // Of a measured time: run to run, and steps of the batch that kernels like
 // more or less.
 constexpr double kNoiseLogSd = 0.05;
+// What times stray from a + c x batch, for each factor of e to the next point.
+constexpr double kStrayLogSd = 0.15;
 constexpr int kSteps = 30;
 
 // log of the time at a batch, and its derivative by the two logarithms.
@@ -59,6 +61,9 @@ MeasuredIteration::MeasuredIteration(const IterationTime& prior,
     logs += change.cwiseMax(-1.0).cwiseMin(1.0);
     if (change.cwiseAbs().maxCoeff() < 1e-6) break;
   }
+  for (const MeasuredPoint& point : points) {
+    log_batches_.push_back(std::log(point.batch));
+  }
   const Matrix2d posterior = precision.inverse();
   log_fixed_ = logs[0];
   log_sample_ = logs[1];
@@ -74,8 +79,14 @@ TimeEstimate MeasuredIteration::at(double batch) const {
   const double variance = slope[0] * slope[0] * variance_fixed_ +
                           slope[1] * slope[1] * variance_sample_ +
                           2 * slope[0] * slope[1] * covariance_;
+  double distance = log_batches_.empty() ? 0 : INFINITY;
+  for (double log_batch : log_batches_) {
+    distance = std::min(distance, std::abs(std::log(batch) - log_batch));
+  }
+  const double stray = kStrayLogSd * distance;
   return {std::exp(log_s),
-          std::sqrt(std::max(0.0, variance) + kNoiseLogSd * kNoiseLogSd)};
+          std::sqrt(std::max(0.0, variance) + kNoiseLogSd * kNoiseLogSd +
+                    stray * stray)};
 }
 
 }  // namespace penstock

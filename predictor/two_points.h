@@ -22,7 +22,8 @@ struct TimeEstimate {
 
 // A Bayesian update: the logarithms of the two parts of the time are normal
 // about the prediction, with prior_log_sd of error in common; each point adds
-// its noise. The estimate is the mode, its deviation Laplace's.
+// its noise. The estimate is the mode, its deviation Laplace's and what times
+// stray from a line between batches, more the farther the next point is.
 class MeasuredIteration {
  public:
   // REQUIRES: prior's parts >= 0 with a sum > 0; prior_log_sd > 0.
@@ -35,6 +36,7 @@ class MeasuredIteration {
   double log_fixed_ = 0, log_sample_ = 0;
   // Of the two logarithms.
   double variance_fixed_ = 0, variance_sample_ = 0, covariance_ = 0;
+  std::vector<double> log_batches_;  // of the points
 };
 
 }  // namespace penstock

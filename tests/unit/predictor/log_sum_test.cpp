@@ -22,8 +22,11 @@ TEST_CASE("terms add up, coefficients and effects multiply them") {
   const std::vector<double> terms = log_terms(form, input, learned);
   CHECK(std::exp(terms[0]) == Approx(2 * 10 * 1.5));
   CHECK(std::exp(terms[1]) == Approx(3 * 2 * 1.5));
-  CHECK(std::exp(log_sum_exp(terms)) == Approx(39));
-  CHECK(log_sum_exp({-1000, 900, 900}) == Approx(900 + std::log(2.0)));
+  CHECK(std::exp(log_sum(form, terms)) == Approx(39));
+  CHECK(log_sum(form, {-1000, 900, 900}) == Approx(900 + std::log(2.0)));
+  form.power = 2;
+  CHECK(log_sum(form, {std::log(3.0), std::log(4.0)}) == Approx(std::log(5.0)));
+  CHECK(log_sum(form, {-1000, 900, 900}) == Approx(900 + std::log(2.0) / 2));
   CHECK(form.effect_sd("gpu:T4") == 0.5);
   CHECK(form.effect_sd("host:x") == 0);
   CHECK(form.effect_sd("gpus:T4") == 0);
