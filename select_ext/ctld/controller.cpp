@@ -77,12 +77,16 @@ void Controller::take(const AgentSaid& said, const NodeHello& hello,
                       double now_s) {
   const auto limit = slurm_cpus_.find(said.node);
   if (limit != slurm_cpus_.end() && hello.cpus > limit->second) {
-    complain(invalid(
-        fmt::format("node {}: cpus is {}, Slurm gives it {}: refused; check "
-                    "ManagedCPUs= there, or the node's CPUs= in slurm.conf",
-                    said.node, hello.cpus, limit->second)));
+    // Once: it says hello again and again.
+    if (std::exchange(refused_cpus_[said.node], hello.cpus) != hello.cpus) {
+      complain(invalid(
+          fmt::format("node {}: cpus is {}, Slurm gives it {}: refused; check "
+                      "ManagedCPUs= there, or the node's CPUs= in slurm.conf",
+                      said.node, hello.cpus, limit->second)));
+    }
     return;
   }
+  refused_cpus_.erase(said.node);
   std::map<uint64_t, JobPart> before;
   if (const auto known = plan_.find_node(said.node)) {
     before = plan_.node(*known).parts;
@@ -170,7 +174,10 @@ void Controller::forget(int node) {
   const std::map<uint64_t, JobPart> parts = plan_.node(node).parts;
   plan_.remove_node(node);
   for (const auto& [id, part] : parts) end_part(plan_.node(node).name, part);
-  agents_[size_t(node)].session = 0;
+  // Nothing that it was told holds any more; versions rise all the same.
+  Agent& agent = agents_[size_t(node)];
+  agent = Agent{.version = agent.version};
+  waiting_.erase(node);
   is_dirty_ = true;
 }
 

@@ -140,6 +140,8 @@ class Controller {
   PartsOfPools pool_parts() const;
   void mark_changed(const PartsOfPools& parts);
   bool is_worth_sending(int node, size_t pool, const PoolPart& part) const;
+  void let_wait(int node);
+  bool is_told(int node) const;  // it is there, and answers
   void tell_waiting();
   bool is_worth_sending(int node, uint64_t job) const;
   void mark_shrunk(const PartsOfPools& parts);
@@ -153,6 +155,7 @@ class Controller {
   std::set<int> waiting_;      // nodes to be told when there is time
   int told_last_ = -1;         // of them
   std::map<std::string, double> slurm_cpus_;
+  std::map<std::string, double> refused_cpus_;  // what was complained of
   std::map<uint64_t, EarlierFigures> earlier_;  // by job
   bool is_dirty_ = false;
   double solved_s_ = -1e9;

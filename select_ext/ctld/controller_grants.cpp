@@ -69,7 +69,7 @@ bool Controller::is_worth_sending(int node, uint64_t job) const {
 void Controller::mark_changed(const PartsOfPools& parts) {
   for (uint64_t job : plan_.take_changed_jobs()) {
     for (int node : plan_.nodes_of(job)) {
-      if (is_worth_sending(node, job)) waiting_.insert(node);
+      if (is_worth_sending(node, job)) let_wait(node);
     }
   }
   for (size_t pool = 0; pool < parts.size(); ++pool) {
@@ -80,9 +80,17 @@ void Controller::mark_changed(const PartsOfPools& parts) {
       if (plan_.node(int(node)).is_silent && !agent.sent_pools.empty()) {
         agent.sent_pools[pool] = part.granted_bytes_per_s;
       }
-      if (is_worth_sending(int(node), pool, part)) waiting_.insert(int(node));
+      if (is_worth_sending(int(node), pool, part)) let_wait(int(node));
     }
   }
+}
+
+void Controller::let_wait(int node) {
+  if (is_told(node)) waiting_.insert(node);
+}
+
+bool Controller::is_told(int node) const {
+  return agents_[size_t(node)].session != 0 && !plan_.node(node).is_silent;
 }
 
 bool Controller::is_worth_sending(int node, size_t pool,
@@ -150,7 +158,7 @@ void Controller::grant(int index, const PartsOfPools& parts, double now_s,
   const PlannedNode& node = plan_.node(index);
   agent.needs_grant = false;
   waiting_.erase(index);
-  if (agent.session == 0 || node.is_silent) return;
+  if (!is_told(index)) return;
   NodeGrant grant;
   grant.term = term();
   grant.version = ++agent.version;

@@ -122,21 +122,20 @@ std::string put_sql() {
 std::string find_sql(const HistoryQuery& query) {
   std::string sql = std::string("SELECT id, ") + kColumns + " FROM jobs WHERE";
   sql += query.uid ? " uid = ?1" : " ?1 IS NULL";
-  sql += query.kind.empty() ? " AND ?2 = ''" : " AND kind = ?2";
   if (query.job_id) {
     sql +=
-        " AND id IN (SELECT id FROM jobs WHERE job_id = ?3 UNION SELECT id "
-        "FROM jobs WHERE array_job_id = ?3 UNION SELECT id FROM jobs WHERE "
-        "het_job_id = ?3)";
+        " AND id IN (SELECT id FROM jobs WHERE job_id = ?2 UNION SELECT id "
+        "FROM jobs WHERE array_job_id = ?2 UNION SELECT id FROM jobs WHERE "
+        "het_job_id = ?2)";
   } else {
-    sql += " AND ?3 IS NULL";
+    sql += " AND ?2 IS NULL";
   }
   if (query.measured_only) {
     sql += " AND end_unix_s IS NOT NULL AND ceiling_samples_per_s IS NOT NULL";
   }
   return sql +
-         " AND last_seen_unix_s >= ?4 AND id < coalesce(?5, "
-         "9223372036854775807) ORDER BY id DESC LIMIT ?6";
+         " AND last_seen_unix_s >= ?3 AND id < coalesce(?4, "
+         "9223372036854775807) ORDER BY id DESC LIMIT ?5";
 }
 
 }  // namespace
@@ -184,11 +183,10 @@ Result<std::vector<HistoryRow>> HistoryFile::find(const HistoryQuery& query) {
   if (!prepared_query) return std::move(prepared_query).error();
   Statement& statement = **prepared_query;
   statement.bind(0, query.uid)
-      .bind(1, std::string_view(query.kind))
-      .bind(2, query.job_id)
-      .bind(3, query.since_unix_s)
-      .bind(4, query.before_row)
-      .bind(5, int64_t(query.limit));
+      .bind(1, query.job_id)
+      .bind(2, query.since_unix_s)
+      .bind(3, query.before_row)
+      .bind(4, int64_t(query.limit));
   std::vector<HistoryRow> rows;
   while (true) {
     Result<bool> row = statement.step();

@@ -20,7 +20,6 @@ inline constexpr int kHistoryVersion = 2;  // of the tables
 struct HistoryQuery {
   std::optional<uint32_t> uid;        // nullopt: of all users
   std::optional<uint32_t> job_id;     // also an array's or a het job's
-  std::string kind;                   // "": of all kinds
   double since_unix_s = 0;            // last seen then or later
   bool measured_only = false;         // ended, with a ceiling
   std::optional<int64_t> before_row;  // the next page: below this row

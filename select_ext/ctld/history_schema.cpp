@@ -54,6 +54,7 @@ ALTER TABLE jobs ADD COLUMN grant_changes INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN last_seen_unix_s REAL NOT NULL DEFAULT 0;
 UPDATE jobs SET last_seen_unix_s = coalesce(end_unix_s, start_unix_s,
                                             submit_unix_s);
+DROP INDEX jobs_of_kind;
 CREATE INDEX jobs_by_age ON jobs (last_seen_unix_s);
 CREATE INDEX jobs_of_user ON jobs (uid, id);
 CREATE INDEX jobs_by_number ON jobs (job_id);

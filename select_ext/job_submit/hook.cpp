@@ -140,15 +140,12 @@ uint32_t updated_job(const job_desc_msg_t& job) {
   return static_cast<uint32_t>(id);
 }
 
-// What an update's GPUs need, by what penstockctld has found for the job; by
-// the entry for any job where every job is managed.
+// What an update's GPUs need, by what penstockctld has found for the job. One
+// that it has not is left alone, for it may not be managed.
 Amounts updated_amounts(uint32_t job_id, uint32_t gpus) {
   JobDemand job;
-  if (find(job_id, job))
-    return amounts_for(job.millicores, job.bytes_per_s, gpus, state().gres);
-  ModelDemand entry;
-  if (!state().default_auto || !find("", entry)) return {};
-  return amounts_for(&entry, penstock_wire_options{}, gpus, state().gres);
+  if (!find(job_id, job)) return {};
+  return amounts_for(job.millicores, job.bytes_per_s, gpus, state().gres);
 }
 
 }  // namespace

@@ -111,7 +111,9 @@ LookUp TableReader::cached_model(std::string_view name,
   if (!copy_mapped(&header, mapped_, sizeof header)) return {false, kCutShort};
   if (const char* fault = header_fault(header)) return {false, fault};
   const bool is_whole = header.sequence % 2 == 0;
-  const bool is_cached = header.sequence == cache_.header.sequence;
+  // A file that was made anew counts from 0 again.
+  const bool is_cached = header.sequence == cache_.header.sequence &&
+                         header.published_s == cache_.header.published_s;
   if (!is_whole || (!is_cached && !refresh_cache(header)))
     return look_up_model(name, entry);
   const auto read = [&](size_t offset, void* to, size_t size_bytes) {

@@ -10,9 +10,7 @@ Occupancy::Occupancy(const ClusterSize& size)
       demand_(size.nodes, 0),
       all_free_(size.nodes * size.gpus_per_node) {}
 
-std::optional<Shares> Occupancy::place(int gpus, double demand_per_gpu,
-                                       Placement placement) {
-  if (gpus > all_free_) return std::nullopt;
+Shares Occupancy::place(int gpus, double demand_per_gpu, Placement placement) {
   Shares shares =
       placement == Placement::kPack ? pack(gpus) : spread(gpus, demand_per_gpu);
   take(shares, demand_per_gpu, 1);

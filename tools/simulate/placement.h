@@ -1,7 +1,6 @@
 // Which GPUs of which nodes a job gets. Pure.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 namespace penstock::simulate {
@@ -33,10 +32,10 @@ class Occupancy {
  public:
   explicit Occupancy(const ClusterSize& size);
 
-  // Takes the GPUs. Nothing where too few are free.
+  // Takes the GPUs.
   // demand_per_gpu: loader cores at the ceiling
-  std::optional<Shares> place(int gpus, double demand_per_gpu,
-                              Placement placement);
+  // REQUIRES: gpus <= free_gpus().
+  Shares place(int gpus, double demand_per_gpu, Placement placement);
   void release(const Shares& shares, double demand_per_gpu);
 
   int free_gpus() const { return all_free_; }

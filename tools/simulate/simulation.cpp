@@ -112,22 +112,36 @@ class Simulation {
     }
     put_in_order(waiting_);
     if (!policy_) return synergy();
-    std::vector<const TraceJob*> passed_over;
-    for (const TraceJob* job : waiting_) {
-      std::optional<Shares> shares =
-          occupancy_.place(job->gpus, ceiling_cores(*job), options_.placement);
-      if (!shares) {
-        passed_over.push_back(job);
-        continue;
-      }
-      running_.push_back({job, std::move(*shares), 0});
+    for (const TraceJob* job : take_fitting()) {
+      running_.push_back(
+          {job,
+           occupancy_.place(job->gpus, ceiling_cores(*job), options_.placement),
+           0});
       note_start(*job);
       if (Status status = policy_->start(running_.back()); !status) {
         return status;
       }
     }
-    waiting_ = std::move(passed_over);
     return policy_->set_rates(running_);
+  }
+
+  // In the order in which they are to be placed. Jobs that start together are
+  // spread like weights on a balance, the heaviest first.
+  std::vector<const TraceJob*> take_fitting() {
+    std::vector<const TraceJob*> fitting, passed_over;
+    int free = occupancy_.free_gpus();
+    for (const TraceJob* job : waiting_) {
+      const bool fits = job->gpus <= free;
+      (fits ? fitting : passed_over).push_back(job);
+      if (fits) free -= job->gpus;
+    }
+    waiting_ = std::move(passed_over);
+    if (options_.placement == Placement::kSpread) {
+      std::stable_sort(fitting.begin(), fitting.end(), [](auto* a, auto* b) {
+        return ceiling_cores(*a) > ceiling_cores(*b);
+      });
+    }
+    return fitting;
   }
 
   Status synergy() {
@@ -176,8 +190,10 @@ class Simulation {
     std::vector<Running> still;
     for (Running& it : running_) {
       double& left = left_[it.job->id];
-      const double done = it.rate * duration_s;
-      left -= has_rounds() ? std::floor(done + kTolerance) : done;
+      double done = it.rate * duration_s;
+      if (has_rounds()) done = std::floor(done + kTolerance);
+      if (done == 0 && has_rounds()) return too_short(it);
+      left -= done;
       const double held = it.job->gpus * duration_s;
       outcome_.gpu_s_held += held;
       outcome_.gpu_s_stalled += held * (1 - it.rate / it.job->ceiling);
@@ -191,6 +207,13 @@ class Simulation {
     }
     running_ = std::move(still);
     return Done{};
+  }
+
+  Error too_short(const Running& it) const {
+    return invalid(fmt::format(
+        "job {}: {:.3g} iterations/s are no whole one in a round of {:g} s; "
+        "choose a longer --round",
+        it.job->id, it.rate, options_.round_s));
   }
 
   void note_start(const TraceJob& job) { started_.emplace(job.id, now_); }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace penstock::simulate {
 namespace {
@@ -46,6 +47,16 @@ class Line {
         !(value >= least && value <= most)) {
       return error(fmt::format("{} is '{}', must be a number from {} to {}",
                                name, text, least, most));
+    }
+    return value;
+  }
+
+  Result<double> whole(size_t field, const char* name, double least,
+                       double most = 1e15) const {
+    Result<double> value = number(field, name, least, most);
+    if (value && *value != std::floor(*value)) {
+      return error(fmt::format("{} is '{}', must be a whole number", name,
+                               fields_[field]));
     }
     return value;
   }
@@ -137,10 +148,10 @@ Result<TraceJob> parse_synergy(const Line& line, const Profiles& profiles) {
         fmt::format("{} fields, must be 5: id,model,arrival_s,iterations,gpus",
                     line.size()));
   }
-  const Result<double> id = line.number(0, "id", 0);
+  const Result<double> id = line.whole(0, "id", 0);
   const Result<double> arrival_s = line.number(2, "arrival_s", 0);
   const Result<double> iterations = line.number(3, "iterations", 1);
-  const Result<double> gpus = line.number(4, "gpus", 1, kMaxGpus);
+  const Result<double> gpus = line.whole(4, "gpus", 1, kMaxGpus);
   for (const Result<double>* field : {&id, &arrival_s, &iterations, &gpus}) {
     if (!*field) return field->error();
   }
@@ -168,8 +179,8 @@ Result<TraceJob> parse_muri(const Line& line, double core_scale) {
   if (line.size() != 13) {
     return line.error(fmt::format("{} fields, must be 13", line.size()));
   }
-  const Result<double> id = line.number(0, "job_id", 0);
-  const Result<double> gpus = line.number(1, "num_gpu", 1, kMaxGpus);
+  const Result<double> id = line.whole(0, "job_id", 0);
+  const Result<double> gpus = line.whole(1, "num_gpu", 1, kMaxGpus);
   const Result<double> submit_ms = line.number(2, "submit_time", 0);
   const Result<double> iterations = line.number(3, "iterations", 1);
   const Result<double> loader_ms = line.number(9, "resource_time_0", 0);
@@ -223,6 +234,7 @@ Result<std::vector<TraceJob>> parse_trace(std::string_view text,
   if (!is_muri) profiles = parse_profiles(options);
   if (!profiles) return std::move(profiles).error();
   std::vector<TraceJob> jobs;
+  std::set<uint64_t> ids;
   size_t number = 0;
   for (std::string_view row : split(text, '\n')) {
     ++number;
@@ -232,6 +244,9 @@ Result<std::vector<TraceJob>> parse_trace(std::string_view text,
     Result<TraceJob> job = is_muri ? parse_muri(line, options.core_scale)
                                    : parse_synergy(line, *profiles);
     if (!job) return std::move(job).error();
+    if (!ids.insert(job->id).second) {
+      return line.error(fmt::format("there is a job {} already", line.text(0)));
+    }
     const auto& out = options.left_out_models;
     if (std::find(out.begin(), out.end(), job->model) != out.end()) continue;
     jobs.push_back(std::move(*job));

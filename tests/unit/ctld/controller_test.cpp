@@ -1,5 +1,6 @@
 #include "select_ext/ctld/controller.h"
 
+#include "select_ext/ctld/pool_shares.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/ctld/agents.h"
 
@@ -206,6 +207,37 @@ TEST_CASE("a pool's parts are told, with what a node needs without us") {
   CHECK(first.bandwidth_bytes_per_s == 1000);
 }
 
+TEST_CASE("nodes that are forgotten hold nothing, and may come back") {
+  Cluster cluster({pool_of("net", 100000)});
+  const auto hello = [](uint64_t job) {
+    return hello_of(4, {reading(part_of(job, 1e6, 4), "net", 1)});
+  };
+  cluster.say("live", hello(1));
+  for (uint64_t i = 0; i < 40; ++i) {
+    cluster.say("dead" + std::to_string(i), hello(i + 2));
+  }
+  cluster.pass(2);
+  const uint64_t version = cluster.last["dead7"].version;
+  for (int i = 0; i < 65; ++i) {
+    cluster.say("live", Heartbeat{4, cluster.controller.term(),
+                                  cluster.last["live"].version, 0});
+    cluster.pass(10);
+  }
+  CHECK(cluster.controller.plan().job_count() == 1);
+  // All that it needs, and its part of what is left.
+  CHECK(cluster.last["live"].pools.at(0).bytes_per_s ==
+        Approx(4000 + kDivided * 96000));
+  const int grants = cluster.grants["live"];
+  cluster.pass(5);
+  CHECK(cluster.grants["live"] == grants);
+  // The agent refuses versions that it has seen.
+  cluster.say("dead7", hello(9));
+  cluster.pass(2);
+  CHECK(cluster.last["dead7"].version > version);
+  CHECK(cluster.last["dead7"].pools.at(0).bytes_per_s ==
+        Approx(4000 + kDivided * 92000 / 2));
+}
+
 TEST_CASE("what a start takes from everyone is told to a few at a time") {
   constexpr int kNodes = 400;
   constexpr double kBandwidth = 4e6;
@@ -294,6 +326,14 @@ TEST_CASE("an agent that says more CPUs than Slurm is left out") {
   cluster.pass(2);
   CHECK_THAT(cluster.remarks, Contains("node n1: cpus is 8"));
   CHECK(cluster.controller.plan().job_count() == 0);
+  // Once, until it says something else.
+  cluster.remarks.clear();
+  cluster.say("n1", hello_of(8, {part_of(1, 5000, 4)}));
+  cluster.pass(2);
+  CHECK_THAT(cluster.remarks, !Contains("cpus"));
+  cluster.say("n1", hello_of(9, {part_of(1, 5000, 4)}));
+  cluster.pass(2);
+  CHECK_THAT(cluster.remarks, Contains("node n1: cpus is 9"));
   // Slurm's word may also come later.
   cluster.say("n2", hello_of(8, {part_of(2, 5000, 4)}));
   cluster.pass(1);

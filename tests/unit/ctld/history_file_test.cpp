@@ -69,7 +69,7 @@ TEST_CASE("a run's record is replaced; requeued runs and reused ids are not") {
   CHECK((*rows)[0].row == 5);
 }
 
-TEST_CASE("queries choose by user, job, kind, time and page") {
+TEST_CASE("queries choose by user, job, time and page") {
   Scratch scratch;
   HistoryFile file = open_file(scratch.file("h"));
   std::vector<JobRecord> jobs;
@@ -83,7 +83,6 @@ TEST_CASE("queries choose by user, job, kind, time and page") {
   }
   jobs[1].array_job_id = 77;
   jobs[2].het_job_id = 77;
-  jobs[3].kind = "other";
   jobs[4].ceiling_samples_per_s.reset();
   REQUIRE(file.put(jobs));
   CHECK(ids(file.find({})) == Ids{6, 5, 4, 3, 2, 1});
@@ -92,7 +91,6 @@ TEST_CASE("queries choose by user, job, kind, time and page") {
   CHECK(ids(file.find({.job_id = 5})) == Ids{5});
   CHECK(ids(file.find({.job_id = 77})) == Ids{3, 2});
   CHECK(ids(file.find({.uid = 1001, .job_id = 77})).empty());
-  CHECK(ids(file.find({.kind = "other"})) == Ids{4});
   CHECK(ids(file.find({.since_unix_s = 1005})) == Ids{6, 5});
   CHECK(ids(file.find({.measured_only = true})) == Ids{3, 1});
   CHECK(ids(file.find({.limit = 2})) == Ids{6, 5});

@@ -118,14 +118,35 @@ TEST_CASE("floors hold however wrong predictions are") {
 
 TEST_CASE("pack uses the fewest nodes, spread the least loaded") {
   Occupancy packed({3, 4, 12, 100});
-  REQUIRE(packed.place(2, 1, Placement::kPack)->at(0).node == 0);
-  REQUIRE(packed.place(2, 1, Placement::kPack)->at(0).node == 0);
-  REQUIRE(packed.place(8, 1, Placement::kPack)->size() == 2);
-  REQUIRE(!packed.place(1, 1, Placement::kPack));
+  REQUIRE(packed.place(2, 1, Placement::kPack).at(0).node == 0);
+  REQUIRE(packed.place(2, 1, Placement::kPack).at(0).node == 0);
+  REQUIRE(packed.place(8, 1, Placement::kPack).size() == 2);
+  CHECK(packed.free_gpus() == 0);
   Occupancy spread({3, 4, 12, 100});
-  CHECK(spread.place(3, 1, Placement::kSpread)->size() == 3);
-  spread.place(1, 9, Placement::kSpread);
-  CHECK(spread.place(1, 1, Placement::kSpread)->at(0).node == 1);
+  CHECK(spread.place(3, 1, Placement::kSpread).size() == 3);
+  (void)spread.place(1, 9, Placement::kSpread);
+  CHECK(spread.place(1, 1, Placement::kSpread).at(0).node == 1);
+}
+
+TEST_CASE("a round without a whole iteration is refused, it would never end") {
+  Options rounds = options(1, 1, 8);
+  rounds.round_s = 0.5;
+  const auto outcome = simulate({job(7, 0, 10, 1, 1)}, rounds, [](double) {});
+  REQUIRE_FALSE(outcome);
+  CHECK_THAT(outcome.error().message,
+             Contains("job 7: 1 iterations/s are no whole one in a round of "
+                      "0.5 s; choose a longer --round"));
+}
+
+TEST_CASE("jobs that start together are spread the heaviest first") {
+  // In order of arrival one node would have 1 and 3 cores, the other 2 and 4.
+  Options balanced = options(2, 2, 5);
+  balanced.placement = Placement::kSpread;
+  const Outcome outcome = run({job(1, 0, 100, 1, 1), job(2, 0, 100, 1, 2),
+                               job(3, 0, 100, 1, 3), job(4, 0, 100, 1, 4)},
+                              balanced);
+  CHECK_THAT(outcome.makespan_s, WithinRel(100.0));
+  CHECK(outcome.gpu_s_stalled < 1e-6);
 }
 
 TEST_CASE("GREEDY passes over a job whose full demand does not fit") {
