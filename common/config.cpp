@@ -115,16 +115,12 @@ Setter rate(uint64_t Config::*field) {
   };
 }
 
-Status set_cgroup_name(const std::string& value, Config& config) {
-  if (!valid_name(value)) return not_allowed(kNameRule);
-  config.cgroup_name = value;
-  return Done{};
-}
-
-Status set_submit_model(const std::string& value, Config& config) {
-  if (!valid_name(value)) return not_allowed(kNameRule);
-  config.submit_model = value;
-  return Done{};
+Setter name(std::string Config::*field) {
+  return [=](const std::string& value, Config& config) -> Status {
+    if (!valid_name(value)) return not_allowed(kNameRule);
+    config.*field = value;
+    return Done{};
+  };
 }
 
 Status set_managed_cpus(const std::string& value, Config& config) {
@@ -152,7 +148,7 @@ const std::map<std::string, Setter>& setters() {
       {"reportdir", path(&Config::report_dir)},
       {"profiledir", path(&Config::profile_dir)},
       {"cgrouproot", path(&Config::cgroup_root)},
-      {"cgroupname", set_cgroup_name},
+      {"cgroupname", name(&Config::cgroup_name)},
       {"policy",
        word<Policy>(&Config::policy, {{"throughput", Policy::kThroughput},
                                       {"fair", Policy::kFair},
@@ -187,7 +183,8 @@ const std::map<std::string, Setter>& setters() {
       {"submitnodecores", whole(&Config::submit_node_cores, 0, 4096)},
       {"submitnodebandwidth", rate(&Config::submit_node_bandwidth_bytes_per_s)},
       {"submitovercommit", number(&Config::submit_overcommit, 0.1, 100)},
-      {"submitmodel", set_submit_model},
+      {"gputype", name(&Config::gpu_type)},
+      {"submitmodel", name(&Config::submit_model)},
       {"submitcomment",
        word<SubmitComment>(&Config::submit_comment,
                            {{"no", SubmitComment::kNo},

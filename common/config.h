@@ -70,6 +70,8 @@ struct Config {
   double report_min_seconds = 30.0;     // ReportMinTime, 0..86400: no
                                         // recommendations for shorter jobs
   std::string log_level = "info";       // LogLevel=error|warning|info|debug
+  std::string gpu_type;           // GPUType: of this node's GPUs, a name that
+                                  // penstock predict --list-gpus has
   std::string managed_cpus;       // ManagedCPUs=0-1: what LendIdle may lend;
                                   // "": all online CPUs
   std::vector<PoolConfig> pools;  // at most 64; names and paths differ

@@ -79,7 +79,7 @@ class Agent {
   Answer on_thread(const penstock_thread& thread, const Peer& peer);
   Answer on_status(const penstock_status& status, const Peer& peer);
   void load_profile(JobId job);
-  static void take_profile(Job& job, const Profile& profile);
+  void take_profile(Job& job, Profile profile);
   void use_profile(JobId job, const std::string& text,
                    const std::string& file_name);
 

@@ -287,9 +287,23 @@ void Agent::load_profile(JobId job_id) {
   take_profile(job, *builtin);
 }
 
-void Agent::take_profile(Job& job, const Profile& profile) {
-  job.profile = profile;
-  if (auto prediction = predict(profile)) job.prior = *prediction;
+void Agent::take_profile(Job& job, Profile profile) {
+  if (profile.describes_job()) {
+    JobFeatures& described = profile.job;
+    if (described.gpu.empty()) described.gpu = config_.gpu_type;
+    if (described.batch_per_gpu == 0)
+      described.batch_per_gpu = job.options.batch;
+    const size_t gpus =
+        gpu_count(fixed_text(job.tasks.begin()->second.start.gpus));
+    described.gpus =
+        static_cast<int>(std::max(gpus, size_t{1})) * described.nodes;
+  }
+  if (auto prediction = predict(profile)) {
+    job.prior = *std::move(prediction);
+  } else {
+    job.note("--loader-model: " + prediction.error().message);
+  }
+  job.profile = std::move(profile);
 }
 
 void Agent::use_profile(JobId job_id, const std::string& text,

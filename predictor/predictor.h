@@ -35,8 +35,11 @@ struct Prediction {
   std::string basis;  // "profile NAME", "measured 12 s", "unknown"
 };
 
-// What a profile says. Its relative_error is every interval's half width.
-// Errors: kInvalidArgument  a field is outside the range that profile.h gives.
+// What a profile says. Its relative_error is every interval's half width, but
+// for what is predicted from a model and a CPU class.
+// Errors: kInvalidArgument  a field is outside the range that profile.h gives,
+//                           or the GPU type of a described job is not known
+//         kNotFound         there is no such CPU class
 // Thread-safe.
 [[nodiscard]] Result<Prediction> predict(const Profile& profile);
 

@@ -1,5 +1,6 @@
-// A job profile: what one sample costs. Comes from a file (TOML or JSON, as
-// `--loader-model=FILE` names it) or from the built-in table. Pure.
+// A job profile: what one sample costs, or what the job is. Comes from a file
+// (TOML or JSON, as `--loader-model=FILE` names it) or from the built-in table.
+// Pure.
 #pragma once
 
 #include <string>
@@ -7,12 +8,13 @@
 #include <vector>
 
 #include "common/result.h"
+#include "predictor/job_features.h"
 
 namespace penstock {
 
 struct Profile {
   std::string name;                     // "": the file's name stands in
-  double accelerator_s_per_sample = 0;  // > 0, the only one that must be given
+  double accelerator_s_per_sample = 0;  // > 0; or job.model is given
   double loader_cpu_s_per_sample = 0;   // fetch and preparation; 0: not known
   double trainer_cpu_s_per_sample = 0;  // the trainer's own; 0: not known
   double bytes_per_sample = 0;          // from storage; 0: not known
@@ -23,13 +25,21 @@ struct Profile {
   // (cores / loader_cpu_s_per_sample). rate_at_cores[i] belongs to i+1 cores.
   // At most 256 points, each > 0.
   std::vector<double> rate_at_cores;
+  // With a model predict() finds the ceiling at arrival. How many GPUs there
+  // are, and what the file leaves open of GPU type and batch, is for the reader
+  // of the profile to fill in.
+  JobFeatures job;
+  std::string cpu_class;  // in place of loader_cpu_s_per_sample: "raw", "jpeg"
+
+  bool describes_job() const { return !job.model.empty(); }
 };
 
 // Parses TOML, or JSON where the first character is '{'. Keys are the field
-// names above. Unknown or doubled keys, wrong types and values out of range
-// are refused, and so is a text over 64 KiB or one with bytes outside
-// printable ASCII.
-// Errors: kInvalidArgument  "FILE: key: why; what is allowed", or "FILE:LINE:"
+// names above, and of the job model, gpu, precision, batch, nodes, network_gbs,
+// params_m, fwd_gflops_per_sample and activations_m. Unknown or doubled keys,
+// wrong types and values out of range are refused, and so is a text over 64 KiB
+// or one with bytes outside printable ASCII. Errors: kInvalidArgument  "FILE:
+// key: why; what is allowed", or "FILE:LINE:"
 //                           and what the syntax misses.
 [[nodiscard]] Result<Profile> parse_profile(std::string_view text,
                                             const std::string& file_name);

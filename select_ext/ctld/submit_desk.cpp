@@ -129,8 +129,8 @@ void SubmitDesk::reload_profiles() {
 // Only when it is asked for: the directory may be on a network, and nothing
 // that the controller does between waits for that.
 void SubmitDesk::load_models() {
-  auto models =
-      job_submit::model_demands(config_.profile_dir, config_.submit_model);
+  auto models = job_submit::model_demands(
+      config_.profile_dir, config_.submit_model, config_.gpu_type);
   if (models) {
     models_ = *std::move(models);
     return;
@@ -138,7 +138,7 @@ void SubmitDesk::load_models() {
   log_error("{}: what models need stays as it was published",
             models.error().message);
   if (!models_.empty()) return;
-  models = job_submit::model_demands("", "");
+  models = job_submit::model_demands("", "", "");
   if (models) models_ = *std::move(models);
 }
 

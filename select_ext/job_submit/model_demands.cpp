@@ -20,7 +20,8 @@ Status add_builtin(Profiles& profiles) {
   return Done{};
 }
 
-Status add_site(const std::string& directory, Profiles& profiles) {
+Status add_site(const std::string& directory, const std::string& gpu_type,
+                Profiles& profiles) {
   for (const char* suffix : {".json", ".toml"}) {
     std::error_code error;
     for (std::filesystem::directory_iterator it(directory, error), end;
@@ -31,7 +32,15 @@ Status add_site(const std::string& directory, Profiles& profiles) {
       if (!text) return std::move(text).error();
       Result<Profile> profile = parse_profile(*text, path.string());
       if (!profile) return std::move(profile).error();
-      profiles.insert_or_assign(path.stem().string(), *std::move(profile));
+      const std::string name = path.stem().string();
+      if (profile->describes_job() && profile->job.gpu.empty()) {
+        if (gpu_type.empty()) {
+          profiles.erase(name);  // a built-in one is not meant either
+          continue;
+        }
+        profile->job.gpu = gpu_type;
+      }
+      profiles.insert_or_assign(name, *std::move(profile));
     }
     if (error && error != std::errc::no_such_file_or_directory)
       return system_error(error.value(), directory);
@@ -40,19 +49,21 @@ Status add_site(const std::string& directory, Profiles& profiles) {
 }
 
 Result<ModelDemand> demand_of(const std::string& name, const Profile& profile) {
-  const Result<Prediction> prediction = predict(profile);
-  if (!prediction) return prediction.error();
+  Result<Prediction> prediction = predict(profile);
+  if (!prediction)
+    return std::move(prediction).error().wrap("profile " + profile.name);
   return model_demand(name, *prediction);
 }
 
 }  // namespace
 
 Result<std::vector<ModelDemand>> model_demands(const std::string& profile_dir,
-                                               const std::string& any) {
+                                               const std::string& any,
+                                               const std::string& gpu_type) {
   Profiles profiles;
   if (Status status = add_builtin(profiles); !status)
     return std::move(status).error();
-  if (Status status = add_site(profile_dir, profiles); !status)
+  if (Status status = add_site(profile_dir, gpu_type, profiles); !status)
     return std::move(status).error();
   std::vector<ModelDemand> out;
   for (const auto& [name, profile] : profiles) {

@@ -14,7 +14,21 @@ import submit_case
 import test_nodes
 
 
-class EarlierRuns(test_nodes.NodesCase):
+class PredictedCase(test_nodes.NodesCase):
+    def ceiling(self, job):
+        """What penstockd says of the running job's; {} before it knows it."""
+        try:
+            return self.cluster.status_of(self.cluster.nodes[0],
+                                          job)["ceiling"]
+        except embedded.ClusterError:
+            return {}
+
+    def predicted(self, job):
+        ceiling = self.ceiling(job)
+        return ceiling if ceiling.get("predicted_from") else None
+
+
+class EarlierRuns(PredictedCase):
     cluster_options = {"nodes": 1}
     samples_per_s = 60
 
@@ -37,18 +51,6 @@ class EarlierRuns(test_nodes.NodesCase):
             "--json", "--config", conf)
         rows = json.loads(done.stdout)["jobs"] if done.returncode == 0 else []
         return rows[0] if rows and rows[0]["end_unix_s"] else None
-
-    def ceiling(self, job):
-        """What penstockd says of the running job's; {} before it knows it."""
-        try:
-            return self.cluster.status_of(self.cluster.nodes[0],
-                                          job)["ceiling"]
-        except embedded.ClusterError:
-            return {}
-
-    def predicted(self, job):
-        ceiling = self.ceiling(job)
-        return ceiling if ceiling.get("predicted_from") else None
 
     def test_a_run_teaches_the_next_of_its_kind(self):
         first = self.start("sweep_1", 20)
@@ -90,10 +92,11 @@ class EarlierRuns(test_nodes.NodesCase):
         self.cluster.cancel(str(other))
 
 
-class Submissions(test_nodes.NodesCase):
+class Submissions(PredictedCase):
     cluster_options = {"nodes": 1, "counted_gres": submit_case.GRES,
                        "submit": (*submit_case.SUBMIT_CONF,
-                                  "SubmitModel=known")}
+                                  "SubmitModel=known"),
+                       "agent_lines": ("GPUType=T4",)}
 
     @classmethod
     def setUpClass(cls):
@@ -125,9 +128,9 @@ class Submissions(test_nodes.NodesCase):
         return {struct.unpack_from("=I", table, 40 + 256 * 136 + 16 * i)[0]
                 for i in range(count)}
 
-    def held(self):
+    def held(self, *flags):
         job = self.cluster.sbatch("#!/bin/sh\n", gpus=1, flags=[
-            "--hold", "--loader=auto"])
+            "--hold", "--loader=auto", *flags])
         self.addCleanup(self.cluster.cancel, str(job))
         return job
 
@@ -152,6 +155,35 @@ class Submissions(test_nodes.NodesCase):
                   lambda: self.gres_of_new_job() == "2")
         self.assertIn("slurmctld's plugin is heard",
                       self.cluster.log_of("penstockctld0"))
+
+    # On GPUs that are not there: what is predicted is looked at, not the rate.
+    def test_a_job_that_says_what_it_trains_is_predicted_when_it_arrives(self):
+        profile = f"{self.cluster.directory}/profiles/shown.toml"
+        with open(profile, "w", encoding="utf-8") as file:
+            file.write('model = "resnet50"\nprecision = "AMP"\nbatch = 64\n'
+                       'bytes_per_sample = 330e3\ncpu_class = "jpeg"\n')
+        os.kill(self.cluster.controller_pid(), signal.SIGHUP)
+        done = self.cluster.command(
+            str(self.cluster.build / "bin" / "penstock"), "predict", "shown",
+            "--json", "--config", self.cluster.conf_of[self.cluster.nodes[0]])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        expected = json.loads(done.stdout)
+        self.wait("the profile to be published", lambda: self.gres(self.held(
+            "--loader-model=shown")).get("loader_cpu") == "3")
+
+        command = self.trainer("shown", 20)
+        job = self.cluster.sbatch(f"#!/bin/sh\nexec {command}\n", flags=[
+            "--loader=auto", "--loader-model=shown"])
+        self.addCleanup(self.cluster.cancel, str(job))
+        self.cluster.wait_job(job, "RUNNING")
+        self.wait("a prediction", lambda: self.predicted(job))
+        found = self.predicted(job)
+        self.assertTrue(found["predicted_from"].endswith(
+            "shown.toml, given/known"), found)
+        for end in ("value", "low", "high"):
+            self.assertAlmostEqual(found["predicted"][end],
+                                   expected["ceiling_samples_per_s"][end], 3)
+        self.wait("a measurement", lambda: self.ceiling(job).get("measured"))
 
     def test_a_queued_job_keeps_its_gres_when_they_are_updated(self):
         self.wait("the profile to be published",

@@ -16,11 +16,12 @@ void check_figure(const Figure& figure) {
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const auto profile = parse_profile(as_text(data, size), "f");
+  auto profile = parse_profile(as_text(data, size), "f");
   if (!profile) {
     FUZZ_CHECK(profile.error().message.starts_with("f:"));
     return 0;
   }
+  if (profile->job.gpu.empty()) profile->job.gpu = "T4";  // the node's
   const auto prediction = predict(*profile);
   FUZZ_CHECK(prediction.ok());
   FUZZ_CHECK(prediction->ceiling_samples_per_s.known());

@@ -2,6 +2,7 @@
 
 #include <ostream>
 
+#include "predictor/gpu_table.h"
 #include "tools/penstock/command.h"
 
 namespace penstock {
@@ -82,6 +83,8 @@ std::string effective_text(const Config& config) {
   out += config.managed_cpus.empty()
              ? "# ManagedCPUs: all online CPUs\n"
              : fmt::format("ManagedCPUs={}\n", config.managed_cpus);
+  out += config.gpu_type.empty() ? "# GPUType: profiles name theirs\n"
+                                 : fmt::format("GPUType={}\n", config.gpu_type);
   out += submit_text(config);
   for (const PoolConfig& pool : config.pools) {
     out +=
@@ -96,6 +99,10 @@ std::string effective_text(const Config& config) {
 Status run_check_config(const std::string& file, Terminal& terminal) {
   Result<Config> config = load_config(file);
   if (!config) return std::move(config).error();
+  if (!config->gpu_type.empty() && !find_gpu(config->gpu_type).known) {
+    return invalid(file + ": GPUType=" + config->gpu_type +
+                   ": not known; penstock predict --list-gpus has the types");
+  }
   terminal.out << "# " << file << ": ok\n" << effective_text(*config);
   return Done{};
 }

@@ -26,9 +26,21 @@ Result<Profile> find_profile(const std::string& name, const Config& config) {
   return builtin_profile(name);
 }
 
-Result<allocator::Curve> cores_curve(const Profile& profile) {
+// What penstockd knows of a job that its profile describes.
+void fill_in(const DescribeArguments& given, const Config& config,
+             Profile& profile) {
+  if (!profile.describes_job()) return;
+  JobFeatures& job = profile.job;
+  if (!given.gpu.empty()) job.gpu = given.gpu;
+  if (job.gpu.empty()) job.gpu = config.gpu_type;
+  if (given.batch_per_gpu > 0) job.batch_per_gpu = given.batch_per_gpu;
+  job.gpus = std::max(given.gpus, job.nodes);
+}
+
+Result<allocator::Curve> cores_curve(const Profile& profile,
+                                     const Prediction& prediction) {
   if (profile.rate_at_cores.empty()) {
-    return allocator::Curve{{1.0, profile.loader_cpu_s_per_sample}};
+    return allocator::Curve{{1.0, prediction.loader_cpu_s_per_sample.value}};
   }
   std::vector<allocator::MeasuredPoint> points;
   for (double rate : profile.rate_at_cores) {
@@ -44,9 +56,10 @@ Status run_predict_profile(const PredictArguments& arguments,
   if (!limits) return std::move(limits).error();
   Result<Profile> profile = find_profile(arguments.profile, config);
   if (!profile) return std::move(profile).error();
+  fill_in(arguments.job, config, *profile);
   Result<Prediction> prediction = predict(*profile);
-  if (!prediction) return std::move(prediction).error();
-  Result<allocator::Curve> curve = cores_curve(*profile);
+  if (!prediction) return std::move(prediction).error().wrap(profile->name);
+  Result<allocator::Curve> curve = cores_curve(*profile, *prediction);
   if (!curve) return std::move(curve).error();
   return print_prediction(*prediction, *curve, *limits, 1, arguments.json,
                           terminal);

@@ -12,8 +12,8 @@
 namespace penstock {
 
 Status run_publish(const Config& config, Terminal& terminal) {
-  auto demands =
-      job_submit::model_demands(config.profile_dir, config.submit_model);
+  auto demands = job_submit::model_demands(
+      config.profile_dir, config.submit_model, config.gpu_type);
   if (!demands) return std::move(demands).error();
   auto writer = job_submit::TableWriter::open(config.submit_table);
   if (!writer) return std::move(writer).error();

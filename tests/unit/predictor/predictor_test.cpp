@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "predictor/arrival.h"
+#include "predictor/arrival_parameters.h"
 #include "tests/unit/catch.h"
 
 namespace penstock {
@@ -31,6 +33,38 @@ TEST_CASE("ceiling and demand follow from the costs") {
   CHECK(prediction->demand_bytes_per_s.value == Approx(100000));
   CHECK(prediction->trainer_reserve_cores == Approx(0.2));
   CHECK(prediction->basis == "profile simple");
+}
+
+TEST_CASE("a described job is predicted as one that arrives") {
+  Profile profile;
+  profile.name = "mine";
+  profile.job.model = "resnet50";
+  profile.job.precision = Precision::kHalf;
+  profile.job.batch_per_gpu = 128;
+  profile.bytes_per_sample = 110e3;
+  profile.cpu_class = "jpeg";
+  const auto without_gpu = predict(profile);
+  REQUIRE_FALSE(without_gpu);
+  CHECK(without_gpu.error().message.starts_with("gpu: missing"));
+  profile.job.gpu = "abacus";
+  REQUIRE_FALSE(predict(profile));
+
+  profile.job.gpu = "V100-SXM-16GB";
+  const auto prediction = predict(profile);
+  REQUIRE(prediction);
+  const Figure rate =
+      rate_per_gpu(describe(profile.job), *builtin_parameters());
+  CHECK(prediction->ceiling_samples_per_s.value == rate.value);
+  CHECK(prediction->ceiling_samples_per_s.low == rate.low);
+  CHECK(prediction->ceiling_samples_per_s.high == rate.high);
+  CHECK(prediction->loader_cpu_s_per_sample.value == Approx(110e3 * 41e-9));
+  CHECK(prediction->demand_cores.value == Approx(rate.value * 110e3 * 41e-9));
+  CHECK(prediction->demand_bytes_per_s.value == Approx(rate.value * 110e3));
+  CHECK(prediction->basis == "profile mine, given/known");
+  // What 16 GPUs exchange costs each of them some of its rate.
+  profile.job.gpus = 16;
+  profile.job.nodes = 2;
+  CHECK(predict(profile)->ceiling_samples_per_s.value < rate.value);
 }
 
 TEST_CASE("what a cache serves is no storage demand") {

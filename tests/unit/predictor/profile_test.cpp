@@ -109,6 +109,52 @@ TEST_CASE("a missing accelerator time is refused") {
         std::string::npos);
 }
 
+TEST_CASE("a profile may say what the job is instead of its speed") {
+  const auto profile = parse_profile(
+      "model = \"resnet50\"\nprecision = \"AMP\"\nbatch = 128\nnodes = 2\n"
+      "gpu = \"V100-SXM-16GB\"\nbytes_per_sample = 110e3\n"
+      "cpu_class = \"jpeg\"\nnetwork_gbs = 12.5\nparams_m = 25.6\n"
+      "fwd_gflops_per_sample = 8.2\nactivations_m = 11.1\n",
+      "p.toml");
+  INFO((profile ? "" : profile.error().message));
+  REQUIRE(profile);
+  CHECK(profile->describes_job());
+  CHECK(profile->job.model == "resnet50");
+  CHECK(profile->job.precision == Precision::kHalf);
+  CHECK(profile->job.batch_per_gpu == 128);
+  CHECK(profile->job.nodes == 2);
+  CHECK(profile->job.network_gbs == 12.5);
+  CHECK(profile->cpu_class == "jpeg");
+  CHECK_FALSE(
+      parse_profile("accelerator_s_per_sample = 1", "p")->describes_job());
+}
+
+TEST_CASE("what does not go together in a description is refused") {
+  const std::string model = "model = \"resnet50\"\n";
+  const struct {
+    std::string text;
+    const char* message;
+  } cases[] = {
+      {model + "accelerator_s_per_sample = 1", "allowed: one of them"},
+      {model + "rate_at_cores = [1]", "rate_at_cores: not valid with model"},
+      {model + "cpu_class = \"jpeg\"", "cpu_class: needs bytes_per_sample"},
+      {model + "cpu_class = \"png\"\nbytes_per_sample = 1",
+       "cpu_class: no such class; there are: raw, jpeg"},
+      {model + "cpu_class = \"raw\"\nloader_cpu_s_per_sample = 1",
+       "cpu_class: not valid with loader_cpu_s_per_sample"},
+      {model + "gpu = \"abacus\"", "gpu: \"abacus\" is not known"},
+      {model + "nodes = 1.5", "nodes: not valid; allowed: a whole number"},
+      {model + "precision = \"fuzzy\"", "precision: not valid; allowed: "},
+      {model + "batch = 0", "batch: not valid; allowed: a number from 1"},
+  };
+  for (const auto& it : cases) {
+    const std::string message = refused(it.text);
+    INFO(message);
+    CHECK(message.starts_with("p.toml: "));
+    CHECK(message.find(it.message) != std::string::npos);
+  }
+}
+
 TEST_CASE("syntax errors tell where") {
   CHECK(refused("name = \"x\"\nbytes_per_sample = = 1\n")
             .starts_with("p.toml:2: "));
