@@ -133,8 +133,10 @@ void add_intervals(const std::vector<MeasuredRow>& rows, const LeftOut& left,
                                      : "guessed"]
         .push_back(left.errors[i]);
   }
-  for (auto& [costs, values] : errors) {
-    out[costs + "/" + how] = ninety_percent(std::move(values));
+  for (const auto& [costs, values] : errors) {
+    std::string kind = costs;
+    kind.append("/").append(how);
+    out[kind] = ninety_percent(values);
   }
 }
 
@@ -192,7 +194,7 @@ bool costs_given(const MeasuredRow& row) {
   return row.job.fwd_gflops_per_sample > 0;
 }
 
-LogInterval ninety_percent(std::vector<double> errors) {
+LogInterval ninety_percent(const std::vector<double>& errors) {
   return {quantile(errors, kTail), quantile(errors, 1 - kTail)};
 }
 

@@ -50,6 +50,6 @@ bool costs_given(const MeasuredRow& row);
 
 // The ends between which 90% of further errors are expected; the errors need
 // not be sorted. REQUIRES: not empty.
-LogInterval ninety_percent(std::vector<double> errors);
+LogInterval ninety_percent(const std::vector<double>& errors);
 
 }  // namespace penstock

@@ -24,6 +24,7 @@ void add_row(double error, const LogInterval& interval, StudyScore& score) {
 double median_of_medians(
     const std::map<std::string, std::vector<double>>& by_family) {
   std::vector<double> medians;
+  medians.reserve(by_family.size());
   for (const auto& [family, errors] : by_family) {
     medians.push_back(quantile(errors, 0.5));
   }
@@ -50,7 +51,7 @@ std::optional<LogInterval> interval_without(const LeftOut& left,
     }
   }
   if (others.empty()) return std::nullopt;
-  return ninety_percent(std::move(others));
+  return ninety_percent(others);
 }
 
 StudyScore score_folds(

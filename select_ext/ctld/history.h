@@ -24,7 +24,7 @@ struct HistoryOptions {
   double retention_days = 365;
   int64_t max_jobs = 1'000'000;
   size_t max_pending = 100'000;  // records not yet written
-  int commit_every_ms = 1000;
+  int commit_every_ms = 500;
   int busy_timeout_ms = 500;  // how long a write waits for another's lock
   int query_timeout_ms = 200;
 };

@@ -1,5 +1,7 @@
 #include "select_ext/ctld/history_file.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <type_traits>
 
@@ -108,7 +110,8 @@ std::string put_sql() {
       if (*c != ' ') column += *c;
       continue;
     }
-    sets += (sets.empty() ? "" : ",") + column + "=excluded." + column;
+    sets += fmt::format("{}{}=excluded.{}", sets.empty() ? "" : ",", column,
+                        column);
     column.clear();
     if (*c == '\0') break;
   }

@@ -73,6 +73,7 @@ class Link {
   static constexpr size_t kMaxQueued = 65536;
 
  private:
+  // NOLINTNEXTLINE(bugprone-exception-escape): see TypedBody.
   struct Outgoing {
     std::string node;
     size_t controller = 0;

@@ -124,6 +124,36 @@ class Trainers(FloorCase):
         self.check("computes", ["--wait", "sleep", "--trainer-cpu", "5"])
 
 
+class WrongProfiles(FloorCase):
+    """A job that uses nearly all of its CPU, and whose profile is wrong by ten
+    times: a rate that is taken right after penstockd's start is under that."""
+
+    def check(self, name, ceiling, cost):
+        profile = pathlib.Path(self.cluster.home(), f"{name}.toml")
+        profile.write_text(
+            "accelerator_s_per_sample = "
+            f"{agent_case.CPU_S_PER_SAMPLE / 0.9 / ceiling}\n"
+            "loader_cpu_s_per_sample = "
+            f"{agent_case.CPU_S_PER_SAMPLE * cost}\n", "utf-8")
+        job = self.cluster.sbatch(
+            self.trainer(name, 0.9, seconds=JOB_S),
+            flags=["--loader=auto", f"--loader-model={profile}"])
+        self.cluster.wait_job(job, "RUNNING")
+        borrower = self.submit("b" + name, 4, seconds=JOB_S)
+        ratio = self.compare(name, borrower, lends=False)
+        self.cluster.cancel(job, borrower)
+        self.assertGreaterEqual(ratio, 0.97)
+
+    def test_a_need_of_a_tenth(self):
+        self.check("tenth", ceiling=1, cost=0.1)
+
+    def test_a_ceiling_of_a_tenth(self):
+        self.check("slow", ceiling=0.1, cost=1)
+
+    def test_ten_times_the_need(self):
+        self.check("tenfold", ceiling=1, cost=10)
+
+
 class WithoutAutogroups:
     """The same tests with the kernel's autogrouping off: then the threads of
     one cgroup compete one by one, not session by session."""

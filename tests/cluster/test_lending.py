@@ -56,6 +56,24 @@ class Lending(agent_case.AgentCase):
         self.check_nothing_left()
         self.check_report(borrower)
 
+    # Its CPU is idle while it is suspended; Slurm would give it to nobody.
+    def test_a_suspended_job_lends_and_gets_its_cpu_back(self):
+        lender = self.submit("suspended", 0.9)
+        before = self.rate("suspended", 3)
+        borrower = self.submit("beside", 4)
+        home = self.held_by(lender)
+        done = self.cluster.command("scontrol", "suspend", str(lender))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.wait("its CPU to be lent",
+                  lambda: self.away_cpus(borrower) == home)
+        self.cluster.command("scontrol", "resume", str(lender))
+        self.wait("the CPU to come home",
+                  lambda: not self.away_threads(borrower))
+        self.rate("suspended", 1)  # begins before its log's pause
+        self.assertGreater(self.rate("suspended", 3), 0.8 * before)
+        self.cluster.cancel(lender, borrower)
+        self.check_nothing_left()
+
     def check_report(self, job):
         self.wait("the report", lambda: len(self.reports(job)) == 2)
         uid = pwd.getpwnam(self.cluster.user).pw_uid

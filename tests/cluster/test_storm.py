@@ -5,6 +5,9 @@ import concurrent.futures
 import itertools
 import json
 import os
+import subprocess
+import tempfile
+import unittest
 
 import cluster_case
 import embedded
@@ -16,6 +19,7 @@ RATE = float(os.environ.get("PENSTOCK_STORM_RATE", "30"))
 SECONDS = float(os.environ.get("PENSTOCK_STORM_SECONDS", "20"))
 DECISION_P99_MS = 250
 FULL_SIZE = 1998  # agents, beside the two real nodes
+KILLS = int(os.environ.get("PENSTOCK_STORM_KILLS", "25"))
 
 
 class Storm(test_nodes.NodesCase):
@@ -58,6 +62,26 @@ class Storm(test_nodes.NodesCase):
         # machine; at full size it is what docs/benchmarks.md wants.
         name = ("decision_p99_ms" if AGENTS >= FULL_SIZE else "answer_p50_ms")
         self.assertLessEqual(figures[name]["value"], DECISION_P99_MS)
+
+
+class Killed(unittest.TestCase):
+    """penstockctld is killed at random and started again meanwhile."""
+
+    def test_no_job_is_lost(self):
+        with tempfile.TemporaryDirectory() as directory:
+            out = f"{directory}/kills.json"
+            seconds = 0.6 * KILLS
+            subprocess.run(
+                [embedded.build_directory() / "bin" / "penstock", "bench",
+                 "ctld", "--agents", "100", "--rate", "20", "--seconds",
+                 str(seconds), "--kills", str(KILLS), "--json", out],
+                check=True, timeout=seconds + 240)
+            with open(out, encoding="utf-8") as file:
+                figures = {figure["name"]: figure["value"] for figure in
+                           json.load(file)["figures"]}
+        self.assertEqual(figures["kills"], KILLS)
+        self.assertEqual(figures["lost"], 0)
+        self.assertGreater(figures["events"], 20 * seconds)
 
 
 if __name__ == "__main__":

@@ -70,6 +70,7 @@ Result<std::vector<TraceJob>> read_trace(const SimulateArguments& arguments) {
 struct Runs {
   Outcome chosen;
   Outcome even;
+  Outcome proportional;
   Outcome ceiling;
   Outcome pool;
 };
@@ -101,6 +102,7 @@ Result<Runs> run_all(const std::vector<TraceJob>& jobs, const Options& options,
     Outcome* outcome;
   } wanted[] = {{options.policy, "the policy", &runs.chosen},
                 {Policy::kEven, "even", &runs.even},
+                {Policy::kProportional, "a fixed slice", &runs.proportional},
                 {Policy::kCeiling, "ceilings", &runs.ceiling},
                 {Policy::kPool, "one pool", &runs.pool}};
   for (const auto& it : wanted) {
@@ -111,10 +113,11 @@ Result<Runs> run_all(const std::vector<TraceJob>& jobs, const Options& options,
   return runs;
 }
 
-std::vector<double> ratios_to_even(const Runs& runs) {
+// Of the jobs' completion times.
+std::vector<double> jct_ratios(const Outcome& chosen, const Outcome& baseline) {
   std::vector<double> ratios;
-  for (size_t i = 0; i < runs.chosen.jobs.size(); ++i) {
-    ratios.push_back(runs.chosen.jobs[i].jct_s / runs.even.jobs[i].jct_s);
+  for (size_t i = 0; i < chosen.jobs.size(); ++i) {
+    ratios.push_back(chosen.jobs[i].jct_s / baseline.jobs[i].jct_s);
   }
   return ratios;
 }
@@ -130,7 +133,8 @@ std::vector<BenchFigure> figures_of(const Runs& runs, double fluid) {
   const double pool_gain = runs.even.gpu_s_held / runs.pool.gpu_s_held;
   const double makespan = chosen.makespan_s / runs.even.makespan_s;
   const double pool_makespan = runs.pool.makespan_s / runs.even.makespan_s;
-  const std::vector<double> ratios = ratios_to_even(runs);
+  const std::vector<double> ratios = jct_ratios(chosen, runs.even);
+  const std::vector<double> fixed = jct_ratios(chosen, runs.proportional);
   const auto one = [](const char* name, const char* unit, double value) {
     return BenchFigure{name, value, unit, 0, 1};
   };
@@ -151,6 +155,9 @@ std::vector<BenchFigure> figures_of(const Runs& runs, double fluid) {
       summarise("jct_ratio_to_even", "1", ratios),
       one("worst_jct_ratio_to_even", "1",
           *std::max_element(ratios.begin(), ratios.end())),
+      summarise("jct_ratio_to_proportional", "1", fixed),
+      one("worst_jct_ratio_to_proportional", "1",
+          *std::max_element(fixed.begin(), fixed.end())),
       one("ceiling_makespan_s", "s", runs.ceiling.makespan_s),
       one("fluid_makespan_s", "s", fluid),
   };
@@ -159,7 +166,8 @@ std::vector<BenchFigure> figures_of(const Runs& runs, double fluid) {
 std::string json_of(const Runs& runs, const std::vector<BenchFigure>& figures) {
   auto json = nlohmann::ordered_json::parse(
       figures_json("simulate", machine_text(), figures));
-  const std::vector<double> ratios = ratios_to_even(runs);
+  const std::vector<double> ratios = jct_ratios(runs.chosen, runs.even);
+  const std::vector<double> fixed = jct_ratios(runs.chosen, runs.proportional);
   auto& jobs = json["jobs"] = nlohmann::ordered_json::array();
   for (size_t i = 0; i < ratios.size(); ++i) {
     const simulate::JobOutcome& job = runs.chosen.jobs[i];
@@ -167,7 +175,8 @@ std::string json_of(const Runs& runs, const std::vector<BenchFigure>& figures) {
                     {"start_s", job.start_s},
                     {"end_s", job.end_s},
                     {"jct_s", job.jct_s},
-                    {"jct_ratio_to_even", ratios[i]}});
+                    {"jct_ratio_to_even", ratios[i]},
+                    {"jct_ratio_to_proportional", fixed[i]}});
   }
   return json.dump(1) + "\n";
 }
