@@ -27,7 +27,7 @@ Submission good() {
 Result<Submission> decode(const Submission& it,
                           size_t size = sizeof(Submission)) {
   std::vector<std::byte> packet(size);
-  std::memcpy(packet.data(), &it, std::min(size, sizeof it));
+  if (size > 0) std::memcpy(packet.data(), &it, std::min(size, sizeof it));
   return decode_submission(packet);
 }
 
