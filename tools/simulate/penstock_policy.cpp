@@ -1,9 +1,10 @@
-// The policy under test: the allocator that the daemons use.
+// The policy under test: the predictor and the allocator that the daemons use.
 #include <algorithm>
 #include <cmath>
 #include <random>
 #include <unordered_map>
 
+#include "predictor/predictor.h"
 #include "select_ext/allocator/cluster.h"
 #include "tools/simulate/policy.h"
 
@@ -45,14 +46,18 @@ class Penstock : public RatePolicy {
     const TraceJob& job = *running.job;
     Result<Curve> hull = allocator::concave_hull(job.curve);
     if (!hull) return std::move(hull).error();
-    const double error = std::log(options_.prediction_error);
-    const double factor = std::exp(
-        std::uniform_real_distribution<double>(-error, error)(random_));
-    for (auto& point : *hull) point.cores *= factor;
+    const Result<Prediction> predicted = predict(profile_of(job));
+    if (!predicted) return predicted.error();
+    const double ceiling = predicted->ceiling_samples_per_s.value;
+    const double cores = predicted->demand_cores.value / ceiling_cores(job);
+    for (auto& point : *hull) {
+      point.cores *= cores;
+      point.rate *= ceiling / job.ceiling;
+    }
     ClusterJob request;
     request.id = job.id;
     request.weight = job.gpus;
-    request.ceiling = job.ceiling;
+    request.ceiling = ceiling;
     request.cores_curve = *hull;
     for (const Share& share : located(running.shares)) {
       ClusterPart part;
@@ -92,6 +97,18 @@ class Penstock : public RatePolicy {
   }
 
  private:
+  // What was measured of it, wrong by up to prediction_error either way.
+  Profile profile_of(const TraceJob& job) {
+    const double error = std::log(options_.prediction_error);
+    std::uniform_real_distribution<double> factor(-error, error);
+    Profile profile;
+    profile.name = job.model;
+    profile.accelerator_s_per_sample = std::exp(factor(random_)) / job.ceiling;
+    profile.loader_cpu_s_per_sample =
+        std::exp(factor(random_)) * ceiling_cores(job) / job.ceiling;
+    return profile;
+  }
+
   double entitled_per_rank() const { return size_.cores_per_gpu(); }
 
   double granted_per_rank(const Running& running) const {
