@@ -293,10 +293,11 @@ void Agent::take_profile(Job& job, Profile profile) {
     if (described.gpu.empty()) described.gpu = config_.gpu_type;
     if (described.batch_per_gpu == 0)
       described.batch_per_gpu = job.options.batch;
-    const size_t gpus =
-        gpu_count(fixed_text(job.tasks.begin()->second.start.gpus));
-    described.gpus =
-        static_cast<int>(std::max(gpus, size_t{1})) * described.nodes;
+    // A file is read meanwhile: its job's tasks may have ended.
+    size_t gpus = 1;
+    for (const auto& [id, task] : job.tasks)
+      gpus = std::max(gpus, gpu_count(fixed_text(task.start.gpus)));
+    described.gpus = static_cast<int>(gpus) * described.nodes;
   }
   if (auto prediction = predict(profile)) {
     job.prior = *std::move(prediction);

@@ -77,7 +77,7 @@ Result<std::vector<ModelDemand>> model_demands(const std::string& profile_dir,
     return Error{Code::kNotFound, 0,
                  "SubmitModel=" + any +
                      ": no such profile; allowed: a built-in one, or one in "
-                     "ProfileDir"};
+                     "ProfileDir that names its gpu, unless GPUType= does"};
   auto demand = demand_of("", found->second);
   if (!demand) return std::move(demand).error();
   out.push_back(*demand);

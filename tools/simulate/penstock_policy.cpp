@@ -33,7 +33,7 @@ double cores_for(const TraceJob& job, double rate) {
 class Penstock : public RatePolicy {
  public:
   Penstock(const ClusterSize& size, const PenstockOptions& options)
-      : size_(size), options_(options), random_(options.seed) {
+      : size_(size), options_(options) {
     ClusterNode node;
     node.cores = size.cores_per_node;
     if (options.is_pool) node.cores *= size.nodes;
@@ -98,14 +98,17 @@ class Penstock : public RatePolicy {
 
  private:
   // What was measured of it, wrong by up to prediction_error either way.
-  Profile profile_of(const TraceJob& job) {
+  Profile profile_of(const TraceJob& job) const {
     const double error = std::log(options_.prediction_error);
     std::uniform_real_distribution<double> factor(-error, error);
+    // The same in each round: errors that change would cancel.
+    std::seed_seq seeds{options_.seed, job.id};
+    std::mt19937_64 random(seeds);
     Profile profile;
     profile.name = job.model;
-    profile.accelerator_s_per_sample = std::exp(factor(random_)) / job.ceiling;
+    profile.accelerator_s_per_sample = std::exp(factor(random)) / job.ceiling;
     profile.loader_cpu_s_per_sample =
-        std::exp(factor(random_)) * ceiling_cores(job) / job.ceiling;
+        std::exp(factor(random)) * ceiling_cores(job) / job.ceiling;
     return profile;
   }
 
@@ -146,7 +149,6 @@ class Penstock : public RatePolicy {
 
   ClusterSize size_;
   PenstockOptions options_;
-  std::mt19937_64 random_;
   std::unique_ptr<ClusterSolver> solver_;
   std::unordered_map<uint64_t, Curve> hulls_;
 };

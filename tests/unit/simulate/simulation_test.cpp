@@ -116,6 +116,20 @@ TEST_CASE("floors hold however wrong predictions are") {
   }
 }
 
+TEST_CASE("a job's prediction is as wrong in one round as in the next") {
+  Options wrong = options(1, 2, 4);
+  wrong.round_s = 100;
+  wrong.prediction_error = 10;
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    wrong.seed = seed;
+    const Outcome outcome = run({job(1, 0, 500, 1, 4)}, wrong);
+    REQUIRE(outcome.samples.size() >= 5);
+    for (const Sample& sample : outcome.samples) {
+      CHECK(sample.gpus_busy == outcome.samples.front().gpus_busy);
+    }
+  }
+}
+
 TEST_CASE("pack uses the fewest nodes, spread the least loaded") {
   Occupancy packed({3, 4, 12, 100});
   REQUIRE(packed.place(2, 1, Placement::kPack).at(0).node == 0);
