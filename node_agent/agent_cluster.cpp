@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "node_agent/agent.h"
+#include "select_ext/ctld/term_file.h"
 
 namespace penstock {
 namespace {
@@ -43,7 +44,10 @@ Status Agent::start_link() {
     return Done{};
   }
   link_ = *std::move(link);
-  cluster_.emplace(double(config_.controller_timeout_s), now_s());
+  Result<uint64_t> term = load_term(machine_.state_dir_fd);
+  if (!term) log_warning("StateDir: {}", term.error().message);
+  cluster_.emplace(double(config_.controller_timeout_s), now_s(),
+                   term.value_or(0));
   Status watched =
       machine_.loop.watch(link_->ready_fd(), [this] { on_link(); });
   if (!watched) return watched;
@@ -143,6 +147,10 @@ void Agent::on_grant(const NodeGrant& grant) {
     tell_controllers(*taken.refused);
   }
   if (!taken.is_new) return;
+  if (taken.is_new_term) {
+    Status saved = save_term(machine_.state_dir_fd, grant.term);
+    if (!saved) log_warning("StateDir: {}", saved.error().message);
+  }
   for (const JobGrant& job : grant.jobs) {
     if (job.earlier) take_earlier(JobId(job.id), *job.earlier);
   }

@@ -7,8 +7,9 @@ namespace penstock {
 ClusterGrant::Taken ClusterGrant::take(const NodeGrant& grant, double now_s) {
   const bool older_version = grant.term == term_ && grant.version <= version_;
   if (grant.term < term_ || older_version) {
-    return {false, Refused{grant.term, grant.version, term_}};
+    return {false, false, Refused{grant.term, grant.version, term_}};
   }
+  const bool is_new_term = grant.term > term_;
   term_ = grant.term;
   version_ = grant.version;
   heard_s_ = now_s;
@@ -17,7 +18,7 @@ ClusterGrant::Taken ClusterGrant::take(const NodeGrant& grant, double now_s) {
   for (const JobGrant& job : grant.jobs) jobs_[job.id] = job;
   pools_.clear();
   for (const PoolGrant& pool : grant.pools) pools_[pool.name] = pool;
-  return {true, std::nullopt};
+  return {true, is_new_term, std::nullopt};
 }
 
 std::optional<Refused> ClusterGrant::take(const Beat& beat, double now_s) {

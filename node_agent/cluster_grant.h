@@ -14,12 +14,14 @@ namespace penstock {
 
 class ClusterGrant {
  public:
-  // now_s: monotonic, the same clock in all calls.
-  ClusterGrant(double timeout_s, double now_s)
-      : timeout_s_(timeout_s), heard_s_(now_s) {}
+  // now_s: monotonic, the same clock in all calls. term: the highest that an
+  // earlier run has seen; 0: none.
+  ClusterGrant(double timeout_s, double now_s, uint64_t term = 0)
+      : timeout_s_(timeout_s), heard_s_(now_s), term_(term) {}
 
   struct Taken {
     bool is_new = false;             // plan again
+    bool is_new_term = false;        // to be kept over a restart
     std::optional<Refused> refused;  // to be sent to its sender
   };
   Taken take(const NodeGrant& grant, double now_s);
@@ -46,7 +48,7 @@ class ClusterGrant {
   double timeout_s_;
   double heard_s_;
   bool in_force_ = false;
-  uint64_t term_ = 0;
+  uint64_t term_;
   uint64_t version_ = 0;
   std::map<uint64_t, JobGrant> jobs_;
   std::map<std::string, PoolGrant> pools_;

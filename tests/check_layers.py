@@ -8,7 +8,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # What every end of a message needs of select_ext/ctld.
 MESSAGES = ["select_ext/ctld/credential.h", "select_ext/ctld/envelope.h",
-            "select_ext/ctld/link.h", "select_ext/ctld/messages.h"]
+            "select_ext/ctld/link.h", "select_ext/ctld/messages.h",
+            "select_ext/ctld/term_file.h"]
 # Layer -> layers whose headers it may include, besides its own; a header's
 # path allows that one only.
 MAY_INCLUDE = {

@@ -20,12 +20,12 @@ namespace penstock {
 // version and the one before. A sender does not know what the other end takes
 // before its first answer: it begins with kOldestControllerProtocol, and
 // then writes common_version() of what the other's envelopes say.
-inline constexpr uint32_t kControllerProtocol = 1;
-inline constexpr uint32_t kOldestControllerProtocol =
-    kControllerProtocol > 1 ? kControllerProtocol - 1 : 1;
+// Defined apart, so that tests can link programs of another version.
+extern const uint32_t kControllerProtocol;
+extern const uint32_t kOldestControllerProtocol;
 
 // The newest version that both ends know.
-constexpr uint32_t common_version(uint32_t newest_of_peer) {
+inline uint32_t common_version(uint32_t newest_of_peer) {
   return newest_of_peer < kControllerProtocol ? newest_of_peer
                                               : kControllerProtocol;
 }
@@ -67,6 +67,8 @@ class Sender {
   void heard(const Envelope& from_peer) {
     version_ = common_version(from_peer.newest_version);
   }
+  // There may be another program at the other end from now on.
+  void met_anew() { version_ = kOldestControllerProtocol; }
   uint64_t session() const { return session_; }
 
  private:

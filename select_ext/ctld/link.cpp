@@ -175,6 +175,8 @@ void Link::serve() {
     clear_fd(wake_.get());
     for (size_t i = 0; i < sockets_.size(); ++i) {
       if (sockets_[i].take_connected()) {
+        const auto sender = senders_.find(std::to_string(i));
+        if (sender != senders_.end()) sender->second.met_anew();
         Arrived connection;
         connection.is_connection = true;
         connection.controller = i;

@@ -38,7 +38,7 @@ Result<uint64_t> load_term(int state_dir_fd) {
   const auto term = parse_uint(line, 1, UINT64_MAX);
   if (!term) {
     return invalid(std::string(kName) + ": " + quoted(line) +
-                   " is no term; remove the file: agents know the newest");
+                   " is no term; remove the file: other nodes know the newest");
   }
   return *term;
 }

@@ -1,5 +1,6 @@
-// The last term that this controller held, in its state directory: a restart
-// goes on from it. Each call reads or writes; not thread-safe.
+// A term in the state directory of a daemon, so that a restart goes on from it:
+// the last that a controller held, the newest that an agent has obeyed. Each
+// call reads or writes; not thread-safe.
 #pragma once
 
 #include <cstdint>

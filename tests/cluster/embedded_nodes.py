@@ -90,13 +90,13 @@ class NodesCluster(embedded.EmbeddedCluster):
         for name in self.nodes:
             self.start_agent_of(name)
 
-    def start_controller(self, index=0):
+    def start_controller(self, index=0, program="penstockctld"):
         name = f"penstockctld{index}"
         conf = self._write_conf(
             name, [f"ControllerStateDir={self.directory}/{name}",
                    f"HistoryFile={self.directory}/{name}.sqlite",
                    *self.filled_in(self._submit or ())])
-        self._start_daemon(name, self.build / "bin" / "penstockctld", "-f",
+        self._start_daemon(name, self.build / "bin" / program, "-f",
                            conf, "-c", self.controllers[index])
 
     def stop_controller(self, index=0, number=signal.SIGTERM):
@@ -108,10 +108,9 @@ class NodesCluster(embedded.EmbeddedCluster):
     def controller_pid(self, index=0):
         return self.daemon_pid(f"penstockctld{index}")
 
-    def start_agent_of(self, name):
-        self._start_daemon(f"penstockd.{name}",
-                           self.build / "bin" / "penstockd", "-f",
-                           self.conf_of[name], "-N", name)
+    def start_agent_of(self, name, program="penstockd"):
+        self._start_daemon(f"penstockd.{name}", self.build / "bin" / program,
+                           "-f", self.conf_of[name], "-N", name)
         self._wait(f"penstockd of {name}", lambda: os.path.exists(
             self.socket_of(name)), embedded.DAEMON_TIMEOUT_S,
             (f"penstockd.{name}",))

@@ -291,6 +291,66 @@ class Controllers(NodesCase):
         self.assertGreater(self.rate("any", 2), 0)
         self.assertEqual(self.cluster.job(self.job)["JobState"], "RUNNING")
 
+    # The newest term is remembered by a node's agent, not only by those who
+    # held it.
+    def test_a_restarted_agent_refuses_terms_that_it_had_outlived(self):
+        active = self.active_controller()
+        before = self.term_of(self.node)
+        os.kill(self.cluster.controller_pid(active), signal.SIGSTOP)
+        self.addCleanup(os.kill, self.cluster.controller_pid(active),
+                        signal.SIGCONT)
+        self.wait("the other's grants",
+                  lambda: self.term_of(self.node) > before)
+        taken = self.term_of(self.node)
+        self.cluster.stop_controller(1 - active, signal.SIGKILL)
+        self.addCleanup(self.cluster.start_controller, 1 - active)
+        self.cluster.stop_agent_of(self.node, signal.SIGKILL)
+        self.cluster.start_agent_of(self.node)
+        os.kill(self.cluster.controller_pid(active), signal.SIGCONT)
+        self.wait("the old controller's word to be refused",
+                  lambda: f"term {before} ends" in
+                  self.cluster.log_of(f"penstockctld{active}"))
+        self.wait("grants of a newer term",
+                  lambda: self.term_of(self.node) > taken)
+
+
+class Upgrade(NodesCase):
+    cluster_options = {"nodes": 2}
+
+    # One by one, the controller first and the nodes first: with two versions
+    # about, every node has its grants.
+    def test_nodes_and_controller_of_neighbouring_versions_work_together(self):
+        first, second = self.cluster.nodes
+        self.submit("any", 200, self.cluster.nodes,
+                    self.trainer("any", 200, self.meeting()))
+        self.wait_granted()
+
+        def replace_controller(program):
+            self.cluster.stop_controller()
+            before = {node: self.granted(node) for node in self.cluster.nodes}
+            self.cluster.start_controller(program=program)
+            self.wait_more_grants(before)
+
+        def replace_agent(node, program):
+            self.cluster.stop_agent_of(node)
+            before = {node: self.granted(node)}
+            self.cluster.start_agent_of(node, program)
+            self.wait_more_grants(before)
+
+        replace_controller("penstockctld_next")
+        replace_agent(first, "penstockd_next")
+        replace_agent(second, "penstockd_next")
+        replace_controller("penstockctld")
+        replace_agent(first, "penstockd")
+        for name in ("penstockctld0", *(f"penstockd.{n}" for n in
+                                        self.cluster.nodes)):
+            self.assertNotIn("protocol version", self.cluster.log_of(name))
+        self.assertGreater(self.rate("any", 2), 0)
+
+    def wait_more_grants(self, than):
+        self.wait(f"grants to {list(than)}", lambda: all(
+            self.granted(node) > count for node, count in than.items()), 60)
+
 
 if __name__ == "__main__":
     cluster_case.main()

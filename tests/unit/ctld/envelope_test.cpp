@@ -192,6 +192,9 @@ TEST_CASE("a sender numbers its messages and learns its peer's version") {
   sender.heard(answer);
   CHECK(sender.next("event", json::object(), 102).version ==
         kControllerProtocol);
+  sender.met_anew();
+  CHECK(sender.next("event", json::object(), 103).version ==
+        kOldestControllerProtocol);
 }
 
 }  // namespace

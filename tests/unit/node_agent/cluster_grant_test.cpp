@@ -45,6 +45,15 @@ TEST_CASE("older ones are refused, and their sender learns of the newest") {
   CHECK(beat->highest_term == 33);
 }
 
+TEST_CASE("an earlier run's term is obeyed, and newer ones are to be kept") {
+  ClusterGrant state(30, 0, 33);
+  CHECK(state.take(grant_of(16, 9), 1).refused.has_value());
+  const auto same = state.take(grant_of(33, 1), 2);
+  CHECK(same.is_new);
+  CHECK_FALSE(same.is_new_term);
+  CHECK(state.take(grant_of(49, 1), 3).is_new_term);
+}
+
 TEST_CASE("without its controller a grant ends, and the pool is remembered") {
   ClusterGrant state(30, 0);
   (void)state.take(grant_of(16, 1), 1);
