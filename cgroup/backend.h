@@ -1,17 +1,15 @@
 // What the node agent asks of the kernel's control groups, whichever version
-// of them the machine has. v1: cgroup/v1_backend.h.
+// of them the machine has. v1: cgroup/v1_backend.h, v2: cgroup/v2_backend.h.
 //
-// Groups of ours are made at first use and carry the configured name; nothing
-// of Slurm's is made, removed or written, but for a thread's number into the
-// `tasks` of the group that it came from. The backend holds no record of who
-// is away: the caller keeps each thread's Home.
+// Groups of ours are made at first use and carry the configured name. The
+// backend holds no record of who is away: the caller keeps each thread's Home.
 //
 // Cost (kernel 6.18, 2 CPUs; tests/unit/cgroup/move_latency_test): the first
 // move of a thread or process after about 20 ms without one waits for an RCU
 // grace period, and fork and exit wait with it on the whole machine; moves
 // right after it cost 0.01 ms. So move in batches: 16 threads come home in
-// 10 ms (median; p99 21 ms) just as one does. set_away_cpus, set_away_shares
-// and set_io_limit move nothing: 0.3 ms.
+// 10 ms (median; p99 21 ms) just as one does. set_away_cpus and set_io_limit
+// move nothing: 0.3 ms. (v2: but for the first set_away_cpus of a task.)
 // Not thread-safe.
 #pragma once
 
@@ -32,7 +30,7 @@ namespace penstock {
 using JobId = uint32_t;
 
 // Where a thread belongs; taken while it is there. Paths are as in
-// /proc/TID/cgroup: "/slurm_n1/uid_1000/job_7/step_0".
+// /proc/TID/cgroup: "/slurm_n1/uid_1000/job_7/step_0". With v2 all are one.
 struct Home {
   TaskId task;
   std::string cpuset_path;
@@ -40,6 +38,14 @@ struct Home {
   std::string blkio_path;
   CpuSet affinity;
   SchedPolicy policy;
+  std::string job_path;  // JobGroups::tracked
+};
+
+// Slurm's groups of the job that a thread is in, as in /proc/TID/cgroup; ""
+// where it is in none.
+struct JobGroups {
+  std::string tracked;    // that Slurm kills the job by
+  std::string accounted;  // that counts its CPU time
 };
 
 // The Home of a thread found in one of our groups, where the caller knows it.
@@ -54,20 +60,29 @@ class Backend {
   // Errors: kNotFound  it is gone, or starttime_ticks is given and differs.
   [[nodiscard]] virtual Result<Home> home_of(const TaskId& task) const = 0;
 
+  virtual JobGroups job_groups_of(const ProcCgroups& groups) const = 0;
+
+  // Makes a task of the job known, before anything is asked for its threads.
+  // home: of its first process. May be repeated.
+  // Errors: kUnavailable  nothing can be lent to it on this machine: says why
+  //                       and what the admin can do.
+  [[nodiscard]] virtual Status add_task(JobId job, const Home& home) = 0;
+
   // True where an away thread of that home gives way at once to a thread in
-  // lender_cpu_path; where false, do not lend to it. Always true where away
-  // threads have a group of their own.
+  // lender_cpu_path; where false, do not lend to it.
   virtual bool yields_to(const Home& home,
                          std::string_view lender_cpu_path) const = 0;
 
   // The CPUs that the job's away threads run on; threads that are away leave
-  // removed CPUs and spread over added ones at once.
-  // Errors: kInvalidArgument  cpus is empty, or has a CPU the machine lacks.
+  // removed CPUs and spread over added ones at once. Empty: nothing is lent any
+  // more; what is still away stays where it is until it is brought home.
+  // Errors: kInvalidArgument  cpus has a CPU the machine lacks;
+  //         kUnavailable      add_task() was not done, or failed.
   [[nodiscard]] virtual Status set_away_cpus(JobId job, const CpuSet& cpus) = 0;
 
-  // The job's weight against other jobs' away threads on the same CPU,
-  // 2 to 262144 (1024 is what a group has from the kernel).
-  [[nodiscard]] virtual Status set_away_shares(JobId job, uint64_t shares) = 0;
+  // Puts back what others have overwritten of what stands for lent CPUs. To be
+  // called about twice a second.
+  [[nodiscard]] virtual Status refresh() = 0;
 
   // Moves one thread to the job's away CPUs. REQUIRES: set_away_cpus(job).
   // On any error the thread is at home, unmodified (or gone); should even the
@@ -108,12 +123,8 @@ class Backend {
   [[nodiscard]] virtual Result<uint64_t> io_read_bytes(
       JobId job, std::string_view device) const = 0;
 
-  // CPU time of a group and of all below it; cpuacct_path as in
-  // /proc/PID/cgroup.
+  // CPU time of a group and of all below it: JobGroups::accounted.
   [[nodiscard]] virtual Result<uint64_t> cpu_usage_ns(
-      std::string_view cpuacct_path) const = 0;
-  // The same per CPU number.
-  [[nodiscard]] virtual Result<std::vector<uint64_t>> cpu_usage_percpu_ns(
       std::string_view cpuacct_path) const = 0;
 
   // Brings home what is in the job's groups and removes them, and our parent

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #include <algorithm>
 #include <memory>
@@ -150,6 +151,58 @@ Result<std::vector<std::string>> CgroupFs::list_dirs(
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+namespace {
+
+// Extended attributes need more than an O_PATH descriptor.
+Result<UniqueFd> open_for_marks(const CgroupFs& fs, std::string_view path) {
+  auto dir = fs.open_dir(path);
+  if (!dir) return dir.error();
+  UniqueFd fd(openat(dir->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return system_error(errno, "cannot open " + std::string(path));
+  return fd;
+}
+
+std::string attribute(const std::string& name) { return "trusted." + name; }
+
+}  // namespace
+
+Result<std::string> CgroupFs::read_mark(std::string_view path,
+                                        const std::string& name) const {
+  auto fd = open_for_marks(*this, path);
+  if (!fd) return fd.error();
+  char text[4096];
+  const ssize_t n =
+      fgetxattr(fd->get(), attribute(name).c_str(), text, sizeof text);
+  if (n >= 0) return std::string(text, static_cast<size_t>(n));
+  if (errno == ENODATA) {
+    return Error{Code::kNotFound, ENODATA,
+                 std::string(path) + " has no mark " + name};
+  }
+  return system_error(errno, "mark " + name + " of " + std::string(path));
+}
+
+Status CgroupFs::write_mark(std::string_view path, const std::string& name,
+                            const std::string& text) const {
+  auto fd = open_for_marks(*this, path);
+  if (!fd) return fd.error();
+  if (fsetxattr(fd->get(), attribute(name).c_str(), text.data(), text.size(),
+                0) != 0) {
+    return system_error(errno, "mark " + name + " of " + std::string(path));
+  }
+  return Done{};
+}
+
+Status CgroupFs::remove_mark(std::string_view path,
+                             const std::string& name) const {
+  auto fd = open_for_marks(*this, path);
+  if (!fd) return fd.error();
+  if (fremovexattr(fd->get(), attribute(name).c_str()) != 0 &&
+      errno != ENODATA) {
+    return system_error(errno, "mark " + name + " of " + std::string(path));
+  }
+  return Done{};
 }
 
 bool CgroupFs::exists(std::string_view path) const {

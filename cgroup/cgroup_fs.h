@@ -58,6 +58,17 @@ class CgroupFs {
   [[nodiscard]] virtual Result<std::vector<std::string>> list_dirs(
       std::string_view path) const;
 
+  // A short text that stands with a directory until it is removed (an extended
+  // attribute trusted.NAME). read_mark is kNotFound where there is none, and
+  // removing none is done as well.
+  [[nodiscard]] virtual Result<std::string> read_mark(
+      std::string_view path, const std::string& name) const;
+  [[nodiscard]] virtual Status write_mark(std::string_view path,
+                                          const std::string& name,
+                                          const std::string& text) const;
+  [[nodiscard]] virtual Status remove_mark(std::string_view path,
+                                           const std::string& name) const;
+
   bool exists(std::string_view path) const;
 
  private:

@@ -10,8 +10,6 @@ namespace penstock {
 namespace {
 
 constexpr const char* kTasks = "/tasks";
-constexpr uint64_t kMinShares = 2;
-constexpr uint64_t kMaxShares = 262144;
 
 // No such group, or a cpuset without CPUs.
 bool group_unusable(const Error& error) {
@@ -84,8 +82,13 @@ Result<Home> V1Backend::home_of(const TaskId& task) const {
   if (!affinity) return affinity.error();
   auto policy = sched_->policy(task.tid);
   if (!policy) return policy.error();
-  Home home{*identity,          (*groups)["cpuset"], (*groups)["cpu"],
-            (*groups)["blkio"], *affinity,           *policy};
+  Home home{*identity,
+            (*groups)["cpuset"],
+            (*groups)["cpu"],
+            (*groups)["blkio"],
+            *affinity,
+            *policy,
+            job_groups_of(*groups).tracked};
   if (is_ours(home.cpuset_path) || is_ours(home.cpu_path)) {
     return invalid("thread " + std::to_string(task.tid) +
                    " is away; its home is elsewhere");
@@ -136,7 +139,8 @@ Status V1Backend::make_cpu(JobId job) {
 }
 
 Status V1Backend::set_away_cpus(JobId job, const CpuSet& cpus) {
-  if (cpus.empty()) return invalid("away CPUs may not be an empty set");
+  // The threads that are still there stay on the CPUs that they have.
+  if (cpus.empty()) return Done{};
   Status done = make_cpuset(job);
   if (done) done = make_cpu(job);
   if (!done) return done;
@@ -148,17 +152,6 @@ Status V1Backend::set_away_cpus(JobId job, const CpuSet& cpus) {
     done.error().code = Code::kInvalidArgument;
   }
   return done;
-}
-
-Status V1Backend::set_away_shares(JobId job, uint64_t shares) {
-  if (shares < kMinShares || shares > kMaxShares) {
-    return invalid("cpu.shares=" + std::to_string(shares) +
-                   ": allowed are 2 to 262144");
-  }
-  Status done = make_cpu(job);
-  if (!done || !own_cpu_group()) return done;
-  return fs_->write_file(at("cpu", job_group(job)) + "/cpu.shares",
-                         std::to_string(shares));
 }
 
 Status V1Backend::move(pid_t tid, std::string_view controller,

@@ -2,12 +2,15 @@
 //
 //   cpuset/NAME/job_J   cpuset.cpus: the lent CPUs
 //   cpu/NAME            cpu.idle=1 (kernels before 5.15: cpu.shares=2)
-//   cpu/NAME/job_J      cpu.shares
+//   cpu/NAME/job_J
 //   blkio/NAME/job_J    limits: here, as v1 does not pass them down
 //
 // Where cpu shares a hierarchy with cpuacct, Slurm's accounting is there: away
 // threads stay in Slurm's cpu group and get SCHED_IDLE. That yields only
 // within one cpu group (measured: a lender in a sibling group keeps 0.50).
+//
+// Of Slurm's groups nothing is made, removed or written, but for a thread's
+// number into the `tasks` of the group that it came from.
 #pragma once
 
 #include "cgroup/backend.h"
@@ -20,7 +23,6 @@ struct V1Settings {
   std::string name = "penstock";  // one path component, of our own
   bool away_yields = true;        // false: plain shares, no cpu.idle; only to
                                   // show what yielding is worth
-  bool autogroup = true;          // /proc/sys/kernel/sched_autogroup_enabled
 };
 
 class V1Backend final : public Backend {
@@ -35,10 +37,14 @@ class V1Backend final : public Backend {
                                                 V1Settings settings);
 
   Result<Home> home_of(const TaskId& task) const override;
+  JobGroups job_groups_of(const ProcCgroups& groups) const override;
+  // Groups of ours stand apart from Slurm's: nothing to be known of its tasks.
+  Status add_task(JobId, const Home&) override { return Done{}; }
   bool yields_to(const Home& home,
                  std::string_view lender_cpu_path) const override;
   Status set_away_cpus(JobId job, const CpuSet& cpus) override;
-  Status set_away_shares(JobId job, uint64_t shares) override;
+  // Nobody else writes into groups of ours.
+  Status refresh() override { return Done{}; }
   Status send_away(JobId job, const Home& home) override;
   Status bring_home(const Home& home) override;
   Result<std::set<pid_t>> away_threads(JobId job) const override;
@@ -51,8 +57,6 @@ class V1Backend final : public Backend {
   Result<uint64_t> io_read_bytes(JobId job,
                                  std::string_view device) const override;
   Result<uint64_t> cpu_usage_ns(std::string_view cpuacct_path) const override;
-  Result<std::vector<uint64_t>> cpu_usage_percpu_ns(
-      std::string_view cpuacct_path) const override;
   Status remove_job(JobId job, const FindHome& find_home) override;
   Status sweep(const std::set<JobId>& alive,
                const FindHome& find_home) override;
@@ -78,8 +82,6 @@ class V1Backend final : public Backend {
   Status move_home(pid_t tid, std::string_view controller,
                    std::string_view group, const char* file) const;
   Status yield(JobId job, pid_t tid) const;
-  Result<std::vector<uint64_t>> read_usage(std::string_view cpuacct_path,
-                                           const char* name) const;
 
   // v1_remove.cpp
   Home ancestors_home(pid_t tid) const;

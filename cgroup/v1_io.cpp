@@ -81,27 +81,15 @@ Result<uint64_t> V1Backend::io_read_bytes(JobId job,
   return parse_io_read_bytes(*text, device);
 }
 
-Result<std::vector<uint64_t>> V1Backend::read_usage(
-    std::string_view cpuacct_path, const char* name) const {
+Result<uint64_t> V1Backend::cpu_usage_ns(std::string_view cpuacct_path) const {
   Status there = require("cpuacct");
   if (!there) return there.error();
-  std::string file = at("cpuacct", cpuacct_path) + name;
+  const std::string file = at("cpuacct", cpuacct_path) + "/cpuacct.usage";
   auto text = fs_->read_file(file);
   if (!text) return text.error();
   auto usage_ns = parse_cpu_usage(*text);
   if (!usage_ns) return std::move(usage_ns.error()).wrap(file);
   return usage_ns;
-}
-
-Result<uint64_t> V1Backend::cpu_usage_ns(std::string_view cpuacct_path) const {
-  auto usage_ns = read_usage(cpuacct_path, "/cpuacct.usage");
-  if (!usage_ns) return usage_ns.error();
-  return usage_ns->front();
-}
-
-Result<std::vector<uint64_t>> V1Backend::cpu_usage_percpu_ns(
-    std::string_view cpuacct_path) const {
-  return read_usage(cpuacct_path, "/cpuacct.usage_percpu");
 }
 
 }  // namespace penstock

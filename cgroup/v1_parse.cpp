@@ -10,6 +10,7 @@ namespace {
 constexpr std::string_view kJobPrefix = "job_";
 
 }  // namespace
+
 Result<uint64_t> parse_io_read_bytes(std::string_view text,
                                      std::string_view device) {
   while (!text.empty()) {
@@ -21,16 +22,10 @@ Result<uint64_t> parse_io_read_bytes(std::string_view text,
   return uint64_t{0};
 }
 
-Result<std::vector<uint64_t>> parse_cpu_usage(std::string_view text) {
-  std::vector<uint64_t> usage_ns;
-  for (std::string_view word = take_word(text); !word.empty();
-       word = take_word(text)) {
-    auto value = parse_uint(word, 0, UINT64_MAX);
-    if (!value) return value.error();
-    usage_ns.push_back(*value);
-  }
-  if (usage_ns.empty()) return invalid("no CPU time in an empty file");
-  return usage_ns;
+Result<uint64_t> parse_cpu_usage(std::string_view text) {
+  const std::string_view word = take_word(text);
+  if (word.empty()) return invalid("no CPU time in an empty file");
+  return parse_uint(word, 0, UINT64_MAX);
 }
 
 bool is_device(std::string_view text) {
@@ -49,6 +44,13 @@ std::optional<JobId> parse_job_dir(std::string_view name) {
   auto id = parse_uint(name.substr(kJobPrefix.size()), 0, UINT32_MAX);
   if (!id || name != job_dir(static_cast<JobId>(*id))) return {};
   return static_cast<JobId>(*id);
+}
+
+std::string job_group_of(std::string_view path) {
+  const size_t component = path.find("/job_");
+  if (component == std::string_view::npos) return "";
+  const size_t end = path.find('/', component + 1);
+  return std::string(path.substr(0, end));
 }
 
 }  // namespace penstock

@@ -17,9 +17,8 @@ namespace penstock {
 [[nodiscard]] Result<uint64_t> parse_io_read_bytes(std::string_view text,
                                                    std::string_view device);
 
-// cpuacct.usage: one number of ns. cpuacct.usage_percpu: one per CPU.
-[[nodiscard]] Result<std::vector<uint64_t>> parse_cpu_usage(
-    std::string_view text);
+// cpuacct.usage: one number of ns.
+[[nodiscard]] Result<uint64_t> parse_cpu_usage(std::string_view text);
 
 // "MAJOR:MINOR", decimal, each at most 2^32 - 1.
 bool is_device(std::string_view text);
@@ -27,5 +26,9 @@ bool is_device(std::string_view text);
 // 7 <-> "job_7"; nothing for a name that job_dir does not make.
 std::string job_dir(JobId job);
 std::optional<JobId> parse_job_dir(std::string_view name);
+
+// "/slurm_n1/uid_0/job_7/step_0/task_1" -> "/slurm_n1/uid_0/job_7"; "" where
+// no component is a job's.
+std::string job_group_of(std::string_view path);
 
 }  // namespace penstock

@@ -25,7 +25,7 @@ Home V1Backend::ancestors_home(pid_t tid) const {
     auto stat = proc_->stat(candidate);
     candidate = stat ? stat->ppid : 0;
   }
-  return Home{TaskId{}, "/", "/", "/", CpuSet{}, SchedPolicy{}};
+  return Home{TaskId{}, "/", "/", "/", CpuSet{}, SchedPolicy{}, ""};
 }
 
 // For a thread in our groups that nobody knows.

@@ -4,6 +4,14 @@
 
 namespace penstock {
 
+JobGroups V1Backend::job_groups_of(const ProcCgroups& groups) const {
+  const auto group_in = [&](const char* controller) {
+    const auto found = groups.find(controller);
+    return found == groups.end() ? "" : job_group_of(found->second);
+  };
+  return {group_in("freezer"), group_in("cpuacct")};
+}
+
 Result<std::set<pid_t>> V1Backend::away_threads(JobId job) const {
   return members(job, "cpuset");
 }

@@ -23,6 +23,8 @@ namespace {
 constexpr double kNs = 1e-9;
 constexpr uint64_t kTick_ms = 20;
 constexpr uint64_t kBeat_ms = 1000;
+// What Slurm or systemd has overwritten is to be back within a second.
+constexpr uint64_t kRefresh_ms = 500;
 // Without process events /proc is looked at this often, else only as a net
 // under lost events.
 constexpr uint64_t kPoll_ms = 100;
@@ -49,7 +51,7 @@ double own_cpu_s() {
 Agent::Agent(Machine machine, Config config)
     : machine_(std::move(machine)),
       config_(std::move(config)),
-      registry_(machine_.proc),
+      registry_(machine_.proc, machine_.backend),
       scanner_(machine_.proc, machine_.backend),
       sampler_(machine_.backend),
       enforcer_(machine_.backend, machine_.proc, machine_.sched, sampler_),
@@ -77,7 +79,8 @@ Status Agent::start() {
   server_ = *std::move(server);
   server_->set_limits({config_.max_weight});
   // Before anything of a running job is looked at: its threads come home.
-  Status swept = machine_.backend.sweep({}, home_finder(machine_.proc, *saved));
+  Status swept = machine_.backend.sweep(
+      {}, home_finder(machine_.proc, machine_.backend, *saved));
   if (!swept) log_warning("sweeping leftovers: {}", swept.error().message);
   adopt(*saved);
   Status watched = watch_processes();
@@ -103,6 +106,8 @@ Status Agent::start_timers() {
   if (!timer) return std::move(timer).error();
   sample_timer_ = *timer;
   timer = machine_.loop.add_timer(kBeat_ms, [this] { on_beat_timer(); });
+  if (!timer) return std::move(timer).error();
+  timer = machine_.loop.add_timer(kRefresh_ms, [this] { refresh_groups(); });
   if (!timer) return std::move(timer).error();
   return Done{};
 }
@@ -130,8 +135,8 @@ void Agent::stop() {
     (void)enforcer_.release(job);  // the sweep below tries again
     for (auto& [pid, task] : job.tasks) put_together(task);
   }
-  Status swept =
-      machine_.backend.sweep({}, home_finder(machine_.proc, saved_tasks()));
+  Status swept = machine_.backend.sweep(
+      {}, home_finder(machine_.proc, machine_.backend, saved_tasks()));
   if (!swept) log_warning("removing groups: {}", swept.error().message);
 }
 
@@ -258,6 +263,16 @@ void Agent::on_sample_timer() {
 }
 
 // Apart from the samples, whose period is the admin's to choose.
+void Agent::refresh_groups() {
+  Status done = machine_.backend.refresh();
+  if (done || refresh_failed_) {
+    refresh_failed_ = !done;
+    return;
+  }
+  refresh_failed_ = true;
+  log_warning("lent CPUs: {}", done.error().message);
+}
+
 void Agent::on_beat_timer() {
   const uint64_t now_ns = monotonic_ns();
   const bool hung = double(now_ns - beaten_ns_) * 1e-6 > kHung_ms;
@@ -273,7 +288,10 @@ void Agent::recover() {
   for (auto& [id, job] : registry_.jobs()) {
     if (!enforcer_.release(job)) leftovers_ = true;
     job.away_policy = AwayPolicy();  // it would count the standstill
-    for (auto& [pid, task] : job.tasks) attach_io(job, task);
+    for (auto& [pid, task] : job.tasks) {
+      introduce(job, task);
+      attach_io(job, task);
+    }
     mark_for_scan(id);
   }
   rebalance(GrantCause::kAgentStart);

@@ -97,6 +97,7 @@ class Agent {
   void put_together(Task& task);
   std::vector<SavedTask> saved_tasks() const;
   void attach_io(Job& job, Task& task);
+  void introduce(Job& job, const Task& task);
   void begin_task(Job& job, Task& task);
   void on_task_gone(JobId job, pid_t pid);
   void end_task(JobId job, pid_t pid, uint64_t exited_ns);
@@ -145,6 +146,7 @@ class Agent {
   // agent.cpp
   Status start_timers();
   void on_sample_timer();
+  void refresh_groups();
   void on_beat_timer();
   void on_tick_timer();
   void adjust_tick();
@@ -200,7 +202,8 @@ class Agent {
   int tick_timer_ = -1;
   int scan_timer_ = -1;
   bool ticking_ = false;
-  bool leftovers_ = false;  // groups that were busy when their job ended
+  bool leftovers_ = false;       // groups that were busy when their job ended
+  bool refresh_failed_ = false;  // the last time: it is said once
 };
 
 }  // namespace penstock

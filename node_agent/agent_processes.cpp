@@ -172,7 +172,8 @@ void Agent::bring_strays_home(Job& job) {
     }
   }
   if (away->empty()) return;
-  const FindHome find_home = home_finder(machine_.proc, saved_tasks());
+  const FindHome find_home =
+      home_finder(machine_.proc, machine_.backend, saved_tasks());
   for (pid_t tid : *away) {
     if (auto home = find_home(tid)) (void)machine_.backend.bring_home(*home);
   }
@@ -193,6 +194,15 @@ void Agent::attach_io(Job& job, Task& task) {
   }
 }
 
+void Agent::introduce(Job& job, const Task& task) {
+  Status known = machine_.backend.add_task(job.id, task.home);
+  if (known || known.error().code == Code::kNotFound || !job.may_borrow) return;
+  job.may_borrow = false;
+  job.note("CPUs cannot be lent to it: " + known.error().message);
+  log_warning("job {}: CPUs cannot be lent to it: {}", job.id,
+              known.error().message);
+}
+
 void Agent::begin_task(Job& job, Task& task) {
   const JobId job_id = job.id;
   const pid_t pid = task.id.tid;
@@ -205,6 +215,7 @@ void Agent::begin_task(Job& job, Task& task) {
       accounts_.of(job_id).empty()) {
     job.note("its account is unknown: CPUs are lent between its user's jobs");
   }
+  introduce(job, task);
   load_profile(job_id);
   decide_apart(job, task);
   attach_io(job, task);

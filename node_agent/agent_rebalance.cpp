@@ -143,7 +143,7 @@ CpuSet Agent::idle_cpus() const {
 }
 
 // Where away threads cannot have a group of their own, they give way only to
-// threads of their own group.
+// threads of their own group; and some jobs' groups cannot be lent anything.
 void Agent::drop_loans_that_would_not_yield(
     Plan& plan, const std::vector<PlanJob>& jobs) const {
   std::set<int> dropped;
@@ -152,13 +152,15 @@ void Agent::drop_loans_that_would_not_yield(
     const Home& home = borrower.tasks.begin()->second.home;
     PlannedGrant& grant = plan.grants[i];
     const size_t before = grant.away_cpus.size();
-    for (const auto& [cpu, lender] : plan.lender_of_cpu) {
-      if (lender == 0 || !grant.away_cpus.contains(cpu)) continue;
+    const auto yields = [&](uint64_t lender) {
+      if (lender == 0) return true;  // nobody's
       const Job& owner = registry_.jobs().at(JobId(lender));
-      if (machine_.backend.yields_to(
-              home, owner.tasks.begin()->second.home.cpu_path)) {
-        continue;
-      }
+      return machine_.backend.yields_to(
+          home, owner.tasks.begin()->second.home.cpu_path);
+    };
+    for (const auto& [cpu, lender] : plan.lender_of_cpu) {
+      if (!grant.away_cpus.contains(cpu)) continue;
+      if (borrower.may_borrow && yields(lender)) continue;
       grant.away_cpus = grant.away_cpus - CpuSet({cpu});
       dropped.insert(cpu);
     }

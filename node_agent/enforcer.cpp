@@ -32,12 +32,9 @@ void log_unless_gone(const Job& job, const char* what, const Status& status) {
 
 void Enforcer::set_away(Job& job, const CpuSet& cpus) {
   if (cpus == job.away_now) return;
-  if (!cpus.empty()) {
-    Status status = backend_.set_away_cpus(job.id, cpus);
-    log_unless_gone(job, "lent CPUs", status);
-    if (!status) return;
-  }
-  job.away_now = cpus;
+  Status status = backend_.set_away_cpus(job.id, cpus);
+  log_unless_gone(job, "lent CPUs", status);
+  if (status) job.away_now = cpus;
 }
 
 void Enforcer::set_limit(Job& job, const std::string& device,

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "node_agent/registry.h"
-
 namespace penstock {
 namespace {
 
@@ -30,17 +28,13 @@ std::optional<Home> by_ancestor(const ProcReader& proc,
   return std::nullopt;
 }
 
-std::optional<Home> by_job(const ProcReader& proc,
+std::optional<Home> by_job(const ProcReader& proc, const Backend& backend,
                            const std::vector<SavedTask>& saved, pid_t tid) {
   Result<ProcCgroups> groups = proc.cgroups(tid);
   if (!groups) return std::nullopt;
-  const auto freezer = groups->find("freezer");
-  if (freezer == groups->end()) return std::nullopt;
-  const std::string group = job_group_of(freezer->second);
+  const std::string group = backend.job_groups_of(*groups).tracked;
   for (const SavedTask& task : saved) {
-    if (!group.ends_with("/job_" + std::to_string(task.start.job_id))) {
-      continue;
-    }
+    if (group.empty() || group != task.home.job_path) continue;
     Home home = home_as(task.home, tid);
     home.affinity = CpuSet();  // of which task is not known
     return home;
@@ -50,10 +44,12 @@ std::optional<Home> by_job(const ProcReader& proc,
 
 }  // namespace
 
-FindHome home_finder(const ProcReader& proc, std::vector<SavedTask> saved) {
-  return [&proc, saved = std::move(saved)](pid_t tid) -> std::optional<Home> {
+FindHome home_finder(const ProcReader& proc, const Backend& backend,
+                     std::vector<SavedTask> saved) {
+  return [&proc, &backend,
+          saved = std::move(saved)](pid_t tid) -> std::optional<Home> {
     std::optional<Home> home = by_ancestor(proc, saved, tid);
-    return home ? home : by_job(proc, saved, tid);
+    return home ? home : by_job(proc, backend, saved, tid);
   };
 }
 

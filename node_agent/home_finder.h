@@ -10,8 +10,9 @@
 namespace penstock {
 
 // The returned function gives the home of the task that the thread descends
-// from, else of one of the job that it is in (by its freezer group), then with
-// every CPU of that job's. proc outlives it.
-FindHome home_finder(const ProcReader& proc, std::vector<SavedTask> saved);
+// from, else of one of the job that it is in (by the group that Slurm tracks it
+// by), then with every CPU of that job's. proc and backend outlive it.
+FindHome home_finder(const ProcReader& proc, const Backend& backend,
+                     std::vector<SavedTask> saved);
 
 }  // namespace penstock

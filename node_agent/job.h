@@ -59,11 +59,10 @@ struct Task {
   penstock_task_start start{};
   TaskId id;
   UniqueFd pidfd;
-  uint64_t exit_seen_ns = 0;  // by the proc connector; the pidfd decides
-  Home home;                  // of its first process, when it was registered
-  CpuSet loader_cpus;         // kept apart from the trainer's; empty: not
-  std::string job_path;       // its job's group in the freezer hierarchy
-  std::string cpuacct_path;   // its job's group there; "" where there is none
+  uint64_t exit_seen_ns = 0;   // by the proc connector; the pidfd decides
+  Home home;                   // of its first process, when it was registered
+  CpuSet loader_cpus;          // kept apart from the trainer's; empty: not
+  std::string accounted_path;  // JobGroups::accounted
   std::vector<Rank> ranks;
   std::set<int> registered_tids;
   std::set<int> greeting_pids;
@@ -165,7 +164,8 @@ struct Job {
   bool contradicted = false;
 
   PlannedGrant grant;
-  CpuSet away_now;  // in the kernel
+  CpuSet away_now;         // in the kernel
+  bool may_borrow = true;  // false: its groups cannot be lent CPUs
   AwayPolicy away_policy;
   Totals totals;
   std::vector<GrantChange> changes;

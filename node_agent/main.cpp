@@ -12,7 +12,7 @@
 #include <array>
 #include <cstdio>
 
-#include "cgroup/v1_backend.h"
+#include "cgroup/machine.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/version.h"
@@ -84,19 +84,12 @@ Result<UniqueFd> take_lock(int dir_fd) {
   return lock;
 }
 
-bool autogroup_enabled() {
-  UniqueFd file(
-      ::open("/proc/sys/kernel/sched_autogroup_enabled", O_RDONLY | O_CLOEXEC));
-  char value = '0';
-  return file && ::read(file.get(), &value, 1) == 1 && value == '1';
-}
-
 // All that the agent and its guardian need of the kernel.
 struct Kernel {
   CgroupFs fs;
   ProcReader proc;
   ThreadSched sched;
-  V1Mounts mounts;
+  std::unique_ptr<Backend> backend;
 };
 
 Result<std::unique_ptr<Kernel>> open_kernel(const Config& config) {
@@ -104,18 +97,22 @@ Result<std::unique_ptr<Kernel>> open_kernel(const Config& config) {
   if (!root) return std::move(root).error();
   Result<ProcReader> proc = ProcReader::open();
   if (!proc) return std::move(proc).error();
-  Result<V1Mounts> mounts = v1_mounts_of_system(config.cgroup_root);
-  if (!mounts) return std::move(mounts).error();
-  return std::make_unique<Kernel>(Kernel{CgroupFs(*std::move(root)),
-                                         *std::move(proc), ThreadSched(),
-                                         *std::move(mounts)});
+  auto kernel = std::make_unique<Kernel>(
+      Kernel{CgroupFs(*std::move(root)), *std::move(proc), {}, nullptr});
+  Result<std::unique_ptr<Backend>> backend =
+      open_backend(config.cgroup_root, kernel->fs, kernel->proc, kernel->sched,
+                   {config.cgroup_name, config.away_yields});
+  if (!backend) return std::move(backend).error();
+  kernel->backend = *std::move(backend);
+  return kernel;
 }
 
 // In the guardian: penstockd has died, or hangs.
-void clean_up_after(Backend& backend, const Kernel& kernel, int state_dir_fd) {
+void clean_up_after(const Kernel& kernel, int state_dir_fd) {
+  Backend& backend = *kernel.backend;
   std::vector<SavedTask> saved;
   if (auto loaded = load_tasks(state_dir_fd)) saved = *std::move(loaded);
-  const FindHome find_home = home_finder(kernel.proc, saved);
+  const FindHome find_home = home_finder(kernel.proc, backend, saved);
   // Groups that are busy with threads on their way out are tried again.
   for (int i = 0; i < 50; ++i) {
     if (backend.sweep({}, find_home)) break;
@@ -177,12 +174,8 @@ int serve(const Arguments& arguments, Config config) {
   if (!lock) return complain(lock.error());
   Result<std::unique_ptr<Kernel>> kernel = open_kernel(config);
   if (!kernel) return complain(kernel.error());
-  Result<V1Backend> backend = V1Backend::create(
-      (*kernel)->fs, (*kernel)->proc, (*kernel)->sched, (*kernel)->mounts,
-      {config.cgroup_name, config.away_yields, autogroup_enabled()});
-  if (!backend) return complain(backend.error());
-  Result<Guardian> guardian = Guardian::start(
-      [&] { clean_up_after(*backend, **kernel, state_dir->get()); });
+  Result<Guardian> guardian =
+      Guardian::start([&] { clean_up_after(**kernel, state_dir->get()); });
   if (!guardian) return complain(guardian.error());
   // Its work is short and others wait for it.
   if (::setpriority(PRIO_PROCESS, 0, -10) != 0) {
@@ -195,10 +188,11 @@ int serve(const Arguments& arguments, Config config) {
   if (!topology) return complain(topology.error());
   Result<CpuIdle> idle = CpuIdle::open();
   if (!idle) return complain(idle.error());
-  Agent agent(Machine{*loop, (*kernel)->proc, (*kernel)->sched, *backend,
-                      *std::move(topology), *std::move(idle), state_dir->get(),
-                      arguments.node, [&](bool away) { guardian->beat(away); }},
-              std::move(config));
+  Agent agent(
+      Machine{*loop, (*kernel)->proc, (*kernel)->sched, *(*kernel)->backend,
+              *std::move(topology), *std::move(idle), state_dir->get(),
+              arguments.node, [&](bool away) { guardian->beat(away); }},
+      std::move(config));
   UniqueFd signals;
   Status status = watch_signals(*loop, agent, arguments.config_path, signals);
   if (status) status = agent.start();

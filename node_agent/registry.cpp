@@ -13,17 +13,6 @@ UniqueFd open_pidfd(pid_t pid) {
   return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
 
-std::string group_in(const ProcCgroups& groups, const char* controller) {
-  const auto found = groups.find(controller);
-  return found == groups.end() ? "" : job_group_of(found->second);
-}
-
-// True where path is the group or lies below it.
-bool is_within(std::string_view path, const std::string& group) {
-  return !group.empty() && path.starts_with(group) &&
-         (path.size() == group.size() || path[group.size()] == '/');
-}
-
 void describe_job(Job& job, const penstock_task_start& start) {
   job.id = start.job_id;
   job.uid = start.uid;
@@ -36,13 +25,6 @@ void describe_job(Job& job, const penstock_task_start& start) {
 }
 
 }  // namespace
-
-std::string job_group_of(std::string_view path) {
-  const size_t component = path.find("/job_");
-  if (component == std::string_view::npos) return "";
-  const size_t end = path.find('/', component + 1);
-  return std::string(path.substr(0, end));
-}
 
 size_t Registry::task_count() const {
   size_t count = 0;
@@ -79,8 +61,7 @@ Result<Task*> Registry::add(const penstock_task_start& start,
   task.id = *id;
   task.pidfd = std::move(pidfd);
   task.home = home;
-  task.job_path = group_in(*groups, "freezer");
-  task.cpuacct_path = group_in(*groups, "cpuacct");
+  task.accounted_path = backend_.job_groups_of(*groups).accounted;
   task.processes.insert(start.pid);
   if (asks_for_management(start.options)) {
     job.managed = true;
@@ -113,7 +94,7 @@ Result<Registry::Owner> Registry::owner_of(pid_t pid) const {
   if (!status) return std::move(status).error();
   Result<ProcCgroups> groups = proc_.cgroups(pid);
   if (!groups) return std::move(groups).error();
-  const auto freezer = groups->find("freezer");
+  const std::string job_path = backend_.job_groups_of(*groups).tracked;
 
   // The nearest ancestor that is a task's first process names the task.
   pid_t ancestor = pid;
@@ -123,8 +104,8 @@ Result<Registry::Owner> Registry::owner_of(pid_t pid) const {
       if (job.uid != status->real_uid) continue;
       for (auto& [root, task] : job.tasks) {
         if (root == ancestor) return Owner{&job, &task};
-        if (by_group.job == nullptr && freezer != groups->end() &&
-            is_within(freezer->second, task.job_path)) {
+        if (by_group.job == nullptr && !job_path.empty() &&
+            job_path == task.home.job_path) {
           by_group = {&job, &task};
         }
       }

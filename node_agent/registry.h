@@ -10,13 +10,10 @@
 
 namespace penstock {
 
-// The part of a cgroup path up to the component "job_N" (v1 of every release
-// names it so), or "" without one: a task's whole job shares it.
-std::string job_group_of(std::string_view path);
-
 class Registry {
  public:
-  explicit Registry(const ProcReader& proc) : proc_(proc) {}
+  Registry(const ProcReader& proc, const Backend& backend)
+      : proc_(proc), backend_(backend) {}
 
   // Checks the task that Slurm announced against /proc and records it. The
   // job's record is made with its first task.
@@ -54,6 +51,7 @@ class Registry {
   size_t task_count() const;
 
   const ProcReader& proc_;
+  const Backend& backend_;
   mutable std::map<JobId, Job> jobs_;
 };
 

@@ -67,8 +67,8 @@ Counters Sampler::count(Job& job, const std::string& device,
   }
   if (!job.tasks.empty()) {
     const Task& any = job.tasks.begin()->second;
-    if (auto used = backend_.cpu_usage_ns(any.cpuacct_path);
-        !any.cpuacct_path.empty() && used) {
+    if (auto used = backend_.cpu_usage_ns(any.accounted_path);
+        !any.accounted_path.empty() && used) {
       now.job_cpu_s = double(*used) * kNs;
     }
   }

@@ -59,12 +59,10 @@ TaskView Scanner::view_of(Job& job, const Task& task) const {
 }
 
 bool Scanner::is_of_job(const Task& task, pid_t tid) const {
-  if (task.job_path.empty()) return true;  // Slurm tracks without the freezer
+  if (task.home.job_path.empty()) return true;  // Slurm tracks otherwise
   Result<ProcCgroups> groups = proc_.cgroups(tid);
   if (!groups) return false;
-  const auto freezer = groups->find("freezer");
-  return freezer != groups->end() &&
-         job_group_of(freezer->second) == task.job_path;
+  return backend_.job_groups_of(*groups).tracked == task.home.job_path;
 }
 
 std::optional<Scanner::Found> Scanner::open_thread(const Task& task,

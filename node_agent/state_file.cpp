@@ -87,6 +87,7 @@ Json task_json(const SavedTask& task) {
           {"cpuset_path", task.home.cpuset_path},
           {"cpu_path", task.home.cpu_path},
           {"blkio_path", task.home.blkio_path},
+          {"job_path", task.home.job_path},
           {"affinity", task.home.affinity.to_string()},
           {"sched_policy", task.home.policy.policy},
           {"sched_priority", task.home.policy.priority},
@@ -111,6 +112,8 @@ SavedTask read_task(const Json& json) {
   json.at("cpuset_path").get_to(task.home.cpuset_path);
   json.at("cpu_path").get_to(task.home.cpu_path);
   json.at("blkio_path").get_to(task.home.blkio_path);
+  // Older releases wrote none.
+  task.home.job_path = json.value("job_path", "");
   task.home.affinity =
       CpuSet::parse(json.at("affinity").get<std::string>()).value_or(CpuSet());
   json.at("sched_policy").get_to(task.home.policy.policy);

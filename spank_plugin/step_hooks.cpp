@@ -4,6 +4,7 @@
 
 #include "spank_plugin/hooks.h"
 #include "spank_plugin/messages.h"
+#include "spank_plugin/step_groups.h"
 
 namespace penstock::spank {
 namespace {
@@ -138,6 +139,8 @@ int announce_task_exit(spank_t spank) {
 }
 
 int announce_step_end(spank_t spank) {
+  if (const int removed = remove_own_step_groups(); removed > 0)
+    slurm_debug("penstock: %d groups of the step removed", removed);
   auto message = make_message<penstock_step_end>(PENSTOCK_STEP_END);
   set_step(spank, message);
   if (message.step_id == kExternStep) return 0;

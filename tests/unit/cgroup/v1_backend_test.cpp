@@ -100,12 +100,8 @@ TEST_CASE("our groups are set up before a thread enters") {
   CHECK(tree.read("cpuset/penstock/cpuset.cpus") == "0-3\n");
   CHECK(tree.read("cpuset/penstock/job_7/cpuset.cpus") == "2-3");
   CHECK(tree.read("cpuset/penstock/job_7/cpuset.mems") == "0\n");
-  REQUIRE(test.backend.set_away_shares(kJob, 512));
-  CHECK(tree.read("cpu/penstock/job_7/cpu.shares") == "512");
-  CHECK_FALSE(test.backend.set_away_shares(kJob, 1).ok());
-  CHECK_FALSE(test.backend.set_away_shares(kJob, 262145).ok());
-  CHECK(test.backend.set_away_cpus(kJob, CpuSet{}).error().code ==
-        Code::kInvalidArgument);
+  REQUIRE(test.backend.set_away_cpus(kJob, CpuSet{}));  // nothing is lent
+  CHECK(tree.read("cpuset/penstock/job_7/cpuset.cpus") == "2-3");
 }
 
 TEST_CASE("without yielding the groups have plain shares") {
@@ -130,9 +126,10 @@ TEST_CASE("without away CPUs nobody goes away") {
   CHECK(backend.send_away(kJob, home).error().code == Code::kUnavailable);
   CHECK(machine.group_of(kLoader, "cpuset") == kStep);
   // A group whose CPUs were never set (a crash in between).
-  REQUIRE(backend.set_away_shares(kJob, 100));
-  REQUIRE(machine.fs().make_dir("cpuset/penstock"));
-  REQUIRE(machine.fs().make_dir("cpuset/penstock/job_7"));
+  for (const char* group : {"cpu/penstock", "cpuset/penstock"}) {
+    REQUIRE(machine.fs().make_dir(group));
+    REQUIRE(machine.fs().make_dir(group + std::string("/job_7")));
+  }
   CHECK(backend.send_away(kJob, home).error().code == Code::kUnavailable);
   CHECK(machine.group_of(kLoader, "cpu") == "/");
 }
@@ -233,8 +230,6 @@ TEST_CASE("where cpu and cpuacct are one, accounting keeps the thread") {
   CHECK(test.machine.group_of(kLoader, "cpuset") == "/penstock/job_7");
   CHECK(test.machine.group_of(kLoader, "cpu") == "/");
   CHECK(test.machine.threads()[kLoader].policy.policy == SCHED_IDLE);
-  CHECK_FALSE(test.machine.fs().exists("cpu,cpuacct/penstock"));
-  REQUIRE(test.backend.set_away_shares(kJob, 100));
   CHECK_FALSE(test.machine.fs().exists("cpu,cpuacct/penstock"));
   REQUIRE(test.backend.bring_home(test.home));
   CHECK(test.at_home());

@@ -76,10 +76,7 @@ TEST_CASE("bytes read and CPU time") {
   CHECK_FALSE(test.backend.io_read_bytes(kJob, "7").ok());
   test.machine.make_slurm_group("/slurm_n1", "0");
   test.machine.tree().write("cpuacct/slurm_n1/cpuacct.usage", "77\n");
-  test.machine.tree().write("cpuacct/slurm_n1/cpuacct.usage_percpu", "70 7 \n");
   CHECK(*test.backend.cpu_usage_ns("/slurm_n1") == 77);
-  CHECK(*test.backend.cpu_usage_percpu_ns("/slurm_n1") ==
-        std::vector<uint64_t>{70, 7});
   CHECK(test.backend.cpu_usage_ns("/none").error().code == Code::kNotFound);
   test.machine.tree().write("cpuacct/slurm_n1/cpuacct.usage", "");  // short
   CHECK(test.backend.cpu_usage_ns("/slurm_n1").error().code ==

@@ -17,10 +17,9 @@ TEST_CASE("bytes read from one device") {
 }
 
 TEST_CASE("CPU time") {
-  CHECK(*parse_cpu_usage("123\n") == std::vector<uint64_t>{123});
-  CHECK(*parse_cpu_usage("1 2 0 \n") == std::vector<uint64_t>{1, 2, 0});
+  CHECK(*parse_cpu_usage("123\n") == 123);
   CHECK_FALSE(parse_cpu_usage("").ok());
-  CHECK_FALSE(parse_cpu_usage("1 x").ok());
+  CHECK_FALSE(parse_cpu_usage("x").ok());
 }
 
 TEST_CASE("devices") {

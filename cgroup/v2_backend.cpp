@@ -1,0 +1,223 @@
+#include "cgroup/v2_backend.h"
+
+#include <utility>
+
+#include "cgroup/text_scan.h"
+
+namespace penstock {
+namespace {
+
+constexpr const char* kProcs = "/cgroup.procs";
+constexpr const char* kThreads = "/cgroup.threads";
+
+bool has_word(std::string_view text, std::string_view word) {
+  for (std::string_view next = take_word(text); !next.empty();
+       next = take_word(text)) {
+    if (next == word) return true;
+  }
+  return false;
+}
+
+Error no_controller(const char* controller, const std::string& where) {
+  return Error{Code::kUnavailable, 0,
+               "cgroup v2 controller " + std::string(controller) +
+                   " does not reach " + where +
+                   ": set ConstrainCores=yes and ConstrainRAMSpace=yes in "
+                   "cgroup.conf, with task/cgroup among slurm.conf's "
+                   "TaskPlugin, and Delegate=yes in slurmd's unit"};
+}
+
+// Keeps the first failure of a row of steps that are all tried.
+void note(Status& first, Status step) {
+  if (first && !step) first = std::move(step);
+}
+
+}  // namespace
+
+Result<V2Backend> V2Backend::create(const CgroupFs& fs, const ProcReader& proc,
+                                    const ThreadSched& sched,
+                                    V2Settings settings) {
+  const std::string& name = settings.name;
+  if (name.empty() || name[0] == '.' || name.find('/') != name.npos) {
+    return invalid("control group name \"" + printable(name) +
+                   "\": allowed is one path component that does not begin "
+                   "with '.'");
+  }
+  auto controllers = fs.read_file("cgroup.controllers");
+  if (!controllers) return std::move(controllers).error();
+  for (const char* controller : {"cpu", "cpuset"}) {
+    if (has_word(*controllers, controller)) continue;
+    return Error{Code::kUnavailable, 0,
+                 "the unified hierarchy has no controller " +
+                     std::string(controller) +
+                     ": boot with systemd.unified_cgroup_hierarchy=1, or "
+                     "mount it as cgroup v1 besides cpuset and cpu"};
+  }
+  return V2Backend(fs, proc, sched, std::move(settings));
+}
+
+std::string V2Backend::home_dir(std::string_view task) const {
+  return std::string(task) + "/" + settings_.name + "_home";
+}
+
+std::string V2Backend::loader_dir(std::string_view task) const {
+  return std::string(task) + "/" + settings_.name + "_loader";
+}
+
+std::string V2Backend::task_of(std::string_view path) const {
+  const std::string home = home_dir("");
+  if (path.ends_with(home)) path.remove_suffix(home.size());
+  return std::string(path);
+}
+
+bool V2Backend::is_loader_dir(std::string_view path) const {
+  return path.ends_with(loader_dir(""));
+}
+
+Result<V2Backend::KnownJob*> V2Backend::known(JobId job) {
+  const auto found = jobs_.find(job);
+  if (found != jobs_.end()) return &found->second;
+  return Error{Code::kUnavailable, 0,
+               "job " + std::to_string(job) + " has no task known here"};
+}
+
+Result<Home> V2Backend::home_of(const TaskId& task) const {
+  Status same = proc_->verify(task);
+  if (!same) return same.error();
+  auto identity = proc_->identity(task.tid);
+  if (!identity) return identity.error();
+  auto groups = proc_->cgroups(task.tid);
+  if (!groups) return groups.error();
+  auto affinity = sched_->affinity(task.tid);
+  if (!affinity) return affinity.error();
+  auto policy = sched_->policy(task.tid);
+  if (!policy) return policy.error();
+  if (is_loader_dir((*groups)[""])) {
+    return invalid("thread " + std::to_string(task.tid) +
+                   " is away; its home is elsewhere");
+  }
+  const std::string path = task_of((*groups)[""]);
+  Home home{*identity,
+            path,
+            path,
+            path,
+            *affinity,
+            *policy,
+            job_groups_of(*groups).tracked};
+  // Still the same thread after all that was read of it?
+  same = proc_->verify(home.task);
+  if (!same) return same.error();
+  return home;
+}
+
+JobGroups V2Backend::job_groups_of(const ProcCgroups& groups) const {
+  const auto path = groups.find("");
+  if (path == groups.end()) return {};
+  const auto slurm = slurm_groups_of(path->second);
+  if (!slurm) return {};
+  return {slurm->job, slurm->job};
+}
+
+Status V2Backend::add_task(JobId job, const Home& home) {
+  const auto groups = slurm_groups_of(home.cpuset_path);
+  if (!groups || groups->task != home.cpuset_path) {
+    return Error{Code::kUnavailable, 0,
+                 "process " + std::to_string(home.task.tid) + " is in " +
+                     (home.cpuset_path.empty() ? "no v2 control group"
+                                               : home.cpuset_path) +
+                     ", which is no task's group of Slurm's: set "
+                     "ProctrackType=proctrack/cgroup, and task/cgroup among "
+                     "TaskPlugin"};
+  }
+  auto controllers = fs_->read_file(groups->task + "/cgroup.controllers");
+  if (!controllers) return std::move(controllers).error();
+  for (const char* controller : {"cpuset", "cpu"}) {
+    if (!has_word(*controllers, controller)) {
+      return no_controller(controller, "Slurm's tasks");
+    }
+  }
+  KnownJob& known = jobs_[job];
+  known.path = groups->job;
+  known.tasks[groups->task] = *groups;
+  // It has its part in what is lent to its job.
+  return known.lent.empty() ? Status(Done{}) : set_away_cpus(job, known.lent);
+}
+
+Status V2Backend::move_thread(pid_t tid, const std::string& group) const {
+  return fs_->write_file(group + kThreads, std::to_string(tid));
+}
+
+Status V2Backend::move_process(pid_t tid, const std::string& group) const {
+  return fs_->write_file(group + kProcs, std::to_string(tid));
+}
+
+Result<std::set<pid_t>> V2Backend::threads_in(const std::string& group) const {
+  auto text = fs_->read_file(group + kThreads);
+  if (!text && text.error().code == Code::kNotFound) return std::set<pid_t>{};
+  if (!text) return std::move(text).error();
+  auto tids = parse_pid_list(*text);
+  if (!tids) return std::move(tids).error();
+  return std::set<pid_t>(tids->begin(), tids->end());
+}
+
+Status V2Backend::send_away(JobId, const Home& home) {
+  const pid_t tid = home.task.tid;
+  Status done = proc_->verify(home.task);
+  if (!done) return done;
+  done = move_thread(tid, loader_dir(home.cpuset_path));
+  if (done) done = sched_->set_widest_affinity(tid);
+  if (done) return done;
+  if (done.error().saved_errno == ENOENT) {
+    done.error().code = Code::kUnavailable;
+  }
+  Status back = bring_home(home);
+  if (!back && back.error().code != Code::kNotFound) {
+    return std::move(back.error())
+        .wrap(done.error().message + "; half-way, and not brought home");
+  }
+  return done;
+}
+
+Status V2Backend::bring_home(const Home& home) {
+  const pid_t tid = home.task.tid;
+  Status first = proc_->verify(home.task);
+  if (!first) return first;
+  Status moved = move_thread(tid, home_dir(home.cpuset_path));
+  // No loan, or none any more.
+  if (!moved && moved.error().saved_errno == ENOENT) {
+    moved = move_thread(tid, home.cpuset_path);
+  }
+  note(first, std::move(moved));
+  Status mask = home.affinity.empty()
+                    ? sched_->set_widest_affinity(tid)
+                    : sched_->set_affinity(tid, home.affinity);
+  // None of its CPUs is left there: then all that are.
+  if (!mask && mask.error().saved_errno == EINVAL) {
+    mask = sched_->set_widest_affinity(tid);
+  }
+  note(first, std::move(mask));
+  return first;
+}
+
+Result<std::set<pid_t>> V2Backend::away_threads(JobId job) const {
+  std::set<pid_t> away;
+  const auto found = jobs_.find(job);
+  if (found == jobs_.end()) return away;
+  for (const auto& [path, task] : found->second.tasks) {
+    auto threads = threads_in(loader_dir(path));
+    if (!threads) return threads;
+    away.merge(*threads);
+  }
+  return away;
+}
+
+Result<uint64_t> V2Backend::cpu_usage_ns(std::string_view group) const {
+  const std::string file = std::string(group) + "/cpu.stat";
+  auto text = fs_->read_file(file);
+  if (!text) return std::move(text).error();
+  const auto usage_us = keyed_figure(*text, "usage_usec");
+  if (!usage_us) return invalid(file + ": no usage_usec");
+  return *usage_us * 1000;
+}
+
+}  // namespace penstock

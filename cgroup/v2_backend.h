@@ -1,0 +1,130 @@
+// Backend on cgroup v2. In each task's own group T of Slurm's, so that Slurm
+// goes on to kill, count and limit everything in it:
+//
+//   T/NAME_home     threaded; cpuset.cpus: the task's own CPUs; everyone but
+//                   those who are away
+//   T/NAME_loader   threaded; cpuset.cpus: the lent CPUs; cpu.idle=1; the away
+//
+// Both are made with the first loan and removed with the task or the loan's
+// end. A cpuset reaches no further than those above it, so those that Slurm has
+// set (the job's and `user`'s) are widened by what is lent; NAME_home keeps
+// everyone else in. Weights count between jobs, not between threads of several
+// jobs: a job that lends has cpu.weight 10000 meanwhile, so that it gives up a
+// hundredth at most to who is away on its CPUs. Limits of I/O stand at the job.
+//
+// What is changed of Slurm's groups is marked there with what it was (extended
+// attributes trusted.NAME.*), so that a later run can restore it, also after
+// kill -9.
+#pragma once
+
+#include <map>
+
+#include "cgroup/backend.h"
+#include "cgroup/cgroup_fs.h"
+#include "cgroup/v2_layout.h"
+
+namespace penstock {
+
+struct V2Settings {
+  std::string name = "penstock";  // one path component
+  bool away_yields = true;        // false: as everyone else; only to show what
+                                  // yielding is worth
+};
+
+class V2Backend final : public Backend {
+ public:
+  // fs (whose root is the unified hierarchy's), proc and sched outlive the
+  // backend. Makes nothing yet.
+  // Errors: kUnavailable  the machine has no unified hierarchy, or without cpu
+  //                       and cpuset in it: says what to do;
+  //         kInvalidArgument  name is empty, or has '/' or ".." in it.
+  [[nodiscard]] static Result<V2Backend> create(const CgroupFs& fs,
+                                                const ProcReader& proc,
+                                                const ThreadSched& sched,
+                                                V2Settings settings);
+
+  Result<Home> home_of(const TaskId& task) const override;
+  JobGroups job_groups_of(const ProcCgroups& groups) const override;
+  Status add_task(JobId job, const Home& home) override;
+  bool yields_to(const Home& home,
+                 std::string_view lender_cpu_path) const override;
+  Status set_away_cpus(JobId job, const CpuSet& cpus) override;
+  Status refresh() override;
+  Status send_away(JobId job, const Home& home) override;
+  Status bring_home(const Home& home) override;
+  Result<std::set<pid_t>> away_threads(JobId job) const override;
+  Result<CpuSet> slurm_cpus() const override;
+  // Whoever is in the job is under its limit.
+  Status attach_io(JobId job, const Home& home) override;
+  Status detach_io(const Home&) override { return Done{}; }
+  Status set_io_limit(JobId job, std::string_view device,
+                      uint64_t rate_bytes_per_s) override;
+  Status clear_io_limit(JobId job, std::string_view device) override;
+  Result<uint64_t> io_read_bytes(JobId job,
+                                 std::string_view device) const override;
+  Result<uint64_t> cpu_usage_ns(std::string_view group) const override;
+  Status remove_job(JobId job, const FindHome& find_home) override;
+  Status sweep(const std::set<JobId>& alive,
+               const FindHome& find_home) override;
+
+ private:
+  V2Backend(const CgroupFs& fs, const ProcReader& proc,
+            const ThreadSched& sched, V2Settings settings)
+      : fs_(&fs),
+        proc_(&proc),
+        sched_(&sched),
+        settings_(std::move(settings)) {}
+
+  struct KnownJob {
+    std::string path;
+    std::map<std::string, SlurmGroups> tasks;  // by path
+    CpuSet lent;
+  };
+
+  std::string home_dir(std::string_view task) const;
+  std::string loader_dir(std::string_view task) const;
+  // The task's group where path is a group of ours in it, else path itself.
+  std::string task_of(std::string_view path) const;
+  bool is_loader_dir(std::string_view path) const;
+  std::string mark(const char* what) const { return settings_.name + what; }
+  Result<KnownJob*> known(JobId job);
+
+  Status move_thread(pid_t tid, const std::string& group) const;
+  Status move_process(pid_t tid, const std::string& group) const;
+  Result<std::set<pid_t>> threads_in(const std::string& group) const;
+
+  // v2_loans.cpp: CPUs and weights.
+  // The CPUs that Slurm gave the group, whatever we have made of them; empty
+  // where it has none of its own.
+  Result<CpuSet> own_cpus(const std::string& group) const;
+  Result<CpuSet> task_cpus(const SlurmGroups& task) const;
+  Status widen(const std::string& group, const CpuSet& lent);
+  Status widen_all(const KnownJob& job, const CpuSet& lent);
+  Status prepare(JobId id, const SlurmGroups& task);
+  Status fill_home(const std::string& task) const;
+  Status set_loader_cpus(const KnownJob& job, const CpuSet& cpus) const;
+  Status favour_lenders();
+  Status restore_weight(const std::string& job);
+
+  // v2_remove.cpp
+  void empty_task(const std::string& task, const FindHome& find_home);
+  Status remove_task_groups(const std::string& task);
+  Status restore_job(const std::string& job, const FindHome& find_home);
+
+  // v2_slurm.cpp: all of Slurm's scopes and jobs now, as paths.
+  std::vector<std::string> scopes() const;
+  std::vector<std::string> job_dirs() const;
+  std::vector<std::string> dirs_in(const std::string& path) const;
+
+  // v2_io.cpp
+  Status require_io(const KnownJob& job);
+
+  const CgroupFs* fs_;
+  const ProcReader* proc_;
+  const ThreadSched* sched_;
+  V2Settings settings_;
+  std::map<JobId, KnownJob> jobs_;
+  std::set<std::string> favoured_;  // jobs with a raised weight
+};
+
+}  // namespace penstock

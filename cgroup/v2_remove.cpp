@@ -1,0 +1,125 @@
+// Taking back what was made and changed, and what a crashed run left behind.
+#include "cgroup/v2_backend.h"
+#include "common/units.h"
+
+namespace penstock {
+namespace {
+
+constexpr int kRemoveAttempts = 3;
+
+void keep(Status& first, Status step) {
+  if (first && !step && step.error().code != Code::kNotFound) {
+    first = std::move(step);
+  }
+}
+
+}  // namespace
+
+// For a thread that nobody knows: every CPU of its task's.
+void V2Backend::empty_task(const std::string& task, const FindHome& find_home) {
+  auto away = threads_in(loader_dir(task));
+  if (!away) return;
+  for (pid_t tid : *away) {
+    Home home{TaskId{tid, 0}, task, task, task, CpuSet{}, SchedPolicy{}, ""};
+    if (find_home) {
+      const auto found = find_home(tid);
+      if (found && found->task.tid == tid && proc_->verify(found->task)) {
+        home.affinity = found->affinity;
+      }
+    }
+    (void)bring_home(home);
+  }
+}
+
+// Whoever is in our groups goes back to the task's own; a fork may come
+// between, hence the attempts.
+Status V2Backend::remove_task_groups(const std::string& task) {
+  Status removed = Done{};
+  for (int i = 0; i < kRemoveAttempts; ++i) {
+    for (const std::string& group : {loader_dir(task), home_dir(task)}) {
+      auto threads = threads_in(group);
+      if (!threads) continue;
+      std::set<pid_t> moved;
+      for (pid_t tid : *threads) {
+        auto status = proc_->status(tid);
+        if (status && moved.insert(status->tgid).second) {
+          (void)move_process(tid, task);
+        }
+      }
+    }
+    removed = fs_->remove_dir(loader_dir(task));
+    if (removed) removed = fs_->remove_dir(home_dir(task));
+    if (removed) break;
+  }
+  // A task's group that has ended needs none.
+  if (removed) {
+    (void)fs_->write_file(task + "/cgroup.subtree_control", "-cpuset -cpu");
+  }
+  return removed;
+}
+
+Status V2Backend::restore_job(const std::string& job,
+                              const FindHome& find_home) {
+  Status first = Done{};
+  std::vector<std::string> levels = {job};
+  for (const std::string& step : dirs_in(job)) {
+    levels.push_back(step);
+    levels.push_back(step + "/user");
+    for (const std::string& task : dirs_in(step + "/user")) {
+      levels.push_back(task);
+      if (!fs_->exists(home_dir(task))) continue;
+      empty_task(task, find_home);
+      keep(first, remove_task_groups(task));
+    }
+  }
+  for (const std::string& level : levels) {
+    if (fs_->read_mark(level, mark(".cpus"))) {
+      keep(first, widen(level, CpuSet()));
+    }
+  }
+  keep(first, restore_weight(job));
+  if (auto device = fs_->read_mark(job, mark(".io"))) {
+    keep(first, fs_->write_file(job + "/io.max", *device + " rbps=max"));
+    keep(first, fs_->remove_mark(job, mark(".io")));
+  }
+  if (first) keep(first, fs_->remove_mark(job, mark(".job")));
+  return first;
+}
+
+Status V2Backend::remove_job(JobId id, const FindHome& find_home) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end()) return Done{};
+  Status restored = restore_job(found->second.path, find_home);
+  favoured_.erase(found->second.path);
+  jobs_.erase(found);
+  Status weights = favour_lenders();
+  if (!restored && restored.error().saved_errno == EBUSY) {
+    restored.error().code = Code::kUnavailable;
+  }
+  return restored ? weights : restored;
+}
+
+Status V2Backend::sweep(const std::set<JobId>& alive,
+                        const FindHome& find_home) {
+  Status first = Done{};
+  for (const std::string& job : job_dirs()) {
+    auto marked = fs_->read_mark(job, mark(".job"));
+    const auto id = marked ? parse_uint(*marked, 0, UINT32_MAX)
+                           : Result<uint64_t>(std::move(marked).error());
+    if (id) {
+      if (alive.contains(JobId(*id))) continue;
+      keep(first, restore_job(job, find_home));
+    } else if (!favoured_.contains(job)) {
+      keep(first, restore_weight(job));
+    }
+  }
+  if (!alive.empty()) return first;
+  for (const std::string& scope : scopes()) {
+    if (!fs_->read_mark(scope, mark(".io"))) continue;
+    keep(first, fs_->write_file(scope + "/cgroup.subtree_control", "-io"));
+    keep(first, fs_->remove_mark(scope, mark(".io")));
+  }
+  return first;
+}
+
+}  // namespace penstock

@@ -1,0 +1,116 @@
+// A machine in temporary directories with a unified hierarchy that behaves as
+// the kernel's does where Penstock depends on it: controllers reach who they
+// are enabled for, a group with processes enables none for its children unless
+// they are threaded, a thread moves within its domain only, a group with
+// threads or children cannot be removed, effective CPUs are cut by those above.
+// /proc of its threads, and their affinity. Any operation can be made to fail.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cgroup/cgroup_fs.h"
+#include "cgroup/proc_reader.h"
+#include "cgroup/thread_sched.h"
+#include "tests/unit/cgroup/temp_dir.h"
+
+namespace penstock {
+
+class FakeUnified {
+ public:
+  FakeUnified();
+
+  const CgroupFs& fs() const { return fs_; }
+  const ProcReader& proc() const { return proc_; }
+  const ThreadSched& sched() const { return sched_; }
+  const TempDir& tree() const { return tree_; }
+
+  // The groups of a task as Slurm 24.11 makes them, with CPUs at the job and
+  // at `user`; what exists is left. Returns the task's path.
+  std::string make_task(const std::string& job, const std::string& step,
+                        int task, const std::string& cpus);
+  // A thread (a process where tid == pid) in a group.
+  void start(pid_t tid, pid_t pid, const std::string& group,
+             const CpuSet& affinity);
+  void end(pid_t tid);
+
+  std::string group_of(pid_t tid) const { return threads_.at(tid).group; }
+  CpuSet affinity_of(pid_t tid) const { return threads_.at(tid).affinity; }
+  CpuSet effective_cpus(const std::string& group) const;
+  std::string read(const std::string& path) const;
+  bool has_mark(const std::string& group) const;  // any
+
+  // As FakeMachine's; operations: "read", "write", "mkdir", "rmdir", "mark",
+  // "affinity".
+  void fail(const std::string& operation, const std::string& where,
+            int error_number);
+  void heal() { failures_.clear(); }
+
+  // Called before each write with the file's path: for races.
+  std::function<void(const std::string& path)> before_write;
+
+ private:
+  struct Thread {
+    pid_t pid = 0;
+    uint64_t starttime = 1000;
+    std::string group;
+    CpuSet affinity;
+  };
+  class Fs final : public CgroupFs {
+   public:
+    Fs(UniqueFd root, FakeUnified* machine)
+        : CgroupFs(std::move(root)), machine_(machine) {}
+    Status make_dir(std::string_view path) const override;
+    Status remove_dir(std::string_view path) const override;
+    Result<std::string> read_file(std::string_view path) const override;
+    Status write_file(std::string_view path,
+                      std::string_view text) const override;
+    Result<std::string> read_mark(std::string_view path,
+                                  const std::string& name) const override;
+    Status write_mark(std::string_view path, const std::string& name,
+                      const std::string& text) const override;
+    Status remove_mark(std::string_view path,
+                       const std::string& name) const override;
+
+   private:
+    FakeUnified* machine_;
+  };
+  class Sched final : public ThreadSched {
+   public:
+    explicit Sched(FakeUnified* machine) : machine_(machine) {}
+    Result<CpuSet> affinity(pid_t tid) const override;
+    Status set_affinity(pid_t tid, const CpuSet& cpus) const override;
+    Status set_widest_affinity(pid_t tid) const override;
+    Result<SchedPolicy> policy(pid_t) const override { return SchedPolicy{}; }
+
+   private:
+    FakeUnified* machine_;
+  };
+
+  Status failure(const std::string& operation, std::string_view where) const;
+  void make_files(const std::string& group);
+  void add_controller(const std::string& group, const std::string& name);
+  Status enable(const std::string& group, std::string_view words);
+  Status move(pid_t tid, const std::string& group, bool whole_process);
+  std::string type_of(const std::string& group) const;
+  std::string domain_of(const std::string& group) const;
+  bool is_busy(const std::string& group) const;
+  void write_proc(pid_t tid);
+
+  TempDir tree_;
+  TempDir proc_dir_;
+  std::map<pid_t, Thread> threads_;
+  std::map<std::string, std::map<std::string, std::string>> marks_;
+  struct Failure {
+    std::string operation, where;
+    int error_number;
+  };
+  std::vector<Failure> failures_;
+  Fs fs_;
+  ProcReader proc_;
+  Sched sched_;
+};
+
+}  // namespace penstock

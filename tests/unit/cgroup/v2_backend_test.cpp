@@ -1,0 +1,311 @@
+#include "cgroup/v2_backend.h"
+
+#include "tests/unit/catch.h"
+#include "tests/unit/cgroup/fake_unified.h"
+
+using namespace penstock;
+
+namespace {
+
+constexpr JobId kJob = 7, kOther = 9;
+constexpr pid_t kTrainer = 100, kLoader = 101, kLender = 200;
+
+// Job 7 on CPUs 0-1 with a trainer and a loader thread, job 9 on 2-3.
+struct Node {
+  explicit Node(V2Settings settings = {}) {
+    task = machine.make_task("job_7", "step_0", 0, "0-1");
+    lender_task = machine.make_task("job_9", "step_0", 0, "2-3");
+    machine.start(kTrainer, kTrainer, task, CpuSet{{0, 1}});
+    machine.start(kLoader, kTrainer, task, CpuSet{{1}});
+    machine.start(kLender, kLender, lender_task, CpuSet{{2, 3}});
+    backend.emplace(std::move(*V2Backend::create(
+        machine.fs(), machine.proc(), machine.sched(), std::move(settings))));
+    home = *backend->home_of({kLoader, 0});
+    REQUIRE(backend->add_task(kJob, *backend->home_of({kTrainer, 0})));
+    REQUIRE(backend->add_task(kOther, *backend->home_of({kLender, 0})));
+  }
+
+  std::string job() const { return "/system.slice/n1_slurmstepd.scope/job_7"; }
+  std::string lender() const {
+    return "/system.slice/n1_slurmstepd.scope/job_9";
+  }
+  std::string user() const { return job() + "/step_0/user"; }
+
+  // Slurm's groups are as it made them, and nothing of ours is there.
+  void check_as_before() {
+    CHECK(machine.read(job() + "/cpuset.cpus").starts_with("0-1"));
+    CHECK(machine.read(user() + "/cpuset.cpus").starts_with("0-1"));
+    CHECK(machine.read(lender() + "/cpu.weight").starts_with("100\n"));
+    CHECK(machine.fs().list_dirs(task)->empty());
+    CHECK(machine.read(task + "/cgroup.type") == "domain\n");
+    CHECK(machine.group_of(kTrainer) == task);
+    CHECK(machine.group_of(kLoader) == task);
+    CHECK(machine.affinity_of(kLoader) == CpuSet{{1}});
+    for (const std::string& group : {job(), user(), task, lender()}) {
+      CHECK_FALSE(machine.has_mark(group));
+    }
+  }
+
+  FindHome find_home() const {
+    return [this](pid_t tid) {
+      return tid == kLoader ? std::optional(home) : std::nullopt;
+    };
+  }
+
+  FakeUnified machine;
+  std::optional<V2Backend> backend;
+  std::string task, lender_task;
+  Home home;
+};
+
+}  // namespace
+
+TEST_CASE("a loader thread is lent a CPU and comes home") {
+  Node node;
+  CHECK(node.home.job_path == node.job());
+  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
+  CHECK(node.machine.group_of(kTrainer) == node.task + "/penstock_home");
+  CHECK(node.machine.effective_cpus(node.task + "/penstock_home") ==
+        CpuSet{{0, 1}});
+  CHECK(node.machine.effective_cpus(node.task + "/penstock_loader") ==
+        CpuSet{{2}});
+  CHECK(node.machine.read(node.task + "/penstock_loader/cpu.idle") == "1");
+  REQUIRE(node.backend->send_away(kJob, node.home));
+  CHECK(node.machine.affinity_of(kLoader) == CpuSet{{2}});
+  CHECK(*node.backend->away_threads(kJob) == std::set<pid_t>{kLoader});
+  CHECK(node.backend->home_of({kLoader, 0}).error().code ==
+        Code::kInvalidArgument);
+  // A thread at home is where Slurm put it, whatever we made there.
+  CHECK(node.backend->home_of({kTrainer, 0})->cpuset_path == node.task);
+  REQUIRE(node.backend->bring_home(node.home));
+  CHECK(node.machine.affinity_of(kLoader) == CpuSet{{1}});
+  CHECK(node.machine.group_of(kLoader) == node.task + "/penstock_home");
+  REQUIRE(node.backend->remove_job(kJob, nullptr));
+  node.check_as_before();
+}
+
+TEST_CASE("whoever lends takes its CPUs back at once, and only meanwhile") {
+  Node node;
+  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
+  CHECK(node.machine.read(node.lender() + "/cpu.weight") == "10000");
+  CHECK(node.machine.read(node.job() + "/cpu.weight") == "100\n");
+  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{}));
+  CHECK(node.machine.read(node.lender() + "/cpu.weight") == "100\n");
+  CHECK(node.machine.read(node.job() + "/cpuset.cpus") == "0-1");
+  CHECK(node.machine.effective_cpus(node.task) == CpuSet{{0, 1}});
+  REQUIRE(node.backend->remove_job(kJob, nullptr));
+  node.check_as_before();
+}
+
+TEST_CASE("without yielding nobody's weight changes") {
+  Node node(V2Settings{"penstock", false});
+  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
+  CHECK(node.machine.read(node.lender() + "/cpu.weight") == "100\n");
+  CHECK(node.machine.read(node.task + "/penstock_loader/cpu.idle") == "0\n");
+}
+
+TEST_CASE("a job's weight is one: it does not lend and borrow at once") {
+  Node node;
+  const Home borrower = *node.backend->home_of({kTrainer, 0});
+  const Home lender = *node.backend->home_of({kLender, 0});
+  CHECK(node.backend->yields_to(borrower, lender.cpu_path));
+  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
+  CHECK(node.backend->yields_to(borrower, lender.cpu_path));
+  CHECK_FALSE(node.backend->yields_to(lender, borrower.cpu_path));
+  CHECK_FALSE(node.backend->yields_to(borrower, "/user.slice"));
+}
+
+TEST_CASE("lent CPUs change while a thread is away") {
+  Node node;
+  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
+  REQUIRE(node.backend->send_away(kJob, node.home));
+  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{3}}));
+  CHECK(node.machine.effective_cpus(node.task + "/penstock_loader") ==
+        CpuSet{{3}});
+  CHECK(node.machine.read(node.job() + "/cpuset.cpus") == "0-1,3");
+  CHECK(*node.backend->slurm_cpus() == CpuSet{{0, 1, 2, 3}});
+  REQUIRE(node.backend->remove_job(kJob, node.find_home()));
+  node.check_as_before();
+}
+
+TEST_CASE("what Slurm rewrites is put back, and its word is kept") {
+  Node node;
+  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{3}}));
+  const std::string file = node.job() + "/cpuset.cpus";
+  REQUIRE(node.machine.fs().write_file(file, "0-1"));  // a new step
+  REQUIRE(node.backend->refresh());
+  CHECK(node.machine.read(file) == "0-1,3");
+  REQUIRE(node.machine.fs().write_file(file, "0-2"));  // the job was resized
+  REQUIRE(node.backend->refresh());
+  CHECK(node.machine.read(file) == "0-3");
+  REQUIRE(node.backend->remove_job(kJob, nullptr));
+  CHECK(node.machine.read(file) == "0-2");
+}
+
+TEST_CASE("a later task has its part in a loan") {
+  Node node;
+  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
+  const std::string second = node.machine.make_task("job_7", "step_1", 0, "1");
+  node.machine.start(300, 300, second, CpuSet{{1}});
+  const Home home = *node.backend->home_of({300, 0});
+  REQUIRE(node.backend->add_task(kJob, home));
+  REQUIRE(node.backend->send_away(kJob, home));
+  CHECK(node.machine.affinity_of(300) == CpuSet{{2}});
+  REQUIRE(node.backend->remove_job(kJob, nullptr));
+  CHECK(node.machine.group_of(300) == second);
+  node.check_as_before();
+}
+
+TEST_CASE("a task that has ended does not hold up the others") {
+  Node node;
+  const std::string second = node.machine.make_task("job_7", "step_1", 0, "1");
+  node.machine.start(300, 300, second, CpuSet{{1}});
+  REQUIRE(node.backend->add_task(kJob, *node.backend->home_of({300, 0})));
+  node.machine.end(300);
+  std::filesystem::remove_all(node.machine.tree().path() /
+                              (node.job() + "/step_1").substr(1));
+  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
+  REQUIRE(node.backend->send_away(kJob, node.home));
+  REQUIRE(node.backend->remove_job(kJob, node.find_home()));
+  node.check_as_before();
+}
+
+TEST_CASE("children that a process starts meanwhile go home too") {
+  Node node;
+  pid_t next = 500;
+  node.machine.before_write = [&](const std::string& path) {
+    if (!path.ends_with("penstock_home/cgroup.procs") || next >= 505) return;
+    node.machine.start(next, next, node.task, CpuSet{{0, 1}});
+    ++next;
+  };
+  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
+  for (pid_t pid = 500; pid < 505; ++pid) {
+    CHECK(node.machine.group_of(pid) == node.task + "/penstock_home");
+  }
+}
+
+TEST_CASE("one that starts children without end is lent nothing") {
+  Node node;
+  pid_t next = 500;
+  node.machine.before_write = [&](const std::string& path) {
+    if (!path.ends_with("penstock_home/cgroup.procs")) return;
+    node.machine.start(next, next, node.task, CpuSet{{0, 1}});
+    ++next;
+  };
+  Status done = node.backend->set_away_cpus(kJob, CpuSet{{2}});
+  CHECK(done.error().code == Code::kUnavailable);
+  CHECK(node.machine.effective_cpus(node.task) == CpuSet{{0, 1}});
+}
+
+TEST_CASE("where a step of a loan fails all is as it was") {
+  for (const auto& [operation, where] :
+       {std::pair{"mkdir", "penstock_home"},
+        {"mkdir", "penstock_loader"},
+        {"write", "penstock_home/cgroup.type"},
+        {"write", "penstock_loader/cgroup.type"},
+        {"write", "task_0/cgroup.subtree_control"},
+        {"write", "penstock_home/cpuset.cpus"},
+        {"write", "penstock_loader/cpu.idle"},
+        {"mark", "job_7"},
+        {"write", "user/cpuset.cpus"},
+        {"write", "penstock_loader/cpuset.cpus"}}) {
+    CAPTURE(operation, where);
+    Node node;
+    node.machine.fail(operation, where, EIO);
+    CHECK_FALSE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
+    CHECK(node.machine.effective_cpus(node.machine.group_of(kTrainer)) ==
+          CpuSet{{0, 1}});
+    node.machine.heal();
+    REQUIRE(node.backend->remove_job(kJob, nullptr));
+    node.check_as_before();
+  }
+}
+
+TEST_CASE("a thread that fails to go stays home") {
+  Node node;
+  CHECK(node.backend->send_away(kJob, node.home).error().code ==
+        Code::kUnavailable);  // nothing is lent
+  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
+  node.machine.fail("write", "penstock_loader/cgroup.threads", EPERM);
+  CHECK_FALSE(node.backend->send_away(kJob, node.home));
+  CHECK(node.machine.group_of(kLoader) == node.task + "/penstock_home");
+  CHECK(node.machine.affinity_of(kLoader) == CpuSet{{1}});
+  CHECK(node.backend->send_away(kJob, Home{}).error().code ==
+        Code::kNotFound);  // no such thread
+}
+
+TEST_CASE("a later run restores what a killed one left") {
+  Node node;
+  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2, 3}}));
+  REQUIRE(node.backend->send_away(kJob, node.home));
+  node.backend.emplace(std::move(*V2Backend::create(
+      node.machine.fs(), node.machine.proc(), node.machine.sched(), {})));
+  REQUIRE(node.backend->sweep({kJob},
+                              node.find_home()));  // of a living job nothing
+  CHECK(node.machine.group_of(kLoader) == node.task + "/penstock_loader");
+  REQUIRE(node.backend->sweep({}, node.find_home()));
+  node.check_as_before();
+}
+
+TEST_CASE("where Slurm has rewritten a cpuset a later run leaves it") {
+  Node node;
+  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
+  REQUIRE(node.machine.fs().write_file(node.job() + "/cpuset.cpus", "1"));
+  node.backend.emplace(std::move(*V2Backend::create(
+      node.machine.fs(), node.machine.proc(), node.machine.sched(), {})));
+  REQUIRE(node.backend->sweep({}, nullptr));
+  CHECK(node.machine.read(node.job() + "/cpuset.cpus") == "1");
+  CHECK(node.machine.read(node.user() + "/cpuset.cpus") == "0-1");
+}
+
+TEST_CASE("limits of I/O stand at the job, with io enabled for them") {
+  Node node;
+  REQUIRE(node.backend->set_io_limit(kJob, "254:16", 4096));
+  CHECK(node.machine.read(node.job() + "/io.max") == "254:16 rbps=4096");
+  CHECK(*node.backend->io_read_bytes(kJob, "254:16") == 0);
+  REQUIRE(node.backend->attach_io(kJob, node.home));
+  REQUIRE(node.backend->clear_io_limit(kJob, "254:16"));
+  CHECK(node.machine.read(node.job() + "/io.max") == "254:16 rbps=max");
+  CHECK_FALSE(node.backend->set_io_limit(kJob, "254:16", 0));
+  CHECK_FALSE(node.backend->set_io_limit(kJob, "x", 1));
+  REQUIRE(node.backend->remove_job(kJob, nullptr));
+  REQUIRE(node.backend->sweep({}, nullptr));
+  CHECK_FALSE(node.machine.fs().exists(node.job() + "/io.max"));
+}
+
+TEST_CASE("where io is not delegated the line to add is named") {
+  Node node;
+  node.machine.fail("write", "n1_slurmstepd.scope/cgroup.subtree_control",
+                    ENOENT);
+  Status done = node.backend->set_io_limit(kJob, "254:16", 4096);
+  CHECK(done.error().code == Code::kUnavailable);
+  CHECK_THAT(done.error().message,
+             Catch::Matchers::Contains("EnableExtraControllers=io"));
+}
+
+TEST_CASE("tasks that cannot be lent to are told apart, with the remedy") {
+  Node node;
+  Home outside = node.home;
+  outside.cpuset_path = "/user.slice";
+  CHECK_THAT(node.backend->add_task(1, outside).error().message,
+             Catch::Matchers::Contains("proctrack/cgroup"));
+  node.machine.tree().write(node.task.substr(1) + "/cgroup.controllers",
+                            "memory pids\n");
+  CHECK_THAT(node.backend->add_task(kJob, node.home).error().message,
+             Catch::Matchers::Contains("ConstrainCores=yes"));
+  CHECK(node.backend->set_away_cpus(1, CpuSet{{2}}).error().code ==
+        Code::kUnavailable);
+  node.machine.tree().write("cgroup.controllers", "memory pids\n");
+  auto backend = V2Backend::create(node.machine.fs(), node.machine.proc(),
+                                   node.machine.sched(), {});
+  CHECK(backend.error().code == Code::kUnavailable);
+}
+
+TEST_CASE("CPU time is counted where Slurm counts it") {
+  Node node;
+  const auto groups =
+      node.backend->job_groups_of(*node.machine.proc().cgroups(kTrainer));
+  CHECK(groups.accounted == node.job());
+  CHECK(*node.backend->cpu_usage_ns(groups.accounted) == 7000);
+  CHECK_FALSE(node.backend->cpu_usage_ns("/none"));
+}
