@@ -6,7 +6,7 @@ import pathlib
 
 import cluster_case
 import embedded
-import janitor
+import hierarchy
 
 CPU_S_PER_SAMPLE = 0.001  # what the profiles say; penstockd corrects it
 
@@ -71,26 +71,14 @@ class AgentCase(cluster_case.ClusterCase):
 
     def held_by(self, job):
         """The CPUs that Slurm gave the job."""
-        pattern = (f"{janitor.CGROUP_ROOT}/cpuset/slurm_{self.cluster.node}/"
-                   f"uid_*/job_{job}/cpuset.cpus")
-        return pathlib.Path(glob.glob(pattern)[0]).read_text().strip()
+        return hierarchy.held_by(self.cluster.node, job)
 
     def away_cpus(self, job):
         """The CPUs of the job's away group, as the kernel has them."""
-        path = (f"{janitor.CGROUP_ROOT}/cpuset/penstock_{self.cluster.node}/"
-                f"job_{job}")
-        try:
-            return pathlib.Path(path, "cpuset.cpus").read_text().strip()
-        except OSError:
-            return ""
+        return hierarchy.away_cpus(self.cluster.node, job)
 
     def away_threads(self, job):
-        path = (f"{janitor.CGROUP_ROOT}/cpuset/penstock_{self.cluster.node}/"
-                f"job_{job}/tasks")
-        try:
-            return [int(tid) for tid in pathlib.Path(path).read_text().split()]
-        except OSError:
-            return []
+        return hierarchy.away_threads(self.cluster.node, job)
 
     def wait_away(self, job, timeout=20):
         self.wait(f"a thread of job {job} to be away",

@@ -1,6 +1,7 @@
 """A TestCase that has one embedded cluster for all of its tests."""
 
 import json
+import os
 import pathlib
 import sys
 import unittest
@@ -20,6 +21,12 @@ class ClusterCase(unittest.TestCase):
     def setUp(self):
         # Each test finds an idle node.
         self.cluster.wait_empty()
+
+    def check_time(self, measured, bound):
+        """Fails where it took longer, unless the machine is an emulated one:
+        PENSTOCK_UNTIMED=1."""
+        if not os.environ.get("PENSTOCK_UNTIMED"):
+            self.assertLessEqual(measured, bound)
 
     def rate_in_log(self, name, seconds):
         """Samples/s of the next seconds, by the log NAME.log of a

@@ -2,7 +2,7 @@
 
 Own munged (own key and socket), slurmctld, slurmd and, when asked, penstockd,
 on loopback and free ports, beside whatever Slurm or munge the machine runs.
-Needs root, Debian's Slurm packages and cgroup v1.
+Needs root, Debian's Slurm packages and control groups.
 
     with EmbeddedCluster(agent=True) as cluster:
         job = cluster.sbatch("#!/bin/sh\\nsleep 1\\n", gpus=1)
@@ -29,6 +29,7 @@ import sys
 import threading
 import time
 
+import hierarchy
 import janitor
 import protocol
 import slurm_files
@@ -54,10 +55,9 @@ def missing():
     """Why no cluster can run here, as a sentence, or ""."""
     if os.geteuid() != 0:
         return "root is needed (Slurm's daemons make cgroups and devices)"
-    for controller in ("freezer", "cpuset", "cpu", "memory", "pids"):
-        if not os.path.exists(f"/sys/fs/cgroup/{controller}/cgroup.procs"):
-            return (f"no cgroup v1 controller {controller} in /sys/fs/cgroup "
-                    "(boot with systemd.unified_cgroup_hierarchy=0)")
+    reason = hierarchy.missing()
+    if reason:
+        return reason
     for program in ("munged", "slurmctld", "slurmd", "srun", "setpriv"):
         if not any(os.access(f"{path}/{program}", os.X_OK) for path in
                    ("/usr/sbin", "/usr/bin", "/sbin", "/bin")):
@@ -104,7 +104,7 @@ class EmbeddedCluster:
         self.env = dict(os.environ, SLURM_CONF=f"{self.directory}/slurm.conf",
                         PENSTOCK_SOCKET=self.socket_path)
         self.cpus = 0
-        self._cage = f"/sys/fs/cgroup/pids/embedded_{self.node}"
+        self._cage = hierarchy.cage(self.node)
         self._janitor = None
         self._daemons = {}
 
@@ -140,7 +140,8 @@ class EmbeddedCluster:
 
     def _start_slurm(self):
         self._start_daemon("slurmctld", "slurmctld", "-D", "-c")
-        self._start_daemon("slurmd", "slurmd", "-D", "-N", self.node)
+        self._start_daemon("slurmd", *hierarchy.slurmd_argv(
+            self.node, "-D", "-N", self.node))
         self._wait("the node to be idle", lambda: "idle" == self._run(
             ["sinfo", "-h", "-n", self.node, "-o", "%t"]).stdout.strip(),
             DAEMON_TIMEOUT_S, ("slurmctld", "slurmd"))
@@ -163,8 +164,8 @@ class EmbeddedCluster:
 
     def _start_janitor(self):
         remains = dict(directory=self.directory,
-                       stale=f"/tmp/{self.node}.*", cage=self._cage,
-                       node=self.node, users=self.users)
+                       stale=f"/tmp/{self.node}.*", node=self.node,
+                       users=self.users)
         self._janitor = subprocess.Popen(
             [sys.executable, janitor.__file__], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True, start_new_session=True,
@@ -437,9 +438,7 @@ class EmbeddedCluster:
 
     def penstock_cgroups(self):
         """The groups that penstockd has made and not removed, as paths."""
-        return [path for top in
-                glob.glob(f"{janitor.CGROUP_ROOT}/*/penstock_{self.node}")
-                for path, _, _ in os.walk(top)]
+        return hierarchy.our_groups(self.node)
 
     # -- waiting and explaining ----------------------------------------------
 

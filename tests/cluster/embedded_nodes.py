@@ -7,13 +7,12 @@ jobs can stand on one CPU: what is shown of them is said of CPU numbers.
                              flags=["--nodes=2"])
 """
 
-import glob
 import os
 import pathlib
 import signal
 
 import embedded
-import janitor
+import hierarchy
 import slurm_files
 
 TIMEOUT_S = 4  # ControllerTimeout, where none is given
@@ -122,7 +121,8 @@ class NodesCluster(embedded.EmbeddedCluster):
         self._start_daemon("slurmctld", "slurmctld", "-D", "-c")
         for name in self.nodes:
             self._start_daemon(
-                f"slurmd.{name}", "slurmd", "-D", "-N", name,
+                f"slurmd.{name}",
+                *hierarchy.slurmd_argv(name, "-D", "-N", name),
                 env={"SLURM_CONF": f"{self.directory}/slurm.{name}.conf"})
         self._wait("all nodes to be idle", lambda: self._run(
             ["sinfo", "-h", "-N", "-o", "%t"]).stdout.split() ==
@@ -142,14 +142,4 @@ class NodesCluster(embedded.EmbeddedCluster):
 
     def away_cpus(self, name, job):
         """The CPUs lent to a job on a node, as the kernel has them."""
-        try:
-            return pathlib.Path(
-                f"{janitor.CGROUP_ROOT}/cpuset/penstock_{name}/job_{job}/"
-                "cpuset.cpus").read_text().strip()
-        except OSError:
-            return ""
-
-    def penstock_cgroups(self):
-        return [path for name in self.nodes for top in
-                glob.glob(f"{janitor.CGROUP_ROOT}/*/penstock_{name}")
-                for path, _, _ in os.walk(top)]
+        return hierarchy.away_cpus(name, job)

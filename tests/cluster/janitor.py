@@ -20,7 +20,8 @@ import subprocess
 import sys
 import time
 
-CGROUP_ROOT = "/sys/fs/cgroup"
+import hierarchy
+
 USER_COMMENT = "Penstock embedded cluster"
 
 
@@ -29,8 +30,7 @@ class Remains:
     """All that a cluster leaves, by name; names belong to its slot alone."""
     directory: str  # its private directory
     stale: str      # glob of the directories of earlier runs in this slot
-    cage: str       # cgroup of the pids controller that holds its processes
-    node: str       # slurm_<node> and penstock_<node> are its groups, and the
+    node: str       # its groups are named by it (hierarchy.py), and by the
                     # same with n1, n2, ... where it has several nodes
     users: list     # ordinary users made for it
 
@@ -45,16 +45,8 @@ def wait_until(condition, timeout_s, period_s=0.02):
     return True
 
 
-def caged_pids(cage):
-    try:
-        with open(f"{cage}/cgroup.procs", encoding="ascii") as file:
-            return [int(line) for line in file]
-    except OSError:
-        return []
-
-
-def signal_all(cage, *numbers):
-    for pid in caged_pids(cage):
+def signal_all(node, *numbers):
+    for pid in hierarchy.pids(node):
         for number in numbers:
             try:
                 os.kill(pid, number)
@@ -81,49 +73,28 @@ def end_jobs(remains):
     wait_until(lambda: not slurm(remains, "squeue", "-h").strip(), 10, 0.1)
 
 
-def groups_of(prefix, node, controller="*"):
-    """The groups PREFIX_NODE of one node or of several."""
-    found = []
-    for name in (node, f"{node}n[0-9]*"):
-        found += glob.glob(f"{CGROUP_ROOT}/{controller}/{prefix}_{name}")
-    return found
-
-
-def thaw(node):
-    """A process frozen by a suspended job would not die of SIGKILL."""
-    paths = [path for top in groups_of("slurm", node, "freezer") for path in
-             glob.glob(f"{top}/**/freezer.state", recursive=True)]
-    for path in paths:
-        try:
-            with open(path, "w", encoding="ascii") as file:
-                file.write("THAWED")
-        except OSError:
-            pass
-
-
 def end_processes(remains):
     """TERM, then KILL, to whatever the cage holds; an error or ""."""
-    if not caged_pids(remains.cage):
+    if not hierarchy.pids(remains.node):
         return ""
     # CONT: a stopped process acts on TERM only then.
-    signal_all(remains.cage, signal.SIGTERM, signal.SIGCONT)
-    if wait_until(lambda: not caged_pids(remains.cage), 5):
+    signal_all(remains.node, signal.SIGTERM, signal.SIGCONT)
+    if wait_until(lambda: not hierarchy.pids(remains.node), 5):
         return ""
 
     def kill_again():
-        thaw(remains.node)
-        signal_all(remains.cage, signal.SIGKILL)
-        return not caged_pids(remains.cage)
+        hierarchy.thaw(remains.node)
+        signal_all(remains.node, signal.SIGKILL)
+        return not hierarchy.pids(remains.node)
 
     if wait_until(kill_again, 20):
         return ""
-    return f"processes do not die: {caged_pids(remains.cage)}"
+    return f"processes do not die: {hierarchy.pids(remains.node)}"
 
 
 def cgroup_trees(remains):
-    trees = [remains.cage]
-    for prefix in ("slurm", "penstock"):
-        trees += groups_of(prefix, remains.node)
+    trees = [hierarchy.cage(remains.node), *hierarchy.slurm_trees(remains.node),
+             *hierarchy.our_groups(remains.node)]
     return [tree for tree in trees if os.path.isdir(tree)]
 
 
@@ -176,7 +147,7 @@ def remove_directories(remains):
 
 def clean(remains):
     """Removes everything; returns what could not be, as lines."""
-    if caged_pids(remains.cage):
+    if hierarchy.pids(remains.node):
         end_jobs(remains)
     problems = [end_processes(remains), remove_cgroups(remains)]
     problems += [remove_user(name) for name in remains.users]

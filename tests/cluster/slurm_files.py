@@ -8,6 +8,8 @@ import socket
 import stat
 import subprocess
 
+import hierarchy
+
 # A character device that no driver serves: Slurm only wants a device node,
 # and opening one fails with ENXIO as a machine without GPUs should.
 GPU_MAJOR = 240
@@ -52,7 +54,7 @@ NODE_LINE = ("NodeName={name} NodeHostname={hostname} NodeAddr=127.0.0.1 "
              "Port={port} {topology} Gres={gres} State=UNKNOWN")
 
 CGROUP_CONF = """\
-CgroupPlugin=cgroup/v1
+CgroupPlugin={plugin}
 CgroupMountpoint=/sys/fs/cgroup
 ConstrainCores=yes
 ConstrainRAMSpace=no
@@ -142,7 +144,8 @@ def write_slurm_files(directory, node, cpus, extra_lines, partition,
     for name in names or []:
         write(f"{directory}/slurm.{name}.conf",
               SLURM_CONF.format(plugstack_of=f".{name}", **fields))
-    write(f"{directory}/cgroup.conf", CGROUP_CONF)
+    write(f"{directory}/cgroup.conf",
+          CGROUP_CONF.format(plugin=hierarchy.plugin()))
     write_gpus(directory, count)
     return count
 

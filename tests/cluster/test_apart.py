@@ -1,13 +1,13 @@
 """--loader-threads=N: the loader on N of the task's CPUs, the trainer on the
 others; and all CPUs for everybody once penstockd is gone."""
 
-import glob
 import os
 import pathlib
 import signal
 import unittest
 
 import agent_case
+import hierarchy
 
 LOADER = "pst_loader"
 
@@ -17,22 +17,17 @@ class Apart(agent_case.AgentCase):
     def masks(self, job):
         """{"loader": masks of its threads, "trainer": of all the others}."""
         found = {"loader": set(), "trainer": set()}
-        groups = glob.glob("/sys/fs/cgroup/freezer/slurm_"
-                           f"{self.cluster.node}/uid_*/job_{job}/**/tasks",
-                           recursive=True)
-        for path in groups:
-            for tid in pathlib.Path(path).read_text("ascii").split():
-                try:
-                    text = pathlib.Path(f"/proc/{tid}/status").read_text()
-                except OSError:
-                    continue
-                lines = dict(line.split(":\t", 1)
-                             for line in text.splitlines() if ":\t" in line)
-                if lines["Uid"].startswith("0\t"):
-                    continue  # Slurm's own
-                side = "loader" if lines["Name"].startswith(LOADER) \
-                    else "trainer"
-                found[side].add(lines["Cpus_allowed_list"])
+        for tid in hierarchy.job_threads(self.cluster.node, job):
+            try:
+                text = pathlib.Path(f"/proc/{tid}/status").read_text()
+            except OSError:
+                continue
+            lines = dict(line.split(":\t", 1)
+                         for line in text.splitlines() if ":\t" in line)
+            if lines["Uid"].startswith("0\t"):
+                continue  # Slurm's own
+            side = "loader" if lines["Name"].startswith(LOADER) else "trainer"
+            found[side].add(lines["Cpus_allowed_list"])
         return found
 
     def start_job(self, name):

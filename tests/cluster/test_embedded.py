@@ -13,6 +13,7 @@ import unittest
 
 import cluster_case
 import embedded
+import hierarchy
 import janitor
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -32,7 +33,8 @@ with embedded.EmbeddedCluster(plugin=False) as cluster:
 
 def leftovers(node, directory, user):
     """Whatever there still is of a cluster."""
-    found = glob.glob(f"{janitor.CGROUP_ROOT}/*/*_{node}")
+    found = hierarchy.slurm_trees(node) + hierarchy.our_groups(node)
+    found += [path for path in [hierarchy.cage(node)] if os.path.isdir(path)]
     found += [directory] if os.path.exists(directory) else []
     try:
         found.append(pwd.getpwnam(user).pw_name)

@@ -181,7 +181,7 @@ class NewLoaders(python_jobs.JobsOfPython):
         self.assertEqual(
             self.cluster.status(job)["quality"]["loader_source"], "match")
         self.assertGreater(min(delays_ms), 0)
-        self.assertLessEqual(median_ms, 200)
+        self.check_time(median_ms, 200)
         self.cluster.cancel(job)
         self.check_nothing_left()
 

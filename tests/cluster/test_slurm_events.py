@@ -1,6 +1,5 @@
 """What the controller learns of Slurm's jobs, from a real slurmctld."""
 
-import glob
 import json
 import queue
 import subprocess
@@ -10,6 +9,7 @@ import unittest
 
 import cluster_case
 import embedded
+import hierarchy
 import janitor
 import slurm_files
 
@@ -83,7 +83,8 @@ class SlurmEvents(unittest.TestCase):
         cls.addClassCleanup(cls.remove_second)
         cls.addClassCleanup(cls.cluster.stop)
         cls.cluster.start()
-        cls.cluster._start_daemon("slurmd2", "slurmd", "-D", "-N", cls.second)
+        cls.cluster._start_daemon("slurmd2", *hierarchy.slurmd_argv(
+            cls.second, "-D", "-N", cls.second))
         cls.cluster._wait("the second node to be idle", lambda: "idle" ==
                           cls.cluster.command("sinfo", "-h", "-n", cls.second,
                                               "-o", "%t").stdout.strip(),
@@ -93,8 +94,7 @@ class SlurmEvents(unittest.TestCase):
 
     @classmethod
     def remove_second(cls):
-        for tree in glob.glob(
-                f"{janitor.CGROUP_ROOT}/*/slurm_{cls.second}"):
+        for tree in hierarchy.slurm_trees(cls.second):
             janitor.remove_tree(tree)
 
     def submit(self, script="#!/bin/sh\nexec sleep 600\n", **options):

@@ -1,10 +1,10 @@
 """500 short jobs, and one that runs out of time, leave the machine as they
 found it."""
 
-import glob
 import os
 
 import agent_case
+import hierarchy
 
 JOBS = 500
 AT_ONCE = 20
@@ -35,9 +35,7 @@ class Soak(agent_case.AgentCase):
         self.assertLessEqual(files_after, files_before + 1)
         # The second half of the soak does not grow it.
         self.assertLess(memory[-1], memory[len(memory) // 2] * 1.2 + 512)
-        self.assertEqual(
-            glob.glob(f"/sys/fs/cgroup/*/slurm_{self.cluster.node}/uid_*/job_*"
-                      ), [])
+        self.assertEqual(hierarchy.job_dirs(self.cluster.node), [])
 
     def test_a_job_out_of_time(self):
         job = self.submit("late", 4, flags=["--time=1"])

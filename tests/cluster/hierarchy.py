@@ -1,0 +1,217 @@
+"""Slurm's and Penstock's control groups of an embedded node, wherever this
+machine has them: in cgroup v1 hierarchies or in the unified one."""
+
+import glob
+import os
+import pathlib
+
+ROOT = "/sys/fs/cgroup"
+UNIFIED = os.path.exists(f"{ROOT}/cgroup.controllers")
+
+
+def missing():
+    """Why Slurm cannot constrain its jobs here, as a sentence, or ""."""
+    if UNIFIED:
+        controllers = pathlib.Path(ROOT, "cgroup.controllers").read_text()
+        for controller in ("cpuset", "cpu", "memory"):
+            if controller not in controllers.split():
+                return f"no controller {controller} in the unified hierarchy"
+        return ""
+    for controller in ("freezer", "cpuset", "cpu", "memory", "pids"):
+        if not os.path.exists(f"{ROOT}/{controller}/cgroup.procs"):
+            return (f"no cgroup v1 controller {controller} in {ROOT}, and no "
+                    "unified hierarchy there")
+    return ""
+
+
+def plugin():
+    """CgroupPlugin= of cgroup.conf."""
+    return "cgroup/v2" if UNIFIED else "cgroup/v1"
+
+
+def cage(node):
+    """A group for all of a cluster's processes that are in no job."""
+    return (f"{ROOT}/embedded_{node}" if UNIFIED
+            else f"{ROOT}/pids/embedded_{node}")
+
+
+def cpus_in(text):
+    """"0-1,3" as a set of numbers."""
+    cpus = set()
+    for part in text.strip().split(","):
+        if part:
+            first, _, last = part.partition("-")
+            cpus |= set(range(int(first), int(last or first) + 1))
+    return cpus
+
+
+def slurmd_argv(name, *argv):
+    """How slurmd is started so that it may make its jobs' groups. v2: as
+    systemd starts a unit with Delegate=yes; the process stays the caller's
+    child."""
+    if not UNIFIED:
+        return ["slurmd", *argv]
+    return ["systemd-run", "--scope", "--quiet", "--collect",
+            "--slice=system.slice", f"--unit=embedded_{name}",
+            "--property=Delegate=yes", "slurmd", *argv]
+
+
+def names(node):
+    """Patterns of the node's name, and those of several nodes of a cluster."""
+    return [node, f"{node}n[0-9]*"]
+
+
+def slurm_trees(node, controller="*"):
+    """The tops of Slurm's groups of a node or of several."""
+    pattern = "{root}/system.slice/{name}_slurmstepd.scope" if UNIFIED else \
+        "{root}/{controller}/slurm_{name}"
+    return [path for name in names(node) for path in glob.glob(
+        pattern.format(root=ROOT, name=name, controller=controller))]
+
+
+def our_groups(node):
+    """All that penstockd has made and not removed, as paths."""
+    if not UNIFIED:
+        return [path for name in names(node) for top in
+                glob.glob(f"{ROOT}/*/penstock_{name}")
+                for path, _, _ in os.walk(top)]
+    return [path for top in slurm_trees(node) for name in names(node)
+            for path in glob.glob(f"{top}/*/step_*/user/task_*/"
+                                  f"penstock_{name}_*")]
+
+
+def job_of(directory):
+    """The id of the job whose directory it is, or None."""
+    name = os.path.basename(directory)
+    if name.startswith("job_"):
+        return int(name[4:])
+    # From Slurm 26.05 on it has another name: its processes know.
+    for procs in glob.glob(f"{directory}/step_*/user/task_*/cgroup.procs"):
+        for pid in pathlib.Path(procs).read_text().split():
+            try:
+                text = pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+            except OSError:
+                continue
+            for entry in text.split(b"\0"):
+                if entry.startswith(b"SLURM_JOB_ID="):
+                    return int(entry.split(b"=")[1])
+    return None
+
+
+def job_dirs(node):
+    """The directories of jobs that Slurm has and has not removed."""
+    if UNIFIED:
+        return [path for top in slurm_trees(node)
+                for path in glob.glob(f"{top}/*")
+                if glob.glob(f"{path}/step_*")]
+    return [path for top in slurm_trees(node, "cpuset")
+            for path in glob.glob(f"{top}/uid_*/job_*")]
+
+
+def job_dir(node, job):
+    """The directory of a job (v1: its cpuset), or None."""
+    return next((path for path in job_dirs(node) if job_of(path) == job), None)
+
+
+def held_by(node, job):
+    """The CPUs that Slurm gave the job, as text."""
+    directory = job_dir(node, job)
+    if UNIFIED:
+        for name in os.listxattr(directory):
+            if name.endswith(".cpus"):
+                return os.getxattr(directory, name).decode().split()[0]
+    return pathlib.Path(directory, "cpuset.cpus").read_text().strip()
+
+
+def away_cpus_pattern(node):
+    """For a shell: the files with the CPUs that are lent to jobs of a node."""
+    return (f"{ROOT}/system.slice/{node}_slurmstepd.scope/*/step_*/user/task_*/"
+            f"penstock_{node}_loader/cpuset.cpus" if UNIFIED
+            else f"{ROOT}/cpuset/penstock_{node}/job_*/cpuset.cpus")
+
+
+def away_groups(node, job):
+    """The groups of the job's away threads."""
+    if not UNIFIED:
+        path = f"{ROOT}/cpuset/penstock_{node}/job_{job}"
+        return [path] if os.path.isdir(path) else []
+    directory = job_dir(node, job)
+    return glob.glob(f"{directory}/step_*/user/task_*/"
+                     f"penstock_{node}_loader") if directory else []
+
+
+def away_cpus(node, job):
+    """The CPUs that are lent to a job, as the kernel has them; "": none."""
+    for group in away_groups(node, job):
+        try:
+            return pathlib.Path(group, "cpuset.cpus").read_text().strip()
+        except OSError:
+            pass
+    return ""
+
+
+def away_threads(node, job):
+    """The numbers of a job's threads that are away."""
+    found = []
+    for group in away_groups(node, job):
+        name = "cgroup.threads" if UNIFIED else "tasks"
+        try:
+            text = pathlib.Path(group, name).read_text()
+        except OSError:
+            continue
+        found += [int(tid) for tid in text.split()]
+    return found
+
+
+def job_threads(node, job):
+    """All threads in the job's groups."""
+    tops = [job_dir(node, job)] if UNIFIED else [
+        path for top in slurm_trees(node, "freezer")
+        for path in glob.glob(f"{top}/uid_*/job_{job}")]
+    name = "cgroup.threads" if UNIFIED else "tasks"
+    found = []
+    for top in filter(None, tops):
+        for path in glob.glob(f"{top}/**/{name}", recursive=True):
+            try:
+                text = pathlib.Path(path).read_text("ascii")
+            except OSError:
+                continue
+            found += [int(tid) for tid in text.split()]
+    return found
+
+
+def write(path, text):
+    """Into a control file; a group that is gone is no error."""
+    try:
+        pathlib.Path(path).write_text(text, "ascii")
+    except OSError:
+        pass
+
+
+def thaw(node):
+    """A process frozen by a suspended job would not die of SIGKILL."""
+    name, text = (("cgroup.freeze", "0") if UNIFIED
+                  else ("freezer.state", "THAWED"))
+    for top in slurm_trees(node, "freezer"):
+        for path in glob.glob(f"{top}/**/{name}", recursive=True):
+            write(path, text)
+
+
+def pids(node):
+    """Processes in the cluster's cage; v2: and those in its jobs, which Slurm
+    moves out of it."""
+    found = []
+    tops = [cage(node)]
+    if UNIFIED:
+        tops += slurm_trees(node)
+        tops += [path for name in names(node) for path in glob.glob(
+            f"{ROOT}/system.slice/embedded_{name}.scope")]
+    for top in tops:
+        for path in [f"{top}/cgroup.procs", *glob.glob(
+                f"{top}/**/cgroup.procs", recursive=True)]:
+            try:
+                text = pathlib.Path(path).read_text("ascii")
+            except OSError:
+                continue  # gone, or a threaded group: its domain lists it
+            found += [int(pid) for pid in text.split()]
+    return sorted(set(found))

@@ -1,0 +1,185 @@
+"""A virtual machine in QEMU: a site's node with systemd as PID 1, cgroup v2,
+two sockets, two NUMA nodes and a second disk. Without KVM: slow, not wrong.
+
+    with Guest(image, kernel, initrd, directory) as guest:
+        done = guest.run("sinfo")        # done.returncode, done.output
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import time
+
+BOOT_TIMEOUT_S = 420
+# With cx16, or a newer CPU, kernels from 6.12 on panic in early user space: a
+# fault of QEMU 7.2's emulation.
+CPU = "Nehalem,-cx16"
+MEMORY_MIB = 3072
+
+
+class GuestError(Exception):
+    """What the guest did not do, with the end of its console's log."""
+
+
+class Done:
+    """How a command in the guest ended."""
+
+    def __init__(self, returncode, output):
+        self.returncode = returncode
+        self.output = output
+
+
+class Guest:
+    """A running guest; every wait is bounded.
+
+    image      a file with an ext4 root file system; is not changed
+    directory  for sockets, logs and what the guest writes; must exist
+    threads    per core: 2 makes hardware threads
+    cmdline    more words for the kernel"""
+
+    def __init__(self, image, kernel, initrd, directory, threads=1,
+                 cmdline=""):
+        self._files = (image, kernel, initrd)
+        self._directory = pathlib.Path(directory)
+        self._threads = threads
+        self._cmdline = cmdline
+        self._process = None
+        self._channel = None
+
+    def __enter__(self):
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *unused):
+        self.stop()
+
+    @property
+    def console(self):
+        """The file with all that the guest has written on its console."""
+        return self._directory / "console.log"
+
+    def start(self):
+        """Boots; returns when commands can be run."""
+        path = self._directory / "shell.sock"
+        data = self._directory / "data.img"
+        with open(data, "wb") as file:
+            file.truncate(512 << 20)
+        with open(self.console, "wb") as log:
+            self._process = subprocess.Popen(
+                self._arguments(path, data), stdin=subprocess.DEVNULL,
+                stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+        deadline = time.monotonic() + BOOT_TIMEOUT_S
+        while not path.exists():
+            self._check_alive(deadline)
+            time.sleep(0.1)
+        self._channel = socket.socket(socket.AF_UNIX)
+        self._channel.connect(str(path))
+        self._channel.settimeout(5)
+        # Nobody listens before the guest's service does: ask until it answers.
+        while True:
+            self._check_alive(deadline)
+            try:
+                if self._ask({"command": "true", "timeout_s": 60}, 5):
+                    return
+            except socket.timeout:
+                continue
+
+    def _arguments(self, shell, data):
+        image, kernel, initrd = self._files
+        half = MEMORY_MIB // 2
+        cpus = 4 * self._threads
+        return [
+            "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", CPU,
+            "-smp", f"{cpus},sockets=2,cores=2,threads={self._threads}",
+            "-m", f"{MEMORY_MIB}M",
+            "-object", f"memory-backend-ram,id=m0,size={half}M",
+            "-object", f"memory-backend-ram,id=m1,size={half}M",
+            "-numa", f"node,cpus=0-{cpus // 2 - 1},nodeid=0,memdev=m0",
+            "-numa", f"node,cpus={cpus // 2}-{cpus - 1},nodeid=1,memdev=m1",
+            "-kernel", str(kernel), "-initrd", str(initrd), "-append",
+            "root=/dev/vda rw console=ttyS0 systemd.show_status=0 "
+            + self._cmdline,
+            "-drive", f"file={image},if=virtio,format=raw,snapshot=on",
+            "-drive", f"file={data},if=virtio,format=raw",
+            "-device", "virtio-serial",
+            "-chardev", f"socket,id=shell,path={shell},server=on,wait=off",
+            "-device", "virtserialport,chardev=shell,name=penstock.shell",
+            "-nic", "none", "-nographic", "-no-reboot"]
+
+    def _check_alive(self, deadline):
+        if self._process.poll() is not None:
+            raise GuestError("the guest has ended" + self.last_lines())
+        if time.monotonic() > deadline:
+            raise GuestError(f"not up after {BOOT_TIMEOUT_S} s"
+                             + self.last_lines())
+
+    def last_lines(self, count=30):
+        """The end of the console's log."""
+        text = self.console.read_text("utf-8", "replace")
+        return "\n--- console\n" + "\n".join(text.splitlines()[-count:])
+
+    def _ask(self, question, timeout):
+        """One question, its answer; None where an older one's came."""
+        question["id"] = time.monotonic_ns()
+        self._channel.sendall(json.dumps(question).encode() + b"\n")
+        self._channel.settimeout(timeout)
+        answer = b""
+        while True:
+            part = self._channel.recv(1 << 16)
+            if not part:
+                raise GuestError("the guest has ended" + self.last_lines())
+            answer += part
+            while b"\n" in answer:
+                line, answer = answer.split(b"\n", 1)
+                try:
+                    found = json.loads(line)
+                except ValueError:
+                    continue
+                if found.get("id") == question["id"]:
+                    return found
+
+    def run(self, command, timeout_s=120):
+        """Runs a shell command as root; its Done. What it prints comes when
+        it has ended; it is killed after timeout_s (status 124)."""
+        try:
+            answer = self._ask({"command": command, "timeout_s": timeout_s},
+                               timeout_s + 60)
+        except socket.timeout as error:
+            raise GuestError(f"{command}: no answer in {timeout_s + 60} s"
+                             + self.last_lines()) from error
+        return Done(answer["returncode"], answer["output"])
+
+    def check(self, command, timeout_s=120):
+        """run(), where a status other than 0 is a GuestError."""
+        done = self.run(command, timeout_s)
+        if done.returncode != 0:
+            raise GuestError(f"{command}: status {done.returncode}\n"
+                             + done.output[-4000:])
+        return done.output
+
+    def stop(self):
+        """Ends the machine at once; may be called more than once."""
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+def missing():
+    """Why no guest can run here, as a sentence, or ""."""
+    if os.geteuid() != 0:
+        return "root is needed (debootstrap)"
+    for program in ("qemu-system-x86_64", "debootstrap", "mke2fs"):
+        if shutil.which(program) is None:
+            return f"{program} is not installed (tools/install-packages --vm)"
+    return ""
