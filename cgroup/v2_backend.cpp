@@ -138,9 +138,8 @@ Status V2Backend::add_task(JobId job, const Home& home) {
   }
   KnownJob& known = jobs_[job];
   known.path = groups->job;
-  known.tasks[groups->task] = *groups;
-  // It has its part in what is lent to its job.
-  return known.lent.empty() ? Status(Done{}) : set_away_cpus(job, known.lent);
+  known.tasks[groups->task].groups = *groups;
+  return Done{};
 }
 
 Status V2Backend::move_thread(pid_t tid, const std::string& group) const {
@@ -160,16 +159,26 @@ Result<std::set<pid_t>> V2Backend::threads_in(const std::string& group) const {
   return std::set<pid_t>(tids->begin(), tids->end());
 }
 
-Status V2Backend::send_away(JobId, const Home& home) {
+Status V2Backend::send_away(JobId id, const Home& home) {
   const pid_t tid = home.task.tid;
   Status done = proc_->verify(home.task);
   if (!done) return done;
+  const auto job = jobs_.find(id);
+  const auto task = job == jobs_.end()
+                        ? decltype(job->second.tasks.end()){}
+                        : job->second.tasks.find(home.cpuset_path);
+  if (job == jobs_.end() || job->second.lent.empty() ||
+      task == job->second.tasks.end()) {
+    return Error{Code::kUnavailable, 0,
+                 "no CPUs are lent to thread " + std::to_string(tid)};
+  }
+  if (!task->second.prepared) {
+    done = prepare(id, job->second, task->second);
+    if (!done) return done;
+  }
   done = move_thread(tid, loader_dir(home.cpuset_path));
   if (done) done = sched_->set_widest_affinity(tid);
   if (done) return done;
-  if (done.error().saved_errno == ENOENT) {
-    done.error().code = Code::kUnavailable;
-  }
   Status back = bring_home(home);
   if (!back && back.error().code != Code::kNotFound) {
     return std::move(back.error())

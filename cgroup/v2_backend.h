@@ -5,12 +5,13 @@
 //                   those who are away
 //   T/NAME_loader   threaded; cpuset.cpus: the lent CPUs; cpu.idle=1; the away
 //
-// Both are made with the first loan and removed with the task or the loan's
-// end. A cpuset reaches no further than those above it, so those that Slurm has
-// set (the job's and `user`'s) are widened by what is lent; NAME_home keeps
-// everyone else in. Weights count between jobs, not between threads of several
-// jobs: a job that lends has cpu.weight 10000 meanwhile, so that it gives up a
-// hundredth at most to who is away on its CPUs. Limits of I/O stand at the job.
+// Both are made when the first thread of the task goes away and removed with
+// the task. A cpuset reaches no further than those above it, so those that
+// Slurm has set (the job's and `user`'s) are widened by what is lent; NAME_home
+// keeps everyone else in. Weights count between jobs, not between threads of
+// several jobs: a job that lends has cpu.weight 10000 meanwhile, so that it
+// gives up a hundredth at most to who is away on its CPUs. Limits of I/O stand
+// at the job.
 //
 // What is changed of Slurm's groups is marked there with what it was (extended
 // attributes trusted.NAME.*), so that a later run can restore it, also after
@@ -75,10 +76,18 @@ class V2Backend final : public Backend {
         sched_(&sched),
         settings_(std::move(settings)) {}
 
+  struct KnownTask {
+    SlurmGroups groups;
+    bool prepared = false;  // has groups of ours
+  };
   struct KnownJob {
     std::string path;
-    std::map<std::string, SlurmGroups> tasks;  // by path
+    std::map<std::string, KnownTask> tasks;  // by path
     CpuSet lent;
+
+    bool any_prepared() const;
+    // The groups that hold prepared tasks, each once.
+    std::set<std::string> levels() const;
   };
 
   std::string home_dir(std::string_view task) const;
@@ -100,7 +109,9 @@ class V2Backend final : public Backend {
   Result<CpuSet> task_cpus(const SlurmGroups& task) const;
   Status widen(const std::string& group, const CpuSet& lent);
   Status widen_all(const KnownJob& job, const CpuSet& lent);
-  Status prepare(JobId id, const SlurmGroups& task);
+  void unprepare(KnownJob& job, KnownTask& task);
+  Status prepare(JobId id, KnownJob& job, KnownTask& task);
+  Status make_task_groups(JobId id, const SlurmGroups& task);
   Status fill_home(const std::string& task) const;
   Status set_loader_cpus(const KnownJob& job, const CpuSet& cpus) const;
   Status favour_lenders();
@@ -110,6 +121,9 @@ class V2Backend final : public Backend {
   void empty_task(const std::string& task, const FindHome& find_home);
   Status remove_task_groups(const std::string& task);
   Status restore_job(const std::string& job, const FindHome& find_home);
+  bool is_populated(const std::string& group) const;
+  void forget_ended_tasks(KnownJob& job);
+  void remove_what_slurm_left();
 
   // v2_slurm.cpp: all of Slurm's scopes and jobs now, as paths.
   std::vector<std::string> scopes() const;
@@ -125,6 +139,9 @@ class V2Backend final : public Backend {
   V2Settings settings_;
   std::map<JobId, KnownJob> jobs_;
   std::set<std::string> favoured_;  // jobs with a raised weight
+  // Steps that had groups of ours and have ended, with the calls of refresh()
+  // since: were Slurm to meet ours in one, it would leave the step's for ever.
+  std::map<std::string, int> ended_steps_;
 };
 
 }  // namespace penstock

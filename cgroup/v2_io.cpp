@@ -20,7 +20,7 @@ Error bad_device(std::string_view device) {
 // it is enough to enable it in the scope that systemd has delegated.
 Status V2Backend::require_io(const KnownJob& job) {
   if (fs_->exists(job.path + kMax)) return Done{};
-  const auto& scope = job.tasks.begin()->second.scope;
+  const std::string scope = job.path.substr(0, job.path.rfind('/'));
   Status enabled = fs_->write_file(scope + "/cgroup.subtree_control", "+io");
   if (enabled) enabled = fs_->write_mark(scope, mark(".io"), "+io");
   if (enabled && fs_->exists(job.path + kMax)) return Done{};

@@ -1,5 +1,7 @@
 // What is changed of Slurm's groups so that CPUs can be lent, and how the
 // changes are remembered.
+#include <algorithm>
+
 #include "cgroup/text_scan.h"
 #include "cgroup/v2_backend.h"
 
@@ -84,13 +86,20 @@ Status V2Backend::widen(const std::string& group, const CpuSet& lent) {
   return fs_->write_file(group + kCpus, wanted.to_string());
 }
 
-Status V2Backend::widen_all(const KnownJob& job, const CpuSet& lent) {
-  std::set<std::string> levels;
-  for (const auto& [path, task] : job.tasks) {
-    for (std::string& level : task.levels()) levels.insert(std::move(level));
+std::set<std::string> V2Backend::KnownJob::levels() const {
+  std::set<std::string> out;
+  for (const auto& [path, task] : tasks) {
+    if (!task.prepared) continue;
+    for (std::string& level : task.groups.levels()) {
+      out.insert(std::move(level));
+    }
   }
+  return out;
+}
+
+Status V2Backend::widen_all(const KnownJob& job, const CpuSet& lent) {
   Status first = Done{};
-  for (const std::string& level : levels) {
+  for (const std::string& level : job.levels()) {
     Status done = widen(level, lent);
     if (first && !done && !is_gone(done)) first = std::move(done);
   }
@@ -122,10 +131,9 @@ Status V2Backend::fill_home(const std::string& task) const {
                    "moved"};
 }
 
-Status V2Backend::prepare(JobId id, const SlurmGroups& task) {
+Status V2Backend::make_task_groups(JobId id, const SlurmGroups& task) {
   const std::string home = home_dir(task.task);
   const std::string loader = loader_dir(task.task);
-  if (fs_->exists(loader)) return Done{};
   auto cpus = task_cpus(task);
   if (!cpus) return std::move(cpus).error();
   Status done = fs_->write_mark(task.job, mark(".job"), std::to_string(id));
@@ -137,7 +145,6 @@ Status V2Backend::prepare(JobId id, const SlurmGroups& task) {
   }
   if (done) done = fs_->write_file(home + kCpus, cpus->to_string());
   if (done) done = fill_home(task.task);
-  // Last: its being there says that all the rest is.
   if (done) done = fs_->make_dir(loader);
   if (done) done = fs_->write_file(loader + "/cgroup.type", "threaded");
   if (done && settings_.away_yields) {
@@ -146,15 +153,41 @@ Status V2Backend::prepare(JobId id, const SlurmGroups& task) {
       done = fs_->write_file(loader + kWeight, "1");
     }
   }
-  if (done) return done;
-  (void)remove_task_groups(task.task);
   return done;
+}
+
+// Without the groups, and without the room that only they needed.
+void V2Backend::unprepare(KnownJob& job, KnownTask& task) {
+  (void)remove_task_groups(task.groups.task);
+  const std::set<std::string> before = job.levels();
+  task.prepared = false;
+  const std::set<std::string> still = job.levels();
+  for (const std::string& level : before) {
+    if (!still.contains(level)) (void)widen(level, CpuSet());
+  }
+  ended_steps_.emplace(task.groups.step, 0);
+}
+
+// When the first thread of a task is to go: a task that has no loader, such as
+// one that ends at once, gets no groups that could be in Slurm's way.
+Status V2Backend::prepare(JobId id, KnownJob& job, KnownTask& task) {
+  Status done = make_task_groups(id, task.groups);
+  task.prepared = true;
+  if (done) done = widen_all(job, job.lent);
+  if (done) done = set_loader_cpus(job, job.lent);
+  if (done) done = favour_lenders();
+  if (done && is_populated(task.groups.task)) return done;
+  // The task may have ended meanwhile.
+  unprepare(job, task);
+  if (!done) return done;
+  return Error{Code::kNotFound, ESRCH, task.groups.task + " has ended"};
 }
 
 Status V2Backend::set_loader_cpus(const KnownJob& job,
                                   const CpuSet& cpus) const {
   Status first = Done{};
   for (const auto& [path, task] : job.tasks) {
+    if (!task.prepared) continue;
     Status done = fs_->write_file(loader_dir(path) + kCpus, cpus.to_string());
     const int why = done ? 0 : done.error().saved_errno;
     if (why == EACCES || why == EINVAL || why == ERANGE) {
@@ -165,6 +198,11 @@ Status V2Backend::set_loader_cpus(const KnownJob& job,
   return first;
 }
 
+bool V2Backend::KnownJob::any_prepared() const {
+  return std::any_of(tasks.begin(), tasks.end(),
+                     [](const auto& it) { return it.second.prepared; });
+}
+
 // First there is room, then whoever is away moves, then the room is closed.
 Status V2Backend::set_away_cpus(JobId id, const CpuSet& cpus) {
   auto found = known(id);
@@ -172,16 +210,6 @@ Status V2Backend::set_away_cpus(JobId id, const CpuSet& cpus) {
     return cpus.empty() ? Status(Done{}) : Status(std::move(found).error());
   }
   KnownJob& job = **found;
-  if (cpus.empty() && job.lent.empty()) return Done{};
-  Status ready = Error{Code::kUnavailable, 0, job.path + ": no task is there"};
-  for (auto task = job.tasks.begin(); task != job.tasks.end();) {
-    Status done = cpus.empty() ? Status(Done{}) : prepare(id, task->second);
-    const bool gone = is_gone(done);
-    if (!gone) ready = std::move(done);
-    if (!gone && !ready) return ready;
-    task = gone ? job.tasks.erase(task) : std::next(task);
-  }
-  if (!ready) return ready;
   Status done = widen_all(job, job.lent | cpus);
   if (done && !cpus.empty()) done = set_loader_cpus(job, cpus);
   if (!done) {
@@ -227,8 +255,9 @@ Status V2Backend::favour_lenders() {
   CpuSet lent;
   std::set<std::string> borrowers;
   for (const auto& [id, job] : jobs_) {
+    if (job.lent.empty() || !job.any_prepared()) continue;
     lent = lent | job.lent;
-    if (!job.lent.empty()) borrowers.insert(job.path);
+    borrowers.insert(job.path);
   }
   Status first = Done{};
   std::set<std::string> lenders;
@@ -260,11 +289,13 @@ Status V2Backend::favour_lenders() {
 // A new step of a job makes Slurm write the job's cpuset anew.
 Status V2Backend::refresh() {
   Status first = Done{};
-  for (const auto& [id, job] : jobs_) {
+  for (auto& [id, job] : jobs_) {
+    forget_ended_tasks(job);
     if (job.lent.empty()) continue;
     Status done = widen_all(job, job.lent);
     if (first && !done) first = std::move(done);
   }
+  remove_what_slurm_left();
   return first;
 }
 

@@ -6,6 +6,9 @@ namespace penstock {
 namespace {
 
 constexpr int kRemoveAttempts = 3;
+// Calls of refresh(), half a second each.
+constexpr int kLeftRounds = 4;
+constexpr int kMostRounds = 120;
 
 void keep(Status& first, Status step) {
   if (first && !step && step.error().code != Code::kNotFound) {
@@ -86,9 +89,56 @@ Status V2Backend::restore_job(const std::string& job,
   return first;
 }
 
+bool V2Backend::is_populated(const std::string& group) const {
+  auto events = fs_->read_file(group + "/cgroup.events");
+  return events && keyed_figure(*events, "populated") != 0u;
+}
+
+void V2Backend::forget_ended_tasks(KnownJob& job) {
+  for (auto task = job.tasks.begin(); task != job.tasks.end();) {
+    if (is_populated(task->first)) {
+      ++task;
+      continue;
+    }
+    if (task->second.prepared) unprepare(job, task->second);
+    task = job.tasks.erase(task);
+  }
+}
+
+// Slurm removes each directory of a step once; where a group of ours was in the
+// way for a moment, the rest is left to us. Only what has no process, for
+// kLeftRounds looks: in a step that begins slurmstepd is there at once.
+void V2Backend::remove_what_slurm_left() {
+  for (auto step = ended_steps_.begin(); step != ended_steps_.end();) {
+    const std::string& path = step->first;
+    if (!fs_->exists(path) || step->second > kMostRounds) {
+      step = ended_steps_.erase(step);
+      continue;
+    }
+    step->second = is_populated(path) ? 0 : step->second + 1;
+    if (step->second >= kLeftRounds) {
+      for (const std::string& task : dirs_in(path + "/user")) {
+        for (const std::string& group : {loader_dir(task), home_dir(task)}) {
+          (void)fs_->remove_dir(group);
+        }
+        (void)fs_->remove_dir(task);
+      }
+      for (const char* group : {"/user", "/slurm", ""}) {
+        (void)fs_->remove_dir(path + group);
+      }
+      // The job's own where this was its last step.
+      (void)fs_->remove_dir(path.substr(0, path.rfind('/')));
+    }
+    ++step;
+  }
+}
+
 Status V2Backend::remove_job(JobId id, const FindHome& find_home) {
   const auto found = jobs_.find(id);
   if (found == jobs_.end()) return Done{};
+  for (const auto& [path, task] : found->second.tasks) {
+    if (task.prepared) ended_steps_.emplace(task.groups.step, 0);
+  }
   Status restored = restore_job(found->second.path, find_home);
   favoured_.erase(found->second.path);
   jobs_.erase(found);

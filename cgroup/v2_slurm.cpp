@@ -42,8 +42,7 @@ std::vector<std::string> V2Backend::job_dirs() const {
 Result<CpuSet> V2Backend::slurm_cpus() const {
   CpuSet held;
   for (const std::string& job : job_dirs()) {
-    auto events = fs_->read_file(job + "/cgroup.events");
-    if (!events || keyed_figure(*events, "populated") == 0u) continue;
+    if (!is_populated(job)) continue;
     auto own = own_cpus(job);
     if (own) held = held | *own;
   }

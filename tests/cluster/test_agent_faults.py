@@ -12,6 +12,7 @@ import subprocess
 import time
 
 import agent_case
+import hierarchy
 import protocol
 
 # Asks penstockd for this task's pages and spoils them; then computes on.
@@ -335,18 +336,20 @@ class GangScheduling(agent_case.AgentCase):
                                        "SchedulerTimeSlice=5"]}
 
     def test_cpus_held_twice_are_not_lent(self):
-        jobs = [self.submit(f"gang{i}", 1 / 3, gpus=0) for i in range(2)]
-        borrower = self.submit("gang2", 4, gpus=0)
+        jobs = [self.submit(f"gang{i}", 1 / 3, gpus=0)
+                for i in range(os.cpu_count())]
+        borrower = self.submit("borrower", 4, gpus=0)
         held = [self.held_by(job) for job in jobs]
         twice = self.held_by(borrower)
         self.assertIn(twice, held)
         self.wait("the borrower to be known",
                   lambda: self.job_status(borrower) is not None)
         for _ in range(20):
-            self.rate("gang2", 0.1)
+            self.rate("borrower", 0.1)
             for job in (*jobs, borrower):
                 if self.away_threads(job):
-                    self.assertNotIn(twice, self.away_cpus(job).split(","))
+                    self.assertNotIn(
+                        int(twice), hierarchy.cpus_in(self.away_cpus(job)))
         self.cluster.cancel(*jobs, borrower)
         self.check_nothing_left()
 

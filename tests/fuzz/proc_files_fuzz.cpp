@@ -1,6 +1,7 @@
-// Files of /proc/PID and of cgroup v1; the first byte picks the parser.
+// Files of /proc/PID and of control groups; the first byte picks the parser.
 #include "cgroup/proc_parse.h"
 #include "cgroup/v1_parse.h"
+#include "cgroup/v2_layout.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace penstock;
@@ -32,12 +33,21 @@ void check_job_dir(std::string_view text) {
   if (job) FUZZ_CHECK(job_dir(*job) == text);
 }
 
+void check_layout(std::string_view text) {
+  const auto groups = slurm_groups_of(text);
+  if (!groups) return;
+  for (const std::string& level : groups->levels()) {
+    FUZZ_CHECK(text.starts_with(level));
+    FUZZ_CHECK(level.starts_with(groups->scope + "/"));
+  }
+}
+
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view text = as_text(data + 1, size - 1);
-  switch (data[0] % 9) {
+  switch (data[0] % 11) {
     case 0:
       check_cgroup(text);
       break;
@@ -61,6 +71,13 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 7:
       (void)parse_cpu_usage(text);
+      break;
+    case 8:
+      check_layout(text);
+      break;
+    case 9:
+      (void)io_figure(text, "7:0", "rbytes");
+      (void)keyed_figure(text, "populated");
       break;
     default:
       check_job_dir(text);

@@ -181,5 +181,5 @@ def missing():
         return "root is needed (debootstrap)"
     for program in ("qemu-system-x86_64", "debootstrap", "mke2fs"):
         if shutil.which(program) is None:
-            return f"{program} is not installed (tools/install-packages --vm)"
+            return f"{program} is not installed (apt-get install qemu-system-x86 debootstrap e2fsprogs)"
     return ""

@@ -76,9 +76,14 @@ def prepare(root):
     write(root, "etc/hostname", "vm\n")
     write(root, "etc/hosts", "127.0.0.1 localhost vm\n")
     write(root, "etc/fstab", "")
+    # Names are looked up only where an interface has an address.
+    write(root, "etc/systemd/network/10-dummy.netdev",
+          "[NetDev]\nName=dummy0\nKind=dummy\n")
+    write(root, "etc/systemd/network/10-dummy.network",
+          "[Match]\nName=dummy0\n[Network]\nAddress=192.0.2.1/24\n")
     write(root, "etc/systemd/system/penstock-shell.service", SHELL_UNIT)
-    for unit in ("penstock-shell.service",):
-        run(["chroot", root, "systemctl", "enable", unit])
+    run(["chroot", root, "systemctl", "enable", "penstock-shell.service",
+         "systemd-networkd.service"])
     # Tests start their own; the site test enables them.
     for unit in ("slurmctld", "slurmd", "munge", "apt-daily.timer",
                  "apt-daily-upgrade.timer", "e2scrub_all.timer",

@@ -106,3 +106,23 @@ TEST_CASE("a directory that is replaced is still the one that was opened") {
   dir.write("job/tasks", "1");
   CHECK(faccessat(held.get(), "tasks", F_OK, 0) != 0);
 }
+
+TEST_CASE("a mark stands with its directory") {
+  TempDir dir;
+  CgroupFs fs = open(dir);
+  REQUIRE(fs.make_dir("job"));
+  Status written = fs.write_mark("job", "penstock.cpus", "0-1 0-3");
+  if (!written) {  // not root, or a file system without such attributes
+    WARN("marks are not tested: " << written.error().message);
+    return;
+  }
+  CHECK(*fs.read_mark("job", "penstock.cpus") == "0-1 0-3");
+  REQUIRE(fs.write_mark("job", "penstock.cpus", "2"));
+  CHECK(*fs.read_mark("job", "penstock.cpus") == "2");
+  REQUIRE(fs.remove_mark("job", "penstock.cpus"));
+  REQUIRE(fs.remove_mark("job", "penstock.cpus"));  // again
+  CHECK(fs.read_mark("job", "penstock.cpus").error().code == Code::kNotFound);
+  CHECK(fs.write_mark("none", "penstock.cpus", "").error().code ==
+        Code::kNotFound);
+  CHECK(fs.read_mark("../x", "a").error().code == Code::kInvalidArgument);
+}

@@ -36,6 +36,12 @@ class FakeUnified {
              const CpuSet& affinity);
   void end(pid_t tid);
 
+  // What cgroup.events says; a new group has processes.
+  void set_populated(const std::string& group, bool is) {
+    tree_.write(group.substr(1) + "/cgroup.events",
+                is ? "populated 1\n" : "populated 0\n");
+  }
+
   std::string group_of(pid_t tid) const { return threads_.at(tid).group; }
   CpuSet affinity_of(pid_t tid) const { return threads_.at(tid).affinity; }
   CpuSet effective_cpus(const std::string& group) const;

@@ -31,6 +31,12 @@ struct Node {
   }
   std::string user() const { return job() + "/step_0/user"; }
 
+  // Lends CPUs, and a loader thread goes there.
+  Status lend(const CpuSet& cpus) {
+    Status done = backend->set_away_cpus(kJob, cpus);
+    return done ? backend->send_away(kJob, home) : done;
+  }
+
   // Slurm's groups are as it made them, and nothing of ours is there.
   void check_as_before() {
     CHECK(machine.read(job() + "/cpuset.cpus").starts_with("0-1"));
@@ -64,13 +70,14 @@ TEST_CASE("a loader thread is lent a CPU and comes home") {
   Node node;
   CHECK(node.home.job_path == node.job());
   REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
+  CHECK(node.machine.fs().list_dirs(node.task)->empty());  // nobody went yet
+  REQUIRE(node.backend->send_away(kJob, node.home));
   CHECK(node.machine.group_of(kTrainer) == node.task + "/penstock_home");
   CHECK(node.machine.effective_cpus(node.task + "/penstock_home") ==
         CpuSet{{0, 1}});
   CHECK(node.machine.effective_cpus(node.task + "/penstock_loader") ==
         CpuSet{{2}});
   CHECK(node.machine.read(node.task + "/penstock_loader/cpu.idle") == "1");
-  REQUIRE(node.backend->send_away(kJob, node.home));
   CHECK(node.machine.affinity_of(kLoader) == CpuSet{{2}});
   CHECK(*node.backend->away_threads(kJob) == std::set<pid_t>{kLoader});
   CHECK(node.backend->home_of({kLoader, 0}).error().code ==
@@ -86,20 +93,20 @@ TEST_CASE("a loader thread is lent a CPU and comes home") {
 
 TEST_CASE("whoever lends takes its CPUs back at once, and only meanwhile") {
   Node node;
-  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
+  REQUIRE(node.lend(CpuSet{{2}}));
   CHECK(node.machine.read(node.lender() + "/cpu.weight") == "10000");
   CHECK(node.machine.read(node.job() + "/cpu.weight") == "100\n");
   REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{}));
   CHECK(node.machine.read(node.lender() + "/cpu.weight") == "100\n");
   CHECK(node.machine.read(node.job() + "/cpuset.cpus") == "0-1");
   CHECK(node.machine.effective_cpus(node.task) == CpuSet{{0, 1}});
-  REQUIRE(node.backend->remove_job(kJob, nullptr));
+  REQUIRE(node.backend->remove_job(kJob, node.find_home()));
   node.check_as_before();
 }
 
 TEST_CASE("without yielding nobody's weight changes") {
   Node node(V2Settings{"penstock", false});
-  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
+  REQUIRE(node.lend(CpuSet{{2}}));
   CHECK(node.machine.read(node.lender() + "/cpu.weight") == "100\n");
   CHECK(node.machine.read(node.task + "/penstock_loader/cpu.idle") == "0\n");
 }
@@ -109,7 +116,7 @@ TEST_CASE("a job's weight is one: it does not lend and borrow at once") {
   const Home borrower = *node.backend->home_of({kTrainer, 0});
   const Home lender = *node.backend->home_of({kLender, 0});
   CHECK(node.backend->yields_to(borrower, lender.cpu_path));
-  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
+  REQUIRE(node.lend(CpuSet{{2}}));
   CHECK(node.backend->yields_to(borrower, lender.cpu_path));
   CHECK_FALSE(node.backend->yields_to(lender, borrower.cpu_path));
   CHECK_FALSE(node.backend->yields_to(borrower, "/user.slice"));
@@ -117,8 +124,7 @@ TEST_CASE("a job's weight is one: it does not lend and borrow at once") {
 
 TEST_CASE("lent CPUs change while a thread is away") {
   Node node;
-  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
-  REQUIRE(node.backend->send_away(kJob, node.home));
+  REQUIRE(node.lend(CpuSet{{2}}));
   REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{3}}));
   CHECK(node.machine.effective_cpus(node.task + "/penstock_loader") ==
         CpuSet{{3}});
@@ -130,7 +136,7 @@ TEST_CASE("lent CPUs change while a thread is away") {
 
 TEST_CASE("what Slurm rewrites is put back, and its word is kept") {
   Node node;
-  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{3}}));
+  REQUIRE(node.lend(CpuSet{{3}}));
   const std::string file = node.job() + "/cpuset.cpus";
   REQUIRE(node.machine.fs().write_file(file, "0-1"));  // a new step
   REQUIRE(node.backend->refresh());
@@ -144,14 +150,14 @@ TEST_CASE("what Slurm rewrites is put back, and its word is kept") {
 
 TEST_CASE("a later task has its part in a loan") {
   Node node;
-  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
+  REQUIRE(node.lend(CpuSet{{2}}));
   const std::string second = node.machine.make_task("job_7", "step_1", 0, "1");
   node.machine.start(300, 300, second, CpuSet{{1}});
   const Home home = *node.backend->home_of({300, 0});
   REQUIRE(node.backend->add_task(kJob, home));
   REQUIRE(node.backend->send_away(kJob, home));
   CHECK(node.machine.affinity_of(300) == CpuSet{{2}});
-  REQUIRE(node.backend->remove_job(kJob, nullptr));
+  REQUIRE(node.backend->remove_job(kJob, node.find_home()));
   CHECK(node.machine.group_of(300) == second);
   node.check_as_before();
 }
@@ -164,8 +170,7 @@ TEST_CASE("a task that has ended does not hold up the others") {
   node.machine.end(300);
   std::filesystem::remove_all(node.machine.tree().path() /
                               (node.job() + "/step_1").substr(1));
-  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
-  REQUIRE(node.backend->send_away(kJob, node.home));
+  REQUIRE(node.lend(CpuSet{{2}}));
   REQUIRE(node.backend->remove_job(kJob, node.find_home()));
   node.check_as_before();
 }
@@ -178,7 +183,7 @@ TEST_CASE("children that a process starts meanwhile go home too") {
     node.machine.start(next, next, node.task, CpuSet{{0, 1}});
     ++next;
   };
-  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
+  REQUIRE(node.lend(CpuSet{{2}}));
   for (pid_t pid = 500; pid < 505; ++pid) {
     CHECK(node.machine.group_of(pid) == node.task + "/penstock_home");
   }
@@ -192,7 +197,7 @@ TEST_CASE("one that starts children without end is lent nothing") {
     node.machine.start(next, next, node.task, CpuSet{{0, 1}});
     ++next;
   };
-  Status done = node.backend->set_away_cpus(kJob, CpuSet{{2}});
+  Status done = node.lend(CpuSet{{2}});
   CHECK(done.error().code == Code::kUnavailable);
   CHECK(node.machine.effective_cpus(node.task) == CpuSet{{0, 1}});
 }
@@ -212,7 +217,7 @@ TEST_CASE("where a step of a loan fails all is as it was") {
     CAPTURE(operation, where);
     Node node;
     node.machine.fail(operation, where, EIO);
-    CHECK_FALSE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
+    CHECK_FALSE(node.lend(CpuSet{{2}}));
     CHECK(node.machine.effective_cpus(node.machine.group_of(kTrainer)) ==
           CpuSet{{0, 1}});
     node.machine.heal();
@@ -236,8 +241,7 @@ TEST_CASE("a thread that fails to go stays home") {
 
 TEST_CASE("a later run restores what a killed one left") {
   Node node;
-  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2, 3}}));
-  REQUIRE(node.backend->send_away(kJob, node.home));
+  REQUIRE(node.lend(CpuSet{{2, 3}}));
   node.backend.emplace(std::move(*V2Backend::create(
       node.machine.fs(), node.machine.proc(), node.machine.sched(), {})));
   REQUIRE(node.backend->sweep({kJob},
@@ -249,7 +253,7 @@ TEST_CASE("a later run restores what a killed one left") {
 
 TEST_CASE("where Slurm has rewritten a cpuset a later run leaves it") {
   Node node;
-  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
+  REQUIRE(node.lend(CpuSet{{2}}));
   REQUIRE(node.machine.fs().write_file(node.job() + "/cpuset.cpus", "1"));
   node.backend.emplace(std::move(*V2Backend::create(
       node.machine.fs(), node.machine.proc(), node.machine.sched(), {})));
@@ -308,4 +312,30 @@ TEST_CASE("CPU time is counted where Slurm counts it") {
   CHECK(groups.accounted == node.job());
   CHECK(*node.backend->cpu_usage_ns(groups.accounted) == 7000);
   CHECK_FALSE(node.backend->cpu_usage_ns("/none"));
+}
+
+TEST_CASE(
+    "groups of an ended task, and what Slurm left for them, are removed") {
+  Node node;
+  REQUIRE(node.lend(CpuSet{{2}}));
+  node.machine.end(kLoader);
+  node.machine.end(kTrainer);
+  // Slurm's steps daemon has gone; our groups were in the way of its rmdir.
+  node.machine.set_populated(node.task, false);
+  node.machine.set_populated(node.job() + "/step_0", false);
+  REQUIRE(node.backend->refresh());
+  CHECK(node.machine.fs().list_dirs(node.task)->empty());
+  for (int i = 0; i < 5; ++i) REQUIRE(node.backend->refresh());
+  CHECK_FALSE(node.machine.fs().exists(node.job()));
+  CHECK(node.machine.fs().exists(node.lender_task));
+}
+
+TEST_CASE("a step that still has a process is left to Slurm") {
+  Node node;
+  REQUIRE(node.lend(CpuSet{{2}}));
+  node.machine.end(kLoader);
+  node.machine.end(kTrainer);
+  node.machine.set_populated(node.task, false);  // its slurmstepd is there
+  for (int i = 0; i < 10; ++i) REQUIRE(node.backend->refresh());
+  CHECK(node.machine.fs().exists(node.task));
 }
