@@ -136,6 +136,9 @@ Status V2Backend::add_task(JobId job, const Home& home) {
       return no_controller(controller, "Slurm's tasks");
     }
   }
+  auto cpus = task_cpus(*groups);
+  if (!cpus) return std::move(cpus).error();
+  if (cpus->empty()) return no_controller("cpuset", "what Slurm constrains");
   KnownJob& known = jobs_[job];
   known.path = groups->job;
   known.tasks[groups->task].groups = *groups;
@@ -146,8 +149,22 @@ Status V2Backend::move_thread(pid_t tid, const std::string& group) const {
   return fs_->write_file(group + kThreads, std::to_string(tid));
 }
 
+// Before Linux 6.2 a thread that comes into another cpuset has all of it, and
+// what it was bound to is forgotten.
 Status V2Backend::move_process(pid_t tid, const std::string& group) const {
-  return fs_->write_file(group + kProcs, std::to_string(tid));
+  std::map<pid_t, CpuSet> masks;
+  const auto status = proc_->status(tid);
+  const auto threads = status ? proc_->threads(status->tgid)
+                              : Result<std::vector<pid_t>>(status.error());
+  for (pid_t thread : threads ? *threads : std::vector<pid_t>{tid}) {
+    if (auto mask = sched_->affinity(thread)) masks.emplace(thread, *mask);
+  }
+  Status moved = fs_->write_file(group + kProcs, std::to_string(tid));
+  for (const auto& [thread, mask] : masks) {
+    const auto now = sched_->affinity(thread);
+    if (now && *now != mask) (void)sched_->set_affinity(thread, mask);
+  }
+  return moved;
 }
 
 Result<std::set<pid_t>> V2Backend::threads_in(const std::string& group) const {
@@ -191,10 +208,18 @@ Status V2Backend::bring_home(const Home& home) {
   const pid_t tid = home.task.tid;
   Status first = proc_->verify(home.task);
   if (!first) return first;
-  Status moved = move_thread(tid, home_dir(home.cpuset_path));
+  // Whoever is away is in its own task's group; what is known of its home may
+  // be of another task of the job.
+  std::string task = home.cpuset_path;
+  auto groups = proc_->cgroups(tid);
+  if (groups && is_loader_dir((*groups)[""])) {
+    task = (*groups)[""];
+    task.resize(task.size() - loader_dir("").size());
+  }
+  Status moved = move_thread(tid, home_dir(task));
   // No loan, or none any more.
   if (!moved && moved.error().saved_errno == ENOENT) {
-    moved = move_thread(tid, home.cpuset_path);
+    moved = move_thread(tid, task);
   }
   note(first, std::move(moved));
   Status mask = home.affinity.empty()

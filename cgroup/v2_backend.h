@@ -9,9 +9,8 @@
 // the task. A cpuset reaches no further than those above it, so those that
 // Slurm has set (the job's and `user`'s) are widened by what is lent; NAME_home
 // keeps everyone else in. Weights count between jobs, not between threads of
-// several jobs: a job that lends has cpu.weight 10000 meanwhile, so that it
-// gives up a hundredth at most to who is away on its CPUs. Limits of I/O stand
-// at the job.
+// several jobs: a job with threads away has cpu.weight 10 meanwhile. Limits of
+// I/O stand at the job.
 //
 // What is changed of Slurm's groups is marked there with what it was (extended
 // attributes trusted.NAME.*), so that a later run can restore it, also after
@@ -79,13 +78,14 @@ class V2Backend final : public Backend {
   struct KnownTask {
     SlurmGroups groups;
     bool prepared = false;  // has groups of ours
+    int pause = 0;          // calls of refresh() until the next try
+    int next_pause = 1;
   };
   struct KnownJob {
     std::string path;
     std::map<std::string, KnownTask> tasks;  // by path
     CpuSet lent;
 
-    bool any_prepared() const;
     // The groups that hold prepared tasks, each once.
     std::set<std::string> levels() const;
   };
@@ -109,12 +109,15 @@ class V2Backend final : public Backend {
   Result<CpuSet> task_cpus(const SlurmGroups& task) const;
   Status widen(const std::string& group, const CpuSet& lent);
   Status widen_all(const KnownJob& job, const CpuSet& lent);
+  Status fence(const std::string& task, const CpuSet& cpus);
+  Status unfence(const std::string& task);
+  Status fence_neighbours(const SlurmGroups& task);
   void unprepare(KnownJob& job, KnownTask& task);
   Status prepare(JobId id, KnownJob& job, KnownTask& task);
   Status make_task_groups(JobId id, const SlurmGroups& task);
   Status fill_home(const std::string& task) const;
   Status set_loader_cpus(const KnownJob& job, const CpuSet& cpus) const;
-  Status favour_lenders();
+  Status weigh(const KnownJob& job);
   Status restore_weight(const std::string& job);
 
   // v2_remove.cpp
@@ -138,7 +141,6 @@ class V2Backend final : public Backend {
   const ThreadSched* sched_;
   V2Settings settings_;
   std::map<JobId, KnownJob> jobs_;
-  std::set<std::string> favoured_;  // jobs with a raised weight
   // Steps that had groups of ours and have ended, with the calls of refresh()
   // since: were Slurm to meet ours in one, it would leave the step's for ever.
   std::map<std::string, int> ended_steps_;

@@ -10,8 +10,12 @@ namespace {
 
 constexpr const char* kCpus = "/cpuset.cpus";
 constexpr const char* kWeight = "/cpu.weight";
-constexpr const char* kLenderWeight = "10000";  // the highest; 100 is usual
+// Of a borrower; 100 is usual. Less would leave it next to nothing at home
+// against what runs outside of Slurm there (docs/decisions.md, 40).
+constexpr const char* kBorrowerWeight = "10";
 constexpr int kMoveRounds = 16;
+// Between two tries with one task, in calls of refresh(): a minute.
+constexpr int kLongestPause = 120;
 
 bool is_gone(const Status& status) {
   return !status && (status.error().code == Code::kNotFound ||
@@ -26,21 +30,41 @@ Result<CpuSet> read_cpus(const CgroupFs& fs, const std::string& file) {
   return word.empty() ? CpuSet() : CpuSet::parse(word);
 }
 
-// What stood in a cpuset, and what we have written there instead.
+// What stood in a cpuset, and what we have written there instead: one of two,
+// while the second is being written.
 struct Widened {
   CpuSet own;
+  CpuSet before;
   CpuSet wrote;
 };
 
 std::string to_text(const Widened& it) {
-  return it.own.to_string() + " " + it.wrote.to_string();
+  std::string text;
+  for (const CpuSet& cpus : {it.own, it.before, it.wrote}) {
+    text += (cpus.empty() ? "-" : cpus.to_string()) + " ";
+  }
+  return text;
+}
+
+Result<CpuSet> take_cpus(std::string_view& text) {
+  const std::string_view word = take_word(text);
+  return word == "-" ? CpuSet() : CpuSet::parse(word);
 }
 
 std::optional<Widened> parse_widened(std::string_view text) {
-  const auto own = CpuSet::parse(take_word(text));
-  const auto wrote = CpuSet::parse(take_word(text));
-  if (!own || !wrote) return std::nullopt;
-  return Widened{*own, *wrote};
+  const auto own = take_cpus(text);
+  const auto before = take_cpus(text);
+  const auto wrote = take_cpus(text);
+  if (!own || !before || !wrote) return std::nullopt;
+  return Widened{*own, *before, *wrote};
+}
+
+// "10\n" as "10".
+Result<std::string> read_word(const CgroupFs& fs, const std::string& file) {
+  auto text = fs.read_file(file);
+  if (!text) return text;
+  std::string_view rest = *text;
+  return std::string(take_word(rest));
 }
 
 }  // namespace
@@ -50,18 +74,21 @@ Result<CpuSet> V2Backend::own_cpus(const std::string& group) const {
   auto now = read_cpus(*fs_, group + kCpus);
   if (!now) return now;
   auto marked = fs_->read_mark(group, mark(".cpus"));
-  if (!marked) return now;
-  const auto widened = parse_widened(*marked);
-  return widened && widened->wrote == *now ? widened->own : *now;
+  if (!marked && marked.error().code == Code::kNotFound) return now;
+  if (!marked) return std::move(marked).error();
+  const auto it = parse_widened(*marked);
+  const bool is_ours = it && (*now == it->wrote || *now == it->before);
+  return is_ours ? it->own : *now;
 }
 
 // Slurm sets cpusets at some levels only; the others have the next one's above.
+// Empty where it constrains nothing.
 Result<CpuSet> V2Backend::task_cpus(const SlurmGroups& task) const {
   for (const std::string& level : {task.task, task.user, task.step, task.job}) {
     auto own = own_cpus(level);
     if (!own || !own->empty()) return own;
   }
-  return read_cpus(*fs_, task.task + "/cpuset.cpus.effective");
+  return CpuSet();
 }
 
 Status V2Backend::widen(const std::string& group, const CpuSet& lent) {
@@ -69,7 +96,7 @@ Status V2Backend::widen(const std::string& group, const CpuSet& lent) {
   if (!now) return std::move(now).error();
   auto own = own_cpus(group);
   if (!own) return std::move(own).error();
-  if (own->empty()) return Done{};
+  if (own->empty()) return unfence(group);
   const CpuSet wanted = *own | lent;
   if (wanted == *own) {
     Status done = Done{};
@@ -79,11 +106,43 @@ Status V2Backend::widen(const std::string& group, const CpuSet& lent) {
     return done ? fs_->remove_mark(group, mark(".cpus")) : done;
   }
   if (wanted == *now) return Done{};
-  // First the mark: after a crash between the two it says nothing.
+  // A crash between any two of these leaves a mark that tells Slurm's CPUs.
+  const std::string name = mark(".cpus");
   Status done =
-      fs_->write_mark(group, mark(".cpus"), to_text(Widened{*own, wanted}));
+      fs_->write_mark(group, name, to_text(Widened{*own, *now, wanted}));
+  if (done) done = fs_->write_file(group + kCpus, wanted.to_string());
   if (!done) return done;
-  return fs_->write_file(group + kCpus, wanted.to_string());
+  return fs_->write_mark(group, name, to_text(Widened{*own, wanted, wanted}));
+}
+
+// Tasks beside one with a loan stand below the same `user`: what is wider there
+// is not for them. A task with groups of its own has its home.
+Status V2Backend::fence(const std::string& task, const CpuSet& cpus) {
+  auto now = read_cpus(*fs_, task + kCpus);
+  if (!now) return std::move(now).error();
+  if (!now->empty()) return Done{};
+  Status done = fs_->write_mark(task, mark(".cpus"),
+                                to_text(Widened{CpuSet(), CpuSet(), cpus}));
+  return done ? fs_->write_file(task + kCpus, cpus.to_string()) : done;
+}
+
+Status V2Backend::unfence(const std::string& task) {
+  auto marked = fs_->read_mark(task, mark(".cpus"));
+  if (!marked && marked.error().code == Code::kNotFound) return Done{};
+  Status done = fs_->write_file(task + kCpus, "\n");
+  return done ? fs_->remove_mark(task, mark(".cpus")) : done;
+}
+
+Status V2Backend::fence_neighbours(const SlurmGroups& task) {
+  auto cpus = task_cpus(task);
+  if (!cpus) return std::move(cpus).error();
+  Status first = Done{};
+  for (const std::string& other : dirs_in(task.user)) {
+    if (other == task.task || fs_->exists(home_dir(other))) continue;
+    Status done = fence(other, *cpus);
+    if (first && !done && !is_gone(done)) first = std::move(done);
+  }
+  return first;
 }
 
 std::set<std::string> V2Backend::KnownJob::levels() const {
@@ -142,6 +201,8 @@ Status V2Backend::make_task_groups(JobId id, const SlurmGroups& task) {
   if (done) {
     done =
         fs_->write_file(task.task + "/cgroup.subtree_control", "+cpuset +cpu");
+    // No such controller here, not: no such group.
+    if (is_gone(done)) done.error().code = Code::kUnavailable;
   }
   if (done) done = fs_->write_file(home + kCpus, cpus->to_string());
   if (done) done = fill_home(task.task);
@@ -158,28 +219,47 @@ Status V2Backend::make_task_groups(JobId id, const SlurmGroups& task) {
 
 // Without the groups, and without the room that only they needed.
 void V2Backend::unprepare(KnownJob& job, KnownTask& task) {
-  (void)remove_task_groups(task.groups.task);
   const std::set<std::string> before = job.levels();
   task.prepared = false;
   const std::set<std::string> still = job.levels();
+  if (auto cpus = task_cpus(task.groups);
+      cpus && still.contains(task.groups.user)) {
+    (void)fence(task.groups.task, *cpus);
+  }
   for (const std::string& level : before) {
     if (!still.contains(level)) (void)widen(level, CpuSet());
   }
+  (void)remove_task_groups(task.groups.task);
+  if (!still.contains(task.groups.user)) {
+    for (const std::string& other : dirs_in(task.groups.user)) {
+      (void)unfence(other);
+    }
+  }
+  (void)weigh(job);
   ended_steps_.emplace(task.groups.step, 0);
 }
 
 // When the first thread of a task is to go: a task that has no loader, such as
 // one that ends at once, gets no groups that could be in Slurm's way.
 Status V2Backend::prepare(JobId id, KnownJob& job, KnownTask& task) {
+  if (task.pause > 0) {
+    return Error{Code::kUnavailable, 0,
+                 task.groups.task + ": no loan for the moment, it failed"};
+  }
   Status done = make_task_groups(id, task.groups);
   task.prepared = true;
+  if (done) done = fence_neighbours(task.groups);
   if (done) done = widen_all(job, job.lent);
   if (done) done = set_loader_cpus(job, job.lent);
-  if (done) done = favour_lenders();
+  if (done) done = weigh(job);
   if (done && is_populated(task.groups.task)) return done;
   // The task may have ended meanwhile.
   unprepare(job, task);
-  if (!done) return done;
+  if (!done) {
+    task.next_pause = std::min(2 * task.next_pause, kLongestPause);
+    task.pause = task.next_pause;
+    return done;
+  }
   return Error{Code::kNotFound, ESRCH, task.groups.task + " has ended"};
 }
 
@@ -198,11 +278,6 @@ Status V2Backend::set_loader_cpus(const KnownJob& job,
   return first;
 }
 
-bool V2Backend::KnownJob::any_prepared() const {
-  return std::any_of(tasks.begin(), tasks.end(),
-                     [](const auto& it) { return it.second.prepared; });
-}
-
 // First there is room, then whoever is away moves, then the room is closed.
 Status V2Backend::set_away_cpus(JobId id, const CpuSet& cpus) {
   auto found = known(id);
@@ -219,22 +294,18 @@ Status V2Backend::set_away_cpus(JobId id, const CpuSet& cpus) {
   const bool narrower = !(job.lent - cpus).empty();
   job.lent = cpus;
   if (narrower) done = widen_all(job, cpus);
-  Status favoured = favour_lenders();
-  return done ? favoured : done;
+  Status weighed = weigh(job);
+  return done ? weighed : done;
 }
 
+// By its weight, which counts where Slurm keeps the lender's CPUs for it.
 bool V2Backend::yields_to(const Home& home,
                           std::string_view lender_cpu_path) const {
   const auto borrower = slurm_groups_of(home.cpuset_path);
   const auto lender = slurm_groups_of(lender_cpu_path);
   if (!borrower || !lender) return false;
-  if (!settings_.away_yields) return true;
-  // A weight counts for all of a job: who lends cannot borrow meanwhile.
-  if (favoured_.contains(borrower->job)) return false;
-  for (const auto& [id, job] : jobs_) {
-    if (job.path == lender->job && !job.lent.empty()) return false;
-  }
-  return true;
+  auto own = own_cpus(lender->job);
+  return own && !own->empty();
 }
 
 Status V2Backend::restore_weight(const std::string& job) {
@@ -249,41 +320,18 @@ Status V2Backend::restore_weight(const std::string& job) {
   return is_gone(done) ? Status(Done{}) : done;
 }
 
-// Whose CPUs are lent to another job has the weight to take them back at once.
-Status V2Backend::favour_lenders() {
-  if (!settings_.away_yields) return Done{};
-  CpuSet lent;
-  std::set<std::string> borrowers;
-  for (const auto& [id, job] : jobs_) {
-    if (job.lent.empty() || !job.any_prepared()) continue;
-    lent = lent | job.lent;
-    borrowers.insert(job.path);
-  }
-  Status first = Done{};
-  std::set<std::string> lenders;
-  if (!lent.empty()) {
-    for (const std::string& job : job_dirs()) {
-      auto own = own_cpus(job);
-      if (borrowers.contains(job) || !own || (*own & lent).empty()) continue;
-      lenders.insert(job);
-    }
-  }
-  for (const std::string& job : lenders) {
-    if (favoured_.contains(job)) continue;
-    auto weight = fs_->read_file(job + kWeight);
-    Status done = weight ? fs_->write_mark(job, mark(".weight"), *weight)
-                         : Status(std::move(weight).error());
-    if (done) done = fs_->write_file(job + kWeight, kLenderWeight);
-    if (done) favoured_.insert(job);
-    if (first && !done && !is_gone(done)) first = std::move(done);
-  }
-  for (const std::string& job : std::set(favoured_)) {
-    if (lenders.contains(job)) continue;
-    favoured_.erase(job);
-    Status done = restore_weight(job);
-    if (first && !done) first = std::move(done);
-  }
-  return first;
+// Who has threads away weighs less than those whose CPUs they are on, and only
+// meanwhile. cpu.idle of the loader's group counts within its task alone.
+Status V2Backend::weigh(const KnownJob& job) {
+  auto own = own_cpus(job.path);
+  if (!own) return std::move(own).error();
+  const bool is_borrower = !job.levels().empty() && !(job.lent - *own).empty();
+  if (!is_borrower || !settings_.away_yields) return restore_weight(job.path);
+  auto weight = read_word(*fs_, job.path + kWeight);
+  if (!weight) return std::move(weight).error();
+  if (*weight == kBorrowerWeight) return Done{};
+  Status done = fs_->write_mark(job.path, mark(".weight"), *weight);
+  return done ? fs_->write_file(job.path + kWeight, kBorrowerWeight) : done;
 }
 
 // A new step of a job makes Slurm write the job's cpuset anew.
@@ -291,9 +339,15 @@ Status V2Backend::refresh() {
   Status first = Done{};
   for (auto& [id, job] : jobs_) {
     forget_ended_tasks(job);
-    if (job.lent.empty()) continue;
+    for (auto& [path, task] : job.tasks) {
+      task.pause = std::max(0, task.pause - 1);
+      if (task.prepared) (void)fence_neighbours(task.groups);
+    }
+    if (job.levels().empty()) continue;
     Status done = widen_all(job, job.lent);
-    if (first && !done) first = std::move(done);
+    Status weighed = weigh(job);
+    if (done) done = std::move(weighed);
+    if (first && !done && !is_gone(done)) first = std::move(done);
   }
   remove_what_slurm_left();
   return first;

@@ -91,12 +91,21 @@ Status V2Backend::restore_job(const std::string& job,
 
 bool V2Backend::is_populated(const std::string& group) const {
   auto events = fs_->read_file(group + "/cgroup.events");
-  return events && keyed_figure(*events, "populated") != 0u;
+  if (events) return keyed_figure(*events, "populated") != 0u;
+  // What cannot be read may well have processes.
+  return events.error().code != Code::kNotFound &&
+         events.error().saved_errno != ENODEV;
 }
 
 void V2Backend::forget_ended_tasks(KnownJob& job) {
   for (auto task = job.tasks.begin(); task != job.tasks.end();) {
-    if (is_populated(task->first)) {
+    const bool alive = is_populated(task->first);
+    // Another hand than ours has removed the groups: without them the room
+    // above would be everyone's.
+    const bool lost =
+        task->second.prepared && !fs_->exists(home_dir(task->first));
+    if (alive && lost) unprepare(job, task->second);
+    if (alive) {
       ++task;
       continue;
     }
@@ -140,13 +149,11 @@ Status V2Backend::remove_job(JobId id, const FindHome& find_home) {
     if (task.prepared) ended_steps_.emplace(task.groups.step, 0);
   }
   Status restored = restore_job(found->second.path, find_home);
-  favoured_.erase(found->second.path);
   jobs_.erase(found);
-  Status weights = favour_lenders();
   if (!restored && restored.error().saved_errno == EBUSY) {
     restored.error().code = Code::kUnavailable;
   }
-  return restored ? weights : restored;
+  return restored;
 }
 
 Status V2Backend::sweep(const std::set<JobId>& alive,
@@ -156,12 +163,8 @@ Status V2Backend::sweep(const std::set<JobId>& alive,
     auto marked = fs_->read_mark(job, mark(".job"));
     const auto id = marked ? parse_uint(*marked, 0, UINT32_MAX)
                            : Result<uint64_t>(std::move(marked).error());
-    if (id) {
-      if (alive.contains(JobId(*id))) continue;
-      keep(first, restore_job(job, find_home));
-    } else if (!favoured_.contains(job)) {
-      keep(first, restore_weight(job));
-    }
+    if (!id || alive.contains(JobId(*id))) continue;
+    keep(first, restore_job(job, find_home));
   }
   if (!alive.empty()) return first;
   for (const std::string& scope : scopes()) {

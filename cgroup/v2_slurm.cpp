@@ -40,6 +40,8 @@ std::vector<std::string> V2Backend::job_dirs() const {
 }
 
 Result<CpuSet> V2Backend::slurm_cpus() const {
+  auto readable = fs_->list_dirs("");
+  if (!readable) return std::move(readable).error();
   CpuSet held;
   for (const std::string& job : job_dirs()) {
     if (!is_populated(job)) continue;

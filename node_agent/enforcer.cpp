@@ -133,7 +133,13 @@ void Enforcer::send_away(Job& job, Unit& unit) {
       thread.home.affinity = *mask;
     }
     Status status = backend_.send_away(job.id, thread.home);
-    log_unless_gone(job, "sending a thread away", status);
+    // Tried again at the next tick: said once, in the report.
+    if (!status && status.error().code == Code::kUnavailable) {
+      job.note("a thread could not be lent a CPU: " + status.error().message);
+      if (thread.home.task == unit.threads.front().home.task) return;
+    } else {
+      log_unless_gone(job, "sending a thread away", status);
+    }
     if (!status && status.error().code != Code::kNotFound) {
       unit.away = true;  // some of it
       bring_home(job, unit);

@@ -106,6 +106,9 @@ void FakeUnified::start(pid_t tid, pid_t pid, const std::string& group,
 }
 
 void FakeUnified::end(pid_t tid) {
+  std::filesystem::remove_all(proc_dir_.path() /
+                              std::to_string(threads_[tid].pid) / "task" /
+                              std::to_string(tid));
   threads_.erase(tid);
   std::filesystem::remove_all(proc_dir_.path() / std::to_string(tid));
 }
@@ -114,6 +117,7 @@ void FakeUnified::write_proc(pid_t tid) {
   const Thread& thread = threads_[tid];
   const std::string dir = std::to_string(tid) + "/";
   proc_dir_.write(dir + "cgroup", "0::" + thread.group + "\n");
+  proc_dir_.write(std::to_string(thread.pid) + "/task/" + dir + "comm", "x\n");
   proc_dir_.write(dir + "stat",
                   std::to_string(tid) +
                       " (x) S 1 1 1 0 -1 0 0 0 0 0 5 6 0 0 20 0 1 0 " +
@@ -221,6 +225,7 @@ Status FakeUnified::move(pid_t tid, const std::string& group,
     const bool moves = whole_process ? thread.pid == pid : other == tid;
     if (!moves) continue;
     thread.group = group;
+    if (forgets_masks_) thread.affinity = effective_cpus(group);
     write_proc(other);
   }
   return Done{};

@@ -54,6 +54,10 @@ class FakeUnified {
             int error_number);
   void heal() { failures_.clear(); }
 
+  // As kernels before 6.2: a thread that is moved has all CPUs of its new
+  // group.
+  void forget_masks() { forgets_masks_ = true; }
+
   // Called before each write with the file's path: for races.
   std::function<void(const std::string& path)> before_write;
 
@@ -114,6 +118,7 @@ class FakeUnified {
     int error_number;
   };
   std::vector<Failure> failures_;
+  bool forgets_masks_ = false;
   Fs fs_;
   ProcReader proc_;
   Sched sched_;

@@ -41,7 +41,7 @@ struct Node {
   void check_as_before() {
     CHECK(machine.read(job() + "/cpuset.cpus").starts_with("0-1"));
     CHECK(machine.read(user() + "/cpuset.cpus").starts_with("0-1"));
-    CHECK(machine.read(lender() + "/cpu.weight").starts_with("100\n"));
+    CHECK(machine.read(job() + "/cpu.weight").starts_with("100"));
     CHECK(machine.fs().list_dirs(task)->empty());
     CHECK(machine.read(task + "/cgroup.type") == "domain\n");
     CHECK(machine.group_of(kTrainer) == task);
@@ -91,13 +91,19 @@ TEST_CASE("a loader thread is lent a CPU and comes home") {
   node.check_as_before();
 }
 
-TEST_CASE("whoever lends takes its CPUs back at once, and only meanwhile") {
+TEST_CASE("a borrower weighs less than its lender, and only meanwhile") {
   Node node;
-  REQUIRE(node.lend(CpuSet{{2}}));
-  CHECK(node.machine.read(node.lender() + "/cpu.weight") == "10000");
+  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
   CHECK(node.machine.read(node.job() + "/cpu.weight") == "100\n");
-  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{}));
+  REQUIRE(node.backend->send_away(kJob, node.home));
+  CHECK(node.machine.read(node.job() + "/cpu.weight") == "10");
   CHECK(node.machine.read(node.lender() + "/cpu.weight") == "100\n");
+  // Back on its own CPUs it owes nobody anything.
+  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{0, 1}}));
+  CHECK(node.machine.read(node.job() + "/cpu.weight") == "100");
+  REQUIRE(node.lend(CpuSet{{2}}));
+  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{}));
+  CHECK(node.machine.read(node.job() + "/cpu.weight") == "100");
   CHECK(node.machine.read(node.job() + "/cpuset.cpus") == "0-1");
   CHECK(node.machine.effective_cpus(node.task) == CpuSet{{0, 1}});
   REQUIRE(node.backend->remove_job(kJob, node.find_home()));
@@ -107,19 +113,24 @@ TEST_CASE("whoever lends takes its CPUs back at once, and only meanwhile") {
 TEST_CASE("without yielding nobody's weight changes") {
   Node node(V2Settings{"penstock", false});
   REQUIRE(node.lend(CpuSet{{2}}));
-  CHECK(node.machine.read(node.lender() + "/cpu.weight") == "100\n");
+  CHECK(node.machine.read(node.job() + "/cpu.weight") == "100\n");
   CHECK(node.machine.read(node.task + "/penstock_loader/cpu.idle") == "0\n");
 }
 
-TEST_CASE("a job's weight is one: it does not lend and borrow at once") {
+TEST_CASE("a loan yields to whoever has CPUs of its own from Slurm") {
   Node node;
   const Home borrower = *node.backend->home_of({kTrainer, 0});
   const Home lender = *node.backend->home_of({kLender, 0});
   CHECK(node.backend->yields_to(borrower, lender.cpu_path));
-  REQUIRE(node.lend(CpuSet{{2}}));
-  CHECK(node.backend->yields_to(borrower, lender.cpu_path));
-  CHECK_FALSE(node.backend->yields_to(lender, borrower.cpu_path));
   CHECK_FALSE(node.backend->yields_to(borrower, "/user.slice"));
+  // Without ConstrainCores nobody has.
+  for (const std::string& group :
+       {node.lender(), node.lender() + "/step_0/user"}) {
+    REQUIRE(node.machine.fs().write_file(group + "/cpuset.cpus", "\n"));
+  }
+  CHECK_FALSE(node.backend->yields_to(borrower, lender.cpu_path));
+  CHECK(node.backend->add_task(kOther, lender).error().code ==
+        Code::kUnavailable);
 }
 
 TEST_CASE("lent CPUs change while a thread is away") {
@@ -338,4 +349,100 @@ TEST_CASE("a step that still has a process is left to Slurm") {
   node.machine.set_populated(node.task, false);  // its slurmstepd is there
   for (int i = 0; i < 10; ++i) REQUIRE(node.backend->refresh());
   CHECK(node.machine.fs().exists(node.task));
+}
+
+TEST_CASE("a change of a loan that fails half-way loses nothing of Slurm's") {
+  for (const char* where : {"user/cpuset.cpus", "job_7/cpuset.cpus"}) {
+    for (const bool killed : {false, true}) {
+      CAPTURE(where, killed);
+      Node node;
+      REQUIRE(node.lend(CpuSet{{2}}));
+      node.machine.fail("write", where, EIO);
+      CHECK_FALSE(node.backend->set_away_cpus(kJob, CpuSet{{2, 3}}));
+      node.machine.heal();
+      if (killed) {
+        node.backend.emplace(std::move(*V2Backend::create(
+            node.machine.fs(), node.machine.proc(), node.machine.sched(), {})));
+        REQUIRE(node.backend->sweep({}, node.find_home()));
+      } else {
+        REQUIRE(node.backend->remove_job(kJob, node.find_home()));
+      }
+      node.check_as_before();
+    }
+  }
+}
+
+TEST_CASE("a stray comes home to its own task whatever is known of it") {
+  Node node;
+  const std::string other = node.machine.make_task("job_7", "step_1", 0, "0");
+  REQUIRE(node.lend(CpuSet{{2}}));
+  Home wrong = node.home;
+  wrong.cpuset_path = other;
+  REQUIRE(node.backend->bring_home(wrong));
+  CHECK(node.machine.group_of(kLoader) == node.task + "/penstock_home");
+}
+
+TEST_CASE("where another hand removed our groups the room is closed") {
+  Node node;
+  REQUIRE(node.lend(CpuSet{{2}}));
+  REQUIRE(node.machine.fs().write_file(node.task + "/cgroup.procs", "100"));
+  for (const char* group : {"/penstock_loader", "/penstock_home"}) {
+    REQUIRE(node.machine.fs().remove_dir(node.task + group));
+  }
+  REQUIRE(node.backend->refresh());
+  CHECK(node.machine.effective_cpus(node.task) == CpuSet{{0, 1}});
+}
+
+TEST_CASE("a neighbour in the same step sees nothing of a loan") {
+  Node node;
+  const std::string other = node.machine.make_task("job_7", "step_0", 1, "0-1");
+  node.machine.start(300, 300, other, CpuSet{{0, 1}});
+  const Home home = *node.backend->home_of({300, 0});
+  REQUIRE(node.backend->add_task(kJob, home));
+  REQUIRE(node.lend(CpuSet{{2}}));
+  CHECK(node.machine.effective_cpus(other) == CpuSet{{0, 1}});
+  SECTION("until it has a loan itself") {
+    REQUIRE(node.backend->send_away(kJob, home));
+    CHECK(node.machine.affinity_of(300) == CpuSet{{2}});
+    REQUIRE(node.backend->bring_home(home));
+    CHECK(node.machine.effective_cpus(node.machine.group_of(300)) ==
+          CpuSet{{0, 1}});
+  }
+  SECTION("when the one with the loan ends, nor afterwards") {
+    REQUIRE(node.backend->send_away(kJob, home));
+    node.machine.end(kLoader);
+    node.machine.end(kTrainer);
+    node.machine.set_populated(node.task, false);
+    REQUIRE(node.backend->refresh());
+    CHECK(node.machine.affinity_of(300) == CpuSet{{2}});
+    node.machine.start(kTrainer, kTrainer, node.task, CpuSet{{0, 1}});
+    node.machine.start(kLoader, kTrainer, node.task, CpuSet{{1}});
+    REQUIRE(node.backend->bring_home(home));
+  }
+  REQUIRE(node.backend->remove_job(kJob, node.find_home()));
+  CHECK(node.machine.read(other + "/cpuset.cpus") == "\n");
+  CHECK_FALSE(node.machine.has_mark(other));
+  CHECK(node.machine.group_of(300) == other);
+  node.check_as_before();
+}
+
+TEST_CASE("masks that a move makes the kernel forget are set anew") {
+  Node node;
+  node.machine.forget_masks();
+  REQUIRE(node.lend(CpuSet{{2}}));
+  CHECK(node.machine.affinity_of(kTrainer) == CpuSet{{0, 1}});
+  REQUIRE(node.backend->bring_home(node.home));
+  CHECK(node.machine.affinity_of(kLoader) == CpuSet{{1}});
+  REQUIRE(node.backend->remove_job(kJob, nullptr));
+  node.check_as_before();
+}
+
+TEST_CASE("what failed is not tried again at once") {
+  Node node;
+  node.machine.fail("mkdir", "penstock_home", EIO);
+  CHECK_FALSE(node.lend(CpuSet{{2}}));
+  node.machine.heal();
+  CHECK(node.lend(CpuSet{{2}}).error().code == Code::kUnavailable);
+  for (int i = 0; i < 2; ++i) REQUIRE(node.backend->refresh());
+  REQUIRE(node.lend(CpuSet{{2}}));
 }
