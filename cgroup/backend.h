@@ -76,12 +76,13 @@ class Backend {
   // The CPUs that the job's away threads run on; threads that are away leave
   // removed CPUs and spread over added ones at once. Empty: nothing is lent any
   // more; what is still away stays where it is until it is brought home.
-  // Errors: kInvalidArgument  cpus has a CPU the machine lacks;
+  // Errors: kInvalidArgument  cpus has a CPU the machine lacks (v2: said when
+  //                           a thread is away or goes);
   //         kUnavailable      add_task() was not done, or failed.
   [[nodiscard]] virtual Status set_away_cpus(JobId job, const CpuSet& cpus) = 0;
 
-  // Puts back what others have overwritten of what stands for lent CPUs. To be
-  // called about twice a second.
+  // Puts back what others have overwritten of the CPUs of Slurm's groups, and
+  // takes away what tasks that have ended left. To be called twice a second.
   [[nodiscard]] virtual Status refresh() = 0;
 
   // Moves one thread to the job's away CPUs. REQUIRES: set_away_cpus(job).

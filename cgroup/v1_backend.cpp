@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "cgroup/backend_parts.h"
 #include "cgroup/v1_parse.h"
 
 namespace penstock {
@@ -14,11 +15,6 @@ constexpr const char* kTasks = "/tasks";
 // No such group, or a cpuset without CPUs.
 bool group_unusable(const Error& error) {
   return error.saved_errno == ENOENT || error.saved_errno == ENOSPC;
-}
-
-// Keeps the first failure of a row of steps that are all tried.
-void note(Status& first, Status step) {
-  if (first && !step) first = std::move(step);
 }
 
 }  // namespace
@@ -35,12 +31,8 @@ V1Backend::V1Backend(const CgroupFs& fs, const ProcReader& proc,
 Result<V1Backend> V1Backend::create(const CgroupFs& fs, const ProcReader& proc,
                                     const ThreadSched& sched, V1Mounts mounts,
                                     V1Settings settings) {
-  const std::string& name = settings.name;
-  if (name.empty() || name[0] == '.' || name.find('/') != name.npos) {
-    return invalid("control group name \"" + printable(name) +
-                   "\": allowed is one path component that does not begin "
-                   "with '.'");
-  }
+  Status named = check_group_name(settings.name);
+  if (!named) return std::move(named).error();
   V1Backend backend(fs, proc, sched, std::move(mounts), std::move(settings));
   for (const char* controller : {"cpu", "cpuset"}) {
     Status there = backend.require(controller);
@@ -72,30 +64,20 @@ Status V1Backend::require(std::string_view controller) const {
 }
 
 Result<Home> V1Backend::home_of(const TaskId& task) const {
-  Status same = proc_->verify(task);
-  if (!same) return same.error();
-  auto identity = proc_->identity(task.tid);
-  if (!identity) return identity.error();
-  auto groups = proc_->cgroups(task.tid);
-  if (!groups) return groups.error();
-  auto affinity = sched_->affinity(task.tid);
-  if (!affinity) return affinity.error();
-  auto policy = sched_->policy(task.tid);
-  if (!policy) return policy.error();
-  Home home{*identity,
-            (*groups)["cpuset"],
-            (*groups)["cpu"],
-            (*groups)["blkio"],
-            *affinity,
-            *policy,
-            job_groups_of(*groups).tracked};
+  auto now = read_thread(*proc_, *sched_, task);
+  if (!now) return std::move(now).error();
+  ProcCgroups& groups = now->groups;
+  Home home{now->id,
+            groups["cpuset"],
+            groups["cpu"],
+            groups["blkio"],
+            now->affinity,
+            now->policy,
+            job_groups_of(groups).tracked};
   if (is_ours(home.cpuset_path) || is_ours(home.cpu_path)) {
     return invalid("thread " + std::to_string(task.tid) +
                    " is away; its home is elsewhere");
   }
-  // Still the same thread after all that was read of it?
-  same = proc_->verify(home.task);
-  if (!same) return same.error();
   return home;
 }
 
@@ -197,17 +179,11 @@ Status V1Backend::bring_home(const Home& home) {
   pid_t tid = home.task.tid;
   Status first = proc_->verify(home.task);
   if (!first) return first;
-  note(first, move_home(tid, "cpuset", home.cpuset_path, kTasks));
-  Status mask = home.affinity.empty()
-                    ? sched_->set_widest_affinity(tid)
-                    : sched_->set_affinity(tid, home.affinity);
-  // None of its CPUs is left there: then all that are.
-  if (!mask && mask.error().saved_errno == EINVAL) {
-    mask = sched_->set_widest_affinity(tid);
-  }
-  note(first, std::move(mask));
-  note(first, own_cpu_group() ? move_home(tid, "cpu", home.cpu_path, kTasks)
-                              : sched_->set_policy(tid, home.policy));
+  note_first(first, move_home(tid, "cpuset", home.cpuset_path, kTasks));
+  note_first(first, restore_affinity(*sched_, tid, home.affinity));
+  note_first(first, own_cpu_group()
+                        ? move_home(tid, "cpu", home.cpu_path, kTasks)
+                        : sched_->set_policy(tid, home.policy));
   return first;
 }
 

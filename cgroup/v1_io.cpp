@@ -1,6 +1,7 @@
 // I/O limits and what is measured of a job on cgroup v1.
 #include <utility>
 
+#include "cgroup/backend_parts.h"
 #include "cgroup/v1_backend.h"
 #include "cgroup/v1_parse.h"
 
@@ -9,12 +10,6 @@ namespace {
 
 constexpr const char* kProcs = "/cgroup.procs";
 constexpr const char* kReadLimit = "/blkio.throttle.read_bps_device";
-
-Error bad_device(std::string_view device) {
-  return invalid("\"" + printable(device) +
-                 "\" is no block device that can be limited; allowed: "
-                 "MAJOR:MINOR of a whole disk");
-}
 
 }  // namespace
 
@@ -62,12 +57,7 @@ Status V1Backend::clear_io_limit(JobId job, std::string_view device) {
   if (!done) return done;
   done = fs_->write_file(at("blkio", job_group(job)) + kReadLimit,
                          std::string(device) + " 0");
-  // No group or no device any more: no limit either.
-  if (!done && (done.error().code == Code::kNotFound ||
-                done.error().saved_errno == ENODEV)) {
-    return Done{};
-  }
-  return done;
+  return without_limit(std::move(done));
 }
 
 Result<uint64_t> V1Backend::io_read_bytes(JobId job,

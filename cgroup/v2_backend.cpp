@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "cgroup/backend_parts.h"
 #include "cgroup/text_scan.h"
 
 namespace penstock {
@@ -27,22 +28,13 @@ Error no_controller(const char* controller, const std::string& where) {
                    "TaskPlugin, and Delegate=yes in slurmd's unit"};
 }
 
-// Keeps the first failure of a row of steps that are all tried.
-void note(Status& first, Status step) {
-  if (first && !step) first = std::move(step);
-}
-
 }  // namespace
 
 Result<V2Backend> V2Backend::create(const CgroupFs& fs, const ProcReader& proc,
                                     const ThreadSched& sched,
                                     V2Settings settings) {
-  const std::string& name = settings.name;
-  if (name.empty() || name[0] == '.' || name.find('/') != name.npos) {
-    return invalid("control group name \"" + printable(name) +
-                   "\": allowed is one path component that does not begin "
-                   "with '.'");
-  }
+  Status named = check_group_name(settings.name);
+  if (!named) return std::move(named).error();
   auto controllers = fs.read_file("cgroup.controllers");
   if (!controllers) return std::move(controllers).error();
   for (const char* controller : {"cpu", "cpuset"}) {
@@ -82,32 +74,20 @@ Result<V2Backend::KnownJob*> V2Backend::known(JobId job) {
 }
 
 Result<Home> V2Backend::home_of(const TaskId& task) const {
-  Status same = proc_->verify(task);
-  if (!same) return same.error();
-  auto identity = proc_->identity(task.tid);
-  if (!identity) return identity.error();
-  auto groups = proc_->cgroups(task.tid);
-  if (!groups) return groups.error();
-  auto affinity = sched_->affinity(task.tid);
-  if (!affinity) return affinity.error();
-  auto policy = sched_->policy(task.tid);
-  if (!policy) return policy.error();
-  if (is_loader_dir((*groups)[""])) {
+  auto now = read_thread(*proc_, *sched_, task);
+  if (!now) return std::move(now).error();
+  if (is_loader_dir(now->groups[""])) {
     return invalid("thread " + std::to_string(task.tid) +
                    " is away; its home is elsewhere");
   }
-  const std::string path = task_of((*groups)[""]);
-  Home home{*identity,
-            path,
-            path,
-            path,
-            *affinity,
-            *policy,
-            job_groups_of(*groups).tracked};
-  // Still the same thread after all that was read of it?
-  same = proc_->verify(home.task);
-  if (!same) return same.error();
-  return home;
+  const std::string path = task_of(now->groups[""]);
+  return Home{now->id,
+              path,
+              path,
+              path,
+              now->affinity,
+              now->policy,
+              job_groups_of(now->groups).tracked};
 }
 
 JobGroups V2Backend::job_groups_of(const ProcCgroups& groups) const {
@@ -138,7 +118,11 @@ Status V2Backend::add_task(JobId job, const Home& home) {
   }
   auto cpus = task_cpus(*groups);
   if (!cpus) return std::move(cpus).error();
-  if (cpus->empty()) return no_controller("cpuset", "what Slurm constrains");
+  if (cpus->empty()) {
+    return Error{Code::kUnavailable, 0,
+                 "Slurm keeps no CPUs apart for its jobs: set "
+                 "ConstrainCores=yes in cgroup.conf"};
+  }
   KnownJob& known = jobs_[job];
   known.path = groups->job;
   known.tasks[groups->task].groups = *groups;
@@ -180,19 +164,15 @@ Status V2Backend::send_away(JobId id, const Home& home) {
   const pid_t tid = home.task.tid;
   Status done = proc_->verify(home.task);
   if (!done) return done;
-  const auto job = jobs_.find(id);
-  const auto task = job == jobs_.end()
-                        ? decltype(job->second.tasks.end()){}
-                        : job->second.tasks.find(home.cpuset_path);
-  if (job == jobs_.end() || job->second.lent.empty() ||
-      task == job->second.tasks.end()) {
+  auto job = known(id);
+  if (!job) return std::move(job).error();
+  const auto task = (*job)->tasks.find(home.cpuset_path);
+  if ((*job)->lent.empty() || task == (*job)->tasks.end()) {
     return Error{Code::kUnavailable, 0,
                  "no CPUs are lent to thread " + std::to_string(tid)};
   }
-  if (!task->second.prepared) {
-    done = prepare(id, job->second, task->second);
-    if (!done) return done;
-  }
+  if (!task->second.prepared) done = prepare(id, **job, task->second);
+  if (!done) return done;
   done = move_thread(tid, loader_dir(home.cpuset_path));
   if (done) done = sched_->set_widest_affinity(tid);
   if (done) return done;
@@ -221,15 +201,8 @@ Status V2Backend::bring_home(const Home& home) {
   if (!moved && moved.error().saved_errno == ENOENT) {
     moved = move_thread(tid, task);
   }
-  note(first, std::move(moved));
-  Status mask = home.affinity.empty()
-                    ? sched_->set_widest_affinity(tid)
-                    : sched_->set_affinity(tid, home.affinity);
-  // None of its CPUs is left there: then all that are.
-  if (!mask && mask.error().saved_errno == EINVAL) {
-    mask = sched_->set_widest_affinity(tid);
-  }
-  note(first, std::move(mask));
+  note_first(first, std::move(moved));
+  note_first(first, restore_affinity(*sched_, tid, home.affinity));
   return first;
 }
 

@@ -102,16 +102,18 @@ class V2Backend final : public Backend {
   Status move_process(pid_t tid, const std::string& group) const;
   Result<std::set<pid_t>> threads_in(const std::string& group) const;
 
-  // v2_loans.cpp: CPUs and weights.
+  // v2_cpusets.cpp
   // The CPUs that Slurm gave the group, whatever we have made of them; empty
   // where it has none of its own.
   Result<CpuSet> own_cpus(const std::string& group) const;
   Result<CpuSet> task_cpus(const SlurmGroups& task) const;
   Status widen(const std::string& group, const CpuSet& lent);
-  Status widen_all(const KnownJob& job, const CpuSet& lent);
   Status fence(const std::string& task, const CpuSet& cpus);
   Status unfence(const std::string& task);
   Status fence_neighbours(const SlurmGroups& task);
+
+  // v2_loans.cpp
+  Status widen_all(const KnownJob& job, const CpuSet& lent);
   void unprepare(KnownJob& job, KnownTask& task);
   Status prepare(JobId id, KnownJob& job, KnownTask& task);
   Status make_task_groups(JobId id, const SlurmGroups& task);

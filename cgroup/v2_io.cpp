@@ -1,4 +1,5 @@
 // I/O limits on cgroup v2: at the job.
+#include "cgroup/backend_parts.h"
 #include "cgroup/text_scan.h"
 #include "cgroup/v1_parse.h"
 #include "cgroup/v2_backend.h"
@@ -7,12 +8,6 @@ namespace penstock {
 namespace {
 
 constexpr const char* kMax = "/io.max";
-
-Error bad_device(std::string_view device) {
-  return invalid("\"" + printable(device) +
-                 "\" is no block device that can be limited; allowed: "
-                 "MAJOR:MINOR of a whole disk");
-}
 
 }  // namespace
 
@@ -63,12 +58,7 @@ Status V2Backend::clear_io_limit(JobId id, std::string_view device) {
   if (!job) return Done{};
   Status done =
       fs_->write_file((*job)->path + kMax, std::string(device) + " rbps=max");
-  // No group or no device any more: no limit either.
-  if (!done && (done.error().code == Code::kNotFound ||
-                done.error().saved_errno == ENODEV)) {
-    return Done{};
-  }
-  return done;
+  return without_limit(std::move(done));
 }
 
 Result<uint64_t> V2Backend::io_read_bytes(JobId id,

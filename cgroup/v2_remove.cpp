@@ -64,21 +64,25 @@ Status V2Backend::remove_task_groups(const std::string& task) {
 Status V2Backend::restore_job(const std::string& job,
                               const FindHome& find_home) {
   Status first = Done{};
-  std::vector<std::string> levels = {job};
+  std::vector<std::string> levels = {job}, tasks;
   for (const std::string& step : dirs_in(job)) {
     levels.push_back(step);
     levels.push_back(step + "/user");
-    for (const std::string& task : dirs_in(step + "/user")) {
-      levels.push_back(task);
-      if (!fs_->exists(home_dir(task))) continue;
-      empty_task(task, find_home);
-      keep(first, remove_task_groups(task));
+    for (std::string& task : dirs_in(step + "/user")) {
+      tasks.push_back(std::move(task));
     }
   }
+  levels.insert(levels.end(), tasks.begin(), tasks.end());
+  // First the room is closed: nobody comes home to more than is theirs.
   for (const std::string& level : levels) {
     if (fs_->read_mark(level, mark(".cpus"))) {
       keep(first, widen(level, CpuSet()));
     }
+  }
+  for (const std::string& task : tasks) {
+    if (!fs_->exists(home_dir(task))) continue;
+    empty_task(task, find_home);
+    keep(first, remove_task_groups(task));
   }
   keep(first, restore_weight(job));
   if (auto device = fs_->read_mark(job, mark(".io"))) {

@@ -238,7 +238,8 @@ class Controllers(NodesCase):
         self.rate("any", 3 * embedded_nodes.TIMEOUT_S)
         self.assertEqual(self.term_of(self.node), taken)
 
-    def test_of_two_that_are_active_one_is_refused_and_gives_up(self):
+    def let_the_other_take_over(self):
+        """Stops the active controller; its index and the term it had."""
         active = self.active_controller()
         before = self.term_of(self.node)
         os.kill(self.cluster.controller_pid(active), signal.SIGSTOP)
@@ -246,10 +247,16 @@ class Controllers(NodesCase):
                         signal.SIGCONT)
         self.wait("the other's grants",
                   lambda: self.term_of(self.node) > before)
-        os.kill(self.cluster.controller_pid(active), signal.SIGCONT)
-        log = f"penstockctld{active}"
-        self.wait("it to give up its term", lambda: f"term {before} ends" in
-                  self.cluster.log_of(log))
+        return active, before
+
+    def continue_until_it_gives_up(self, index, term):
+        os.kill(self.cluster.controller_pid(index), signal.SIGCONT)
+        self.wait("it to give up its term", lambda: f"term {term} ends" in
+                  self.cluster.log_of(f"penstockctld{index}"))
+
+    def test_of_two_that_are_active_one_is_refused_and_gives_up(self):
+        active, before = self.let_the_other_take_over()
+        self.continue_until_it_gives_up(active, before)
         self.assertGreater(self.rate("any", 2), 0)
 
     def active_controller(self):
@@ -291,25 +298,19 @@ class Controllers(NodesCase):
         self.assertGreater(self.rate("any", 2), 0)
         self.assertEqual(self.cluster.job(self.job)["JobState"], "RUNNING")
 
-    # The newest term is remembered by a node's agent, not only by those who
-    # held it.
-    def test_a_restarted_agent_refuses_terms_that_it_had_outlived(self):
-        active = self.active_controller()
-        before = self.term_of(self.node)
-        os.kill(self.cluster.controller_pid(active), signal.SIGSTOP)
-        self.addCleanup(os.kill, self.cluster.controller_pid(active),
-                        signal.SIGCONT)
-        self.wait("the other's grants",
-                  lambda: self.term_of(self.node) > before)
+    # When the newer controller and every agent have died, only what the agents
+    # kept on disk says that the older one's term is over.
+    def test_restarted_agents_refuse_terms_that_they_had_outlived(self):
+        active, before = self.let_the_other_take_over()
+        self.wait("both nodes to have its grants", lambda: all(
+            self.term_of(node) > before for node in self.cluster.nodes))
         taken = self.term_of(self.node)
         self.cluster.stop_controller(1 - active, signal.SIGKILL)
         self.addCleanup(self.cluster.start_controller, 1 - active)
-        self.cluster.stop_agent_of(self.node, signal.SIGKILL)
-        self.cluster.start_agent_of(self.node)
-        os.kill(self.cluster.controller_pid(active), signal.SIGCONT)
-        self.wait("the old controller's word to be refused",
-                  lambda: f"term {before} ends" in
-                  self.cluster.log_of(f"penstockctld{active}"))
+        for node in self.cluster.nodes:
+            self.cluster.stop_agent_of(node, signal.SIGKILL)
+            self.cluster.start_agent_of(node)
+        self.continue_until_it_gives_up(active, before)
         self.wait("grants of a newer term",
                   lambda: self.term_of(self.node) > taken)
 

@@ -10,13 +10,11 @@ ROOT = HERE.parents[1]
 
 PACKAGES = ["systemd", "systemd-sysv", "udev", "linux-image-cloud-amd64",
             "slurmctld", "slurmd", "slurm-client", "munge", "iproute2", "dbus",
-            "procps", "python3", "kmod", "passwd", "hwloc-nox",
-            "libturbojpeg0"]
-# What the host's build of Penstock links, of the host's own release.
-LIBRARIES = {
-    "bookworm": ["libzmq5", "libsqlite3-0", "libhwloc15", "libcgroup2",
-                 "libfmt9", "libmunge2"],
-}
+            "procps", "python3", "kmod", "passwd",
+            # What the host's build of Penstock links.
+            "libzmq5", "libsqlite3-0", "libhwloc15", "libcgroup2", "libfmt9",
+            "libmunge2", "libturbojpeg0"]
+SUITE = "bookworm"  # the host's, as that build is tested
 IMAGE_MIB = 3072
 SHELL_UNIT = """\
 [Unit]
@@ -47,18 +45,17 @@ def run(argv, log=None, **more):
     return text
 
 
-def base(suite, cache):
+def base(cache):
     """The directory with the release's root file system; made where it is
     missing, whole or not at all."""
-    root = cache / f"root-{suite}"
+    root = cache / f"root-{SUITE}"
     if root.exists():
         return root
     cache.mkdir(parents=True, exist_ok=True)
-    new = cache / f"root-{suite}.new"
+    new = cache / f"root-{SUITE}.new"
     shutil.rmtree(new, ignore_errors=True)
-    packages = PACKAGES + LIBRARIES.get(suite, [])
-    run(["debootstrap", "--variant=minbase", "--include=" + ",".join(packages),
-         suite, new], cache / f"debootstrap-{suite}.log")
+    run(["debootstrap", "--variant=minbase", "--include=" + ",".join(PACKAGES),
+         SUITE, new], cache / f"debootstrap-{SUITE}.log")
     prepare(new)
     new.rename(root)
     return root

@@ -1,0 +1,127 @@
+// Slurm's cpusets, what is written there instead, and the marks that tell the
+// two apart.
+#include "cgroup/backend_parts.h"
+#include "cgroup/text_scan.h"
+#include "cgroup/v2_backend.h"
+
+namespace penstock {
+namespace {
+
+constexpr const char* kCpus = "/cpuset.cpus";
+
+Result<CpuSet> read_cpus(const CgroupFs& fs, const std::string& file) {
+  auto text = fs.read_file(file);
+  if (!text) return std::move(text).error();
+  std::string_view rest = *text;
+  const std::string_view word = take_word(rest);
+  return word.empty() ? CpuSet() : CpuSet::parse(word);
+}
+
+// What stood in a cpuset, and what we have written there instead: one of two,
+// while the second is being written.
+struct Widened {
+  CpuSet own;
+  CpuSet before;
+  CpuSet wrote;
+};
+
+std::string to_text(const Widened& it) {
+  std::string text;
+  for (const CpuSet& cpus : {it.own, it.before, it.wrote}) {
+    text += (cpus.empty() ? "-" : cpus.to_string()) + " ";
+  }
+  return text;
+}
+
+Result<CpuSet> take_cpus(std::string_view& text) {
+  const std::string_view word = take_word(text);
+  return word == "-" ? CpuSet() : CpuSet::parse(word);
+}
+
+std::optional<Widened> parse_widened(std::string_view text) {
+  const auto own = take_cpus(text);
+  const auto before = take_cpus(text);
+  const auto wrote = take_cpus(text);
+  if (!own || !before || !wrote) return std::nullopt;
+  return Widened{*own, *before, *wrote};
+}
+
+}  // namespace
+
+// Where something else stands than what we wrote, Slurm has rewritten it.
+Result<CpuSet> V2Backend::own_cpus(const std::string& group) const {
+  auto now = read_cpus(*fs_, group + kCpus);
+  if (!now) return now;
+  auto marked = fs_->read_mark(group, mark(".cpus"));
+  if (!marked && marked.error().code == Code::kNotFound) return now;
+  if (!marked) return std::move(marked).error();
+  const auto it = parse_widened(*marked);
+  const bool is_ours = it && (*now == it->wrote || *now == it->before);
+  return is_ours ? it->own : *now;
+}
+
+// Slurm sets cpusets at some levels only; the others have the next one's above.
+// Empty where it constrains nothing.
+Result<CpuSet> V2Backend::task_cpus(const SlurmGroups& task) const {
+  for (const std::string& level : {task.task, task.user, task.step, task.job}) {
+    auto own = own_cpus(level);
+    if (!own || !own->empty()) return own;
+  }
+  return CpuSet();
+}
+
+Status V2Backend::widen(const std::string& group, const CpuSet& lent) {
+  auto now = read_cpus(*fs_, group + kCpus);
+  if (!now) return std::move(now).error();
+  auto own = own_cpus(group);
+  if (!own) return std::move(own).error();
+  if (own->empty()) return unfence(group);
+  const CpuSet wanted = *own | lent;
+  if (wanted == *own) {
+    Status done = Done{};
+    if (*now != *own) {
+      done = fs_->write_file(group + kCpus, own->to_string());
+    }
+    return done ? fs_->remove_mark(group, mark(".cpus")) : done;
+  }
+  if (wanted == *now) return Done{};
+  // A crash between any two of these leaves a mark that tells Slurm's CPUs.
+  const std::string name = mark(".cpus");
+  Status done =
+      fs_->write_mark(group, name, to_text(Widened{*own, *now, wanted}));
+  if (done) done = fs_->write_file(group + kCpus, wanted.to_string());
+  if (!done) return done;
+  return fs_->write_mark(group, name, to_text(Widened{*own, wanted, wanted}));
+}
+
+// Tasks beside one with a loan stand below the same `user`: what is wider there
+// is not for them. A task with groups of its own has its home.
+Status V2Backend::fence(const std::string& task, const CpuSet& cpus) {
+  auto now = read_cpus(*fs_, task + kCpus);
+  if (!now) return std::move(now).error();
+  if (!now->empty()) return Done{};
+  Status done = fs_->write_mark(task, mark(".cpus"),
+                                to_text(Widened{CpuSet(), CpuSet(), cpus}));
+  return done ? fs_->write_file(task + kCpus, cpus.to_string()) : done;
+}
+
+Status V2Backend::unfence(const std::string& task) {
+  auto marked = fs_->read_mark(task, mark(".cpus"));
+  if (!marked && marked.error().code == Code::kNotFound) return Done{};
+  Status done = fs_->write_file(task + kCpus, "\n");
+  return done ? fs_->remove_mark(task, mark(".cpus")) : done;
+}
+
+Status V2Backend::fence_neighbours(const SlurmGroups& task) {
+  auto cpus = task_cpus(task);
+  if (!cpus) return std::move(cpus).error();
+  Status first = Done{};
+  for (const std::string& other : dirs_in(task.user)) {
+    if (other == task.task || fs_->exists(home_dir(other))) continue;
+    Status done = fence(other, *cpus);
+    if (first && !done && !is_gone(done)) first = std::move(done);
+  }
+  return first;
+}
+
+}  // namespace penstock
