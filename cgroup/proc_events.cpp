@@ -1,6 +1,5 @@
 #include "cgroup/proc_events.h"
 
-#include <linux/cn_proc.h>
 #include <linux/connector.h>
 #include <linux/netlink.h>
 #include <poll.h>
@@ -12,6 +11,8 @@
 #include <cstring>
 #include <optional>
 #include <utility>
+
+#include "cgroup/proc_event_kinds.h"
 
 namespace penstock {
 namespace {
@@ -68,22 +69,22 @@ std::optional<ProcEvent> translate(const proc_event& from) {
   };
   const auto& data = from.event_data;
   switch (static_cast<uint32_t>(from.what)) {
-    case proc_event::PROC_EVENT_FORK:
+    case ProcEventKinds::kFork:
       to.kind = ProcEvent::Kind::kFork;
       to.tid = data.fork.child_pid;
       to.pid = data.fork.child_tgid;
       parent(data.fork);
       return to;
-    case proc_event::PROC_EVENT_EXEC:
+    case ProcEventKinds::kExec:
       to.kind = ProcEvent::Kind::kExec;
       whom(data.exec);
       return to;
-    case proc_event::PROC_EVENT_EXIT:
+    case ProcEventKinds::kExit:
       to.kind = ProcEvent::Kind::kExit;
       whom(data.exit);
       parent(data.exit);
       return to;
-    case proc_event::PROC_EVENT_COMM:
+    case ProcEventKinds::kComm:
       to.kind = ProcEvent::Kind::kComm;
       whom(data.comm);
       to.comm.assign(data.comm.comm,
@@ -146,7 +147,7 @@ Status wait_for_ack(int fd) {
     auto datagram = receive(fd, buffer);
     if (!datagram) continue;  // an overflow says nothing about the answer
     while (auto event = take_event(*datagram)) {
-      if (static_cast<uint32_t>(event->what) != proc_event::PROC_EVENT_NONE) {
+      if (static_cast<uint32_t>(event->what) != ProcEventKinds::kNone) {
         continue;
       }
       int error = static_cast<int>(event->event_data.ack.err);

@@ -3,6 +3,7 @@
 // number, for from 26.05 on the job's directory has another name. Pure.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -32,8 +32,9 @@ MAY_INCLUDE = {
 }
 # Outside headers that only some folders may include.
 RESERVED = {
-    r"slurm/(?!slurm_version\.h)": ["spank_plugin", "select_ext/job_submit",
-                                    "select_ext/ctld/slurm_api.cpp"],
+    r"slurm/(?!slurm_version\.h)": ["spank_plugin", "common/slurm_release.h"],
+    r"common/slurm_release\.h": ["select_ext/job_submit",
+                                 "select_ext/ctld/slurm_api.cpp"],
     r"munge\.h": ["select_ext/ctld"],
     r"zmq\.h(pp)?": ["select_ext/ctld"],
     r"sqlite3\.h": ["select_ext/ctld"],

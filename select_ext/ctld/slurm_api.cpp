@@ -2,14 +2,14 @@
 // header.
 #include "select_ext/ctld/slurm_api.h"
 
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <iterator>
 
+#include "common/slurm_release.h"
 #include "select_ext/ctld/slurm_jobs.h"
 
 namespace penstock {
@@ -128,19 +128,20 @@ class LibSlurm final : public SlurmApi {
   Result<SlurmSite> load_site() override {
     slurm_conf_t* conf = nullptr;
     if (slurm_load_ctl_conf(0, &conf) != 0) {
+      const int error = errno;
       return Error{Code::kUnavailable, 0,
                    std::string("slurmctld does not tell its configuration: ") +
-                       slurm_strerror(slurm_get_errno())};
+                       slurm_strerror(error)};
     }
     SlurmSite site{text_of(conf->cluster_name), conf->slurm_user_id};
-    slurm_free_ctl_conf(conf);
+    slurm_release::free_conf(conf);
     return site;
   }
 
  private:
   template <class T>
   static Result<std::optional<std::vector<T>>> failed(const char* what) {
-    const int error = slurm_get_errno();
+    const int error = errno;
     if (error == SLURM_NO_CHANGE_IN_DATA) {
       return std::optional<std::vector<T>>();
     }

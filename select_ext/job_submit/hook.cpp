@@ -130,7 +130,8 @@ void set_amounts(const Amounts& amounts, Submission& it) {
 // The number of the job that an update is for: a number, or "17_3" and the
 // like as scontrol sends it. 0: none.
 uint32_t updated_job(const job_desc_msg_t& job) {
-  if (job.job_id != 0 && job.job_id < NO_VAL) return job.job_id;
+  const uint32_t number = slurm_release::job_id_of(job);
+  if (number != 0 && number < NO_VAL) return number;
   uint64_t id = 0;
   for (const char c : text_of(job.job_id_str)) {
     if (c < '0' || c > '9') break;

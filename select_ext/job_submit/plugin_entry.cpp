@@ -57,12 +57,8 @@ int job_submit(job_desc_msg_t* job, uint32_t, char** message) {
                        [&] { return plugin::submit(*job, message); });
 }
 
-int job_modify(job_desc_msg_t* job, struct job_record*, uint32_t
-#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 2, 0)
-               ,
-               char**
-#endif
-) {
+int job_modify(job_desc_msg_t* job, struct job_record*,
+               uint32_t PENSTOCK_JOB_MODIFY_MESSAGE) {
   if (!plugin::state().is_ready) return SLURM_SUCCESS;
   const plugin::HookTimer timer;
   return plugin::guard("job_modify", [&] {

@@ -5,10 +5,9 @@
 
 #include <cstddef>
 
+#include "common/slurm_release.h"
+
 extern "C" {
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
-#include <slurm/slurm_version.h>
 
 // nullptr only where may_fail; otherwise slurmctld ends without memory.
 void* slurm_xcalloc(size_t count, size_t size, bool clear, bool may_fail,

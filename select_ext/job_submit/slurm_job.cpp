@@ -73,19 +73,14 @@ bool append_text(char*& field, std::string_view separator,
 }
 
 bool add_gres(const Amounts& amounts, job_desc_msg_t& job) {
-  // The separator after the kind of resource changed with 23.11.
-#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(23, 11, 0)
-  constexpr const char* kFormat = "%sgres:%s:%llu";
-#else
-  constexpr const char* kFormat = "%sgres/%s:%llu";
-#endif
   char text[128];
   int length = 0;
   const auto add = [&](std::string_view name, uint64_t count) {
     if (count == 0) return;
-    length += std::snprintf(text + length, sizeof text - length, kFormat,
-                            length == 0 ? "" : ",", name.data(),
-                            static_cast<unsigned long long>(count));
+    length +=
+        std::snprintf(text + length, sizeof text - length, "%s%s%s:%llu",
+                      length == 0 ? "" : ",", slurm_release::kGresKind,
+                      name.data(), static_cast<unsigned long long>(count));
   };
   add(kLoaderCpu, amounts.loader_cpu);
   add(kLoaderBw, amounts.loader_bw);

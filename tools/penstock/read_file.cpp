@@ -3,6 +3,9 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <cerrno>
+#include <cstdint>
+
 #include "common/unique_fd.h"
 
 namespace penstock {

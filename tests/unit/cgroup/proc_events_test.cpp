@@ -1,6 +1,5 @@
 #include "cgroup/proc_events.h"
 
-#include <linux/cn_proc.h>
 #include <linux/connector.h>
 #include <linux/netlink.h>
 #include <poll.h>
@@ -15,6 +14,7 @@
 #include <functional>
 #include <thread>
 
+#include "cgroup/proc_event_kinds.h"
 #include "tests/unit/catch.h"
 
 using namespace penstock;
@@ -41,9 +41,13 @@ Bytes datagram(const proc_event& event,
   return bytes;
 }
 
+void set_kind(proc_event& event, uint32_t kind) {
+  event.what = static_cast<decltype(event.what)>(kind);
+}
+
 proc_event fork_event() {
   proc_event event{};
-  event.what = proc_event::PROC_EVENT_FORK;
+  set_kind(event, ProcEventKinds::kFork);
   event.timestamp_ns = 77;
   event.event_data.fork = {10, 9, 21, 20};
   return event;
@@ -83,17 +87,17 @@ TEST_CASE("a fork is decoded") {
 TEST_CASE("exec, exit and a name without an end are decoded") {
   std::vector<ProcEvent> events;
   proc_event event{};
-  event.what = proc_event::PROC_EVENT_EXEC;
+  set_kind(event, ProcEventKinds::kExec);
   event.event_data.exec = {31, 30};
   REQUIRE(decode_proc_events(datagram(event), events));
-  event.what = proc_event::PROC_EVENT_EXIT;
+  set_kind(event, ProcEventKinds::kExit);
   event.event_data.exit = {41, 40, 0, 17, 5, 4};
   REQUIRE(decode_proc_events(datagram(event), events));
-  event.what = proc_event::PROC_EVENT_COMM;
+  set_kind(event, ProcEventKinds::kComm);
   event.event_data.comm = {51, 50, {}};
   std::memset(event.event_data.comm.comm, 'n', 16);
   REQUIRE(decode_proc_events(datagram(event), events));
-  event.what = proc_event::PROC_EVENT_SID;
+  set_kind(event, ProcEventKinds::kSid);
   REQUIRE(decode_proc_events(datagram(event), events));  // passed over
   REQUIRE(events.size() == 3);
   CHECK(events[0].kind == Kind::kExec);
