@@ -37,6 +37,7 @@ import slurm_files
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DAEMON_TIMEOUT_S = 60
 COMMAND_TIMEOUT_S = 60
+PATIENCE = janitor.PATIENCE
 ENDED = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED",
          "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"}
 
@@ -151,10 +152,10 @@ class EmbeddedCluster:
         if self._janitor is not None:
             keeper, self._janitor = self._janitor, None
             keeper.stdin.close()
-            keeper.wait(timeout=120)
+            keeper.wait(timeout=120 * PATIENCE)
             keeper.stdout.close()
             for daemon in self._daemons.values():
-                daemon.wait(timeout=10)
+                daemon.wait(timeout=10 * PATIENCE)
             if keeper.returncode != 0:
                 raise ClusterError("the janitor could not remove everything")
         if self._slot_lock is not None:
@@ -311,7 +312,7 @@ class EmbeddedCluster:
         daemon = self._daemons.pop(name)
         daemon.send_signal(number)
         try:
-            return daemon.wait(timeout)
+            return daemon.wait(timeout * PATIENCE)
         except subprocess.TimeoutExpired as error:
             daemon.kill()
             daemon.wait()
@@ -338,7 +339,8 @@ class EmbeddedCluster:
         try:
             return subprocess.run(
                 self._caged(argv), input=text_in, capture_output=True,
-                text=True, env=env, cwd=cwd, timeout=timeout, check=False,
+                text=True, env=env, cwd=cwd, timeout=timeout * PATIENCE,
+                check=False,
                 stdin=None if text_in is not None else subprocess.DEVNULL)
         except subprocess.TimeoutExpired as error:
             raise ClusterError(f"{argv} took over {timeout} s"
@@ -422,7 +424,7 @@ class EmbeddedCluster:
     def status(self, job_id=0, timeout=10, path=None):
         """penstockd's JSON (PENSTOCK_STATUS of common/protocol.h)."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
-            channel.settimeout(timeout)
+            channel.settimeout(timeout * PATIENCE)
             channel.connect(path or self.socket_path)
             channel.send(protocol.pack(protocol.STATUS, job_id, 0))
             packet, ancillary, _, _ = channel.recvmsg(
@@ -444,6 +446,7 @@ class EmbeddedCluster:
 
     def _wait(self, what, condition, timeout, daemons=()):
         """Polls; fails when time is up or one of the daemons has ended."""
+        timeout *= PATIENCE
         deadline = time.monotonic() + timeout
         while not condition():
             for name in daemons:

@@ -69,6 +69,13 @@ def slurm_trees(node, controller="*"):
         pattern.format(root=ROOT, name=name, controller=controller))]
 
 
+def in_step(node, text):
+    """Whether /proc/PID/cgroup, TEXT, is that of a task of a step."""
+    top = (f"0::/system.slice/{node}_slurmstepd.scope/" if UNIFIED
+           else f":cpuset:/slurm_{node}/")
+    return any(top in line and "/step_" in line for line in text.splitlines())
+
+
 def our_groups(node):
     """All that penstockd has made and not removed, as paths."""
     if not UNIFIED:

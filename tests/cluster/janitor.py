@@ -22,6 +22,9 @@ import time
 
 import hierarchy
 
+# How often as long to wait on an emulated machine (tests/vm/run); nothing is
+# timed there.
+PATIENCE = int(os.environ.get("PENSTOCK_EMULATED", "1"))
 USER_COMMENT = "Penstock embedded cluster"
 
 
@@ -37,7 +40,7 @@ class Remains:
 
 def wait_until(condition, timeout_s, period_s=0.02):
     """True as soon as condition() holds; False after timeout_s."""
-    deadline = time.monotonic() + timeout_s
+    deadline = time.monotonic() + timeout_s * PATIENCE
     while not condition():
         if time.monotonic() > deadline:
             return False
@@ -59,7 +62,8 @@ def slurm(remains, *argv):
     environment = dict(os.environ, SLURM_CONF=f"{remains.directory}/slurm.conf")
     try:
         return subprocess.run(argv, env=environment, capture_output=True,
-                              text=True, timeout=5, check=True).stdout
+                              text=True, timeout=5 * PATIENCE,
+                              check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return ""
 

@@ -10,6 +10,7 @@ import time
 from collections import namedtuple
 
 import cluster_case
+import embedded
 import slurm_files
 
 # select_ext/job_submit/submission.h
@@ -119,7 +120,7 @@ class SubmitCase(cluster_case.ClusterCase):
         return self.cluster.logs("slurmctld", lines=100000)
 
     def wait_for(self, what, condition, timeout=30):
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + timeout * embedded.PATIENCE
         while not condition():
             if time.monotonic() > deadline:
                 self.fail(f"waited {timeout} s for {what}"

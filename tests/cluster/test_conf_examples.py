@@ -14,6 +14,7 @@ import unittest
 
 import cluster_case
 import embedded
+import hierarchy
 import slurm_files
 
 EXAMPLES = embedded.ROOT / "slurm_conf_examples"
@@ -97,7 +98,8 @@ class Examples(unittest.TestCase):
                 flags=[f"--partition={partition}", "--loader=auto"])
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(done.stdout.splitlines()[0], "0")
-            self.assertIn(f":cpuset:/slurm_{cluster.node}/", done.stdout)
+            self.assertTrue(hierarchy.in_step(cluster.node, done.stdout),
+                            done.stdout)
             self.assertEqual(done.stderr, "")
             text = cluster.logs("slurmd", "slurmctld", lines=1000)
             self.assertNotIn("fatal", text)

@@ -121,7 +121,8 @@ class Works(cluster_case.ClusterCase):
 
     def test_cores_are_constrained_by_cgroups(self):
         done = self.cluster.srun("cat", "/proc/self/cgroup")
-        self.assertIn(f":cpuset:/slurm_{self.cluster.node}/", done.stdout)
+        self.assertTrue(hierarchy.in_step(self.cluster.node, done.stdout),
+                        done.stdout)
 
     def test_queue_and_cancel(self):
         jobs = [self.cluster.sbatch(["sleep", "1000"])
@@ -145,9 +146,10 @@ class Works(cluster_case.ClusterCase):
     def test_waits_are_bounded(self):
         job = self.cluster.sbatch(["sleep", "1000"])
         start = time.monotonic()
-        with self.assertRaisesRegex(embedded.ClusterError, "waited 1 s"):
+        with self.assertRaisesRegex(embedded.ClusterError,
+                                    f"waited {embedded.PATIENCE} s"):
             self.cluster.wait_job(job, "COMPLETED", timeout=1)
-        self.assertLess(time.monotonic() - start, 10)
+        self.assertLess(time.monotonic() - start, 10 * embedded.PATIENCE)
         self.cluster.cancel(job)
 
     def test_a_file_of_a_closed_directory_can_be_exposed(self):

@@ -5,6 +5,7 @@ import pwd
 import time
 
 import cluster_case
+import hierarchy
 import protocol
 from fake_agent import FakeAgent
 
@@ -49,8 +50,7 @@ class Messages(cluster_case.ClusterCase):
         done = self.cluster.srun("true")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.agent.wait_for(protocol.TASK_START)
-        self.assertRegex(seen[0], f"cpuset:/slurm_{self.cluster.node}/uid_"
-                                  r"\d+/job_\d+/step_0")
+        self.assertTrue(hierarchy.in_step(self.cluster.node, seen[0]), seen)
 
     def test_exec_waits_for_the_answer(self):
         delay_s = 0.15  # less than timeout_ms

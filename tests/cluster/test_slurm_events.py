@@ -13,7 +13,7 @@ import hierarchy
 import janitor
 import slurm_files
 
-PATIENCE_S = 60
+PATIENCE_S = 60 * embedded.PATIENCE
 
 
 class Watcher:
