@@ -130,6 +130,7 @@ json header(const char* kind, const ClusterView& view) {
   return {{"schema_version", kClusterSchemaVersion},
           {"kind", kind},
           {"controller", view.controller},
+          {"version", view.version},
           {"term", view.term},
           {"active", view.is_active},
           {"policy", view.policy},

@@ -60,6 +60,7 @@ struct PoolView {
 
 struct ClusterView {
   std::string controller;  // "host:port"
+  std::string version;     // of penstockctld
   uint64_t term = 0;
   bool is_active = false;
   std::string policy;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "common/version.h"
+
 namespace penstock {
 namespace {
 
@@ -97,6 +99,7 @@ ClusterView view_of(const Controller& controller, const std::string& address,
                     Policy policy, double now_s, double now_unix_s) {
   ClusterView view;
   view.controller = address;
+  view.version = kVersion;
   view.term = controller.term();
   view.is_active = controller.is_active();
   view.policy = policy_name(policy);

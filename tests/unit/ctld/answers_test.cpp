@@ -33,6 +33,7 @@ JobView job_view(uint64_t id, uint32_t uid) {
 ClusterView cluster_view() {
   ClusterView view;
   view.controller = "ctl1:6830";
+  view.version = "0.1.0";
   view.term = 16;
   view.is_active = true;
   view.policy = "throughput";
@@ -79,7 +80,7 @@ TEST_CASE("the jobs' document is what docs/protocol.md says") {
   query.job_id = 2;
   CHECK(answer(query, 0) ==
         json::parse(R"({"schema_version": 1, "kind": "cluster_jobs",
-          "controller": "ctl1:6830", "term": 16, "active": true,
+          "controller": "ctl1:6830", "version": "0.1.0", "term": 16, "active": true,
           "policy": "throughput", "time_unix_s": 1780000100.0, "next": null,
           "jobs": [{"job_id": 2, "uid": 1000, "name": "train",
             "started_unix_s": 1780000000.0, "nodes": ["n1", "n2"],
@@ -194,7 +195,7 @@ TEST_CASE("a limit is kept, and a full last page has no next") {
 TEST_CASE("the nodes' document is for everybody, with pools") {
   CHECK(answer(about(What::kNodes), 1002) ==
         json::parse(R"({"schema_version": 1, "kind": "cluster_nodes",
-          "controller": "ctl1:6830", "term": 16, "active": true,
+          "controller": "ctl1:6830", "version": "0.1.0", "term": 16, "active": true,
           "policy": "throughput", "time_unix_s": 1780000100.0, "next": null,
           "nodes": [
            {"node": "n1", "cpus": 24.0, "loader_cores": 20.0,
