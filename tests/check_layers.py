@@ -26,7 +26,7 @@ MAY_INCLUDE = {
     "spank_plugin": ["common"],
     "node_agent": ["common", "cgroup", "predictor", "select_ext/allocator",
                    "report", *MESSAGES],
-    "tools": ["common", "predictor", "select_ext/allocator",
+    "tools": ["common", "cgroup", "predictor", "select_ext/allocator",
               "select_ext/ctld", "select_ext/job_submit", "report",
               "node_agent", "loader"],
 }

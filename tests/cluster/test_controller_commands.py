@@ -90,6 +90,14 @@ class Commands(cluster_case.ClusterCase):
             "history").returncode == 0)
         self.assertEqual(self.job_ids("history", self.owner), [job])
 
+    def test_doctor_asks_munge_and_the_controller(self):
+        done = self.ask("doctor", "--json")
+        found = {row["check"]: row for row in json.loads(done.stdout)}
+        self.assertEqual(found["munge"]["status"], "ok")
+        self.assertEqual(found["controller"]["status"], "ok")
+        self.assertIn("answers", found["controller"]["found"])
+        self.assertEqual(found["penstockd"]["status"], "ok")
+
 
 if __name__ == "__main__":
     cluster_case.main()

@@ -59,6 +59,15 @@ struct TopArguments {
 [[nodiscard]] Status run_check_config(const std::string& file,
                                       Terminal& terminal);
 
+struct DoctorArguments {
+  std::string config_path;  // "": kConfigPath, which may be missing
+  bool json = false;
+};
+// Looks at what Penstock needs on this node. kExitInternal where something has
+// to be put right.
+[[nodiscard]] int run_doctor(const DoctorArguments& arguments,
+                             Terminal& terminal);
+
 // Tables of measured rates; "": none.
 struct PredictTables {
   std::string calibrate;

@@ -18,6 +18,7 @@ struct CommandLine {
   Site site;
   ReportArguments report;
   TopArguments top;
+  DoctorArguments doctor;
   PredictArguments predict;
   ControllerArguments jobs, nodes, history;
   SimulateArguments simulate;
@@ -105,6 +106,14 @@ void add_check_config(CommandLine& line) {
   CLI::App* command = line.app.add_subcommand(
       "check-config", "Check a penstock.conf and print what it sets");
   command->add_option("FILE", line.config_file, "the file")->required();
+}
+
+void add_doctor(CommandLine& line) {
+  CLI::App* command = line.app.add_subcommand(
+      "doctor", "Check all that Penstock needs on this node");
+  command->add_flag("--json", line.doctor.json, "print JSON");
+  command->add_option("--config", line.doctor.config_path,
+                      std::string("configuration file [") + kConfigPath + "]");
 }
 
 void add_costs(CLI::App* command, DescribeArguments& it) {
@@ -354,9 +363,7 @@ Status run_chosen(const CommandLine& line, Terminal& terminal) {
   return run_predict_line(line, *config, terminal);
 }
 
-int run_guarded(int argc, const char* const* argv, Terminal& terminal,
-                std::ostream& errors) {
-  CommandLine line;
+void add_all(CommandLine& line) {
   line.app.name("penstock");
   line.app.require_subcommand(0, 1);  // so that a misspelt one is named
   line.app.set_version_flag("--version", kVersion);
@@ -366,10 +373,17 @@ int run_guarded(int argc, const char* const* argv, Terminal& terminal,
   add_nodes(line);
   add_history(line);
   add_check_config(line);
+  add_doctor(line);
   add_predict(line);
   add_publish(line);
   add_simulate(line);
   add_bench(line);
+}
+
+int run_guarded(int argc, const char* const* argv, Terminal& terminal,
+                std::ostream& errors) {
+  CommandLine line;
+  add_all(line);
   try {
     line.app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -380,12 +394,18 @@ int run_guarded(int argc, const char* const* argv, Terminal& terminal,
     errors << "penstock: a subcommand is required; see penstock --help\n";
     return kExitUsage;
   }
-  Status status = run_chosen(line, terminal);
+  int code = kExitOk;  // of what went as it should
+  Status status = Done{};
+  if (line.app.got_subcommand("doctor")) {
+    code = run_doctor(line.doctor, terminal);
+  } else {
+    status = run_chosen(line, terminal);
+  }
   terminal.out.flush();
   if (status && !terminal.out) {
     status = Error{Code::kIo, 0, "cannot write the output"};
   }
-  if (status) return kExitOk;
+  if (status) return code;
   errors << "penstock: " << status.error().message << "\n";
   return exit_code(status.error().code);
 }

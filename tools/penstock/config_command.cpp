@@ -2,7 +2,7 @@
 
 #include <ostream>
 
-#include "predictor/gpu_table.h"
+#include "tools/penstock/checked_config.h"
 #include "tools/penstock/command.h"
 
 namespace penstock {
@@ -97,12 +97,8 @@ std::string effective_text(const Config& config) {
 }  // namespace
 
 Status run_check_config(const std::string& file, Terminal& terminal) {
-  Result<Config> config = load_config(file);
+  Result<Config> config = load_checked_config(file);
   if (!config) return std::move(config).error();
-  if (!config->gpu_type.empty() && !find_gpu(config->gpu_type).known) {
-    return invalid(file + ": GPUType=" + config->gpu_type +
-                   ": not known; penstock predict --list-gpus has the types");
-  }
   terminal.out << "# " << file << ": ok\n" << effective_text(*config);
   return Done{};
 }

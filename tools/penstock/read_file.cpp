@@ -3,12 +3,21 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdint>
 
 #include "common/unique_fd.h"
 
 namespace penstock {
+namespace {
+
+Error too_large(const std::string& name, size_t max_bytes) {
+  return Error{Code::kLimit, 0,
+               name + " is over " + std::to_string(max_bytes) + " bytes"};
+}
+
+}  // namespace
 
 Result<std::string> read_descriptor(int fd, const std::string& name,
                                     size_t max_bytes) {
@@ -16,20 +25,19 @@ Result<std::string> read_descriptor(int fd, const std::string& name,
   if (::fstat(fd, &info) != 0) return system_error(errno, name);
   if (!S_ISREG(info.st_mode)) return invalid(name + " is not a regular file");
   if (static_cast<uint64_t>(info.st_size) > max_bytes) {
-    return Error{Code::kLimit, 0,
-                 name + " is over " + std::to_string(max_bytes) + " bytes"};
+    return too_large(name, max_bytes);
   }
-  std::string text(info.st_size, '\0');
-  size_t have = 0;
-  while (have < text.size()) {
-    ssize_t got = ::pread(fd, text.data() + have, text.size() - have, have);
+  // Read to its end: the kernel's own files say that they are empty.
+  std::string text;
+  std::array<char, 65536> block;
+  while (text.size() <= max_bytes) {
+    ssize_t got = ::pread(fd, block.data(), block.size(), text.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return system_error(errno, name);
-    if (got == 0) break;  // it became shorter meanwhile
-    have += got;
+    if (got == 0) return text;
+    text.append(block.data(), static_cast<size_t>(got));
   }
-  text.resize(have);
-  return text;
+  return too_large(name, max_bytes);
 }
 
 Result<std::string> read_file(const std::string& path, size_t max_bytes) {

@@ -53,6 +53,7 @@ TEST_CASE("usage errors end with 2 and say what is wrong") {
       {{"report", "4294967296"}, "4294967296"},
       {{"report", "1", "--yaml"}, "--yaml"},
       {{"top", "now"}, "now"},
+      {{"doctor", "me"}, "me"},
       {{"bench", "everything"}, "not in {allocator,ctld,submit}"},
       {{"jobs", "0"}, "not in range 1 to 4294967295"},
       {{"nodes", "n1"}, "n1"},
@@ -96,8 +97,8 @@ TEST_CASE("manual pages and completion know every option") {
   std::string completion = text_of("tools/bash_completion");
   const std::regex option("--([a-z-]+)");
   for (const std::string command :
-       {"report", "top", "jobs", "nodes", "history", "check-config", "predict",
-        "publish", "simulate", "bench"}) {
+       {"report", "top", "jobs", "nodes", "history", "doctor", "check-config",
+        "predict", "publish", "simulate", "bench"}) {
     std::string page = text_of("docs/man/penstock-" + command + ".1");
     std::string help = Ran({command, "--help"}).out;
     size_t at = completion.find("    " + command + ")");
@@ -214,6 +215,32 @@ TEST_CASE("publish writes every profile where slurmctld reads it") {
   CHECK(unknown.said("SubmitModel=none: no such profile; allowed: "));
   CHECK(table.model("other", entry).found);
   table.close();
+}
+
+TEST_CASE("doctor ends with 1 where something has to be put right") {
+  ScratchDirectory directory;
+  directory.write("slurm.conf", "TaskPlugin=task/cgroup,task/affinity\n");
+  directory.write("c",
+                  "Policy=greedy\nSocketPath=" + directory.file("none") + "\n");
+  ::setenv("SLURM_CONF", directory.file("slurm.conf").c_str(), 1);
+  Ran text({"doctor", "--config", directory.file("c")});
+  CHECK(text.code == kExitInternal);
+  CHECK(text.out.find("ok    slurm.conf      " +
+                      directory.file("slurm.conf")) != std::string::npos);
+  CHECK(std::regex_search(
+      text.out, std::regex("FAIL  penstock.conf +" + directory.file("c") +
+                           ":1: .*\n      fix: ")));
+  Ran json({"doctor", "--json", "--config", directory.file("c")});
+  CHECK(json.code == kExitInternal);
+  const nlohmann::json list = nlohmann::json::parse(json.out);
+  REQUIRE(list.is_array());
+  for (const nlohmann::json& finding : list) {
+    CHECK(finding.size() == 4);
+    const bool is_trouble =
+        finding["status"] == "fail" || finding["status"] == "warn";
+    CHECK((finding["remedy"] != "") == is_trouble);
+  }
+  ::unsetenv("SLURM_CONF");
 }
 
 TEST_CASE("check-config prints what can be read back") {

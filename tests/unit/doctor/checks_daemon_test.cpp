@@ -1,0 +1,100 @@
+// penstockd and penstockctld, as they answer or do not.
+#include <sys/stat.h>
+
+#include "report/json.h"
+#include "shared.h"
+#include "tests/unit/report/samples.h"
+#include "tests/unit/tools/fake_agent.h"
+
+namespace penstock::doctor {
+namespace {
+
+Config config_of(const ScratchDirectory& scratch) {
+  Config config;
+  config.socket_path = scratch.file("s");
+  return config;
+}
+
+Findings check(FakeAgent::Handler handler, const std::string& version,
+               mode_t mode = 0666) {
+  ScratchDirectory scratch;
+  FakeAgent agent(scratch.file("s"), std::move(handler));
+  REQUIRE(::chmod(scratch.file("s").c_str(), mode) == 0);
+  return check_agent(config_of(scratch), version);
+}
+
+void answer_node(const penstock_status&, FakeAnswer& answer) {
+  answer.document = to_json(samples::node());
+}
+
+TEST_CASE("a penstockd that answers, of this version or another") {
+  const std::string theirs = samples::node().version;
+  const Findings same = check(answer_node, theirs);
+  CHECK(finding_of(same, "socket").verdict == Verdict::kOk);
+  CHECK(finding_of(same, "penstockd").verdict == Verdict::kOk);
+  CHECK(has(finding_of(same, "penstockd").found, samples::node().node));
+  const Finding other = finding_of(check(answer_node, "9.9.9"), "penstockd");
+  CHECK(other.verdict == Verdict::kWarn);
+  CHECK(other.found == "runs " + theirs + ", but this command is of 9.9.9");
+}
+
+TEST_CASE("a penstockd that does not answer, or not as it should") {
+  const auto silent = [](const penstock_status&, FakeAnswer& answer) {
+    answer.silent = true;
+  };
+  const Finding late = finding_of(check(silent, "1"), "penstockd");
+  CHECK(late.verdict == Verdict::kFail);
+  CHECK(has(late.found, "does not answer"));
+  const auto wrong = [](const penstock_status&, FakeAnswer& answer) {
+    answer.document = "{}";
+  };
+  CHECK(finding_of(check(wrong, "1"), "penstockd").verdict == Verdict::kFail);
+}
+
+TEST_CASE("a socket that is missing, shut, or none") {
+  ScratchDirectory scratch;
+  const Finding missing = check_agent(config_of(scratch), "1").at(0);
+  CHECK(missing.verdict == Verdict::kFail);
+  CHECK(has(missing.remedy, "systemctl enable --now penstockd"));
+  scratch.write("s", "a file");
+  CHECK(has(check_agent(config_of(scratch), "1").at(0).found, "not a socket"));
+  const Findings shut = check(answer_node, "1", 0600);
+  REQUIRE(shut.size() == 1);
+  CHECK(shut[0].verdict == Verdict::kFail);
+  CHECK(shut[0].remedy.starts_with("chmod 0666 "));
+}
+
+TEST_CASE("without Controller= no controller is looked for") {
+  const Findings findings = check_controller(Config{}, "1");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].verdict == Verdict::kSkip);
+}
+
+TEST_CASE("munge is looked at before the controller") {
+  Config config;
+  config.controllers = {{"localhost", 6830}};
+  config.munge_socket = "/nowhere/munge.socket";
+  const Findings findings = check_controller(config, "1");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].check == "munge");
+  CHECK(findings[0].verdict == Verdict::kFail);
+  CHECK(has(findings[0].found, "/nowhere/munge.socket"));
+}
+
+TEST_CASE("every part is looked at, each in a process of its own") {
+  ScratchDirectory scratch;
+  FakeSite site;
+  site.write("penstock.conf", "SocketPath=" + scratch.file("s") + "\n");
+  FakeAgent agent(scratch.file("s"), answer_node);
+  REQUIRE(::chmod(scratch.file("s").c_str(), 0666) == 0);
+  site.places.slurm_conf = "";
+  site.places.version = samples::node().version;
+  site.places.built_for_slurm = "none";
+  const Findings findings = examine(site.places);
+  CHECK(finding_of(findings, "penstockd").verdict == Verdict::kOk);
+  CHECK(finding_of(findings, "penstock.conf").verdict == Verdict::kOk);
+  CHECK(finding_of(findings, "plugstack.conf").verdict == Verdict::kSkip);
+}
+
+}  // namespace
+}  // namespace penstock::doctor

@@ -1,0 +1,66 @@
+#include "tools/doctor/finding.h"
+
+#include "tests/unit/catch.h"
+
+namespace penstock::doctor {
+namespace {
+
+const Findings kFour = {ok("a", "fine"), warn("longer", "odd", "do this"),
+                        fail("b", "broken", "mend it"), skip("c", "not here")};
+
+TEST_CASE("each finding is a line, and its remedy another") {
+  CHECK(render_findings(kFour, {}) ==
+        "ok    a       fine\n"
+        "warn  longer  odd\n"
+        "      fix: do this\n"
+        "FAIL  b       broken\n"
+        "      fix: mend it\n"
+        "skip  c       not here\n");
+}
+
+TEST_CASE("only colour is added on a terminal") {
+  TextStyle style;
+  style.color = true;
+  const std::string text = render_findings({fail("b", "x", "")}, style);
+  CHECK(text == "\033[1;31mFAIL\033[0m  b  x\n");
+}
+
+TEST_CASE("lines are not broken, and nothing drives the terminal") {
+  const std::string found = std::string(300, 'x') + "\033[2J\n";
+  CHECK(render_findings({ok("a", found)}, {}) ==
+        "ok    a  " + std::string(300, 'x') + "?[2J?\n");
+}
+
+TEST_CASE("JSON holds what docs say and reads back") {
+  CHECK(to_json({fail("b", "broken", "mend it")}) ==
+        "[\n  {\n    \"check\": \"b\",\n    \"status\": \"fail\",\n"
+        "    \"found\": \"broken\",\n    \"remedy\": \"mend it\"\n  }\n]\n");
+  const auto again = parse_findings(to_json(kFour));
+  REQUIRE(again);
+  CHECK(*again == kFour);
+  CHECK(parse_findings(to_json({ok("a", "\xff\xfe")})));
+}
+
+TEST_CASE("what is no list of findings is refused") {
+  for (const char* text : {"", "[{]", "[{\"check\": 1}]", "[1]"}) {
+    INFO(text);
+    const auto findings = parse_findings(text);
+    REQUIRE_FALSE(findings);
+    CHECK(findings.error().code == Code::kInvalidArgument);
+  }
+}
+
+TEST_CASE("warnings and what was left out are no failures") {
+  CHECK(any_failed(kFour));
+  CHECK_FALSE(any_failed({ok("a", ""), warn("b", "", ""), skip("c", "")}));
+}
+
+TEST_CASE("what only root may read is left out, all else is a failure") {
+  const Finding denied = unreadable("a", system_error(EACCES, "/x"), "mend it");
+  CHECK(denied == skip("a", "/x: Permission denied: run as root to see it"));
+  const Finding gone = unreadable("a", system_error(ENOENT, "/x"), "mend it");
+  CHECK(gone == fail("a", "/x: No such file or directory", "mend it"));
+}
+
+}  // namespace
+}  // namespace penstock::doctor

@@ -1,0 +1,217 @@
+// The control groups: which version, which controllers, and whether they may
+// be written to.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "cgroup/mounts.h"
+#include "cgroup/text_scan.h"
+#include "cgroup/v2_layout.h"
+#include "tools/doctor/doctor.h"
+
+namespace penstock::doctor {
+namespace {
+
+constexpr const char* kCheck = "cgroup";
+// From it on Slurm enables io for jobs itself, where it is told to.
+constexpr SlurmVersion kEnablesIo{25, 5, 0};
+
+bool has_option(const MountEntry& mount, std::string_view option) {
+  return std::find(mount.options.begin(), mount.options.end(), option) !=
+         mount.options.end();
+}
+
+bool has_word(std::string_view text, std::string_view word) {
+  for (std::string_view each = take_word(text); !each.empty();
+       each = take_word(text)) {
+    if (each == word) return true;
+  }
+  return false;
+}
+
+// The v1 hierarchy of a controller below root; nullptr: none.
+const MountEntry* v1_mount(const std::vector<MountEntry>& mounts,
+                           std::string_view controller,
+                           const std::string& root) {
+  const auto found =
+      std::find_if(mounts.begin(), mounts.end(), [&](const MountEntry& it) {
+        return it.type == "cgroup" && has_option(it, controller) &&
+               mount_below(it.target, root);
+      });
+  return found == mounts.end() ? nullptr : &*found;
+}
+
+const MountEntry* unified_at(const std::vector<MountEntry>& mounts,
+                             const std::string& root) {
+  const std::filesystem::path wanted = std::filesystem::path(root) / "";
+  const auto found =
+      std::find_if(mounts.begin(), mounts.end(), [&](const MountEntry& it) {
+        return it.type == "cgroup2" &&
+               std::filesystem::path(it.target) / "" == wanted;
+      });
+  return found == mounts.end() ? nullptr : &*found;
+}
+
+Finding read_only(const MountEntry& mount) {
+  return fail(kCheck,
+              mount.target +
+                  " is mounted read-only: penstockd could move "
+                  "nothing",
+              fmt::format("mount -o remount,rw {}, or start the container "
+                          "that this is with writable control groups",
+                          mount.target));
+}
+
+Finding not_mounted(const char* controller, const std::string& root) {
+  const std::string found = fmt::format(
+      "v1, but the controller {} is not mounted below {}", controller, root);
+  const std::string remedy = fmt::format(
+      "mkdir -p {0}/{1} && mount -t cgroup -o {1} cgroup {0}/{1}; a kernel "
+      "started with cgroup_no_v1={1} or cgroup_disable={1} does not allow it",
+      root, controller);
+  // Without blkio only the bandwidth of pools is not enforced.
+  if (std::string_view(controller) == "blkio") {
+    return warn(kCheck, found + ": pools' bandwidth is not enforced", remedy);
+  }
+  return fail(kCheck, found, remedy);
+}
+
+Findings check_v1(const std::vector<MountEntry>& mounts,
+                  const std::string& root) {
+  Findings findings;
+  for (const char* controller : {"cpu", "cpuset", "blkio", "freezer"}) {
+    const MountEntry* mount = v1_mount(mounts, controller, root);
+    if (mount == nullptr) {
+      findings.push_back(not_mounted(controller, root));
+    } else if (has_option(*mount, "ro")) {
+      findings.push_back(read_only(*mount));
+    }
+  }
+  if (!findings.empty()) return findings;
+  const bool hybrid =
+      std::any_of(mounts.begin(), mounts.end(),
+                  [](const auto& it) { return it.type == "cgroup2"; });
+  return {
+      ok(kCheck,
+         fmt::format("{}v1 at {}: cpu, cpuset, blkio, freezer",
+                     hybrid ? "hybrid, of which Penstock uses " : "", root))};
+}
+
+std::vector<std::string> directories_in(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> out;
+  std::error_code error;
+  for (fs::directory_iterator it(path, error), end; !error && it != end;
+       it.increment(error)) {
+    std::error_code unreadable;
+    if (it->is_directory(unreadable)) out.push_back(it->path().string());
+  }
+  return out;
+}
+
+// As V2Backend::scopes() finds them.
+std::vector<std::string> slurm_scopes(const std::string& root) {
+  std::vector<std::string> scopes;
+  for (const std::string& top : directories_in(root)) {
+    if (is_slurm_scope(top)) scopes.push_back(top);
+    if (!top.ends_with(".slice")) continue;
+    for (const std::string& below : directories_in(top)) {
+      if (is_slurm_scope(below)) scopes.push_back(below);
+    }
+  }
+  return scopes;
+}
+
+// Enables io in every group above the scope and in it, from the root down.
+std::string enable_down_to(const std::string& root, const std::string& scope) {
+  std::string commands;
+  std::filesystem::path group = root;
+  const auto enable = [&] {
+    commands += fmt::format("{}echo +io > {}/cgroup.subtree_control",
+                            commands.empty() ? "" : "; ", group.string());
+  };
+  enable();
+  for (const auto& part :
+       std::filesystem::path(scope).lexically_relative(root)) {
+    group /= part;
+    enable();
+  }
+  return commands;
+}
+
+std::string io_remedy(const Places& places, const std::string& root,
+                      const std::string& scope, const Installed& slurm) {
+  if (slurm && *slurm >= kEnablesIo) {
+    return slurm_file(places, "cgroup.conf") +
+           ": add the line EnableExtraControllers=io; restart slurmd";
+  }
+  return fmt::format(
+      "/etc/systemd/system/slurmd.service.d/penstock.conf: write the lines "
+      "[Service] and ExecStartPost=/bin/sh -c '{}'; then systemctl "
+      "daemon-reload && systemctl restart slurmd",
+      enable_down_to(root, scope));
+}
+
+Finding check_io(const Places& places, const std::string& root,
+                 const Installed& slurm) {
+  const char* check = "cgroup io";
+  const std::vector<std::string> scopes = slurm_scopes(root);
+  if (scopes.empty()) {
+    return skip(
+        check, "Slurm has no scope below " + root + " yet: is slurmd running?");
+  }
+  for (const std::string& scope : scopes) {
+    Result<std::string> has = read_text(scope + "/cgroup.controllers");
+    if (!has) return unreadable(check, has.error(), "restart slurmd");
+    if (has_word(*has, "io")) continue;
+    return warn(check,
+                "the controller io does not reach " + scope +
+                    ": pools' bandwidth is not enforced",
+                io_remedy(places, root, scope, slurm));
+  }
+  return ok(check, "reaches " + scopes.front());
+}
+
+Findings check_v2(const Places& places, const MountEntry& mount,
+                  const std::string& root, const Installed& slurm) {
+  if (has_option(mount, "ro")) return {read_only(mount)};
+  Result<std::string> has = read_text(root + "/cgroup.controllers");
+  if (!has) {
+    return {unreadable(kCheck, has.error(), "mount cgroup2 at " + root)};
+  }
+  for (const char* controller : {"cpu", "cpuset"}) {
+    if (has_word(*has, controller)) continue;
+    return {fail(
+        kCheck,
+        fmt::format("v2 at {}, without the controller {}", root, controller),
+        "boot with systemd.unified_cgroup_hierarchy=1 and without "
+        "cgroup_disable= of that controller; on a hybrid machine "
+        "mount cpu and cpuset as v1")};
+  }
+  return {ok(kCheck, "v2 at " + root + ": cpu, cpuset"),
+          check_io(places, root, slurm)};
+}
+
+}  // namespace
+
+Findings check_cgroup(const Places& places, const std::string& root,
+                      const Installed& slurm) {
+  Result<std::string> text = read_text(places.mount_table);
+  if (!text) return {unreadable(kCheck, text.error(), "mount /proc")};
+  Result<std::vector<MountEntry>> mounts = parse_mounts(*text);
+  if (!mounts) {
+    return {fail(kCheck, mounts.error().message, "see cat /proc/self/mounts")};
+  }
+  // As penstockd chooses (cgroup/machine.h).
+  const bool is_v1 = v1_mount(*mounts, "cpu", root) != nullptr &&
+                     v1_mount(*mounts, "cpuset", root) != nullptr;
+  const MountEntry* unified = unified_at(*mounts, root);
+  if (!is_v1 && unified != nullptr) {
+    return check_v2(places, *unified, root, slurm);
+  }
+  return check_v1(*mounts, root);
+}
+
+}  // namespace penstock::doctor

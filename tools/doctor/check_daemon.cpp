@@ -1,0 +1,118 @@
+// penstockd on this node, and the cluster's penstockctld.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "report/json.h"
+#include "tools/doctor/doctor.h"
+#include "tools/penstock/client.h"
+#include "tools/penstock/controller_client.h"
+
+namespace penstock::doctor {
+namespace {
+
+constexpr int kProofLife_s = 60;
+constexpr mode_t kSocketMode = 0666;  // every user's jobs speak to it
+
+std::string version_differs(const char* daemon, const std::string& theirs,
+                            const std::string& ours) {
+  return fmt::format("{} {}, but this command is of {}", daemon, theirs, ours);
+}
+
+// nothing: it is as penstockd makes it.
+Findings check_socket(const std::string& path) {
+  const char* check = "socket";
+  const char* restart = "systemctl restart penstockd";
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) != 0) {
+    if (errno != ENOENT) {
+      return {unreadable(check, system_error(errno, path), restart)};
+    }
+    return {fail(check, path + ": not there: penstockd does not run",
+                 "systemctl enable --now penstockd; where it does not start, "
+                 "journalctl -u penstockd says why")};
+  }
+  const std::string what =
+      fmt::format("{}: owner {}, mode {:04o}", path, found.st_uid,
+                  unsigned(found.st_mode & 07777));
+  if (!S_ISSOCK(found.st_mode)) {
+    return {fail(check, what + ": not a socket",
+                 fmt::format("rm {} && {}", path, restart))};
+  }
+  if (found.st_uid != 0 && found.st_uid != ::geteuid()) {
+    return {fail(check, what + ": not root's",
+                 fmt::format("rm {} && {}", path, restart))};
+  }
+  if ((found.st_mode & 0777) != kSocketMode) {
+    return {fail(check, what + ": jobs cannot use it, or not all",
+                 fmt::format("chmod 0666 {}", path))};
+  }
+  return {ok(check, what)};
+}
+
+Finding check_answer(const Config& config, const std::string& version) {
+  const char* check = "penstockd";
+  const char* see = "journalctl -u penstockd; systemctl restart penstockd";
+  Result<std::string> text = ask_status(config.socket_path, 0);
+  if (!text) return unreadable(check, text.error(), see);
+  Result<NodeStatus> status = parse_node_status(*text);
+  if (!status) {
+    return fail(check, "its answer: " + status.error().message,
+                "install one release of Penstock everywhere; systemctl restart "
+                "penstockd");
+  }
+  if (status->version != version) {
+    return warn(check, version_differs("runs", status->version, version),
+                "systemctl restart penstockd, once the new release is "
+                "installed");
+  }
+  return ok(check, fmt::format("{} answers as node {}", status->version,
+                               status->node));
+}
+
+}  // namespace
+
+Findings check_agent(const Config& config, const std::string& version) {
+  Findings findings = check_socket(config.socket_path);
+  if (any_failed(findings)) return findings;
+  findings.push_back(check_answer(config, version));
+  return findings;
+}
+
+Findings check_controller(const Config& config, const std::string& version) {
+  const char* check = "controller";
+  if (config.controllers.empty()) {
+    return {skip(check,
+                 "no Controller= in penstock.conf: the node is solved "
+                 "alone")};
+  }
+  MungeCredentials credentials(config.munge_socket);
+  Result<std::string> proof =
+      credentials.encode("penstock doctor", ::geteuid(), kProofLife_s);
+  if (!proof) {
+    return {fail("munge", proof.error().message,
+                 "systemctl enable --now munge, or set MungeSocket= in "
+                 "penstock.conf")};
+  }
+  Findings findings = {ok("munge", "makes credentials")};
+  ControllerQuery query;
+  query.what = ControllerQuery::What::kNodes;
+  query.limit = 1;
+  auto answer = ask_controllers(config.controllers, query, credentials);
+  if (!answer) {
+    findings.push_back(fail(check, answer.error().message,
+                            "on the controller: systemctl enable --now "
+                            "penstockctld; see that its port can be reached "
+                            "from here"));
+    return findings;
+  }
+  const auto theirs = answer->value("version", std::string("an older release"));
+  findings.push_back(
+      theirs == version
+          ? ok(check, fmt::format("penstockctld {} answers", theirs))
+          : warn(check, version_differs("penstockctld", theirs, version),
+                 "install one release of Penstock everywhere"));
+  return findings;
+}
+
+}  // namespace penstock::doctor

@@ -1,0 +1,87 @@
+// penstock.conf, and the directories that penstockd uses.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "tools/doctor/doctor.h"
+#include "tools/penstock/checked_config.h"
+
+namespace penstock::doctor {
+namespace {
+
+struct Directory {
+  const char* key;  // in penstock.conf
+  std::string path;
+  const char* mode;    // as install(1) takes it
+  const char* absent;  // what its absence means
+};
+
+bool is_trusted(const struct stat& file) {
+  return (file.st_uid == 0 || file.st_uid == ::geteuid()) &&
+         (file.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+Finding check_directory(const Directory& it) {
+  const std::string named = fmt::format("{}={}", it.key, it.path);
+  const std::string make =
+      fmt::format("install -d -o root -m {} {}", it.mode, it.path);
+  struct stat found {};
+  if (::stat(it.path.c_str(), &found) != 0) {
+    if (errno == ENOENT) {
+      return warn(it.key, fmt::format("{}: not there: {}", named, it.absent),
+                  make);
+    }
+    return unreadable(it.key, system_error(errno, named), make);
+  }
+  if (!S_ISDIR(found.st_mode)) {
+    return fail(it.key, named + ": not a directory",
+                fmt::format("remove it, then {}", make));
+  }
+  const std::string what =
+      fmt::format("{}: owner {}, mode {:04o}", named, found.st_uid,
+                  unsigned(found.st_mode & 07777));
+  if (!is_trusted(found)) {
+    return fail(it.key, what + ": others could change what root relies on",
+                fmt::format("chown root {0} && chmod go-w {0}", it.path));
+  }
+  if ((found.st_mode & S_IXOTH) == 0) {
+    return fail(it.key, what + ": closed to the users whose jobs need it",
+                fmt::format("chmod o+x {}", it.path));
+  }
+  return ok(it.key, what);
+}
+
+}  // namespace
+
+Findings check_config(const Places& places) {
+  const char* check = "penstock.conf";
+  Result<Config> config = load_checked_config(places.config_path);
+  if (config) return {ok(check, places.config_path)};
+  const Error& error = config.error();
+  if (error.code == Code::kNotFound && !places.config_is_named) {
+    return {
+        ok(check, places.config_path + ": not there, so the defaults hold")};
+  }
+  return {unreadable(check, error,
+                     "mend what the message names; penstock check-config " +
+                         places.config_path +
+                         " checks it, systemctl reload penstockd uses it")};
+}
+
+Findings check_directories(const Config& config) {
+  const std::string run =
+      std::filesystem::path(config.socket_path).parent_path().string();
+  Findings findings = {check_directory({"StateDir", config.state_dir, "0755",
+                                        "penstockd makes it when it starts"}),
+                       check_directory({"ReportDir", config.report_dir, "0711",
+                                        "no reports are written"})};
+  if (run != config.state_dir) {
+    findings.push_back(check_directory(
+        {"SocketPath", run, "0755", "penstockd cannot make its socket"}));
+  }
+  return findings;
+}
+
+}  // namespace penstock::doctor

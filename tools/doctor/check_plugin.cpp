@@ -1,0 +1,145 @@
+// plugstack.conf, and the files of Penstock's plugins for Slurm.
+#include <fmt/format.h>
+#include <glob.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tools/doctor/doctor.h"
+#include "tools/doctor/elf_symbol.h"
+#include "tools/penstock/read_file.h"
+
+namespace penstock::doctor {
+namespace {
+
+constexpr const char* kPlugin = "spank_penstock.so";
+constexpr const char* kSubmitPlugin = "job_submit_penstock.so";
+constexpr size_t kMaxPluginBytes = size_t{256} << 20;
+
+std::vector<std::string> expand_glob(const std::string& pattern) {
+  glob_t found{};
+  std::vector<std::string> paths;
+  if (::glob(pattern.c_str(), 0, nullptr, &found) == 0) {
+    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  }
+  ::globfree(&found);
+  return paths;
+}
+
+// Where Slurm looks for a plugin: a path as it is, a name in each directory of
+// PluginDir in turn. The first is returned where it is in none.
+std::string find_plugin(const std::string& name, std::string dirs) {
+  if (name.starts_with('/')) return name;
+  std::string first;
+  while (!dirs.empty()) {
+    const size_t end = std::min(dirs.find(':'), dirs.size());
+    const std::string path = dirs.substr(0, end) + "/" + name;
+    std::error_code error;
+    if (std::filesystem::exists(path, error)) return path;
+    if (first.empty()) first = path;
+    dirs.erase(0, end + 1);
+  }
+  return first;
+}
+
+Result<SlurmVersion> version_of_plugin(const std::string& path) {
+  Result<std::string> image = read_file(path, kMaxPluginBytes);
+  if (!image) return std::move(image).error();
+  Result<uint32_t> number = exported_number(*image, "plugin_version");
+  if (!number) return std::move(number).error().wrap(path);
+  return slurm_version_of(*number);
+}
+
+// exact: to the last part of the version.
+Finding check_plugin_file(const char* check, const std::string& path,
+                          const Installed& slurm, bool exact) {
+  const std::string reinstall = "install Penstock's build for this Slurm again";
+  Result<SlurmVersion> made_for = version_of_plugin(path);
+  if (!made_for) {
+    if (made_for.error().code == Code::kNotFound) {
+      return fail(
+          check, made_for.error().message,
+          fmt::format("install Penstock so that {} is there "
+                      "(-DPENSTOCK_SLURM_PLUGIN_DIR={}), or set "
+                      "PluginDir in slurm.conf to where it is",
+                      path,
+                      std::filesystem::path(path).parent_path().string()));
+    }
+    return unreadable(check, made_for.error(), reinstall);
+  }
+  const std::string found =
+      fmt::format("{}, for Slurm {}", path, made_for->to_string());
+  if (!slurm) return ok(check, found + "; the Slurm installed is unknown");
+  const bool fits =
+      exact ? *made_for == *slurm : made_for->same_release(*slurm);
+  if (fits) return ok(check, found);
+  return fail(check,
+              fmt::format("{}; installed is {}", found, slurm->to_string()),
+              fmt::format("build Penstock with the headers of Slurm {} and "
+                          "install it",
+                          exact ? slurm->to_string() : slurm->release()));
+}
+
+const PlugstackLine* line_of_plugin(const std::vector<PlugstackLine>& lines) {
+  const auto found =
+      std::find_if(lines.begin(), lines.end(), [](const PlugstackLine& it) {
+        return std::filesystem::path(it.plugin).filename() == kPlugin;
+      });
+  return found == lines.end() ? nullptr : &*found;
+}
+
+Finding check_plugstack_line(const PlugstackLine& line) {
+  if (!line.required) return ok("plugstack.conf", line.place() + ": optional");
+  return warn("plugstack.conf",
+              line.place() +
+                  ": required: no job starts where the plugin cannot be loaded",
+              line.place() + ": change required to optional");
+}
+
+// What slurm.conf says; nothing where it cannot be read, which
+// check_slurm_conf() tells.
+SlurmConf conf_of(const Places& places) {
+  return read_slurm_conf(places.slurm_conf, read_text).value_or(SlurmConf{});
+}
+
+}  // namespace
+
+Findings check_plugin(const Places& places, const Installed& slurm) {
+  if (places.slurm_conf.empty()) {
+    return {skip("plugstack.conf", "Slurm is not configured here")};
+  }
+  const SlurmConf conf = conf_of(places);
+  const std::string file =
+      conf.value_or("PlugStackConfig", slurm_file(places, "plugstack.conf"));
+  const std::string add = fmt::format(
+      "{}: add the line: optional {}; then restart slurmd", file, kPlugin);
+  const auto lines = read_plugstack(file, read_text, expand_glob);
+  if (!lines) return {unreadable("plugstack.conf", lines.error(), add)};
+  const PlugstackLine* line = line_of_plugin(*lines);
+  if (line == nullptr) {
+    return {fail("plugstack.conf",
+                 fmt::format("{} and what it includes do not name {}: jobs run "
+                             "without Penstock",
+                             file, kPlugin),
+                 add)};
+  }
+  const std::string path =
+      find_plugin(line->plugin, conf.value_or("PluginDir", places.plugin_dir));
+  return {check_plugstack_line(*line),
+          check_plugin_file("plugin", path, slurm, false)};
+}
+
+Findings check_job_submit(const Places& places, const Installed& slurm) {
+  const char* check = "job_submit";
+  if (places.slurm_conf.empty()) return {};
+  const SlurmConf conf = conf_of(places);
+  if (!names_plugin(conf.value_or("JobSubmitPlugins", ""), "job_submit",
+                    "penstock")) {
+    return {skip(check, "JobSubmitPlugins does not name penstock")};
+  }
+  const std::string path =
+      find_plugin(kSubmitPlugin, conf.value_or("PluginDir", places.plugin_dir));
+  return {check_plugin_file(check, path, slurm, true)};
+}
+
+}  // namespace penstock::doctor

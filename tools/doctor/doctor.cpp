@@ -1,0 +1,114 @@
+#include "tools/doctor/doctor.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+
+#include "tools/doctor/bounded.h"
+#include "tools/penstock/read_file.h"
+
+namespace penstock::doctor {
+namespace {
+
+constexpr size_t kMaxTextBytes = size_t{4} << 20;
+constexpr int kLookTimeoutMs = 10'000;
+// Eight controllers may each keep silent for 3 s.
+constexpr int kControllerTimeoutMs = 40'000;
+
+void write_all(int out, const std::string& text) {
+  size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t count = ::write(out, text.data() + done, text.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return;
+    done += size_t(count);
+  }
+}
+
+// One part, in a child: what it finds, or that it does not come to an end.
+void look(Findings& all, const std::string& part, int timeout_ms,
+          const std::function<Findings()>& check) {
+  Result<std::string> text = output_of(
+      part, timeout_ms, [&](int out) { write_all(out, to_json(check())); });
+  Result<Findings> findings =
+      text ? parse_findings(*text) : Result<Findings>(text.error());
+  if (!findings) {
+    all.push_back(fail(part, findings.error().message,
+                       "see which file system or daemon hangs: df, mount, "
+                       "journalctl -u penstockd"));
+    return;
+  }
+  all.insert(all.end(), std::make_move_iterator(findings->begin()),
+             std::make_move_iterator(findings->end()));
+}
+
+// check_config() tells what is wrong with the file.
+Config config_or_defaults(const Places& places) {
+  return load_config(places.config_path).value_or(Config{});
+}
+
+Findings check_user() {
+  if (::geteuid() == 0) return {};
+  return {skip("user", fmt::format("run by user {}: what only root may read is "
+                                   "left out",
+                                   ::geteuid()))};
+}
+
+}  // namespace
+
+std::string find_slurm_conf() {
+  const char* named = std::getenv("SLURM_CONF");
+  if (named != nullptr && *named != '\0') return named;
+  // The second is where slurmd keeps what the controller has sent it.
+  for (const char* path :
+       {"/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf"}) {
+    if (::access(path, F_OK) == 0) return path;
+  }
+  return "";
+}
+
+Result<std::string> read_text(const std::string& path) {
+  return read_file(path, kMaxTextBytes);
+}
+
+std::string slurm_file(const Places& places, const std::string& name) {
+  return (std::filesystem::path(places.slurm_conf).parent_path() / name)
+      .string();
+}
+
+Findings examine(const Places& places) {
+  Findings all = check_user();
+  const Result<SlurmVersion> version = installed_slurm();
+  const Installed slurm =
+      version ? Installed(*version) : Installed(std::nullopt);
+  const auto add = [&](const char* part, const std::function<Findings()>& check,
+                       int timeout_ms = kLookTimeoutMs) {
+    look(all, part, timeout_ms, check);
+  };
+  add("slurm version",
+      [&] { return check_slurm_version(version, places.built_for_slurm); });
+  add("plugin", [&] { return check_plugin(places, slurm); });
+  add("slurm.conf", [&] { return check_slurm_conf(places); });
+  add("job_submit", [&] { return check_job_submit(places, slurm); });
+  add("penstock.conf", [&] { return check_config(places); });
+  add("cgroup", [&] {
+    return check_cgroup(places, config_or_defaults(places).cgroup_root, slurm);
+  });
+  add("directories",
+      [&] { return check_directories(config_or_defaults(places)); });
+  add("penstockd",
+      [&] { return check_agent(config_or_defaults(places), places.version); });
+  add(
+      "controller",
+      [&] {
+        return check_controller(config_or_defaults(places), places.version);
+      },
+      kControllerTimeoutMs);
+  return all;
+}
+
+}  // namespace penstock::doctor
