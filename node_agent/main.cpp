@@ -15,6 +15,7 @@
 #include "cgroup/machine.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/service_manager.h"
 #include "common/version.h"
 #include "node_agent/agent.h"
 #include "node_agent/guardian.h"
@@ -127,6 +128,20 @@ void clean_up_after(const Kernel& kernel, int state_dir_fd) {
       "Slurm gave them");
 }
 
+void reload(Agent& agent, const std::string& config_path) {
+  notify_reloading();
+  Result<Config> config = load_config(config_path);
+  if (config) {
+    agent.reload(*std::move(config));
+    notify_ready("Serving");
+    return;
+  }
+  const std::string refused =
+      config.error().message + "; the old configuration stays in force";
+  log_error("{}", refused);
+  notify_ready("Serving. " + refused);
+}
+
 Status watch_signals(EventLoop& loop, Agent& agent,
                      const std::string& config_path, UniqueFd& signals) {
   sigset_t set;
@@ -143,13 +158,7 @@ Status watch_signals(EventLoop& loop, Agent& agent,
       loop.stop();
       return;
     }
-    Result<Config> config = load_config(config_path);
-    if (config) {
-      agent.reload(*std::move(config));
-    } else {
-      log_error("{}; the old configuration stays in force",
-                config.error().message);
-    }
+    reload(agent, config_path);
   });
 }
 
@@ -196,7 +205,12 @@ int serve(const Arguments& arguments, Config config) {
   UniqueFd signals;
   Status status = watch_signals(*loop, agent, arguments.config_path, signals);
   if (status) status = agent.start();
-  if (status) status = loop->run();
+  if (status) status = feed_watchdog(*loop);
+  if (status) {
+    notify_ready("Serving");
+    status = loop->run();
+  }
+  notify_stopping();
   agent.stop();
   guardian->dismiss();
   if (!status) return complain(status.error());

@@ -38,6 +38,7 @@ RESERVED = {
     r"munge\.h": ["select_ext/ctld"],
     r"zmq\.h(pp)?": ["select_ext/ctld"],
     r"sqlite3\.h": ["select_ext/ctld"],
+    r"systemd/": ["common"],
     r"mpi\.h": ["loader", "exchange"],
     r"libcgroup|hwloc": ["cgroup", "node_agent"],
 }

@@ -15,6 +15,7 @@
 
 #include "common/config.h"
 #include "common/log.h"
+#include "common/service_manager.h"
 #include "common/version.h"
 #include "select_ext/ctld/desk.h"
 #include "select_ext/ctld/service.h"
@@ -143,8 +144,13 @@ int serve(const Config& config, size_t place) {
   Result<EventLoop> loop = EventLoop::create();
   if (!loop) return complain(loop.error());
   Desk* served = nullptr;
-  Result<UniqueFd> signals = watch_signals(*loop, [&served] {
+  const std::string serving = fmt::format(
+      "Controller {} of {} at {}", place + 1, config.controllers.size(),
+      config.controllers[place].to_string());
+  Result<UniqueFd> signals = watch_signals(*loop, [&served, &serving] {
+    notify_reloading();
     if (served != nullptr) served->reload_profiles();
+    notify_ready(serving);
   });
   if (!signals) return complain(signals.error());
 
@@ -176,7 +182,12 @@ int serve(const Config& config, size_t place) {
 #endif
   log_info("ready at {} (controller {} of {}, policy {})", own.to_string(),
            place + 1, config.controllers.size(), policy_name(config.policy));
-  if (status) status = loop->run();
+  if (status) status = feed_watchdog(*loop);
+  if (status) {
+    notify_ready(serving);
+    status = loop->run();
+  }
+  notify_stopping();
   if (!status) return complain(status.error());
   log_info("stopped");
   return kExitOk;
