@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
@@ -155,8 +156,8 @@ Result<std::vector<std::string>> CgroupFs::list_dirs(
 
 namespace {
 
-// Extended attributes need more than an O_PATH descriptor.
-Result<UniqueFd> open_for_marks(const CgroupFs& fs, std::string_view path) {
+// Extended attributes and locks need more than an O_PATH descriptor.
+Result<UniqueFd> open_to_read(const CgroupFs& fs, std::string_view path) {
   auto dir = fs.open_dir(path);
   if (!dir) return dir.error();
   UniqueFd fd(openat(dir->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -170,7 +171,7 @@ std::string attribute(const std::string& name) { return "trusted." + name; }
 
 Result<std::string> CgroupFs::read_mark(std::string_view path,
                                         const std::string& name) const {
-  auto fd = open_for_marks(*this, path);
+  auto fd = open_to_read(*this, path);
   if (!fd) return fd.error();
   char text[4096];
   const ssize_t n =
@@ -185,7 +186,7 @@ Result<std::string> CgroupFs::read_mark(std::string_view path,
 
 Status CgroupFs::write_mark(std::string_view path, const std::string& name,
                             const std::string& text) const {
-  auto fd = open_for_marks(*this, path);
+  auto fd = open_to_read(*this, path);
   if (!fd) return fd.error();
   if (fsetxattr(fd->get(), attribute(name).c_str(), text.data(), text.size(),
                 0) != 0) {
@@ -196,13 +197,28 @@ Status CgroupFs::write_mark(std::string_view path, const std::string& name,
 
 Status CgroupFs::remove_mark(std::string_view path,
                              const std::string& name) const {
-  auto fd = open_for_marks(*this, path);
+  auto fd = open_to_read(*this, path);
   if (!fd) return fd.error();
   if (fremovexattr(fd->get(), attribute(name).c_str()) != 0 &&
       errno != ENODATA) {
     return system_error(errno, "mark " + name + " of " + std::string(path));
   }
   return Done{};
+}
+
+DirLock::~DirLock() {
+  if (fd_) (void)::flock(fd_.get(), LOCK_UN);
+}
+
+Result<DirLock> CgroupFs::try_lock(std::string_view path) const {
+  auto fd = open_to_read(*this, path);
+  if (!fd) return std::move(fd).error();
+  if (::flock(fd->get(), LOCK_EX | LOCK_NB) != 0) {
+    Error error = system_error(errno, "lock of " + std::string(path));
+    if (errno == EWOULDBLOCK) error.code = Code::kUnavailable;
+    return error;
+  }
+  return DirLock(*std::move(fd));
 }
 
 bool CgroupFs::exists(std::string_view path) const {

@@ -22,6 +22,19 @@
 
 namespace penstock {
 
+// An flock on a directory, let go explicitly: a child that was forked meanwhile
+// and holds the descriptor too does not hold the lock on.
+class DirLock {
+ public:
+  explicit DirLock(UniqueFd locked) : fd_(std::move(locked)) {}
+  DirLock(DirLock&&) = default;
+  DirLock& operator=(DirLock&&) = delete;
+  ~DirLock();
+
+ private:
+  UniqueFd fd_;
+};
+
 class CgroupFs {
  public:
   // A larger file is kLimit. A pid list of 100,000 threads has 700 KiB.
@@ -68,6 +81,10 @@ class CgroupFs {
                                           const std::string& text) const;
   [[nodiscard]] virtual Status remove_mark(std::string_view path,
                                            const std::string& name) const;
+
+  // The lock that others take on a directory with flock(2); never waits.
+  // Errors: kUnavailable  another holds it.
+  [[nodiscard]] Result<DirLock> try_lock(std::string_view path) const;
 
   bool exists(std::string_view path) const;
 

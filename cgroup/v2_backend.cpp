@@ -123,6 +123,7 @@ Status V2Backend::add_task(JobId job, const Home& home) {
                  "Slurm keeps no CPUs apart for its jobs: set "
                  "ConstrainCores=yes in cgroup.conf"};
   }
+  seen_scopes_.insert(groups->scope);
   KnownJob& known = jobs_[job];
   known.path = groups->job;
   known.tasks[groups->task].groups = *groups;

@@ -128,10 +128,15 @@ class V2Backend final : public Backend {
   Status restore_job(const std::string& job, const FindHome& find_home);
   bool is_populated(const std::string& group) const;
   void forget_ended_tasks(KnownJob& job);
+
+  // v2_left.cpp
+  void find_left_steps();
   void remove_what_slurm_left();
+  void remove_step(const std::string& step);
 
   // v2_slurm.cpp: all of Slurm's scopes and jobs now, as paths.
-  std::vector<std::string> scopes() const;
+  std::set<std::string> find_scopes(bool outside_slices) const;
+  std::set<std::string> scopes() const;
   std::vector<std::string> job_dirs() const;
   std::vector<std::string> dirs_in(const std::string& path) const;
 
@@ -143,9 +148,17 @@ class V2Backend final : public Backend {
   const ThreadSched* sched_;
   V2Settings settings_;
   std::map<JobId, KnownJob> jobs_;
-  // Steps that had groups of ours and have ended, with the calls of refresh()
-  // since: were Slurm to meet ours in one, it would leave the step's for ever.
-  std::map<std::string, int> ended_steps_;
+  std::set<std::string> seen_scopes_;
+  // Steps that had groups of ours: were Slurm to meet one of these in a step
+  // that ends, it would leave the step's own for ever. Marked .step for a later
+  // run; the mark goes with the directory.
+  struct LeftStep {
+    int looks = 0;  // calls of refresh() since it had a process
+    int tries = 0;
+  };
+  std::map<std::string, LeftStep> left_;
+  // Slurm's own, of the scopes in which the next refresh() removes something.
+  std::map<std::string, DirLock> scope_locks_;
 };
 
 }  // namespace penstock

@@ -39,7 +39,10 @@ std::optional<SlurmGroups> slurm_groups_of(std::string_view path) {
   if (!path.starts_with('/')) return std::nullopt;
   const std::vector<Component> all = components_of(path);
   size_t i = 0;
-  while (i < all.size() && !is_slurm_scope(all[i].name)) ++i;
+  while (i < all.size() && !is_slurm_scope(all[i].name)) {
+    if (all[i].name == "..") return std::nullopt;
+    ++i;
+  }
   if (i + 4 >= all.size()) return std::nullopt;
   const bool is_task = all[i + 2].name.starts_with("step_") &&
                        all[i + 3].name == "user" &&

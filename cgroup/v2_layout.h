@@ -24,8 +24,9 @@ struct SlurmGroups {
   std::vector<std::string> levels() const { return {job, step, user, task}; }
 };
 
-// nullopt: the path does not lead into a task of Slurm's. It may lead further,
-// into a group below the task's.
+// nullopt: the path does not lead into a task of Slurm's, or it begins outside
+// of our cgroup namespace ("/../.."). It may lead further, into a group below
+// the task's. How deep the scope is does not matter.
 std::optional<SlurmGroups> slurm_groups_of(std::string_view path);
 
 // Whether a directory's name is that of a scope that Slurm's steps run in.

@@ -78,6 +78,7 @@ Status V2Backend::make_task_groups(JobId id, const SlurmGroups& task) {
   auto cpus = task_cpus(task);
   if (!cpus) return std::move(cpus).error();
   Status done = fs_->write_mark(task.job, mark(".job"), std::to_string(id));
+  if (done) done = fs_->write_mark(task.step, mark(".step"), "1");
   if (done) done = fs_->make_dir(home);
   if (done) done = fs_->write_file(home + "/cgroup.type", "threaded");
   if (done) {
@@ -118,7 +119,7 @@ void V2Backend::unprepare(KnownJob& job, KnownTask& task) {
     }
   }
   (void)weigh(job);
-  ended_steps_.emplace(task.groups.step, 0);
+  left_.try_emplace(task.groups.step);
 }
 
 // When the first thread of a task is to go: a task that has no loader, such as

@@ -6,9 +6,6 @@ namespace penstock {
 namespace {
 
 constexpr int kRemoveAttempts = 3;
-// Calls of refresh(), half a second each.
-constexpr int kLeftRounds = 4;
-constexpr int kMostRounds = 120;
 
 void keep(Status& first, Status step) {
   if (first && !step && step.error().code != Code::kNotFound) {
@@ -118,39 +115,11 @@ void V2Backend::forget_ended_tasks(KnownJob& job) {
   }
 }
 
-// Slurm removes each directory of a step once; where a group of ours was in the
-// way for a moment, the rest is left to us. Only what has no process, for
-// kLeftRounds looks: in a step that begins slurmstepd is there at once.
-void V2Backend::remove_what_slurm_left() {
-  for (auto step = ended_steps_.begin(); step != ended_steps_.end();) {
-    const std::string& path = step->first;
-    if (!fs_->exists(path) || step->second > kMostRounds) {
-      step = ended_steps_.erase(step);
-      continue;
-    }
-    step->second = is_populated(path) ? 0 : step->second + 1;
-    if (step->second >= kLeftRounds) {
-      for (const std::string& task : dirs_in(path + "/user")) {
-        for (const std::string& group : {loader_dir(task), home_dir(task)}) {
-          (void)fs_->remove_dir(group);
-        }
-        (void)fs_->remove_dir(task);
-      }
-      for (const char* group : {"/user", "/slurm", ""}) {
-        (void)fs_->remove_dir(path + group);
-      }
-      // The job's own where this was its last step.
-      (void)fs_->remove_dir(path.substr(0, path.rfind('/')));
-    }
-    ++step;
-  }
-}
-
 Status V2Backend::remove_job(JobId id, const FindHome& find_home) {
   const auto found = jobs_.find(id);
   if (found == jobs_.end()) return Done{};
   for (const auto& [path, task] : found->second.tasks) {
-    if (task.prepared) ended_steps_.emplace(task.groups.step, 0);
+    if (task.prepared) left_.try_emplace(task.groups.step);
   }
   Status restored = restore_job(found->second.path, find_home);
   jobs_.erase(found);
@@ -163,6 +132,9 @@ Status V2Backend::remove_job(JobId id, const FindHome& find_home) {
 Status V2Backend::sweep(const std::set<JobId>& alive,
                         const FindHome& find_home) {
   Status first = Done{};
+  // What was left may be of a run that knew more places.
+  if (alive.empty()) seen_scopes_.merge(find_scopes(/*outside_slices=*/true));
+  find_left_steps();
   for (const std::string& job : job_dirs()) {
     auto marked = fs_->read_mark(job, mark(".job"));
     const auto id = marked ? parse_uint(*marked, 0, UINT32_MAX)

@@ -1,7 +1,15 @@
 // What Slurm's own groups say; they are only read.
+#include <deque>
+
 #include "cgroup/v2_backend.h"
 
 namespace penstock {
+namespace {
+
+// Directories; a crowded node has some hundreds outside of Slurm's scope.
+constexpr size_t kMostLooked = 4096;
+
+}  // namespace
 
 std::vector<std::string> V2Backend::dirs_in(const std::string& path) const {
   auto names = fs_->list_dirs(path);
@@ -10,16 +18,27 @@ std::vector<std::string> V2Backend::dirs_in(const std::string& path) const {
   return *std::move(names);
 }
 
-// At the root or in a slice: where systemd, or Slurm without it, puts them.
-std::vector<std::string> V2Backend::scopes() const {
-  std::vector<std::string> out;
-  for (const std::string& top : dirs_in("")) {
-    if (is_slurm_scope(top)) out.push_back(top);
-    if (!top.ends_with(".slice")) continue;
-    for (const std::string& below : dirs_in(top)) {
-      if (is_slurm_scope(below)) out.push_back(below);
+std::set<std::string> V2Backend::find_scopes(bool outside_slices) const {
+  std::set<std::string> found;
+  std::deque<std::string> next{""};
+  for (size_t looked = 0; !next.empty() && looked < kMostLooked; ++looked) {
+    for (std::string& dir : dirs_in(next.front())) {
+      if (is_slurm_scope(dir)) {
+        found.insert(std::move(dir));
+      } else if (outside_slices || dir.ends_with(".slice")) {
+        next.push_back(std::move(dir));
+      }
     }
+    next.pop_front();
   }
+  return found;
+}
+
+// systemd has them in slices, whichever CgroupSlice= names; where Slurm runs
+// without it they are known by the tasks in them.
+std::set<std::string> V2Backend::scopes() const {
+  std::set<std::string> out = find_scopes(/*outside_slices=*/false);
+  out.insert(seen_scopes_.begin(), seen_scopes_.end());
   return out;
 }
 

@@ -126,3 +126,16 @@ TEST_CASE("a mark stands with its directory") {
         Code::kNotFound);
   CHECK(fs.read_mark("../x", "a").error().code == Code::kInvalidArgument);
 }
+
+TEST_CASE("a lock is one holder's, and let go with it") {
+  TempDir dir;
+  CgroupFs fs = open(dir);
+  REQUIRE(fs.make_dir("scope"));
+  {
+    const auto lock = fs.try_lock("scope");
+    REQUIRE(lock);
+    CHECK(fs.try_lock("scope").error().code == Code::kUnavailable);
+  }
+  CHECK(fs.try_lock("scope"));
+  CHECK(fs.try_lock("none").error().code == Code::kNotFound);
+}

@@ -83,9 +83,12 @@ std::string FakeUnified::make_task(const std::string& job,
                                    const std::string& step, int task,
                                    const std::string& cpus) {
   std::string path;
+  std::vector<std::string> names = scope_;
   for (const std::string& name :
-       {std::string("system.slice"), std::string("n1_slurmstepd.scope"), job,
-        step, std::string("user"), "task_" + std::to_string(task)}) {
+       {job, step, std::string("user"), "task_" + std::to_string(task)}) {
+    names.push_back(name);
+  }
+  for (const std::string& name : names) {
     path += "/" + name;
     if (fs_.exists(path)) continue;
     (void)fs_.make_dir(path);
@@ -93,8 +96,9 @@ std::string FakeUnified::make_task(const std::string& job,
     if (has_cpus) tree_.write(path.substr(1) + "/cpuset.cpus", cpus + "\n");
     if (name.starts_with("task_")) continue;
     // As systemd and Slurm leave it: without io below the scope.
-    (void)enable(path, name == "system.slice" ? "+cpuset +cpu +io +memory"
-                                              : "+cpuset +cpu +memory");
+    const bool is_above = path.find(".scope") == path.npos;
+    (void)enable(
+        path, is_above ? "+cpuset +cpu +io +memory" : "+cpuset +cpu +memory");
   }
   return path;
 }

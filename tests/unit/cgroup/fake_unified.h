@@ -31,6 +31,8 @@ class FakeUnified {
   // at `user`; what exists is left. Returns the task's path.
   std::string make_task(const std::string& job, const std::string& step,
                         int task, const std::string& cpus);
+  // Where tasks that are made later are: one name a level.
+  void set_scope(std::vector<std::string> names) { scope_ = std::move(names); }
   // A thread (a process where tid == pid) in a group.
   void start(pid_t tid, pid_t pid, const std::string& group,
              const CpuSet& affinity);
@@ -111,6 +113,7 @@ class FakeUnified {
 
   TempDir tree_;
   TempDir proc_dir_;
+  std::vector<std::string> scope_{"system.slice", "n1_slurmstepd.scope"};
   std::map<pid_t, Thread> threads_;
   std::map<std::string, std::map<std::string, std::string>> marks_;
   struct Failure {

@@ -25,16 +25,31 @@ struct Node {
     REQUIRE(backend->add_task(kOther, *backend->home_of({kLender, 0})));
   }
 
-  std::string job() const { return "/system.slice/n1_slurmstepd.scope/job_7"; }
-  std::string lender() const {
-    return "/system.slice/n1_slurmstepd.scope/job_9";
-  }
+  std::string scope() const { return "/system.slice/n1_slurmstepd.scope"; }
+  std::string job() const { return scope() + "/job_7"; }
+  std::string lender() const { return scope() + "/job_9"; }
   std::string user() const { return job() + "/step_0/user"; }
 
   // Lends CPUs, and a loader thread goes there.
   Status lend(const CpuSet& cpus) {
     Status done = backend->set_away_cpus(kJob, cpus);
     return done ? backend->send_away(kJob, home) : done;
+  }
+
+  // Job 7's processes and its slurmstepd are gone; a group of ours was in the
+  // way of Slurm's rmdir.
+  void end_job() {
+    machine.end(kLoader);
+    machine.end(kTrainer);
+    machine.set_populated(task, false);
+    machine.set_populated(job() + "/step_0", false);
+  }
+  void refresh(int times) {
+    for (int i = 0; i < times; ++i) REQUIRE(backend->refresh());
+  }
+  void restart() {
+    backend.emplace(std::move(
+        *V2Backend::create(machine.fs(), machine.proc(), machine.sched(), {})));
   }
 
   // Slurm's groups are as it made them, and nothing of ours is there.
@@ -253,8 +268,7 @@ TEST_CASE("a thread that fails to go stays home") {
 TEST_CASE("a later run restores what a killed one left") {
   Node node;
   REQUIRE(node.lend(CpuSet{{2, 3}}));
-  node.backend.emplace(std::move(*V2Backend::create(
-      node.machine.fs(), node.machine.proc(), node.machine.sched(), {})));
+  node.restart();
   REQUIRE(node.backend->sweep({kJob},
                               node.find_home()));  // of a living job nothing
   CHECK(node.machine.group_of(kLoader) == node.task + "/penstock_loader");
@@ -266,8 +280,7 @@ TEST_CASE("where Slurm has rewritten a cpuset a later run leaves it") {
   Node node;
   REQUIRE(node.lend(CpuSet{{2}}));
   REQUIRE(node.machine.fs().write_file(node.job() + "/cpuset.cpus", "1"));
-  node.backend.emplace(std::move(*V2Backend::create(
-      node.machine.fs(), node.machine.proc(), node.machine.sched(), {})));
+  node.restart();
   REQUIRE(node.backend->sweep({}, nullptr));
   CHECK(node.machine.read(node.job() + "/cpuset.cpus") == "1");
   CHECK(node.machine.read(node.user() + "/cpuset.cpus") == "0-1");
@@ -329,14 +342,64 @@ TEST_CASE(
     "groups of an ended task, and what Slurm left for them, are removed") {
   Node node;
   REQUIRE(node.lend(CpuSet{{2}}));
-  node.machine.end(kLoader);
-  node.machine.end(kTrainer);
-  // Slurm's steps daemon has gone; our groups were in the way of its rmdir.
-  node.machine.set_populated(node.task, false);
-  node.machine.set_populated(node.job() + "/step_0", false);
+  node.end_job();
   REQUIRE(node.backend->refresh());
   CHECK(node.machine.fs().list_dirs(node.task)->empty());
-  for (int i = 0; i < 5; ++i) REQUIRE(node.backend->refresh());
+  node.refresh(5);
+  CHECK_FALSE(node.machine.fs().exists(node.job()));
+  CHECK(node.machine.fs().exists(node.lender_task));
+}
+
+TEST_CASE("what Slurm left is removed under Slurm's lock alone") {
+  Node node;
+  REQUIRE(node.lend(CpuSet{{2}}));
+  node.end_job();
+  {
+    const auto slurm = node.machine.fs().try_lock(node.scope());
+    REQUIRE(slurm);
+    node.refresh(20);
+    CHECK(node.machine.fs().exists(node.task));
+  }
+  node.refresh(1);  // has the lock, and looks again
+  CHECK(node.machine.fs().exists(node.task));
+  CHECK(node.machine.fs().try_lock(node.scope()).error().code ==
+        Code::kUnavailable);
+  SECTION("then everything goes") {
+    node.refresh(1);
+    CHECK_FALSE(node.machine.fs().exists(node.job()));
+  }
+  SECTION("unless a step had begun there before the lock was ours") {
+    node.machine.set_populated(node.job() + "/step_0", true);
+    node.refresh(8);
+    CHECK(node.machine.fs().exists(node.task));
+  }
+  CHECK(node.machine.fs().try_lock(node.scope()));
+}
+
+TEST_CASE("of a step that cannot be removed Slurm has its lock back") {
+  Node node;
+  REQUIRE(node.lend(CpuSet{{2}}));
+  node.end_job();
+  node.machine.fail("rmdir", "job_7/step_0", EBUSY);
+  node.refresh(30);
+  for (int i = 0; i < 10; ++i) {
+    CHECK(node.machine.fs().try_lock(node.scope()));
+    node.refresh(1);
+  }
+}
+
+TEST_CASE("a later run removes what Slurm left for a killed one") {
+  Node node;
+  REQUIRE(node.lend(CpuSet{{2}}));
+  SECTION("the job had ended") { node.end_job(); }
+  node.restart();
+  REQUIRE(node.backend->sweep({}, node.find_home()));
+  node.refresh(10);
+  if (node.machine.fs().exists(node.task)) {  // it ends only now
+    node.check_as_before();
+    node.end_job();
+    node.refresh(10);
+  }
   CHECK_FALSE(node.machine.fs().exists(node.job()));
   CHECK(node.machine.fs().exists(node.lender_task));
 }
@@ -361,8 +424,7 @@ TEST_CASE("a change of a loan that fails half-way loses nothing of Slurm's") {
       CHECK_FALSE(node.backend->set_away_cpus(kJob, CpuSet{{2, 3}}));
       node.machine.heal();
       if (killed) {
-        node.backend.emplace(std::move(*V2Backend::create(
-            node.machine.fs(), node.machine.proc(), node.machine.sched(), {})));
+        node.restart();
         REQUIRE(node.backend->sweep({}, node.find_home()));
       } else {
         REQUIRE(node.backend->remove_job(kJob, node.find_home()));
@@ -445,4 +507,33 @@ TEST_CASE("what failed is not tried again at once") {
   CHECK(node.lend(CpuSet{{2}}).error().code == Code::kUnavailable);
   for (int i = 0; i < 2; ++i) REQUIRE(node.backend->refresh());
   REQUIRE(node.lend(CpuSet{{2}}));
+}
+
+TEST_CASE("Slurm's scope is found at any depth, and any job's directory") {
+  const bool in_slices = GENERATE(true, false);
+  CAPTURE(in_slices);
+  Node node;
+  node.machine.set_scope(
+      in_slices ? std::vector<std::string>{"system.slice", "gpu.slice",
+                                           "slurmstepd.scope"}
+                : std::vector<std::string>{"docker", "1a2b", "system.slice",
+                                           "slurmstepd.scope"});
+  const std::string task =
+      node.machine.make_task("s4PK1JSMR1AVS", "step_0", 0, "1");
+  node.machine.start(300, 300, task, CpuSet{{1}});
+  if (in_slices) {  // seen before a task of it is announced
+    node.machine.tree().write(node.job().substr(1) + "/cpuset.cpus", "0\n");
+    CHECK(*node.backend->slurm_cpus() == CpuSet{{0, 1, 2, 3}});
+  }
+  const Home home = *node.backend->home_of({300, 0});
+  REQUIRE(node.backend->add_task(11, home));
+  CHECK(*node.backend->slurm_cpus() == CpuSet{{0, 1, 2, 3}});
+  REQUIRE(node.backend->set_away_cpus(11, CpuSet{{3}}));
+  REQUIRE(node.backend->send_away(11, home));
+  CHECK(node.machine.affinity_of(300) == CpuSet{{3}});
+  REQUIRE(node.backend->set_io_limit(11, "254:16", 4096));
+  node.restart();
+  REQUIRE(node.backend->sweep({}, nullptr));
+  CHECK(node.machine.group_of(300) == task);
+  CHECK(node.machine.fs().list_dirs(task)->empty());
 }

@@ -23,6 +23,17 @@ TEST_CASE("the job's directory may have any name, and the path lead further") {
   CHECK(groups->task.ends_with("/user/task_special"));
 }
 
+TEST_CASE("the scope may be at any depth") {
+  for (const char* above : {"", "/system.slice/system-slurm.slice",
+                            "/machine.slice/docker-1a.scope/system.slice"}) {
+    CAPTURE(above);
+    const std::string scope = std::string(above) + "/slurmstepd.scope";
+    const auto groups = slurm_groups_of(scope + "/job_7/step_0/user/task_0");
+    REQUIRE(groups);
+    CHECK(groups->scope == scope);
+  }
+}
+
 TEST_CASE("other paths lead to no task") {
   for (const char* path :
        {"", "/", "x", "/system.slice/slurmd.service",
@@ -31,6 +42,7 @@ TEST_CASE("other paths lead to no task") {
         "/system.slice/slurmstepd.scope/system",
         "/system.slice/slurmstepd.scope/job_7/step_0/users/task_0",
         "/user.slice/job_7/step_0/user/task_0",
+        "/../../system.slice/slurmstepd.scope/job_7/step_0/user/task_0",
         "system.slice/slurmstepd.scope/job_7/step_0/user/task_0"}) {
     CAPTURE(path);
     CHECK_FALSE(slurm_groups_of(path));
