@@ -78,11 +78,12 @@ class Backend {
   // more; what is still away stays where it is until it is brought home.
   // Errors: kInvalidArgument  cpus has a CPU the machine lacks (v2: said when
   //                           a thread is away or goes);
-  //         kUnavailable      add_task() was not done, or failed.
+  //         kUnavailable      add_task() was not done.
   [[nodiscard]] virtual Status set_away_cpus(JobId job, const CpuSet& cpus) = 0;
 
-  // Puts back what others have overwritten of the CPUs of Slurm's groups, and
-  // takes away what tasks that have ended left. To be called twice a second.
+  // Puts back what others have overwritten in Slurm's groups, of CPUs, weights
+  // and I/O limits, and takes away what tasks that have ended left. To be
+  // called twice a second.
   [[nodiscard]] virtual Status refresh() = 0;
 
   // Moves one thread to the job's away CPUs. REQUIRES: set_away_cpus(job).
@@ -113,7 +114,9 @@ class Backend {
 
   // Limits what the job's attached processes read from a block device.
   //   device  "MAJOR:MINOR"
-  // Errors: kInvalidArgument  device is malformed or unknown, or rate is 0.
+  // Errors: kInvalidArgument  device is malformed or unknown, or rate is 0;
+  //         kUnavailable  this machine cannot: says what the admin can do;
+  //         kNotFound  (v2) add_task() has found no group of Slurm's.
   [[nodiscard]] virtual Status set_io_limit(JobId job, std::string_view device,
                                             uint64_t rate_bytes_per_s) = 0;
   [[nodiscard]] virtual Status clear_io_limit(JobId job,

@@ -228,6 +228,16 @@ bool CgroupFs::exists(std::string_view path) const {
                    AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+Status CgroupFs::check_writable(std::string_view path) const {
+  auto place = locate(root_.get(), path);
+  if (!place) return std::move(place).error();
+  if (faccessat(place->dir.get(), place->name.c_str(), W_OK,
+                AT_SYMLINK_NOFOLLOW) != 0) {
+    return system_error(errno, "cannot write " + std::string(path));
+  }
+  return Done{};
+}
+
 Result<std::string> read_all(int fd, size_t max_bytes,
                              const std::string& name) {
   constexpr size_t kChunk = 4096;

@@ -87,6 +87,8 @@ class CgroupFs {
   [[nodiscard]] Result<DirLock> try_lock(std::string_view path) const;
 
   bool exists(std::string_view path) const;
+  // Whether a file could be written; writes nothing.
+  [[nodiscard]] virtual Status check_writable(std::string_view path) const;
 
  private:
   UniqueFd root_;

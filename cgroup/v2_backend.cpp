@@ -19,13 +19,30 @@ bool has_word(std::string_view text, std::string_view word) {
   return false;
 }
 
-Error no_controller(const char* controller, const std::string& where) {
+Error no_controller(const char* controller) {
   return Error{Code::kUnavailable, 0,
                "cgroup v2 controller " + std::string(controller) +
-                   " does not reach " + where +
-                   ": set ConstrainCores=yes and ConstrainRAMSpace=yes in "
-                   "cgroup.conf, with task/cgroup among slurm.conf's "
-                   "TaskPlugin, and Delegate=yes in slurmd's unit"};
+                   " does not reach Slurm's tasks: set ConstrainCores=yes and "
+                   "ConstrainRAMSpace=yes in cgroup.conf, with task/cgroup "
+                   "among slurm.conf's TaskPlugin, and Delegate=yes in "
+                   "slurmd's unit"};
+}
+
+Error not_slurms(const Home& home) {
+  const std::string& path = home.cpuset_path;
+  const std::string process = "process " + std::to_string(home.task.tid) +
+                              " is in " + (path.empty() ? "no group" : path);
+  if (path.starts_with("/..")) {
+    return Error{Code::kUnavailable, 0,
+                 process +
+                     ", outside of penstockd's cgroup namespace: run penstockd "
+                     "in that of slurmd, not in a container of its own"};
+  }
+  return Error{Code::kUnavailable, 0,
+               process +
+                   ", which is no task's of Slurm's in cgroup v2: set "
+                   "ProctrackType=proctrack/cgroup, and task/cgroup among "
+                   "TaskPlugin"};
 }
 
 }  // namespace
@@ -98,36 +115,38 @@ JobGroups V2Backend::job_groups_of(const ProcCgroups& groups) const {
   return {slurm->job, slurm->job};
 }
 
+// Each in one line, with the remedy: it is what the admin gets to see.
 Status V2Backend::add_task(JobId job, const Home& home) {
   const auto groups = slurm_groups_of(home.cpuset_path);
-  if (!groups || groups->task != home.cpuset_path) {
-    return Error{Code::kUnavailable, 0,
-                 "process " + std::to_string(home.task.tid) + " is in " +
-                     (home.cpuset_path.empty() ? "no v2 control group"
-                                               : home.cpuset_path) +
-                     ", which is no task's group of Slurm's: set "
-                     "ProctrackType=proctrack/cgroup, and task/cgroup among "
-                     "TaskPlugin"};
-  }
-  auto controllers = fs_->read_file(groups->task + "/cgroup.controllers");
-  if (!controllers) return std::move(controllers).error();
-  for (const char* controller : {"cpuset", "cpu"}) {
-    if (!has_word(*controllers, controller)) {
-      return no_controller(controller, "Slurm's tasks");
-    }
-  }
-  auto cpus = task_cpus(*groups);
-  if (!cpus) return std::move(cpus).error();
-  if (cpus->empty()) {
-    return Error{Code::kUnavailable, 0,
-                 "Slurm keeps no CPUs apart for its jobs: set "
-                 "ConstrainCores=yes in cgroup.conf"};
-  }
+  if (!groups || groups->task != home.cpuset_path) return not_slurms(home);
   seen_scopes_.insert(groups->scope);
   KnownJob& known = jobs_[job];
   known.path = groups->job;
-  known.tasks[groups->task].groups = *groups;
-  return Done{};
+  Status lendable = check_lendable(*groups);
+  if (lendable) known.tasks[groups->task].groups = *groups;
+  return lendable;
+}
+
+Status V2Backend::check_lendable(const SlurmGroups& task) const {
+  auto controllers = fs_->read_file(task.task + "/cgroup.controllers");
+  if (!controllers) return std::move(controllers).error();
+  for (const char* controller : {"cpuset", "cpu"}) {
+    if (!has_word(*controllers, controller)) return no_controller(controller);
+  }
+  Status writable = fs_->check_writable(task.task + "/cgroup.subtree_control");
+  if (!writable) {
+    if (is_gone(writable)) return writable;
+    return Error{Code::kUnavailable, 0,
+                 "Slurm's control groups cannot be written here (" +
+                     writable.error().message +
+                     "): mount /sys/fs/cgroup read-write where penstockd runs"};
+  }
+  auto cpus = task_cpus(task);
+  if (!cpus) return std::move(cpus).error();
+  if (!cpus->empty()) return Done{};
+  return Error{Code::kUnavailable, 0,
+               "Slurm keeps no CPUs apart for its jobs: set "
+               "ConstrainCores=yes in cgroup.conf"};
 }
 
 Status V2Backend::move_thread(pid_t tid, const std::string& group) const {

@@ -80,11 +80,13 @@ class V2Backend final : public Backend {
     bool prepared = false;  // has groups of ours
     int pause = 0;          // calls of refresh() until the next try
     int next_pause = 1;
+    std::string why;  // it failed the last time
   };
   struct KnownJob {
     std::string path;
     std::map<std::string, KnownTask> tasks;  // by path
     CpuSet lent;
+    std::map<std::string, uint64_t> limits;  // bytes/s by device
 
     // The groups that hold prepared tasks, each once.
     std::set<std::string> levels() const;
@@ -97,6 +99,7 @@ class V2Backend final : public Backend {
   bool is_loader_dir(std::string_view path) const;
   std::string mark(const char* what) const { return settings_.name + what; }
   Result<KnownJob*> known(JobId job);
+  Status check_lendable(const SlurmGroups& task) const;
 
   Status move_thread(pid_t tid, const std::string& group) const;
   Status move_process(pid_t tid, const std::string& group) const;
@@ -141,7 +144,11 @@ class V2Backend final : public Backend {
   std::vector<std::string> dirs_in(const std::string& path) const;
 
   // v2_io.cpp
+  Result<KnownJob*> limited(JobId job);
   Status require_io(const KnownJob& job);
+  Status write_limit(const std::string& job, const std::string& device,
+                     uint64_t rate_bytes_per_s);
+  Status restore_limits(const KnownJob& job);
 
   const CgroupFs* fs_;
   const ProcReader* proc_;

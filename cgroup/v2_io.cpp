@@ -11,51 +11,83 @@ constexpr const char* kMax = "/io.max";
 
 }  // namespace
 
+// Of a job in no group of Slurm's add_task() has said so.
+Result<V2Backend::KnownJob*> V2Backend::limited(JobId id) {
+  auto job = known(id);
+  if (!job) job.error().code = Code::kNotFound;
+  return job;
+}
+
 // Slurm enables io for its jobs from 25.05 on, where it is told to; elsewhere
 // it is enough to enable it in the scope that systemd has delegated.
 Status V2Backend::require_io(const KnownJob& job) {
   if (fs_->exists(job.path + kMax)) return Done{};
   const std::string scope = job.path.substr(0, job.path.rfind('/'));
-  Status enabled = fs_->write_file(scope + "/cgroup.subtree_control", "+io");
+  const std::string file = scope + "/cgroup.subtree_control";
+  Status enabled = fs_->write_file(file, "+io");
   if (enabled) enabled = fs_->write_mark(scope, mark(".io"), "+io");
   if (enabled && fs_->exists(job.path + kMax)) return Done{};
   return Error{Code::kUnavailable, 0,
-               "cgroup v2 controller io does not reach Slurm's jobs: add "
-               "EnableExtraControllers=io to cgroup.conf (Slurm 25.05 and "
-               "later), or IOAccounting=yes to slurmd's systemd unit" +
+               "cgroup v2 controller io does not reach Slurm's jobs: add the "
+               "line EnableExtraControllers=io to cgroup.conf (from Slurm "
+               "25.05 on), or before that the line ExecStartPost=/bin/sh -c "
+               "'echo +io > /sys/fs/cgroup" +
+                   file + "' to a drop-in of slurmd.service" +
                    (enabled ? "" : " (" + enabled.error().message + ")")};
 }
 
 Status V2Backend::attach_io(JobId job, const Home& home) {
   Status done = proc_->verify(home.task);
   if (!done) return done;
-  auto found = known(job);
+  auto found = limited(job);
   if (!found) return std::move(found).error();
   return require_io(**found);
+}
+
+Status V2Backend::write_limit(const std::string& job, const std::string& device,
+                              uint64_t rate_bytes_per_s) {
+  Status done = fs_->write_file(
+      job + kMax, device + " rbps=" + std::to_string(rate_bytes_per_s));
+  const int why = done ? 0 : done.error().saved_errno;
+  if (why == ENODEV || why == ENXIO || why == EINVAL) return bad_device(device);
+  return done;
 }
 
 Status V2Backend::set_io_limit(JobId id, std::string_view device,
                                uint64_t rate_bytes_per_s) {
   if (!is_device(device)) return bad_device(device);
   if (rate_bytes_per_s == 0) return invalid("an I/O limit of 0 bytes/s");
-  auto job = known(id);
+  auto job = limited(id);
   if (!job) return std::move(job).error();
-  const std::string& path = (*job)->path;
+  const std::string name(device), &path = (*job)->path;
   Status done = require_io(**job);
   if (done) done = fs_->write_mark(path, mark(".job"), std::to_string(id));
-  if (done) done = fs_->write_mark(path, mark(".io"), std::string(device));
-  if (!done) return done;
-  done = fs_->write_file(path + kMax, std::string(device) + " rbps=" +
-                                          std::to_string(rate_bytes_per_s));
-  const int why = done ? 0 : done.error().saved_errno;
-  if (why == ENODEV || why == ENXIO || why == EINVAL) return bad_device(device);
+  if (done) done = fs_->write_mark(path, mark(".io"), name);
+  if (done) done = write_limit(path, name, rate_bytes_per_s);
+  if (done) (*job)->limits[name] = rate_bytes_per_s;
   return done;
+}
+
+// Where io was taken from the scope and is given back, every limit is gone.
+Status V2Backend::restore_limits(const KnownJob& job) {
+  if (job.limits.empty() || !fs_->exists(job.path)) return Done{};
+  Status first = require_io(job);
+  if (!first) return first;
+  auto text = fs_->read_file(job.path + kMax);
+  if (!text) return without_limit(std::move(text).error());
+  for (const auto& [device, rate_bytes_per_s] : job.limits) {
+    if (io_figure(*text, device, "rbps") == rate_bytes_per_s) continue;
+    note_first(first,
+               without_limit(write_limit(job.path, device, rate_bytes_per_s)));
+  }
+  return first;
 }
 
 Status V2Backend::clear_io_limit(JobId id, std::string_view device) {
   if (!is_device(device)) return bad_device(device);
   auto job = known(id);
   if (!job) return Done{};
+  (*job)->limits.erase(std::string(device));
   Status done =
       fs_->write_file((*job)->path + kMax, std::string(device) + " rbps=max");
   return without_limit(std::move(done));

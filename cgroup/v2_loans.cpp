@@ -4,6 +4,7 @@
 #include "cgroup/backend_parts.h"
 #include "cgroup/text_scan.h"
 #include "cgroup/v2_backend.h"
+#include "common/clock.h"
 
 namespace penstock {
 namespace {
@@ -14,6 +15,9 @@ constexpr const char* kWeight = "/cpu.weight";
 // against what runs outside of Slurm there (docs/decisions.md, 40).
 constexpr const char* kBorrowerWeight = "10";
 constexpr int kMoveRounds = 16;
+// The caller waits, and may have threads to bring home within 100 ms. A first
+// move takes 10 to 20 ms, those right after it 0.01.
+constexpr uint64_t kFill_ns = 100'000'000;
 // Between two tries with one task, in calls of refresh(): a minute.
 constexpr int kLongestPause = 120;
 
@@ -49,8 +53,10 @@ Status V2Backend::widen_all(const KnownJob& job, const CpuSet& lent) {
 
 // Whoever is in the task's own group goes into its home, so that a wider cpuset
 // above is nobody's but the loader's. A process may start another meanwhile:
-// hence the rounds; what starts in the home stays there.
+// hence the rounds; what starts in the home stays there. Beyond kFill_ns nobody
+// else is moved: prepare() takes all back, and tries again after a pause.
 Status V2Backend::fill_home(const std::string& task) const {
+  const uint64_t until_ns = monotonic_ns() + kFill_ns;
   for (int i = 0; i < kMoveRounds; ++i) {
     auto threads = threads_in(task);
     if (!threads) return std::move(threads).error();
@@ -61,6 +67,10 @@ Status V2Backend::fill_home(const std::string& task) const {
       // Its process may have been moved with another thread.
       auto groups = proc_->cgroups(tid);
       if (!groups || (*groups)[""] != task) continue;
+      if (monotonic_ns() > until_ns) {
+        return Error{Code::kUnavailable, EBUSY,
+                     task + ": its processes cannot be moved within 100 ms"};
+      }
       Status done = move_process(tid, home_dir(task));
       if (moved && !done && !is_gone(done)) moved = std::move(done);
     }
@@ -125,10 +135,8 @@ void V2Backend::unprepare(KnownJob& job, KnownTask& task) {
 // When the first thread of a task is to go: a task that has no loader, such as
 // one that ends at once, gets no groups that could be in Slurm's way.
 Status V2Backend::prepare(JobId id, KnownJob& job, KnownTask& task) {
-  if (task.pause > 0) {
-    return Error{Code::kUnavailable, 0,
-                 task.groups.task + ": no loan for the moment, it failed"};
-  }
+  // In the same words: who says each failure once says this one once.
+  if (task.pause > 0) return Error{Code::kUnavailable, 0, task.why};
   Status done = make_task_groups(id, task.groups);
   task.prepared = true;
   if (done) done = fence_neighbours(task.groups);
@@ -141,6 +149,7 @@ Status V2Backend::prepare(JobId id, KnownJob& job, KnownTask& task) {
   if (!done) {
     task.next_pause = std::min(2 * task.next_pause, kLongestPause);
     task.pause = task.next_pause;
+    task.why = done.error().message;
     return done;
   }
   return Error{Code::kNotFound, ESRCH, task.groups.task + " has ended"};
@@ -217,11 +226,13 @@ Status V2Backend::weigh(const KnownJob& job) {
   return done ? fs_->write_file(job.path + kWeight, kBorrowerWeight) : done;
 }
 
-// A new step of a job makes Slurm write the job's cpuset anew.
+// A new step of a job makes Slurm write the job's cpuset anew; systemd and
+// admins may write to Slurm's scope.
 Status V2Backend::refresh() {
   Status first = Done{};
   for (auto& [id, job] : jobs_) {
     forget_ended_tasks(job);
+    note_first(first, restore_limits(job));
     for (auto& [path, task] : job.tasks) {
       task.pause = std::max(0, task.pause - 1);
       if (task.prepared) (void)fence_neighbours(task.groups);

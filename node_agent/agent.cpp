@@ -270,7 +270,7 @@ void Agent::refresh_groups() {
     return;
   }
   refresh_failed_ = true;
-  log_warning("lent CPUs: {}", done.error().message);
+  log_warning("putting back what was overwritten: {}", done.error().message);
 }
 
 void Agent::on_beat_timer() {

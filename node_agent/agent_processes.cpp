@@ -188,7 +188,8 @@ void Agent::attach_io(Job& job, Task& task) {
     if (!home || home->blkio_path != task.home.blkio_path) continue;
     Status status = machine_.backend.attach_io(job.id, *home);
     if (!status && status.error().code != Code::kNotFound) {
-      log_warning("job {}: I/O group: {}", job.id, status.error().message);
+      const std::string text = "I/O limit: " + status.error().message;
+      if (job.note(text)) log_warning("job {}: {}", job.id, text);
       return;
     }
   }

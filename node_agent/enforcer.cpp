@@ -22,10 +22,12 @@ uint64_t as_limit(double bytes_per_s) {
   return bytes_per_s <= 0 ? 0 : std::max<uint64_t>(4096, uint64_t(bytes_per_s));
 }
 
-// The thread or its group going away meanwhile is the normal end of a job.
-void log_unless_gone(const Job& job, const char* what, const Status& status) {
+// Once, as it may be tried again at every tick. The thread or its group going
+// away meanwhile is the normal end of a job.
+void complain(Job& job, const char* what, const Status& status) {
   if (status || status.error().code == Code::kNotFound) return;
-  log_warning("job {}: {}: {}", job.id, what, status.error().message);
+  const std::string text = std::string(what) + ": " + status.error().message;
+  if (job.note(text)) log_warning("job {}: {}", job.id, text);
 }
 
 }  // namespace
@@ -33,15 +35,15 @@ void log_unless_gone(const Job& job, const char* what, const Status& status) {
 void Enforcer::set_away(Job& job, const CpuSet& cpus) {
   if (cpus == job.away_now) return;
   Status status = backend_.set_away_cpus(job.id, cpus);
-  log_unless_gone(job, "lent CPUs", status);
+  complain(job, "lent CPUs", status);
   if (status) job.away_now = cpus;
 }
 
 void Enforcer::set_limit(Job& job, const std::string& device,
                          uint64_t bytes_per_s) {
   if (!job.limit_device.empty() && job.limit_device != device) {
-    log_unless_gone(job, "lifting the I/O limit",
-                    backend_.clear_io_limit(job.id, job.limit_device));
+    complain(job, "lifting the I/O limit",
+             backend_.clear_io_limit(job.id, job.limit_device));
     job.limit_device.clear();
     job.limit_bytes_per_s = 0;
   }
@@ -49,7 +51,7 @@ void Enforcer::set_limit(Job& job, const std::string& device,
   Status status = bytes_per_s == 0
                       ? backend_.clear_io_limit(job.id, device)
                       : backend_.set_io_limit(job.id, device, bytes_per_s);
-  log_unless_gone(job, "I/O limit", status);
+  complain(job, "I/O limit", status);
   if (!status) return;
   job.limit_bytes_per_s = bytes_per_s;
   job.limit_device = bytes_per_s == 0 ? "" : device;
@@ -104,7 +106,7 @@ void Enforcer::leave(Job& job, const CpuSet& cpus) {
   // yielding to everyone there.
   Status status =
       backend_.set_away_cpus(job.id, left.empty() ? job.cpus() : left);
-  log_unless_gone(job, "leaving CPUs", status);
+  complain(job, "leaving CPUs", status);
   if (status) job.away_now = left;
 }
 
@@ -119,7 +121,7 @@ void Enforcer::bring_home(Job& job, Unit& unit) {
   unit.away = false;
   for (LoaderThread& thread : unit.threads) {
     Status status = backend_.bring_home(thread.home);
-    log_unless_gone(job, "bringing a thread home", status);
+    complain(job, "bringing a thread home", status);
     // Still away: the next tick tries again.
     if (!status && status.error().code != Code::kNotFound) unit.away = true;
   }
@@ -133,12 +135,11 @@ void Enforcer::send_away(Job& job, Unit& unit) {
       thread.home.affinity = *mask;
     }
     Status status = backend_.send_away(job.id, thread.home);
-    // Tried again at the next tick: said once, in the report.
-    if (!status && status.error().code == Code::kUnavailable) {
-      job.note("a thread could not be lent a CPU: " + status.error().message);
-      if (thread.home.task == unit.threads.front().home.task) return;
-    } else {
-      log_unless_gone(job, "sending a thread away", status);
+    complain(job, "a thread could not be lent a CPU", status);
+    // Nothing of the unit has gone: the next tick tries again.
+    if (!status && status.error().code == Code::kUnavailable &&
+        thread.home.task == unit.threads.front().home.task) {
+      return;
     }
     if (!status && status.error().code != Code::kNotFound) {
       unit.away = true;  // some of it

@@ -53,10 +53,12 @@ PageSums Job::pages() const {
   return sums;
 }
 
-void Job::note(const std::string& text) {
+bool Job::note(const std::string& text) {
   const std::string cut = text.substr(0, kMaxReportTextBytes);
   const bool known = std::find(notes.begin(), notes.end(), cut) != notes.end();
-  if (!known && notes.size() < kMaxReportNotes) notes.push_back(cut);
+  if (known || notes.size() >= kMaxReportNotes) return false;
+  notes.push_back(cut);
+  return true;
 }
 
 uint32_t Job::task_count() const {

@@ -178,8 +178,9 @@ struct Job {
   LenderWatch lender_watch;
   DelayProbe delay_probe;
 
-  // Adds a note to the report, once, and within the report's bound.
-  void note(const std::string& text);
+  // Adds a note to the report, once, and within the report's bound. False where
+  // it was there, or is one too many: what is logged with it is so once too.
+  bool note(const std::string& text);
   // Tasks that can hold a rank: not a batch script that has started steps.
   uint32_t task_count() const;
   uint32_t reporting_ranks() const;  // lately

@@ -51,7 +51,7 @@ class FakeUnified {
   bool has_mark(const std::string& group) const;  // any
 
   // As FakeMachine's; operations: "read", "write", "mkdir", "rmdir", "mark",
-  // "affinity".
+  // "access", "affinity".
   void fail(const std::string& operation, const std::string& where,
             int error_number);
   void heal() { failures_.clear(); }
@@ -76,6 +76,9 @@ class FakeUnified {
         : CgroupFs(std::move(root)), machine_(machine) {}
     Status make_dir(std::string_view path) const override;
     Status remove_dir(std::string_view path) const override;
+    Status check_writable(std::string_view path) const override {
+      return machine_->failure("access", path);
+    }
     Result<std::string> read_file(std::string_view path) const override;
     Status write_file(std::string_view path,
                       std::string_view text) const override;

@@ -174,6 +174,51 @@ TEST_CASE("what Slurm rewrites is put back, and its word is kept") {
   CHECK(node.machine.read(file) == "0-2");
 }
 
+TEST_CASE("what was overwritten is back after one look") {
+  Node node;
+  REQUIRE(node.lend(CpuSet{{3}}));
+  REQUIRE(node.backend->set_io_limit(kJob, "254:16", 4096));
+  const auto overwrite = [&](const std::string& file, const char* text) {
+    REQUIRE(node.machine.fs().write_file(file, text));
+  };
+  SECTION("the cpusets of the job and of its users' processes") {
+    overwrite(node.job() + "/cpuset.cpus", "0-1");
+    overwrite(node.user() + "/cpuset.cpus", "0-1");
+  }
+  SECTION("the borrower's weight") {
+    overwrite(node.job() + "/cpu.weight", "200");
+  }
+  SECTION("the limit of I/O") {
+    overwrite(node.job() + "/io.max", "254:16 rbps=max");
+  }
+  SECTION("io in Slurm's scope, and with it the limit") {
+    overwrite(node.scope() + "/cgroup.subtree_control", "-io");
+    REQUIRE_FALSE(node.machine.fs().exists(node.job() + "/io.max"));
+  }
+  REQUIRE(node.backend->refresh());
+  CHECK(node.machine.read(node.job() + "/cpuset.cpus") == "0-1,3");
+  CHECK(node.machine.read(node.user() + "/cpuset.cpus") == "0-1,3");
+  CHECK(node.machine.read(node.job() + "/cpu.weight") == "10");
+  CHECK(node.machine.read(node.job() + "/io.max") == "254:16 rbps=4096");
+  REQUIRE(node.backend->remove_job(kJob, node.find_home()));
+  CHECK(node.machine.read(node.job() + "/cpuset.cpus") == "0-1");
+}
+
+TEST_CASE("a limit that was lifted, or whose job has ended, stays away") {
+  Node node;
+  REQUIRE(node.backend->set_io_limit(kJob, "254:16", 4096));
+  SECTION("lifted") {
+    REQUIRE(node.backend->clear_io_limit(kJob, "254:16"));
+    REQUIRE(node.backend->refresh());
+    CHECK(node.machine.read(node.job() + "/io.max") == "254:16 rbps=max");
+  }
+  SECTION("ended") {
+    std::filesystem::remove_all(node.machine.tree().path() /
+                                node.job().substr(1));
+    REQUIRE(node.backend->refresh());
+  }
+}
+
 TEST_CASE("a later task has its part in a loan") {
   Node node;
   REQUIRE(node.lend(CpuSet{{2}}));
@@ -226,6 +271,31 @@ TEST_CASE("one that starts children without end is lent nothing") {
   Status done = node.lend(CpuSet{{2}});
   CHECK(done.error().code == Code::kUnavailable);
   CHECK(node.machine.effective_cpus(node.task) == CpuSet{{0, 1}});
+}
+
+TEST_CASE("processes are moved for 100 ms, then all go back until later") {
+  Node node;
+  for (pid_t pid = 500; pid < 520; ++pid) {
+    node.machine.start(pid, pid, node.task, CpuSet{{0, 1}});
+  }
+  int moves = 0;
+  node.machine.before_write = [&](const std::string& path) {
+    if (!path.ends_with("penstock_home/cgroup.procs")) return;
+    ++moves;
+    ::usleep(40'000);
+  };
+  const Status done = node.lend(CpuSet{{2}});
+  CHECK(done.error().code == Code::kUnavailable);
+  CHECK(moves <= 4);
+  CHECK(node.machine.effective_cpus(node.task) == CpuSet{{0, 1}});
+  CHECK(node.machine.group_of(kTrainer) == node.task);
+  CHECK(node.machine.group_of(519) == node.task);
+  // Meanwhile nothing is tried, and it is said in the same words.
+  CHECK(node.lend(CpuSet{{2}}).error().message == done.error().message);
+  CHECK(moves <= 4);
+  node.machine.before_write = nullptr;
+  node.refresh(2);
+  REQUIRE(node.lend(CpuSet{{2}}));
 }
 
 TEST_CASE("where a step of a loan fails all is as it was") {
@@ -301,32 +371,105 @@ TEST_CASE("limits of I/O stand at the job, with io enabled for them") {
   CHECK_FALSE(node.machine.fs().exists(node.job() + "/io.max"));
 }
 
-TEST_CASE("where io is not delegated the line to add is named") {
+TEST_CASE("where io is not delegated the lines to add are named") {
   Node node;
   node.machine.fail("write", "n1_slurmstepd.scope/cgroup.subtree_control",
                     ENOENT);
   Status done = node.backend->set_io_limit(kJob, "254:16", 4096);
   CHECK(done.error().code == Code::kUnavailable);
   CHECK_THAT(done.error().message,
-             Catch::Matchers::Contains("EnableExtraControllers=io"));
+             Catch::Matchers::Contains(
+                 "line EnableExtraControllers=io to cgroup.conf (from Slurm "
+                 "25.05 on)"));
+  CHECK_THAT(done.error().message,
+             Catch::Matchers::Contains(
+                 "line ExecStartPost=/bin/sh -c 'echo +io > /sys/fs/cgroup"
+                 "/system.slice/n1_slurmstepd.scope/cgroup.subtree_control' "
+                 "to a drop-in of slurmd.service"));
+  CHECK(node.backend->attach_io(kJob, node.home).error().message ==
+        done.error().message);
+  // CPUs are lent all the same.
+  REQUIRE(node.lend(CpuSet{{2}}));
 }
+
+namespace {
+
+// One line with its remedy, and nothing is changed of the job.
+void check_refused(Node& node, const Status& added, const char* remedy) {
+  REQUIRE_FALSE(added);
+  CHECK(added.error().code == Code::kUnavailable);
+  CHECK_THAT(added.error().message, Catch::Matchers::Contains(remedy));
+  CHECK(added.error().message.find('\n') == std::string::npos);
+  REQUIRE(node.backend->refresh());
+  node.check_as_before();
+}
+
+}  // namespace
 
 TEST_CASE("tasks that cannot be lent to are told apart, with the remedy") {
   Node node;
-  Home outside = node.home;
-  outside.cpuset_path = "/user.slice";
-  CHECK_THAT(node.backend->add_task(1, outside).error().message,
-             Catch::Matchers::Contains("proctrack/cgroup"));
-  node.machine.tree().write(node.task.substr(1) + "/cgroup.controllers",
-                            "memory pids\n");
-  CHECK_THAT(node.backend->add_task(kJob, node.home).error().message,
-             Catch::Matchers::Contains("ConstrainCores=yes"));
-  CHECK(node.backend->set_away_cpus(1, CpuSet{{2}}).error().code ==
-        Code::kUnavailable);
-  node.machine.tree().write("cgroup.controllers", "memory pids\n");
-  auto backend = V2Backend::create(node.machine.fs(), node.machine.proc(),
-                                   node.machine.sched(), {});
+  Home home = node.home;
+  SECTION("in no group of Slurm's") {
+    home.cpuset_path = "/user.slice";
+    check_refused(node, node.backend->add_task(1, home), "proctrack/cgroup");
+    // Said once: what is asked for the job afterwards says nothing more.
+    CHECK(node.backend->set_io_limit(1, "254:16", 1).error().code ==
+          Code::kNotFound);
+    CHECK(node.backend->attach_io(1, node.home).error().code ==
+          Code::kNotFound);
+    CHECK(node.backend->set_away_cpus(1, CpuSet{{2}}).error().code ==
+          Code::kUnavailable);
+  }
+  SECTION("outside of our cgroup namespace") {
+    home.cpuset_path = "/../.." + node.task;
+    check_refused(node, node.backend->add_task(1, home), "namespace");
+  }
+  SECTION("without cpuset, or without cpu") {
+    const auto [has, lacks] =
+        GENERATE(std::pair{"cpu io", "cpuset"}, std::pair{"cpuset io", "cpu"});
+    node.machine.tree().write(node.task.substr(1) + "/cgroup.controllers", has);
+    check_refused(node, node.backend->add_task(1, home), lacks);
+    CHECK(node.backend->set_io_limit(1, "254:16", 4096));
+    CHECK(node.backend->clear_io_limit(1, "254:16"));
+    CHECK_FALSE(node.backend->send_away(1, home));
+    REQUIRE(node.backend->remove_job(1, nullptr));
+    node.check_as_before();
+  }
+  SECTION("read-only") {
+    node.machine.fail("access", "task_0", EROFS);
+    check_refused(node, node.backend->add_task(1, home), "read-write");
+  }
+}
+
+TEST_CASE("a machine without cpu and cpuset in the unified hierarchy") {
+  // Hybrid: they are mounted as v1, or some of them.
+  Node node;
+  const auto [has, lacks] = GENERATE(std::pair{"memory pids\n", "cpu"},
+                                     std::pair{"cpu memory\n", "cpuset"});
+  node.machine.tree().write("cgroup.controllers", has);
+  const auto backend = V2Backend::create(node.machine.fs(), node.machine.proc(),
+                                         node.machine.sched(), {});
   CHECK(backend.error().code == Code::kUnavailable);
+  CHECK_THAT(backend.error().message,
+             Catch::Matchers::Contains(std::string("controller ") + lacks +
+                                       ": boot with"));
+}
+
+TEST_CASE("control groups that become read-only leave jobs as they are") {
+  Node node;
+  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
+  for (const char* operation : {"write", "mkdir", "rmdir", "mark"}) {
+    node.machine.fail(operation, "", EROFS);
+  }
+  const Status first = node.backend->send_away(kJob, node.home);
+  REQUIRE_FALSE(first);
+  for (int i = 0; i < 20; ++i) {
+    CHECK(node.backend->send_away(kJob, node.home).error().message ==
+          first.error().message);
+    REQUIRE(node.backend->refresh());
+  }
+  node.machine.heal();
+  node.check_as_before();
 }
 
 TEST_CASE("CPU time is counted where Slurm counts it") {

@@ -171,3 +171,14 @@ TEST_CASE("loader threads alone make no job elastic") {
   ranks.back().gone = true;
   CHECK_FALSE(job.elastic());
 }
+
+TEST_CASE("a note is taken once, and only while there is room") {
+  Job job;
+  CHECK(job.note("I/O limit: no"));
+  CHECK_FALSE(job.note("I/O limit: no"));
+  for (size_t i = 1; i < kMaxReportNotes; ++i) {
+    CHECK(job.note(std::to_string(i)));
+  }
+  CHECK_FALSE(job.note("one too many"));
+  CHECK(job.notes.size() == kMaxReportNotes);
+}

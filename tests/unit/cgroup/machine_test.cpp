@@ -1,0 +1,44 @@
+#include "cgroup/machine.h"
+
+#include "tests/unit/catch.h"
+#include "tests/unit/cgroup/temp_dir.h"
+
+using namespace penstock;
+
+namespace {
+
+// Below a directory of the test's own no v1 controller is mounted.
+Result<std::unique_ptr<Backend>> open_at(const TempDir& dir) {
+  static std::optional<CgroupFs> fs;
+  static std::optional<ProcReader> proc;
+  static const ThreadSched sched;
+  fs.emplace(std::move(*CgroupFs::open_root(dir.path())));
+  proc.emplace(std::move(*ProcReader::open()));
+  return open_backend(dir.path(), *fs, *proc, sched, {});
+}
+
+}  // namespace
+
+TEST_CASE("the unified hierarchy is taken where v1 is not mounted") {
+  TempDir dir;
+  dir.write("cgroup.controllers", "cpuset cpu io memory pids\n");
+  CHECK(open_at(dir));
+}
+
+TEST_CASE("a machine with neither hierarchy is told so") {
+  TempDir dir;
+  const auto backend = open_at(dir);
+  CHECK(backend.error().code == Code::kUnavailable);
+  CHECK_THAT(backend.error().message,
+             Catch::Matchers::Contains("no unified hierarchy (cgroup v2) at " +
+                                       dir.path().string()));
+}
+
+TEST_CASE("a hybrid machine without cpu in either is told so") {
+  TempDir dir;
+  dir.write("cgroup.controllers", "memory pids\n");
+  const auto backend = open_at(dir);
+  CHECK(backend.error().code == Code::kUnavailable);
+  CHECK_THAT(backend.error().message,
+             Catch::Matchers::Contains("no controller cpu"));
+}
