@@ -8,7 +8,7 @@
 namespace penstock::allocator {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::WithinAbs;
 
 // Rates are granted to this share of the ceiling: the width of the band.
@@ -217,7 +217,7 @@ TEST_CASE("what a cluster cannot be is refused by name") {
         ClusterSolver::create(it.nodes, it.pools, Objective::kFair);
     REQUIRE(!solver);
     CHECK(solver.error().code == Code::kInvalidArgument);
-    CHECK_THAT(solver.error().message, Contains(it.message));
+    CHECK_THAT(solver.error().message, ContainsSubstring(it.message));
   }
 }
 
@@ -272,7 +272,7 @@ TEST_CASE("what a job cannot be is refused by name, and changes nothing") {
     INFO(bad.message);
     REQUIRE(!status);
     CHECK(status.error().code == bad.code);
-    CHECK_THAT(status.error().message, Contains(bad.message));
+    CHECK_THAT(status.error().message, ContainsSubstring(bad.message));
   }
   CHECK(it.remove(7).error().code == Code::kNotFound);
   CHECK(it.rate(7).error().code == Code::kNotFound);

@@ -11,7 +11,7 @@ using namespace penstock;
 namespace {
 
 CgroupFs open(const TempDir& dir) {
-  return CgroupFs(std::move(*CgroupFs::open_root(dir.path())));
+  return CgroupFs(*CgroupFs::open_root(dir.path()));
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ TEST_CASE("an fd that is held reads the file anew each time") {
   TempDir dir;
   CgroupFs fs = open(dir);
   dir.write("cpu/usage", "1\n");
-  UniqueFd fd = std::move(*fs.open_file("cpu/usage"));
+  UniqueFd fd = *fs.open_file("cpu/usage");
   CHECK(*read_all(fd.get(), 100, "usage") == "1\n");
   REQUIRE(fs.write_file("cpu/usage", "27\n"));
   CHECK(*read_all(fd.get(), 100, "usage") == "27\n");
@@ -100,7 +100,7 @@ TEST_CASE("a directory that is replaced is still the one that was opened") {
   TempDir dir;
   CgroupFs fs = open(dir);
   REQUIRE(fs.make_dir("job"));
-  UniqueFd held = std::move(*fs.open_dir("job"));
+  UniqueFd held = *fs.open_dir("job");
   REQUIRE(fs.remove_dir("job"));
   REQUIRE(fs.make_dir("job"));
   dir.write("job/tasks", "1");

@@ -8,7 +8,7 @@ namespace penstock {
 namespace {
 
 UniqueFd open_dir_of(const TempDir& dir) {
-  return std::move(*CgroupFs::open_root(dir.path()));
+  return *CgroupFs::open_root(dir.path());
 }
 
 // "cpuset/penstock/job_1/tasks" -> "cpuset/penstock/job_1", "tasks".

@@ -10,7 +10,7 @@ namespace penstock {
 namespace {
 
 UniqueFd open_dir_of(const TempDir& dir) {
-  return std::move(*CgroupFs::open_root(dir.path()));
+  return *CgroupFs::open_root(dir.path());
 }
 
 // "/a/b" from "a/b", "/a/b" or "//a/b"; "" is the root.

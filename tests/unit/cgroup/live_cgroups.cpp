@@ -35,8 +35,8 @@ std::string LiveCgroups::missing() {
 }
 
 LiveCgroups::LiveCgroups(bool away_yields)
-    : fs_(std::move(*CgroupFs::open_root(kRoot))),
-      proc_(std::move(*ProcReader::open())),
+    : fs_(*CgroupFs::open_root(kRoot)),
+      proc_(*ProcReader::open()),
       mounts_(std::move(*v1_mounts_of_system(kRoot))),
       name_("penstock-test-" + std::to_string(getpid())) {
   backend_.emplace(std::move(

@@ -12,8 +12,8 @@ Result<std::unique_ptr<Backend>> open_at(const TempDir& dir) {
   static std::optional<CgroupFs> fs;
   static std::optional<ProcReader> proc;
   static const ThreadSched sched;
-  fs.emplace(std::move(*CgroupFs::open_root(dir.path())));
-  proc.emplace(std::move(*ProcReader::open()));
+  fs.emplace(*CgroupFs::open_root(dir.path()));
+  proc.emplace(*ProcReader::open());
   return open_backend(dir.path(), *fs, *proc, sched, {});
 }
 
@@ -30,8 +30,8 @@ TEST_CASE("a machine with neither hierarchy is told so") {
   const auto backend = open_at(dir);
   CHECK(backend.error().code == Code::kUnavailable);
   CHECK_THAT(backend.error().message,
-             Catch::Matchers::Contains("no unified hierarchy (cgroup v2) at " +
-                                       dir.path().string()));
+             Catch::Matchers::ContainsSubstring(
+                 "no unified hierarchy (cgroup v2) at " + dir.path().string()));
 }
 
 TEST_CASE("a hybrid machine without cpu in either is told so") {
@@ -40,5 +40,5 @@ TEST_CASE("a hybrid machine without cpu in either is told so") {
   const auto backend = open_at(dir);
   CHECK(backend.error().code == Code::kUnavailable);
   CHECK_THAT(backend.error().message,
-             Catch::Matchers::Contains("no controller cpu"));
+             Catch::Matchers::ContainsSubstring("no controller cpu"));
 }

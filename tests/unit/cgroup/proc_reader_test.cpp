@@ -17,12 +17,12 @@ using namespace penstock;
 namespace {
 
 ProcReader captured() {
-  return ProcReader(std::move(*CgroupFs::open_root(
-      std::string(PENSTOCK_FIXTURES) + "/proc/slurm-22.05-batch")));
+  return ProcReader(*CgroupFs::open_root(std::string(PENSTOCK_FIXTURES) +
+                                         "/proc/slurm-22.05-batch"));
 }
 
 ProcReader reader_of(const TempDir& dir) {
-  return ProcReader(std::move(*CgroupFs::open_root(dir.path())));
+  return ProcReader(*CgroupFs::open_root(dir.path()));
 }
 
 }  // namespace
@@ -104,7 +104,7 @@ TEST_CASE("a kernel without children files is told") {
 }
 
 TEST_CASE("the test's own threads and children") {
-  ProcReader proc = std::move(*ProcReader::open());
+  ProcReader proc = *ProcReader::open();
   int go[2];
   REQUIRE(pipe(go) == 0);
   pid_t child = fork();
@@ -128,7 +128,7 @@ TEST_CASE("the test's own threads and children") {
     WARN("SKIPPED in part: " << family.error().message);
   }
   TaskId identity = *proc.identity(child);
-  SchedstatFile held = std::move(*proc.open_schedstat(child));
+  SchedstatFile held = *proc.open_schedstat(child);
   CHECK(held.read().ok());
   kill(child, SIGKILL);
   siginfo_t info;
@@ -140,7 +140,7 @@ TEST_CASE("the test's own threads and children") {
 }
 
 TEST_CASE("960 held schedstats are read within 10 ms") {
-  ProcReader proc = std::move(*ProcReader::open());
+  ProcReader proc = *ProcReader::open();
   std::vector<SchedstatFile> files;
   for (int i = 0; i < 960; ++i) {
     auto file = proc.open_schedstat(getpid());

@@ -141,9 +141,9 @@ double away_part(bool away_yields) {
   std::vector<SchedstatFile> away;
   for (const Home& home : homes_of(live, borrower.pid())) {
     REQUIRE(live.backend().send_away(kJob, home));
-    away.push_back(std::move(*live.proc().open_schedstat(home.task.tid)));
+    away.push_back(*live.proc().open_schedstat(home.task.tid));
   }
-  SchedstatFile at_home = std::move(*live.proc().open_schedstat(lender.pid()));
+  SchedstatFile at_home = *live.proc().open_schedstat(lender.pid());
   auto ran_ns = [&] {
     uint64_t sum_ns = 0;
     for (const SchedstatFile& thread : away) sum_ns += thread.read()->run_ns;

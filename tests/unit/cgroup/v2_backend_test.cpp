@@ -378,11 +378,11 @@ TEST_CASE("where io is not delegated the lines to add are named") {
   Status done = node.backend->set_io_limit(kJob, "254:16", 4096);
   CHECK(done.error().code == Code::kUnavailable);
   CHECK_THAT(done.error().message,
-             Catch::Matchers::Contains(
+             Catch::Matchers::ContainsSubstring(
                  "line EnableExtraControllers=io to cgroup.conf (from Slurm "
                  "25.05 on)"));
   CHECK_THAT(done.error().message,
-             Catch::Matchers::Contains(
+             Catch::Matchers::ContainsSubstring(
                  "line ExecStartPost=/bin/sh -c 'echo +io > /sys/fs/cgroup"
                  "/system.slice/n1_slurmstepd.scope/cgroup.subtree_control' "
                  "to a drop-in of slurmd.service"));
@@ -398,7 +398,7 @@ namespace {
 void check_refused(Node& node, const Status& added, const char* remedy) {
   REQUIRE_FALSE(added);
   CHECK(added.error().code == Code::kUnavailable);
-  CHECK_THAT(added.error().message, Catch::Matchers::Contains(remedy));
+  CHECK_THAT(added.error().message, Catch::Matchers::ContainsSubstring(remedy));
   CHECK(added.error().message.find('\n') == std::string::npos);
   REQUIRE(node.backend->refresh());
   node.check_as_before();
@@ -451,8 +451,8 @@ TEST_CASE("a machine without cpu and cpuset in the unified hierarchy") {
                                          node.machine.sched(), {});
   CHECK(backend.error().code == Code::kUnavailable);
   CHECK_THAT(backend.error().message,
-             Catch::Matchers::Contains(std::string("controller ") + lacks +
-                                       ": boot with"));
+             Catch::Matchers::ContainsSubstring(std::string("controller ") +
+                                                lacks + ": boot with"));
 }
 
 TEST_CASE("control groups that become read-only leave jobs as they are") {

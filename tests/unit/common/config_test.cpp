@@ -216,13 +216,13 @@ TEST_CASE("text that has not the form Key=value is refused") {
 }
 
 TEST_CASE("controllers are hosts with ports, each once") {
-  using Catch::Matchers::Contains;
+  using Catch::Matchers::ContainsSubstring;
   CHECK(parsed("").controllers.empty());
   for (const char* value :
        {",", "a,", ":7", "a:0", "a:65536", "a:x", "[::1", "[::1]7", "a b",
         "a_b", "a,a:6830", "a,b,c,d,e,f,g,h,i"}) {
     CHECK_THAT(refused("Controller=" + std::string("\"") + value + "\""),
-               Contains("p.conf:1: Controller="));
+               ContainsSubstring("p.conf:1: Controller="));
   }
   CHECK(parsed("Controller=a:1,b:65535").controllers[1].port == 65535);
 }

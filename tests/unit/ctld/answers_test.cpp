@@ -8,7 +8,7 @@
 namespace penstock {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 using What = ControllerQuery::What;
 
@@ -125,7 +125,7 @@ TEST_CASE("users see their own jobs, root sees all") {
         build_answer(query, 1001, cluster_view(), no_history);
     REQUIRE_FALSE(foreign);
     CHECK(foreign.error().code == Code::kPermissionDenied);
-    CHECK_THAT(foreign.error().message, Contains("only root"));
+    CHECK_THAT(foreign.error().message, ContainsSubstring("only root"));
   }
   // A number is no way round it.
   query = about(What::kJobs);
@@ -313,7 +313,7 @@ TEST_CASE("a controller that is not active answers for its history only") {
     Result<json> document = build_answer(about(what), 0, view, no_history);
     REQUIRE_FALSE(document);
     CHECK(document.error().code == Code::kUnavailable);
-    CHECK_THAT(document.error().message, Contains("not the active"));
+    CHECK_THAT(document.error().message, ContainsSubstring("not the active"));
   }
   CHECK(answer(about(What::kHistory), 0, view)["active"] == false);
 }
@@ -327,7 +327,7 @@ TEST_CASE("a cursor that no answer gave is refused") {
           build_answer(query, 0, cluster_view(), no_history);
       REQUIRE_FALSE(document);
       CHECK(document.error().code == Code::kInvalidArgument);
-      CHECK_THAT(document.error().message, Contains("after"));
+      CHECK_THAT(document.error().message, ContainsSubstring("after"));
     }
   }
 }

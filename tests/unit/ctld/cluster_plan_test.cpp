@@ -4,7 +4,7 @@
 #include "tests/unit/ctld/agents.h"
 
 using namespace penstock;
-using Catch::Matchers::Contains;
+using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -166,14 +166,14 @@ TEST_CASE("an agent that lies about its cores is refused with node and field") {
   NodeHello hello = hello_of(4, {part_of(1, 100, 3), part_of(2, 100, 2)});
   Result<int> node = plan.set_node("n1", hello);
   REQUIRE_FALSE(node.ok());
-  CHECK_THAT(node.error().message, Contains("node n1"));
-  CHECK_THAT(node.error().message, Contains("entitled_cores"));
+  CHECK_THAT(node.error().message, ContainsSubstring("node n1"));
+  CHECK_THAT(node.error().message, ContainsSubstring("entitled_cores"));
   CHECK_FALSE(plan.find_node("n1").has_value());
   hello.parts.pop_back();
   hello.loader_cores = 5;
   node = plan.set_node("n1", hello);
   REQUIRE_FALSE(node.ok());
-  CHECK_THAT(node.error().message, Contains("loader_cores"));
+  CHECK_THAT(node.error().message, ContainsSubstring("loader_cores"));
 }
 
 TEST_CASE("a part that does not fit is refused, the node's others stay") {
@@ -181,8 +181,8 @@ TEST_CASE("a part that does not fit is refused, the node's others stay") {
   const int node = add(plan, "n1", hello_of(4, {part_of(1, 9000, 3)}));
   const Status refused = plan.set_part(node, 4, part_of(2, 9000, 2));
   REQUIRE_FALSE(refused.ok());
-  CHECK_THAT(refused.error().message, Contains("job 2"));
-  CHECK_THAT(refused.error().message, Contains("node n1"));
+  CHECK_THAT(refused.error().message, ContainsSubstring("job 2"));
+  CHECK_THAT(refused.error().message, ContainsSubstring("node n1"));
   solve(plan);
   CHECK(plan.rate(1)->rate == Approx(4000).epsilon(1e-3));
   CHECK_FALSE(plan.rate(2).has_value());

@@ -5,7 +5,7 @@
 #include "tests/unit/ctld/agents.h"
 
 using namespace penstock;
-using Catch::Matchers::Contains;
+using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -177,7 +177,7 @@ TEST_CASE("a silent node's jobs are kept at floors, and forgotten at last") {
     cluster.say("n1", Heartbeat{4, cluster.controller.term(), 1, 0});
     cluster.pass(10);
   }
-  CHECK_THAT(cluster.remarks, Contains("node n2: silent"));
+  CHECK_THAT(cluster.remarks, ContainsSubstring("node n2: silent"));
   CHECK(cluster.rate_of("n1", 1) == Approx(1000).epsilon(1e-3));
   cluster.say("n2", Heartbeat{4, cluster.controller.term(), 1, 0});
   cluster.pass(1);
@@ -292,7 +292,7 @@ TEST_CASE("whoever reads a term that is newer than ours ends ours") {
   cluster.say("n1", JobEnded{8, 2, {}});
   cluster.pass(1);
   CHECK(cluster.grants["n1"] == before);
-  CHECK_THAT(cluster.remarks, Contains("ends"));
+  CHECK_THAT(cluster.remarks, ContainsSubstring("ends"));
 }
 
 TEST_CASE("a standby keeps up, and grants at once when it is active") {
@@ -324,16 +324,16 @@ TEST_CASE("an agent that says more CPUs than Slurm is left out") {
   cluster.controller.set_slurm_cpus("n1", 4);
   cluster.say("n1", hello_of(8, {part_of(1, 5000, 4)}));
   cluster.pass(2);
-  CHECK_THAT(cluster.remarks, Contains("node n1: cpus is 8"));
+  CHECK_THAT(cluster.remarks, ContainsSubstring("node n1: cpus is 8"));
   CHECK(cluster.controller.plan().job_count() == 0);
   // Once, until it says something else.
   cluster.remarks.clear();
   cluster.say("n1", hello_of(8, {part_of(1, 5000, 4)}));
   cluster.pass(2);
-  CHECK_THAT(cluster.remarks, !Contains("cpus"));
+  CHECK_THAT(cluster.remarks, !ContainsSubstring("cpus"));
   cluster.say("n1", hello_of(9, {part_of(1, 5000, 4)}));
   cluster.pass(2);
-  CHECK_THAT(cluster.remarks, Contains("node n1: cpus is 9"));
+  CHECK_THAT(cluster.remarks, ContainsSubstring("node n1: cpus is 9"));
   // Slurm's word may also come later.
   cluster.say("n2", hello_of(8, {part_of(2, 5000, 4)}));
   cluster.pass(1);
@@ -420,7 +420,7 @@ TEST_CASE("a part that its node cannot have has ended for listeners") {
   cluster.events.clear();
   cluster.say("n1", JobChanged{8, part_of(2, 9000, 40)});
   cluster.pass(0.1);
-  CHECK_THAT(cluster.remarks, Contains("entitled_cores"));
+  CHECK_THAT(cluster.remarks, ContainsSubstring("entitled_cores"));
   REQUIRE(cluster.events.size() == 1);
   CHECK((cluster.events[0].kind == ClusterEvent::Kind::kPartEnded));
   cluster.say("n1", JobChanged{8, part_of(9, 9000, 40)});  // nor a new one

@@ -19,7 +19,7 @@
 namespace penstock {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Matchers::ContainsSubstring;
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
@@ -62,7 +62,7 @@ TEST_CASE("a credential opens once, for its user only, under its key only") {
     Result<Opened> again = ours.decode(*sealed);
     REQUIRE_FALSE(again);
     CHECK(again.error().code == Code::kPermissionDenied);
-    CHECK_THAT(again.error().message, Contains("opened before"));
+    CHECK_THAT(again.error().message, ContainsSubstring("opened before"));
   }
   SECTION("by its user") {
     Result<std::string> mine = ours.encode("x", ::geteuid(), 60);
@@ -73,7 +73,7 @@ TEST_CASE("a credential opens once, for its user only, under its key only") {
     Result<Opened> opened = ours.decode(*foreign);
     REQUIRE_FALSE(opened);
     CHECK(opened.error().code == Code::kPermissionDenied);
-    CHECK_THAT(opened.error().message, Contains("another user"));
+    CHECK_THAT(opened.error().message, ContainsSubstring("another user"));
   }
   SECTION("under its key") {
     PrivateMunge stranger("another");
@@ -83,7 +83,7 @@ TEST_CASE("a credential opens once, for its user only, under its key only") {
     Result<Opened> opened = ours.decode(*sealed);
     REQUIRE_FALSE(opened);
     CHECK(opened.error().code == Code::kPermissionDenied);
-    CHECK_THAT(opened.error().message, Contains("munge.key"));
+    CHECK_THAT(opened.error().message, ContainsSubstring("munge.key"));
   }
 }
 
@@ -97,18 +97,18 @@ TEST_CASE("a clock that is ten minutes wrong is named with its seconds") {
   Result<Opened> opened = ours.decode(*sealed);
   REQUIRE_FALSE(opened);
   CHECK(opened.error().code == Code::kPermissionDenied);
-  CHECK_THAT(opened.error().message, Contains("from the future"));
-  CHECK_THAT(opened.error().message,
-             Contains(" 600 s ahead") || Contains(" 599 s ahead"));
+  CHECK_THAT(opened.error().message, ContainsSubstring("from the future"));
+  CHECK_THAT(opened.error().message, ContainsSubstring(" 600 s ahead") ||
+                                         ContainsSubstring(" 599 s ahead"));
   sealed = MungeCredentials(behind.socket()).encode("x", kAnyUid, 60);
   REQUIRE(sealed);
   opened = ours.decode(*sealed);
   REQUIRE_FALSE(opened);
   CHECK(opened.error().code == Code::kPermissionDenied);
-  CHECK_THAT(opened.error().message, Contains("expired"));
-  CHECK_THAT(opened.error().message,
-             Contains("by up to 600 s") || Contains("by up to 601 s"));
-  CHECK_THAT(opened.error().message, Contains("allowed are 60 s"));
+  CHECK_THAT(opened.error().message, ContainsSubstring("expired"));
+  CHECK_THAT(opened.error().message, ContainsSubstring("by up to 600 s") ||
+                                         ContainsSubstring("by up to 601 s"));
+  CHECK_THAT(opened.error().message, ContainsSubstring("allowed are 60 s"));
 }
 
 TEST_CASE("a munged that is not there is named with the remedy") {
@@ -119,8 +119,8 @@ TEST_CASE("a munged that is not there is named with the remedy") {
   Result<std::string> sealed = ours.encode("x", kAnyUid, 60);
   REQUIRE_FALSE(sealed);
   CHECK(sealed.error().code == Code::kUnavailable);
-  CHECK_THAT(sealed.error().message, Contains(munge.socket()));
-  CHECK_THAT(sealed.error().message, Contains("start munge"));
+  CHECK_THAT(sealed.error().message, ContainsSubstring(munge.socket()));
+  CHECK_THAT(sealed.error().message, ContainsSubstring("start munge"));
 }
 
 // Fills munged's queue of connections.
@@ -154,7 +154,7 @@ TEST_CASE("a munged that hangs is waited for once and not for long") {
   Result<std::string> sealed = ours.encode("x", kAnyUid, 60);
   REQUIRE_FALSE(sealed);
   CHECK(sealed.error().code == Code::kUnavailable);
-  CHECK_THAT(sealed.error().message, Contains("within 200 ms"));
+  CHECK_THAT(sealed.error().message, ContainsSubstring("within 200 ms"));
   CHECK(seconds_since(start) >= 0.19);
   CHECK(seconds_since(start) < 1.5);
 
@@ -163,7 +163,8 @@ TEST_CASE("a munged that hangs is waited for once and not for long") {
     Result<Opened> opened = ours.decode("MUNGE:x");
     REQUIRE_FALSE(opened);
     REQUIRE(opened.error().code == Code::kUnavailable);
-    REQUIRE_THAT(opened.error().message, Contains("has not answered for"));
+    REQUIRE_THAT(opened.error().message,
+                 ContainsSubstring("has not answered for"));
   }
   // Waiting each time would take 20 s.
   CHECK(seconds_since(start) < 5);
@@ -188,7 +189,7 @@ TEST_CASE("a munged whose queue is full delays nobody either") {
     Result<std::string> sealed = ours.encode("x", kAnyUid, 60);
     REQUIRE_FALSE(sealed);
     CHECK(sealed.error().code == Code::kUnavailable);
-    CHECK_THAT(sealed.error().message, Contains(munge.socket()));
+    CHECK_THAT(sealed.error().message, ContainsSubstring(munge.socket()));
   }
   CHECK(seconds_since(start) < 2.5);
   for (int fd : held) ::close(fd);
@@ -252,7 +253,7 @@ TEST_CASE("sizes and times out of range are refused before munge is asked") {
     sealed = nobody.encode("x", kAnyUid, ttl_s);
     REQUIRE_FALSE(sealed);
     CHECK(sealed.error().code == Code::kInvalidArgument);
-    CHECK_THAT(sealed.error().message, Contains("1 to 3600"));
+    CHECK_THAT(sealed.error().message, ContainsSubstring("1 to 3600"));
   }
   Result<Opened> opened =
       nobody.decode(std::string(kMaxCredentialBytes + 1, 'x'));
@@ -282,7 +283,7 @@ TEST_CASE("every refusal of munge's is a sentence with a code") {
     Error error = credential_error(row.munge_code, {1000, 1090, 60},
                                    "/run/m.sock", "de\ntail detail");
     CHECK(error.code == row.code);
-    CHECK_THAT(error.message, Contains(row.says));
+    CHECK_THAT(error.message, ContainsSubstring(row.says));
     CHECK(error.message.find('\n') == std::string::npos);
   }
 }

@@ -7,7 +7,7 @@
 namespace penstock {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 
 Envelope sample() {
@@ -68,13 +68,13 @@ TEST_CASE("a field that is missing or of another kind is named") {
     Result<Envelope> read = unpack(missing.dump());
     REQUIRE_FALSE(read);
     CHECK(read.error().code == Code::kInvalidArgument);
-    CHECK_THAT(read.error().message, Contains(key));
+    CHECK_THAT(read.error().message, ContainsSubstring(key));
     json other = good;
     other[key] = json::array({1});
     read = unpack(other.dump());
     REQUIRE_FALSE(read);
     CHECK(read.error().code == Code::kInvalidArgument);
-    CHECK_THAT(read.error().message, Contains(key));
+    CHECK_THAT(read.error().message, ContainsSubstring(key));
   }
 }
 
@@ -112,7 +112,7 @@ TEST_CASE("a field out of range is named") {
     Result<Envelope> read = unpack(bad.dump());
     REQUIRE_FALSE(read);
     CHECK(read.error().code == Code::kInvalidArgument);
-    CHECK_THAT(read.error().message, Contains(row.key));
+    CHECK_THAT(read.error().message, ContainsSubstring(row.key));
   }
 }
 
@@ -169,9 +169,10 @@ TEST_CASE("this version and the one before are spoken, no other") {
     message["newest_version"] = version;
     Result<Envelope> read = unpack(message.dump());
     REQUIRE_FALSE(read);
-    CHECK_THAT(read.error().message,
-               Contains("protocol version " + std::to_string(version)));
-    CHECK_THAT(read.error().message, Contains("upgrade"));
+    CHECK_THAT(
+        read.error().message,
+        ContainsSubstring("protocol version " + std::to_string(version)));
+    CHECK_THAT(read.error().message, ContainsSubstring("upgrade"));
   }
   CHECK(common_version(kControllerProtocol + 3) == kControllerProtocol);
   CHECK(common_version(kOldestControllerProtocol) == kOldestControllerProtocol);

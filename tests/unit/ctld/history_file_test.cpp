@@ -11,7 +11,7 @@
 namespace penstock {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Matchers::ContainsSubstring;
 
 HistoryFile open_file(const std::string& path) {
   Result<HistoryFile> file = HistoryFile::open(path, 100);
@@ -216,8 +216,8 @@ TEST_CASE("a migration that fails leaves the file as it was") {
   Result<HistoryFile> file = HistoryFile::open(scratch.file("h"), 100);
   REQUIRE_FALSE(file);
   CHECK_THAT(file.error().message,
-             Contains("tables from version 1 to 2") &&
-                 Contains("single_values already exists"));
+             ContainsSubstring("tables from version 1 to 2") &&
+                 ContainsSubstring("single_values already exists"));
   auto database = database_of(scratch.file("h"), "");
   CHECK(*database->ask("PRAGMA user_version") == 1);
   CHECK(*database->ask("SELECT count(*) FROM jobs") == 5);
@@ -244,8 +244,8 @@ TEST_CASE("a newer history and another program's database are not touched") {
     Result<HistoryFile> file = HistoryFile::open(path, 100);
     REQUIRE_FALSE(file);
     CHECK(file.error().code == Code::kPermissionDenied);
-    CHECK_THAT(file.error().message,
-               Contains(row.says) && Contains("HistoryFile="));
+    CHECK_THAT(file.error().message, ContainsSubstring(row.says) &&
+                                         ContainsSubstring("HistoryFile="));
     CHECK(*database_of(path, "")->ask(
               "SELECT count(*) FROM pragma_table_info('jobs')") <= 1);
   }
@@ -258,14 +258,14 @@ TEST_CASE("a damaged file, a locked one and a missing folder are told apart") {
   Result<HistoryFile> damaged = HistoryFile::open(path, 100);
   REQUIRE_FALSE(damaged);
   CHECK(damaged.error().code == Code::kInvalidArgument);
-  CHECK_THAT(damaged.error().message, Contains(path));
+  CHECK_THAT(damaged.error().message, ContainsSubstring(path));
 
   HistoryFile file = open_file(scratch.file("l"));
   auto locker = database_of(scratch.file("l"), "BEGIN IMMEDIATE");
   Status locked = file.put({full_record()});
   REQUIRE_FALSE(locked);
   CHECK(locked.error().code == Code::kUnavailable);
-  CHECK_THAT(locked.error().message, Contains("locked"));
+  CHECK_THAT(locked.error().message, ContainsSubstring("locked"));
   REQUIRE(locker->run("COMMIT"));
   CHECK(file.put({full_record()}));
 
@@ -284,7 +284,7 @@ TEST_CASE("a search that takes too long is ended, and the next one works") {
       "SELECT count(*) FROM n");
   REQUIRE_FALSE(count);
   CHECK(count.error().code == Code::kUnavailable);
-  CHECK_THAT(count.error().message, Contains("ask for less"));
+  CHECK_THAT(count.error().message, ContainsSubstring("ask for less"));
   CHECK(*database->ask("SELECT count(*) FROM jobs WHERE job_id < 5") == 1);
 }
 

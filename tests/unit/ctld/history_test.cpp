@@ -17,7 +17,7 @@
 namespace penstock {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Matchers::ContainsSubstring;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kPatience_ms = 20000;
@@ -218,9 +218,9 @@ TEST_CASE("a damaged file is set aside when it is opened") {
   auto history = open_history(quick(scratch.file("h")), said);
   CHECK(set_aside_in(scratch.path) == 1);
   REQUIRE(said.lines().size() == 1);
-  CHECK_THAT(said.lines().front(), Contains(scratch.file("h")) &&
-                                       Contains(".corrupt-") &&
-                                       Contains("a new one is begun"));
+  CHECK_THAT(said.lines().front(), ContainsSubstring(scratch.file("h")) &&
+                                       ContainsSubstring(".corrupt-") &&
+                                       ContainsSubstring("a new one is begun"));
   history->put(recent(1));
   REQUIRE(history->flush(kPatience_ms));
   CHECK(count_of(*history) == 1);
@@ -262,7 +262,7 @@ TEST_CASE(
   REQUIRE_FALSE(rows->empty());
   CHECK(rows->front().job.job_id == 1000);
   REQUIRE_FALSE(said.lines().empty());
-  CHECK_THAT(said.lines().front(), Contains("a new one is begun"));
+  CHECK_THAT(said.lines().front(), ContainsSubstring("a new one is begun"));
 }
 
 TEST_CASE(
@@ -295,8 +295,9 @@ TEST_CASE(
   CHECK(history->find({.job_id = 5})->front().job.state == "CANCELLED");
   REQUIRE(history->set_value("term", "1"));
   wait_for("the good news", [&] { return said.lines().size() == 2; });
-  CHECK_THAT(said.lines()[0], Contains("locked") && Contains("jobs go on"));
-  CHECK_THAT(said.lines()[1], Contains("is written again"));
+  CHECK_THAT(said.lines()[0],
+             ContainsSubstring("locked") && ContainsSubstring("jobs go on"));
+  CHECK_THAT(said.lines()[1], ContainsSubstring("is written again"));
 }
 
 TEST_CASE("memory for what waits is bounded, the oldest goes first") {
@@ -365,13 +366,13 @@ TEST_CASE(
   const uint64_t written = history->counts().written;
   REQUIRE(said.lines().size() == 1);
   CHECK_THAT(said.lines().front(),
-             Contains("jobs go on") && Contains(disk.path));
+             ContainsSubstring("jobs go on") && ContainsSubstring(disk.path));
   CHECK(history->counts().pending + written >= 299);
   std::filesystem::remove(disk.path + "/ballast");
   REQUIRE(history->flush(kPatience_ms));
   CHECK(count_of(*history, {.limit = 1000}) == (full_at_start ? 299 : 300));
   CHECK(said.lines().size() <= 3);
-  CHECK_THAT(said.lines().back(), Contains("is written again"));
+  CHECK_THAT(said.lines().back(), ContainsSubstring("is written again"));
 }
 
 TEST_CASE("what only the admin can mend is an error at the start") {
@@ -387,7 +388,7 @@ TEST_CASE("what only the admin can mend is an error at the start") {
     Result<std::unique_ptr<History>> history =
         History::open(quick(path), said.sink());
     REQUIRE_FALSE(history);
-    CHECK_THAT(history.error().message, Contains(path));
+    CHECK_THAT(history.error().message, ContainsSubstring(path));
   }
   CHECK(said.lines().empty());
 }

@@ -4,7 +4,7 @@
 #include "tests/unit/ctld/agents.h"
 
 using namespace penstock;
-using Catch::Matchers::Contains;
+using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 
 namespace {
@@ -102,10 +102,10 @@ TEST_CASE(
   for (const auto& [field, value] : rows) {
     TypedBody sent = body_of(AgentMessage(JobChanged{1, full_part()}));
     sent.body["part"][field] = value;
-    CHECK_THAT(error_of(sent), Contains(field));
+    CHECK_THAT(error_of(sent), ContainsSubstring(field));
   }
   TypedBody other = body_of(AgentMessage(JobEnded{1, 8, full_part()}));
-  CHECK_THAT(error_of(other), Contains("last is of job 7, not of 8"));
+  CHECK_THAT(error_of(other), ContainsSubstring("last is of job 7, not of 8"));
   const EarlierFigures good{800, 4e-3, 1e-3, 1e5, 0.3};
   const std::vector<std::pair<const char*, json>> figures = {
       {"ceiling", 0},
@@ -119,7 +119,7 @@ TEST_CASE(
     sent.body["jobs"][0]["earlier"][field] = value;
     const auto read = read_controller_message(sent.type, sent.body);
     REQUIRE_FALSE(read.ok());
-    CHECK_THAT(read.error().message, Contains(field));
+    CHECK_THAT(read.error().message, ContainsSubstring(field));
   }
 }
 
@@ -156,9 +156,9 @@ TEST_CASE("a field that is missing, of another kind or out of range is named") {
     TypedBody sent = body_of(AgentMessage(JobChanged{1, full_part()}));
     sent.body["part"][row.field] = row.value;
     CAPTURE(row.field, row.value.dump());
-    CHECK_THAT(error_of(sent), Contains(row.field));
+    CHECK_THAT(error_of(sent), ContainsSubstring(row.field));
     sent.body["part"].erase(row.field);
-    CHECK_THAT(error_of(sent), Contains(row.field));
+    CHECK_THAT(error_of(sent), ContainsSubstring(row.field));
   }
 }
 
@@ -172,13 +172,13 @@ TEST_CASE("messages that are no objects, or of no known type, are refused") {
   CHECK_FALSE(read_controller_message("beat", json("x")).ok());
   const auto unknown = read_agent_message("grant", json::object());
   REQUIRE_FALSE(unknown.ok());
-  CHECK_THAT(unknown.error().message, Contains("\"grant\""));
+  CHECK_THAT(unknown.error().message, ContainsSubstring("\"grant\""));
 }
 
 TEST_CASE("a job that is named twice, or too many jobs, are refused") {
   const JobPart part = full_part();
   CHECK_THAT(error_of(body_of(AgentMessage(hello_of(8, {part, part})))),
-             Contains("job 7 twice"));
+             ContainsSubstring("job 7 twice"));
   TypedBody many = body_of(AgentMessage(hello_of(8, {})));
   many.body["parts"] = json(kMaxParts + 1, json::object());
   const auto read = read_agent_message(many.type, many.body);

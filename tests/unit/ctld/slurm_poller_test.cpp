@@ -14,7 +14,7 @@
 namespace penstock {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Matchers::ContainsSubstring;
 using Clock = std::chrono::steady_clock;
 
 // A slurmctld that does as it is told, from any thread.
@@ -156,8 +156,8 @@ TEST_CASE("a slurmctld that is away is said once, and nothing is forgotten") {
   SlurmPoller::News news = next(*poller);
   CHECK(news.events.empty());
   REQUIRE(news.remarks.size() == 1);
-  CHECK_THAT(news.remarks[0],
-             Contains("slurmctld is away") && Contains("tried again"));
+  CHECK_THAT(news.remarks[0], ContainsSubstring("slurmctld is away") &&
+                                  ContainsSubstring("tried again"));
   const int asked = slurm->times_asked();
   wait_for([&] { return slurm->times_asked() > asked + 3; });
   CHECK(poller->take().remarks.empty());
@@ -165,7 +165,7 @@ TEST_CASE("a slurmctld that is away is said once, and nothing is forgotten") {
   news = next(*poller);
   CHECK(news.events.empty());  // job 1 has gone on
   REQUIRE(news.remarks.size() == 1);
-  CHECK_THAT(news.remarks[0], Contains("answers again"));
+  CHECK_THAT(news.remarks[0], ContainsSubstring("answers again"));
 }
 
 TEST_CASE("an api that cannot be made is tried again") {
@@ -186,8 +186,8 @@ TEST_CASE("an api that cannot be made is tried again") {
     for (auto& remark : more.remarks) news.remarks.push_back(remark);
     return news.remarks.size() == 2;
   });
-  CHECK_THAT(news.remarks[0], Contains("slurm.conf: not there"));
-  CHECK_THAT(news.remarks[1], Contains("answers again"));
+  CHECK_THAT(news.remarks[0], ContainsSubstring("slurm.conf: not there"));
+  CHECK_THAT(news.remarks[1], ContainsSubstring("answers again"));
 }
 
 TEST_CASE("a call that blocks delays nobody, and its thread ends with it") {

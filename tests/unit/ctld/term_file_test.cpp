@@ -41,7 +41,7 @@ TEST_CASE("a file that holds no term is refused with the remedy") {
     REQUIRE_FALSE(term.ok());
     CHECK(term.error().code == Code::kInvalidArgument);
     CHECK_THAT(term.error().message,
-               Catch::Matchers::Contains("remove the file"));
+               Catch::Matchers::ContainsSubstring("remove the file"));
   }
 }
 

@@ -36,7 +36,8 @@ TEST_CASE("a folder without a sample, or no folder, is an error") {
   auto empty = open_dataset(folder.path(), SampleFormat::kJpeg);
   REQUIRE_FALSE(empty);
   CHECK(empty.error().code == Code::kNotFound);
-  CHECK_THAT(empty.error().message, Catch::Matchers::Contains(".jpg or .jpeg"));
+  CHECK_THAT(empty.error().message,
+             Catch::Matchers::ContainsSubstring(".jpg or .jpeg"));
   auto missing = open_dataset(folder.path("none"), SampleFormat::kJpeg);
   REQUIRE_FALSE(missing);
   CHECK(missing.error().code == Code::kNotFound);

@@ -3,7 +3,7 @@
 #include "tests/unit/catch.h"
 #include "tests/unit/loader/pictures.h"
 
-using Catch::Matchers::Contains;
+using Catch::Matchers::ContainsSubstring;
 using penstock::parse_ppm;
 using penstock::test::bytes_of;
 using penstock::test::ppm_bytes;
@@ -68,7 +68,7 @@ TEST_CASE("a wrong header is refused, and says why") {
   auto image = parse_ppm(file);
   REQUIRE_FALSE(image);
   CHECK(image.error().code == penstock::Code::kInvalidArgument);
-  CHECK_THAT(image.error().message, Contains(why));
+  CHECK_THAT(image.error().message, ContainsSubstring(why));
 }
 
 TEST_CASE("every shortened PPM is refused") {

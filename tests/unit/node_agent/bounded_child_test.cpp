@@ -108,7 +108,8 @@ TEST_CASE("a child that hangs is killed at its deadline") {
   const double took_ms = double(monotonic_ns() - begun_ns) * 1e-6;
   REQUIRE_FALSE(answer.ok());
   CHECK(answer.error().code == Code::kUnavailable);
-  CHECK_THAT(answer.error().message, Catch::Contains("within 300 ms"));
+  CHECK_THAT(answer.error().message,
+             Catch::Matchers::ContainsSubstring("within 300 ms"));
   CHECK(took_ms >= 300);
   CHECK(took_ms < 5000);
   REQUIRE(child.is_set());

@@ -64,22 +64,25 @@ TEST_CASE("what the child writes is what is read") {
 }
 
 TEST_CASE("what a broken child writes is refused") {
-  CHECK_THAT(error_of(""), Catch::Contains("cut short"));
-  CHECK_THAT(error_of("0 1 0 23 0 0\n"), Catch::Contains("cut short"));
-  CHECK_THAT(error_of("0 1 0 23 0 0\nend"), Catch::Contains("cut short"));
-  CHECK_THAT(error_of("end\nend\n"), Catch::Contains("after the end"));
+  CHECK_THAT(error_of(""), Catch::Matchers::ContainsSubstring("cut short"));
+  CHECK_THAT(error_of("0 1 0 23 0 0\n"),
+             Catch::Matchers::ContainsSubstring("cut short"));
+  CHECK_THAT(error_of("0 1 0 23 0 0\nend"),
+             Catch::Matchers::ContainsSubstring("cut short"));
+  CHECK_THAT(error_of("end\nend\n"),
+             Catch::Matchers::ContainsSubstring("after the end"));
   for (const char* line :
        {"", "0 1 0 23 0", "0 1 0 23 0 0 0", "256 1 0 23 0 0", "-1 1 0 23 0 0",
         "0 1 0 256 0 0", "0 1 0 23 32 0", "0 1 0 23 0 8",
         "0 1 4294967296 23 0 0", "0 1 0 0x17 0 0", "0  1 0 23 0 0"}) {
     CAPTURE(line);
     CHECK_THAT(error_of(std::string(line) + "\nend\n"),
-               Catch::Contains("not a line"));
+               Catch::Matchers::ContainsSubstring("not a line"));
   }
   CHECK_THAT(error_of("0 1 0 23 0 0\n0 2 0 24 0 0\nend\n"),
-             Catch::Contains("already"));
+             Catch::Matchers::ContainsSubstring("already"));
   CHECK_THAT(error_of("0 1 0 23 0 0\n1 2 0 23 0 0\nend\n"),
-             Catch::Contains("already"));
+             Catch::Matchers::ContainsSubstring("already"));
 }
 
 TEST_CASE("GPUs are described in one line") {

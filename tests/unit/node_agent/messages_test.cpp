@@ -62,30 +62,31 @@ TEST_CASE("a short packet holds no header") {
 TEST_CASE("each wrong header field is named") {
   auto start = valid_start();
   start.header.magic = 1;
-  CHECK_THAT(error_of(start), Catch::Contains("magic"));
+  CHECK_THAT(error_of(start), Catch::Matchers::ContainsSubstring("magic"));
   start = valid_start();
   start.header.version = 9;
-  CHECK_THAT(error_of(start), Catch::Contains("version: 9"));
+  CHECK_THAT(error_of(start), Catch::Matchers::ContainsSubstring("version: 9"));
   start = valid_start();
   start.header.size_bytes = 4000;
-  CHECK_THAT(error_of(start), Catch::Contains("size_bytes: 4000"));
+  CHECK_THAT(error_of(start),
+             Catch::Matchers::ContainsSubstring("size_bytes: 4000"));
   start = valid_start();
   start.header.type = 77;
-  CHECK_THAT(error_of(start), Catch::Contains("type: 77"));
+  CHECK_THAT(error_of(start), Catch::Matchers::ContainsSubstring("type: 77"));
   start.header.type = PENSTOCK_HELLO;  // of another size
-  CHECK_THAT(error_of(start), Catch::Contains("size"));
+  CHECK_THAT(error_of(start), Catch::Matchers::ContainsSubstring("size"));
 }
 
 TEST_CASE("hostile fields of a task start are refused") {
   auto start = valid_start();
   start.job_id = 0;
-  CHECK_THAT(error_of(start), Catch::Contains("job_id"));
+  CHECK_THAT(error_of(start), Catch::Matchers::ContainsSubstring("job_id"));
   start = valid_start();
   start.pid = 1;
-  CHECK_THAT(error_of(start), Catch::Contains("pid"));
+  CHECK_THAT(error_of(start), Catch::Matchers::ContainsSubstring("pid"));
   start = valid_start();
   std::strcpy(start.gpus, "0\n1");
-  CHECK_THAT(error_of(start), Catch::Contains("gpus"));
+  CHECK_THAT(error_of(start), Catch::Matchers::ContainsSubstring("gpus"));
   start = valid_start();
   start.options.mode = 99;
   CHECK(error_of(start) != "");
@@ -105,10 +106,10 @@ TEST_CASE("a job's start is root's, and its account is checked") {
   CHECK(fixed_text(std::get<penstock_job_start>(*decoded).account).size() ==
         sizeof start.account);
   start.account[3] = '\n';
-  CHECK_THAT(error_of(start), Catch::Contains("account"));
+  CHECK_THAT(error_of(start), Catch::Matchers::ContainsSubstring("account"));
   start.account[3] = 'a';
   start.job_id = 0;
-  CHECK_THAT(error_of(start), Catch::Contains("job_id"));
+  CHECK_THAT(error_of(start), Catch::Matchers::ContainsSubstring("job_id"));
 }
 
 TEST_CASE("a field may be filled to its last byte") {

@@ -65,13 +65,15 @@ TEST_CASE("without the library there are no GPUs to know of") {
   REQUIRE_FALSE(gpus.ok());
   CHECK(gpus.error().code == Code::kUnavailable);
   CHECK_THAT(gpus.error().message,
-             Catch::Contains("libpenstock-test-no-such-library.so.1"));
+             Catch::Matchers::ContainsSubstring(
+                 "libpenstock-test-no-such-library.so.1"));
 }
 
 TEST_CASE("a library without NVML's calls is named") {
   Gpus gpus = ask("libm.so.6");
   REQUIRE_FALSE(gpus.ok());
-  CHECK_THAT(gpus.error().message, Catch::Contains("nvmlInit_v2"));
+  CHECK_THAT(gpus.error().message,
+             Catch::Matchers::ContainsSubstring("nvmlInit_v2"));
 }
 
 TEST_CASE("without a driver NVML says so") {
@@ -87,7 +89,8 @@ TEST_CASE("a library that hangs is given up") {
   const double took_ms = double(monotonic_ns() - begun_ns) * 1e-6;
   REQUIRE_FALSE(gpus.ok());
   CHECK(gpus.error().code == Code::kUnavailable);
-  CHECK_THAT(gpus.error().message, Catch::Contains("within 300 ms"));
+  CHECK_THAT(gpus.error().message,
+             Catch::Matchers::ContainsSubstring("within 300 ms"));
   CHECK(took_ms >= 300);
   CHECK(took_ms < 5000);
 }
@@ -98,7 +101,8 @@ TEST_CASE("a library that crashes takes only the child with it") {
     Gpus gpus = ask_fake(how);
     REQUIRE_FALSE(gpus.ok());
     CHECK_THAT(gpus.error().message,
-               Catch::Contains("crashed") && Catch::Contains("cut short"));
+               Catch::Matchers::ContainsSubstring("crashed") &&
+                   Catch::Matchers::ContainsSubstring("cut short"));
   }
 }
 
@@ -106,5 +110,6 @@ TEST_CASE("a count that cannot be is bounded") {
   Gpus gpus = ask_fake("many");
   REQUIRE_FALSE(gpus.ok());  // the same four again and again
   CHECK(gpus.error().code == Code::kInvalidArgument);
-  CHECK_THAT(gpus.error().message, Catch::Contains("already"));
+  CHECK_THAT(gpus.error().message,
+             Catch::Matchers::ContainsSubstring("already"));
 }

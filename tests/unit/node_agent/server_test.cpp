@@ -286,7 +286,8 @@ TEST_CASE("a live socket is not taken over, a dead one is") {
     auto second =
         Server::listen(*loop, path, [](auto&, auto&) { return Answer{}; });
     REQUIRE_FALSE(second.ok());
-    CHECK_THAT(second.error().message, Catch::Contains("another penstockd"));
+    CHECK_THAT(second.error().message,
+               Catch::Matchers::ContainsSubstring("another penstockd"));
   }
   char name[] = "/tmp/penstock-server-XXXXXX";
   const std::string dir = ::mkdtemp(name);
@@ -311,5 +312,6 @@ TEST_CASE("a path that does not fit a socket address is named") {
   auto server = Server::listen(*loop, "/tmp/" + std::string(200, 'a'),
                                [](auto&, auto&) { return Answer{}; });
   REQUIRE_FALSE(server.ok());
-  CHECK_THAT(server.error().message, Catch::Contains("SocketPath"));
+  CHECK_THAT(server.error().message,
+             Catch::Matchers::ContainsSubstring("SocketPath"));
 }

@@ -51,7 +51,7 @@ Result<std::string> read_as_nobody(const std::string& path) {
 Code code_of(const std::string& path) {
   Result<std::string> text = read_as_nobody(path);
   REQUIRE_FALSE(text.ok());
-  CHECK_THAT(text.error().message, Catch::StartsWith(path));
+  CHECK_THAT(text.error().message, Catch::Matchers::StartsWith(path));
   return text.error().code;
 }
 

@@ -7,7 +7,7 @@
 namespace penstock::simulate {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::WithinRel;
 
 constexpr const char* kProfiles = R"({
@@ -71,7 +71,7 @@ TEST_CASE("models can be left out and jobs limited") {
   CHECK(parse_trace("1,net,0,3,1\n2,net,0,3,1\n", options)->size() == 1);
   options.left_out_models = {"net"};
   CHECK_THAT(parse_trace("1,net,0,3,1\n", options).error().message,
-             Contains("no jobs"));
+             ContainsSubstring("no jobs"));
 }
 
 TEST_CASE("what is wrong with a trace is named with its line") {
@@ -102,34 +102,34 @@ TEST_CASE("what is wrong with a trace is named with its line") {
     const auto jobs = parse_trace(it.text, synergy());
     INFO(it.text);
     REQUIRE(!jobs);
-    CHECK_THAT(jobs.error().message, Contains(it.message));
+    CHECK_THAT(jobs.error().message, ContainsSubstring(it.message));
   }
 }
 
 TEST_CASE("what is wrong with the profiles is named") {
   TraceOptions options;
   CHECK_THAT(parse_trace("1,net,0,3,1\n", options).error().message,
-             Contains("--profiles FILE"));
+             ContainsSubstring("--profiles FILE"));
   options.profiles_json = "{";
   CHECK_THAT(parse_trace("1,net,0,3,1\n", options).error().message,
-             Contains("profiles: "));
+             ContainsSubstring("profiles: "));
   options.profiles_json = R"({"cpu_per_gpu_axis": [1]})";
   CHECK_THAT(parse_trace("1,net,0,3,1\n", options).error().message,
-             Contains("mem_gb_per_gpu_axis"));
+             ContainsSubstring("mem_gb_per_gpu_axis"));
   const auto with = [](std::string from, const char* to) {
     std::string json = kProfiles;
     return json.replace(json.find(from), from.size(), to);
   };
   options.profiles_json = with("[1, 2, 4]", "[1, 4, 2]");
   CHECK_THAT(parse_trace("1,net,0,3,1\n", options).error().message,
-             Contains("cpu_per_gpu_axis must ascend"));
+             ContainsSubstring("cpu_per_gpu_axis must ascend"));
   options.profiles_json = with("0.5", "0");
   CHECK_THAT(parse_trace("1,net,0,3,1\n", options).error().message,
-             Contains("profiles: net: iter_time_s_at_fair"));
+             ContainsSubstring("profiles: net: iter_time_s_at_fair"));
   options.profiles_json = kProfiles;
   options.memory_gb_per_gpu = 99;
   CHECK_THAT(parse_trace("1,net,0,3,1\n", options).error().message,
-             Contains("no column for 99 GB per GPU"));
+             ContainsSubstring("no column for 99 GB per GPU"));
 }
 
 }  // namespace
