@@ -1,6 +1,7 @@
 # Language level, warnings, sanitizers: the same for every target.
 option(PENSTOCK_TESTS "Build the tests" ON)
 option(PENSTOCK_WERROR "Treat warnings as errors" OFF)
+option(PENSTOCK_PACKAGED "Install nothing that names the build's folders" OFF)
 set(PENSTOCK_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them")
 
 set(CMAKE_CXX_STANDARD 20)
