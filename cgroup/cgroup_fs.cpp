@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
@@ -206,19 +207,31 @@ Status CgroupFs::remove_mark(std::string_view path,
   return Done{};
 }
 
-DirLock::~DirLock() {
-  if (fd_) (void)::flock(fd_.get(), LOCK_UN);
-}
-
-Result<DirLock> CgroupFs::try_lock(std::string_view path) const {
+Result<UniqueFd> CgroupFs::try_lock(std::string_view path) const {
   auto fd = open_to_read(*this, path);
-  if (!fd) return std::move(fd).error();
-  if (::flock(fd->get(), LOCK_EX | LOCK_NB) != 0) {
+  if (fd && ::flock(fd->get(), LOCK_EX | LOCK_NB) != 0) {
     Error error = system_error(errno, "lock of " + std::string(path));
     if (errno == EWOULDBLOCK) error.code = Code::kUnavailable;
     return error;
   }
-  return DirLock(*std::move(fd));
+  return fd;
+}
+
+Result<WriteWatch> CgroupFs::watch_writes(std::string_view path) const {
+  auto file = open_file(path);
+  if (!file) return std::move(file).error();
+  UniqueFd inotify(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  const std::string opened = "/proc/self/fd/" + std::to_string(file->get());
+  if (!inotify ||
+      ::inotify_add_watch(inotify.get(), opened.c_str(), IN_MODIFY) < 0) {
+    return system_error(errno, "watching " + std::string(path));
+  }
+  return WriteWatch(std::move(inotify));
+}
+
+bool WriteWatch::was_written() const {
+  char events[4096];
+  return ::read(inotify_.get(), events, sizeof events) > 0;
 }
 
 bool CgroupFs::exists(std::string_view path) const {

@@ -22,17 +22,14 @@
 
 namespace penstock {
 
-// An flock on a directory, let go explicitly: a child that was forked meanwhile
-// and holds the descriptor too does not hold the lock on.
-class DirLock {
+// Tells whether a file has been written to since this was made.
+class WriteWatch {
  public:
-  explicit DirLock(UniqueFd locked) : fd_(std::move(locked)) {}
-  DirLock(DirLock&&) = default;
-  DirLock& operator=(DirLock&&) = delete;
-  ~DirLock();
+  explicit WriteWatch(UniqueFd inotify) : inotify_(std::move(inotify)) {}
+  bool was_written() const;  // or removed
 
  private:
-  UniqueFd fd_;
+  UniqueFd inotify_;
 };
 
 class CgroupFs {
@@ -82,9 +79,11 @@ class CgroupFs {
   [[nodiscard]] virtual Status remove_mark(std::string_view path,
                                            const std::string& name) const;
 
-  // The lock that others take on a directory with flock(2); never waits.
+  // The lock that others take on a directory with flock(2), until the
+  // descriptor is closed; never waits.
   // Errors: kUnavailable  another holds it.
-  [[nodiscard]] Result<DirLock> try_lock(std::string_view path) const;
+  [[nodiscard]] Result<UniqueFd> try_lock(std::string_view path) const;
+  [[nodiscard]] Result<WriteWatch> watch_writes(std::string_view path) const;
 
   bool exists(std::string_view path) const;
   // Whether a file could be written; writes nothing.

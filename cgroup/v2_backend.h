@@ -92,6 +92,15 @@ class V2Backend final : public Backend {
     std::set<std::string> levels() const;
   };
 
+  // Steps that had groups of ours: were Slurm to meet one of these in a step
+  // that ends, it would leave the step's own for ever. Marked .step for a later
+  // run; the mark goes with the directory.
+  struct LeftStep {
+    int looks = 0;  // calls of refresh() since it had a process
+    int tries = 0;
+    std::optional<WriteWatch> begins;  // written to by a step that begins
+  };
+
   std::string home_dir(std::string_view task) const;
   std::string loader_dir(std::string_view task) const;
   // The task's group where path is a group of ours in it, else path itself.
@@ -135,6 +144,7 @@ class V2Backend final : public Backend {
   // v2_left.cpp
   void find_left_steps();
   void remove_what_slurm_left();
+  void look_at_left_step(const std::string& path, LeftStep& step);
   void remove_step(const std::string& step);
 
   // v2_slurm.cpp: all of Slurm's scopes and jobs now, as paths.
@@ -156,16 +166,7 @@ class V2Backend final : public Backend {
   V2Settings settings_;
   std::map<JobId, KnownJob> jobs_;
   std::set<std::string> seen_scopes_;
-  // Steps that had groups of ours: were Slurm to meet one of these in a step
-  // that ends, it would leave the step's own for ever. Marked .step for a later
-  // run; the mark goes with the directory.
-  struct LeftStep {
-    int looks = 0;  // calls of refresh() since it had a process
-    int tries = 0;
-  };
   std::map<std::string, LeftStep> left_;
-  // Slurm's own, of the scopes in which the next refresh() removes something.
-  std::map<std::string, DirLock> scope_locks_;
 };
 
 }  // namespace penstock

@@ -2,13 +2,14 @@
 // of a step once, and where one of ours was in the way for a moment the rest is
 // left to us.
 //
-// A starting slurmstepd makes the job's and the step's directory under an flock
-// on the scope and an ending one removes them under it (Slurm 22.05 to 26.05);
-// `user`, `slurm` and its own move into that follow without it. So Slurm's lock
-// is taken at one call of refresh() and the step looked at once more and
-// removed at the next: whoever had the lock before us is in the step by then,
-// and whoever comes waits, and makes its directories anew.
-#include <utility>
+// A starting slurmstepd makes the job's and the step's directory and writes to
+// their cgroup.subtree_control under an flock on the scope, and an ending one
+// removes them under it (Slurm 22.05 to 26.05). `user`, `slurm` and its own
+// move into that follow without the lock, so that to have it is not enough: a
+// step is removed under it only if none has begun there since the look before.
+// Who began earlier is in the step by now, who begins later waits for the lock,
+// for the few moments that removing takes, and makes its directories anew.
+#include <algorithm>
 
 #include "cgroup/v2_backend.h"
 
@@ -17,11 +18,12 @@ namespace {
 
 // Calls of refresh(), half a second each, without a process.
 constexpr int kLeftLooks = 4;
-// Slurm's steps wait for the lock meanwhile: what cannot be removed is left to
-// a later run.
+// What cannot be removed is left to a later run.
 constexpr int kMostTries = 3;
 // Of those that an earlier run marked.
 constexpr size_t kMostLeft = 1024;
+// At once: root has 128 in all, of inotify.
+constexpr int kMostWatches = 16;
 
 std::string parent_of(const std::string& path) {
   return path.substr(0, path.rfind('/'));
@@ -52,27 +54,37 @@ void V2Backend::remove_step(const std::string& step) {
   (void)fs_->remove_dir(parent_of(step));
 }
 
+void V2Backend::look_at_left_step(const std::string& path, LeftStep& step) {
+  const auto begin_anew = [&step] {
+    step.looks = 0;
+    step.begins.reset();
+  };
+  if (is_populated(path)) return begin_anew();
+  if (++step.looks < kLeftLooks) return;
+  if (!step.begins) {
+    const auto watches = std::count_if(
+        left_.begin(), left_.end(),
+        [](const auto& left) { return left.second.begins.has_value(); });
+    if (watches >= kMostWatches) return;
+    auto watch = fs_->watch_writes(path + "/cgroup.subtree_control");
+    if (watch) step.begins.emplace(*std::move(watch));
+    return;
+  }
+  const auto slurms_lock = fs_->try_lock(parent_of(parent_of(path)));
+  if (!slurms_lock) return;
+  if (!step.begins->was_written() && !is_populated(path)) {
+    remove_step(path);
+    ++step.tries;
+  }
+  begin_anew();
+}
+
 void V2Backend::remove_what_slurm_left() {
-  const auto locked = std::exchange(scope_locks_, {});
   for (auto it = left_.begin(); it != left_.end();) {
-    const std::string& path = it->first;
-    LeftStep& step = it->second;
-    if (!fs_->exists(path) || step.tries >= kMostTries) {
-      it = left_.erase(it);
-      continue;
-    }
-    step.looks = is_populated(path) ? 0 : step.looks + 1;
-    const std::string scope = parent_of(parent_of(path));
-    if (step.looks > kLeftLooks && locked.contains(scope)) {
-      remove_step(path);
-      ++step.tries;
-      step.looks = 0;
-    } else if (step.looks >= kLeftLooks && !scope_locks_.contains(scope)) {
-      if (auto lock = fs_->try_lock(scope)) {
-        scope_locks_.emplace(scope, *std::move(lock));
-      }
-    }
-    ++it;
+    const bool is_done =
+        !fs_->exists(it->first) || it->second.tries >= kMostTries;
+    if (!is_done) look_at_left_step(it->first, it->second);
+    it = is_done ? left_.erase(it) : std::next(it);
   }
 }
 

@@ -56,6 +56,8 @@ int remove_step_groups(int cgroup_root_fd, std::string_view own_path) {
   if (!own_path.starts_with('/') || !own_path.ends_with(kOwnGroup)) return 0;
   own_path.remove_suffix(kOwnGroup.size());
   if (own_path.find("/step_") == own_path.npos) return 0;
+  // Outside of our cgroup namespace: the path would lead out of the tree.
+  if (own_path.starts_with("/../")) return 0;
   const std::string user = std::string(own_path.substr(1)) + "/user";
   const UniqueFd user_fd(::openat(cgroup_root_fd, user.c_str(), kOpenDir));
   if (!user_fd) return 0;

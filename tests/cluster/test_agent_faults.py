@@ -116,6 +116,19 @@ class Faults(agent_case.AgentCase):
         self.cluster.cancel(borrower)
         self.check_nothing_left()
 
+    def test_a_second_one_leaves_the_first_and_its_jobs_alone(self):
+        lender, borrower = self.lend("T")
+        second = self.cluster.command(
+            str(self.cluster.build / "bin" / "penstockd"), "-f",
+            f"{self.cluster.directory}/penstock.conf")
+        self.assertEqual(second.returncode, 1)
+        self.assertRegex(second.stderr, r"\A[^\n]*another penstockd runs with "
+                                        r"this StateDir[^\n]*\n\Z")
+        self.assertTrue(self.away_threads(borrower))
+        self.assertGreater(self.rate("borrowerT", 2), 0)
+        self.cluster.cancel(lender, borrower)
+        self.check_nothing_left()
+
     def test_scancel(self):
         job = self.submit("cancelled", 4)
         self.wait_away(job)

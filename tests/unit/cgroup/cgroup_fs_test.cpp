@@ -139,3 +139,17 @@ TEST_CASE("a lock is one holder's, and let go with it") {
   CHECK(fs.try_lock("scope"));
   CHECK(fs.try_lock("none").error().code == Code::kNotFound);
 }
+
+TEST_CASE("a watch tells of writes since it was made") {
+  TempDir dir;
+  CgroupFs fs = open(dir);
+  dir.write("step/control", "a");
+  const auto watch = fs.watch_writes("step/control");
+  REQUIRE(watch);
+  CHECK_FALSE(watch->was_written());
+  CHECK(*fs.read_file("step/control") == "a");
+  CHECK_FALSE(watch->was_written());
+  REQUIRE(fs.write_file("step/control", "b"));
+  CHECK(watch->was_written());
+  CHECK(fs.watch_writes("none").error().code == Code::kNotFound);
+}

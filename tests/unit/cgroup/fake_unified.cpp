@@ -74,6 +74,9 @@ void FakeUnified::make_files(const std::string& group) {
   file("cgroup.procs", "");
   file("cgroup.threads", "");
   file("cpu.stat", "usage_usec 7\nuser_usec 5\n");
+  for (const char* name : {"cpu.pressure", "io.pressure"}) {
+    file(name, "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");
+  }
   for (const char* name : {"cpuset", "cpu", "io"}) {
     if (has_word(enabled, name)) add_controller(group, name);
   }
@@ -198,7 +201,7 @@ Status FakeUnified::enable(const std::string& group, std::string_view words) {
       if (!is_domain && name != "cpu" && name != "cpuset") {
         return system_error(EOPNOTSUPP, file);
       }
-      if (!has_word(now, name)) tree_.write(file, name + " " + now);
+      tree_.write(file, has_word(now, name) ? now : name + " " + now);
     } else if (has_word(now, name)) {
       tree_.write(file, now.erase(now.find(name), name.size()));
     }

@@ -503,32 +503,39 @@ TEST_CASE("what Slurm left is removed under Slurm's lock alone") {
     node.refresh(20);
     CHECK(node.machine.fs().exists(node.task));
   }
-  node.refresh(1);  // has the lock, and looks again
-  CHECK(node.machine.fs().exists(node.task));
-  CHECK(node.machine.fs().try_lock(node.scope()).error().code ==
-        Code::kUnavailable);
   SECTION("then everything goes") {
     node.refresh(1);
     CHECK_FALSE(node.machine.fs().exists(node.job()));
   }
-  SECTION("unless a step had begun there before the lock was ours") {
-    node.machine.set_populated(node.job() + "/step_0", true);
-    node.refresh(8);
+  SECTION("but not from a step that has begun there under the lock") {
+    const std::string step = node.job() + "/step_0";
+    REQUIRE(node.machine.fs().write_file(step + "/cgroup.subtree_control",
+                                         "+cpuset"));
+    node.refresh(1);  // it is not in it yet
     CHECK(node.machine.fs().exists(node.task));
+    node.machine.set_populated(step, true);
+    node.refresh(20);
+    CHECK(node.machine.fs().exists(node.task));
+    node.machine.set_populated(step, false);
+    node.refresh(5);
+    CHECK_FALSE(node.machine.fs().exists(node.job()));
   }
   CHECK(node.machine.fs().try_lock(node.scope()));
 }
 
-TEST_CASE("of a step that cannot be removed Slurm has its lock back") {
+TEST_CASE("a step that cannot be removed is tried three times") {
   Node node;
   REQUIRE(node.lend(CpuSet{{2}}));
   node.end_job();
   node.machine.fail("rmdir", "job_7/step_0", EBUSY);
   node.refresh(30);
-  for (int i = 0; i < 10; ++i) {
-    CHECK(node.machine.fs().try_lock(node.scope()));
-    node.refresh(1);
-  }
+  node.machine.heal();
+  node.refresh(30);
+  CHECK(node.machine.fs().exists(node.task));
+  node.restart();
+  REQUIRE(node.backend->sweep({}, nullptr));
+  node.refresh(5);
+  CHECK_FALSE(node.machine.fs().exists(node.job()));
 }
 
 TEST_CASE("a later run removes what Slurm left for a killed one") {

@@ -30,6 +30,11 @@ TEST_CASE("empty groups of ours go, everything else stays") {
   }
   const UniqueFd fd(
       ::open(std::string(root.path()).c_str(), O_RDONLY | O_DIRECTORY));
+  // Seen from another cgroup namespace.
+  const std::string outside =
+      "/../" + fs::path(root.path()).filename().string();
+  CHECK(remove_step_groups(fd.get(), outside + "/s.scope/job_7/step_0/slurm") ==
+        0);
   CHECK(remove_step_groups(fd.get(), "/s.scope/job_7/step_0/slurm") == 3);
   CHECK(fs::is_empty(step / "user/task_0"));
   CHECK(fs::exists(step / "user/task_1/nested/x_loader"));
