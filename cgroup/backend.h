@@ -48,6 +48,14 @@ struct JobGroups {
   std::string accounted;  // that counts its CPU time
 };
 
+// How long some thread of a group was held up for want of CPU, and of I/O, by
+// the kernel's pressure stall information ("some"), since the group was made.
+// Both may be so at once.
+struct Pressure {
+  uint64_t cpu_us = 0;
+  uint64_t io_us = 0;
+};
+
 // The Home of a thread found in one of our groups, where the caller knows it.
 using FindHome = std::function<std::optional<Home>(pid_t tid)>;
 
@@ -130,6 +138,11 @@ class Backend {
   // CPU time of a group and of all below it: JobGroups::accounted.
   [[nodiscard]] virtual Result<uint64_t> cpu_usage_ns(
       std::string_view cpuacct_path) const = 0;
+
+  // Of a group and of all below it: JobGroups::accounted.
+  // Errors: kUnavailable  v1, or a kernel without pressure stall information.
+  [[nodiscard]] virtual Result<Pressure> pressure(
+      std::string_view accounted_path) const = 0;
 
   // Brings home what is in the job's groups and removes them, and our parent
   // groups with the last job. A thread that find_home does not know goes where

@@ -57,6 +57,9 @@ class V1Backend final : public Backend {
   Result<uint64_t> io_read_bytes(JobId job,
                                  std::string_view device) const override;
   Result<uint64_t> cpu_usage_ns(std::string_view cpuacct_path) const override;
+  Result<Pressure> pressure(std::string_view) const override {
+    return Error{Code::kUnavailable, 0, "cgroup v1 counts no pressure"};
+  }
   Status remove_job(JobId job, const FindHome& find_home) override;
   Status sweep(const std::set<JobId>& alive,
                const FindHome& find_home) override;

@@ -247,4 +247,19 @@ Result<uint64_t> V2Backend::cpu_usage_ns(std::string_view group) const {
   return *usage_us * 1000;
 }
 
+Result<Pressure> V2Backend::pressure(std::string_view group) const {
+  Pressure out;
+  for (const auto& [name, figure_us] : {std::pair{"/cpu.pressure", &out.cpu_us},
+                                        {"/io.pressure", &out.io_us}}) {
+    const auto text = fs_->read_file(std::string(group) + name);
+    const auto some_us = text ? pressure_some_us(*text) : std::nullopt;
+    if (!some_us) {
+      return Error{Code::kUnavailable, 0,
+                   "no pressure stall information in " + std::string(group)};
+    }
+    *figure_us = *some_us;
+  }
+  return out;
+}
+
 }  // namespace penstock

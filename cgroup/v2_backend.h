@@ -63,6 +63,7 @@ class V2Backend final : public Backend {
   Result<uint64_t> io_read_bytes(JobId job,
                                  std::string_view device) const override;
   Result<uint64_t> cpu_usage_ns(std::string_view group) const override;
+  Result<Pressure> pressure(std::string_view group) const override;
   Status remove_job(JobId job, const FindHome& find_home) override;
   Status sweep(const std::set<JobId>& alive,
                const FindHome& find_home) override;

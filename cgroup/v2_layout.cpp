@@ -74,6 +74,11 @@ std::optional<uint64_t> io_figure(std::string_view text,
   return std::nullopt;
 }
 
+// "some avg10=0.00 avg60=0.00 avg300=0.00 total=12": a line as io.stat's are.
+std::optional<uint64_t> pressure_some_us(std::string_view text) {
+  return io_figure(text, "some", "total");
+}
+
 std::optional<uint64_t> keyed_figure(std::string_view text,
                                      std::string_view key) {
   while (!text.empty()) {

@@ -38,6 +38,10 @@ std::optional<uint64_t> io_figure(std::string_view text,
                                   std::string_view device,
                                   std::string_view key);
 
+// cpu.pressure or io.pressure: how long some thread of the group, whatever the
+// others did, was held up, since the group was made; nullopt for other text.
+std::optional<uint64_t> pressure_some_us(std::string_view text);
+
 // "usage_usec 12": a figure of cpu.stat or cgroup.events.
 std::optional<uint64_t> keyed_figure(std::string_view text,
                                      std::string_view key);

@@ -111,6 +111,7 @@ struct Totals {
   double granted_away_core_s = 0;
   double granted_bytes = 0;  // integral of the bandwidth limit
   double read_bytes = 0;     // meaningful where Job::knows_bytes
+  std::optional<Pressure> pressure;
 };
 
 // Counters of the whole job at one moment, for differences.
@@ -158,6 +159,7 @@ struct Job {
   bool knows_bytes = false;
   double read_bytes_per_s = 0;     // in the last period
   double io_counter_bytes = 0;     // the kernel's, at the last sample
+  Pressure pressure_counter;       // as well
   uint64_t limit_bytes_per_s = 0;  // in force; 0: none
   std::string limit_device;        // on which
   bool pool_pressed = false;

@@ -23,12 +23,30 @@ uint32_t ranks_of(const Job& job, const PageSums& sums) {
   return std::max(1u, job.widest.tasks);
 }
 
+PressureFigures pressure_of(const Job& job, double run_s) {
+  if (!job.totals.pressure) return {};
+  const auto bounded_s = [run_s](uint64_t us) {
+    return std::clamp(double(us) * 1e-6, 0.0, std::max(0.0, run_s));
+  };
+  return {bounded_s(job.totals.pressure->cpu_us),
+          bounded_s(job.totals.pressure->io_us), "PSI some"};
+}
+
+// Without the job's word what its threads were held up by stands for what its
+// trainer waited for.
+Breakdown breakdown_without_pages(double wall_s,
+                                  const PressureFigures& pressure) {
+  const TimePart unknown{std::nullopt, "the job reports no progress"};
+  const auto part_of = [&](const std::optional<double>& seconds) {
+    const char* how = "PSI some, as the job reports no progress";
+    return seconds ? TimePart{seconds, how} : unknown;
+  };
+  return make_breakdown(wall_s, unknown, part_of(pressure.io_s),
+                        part_of(pressure.cpu_s), std::nullopt);
+}
+
 Breakdown breakdown_of(double wall_s, const PageSums& sums,
                        double ranks_at_once) {
-  if (sums.ranks == 0) {
-    const TimePart unknown{std::nullopt, "the job reports no progress"};
-    return make_breakdown(wall_s, unknown, unknown, unknown, std::nullopt);
-  }
   const double wait_s = sums.wait_s / ranks_at_once;
   const double active_s = sums.active_s / ranks_at_once;
   const double loading_s = sums.fetch_s + sums.prep_s;
@@ -210,7 +228,10 @@ JobReport build_report(const Job& job, const ReportContext& context,
   if (job.widest.grant.floor > 0 && job.corrected) {
     report.floor_rate = job.widest.grant.floor;
   }
-  report.breakdown = breakdown_of(run_s, sums, sums.ranks_at_once());
+  report.pressure = pressure_of(job, run_s);
+  report.breakdown = sums.ranks > 0
+                         ? breakdown_of(run_s, sums, sums.ranks_at_once())
+                         : breakdown_without_pages(run_s, report.pressure);
   report.cores = cores_of(job, report.ranks, run_s);
   report.bandwidth = bandwidth_of(job, context, report.ranks, run_s);
   report.changes = job.changes;

@@ -49,6 +49,28 @@ void Sampler::read_pages(Job& job, uint64_t now_ns) const {
   job.most_loader_threads = std::max(job.most_loader_threads, loader_threads);
 }
 
+// The kernel counts since the group was made: that may have been for an earlier
+// run of the job, or anew between two of its steps.
+void Sampler::read_pressure(Job& job) const {
+  if (job.tasks.empty()) return;
+  const std::string& group = job.tasks.begin()->second.accounted_path;
+  const auto now = group.empty() ? Result<Pressure>(invalid("no group"))
+                                 : backend_.pressure(group);
+  if (!now) return;
+  if (!job.totals.pressure) {
+    job.totals.pressure.emplace();
+    const bool is_adopted = job.quality.agent_restarts > 0;
+    job.pressure_counter = is_adopted ? Pressure() : *now;
+  }
+  const auto add = [](uint64_t& total_us, uint64_t& last_us, uint64_t now_us) {
+    total_us += now_us >= last_us ? now_us - last_us : now_us;
+    last_us = now_us;
+  };
+  Pressure& total = *job.totals.pressure;
+  add(total.cpu_us, job.pressure_counter.cpu_us, now->cpu_us);
+  add(total.io_us, job.pressure_counter.io_us, now->io_us);
+}
+
 Counters Sampler::count(Job& job, const std::string& device,
                         uint64_t now_ns) const {
   Counters now;
@@ -159,6 +181,7 @@ void Sampler::sample(Job& job, const std::string& device, double period_s,
   const double job_cpu_before = job.totals.job_cpu_s;
   for (Unit* unit : job.units()) account(*unit, job.totals);
   read_pages(job, now_ns);
+  read_pressure(job);
   job.note_widest();
 
   const double read_before = job.totals.read_bytes;

@@ -20,6 +20,7 @@ class Sampler {
 
  private:
   void read_pages(Job& job, uint64_t now_ns) const;
+  void read_pressure(Job& job) const;
   Counters count(Job& job, const std::string& device, uint64_t now_ns) const;
   void observe(Job& job, const Counters& now) const;
   void watch_contradictions(Job& job, const Counters& now) const;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/text.h"
+
 namespace penstock {
 namespace {
 
@@ -169,6 +171,21 @@ const char* bound_by(const Breakdown& breakdown, int waits_percent) {
   return compute && *compute >= 0.5 ? "Compute-bound" : "Not input-bound";
 }
 
+// The kernel tells that some thread was held up, not that the trainer waited
+// for it, and no ground for advice.
+std::string without_waiting_told(const JobReport& report) {
+  std::string text =
+      "No verdict: the job did not report how long it waited for data";
+  const double wall_s = report.breakdown.wall_s;
+  const auto fetch = ratio(report.pressure.io_s, wall_s);
+  const auto prep = ratio(report.pressure.cpu_s, wall_s);
+  if (!fetch || !prep) return text;
+  return text + fmt::format(
+                    "; threads of it were held up by I/O {} of the time, by "
+                    "want of CPU {}",
+                    share_text(fetch), share_text(prep));
+}
+
 }  // namespace
 
 std::string verdict(const JobReport& report) {
@@ -177,9 +194,7 @@ std::string verdict(const JobReport& report) {
   std::array<int, 4> shares = rounded_shares(breakdown, 100);
   bool split = breakdown.fetch_stall.seconds || breakdown.prep_stall.seconds;
   std::optional<double> waited = share_of(breakdown, breakdown.waited_s);
-  if (!split && !waited) {
-    return "No verdict: the job did not report how long it waited for data";
-  }
+  if (!waited) return without_waiting_told(report);
   int percent = shares[1] + shares[2];
   std::string parts = shares_text(breakdown, shares);
   // Where part of the waiting has no known cause, its whole is what counts.
@@ -195,7 +210,7 @@ std::string verdict(const JobReport& report) {
 std::vector<Recommendation> recommend(const JobReport& report) {
   std::vector<Recommendation> out;
   if (report.run_s() < report.recommend_after_s ||
-      report.quality.pages_contradicted) {
+      report.quality.pages_contradicted || !report.breakdown.waited_s) {
     return out;
   }
   // One rule, one line at most: there are never more than three.

@@ -53,6 +53,13 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("waited_s", it.waited_s);
 }
 
+template <class Visitor, ConstOrNot<PressureFigures> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("cpu_s", it.cpu_s);
+  visit("io_s", it.io_s);
+  visit("method", it.method);
+}
+
 template <class Visitor, ConstOrNot<CoreFigures> Struct>
 void visit_fields(Visitor& visit, Struct& it) {
   visit("allocated", it.allocated);
@@ -123,6 +130,7 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("throughput", it.throughput);
   visit("floor_rate", it.floor_rate);
   visit("breakdown", it.breakdown);
+  visit("pressure", it.pressure);
   visit("cores", it.cores);
   visit("bandwidth", it.bandwidth);
   visit("changes", it.changes);

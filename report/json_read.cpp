@@ -36,8 +36,9 @@ class Reader {
   void operator()(const char* key, T& field) {
     if (error_) return;
     auto found = in_.find(key);
-    if (found == in_.end()) return fail(key, "is missing");
-    read(key, *found, field);
+    if (found != in_.end()) return read(key, *found, field);
+    // Files of earlier versions have none.
+    if constexpr (!std::is_same_v<T, PressureFigures>) fail(key, "is missing");
   }
 
   std::optional<Error> take_error() { return std::move(error_); }

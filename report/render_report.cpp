@@ -96,6 +96,12 @@ void render_breakdown(const JobReport& report, Page& page) {
   source_line("compute from", breakdown.compute.method, page);
   source_line("fetch stall from", breakdown.fetch_stall.method, page);
   source_line("prep stall from", breakdown.prep_stall.method, page);
+  const PressureFigures& pressure = report.pressure;
+  if (!pressure.cpu_s && !pressure.io_s) return;
+  page.line(fmt::format("  stalled on CPU {}, on I/O {} of wall time ({})",
+                        share_text(ratio(pressure.cpu_s, breakdown.wall_s)),
+                        share_text(ratio(pressure.io_s, breakdown.wall_s)),
+                        pressure.method));
 }
 
 void use_row(const std::string& label, const std::string (&columns)[4],

@@ -29,8 +29,11 @@ std::optional<double> value_of(const std::optional<Estimate>& estimate) {
   return estimate->value;
 }
 
+// "~" where the job does not tell.
 std::string stall_text(const Breakdown& breakdown, const TimePart& part) {
-  return share_text(ratio(part.seconds, breakdown.wall_s));
+  const bool is_guess = part.seconds && !breakdown.waited_s;
+  return (is_guess ? "~" : "") +
+         share_text(ratio(part.seconds, breakdown.wall_s));
 }
 
 void render_job(const JobReport& job, Page& page) {

@@ -99,6 +99,18 @@ Breakdown make_breakdown(double wall_s, TimePart compute, TimePart fetch_stall,
 // 1000 for tenths.
 std::array<int, 4> rounded_shares(const Breakdown& breakdown, int units);
 
+// How long some thread of the job was held up for want of CPU, and of I/O, as
+// the kernel counts it; other threads may have run meanwhile, and both may be
+// so at once. At most the time covered.
+struct PressureFigures {
+  std::optional<double> cpu_s;
+  std::optional<double> io_s;
+  std::string method;
+
+  friend bool operator==(const PressureFigures&,
+                         const PressureFigures&) = default;
+};
+
 // Cores of the job's tasks on this node.
 struct CoreFigures {
   std::optional<double> allocated;  // CPUs that Slurm gave
@@ -201,6 +213,7 @@ struct JobReport {
   Compared throughput;
   std::optional<double> floor_rate;  // what the entitlement alone allows
   Breakdown breakdown;
+  PressureFigures pressure;
   CoreFigures cores;
   BandwidthFigures bandwidth;
   std::vector<GrantChange> changes;  // ascending time

@@ -33,6 +33,10 @@ void check_job_dir(std::string_view text) {
   if (job) FUZZ_CHECK(job_dir(*job) == text);
 }
 
+void check_pressure(std::string_view text) {
+  if (pressure_some_us(text)) FUZZ_CHECK(text.find("some") != text.npos);
+}
+
 void check_layout(std::string_view text) {
   const auto groups = slurm_groups_of(text);
   if (!groups) return;
@@ -47,7 +51,7 @@ void check_layout(std::string_view text) {
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view text = as_text(data + 1, size - 1);
-  switch (data[0] % 11) {
+  switch (data[0] % 12) {
     case 0:
       check_cgroup(text);
       break;
@@ -79,8 +83,11 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       (void)io_figure(text, "7:0", "rbytes");
       (void)keyed_figure(text, "populated");
       break;
-    default:
+    case 10:
       check_job_dir(text);
+      break;
+    default:
+      check_pressure(text);
   }
   return 0;
 }

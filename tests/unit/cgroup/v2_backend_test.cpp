@@ -481,6 +481,21 @@ TEST_CASE("CPU time is counted where Slurm counts it") {
   CHECK_FALSE(node.backend->cpu_usage_ns("/none"));
 }
 
+TEST_CASE("pressure is the job's, where the kernel tells it") {
+  Node node;
+  const auto write = [&](const char* file, const char* text) {
+    node.machine.tree().write(node.job().substr(1) + file, text);
+  };
+  write("/cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=12\n");
+  write("/io.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=3\n");
+  CHECK(node.backend->pressure(node.job())->cpu_us == 12);
+  CHECK(node.backend->pressure(node.job())->io_us == 3);
+  // psi=0 on the kernel's command line.
+  node.machine.fail("read", "io.pressure", EOPNOTSUPP);
+  CHECK(node.backend->pressure(node.job()).error().code == Code::kUnavailable);
+  CHECK(node.backend->pressure("/none").error().code == Code::kUnavailable);
+}
+
 TEST_CASE(
     "groups of an ended task, and what Slurm left for them, are removed") {
   Node node;

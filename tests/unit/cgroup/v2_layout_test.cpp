@@ -59,3 +59,16 @@ TEST_CASE("figures of io.stat, io.max and cpu.stat") {
   CHECK(keyed_figure("usage_usec\n", "usage_usec") == std::nullopt);
   CHECK(keyed_figure("", "usage_usec") == std::nullopt);
 }
+
+TEST_CASE("pressure counts what some thread was held up for") {
+  CHECK(pressure_some_us("some avg10=98.90 avg60=0.44 avg300=8.56 total=16408\n"
+                         "full avg10=0.00 avg60=0.00 avg300=0.00 total=7\n") ==
+        16408u);
+  for (const char* text :
+       {"", "some", "some avg10=1.00\n", "full avg10=0.00 total=7\n",
+        "some total=-1\n", "some total=\n", "some total=1e9\n",
+        "some total=18446744073709551616\n"}) {
+    CAPTURE(text);
+    CHECK(pressure_some_us(text) == std::nullopt);
+  }
+}

@@ -101,6 +101,35 @@ TEST_CASE("a job without a page is unknown, not zero") {
   CHECK(report.running);
 }
 
+TEST_CASE("without a page pressure stands for the stalls") {
+  Fixture f;
+  f.job.ended = {};
+  f.job.totals.pressure = Pressure{30'000'000, 5'000'000};
+  JobReport report = build_report(f.job, f.context, true);
+  CHECK(*report.breakdown.fetch_stall.seconds == Approx(5));
+  CHECK(*report.breakdown.prep_stall.seconds == Approx(30));
+  CHECK_FALSE(report.breakdown.compute.seconds.has_value());
+  CHECK_FALSE(report.breakdown.waited_s.has_value());
+  CHECK(report.breakdown.unattributed_s == Approx(65));
+  // Both at once, and counted since before we came: no more than all of it.
+  f.job.totals.pressure = Pressure{300'000'000, 100'000'000};
+  report = build_report(f.job, f.context, true);
+  CHECK(*report.pressure.cpu_s == Approx(100));
+  CHECK(*report.breakdown.fetch_stall.seconds +
+            *report.breakdown.prep_stall.seconds ==
+        Approx(100));
+  CHECK(report.breakdown.unattributed_s == Approx(0));
+}
+
+TEST_CASE("what the job reports goes before pressure") {
+  Fixture f;
+  f.job.totals.pressure = Pressure{90'000'000, 80'000'000};
+  const JobReport report = build_report(f.job, f.context, false);
+  CHECK(*report.breakdown.prep_stall.seconds == Approx(30));
+  CHECK(*report.pressure.cpu_s == Approx(90));
+  CHECK(report.pressure.method == "PSI some");
+}
+
 TEST_CASE("CPU time at home and away is told apart") {
   Fixture f;
   f.job.totals.home_cpu_s = 95;

@@ -32,6 +32,11 @@ TEST_CASE("the verdict tells unknown from none") {
   JobReport report = samples::unknown();
   CHECK(verdict(report) ==
         "No verdict: the job did not report how long it waited for data");
+  report.pressure = {18.0, 0.0, "PSI some"};
+  report.breakdown = make_breakdown(45, {}, {{0.0}}, {{18.0}}, std::nullopt);
+  CHECK(verdict(report) ==
+        "No verdict: the job did not report how long it waited for data; "
+        "threads of it were held up by I/O 0% of the time, by want of CPU 40%");
   report.breakdown = {};
   CHECK(verdict(report) == "No verdict: nothing was measured");
   report.breakdown = make_breakdown(100, {}, {}, {}, 40.0);

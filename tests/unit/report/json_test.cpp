@@ -89,6 +89,15 @@ TEST_CASE("unknown keys are ignored, missing ones named") {
   CHECK(error_of(changed) == "cores.demand is missing");
 }
 
+TEST_CASE("a report of an earlier version has no pressure, and can be read") {
+  json earlier = document();
+  earlier.erase("pressure");
+  const Result<JobReport> report = parse_report(earlier.dump());
+  REQUIRE(report);
+  CHECK_FALSE(report->pressure.cpu_s);
+  CHECK(report->cores.demand);
+}
+
 TEST_CASE("each error names its place") {
   struct Row {
     const char* pointer;

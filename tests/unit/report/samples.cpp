@@ -54,6 +54,7 @@ JobReport input_bound() {
   out.breakdown = make_breakdown(312, {215.28, "what is left of a step"},
                                  {68.64, "time waited, split by I/O"},
                                  {28.08, "time waited, split by CPU"}, 96.72);
+  out.pressure = {127.9, 87.4, "PSI some"};
   out.cores = {.allocated = 1,
                .reserve = 0.1,
                .entitled = 0.9,

@@ -1,0 +1,68 @@
+#include "node_agent/sampler.h"
+
+#include "cgroup/v2_backend.h"
+#include "tests/unit/catch.h"
+#include "tests/unit/cgroup/fake_unified.h"
+
+using namespace penstock;
+
+namespace {
+
+struct Fixture {
+  Fixture() {
+    const std::string task = machine.make_task("job_7", "step_0", 0, "0-1");
+    group = task.substr(0, task.find("/step_0"));
+    job.tasks[100].accounted_path = group;
+  }
+  void set_pressure(uint64_t cpu_us, uint64_t io_us) {
+    write("/cpu.pressure", cpu_us);
+    write("/io.pressure", io_us);
+  }
+  void write(const char* file, uint64_t us) {
+    machine.tree().write(group.substr(1) + file,
+                         "some avg10=0.00 avg60=0.00 avg300=0.00 total=" +
+                             std::to_string(us) + "\n");
+  }
+  void sample() { sampler.sample(job, "", 1.0, now_ns += 1'000'000'000); }
+
+  FakeUnified machine;
+  V2Backend backend =
+      *V2Backend::create(machine.fs(), machine.proc(), machine.sched(), {});
+  Sampler sampler{backend};
+  std::string group;
+  Job job;
+  uint64_t now_ns = 1'000'000'000;
+};
+
+}  // namespace
+
+TEST_CASE("pressure counts from when the job was first seen") {
+  Fixture f;
+  f.set_pressure(5'000'000, 1'000);  // of an earlier run in the same group
+  f.sample();
+  CHECK(f.job.totals.pressure->cpu_us == 0);
+  f.set_pressure(5'700'000, 1'300);
+  f.sample();
+  CHECK(f.job.totals.pressure->cpu_us == 700'000);
+  CHECK(f.job.totals.pressure->io_us == 300);
+  f.set_pressure(200'000, 0);  // a new group
+  f.sample();
+  CHECK(f.job.totals.pressure->cpu_us == 900'000);
+  CHECK(f.job.totals.pressure->io_us == 300);
+}
+
+TEST_CASE("an adopted job's pressure counts from its start") {
+  Fixture f;
+  f.job.quality.agent_restarts = 1;
+  f.set_pressure(5'000'000, 1'000);
+  f.sample();
+  CHECK(f.job.totals.pressure->cpu_us == 5'000'000);
+}
+
+TEST_CASE("pressure that the kernel does not tell is unknown") {
+  Fixture f;
+  SECTION("no such files") { f.machine.fail("read", ".pressure", ENOENT); }
+  SECTION("in no group of Slurm's") { f.job.tasks[100].accounted_path = ""; }
+  f.sample();
+  CHECK_FALSE(f.job.totals.pressure);
+}
