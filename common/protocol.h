@@ -24,6 +24,7 @@ enum penstock_message_type {
   PENSTOCK_THREAD = 6,         /* a job's process; REPLY */
   PENSTOCK_STATUS = 7,         /* anyone; REPLY with one fd of JSON */
   PENSTOCK_JOB_START = 8,      /* root only; not answered */
+  PENSTOCK_SWITCH = 9,         /* root only; REPLY with one fd of JSON */
   PENSTOCK_REPLY = 100
 };
 
@@ -126,8 +127,16 @@ struct penstock_status {
   uint32_t reserved;
 };
 
+/* Penstock off or on, on this node. Sent again it changes nothing. */
+struct penstock_switch {
+  struct penstock_header header;
+  uint32_t off;             /* 1: off; 0: on */
+  uint32_t reserved;
+};
+
 /* status: 0, or a positive errno value. HELLO: fds are the progress page
- * (read-write) and the hint page (read-only). STATUS: one fd, the JSON text. */
+ * (read-write) and the hint page (read-only). STATUS, SWITCH: one fd, the JSON
+ * text. */
 struct penstock_reply {
   struct penstock_header header;
   int32_t status;

@@ -78,6 +78,7 @@ Status Agent::start() {
   if (!server) return std::move(server).error();
   server_ = *std::move(server);
   server_->set_limits({config_.max_weight});
+  look_for_off_mark();
   // Before anything of a running job is looked at: its threads come home.
   Status swept = machine_.backend.sweep(
       {}, home_finder(machine_.proc, machine_.backend, *saved));
@@ -287,13 +288,8 @@ void Agent::recover() {
   log_warning("stood still for more than {} ms: starting anew", kHung_ms);
   for (auto& [id, job] : registry_.jobs()) {
     if (!enforcer_.release(job)) leftovers_ = true;
-    job.away_policy = AwayPolicy();  // it would count the standstill
-    for (auto& [pid, task] : job.tasks) {
-      introduce(job, task);
-      attach_io(job, task);
-    }
-    mark_for_scan(id);
   }
+  take_up_again();
   rebalance(GrantCause::kAgentStart);
 }
 
@@ -369,6 +365,7 @@ NodeStatus Agent::node_status(const Peer& peer) const {
   status.uptime_s = double(monotonic_ns() - started_ns_) * kNs;
   status.agent_cpu_s = own_cpu_s();
   status.cores = double(machine_.topology.cpus.size());
+  status.off_since_unix_s = off_since_unix_s_;
   status.rebalance = figures_of(rebalance_latency_);
   status.recall = figures_of(enforcer_.recall_latency());
   status.launch = figures_of(launch_latency_);

@@ -7,6 +7,7 @@
 //   agent_rebalance.cpp  planning, and recording what changed
 //   agent_cluster.cpp    the cluster's controllers
 //   agent_gpus.cpp       which CPUs are near a job's GPUs
+//   agent_switch.cpp     off and on
 #pragma once
 
 #include <functional>
@@ -78,6 +79,7 @@ class Agent {
   Result<Rank*> rank_for(Task& task, pid_t pid) const;
   Answer on_thread(const penstock_thread& thread, const Peer& peer);
   Answer on_status(const penstock_status& status, const Peer& peer);
+  Answer on_switch(const penstock_switch& wanted);
   void load_profile(JobId job);
   void take_profile(Job& job, Profile profile);
   void use_profile(JobId job, const std::string& text,
@@ -143,6 +145,15 @@ class Agent {
   void take_gpus(const Result<std::vector<Gpu>>& gpus, GrantCause cause);
   CpuSet cpus_near_gpus_of(const Job& job) const;
 
+  // agent_switch.cpp
+  bool is_off() const { return off_since_unix_s_.has_value(); }
+  void look_for_off_mark();
+  Result<NodeSwitch> switch_off();
+  Result<NodeSwitch> switch_on();
+  uint32_t release_all();
+  void note_if_off(Job& job) const;
+  void take_up_again();
+
   // agent.cpp
   Status start_timers();
   void on_sample_timer();
@@ -180,6 +191,9 @@ class Agent {
   std::optional<ClusterGrant> cluster_;
   ClusterReport cluster_report_;
   double said_heartbeat_s_ = 0;
+
+  // Off: jobs are watched, and nothing is given to them or taken from them.
+  std::optional<double> off_since_unix_s_;
 
   // What the last plan was made from, and who lends by it.
   std::map<JobId, PlanJob> planned_;

@@ -72,6 +72,9 @@ Answer Agent::handle(const Message& message, const Peer& peer) {
   if (auto* thread = std::get_if<penstock_thread>(&message)) {
     return on_thread(*thread, peer);
   }
+  if (auto* wanted = std::get_if<penstock_switch>(&message)) {
+    return on_switch(*wanted);
+  }
   return on_status(std::get<penstock_status>(message), peer);
 }
 
@@ -253,6 +256,12 @@ Answer Agent::on_status(const penstock_status& status, const Peer& peer) {
     return refuse(ENOENT, "no such managed job of yours runs here");
   }
   return answer_with(to_json(report_of(*job, true)));
+}
+
+Answer Agent::on_switch(const penstock_switch& wanted) {
+  Result<NodeSwitch> done = wanted.off == 1 ? switch_off() : switch_on();
+  if (!done) return refuse(done.error());
+  return answer_with(to_json(*done));
 }
 
 // A name is the admin's file or a built-in; a path is the user's and is read

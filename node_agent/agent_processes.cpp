@@ -134,7 +134,7 @@ void Agent::decide_apart(Job& job, Task& task) {
 }
 
 void Agent::keep_apart(Task& task) {
-  if (task.loader_cpus.empty()) return;
+  if (task.loader_cpus.empty() || is_off()) return;
   // Between epochs, say: the trainer may have all CPUs.
   if (task.units.empty()) return put_together(task);
   std::set<pid_t> loaders;
@@ -182,7 +182,7 @@ void Agent::bring_strays_home(Job& job) {
 // Processes that were there before the job's group was: later ones are born
 // into it.
 void Agent::attach_io(Job& job, Task& task) {
-  if (pool_of(job) < 0) return;
+  if (pool_of(job) < 0 || is_off()) return;
   for (pid_t pid : task.processes) {
     Result<Home> home = machine_.backend.home_of(TaskId{pid, 0});
     if (!home || home->blkio_path != task.home.blkio_path) continue;
@@ -212,6 +212,7 @@ void Agent::begin_task(Job& job, Task& task) {
   if (!watched) log_warning("job {}: {}", job_id, watched.error().message);
   if (!job.managed) return;
   job.note_widest();
+  note_if_off(job);
   if (config_.lend_across == LendAcross::kAccount &&
       accounts_.of(job_id).empty()) {
     job.note("its account is unknown: CPUs are lent between its user's jobs");

@@ -102,7 +102,8 @@ PlanJob Agent::plan_job(const Job& job, const std::set<int>& shared) const {
   entry.weight = weight * double(entry.shares);
   entry.pool = pool_of(job);
   entry.pool_pressed = job.pool_pressed;
-  entry.on_entitlement = job.contradicted || !job.corrector.trusted();
+  entry.on_entitlement =
+      is_off() || job.contradicted || !job.corrector.trusted();
   return entry;
 }
 
@@ -122,13 +123,13 @@ PlanInput Agent::plan_input() const {
   }
   input.barred_lenders = barred_lenders();
   input.idle_cpus = idle_cpus();
-  if (cluster_) apply_grant(*cluster_, shared_pools(), input);
+  if (cluster_ && !is_off()) apply_grant(*cluster_, shared_pools(), input);
   return input;
 }
 
 // What may be lent and no job has, announced to us or not.
 CpuSet Agent::idle_cpus() const {
-  if (!config_.lend_idle) return CpuSet();
+  if (!config_.lend_idle || is_off()) return CpuSet();
   CpuSet idle = machine_.topology.cpus;
   if (auto named = CpuSet::parse(config_.managed_cpus);
       named && !named->empty()) {
@@ -175,7 +176,7 @@ void Agent::drop_loans_that_would_not_yield(
 // since_ns: when the event happened that this answers; 0: not measured.
 void Agent::rebalance(GrantCause cause, uint64_t since_ns) {
   const PlanInput input = plan_input();
-  Result<Plan> plan = make_plan(input);
+  Result<Plan> plan = is_off() ? slurms_plan(input) : make_plan(input);
   if (!plan) {
     log_warning("no plan ({}): every job keeps its entitlement",
                 plan.error().message);

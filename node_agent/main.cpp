@@ -16,6 +16,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/service_manager.h"
+#include "common/state_dir.h"
 #include "common/version.h"
 #include "node_agent/agent.h"
 #include "node_agent/guardian.h"
@@ -49,25 +50,8 @@ std::string host_name() {
   return full.substr(0, full.find('.'));
 }
 
-// The directory that survives our restart, and a lock in it: one penstockd at
-// a time. The lock is shared with the guardian, which holds it on.
-Result<UniqueFd> open_state_dir(const std::string& path) {
-  if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) {
-    return system_error(errno, "StateDir=" + path);
-  }
-  UniqueFd dir(
-      ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-  if (!dir) return system_error(errno, "StateDir=" + path);
-  struct stat found {};
-  if (::fstat(dir.get(), &found) != 0 || found.st_uid != ::geteuid() ||
-      (found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return Error{Code::kPermissionDenied, 0,
-                 "StateDir=" + path +
-                     ": must belong to root and be writable by root alone"};
-  }
-  return dir;
-}
-
+// One penstockd at a time. The lock is shared with the guardian, which holds
+// it on.
 Result<UniqueFd> take_lock(int dir_fd) {
   UniqueFd lock(::openat(dir_fd, "lock",
                          O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));

@@ -65,6 +65,8 @@ Result<Message> decode_type(uint16_t type, std::span<const std::byte> packet) {
       return as<penstock_status>(packet);
     case PENSTOCK_JOB_START:
       return as<penstock_job_start>(packet);
+    case PENSTOCK_SWITCH:
+      return as<penstock_switch>(packet);
     default:
       return invalid("type: " + std::to_string(type) + " is unknown");
   }
@@ -107,6 +109,12 @@ Result<Message> decode_message(std::span<const std::byte> packet,
     Status status = check_job_start(*start);
     if (!status) return std::move(status).error();
   }
+  if (const auto* wanted = std::get_if<penstock_switch>(&*message)) {
+    if (wanted->off > 1) {
+      return invalid("off: " + std::to_string(wanted->off) +
+                     "; allowed: 0 and 1");
+    }
+  }
   return message;
 }
 
@@ -115,7 +123,8 @@ bool is_root_only(const Message& message) {
          std::holds_alternative<penstock_task_exit>(message) ||
          std::holds_alternative<penstock_step_end>(message) ||
          std::holds_alternative<penstock_job_end>(message) ||
-         std::holds_alternative<penstock_job_start>(message);
+         std::holds_alternative<penstock_job_start>(message) ||
+         std::holds_alternative<penstock_switch>(message);
 }
 
 }  // namespace penstock

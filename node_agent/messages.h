@@ -16,7 +16,7 @@ namespace penstock {
 using Message =
     std::variant<penstock_task_start, penstock_task_exit, penstock_step_end,
                  penstock_job_end, penstock_hello, penstock_thread,
-                 penstock_status, penstock_job_start>;
+                 penstock_status, penstock_job_start, penstock_switch>;
 
 // Checks magic, version, type, size, strings and ranges of one packet.
 //   limits  the admin's bounds for the options of a TASK_START
@@ -28,7 +28,7 @@ using Message =
 // not even a whole header.
 uint32_t request_id_of(std::span<const std::byte> packet);
 
-// True for the messages that only root (Slurm's daemons) may send.
+// True for the messages that only root (Slurm's daemons, an admin) may send.
 bool is_root_only(const Message& message);
 
 // Text of a fixed, NUL-padded field that need not be terminated.

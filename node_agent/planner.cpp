@@ -435,4 +435,10 @@ Plan entitlement_plan(const PlanInput& input) {
   return plan;
 }
 
+Plan slurms_plan(const PlanInput& input) {
+  Plan plan = entitlement_plan(input);
+  for (PlannedGrant& grant : plan.grants) grant.bytes_per_s = 0;
+  return plan;
+}
+
 }  // namespace penstock

@@ -101,4 +101,7 @@ struct Plan {
 // Nobody lends; every pool is split by ranks. Also what Policy=even enforces.
 Plan entitlement_plan(const PlanInput& input);
 
+// What Slurm gave each job and nothing of ours: no loans, no limits.
+Plan slurms_plan(const PlanInput& input);
+
 }  // namespace penstock

@@ -165,7 +165,7 @@ Answer Server::answer(std::span<const std::byte> packet, const Peer& peer) {
   Result<Message> message = decode_message(packet, limits_);
   if (!message) return {EINVAL, message.error().message, {}, {}, true};
   if (is_root_only(*message) && peer.uid != 0) {
-    return {EPERM, "only Slurm's daemons may send this", {}, {}, true};
+    return {EPERM, "only root may send this", {}, {}, true};
   }
   return handler_(*message, peer);
 }

@@ -165,12 +165,20 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("uptime_s", it.uptime_s);
   visit("agent_cpu_s", it.agent_cpu_s);
   visit("cores", it.cores);
+  visit("off_since_unix_s", it.off_since_unix_s);
   visit("rebalance", it.rebalance);
   visit("recall", it.recall);
   visit("launch", it.launch);
   visit("grant", it.grant);
   visit("pools", it.pools);
   visit("jobs", it.jobs);
+}
+
+template <class Visitor, ConstOrNot<NodeSwitch> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("off_since_unix_s", it.off_since_unix_s);
+  visit("jobs", it.jobs);
+  visit("not_home", it.not_home);
 }
 
 }  // namespace penstock

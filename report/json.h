@@ -1,8 +1,9 @@
 // Reports and node states as JSON (docs/report.md). Pure.
 //
 // PENSTOCK_STATUS is answered with to_json(NodeStatus) where job_id is 0 and
-// with to_json(JobReport) where it names a job. Both carry "schema_version"
-// and "kind"; unknown figures are null.
+// with to_json(JobReport) where it names a job, PENSTOCK_SWITCH with
+// to_json(NodeSwitch). All carry "schema_version" and "kind"; unknown figures
+// are null.
 #pragma once
 
 #include <string>
@@ -22,6 +23,7 @@ inline constexpr size_t kMaxReportJsonBytes = 8u << 20;
 // recommendations are written too; reading ignores them.
 std::string to_json(const JobReport& report);
 std::string to_json(const NodeStatus& status);
+std::string to_json(const NodeSwitch& done);
 
 // Reads what to_json() wrote; the text may be anything. Keys that are not
 // known are ignored (a later minor version may add some).
@@ -32,5 +34,6 @@ std::string to_json(const NodeStatus& status);
 // A breakdown that does not add up is made anew from its parts.
 [[nodiscard]] Result<JobReport> parse_report(std::string_view text);
 [[nodiscard]] Result<NodeStatus> parse_node_status(std::string_view text);
+[[nodiscard]] Result<NodeSwitch> parse_node_switch(std::string_view text);
 
 }  // namespace penstock

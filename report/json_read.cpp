@@ -206,4 +206,8 @@ Result<NodeStatus> parse_node_status(std::string_view text) {
   return parse_as<NodeStatus>(text, "node_status");
 }
 
+Result<NodeSwitch> parse_node_switch(std::string_view text) {
+  return parse_as<NodeSwitch>(text, "node_switch");
+}
+
 }  // namespace penstock

@@ -125,4 +125,10 @@ std::string to_json(const NodeStatus& status) {
   return dump(out);
 }
 
+std::string to_json(const NodeSwitch& done) {
+  Json out = header("node_switch");
+  out.update(object_of(done));
+  return dump(out);
+}
+
 }  // namespace penstock

@@ -44,6 +44,7 @@ struct NodeStatus {
   double uptime_s = 0;
   double agent_cpu_s = 0;  // CPU time of penstockd
   double cores = 0;        // CPUs that may be lent or used by managed jobs
+  std::optional<double> off_since_unix_s;  // nullopt: Penstock is on
   // A job's last task exiting until the new grants stand in the kernel.
   LatencyFigures rebalance;
   // A lent CPU wanted by its owner until the away thread is home.
@@ -58,6 +59,16 @@ struct NodeStatus {
   std::vector<JobReport> jobs;
 
   friend bool operator==(const NodeStatus&, const NodeStatus&) = default;
+};
+
+// What a PENSTOCK_SWITCH has done.
+struct NodeSwitch {
+  std::optional<double> off_since_unix_s;  // nullopt: Penstock is on
+  // off: had something that is Slurm's now; on: may be given something again.
+  uint32_t jobs = 0;
+  uint32_t not_home = 0;  // off: of which not all is home yet; ask again
+
+  friend bool operator==(const NodeSwitch&, const NodeSwitch&) = default;
 };
 
 }  // namespace penstock

@@ -69,6 +69,13 @@ std::string render_top(const NodeStatus& status, const TextStyle& style) {
       "  penstockd {}, up {}, using {:.2f}% of one core", status.version,
       duration_text(status.uptime_s),
       100 * ratio(status.agent_cpu_s, status.uptime_s).value_or(0)));
+  if (status.off_since_unix_s) {
+    page.line(
+        fmt::format("  off since {}: jobs have what Slurm gave them, until "
+                    "penstock on",
+                    date_text(*status.off_since_unix_s)),
+        4, Page::Tone::kBad);
+  }
   page.line(latency_text("rebalance", status.rebalance));
   page.line(latency_text("recall", status.recall));
   page.line(latency_text("launch", status.launch));

@@ -23,6 +23,8 @@ constexpr CauseText kCauses[kGrantCauseCount] = {
     {"reload", "the configuration changed"},
     {"agent_start", "penstockd started"},
     {"controller", "the cluster's controller granted anew"},
+    {"switched_off", "Penstock was switched off here"},
+    {"switched_on", "Penstock was switched on here"},
 };
 
 constexpr CauseText kSources[kLoaderSourceCount] = {

@@ -155,8 +155,10 @@ enum class GrantCause {
   kReload,          // the admin's configuration changed
   kAgentStart,      // penstockd started or restarted
   kController,      // the cluster's controller granted anew, or fell silent
+  kSwitchedOff,     // penstock off
+  kSwitchedOn,      // penstock on
 };
-inline constexpr int kGrantCauseCount = 11;
+inline constexpr int kGrantCauseCount = 13;
 
 struct GrantChange {
   double time_unix_s = 0;

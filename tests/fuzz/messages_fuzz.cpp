@@ -21,6 +21,9 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (const auto* start = std::get_if<penstock_job_start>(&*message)) {
     FUZZ_CHECK(start->job_id != 0);
   }
+  if (const auto* wanted = std::get_if<penstock_switch>(&*message)) {
+    FUZZ_CHECK(wanted->off <= 1);
+  }
   FUZZ_CHECK(size == sizeof(penstock_task_start) ||
              !std::holds_alternative<penstock_task_start>(*message));
   return 0;

@@ -112,6 +112,20 @@ TEST_CASE("a job's start is root's, and its account is checked") {
   CHECK_THAT(error_of(start), Catch::Matchers::ContainsSubstring("job_id"));
 }
 
+TEST_CASE("only root switches Penstock off and on") {
+  auto wanted = message_of<penstock_switch>(PENSTOCK_SWITCH);
+  for (uint32_t off : {0u, 1u}) {
+    wanted.off = off;
+    auto decoded = decode_message(bytes(wanted), {});
+    REQUIRE(decoded.ok());
+    CHECK(is_root_only(*decoded));
+    CHECK(std::get<penstock_switch>(*decoded).off == off);
+  }
+  wanted.off = 2;
+  CHECK_THAT(error_of(wanted),
+             Catch::Matchers::ContainsSubstring("off: 2; allowed: 0 and 1"));
+}
+
 TEST_CASE("a field may be filled to its last byte") {
   auto start = valid_start();
   std::memset(start.job_name, 'a', sizeof start.job_name);

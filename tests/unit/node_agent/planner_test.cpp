@@ -73,6 +73,23 @@ TEST_CASE("Policy=even and a barred lender lend nothing") {
   CHECK(make_plan(input)->grants[1].away_cpus.empty());
 }
 
+TEST_CASE("Slurm's plan has no loan and no limit") {
+  PlanInput input = two_cpus({job(1, CpuSet({0}), 333, 0.001, kMB, 0),
+                              job(2, CpuSet({1}), 4000, 0.001, kMB, 0)});
+  input.pools = {100 * kMB};
+  input.jobs[1].max_bytes_per_s = uint64_t(kMB);
+  const Plan plan = slurms_plan(input);
+  CHECK(plan.lender_of_cpu.empty());
+  REQUIRE(plan.grants.size() == 2);
+  for (const PlannedGrant& grant : plan.grants) {
+    CHECK(grant.away_cpus.empty());
+    CHECK(grant.away_cores == 0);
+    CHECK(grant.home_cores == 1);
+    CHECK(grant.bytes_per_s == 0);
+    CHECK(grant.loader_threads == 1);
+  }
+}
+
 TEST_CASE("LendAcross=user keeps users apart") {
   PlanInput input = lender_and_borrower();
   input.lend_across = LendAcross::kUser;

@@ -230,6 +230,15 @@ TEST_CASE("Slurm's messages are taken from root alone") {
     auto reply = receive(client.get());
     return reply && reply->status == EPERM;
   })));
+  CHECK(succeeded(as_user(server, 65534, [&] {
+    UniqueFd client = server.connect();
+    auto off = message_of<penstock_switch>(PENSTOCK_SWITCH);
+    off.off = 1;
+    (void)!::send(client.get(), &off, sizeof off, 0);
+    auto reply = receive(client.get());
+    return reply && reply->status == EPERM &&
+           std::string(reply->text) == "only root may send this";
+  })));
 }
 
 TEST_CASE("a user's flood delays nobody else") {

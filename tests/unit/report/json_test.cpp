@@ -38,6 +38,16 @@ TEST_CASE("a node's state reads back as it was") {
   CHECK(*again == status);
 }
 
+TEST_CASE("what a switch has done reads back as it was") {
+  for (const NodeSwitch& done :
+       {NodeSwitch{}, NodeSwitch{1780000000.5, 3, 1}}) {
+    auto again = parse_node_switch(to_json(done));
+    REQUIRE(again);
+    CHECK(*again == done);
+  }
+  CHECK_FALSE(parse_node_switch(to_json(samples::node())));
+}
+
 TEST_CASE("JSON carries what a reader would have to derive") {
   json derived = document()["derived"];
   CHECK(derived["verdict"].get<std::string>().starts_with("Input-bound: 31%"));

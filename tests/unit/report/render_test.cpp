@@ -60,6 +60,15 @@ TEST_CASE("the live view looks as its golden file") {
   CHECK(ascii(text));
 }
 
+TEST_CASE("the live view says since when the node is off") {
+  NodeStatus status = samples::node();
+  CHECK(render_top(status).find("off since") == std::string::npos);
+  status.off_since_unix_s = 1780000000;
+  CHECK(
+      render_top(status).find("  off since 2026-05-28 20:26:40 UTC: jobs have "
+                              "what Slurm gave them") != std::string::npos);
+}
+
 TEST_CASE("a report fits every width, with the largest figures too") {
   JobReport report = samples::input_bound();
   report.cores.granted_away = report.cores.used_away = 1e18;

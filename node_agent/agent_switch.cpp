@@ -1,0 +1,109 @@
+// `penstock off` and `penstock on`. Off is a mark in StateDir that the next
+// penstockd finds, too. Jobs are registered and watched as ever, so that `on`
+// needs no new beginning; no plan gives them anything meanwhile, and
+// controllers hear of jobs on their entitlement and of no idle CPU.
+#include <algorithm>
+
+#include "common/log.h"
+#include "common/state_dir.h"
+#include "node_agent/agent.h"
+#include "report/text.h"
+
+namespace penstock {
+namespace {
+
+bool is_away(const Unit* unit) { return unit->away; }
+
+// It has something that Slurm did not give it, or less.
+bool is_touched(Job& job) {
+  const auto units = job.units();
+  return !job.away_now.empty() || job.limit_bytes_per_s > 0 ||
+         std::any_of(units.begin(), units.end(), is_away) ||
+         std::any_of(job.tasks.begin(), job.tasks.end(), [](const auto& task) {
+           return !task.second.loader_cpus.empty();
+         });
+}
+
+}  // namespace
+
+void Agent::look_for_off_mark() {
+  Result<std::optional<double>> since = off_since_unix_s(machine_.state_dir_fd);
+  if (!since) {
+    log_warning("StateDir: {}: taken for on", since.error().message);
+    return;
+  }
+  off_since_unix_s_ = *since;
+  if (!is_off()) return;
+  log_warning("off since {}: nothing is granted until penstock on",
+              date_text(*off_since_unix_s_));
+}
+
+Result<NodeSwitch> Agent::switch_off() {
+  Result<double> since = mark_off(machine_.state_dir_fd);
+  if (!since) return std::move(since).error().wrap("StateDir");
+  NodeSwitch done{*since, 0, 0};
+  if (!is_off()) {
+    for (auto& [id, job] : registry_.jobs()) {
+      if (is_touched(job)) ++done.jobs;
+    }
+  }
+  off_since_unix_s_ = *since;
+  rebalance(GrantCause::kSwitchedOff);
+  done.not_home = release_all();
+  log_warning("switched off: {} jobs have what Slurm gave them{}", done.jobs,
+              done.not_home == 0 ? "" : "; not all is home yet");
+  return done;
+}
+
+// Everything that is ours is Slurm's again. Returns of how many jobs not yet.
+uint32_t Agent::release_all() {
+  uint32_t not_home = 0;
+  for (auto& [id, job] : registry_.jobs()) {
+    for (auto& [pid, task] : job.tasks) put_together(task);
+    const Status released = enforcer_.release(job);
+    const auto units = job.units();
+    if (!released || std::any_of(units.begin(), units.end(), is_away)) {
+      ++not_home;
+      log_warning("job {}: not all is home: {}", id,
+                  released ? "a thread is away" : released.error().message);
+    }
+    note_if_off(job);
+  }
+  adjust_tick();
+  return not_home;
+}
+
+void Agent::note_if_off(Job& job) const {
+  if (!is_off() || !job.managed) return;
+  job.note("Penstock was switched off on this node for a part of the run");
+}
+
+Result<NodeSwitch> Agent::switch_on() {
+  Status unmarked = unmark_off(machine_.state_dir_fd);
+  if (!unmarked) return std::move(unmarked).error().wrap("StateDir");
+  NodeSwitch done;
+  for (auto& [id, job] : registry_.jobs()) {
+    if (job.managed && !job.tasks.empty()) ++done.jobs;
+  }
+  if (!is_off()) return done;
+  off_since_unix_s_.reset();
+  take_up_again();
+  rebalance(GrantCause::kSwitchedOn);
+  log_info("switched on");
+  return done;
+}
+
+// The jobs as they were when they were introduced: nothing is lent, and no
+// group of ours is there.
+void Agent::take_up_again() {
+  for (auto& [id, job] : registry_.jobs()) {
+    job.away_policy = AwayPolicy();  // it would count the time between
+    for (auto& [pid, task] : job.tasks) {
+      introduce(job, task);
+      attach_io(job, task);
+    }
+    mark_for_scan(id);
+  }
+}
+
+}  // namespace penstock
