@@ -98,6 +98,20 @@ class Commands(cluster_case.ClusterCase):
         self.assertIn("answers", found["controller"]["found"])
         self.assertEqual(found["penstockd"]["status"], "ok")
 
+    def test_a_node_that_is_off_gives_nothing(self):
+        def cores():
+            return next(row["loader_cores"]
+                        for row in self.ask_json("nodes")["nodes"]
+                        if row["node"] == self.cluster.nodes[0])
+
+        self.wait("idle CPUs", lambda: cores() > 0)
+        self.addCleanup(self.ask, "on")
+        done = self.ask("off")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.wait("none to be left", lambda: cores() == 0)
+        self.assertEqual(self.ask("on").returncode, 0)
+        self.wait("them to be back", lambda: cores() > 0)
+
 
 if __name__ == "__main__":
     cluster_case.main()

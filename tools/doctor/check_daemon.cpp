@@ -1,9 +1,12 @@
 // penstockd on this node, and the cluster's penstockctld.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/state_dir.h"
 #include "report/json.h"
+#include "report/text.h"
 #include "tools/doctor/doctor.h"
 #include "tools/penstock/client.h"
 #include "tools/penstock/controller_client.h"
@@ -70,11 +73,28 @@ Finding check_answer(const Config& config, const std::string& version) {
                                status->node));
 }
 
+// As the next penstockd will find it, too.
+Findings check_switch(const Config& config) {
+  const char* check = "switch";
+  const UniqueFd dir(
+      ::open(config.state_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!dir) return {};  // check_directories() tells
+  Result<std::optional<double>> since = off_since_unix_s(dir.get());
+  if (!since) return {unreadable(check, since.error(), "penstock on")};
+  if (!*since) return {ok(check, "on")};
+  return {warn(check,
+               fmt::format("off since {}, by {}/{}: nothing is granted",
+                           date_text(**since), config.state_dir, kOffMark),
+               "penstock on")};
+}
+
 }  // namespace
 
 Findings check_agent(const Config& config, const std::string& version) {
-  Findings findings = check_socket(config.socket_path);
-  if (any_failed(findings)) return findings;
+  Findings findings = check_switch(config);
+  const Findings socket = check_socket(config.socket_path);
+  findings.insert(findings.end(), socket.begin(), socket.end());
+  if (any_failed(socket)) return findings;
   findings.push_back(check_answer(config, version));
   return findings;
 }

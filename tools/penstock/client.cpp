@@ -62,11 +62,8 @@ Result<UniqueFd> connect_to(const std::string& path, int timeout_ms) {
   return fd;
 }
 
-Status send_request(int fd, uint32_t job_id, const std::string& path) {
-  penstock_status request{};
-  request.header = {PENSTOCK_MAGIC, PENSTOCK_PROTOCOL_VERSION, PENSTOCK_STATUS,
-                    sizeof(request), kRequestId};
-  request.job_id = job_id;
+template <class Request>
+Status send_request(int fd, const Request& request, const std::string& path) {
   if (::send(fd, &request, sizeof(request), MSG_NOSIGNAL) !=
       static_cast<ssize_t>(sizeof(request))) {
     return unavailable(errno, path);
@@ -129,13 +126,15 @@ Error refusal(const penstock_reply& reply) {
   return error;
 }
 
-}  // namespace
-
-Result<std::string> ask_status(const std::string& socket_path, uint32_t job_id,
-                               int timeout_ms) {
+template <class Request>
+Result<std::string> ask(const std::string& socket_path,
+                        penstock_message_type type, Request request,
+                        int timeout_ms) {
+  request.header = {PENSTOCK_MAGIC, PENSTOCK_PROTOCOL_VERSION,
+                    static_cast<uint16_t>(type), sizeof(request), kRequestId};
   Result<UniqueFd> fd = connect_to(socket_path, timeout_ms);
   if (!fd) return std::move(fd).error();
-  Status sent = send_request(fd->get(), job_id, socket_path);
+  Status sent = send_request(fd->get(), request, socket_path);
   if (!sent) return std::move(sent).error();
   penstock_reply reply{};
   Result<UniqueFd> document = receive_reply(fd->get(), reply, socket_path);
@@ -146,6 +145,22 @@ Result<std::string> ask_status(const std::string& socket_path, uint32_t job_id,
   }
   return read_descriptor(document->get(), "penstockd's answer",
                          kMaxReportJsonBytes);
+}
+
+}  // namespace
+
+Result<std::string> ask_status(const std::string& socket_path, uint32_t job_id,
+                               int timeout_ms) {
+  penstock_status request{};
+  request.job_id = job_id;
+  return ask(socket_path, PENSTOCK_STATUS, request, timeout_ms);
+}
+
+Result<std::string> ask_switch(const std::string& socket_path, bool off,
+                               int timeout_ms) {
+  penstock_switch request{};
+  request.off = off ? 1 : 0;
+  return ask(socket_path, PENSTOCK_SWITCH, request, timeout_ms);
 }
 
 }  // namespace penstock

@@ -21,4 +21,13 @@ inline constexpr int kAskTimeoutMs = 2000;  // for each of connect, send, reply
                                              uint32_t job_id,
                                              int timeout_ms = kAskTimeoutMs);
 
+// Bringing home the threads of many jobs takes a while.
+inline constexpr int kSwitchTimeoutMs = 10'000;
+
+// The same for a PENSTOCK_SWITCH.
+// Errors: as ask_status();  kPermissionDenied  the caller is not root
+[[nodiscard]] Result<std::string> ask_switch(const std::string& socket_path,
+                                             bool off,
+                                             int timeout_ms = kSwitchTimeoutMs);
+
 }  // namespace penstock

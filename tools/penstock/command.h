@@ -59,6 +59,11 @@ struct TopArguments {
 [[nodiscard]] Status run_check_config(const std::string& file,
                                       Terminal& terminal);
 
+// `penstock off` and `penstock on`: whether Penstock does anything on this node.
+// Also where no penstockd runs: the next one finds the mark.
+[[nodiscard]] Status run_switch(bool off, const Config& config,
+                                Terminal& terminal);
+
 struct DoctorArguments {
   std::string config_path;  // "": kConfigPath, which may be missing
   bool json = false;

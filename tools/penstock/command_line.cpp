@@ -116,6 +116,15 @@ void add_doctor(CommandLine& line) {
                       std::string("configuration file [") + kConfigPath + "]");
 }
 
+void add_switch(CommandLine& line) {
+  add_site(line.app.add_subcommand(
+               "off", "Give all back to Slurm on this node (root only)"),
+           line.site, true);
+  add_site(line.app.add_subcommand(
+               "on", "Let Penstock work on this node again (root only)"),
+           line.site, true);
+}
+
 void add_costs(CLI::App* command, DescribeArguments& it) {
   const CLI::Range positive(0.0, 1e9);
   command
@@ -351,6 +360,8 @@ Status run_chosen(const CommandLine& line, Terminal& terminal) {
     return run_publish(*config, terminal);
   }
   if (app.got_subcommand("top")) return run_top(line.top, *config, terminal);
+  if (app.got_subcommand("off")) return run_switch(true, *config, terminal);
+  if (app.got_subcommand("on")) return run_switch(false, *config, terminal);
   if (app.got_subcommand("jobs")) {
     return run_jobs(line.jobs, *config, terminal);
   }
@@ -374,6 +385,7 @@ void add_all(CommandLine& line) {
   add_history(line);
   add_check_config(line);
   add_doctor(line);
+  add_switch(line);
   add_predict(line);
   add_publish(line);
   add_simulate(line);

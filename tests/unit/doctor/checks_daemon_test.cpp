@@ -1,6 +1,7 @@
 // penstockd and penstockctld, as they answer or do not.
 #include <sys/stat.h>
 
+#include "common/state_dir.h"
 #include "report/json.h"
 #include "shared.h"
 #include "tests/unit/report/samples.h"
@@ -12,6 +13,7 @@ namespace {
 Config config_of(const ScratchDirectory& scratch) {
   Config config;
   config.socket_path = scratch.file("s");
+  config.state_dir = scratch.file("state");
   return config;
 }
 
@@ -62,6 +64,20 @@ TEST_CASE("a socket that is missing, shut, or none") {
   REQUIRE(shut.size() == 1);
   CHECK(shut[0].verdict == Verdict::kFail);
   CHECK(shut[0].remedy.starts_with("chmod 0666 "));
+}
+
+TEST_CASE("a node that is off is warned of, with penstockd and without") {
+  ScratchDirectory scratch;
+  const Config config = config_of(scratch);
+  const auto dir = open_state_dir(config.state_dir);
+  REQUIRE(dir);
+  CHECK(finding_of(check_agent(config, "1"), "switch") == ok("switch", "on"));
+  REQUIRE(mark_off(dir->get()));
+  const Finding off = finding_of(check_agent(config, "1"), "switch");
+  CHECK(off.verdict == Verdict::kWarn);
+  CHECK(has(off.found, "off since 2"));
+  CHECK(has(off.found, scratch.file("state/off")));
+  CHECK(off.remedy == "penstock on");
 }
 
 TEST_CASE("without Controller= no controller is looked for") {

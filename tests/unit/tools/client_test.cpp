@@ -37,6 +37,23 @@ TEST_CASE("the request is what protocol.h says, the document comes back") {
   CHECK(seen.job_id == 77);
 }
 
+TEST_CASE("a switch is asked for as protocol.h says") {
+  static_assert(sizeof(penstock_switch) == sizeof(penstock_status));
+  for (bool off : {false, true}) {
+    ScratchDirectory directory;
+    penstock_switch seen{};
+    FakeAgent agent(directory.file("s"),
+                    [&](const penstock_status& request, FakeAnswer& answer) {
+                      std::memcpy(&seen, &request, sizeof seen);
+                      answer.document = "{}";
+                    });
+    REQUIRE(ask_switch(directory.file("s"), off));
+    CHECK(seen.header.type == PENSTOCK_SWITCH);
+    CHECK(seen.header.size_bytes == sizeof(penstock_switch));
+    CHECK(seen.off == (off ? 1 : 0));
+  }
+}
+
 TEST_CASE("more descriptors than one are closed") {
   Asked asked([](const penstock_status&, FakeAnswer& answer) {
     answer.document = "x";

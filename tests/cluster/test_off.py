@@ -1,0 +1,205 @@
+"""penstock off and on: everything is Slurm's again at once, jobs run on, and it
+stays so over restarts until penstock on."""
+
+import os
+import pathlib
+import re
+import signal
+import unittest
+
+import agent_case
+import hierarchy
+
+# Asks penstockd as this job's user to switch the node off.
+ASK_OFF = """
+import os, socket, struct
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.connect(os.environ["PENSTOCK_SOCKET"])
+s.send(struct.pack("=IHHIIII", 0x54534E50, 1, 9, 24, 1, 1, 0))
+print(struct.unpack_from("=i", s.recv(1024), 16)[0])
+"""
+
+
+@unittest.skipIf(os.cpu_count() < 2, "SKIPPED: one CPU")
+class Off(agent_case.AgentCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.penstock = cls.cluster.expose(cls.cluster.build / "bin/penstock")
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.switch, "on")
+        self.addCleanup(lambda: "penstockd" in self.cluster._daemons
+                        or self.cluster.start_agent())
+
+    def switch(self, word, user=None):
+        """`penstock off` or `on`: its CompletedProcess."""
+        return self.cluster.command(
+            self.penstock, word, "--config",
+            f"{self.cluster.directory}/penstock.conf", user=user, timeout=30)
+
+    def switch_off(self, jobs=None):
+        done = self.switch("off")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        found = re.fullmatch(r"off since .* UTC: (\d+) jobs? brought home\n",
+                             done.stdout)
+        self.assertTrue(found, done.stdout)
+        if jobs is not None:
+            self.assertEqual(int(found[1]), jobs)
+
+    def check_slurms(self, *jobs):
+        """Nothing of ours is there, now."""
+        self.assertEqual(self.cluster.penstock_cgroups(), [])
+        for job in jobs:
+            self.assertEqual(self.away_threads(job), [])
+
+    def masks(self, job):
+        """The masks of the job's own threads."""
+        found = set()
+        for tid in hierarchy.job_threads(self.cluster.node, job):
+            try:
+                text = pathlib.Path(f"/proc/{tid}/status").read_text("utf-8")
+            except OSError:
+                continue
+            if re.search(r"^Uid:\t0\t", text, re.M) is None:
+                found.add(re.search(r"^Cpus_allowed_list:\t(.*)$", text,
+                                    re.M)[1])
+        return found
+
+    def lend(self, suffix):
+        lender = self.submit(f"lender{suffix}", 1 / 3)
+        borrower = self.submit(f"borrower{suffix}", 4)
+        self.wait_away(borrower)
+        return lender, borrower
+
+    def test_all_is_home_when_off_answers_and_lent_again_after_on(self):
+        lender, borrower = self.lend("A")
+        self.switch_off(1)
+        self.check_slurms(lender, borrower)
+        self.assertGreater(self.rate("borrowerA", 2), 0)
+        self.check_slurms(lender, borrower)  # and it stays so
+        self.assertEqual(len(self.cluster.squeue()), 2)
+        self.switch_off(0)  # again: nothing is left to bring home
+        status = self.cluster.status()
+        self.assertIsNotNone(status["off_since_unix_s"])
+        self.assertIn("off since", self.cluster.command(
+            self.penstock, "top", "--socket",
+            self.cluster.socket_path).stdout)
+        done = self.switch("on")
+        self.assertEqual((done.returncode, done.stdout),
+                         (0, "on: 2 managed jobs here\n"))
+        self.assertIsNone(self.cluster.status()["off_since_unix_s"])
+        self.wait_away(borrower)
+        causes = [change["cause"]
+                  for change in self.cluster.status(borrower)["changes"]]
+        self.assertIn("switched_off", causes)
+        self.assertIn("switched_on", causes)
+        self.cluster.cancel(lender, borrower)
+        self.check_nothing_left()
+
+    def test_off_survives_a_restart_and_kill(self):
+        lender, borrower = self.lend("R")
+        self.switch_off(1)
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            self.cluster.stop_agent(number)
+            self.cluster.start_agent()
+            self.assertIsNotNone(self.cluster.status()["off_since_unix_s"])
+            self.assertIn("off since", self.cluster.logs("penstockd"))
+            self.assertGreater(self.rate("borrowerR", 2), 0)
+            self.check_slurms(lender, borrower)
+        self.assertEqual(self.switch("on").returncode, 0)
+        self.wait_away(borrower)
+        self.cluster.cancel(lender, borrower)
+        self.check_nothing_left()
+
+    def test_jobs_that_start_on_a_node_that_is_off(self):
+        self.switch_off()
+        lender = self.submit("lenderN", 1 / 3)
+        borrower = self.submit("borrowerN", 4)
+        self.assertGreater(self.rate("borrowerN", 2), 0)
+        self.check_slurms(lender, borrower)
+        report = self.cluster.status(borrower)
+        self.assertTrue(any("switched off" in note
+                            for note in report["notes"]), report["notes"])
+        self.assertEqual(self.switch("on").returncode, 0)
+        self.wait_away(borrower)
+        self.cluster.cancel(lender, borrower)
+        self.check_nothing_left()
+
+    def test_masks_are_slurms_again(self):
+        job = self.submit("apart", 1 / 3, cpus=2, gpus=0,
+                          flags=["--loader-threads=1"])
+        self.wait("loader and trainer to be apart",
+                  lambda: self.masks(job) == {"0", "1"}, 15)
+        self.switch_off(1)
+        self.assertEqual(self.masks(job), {"0-1"})
+        self.assertGreater(self.rate("apart", 2), 0)
+        self.assertEqual(self.masks(job), {"0-1"})
+        self.assertEqual(self.switch("on").returncode, 0)
+        self.wait("them to be apart again",
+                  lambda: self.masks(job) == {"0", "1"}, 15)
+        self.cluster.cancel(job)
+        self.check_nothing_left()
+
+    def io_limits(self, job):
+        """The limits on reading that the kernel has for the job."""
+        if hierarchy.UNIFIED:
+            path = f"{hierarchy.job_dir(self.cluster.node, job)}/io.max"
+        else:
+            path = (f"{hierarchy.ROOT}/blkio/penstock_{self.cluster.node}/"
+                    f"job_{job}/blkio.throttle.read_bps_device")
+        try:
+            return pathlib.Path(path).read_text("ascii").strip()
+        except FileNotFoundError:
+            return ""
+
+    def test_io_limits_are_gone(self):
+        device = os.stat(self.cluster.directory).st_dev
+        if not os.path.exists(f"/sys/dev/block/{os.major(device)}:"
+                              f"{os.minor(device)}"):
+            self.skipTest("/tmp is on no block device")
+        self.cluster.stop_agent()
+        self.cluster.start_agent(
+            pools=[("disk", self.cluster.directory, "40M")])
+        try:
+            job = self.submit("reader", 1 / 3)
+            self.wait("a limit", lambda: self.io_limits(job))
+            self.switch_off(1)
+            self.assertEqual(self.io_limits(job), "")
+            self.assertGreater(self.rate("reader", 2), 0)
+            self.assertEqual(self.io_limits(job), "")
+            self.assertEqual(self.switch("on").returncode, 0)
+            self.wait("the limit again", lambda: self.io_limits(job))
+            self.cluster.cancel(job)
+            self.check_nothing_left()
+        finally:
+            self.cluster.stop_agent()
+            self.cluster.start_agent(pools=())
+
+    def test_without_penstockd_the_next_one_is_off(self):
+        self.cluster.stop_agent()
+        done = self.switch("off")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("penstockd does not run", done.stdout)
+        self.cluster.start_agent()
+        self.assertIsNotNone(self.cluster.status()["off_since_unix_s"])
+        self.cluster.stop_agent()
+        self.assertIn("when it starts it is on", self.switch("on").stdout)
+        self.cluster.start_agent()
+        self.assertIsNone(self.cluster.status()["off_since_unix_s"])
+
+    def test_only_root_may(self):
+        done = self.switch("off", self.cluster.user)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("only root may", done.stderr)
+        script = pathlib.Path(self.cluster.home(), "ask_off.py")
+        script.write_text(ASK_OFF, "utf-8")
+        asked = self.cluster.command("/usr/bin/python3", str(script),
+                                     user=self.cluster.user)
+        self.assertEqual(asked.stdout, "1\n", asked.stderr)  # EPERM
+        self.assertIsNone(self.cluster.status()["off_since_unix_s"])
+
+
+if __name__ == "__main__":
+    agent_case.main()

@@ -1,0 +1,121 @@
+// `penstock off` and `penstock on`.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <ostream>
+#include <thread>
+
+#include "common/clock.h"
+#include "common/state_dir.h"
+#include "report/json.h"
+#include "report/text.h"
+#include "tools/penstock/client.h"
+#include "tools/penstock/command.h"
+
+namespace penstock {
+namespace {
+
+// Threads on their way out keep a group busy for a moment.
+constexpr uint64_t kHomePatience_ns = 5'000'000'000;
+constexpr auto kAskAgain = std::chrono::milliseconds(100);
+
+Result<NodeSwitch> ask_agent(bool off, const Config& config) {
+  Result<std::string> text = ask_switch(config.socket_path, off);
+  if (!text) return std::move(text).error();
+  Result<NodeSwitch> done = parse_node_switch(*text);
+  if (!done) return std::move(done).error().wrap("penstockd's answer");
+  return done;
+}
+
+Status write_mark(bool off, const Config& config) {
+  Result<UniqueFd> dir = open_state_dir(config.state_dir);
+  if (!dir) return std::move(dir).error();
+  if (!off) return unmark_off(dir->get());
+  Result<double> since = mark_off(dir->get());
+  if (!since) return std::move(since).error();
+  return Done{};
+}
+
+// What penstockd answers once all is home.
+Result<NodeSwitch> wait_for_home(NodeSwitch first, const Config& config) {
+  const uint64_t deadline_ns = monotonic_ns() + kHomePatience_ns;
+  NodeSwitch last = first;
+  while (last.not_home > 0) {
+    if (monotonic_ns() > deadline_ns) {
+      return Error{Code::kIo, 0,
+                   fmt::format("off, but of {} jobs not all is home yet: run "
+                               "penstock off again; journalctl -u penstockd "
+                               "says what is in the way",
+                               last.not_home)};
+    }
+    std::this_thread::sleep_for(kAskAgain);
+    Result<NodeSwitch> again = ask_agent(true, config);
+    if (!again) return again;
+    last = *again;
+  }
+  last.jobs = first.jobs;
+  return last;
+}
+
+// One that starts finds the mark: either it was there when it looked, or it
+// hears of us.
+Result<NodeSwitch> switch_without_agent(bool off, const Config& config) {
+  Status marked = write_mark(off, config);
+  if (!marked) return std::move(marked).error();
+  return ask_agent(off, config);
+}
+
+std::string text_of(bool off, const NodeSwitch& done) {
+  const char* s = done.jobs == 1 ? "" : "s";
+  if (!off) return fmt::format("on: {} managed job{} here\n", done.jobs, s);
+  return fmt::format("off since {}: {} job{} brought home\n",
+                     date_text(done.off_since_unix_s.value_or(0)), done.jobs,
+                     s);
+}
+
+// Nobody there is no error, one that does not answer is.
+bool is_absent(const Error& error) {
+  return error.code == Code::kUnavailable &&
+         (error.saved_errno == ENOENT || error.saved_errno == ECONNREFUSED);
+}
+
+Status without_answer(bool off, const Config& config, Error error,
+                      Terminal& terminal) {
+  const std::string mark = config.state_dir + "/" + kOffMark;
+  if (is_absent(error)) {
+    terminal.out << "penstockd does not run; when it starts it is "
+                 << (off ? "off, by " + mark : std::string("on")) << "\n";
+    return Done{};
+  }
+  if (error.code == Code::kUnavailable) {
+    error.message += fmt::format(
+        "; {} is {}, which holds as soon as it answers or is started anew",
+        mark, off ? "there" : "taken away");
+  }
+  return error;
+}
+
+}  // namespace
+
+Status run_switch(bool off, const Config& config, Terminal& terminal) {
+  const char* word = off ? "off" : "on";
+  if (::geteuid() != 0) {
+    return Error{Code::kPermissionDenied, 0,
+                 fmt::format("only root may switch Penstock {}: run sudo "
+                             "penstock {}",
+                             word, word)};
+  }
+  Result<NodeSwitch> done = ask_agent(off, config);
+  if (!done && done.error().code == Code::kUnavailable) {
+    done = switch_without_agent(off, config);
+  }
+  if (done && off) done = wait_for_home(*done, config);
+  if (done) {
+    terminal.out << text_of(off, *done);
+    return Done{};
+  }
+  return without_answer(off, config, std::move(done).error(), terminal);
+}
+
+}  // namespace penstock
