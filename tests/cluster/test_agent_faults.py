@@ -124,7 +124,7 @@ class Faults(agent_case.AgentCase):
         self.assertEqual(second.returncode, 1)
         self.assertRegex(second.stderr, r"\A[^\n]*another penstockd runs with "
                                         r"this StateDir[^\n]*\n\Z")
-        self.assertTrue(self.away_threads(borrower))
+        self.wait_away(borrower)
         self.assertGreater(self.rate("borrowerT", 2), 0)
         self.cluster.cancel(lender, borrower)
         self.check_nothing_left()
