@@ -59,8 +59,8 @@ struct TopArguments {
 [[nodiscard]] Status run_check_config(const std::string& file,
                                       Terminal& terminal);
 
-// `penstock off` and `penstock on`: whether Penstock does anything on this node.
-// Also where no penstockd runs: the next one finds the mark.
+// `penstock off` and `penstock on`: whether Penstock does anything on this
+// node. Also where no penstockd runs: the next one finds the mark.
 [[nodiscard]] Status run_switch(bool off, const Config& config,
                                 Terminal& terminal);
 
