@@ -82,14 +82,28 @@ class Guest:
         self._channel = socket.socket(socket.AF_UNIX)
         self._channel.connect(str(path))
         self._channel.settimeout(5)
-        # Nobody listens before the guest's service does: ask until it answers.
+        self._wait_for_shell("", deadline)
+
+    def _wait_for_shell(self, boot_id, deadline):
+        """Nobody listens before the guest's service does: asks until it
+        answers, and with another boot's number."""
+        question = "cat /proc/sys/kernel/random/boot_id"
         while True:
             self._check_alive(deadline)
             try:
-                if self._ask({"command": "true", "timeout_s": 60}, 5):
+                answer = self._ask({"command": question, "timeout_s": 60}, 5)
+                if answer["output"] != boot_id:
                     return
             except socket.timeout:
                 continue
+
+    def reset(self):
+        """As if the power had failed and come back; returns when commands can
+        be run again. What was written to its disk and synced is there."""
+        boot_id = self.check("cat /proc/sys/kernel/random/boot_id")
+        self.run("sync; (sleep 1; echo b > /proc/sysrq-trigger) "
+                 ">/dev/null 2>&1 &")
+        self._wait_for_shell(boot_id, time.monotonic() + BOOT_TIMEOUT_S)
 
     def _arguments(self, shell, data):
         image, kernel, initrd = self._files
@@ -111,7 +125,7 @@ class Guest:
             "-device", "virtio-serial",
             "-chardev", f"socket,id=shell,path={shell},server=on,wait=off",
             "-device", "virtserialport,chardev=shell,name=penstock.shell",
-            "-nic", "none", "-nographic", "-no-reboot"]
+            "-nic", "none", "-nographic"]
 
     def _check_alive(self, deadline):
         if self._process.poll() is not None:

@@ -1,21 +1,14 @@
-"""The guest's root file system: Debian with systemd, Slurm and munge, made by
-debootstrap once and kept, and an image of it with what is to be tested."""
+"""The guest's disk: Debian with systemd, Slurm and munge, and the packages and
+tests that are tried on it."""
 
 import pathlib
 import shutil
-import subprocess
+
+import packages
+import roots
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-
-PACKAGES = ["systemd", "systemd-sysv", "udev", "linux-image-cloud-amd64",
-            "slurmctld", "slurmd", "slurm-client", "munge", "iproute2", "dbus",
-            "procps", "python3", "kmod", "passwd",
-            # What the host's build of Penstock links.
-            "libzmq5", "libsqlite3-0", "libhwloc15", "libcgroup2", "libfmt9",
-            "libmunge2", "libturbojpeg0"]
-SUITE = "bookworm"  # the host's, as that build is tested
-IMAGE_MIB = 3072
+IMAGE_MIB = 4096
 SHELL_UNIT = """\
 [Unit]
 Description=Commands from the host
@@ -29,65 +22,57 @@ KillMode=process
 [Install]
 WantedBy=multi-user.target
 """
-
-
-def run(argv, log=None, **more):
-    """Runs it; an error has the end of what it printed."""
-    done = subprocess.run([str(word) for word in argv], check=False,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          **more)
-    text = done.stdout.decode("utf-8", "replace")
-    if log is not None:
-        pathlib.Path(log).write_text(text, "utf-8")
-    if done.returncode != 0:
-        raise RuntimeError(f"{argv[0]}: status {done.returncode}\n"
-                           + "\n".join(text.splitlines()[-20:]))
-    return text
-
-
-def base(cache):
-    """The directory with the release's root file system; made where it is
-    missing, whole or not at all."""
-    root = cache / f"root-{SUITE}"
-    if root.exists():
-        return root
-    cache.mkdir(parents=True, exist_ok=True)
-    new = cache / f"root-{SUITE}.new"
-    shutil.rmtree(new, ignore_errors=True)
-    run(["debootstrap", "--variant=minbase", "--include=" + ",".join(PACKAGES),
-         SUITE, new], cache / f"debootstrap-{SUITE}.log")
-    prepare(new)
-    new.rename(root)
-    return root
-
-
-def write(root, path, text):
-    """A file of the guest's."""
-    file = root / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, "utf-8")
+# What of the source tree the tests inside use.
+TREES = ["tests/cluster", "tests/site", "libpenstock/python",
+         "slurm_conf_examples", "docs"]
+# Installed files that the tests look for in a directory of a build.
+INSTALLED = {"bin": ["/usr/bin/penstock", "/usr/bin/penstock-train",
+                     "/usr/sbin/penstockd", "/usr/sbin/penstockctld"],
+             "lib": ["{plugins}/spank_penstock.so",
+                     "{plugins}/job_submit_penstock.so"]}
+PLUGINS = "/usr/lib/x86_64-linux-gnu/slurm-wlm"
 
 
 def prepare(root):
     """A machine that boots without network and takes commands."""
-    write(root, "etc/hostname", "vm\n")
-    write(root, "etc/hosts", "127.0.0.1 localhost vm\n")
-    write(root, "etc/fstab", "")
+    roots.write(root, "etc/hostname", "vm\n")
+    roots.write(root, "etc/hosts", "127.0.0.1 localhost vm\n")
+    roots.write(root, "etc/fstab", "")
     # Names are looked up only where an interface has an address.
-    write(root, "etc/systemd/network/10-dummy.netdev",
-          "[NetDev]\nName=dummy0\nKind=dummy\n")
-    write(root, "etc/systemd/network/10-dummy.network",
-          "[Match]\nName=dummy0\n[Network]\nAddress=192.0.2.1/24\n")
-    write(root, "etc/systemd/system/penstock-shell.service", SHELL_UNIT)
-    run(["chroot", root, "systemctl", "enable", "penstock-shell.service",
-         "systemd-networkd.service"])
-    # Tests start their own; the site test enables them.
-    for unit in ("slurmctld", "slurmd", "munge", "apt-daily.timer",
-                 "apt-daily-upgrade.timer", "e2scrub_all.timer",
-                 "systemd-networkd-wait-online"):
-        subprocess.run(["chroot", str(root), "systemctl", "disable", unit],
-                       capture_output=True, check=False)
-    run(["chroot", root, "passwd", "-d", "root"])
+    roots.write(root, "etc/systemd/network/10-dummy.netdev",
+                "[NetDev]\nName=dummy0\nKind=dummy\n")
+    roots.write(root, "etc/systemd/network/10-dummy.network",
+                "[Match]\nName=dummy0\n[Network]\nAddress=192.0.2.1/24\n")
+    roots.write(root, "etc/systemd/system/penstock-shell.service", SHELL_UNIT)
+    # Tests start their own; the site's test enables what a site has.
+    roots.inside(root, """
+        passwd -d root
+        systemctl enable penstock-shell.service systemd-networkd.service
+        for unit in slurmctld slurmd slurmdbd mariadb munge apt-daily.timer \
+            apt-daily-upgrade.timer e2scrub_all.timer dpkg-db-backup.timer \
+            systemd-networkd-wait-online; do
+          systemctl disable $unit || true
+        done
+        apt-get -qq update""")
+
+
+def base(cache, suite):
+    """The guest's root without Penstock."""
+    root = roots.make(cache, suite, "guest", prepare)
+    roots.check_slurm(root, suite, "slurmd")
+    return root
+
+
+def satisfy(root, debs):
+    """Installs what the packages need, so that the guest, which has no
+    network, can install them with apt."""
+    wanted = packages.dependencies(debs)
+    said = root / "etc/penstock-dependencies"
+    if said.exists() and said.read_text("utf-8") == wanted:
+        return
+    roots.inside(root, "apt-get -qq satisfy -y --no-install-recommends "
+                 f"'{wanted}'")
+    said.write_text(wanted, "utf-8")
 
 
 def kernel_of(root):
@@ -97,19 +82,44 @@ def kernel_of(root):
             sorted(boot.glob("initrd.img-*"))[-1])
 
 
-def make(root, work, install):
-    """An ext4 image of root with what install(directory) adds."""
+def install_tests(tree, debs, objects):
+    """The packages, not yet installed, and the tests, in the places where
+    they were built."""
+    (tree / "root/debs").mkdir()
+    for deb in debs:
+        shutil.copy(deb, tree / "root/debs")
+    source = tree / packages.SOURCE.lstrip("/")
+    for name in TREES:
+        if (roots.ROOT / name).exists():
+            shutil.copytree(roots.ROOT / name, source / name,
+                            ignore=shutil.ignore_patterns("__pycache__"))
+    build = tree / packages.OBJECTS.lstrip("/")
+    for kind, files in INSTALLED.items():
+        (build / kind).mkdir(parents=True)
+        targets = [name.format(plugins=PLUGINS) for name in files]
+        names = {pathlib.Path(name).name for name in targets}
+        for target in targets:
+            (build / kind / pathlib.Path(target).name).symlink_to(target)
+        for path in (objects / kind).iterdir():
+            if path.name not in names:
+                shutil.copy(path, build / kind)
+                if not path.is_symlink():
+                    roots.run(["strip", build / kind / path.name])
+
+
+def make(root, work, debs, objects):
+    """An ext4 image of the root, with packages and tests."""
     tree = work / "tree"
     shutil.rmtree(tree, ignore_errors=True)
-    run(["cp", "-a", "--reflink=auto", root, tree])
+    roots.run(["cp", "-a", "--reflink=auto", root, tree])
     shell = tree / "usr/local/lib/penstock-vm"
     shell.mkdir(parents=True)
     shutil.copy(HERE / "shell.py", shell)
-    install(tree)
+    install_tests(tree, debs, objects)
     image = work / "root.img"
     image.unlink(missing_ok=True)
     with open(image, "wb") as file:
         file.truncate(IMAGE_MIB << 20)
-    run(["mke2fs", "-q", "-t", "ext4", "-d", tree, image])
+    roots.run(["mke2fs", "-q", "-t", "ext4", "-d", tree, image])
     shutil.rmtree(tree)
     return image

@@ -1,0 +1,66 @@
+"""Where a core has several hardware threads: the neighbour on a core feels
+whoever runs on the other half of it, so only whole cores are lent."""
+
+import pathlib
+import sys
+import time
+
+import agent_case
+import cluster_case
+import hierarchy
+
+TOPOLOGY = pathlib.Path("/sys/devices/system/cpu")
+
+
+def siblings(cpu):
+    """The CPUs of a CPU's core, itself included."""
+    text = pathlib.Path(TOPOLOGY, f"cpu{cpu}",
+                        "topology/thread_siblings_list").read_text("ascii")
+    return hierarchy.cpus_in(text)
+
+
+class Smt(agent_case.AgentCase):
+    def check_whole_cores(self, job, seconds=5):
+        """Looks at the loan for so long; all CPUs that were lent."""
+        seen = set()
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            lent = hierarchy.cpus_in(self.away_cpus(job))
+            for cpu in lent:
+                self.assertTrue(siblings(cpu) <= lent, lent)
+            seen |= lent
+            time.sleep(0.05)
+        return seen
+
+    def test_unallocated_cores_are_lent_whole(self):
+        job = self.submit("wide", 8)
+        self.wait_away(job)
+        lent = self.check_whole_cores(job)
+        self.assertFalse(lent & hierarchy.cpus_in(self.held_by(job)))
+        self.cluster.cancel(job)
+        self.check_nothing_left()
+
+    def test_half_a_busy_core_is_not_lent(self):
+        # One thread that computes, on a core of its own.
+        lender = self.cluster.sbatch(
+            "#!/bin/sh\nexec sh -c 'while :; do :; done'\n", gpus=0,
+            flags=["--loader=auto"])
+        self.addCleanup(self.cluster.cancel, str(lender))
+        self.cluster.wait_job(lender, "RUNNING")
+        job = self.submit("borrower", 8)
+        self.wait_away(job)
+        held = hierarchy.cpus_in(self.held_by(lender))
+        self.assertEqual(len(held), 2)
+        self.wait("the busy core not to be lent", lambda: not (
+            hierarchy.cpus_in(self.away_cpus(job)) & held))
+        self.assertFalse(self.check_whole_cores(job) & held)
+        self.cluster.cancel(lender, job)
+        self.check_nothing_left()
+
+
+if __name__ == "__main__":
+    if siblings(0) == {0}:
+        print("SKIPPED: one hardware thread a core here; tests/vm/run --smt "
+              "has two")
+        sys.exit(77)
+    cluster_case.main()

@@ -1,0 +1,311 @@
+"""A site on this machine, which is a guest of tests/vm/run: Slurm, slurmdbd
+with MariaDB, and Penstock from its packages, all as systemd's units.
+
+The first test sets it up; the next finds it running."""
+
+import glob
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+import unittest
+
+PATIENCE = int(os.environ.get("PENSTOCK_EMULATED", "1"))
+BUILD = pathlib.Path(os.environ.get("PENSTOCK_BUILD_DIR", "build/release"))
+USER = "alice"
+DATA = "/data/jpeg"
+DEVICE = "/dev/vdb"
+SAMPLE_CPU_S = 0.02  # as the profiles say; penstockd corrects it
+ENDED = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED",
+         "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"}
+UNITS = ["munge", "mariadb", "slurmdbd", "slurmctld", "slurmd"]
+
+SLURM_CONF = """\
+ClusterName=site
+SlurmctldHost=vm
+SlurmUser=slurm
+AuthType=auth/munge
+StateSaveLocation=/var/lib/slurm/slurmctld
+SlurmdSpoolDir=/var/lib/slurm/slurmd
+SlurmctldPidFile=/run/slurmctld/slurmctld.pid
+SlurmdPidFile=/run/slurm/slurmd.pid
+SlurmctldLogFile=/var/log/slurm/slurmctld.log
+SlurmdLogFile=/var/log/slurm/slurmd.log
+SlurmdDebug=debug
+PlugStackConfig=/etc/slurm/plugstack.conf
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+ProctrackType=proctrack/cgroup
+TaskPlugin=task/cgroup,task/affinity
+JobAcctGatherType=jobacct_gather/cgroup
+JobAcctGatherFrequency=5
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=localhost
+ReturnToService=2
+MessageTimeout=100
+SlurmdTimeout=1200
+DefMemPerCPU=300
+KillWait=5
+NodeName=vm Boards=1 SocketsPerBoard=2 CoresPerSocket=2 ThreadsPerCore=1 \
+RealMemory=2000 State=UNKNOWN
+PartitionName=main Nodes=vm Default=YES MaxTime=INFINITE
+"""
+
+SLURMDBD_CONF = """\
+AuthType=auth/munge
+DbdHost=localhost
+SlurmUser=slurm
+LogFile=/var/log/slurm/slurmdbd.log
+StorageType=accounting_storage/mysql
+StorageUser=slurm
+StoragePass=slurm
+StorageLoc=slurm_acct_db
+"""
+
+CGROUP_CONF = """\
+CgroupPlugin=cgroup/v2
+ConstrainCores=yes
+ConstrainRAMSpace=yes
+"""
+
+PENSTOCK_CONF = """\
+Pool=data Path=/data Bandwidth=1M
+"""
+
+
+def run(argv, timeout=120, user=None, check=True):
+    """The CompletedProcess, output and errors together as text."""
+    if user is not None:
+        argv = ["runuser", "-u", user, "--", *argv]
+    done = subprocess.run(
+        [str(word) for word in argv], stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True,
+        timeout=timeout * PATIENCE, check=False,
+        cwd=f"/home/{USER}" if user else "/")
+    if check and done.returncode != 0:
+        raise AssertionError(f"{' '.join(map(str, argv))}: status "
+                             f"{done.returncode}\n{done.stdout}")
+    return done
+
+
+def wait(what, condition, timeout=30):
+    """What the condition gave once it held; time limits are this machine's."""
+    deadline = time.monotonic() + timeout * PATIENCE
+    while True:
+        found = condition()
+        if found:
+            return found
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {timeout * PATIENCE} s for {what}"
+                                 + journal())
+        time.sleep(0.1)
+
+
+def journal(unit="penstockd", lines=30):
+    """The last lines of a unit."""
+    return f"\n--- {unit}\n" + run(
+        ["journalctl", "--no-pager", "-q", "-o", "cat", "-n", lines, "-u",
+         unit], check=False).stdout
+
+
+def cpus_in(text):
+    """"0-1,3" as a set of numbers."""
+    cpus = set()
+    for part in filter(None, text.strip().split(",")):
+        first, _, last = part.partition("-")
+        cpus |= set(range(int(first), int(last or first) + 1))
+    return cpus
+
+
+def slurm_release():
+    """(24, 11) of the Slurm that is installed."""
+    text = run(["slurmd", "-V"]).stdout
+    return tuple(map(int, re.search(r"(\d+)\.(\d+)", text).groups()))
+
+
+# -- setting up ---------------------------------------------------------------
+
+
+def write(path, text, mode=0o644, owner=None):
+    file = pathlib.Path(path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, "utf-8")
+    file.chmod(mode)
+    if owner:
+        run(["chown", f"{owner}:", path])
+
+
+def make_data():
+    """A file system of the second disk, with pictures."""
+    run(["mke2fs", "-q", "-t", "ext4", DEVICE])
+    os.makedirs("/data", exist_ok=True)
+    run(["mount", DEVICE, "/data"])
+    write("/etc/fstab", f"{DEVICE} /data ext4 defaults 0 0\n")
+    run([BUILD / "bin/penstock-demo-data", "--out", DATA, "--format", "jpeg",
+         "--count", "64"], 300)
+
+
+def make_database():
+    write("/etc/mysql/conf.d/small.cnf",
+          "[mysqld]\ninnodb_buffer_pool_size=32M\nperformance_schema=OFF\n")
+    run(["systemctl", "enable", "--now", "munge", "mariadb"], 300)
+    run(["mariadb", "-e", "create database slurm_acct_db; "
+         "create user slurm@localhost identified by 'slurm'; "
+         "grant all on slurm_acct_db.* to slurm@localhost"])
+
+
+def write_files():
+    for name in ("/var/lib/slurm/slurmctld", "/var/lib/slurm/slurmd",
+                 "/var/log/slurm"):
+        os.makedirs(name, exist_ok=True)
+        run(["chown", "slurm:", name])
+    write("/etc/slurm/slurm.conf", SLURM_CONF)
+    write("/etc/slurm/slurmdbd.conf", SLURMDBD_CONF, 0o600, "slurm")
+    write("/etc/slurm/cgroup.conf", CGROUP_CONF)
+    write("/etc/slurm/plugstack.conf.d/penstock.conf",
+          "optional spank_penstock.so\n")
+    write("/etc/slurm/penstock.conf", PENSTOCK_CONF)
+
+
+def set_up():
+    """Everything installed, enabled and running, and the node idle."""
+    if pathlib.Path("/etc/slurm/slurmdbd.conf").exists():
+        wait_idle()
+        return
+    run(["useradd", "--create-home", USER])
+    make_data()
+    write_files()
+    make_database()
+    run(["systemctl", "daemon-reload"])
+    run(["systemctl", "enable", "--now", "slurmdbd"], 300)
+    wait("slurmdbd to answer", lambda: run(
+        ["sacctmgr", "-n", "show", "cluster"], check=False).returncode == 0,
+        120)
+    run(["systemctl", "enable", "--now", "slurmctld", "slurmd", "penstockd"],
+        300)
+    wait_idle(180)
+
+
+def wait_idle(timeout=60):
+    wait("the node to be idle", lambda: run(
+        ["sinfo", "-h", "-o", "%t"], check=False).stdout.strip() == "idle",
+        timeout)
+
+
+# -- jobs ---------------------------------------------------------------------
+
+
+class SiteCase(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        set_up()
+
+    def trainer(self, name, cores, seconds=600):
+        """A trainer whose loaders need so many cores; its command."""
+        return ["penstock-train", "--data", DATA, "--batch", "16",
+                "--accelerator-s-per-sample", str(SAMPLE_CPU_S / cores),
+                "--duration", str(seconds), "--log",
+                f"/home/{USER}/{name}.log"]
+
+    def profile(self, name, cores):
+        """What is known of that trainer before it starts; the flag."""
+        path = f"/home/{USER}/{name}.toml"
+        write(path, f'name = "{name}"\n'
+              f"accelerator_s_per_sample = {SAMPLE_CPU_S / cores}\n"
+              f"loader_cpu_s_per_sample = {SAMPLE_CPU_S}\n")
+        return f"--loader-model={path}"
+
+    def sbatch(self, script, *flags):
+        """Submits as alice; the job's id. It is cancelled after the test."""
+        path = f"/home/{USER}/job.sh"
+        write(path, script if script.startswith("#!") else
+              f"#!/bin/sh\n{script}\n", 0o755)
+        done = run(["sbatch", "--parsable", "--loader=auto", *flags, path],
+                   user=USER)
+        job = int(re.search(r"(?m)^(\d+)", done.stdout).group(1))
+        self.addCleanup(run, ["scancel", job], check=False)
+        return job
+
+    def submit(self, name, cores, *flags, **more):
+        """A trainer as a job; waits until it runs."""
+        job = self.sbatch("exec " + " ".join(
+            self.trainer(name, cores, **more)), self.profile(name, cores),
+            *flags)
+        self.wait_job(job, "RUNNING")
+        return job
+
+    def job(self, job):
+        text = run(["scontrol", "-o", "show", "job", job], check=False).stdout
+        return dict(re.findall(r"(\S+?)=(\S*)", text))
+
+    def wait_job(self, job, state, timeout=60):
+        def reached():
+            now = self.job(job).get("JobState", "unknown")
+            if now != state and now in ENDED:
+                raise AssertionError(f"job {job} is {now}, not {state}: "
+                                     + self.output(job) + journal())
+            return now == state
+        wait(f"job {job} to be {state}", reached, timeout)
+
+    def output(self, job):
+        path = pathlib.Path(f"/home/{USER}/slurm-{job}.out")
+        return path.read_text("utf-8") if path.exists() else ""
+
+    # -- what the kernel and Penstock say --------------------------------------
+
+    def scope(self):
+        """Slurm's group, in which its jobs are."""
+        return glob.glob("/sys/fs/cgroup/system.slice/*slurmstepd.scope")[0]
+
+    def job_dirs(self):
+        return [path for path in glob.glob(f"{self.scope()}/*")
+                if glob.glob(f"{path}/step_*")]
+
+    def only_job_dir(self):
+        (path,) = self.job_dirs()
+        return path
+
+    def our_groups(self):
+        return glob.glob(f"{self.scope()}/*/step_*/user/task_*/penstock*")
+
+    def away_threads(self):
+        found = []
+        for path in glob.glob(f"{self.scope()}/*/step_*/user/task_*/"
+                              "penstock*_loader/cgroup.threads"):
+            try:
+                found += pathlib.Path(path).read_text("ascii").split()
+            except OSError:
+                pass
+        return found
+
+    def away_cpus(self):
+        """The CPUs that are lent to the one job, as text."""
+        (path,) = glob.glob(f"{self.scope()}/*/step_*/user/task_*/"
+                            "penstock*_loader/cpuset.cpus")
+        return pathlib.Path(path).read_text("ascii")
+
+    def held_by(self, job):
+        """The CPUs that Slurm gave the job on its one node."""
+        text = run(["scontrol", "-d", "show", "job", job]).stdout
+        return re.search(r"CPU_IDs=(\S+)", text).group(1)
+
+    def wait_away(self, timeout=60):
+        return wait("a thread to be away", self.away_threads, timeout)
+
+    def check_nothing_left(self):
+        wait("the queue to be empty", lambda: not run(
+            ["squeue", "-h"], check=False).stdout.strip(), 60)
+        wait("Slurm's directories to be gone", lambda: not self.job_dirs(), 60)
+
+    def report(self, job):
+        return json.loads(run(["penstock", "report", job, "--json"]).stdout)
+
+
+def main():
+    if not os.path.exists("/usr/local/lib/penstock-vm"):
+        print("SKIPPED: this changes the machine: run it with tests/vm/run")
+        sys.exit(77)
+    unittest.main(module="__main__", verbosity=2)

@@ -1,0 +1,70 @@
+"""The packages on a site with jobs: upgraded under them, taken away, and
+nothing of them left. Runs last: Penstock is gone afterwards."""
+
+import glob
+import os
+import pathlib
+
+import site_case
+from site_case import run, wait
+
+
+class Packages(site_case.SiteCase):
+    def packages(self):
+        text = run(["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\\n",
+                    "*penstock*"]).stdout
+        return [line.split()[0] for line in text.splitlines()
+                if not line.endswith("not-installed")]
+
+    def agent_pid(self):
+        return int(run(["systemctl", "show", "-P", "MainPID", "penstockd"])
+                   .stdout)
+
+    def test_1_an_upgrade_leaves_jobs_what_they_were_granted(self):
+        job = self.submit("upgraded", 4)
+        self.wait_away()
+        cpus = pathlib.Path(self.only_job_dir(), "cpuset.cpus")
+        lent = cpus.read_text("ascii")
+        before = self.agent_pid()
+        run(["apt-get", "install", "--reinstall", "-y",
+             *glob.glob("/root/debs/*.deb")], 600)
+        self.assertNotEqual(self.agent_pid(), before)
+        wait("the loan after the upgrade", lambda: self.away_threads() and
+             cpus.read_text("ascii") == lent)
+        self.assertEqual(self.job(job)["JobState"], "RUNNING")
+        run(["scancel", job])
+        self.check_nothing_left()
+
+    def test_2_removed_under_a_job_slurm_has_its_own_again(self):
+        job = self.submit("removed", 4)
+        self.wait_away()
+        held = site_case.cpus_in(self.held_by(job))
+        cpus = pathlib.Path(self.only_job_dir(), "cpuset.cpus")
+        run(["apt-get", "remove", "-y", *self.packages()], 600)
+        wait("Slurm's CPUs", lambda: site_case.cpus_in(
+            cpus.read_text("ascii")) == held)
+        self.assertEqual(self.our_groups(), [])
+        self.assertEqual(self.job(job)["JobState"], "RUNNING")
+        run(["scancel", job])
+        self.check_nothing_left()
+
+    # Without the plugin, its line in plugstack.conf is optional.
+    def test_3_after_a_purge_nothing_is_left(self):
+        run(["apt-get", "purge", "-y", *self.packages()], 600)
+        self.assertEqual(self.packages(), [])
+        left = [path for top in ("/etc", "/usr", "/var/lib", "/var/log",
+                                 "/run", "/sys/fs/cgroup")
+                for path, folders, files in os.walk(top)
+                for path in [f"{path}/{name}" for name in [*folders, *files]
+                             if "penstock" in name]]
+        # The admin's own files, and those of this test.
+        left = [path for path in left if not path.startswith((
+            "/etc/slurm/", "/etc/systemd/system/", "/usr/local/lib/penstock-vm",
+            "/etc/penstock-dependencies")) and "penstock-shell" not in path]
+        self.assertEqual(left, [])
+        done = run(["srun", "-n1", "echo", "ran"], user=site_case.USER)
+        self.assertIn("ran", done.stdout)
+
+
+if __name__ == "__main__":
+    site_case.main()

@@ -1,0 +1,233 @@
+"""What a site sees of Penstock beside Slurm's own accounting, limits, kills
+and systemd."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import time
+
+import site_case
+from site_case import USER, journal, run, wait
+
+# Runs its arguments, then says what CPU time they and their children took.
+COUNT_CPU = """#!/usr/bin/python3
+import resource, subprocess, sys
+subprocess.run({argv!r}, check=True)
+use = resource.getrusage(resource.RUSAGE_CHILDREN)
+own = resource.getrusage(resource.RUSAGE_SELF)
+print("CPU_S", use.ru_utime + use.ru_stime + own.ru_utime + own.ru_stime)
+"""
+
+# A worker of a loader that takes more memory than its step may have; the
+# rest of the job goes on.
+HOG = """#!/bin/sh
+srun --mem=80 python3 -c '
+import os, time
+pid = os.fork()
+if pid == 0:
+    end = time.monotonic() + 20  # long enough to be taken for a loader
+    while time.monotonic() < end: pass
+    blocks = []
+    while True: blocks.append(bytearray(b"x" * (1 << 20)))
+print("worker", os.waitpid(pid, 0)[1], flush=True)
+time.sleep(1)
+'
+echo step $?
+echo batch lives
+"""
+
+
+def seconds_of(text):
+    """Slurm's "1-02:03:04.567" or "03:04.567"."""
+    days, _, clock = text.rpartition("-")
+    total = 0.0
+    for part in clock.split(":"):
+        total = total * 60 + float(part)
+    return total + 86400 * int(days or 0)
+
+
+class Site(site_case.SiteCase):
+    def test_doctor_finds_nothing_to_mend(self):
+        done = run(["penstock", "doctor"], check=False)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(run(["systemctl", "is-active", "penstockd"])
+                         .stdout.strip(), "active")
+
+    def test_version_names_the_release_of_slurm(self):
+        major, minor = site_case.slurm_release()
+        self.assertIn(f"Slurm {major:02}.{minor:02}",
+                      run(["penstock", "--version"]).stdout)
+
+    def test_slurm_accounts_for_threads_that_were_away(self):
+        argv = self.trainer("counted", 4, 60)
+        job = self.sbatch(COUNT_CPU.format(argv=argv),
+                          self.profile("counted", 4))
+        self.wait_job(job, "RUNNING")
+        self.wait_away()
+        sampled = self.sstat_seconds(job)
+        self.wait_job(job, "COMPLETED", 300)
+        own = float(re.search(r"CPU_S (\S+)", self.output(job)).group(1))
+
+        def accounted():
+            text = run(["sacct", "-n", "-P", "-j", f"{job}.batch", "-o",
+                        "State,TotalCPU"]).stdout.strip()
+            state, _, used = text.partition("|")
+            return state == "COMPLETED" and seconds_of(used)
+        told = wait("sacct to know the job", accounted, 60)
+        print(f"sacct {told} s, the processes themselves {own:.2f} s; "
+              f"sstat on the way {sampled}", flush=True)
+        self.assertGreater(sampled, 0)
+        self.assertLess(abs(told / own - 1), 0.02)
+        self.check_nothing_left()
+
+    def sstat_seconds(self, job):
+        """What sstat says once it says something."""
+        def shown():
+            text = run(["sstat", "-n", "-P", "-a", "-j", f"{job}.batch", "-o",
+                        "AveCPU"], check=False).stdout.strip()
+            return re.fullmatch(r"[\d:.-]+", text) and seconds_of(text)
+        return wait("sstat to count CPU time", shown, 60)
+
+    def test_who_is_away_is_killed_with_the_job(self):
+        for number in range(3):
+            job = self.submit(f"killed{number}", 4)
+            away = self.wait_away()
+            run(["scancel", job])
+            self.check_nothing_left()
+            for tid in away:
+                self.assertFalse(os.path.exists(f"/proc/{tid}"))
+
+    def test_a_loader_beyond_the_memory_of_its_step_is_killed_alone(self):
+        job = self.sbatch(HOG, "--mem=300", "--loader-match=python3*")
+        self.wait_job(job, "COMPLETED", 300)
+        text = self.output(job)
+        self.assertIn("worker 9", text)  # killed
+        self.assertIn("batch lives", text)
+
+        def states():
+            return run(["sacct", "-n", "-P", "-j", f"{job}.0", "-o",
+                        "State"]).stdout.strip()
+        self.assertEqual(wait("sacct to know the step", states),
+                         "OUT_OF_MEMORY")
+        self.check_nothing_left()
+
+    # -- what systemd and Slurm rewrite -----------------------------------------
+
+    def job_cpus(self):
+        return pathlib.Path(self.only_job_dir(),
+                            "cpuset.cpus").read_text("ascii").strip()
+
+    def check_lent_after(self, what, *argv):
+        """The command leaves the loan as it was, or it is there again soon;
+        the job runs on."""
+        lent = self.job_cpus()
+        run(argv, 300)
+        wait(f"the loan after {what}", lambda: self.job_cpus() == lent and
+             self.away_threads(), 30)
+        self.assertEqual(len(self.job_dirs()), 1)
+
+    def test_systemd_and_slurmd_may_start_anew_under_a_loan(self):
+        job = self.submit("reloaded", 4)
+        self.wait_away()
+        self.check_lent_after("daemon-reload", "systemctl", "daemon-reload")
+        self.check_lent_after("daemon-reexec", "systemctl", "daemon-reexec")
+        self.check_lent_after("restart slurmd", "systemctl", "restart",
+                              "slurmd")
+        self.check_lent_after("restart penstockd", "systemctl", "restart",
+                              "penstockd")
+        self.check_lent_after("reconfigure", "scontrol", "reconfigure")
+        self.assertEqual(self.job(job)["JobState"], "RUNNING")
+        run(["scancel", job])
+        self.check_nothing_left()
+
+    def test_io_limits_reach_the_job(self):
+        job = self.submit("read", 4)
+        limits = pathlib.Path(self.only_job_dir(), "io.max")
+        wait("a limit", limits.read_text)
+        self.assertIn("rbps=", limits.read_text("ascii"))
+        run(["systemctl", "daemon-reload"])
+        wait("the limit after a reload", limits.read_text)
+        run(["scancel", job])
+        self.check_nothing_left()
+
+    # -- faults -----------------------------------------------------------------
+
+    def test_a_second_agent_leaves_at_once(self):
+        done = run(["/usr/sbin/penstockd"], check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(len(done.stdout.strip().splitlines()), 1,
+                         done.stdout)
+        self.assertEqual(run(["systemctl", "is-active", "penstockd"])
+                         .stdout.strip(), "active")
+
+    def test_a_plugin_for_another_release_is_named_and_jobs_run(self):
+        plugin = pathlib.Path(self.plugin_dir(), "spank_penstock.so")
+        keep = pathlib.Path("/root/spank_penstock.so")
+        shutil.copy2(plugin, keep)
+        self.addCleanup(shutil.copy2, keep, plugin)
+        self.patch_version(plugin)
+        done = run(["srun", "-n1", "echo", "ran"], user=USER, check=False)
+        shutil.copy2(keep, plugin)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("ran", done.stdout)
+        lines = [line for line in done.stdout.splitlines()
+                 if "spank_penstock" in line or "penstock" in line]
+        print("\n".join(lines), flush=True)
+        self.assertTrue(lines, done.stdout)
+
+    def plugin_dir(self):
+        text = run(["scontrol", "show", "config"]).stdout
+        return re.search(r"(?m)^PluginDir\s*=\s*(\S+)", text).group(1)
+
+    def patch_version(self, plugin):
+        """Sets plugin_version of a copy to a release that is not ours."""
+        text = run(["objdump", "-T", plugin], check=False)
+        found = re.search(r"(?m)^([0-9a-f]+) .*\bplugin_version$",
+                          text.stdout)
+        if not found:
+            self.skipTest("no objdump here")
+        data = bytearray(plugin.read_bytes())
+        major, minor = site_case.slurm_release()
+        # .rodata stands at its address in the first segment of the file.
+        address = int(found.group(1), 16)
+        self.assertEqual(data[address + 2], major)
+        data[address + 2] = major - 1
+        plugin.unlink()
+        plugin.write_bytes(data)
+
+    def test_off_takes_every_loan_back_and_on_lends_again(self):
+        job = self.submit("off", 4)
+        self.wait_away()
+        held = pathlib.Path(self.only_job_dir(), "cpuset.cpus")
+        lent = held.read_text("ascii")
+        run(["penstock", "off"])
+        self.addCleanup(run, ["penstock", "on"], check=False)
+        self.assertEqual(self.away_threads(), [])
+        self.assertNotEqual(held.read_text("ascii"), lent)
+        self.assertEqual(self.our_groups(), [])
+        time.sleep(5)
+        self.assertEqual(self.away_threads(), [])
+        self.assertEqual(self.job(job)["JobState"], "RUNNING")
+        run(["penstock", "on"])
+        self.wait_away()
+
+    # -- topology ---------------------------------------------------------------
+
+    def test_loaders_go_to_the_numa_node_of_their_cores_first(self):
+        nodes = [site_case.cpus_in(pathlib.Path(
+            f"/sys/devices/system/node/node{number}/cpulist").read_text())
+            for number in (0, 1)]
+        job = self.submit("near", 2)
+        self.wait_away()
+        own = site_case.cpus_in(self.held_by(job))
+        lent = site_case.cpus_in(self.away_cpus())
+        self.assertEqual(len(own | lent), 2)
+        self.assertIn(own | lent, nodes)
+        run(["scancel", job])
+        self.check_nothing_left()
+
+
+if __name__ == "__main__":
+    site_case.main()

@@ -1,0 +1,49 @@
+"""Penstock's packages for a release of Debian, built in a root of it from the
+files of this source tree, committed or not."""
+
+import os
+import re
+
+import roots
+
+WORK = "/penstock"  # in the root; the guest has the same paths
+SOURCE = f"{WORK}/penstock"
+OBJECTS = f"{SOURCE}/obj-x86_64-linux-gnu"
+
+
+def prepare(root):
+    roots.inside(root, "apt-get -qq update")
+
+
+def build(cache, suite):
+    """(packages, directory of the build's objects): the *.deb files that
+    dpkg-buildpackage made, its unit tests passed. Minutes with a warm ccache,
+    half an hour without."""
+    root = roots.make(cache, suite, "build", prepare)
+    roots.check_slurm(root, suite, "libslurm-dev")
+    control = (roots.ROOT / "packaging/debian/control").read_text("utf-8")
+    roots.write(root, "var/tmp/needs/debian/control", control)
+    roots.inside(root, "apt-get -qq build-dep -y --no-install-recommends "
+                 "/var/tmp/needs")
+    output = cache / f"debs-{suite}"
+    for old in output.glob("*"):
+        old.unlink()
+    roots.run([roots.ROOT / "packaging/build-deb", "--root", root, "--output",
+               output, "--work", WORK], cache / f"build-{suite}.log",
+              env=dict(os.environ, DEB_BUILD_OPTIONS="noautodbgsym"))
+    debs = [path for path in sorted(output.glob("*.deb"))
+            if "-dbgsym" not in path.name]
+    return debs, root / OBJECTS.lstrip("/")
+
+
+def dependencies(packages):
+    """What the packages need of Debian, as apt-get satisfy takes it."""
+    own = {path.name.split("_")[0] for path in packages}
+    found = set()
+    for path in packages:
+        text = roots.run(["dpkg-deb", "--field", path, "Pre-Depends",
+                          "Depends"])
+        for field in re.findall(r"(?m)^(?:Pre-)?Depends: (.*)$", text):
+            found |= {one for one in re.split(r",\s*", field)
+                      if re.match(r"[^ (|]+", one).group() not in own}
+    return ", ".join(sorted(found))

@@ -1,0 +1,86 @@
+"""Root file systems of Debian's releases, made by debootstrap and kept: one in
+which Penstock's packages are built, one from which a guest boots."""
+
+import pathlib
+import shutil
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# The release of Slurm that each release of Debian has, as `major.minor`.
+SLURM = {"bookworm": "22.05", "trixie": "24.11", "sid": "26.05"}
+BUILD_PACKAGES = ["build-essential", "ccache", "debhelper", "dpkg-dev",
+                  "fakeroot", "lintian"]
+GUEST_PACKAGES = ["systemd", "systemd-sysv", "udev", "linux-image-cloud-amd64",
+                  "slurmctld", "slurmd", "slurmdbd", "slurm-client", "munge",
+                  "mariadb-server", "iproute2", "dbus", "procps", "python3",
+                  "kmod", "passwd"]
+
+
+class MovedOn(Exception):
+    """The archive has another Slurm than the one that we build for."""
+
+
+def run(argv, log=None, **more):
+    """Runs it; what it printed. An error has the end of that."""
+    done = subprocess.run([str(word) for word in argv], check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          **more)
+    text = done.stdout.decode("utf-8", "replace")
+    if log is not None:
+        pathlib.Path(log).write_text(text, "utf-8")
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, argv[:4]))}: status "
+                           f"{done.returncode}\n"
+                           + "\n".join(text.splitlines()[-40:]))
+    return text
+
+
+def inside(root, command, log=None, binds=()):
+    """Runs a shell command in the root. Its mounts, /proc and BINDS (outside,
+    inside), are seen by it alone and go with it, even when it is killed."""
+    mounts = [f"mount -t proc proc '{root}/proc'"]
+    for outside, there in binds:
+        target = root / there.lstrip("/")
+        target.mkdir(parents=True, exist_ok=True)
+        mounts.append(f"mount --bind '{outside}' '{target}'")
+    script = "\n".join([*mounts, f"exec chroot '{root}' /bin/sh -ec \"$0\""])
+    return run(["unshare", "--mount", "--propagation", "private", "sh", "-ec",
+                script, f"export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8"
+                f"\n{command}"], log)
+
+
+def write(root, path, text):
+    """A file of the root's."""
+    file = root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, "utf-8")
+
+
+def make(cache, suite, kind, prepare):
+    """The directory KIND-SUITE; made where it is missing, whole or not at
+    all. prepare(directory) finishes it."""
+    packages = {"build": BUILD_PACKAGES, "guest": GUEST_PACKAGES}[kind]
+    root = cache / f"{kind}-{suite}"
+    if root.exists():
+        return root
+    cache.mkdir(parents=True, exist_ok=True)
+    new = cache / f"{kind}-{suite}.new"
+    shutil.rmtree(new, ignore_errors=True)
+    run(["debootstrap", "--variant=minbase", "--include=" + ",".join(packages),
+         suite, new], cache / f"debootstrap-{kind}-{suite}.log")
+    # A copy of the archive that was made weeks ago will do.
+    write(new, "etc/apt/apt.conf.d/99penstock",
+          'Acquire::Check-Valid-Until "false";\n')
+    prepare(new)
+    new.rename(root)
+    return root
+
+
+def check_slurm(root, suite, package):
+    """MovedOn where the archive's Slurm is another one."""
+    text = inside(root, f"apt-cache policy {package}")
+    version = next(line.split()[1] for line in text.splitlines()
+                   if "Candidate:" in line)
+    if not version.startswith(SLURM[suite] + "."):
+        raise MovedOn(f"Debian {suite} has Slurm {version} now, not "
+                      f"{SLURM[suite]}")
