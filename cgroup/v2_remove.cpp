@@ -122,7 +122,8 @@ Status V2Backend::remove_job(JobId id, const FindHome& find_home) {
     if (task.prepared) left_.try_emplace(task.groups.step);
   }
   Status restored = restore_job(found->second.path, find_home);
-  jobs_.erase(found);
+  // What could not be given back is known on: the caller asks again.
+  if (restored || !fs_->exists(found->second.path)) jobs_.erase(found);
   if (!restored && restored.error().saved_errno == EBUSY) {
     restored.error().code = Code::kUnavailable;
   }
@@ -140,7 +141,9 @@ Status V2Backend::sweep(const std::set<JobId>& alive,
     const auto id = marked ? parse_uint(*marked, 0, UINT32_MAX)
                            : Result<uint64_t>(std::move(marked).error());
     if (!id || alive.contains(JobId(*id))) continue;
-    keep(first, restore_job(job, find_home));
+    Status restored = restore_job(job, find_home);
+    if (restored) jobs_.erase(JobId(*id));
+    keep(first, std::move(restored));
   }
   if (!alive.empty()) return first;
   for (const std::string& scope : scopes()) {

@@ -7,12 +7,15 @@
 namespace penstock {
 
 Result<UniqueFd> open_state_dir(const std::string& path) {
-  if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) {
+  const bool is_made = ::mkdir(path.c_str(), 0755) == 0;
+  if (!is_made && errno != EEXIST) {
     return system_error(errno, "StateDir=" + path);
   }
   UniqueFd dir(
       ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!dir) return system_error(errno, "StateDir=" + path);
+  // Jobs reach a socket in it, whatever the umask.
+  if (is_made) (void)::fchmod(dir.get(), 0755);
   struct stat found {};
   if (::fstat(dir.get(), &found) != 0 || found.st_uid != ::geteuid() ||
       (found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {

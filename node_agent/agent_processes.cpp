@@ -197,7 +197,10 @@ void Agent::attach_io(Job& job, Task& task) {
 
 void Agent::introduce(Job& job, const Task& task) {
   Status known = machine_.backend.add_task(job.id, task.home);
-  if (known || known.error().code == Code::kNotFound || !job.may_borrow) return;
+  // ENODEV: the task ended while its group was read.
+  const bool is_gone = !known && (known.error().code == Code::kNotFound ||
+                                  known.error().saved_errno == ENODEV);
+  if (known || is_gone || !job.may_borrow) return;
   job.may_borrow = false;
   job.note("CPUs cannot be lent to it: " + known.error().message);
   log_warning("job {}: CPUs cannot be lent to it: {}", job.id,

@@ -4,6 +4,7 @@
 // controllers hear of jobs on their entitlement and of no idle CPU.
 #include <algorithm>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/state_dir.h"
 #include "node_agent/agent.h"
@@ -39,20 +40,22 @@ void Agent::look_for_off_mark() {
 }
 
 Result<NodeSwitch> Agent::switch_off() {
+  // Without the mark it is off all the same, until this penstockd ends.
   Result<double> since = mark_off(machine_.state_dir_fd);
-  if (!since) return std::move(since).error().wrap("StateDir");
-  NodeSwitch done{*since, 0, 0};
+  NodeSwitch done{since.value_or(unix_s()), 0, 0};
   if (!is_off()) {
     for (auto& [id, job] : registry_.jobs()) {
       if (is_touched(job)) ++done.jobs;
     }
   }
-  off_since_unix_s_ = *since;
+  off_since_unix_s_ = done.off_since_unix_s;
   rebalance(GrantCause::kSwitchedOff);
   done.not_home = release_all();
   log_warning("switched off: {} jobs have what Slurm gave them{}", done.jobs,
               done.not_home == 0 ? "" : "; not all is home yet");
-  return done;
+  if (since) return done;
+  return std::move(since).error().wrap(
+      "off until penstockd ends, as StateDir cannot be written to");
 }
 
 // Everything that is ours is Slurm's again. Returns of how many jobs not yet.

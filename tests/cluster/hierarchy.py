@@ -76,6 +76,20 @@ def in_step(node, text):
     return any(top in line and "/step_" in line for line in text.splitlines())
 
 
+def changes(node, job):
+    """What penstockd has changed of Slurm's own groups of a job, and not put
+    back: marks and weights. v1: it changes nothing of them."""
+    if not UNIFIED:
+        return []
+    top = job_dir(node, job)
+    found = [f"{path}: {name}" for path, _, _ in os.walk(top)
+             for name in os.listxattr(path)
+             if name.startswith(f"trusted.penstock_{node}.")
+             and not name.endswith(".step")]
+    weight = pathlib.Path(top, "cpu.weight").read_text("ascii").strip()
+    return found + [f"{top}: weight {weight}"] * (weight != "100")
+
+
 def our_groups(node):
     """All that penstockd has made and not removed, as paths."""
     if not UNIFIED:

@@ -53,6 +53,7 @@ class Off(agent_case.AgentCase):
         self.assertEqual(self.cluster.penstock_cgroups(), [])
         for job in jobs:
             self.assertEqual(self.away_threads(job), [])
+            self.assertEqual(hierarchy.changes(self.cluster.node, job), [])
 
     def masks(self, job):
         """The masks of the job's own threads."""

@@ -19,6 +19,8 @@ USER = "alice"
 DATA = "/data/jpeg"
 DEVICE = "/dev/vdb"
 SAMPLE_CPU_S = 0.02  # as the profiles say; penstockd corrects it
+HAS_SMT = pathlib.Path("/sys/devices/system/cpu/smt/active").read_text(
+    "ascii").strip() == "1"
 ENDED = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED",
          "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"}
 UNITS = ["munge", "mariadb", "slurmdbd", "slurmctld", "slurmd"]
@@ -49,7 +51,7 @@ MessageTimeout=100
 SlurmdTimeout=1200
 DefMemPerCPU=300
 KillWait=5
-NodeName=vm Boards=1 SocketsPerBoard=2 CoresPerSocket=2 ThreadsPerCore=1 \
+NodeName=vm Boards=1 SocketsPerBoard=2 CoresPerSocket=2 ThreadsPerCore={threads} \
 RealMemory=2000 State=UNKNOWN
 PartitionName=main Nodes=vm Default=YES MaxTime=INFINITE
 """
@@ -162,7 +164,8 @@ def write_files():
                  "/var/log/slurm"):
         os.makedirs(name, exist_ok=True)
         run(["chown", "slurm:", name])
-    write("/etc/slurm/slurm.conf", SLURM_CONF)
+    write("/etc/slurm/slurm.conf",
+          SLURM_CONF.format(threads=2 if HAS_SMT else 1))
     write("/etc/slurm/slurmdbd.conf", SLURMDBD_CONF, 0o600, "slurm")
     write("/etc/slurm/cgroup.conf", CGROUP_CONF)
     write("/etc/slurm/plugstack.conf.d/penstock.conf",
@@ -173,7 +176,9 @@ def write_files():
 def set_up():
     """Everything installed, enabled and running, and the node idle."""
     if pathlib.Path("/etc/slurm/slurmdbd.conf").exists():
-        wait_idle()
+        wait("the node to be up", lambda: run(
+            ["sinfo", "-h", "-o", "%t"], check=False).stdout.strip() in
+            ("idle", "mix"), 60)
         return
     run(["useradd", "--create-home", USER])
     make_data()
@@ -265,7 +270,8 @@ class SiteCase(unittest.TestCase):
                 if glob.glob(f"{path}/step_*")]
 
     def only_job_dir(self):
-        (path,) = self.job_dirs()
+        """Of the one job that runs, once Slurm has made it."""
+        (path,) = wait("the job's directory", self.job_dirs)
         return path
 
     def our_groups(self):

@@ -20,7 +20,7 @@ class Packages(site_case.SiteCase):
         return int(run(["systemctl", "show", "-P", "MainPID", "penstockd"])
                    .stdout)
 
-    def test_1_an_upgrade_leaves_jobs_what_they_were_granted(self):
+    def test_1_after_an_upgrade_jobs_have_what_they_had(self):
         job = self.submit("upgraded", 4)
         self.wait_away()
         cpus = pathlib.Path(self.only_job_dir(), "cpuset.cpus")
@@ -40,6 +40,10 @@ class Packages(site_case.SiteCase):
         self.wait_away()
         held = site_case.cpus_in(self.held_by(job))
         cpus = pathlib.Path(self.only_job_dir(), "cpuset.cpus")
+        run(["penstock", "off"])  # its mark, too, is to go
+        run(["penstock", "on"])
+        self.wait_away()
+        pathlib.Path("/run/penstock/off").touch()
         run(["apt-get", "remove", "-y", *self.packages()], 600)
         wait("Slurm's CPUs", lambda: site_case.cpus_in(
             cpus.read_text("ascii")) == held)
@@ -59,7 +63,7 @@ class Packages(site_case.SiteCase):
                              if "penstock" in name]]
         # The admin's own files, and those of this test.
         left = [path for path in left if not path.startswith((
-            "/etc/slurm/", "/etc/systemd/system/", "/usr/local/lib/penstock-vm",
+            "/etc/slurm/", "/usr/local/lib/penstock-vm",
             "/etc/penstock-dependencies")) and "penstock-shell" not in path]
         self.assertEqual(left, [])
         done = run(["srun", "-n1", "echo", "ran"], user=site_case.USER)

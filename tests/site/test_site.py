@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import time
+import unittest
 
 import site_case
 from site_case import USER, journal, run, wait
@@ -172,10 +173,7 @@ class Site(site_case.SiteCase):
         shutil.copy2(keep, plugin)
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertIn("ran", done.stdout)
-        lines = [line for line in done.stdout.splitlines()
-                 if "spank_penstock" in line or "penstock" in line]
-        print("\n".join(lines), flush=True)
-        self.assertTrue(lines, done.stdout)
+        self.assertIn("Incompatible Slurm plugin", done.stdout)
 
     def plugin_dir(self):
         text = run(["scontrol", "show", "config"]).stdout
@@ -183,11 +181,8 @@ class Site(site_case.SiteCase):
 
     def patch_version(self, plugin):
         """Sets plugin_version of a copy to a release that is not ours."""
-        text = run(["objdump", "-T", plugin], check=False)
         found = re.search(r"(?m)^([0-9a-f]+) .*\bplugin_version$",
-                          text.stdout)
-        if not found:
-            self.skipTest("no objdump here")
+                          run(["objdump", "-T", plugin]).stdout)
         data = bytearray(plugin.read_bytes())
         major, minor = site_case.slurm_release()
         # .rodata stands at its address in the first segment of the file.
@@ -206,6 +201,10 @@ class Site(site_case.SiteCase):
         self.addCleanup(run, ["penstock", "on"], check=False)
         self.assertEqual(self.away_threads(), [])
         self.assertNotEqual(held.read_text("ascii"), lent)
+        self.assertEqual(site_case.cpus_in(held.read_text("ascii")),
+                         site_case.cpus_in(self.held_by(job)))
+        self.assertEqual(pathlib.Path(self.only_job_dir(), "cpu.weight")
+                         .read_text("ascii").strip(), "100")
         self.assertEqual(self.our_groups(), [])
         time.sleep(5)
         self.assertEqual(self.away_threads(), [])
@@ -215,6 +214,7 @@ class Site(site_case.SiteCase):
 
     # -- topology ---------------------------------------------------------------
 
+    @unittest.skipIf(site_case.HAS_SMT, "half of a core is not lent")
     def test_loaders_go_to_the_numa_node_of_their_cores_first(self):
         nodes = [site_case.cpus_in(pathlib.Path(
             f"/sys/devices/system/node/node{number}/cpulist").read_text())

@@ -13,7 +13,7 @@ BUILD_PACKAGES = ["build-essential", "ccache", "debhelper", "dpkg-dev",
 GUEST_PACKAGES = ["systemd", "systemd-sysv", "udev", "linux-image-cloud-amd64",
                   "slurmctld", "slurmd", "slurmdbd", "slurm-client", "munge",
                   "mariadb-server", "iproute2", "dbus", "procps", "python3",
-                  "kmod", "passwd"]
+                  "kmod", "passwd", "e2fsprogs", "binutils"]
 
 
 class MovedOn(Exception):

@@ -111,17 +111,13 @@ std::vector<std::string> directories_in(const std::string& path) {
   return out;
 }
 
-// As V2Backend::scopes() finds them.
-std::vector<std::string> slurm_scopes(const std::string& root) {
-  std::vector<std::string> scopes;
-  for (const std::string& top : directories_in(root)) {
-    if (is_slurm_scope(top)) scopes.push_back(top);
-    if (!top.ends_with(".slice")) continue;
-    for (const std::string& below : directories_in(top)) {
-      if (is_slurm_scope(below)) scopes.push_back(below);
-    }
+// Adds those in the group and in slices below it, as penstockd finds them.
+void add_slurm_scopes(const std::string& group,
+                      std::vector<std::string>& scopes) {
+  for (const std::string& below : directories_in(group)) {
+    if (is_slurm_scope(below)) scopes.push_back(below);
+    if (below.ends_with(".slice")) add_slurm_scopes(below, scopes);
   }
-  return scopes;
 }
 
 // Enables io in every group above the scope and in it, from the root down.
@@ -157,7 +153,8 @@ std::string io_remedy(const Places& places, const std::string& root,
 Finding check_io(const Places& places, const std::string& root,
                  const Installed& slurm) {
   const char* check = "cgroup io";
-  const std::vector<std::string> scopes = slurm_scopes(root);
+  std::vector<std::string> scopes;
+  add_slurm_scopes(root, scopes);
   if (scopes.empty()) {
     return skip(
         check, "Slurm has no scope below " + root + " yet: is slurmd running?");

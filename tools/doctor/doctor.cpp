@@ -63,12 +63,18 @@ Findings check_user() {
 std::string find_slurm_conf() {
   const char* named = std::getenv("SLURM_CONF");
   if (named != nullptr && *named != '\0') return named;
-  // The second is where slurmd keeps what the controller has sent it.
-  for (const char* path :
-       {"/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf"}) {
-    if (::access(path, F_OK) == 0) return path;
-  }
-  return "";
+  const Result<std::string> found =
+      output_of("slurm.conf", kLookTimeoutMs, [](int out) {
+        // The second is where slurmd keeps what the controller has sent it.
+        for (std::string_view path :
+             {"/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf"}) {
+          if (::access(path.data(), F_OK) != 0) continue;
+          (void)!::write(out, path.data(), path.size());
+          return;
+        }
+      });
+  // Where it hangs, those who read it are to say so.
+  return found ? *found : "/etc/slurm/slurm.conf";
 }
 
 Result<std::string> read_text(const std::string& path) {
