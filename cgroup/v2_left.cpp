@@ -6,7 +6,7 @@
 // their cgroup.subtree_control under an flock on the scope, and an ending one
 // removes them under it (Slurm 22.05 to 26.05). `user`, `slurm` and its own
 // move into that follow without the lock, so that to have it is not enough: a
-// step is removed under it only if none has begun there since the look before.
+// step is removed under it only if none has begun there for two seconds.
 // Who began earlier is in the step by now, who begins later waits for the lock,
 // for the few moments that removing takes, and makes its directories anew.
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace penstock {
 namespace {
 
-// Calls of refresh(), half a second each, without a process.
+// Calls of refresh(), half a second each, without a process and under watch.
 constexpr int kLeftLooks = 4;
 // What cannot be removed is left to a later run.
 constexpr int kMostTries = 3;
@@ -60,7 +60,6 @@ void V2Backend::look_at_left_step(const std::string& path, LeftStep& step) {
     step.begins.reset();
   };
   if (is_populated(path)) return begin_anew();
-  if (++step.looks < kLeftLooks) return;
   if (!step.begins) {
     const auto watches = std::count_if(
         left_.begin(), left_.end(),
@@ -70,6 +69,7 @@ void V2Backend::look_at_left_step(const std::string& path, LeftStep& step) {
     if (watch) step.begins.emplace(*std::move(watch));
     return;
   }
+  if (++step.looks < kLeftLooks) return;
   const auto slurms_lock = fs_->try_lock(parent_of(parent_of(path)));
   if (!slurms_lock) return;
   if (!step.begins->was_written() && !is_populated(path)) {
