@@ -69,7 +69,7 @@ def make(cache, suite, kind, prepare):
     run(["debootstrap", "--variant=minbase", "--include=" + ",".join(packages),
          suite, new], cache / f"debootstrap-{kind}-{suite}.log")
     # A copy of the archive that was made weeks ago will do.
-    write(new, "etc/apt/apt.conf.d/99penstock",
+    write(new, "etc/apt/apt.conf.d/99archive",
           'Acquire::Check-Valid-Until "false";\n')
     prepare(new)
     new.rename(root)
