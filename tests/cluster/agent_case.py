@@ -57,6 +57,13 @@ class AgentCase(cluster_case.ClusterCase):
         self.cluster.wait_job(job, "RUNNING")
         return job
 
+    def lend(self, suffix):
+        """(lender, borrower), two jobs, once a thread is away."""
+        lender = self.submit(f"lender{suffix}", 1 / 3)
+        borrower = self.submit(f"borrower{suffix}", 4)
+        self.wait_away(borrower)
+        return lender, borrower
+
     # -- what penstockd and the kernel say --------------------------------------
 
     def wait(self, what, condition, timeout=20):

@@ -65,12 +65,6 @@ class Faults(agent_case.AgentCase):
         if "penstockd" not in self.cluster._daemons:
             self.cluster.start_agent()
 
-    def lend(self, suffix):
-        lender = self.submit(f"lender{suffix}", 1 / 3)
-        borrower = self.submit(f"borrower{suffix}", 4)
-        self.wait_away(borrower)
-        return lender, borrower
-
     def test_killed_in_mid_job_and_restarted(self):
         lender, borrower = self.lend("K")
         self.cluster.stop_agent(signal.SIGKILL)

@@ -68,12 +68,6 @@ class Off(agent_case.AgentCase):
                                     re.M)[1])
         return found
 
-    def lend(self, suffix):
-        lender = self.submit(f"lender{suffix}", 1 / 3)
-        borrower = self.submit(f"borrower{suffix}", 4)
-        self.wait_away(borrower)
-        return lender, borrower
-
     def test_all_is_home_when_off_answers_and_lent_again_after_on(self):
         lender, borrower = self.lend("A")
         self.switch_off(1)

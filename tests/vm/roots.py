@@ -9,7 +9,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # The release of Slurm that each release of Debian has, as `major.minor`.
 SLURM = {"bookworm": "22.05", "trixie": "24.11", "sid": "26.05"}
 BUILD_PACKAGES = ["build-essential", "ccache", "debhelper", "dpkg-dev",
-                  "fakeroot", "lintian"]
+                  "fakeroot"]
 GUEST_PACKAGES = ["systemd", "systemd-sysv", "udev", "linux-image-cloud-amd64",
                   "slurmctld", "slurmd", "slurmdbd", "slurm-client", "munge",
                   "mariadb-server", "iproute2", "dbus", "procps", "python3",

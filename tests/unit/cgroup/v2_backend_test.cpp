@@ -1,83 +1,19 @@
-#include "cgroup/v2_backend.h"
-
 #include "tests/unit/catch.h"
-#include "tests/unit/cgroup/fake_unified.h"
+#include "tests/unit/cgroup/v2_node.h"
 
 using namespace penstock;
 
 namespace {
 
-constexpr JobId kJob = 7, kOther = 9;
-constexpr pid_t kTrainer = 100, kLoader = 101, kLender = 200;
-
-// Job 7 on CPUs 0-1 with a trainer and a loader thread, job 9 on 2-3.
-struct Node {
-  explicit Node(V2Settings settings = {}) {
-    task = machine.make_task("job_7", "step_0", 0, "0-1");
-    lender_task = machine.make_task("job_9", "step_0", 0, "2-3");
-    machine.start(kTrainer, kTrainer, task, CpuSet{{0, 1}});
-    machine.start(kLoader, kTrainer, task, CpuSet{{1}});
-    machine.start(kLender, kLender, lender_task, CpuSet{{2, 3}});
-    backend.emplace(std::move(*V2Backend::create(
-        machine.fs(), machine.proc(), machine.sched(), std::move(settings))));
-    home = *backend->home_of({kLoader, 0});
-    REQUIRE(backend->add_task(kJob, *backend->home_of({kTrainer, 0})));
-    REQUIRE(backend->add_task(kOther, *backend->home_of({kLender, 0})));
-  }
-
-  std::string scope() const { return "/system.slice/n1_slurmstepd.scope"; }
-  std::string job() const { return scope() + "/job_7"; }
-  std::string lender() const { return scope() + "/job_9"; }
-  std::string user() const { return job() + "/step_0/user"; }
-
-  // Lends CPUs, and a loader thread goes there.
-  Status lend(const CpuSet& cpus) {
-    Status done = backend->set_away_cpus(kJob, cpus);
-    return done ? backend->send_away(kJob, home) : done;
-  }
-
-  // Job 7's processes and its slurmstepd are gone; a group of ours was in the
-  // way of Slurm's rmdir.
-  void end_job() {
-    machine.end(kLoader);
-    machine.end(kTrainer);
-    machine.set_populated(task, false);
-    machine.set_populated(job() + "/step_0", false);
-  }
-  void refresh(int times) {
-    for (int i = 0; i < times; ++i) REQUIRE(backend->refresh());
-  }
-  void restart() {
-    backend.emplace(std::move(
-        *V2Backend::create(machine.fs(), machine.proc(), machine.sched(), {})));
-  }
-
-  // Slurm's groups are as it made them, and nothing of ours is there.
-  void check_as_before() {
-    CHECK(machine.read(job() + "/cpuset.cpus").starts_with("0-1"));
-    CHECK(machine.read(user() + "/cpuset.cpus").starts_with("0-1"));
-    CHECK(machine.read(job() + "/cpu.weight").starts_with("100"));
-    CHECK(machine.fs().list_dirs(task)->empty());
-    CHECK(machine.read(task + "/cgroup.type") == "domain\n");
-    CHECK(machine.group_of(kTrainer) == task);
-    CHECK(machine.group_of(kLoader) == task);
-    CHECK(machine.affinity_of(kLoader) == CpuSet{{1}});
-    for (const std::string& group : {job(), user(), task, lender()}) {
-      CHECK_FALSE(machine.has_mark(group));
-    }
-  }
-
-  FindHome find_home() const {
-    return [this](pid_t tid) {
-      return tid == kLoader ? std::optional(home) : std::nullopt;
-    };
-  }
-
-  FakeUnified machine;
-  std::optional<V2Backend> backend;
-  std::string task, lender_task;
-  Home home;
-};
+// One line with its remedy, and nothing is changed of the job.
+void check_refused(Node& node, const Status& added, const char* remedy) {
+  REQUIRE_FALSE(added);
+  CHECK(added.error().code == Code::kUnavailable);
+  CHECK_THAT(added.error().message, Catch::Matchers::ContainsSubstring(remedy));
+  CHECK(added.error().message.find('\n') == std::string::npos);
+  REQUIRE(node.backend->refresh());
+  node.check_as_before();
+}
 
 }  // namespace
 
@@ -202,21 +138,6 @@ TEST_CASE("what was overwritten is back after one look") {
   CHECK(node.machine.read(node.job() + "/io.max") == "254:16 rbps=4096");
   REQUIRE(node.backend->remove_job(kJob, node.find_home()));
   CHECK(node.machine.read(node.job() + "/cpuset.cpus") == "0-1");
-}
-
-TEST_CASE("a limit that was lifted, or whose job has ended, stays away") {
-  Node node;
-  REQUIRE(node.backend->set_io_limit(kJob, "254:16", 4096));
-  SECTION("lifted") {
-    REQUIRE(node.backend->clear_io_limit(kJob, "254:16"));
-    REQUIRE(node.backend->refresh());
-    CHECK(node.machine.read(node.job() + "/io.max") == "254:16 rbps=max");
-  }
-  SECTION("ended") {
-    std::filesystem::remove_all(node.machine.tree().path() /
-                                node.job().substr(1));
-    REQUIRE(node.backend->refresh());
-  }
 }
 
 TEST_CASE("a later task has its part in a loan") {
@@ -356,56 +277,6 @@ TEST_CASE("where Slurm has rewritten a cpuset a later run leaves it") {
   CHECK(node.machine.read(node.user() + "/cpuset.cpus") == "0-1");
 }
 
-TEST_CASE("limits of I/O stand at the job, with io enabled for them") {
-  Node node;
-  REQUIRE(node.backend->set_io_limit(kJob, "254:16", 4096));
-  CHECK(node.machine.read(node.job() + "/io.max") == "254:16 rbps=4096");
-  CHECK(*node.backend->io_read_bytes(kJob, "254:16") == 0);
-  REQUIRE(node.backend->attach_io(kJob, node.home));
-  REQUIRE(node.backend->clear_io_limit(kJob, "254:16"));
-  CHECK(node.machine.read(node.job() + "/io.max") == "254:16 rbps=max");
-  CHECK_FALSE(node.backend->set_io_limit(kJob, "254:16", 0));
-  CHECK_FALSE(node.backend->set_io_limit(kJob, "x", 1));
-  REQUIRE(node.backend->remove_job(kJob, nullptr));
-  REQUIRE(node.backend->sweep({}, nullptr));
-  CHECK_FALSE(node.machine.fs().exists(node.job() + "/io.max"));
-}
-
-TEST_CASE("where io is not delegated the lines to add are named") {
-  Node node;
-  node.machine.fail("write", "n1_slurmstepd.scope/cgroup.subtree_control",
-                    ENOENT);
-  Status done = node.backend->set_io_limit(kJob, "254:16", 4096);
-  CHECK(done.error().code == Code::kUnavailable);
-  CHECK_THAT(done.error().message,
-             Catch::Matchers::ContainsSubstring(
-                 "line EnableExtraControllers=io to cgroup.conf (from Slurm "
-                 "25.05 on)"));
-  CHECK_THAT(done.error().message,
-             Catch::Matchers::ContainsSubstring(
-                 "line ExecStartPost=/bin/sh -c 'echo +io > /sys/fs/cgroup"
-                 "/system.slice/n1_slurmstepd.scope/cgroup.subtree_control' "
-                 "to a drop-in of slurmd.service"));
-  CHECK(node.backend->attach_io(kJob, node.home).error().message ==
-        done.error().message);
-  // CPUs are lent all the same.
-  REQUIRE(node.lend(CpuSet{{2}}));
-}
-
-namespace {
-
-// One line with its remedy, and nothing is changed of the job.
-void check_refused(Node& node, const Status& added, const char* remedy) {
-  REQUIRE_FALSE(added);
-  CHECK(added.error().code == Code::kUnavailable);
-  CHECK_THAT(added.error().message, Catch::Matchers::ContainsSubstring(remedy));
-  CHECK(added.error().message.find('\n') == std::string::npos);
-  REQUIRE(node.backend->refresh());
-  node.check_as_before();
-}
-
-}  // namespace
-
 TEST_CASE("tasks that cannot be lent to are told apart, with the remedy") {
   Node node;
   Home home = node.home;
@@ -479,104 +350,6 @@ TEST_CASE("CPU time is counted where Slurm counts it") {
   CHECK(groups.accounted == node.job());
   CHECK(*node.backend->cpu_usage_ns(groups.accounted) == 7000);
   CHECK_FALSE(node.backend->cpu_usage_ns("/none"));
-}
-
-TEST_CASE("pressure is the job's, where the kernel tells it") {
-  Node node;
-  const auto write = [&](const char* file, const char* text) {
-    node.machine.tree().write(node.job().substr(1) + file, text);
-  };
-  write("/cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=12\n");
-  write("/io.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=3\n");
-  CHECK(node.backend->pressure(node.job())->cpu_us == 12);
-  CHECK(node.backend->pressure(node.job())->io_us == 3);
-  // psi=0 on the kernel's command line.
-  node.machine.fail("read", "io.pressure", EOPNOTSUPP);
-  CHECK(node.backend->pressure(node.job()).error().code == Code::kUnavailable);
-  CHECK(node.backend->pressure("/none").error().code == Code::kUnavailable);
-}
-
-TEST_CASE(
-    "groups of an ended task, and what Slurm left for them, are removed") {
-  Node node;
-  REQUIRE(node.lend(CpuSet{{2}}));
-  node.end_job();
-  REQUIRE(node.backend->refresh());
-  CHECK(node.machine.fs().list_dirs(node.task)->empty());
-  node.refresh(5);
-  CHECK_FALSE(node.machine.fs().exists(node.job()));
-  CHECK(node.machine.fs().exists(node.lender_task));
-}
-
-TEST_CASE("what Slurm left is removed under Slurm's lock alone") {
-  Node node;
-  REQUIRE(node.lend(CpuSet{{2}}));
-  node.end_job();
-  {
-    const auto slurm = node.machine.fs().try_lock(node.scope());
-    REQUIRE(slurm);
-    node.refresh(20);
-    CHECK(node.machine.fs().exists(node.task));
-  }
-  SECTION("then everything goes") {
-    node.refresh(1);
-    CHECK_FALSE(node.machine.fs().exists(node.job()));
-  }
-  SECTION("but not from a step that has begun there under the lock") {
-    const std::string step = node.job() + "/step_0";
-    REQUIRE(node.machine.fs().write_file(step + "/cgroup.subtree_control",
-                                         "+cpuset"));
-    node.refresh(1);  // it is not in it yet
-    CHECK(node.machine.fs().exists(node.task));
-    node.machine.set_populated(step, true);
-    node.refresh(20);
-    CHECK(node.machine.fs().exists(node.task));
-    node.machine.set_populated(step, false);
-    node.refresh(5);
-    CHECK_FALSE(node.machine.fs().exists(node.job()));
-  }
-  CHECK(node.machine.fs().try_lock(node.scope()));
-}
-
-TEST_CASE("a step that cannot be removed is tried three times") {
-  Node node;
-  REQUIRE(node.lend(CpuSet{{2}}));
-  node.end_job();
-  node.machine.fail("rmdir", "job_7/step_0", EBUSY);
-  node.refresh(30);
-  node.machine.heal();
-  node.refresh(30);
-  CHECK(node.machine.fs().exists(node.task));
-  node.restart();
-  REQUIRE(node.backend->sweep({}, nullptr));
-  node.refresh(5);
-  CHECK_FALSE(node.machine.fs().exists(node.job()));
-}
-
-TEST_CASE("a later run removes what Slurm left for a killed one") {
-  Node node;
-  REQUIRE(node.lend(CpuSet{{2}}));
-  SECTION("the job had ended") { node.end_job(); }
-  node.restart();
-  REQUIRE(node.backend->sweep({}, node.find_home()));
-  node.refresh(10);
-  if (node.machine.fs().exists(node.task)) {  // it ends only now
-    node.check_as_before();
-    node.end_job();
-    node.refresh(10);
-  }
-  CHECK_FALSE(node.machine.fs().exists(node.job()));
-  CHECK(node.machine.fs().exists(node.lender_task));
-}
-
-TEST_CASE("a step that still has a process is left to Slurm") {
-  Node node;
-  REQUIRE(node.lend(CpuSet{{2}}));
-  node.machine.end(kLoader);
-  node.machine.end(kTrainer);
-  node.machine.set_populated(node.task, false);  // its slurmstepd is there
-  for (int i = 0; i < 10; ++i) REQUIRE(node.backend->refresh());
-  CHECK(node.machine.fs().exists(node.task));
 }
 
 TEST_CASE("a change of a loan that fails half-way loses nothing of Slurm's") {

@@ -1,0 +1,102 @@
+// What stays behind of a job, ours and Slurm's, and who removes it.
+#include "tests/unit/catch.h"
+#include "tests/unit/cgroup/v2_node.h"
+
+using namespace penstock;
+
+TEST_CASE(
+    "groups of an ended task, and what Slurm left for them, are removed") {
+  Node node;
+  REQUIRE(node.lend(CpuSet{{2}}));
+  node.end_job();
+  REQUIRE(node.backend->refresh());
+  CHECK(node.machine.fs().list_dirs(node.task)->empty());
+  node.refresh(5);
+  CHECK_FALSE(node.machine.fs().exists(node.job()));
+  CHECK(node.machine.fs().exists(node.lender_task));
+}
+
+TEST_CASE("what Slurm left is removed under Slurm's lock alone") {
+  Node node;
+  REQUIRE(node.lend(CpuSet{{2}}));
+  node.end_job();
+  {
+    const auto slurm = node.machine.fs().try_lock(node.scope());
+    REQUIRE(slurm);
+    node.refresh(20);
+    CHECK(node.machine.fs().exists(node.task));
+  }
+  SECTION("then everything goes") {
+    node.refresh(1);
+    CHECK_FALSE(node.machine.fs().exists(node.job()));
+  }
+  SECTION("but not from a step that has begun there under the lock") {
+    const std::string step = node.job() + "/step_0";
+    REQUIRE(node.machine.fs().write_file(step + "/cgroup.subtree_control",
+                                         "+cpuset"));
+    node.refresh(1);  // it is not in it yet
+    CHECK(node.machine.fs().exists(node.task));
+    node.machine.set_populated(step, true);
+    node.refresh(20);
+    CHECK(node.machine.fs().exists(node.task));
+    node.machine.set_populated(step, false);
+    node.refresh(5);
+    CHECK_FALSE(node.machine.fs().exists(node.job()));
+  }
+  CHECK(node.machine.fs().try_lock(node.scope()));
+}
+
+TEST_CASE("a step that cannot be removed is tried three times") {
+  Node node;
+  REQUIRE(node.lend(CpuSet{{2}}));
+  node.end_job();
+  node.machine.fail("rmdir", "job_7/step_0", EBUSY);
+  node.refresh(30);
+  node.machine.heal();
+  node.refresh(30);
+  CHECK(node.machine.fs().exists(node.task));
+  node.restart();
+  REQUIRE(node.backend->sweep({}, nullptr));
+  node.refresh(5);
+  CHECK_FALSE(node.machine.fs().exists(node.job()));
+}
+
+TEST_CASE("a later run removes what Slurm left for a killed one") {
+  Node node;
+  REQUIRE(node.lend(CpuSet{{2}}));
+  SECTION("the job had ended") { node.end_job(); }
+  node.restart();
+  REQUIRE(node.backend->sweep({}, node.find_home()));
+  node.refresh(10);
+  if (node.machine.fs().exists(node.task)) {  // it ends only now
+    node.check_as_before();
+    node.end_job();
+    node.refresh(10);
+  }
+  CHECK_FALSE(node.machine.fs().exists(node.job()));
+  CHECK(node.machine.fs().exists(node.lender_task));
+}
+
+TEST_CASE("a step that still has a process is left to Slurm") {
+  Node node;
+  REQUIRE(node.lend(CpuSet{{2}}));
+  node.machine.end(kLoader);
+  node.machine.end(kTrainer);
+  node.machine.set_populated(node.task, false);  // its slurmstepd is there
+  for (int i = 0; i < 10; ++i) REQUIRE(node.backend->refresh());
+  CHECK(node.machine.fs().exists(node.task));
+}
+
+TEST_CASE("a job with a group that does not go is not said to be released") {
+  Node node;
+  REQUIRE(node.lend(CpuSet{{2}}));
+  node.machine.fail("rmdir", "penstock_loader", EBUSY);
+  for (int again = 0; again < 2; ++again) {
+    const Status removed = node.backend->remove_job(kJob, node.find_home());
+    REQUIRE_FALSE(removed);
+    CHECK(removed.error().code == Code::kUnavailable);
+  }
+  node.machine.heal();
+  REQUIRE(node.backend->remove_job(kJob, node.find_home()));
+  node.check_as_before();
+}
