@@ -15,6 +15,7 @@
 #include "node_agent/guardian.h"
 #include "node_agent/home_finder.h"
 #include "node_agent/reporter.h"
+#include "node_agent/stopped.h"
 #include "report/file.h"
 
 namespace penstock {
@@ -241,6 +242,7 @@ void Agent::on_sample_timer() {
   for (auto& [id, job] : registry_.jobs()) {
     if (!job.managed || job.tasks.empty()) continue;
     const int pool = pool_of(job);
+    job.stopped = is_stopped(machine_.proc, job);
     sampler_.sample(job, pool < 0 ? "" : pool_devices_[size_t(pool)], period_s,
                     now_ns);
     if (late) ++job.quality.gaps;

@@ -83,7 +83,8 @@ PlanJob Agent::plan_job(const Job& job, const std::set<int>& shared) const {
   entry.home_cpus =
       entry.own_cpus - CpuSet(std::vector<int>(shared.begin(), shared.end()));
   entry.near_cpus = cpus_near_gpus_of(job);
-  entry.reserve_cores = trainer_reserve_cores(job);
+  entry.stopped = job.stopped;
+  if (!job.stopped) entry.reserve_cores = trainer_reserve_cores(job);
   entry.prediction = job.corrected ? job.corrected : job.prior;
   entry.ranks = job.ranks();
   entry.used_loader_cores = job.used_loader_cores;
@@ -293,6 +294,7 @@ bool Agent::has_changed_enough(const Job& job) const {
   const auto found = planned_.find(job.id);
   if (found == planned_.end()) return true;
   const PlanJob& planned = found->second;
+  if (job.stopped != planned.stopped) return true;
   int units = 0;
   for (const auto& [pid, task] : job.tasks) units += int(task.units.size());
   if (may_grow(job, units) != planned.elastic) return true;
@@ -313,7 +315,8 @@ std::set<uint64_t> Agent::barred_lenders() const {
   const double now_s = double(monotonic_ns()) * kNs;
   std::set<uint64_t> barred;
   for (const auto& [id, job] : registry_.jobs()) {
-    if (!job.managed || job.tasks.empty()) continue;
+    // What is stopped cannot suffer.
+    if (!job.managed || job.tasks.empty() || job.stopped) continue;
     if (!job.lender_watch.may_lend(now_s)) barred.insert(id);
   }
   return barred;
@@ -324,7 +327,7 @@ void Agent::watch_lenders(uint64_t now_ns) {
   const double now_s = double(now_ns) * kNs;
   bool suffered = false;
   for (auto& [id, job] : registry_.jobs()) {
-    if (!job.managed || job.tasks.empty()) continue;
+    if (!job.managed || job.tasks.empty() || job.stopped) continue;
     LenderWatch::Look look{now_s, lenders_.contains(id), {}, job.reports()};
     if (!look.is_rate) {
       look.figure = job.delay_probe.got_share(machine_.proc, job.tasks);

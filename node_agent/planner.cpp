@@ -22,6 +22,9 @@ constexpr double kAhead = 1.05;
 // A sample costs at least this: the curve must rise.
 constexpr double kLeastCost_s = 1e-9;
 
+// What a stopped job asks for, in cores: a ceiling must not be 0.
+constexpr double kLeastCores = 1e-6;
+
 // What the problem needs to know of a job, in its own unit of rate.
 struct Costs {
   double ceiling = 0;
@@ -68,6 +71,7 @@ Costs unknown_costs(const PlanJob& job) {
 }
 
 Costs costs_of(const PlanJob& job) {
+  if (job.stopped) return {kLeastCores, 1.0, 0.0, true};
   if (!job.prediction || job.prediction->ceiling_samples_per_s.value <= 0 ||
       !job.prediction->loader_cpu_s_per_sample.known()) {
     return unknown_costs(job);
@@ -122,8 +126,8 @@ double floor_rate(const PlanJob& job, const Costs& costs,
 }
 
 double ceiling_rate(const PlanJob& job, const Costs& costs, double floor) {
-  double ceiling =
-      job.cluster_rate > 0 ? kAhead * job.cluster_rate : costs.ceiling;
+  const bool is_told = job.cluster_rate > 0 && !job.stopped;
+  double ceiling = is_told ? kAhead * job.cluster_rate : costs.ceiling;
   if (job.max_bytes_per_s > 0 && costs.bytes_per_rate > 0) {
     ceiling =
         std::min(ceiling, double(job.max_bytes_per_s) / costs.bytes_per_rate);
@@ -135,7 +139,9 @@ double ceiling_rate(const PlanJob& job, const Costs& costs, double floor) {
 // The rate that the job's ranks elsewhere count on, where it can be had.
 double pinned_floor(const PlanJob& job, const Costs& costs,
                     const allocator::Job& entry) {
-  if (job.cluster_rate <= 0 || job.on_entitlement) return entry.floor;
+  if (job.cluster_rate <= 0 || job.on_entitlement || job.stopped) {
+    return entry.floor;
+  }
   const double most = std::min(entry.ceiling / kAhead,
                                thread_bound(job) / costs.cores_per_rate);
   return std::max(entry.floor, std::min(job.cluster_rate, most));

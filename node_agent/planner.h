@@ -41,6 +41,7 @@ struct PlanJob {
   int pool = -1;                // index into PlanInput::pools
   bool pool_pressed = false;    // reads as fast as its limit lets it
   bool on_entitlement = false;  // its pages contradict the kernel
+  bool stopped = false;         // suspended: uses nothing until it goes on
   // Of a job that spans nodes, as its controller has them, of all ranks here:
   // the rate that its slowest ranks allow, and the part of it that is a floor.
   double cluster_rate = 0;  // 0: none

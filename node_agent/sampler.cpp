@@ -197,7 +197,7 @@ void Sampler::sample(Job& job, const std::string& device, double period_s,
   if (period_s > 0) {
     const double loader_now = job.totals.home_cpu_s + job.totals.away_cpu_s;
     const double used = (loader_now - loader_before) / period_s;
-    if (job_cpu_before > 0) {
+    if (job_cpu_before > 0 && !job.stopped) {
       note_trainer(job, now.job_cpu_s - job_cpu_before,
                    loader_now - loader_before, period_s);
     }
@@ -209,7 +209,11 @@ void Sampler::sample(Job& job, const std::string& device, double period_s,
         job.read_bytes_per_s >= kPressed * double(job.limit_bytes_per_s);
   }
   ++job.quality.periods;
-  observe(job, now);
+  if (job.stopped) {
+    job.last.updated_ns = 0;  // no observation may count the stop as time
+  } else {
+    observe(job, now);
+  }
   while (!job.rates.empty() &&
          double(now_ns) * kNs - job.rates.front().time_s > kRatesKept_s) {
     job.rates.pop_front();

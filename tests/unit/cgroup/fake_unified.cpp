@@ -120,14 +120,19 @@ void FakeUnified::end(pid_t tid) {
   std::filesystem::remove_all(proc_dir_.path() / std::to_string(tid));
 }
 
+void FakeUnified::set_state(pid_t tid, char state) {
+  threads_.at(tid).state = state;
+  write_proc(tid);
+}
+
 void FakeUnified::write_proc(pid_t tid) {
   const Thread& thread = threads_[tid];
   const std::string dir = std::to_string(tid) + "/";
   proc_dir_.write(dir + "cgroup", "0::" + thread.group + "\n");
   proc_dir_.write(std::to_string(thread.pid) + "/task/" + dir + "comm", "x\n");
   proc_dir_.write(dir + "stat",
-                  std::to_string(tid) +
-                      " (x) S 1 1 1 0 -1 0 0 0 0 0 5 6 0 0 20 0 1 0 " +
+                  std::to_string(tid) + " (x) " + thread.state +
+                      " 1 1 1 0 -1 0 0 0 0 0 5 6 0 0 20 0 1 0 " +
                       std::to_string(thread.starttime) +
                       " 1 1 1 1 1 1 1 1 0 0 0 0 0 0 0 17 2 0 0 0 0 0\n");
   proc_dir_.write(dir + "status", "Name:\tx\nTgid:\t" +

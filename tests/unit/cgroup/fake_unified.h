@@ -37,6 +37,7 @@ class FakeUnified {
   void start(pid_t tid, pid_t pid, const std::string& group,
              const CpuSet& affinity);
   void end(pid_t tid);
+  void set_state(pid_t tid, char state);  // of /proc/TID/stat
 
   // What cgroup.events says; a new group has processes.
   void set_populated(const std::string& group, bool is) {
@@ -69,6 +70,7 @@ class FakeUnified {
     uint64_t starttime = 1000;
     std::string group;
     CpuSet affinity;
+    char state = 'S';
   };
   class Fs final : public CgroupFs {
    public:

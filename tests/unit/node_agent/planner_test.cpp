@@ -51,6 +51,27 @@ PlanInput lender_and_borrower() {
 
 }  // namespace
 
+TEST_CASE("a stopped job lends all that it needed") {
+  PlanInput input = lender_and_borrower();
+  input.jobs[0].prediction = prediction(5000, 0.001);
+  CHECK(make_plan(input)->grants[1].away_cpus.empty());
+  input.jobs[0].stopped = true;
+  SECTION("alone") {}
+  SECTION("with ranks elsewhere") {
+    input.jobs[0].cluster_rate = 900;
+    input.jobs[0].cluster_floor = 900;
+  }
+  SECTION("with pages that contradict the kernel") {
+    input.jobs[0].on_entitlement = true;
+  }
+  auto plan = make_plan(input);
+  REQUIRE(plan.ok());
+  CHECK(plan->grants[1].away_cpus == CpuSet({0}));
+  CHECK(plan->grants[1].away_cores == Approx(1).margin(0.01));
+  CHECK(plan->grants[0].away_cpus.empty());
+  CHECK(plan->grants[0].home_cores == 1);
+}
+
 TEST_CASE("spare cores go to the job that can use them") {
   auto plan = make_plan(lender_and_borrower());
   REQUIRE(plan.ok());

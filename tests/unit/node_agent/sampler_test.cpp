@@ -1,5 +1,7 @@
 #include "node_agent/sampler.h"
 
+#include <sys/mman.h>
+
 #include "cgroup/v2_backend.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/cgroup/fake_unified.h"
@@ -34,7 +36,47 @@ struct Fixture {
   uint64_t now_ns = 1'000'000'000;
 };
 
+// A rank that counts 100 samples in each period, one period ahead of which it
+// is asked.
+struct Reporting : Fixture {
+  Reporting() {
+    auto& ranks = job.tasks[100].ranks;
+    ranks.push_back(Rank{.pages = *TaskPages::create()});
+    page = static_cast<penstock_progress_page*>(
+        ::mmap(nullptr, PENSTOCK_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+               ranks.front().pages.progress_fd(), 0));
+    REQUIRE(page != MAP_FAILED);
+    page->version = PENSTOCK_PAGE_VERSION;
+    page->started_ns = now_ns;
+    page->magic = PENSTOCK_PROGRESS_MAGIC;
+  }
+  ~Reporting() { ::munmap(page, PENSTOCK_PAGE_BYTES); }
+  void run(int periods) {
+    for (int i = 0; i < periods; ++i) {
+      page->samples += 100;
+      page->updated_ns = now_ns + 1'000'000'000;
+      sample();
+    }
+  }
+
+  penstock_progress_page* page = nullptr;
+};
+
 }  // namespace
+
+TEST_CASE("the time in which a job was stopped is no part of its rate") {
+  Reporting f;
+  f.run(10);
+  CHECK(f.job.rates.size() == 9);
+  f.job.stopped = true;
+  for (int i = 0; i < 7; ++i) f.sample();
+  f.job.stopped = false;
+  f.run(5);
+  CHECK(f.job.rates.size() == 13);
+  for (const RatePoint& point : f.job.rates) {
+    CHECK(point.rate == Approx(100).epsilon(1e-6));
+  }
+}
 
 TEST_CASE("pressure counts from when the job was first seen") {
   Fixture f;
