@@ -86,6 +86,21 @@ class Doctor(agent_case.AgentCase):
         self.check_failed("ReportDir", "chmod go-w")
         os.chmod(f"{directory}/reports", 0o755)
 
+    def test_a_mark_of_off_that_penstockd_does_not_know(self):
+        mark = pathlib.Path(self.cluster.directory, "run", "off")
+        for word, spoil, warned in (
+                ("off", mark.unlink, "will be on when it starts again"),
+                ("on", mark.touch, "will be off when it starts again")):
+            done = self.cluster.command(self.penstock, word, "--config",
+                                        self.conf)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            spoil()
+            code, found = self.look()
+            self.assertEqual((code, found["switch"]["status"]), (0, "warn"))
+            self.assertIn(warned, found["switch"]["found"])
+        mark.unlink()
+        self.assertEqual(self.look()[1]["switch"]["status"], "ok")
+
     def test_a_penstockd_that_stands_still_or_is_gone(self):
         os.kill(self.cluster.agent_pid, signal.SIGSTOP)
         try:

@@ -114,8 +114,13 @@ class Unified(agent_case.AgentCase):
         self.check_no_directory_left()
 
     def start_one(self, number):
-        """One of several kinds of jobs; its id."""
+        """One of several kinds of jobs."""
         short = " ".join(self.trainer(f"mix{number % AT_ONCE}", 4, seconds=2))
+        if number % 20 == 3:  # without a batch step
+            done = self.cluster.srun(*short.split(), gpus=0,
+                                     flags=["--loader=auto"])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return
         script, flags = [
             (f"#!/bin/sh\nexec {short}\n", []),
             (f"#!/bin/sh\nsrun {short}\nsrun --exact -n1 true\n", []),
@@ -133,13 +138,17 @@ class Unified(agent_case.AgentCase):
                 self.cluster.command("scontrol", "suspend", str(job))
                 self.cluster.command("scontrol", "resume", str(job))
             self.cluster.cancel(str(job))
-        return job
 
     def test_of_200_jobs_no_directory_is_left(self):
         for number in range(JOBS):
             self.start_one(number)
+            if number % 66 == 1:  # its limit is in whole minutes
+                over_time = self.cluster.sbatch(
+                    self.trainer("over_time", 4, seconds=100000), gpus=0,
+                    flags=["--loader=auto", "--time=1"])
             self.wait("room in the queue",
                       lambda: len(self.cluster.squeue()) < AT_ONCE, 120)
+        self.cluster.wait_job(over_time, "TIMEOUT", 180)
         self.cluster.wait_empty(120)
         self.check_no_directory_left()
         log = self.cluster.logs("slurmd", lines=100000)

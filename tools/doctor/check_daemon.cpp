@@ -53,17 +53,20 @@ Findings check_socket(const std::string& path) {
   return {ok(check, what)};
 }
 
-Finding check_answer(const Config& config, const std::string& version) {
+// status: what it answered, where it could be read.
+Finding check_answer(const Config& config, const std::string& version,
+                     std::optional<NodeStatus>& status) {
   const char* check = "penstockd";
   const char* see = "journalctl -u penstockd; systemctl restart penstockd";
   Result<std::string> text = ask_status(config.socket_path, 0);
   if (!text) return unreadable(check, text.error(), see);
-  Result<NodeStatus> status = parse_node_status(*text);
-  if (!status) {
-    return fail(check, "its answer: " + status.error().message,
+  Result<NodeStatus> answer = parse_node_status(*text);
+  if (!answer) {
+    return fail(check, "its answer: " + answer.error().message,
                 "install one release of Penstock everywhere; systemctl restart "
                 "penstockd");
   }
+  status = *std::move(answer);
   if (status->version != version) {
     return warn(check, version_differs("runs", status->version, version),
                 "systemctl restart penstockd, once the new release is "
@@ -73,14 +76,30 @@ Finding check_answer(const Config& config, const std::string& version) {
                                status->node));
 }
 
-// As the next penstockd will find it, too.
-Findings check_switch(const Config& config) {
+// The mark, which the next penstockd will find, and what the running one says.
+Findings check_switch(const Config& config,
+                      const std::optional<NodeStatus>& running) {
   const char* check = "switch";
   const UniqueFd dir(
       ::open(config.state_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!dir) return {};  // check_directories() tells
   Result<std::optional<double>> since = off_since_unix_s(dir.get());
   if (!since) return {unreadable(check, since.error(), "penstock on")};
+  if (!*since && running && running->off_since_unix_s) {
+    return {warn(check,
+                 fmt::format("penstockd is off since {} and will be on when "
+                             "it starts again: {}/{} is not there",
+                             date_text(*running->off_since_unix_s),
+                             config.state_dir, kOffMark),
+                 "penstock off, to keep it off; penstock on otherwise")};
+  }
+  if (*since && running && !running->off_since_unix_s) {
+    return {warn(check,
+                 fmt::format("penstockd is on and will be off when it starts "
+                             "again: {}/{} is there",
+                             config.state_dir, kOffMark),
+                 "penstock on, to keep it on; penstock off otherwise")};
+  }
   if (!*since) return {ok(check, "on")};
   return {warn(check,
                fmt::format("off since {}, by {}/{}: nothing is granted",
@@ -91,11 +110,13 @@ Findings check_switch(const Config& config) {
 }  // namespace
 
 Findings check_agent(const Config& config, const std::string& version) {
-  Findings findings = check_switch(config);
-  const Findings socket = check_socket(config.socket_path);
-  findings.insert(findings.end(), socket.begin(), socket.end());
-  if (any_failed(socket)) return findings;
-  findings.push_back(check_answer(config, version));
+  Findings findings = check_socket(config.socket_path);
+  std::optional<NodeStatus> status;
+  if (!any_failed(findings)) {
+    findings.push_back(check_answer(config, version, status));
+  }
+  const Findings of_switch = check_switch(config, status);
+  findings.insert(findings.end(), of_switch.begin(), of_switch.end());
   return findings;
 }
 
