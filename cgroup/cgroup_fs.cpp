@@ -8,6 +8,7 @@
 #include <sys/xattr.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 #include <utility>
 

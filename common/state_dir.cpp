@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 namespace penstock {
 
 Result<UniqueFd> open_state_dir(const std::string& path) {

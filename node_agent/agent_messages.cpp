@@ -2,6 +2,8 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
+#include <cerrno>
+
 #include "common/admin_file.h"
 #include "common/clock.h"
 #include "common/log.h"

@@ -3,6 +3,7 @@
 #include <hwloc.h>
 #include <stdlib.h>
 
+#include <cerrno>
 #include <memory>
 
 namespace penstock {

@@ -2,6 +2,7 @@
 // with the user's rights, before anything is queued.
 #include <unistd.h>
 
+#include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
@@ -14,7 +15,8 @@ namespace {
 
 // The name under which Slurm 22.05 and later hand a flag on: in the client's
 // environment for slurmstepd, and in the job's control environment for the
-// sruns inside of it.
+// sruns inside of it. (From 24.11 on slurmstepd takes a flag of srun's own from
+// the launch message alone, as it was typed: see kModelPathVariable.)
 constexpr const char* kModelOption =
     "_SLURM_SPANK_OPTION_penstock_loader_model";
 
@@ -51,7 +53,9 @@ void pass_model_on(spank_t spank) {
   const char* name =
       is_flag ? kModelOption : option_spec(model_index()).variable;
   ::setenv(name, path->c_str(), 1);
-  if (is_flag) spank_job_control_setenv(spank, name, path->c_str(), 1);
+  if (!is_flag) return;
+  ::setenv(kModelPathVariable, path->c_str(), 1);
+  spank_job_control_setenv(spank, name, path->c_str(), 1);
 }
 
 // srun and salloc send no environment to slurmctld: what job_submit_penstock.so

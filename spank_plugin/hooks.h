@@ -35,6 +35,11 @@ class LaunchTimer {
   uint64_t start_ns_;
 };
 
+// The absolute path of a model that srun was given as a relative one, for
+// slurmstepd. Slurm keeps SLURM* with --export=NONE, too.
+inline constexpr const char* kModelPathVariable =
+    "SLURM_SPANK_PENSTOCK_MODEL_PATH";
+
 // Reads plugstack.conf's arguments; a bad one is logged and left out.
 void read_arguments(int count, char** arguments);
 

@@ -60,6 +60,13 @@ void take_variable(spank_t spank, int index) {
     slurm_info("penstock: left out: %s", status.error().message.c_str());
 }
 
+// A flag's text as it was typed means nothing here without the directory.
+void take_model_path(spank_t spank) {
+  char path[sizeof(penstock_wire_options::model)];
+  if (job_variable(spank, kModelPathVariable, path) && path[0] == '/')
+    take_flag(model_index(), path, 1);
+}
+
 penstock_task_start make_task_start(spank_t spank) {
   const State& now = state();
   auto message =
@@ -102,6 +109,8 @@ int finish_step_options(spank_t spank) {
     if (!now.asked.has_flag(i)) take_kept_flag(spank, i);
     take_variable(spank, i);
   }
+  if (now.asked.has_relative_model()) take_model_path(spank);
+  spank_unsetenv(spank, kModelPathVariable);  // of this step alone
   if (now.asked.has_relative_model()) {
     slurm_info("penstock: left out: model %s: not an absolute path",
                now.asked.options().model);

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <sqlite3.h>
 
+#include <cerrno>
+
 #include "common/clock.h"
 #include "common/unique_fd.h"
 

@@ -16,8 +16,10 @@ uint64_t divided_up(uint64_t value, uint64_t by) {
 }
 
 bool has_gres(const JobRequest& request) {
-  return !(request.tres_per_job.empty() && request.tres_per_node.empty() &&
-           request.tres_per_socket.empty() && request.tres_per_task.empty());
+  return names_any_gres(request.tres_per_job) ||
+         names_any_gres(request.tres_per_node) ||
+         names_any_gres(request.tres_per_socket) ||
+         names_any_gres(request.tres_per_task);
 }
 
 // How many of the GRES, rounded up, at most `most`; needed is per node, and

@@ -80,6 +80,16 @@ bool names_gres(std::string_view list, std::string_view name) {
   return found;
 }
 
+bool names_any_gres(std::string_view list) {
+  bool found = false;
+  each_entry(list, [&](const Entry& entry) {
+    found = entry.name != "cpu" && entry.name != "mem" &&
+            entry.name.find('/') == std::string_view::npos;
+    return !found;
+  });
+  return found;
+}
+
 std::string_view gres_type(std::string_view list, std::string_view name) {
   std::string_view type;
   each_entry(list, [&](const Entry& entry) {

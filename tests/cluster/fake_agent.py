@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 
+import embedded
 import protocol
 
 
@@ -102,7 +103,8 @@ class FakeAgent:
         """Waits for that many; returns the messages."""
         with self._changed:
             arrived = self._changed.wait_for(
-                lambda: len(self.records(kind, **fields)) >= count, timeout)
+                lambda: len(self.records(kind, **fields)) >= count,
+                timeout * embedded.PATIENCE)
         if not arrived or self._errors:
             raise AssertionError(
                 f"no {count} messages of type {kind} with {fields} in "

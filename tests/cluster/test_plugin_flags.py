@@ -128,8 +128,12 @@ class Models(FlagsCase):
         self.path = f"{home}/./p.toml"
 
     def test_relative_path_becomes_absolute(self):
-        self.cluster.srun("true", flags=["--loader-model=./p.toml"])
-        self.assertEqual(self.start_of().model, self.path)
+        for number, extra in enumerate(([], ["--export=NONE"]), 1):
+            done = self.cluster.srun("/usr/bin/env", flags=[
+                "--loader-model=./p.toml", *extra])
+            self.assertNotIn("PENSTOCK_MODEL", done.stdout)
+            *_, start = self.agent.wait_for(protocol.TASK_START, number)
+            self.assertEqual(start.model, self.path)
 
     def test_relative_path_in_a_variable(self):
         self.cluster.srun("true", env={"PENSTOCK_LOADER_MODEL": "./p.toml"})

@@ -23,6 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       7};
   FUZZ_CHECK(gpus_per_node_of(request) <= kMaxCount);
   FUZZ_CHECK(gres_count(lines[0], "gpu") == 0 || names_gres(lines[0], "gpu"));
+  FUZZ_CHECK(!names_gres(lines[0], "gpu") || names_any_gres(lines[0]));
   FUZZ_CHECK(gres_type(lines[0], "gpu").empty() || names_gres(lines[0], "gpu"));
   if (const auto demand = queued_demand(1, lines[1], 1.5)) {
     FUZZ_CHECK(job_fault(*demand) == nullptr);

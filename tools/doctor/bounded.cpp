@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 
 #include "common/clock.h"
 #include "common/unique_fd.h"

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "common/state_dir.h"
 #include "report/json.h"
 #include "report/text.h"

@@ -4,6 +4,8 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
+#include <cerrno>
+
 #include "common/protocol.h"
 #include "common/unique_fd.h"
 #include "common/units.h"

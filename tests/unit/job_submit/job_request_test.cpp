@@ -71,6 +71,8 @@ TEST_CASE("job_request: steps of a job with GRES of its own are left alone") {
   CHECK_FALSE(steps_need_no_gres(request));
   request.is_batch = true;
   CHECK(steps_need_no_gres(request));
+  request.tres_per_task = "cpu=2";  // sbatch -c 2, from 23.11 on
+  CHECK(steps_need_no_gres(request));
   request.tres_per_job = "gres:gpu:1";
   CHECK_FALSE(steps_need_no_gres(request));
 }

@@ -22,6 +22,20 @@ TEST_CASE("tres: counts in every form that Slurm has") {
   CHECK(gres_count("gres:gpu:1;gres:gpu:2", "gpu") == 3);
 }
 
+TEST_CASE(
+    "tres: what is a GRES, and what is something else that jobs ask for") {
+  for (const char* list : {"gres:gpu:2", "gres/gpu:2", "gpu", "gres:none",
+                           "cpu=2,gres/gpu=1", "license/a=1,gres/mps=100"}) {
+    INFO(list);
+    CHECK(names_any_gres(list));
+  }
+  for (const char* list :
+       {"", ",", "cpu=2", "cpu:2", "cpu=2,mem=4G", "license/matlab=1"}) {
+    INFO(list);
+    CHECK_FALSE(names_any_gres(list));
+  }
+}
+
 TEST_CASE("tres: other names, and what is no list, count nothing") {
   for (const char* list :
        {"", ",", ";;,", "gres:", "gres:gpux:2", "gres:xgpu:2", "gres:shard:4",
