@@ -33,7 +33,7 @@ FROM_SLURM = {
     "spank_penstock": {
         "slurm_debug", "slurm_error", "slurm_info", "spank_context",
         "spank_get_item", "spank_getenv", "spank_job_control_setenv",
-        "spank_option_register", "spank_setenv",
+        "spank_option_register", "spank_setenv", "spank_unsetenv",
     },
     "spank_penstock_account": {"slurm_debug", "slurm_error",
                                "spank_get_item"},
