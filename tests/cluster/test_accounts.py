@@ -2,6 +2,7 @@
 
 import agent_case
 import cluster_case
+import hierarchy
 import protocol
 from fake_agent import FakeAgent
 
@@ -55,11 +56,13 @@ class LendingAcrossAccounts(agent_case.AgentCase):
         flags = [f"--account={account}"] if account else []
         return self.submit(name, slices, flags=flags, **more)
 
+    # CPUs that nobody holds belong to no account.
     def check_nothing_is_lent(self, name, lender, borrower):
         self.wait("the borrower to be known",
                   lambda: self.job_status(borrower) is not None)
         self.rate(name, 3)
-        self.assertEqual(self.away_cpus(borrower), "")
+        self.assertEqual(hierarchy.cpus_in(self.away_cpus(borrower))
+                         & hierarchy.cpus_in(self.held_by(lender)), set())
         self.cluster.cancel(lender, borrower)
         self.check_nothing_left()
 
