@@ -37,7 +37,7 @@ class AgentCase(cluster_case.ClusterCase):
             f"loader_cpu_s_per_sample = {CPU_S_PER_SAMPLE}\n", "utf-8")
         return path
 
-    def trainer(self, name, slices, seconds=120, extra=()):
+    def trainer(self, name, slices, seconds=cluster_case.LONG_S, extra=()):
         """penstock-train's command line."""
         home = self.cluster.home()
         return [self.train, "--data", self.data, "--batch", "16",
@@ -45,7 +45,7 @@ class AgentCase(cluster_case.ClusterCase):
                 "--duration", str(seconds), "--log", f"{home}/{name}.log",
                 *extra]
 
-    def submit(self, name, slices, flags=(), seconds=120, **more):
+    def submit(self, name, slices, flags=(), seconds=cluster_case.LONG_S, **more):
         """A managed job that needs so many cores; waits until it runs."""
         job = self.cluster.sbatch(
             self.trainer(name, slices, seconds),

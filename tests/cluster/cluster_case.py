@@ -7,6 +7,8 @@ import unittest
 
 import embedded
 
+LONG_S = 120 * embedded.PATIENCE  # longer than any test needs its jobs
+
 
 class ClusterCase(unittest.TestCase):
     cluster_options = {}  # of EmbeddedCluster
@@ -38,12 +40,20 @@ class ClusterCase(unittest.TestCase):
                 return []
             return [json.loads(line) for line in lines if line.endswith("}")]
 
-        self.cluster._wait(f"{name}'s log", points, 60)
-        start = points()[-1]
-        self.cluster._wait(f"{seconds} s of {name}'s log",
-                           lambda: points()[-1]["t_monotonic"] >=
-                           start["t_monotonic"] + seconds, seconds + 60)
-        end = points()[-1]
+        start = end = None
+
+        def is_long_enough():
+            nonlocal start, end
+            found = points()
+            # An earlier job of that name had the file.
+            if start not in found:
+                start = found[-1] if found else None
+                return False
+            end = found[-1]
+            return end["t_monotonic"] >= start["t_monotonic"] + seconds
+
+        self.cluster._wait(f"{seconds} s of {name}'s log", is_long_enough,
+                           seconds + 60)
         return ((end["samples"] - start["samples"])
                 / (end["t_monotonic"] - start["t_monotonic"]))
 

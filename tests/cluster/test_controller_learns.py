@@ -34,8 +34,7 @@ class EarlierRuns(PredictedCase):
 
     def start(self, name, seconds, flags=()):
         """A job without a profile, of which nothing is known at first."""
-        command = self.trainer("run", self.samples_per_s).replace(
-            "--duration 120", f"--duration {seconds}")
+        command = self.trainer("run", self.samples_per_s, seconds=seconds)
         job = self.cluster.sbatch(
             f"#!/bin/sh\nexec {command}\n",
             flags=["--loader=auto", "--loader-batch=4", f"--job-name={name}",
