@@ -1,6 +1,7 @@
 #include "tests/unit/allocator/random_problem.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
