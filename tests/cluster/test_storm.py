@@ -56,6 +56,8 @@ class Storm(test_nodes.NodesCase):
             figures = {figure["name"]: figure for figure in
                        json.load(file)["figures"]}
         self.assertEqual(figures["lost"]["value"], 0)
+        if embedded.PATIENCE > 1:
+            return  # the rest are times
         self.assertGreaterEqual(figures["jobs_per_s"]["value"], 0.99 * RATE)
         self.assertGreater(figures["decision_p99_ms"]["runs"], SECONDS)
         # Of some dozens of grants it is the longest, which tells of the
@@ -81,7 +83,8 @@ class Killed(unittest.TestCase):
                            json.load(file)["figures"]}
         self.assertEqual(figures["kills"], KILLS)
         self.assertEqual(figures["lost"], 0)
-        self.assertGreater(figures["events"], 20 * seconds)
+        if embedded.PATIENCE == 1:
+            self.assertGreater(figures["events"], 20 * seconds)
 
 
 if __name__ == "__main__":
