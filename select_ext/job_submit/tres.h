@@ -19,7 +19,7 @@ bool names_gres(std::string_view list, std::string_view name);
 
 // Whether there is an entry that is a GRES: from 23.11 on a list can have CPUs,
 // memory and licences too ("cpu=2,gres/gpu=1,license/matlab=1"), and sbatch
-// writes the CPUs of every job there.
+// writes --cpus-per-task there.
 bool names_any_gres(std::string_view list);
 
 // The type of the first entry of that name ("a100"), or "".

@@ -45,7 +45,8 @@ class AgentCase(cluster_case.ClusterCase):
                 "--duration", str(seconds), "--log", f"{home}/{name}.log",
                 *extra]
 
-    def submit(self, name, slices, flags=(), seconds=cluster_case.LONG_S, **more):
+    def submit(self, name, slices, flags=(), seconds=cluster_case.LONG_S,
+               **more):
         """A managed job that needs so many cores; waits until it runs."""
         job = self.cluster.sbatch(
             self.trainer(name, slices, seconds),

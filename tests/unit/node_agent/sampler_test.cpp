@@ -36,8 +36,7 @@ struct Fixture {
   uint64_t now_ns = 1'000'000'000;
 };
 
-// A rank that counts 100 samples in each period, one period ahead of which it
-// is asked.
+// A rank that counts 100 samples in each period.
 struct Reporting : Fixture {
   Reporting() {
     auto& ranks = job.tasks[100].ranks;
