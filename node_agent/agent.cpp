@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -31,8 +32,6 @@ constexpr uint64_t kRefresh_ms = 500;
 // under lost events.
 constexpr uint64_t kPoll_ms = 100;
 constexpr double kRescan_s = 10;
-// Less than the guardian's patience, which counts from our last heartbeat.
-constexpr double kHung_ms = Guardian::kPatience_ms - 500;
 
 LatencyFigures figures_of(const LatencyRecord& record) {
   LatencyFigures figures;
@@ -61,7 +60,7 @@ Agent::Agent(Machine machine, Config config)
       children_(machine_.loop) {}
 
 Status Agent::start() {
-  started_ns_ = sampled_ns_ = ticked_ns_ = beaten_ns_ = monotonic_ns();
+  started_ns_ = sampled_ns_ = ticked_ns_ = monotonic_ns();
   look_up_paths();
 
   Result<std::vector<SavedTask>> saved = load_tasks(machine_.state_dir_fd);
@@ -278,17 +277,16 @@ void Agent::refresh_groups() {
 }
 
 void Agent::on_beat_timer() {
-  const uint64_t now_ns = monotonic_ns();
-  const bool hung = double(now_ns - beaten_ns_) * 1e-6 > kHung_ms;
-  beaten_ns_ = now_ns;
-  if (hung) recover();
+  const uint32_t clean_ups = machine_.clean_ups();
+  if (std::exchange(clean_ups_, clean_ups) != clean_ups) recover();
   machine_.heartbeat(ticking_);
 }
 
-// We stood still for so long that the guardian has taken us for hung, brought
-// everyone home and removed the groups: begin anew.
+// The guardian has taken us for hung, brought everyone home and removed the
+// groups: begin anew.
 void Agent::recover() {
-  log_warning("stood still for more than {} ms: starting anew", kHung_ms);
+  log_warning("stood still for {} s or more: starting anew",
+              Guardian::kPatience_ms / 1000);
   for (auto& [id, job] : registry_.jobs()) {
     if (!enforcer_.release(job)) leftovers_ = true;
   }

@@ -49,7 +49,9 @@ struct Machine {
   CpuIdle cpu_idle;
   int state_dir_fd = -1;
   std::string node;
-  std::function<void(bool anything_away)> heartbeat;  // once a period
+  // The guardian's: told once a period, and asked as often.
+  std::function<void(bool anything_away)> heartbeat;
+  std::function<uint32_t()> clean_ups;
 };
 
 class Agent {
@@ -208,7 +210,7 @@ class Agent {
   uint64_t started_ns_ = 0;
   uint64_t sampled_ns_ = 0;
   uint64_t ticked_ns_ = 0;
-  uint64_t beaten_ns_ = 0;
+  uint32_t clean_ups_ = 0;  // of the guardian's, that we know of
   uint64_t planned_ns_ = 0;
   uint64_t scanned_all_ns_ = 0;
   uint64_t last_scan_ns_ = 0;  // how long the last look at /proc took

@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <new>
 
 namespace penstock {
 namespace {
@@ -16,40 +18,66 @@ constexpr char kAway = 'a';
 constexpr char kNobodyAway = 'n';
 constexpr char kDismissed = 'd';
 
-// One heartbeat, silence, or the end. False: the guardian is done.
-bool watch_once(int reader, const std::function<void()>& clean_up) {
-  static bool anything_away = false;
-  pollfd heard{reader, POLLIN, 0};
-  const int ready =
-      ::poll(&heard, 1, anything_away ? Guardian::kPatience_ms : -1);
-  if (ready < 0) return errno == EINTR;
-  if (ready == 0) {
-    clean_up();
-    anything_away = false;  // until penstockd goes on
-    return true;
+class Watch {
+ public:
+  Watch(int reader, const std::function<void()>& clean_up, int patience_ms,
+        std::atomic<uint32_t>& clean_ups)
+      : reader_(reader),
+        clean_up_(clean_up),
+        patience_ms_(patience_ms),
+        clean_ups_(clean_ups) {}
+
+  // One heartbeat, silence, or the end. False: the guardian is done.
+  bool once() {
+    pollfd heard{reader_, POLLIN, 0};
+    const int ready = ::poll(&heard, 1, anything_away_ ? patience_ms_ : -1);
+    if (ready < 0) return errno == EINTR;
+    if (ready == 0) {
+      clean_up_();
+      ++clean_ups_;
+      anything_away_ = false;  // until penstockd goes on
+      return true;
+    }
+    std::array<char, 64> beats;
+    const ssize_t size = ::read(reader_, beats.data(), beats.size());
+    if (size < 0) return errno == EINTR;
+    if (size == 0) {
+      clean_up_();
+      return false;
+    }
+    const char last = beats[static_cast<size_t>(size) - 1];
+    anything_away_ = last == kAway;
+    return last != kDismissed;
   }
-  std::array<char, 64> beats;
-  const ssize_t size = ::read(reader, beats.data(), beats.size());
-  if (size < 0) return errno == EINTR;
-  if (size == 0) {
-    clean_up();
-    return false;
-  }
-  const char last = beats[static_cast<size_t>(size) - 1];
-  anything_away = last == kAway;
-  return last != kDismissed;
-}
+
+ private:
+  const int reader_;
+  const std::function<void()>& clean_up_;
+  const int patience_ms_;
+  std::atomic<uint32_t>& clean_ups_;
+  bool anything_away_ = false;
+};
 
 }  // namespace
 
-Result<Guardian> Guardian::start(const std::function<void()>& clean_up) {
+void Guardian::Unmap::operator()(std::atomic<uint32_t>* shared) const {
+  ::munmap(shared, sizeof *shared);
+}
+
+Result<Guardian> Guardian::start(const std::function<void()>& clean_up,
+                                 int patience_ms) {
+  void* page =
+      ::mmap(nullptr, sizeof(std::atomic<uint32_t>), PROT_READ | PROT_WRITE,
+             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return system_error(errno, "mmap");
+  SharedCount clean_ups(new (page) std::atomic<uint32_t>(0));
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error(errno, "pipe");
   UniqueFd reader(ends[0]), writer(ends[1]);
   ::fcntl(writer.get(), F_SETFL, O_NONBLOCK);
   const pid_t pid = ::fork();
   if (pid < 0) return system_error(errno, "fork");
-  if (pid > 0) return Guardian(std::move(writer));
+  if (pid > 0) return Guardian(std::move(writer), std::move(clean_ups));
 
   writer.reset();
   ::prctl(PR_SET_NAME, "penstockd-guard");
@@ -58,7 +86,8 @@ Result<Guardian> Guardian::start(const std::function<void()>& clean_up) {
   ::signal(SIGTERM, SIG_IGN);
   ::signal(SIGINT, SIG_IGN);
   ::signal(SIGHUP, SIG_IGN);
-  while (watch_once(reader.get(), clean_up)) {
+  Watch watch(reader.get(), clean_up, patience_ms, *clean_ups);
+  while (watch.once()) {
   }
   ::_exit(0);
 }

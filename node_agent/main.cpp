@@ -185,7 +185,8 @@ int serve(const Arguments& arguments, Config config) {
   Agent agent(
       Machine{*loop, (*kernel)->proc, (*kernel)->sched, *(*kernel)->backend,
               *std::move(topology), *std::move(idle), state_dir->get(),
-              arguments.node, [&](bool away) { guardian->beat(away); }},
+              arguments.node, [&](bool away) { guardian->beat(away); },
+              [&] { return guardian->clean_ups(); }},
       std::move(config));
   UniqueFd signals;
   Status status = watch_signals(*loop, agent, arguments.config_path, signals);
