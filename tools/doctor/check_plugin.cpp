@@ -1,6 +1,7 @@
 // plugstack.conf, and the files of Penstock's plugins for Slurm.
 #include <fmt/format.h>
 #include <glob.h>
+#include <strings.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -96,6 +97,26 @@ Finding check_plugstack_line(const PlugstackLine& line) {
               line.place() + ": change required to optional");
 }
 
+// "node7" of "node7.example.org" and of SlurmctldHost's "node7(10.0.0.7)".
+std::string short_name(const std::string& host) {
+  return host.substr(0, host.find_first_of(".("));
+}
+
+// True as well where slurm.conf does not say.
+bool may_run_slurmctld(const SlurmConf& conf, const std::string& host) {
+  bool said = false;
+  for (const SlurmSetting& setting : conf.settings) {
+    if (::strcasecmp(setting.key.c_str(), "SlurmctldHost") != 0) continue;
+    said = true;
+    const std::string name = short_name(setting.value);
+    if (name == "localhost" ||
+        ::strcasecmp(name.c_str(), short_name(host).c_str()) == 0) {
+      return true;
+    }
+  }
+  return !said;
+}
+
 // What slurm.conf says; nothing where it cannot be read, which
 // check_slurm_conf() tells.
 SlurmConf conf_of(const Places& places) {
@@ -139,6 +160,13 @@ Findings check_job_submit(const Places& places, const Installed& slurm) {
   }
   const std::string path =
       find_plugin(kSubmitPlugin, conf.value_or("PluginDir", places.plugin_dir));
+  // Slurm's controller alone loads it, but all hosts share slurm.conf.
+  std::error_code error;
+  if (!std::filesystem::exists(path, error) &&
+      !may_run_slurmctld(conf, places.this_host)) {
+    return {skip(check, path + " is not here, and slurmctld runs on other "
+                               "hosts, which need it")};
+  }
   return {check_plugin_file(check, path, slurm, true)};
 }
 

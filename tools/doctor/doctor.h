@@ -27,6 +27,7 @@ struct Places {
   bool config_is_named = false;  // by the user: it must be there
   std::string slurm_conf;        // "": Slurm is not configured here
   std::string plugin_dir;        // Slurm's, where slurm.conf names none
+  std::string this_host;         // as gethostname() names it
   std::string mount_table = "/proc/self/mounts";
   std::string version;          // of this Penstock
   std::string built_for_slurm;  // "none": without Slurm's headers

@@ -176,5 +176,27 @@ TEST_CASE("job_submit's plugin must have Slurm's very version") {
   CHECK(verdict(4) == Verdict::kFail);
 }
 
+TEST_CASE("job_submit's plugin may be missing where slurmctld does not run") {
+  FakeSite site;
+  site.places.this_host = "node7.example.org";
+  const auto found = [&](const std::string& hosts) {
+    site.write("slurm.conf", "JobSubmitPlugins=penstock\n" + hosts);
+    return check_job_submit(site.places, {}).at(0);
+  };
+  const Finding elsewhere =
+      found("SlurmctldHost=head1(10.0.0.1)\nSlurmctldHost=head2\n");
+  CHECK(elsewhere.verdict == Verdict::kSkip);
+  CHECK(has(elsewhere.found, "slurmctld runs on other hosts"));
+  CHECK(found("").verdict == Verdict::kFail);  // nobody knows where
+  for (const char* here :
+       {"node7", "node7(10.0.0.7)", "NODE7.example.org", "localhost"}) {
+    INFO(here);
+    CHECK(
+        found(std::string("SlurmctldHost=head1\nslurmctldhost=") + here + "\n")
+            .verdict == Verdict::kFail);
+  }
+  CHECK(found("SlurmctldHost=node70\n").verdict == Verdict::kSkip);
+}
+
 }  // namespace
 }  // namespace penstock::doctor
