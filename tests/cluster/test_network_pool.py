@@ -7,6 +7,7 @@ import os
 import pathlib
 
 import agent_case
+import embedded
 
 SAMPLES_PER_S = 40  # what the pool's bandwidth allows
 
@@ -25,10 +26,12 @@ class NetworkPool(agent_case.AgentCase):
         self.wait("the limit to be felt", lambda: self.rate(
             "network", 2) < 1.5 * SAMPLES_PER_S, 40)
         rate = self.rate("network", 6)
-        self.assertAlmostEqual(rate / SAMPLES_PER_S, 1, delta=0.15)
         pool, = self.cluster.status()["pools"]
-        self.assertAlmostEqual(pool["used_bytes_per_s"] / bandwidth, 1,
-                               delta=0.3)
+        self.assertLess(rate / SAMPLES_PER_S, 1.15)
+        self.assertLess(pool["used_bytes_per_s"] / bandwidth, 1.3)
+        if embedded.PATIENCE == 1:  # an emulated CPU may be slower than that
+            self.assertGreater(rate / SAMPLES_PER_S, 0.85)
+            self.assertGreater(pool["used_bytes_per_s"] / bandwidth, 0.7)
         self.cluster.cancel(job)
         self.check_nothing_left()
         self.wait("the report", lambda: self.reports(job))

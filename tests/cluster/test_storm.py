@@ -14,12 +14,13 @@ import embedded
 import embedded_nodes
 import test_nodes
 
-AGENTS = int(os.environ.get("PENSTOCK_STORM_AGENTS", "300"))
-RATE = float(os.environ.get("PENSTOCK_STORM_RATE", "30"))
+SLOWER = embedded.PATIENCE  # an emulated machine's storm is as much smaller
+AGENTS = int(os.environ.get("PENSTOCK_STORM_AGENTS", "300")) // SLOWER
+RATE = float(os.environ.get("PENSTOCK_STORM_RATE", "30")) / SLOWER
 SECONDS = float(os.environ.get("PENSTOCK_STORM_SECONDS", "20"))
 DECISION_P99_MS = 250
 FULL_SIZE = 1998  # agents, beside the two real nodes
-KILLS = int(os.environ.get("PENSTOCK_STORM_KILLS", "25"))
+KILLS = int(os.environ.get("PENSTOCK_STORM_KILLS", "25")) // SLOWER
 
 
 class Storm(test_nodes.NodesCase):
@@ -72,19 +73,19 @@ class Killed(unittest.TestCase):
     def test_no_job_is_lost(self):
         with tempfile.TemporaryDirectory() as directory:
             out = f"{directory}/kills.json"
-            seconds = 0.6 * KILLS
+            rate, seconds = 20 / SLOWER, 0.6 * KILLS * SLOWER
             subprocess.run(
                 [embedded.build_directory() / "bin" / "penstock", "bench",
-                 "ctld", "--agents", "100", "--rate", "20", "--seconds",
-                 str(seconds), "--kills", str(KILLS), "--json", out],
-                check=True, timeout=seconds + 240)
+                 "ctld", "--agents", str(100 // SLOWER), "--rate", str(rate),
+                 "--seconds", str(seconds), "--kills", str(KILLS), "--json",
+                 out], check=True, timeout=seconds + 240 * SLOWER)
             with open(out, encoding="utf-8") as file:
                 figures = {figure["name"]: figure["value"] for figure in
                            json.load(file)["figures"]}
         self.assertEqual(figures["kills"], KILLS)
         self.assertEqual(figures["lost"], 0)
         if embedded.PATIENCE == 1:
-            self.assertGreater(figures["events"], 20 * seconds)
+            self.assertGreater(figures["events"], rate * seconds)
 
 
 if __name__ == "__main__":

@@ -66,8 +66,18 @@ class Guest:
         return self._directory / "console.log"
 
     def start(self):
-        """Boots; returns when commands can be run."""
+        """Boots; returns when commands can be run. Now and then an emulated
+        kernel does not get past bringing up its CPUs: a second try."""
+        try:
+            self._boot()
+        except GuestError as error:
+            print(f"starting once more: {error}", flush=True)
+            self.stop()
+            self._boot()
+
+    def _boot(self):
         path = self._directory / "shell.sock"
+        path.unlink(missing_ok=True)
         data = self._directory / "data.img"
         with open(data, "wb") as file:
             file.truncate(512 << 20)
@@ -119,7 +129,7 @@ class Guest:
             "-numa", f"node,cpus={cpus // 2}-{cpus - 1},nodeid=1,memdev=m1",
             "-kernel", str(kernel), "-initrd", str(initrd), "-append",
             "root=/dev/vda rw console=ttyS0 systemd.show_status=0 "
-            + self._cmdline,
+            "cpuhp.parallel=0 " + self._cmdline,
             "-drive", f"file={image},if=virtio,format=raw,snapshot=on",
             "-drive", f"file={data},if=virtio,format=raw",
             "-device", "virtio-serial",
@@ -195,5 +205,5 @@ def missing():
         return "root is needed (debootstrap)"
     for program in ("qemu-system-x86_64", "debootstrap", "mke2fs"):
         if shutil.which(program) is None:
-            return f"{program} is not installed (apt-get install qemu-system-x86 debootstrap e2fsprogs)"
+            return f"{program} is not installed (tools/install-packages vm)"
     return ""

@@ -1,8 +1,10 @@
 """Root file systems of Debian's releases, made by debootstrap and kept: one in
 which Penstock's packages are built, one from which a guest boots."""
 
+import os
 import pathlib
 import shutil
+import signal
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -16,21 +18,30 @@ GUEST_PACKAGES = ["systemd", "systemd-sysv", "udev", "linux-image-cloud-amd64",
                   "kmod", "passwd", "e2fsprogs", "binutils"]
 
 
-class MovedOn(Exception):
-    """The archive has another Slurm than the one that we build for."""
+class Unprepared(Exception):
+    """Why there is no guest, without anybody's fault."""
 
 
 def run(argv, log=None, **more):
-    """Runs it; what it printed. An error has the end of that."""
-    done = subprocess.run([str(word) for word in argv], check=False,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          **more)
-    text = done.stdout.decode("utf-8", "replace")
+    """Runs it; what it printed. An error has the end of that. What it started
+    ends with it where an exception interrupts this."""
+    process = subprocess.Popen([str(word) for word in argv],
+                               stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT,
+                               start_new_session=True, **more)
+    try:
+        output, _ = process.communicate()
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
+    text = output.decode("utf-8", "replace")
     if log is not None:
         pathlib.Path(log).write_text(text, "utf-8")
-    if done.returncode != 0:
+    if process.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, argv[:4]))}: status "
-                           f"{done.returncode}\n"
+                           f"{process.returncode}\n"
                            + "\n".join(text.splitlines()[-40:]))
     return text
 
@@ -66,21 +77,26 @@ def make(cache, suite, kind, prepare):
     cache.mkdir(parents=True, exist_ok=True)
     new = cache / f"{kind}-{suite}.new"
     shutil.rmtree(new, ignore_errors=True)
-    run(["debootstrap", "--variant=minbase", "--include=" + ",".join(packages),
-         suite, new], cache / f"debootstrap-{kind}-{suite}.log")
+    try:
+        run(["debootstrap", "--variant=minbase",
+             "--include=" + ",".join(packages), suite, new],
+            cache / f"debootstrap-{kind}-{suite}.log")
+    except RuntimeError as error:
+        raise Unprepared(f"no root of Debian {suite}; without its archive "
+                         f"none can be made: {error}") from error
     # A copy of the archive that was made weeks ago will do.
     write(new, "etc/apt/apt.conf.d/99archive",
-          'Acquire::Check-Valid-Until "false";\n')
+          'Acquire::Check-Valid-Until "false";\nAcquire::Retries "5";\n')
     prepare(new)
     new.rename(root)
     return root
 
 
 def check_slurm(root, suite, package):
-    """MovedOn where the archive's Slurm is another one."""
+    """Unprepared where the archive's Slurm is not the one we build for."""
     text = inside(root, f"apt-cache policy {package}")
     version = next(line.split()[1] for line in text.splitlines()
                    if "Candidate:" in line)
     if not version.startswith(SLURM[suite] + "."):
-        raise MovedOn(f"Debian {suite} has Slurm {version} now, not "
-                      f"{SLURM[suite]}")
+        raise Unprepared(f"Debian {suite} has Slurm {version} now, not "
+                         f"{SLURM[suite]}")

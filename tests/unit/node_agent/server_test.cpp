@@ -8,6 +8,8 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -148,19 +150,21 @@ std::optional<penstock_reply> ask(int fd, const T& message) {
 
 constexpr double kDelayed_ms = 100;
 
-// The longest that an answer took, of a second's requests.
-double slowest_answer_ms(const Fixture& server) {
-  uint64_t slowest_ns = 0;
-  for (int i = 0; i < 40; ++i) {
+// How long nine of ten answers took at most, of a second's requests: the
+// tenth is the machine's, which has other things to do.
+double slow_answer_ms(const Fixture& server) {
+  std::array<uint64_t, 40> taken_ns;
+  for (uint64_t& one_ns : taken_ns) {
     UniqueFd client = server.connect();
     const uint64_t begun_ns = monotonic_ns();
     if (!ask(client.get(), message_of<penstock_status>(PENSTOCK_STATUS))) {
       return 1e9;
     }
-    slowest_ns = std::max(slowest_ns, monotonic_ns() - begun_ns);
+    one_ns = monotonic_ns() - begun_ns;
     ::usleep(25'000);
   }
-  return double(slowest_ns) * 1e-6;
+  std::sort(taken_ns.begin(), taken_ns.end());
+  return double(taken_ns[35]) * 1e-6;
 }
 
 // Over many connections, each always full; writes to told once one is.
@@ -257,13 +261,13 @@ TEST_CASE("a user's flood delays nobody else") {
   pollfd full{heard.get(), POLLIN, 0};
   REQUIRE(::poll(&full, 1, 10'000) == 1);  // more than is read
   const pid_t other = as_user(
-      server, 65533, [&] { return slowest_answer_ms(server) < kDelayed_ms; });
-  CHECK(slowest_answer_ms(server) < kDelayed_ms);
+      server, 65533, [&] { return slow_answer_ms(server) < kDelayed_ms; });
+  CHECK(slow_answer_ms(server) < kDelayed_ms);
   CHECK(succeeded(other));
   CHECK(::waitpid(flood, nullptr, WNOHANG) == 0);  // it goes on
   ::kill(flood, SIGKILL);
   CHECK_FALSE(succeeded(flood));
-  CHECK(slowest_answer_ms(server) < kDelayed_ms);
+  CHECK(slow_answer_ms(server) < kDelayed_ms);
 }
 
 TEST_CASE("a user who asked for too much is answered all the same") {
