@@ -55,7 +55,8 @@ Agent::Agent(Machine machine, Config config)
       registry_(machine_.proc, machine_.backend),
       scanner_(machine_.proc, machine_.backend),
       sampler_(machine_.backend),
-      enforcer_(machine_.backend, machine_.proc, machine_.sched, sampler_),
+      enforcer_(machine_.backend, machine_.proc, machine_.sched, sampler_,
+                machine_.topology.core_of_cpu),
       splitter_(machine_.proc, machine_.sched),
       children_(machine_.loop) {}
 

@@ -6,24 +6,21 @@
 namespace penstock {
 namespace {
 
-struct CpuLoad {
-  bool has_away = false;
-  bool runnable = false;  // some away unit wants to run
-  double run_ms = 0;
-};
-
-std::map<int, CpuLoad> away_load(const AwayInput& input) {
-  std::map<int, CpuLoad> load;
-  for (const UnitObservation& unit : input.units) {
-    if (!unit.away) continue;
-    const int cpu =
-        input.lent.size() == 1 ? input.lent.cpus().front() : unit.cpu;
-    CpuLoad& entry = load[cpu];
-    entry.has_away = true;
-    entry.run_ms += unit.run_ms;
-    entry.runnable = entry.runnable || unit.runnable;
+// The lent CPUs by physical core; one of which nothing is known is a core.
+std::map<int, std::vector<int>> cores_lent(const AwayInput& input) {
+  std::map<int, std::vector<int>> cores;
+  for (int cpu : input.lent.cpus()) {
+    const bool is_known = size_t(cpu) < input.core_of_cpu.size() &&
+                          input.core_of_cpu[size_t(cpu)] >= 0;
+    cores[is_known ? input.core_of_cpu[size_t(cpu)] : -1 - cpu].push_back(cpu);
   }
-  return load;
+  return cores;
+}
+
+// 1 where it is not known: no idle CPU is told apart.
+double busy_share(const AwayInput& input, int cpu) {
+  const auto idle = input.idle_share_of_cpu.find(cpu);
+  return idle == input.idle_share_of_cpu.end() ? 1 : 1 - idle->second;
 }
 
 size_t away_units_wanted(const AwayInput& input, size_t usable_cpus) {
@@ -38,18 +35,36 @@ size_t away_units_wanted(const AwayInput& input, size_t usable_cpus) {
 
 }  // namespace
 
-void AwayPolicy::watch_cpus(const AwayInput& input, AwayMoves& moves) {
+struct AwayPolicy::CpuLoad {
+  bool has_away = false;
+  bool runnable = false;  // some away unit wants to run
+  double run_ms = 0;
+};
+
+std::map<int, AwayPolicy::CpuLoad> AwayPolicy::away_load(
+    const AwayInput& input) {
+  std::map<int, CpuLoad> load;
+  for (const UnitObservation& unit : input.units) {
+    if (!unit.away) continue;
+    const int cpu =
+        input.lent.size() == 1 ? input.lent.cpus().front() : unit.cpu;
+    CpuLoad& entry = load[cpu];
+    entry.has_away = true;
+    entry.run_ms += unit.run_ms;
+    entry.runnable = entry.runnable || unit.runnable;
+  }
+  return load;
+}
+
+void AwayPolicy::watch_cpus(const AwayInput& input,
+                            std::map<int, CpuLoad>& load, AwayMoves& moves) {
   std::erase_if(cpus_, [&](const auto& entry) {
     return !input.lent.contains(entry.first);
   });
-  std::map<int, CpuLoad> load = away_load(input);
-  std::vector<int> usable;
   for (int cpu : input.lent.cpus()) {
     CpuState& state = cpus_[cpu];
     const CpuLoad& here = load[cpu];
-    const auto idle = input.idle_share_of_cpu.find(cpu);
-    const bool idles =
-        idle != input.idle_share_of_cpu.end() && idle->second >= kIdleShare;
+    const bool idles = 1 - busy_share(input, cpu) >= kIdleShare;
     if (state.wanted) {
       state.idle_ms = idles ? state.idle_ms + input.tick_ms : 0;
       if (state.idle_ms >= kIdleMs) state = CpuState{};
@@ -63,9 +78,47 @@ void AwayPolicy::watch_cpus(const AwayInput& input, AwayMoves& moves) {
         state = CpuState{.wanted = true};
       }
     }
-    if (!state.wanted) usable.push_back(cpu);
   }
-  moves.usable = CpuSet(std::move(usable));
+}
+
+void AwayPolicy::watch_cores(const AwayInput& input,
+                             std::map<int, CpuLoad>& load, AwayMoves& moves) {
+  const auto lent = cores_lent(input);
+  std::erase_if(cores_,
+                [&](const auto& entry) { return !lent.contains(entry.first); });
+  for (const auto& [core, cpus] : lent) {
+    if (cpus.size() == 1) continue;
+    bool has_away = false;
+    double others_ms = 0;
+    for (int cpu : cpus) {
+      has_away = has_away || load[cpu].has_away;
+      others_ms += busy_share(input, cpu) * input.tick_ms - load[cpu].run_ms;
+    }
+    CoreState& state = cores_[core];
+    if (!has_away || input.idle_share_of_cpu.empty()) {
+      state = CoreState{};
+      continue;
+    }
+    state.watched_ms += input.tick_ms;
+    state.others_ms += others_ms;
+    if (state.watched_ms < kNeighbourMs) continue;
+    if (state.others_ms >= kNeighbourShare * state.watched_ms) {
+      moves.recalled_after_ms =
+          std::max(moves.recalled_after_ms.value_or(0), state.watched_ms);
+      for (int cpu : cpus) cpus_[cpu] = CpuState{.wanted = true};
+    }
+    state = CoreState{};
+  }
+}
+
+CpuSet AwayPolicy::usable_cpus(const AwayInput& input) {
+  std::vector<int> usable;
+  for (const auto& [core, cpus] : cores_lent(input)) {
+    const bool is_wanted = std::any_of(
+        cpus.begin(), cpus.end(), [&](int cpu) { return cpus_[cpu].wanted; });
+    if (!is_wanted) usable.insert(usable.end(), cpus.begin(), cpus.end());
+  }
+  return CpuSet(std::move(usable));
 }
 
 std::vector<const UnitObservation*> AwayPolicy::longest_first(
@@ -110,7 +163,10 @@ void AwayPolicy::take_turns(const AwayInput& input, AwayMoves& moves) {
 
 AwayMoves AwayPolicy::decide(const AwayInput& input) {
   AwayMoves moves;
-  watch_cpus(input, moves);
+  std::map<int, CpuLoad> load = away_load(input);
+  watch_cpus(input, load, moves);
+  watch_cores(input, load, moves);
+  moves.usable = usable_cpus(input);
   place_units(input, moves);
   take_turns(input, moves);
   for (int id : moves.bring_home) placed_at_ms_[id] = input.now_ms;

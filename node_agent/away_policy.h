@@ -35,10 +35,12 @@ struct AwayInput {
   double away_cores = 0;  // expected of all lent CPUs together
   std::vector<UnitObservation> units;
   std::map<int, double> idle_share_of_cpu;  // 0..1, over the tick
+  // Physical core by CPU; empty: every CPU is one.
+  std::vector<int> core_of_cpu;
 };
 
 struct AwayMoves {
-  CpuSet usable;                // lent CPUs whose owner leaves them idle
+  CpuSet usable;                // whole cores whose owner leaves them idle
   std::vector<int> bring_home;  // unit ids, to be done first
   std::vector<int> send_away;
   // Set where a CPU was given back: the time from its being wanted (the first
@@ -57,6 +59,11 @@ class AwayPolicy {
   // A CPU given back is tried again once it idles by kIdleShare for this long.
   static constexpr double kIdleMs = 55;
   static constexpr double kIdleShare = 0.5;
+  // Who runs on one half of a core feels the other: where others than our units
+  // used this share of one CPU, on all CPUs of a core together, for this long
+  // while a unit was there, their owner wants them all.
+  static constexpr double kNeighbourMs = 100;
+  static constexpr double kNeighbourShare = 0.5;
   // Workers that deliver in order take turns on the lent CPUs.
   static constexpr double kTurnMs = 200;
 
@@ -66,14 +73,25 @@ class AwayPolicy {
     double starved_ms = 0;  // how long units there have starved
     double idle_ms = 0;     // how long it has idled since given back
   };
+  struct CoreState {
+    double watched_ms = 0;
+    double others_ms = 0;  // what its CPUs did meanwhile, less our units' part
+  };
+  struct CpuLoad;
 
-  void watch_cpus(const AwayInput& input, AwayMoves& moves);
+  static std::map<int, CpuLoad> away_load(const AwayInput& input);
+  void watch_cpus(const AwayInput& input, std::map<int, CpuLoad>& load,
+                  AwayMoves& moves);
+  void watch_cores(const AwayInput& input, std::map<int, CpuLoad>& load,
+                   AwayMoves& moves);
+  CpuSet usable_cpus(const AwayInput& input);
   void place_units(const AwayInput& input, AwayMoves& moves);
   void take_turns(const AwayInput& input, AwayMoves& moves);
   std::vector<const UnitObservation*> longest_first(const AwayInput& input,
                                                     bool away) const;
 
   std::map<int, CpuState> cpus_;
+  std::map<int, CoreState> cores_;      // those with several lent CPUs
   std::map<int, double> placed_at_ms_;  // by unit id
   double last_turn_ms_ = 0;
 };

@@ -173,6 +173,7 @@ AwayInput Enforcer::look(Job& job, double now_ms, double tick_ms,
   input.home_cores = job.grant.home_cores;
   input.away_cores = job.grant.away_cores;
   input.idle_share_of_cpu = idle.shares();
+  input.core_of_cpu = core_of_cpu_;
   for (Unit* unit : job.units()) {
     UnitObservation seen;
     seen.id = unit->id;

@@ -17,8 +17,12 @@ namespace penstock {
 class Enforcer {
  public:
   Enforcer(Backend& backend, const ProcReader& proc, const ThreadSched& sched,
-           const Sampler& sampler)
-      : backend_(backend), proc_(proc), sched_(sched), sampler_(sampler) {}
+           const Sampler& sampler, const std::vector<int>& core_of_cpu)
+      : backend_(backend),
+        proc_(proc),
+        sched_(sched),
+        sampler_(sampler),
+        core_of_cpu_(core_of_cpu) {}
 
   // Sets CPUs, limits and hints of every job in the plan: what shrinks first,
   // then what grows. devices[i] is the block device of pool i ("" unknown).
@@ -59,6 +63,7 @@ class Enforcer {
   const ProcReader& proc_;
   const ThreadSched& sched_;
   const Sampler& sampler_;
+  const std::vector<int>& core_of_cpu_;
   LatencyRecord recall_;
 };
 

@@ -98,7 +98,8 @@ struct RoundingInput {
   std::vector<RoundingJob> jobs;
   CpuSet idle_cpus;                   // unallocated, lendable
   std::vector<int> numa_node_of_cpu;  // index: CPU; -1 or missing: unknown
-  // Physical core, unique on the machine, for SMT siblings; as above.
+  // Physical core, unique on the machine, the same for its hardware threads;
+  // as above.
   std::vector<int> core_of_cpu;
 };
 
@@ -115,15 +116,18 @@ struct Rounded {
   double loss_cores = 0;               // sum of granted - realised
 };
 
-// Turns core grants into CPUs lent. A lender's spare cores (home CPUs less
-// reserve less own grant) are spread over as few of its CPUs as hold them;
-// idle CPUs go first, then CPUs near the borrower's GPUs, then CPUs of its NUMA
-// node, whole physical cores together. A spare, a wish or a remainder under
-// 0.05 cores is not lent. Borrowers with the greatest unmet wish choose first;
-// two may share a CPU whose share one does not fill. A job has at most as many
-// away CPUs as it has loader threads beyond those that its home share keeps
-// busy. A CPU that two jobs call home is never lent. NaN and negative numbers
-// count as 0. Pure; deterministic; thread-safe. O(CPUs) per loan.
+// Turns core grants into CPUs lent, whole physical cores always. A lender's
+// spare cores (home CPUs less reserve less own grant) are spread over as few of
+// its cores as hold them; one with several hardware threads is lent only where
+// nine tenths of it are spare, as whoever runs on one feels the others. Idle
+// CPUs go first, then those near the borrower's GPUs, then those of its NUMA
+// node. A spare, a wish or a remainder under 0.05 cores is not lent. Borrowers
+// with the greatest unmet wish choose first; two may share a core whose share
+// one does not fill. A job has at most as many away CPUs as it has loader
+// threads beyond those that its home share keeps busy, rounded up to a core. A
+// CPU that two jobs call home, or of whose core somebody else has a part, is
+// never lent. NaN and negative numbers count as 0. Pure; deterministic;
+// thread-safe. O(CPUs) per loan.
 [[nodiscard]] Rounded round_to_cpus(const RoundingInput& input);
 
 }  // namespace penstock::allocator

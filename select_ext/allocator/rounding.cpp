@@ -12,6 +12,9 @@ namespace {
 // Amounts are whole thousandths of a core, so that sums are exact.
 constexpr int64_t kWholeCpu = 1000;
 constexpr int64_t kLeastLoan = 50;
+// Of a core with several hardware threads all must be spare, but for this:
+// whoever runs on one half slows the other down, and no priority helps.
+constexpr double kSpareOfCore = 0.9;
 
 int64_t to_thousandths(double cores) {
   if (!(cores > 0)) return 0;  // NaN too
@@ -26,25 +29,33 @@ int lookup(const std::vector<int>& table, int cpu) {
 // What a lender, or the unallocated CPUs, can still lend.
 struct Source {
   uint64_t id = 0;
-  int64_t unopened = 0;  // spare that no CPU has been opened for
+  int64_t unopened = 0;  // spare that no core has been opened for
 };
 
-struct Cpu {
-  int number = 0;
+// A physical core, all of whose CPUs are one source's.
+struct Core {
+  std::vector<int> cpus;  // its hardware threads
   size_t source = 0;
   int numa_node = -1;
-  int core = -1;
   bool opened = false;
-  int64_t left = 0;       // of an opened CPU
-  bool owns_core = true;  // no hardware thread of it is anybody else's
+  int64_t left = 0;  // of an opened core
+  int64_t lent = 0;
+
+  int64_t whole() const {
+    return static_cast<int64_t>(cpus.size()) * kWholeCpu;
+  }
+  int64_t least_spare() const {
+    return cpus.size() == 1 ? kLeastLoan
+                            : static_cast<int64_t>(
+                                  kSpareOfCore * static_cast<double>(whole()));
+  }
 };
 
 struct Borrower {
   size_t job = 0;
   int64_t wish = 0;
-  int away_cpus = 0;  // it may still get
+  int64_t threads = 0;  // that may still go away
   std::vector<int> numa_nodes;
-  std::vector<int> cores;  // physical cores on which it has a loan
   std::vector<Loan> loans;
 };
 
@@ -53,14 +64,13 @@ class Rounding {
   explicit Rounding(const RoundingInput& input) : input_(input) {
     add_source(0, input.idle_cpus.size() * kWholeCpu, input.idle_cpus);
     for (size_t j = 0; j < input.jobs.size(); ++j) add_job(j);
-    drop_shared_cpus();
-    mark_whole_cores();
+    find_whole_cores();
   }
 
   Rounded run() {
     while (Borrower* borrower = neediest()) {
-      if (Cpu* cpu = best_cpu(*borrower)) {
-        lend(*borrower, *cpu);
+      if (Core* core = best_core(*borrower)) {
+        lend(*borrower, *core);
       } else {
         borrower->wish = 0;
       }
@@ -75,14 +85,7 @@ class Rounding {
   }
 
   void add_source(uint64_t id, int64_t spare, const CpuSet& cpus) {
-    for (int number : cpus.cpus()) {
-      Cpu cpu;
-      cpu.number = number;
-      cpu.source = sources_.size();
-      cpu.numa_node = lookup(input_.numa_node_of_cpu, number);
-      cpu.core = lookup(input_.core_of_cpu, number);
-      cpus_.push_back(cpu);
-    }
+    for (int cpu : cpus.cpus()) sources_of_[cpu].push_back(sources_.size());
     sources_.push_back({id, spare});
   }
 
@@ -97,91 +100,100 @@ class Rounding {
     borrower.wish = granted - at_home;
     // Threads that keep the home share busy cannot be away as well.
     const int64_t busy_at_home = (at_home + kWholeCpu - 1) / kWholeCpu;
-    borrower.away_cpus = static_cast<int>(job.loader_threads - busy_at_home);
+    borrower.threads = job.loader_threads - busy_at_home;
     for (int cpu : job.home_cpus.cpus()) {
       borrower.numa_nodes.push_back(lookup(input_.numa_node_of_cpu, cpu));
     }
     borrowers_.push_back(std::move(borrower));
   }
 
-  // CPUs that two call their own are not lent.
-  void drop_shared_cpus() {
-    std::map<int, int> owners;
-    for (const Cpu& cpu : cpus_) ++owners[cpu.number];
-    std::erase_if(cpus_,
-                  [&](const Cpu& cpu) { return owners[cpu.number] > 1; });
-  }
-
-  void mark_whole_cores() {
-    std::map<int, int> threads;
+  // CPUs that two call their own are not lent, nor is any of a core of which
+  // somebody else has a part.
+  void find_whole_cores() {
+    std::map<int, size_t> threads;
     for (int core : input_.core_of_cpu) ++threads[core];
-    std::map<std::pair<int, size_t>, int> owned;
-    for (const Cpu& cpu : cpus_) ++owned[{cpu.core, cpu.source}];
-    for (Cpu& cpu : cpus_) {
-      cpu.owns_core =
-          cpu.core < 0 || owned[{cpu.core, cpu.source}] == threads[cpu.core];
+    std::map<std::pair<int, size_t>, Core> parts;
+    for (const auto& [cpu, sources] : sources_of_) {
+      if (sources.size() > 1) continue;
+      const int core = lookup(input_.core_of_cpu, cpu);
+      // Where nothing is known of its core it is one by itself.
+      Core& part = parts[{core < 0 ? -1 - cpu : core, sources.front()}];
+      part.cpus.push_back(cpu);
+      part.source = sources.front();
+      part.numa_node = lookup(input_.numa_node_of_cpu, cpu);
+    }
+    for (auto& [key, part] : parts) {
+      const bool is_whole =
+          key.first < 0 || part.cpus.size() == threads[key.first];
+      if (is_whole) cores_.push_back(std::move(part));
     }
   }
 
   Borrower* neediest() {
     Borrower* best = nullptr;
     for (Borrower& borrower : borrowers_) {
-      if (borrower.wish < kLeastLoan || borrower.away_cpus <= 0) continue;
+      if (borrower.wish < kLeastLoan || borrower.threads <= 0) continue;
       if (!best || borrower.wish > best->wish) best = &borrower;
     }
     return best;
   }
 
-  int64_t available(const Cpu& cpu) const {
-    return cpu.opened ? cpu.left
-                      : std::min(kWholeCpu, sources_[cpu.source].unopened);
+  // 0: nothing that could be lent.
+  int64_t available(const Core& core) const {
+    if (core.opened) return core.left < kLeastLoan ? 0 : core.left;
+    const int64_t spare = sources_[core.source].unopened;
+    return spare < core.least_spare() ? 0 : std::min(core.whole(), spare);
   }
 
   // The smaller the better: idle, near the GPUs that the batches go to, near
-  // home, on a core begun or else free of others, the tightest fit, the lowest
-  // number.
-  auto rank(const Borrower& borrower, const Cpu& cpu) const {
-    const int64_t amount = available(cpu);
-    const auto contains = [](const std::vector<int>& set, int value) {
-      return value >= 0 &&
-             std::find(set.begin(), set.end(), value) != set.end();
-    };
-    const int core_rank = contains(borrower.cores, cpu.core) ? 0
-                          : cpu.owns_core                    ? 1
-                                                             : 2;
+  // home, the tightest fit, the lowest number.
+  auto rank(const Borrower& borrower, const Core& core) const {
+    const int64_t amount = available(core);
+    const bool is_near_home =
+        core.numa_node >= 0 &&
+        std::find(borrower.numa_nodes.begin(), borrower.numa_nodes.end(),
+                  core.numa_node) != borrower.numa_nodes.end();
     const bool holds_all = amount >= borrower.wish;
     const CpuSet& near_cpus = input_.jobs[borrower.job].near_cpus;
-    return std::make_tuple(cpu.source != 0, !near_cpus.contains(cpu.number),
-                           !contains(borrower.numa_nodes, cpu.numa_node),
-                           core_rank, !holds_all, holds_all ? amount : -amount,
-                           cpu.number);
+    return std::make_tuple(
+        core.source != 0, !near_cpus.contains(core.cpus.front()), !is_near_home,
+        !holds_all, holds_all ? amount : -amount, core.cpus.front());
   }
 
-  Cpu* best_cpu(const Borrower& borrower) {
-    Cpu* best = nullptr;
-    for (Cpu& cpu : cpus_) {
-      const bool is_own = cpu.source == borrower.job + 1;
-      if (is_own || available(cpu) < kLeastLoan) continue;
-      if (!best || rank(borrower, cpu) < rank(borrower, *best)) best = &cpu;
+  Core* best_core(const Borrower& borrower) {
+    Core* best = nullptr;
+    for (Core& core : cores_) {
+      const bool is_own = core.source == borrower.job + 1;
+      if (is_own || available(core) == 0) continue;
+      if (!best || rank(borrower, core) < rank(borrower, *best)) best = &core;
     }
     return best;
   }
 
-  void lend(Borrower& borrower, Cpu& cpu) {
-    if (!cpu.opened) {
-      cpu.opened = true;
-      cpu.left = std::min(kWholeCpu, sources_[cpu.source].unopened);
-      sources_[cpu.source].unopened -= cpu.left;
+  void lend(Borrower& borrower, Core& core) {
+    if (!core.opened) {
+      core.opened = true;
+      core.left = std::min(core.whole(), sources_[core.source].unopened);
+      sources_[core.source].unopened -= core.left;
     }
-    const int64_t amount = std::min(cpu.left, borrower.wish);
-    cpu.left -= amount;
+    const int64_t amount =
+        std::min({core.left, borrower.wish, borrower.threads * kWholeCpu});
+    // Evenly over its CPUs: of so much lent in all, this is the part of one.
+    const auto cpus = static_cast<int64_t>(core.cpus.size());
+    const auto part = [cpus](int64_t lent, int64_t i) {
+      return (lent + i) / cpus;
+    };
+    for (int64_t i = 0; i < cpus; ++i) {
+      const int64_t more = part(core.lent + amount, i) - part(core.lent, i);
+      borrower.loans.push_back({input_.jobs[borrower.job].id,
+                                sources_[core.source].id, core.cpus[size_t(i)],
+                                static_cast<double>(more) / kWholeCpu});
+    }
+    core.left -= amount;
+    core.lent += amount;
     borrower.wish -= amount;
-    --borrower.away_cpus;
-    borrower.cores.push_back(cpu.core);
+    borrower.threads -= cpus;
     realised_[borrower.job] += amount;
-    borrower.loans.push_back({input_.jobs[borrower.job].id,
-                              sources_[cpu.source].id, cpu.number,
-                              static_cast<double>(amount) / kWholeCpu});
   }
 
   Rounded finish() {
@@ -202,7 +214,8 @@ class Rounding {
 
   const RoundingInput& input_;
   std::vector<Source> sources_;  // the unallocated CPUs, then one per job
-  std::vector<Cpu> cpus_;
+  std::map<int, std::vector<size_t>> sources_of_;  // who calls a CPU its own
+  std::vector<Core> cores_;
   std::vector<Borrower> borrowers_;  // one per job, also where it only lends
   std::vector<int64_t> realised_;
 };

@@ -40,17 +40,29 @@ class Smt(agent_case.AgentCase):
         self.cluster.cancel(job)
         self.check_nothing_left()
 
-    def test_half_a_busy_core_is_not_lent(self):
-        # One thread that computes, on a core of its own.
-        lender = self.cluster.sbatch(
-            "#!/bin/sh\nexec sh -c 'while :; do :; done'\n", gpus=0,
-            flags=["--loader=auto"])
-        self.addCleanup(self.cluster.cancel, str(lender))
-        self.cluster.wait_job(lender, "RUNNING")
-        job = self.submit("borrower", 8)
-        self.wait_away(job)
-        held = hierarchy.cpus_in(self.held_by(lender))
+    def lender(self, command):
+        """A job that runs a command on a core of its own; its CPUs too."""
+        job = self.cluster.sbatch(f"#!/bin/sh\nexec {command}\n", gpus=0,
+                                  flags=["--loader=auto"])
+        self.addCleanup(self.cluster.cancel, str(job))
+        self.cluster.wait_job(job, "RUNNING")
+        held = hierarchy.cpus_in(self.held_by(job))
         self.assertEqual(len(held), 2)
+        return job, held
+
+    def test_a_core_that_its_job_leaves_idle_is_lent_whole(self):
+        lender, held = self.lender("sleep 600")
+        job = self.submit("borrower", 16)
+        self.wait("the core to be lent", lambda: (
+            hierarchy.cpus_in(self.away_cpus(job)) & held))
+        self.check_whole_cores(job)
+        self.cluster.cancel(lender, job)
+        self.check_nothing_left()
+
+    def test_half_a_busy_core_is_not_lent(self):
+        lender, held = self.lender("sh -c 'while :; do :; done'")
+        job = self.submit("borrower", 16)
+        self.wait_away(job)
         self.wait("the busy core not to be lent", lambda: not (
             hierarchy.cpus_in(self.away_cpus(job)) & held))
         self.assertFalse(self.check_whole_cores(job) & held)

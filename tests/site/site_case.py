@@ -102,7 +102,7 @@ def wait(what, condition, timeout=30):
             return found
         if time.monotonic() > deadline:
             raise AssertionError(f"waited {timeout * PATIENCE} s for {what}"
-                                 + journal())
+                                 + journal() + status())
         time.sleep(0.1)
 
 
@@ -111,6 +111,12 @@ def journal(unit="penstockd", lines=30):
     return f"\n--- {unit}\n" + run(
         ["journalctl", "--no-pager", "-q", "-o", "cat", "-n", lines, "-u",
          unit], check=False).stdout
+
+
+def status():
+    """What penstockd says of the node and its jobs."""
+    return "\n--- penstock status\n" + run(["penstock", "status"],
+                                           check=False).stdout
 
 
 def cpus_in(text):

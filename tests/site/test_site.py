@@ -125,12 +125,12 @@ class Site(site_case.SiteCase):
         the job runs on."""
         lent = self.job_cpus()
         run(argv, 300)
-        wait(f"the loan after {what}", lambda: self.job_cpus() == lent and
-             self.away_threads(), 30)
+        wait(f"the loan of {lent} after {what}", lambda: (
+            self.job_cpus() == lent and self.away_threads()), 30)
         self.assertEqual(len(self.job_dirs()), 1)
 
     def test_systemd_and_slurmd_may_start_anew_under_a_loan(self):
-        job = self.submit("reloaded", 4)
+        job = self.submit("reloaded", 16)  # measured, still all the CPUs
         self.wait_away()
         self.check_lent_after("daemon-reload", "systemctl", "daemon-reload")
         self.check_lent_after("daemon-reexec", "systemctl", "daemon-reexec")

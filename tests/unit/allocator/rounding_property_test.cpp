@@ -63,6 +63,36 @@ const CpuSet& cpus_of(const RoundingInput& input, uint64_t lender) {
   return lender == 0 ? input.idle_cpus : input.jobs[lender - 1].home_cpus;
 }
 
+// The hardware threads of a CPU's core.
+std::vector<int> core_around(const RoundingInput& input, int cpu) {
+  std::vector<int> cpus;
+  for (int other = 0; other < int(input.core_of_cpu.size()); ++other) {
+    if (input.core_of_cpu[size_t(other)] == input.core_of_cpu[size_t(cpu)])
+      cpus.push_back(other);
+  }
+  return cpus;
+}
+
+// Loans are of whole cores, of which the lender needs at most a tenth where
+// they have several hardware threads.
+void check_cores(const RoundingInput& input, const Rounded& rounded) {
+  std::set<std::pair<uint64_t, int>> loans;
+  std::map<uint64_t, std::set<int>> lent_smt;
+  std::map<std::pair<uint64_t, int>, double> of_core;
+  for (const Loan& loan : rounded.loans) loans.emplace(loan.borrower, loan.cpu);
+  for (const Loan& loan : rounded.loans) {
+    const std::vector<int> core = core_around(input, loan.cpu);
+    for (int cpu : core) REQUIRE(loans.contains({loan.borrower, cpu}));
+    of_core[{loan.borrower, core.front()}] += loan.cores;
+    if (core.size() > 1) lent_smt[loan.lender].insert(loan.cpu);
+  }
+  for (const auto& [loan, cores] : of_core) REQUIRE(cores >= 0.05 - kTolerance);
+  for (const auto& [lender, cpus] : lent_smt) {
+    const double least = 0.9 * static_cast<double>(cpus.size());
+    REQUIRE(spare_of(input, lender) + 0.002 + kTolerance >= least);
+  }
+}
+
 void check_loans(const RoundingInput& input, const Rounded& rounded) {
   std::map<int, double> of_cpu;
   std::map<int, uint64_t> lender_of_cpu;
@@ -73,7 +103,6 @@ void check_loans(const RoundingInput& input, const Rounded& rounded) {
     REQUIRE(loan.borrower != loan.lender);
     REQUIRE(cpus_of(input, loan.lender).contains(loan.cpu));
     REQUIRE(!cpus_of(input, loan.borrower).contains(loan.cpu));
-    REQUIRE(loan.cores >= 0.05 - kTolerance);
     const double thousandths = loan.cores * 1000;
     REQUIRE(std::abs(thousandths - std::round(thousandths)) < 1e-6);
     const auto [owner, is_new] = lender_of_cpu.emplace(loan.cpu, loan.lender);
@@ -88,7 +117,10 @@ void check_loans(const RoundingInput& input, const Rounded& rounded) {
     const double spare = spare_of(input, lender);
     // Reserve and grant are each rounded down to a thousandth.
     REQUIRE(cores <= spare + 0.002 + kTolerance);
-    REQUIRE(lent_cpus[lender].size() <= std::ceil(spare + 0.002));
+    const size_t threads =
+        core_around(input, *lent_cpus[lender].begin()).size();
+    REQUIRE(lent_cpus[lender].size() <=
+            std::ceil((spare + 0.002) / double(threads)) * double(threads));
   }
 }
 
@@ -97,13 +129,17 @@ void check_jobs(const RoundingInput& input, const Rounded& rounded) {
   for (size_t j = 0; j < input.jobs.size(); ++j) {
     const RoundingJob& job = input.jobs[j];
     int away = 0;
+    int threads_per_core = 1;
     double borrowed = 0;
     for (const Loan& loan : rounded.loans) {
       if (loan.borrower != job.id) continue;
       ++away;
       borrowed += loan.cores;
+      threads_per_core =
+          std::max(threads_per_core, int(core_around(input, loan.cpu).size()));
     }
-    REQUIRE(away <= std::max(0, job.loader_threads));
+    REQUIRE(away <= std::max(0, job.loader_threads + threads_per_core - 1));
+    REQUIRE(borrowed <= std::max(0, job.loader_threads) + kTolerance);
     const double at_home = std::min(job.granted_cores, home_share(job));
     REQUIRE(std::abs(rounded.realised_cores[j] - at_home - borrowed) <=
             0.001 + kTolerance);
@@ -115,7 +151,15 @@ void check_jobs(const RoundingInput& input, const Rounded& rounded) {
 
 // A job with threads and a wish left must have found nothing more to borrow.
 void check_nothing_left(const RoundingInput& input, const Rounded& rounded) {
-  double idle_left = static_cast<double>(input.idle_cpus.size());
+  double whole_idle = 0;
+  for (int cpu : input.idle_cpus.cpus()) {
+    const std::vector<int> core = core_around(input, cpu);
+    const bool is_whole = std::all_of(core.begin(), core.end(), [&](int other) {
+      return input.idle_cpus.contains(other);
+    });
+    if (is_whole) ++whole_idle;
+  }
+  double idle_left = whole_idle;
   for (const Loan& loan : rounded.loans) {
     if (loan.lender == 0) idle_left -= loan.cores;
   }
@@ -131,8 +175,7 @@ void check_nothing_left(const RoundingInput& input, const Rounded& rounded) {
     const double wish = job.granted_cores - rounded.realised_cores[j];
     if (threads_left <= 0 || wish < 0.051) continue;
     // Only remainders too small to lend may be left of the idle CPUs.
-    REQUIRE(idle_left <
-            0.05 * static_cast<double>(input.idle_cpus.size()) + kTolerance);
+    REQUIRE(idle_left < 0.05 * whole_idle + kTolerance);
   }
 }
 
@@ -154,6 +197,7 @@ TEST_CASE("rounding lends what is there, once, and accounts for the rest") {
     const Rounded rounded = round_to_cpus(input);
     INFO("node " << i << "\n" << describe(input));
     check_loans(input, rounded);
+    check_cores(input, rounded);
     check_jobs(input, rounded);
     check_nothing_left(input, rounded);
     loans += rounded.loans.size();

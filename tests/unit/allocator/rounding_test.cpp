@@ -90,19 +90,46 @@ TEST_CASE("hardware threads of one core are lent together") {
   RoundingInput input;
   input.jobs = {job(1, "0-3", 0, 2, 4), job(2, "4", 0, 3, 8)};
   input.core_of_cpu = {0, 1, 0, 1, 2};
-  CHECK(lent_cpus(round_to_cpus(input), 2) == Cpus{0, 2});
+  const Rounded rounded = round_to_cpus(input);
+  CHECK(lent_cpus(rounded, 2) == Cpus{0, 2});
+  CHECK(rounded.loans[0].cores + rounded.loans[1].cores == Approx(2));
+  // Also where one would do for the borrower.
+  input.jobs[1].granted_cores = 1.501;
+  const Rounded half = round_to_cpus(input);
+  CHECK(lent_cpus(half, 2) == Cpus{0, 2});
+  CHECK(half.realised_cores[1] == Approx(1.501));
+  CHECK(half.loss_cores == Approx(0).margin(1e-12));
 }
 
-TEST_CASE("a core shared with a job that keeps its thread comes last") {
+TEST_CASE("a thread uses no more than one half of a core") {
+  RoundingInput input;
+  input.idle_cpus = *CpuSet::parse("0-1");
+  input.jobs = {job(2, "2", 0, 3, 2)};
+  input.core_of_cpu = {0, 0, 1};
+  const Rounded rounded = round_to_cpus(input);
+  CHECK(lent_cpus(rounded, 2) == Cpus{0, 1});
+  CHECK(rounded.realised_cores[0] == Approx(2));
+}
+
+TEST_CASE("a core of which its lender needs a part is not lent") {
+  RoundingInput input;
+  input.jobs = {job(1, "0-1", 0, 0.3, 4), job(2, "2-3", 0, 3.5, 8)};
+  input.core_of_cpu = {0, 0, 1, 1};
+  CHECK(round_to_cpus(input).loans.empty());
+  input.jobs[0].granted_cores = 0.2;  // what a priority can make good
+  CHECK(lent_cpus(round_to_cpus(input), 2) == Cpus{0, 1});
+}
+
+TEST_CASE("a core of which somebody else has a part is not lent") {
   RoundingInput input;
   input.jobs = {job(2, "1", 0, 2, 8)};
   input.idle_cpus = *CpuSet::parse("0,2,3");
   input.core_of_cpu = {0, 0, 1, 1};  // CPU 0 is the borrower's own sibling
-  CHECK(lent_cpus(round_to_cpus(input), 2) == Cpus{2});
+  CHECK(lent_cpus(round_to_cpus(input), 2) == Cpus{2, 3});
   // CPU 1 of core 0 belongs to a job that Penstock does not manage.
-  input.jobs = {job(2, "4", 0, 2, 8)};
+  input.jobs = {job(2, "4", 0, 4, 8)};
   input.core_of_cpu = {0, 0, 1, 1, 2};
-  CHECK(lent_cpus(round_to_cpus(input), 2) == Cpus{2});
+  CHECK(lent_cpus(round_to_cpus(input), 2) == Cpus{2, 3});
 }
 
 TEST_CASE("two borrowers may share a CPU, each with its part") {

@@ -170,3 +170,75 @@ TEST_CASE("everyone comes home when nothing is lent any more") {
   job.step(0.1);
   CHECK(job.away_count() == 0);
 }
+
+// CPUs 0 to 3 on two cores, all lent; a unit that computes on CPU 1, and how
+// busy each CPU is.
+static AwayInput on_two_cores(double now_ms, std::map<int, double> busy) {
+  AwayInput input;
+  input.now_ms = now_ms;
+  input.tick_ms = kTick;
+  input.lent = CpuSet({0, 1, 2, 3});
+  input.core_of_cpu = {0, 0, 1, 1};
+  input.home_cores = 1;
+  input.away_cores = 1;
+  UnitObservation home, away;
+  home.id = 100;
+  away.id = 101;
+  away.away = away.runnable = true;
+  away.cpu = 1;
+  away.run_ms = busy[1] * kTick;
+  input.units = {home, away};
+  for (int cpu = 0; cpu < 4; ++cpu)
+    input.idle_share_of_cpu[cpu] = 1 - busy[cpu];
+  return input;
+}
+
+TEST_CASE("a core is given back whole") {
+  AwayPolicy policy;
+  CHECK(policy.decide(on_two_cores(20, {{1, 1}})).usable.size() == 4);
+  AwayMoves moves;
+  double now_ms = 20;
+  while (!moves.recalled_after_ms && now_ms < 200) {
+    AwayInput input = on_two_cores(now_ms += kTick, {{1, 1}});
+    input.units[1].run_ms = 0;  // its owner has CPU 1
+    moves = policy.decide(input);
+  }
+  CHECK(moves.recalled_after_ms == 40);
+  CHECK(moves.usable == CpuSet({2, 3}));
+  // Again to be had when both halves are idle.
+  for (int i = 0; i < 2; ++i) moves = policy.decide(on_two_cores(now_ms, {}));
+  CHECK(moves.usable == CpuSet({2, 3}));
+  moves = policy.decide(on_two_cores(now_ms, {}));
+  CHECK(moves.usable.size() == 4);
+}
+
+TEST_CASE("an owner on the other half of a core gets it whole") {
+  AwayPolicy policy;
+  AwayMoves moves;
+  double now_ms = 0;
+  while (!moves.recalled_after_ms && now_ms < 400) {
+    moves = policy.decide(on_two_cores(now_ms += kTick, {{0, 1}, {1, 1}}));
+  }
+  CHECK(moves.recalled_after_ms == AwayPolicy::kNeighbourMs);
+  CHECK(moves.usable == CpuSet({2, 3}));
+}
+
+TEST_CASE("who moves between the halves of a core is not its own neighbour") {
+  AwayPolicy policy;
+  for (double now_ms = 0; now_ms < 1000; now_ms += kTick) {
+    // It was on CPU 0 for most of the tick and is on CPU 1 at its end; its
+    // threads are on both at times, and the kernel counts in coarse ticks.
+    const double rough = int(now_ms) % 40 == 0 ? 1 : 0.5;
+    AwayInput input = on_two_cores(now_ms, {{0, rough}, {1, rough}});
+    input.units[1].run_ms = 1.5 * kTick;
+    CHECK(policy.decide(input).usable.size() == 4);
+  }
+}
+
+TEST_CASE("a busy core without a thread away is not looked at") {
+  AwayPolicy policy;
+  for (double now_ms = 0; now_ms < 400; now_ms += kTick) {
+    AwayInput input = on_two_cores(now_ms, {{2, 1}, {3, 1}, {1, 1}});
+    CHECK(policy.decide(input).usable.size() == 4);
+  }
+}
