@@ -20,12 +20,22 @@ def siblings(cpu):
 
 
 class Smt(agent_case.AgentCase):
+    def held(self, job):
+        """The CPUs that Slurm gave the job, once its processes have them."""
+        self.wait("the job to have CPUs", lambda: (
+            hierarchy.job_dir(self.cluster.node, job) and self.held_by(job)))
+        return hierarchy.cpus_in(self.held_by(job))
+
+    def lent(self, job):
+        """Where nothing is left of a loan, the away threads are at home."""
+        return hierarchy.cpus_in(self.away_cpus(job)) - self.held(job)
+
     def check_whole_cores(self, job, seconds=5):
         """Looks at the loan for so long; all CPUs that were lent."""
         seen = set()
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            lent = hierarchy.cpus_in(self.away_cpus(job))
+            lent = self.lent(job)
             for cpu in lent:
                 self.assertTrue(siblings(cpu) <= lent, lent)
             seen |= lent
@@ -33,10 +43,9 @@ class Smt(agent_case.AgentCase):
         return seen
 
     def test_unallocated_cores_are_lent_whole(self):
-        job = self.submit("wide", 8)
+        job = self.submit("wide", 16)
         self.wait_away(job)
-        lent = self.check_whole_cores(job)
-        self.assertFalse(lent & hierarchy.cpus_in(self.held_by(job)))
+        self.assertTrue(self.check_whole_cores(job))
         self.cluster.cancel(job)
         self.check_nothing_left()
 
@@ -46,15 +55,14 @@ class Smt(agent_case.AgentCase):
                                   flags=["--loader=auto"])
         self.addCleanup(self.cluster.cancel, str(job))
         self.cluster.wait_job(job, "RUNNING")
-        held = hierarchy.cpus_in(self.held_by(job))
+        held = self.held(job)
         self.assertEqual(len(held), 2)
         return job, held
 
     def test_a_core_that_its_job_leaves_idle_is_lent_whole(self):
         lender, held = self.lender("sleep 600")
         job = self.submit("borrower", 16)
-        self.wait("the core to be lent", lambda: (
-            hierarchy.cpus_in(self.away_cpus(job)) & held))
+        self.wait("the core to be lent", lambda: self.lent(job) & held)
         self.check_whole_cores(job)
         self.cluster.cancel(lender, job)
         self.check_nothing_left()
@@ -63,8 +71,8 @@ class Smt(agent_case.AgentCase):
         lender, held = self.lender("sh -c 'while :; do :; done'")
         job = self.submit("borrower", 16)
         self.wait_away(job)
-        self.wait("the busy core not to be lent", lambda: not (
-            hierarchy.cpus_in(self.away_cpus(job)) & held))
+        self.wait("the busy core not to be lent", lambda: (
+            not self.lent(job) & held))
         self.assertFalse(self.check_whole_cores(job) & held)
         self.cluster.cancel(lender, job)
         self.check_nothing_left()
