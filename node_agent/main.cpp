@@ -15,6 +15,7 @@
 
 #include "cgroup/machine.h"
 #include "common/clock.h"
+#include "common/host_name.h"
 #include "common/log.h"
 #include "common/service_manager.h"
 #include "common/state_dir.h"
@@ -44,11 +45,10 @@ int complain(const Error& error) {
   return kExitFailure;
 }
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
-  const std::string full(name.data());
-  return full.substr(0, full.find('.'));
+// As Slurm names a node unless it is told otherwise.
+std::string node_name() {
+  const std::string host = host_name();
+  return host.substr(0, host.find('.'));
 }
 
 // One penstockd at a time. The lock is shared with the guardian, which holds
@@ -206,7 +206,7 @@ int serve(const Arguments& arguments, Config config) {
 
 int run(int argc, char** argv) {
   Arguments arguments;
-  arguments.node = host_name();
+  arguments.node = node_name();
   CLI::App app{"penstockd: feeds deep-learning loaders on one node"};
   app.set_version_flag("--version", std::string("penstockd ") + kVersion);
   app.add_option("-f,--config", arguments.config_path, "configuration file")

@@ -15,6 +15,7 @@
 #include <functional>
 
 #include "common/config.h"
+#include "common/host_name.h"
 #include "common/log.h"
 #include "common/service_manager.h"
 #include "common/version.h"
@@ -38,12 +39,6 @@ struct Arguments {
 int complain(const Error& error) {
   log_error("{}", error.message);
   return kExitFailure;
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
-  return std::string(name.data());
 }
 
 std::string first_label(const std::string& host) {

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "common/clock.h"
+#include "common/host_name.h"
 #include "common/units.h"
 #include "select_ext/ctld/zmq_socket.h"
 
@@ -33,12 +34,6 @@ class Deadline {
 
 Error unavailable(const std::string& message) {
   return Error{Code::kUnavailable, 0, message};
-}
-
-std::string own_node() {
-  std::array<char, kMaxNodeBytes + 1> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown";
-  return name.data();
 }
 
 // False: not within the deadline.
@@ -96,7 +91,7 @@ Result<json> open_answer(const std::string& text, const Envelope& query,
 Result<json> ask_one(const ControllerAddress& controller,
                      const ControllerQuery& query, Credentials& credentials,
                      int timeout_ms) {
-  Sender sender(own_node(), random_session());
+  Sender sender(host_name(), random_session());
   const Envelope asked = sender.next(kQueryType, query_body(query), unix_s());
   Result<std::string> text = pack(asked);
   if (!text) return std::move(text).error();

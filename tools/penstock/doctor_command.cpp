@@ -1,23 +1,11 @@
 // `penstock doctor`: what is wrong with Penstock on this node.
-#include <limits.h>
-#include <unistd.h>
-
-#include <array>
 #include <ostream>
 
+#include "common/host_name.h"
 #include "tools/doctor/doctor.h"
 #include "tools/penstock/command.h"
 
 namespace penstock {
-namespace {
-
-std::string own_host() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
-  return name.data();
-}
-
-}  // namespace
 
 int run_doctor(const DoctorArguments& arguments, Terminal& terminal) {
   doctor::Places places;
@@ -26,7 +14,7 @@ int run_doctor(const DoctorArguments& arguments, Terminal& terminal) {
       places.config_is_named ? arguments.config_path : kConfigPath;
   places.slurm_conf = doctor::find_slurm_conf();
   places.plugin_dir = PENSTOCK_SLURM_PLUGIN_DIR;
-  places.this_host = own_host();
+  places.this_host = host_name();
   places.version = PENSTOCK_VERSION;
   places.built_for_slurm = PENSTOCK_SLURM_VERSION;
   const doctor::Findings findings = doctor::examine(places);

@@ -87,8 +87,11 @@ class Clp {
     Clp_addRows(model_.get(), 1, &low, &high, starts, columns.data(),
                 values.data());
   }
+  // NaN: without a solution. Where floors fill a resource to the last bit the
+  // primal method may miss the one corner there is.
   double solve() {
     Clp_primal(model_.get(), 0);
+    if (Clp_status(model_.get()) != 0) Clp_dual(model_.get(), 0);
     return Clp_status(model_.get()) == 0 ? Clp_objectiveValue(model_.get())
                                          : std::nan("");
   }

@@ -1,0 +1,20 @@
+// What this machine is called. Thread-safe.
+#pragma once
+
+#include <limits.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
+namespace penstock {
+
+// As gethostname() names it, with its domain where that does; "localhost" where
+// nothing is told.
+inline std::string host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
+  return name.data();
+}
+
+}  // namespace penstock
