@@ -278,9 +278,9 @@ void Agent::refresh_groups() {
 }
 
 void Agent::on_beat_timer() {
+  machine_.heartbeat(ticking_);
   const uint32_t clean_ups = machine_.clean_ups();
   if (std::exchange(clean_ups_, clean_ups) != clean_ups) recover();
-  machine_.heartbeat(ticking_);
 }
 
 // The guardian has taken us for hung, brought everyone home and removed the

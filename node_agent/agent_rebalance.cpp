@@ -141,7 +141,7 @@ CpuSet Agent::idle_cpus() const {
   if (!held) return CpuSet();
   idle = idle - *held;
   for (const auto& [id, job] : registry_.jobs()) idle = idle - job.cpus();
-  return idle;
+  return whole_cores(idle, machine_.topology.core_of_cpu);
 }
 
 // Where away threads cannot have a group of their own, they give way only to
@@ -169,9 +169,17 @@ void Agent::drop_loans_that_would_not_yield(
     const size_t lost = before - grant.away_cpus.size();
     if (lost == 0) continue;
     grant.away_cores *= double(grant.away_cpus.size()) / double(before);
-    grant.loader_threads = std::max(1u, grant.loader_threads - uint32_t(lost));
+    // It may be less than what was lent: a core goes whole, a bound on threads
+    // does not.
+    grant.loader_threads =
+        grant.loader_threads > lost ? grant.loader_threads - uint32_t(lost) : 1;
   }
-  for (int cpu : dropped) plan.lender_of_cpu.erase(cpu);
+  for (int cpu : dropped) {
+    const bool is_lent = std::any_of(
+        plan.grants.begin(), plan.grants.end(),
+        [cpu](const PlannedGrant& it) { return it.away_cpus.contains(cpu); });
+    if (!is_lent) plan.lender_of_cpu.erase(cpu);
+  }
 }
 
 // since_ns: when the event happened that this answers; 0: not measured.

@@ -4,6 +4,26 @@
 #include <cmath>
 
 namespace penstock {
+
+struct AwayPolicy::CpuLoad {
+  bool runnable = false;  // some away unit wants to run
+  double run_ms = 0;
+};
+
+std::map<int, AwayPolicy::CpuLoad> AwayPolicy::away_load(
+    const AwayInput& input) {
+  std::map<int, CpuLoad> load;
+  for (const UnitObservation& unit : input.units) {
+    if (!unit.away) continue;
+    const int cpu =
+        input.lent.size() == 1 ? input.lent.cpus().front() : unit.cpu;
+    CpuLoad& entry = load[cpu];
+    entry.run_ms += unit.run_ms;
+    entry.runnable = entry.runnable || unit.runnable;
+  }
+  return load;
+}
+
 namespace {
 
 // The lent CPUs by physical core; one of which nothing is known is a core.
@@ -17,10 +37,10 @@ std::map<int, std::vector<int>> cores_lent(const AwayInput& input) {
   return cores;
 }
 
-// 1 where it is not known: no idle CPU is told apart.
-double busy_share(const AwayInput& input, int cpu) {
+bool is_idle(const AwayInput& input, int cpu) {
   const auto idle = input.idle_share_of_cpu.find(cpu);
-  return idle == input.idle_share_of_cpu.end() ? 1 : 1 - idle->second;
+  return idle != input.idle_share_of_cpu.end() &&
+         idle->second >= AwayPolicy::kIdleShare;
 }
 
 size_t away_units_wanted(const AwayInput& input, size_t usable_cpus) {
@@ -35,90 +55,51 @@ size_t away_units_wanted(const AwayInput& input, size_t usable_cpus) {
 
 }  // namespace
 
-struct AwayPolicy::CpuLoad {
-  bool has_away = false;
-  bool runnable = false;  // some away unit wants to run
-  double run_ms = 0;
-};
-
-std::map<int, AwayPolicy::CpuLoad> AwayPolicy::away_load(
-    const AwayInput& input) {
-  std::map<int, CpuLoad> load;
-  for (const UnitObservation& unit : input.units) {
-    if (!unit.away) continue;
-    const int cpu =
-        input.lent.size() == 1 ? input.lent.cpus().front() : unit.cpu;
-    CpuLoad& entry = load[cpu];
-    entry.has_away = true;
-    entry.run_ms += unit.run_ms;
-    entry.runnable = entry.runnable || unit.runnable;
-  }
-  return load;
-}
-
-void AwayPolicy::watch_cpus(const AwayInput& input,
-                            std::map<int, CpuLoad>& load, AwayMoves& moves) {
-  std::erase_if(cpus_, [&](const auto& entry) {
-    return !input.lent.contains(entry.first);
-  });
-  for (int cpu : input.lent.cpus()) {
-    CpuState& state = cpus_[cpu];
-    const CpuLoad& here = load[cpu];
-    const bool idles = 1 - busy_share(input, cpu) >= kIdleShare;
-    if (state.wanted) {
-      state.idle_ms = idles ? state.idle_ms + input.tick_ms : 0;
-      if (state.idle_ms >= kIdleMs) state = CpuState{};
-    } else {
-      const bool starved = here.has_away && here.runnable && !idles &&
-                           here.run_ms <= kStarvedShare * input.tick_ms;
-      state.starved_ms = starved ? state.starved_ms + input.tick_ms : 0;
-      if (state.starved_ms >= kStarvedMs) {
-        moves.recalled_after_ms =
-            std::max(moves.recalled_after_ms.value_or(0), state.starved_ms);
-        state = CpuState{.wanted = true};
-      }
-    }
-  }
-}
-
-void AwayPolicy::watch_cores(const AwayInput& input,
-                             std::map<int, CpuLoad>& load, AwayMoves& moves) {
+void AwayPolicy::watch_cores(const AwayInput& input, AwayMoves& moves) {
   const auto lent = cores_lent(input);
   std::erase_if(cores_,
                 [&](const auto& entry) { return !lent.contains(entry.first); });
+  const std::map<int, CpuLoad> load = away_load(input);
+  std::vector<int> usable;
   for (const auto& [core, cpus] : lent) {
-    if (cpus.size() == 1) continue;
-    bool has_away = false;
-    double others_ms = 0;
-    for (int cpu : cpus) {
-      has_away = has_away || load[cpu].has_away;
-      others_ms += busy_share(input, cpu) * input.tick_ms - load[cpu].run_ms;
-    }
     CoreState& state = cores_[core];
-    if (!has_away || input.idle_share_of_cpu.empty()) {
-      state = CoreState{};
-      continue;
+    if (state.wanted) {
+      wait_until_idle(input, cpus, state);
+    } else {
+      watch_for_starving(input, cpus, load, state, moves);
     }
-    state.watched_ms += input.tick_ms;
-    state.others_ms += others_ms;
-    if (state.watched_ms < kNeighbourMs) continue;
-    if (state.others_ms >= kNeighbourShare * state.watched_ms) {
-      moves.recalled_after_ms =
-          std::max(moves.recalled_after_ms.value_or(0), state.watched_ms);
-      for (int cpu : cpus) cpus_[cpu] = CpuState{.wanted = true};
-    }
-    state = CoreState{};
+    if (!state.wanted) usable.insert(usable.end(), cpus.begin(), cpus.end());
   }
+  moves.usable = CpuSet(std::move(usable));
 }
 
-CpuSet AwayPolicy::usable_cpus(const AwayInput& input) {
-  std::vector<int> usable;
-  for (const auto& [core, cpus] : cores_lent(input)) {
-    const bool is_wanted = std::any_of(
-        cpus.begin(), cpus.end(), [&](int cpu) { return cpus_[cpu].wanted; });
-    if (!is_wanted) usable.insert(usable.end(), cpus.begin(), cpus.end());
+void AwayPolicy::wait_until_idle(const AwayInput& input,
+                                 const std::vector<int>& cpus,
+                                 CoreState& state) {
+  const bool idles = std::all_of(cpus.begin(), cpus.end(),
+                                 [&](int cpu) { return is_idle(input, cpu); });
+  state.idle_ms = idles ? state.idle_ms + input.tick_ms : 0;
+  if (state.idle_ms >= kIdleMs) state = CoreState{};
+}
+
+void AwayPolicy::watch_for_starving(const AwayInput& input,
+                                    const std::vector<int>& cpus,
+                                    const std::map<int, CpuLoad>& load,
+                                    CoreState& state, AwayMoves& moves) {
+  for (int cpu : cpus) {
+    const auto here = load.find(cpu);
+    const bool starved = here != load.end() && here->second.runnable &&
+                         !is_idle(input, cpu) &&
+                         here->second.run_ms <= kStarvedShare * input.tick_ms;
+    double& starved_ms = state.starved_ms[cpu];
+    starved_ms = starved ? starved_ms + input.tick_ms : 0;
+    if (starved_ms < kStarvedMs) continue;
+    moves.recalled_after_ms =
+        std::max(moves.recalled_after_ms.value_or(0), starved_ms);
+    state = CoreState{};
+    state.wanted = true;
+    return;
   }
-  return CpuSet(std::move(usable));
 }
 
 std::vector<const UnitObservation*> AwayPolicy::longest_first(
@@ -163,10 +144,7 @@ void AwayPolicy::take_turns(const AwayInput& input, AwayMoves& moves) {
 
 AwayMoves AwayPolicy::decide(const AwayInput& input) {
   AwayMoves moves;
-  std::map<int, CpuLoad> load = away_load(input);
-  watch_cpus(input, load, moves);
-  watch_cores(input, load, moves);
-  moves.usable = usable_cpus(input);
+  watch_cores(input, moves);
   place_units(input, moves);
   take_turns(input, moves);
   for (int id : moves.bring_home) placed_at_ms_[id] = input.now_ms;

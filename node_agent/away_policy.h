@@ -56,42 +56,36 @@ class AwayPolicy {
   // idle for this long: its owner wants it.
   static constexpr double kStarvedMs = 35;
   static constexpr double kStarvedShare = 0.1;
-  // A CPU given back is tried again once it idles by kIdleShare for this long.
+  // A core given back is tried again once each of its CPUs has idled by
+  // kIdleShare for this long.
   static constexpr double kIdleMs = 55;
   static constexpr double kIdleShare = 0.5;
-  // Who runs on one half of a core feels the other: where others than our units
-  // used this share of one CPU, on all CPUs of a core together, for this long
-  // while a unit was there, their owner wants them all.
-  static constexpr double kNeighbourMs = 100;
-  static constexpr double kNeighbourShare = 0.5;
   // Workers that deliver in order take turns on the lent CPUs.
   static constexpr double kTurnMs = 200;
 
  private:
-  struct CpuState {
-    bool wanted = false;    // by its owner: not usable
-    double starved_ms = 0;  // how long units there have starved
-    double idle_ms = 0;     // how long it has idled since given back
-  };
-  struct CoreState {
-    double watched_ms = 0;
-    double others_ms = 0;  // what its CPUs did meanwhile, less our units' part
-  };
   struct CpuLoad;
+  // Whoever runs on one half of a core slows the other: it is wanted whole.
+  struct CoreState {
+    bool wanted = false;               // by its owner: not usable
+    std::map<int, double> starved_ms;  // by CPU: how long units have starved
+    double idle_ms = 0;  // how long all of it has idled since given back
+  };
 
   static std::map<int, CpuLoad> away_load(const AwayInput& input);
-  void watch_cpus(const AwayInput& input, std::map<int, CpuLoad>& load,
-                  AwayMoves& moves);
-  void watch_cores(const AwayInput& input, std::map<int, CpuLoad>& load,
-                   AwayMoves& moves);
-  CpuSet usable_cpus(const AwayInput& input);
+  void watch_cores(const AwayInput& input, AwayMoves& moves);
+  static void wait_until_idle(const AwayInput& input,
+                              const std::vector<int>& cpus, CoreState& state);
+  static void watch_for_starving(const AwayInput& input,
+                                 const std::vector<int>& cpus,
+                                 const std::map<int, CpuLoad>& load,
+                                 CoreState& state, AwayMoves& moves);
   void place_units(const AwayInput& input, AwayMoves& moves);
   void take_turns(const AwayInput& input, AwayMoves& moves);
   std::vector<const UnitObservation*> longest_first(const AwayInput& input,
                                                     bool away) const;
 
-  std::map<int, CpuState> cpus_;
-  std::map<int, CoreState> cores_;      // those with several lent CPUs
+  std::map<int, CoreState> cores_;
   std::map<int, double> placed_at_ms_;  // by unit id
   double last_turn_ms_ = 0;
 };

@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "node_agent/topology.h"
 
 namespace penstock {
 namespace {
@@ -111,8 +112,9 @@ void Enforcer::leave(Job& job, const CpuSet& cpus) {
 }
 
 void Enforcer::vacate(Job& job, const CpuSet& cpus) {
-  leave(job, cpus);
-  job.grant.away_cpus = job.grant.away_cpus - cpus;
+  const CpuSet cores = with_siblings(cpus, core_of_cpu_);
+  leave(job, cores);
+  job.grant.away_cpus = job.grant.away_cpus - cores;
 }
 
 void Enforcer::bring_home(Job& job, Unit& unit) {

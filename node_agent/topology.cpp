@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <memory>
+#include <set>
 
 namespace penstock {
 namespace {
@@ -88,6 +89,25 @@ Result<Topology> load_topology(const std::string& xml_path) {
   add_cpus(topology->get(), result);
   add_devices(topology->get(), result);
   return result;
+}
+
+CpuSet with_siblings(const CpuSet& cpus, const std::vector<int>& core_of_cpu) {
+  std::set<int> cores;
+  for (int cpu : cpus.cpus()) {
+    if (size_t(cpu) < core_of_cpu.size())
+      cores.insert(core_of_cpu[size_t(cpu)]);
+  }
+  cores.erase(-1);
+  std::vector<int> siblings;
+  for (size_t cpu = 0; cpu < core_of_cpu.size(); ++cpu) {
+    if (cores.contains(core_of_cpu[cpu])) siblings.push_back(int(cpu));
+  }
+  return cpus | CpuSet(std::move(siblings));
+}
+
+CpuSet whole_cores(const CpuSet& cpus, const std::vector<int>& core_of_cpu) {
+  const CpuSet strangers = with_siblings(cpus, core_of_cpu) - cpus;
+  return cpus - with_siblings(strangers, core_of_cpu);
 }
 
 }  // namespace penstock

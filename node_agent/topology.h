@@ -24,4 +24,9 @@ struct Topology {
 // Errors: kUnavailable  hwloc could not load the topology.
 [[nodiscard]] Result<Topology> load_topology(const std::string& xml_path = "");
 
+// Of these CPUs those whose physical core is among them whole; and these CPUs
+// with all others of their cores. A CPU that the table does not know is a core.
+CpuSet whole_cores(const CpuSet& cpus, const std::vector<int>& core_of_cpu);
+CpuSet with_siblings(const CpuSet& cpus, const std::vector<int>& core_of_cpu);
+
 }  // namespace penstock

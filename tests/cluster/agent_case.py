@@ -1,6 +1,7 @@
 """A TestCase with Slurm, the plugin, penstockd, and jobs that load data."""
 
 import glob
+import json
 import os
 import pathlib
 
@@ -68,7 +69,18 @@ class AgentCase(cluster_case.ClusterCase):
     # -- what penstockd and the kernel say --------------------------------------
 
     def wait(self, what, condition, timeout=20):
-        self.cluster._wait(what, condition, timeout)
+        try:
+            self.cluster._wait(what, condition, timeout)
+        except embedded.ClusterError as error:
+            raise embedded.ClusterError(f"{error}{self.told()}") from None
+
+    def told(self):
+        """What penstockd says of its jobs, for the text of an error."""
+        try:
+            jobs = self.cluster.status()["jobs"]
+        except (OSError, embedded.ClusterError) as error:
+            return f"--- no status: {error}\n"
+        return "--- status\n" + "".join(f"{json.dumps(job)}\n" for job in jobs)
 
     def job_status(self, job):
         """penstockd's report of a running job, or None."""

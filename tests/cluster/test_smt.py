@@ -73,7 +73,9 @@ class Smt(agent_case.AgentCase):
         self.wait_away(job)
         self.wait("the busy core not to be lent", lambda: (
             not self.lent(job) & held))
-        self.assertFalse(self.check_whole_cores(job) & held)
+        seen = self.check_whole_cores(job)
+        self.assertTrue(seen)
+        self.assertFalse(seen & held)
         self.cluster.cancel(lender, job)
         self.check_nothing_left()
 

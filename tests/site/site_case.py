@@ -115,7 +115,7 @@ def journal(unit="penstockd", lines=30):
 
 def status():
     """What penstockd says of the node and its jobs."""
-    return "\n--- penstock status\n" + run(["penstock", "status"],
+    return "\n--- penstock top\n" + run(["penstock", "top", "--json"],
                                            check=False).stdout
 
 

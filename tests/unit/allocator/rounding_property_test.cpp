@@ -20,15 +20,20 @@ constexpr double kTolerance = 1e-9;
 RoundingInput random_node(RandomProblems& random) {
   RoundingInput input;
   const int cpus = random.whole(1, 32);
-  const int threads_per_core = random.whole(1, 2);
+  const int threads_per_core = random.whole(1, 3);
   const int nodes = random.whole(1, 2);
   const int jobs = random.whole(1, 6);
+  const bool by_core = random.chance(0.5);
+  int owner = -2;
   std::vector<std::vector<int>> home(static_cast<size_t>(jobs));
   std::vector<int> idle;
   for (int cpu = 0; cpu < cpus; ++cpu) {
     input.core_of_cpu.push_back(cpu / threads_per_core);
     input.numa_node_of_cpu.push_back(cpu * nodes / cpus);
-    const int owner = random.whole(-2, jobs - 1);
+    // Cores in one hand, or CPUs at random.
+    if (cpu % threads_per_core == 0 || !by_core) {
+      owner = random.whole(-2, jobs - 1);
+    }
     if (owner >= 0) home[static_cast<size_t>(owner)].push_back(cpu);
     if (owner == -1) idle.push_back(cpu);
   }

@@ -56,3 +56,14 @@ TEST_CASE("a file that hwloc cannot read is an error") {
   REQUIRE_FALSE(topology.ok());
   CHECK(topology.error().code == Code::kUnavailable);
 }
+
+TEST_CASE("of some CPUs those whose cores are whole, and all of their cores") {
+  const std::vector<int> core_of_cpu = {0, 1, 0, 1, -1, 2};
+  const CpuSet some({0, 1, 2, 4, 9});  // 4 and 9 are nobody's siblings
+  CHECK(whole_cores(some, core_of_cpu).to_string() == "0,2,4,9");
+  CHECK(with_siblings(some, core_of_cpu).to_string() == "0-4,9");
+  CHECK(whole_cores(CpuSet({3, 5}), core_of_cpu).to_string() == "5");
+  CHECK(whole_cores(some, {}) == some);
+  CHECK(with_siblings(some, {}) == some);
+  CHECK(whole_cores(CpuSet(), core_of_cpu).empty());
+}
