@@ -104,6 +104,13 @@ class AgentCase(cluster_case.ClusterCase):
         self.wait(f"a thread of job {job} to be away",
                   lambda: self.away_threads(job), timeout)
 
+    def wait_lent_again(self, lender, borrower):
+        """After both have been measured. An emulated CPU is so slow that the
+        lender is found to need more than it has, and may be lent it."""
+        self.wait(f"a thread of job {borrower} to be away", lambda: (
+            self.away_threads(borrower)
+            or embedded.PATIENCE > 1 and self.away_threads(lender)))
+
     def rate(self, name, seconds):
         """Samples/s of a trainer over the next seconds, from its own log."""
         return self.rate_in_log(name, seconds)

@@ -1,5 +1,6 @@
 """The files of an embedded cluster: slurm.conf, gres.conf, cgroup.conf,
-plugstack.conf and penstock.conf, as text. No other I/O than writing them."""
+plugstack.conf and penstock.conf, as text. No other I/O than writing them, and
+asking slurmd for its release."""
 
 import glob
 import os
@@ -70,6 +71,16 @@ CgroupName=penstock_{node}
 LogLevel=debug
 Policy={policy}
 """
+
+
+def systemd_timeout():
+    """slurmd of 24.11 gives systemd a second to make its scope, and ends; an
+    emulated machine's takes longer."""
+    text = subprocess.run(["slurmd", "-V"], stdout=subprocess.PIPE, text=True,
+                          check=True, timeout=60).stdout
+    release = tuple(map(int, re.search(r"(\d+)\.(\d+)", text).groups()))
+    known = hierarchy.UNIFIED and release >= (24, 11)
+    return "SystemdTimeout=10000\n" if known else ""
 
 
 def write(path, text, mode=0o644):
@@ -145,7 +156,7 @@ def write_slurm_files(directory, node, cpus, extra_lines, partition,
         write(f"{directory}/slurm.{name}.conf",
               SLURM_CONF.format(plugstack_of=f".{name}", **fields))
     write(f"{directory}/cgroup.conf",
-          CGROUP_CONF.format(plugin=hierarchy.plugin()))
+          CGROUP_CONF.format(plugin=hierarchy.plugin()) + systemd_timeout())
     write_gpus(directory, count)
     return count
 

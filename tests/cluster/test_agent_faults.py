@@ -118,7 +118,7 @@ class Faults(agent_case.AgentCase):
         self.assertEqual(second.returncode, 1)
         self.assertRegex(second.stderr, r"\A[^\n]*another penstockd runs with "
                                         r"this StateDir[^\n]*\n\Z")
-        self.wait_away(borrower)
+        self.wait_lent_again(lender, borrower)
         self.assertGreater(self.rate("borrowerT", 2), 0)
         self.cluster.cancel(lender, borrower)
         self.check_nothing_left()

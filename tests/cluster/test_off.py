@@ -87,11 +87,7 @@ class Off(agent_case.AgentCase):
         self.assertEqual((done.returncode, done.stdout),
                          (0, "on: 2 managed jobs here\n"))
         self.assertIsNone(self.cluster.status()["off_since_unix_s"])
-        if embedded.PATIENCE == 1:
-            self.wait_away(borrower)
-        # An emulated CPU is slow: there the lender is measured to borrow.
-        self.wait("one of them to be lent CPUs", lambda: (
-            self.away_threads(borrower) or self.away_threads(lender)))
+        self.wait_lent_again(lender, borrower)
         causes = [change["cause"]
                   for change in self.cluster.status(borrower)["changes"]]
         self.assertIn("switched_off", causes)

@@ -173,7 +173,9 @@ def write_files():
     write("/etc/slurm/slurm.conf",
           SLURM_CONF.format(threads=2 if HAS_SMT else 1))
     write("/etc/slurm/slurmdbd.conf", SLURMDBD_CONF, 0o600, "slurm")
-    write("/etc/slurm/cgroup.conf", CGROUP_CONF)
+    # An emulated machine's systemd needs more than the second it has else.
+    write("/etc/slurm/cgroup.conf", CGROUP_CONF + (
+        "SystemdTimeout=10000\n" if slurm_release() >= (24, 11) else ""))
     write("/etc/slurm/plugstack.conf.d/penstock.conf",
           "optional spank_penstock.so\n")
     write("/etc/slurm/penstock.conf", PENSTOCK_CONF)
