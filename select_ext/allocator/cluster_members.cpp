@@ -77,6 +77,7 @@ void ClusterState::follow_shares() {
     for (const Member& member : resource.members) {
       const JobState& job = jobs[member.job];
       if (asks_all) {
+        touch(member.job);
         set_level(member.job, answered_level(job));
       } else if (const double floor = floor_of(job); job.level < floor) {
         set_level(member.job, floor);

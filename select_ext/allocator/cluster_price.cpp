@@ -161,6 +161,12 @@ void ClusterState::note_change(int slot) {
   changed.push_back(slot);
 }
 
+void ClusterState::touch(int slot) {
+  if (jobs[slot].is_touched) return;
+  jobs[slot].is_touched = true;
+  touched.push_back(slot);
+}
+
 void ClusterState::set_level(int slot, double level) {
   JobState& job = jobs[slot];
   if (level == job.level) return;
@@ -178,14 +184,12 @@ void ClusterState::set_level(int slot, double level) {
 
 void ClusterState::set_price(int number, double price) {
   Resource& resource = resources[number];
+  note_move(number);
   resource.price = price;
   for (const Member& member : resource.members) {
     JobState& job = jobs[member.job];
     job.payment = payment_of(job);
-    if (!job.is_touched) {
-      job.is_touched = true;
-      touched.push_back(member.job);
-    }
+    touch(member.job);
   }
   double used = 0;
   for (const Member& member : resource.members) {

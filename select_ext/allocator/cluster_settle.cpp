@@ -13,6 +13,9 @@ constexpr double kClinging = 1e-4;
 // Bounds a call: what is left over is feasible, and the next call goes on.
 constexpr int kMaxRounds = 2000;
 constexpr int kMaxPricesPerResource = 1000;
+// Most calls need less, and a step of ten thousand nodes takes a tenth of a
+// second.
+constexpr int kRoundsBetween = 8;
 
 }  // namespace
 
@@ -73,8 +76,7 @@ bool ClusterState::centre_anew() {
     JobState& job = jobs[slot];
     if (loss <= kClinging * job.weight * job.level) continue;
     job.centre = job.level;
-    job.is_touched = true;
-    touched.push_back(slot);
+    touch(slot);
     set_level(slot, answered_level(job));
   }
   return true;
@@ -94,9 +96,13 @@ void ClusterState::fit() {
 
 void ClusterState::settle() {
   follow_shares();
+  forget_moves();
   for (int round = 0; round < kMaxRounds; ++round) {
     drain();
-    if (reprice_pools()) continue;
+    if (reprice_pools()) {
+      if (round % kRoundsBetween == kRoundsBetween - 1) step_together();
+      continue;
+    }
     if (!centre_anew()) return;
   }
   fit();

@@ -72,6 +72,7 @@ struct Resource {
   double least_use = 0;       // under it a price over 0 is too high
   double ranks = 0;           // of all members
   double entitled_cores = 0;  // of all members, where it is cores
+  bool is_moved = false;
   bool is_queued = false;
   bool is_reshared = false;
   std::vector<Member> members;
@@ -96,10 +97,11 @@ struct ClusterState {
   std::vector<JobState> jobs;  // by slot
   std::vector<int> free_slots;
   std::unordered_map<uint64_t, int> slot_of_id;
-  std::deque<int> queue;     // resources out of their band
+  std::deque<int> queue;      // resources out of their band
   std::vector<int> reshared;  // resources whose ranks came or went
-  std::vector<int> touched;  // slots, to be centred anew
-  std::vector<int> changed;  // slots, for take_changes
+  std::vector<int> touched;   // slots, to be centred anew
+  std::vector<int> changed;   // slots, for take_changes
+  std::vector<int> moved;     // resources priced since forget_moves()
 
   int ingest_of(int node) const { return nodes + node; }
   int pool(int index) const { return 2 * nodes + index; }
@@ -139,8 +141,14 @@ struct ClusterState {
   void set_price(int resource, double price);
   void set_level(int slot, double level);
   void note_change(int slot);
+  void touch(int slot);
   bool is_in_band(const Resource& resource) const;
   void enqueue(int resource);
+
+  // ---- cluster_newton.cpp
+  void note_move(int resource);
+  void forget_moves();
+  void step_together();
 
   // ---- cluster_settle.cpp
   void settle();

@@ -90,6 +90,23 @@ TEST_CASE("a pool's bandwidth moves between jobs on different nodes") {
   CHECK_THAT(*it.rate(2), WithinAbs(50, 100 * kBand));
 }
 
+// Each price moves the other's use by nearly as much as its own: priced by
+// turns, they hardly come nearer to where both are right.
+TEST_CASE("two resources that nearly the same jobs use are priced together") {
+  for (const Objective objective : {Objective::kThroughput, Objective::kFair}) {
+    ClusterSolver it = solver({{10, 0}}, {1000}, objective);
+    for (uint64_t id = 1; id <= 8; ++id) {
+      ClusterJob reader = job(id, {0}, 2);
+      reader.weight = 1 + 0.01 * double(id);
+      reader.bytes_per_sample = 2 + (id % 2 == 0 ? 0.01 : -0.01) * double(id);
+      reader.pool = 0;
+      add(it, reader);
+    }
+    it.settle();
+    CHECK(it.gap() < kBand);
+  }
+}
+
 TEST_CASE("a share of a pool is a floor, and grows as others leave") {
   ClusterSolver it = solver({{8, 0}}, {1000});
   for (uint64_t id = 1; id <= 4; ++id) {
