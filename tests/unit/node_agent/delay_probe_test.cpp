@@ -5,6 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <string>
+
 #include "common/clock.h"
 #include "node_agent/job.h"
 #include "tests/unit/catch.h"
@@ -54,6 +57,20 @@ void wait_used(const ProcReader& proc, pid_t pid, uint64_t used_ns) {
   FAIL("the spinner does not run");
 }
 
+// Until then it is still starting, and wants CPU time for that.
+void wait_asleep(pid_t pid) {
+  const uint64_t until_ns = monotonic_ns() + 20'000'000'000;
+  while (monotonic_ns() < until_ns) {
+    std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+    std::string number, name;
+    char state = 0;
+    file >> number >> name >> state;
+    if (state == 'S') return;
+    ::usleep(1000);
+  }
+  FAIL("it does not sleep");
+}
+
 }  // namespace
 
 TEST_CASE("the first look at a job tells nothing") {
@@ -92,6 +109,7 @@ TEST_CASE("a job that wants nothing tells nothing") {
   }
   std::map<pid_t, Task> tasks;
   tasks[pid].processes = {pid};
+  wait_asleep(pid);
   DelayProbe probe;
   CHECK_FALSE(probe.got_share(*proc, tasks));
   ::usleep(20'000);
