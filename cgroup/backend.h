@@ -76,10 +76,12 @@ class Backend {
   //                       and what the admin can do.
   [[nodiscard]] virtual Status add_task(JobId job, const Home& home) = 0;
 
-  // True where an away thread of that home gives way at once to a thread in
-  // lender_cpu_path; where false, do not lend to it.
-  virtual bool yields_to(const Home& home,
-                         std::string_view lender_cpu_path) const = 0;
+  // An away thread of that home gives way at once to a thread in
+  // lender_cpu_path; after an error do not lend to it.
+  // Errors: kUnavailable  never on this machine: says why;
+  //         kNotFound     not now: one of them has no CPUs of Slurm's.
+  [[nodiscard]] virtual Status yields_to(
+      const Home& home, std::string_view lender_cpu_path) const = 0;
 
   // The CPUs that the job's away threads run on; threads that are away leave
   // removed CPUs and spread over added ones at once. Empty: nothing is lent any

@@ -81,11 +81,16 @@ Result<Home> V1Backend::home_of(const TaskId& task) const {
   return home;
 }
 
-bool V1Backend::yields_to(const Home& home,
-                          std::string_view lender_cpu_path) const {
-  if (own_cpu_group()) return true;
-  if (home.cpu_path != lender_cpu_path) return false;
-  return lender_cpu_path != "/" || !proc_->autogroup_enabled();
+Status V1Backend::yields_to(const Home& home,
+                            std::string_view lender_cpu_path) const {
+  if (own_cpu_group()) return Done{};
+  const bool same_group =
+      home.cpu_path == lender_cpu_path &&
+      (lender_cpu_path != "/" || !proc_->autogroup_enabled());
+  if (same_group) return Done{};
+  return Error{Code::kUnavailable, 0,
+               "cpu and cpuacct are one hierarchy, where threads give way "
+               "within a group only"};
 }
 
 // Rewriting what stands there already costs nothing and mends a group that a

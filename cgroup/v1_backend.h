@@ -40,8 +40,8 @@ class V1Backend final : public Backend {
   JobGroups job_groups_of(const ProcCgroups& groups) const override;
   // Groups of ours stand apart from Slurm's: nothing to be known of its tasks.
   Status add_task(JobId, const Home&) override { return Done{}; }
-  bool yields_to(const Home& home,
-                 std::string_view lender_cpu_path) const override;
+  Status yields_to(const Home& home,
+                   std::string_view lender_cpu_path) const override;
   Status set_away_cpus(JobId job, const CpuSet& cpus) override;
   // Nobody else writes into groups of ours.
   Status refresh() override { return Done{}; }

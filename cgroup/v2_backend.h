@@ -46,8 +46,8 @@ class V2Backend final : public Backend {
   Result<Home> home_of(const TaskId& task) const override;
   JobGroups job_groups_of(const ProcCgroups& groups) const override;
   Status add_task(JobId job, const Home& home) override;
-  bool yields_to(const Home& home,
-                 std::string_view lender_cpu_path) const override;
+  Status yields_to(const Home& home,
+                   std::string_view lender_cpu_path) const override;
   Status set_away_cpus(JobId job, const CpuSet& cpus) override;
   Status refresh() override;
   Status send_away(JobId job, const Home& home) override;

@@ -191,13 +191,15 @@ Status V2Backend::set_away_cpus(JobId id, const CpuSet& cpus) {
 }
 
 // By its weight, which counts where Slurm keeps the lender's CPUs for it.
-bool V2Backend::yields_to(const Home& home,
-                          std::string_view lender_cpu_path) const {
+Status V2Backend::yields_to(const Home& home,
+                            std::string_view lender_cpu_path) const {
   const auto borrower = slurm_groups_of(home.cpuset_path);
   const auto lender = slurm_groups_of(lender_cpu_path);
-  if (!borrower || !lender) return false;
+  const Error none{Code::kNotFound, 0, "no CPUs of Slurm's"};
+  if (!borrower || !lender) return none;
   auto own = own_cpus(lender->job);
-  return own && !own->empty();
+  if (!own || own->empty()) return none;
+  return Done{};
 }
 
 Status V2Backend::restore_weight(const std::string& job) {

@@ -126,8 +126,9 @@ class Agent {
   bool has_changed_enough(const Job& job) const;
   void watch_lenders(uint64_t now_ns);
   void fill_in_rates();
+  bool may_lend(uint64_t lender, Job& borrower);
   void drop_loans_that_would_not_yield(Plan& plan,
-                                       const std::vector<PlanJob>& jobs) const;
+                                       const std::vector<PlanJob>& jobs);
   int pool_of(const Job& job) const;
 
   // agent_cluster.cpp

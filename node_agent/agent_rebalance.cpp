@@ -144,25 +144,35 @@ CpuSet Agent::idle_cpus() const {
   return whole_cores(idle, machine_.topology.core_of_cpu);
 }
 
+// lender: 0 where it is nobody's CPU.
+bool Agent::may_lend(uint64_t lender, Job& borrower) {
+  if (!borrower.may_borrow) return false;
+  if (lender == 0) return true;
+  const Job& owner = registry_.jobs().at(JobId(lender));
+  Status yields =
+      machine_.backend.yields_to(borrower.tasks.begin()->second.home,
+                                 owner.tasks.begin()->second.home.cpu_path);
+  if (yields) return true;
+  if (yields.error().code == Code::kUnavailable) {
+    const std::string text =
+        "other jobs' CPUs are not lent to it: " + yields.error().message;
+    if (borrower.note(text)) log_warning("job {}: {}", borrower.id, text);
+  }
+  return false;
+}
+
 // Where away threads cannot have a group of their own, they give way only to
 // threads of their own group; and some jobs' groups cannot be lent anything.
-void Agent::drop_loans_that_would_not_yield(
-    Plan& plan, const std::vector<PlanJob>& jobs) const {
+void Agent::drop_loans_that_would_not_yield(Plan& plan,
+                                            const std::vector<PlanJob>& jobs) {
   std::set<int> dropped;
   for (size_t i = 0; i < jobs.size(); ++i) {
-    const Job& borrower = registry_.jobs().at(JobId(jobs[i].id));
-    const Home& home = borrower.tasks.begin()->second.home;
+    Job& borrower = *registry_.find_job(JobId(jobs[i].id));
     PlannedGrant& grant = plan.grants[i];
     const size_t before = grant.away_cpus.size();
-    const auto yields = [&](uint64_t lender) {
-      if (lender == 0) return true;  // nobody's
-      const Job& owner = registry_.jobs().at(JobId(lender));
-      return machine_.backend.yields_to(
-          home, owner.tasks.begin()->second.home.cpu_path);
-    };
     for (const auto& [cpu, lender] : plan.lender_of_cpu) {
       if (!grant.away_cpus.contains(cpu)) continue;
-      if (borrower.may_borrow && yields(lender)) continue;
+      if (may_lend(lender, borrower)) continue;
       grant.away_cpus = grant.away_cpus - CpuSet({cpu});
       dropped.insert(cpu);
     }

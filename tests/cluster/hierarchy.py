@@ -7,6 +7,8 @@ import pathlib
 
 ROOT = "/sys/fs/cgroup"
 UNIFIED = os.path.exists(f"{ROOT}/cgroup.controllers")
+# v1: cpu and cpuacct are one hierarchy.
+COMOUNTED = os.path.isdir(f"{ROOT}/cpu,cpuacct")
 
 
 def missing():

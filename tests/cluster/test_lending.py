@@ -7,6 +7,7 @@ import os
 import pathlib
 import pwd
 import stat
+import unittest
 
 import agent_case
 import embedded
@@ -75,6 +76,8 @@ class Lending(agent_case.AgentCase):
 
     # Its CPU is idle while it is suspended, also where it needs all of it;
     # Slurm would give it to nobody.
+    @unittest.skipIf(hierarchy.COMOUNTED, "SKIPPED: no job lends to another "
+                     "where cpu and cpuacct are one hierarchy")
     def test_a_suspended_job_lends_and_gets_its_cpu_back(self):
         lender = self.submit("suspended", 4, flags=["--loader-threads=1"])
         borrower = self.submit("beside", 4)

@@ -3,7 +3,6 @@ Slurm's, which Slurm rewrites, counts and removes."""
 
 import os
 import pathlib
-import re
 import sys
 import time
 
@@ -81,38 +80,6 @@ class Unified(agent_case.AgentCase):
         self.check_no_directory_left()
 
     # Slurm's own figure against the kernel's, of a job with threads away.
-    def test_slurm_counts_who_is_away(self):
-        job = self.submit("counted", 4)
-        self.wait_away(job)
-        self.rate("counted", 10)
-
-        def counted():
-            text = self.cluster.command(
-                "sstat", "--noheader", "--allsteps", "--parsable2",
-                "--format=AveCPU", "-j", str(job)).stdout.strip()
-            found = re.fullmatch(r"(?:(\d+)-)?(\d+):(\d+):(\d+)(?:\.\d+)?",
-                                 text)
-            if not found:
-                return 0
-            days, hours, minutes, seconds = (int(part or 0)
-                                             for part in found.groups())
-            return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
-
-        def used():
-            stat = pathlib.Path(hierarchy.job_dir(self.cluster.node, job),
-                                "step_batch/user/cpu.stat").read_text()
-            return int(re.search(r"usage_usec (\d+)", stat).group(1)) * 1e-6
-
-        before = used()
-        told = counted()
-        after = used()
-        print(f"sstat {told} s; the kernel {before:.1f} to {after:.1f} s",
-              file=sys.stderr)
-        self.assertGreater(told, 0.98 * before - 1)  # whole seconds
-        self.assertLess(told, 1.02 * after + 1)
-        self.cluster.cancel(job)
-        self.check_no_directory_left()
-
     def start_one(self, number):
         """One of several kinds of jobs."""
         short = " ".join(self.trainer(f"mix{number % AT_ONCE}", 4, seconds=2))

@@ -90,6 +90,16 @@ Findings check_v1(const std::vector<MountEntry>& mounts,
     }
   }
   if (!findings.empty()) return findings;
+  if (has_option(*v1_mount(mounts, "cpu", root), "cpuacct")) {
+    findings.push_back(warn(
+        kCheck,
+        "cpu and cpuacct are one hierarchy: CPUs that no job holds are lent, "
+        "but one job lends to another only where Slurm does not count CPU "
+        "time by control groups",
+        "boot with the unified hierarchy (systemd.unified_cgroup_hierarchy=1), "
+        "or set JobAcctGatherType=jobacct_gather/linux in slurm.conf"));
+    return findings;
+  }
   const bool hybrid =
       std::any_of(mounts.begin(), mounts.end(),
                   [](const auto& it) { return it.type == "cgroup2"; });

@@ -245,7 +245,10 @@ TEST_CASE("where cpu and cpuacct are one, accounting keeps the thread") {
 TEST_CASE("SCHED_IDLE yields within one group only") {
   Away together(true);
   Home home = together.home;
-  CHECK_FALSE(together.backend.yields_to(home, "/slurm_n1/job_8"));
+  const Status yields = together.backend.yields_to(home, "/slurm_n1/job_8");
+  CHECK(yields.error().code == Code::kUnavailable);
+  CHECK(
+      yields.error().message.starts_with("cpu and cpuacct are one hierarchy"));
   CHECK_FALSE(together.backend.yields_to(home, "/"));  // autogroups
   home.cpu_path = "/system.slice";
   CHECK(together.backend.yields_to(home, "/system.slice"));

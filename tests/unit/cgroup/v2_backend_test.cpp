@@ -73,13 +73,15 @@ TEST_CASE("a loan yields to whoever has CPUs of its own from Slurm") {
   const Home borrower = *node.backend->home_of({kTrainer, 0});
   const Home lender = *node.backend->home_of({kLender, 0});
   CHECK(node.backend->yields_to(borrower, lender.cpu_path));
-  CHECK_FALSE(node.backend->yields_to(borrower, "/user.slice"));
+  CHECK(node.backend->yields_to(borrower, "/user.slice").error().code ==
+        Code::kNotFound);
   // Without ConstrainCores nobody has.
   for (const std::string& group :
        {node.lender(), node.lender() + "/step_0/user"}) {
     REQUIRE(node.machine.fs().write_file(group + "/cpuset.cpus", "\n"));
   }
-  CHECK_FALSE(node.backend->yields_to(borrower, lender.cpu_path));
+  CHECK(node.backend->yields_to(borrower, lender.cpu_path).error().code ==
+        Code::kNotFound);
   CHECK(node.backend->add_task(kOther, lender).error().code ==
         Code::kUnavailable);
 }

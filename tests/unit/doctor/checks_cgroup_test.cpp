@@ -22,7 +22,7 @@ const std::string kRest = v1_line("cpuset") + v1_line("blkio");
 
 TEST_CASE("v1 with all that is needed, and hybrid") {
   FakeSite site;
-  const std::string v1 = v1_line("cpu,cpuacct") + kRest + v1_line("freezer");
+  const std::string v1 = v1_line("cpu") + kRest + v1_line("freezer");
   const Finding good = check(site, v1).at(0);
   CHECK(good.verdict == Verdict::kOk);
   CHECK(good.found == "v1 at /sys/fs/cgroup: cpu, cpuset, blkio, freezer");
@@ -30,6 +30,16 @@ TEST_CASE("v1 with all that is needed, and hybrid") {
       check(site, v1 + "none /sys/fs/cgroup/unified cgroup2 rw 0 0\n").at(0);
   CHECK(hybrid.verdict == Verdict::kOk);
   CHECK(has(hybrid.found, "hybrid, of which Penstock uses v1"));
+}
+
+TEST_CASE("v1 with accounting where threads would yield") {
+  FakeSite site;
+  const Findings found =
+      check(site, v1_line("cpu,cpuacct") + kRest + v1_line("freezer"));
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].verdict == Verdict::kWarn);
+  CHECK(has(found[0].found, "cpu and cpuacct are one hierarchy"));
+  CHECK(has(found[0].remedy, "JobAcctGatherType=jobacct_gather/linux"));
 }
 
 TEST_CASE("v1 controllers that are not mounted are named") {

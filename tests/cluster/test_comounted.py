@@ -1,0 +1,99 @@
+"""Where cpu and cpuacct are one hierarchy, Slurm's accounting is where away
+threads would yield: they stay in Slurm's groups, under SCHED_IDLE."""
+
+import os
+import pathlib
+import sys
+
+import agent_case
+import hierarchy
+
+TOP = f"{hierarchy.ROOT}/cpu,cpuacct"
+
+
+def cpu_group(tid):
+    """The thread's group in that hierarchy."""
+    for line in pathlib.Path(f"/proc/{tid}/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers == "cpu,cpuacct":
+            return path
+    raise AssertionError(f"no cpu,cpuacct of {tid}")
+
+
+class Case(agent_case.AgentCase):
+    def policies(self, job):
+        """Of the job's threads."""
+        return {os.sched_getscheduler(tid) for tid in
+                hierarchy.job_threads(self.cluster.node, job)}
+
+    def check_away(self, job):
+        """Who is away is there as SCHED_IDLE, in a group that is not ours."""
+        away = self.away_threads(job)
+        self.assertTrue(away)
+        for tid in away:
+            self.assertEqual(os.sched_getscheduler(tid), os.SCHED_IDLE)
+            self.assertNotIn("penstock", cpu_group(tid))
+        self.assertFalse(os.path.exists(f"{TOP}/penstock_{self.cluster.node}"))
+
+    def check_home_when_off(self, job):
+        self.cluster.stop_agent()
+        self.assertEqual(self.away_threads(job), [])
+        self.assertEqual(self.policies(job), {os.SCHED_OTHER})
+        self.cluster.start_agent()
+
+    def lent(self, job):
+        return (hierarchy.cpus_in(self.away_cpus(job))
+                - hierarchy.cpus_in(self.held_by(job)))
+
+
+class CountedByGroups(Case):
+    """jobacct_gather/cgroup: each task has a cpu group of its own."""
+
+    def test_spare_cpus_are_lent(self):
+        job = self.submit("alone", 4)
+        self.wait_away(job)
+        self.check_away(job)
+        for tid in self.away_threads(job):
+            self.assertIn(f"/slurm_{self.cluster.node}/", cpu_group(tid))
+        self.check_home_when_off(job)
+        self.cluster.cancel(job)
+        self.check_nothing_left()
+
+    # SCHED_IDLE gives way within a group only.
+    def test_no_job_lends_to_another(self):
+        lender = self.submit("lender", 1 / 3)
+        held = hierarchy.cpus_in(self.held_by(lender))
+        borrower = self.submit("borrower", 4)
+        self.wait_away(borrower)
+        self.rate("borrower", 5)
+        self.assertFalse(self.lent(borrower) & held)
+        self.wait("penstockd to say why", lambda: "cpu and cpuacct are one "
+                  "hierarchy" in self.cluster.logs("penstockd", lines=1000))
+        self.cluster.cancel(lender, borrower)
+        self.check_nothing_left()
+
+
+class CountedByProcesses(Case):
+    """jobacct_gather/linux: all are in slurmd's cpu group."""
+    cluster_options = {"agent": True, "slurm_lines": [
+        "JobAcctGatherType=jobacct_gather/linux"]}
+
+    def test_a_job_lends_to_another(self):
+        lender = self.submit("lender", 1 / 3)
+        held = hierarchy.cpus_in(self.held_by(lender))
+        borrower = self.submit("borrower", 4)
+        self.wait("the lender's CPU to be lent",
+                  lambda: self.lent(borrower) & held, 60)
+        self.wait_away(borrower)
+        self.check_away(borrower)
+        self.check_home_when_off(borrower)
+        self.cluster.cancel(lender, borrower)
+        self.check_nothing_left()
+
+
+if __name__ == "__main__":
+    if not hierarchy.COMOUNTED:
+        print("SKIPPED: cpu and cpuacct are not one hierarchy here; "
+              "tests/vm/run --suite bookworm --legacy has that")
+        sys.exit(77)
+    agent_case.main()

@@ -1,0 +1,66 @@
+"""What Slurm counts of a job's CPU time is what its processes used, those
+included that run on lent CPUs."""
+
+import os
+import pathlib
+import re
+import sys
+
+import agent_case
+import hierarchy
+
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+def used_s(pid):
+    """CPU time of a process of a user's, of all its threads; 0: Slurm's own,
+    or gone."""
+    try:
+        if os.stat(f"/proc/{pid}").st_uid == 0:
+            return 0
+        text = pathlib.Path(f"/proc/{pid}/stat").read_text("ascii")
+    except OSError:
+        return 0
+    return sum(map(int, text.rsplit(")", 1)[1].split()[11:15])) / TICKS_PER_S
+
+
+def process_of(tid):
+    text = pathlib.Path(f"/proc/{tid}/status").read_text()
+    return int(re.search(r"^Tgid:\s+(\d+)", text, re.M).group(1))
+
+
+class CpuTime(agent_case.AgentCase):
+    def used_by(self, job):
+        threads = hierarchy.job_threads(self.cluster.node, job)
+        return sum(used_s(pid) for pid in set(map(process_of, threads)))
+
+    def counted(self, job):
+        """Slurm's count; 0: none yet."""
+        text = self.cluster.command(
+            "sstat", "--noheader", "--allsteps", "--parsable2",
+            "--format=AveCPU", "-j", str(job)).stdout.strip()
+        found = re.fullmatch(r"(?:(\d+)-)?(\d+):(\d+):(\d+)(?:\.\d+)?", text)
+        if not found:
+            return 0
+        days, hours, minutes, seconds = (int(part or 0)
+                                         for part in found.groups())
+        return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+    def test_slurm_counts_who_is_away(self):
+        job = self.submit("counted", 4)
+        self.wait_away(job)
+        # sstat has whole seconds.
+        self.wait("it to use some time", lambda: self.used_by(job) > 50, 120)
+        before = self.used_by(job)
+        told = self.counted(job)
+        after = self.used_by(job)
+        print(f"sstat {told} s; the processes {before:.1f} to {after:.1f} s",
+              file=sys.stderr)
+        self.assertGreater(told, 0.98 * before - 1)  # whole seconds
+        self.assertLess(told, 1.02 * after + 1)
+        self.cluster.cancel(job)
+        self.check_nothing_left()
+
+
+if __name__ == "__main__":
+    agent_case.main()
