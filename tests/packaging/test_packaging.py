@@ -174,6 +174,14 @@ class Others(unittest.TestCase):
                   for name in PACKAGES}
         self.assertEqual(names, debian)
 
+    @needs("rpmlint")
+    def test_rpmlint_finds_nothing(self):
+        rpm = ROOT / "packaging" / "rpm"
+        done = run("rpmlint", "-r", rpm / "penstock.rpmlintrc",
+                   rpm / "penstock.spec")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("0 errors, 0 warnings", done.stdout)
+
     def test_versions_agree(self):
         version = re.search(r"^project\(penstock VERSION (\S+)",
                             (ROOT / "CMakeLists.txt").read_text(),
