@@ -46,6 +46,18 @@ class Case(agent_case.AgentCase):
                 - hierarchy.cpus_in(self.held_by(job)))
 
 
+    def idle_job(self):
+        """A job that leaves its CPU idle; the CPU too. A trainer would not:
+        emulated CPUs are slower than any profile says."""
+        job = self.cluster.sbatch("#!/bin/sh\nexec sleep 600\n", gpus=0,
+                                  flags=["--loader=auto"])
+        self.addCleanup(self.cluster.cancel, str(job))
+        self.cluster.wait_job(job, "RUNNING")
+        self.wait("the job to have CPUs", lambda: (
+            hierarchy.job_dir(self.cluster.node, job) and self.held_by(job)))
+        return job, hierarchy.cpus_in(self.held_by(job))
+
+
 class CountedByGroups(Case):
     """jobacct_gather/cgroup: each task has a cpu group of its own."""
 
@@ -61,9 +73,8 @@ class CountedByGroups(Case):
 
     # SCHED_IDLE gives way within a group only.
     def test_no_job_lends_to_another(self):
-        lender = self.submit("lender", 1 / 3)
-        held = hierarchy.cpus_in(self.held_by(lender))
-        borrower = self.submit("borrower", 4)
+        lender, held = self.idle_job()
+        borrower = self.submit("borrower", 16)
         self.wait_away(borrower)
         self.rate("borrower", 5)
         self.assertFalse(self.lent(borrower) & held)
@@ -79,12 +90,11 @@ class CountedByProcesses(Case):
         "JobAcctGatherType=jobacct_gather/linux"]}
 
     def test_a_job_lends_to_another(self):
-        lender = self.submit("lender", 1 / 3)
-        held = hierarchy.cpus_in(self.held_by(lender))
-        borrower = self.submit("borrower", 4)
+        lender, held = self.idle_job()
+        borrower = self.submit("borrower", 16)
+        self.wait_away(borrower)
         self.wait("the lender's CPU to be lent",
                   lambda: self.lent(borrower) & held, 60)
-        self.wait_away(borrower)
         self.check_away(borrower)
         self.check_home_when_off(borrower)
         self.cluster.cancel(lender, borrower)
