@@ -38,10 +38,10 @@ void ClusterState::leave(int slot) {
   JobState& job = jobs[slot];
   for (const Link& link : job.links) {
     Resource& resource = resources[link.resource];
-    const Member moved = resource.members.back();
-    resource.members[link.member] = moved;
+    const Member last = resource.members.back();
+    resource.members[link.member] = last;
     resource.members.pop_back();
-    jobs[moved.job].links[moved.link].member = link.member;
+    jobs[last.job].links[last.link].member = link.member;
     resource.ranks -= link.ranks;
     resource.entitled_cores -= link.entitled_cores;
   }
