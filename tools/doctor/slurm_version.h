@@ -21,6 +21,7 @@ struct SlurmVersion {
   bool same_release(const SlurmVersion& other) const {
     return major == other.major && minor == other.minor;
   }
+  // NOLINTNEXTLINE(modernize-use-nullptr): of the compiler's own text
   friend auto operator<=>(const SlurmVersion&, const SlurmVersion&) = default;
 };
 
