@@ -78,10 +78,10 @@ def base(cache, suite):
     return root
 
 
-def satisfy(root, debs):
+def satisfy(root, debs, more):
     """Installs what the packages need, so that the guest, which has no
-    network, can install them with apt."""
-    wanted = packages.dependencies(debs)
+    network, can install them with apt; and MORE packages of Debian's."""
+    wanted = ", ".join([packages.dependencies(debs), *more])
     said = root / "etc/penstock-dependencies"
     if said.exists() and said.read_text("utf-8") == wanted:
         return
