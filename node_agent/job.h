@@ -158,6 +158,7 @@ struct Job {
   double used_loader_cores = 0;
   // The kernel counts what it reads from its pool, or its pages tell.
   bool knows_bytes = false;
+  bool kernel_counts_bytes = false;
   double read_bytes_per_s = 0;     // in the last period
   double io_counter_bytes = 0;     // the kernel's, at the last sample
   Pressure pressure_counter;       // as well

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <fstream>
 
 namespace penstock {
 namespace {
@@ -17,7 +18,9 @@ PathDevice ask(const std::string& path) {
   struct stat found {};
   if (::stat(path.c_str(), &found) != 0) return {"", errno};
   if (major(found.st_dev) == 0) return {};
-  return {fmt::format("{}:{}", major(found.st_dev), minor(found.st_dev)), 0};
+  const std::string device =
+      fmt::format("{}:{}", major(found.st_dev), minor(found.st_dev));
+  return {whole_disk("/sys/dev/block", device), 0};
 }
 
 // Reads a number and the character after it.
@@ -33,6 +36,15 @@ bool take(std::string_view& text, char end, uint32_t& value) {
 }
 
 }  // namespace
+
+std::string whole_disk(const std::string& sys_dev_block,
+                       const std::string& device) {
+  const std::string entry = sys_dev_block + "/" + device;
+  if (::access((entry + "/partition").c_str(), F_OK) != 0) return device;
+  std::ifstream parent(entry + "/../dev");  // the entry is a link into the disk
+  std::string disk;
+  return parent >> disk ? disk : device;
+}
 
 std::string format_path_devices(const std::vector<PathDevice>& devices) {
   std::string text;

@@ -13,11 +13,17 @@
 namespace penstock {
 
 struct PathDevice {
-  std::string device;  // "MAJOR:MINOR"; "": on none, or error is set
+  std::string device;  // "MAJOR:MINOR" of a disk; "": on none, or error is set
   int error = 0;       // errno of stat()
 
   friend bool operator==(const PathDevice&, const PathDevice&) = default;
 };
+
+// The disk that a partition is on, as the kernel limits no partition; a device
+// that is none, or is not found, is returned as it is. sys_dev_block: as
+// /sys/dev/block.
+std::string whole_disk(const std::string& sys_dev_block,
+                       const std::string& device);
 
 // What the child writes, one line a path, and reads back from it. Pure.
 std::string format_path_devices(const std::vector<PathDevice>& devices);

@@ -94,14 +94,17 @@ Counters Sampler::count(Job& job, const std::string& device,
       now.job_cpu_s = double(*used) * kNs;
     }
   }
-  if (device.empty()) {
-    // A network file system: the kernel does not count, the loader may.
-    if (const double told = job.pages().bytes; told > 0) now.read_bytes = told;
-  } else if (auto bytes = backend_.io_read_bytes(job.id, device)) {
+  const auto bytes = device.empty() ? Result<uint64_t>(invalid("no device"))
+                                    : backend_.io_read_bytes(job.id, device);
+  if (bytes) {
     // The kernel's counter begins anew with the job's group.
     const double grown = double(*bytes) - job.io_counter_bytes;
     now.read_bytes += grown >= 0 ? grown : double(*bytes);
     job.io_counter_bytes = double(*bytes);
+    job.kernel_counts_bytes = true;
+  } else if (!job.kernel_counts_bytes) {
+    // A network file system, or no controller: the loader may count.
+    if (const double told = job.pages().bytes; told > 0) now.read_bytes = told;
   }
   return now;
 }
@@ -187,7 +190,7 @@ void Sampler::sample(Job& job, const std::string& device, double period_s,
   const double read_before = job.totals.read_bytes;
   const Counters now = count(job, device, now_ns);
   job.totals.read_bytes = now.read_bytes;
-  job.knows_bytes = !device.empty() || now.read_bytes > 0;
+  job.knows_bytes = job.kernel_counts_bytes || now.read_bytes > 0;
   job.totals.job_cpu_s = now.job_cpu_s;
   const double granted_s =
       std::min(period_s, seconds_between(job.started_ns, now_ns));

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "tests/unit/catch.h"
+#include "tests/unit/cgroup/temp_dir.h"
 
 using namespace penstock;
 
@@ -24,6 +25,22 @@ TEST_CASE("what a crashed child wrote is no answer") {
     CAPTURE(text);
     CHECK_FALSE(parse_path_devices(text, 2).ok());
   }
+}
+
+TEST_CASE("of a partition the whole disk is limited") {
+  TempDir sys;
+  sys.write("devices/block/sda/dev", "8:0\n");
+  sys.write("devices/block/sda/sda3/partition", "3\n");
+  std::filesystem::create_directory(sys.path() / "dev");
+  for (const auto& [number, place] :
+       {std::pair{"8:0", "sda"}, {"8:3", "sda/sda3"}}) {
+    std::filesystem::create_directory_symlink(
+        std::string("../devices/block/") + place, sys.path() / "dev" / number);
+  }
+  const std::string links = (sys.path() / "dev").string();
+  CHECK(whole_disk(links, "8:3") == "8:0");
+  CHECK(whole_disk(links, "8:0") == "8:0");
+  CHECK(whole_disk(links, "9:1") == "9:1");  // without sysfs
 }
 
 TEST_CASE("real paths: a device, none, and an error") {

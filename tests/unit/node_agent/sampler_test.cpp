@@ -12,7 +12,7 @@ namespace {
 
 struct Fixture {
   Fixture() {
-    const std::string task = machine.make_task("job_7", "step_0", 0, "0-1");
+    task = machine.make_task("job_7", "step_0", 0, "0-1");
     group = task.substr(0, task.find("/step_0"));
     job.tasks[100].accounted_path = group;
   }
@@ -25,13 +25,13 @@ struct Fixture {
                          "some avg10=0.00 avg60=0.00 avg300=0.00 total=" +
                              std::to_string(us) + "\n");
   }
-  void sample() { sampler.sample(job, "", 1.0, now_ns += 1'000'000'000); }
+  void sample() { sampler.sample(job, device, 1.0, now_ns += 1'000'000'000); }
 
   FakeUnified machine;
   V2Backend backend =
       *V2Backend::create(machine.fs(), machine.proc(), machine.sched(), {});
   Sampler sampler{backend};
-  std::string group;
+  std::string group, task, device;
   Job job;
   uint64_t now_ns = 1'000'000'000;
 };
@@ -75,6 +75,41 @@ TEST_CASE("the time in which a job was stopped is no part of its rate") {
   for (const RatePoint& point : f.job.rates) {
     CHECK(point.rate == Approx(100).epsilon(1e-6));
   }
+}
+
+TEST_CASE("bytes that no controller counts are the loader's, or unknown") {
+  Reporting f;
+  f.device = "254:16";
+  f.page->bytes = 0;
+  f.run(2);
+  CHECK_FALSE(f.job.knows_bytes);
+  f.page->bytes = 5000;
+  f.run(1);
+  CHECK(f.job.knows_bytes);
+  CHECK(f.job.totals.read_bytes == 5000);
+}
+
+TEST_CASE("what the kernel counts goes before what a loader says") {
+  Reporting f;
+  f.device = "254:16";
+  const Home home{TaskId{100, 0}, f.task, f.task, f.task, {}, {}, f.group};
+  f.machine.start(100, 100, f.task, CpuSet{{0}});
+  REQUIRE(f.backend.add_task(f.job.id, home));
+  REQUIRE(f.backend.attach_io(f.job.id, *f.backend.home_of({100, 0})));
+  const auto count = [&](const char* text) {
+    f.machine.tree().write(f.group.substr(1) + "/io.stat", text);
+  };
+  count("");
+  f.page->bytes = 5000;
+  f.run(1);
+  CHECK(f.job.knows_bytes);
+  CHECK(f.job.totals.read_bytes == 0);
+  count("254:16 rbytes=700 wbytes=0 rios=1 wios=0 dbytes=0 dios=0\n");
+  f.run(1);
+  CHECK(f.job.totals.read_bytes == 700);
+  f.machine.fail("read", "io.stat", ENODEV);  // the job ends
+  f.run(1);
+  CHECK(f.job.totals.read_bytes == 700);
 }
 
 TEST_CASE("pressure counts from when the job was first seen") {
