@@ -135,11 +135,10 @@ void Agent::stop() {
   save_state();
   for (auto& [id, job] : registry_.jobs()) {
     for (Unit* unit : job.units()) sampler_.account(*unit, job.totals);
-    (void)enforcer_.release(job);  // the sweep below tries again
+    (void)enforcer_.release(job, finder());  // the sweep below tries again
     for (auto& [pid, task] : job.tasks) put_together(task);
   }
-  Status swept = machine_.backend.sweep(
-      {}, home_finder(machine_.proc, machine_.backend, saved_tasks()));
+  Status swept = machine_.backend.sweep({}, finder());
   if (!swept) log_warning("removing groups: {}", swept.error().message);
 }
 
@@ -289,7 +288,7 @@ void Agent::recover() {
   log_warning("stood still for {} s or more: starting anew",
               Guardian::kPatience_ms / 1000);
   for (auto& [id, job] : registry_.jobs()) {
-    if (!enforcer_.release(job)) leftovers_ = true;
+    if (!enforcer_.release(job, finder())) leftovers_ = true;
   }
   take_up_again();
   rebalance(GrantCause::kAgentStart);

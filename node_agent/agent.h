@@ -100,6 +100,7 @@ class Agent {
   void keep_apart(Task& task);
   void put_together(Task& task);
   std::vector<SavedTask> saved_tasks() const;
+  FindHome finder() const;  // of threads that no unit has
   void attach_io(Job& job, Task& task);
   void introduce(Job& job, const Task& task);
   void begin_task(Job& job, Task& task);

@@ -172,11 +172,14 @@ void Agent::bring_strays_home(Job& job) {
     }
   }
   if (away->empty()) return;
-  const FindHome find_home =
-      home_finder(machine_.proc, machine_.backend, saved_tasks());
+  const FindHome find_home = finder();
   for (pid_t tid : *away) {
     if (auto home = find_home(tid)) (void)machine_.backend.bring_home(*home);
   }
+}
+
+FindHome Agent::finder() const {
+  return home_finder(machine_.proc, machine_.backend, saved_tasks());
 }
 
 // Processes that were there before the job's group was: later ones are born
@@ -265,7 +268,7 @@ void Agent::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
   }
   registry_.remove_task(job_id, pid);
   rebalance(was_last ? GrantCause::kJobEnd : GrantCause::kTaskEnd, exited_ns);
-  if (was_last && !enforcer_.release(*job)) leftovers_ = true;
+  if (was_last && !enforcer_.release(*job, finder())) leftovers_ = true;
   if (was_last) job->idle_since_ns = monotonic_ns();
   if (was_last && !job->managed) registry_.erase_job(job_id);
   machine_.loop.defer([this] { save_state(); });

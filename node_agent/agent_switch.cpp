@@ -63,7 +63,7 @@ uint32_t Agent::release_all() {
   uint32_t not_home = 0;
   for (auto& [id, job] : registry_.jobs()) {
     for (auto& [pid, task] : job.tasks) put_together(task);
-    const Status released = enforcer_.release(job);
+    const Status released = enforcer_.release(job, finder());
     const auto units = job.units();
     if (!released || std::any_of(units.begin(), units.end(), is_away)) {
       ++not_home;
@@ -100,6 +100,7 @@ Result<NodeSwitch> Agent::switch_on() {
 // group of ours is there.
 void Agent::take_up_again() {
   for (auto& [id, job] : registry_.jobs()) {
+    if (!job.managed) continue;
     job.away_policy = AwayPolicy();  // it would count the time between
     for (auto& [pid, task] : job.tasks) {
       introduce(job, task);

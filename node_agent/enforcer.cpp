@@ -14,6 +14,9 @@ namespace {
 // and measured costs wander.
 constexpr double kSameLimit = 0.02;
 
+// The rest goes at the next tick: someone may want a CPU back meanwhile.
+constexpr uint64_t kSend_ns = 20'000'000;
+
 bool is_close(uint64_t a, uint64_t b) {
   const double larger = double(std::max(a, b));
   return double(std::max(a, b) - std::min(a, b)) <= kSameLimit * larger;
@@ -213,18 +216,16 @@ bool Enforcer::tick(Job& job, double now_ms, double tick_ms,
                    (double(monotonic_ns()) * 1e-6 - now_ms));
   }
   set_away(job, moves.usable);
-  for (int id : moves.send_away) send_away(job, *unit_of(id));
+  const uint64_t until_ns = monotonic_ns() + kSend_ns;
+  for (int id : moves.send_away) {
+    if (monotonic_ns() > until_ns) break;
+    send_away(job, *unit_of(id));
+  }
   return moves.recalled_after_ms.has_value();
 }
 
-Status Enforcer::release(Job& job) {
+Status Enforcer::release(Job& job, const FindHome& find_home) {
   for (Unit* unit : job.units()) bring_home(job, *unit);
-  auto find_home = [&](pid_t tid) -> std::optional<Home> {
-    if (job.tasks.empty()) return std::nullopt;
-    Home home = job.tasks.begin()->second.home;
-    home.task = TaskId{tid, 0};
-    return home;
-  };
   job.away_now = {};
   job.limit_bytes_per_s = 0;
   job.limit_device.clear();

@@ -45,9 +45,10 @@ class Enforcer {
   // Brings one unit home, if it is away.
   void bring_home(Job& job, Unit& unit);
 
-  // Brings everyone home and removes the job's groups and limits.
+  // Brings everyone home and removes the job's groups and limits. find_home: of
+  // threads that no unit has.
   // Errors: kUnavailable  a group is still busy: sweep later.
-  Status release(Job& job);
+  Status release(Job& job, const FindHome& find_home);
 
   const LatencyRecord& recall_latency() const { return recall_; }
 

@@ -100,17 +100,25 @@ void clean_up_after(const Kernel& kernel, int state_dir_fd) {
   if (auto loaded = load_tasks(state_dir_fd)) saved = *std::move(loaded);
   const FindHome find_home = home_finder(kernel.proc, backend, saved);
   // Groups that are busy with threads on their way out are tried again.
-  for (int i = 0; i < 50; ++i) {
-    if (backend.sweep({}, find_home)) break;
+  Status swept = backend.sweep({}, find_home);
+  for (int i = 0; i < 50 && !swept; ++i) {
     ::usleep(20'000);
+    swept = backend.sweep({}, find_home);
   }
   const HomeSplitter splitter(kernel.proc, kernel.sched);
   for (const SavedTask& task : saved) {
     splitter.undo({task.home.affinity, task.loader_cpus}, task.home.task);
   }
-  log_warning(
-      "penstockd died or hangs: its groups were removed, jobs run with what "
-      "Slurm gave them");
+  if (swept) {
+    log_warning(
+        "penstockd died or hangs: its groups were removed, jobs run with what "
+        "Slurm gave them");
+  } else {
+    log_error(
+        "penstockd died or hangs, and not all of its groups could be removed: "
+        "{}; it tries again when it starts",
+        swept.error().message);
+  }
 }
 
 void reload(Agent& agent, const std::string& config_path) {
