@@ -175,10 +175,13 @@ Result<std::string> CgroupFs::read_mark(std::string_view path,
                                         const std::string& name) const {
   auto fd = open_to_read(*this, path);
   if (!fd) return fd.error();
-  char text[4096];
+  std::string text(kMaxMarkBytes, '\0');
   const ssize_t n =
-      fgetxattr(fd->get(), attribute(name).c_str(), text, sizeof text);
-  if (n >= 0) return std::string(text, static_cast<size_t>(n));
+      fgetxattr(fd->get(), attribute(name).c_str(), text.data(), text.size());
+  if (n >= 0) {
+    text.resize(static_cast<size_t>(n));
+    return text;
+  }
   if (errno == ENODATA) {
     return Error{Code::kNotFound, ENODATA,
                  std::string(path) + " has no mark " + name};
@@ -257,10 +260,13 @@ Result<std::string> read_all(int fd, size_t max_bytes,
   constexpr size_t kChunk = 4096;
   std::string text;
   for (;;) {
-    size_t used = text.size();
+    const size_t used = text.size();
     text.resize(used + kChunk);
     ssize_t n = pread(fd, text.data() + used, kChunk, static_cast<off_t>(used));
-    if (n < 0 && errno == EINTR) n = 0, used = text.size() - kChunk;
+    if (n < 0 && errno == EINTR) {
+      text.resize(used);
+      continue;
+    }
     if (n < 0) return system_error(errno, "cannot read " + name);
     text.resize(used + static_cast<size_t>(n));
     if (n == 0) return text;

@@ -26,7 +26,7 @@ namespace penstock {
 class WriteWatch {
  public:
   explicit WriteWatch(UniqueFd inotify) : inotify_(std::move(inotify)) {}
-  bool was_written() const;  // or removed
+  bool was_written() const;
 
  private:
   UniqueFd inotify_;
@@ -36,6 +36,7 @@ class CgroupFs {
  public:
   // A larger file is kLimit. A pid list of 100,000 threads has 700 KiB.
   static constexpr size_t kMaxFileBytes = 1 << 20;
+  static constexpr size_t kMaxMarkBytes = 1 << 16;  // the kernel's limit
 
   // root_fd: an open directory.
   explicit CgroupFs(UniqueFd root_fd) : root_(std::move(root_fd)) {}

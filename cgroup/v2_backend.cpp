@@ -4,6 +4,7 @@
 
 #include "cgroup/backend_parts.h"
 #include "cgroup/text_scan.h"
+#include "common/clock.h"
 
 namespace penstock {
 namespace {
@@ -153,9 +154,12 @@ Status V2Backend::move_thread(pid_t tid, const std::string& group) const {
   return fs_->write_file(group + kThreads, std::to_string(tid));
 }
 
+// The kernel moves whatever process has the number by then, also out of another
+// job or a service: so only who is in FROM, looked at last.
 // Before Linux 6.2 a thread that comes into another cpuset has all of it, and
 // what it was bound to is forgotten.
-Status V2Backend::move_process(pid_t tid, const std::string& group) const {
+Status V2Backend::move_process(pid_t tid, const std::string& from,
+                               const std::string& to) const {
   std::map<pid_t, CpuSet> masks;
   const auto status = proc_->status(tid);
   const auto threads = status ? proc_->threads(status->tgid)
@@ -163,12 +167,29 @@ Status V2Backend::move_process(pid_t tid, const std::string& group) const {
   for (pid_t thread : threads ? *threads : std::vector<pid_t>{tid}) {
     if (auto mask = sched_->affinity(thread)) masks.emplace(thread, *mask);
   }
-  Status moved = fs_->write_file(group + kProcs, std::to_string(tid));
+  auto groups = proc_->cgroups(tid);
+  if (!groups || (*groups)[""] != from) return Done{};
+  Status moved = fs_->write_file(to + kProcs, std::to_string(tid));
   for (const auto& [thread, mask] : masks) {
     const auto now = sched_->affinity(thread);
     if (now && *now != mask) (void)sched_->set_affinity(thread, mask);
   }
-  return moved;
+  return is_gone(moved) ? Status(Done{}) : moved;
+}
+
+// The processes of these threads, until the time is over.
+Status V2Backend::move_processes(const std::set<pid_t>& threads,
+                                 const std::string& from, const std::string& to,
+                                 uint64_t until_ns) const {
+  Status first = Done{};
+  for (pid_t tid : threads) {
+    if (monotonic_ns() > until_ns) break;
+    // Its process may have been moved with another thread.
+    auto groups = proc_->cgroups(tid);
+    if (!groups || (*groups)[""] != from) continue;
+    note_first(first, move_process(tid, from, to));
+  }
+  return first;
 }
 
 Result<std::set<pid_t>> V2Backend::threads_in(const std::string& group) const {

@@ -9,8 +9,8 @@
 // the task. A cpuset reaches no further than those above it, so those that
 // Slurm has set (the job's and `user`'s) are widened by what is lent; NAME_home
 // keeps everyone else in. Weights count between jobs, not between threads of
-// several jobs: a job with threads away has cpu.weight 10 meanwhile. Limits of
-// I/O stand at the job.
+// several jobs: a job that CPUs are lent to has cpu.weight 10 meanwhile. Limits
+// of I/O stand at the job.
 //
 // What is changed of Slurm's groups is marked there with what it was (extended
 // attributes trusted.NAME.*), so that a later run can restore it, also after
@@ -76,6 +76,11 @@ class V2Backend final : public Backend {
         sched_(&sched),
         settings_(std::move(settings)) {}
 
+  // The caller may have threads to bring home within 100 ms, and asks again for
+  // what was not moved by then. A first move takes 10 to 20 ms, those right
+  // after it 0.01.
+  static constexpr uint64_t kMove_ns = 100'000'000;
+
   struct KnownTask {
     SlurmGroups groups;
     bool prepared = false;  // has groups of ours
@@ -112,7 +117,10 @@ class V2Backend final : public Backend {
   Status check_lendable(const SlurmGroups& task) const;
 
   Status move_thread(pid_t tid, const std::string& group) const;
-  Status move_process(pid_t tid, const std::string& group) const;
+  Status move_process(pid_t tid, const std::string& from,
+                      const std::string& to) const;
+  Status move_processes(const std::set<pid_t>& threads, const std::string& from,
+                        const std::string& to, uint64_t until_ns) const;
   Result<std::set<pid_t>> threads_in(const std::string& group) const;
 
   // v2_cpusets.cpp
@@ -123,15 +131,15 @@ class V2Backend final : public Backend {
   Status widen(const std::string& group, const CpuSet& lent);
   Status fence(const std::string& task, const CpuSet& cpus);
   Status unfence(const std::string& task);
-  Status fence_neighbours(const SlurmGroups& task);
+  Status fence_neighbours(const KnownJob& job, const SlurmGroups& task);
 
   // v2_loans.cpp
-  Status widen_all(const KnownJob& job, const CpuSet& lent);
+  Status widen_all(const std::set<std::string>& levels, const CpuSet& lent);
   void unprepare(KnownJob& job, KnownTask& task);
   Status prepare(JobId id, KnownJob& job, KnownTask& task);
   Status make_task_groups(JobId id, const SlurmGroups& task);
   Status fill_home(const std::string& task) const;
-  Status set_loader_cpus(const KnownJob& job, const CpuSet& cpus) const;
+  Status set_loader_cpus(const std::string& task, const CpuSet& cpus) const;
   Status weigh(const KnownJob& job);
   Status restore_weight(const std::string& job);
 
@@ -160,6 +168,13 @@ class V2Backend final : public Backend {
   Status write_limit(const std::string& job, const std::string& device,
                      uint64_t rate_bytes_per_s);
   Status restore_limits(const KnownJob& job);
+  std::map<std::string, std::string> former_limits(
+      const std::string& job) const;
+  Status mark_limits(const std::string& job,
+                     const std::map<std::string, std::string>& former) const;
+  Result<uint64_t> mark_limit(const std::string& job, const std::string& device,
+                              uint64_t rate_bytes_per_s) const;
+  Status restore_limit(const std::string& job, const std::string& device) const;
 
   const CgroupFs* fs_;
   const ProcReader* proc_;

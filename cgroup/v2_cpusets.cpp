@@ -71,11 +71,16 @@ Result<CpuSet> V2Backend::task_cpus(const SlurmGroups& task) const {
 }
 
 Status V2Backend::widen(const std::string& group, const CpuSet& lent) {
+  auto own = own_cpus(group);
+  if (own && own->empty()) {
+    Status done = unfence(group);
+    if (!done) return done;
+    own = own_cpus(group);
+  }
+  if (!own) return std::move(own).error();
+  if (own->empty()) return Done{};
   auto now = read_cpus(*fs_, group + kCpus);
   if (!now) return std::move(now).error();
-  auto own = own_cpus(group);
-  if (!own) return std::move(own).error();
-  if (own->empty()) return unfence(group);
   const CpuSet wanted = *own | lent;
   if (wanted == *own) {
     Status done = Done{};
@@ -105,19 +110,24 @@ Status V2Backend::fence(const std::string& task, const CpuSet& cpus) {
   return done ? fs_->write_file(task + kCpus, cpus.to_string()) : done;
 }
 
+// The kernel leaves no cpuset empty that somebody is in: then what the fence
+// wrote stays, as if it were Slurm's. It is no less than what is above.
 Status V2Backend::unfence(const std::string& task) {
   auto marked = fs_->read_mark(task, mark(".cpus"));
   if (!marked && marked.error().code == Code::kNotFound) return Done{};
   Status done = fs_->write_file(task + kCpus, "\n");
-  return done ? fs_->remove_mark(task, mark(".cpus")) : done;
+  const bool stays = !done && done.error().saved_errno == ENOSPC;
+  return done || stays ? fs_->remove_mark(task, mark(".cpus")) : done;
 }
 
-Status V2Backend::fence_neighbours(const SlurmGroups& task) {
+Status V2Backend::fence_neighbours(const KnownJob& job,
+                                   const SlurmGroups& task) {
   auto cpus = task_cpus(task);
   if (!cpus) return std::move(cpus).error();
   Status first = Done{};
   for (const std::string& other : dirs_in(task.user)) {
-    if (other == task.task || fs_->exists(home_dir(other))) continue;
+    const auto known = job.tasks.find(other);
+    if (known != job.tasks.end() && known->second.prepared) continue;
     Status done = fence(other, *cpus);
     if (first && !done && !is_gone(done)) first = std::move(done);
   }

@@ -1,8 +1,11 @@
 // I/O limits on cgroup v2: at the job.
+#include <algorithm>
+
 #include "cgroup/backend_parts.h"
 #include "cgroup/text_scan.h"
 #include "cgroup/v1_parse.h"
 #include "cgroup/v2_backend.h"
+#include "common/units.h"
 
 namespace penstock {
 namespace {
@@ -24,8 +27,9 @@ Status V2Backend::require_io(const KnownJob& job) {
   if (fs_->exists(job.path + kMax)) return Done{};
   const std::string scope = job.path.substr(0, job.path.rfind('/'));
   const std::string file = scope + "/cgroup.subtree_control";
-  Status enabled = fs_->write_file(file, "+io");
-  if (enabled) enabled = fs_->write_mark(scope, mark(".io"), "+io");
+  Status enabled = fs_->write_mark(scope, mark(".io"), "+io");
+  if (enabled) enabled = fs_->write_file(file, "+io");
+  if (!enabled) (void)fs_->remove_mark(scope, mark(".io"));
   if (enabled && fs_->exists(job.path + kMax)) return Done{};
   return Error{Code::kUnavailable, 0,
                "cgroup v2 controller io does not reach Slurm's jobs: add the "
@@ -53,6 +57,57 @@ Status V2Backend::write_limit(const std::string& job, const std::string& device,
   return done;
 }
 
+// What stood at the job before us, by device: bytes/s, or "max".
+std::map<std::string, std::string> V2Backend::former_limits(
+    const std::string& job) const {
+  std::map<std::string, std::string> former;
+  const auto marked = fs_->read_mark(job, mark(".io"));
+  std::string_view rest = marked ? std::string_view(*marked) : "";
+  for (auto device = take_word(rest); !device.empty();
+       device = take_word(rest)) {
+    former.emplace(device, take_word(rest));
+  }
+  return former;
+}
+
+Status V2Backend::mark_limits(
+    const std::string& job,
+    const std::map<std::string, std::string>& former) const {
+  std::string text;
+  for (const auto& [device, rate] : former) text += device + " " + rate + " ";
+  return text.empty() ? fs_->remove_mark(job, mark(".io"))
+                      : fs_->write_mark(job, mark(".io"), text);
+}
+
+// A limit of the site's own, by a prolog for example, holds on.
+Result<uint64_t> V2Backend::mark_limit(const std::string& job,
+                                       const std::string& device,
+                                       uint64_t rate_bytes_per_s) const {
+  auto former = former_limits(job);
+  if (!former.contains(device)) {
+    auto text = fs_->read_file(job + kMax);
+    if (!text) return std::move(text).error();
+    const auto rate = io_figure(*text, device, "rbps");
+    former[device] = rate ? std::to_string(*rate) : "max";
+    Status done = mark_limits(job, former);
+    if (!done) return std::move(done).error();
+  }
+  const auto own = parse_uint(former[device], 1, UINT64_MAX);
+  return own ? std::min(*own, rate_bytes_per_s) : rate_bytes_per_s;
+}
+
+Status V2Backend::restore_limit(const std::string& job,
+                                const std::string& device) const {
+  auto former = former_limits(job);
+  const auto found = former.find(device);
+  if (found == former.end()) return Done{};
+  Status done = without_limit(
+      fs_->write_file(job + kMax, device + " rbps=" + found->second));
+  if (!done) return done;
+  former.erase(found);
+  return without_limit(mark_limits(job, former));
+}
+
 Status V2Backend::set_io_limit(JobId id, std::string_view device,
                                uint64_t rate_bytes_per_s) {
   if (!is_device(device)) return bad_device(device);
@@ -62,9 +117,11 @@ Status V2Backend::set_io_limit(JobId id, std::string_view device,
   const std::string name(device), &path = (*job)->path;
   Status done = require_io(**job);
   if (done) done = fs_->write_mark(path, mark(".job"), std::to_string(id));
-  if (done) done = fs_->write_mark(path, mark(".io"), name);
-  if (done) done = write_limit(path, name, rate_bytes_per_s);
-  if (done) (*job)->limits[name] = rate_bytes_per_s;
+  if (!done) return done;
+  const auto rate = mark_limit(path, name, rate_bytes_per_s);
+  if (!rate) return rate.error();
+  done = write_limit(path, name, *rate);
+  if (done) (*job)->limits[name] = *rate;
   return done;
 }
 
@@ -88,9 +145,7 @@ Status V2Backend::clear_io_limit(JobId id, std::string_view device) {
   auto job = known(id);
   if (!job) return Done{};
   (*job)->limits.erase(std::string(device));
-  Status done =
-      fs_->write_file((*job)->path + kMax, std::string(device) + " rbps=max");
-  return without_limit(std::move(done));
+  return restore_limit((*job)->path, std::string(device));
 }
 
 Result<uint64_t> V2Backend::io_read_bytes(JobId id,

@@ -5,9 +5,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace penstock {
 
@@ -21,7 +21,7 @@ struct SlurmGroups {
   std::string task;
 
   // From the job down: where a cpuset may stand.
-  std::vector<std::string> levels() const { return {job, step, user, task}; }
+  std::set<std::string> levels() const { return {job, step, user, task}; }
 };
 
 // nullopt: the path does not lead into a task of Slurm's, or it begins outside

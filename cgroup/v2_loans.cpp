@@ -15,9 +15,7 @@ constexpr const char* kWeight = "/cpu.weight";
 // against what runs outside of Slurm there (docs/decisions.md, 40).
 constexpr const char* kBorrowerWeight = "10";
 constexpr int kMoveRounds = 16;
-// The caller waits, and may have threads to bring home within 100 ms. A first
-// move takes 10 to 20 ms, those right after it 0.01.
-constexpr uint64_t kFill_ns = 100'000'000;
+constexpr size_t kMostThreads = 4096;  // of one task: reading them takes time
 // Between two tries with one task, in calls of refresh(): a minute.
 constexpr int kLongestPause = 120;
 
@@ -35,16 +33,15 @@ std::set<std::string> V2Backend::KnownJob::levels() const {
   std::set<std::string> out;
   for (const auto& [name, task] : tasks) {
     if (!task.prepared) continue;
-    for (std::string& level : task.groups.levels()) {
-      out.insert(std::move(level));
-    }
+    out.merge(task.groups.levels());
   }
   return out;
 }
 
-Status V2Backend::widen_all(const KnownJob& job, const CpuSet& lent) {
+Status V2Backend::widen_all(const std::set<std::string>& levels,
+                            const CpuSet& lent) {
   Status first = Done{};
-  for (const std::string& level : job.levels()) {
+  for (const std::string& level : levels) {
     Status done = widen(level, lent);
     if (first && !done && !is_gone(done)) first = std::move(done);
   }
@@ -53,28 +50,25 @@ Status V2Backend::widen_all(const KnownJob& job, const CpuSet& lent) {
 
 // Whoever is in the task's own group goes into its home, so that a wider cpuset
 // above is nobody's but the loader's. A process may start another meanwhile:
-// hence the rounds; what starts in the home stays there. Beyond kFill_ns nobody
+// hence the rounds; what starts in the home stays there. Beyond kMove_ns nobody
 // else is moved: prepare() takes all back, and tries again after a pause.
 Status V2Backend::fill_home(const std::string& task) const {
-  const uint64_t until_ns = monotonic_ns() + kFill_ns;
+  const uint64_t until_ns = monotonic_ns() + kMove_ns;
   for (int i = 0; i < kMoveRounds; ++i) {
     auto threads = threads_in(task);
     if (!threads) return std::move(threads).error();
     if (threads->empty()) return Done{};
-    Status moved = move_process(*threads->begin(), home_dir(task));
-    for (pid_t tid : *threads) {
-      if (tid == *threads->begin()) continue;
-      // Its process may have been moved with another thread.
-      auto groups = proc_->cgroups(tid);
-      if (!groups || (*groups)[""] != task) continue;
-      if (monotonic_ns() > until_ns) {
-        return Error{Code::kUnavailable, EBUSY,
-                     task + ": its processes cannot be moved within 100 ms"};
-      }
-      Status done = move_process(tid, home_dir(task));
-      if (moved && !done && !is_gone(done)) moved = std::move(done);
+    if (threads->size() > kMostThreads) {
+      return Error{Code::kUnavailable, E2BIG,
+                   task + ": more than " + std::to_string(kMostThreads) +
+                       " threads, which are too many to move"};
     }
-    if (!moved && !is_gone(moved)) return moved;
+    Status moved = move_processes(*threads, task, home_dir(task), until_ns);
+    if (!moved) return moved;
+    if (monotonic_ns() > until_ns) {
+      return Error{Code::kUnavailable, EBUSY,
+                   task + ": its processes cannot be moved within 100 ms"};
+    }
   }
   return Error{Code::kUnavailable, EBUSY,
                task +
@@ -125,7 +119,7 @@ void V2Backend::unprepare(KnownJob& job, KnownTask& task) {
   (void)remove_task_groups(task.groups.task);
   if (!still.contains(task.groups.user)) {
     for (const std::string& other : dirs_in(task.groups.user)) {
-      (void)unfence(other);
+      (void)widen(other, CpuSet());
     }
   }
   (void)weigh(job);
@@ -137,11 +131,16 @@ void V2Backend::unprepare(KnownJob& job, KnownTask& task) {
 Status V2Backend::prepare(JobId id, KnownJob& job, KnownTask& task) {
   // In the same words: who says each failure once says this one once.
   if (task.pause > 0) return Error{Code::kUnavailable, 0, task.why};
+  const bool is_first =
+      std::none_of(job.tasks.begin(), job.tasks.end(), [&](const auto& other) {
+        return other.second.prepared &&
+               other.second.groups.user == task.groups.user;
+      });
   Status done = make_task_groups(id, task.groups);
   task.prepared = true;
-  if (done) done = fence_neighbours(task.groups);
-  if (done) done = widen_all(job, job.lent);
-  if (done) done = set_loader_cpus(job, job.lent);
+  if (done && is_first) done = fence_neighbours(job, task.groups);
+  if (done) done = widen_all(task.groups.levels(), job.lent);
+  if (done) done = set_loader_cpus(task.groups.task, job.lent);
   if (done) done = weigh(job);
   if (done && is_populated(task.groups.task)) return done;
   // The task may have ended meanwhile.
@@ -155,19 +154,14 @@ Status V2Backend::prepare(JobId id, KnownJob& job, KnownTask& task) {
   return Error{Code::kNotFound, ESRCH, task.groups.task + " has ended"};
 }
 
-Status V2Backend::set_loader_cpus(const KnownJob& job,
+Status V2Backend::set_loader_cpus(const std::string& task,
                                   const CpuSet& cpus) const {
-  Status first = Done{};
-  for (const auto& [path, task] : job.tasks) {
-    if (!task.prepared) continue;
-    Status done = fs_->write_file(loader_dir(path) + kCpus, cpus.to_string());
-    const int why = done ? 0 : done.error().saved_errno;
-    if (why == EACCES || why == EINVAL || why == ERANGE) {
-      done.error().code = Code::kInvalidArgument;
-    }
-    if (first && !done && !is_gone(done)) first = std::move(done);
+  Status done = fs_->write_file(loader_dir(task) + kCpus, cpus.to_string());
+  const int why = done ? 0 : done.error().saved_errno;
+  if (why == EACCES || why == EINVAL || why == ERANGE) {
+    done.error().code = Code::kInvalidArgument;
   }
-  return first;
+  return done;
 }
 
 // First there is room, then whoever is away moves, then the room is closed.
@@ -177,15 +171,22 @@ Status V2Backend::set_away_cpus(JobId id, const CpuSet& cpus) {
     return cpus.empty() ? Status(Done{}) : Status(std::move(found).error());
   }
   KnownJob& job = **found;
-  Status done = widen_all(job, job.lent | cpus);
-  if (done && !cpus.empty()) done = set_loader_cpus(job, cpus);
+  const std::set<std::string> levels = job.levels();
+  Status done = widen_all(levels, job.lent | cpus);
+  if (done && !cpus.empty()) {
+    for (const auto& [path, task] : job.tasks) {
+      if (!task.prepared) continue;
+      Status set = set_loader_cpus(path, cpus);
+      if (!is_gone(set)) note_first(done, std::move(set));
+    }
+  }
   if (!done) {
-    (void)widen_all(job, job.lent);
+    (void)widen_all(levels, job.lent);
     return done;
   }
   const bool narrower = !(job.lent - cpus).empty();
   job.lent = cpus;
-  if (narrower) done = widen_all(job, cpus);
+  if (narrower) done = widen_all(levels, cpus);
   Status weighed = weigh(job);
   return done ? weighed : done;
 }
@@ -235,12 +236,20 @@ Status V2Backend::refresh() {
   for (auto& [id, job] : jobs_) {
     forget_ended_tasks(job);
     note_first(first, restore_limits(job));
+    std::set<std::string> fenced;
     for (auto& [path, task] : job.tasks) {
       task.pause = std::max(0, task.pause - 1);
-      if (task.prepared) (void)fence_neighbours(task.groups);
+      if (task.prepared && fenced.insert(task.groups.user).second) {
+        (void)fence_neighbours(job, task.groups);
+      }
+      // Of a try that failed: somebody was born there meanwhile.
+      if (!task.prepared && fs_->exists(home_dir(path))) {
+        (void)remove_task_groups(path);
+      }
     }
-    if (job.levels().empty()) continue;
-    Status done = widen_all(job, job.lent);
+    const std::set<std::string> levels = job.levels();
+    if (levels.empty()) continue;
+    Status done = widen_all(levels, job.lent);
     Status weighed = weigh(job);
     if (done) done = std::move(weighed);
     if (first && !done && !is_gone(done)) first = std::move(done);

@@ -1,5 +1,7 @@
 // Taking back what was made and changed, and what a crashed run left behind.
+#include "cgroup/backend_parts.h"
 #include "cgroup/v2_backend.h"
+#include "common/clock.h"
 #include "common/units.h"
 
 namespace penstock {
@@ -8,9 +10,7 @@ namespace {
 constexpr int kRemoveAttempts = 3;
 
 void keep(Status& first, Status step) {
-  if (first && !step && step.error().code != Code::kNotFound) {
-    first = std::move(step);
-  }
+  if (!is_gone(step)) note_first(first, std::move(step));
 }
 
 }  // namespace
@@ -34,18 +34,12 @@ void V2Backend::empty_task(const std::string& task, const FindHome& find_home) {
 // Whoever is in our groups goes back to the task's own; a fork may come
 // between, hence the attempts.
 Status V2Backend::remove_task_groups(const std::string& task) {
+  const uint64_t until_ns = monotonic_ns() + kMove_ns;
   Status removed = Done{};
   for (int i = 0; i < kRemoveAttempts; ++i) {
     for (const std::string& group : {loader_dir(task), home_dir(task)}) {
       auto threads = threads_in(group);
-      if (!threads) continue;
-      std::set<pid_t> moved;
-      for (pid_t tid : *threads) {
-        auto status = proc_->status(tid);
-        if (status && moved.insert(status->tgid).second) {
-          (void)move_process(tid, task);
-        }
-      }
+      if (threads) (void)move_processes(*threads, group, task, until_ns);
     }
     removed = fs_->remove_dir(loader_dir(task));
     if (removed) removed = fs_->remove_dir(home_dir(task));
@@ -82,9 +76,8 @@ Status V2Backend::restore_job(const std::string& job,
     keep(first, remove_task_groups(task));
   }
   keep(first, restore_weight(job));
-  if (auto device = fs_->read_mark(job, mark(".io"))) {
-    keep(first, fs_->write_file(job + "/io.max", *device + " rbps=max"));
-    keep(first, fs_->remove_mark(job, mark(".io")));
+  for (const auto& [device, rate] : former_limits(job)) {
+    keep(first, restore_limit(job, device));
   }
   if (first) keep(first, fs_->remove_mark(job, mark(".job")));
   return first;

@@ -54,6 +54,43 @@ class Unified(agent_case.AgentCase):
             for tid in away:
                 self.assertFalse(os.path.exists(f"/proc/{tid}"))
 
+    def switch(self, word):
+        done = self.cluster.command(
+            self.cluster.expose(self.cluster.build / "bin/penstock"), word,
+            "--config", f"{self.cluster.directory}/penstock.conf", timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    # The kernel leaves no cpuset empty that somebody is in.
+    def test_all_tasks_of_a_step_borrow_at_once(self):
+        line = " ".join(self.trainer("rank$SLURM_PROCID", 4))
+        job = self.cluster.sbatch(
+            f"#!/bin/sh\nexec srun --overcommit -n3 sh -c 'exec {line}'\n",
+            flags=["--loader=auto",
+                   f"--loader-model={self.profile('ranks', 4)}"])
+        self.addCleanup(self.cluster.cancel, str(job))
+        self.cluster.wait_job(job, "RUNNING")
+
+        def borrowers():
+            return {path.split("/")[-2] for path in
+                    hierarchy.away_groups(self.cluster.node, job)
+                    if "/step_0/" in path
+                    and pathlib.Path(path, "cgroup.threads").read_text()}
+
+        tasks = {"task_0", "task_1", "task_2"}
+        self.wait("all tasks to have threads away",
+                  lambda: borrowers() == tasks, 60)
+        self.switch("off")
+        self.assertEqual(hierarchy.changes(self.cluster.node, job), [])
+        self.assertEqual(self.cluster.penstock_cgroups(), [])
+        held = hierarchy.cpus_in(self.held_by(job))
+        self.assertEqual(self.job_cpus(job), held)
+        self.switch("on")
+        self.wait("all tasks to have threads away again",
+                  lambda: borrowers() == tasks, 60)
+        self.assertNotIn("not all", self.cluster.logs("penstockd", lines=1000))
+        self.cluster.cancel(job)
+        self.check_no_directory_left()
+
     def test_home_threads_cannot_leave_their_cpus(self):
         # taskset is what a user's program does that pins itself.
         line = " ".join(self.trainer("pinned", 4))
@@ -79,7 +116,6 @@ class Unified(agent_case.AgentCase):
         self.cluster.cancel(job)
         self.check_no_directory_left()
 
-    # Slurm's own figure against the kernel's, of a job with threads away.
     def start_one(self, number):
         """One of several kinds of jobs."""
         short = " ".join(self.trainer(f"mix{number % AT_ONCE}", 4, seconds=2))

@@ -159,6 +159,12 @@ bool FakeUnified::is_busy(const std::string& group) const {
                      [&](const auto& it) { return it.second.group == group; });
 }
 
+bool FakeUnified::has_threads(const std::string& group) const {
+  return std::any_of(threads_.begin(), threads_.end(), [&](const auto& it) {
+    return (it.second.group + "/").starts_with(group + "/");
+  });
+}
+
 CpuSet FakeUnified::effective_cpus(const std::string& group) const {
   if (group.empty()) return CpuSet{{0, 1, 2, 3}};
   const CpuSet above = effective_cpus(parent_of(group));
@@ -313,6 +319,10 @@ Status FakeUnified::Fs::write_file(std::string_view path,
                             "domain threaded\n");
     }
     return Done{};
+  }
+  const bool is_filled = name == "cpuset.cpus" && machine_->read(file) != "\n";
+  if (is_filled && text == "\n" && machine_->has_threads(group)) {
+    return system_error(ENOSPC, file);
   }
   return CgroupFs::write_file(path, text);
 }

@@ -2,7 +2,8 @@
 // the kernel's does where Penstock depends on it: controllers reach who they
 // are enabled for, a group with processes enables none for its children unless
 // they are threaded, a thread moves within its domain only, a group with
-// threads or children cannot be removed, effective CPUs are cut by those above.
+// threads or children cannot be removed, effective CPUs are cut by those above,
+// a cpuset that threads are in is not made empty.
 // /proc of its threads, and their affinity. Any operation can be made to fail.
 #pragma once
 
@@ -114,6 +115,7 @@ class FakeUnified {
   std::string type_of(const std::string& group) const;
   std::string domain_of(const std::string& group) const;
   bool is_busy(const std::string& group) const;
+  bool has_threads(const std::string& group) const;  // it, or one below
   void write_proc(pid_t tid);
 
   TempDir tree_;

@@ -78,7 +78,7 @@ TEST_CASE("a loan yields to whoever has CPUs of its own from Slurm") {
   // Without ConstrainCores nobody has.
   for (const std::string& group :
        {node.lender(), node.lender() + "/step_0/user"}) {
-    REQUIRE(node.machine.fs().write_file(group + "/cpuset.cpus", "\n"));
+    node.machine.tree().write(group.substr(1) + "/cpuset.cpus", "\n");
   }
   CHECK(node.backend->yields_to(borrower, lender.cpu_path).error().code ==
         Code::kNotFound);
@@ -422,10 +422,110 @@ TEST_CASE("a neighbour in the same step sees nothing of a loan") {
     REQUIRE(node.backend->bring_home(home));
   }
   REQUIRE(node.backend->remove_job(kJob, node.find_home()));
-  CHECK(node.machine.read(other + "/cpuset.cpus") == "\n");
+  // The kernel does not take these away again from processes.
+  CHECK(node.machine.read(other + "/cpuset.cpus") == "0-1");
   CHECK_FALSE(node.machine.has_mark(other));
   CHECK(node.machine.group_of(300) == other);
   node.check_as_before();
+}
+
+TEST_CASE("all tasks of a step may have threads away at once") {
+  Node node;
+  constexpr pid_t kNeighbour = 300;
+  const std::string other = node.machine.make_task("job_7", "step_0", 1, "0-1");
+  node.machine.start(kNeighbour, kNeighbour, other, CpuSet{{0, 1}});
+  node.machine.start(kNeighbour + 1, kNeighbour, other, CpuSet{{0}});
+  const Home neighbour = *node.backend->home_of({kNeighbour + 1, 0});
+  REQUIRE(node.backend->add_task(kJob, neighbour));
+  REQUIRE(node.lend(CpuSet{{2}}));
+  REQUIRE(node.backend->send_away(kJob, neighbour));
+  CHECK(node.machine.affinity_of(kLoader) == CpuSet{{2}});
+  CHECK(node.machine.affinity_of(kNeighbour + 1) == CpuSet{{2}});
+  SECTION("on more CPUs later") {
+    REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2, 3}}));
+    for (pid_t tid : {kLoader, kNeighbour + 1}) {
+      CHECK(node.machine.effective_cpus(node.machine.group_of(tid)) ==
+            CpuSet{{2, 3}});
+    }
+  }
+  SECTION("and have them again after they were home") {
+    REQUIRE(node.backend->bring_home(neighbour));
+    REQUIRE(node.backend->bring_home(node.home));
+    REQUIRE(node.backend->set_away_cpus(kJob, {}));
+    REQUIRE(node.lend(CpuSet{{3}}));
+    REQUIRE(node.backend->send_away(kJob, neighbour));
+    CHECK(node.machine.affinity_of(kNeighbour + 1) == CpuSet{{3}});
+  }
+  SECTION("and a later run takes all back") { node.restart(); }
+  for (pid_t tid : {kTrainer, kNeighbour}) {
+    CHECK(node.machine.effective_cpus(node.machine.group_of(tid)) ==
+          CpuSet{{0, 1}});
+  }
+  REQUIRE(node.backend->sweep({}, [&](pid_t tid) {
+    return tid == kNeighbour + 1 ? std::optional(neighbour)
+                                 : node.find_home()(tid);
+  }));
+  node.check_as_before();
+  CHECK(node.machine.read(other + "/cpuset.cpus") == "0-1");
+  CHECK(node.machine.group_of(kNeighbour + 1) == other);
+  CHECK(node.machine.affinity_of(kNeighbour + 1) == CpuSet{{0}});
+  CHECK_FALSE(node.machine.has_mark(other));
+}
+
+TEST_CASE("who has got a dead process's number is left where it is") {
+  Node node;
+  constexpr pid_t kShort = 150;
+  node.machine.start(kShort, kShort, node.task, CpuSet{{0}});
+  const auto reuse = [&](const std::string& file) {
+    const bool is_first_move = file.ends_with("/cgroup.procs");
+    if (!is_first_move) return;
+    node.machine.before_write = nullptr;
+    node.machine.end(kShort);
+    node.machine.start(kShort, kShort, node.lender_task, CpuSet{{2, 3}});
+  };
+  SECTION("when the home is filled") {
+    node.machine.before_write = reuse;
+    REQUIRE(node.lend(CpuSet{{2}}));
+  }
+  SECTION("when it is removed") {
+    REQUIRE(node.lend(CpuSet{{2}}));
+    node.machine.before_write = reuse;
+  }
+  REQUIRE(node.backend->remove_job(kJob, node.find_home()));
+  CHECK(node.machine.group_of(kShort) == node.lender_task);
+  node.check_as_before();
+}
+
+TEST_CASE("a task of too many threads is not moved") {
+  Node node;
+  for (int i = 0; i < 4096; ++i) {
+    node.machine.start(1000 + i, kTrainer, node.task, CpuSet{{0, 1}});
+  }
+  Status done = node.lend(CpuSet{{2}});
+  CHECK(done.error().code == Code::kUnavailable);
+  CHECK_THAT(done.error().message,
+             Catch::Matchers::ContainsSubstring("more than 4096 threads"));
+  CHECK(node.machine.group_of(kTrainer) == node.task);
+  CHECK(node.machine.fs().list_dirs(node.task)->empty());
+}
+
+TEST_CASE("a neighbour whose home could not be removed gets no lent CPUs") {
+  Node node;
+  constexpr pid_t kNeighbour = 300;
+  const std::string other = node.machine.make_task("job_7", "step_0", 1, "0-1");
+  node.machine.start(kNeighbour, kNeighbour, other, CpuSet{{0, 1}});
+  const Home neighbour = *node.backend->home_of({kNeighbour, 0});
+  REQUIRE(node.backend->add_task(kJob, neighbour));
+  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
+  node.machine.fail("write", other + "/penstock_loader/cpuset.cpus", EBUSY);
+  node.machine.fail("rmdir", other + "/penstock_home", EBUSY);
+  CHECK_FALSE(node.backend->send_away(kJob, neighbour));
+  node.machine.heal();
+  REQUIRE(node.backend->send_away(kJob, node.home));
+  CHECK(node.machine.effective_cpus(other) == CpuSet{{0, 1}});
+  REQUIRE(node.backend->refresh());
+  CHECK(node.machine.fs().list_dirs(other)->empty());
+  CHECK(node.machine.effective_cpus(other) == CpuSet{{0, 1}});
 }
 
 TEST_CASE("masks that a move makes the kernel forget are set anew") {

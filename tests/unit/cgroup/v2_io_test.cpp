@@ -34,6 +34,43 @@ TEST_CASE("limits of I/O stand at the job, with io enabled for them") {
   CHECK_FALSE(node.machine.fs().exists(node.job() + "/io.max"));
 }
 
+TEST_CASE("a limit of the site's own holds, and is there again afterwards") {
+  Node node;
+  REQUIRE(node.backend->attach_io(kJob, node.home));
+  const std::string file = node.job() + "/io.max";
+  const std::string own = "254:16 rbps=8192 wbps=max riops=max wiops=max\n";
+  node.machine.tree().write(file.substr(1), own);
+  REQUIRE(node.backend->set_io_limit(kJob, "254:16", 1 << 20));
+  CHECK(node.machine.read(file) == "254:16 rbps=8192");
+  REQUIRE(node.backend->set_io_limit(kJob, "254:16", 4096));
+  CHECK(node.machine.read(file) == "254:16 rbps=4096");
+  SECTION("lifted") { REQUIRE(node.backend->clear_io_limit(kJob, "254:16")); }
+  SECTION("removed") { REQUIRE(node.backend->remove_job(kJob, nullptr)); }
+  SECTION("by a later run") {
+    node.restart();
+    REQUIRE(node.backend->sweep({kJob}, nullptr));  // marks tell of kJob only
+    REQUIRE(node.backend->sweep({kOther}, nullptr));
+  }
+  CHECK(node.machine.read(file) == "254:16 rbps=8192");
+}
+
+TEST_CASE("io is taken from the scope again, wherever a run was killed") {
+  Node node;
+  node.machine.fail("write", "n1_slurmstepd.scope/cgroup.subtree_control",
+                    EBUSY);
+  CHECK_FALSE(node.backend->attach_io(kJob, node.home));
+  CHECK_FALSE(node.machine.has_mark(node.scope()));
+  node.machine.heal();
+  bool was_marked = false;
+  node.machine.before_write = [&](const std::string& path) {
+    if (path == node.scope() + "/cgroup.subtree_control") {
+      was_marked = node.machine.has_mark(node.scope());
+    }
+  };
+  REQUIRE(node.backend->attach_io(kJob, node.home));
+  CHECK(was_marked);
+}
+
 TEST_CASE("where io is not delegated the lines to add are named") {
   Node node;
   node.machine.fail("write", "n1_slurmstepd.scope/cgroup.subtree_control",
