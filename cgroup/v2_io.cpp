@@ -34,7 +34,7 @@ Status V2Backend::require_io(const KnownJob& job) {
   return Error{Code::kUnavailable, 0,
                "cgroup v2 controller io does not reach Slurm's jobs: add the "
                "line EnableExtraControllers=io to cgroup.conf (from Slurm "
-               "25.05 on), or before that the line ExecStartPost=/bin/sh -c "
+               "25.05 on), or before that the line ExecStartPost=-/bin/sh -c "
                "'echo +io > /sys/fs/cgroup" +
                    file + "' to a drop-in of slurmd.service" +
                    (enabled ? "" : " (" + enabled.error().message + ")")};

@@ -36,6 +36,7 @@ constexpr uint64_t kLockWait_ns = 5'000'000'000;
 
 struct Arguments {
   std::string config_path = "/etc/slurm/penstock.conf";
+  bool config_is_named = false;  // a file that was named must be there
   std::string node;
   bool check_config = false;
 };
@@ -121,9 +122,19 @@ void clean_up_after(const Kernel& kernel, int state_dir_fd) {
   }
 }
 
-void reload(Agent& agent, const std::string& config_path) {
+Result<Config> load(const Arguments& arguments) {
+  Result<Config> config = load_config(arguments.config_path);
+  const bool may_miss = !arguments.config_is_named;
+  if (!config && may_miss && config.error().code == Code::kNotFound) {
+    log_info("no {}: the defaults hold", arguments.config_path);
+    return Config{};
+  }
+  return config;
+}
+
+void reload(Agent& agent, const Arguments& arguments) {
   notify_reloading();
-  Result<Config> config = load_config(config_path);
+  Result<Config> config = load(arguments);
   if (config) {
     agent.reload(*std::move(config));
     notify_ready("Serving");
@@ -135,8 +146,8 @@ void reload(Agent& agent, const std::string& config_path) {
   notify_ready("Serving. " + refused);
 }
 
-Status watch_signals(EventLoop& loop, Agent& agent,
-                     const std::string& config_path, UniqueFd& signals) {
+Status watch_signals(EventLoop& loop, Agent& agent, const Arguments& arguments,
+                     UniqueFd& signals) {
   sigset_t set;
   sigemptyset(&set);
   for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
@@ -144,14 +155,14 @@ Status watch_signals(EventLoop& loop, Agent& agent,
   signals.reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals) return system_error(errno, "signalfd");
   const int fd = signals.get();
-  return loop.watch(fd, [&loop, &agent, config_path, fd] {
+  return loop.watch(fd, [&loop, &agent, &arguments, fd] {
     signalfd_siginfo signal{};
     if (::read(fd, &signal, sizeof signal) != sizeof signal) return;
     if (signal.ssi_signo != SIGHUP) {
       loop.stop();
       return;
     }
-    reload(agent, config_path);
+    reload(agent, arguments);
   });
 }
 
@@ -197,7 +208,7 @@ int serve(const Arguments& arguments, Config config) {
               [&] { return guardian->clean_ups(); }},
       std::move(config));
   UniqueFd signals;
-  Status status = watch_signals(*loop, agent, arguments.config_path, signals);
+  Status status = watch_signals(*loop, agent, arguments, signals);
   if (status) status = agent.start();
   if (status) status = feed_watchdog(*loop);
   if (status) {
@@ -228,7 +239,8 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
-  Result<Config> config = load_config(arguments.config_path);
+  arguments.config_is_named = app.count("--config") > 0;
+  Result<Config> config = load(arguments);
   if (!config) {
     fmt::print(stderr, "penstockd: {}\n", config.error().message);
     return kExitFailure;

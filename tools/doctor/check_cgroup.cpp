@@ -78,7 +78,15 @@ Finding not_mounted(const char* controller, const std::string& root) {
   return fail(kCheck, found, remedy);
 }
 
-Findings check_v1(const std::vector<MountEntry>& mounts,
+// Where slurm.conf does not say, or cannot be read, it may.
+bool may_count_by_cgroup(const Places& places) {
+  const auto conf = read_slurm_conf(places.slurm_conf, read_text);
+  const std::string by =
+      conf ? conf->value_or("JobAcctGatherType", "") : std::string();
+  return by.empty() || names_plugin(by, "jobacct_gather", "cgroup");
+}
+
+Findings check_v1(const Places& places, const std::vector<MountEntry>& mounts,
                   const std::string& root) {
   Findings findings;
   for (const char* controller : {"cpu", "cpuset", "blkio", "freezer"}) {
@@ -90,7 +98,8 @@ Findings check_v1(const std::vector<MountEntry>& mounts,
     }
   }
   if (!findings.empty()) return findings;
-  if (has_option(*v1_mount(mounts, "cpu", root), "cpuacct")) {
+  if (has_option(*v1_mount(mounts, "cpu", root), "cpuacct") &&
+      may_count_by_cgroup(places)) {
     findings.push_back(warn(
         kCheck,
         "cpu and cpuacct are one hierarchy: CPUs that no job holds are lent, "
@@ -155,7 +164,7 @@ std::string io_remedy(const Places& places, const std::string& root,
   }
   return fmt::format(
       "/etc/systemd/system/slurmd.service.d/penstock.conf: write the lines "
-      "[Service] and ExecStartPost=/bin/sh -c '{}'; then systemctl "
+      "[Service] and ExecStartPost=-/bin/sh -c '{}'; then systemctl "
       "daemon-reload && systemctl restart slurmd",
       enable_down_to(root, scope));
 }
@@ -218,7 +227,7 @@ Findings check_cgroup(const Places& places, const std::string& root,
   if (!is_v1 && unified != nullptr) {
     return check_v2(places, *unified, root, slurm);
   }
-  return check_v1(*mounts, root);
+  return check_v1(places, *mounts, root);
 }
 
 }  // namespace penstock::doctor

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 #include <strings.h>
 
+#include <algorithm>
+#include <array>
+
 #include "common/units.h"
 #include "tools/doctor/bounded.h"
 #include "tools/doctor/doctor.h"
@@ -48,6 +51,13 @@ Finding check_task_plugin(const SlurmConf& conf, const std::string& file) {
                              "share its CPUs)"));
 }
 
+// As Slurm reads a Boolean.
+bool is_yes(const std::string& value) {
+  return std::ranges::any_of(
+      std::array{"yes", "up", "true", "1"},
+      [&](const char* word) { return ::strcasecmp(value.c_str(), word) == 0; });
+}
+
 Finding check_constrain_cores(const Places& places) {
   const std::string file = slurm_file(places, "cgroup.conf");
   const char* line = "ConstrainCores=yes";
@@ -58,7 +68,7 @@ Finding check_constrain_cores(const Places& places) {
         fmt::format("write {} with the line {}; restart slurmd", file, line));
   }
   const std::string value = conf->value_or("ConstrainCores", "no");
-  if (::strcasecmp(value.c_str(), "yes") == 0) {
+  if (is_yes(value)) {
     return ok("ConstrainCores", value);
   }
   return fail("ConstrainCores",

@@ -83,7 +83,7 @@ TEST_CASE("where io is not delegated the lines to add are named") {
                  "25.05 on)"));
   CHECK_THAT(done.error().message,
              Catch::Matchers::ContainsSubstring(
-                 "line ExecStartPost=/bin/sh -c 'echo +io > /sys/fs/cgroup"
+                 "line ExecStartPost=-/bin/sh -c 'echo +io > /sys/fs/cgroup"
                  "/system.slice/n1_slurmstepd.scope/cgroup.subtree_control' "
                  "to a drop-in of slurmd.service"));
   CHECK(node.backend->attach_io(kJob, node.home).error().message ==

@@ -40,6 +40,11 @@ TEST_CASE("v1 with accounting where threads would yield") {
   CHECK(found[0].verdict == Verdict::kWarn);
   CHECK(has(found[0].found, "cpu and cpuacct are one hierarchy"));
   CHECK(has(found[0].remedy, "JobAcctGatherType=jobacct_gather/linux"));
+  // Done so.
+  site.write("slurm.conf", "JobAcctGatherType=jobacct_gather/linux\n");
+  CHECK(check(site, v1_line("cpu,cpuacct") + kRest + v1_line("freezer"))
+            .front()
+            .verdict == Verdict::kOk);
 }
 
 TEST_CASE("v1 controllers that are not mounted are named") {
@@ -115,7 +120,7 @@ TEST_CASE("v2: io reaches Slurm's scope, or there is a line to add") {
   CHECK(old.verdict == Verdict::kWarn);
   CHECK(has(old.found, "/cg/system.slice/n1_slurmstepd.scope"));
   CHECK(has(old.remedy,
-            "ExecStartPost=/bin/sh -c 'echo +io > " + v2.root +
+            "ExecStartPost=-/bin/sh -c 'echo +io > " + v2.root +
                 "/cgroup.subtree_control; echo +io > " + v2.root +
                 "/system.slice/cgroup.subtree_control; echo +io > " + v2.root +
                 "/system.slice/n1_slurmstepd.scope/"

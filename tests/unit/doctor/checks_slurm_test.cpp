@@ -87,6 +87,11 @@ TEST_CASE("what slurm.conf and cgroup.conf lack is named with its line") {
             site.file("cgroup.conf") + ": add the line ConstrainCores=yes"));
 
   site.write("slurm.conf", "TaskPlugin=task/cgroup\n");
+  for (const char* word : {"yes", "TRUE", "1", "up"}) {
+    site.write("cgroup.conf", std::string("ConstrainCores=") + word + "\n");
+    CHECK(finding_of(check_slurm_conf(site.places), "ConstrainCores").verdict ==
+          Verdict::kOk);
+  }
   site.write("cgroup.conf", "ConstrainCores=no\n");
   findings = check_slurm_conf(site.places);
   CHECK(finding_of(findings, "ProctrackType").verdict == Verdict::kOk);
