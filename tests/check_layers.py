@@ -28,7 +28,7 @@ MAY_INCLUDE = {
                    "report", *MESSAGES],
     "tools": ["common", "cgroup", "predictor", "select_ext/allocator",
               "select_ext/ctld", "select_ext/job_submit", "report",
-              "node_agent", "loader"],
+              "node_agent", "loader", "spank_plugin/settings.h"],
 }
 # Outside headers that only some folders may include.
 RESERVED = {

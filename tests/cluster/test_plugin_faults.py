@@ -86,6 +86,13 @@ class Optional(cluster_case.ClusterCase):
         self.addCleanup(os.rename, str(plugin) + ".away", plugin)
         done = self.cluster.srun("echo", "ran")
         self.assertEqual((done.returncode, done.stdout), (0, "ran\n"))
+        # The flags are the plugin's; admin.md says what to do instead.
+        done = self.cluster.srun("echo", "ran", flags=["--loader=auto"])
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("unrecognized option '--loader=auto'", done.stderr)
+        done = self.cluster.srun("echo", "ran",
+                                 env={"PENSTOCK_LOADER": "auto"})
+        self.assertEqual((done.returncode, done.stdout), (0, "ran\n"))
 
 
 class Build(cluster_case.ClusterCase):

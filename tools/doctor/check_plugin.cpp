@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "spank_plugin/settings.h"
 #include "tools/doctor/doctor.h"
 #include "tools/doctor/elf_symbol.h"
 #include "tools/penstock/read_file.h"
@@ -14,6 +15,7 @@ namespace penstock::doctor {
 namespace {
 
 constexpr const char* kPlugin = "spank_penstock.so";
+constexpr const char* kAccountPlugin = "spank_penstock_account.so";
 constexpr const char* kSubmitPlugin = "job_submit_penstock.so";
 constexpr size_t kMaxPluginBytes = size_t{256} << 20;
 
@@ -81,10 +83,11 @@ Finding check_plugin_file(const char* check, const std::string& path,
                           exact ? slurm->to_string() : slurm->release()));
 }
 
-const PlugstackLine* line_of_plugin(const std::vector<PlugstackLine>& lines) {
+const PlugstackLine* line_of(const std::vector<PlugstackLine>& lines,
+                             const char* plugin) {
   const auto found =
-      std::find_if(lines.begin(), lines.end(), [](const PlugstackLine& it) {
-        return std::filesystem::path(it.plugin).filename() == kPlugin;
+      std::find_if(lines.begin(), lines.end(), [&](const PlugstackLine& it) {
+        return std::filesystem::path(it.plugin).filename() == plugin;
       });
   return found == lines.end() ? nullptr : &*found;
 }
@@ -95,6 +98,51 @@ Finding check_plugstack_line(const PlugstackLine& line) {
               line.place() +
                   ": required: no job starts where the plugin cannot be loaded",
               line.place() + ": change required to optional");
+}
+
+// The arguments against what penstock.conf tells penstockd.
+Findings check_arguments(const PlugstackLine& line, const Config& config) {
+  const char* check = "plugin arguments";
+  spank::Settings settings;
+  Findings findings;
+  for (const std::string& argument : line.arguments) {
+    const Status applied = spank::apply_argument(argument, settings);
+    if (applied) continue;
+    findings.push_back(warn(
+        check,
+        line.place() + ": left out by the plugin: " + applied.error().message,
+        line.place() + ": mend the argument " + argument));
+  }
+  if (settings.socket_path != config.socket_path) {
+    findings.push_back(fail(
+        check,
+        fmt::format("{}: jobs look for penstockd at {}, which is at {}",
+                    line.place(), settings.socket_path, config.socket_path),
+        fmt::format("{}: write socket={}", line.place(), config.socket_path)));
+  }
+  if (settings.limits.max_weight != config.max_weight) {
+    findings.push_back(warn(
+        check,
+        fmt::format("{}: users may ask for a weight of {}, MaxWeight is {}",
+                    line.place(), settings.limits.max_weight,
+                    config.max_weight),
+        fmt::format("{}: write max_weight={}", line.place(),
+                    config.max_weight)));
+  }
+  return findings;
+}
+
+Findings check_account_line(const std::vector<PlugstackLine>& lines,
+                            const PlugstackLine& line, const Config& config) {
+  if (config.lend_across != LendAcross::kAccount ||
+      line_of(lines, kAccountPlugin) != nullptr) {
+    return {};
+  }
+  return {warn(
+      "LendAcross",
+      "account, but no line of plugstack.conf tells penstockd the "
+      "accounts: CPUs are lent between one user's jobs",
+      fmt::format("{}: add the line optional {}", line.file, kAccountPlugin))};
 }
 
 // "node7" of "node7.example.org" and of SlurmctldHost's "node7(10.0.0.7)".
@@ -125,7 +173,8 @@ SlurmConf conf_of(const Places& places) {
 
 }  // namespace
 
-Findings check_plugin(const Places& places, const Installed& slurm) {
+Findings check_plugin(const Places& places, const Config& config,
+                      const Installed& slurm) {
   if (places.slurm_conf.empty()) {
     return {skip("plugstack.conf", "Slurm is not configured here")};
   }
@@ -136,7 +185,7 @@ Findings check_plugin(const Places& places, const Installed& slurm) {
       "{}: add the line: optional {}; then restart slurmd", file, kPlugin);
   const auto lines = read_plugstack(file, read_text, expand_glob);
   if (!lines) return {unreadable("plugstack.conf", lines.error(), add)};
-  const PlugstackLine* line = line_of_plugin(*lines);
+  const PlugstackLine* line = line_of(*lines, kPlugin);
   if (line == nullptr) {
     return {fail("plugstack.conf",
                  fmt::format("{} and what it includes do not name {}: jobs run "
@@ -146,8 +195,13 @@ Findings check_plugin(const Places& places, const Installed& slurm) {
   }
   const std::string path =
       find_plugin(line->plugin, conf.value_or("PluginDir", places.plugin_dir));
-  return {check_plugstack_line(*line),
-          check_plugin_file("plugin", path, slurm, false)};
+  Findings findings = {check_plugstack_line(*line),
+                       check_plugin_file("plugin", path, slurm, false)};
+  for (Findings more : {check_arguments(*line, config),
+                        check_account_line(*lines, *line, config)}) {
+    findings.insert(findings.end(), more.begin(), more.end());
+  }
+  return findings;
 }
 
 Findings check_job_submit(const Places& places, const Installed& slurm) {

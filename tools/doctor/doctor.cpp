@@ -98,7 +98,8 @@ Findings examine(const Places& places) {
   };
   add("slurm version",
       [&] { return check_slurm_version(version, places.built_for_slurm); });
-  add("plugin", [&] { return check_plugin(places, slurm); });
+  add("plugin",
+      [&] { return check_plugin(places, config_or_defaults(places), slurm); });
   add("slurm.conf", [&] { return check_slurm_conf(places); });
   add("job_submit", [&] { return check_job_submit(places, slurm); });
   add("penstock.conf", [&] { return check_config(places); });

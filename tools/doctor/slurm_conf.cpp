@@ -145,9 +145,14 @@ Status add_plugstack(const std::string& path, const ReadText& read,
     const std::string_view word = take_until(rest, kBlanks);
     if (!same(word, "required") && !same(word, "optional")) continue;
     skip_blanks(rest);
-    lines.push_back({same(word, "required"),
-                     std::string(take_until(rest, kBlanks)), path,
-                     line.number});
+    PlugstackLine& added = lines.emplace_back();
+    added.required = same(word, "required");
+    added.plugin = take_until(rest, kBlanks);
+    added.file = path;
+    added.line = line.number;
+    for (skip_blanks(rest); !rest.empty(); skip_blanks(rest)) {
+      added.arguments.emplace_back(take_until(rest, kBlanks));
+    }
   }
   return Done{};
 }

@@ -45,6 +45,7 @@ class SlurmConf {
 struct PlugstackLine {
   bool required = false;
   std::string plugin;  // a path, or a name in PluginDir
+  std::vector<std::string> arguments;
   std::string file;
   int line = 0;
 

@@ -352,6 +352,10 @@ Status run_chosen(const CommandLine& line, Terminal& terminal) {
     return run_simulate(line.simulate, terminal);
   }
   Result<Config> config = site_config(line.site);
+  if (!config && app.got_subcommand("off")) {
+    config.error().message +=
+        "; `systemctl stop penstockd` gives all back to Slurm as well";
+  }
   if (!config) return std::move(config).error();
   if (app.got_subcommand("report")) {
     return run_report(line.report, *config, terminal);

@@ -37,7 +37,7 @@ TEST_CASE("Slurm's version is compared by release") {
 TEST_CASE("where Slurm is not configured nothing of it fails") {
   Places nowhere;
   CHECK_FALSE(any_failed(check_slurm_conf(nowhere)));
-  CHECK_FALSE(any_failed(check_plugin(nowhere, {})));
+  CHECK_FALSE(any_failed(check_plugin(nowhere, {}, {})));
   CHECK(check_job_submit(nowhere, {}).empty());
   CHECK(has(check_slurm_conf(nowhere).at(0).found, "not configured"));
 }
@@ -112,19 +112,19 @@ TEST_CASE("what slurm.conf and cgroup.conf lack is named with its line") {
 TEST_CASE("a plugin that is not configured, or not as it should be") {
   FakeSite site;
   site.write("slurm.conf", "");
-  const Finding none = check_plugin(site.places, {}).at(0);
+  const Finding none = check_plugin(site.places, {}, {}).at(0);
   CHECK(none.verdict == Verdict::kFail);
   CHECK(has(none.remedy, site.file("plugstack.conf") +
                              ": add the line: optional spank_penstock.so"));
 
   site.write("plugstack.conf", "include plugstack.conf.d/*.conf\n");
   site.write("plugstack.conf.d/a.conf", "optional other.so\n");
-  const Finding without = check_plugin(site.places, {}).at(0);
+  const Finding without = check_plugin(site.places, {}, {}).at(0);
   CHECK(without.verdict == Verdict::kFail);
   CHECK(has(without.found, "do not name spank_penstock.so"));
 
   site.write("plugstack.conf.d/b.conf", "\nrequired spank_penstock.so\n");
-  const Findings required = check_plugin(site.places, {});
+  const Findings required = check_plugin(site.places, {}, {});
   CHECK(required.at(0).verdict == Verdict::kWarn);
   CHECK(required.at(0).remedy == site.file("plugstack.conf.d/b.conf") +
                                      ":2: change required to optional");
@@ -132,6 +132,33 @@ TEST_CASE("a plugin that is not configured, or not as it should be") {
   CHECK(missing.verdict == Verdict::kFail);
   CHECK(has(missing.found, site.file("spank_penstock.so") + ": No such file"));
   CHECK(has(missing.remedy, "PluginDir"));
+}
+
+TEST_CASE("the plugin's arguments are compared with penstock.conf") {
+  FakeSite site;
+  site.write("slurm.conf", "");
+  Config config;
+  const auto check = [&](const std::string& arguments) {
+    site.write("plugstack.conf",
+               "optional spank_penstock.so " + arguments + "\n");
+    Findings findings = check_plugin(site.places, config, {});
+    findings.erase(findings.begin(), findings.begin() + 2);
+    return findings;
+  };
+  const std::string place = site.file("plugstack.conf") + ":1: ";
+  CHECK(check("").empty());
+  CHECK(check("max_weight=4").at(0).remedy == place + "write max_weight=1");
+  const Finding unknown = check("colour=blue").at(0);
+  CHECK(unknown.verdict == Verdict::kWarn);
+  CHECK(has(unknown.found, "colour"));
+  config.socket_path = "/run/other.sock";
+  const Finding apart = check("").at(0);
+  CHECK(apart.verdict == Verdict::kFail);
+  CHECK(apart.remedy == place + "write socket=/run/other.sock");
+  CHECK(check("socket=/run/other.sock").empty());
+  config.lend_across = LendAcross::kAccount;
+  CHECK(has(check("socket=/run/other.sock").at(0).remedy,
+            "add the line optional spank_penstock_account.so"));
 }
 
 TEST_CASE("a plugin's release is compared with Slurm's") {
@@ -144,7 +171,7 @@ TEST_CASE("a plugin's release is compared with Slurm's") {
                                "\n");
   site.write("p.conf", "optional spank_penstock.so\n");
   const auto check = [&](const Installed& slurm) {
-    const Findings findings = check_plugin(site.places, slurm);
+    const Findings findings = check_plugin(site.places, {}, slurm);
     CHECK(findings.at(0).verdict == Verdict::kOk);
     return finding_of(findings, "plugin");
   };

@@ -79,7 +79,7 @@ TEST_CASE("hostile text is left out") {
 TEST_CASE("plugstack.conf names plugins, also through patterns") {
   const Files files = {
       {"/e/plugstack.conf",
-       "# required old.so\noptional /p/first.so key=value\n"
+       "# required old.so\noptional /p/first.so key=value\tx \n"
        "include plugstack.conf.d/*.conf\n"},
       {"/e/plugstack.conf.d/a.conf", "\n  required\tspank_penstock.so\n"}};
   std::vector<std::string> patterns;
@@ -93,7 +93,9 @@ TEST_CASE("plugstack.conf names plugins, also through patterns") {
   REQUIRE(lines->size() == 2);
   CHECK_FALSE(lines->at(0).required);
   CHECK(lines->at(0).plugin == "/p/first.so");
+  CHECK(lines->at(0).arguments == std::vector<std::string>{"key=value", "x"});
   CHECK(lines->at(1).required);
+  CHECK(lines->at(1).arguments.empty());
   CHECK(lines->at(1).plugin == "spank_penstock.so");
   CHECK(lines->at(1).place() == "/e/plugstack.conf.d/a.conf:2");
 }

@@ -277,6 +277,15 @@ TEST_CASE("off and on tell penstockd, and off waits until all is home") {
   CHECK_FALSE(std::filesystem::exists(directory.file("state")));
 }
 
+TEST_CASE("off names another way where the configuration cannot be read") {
+  ScratchDirectory directory;
+  directory.write("c", "Socket=/x\n");
+  Ran off({"off", "--config", directory.file("c")});
+  CHECK(off.code == kExitUsage);
+  CHECK(off.said("`systemctl stop penstockd` gives all back"));
+  CHECK_FALSE(Ran({"on", "--config", directory.file("c")}).said("systemctl"));
+}
+
 TEST_CASE("without penstockd off and on leave a mark for the next one") {
   if (::geteuid() != 0) return;
   ScratchDirectory directory;
