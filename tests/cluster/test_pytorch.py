@@ -104,10 +104,14 @@ class PyTorch(agent_case.AgentCase):
         # PyTorch takes its two workers' batches in turn: a worker away with
         # less than half a CPU would slow the other down, and is recalled.
         lender = self.start_lender("gainslender", 5, 10)
-        self.assertGreater(self.compare("gains", job), 1.2)
+        gain = self.compare("gains", job)
+        if embedded.PATIENCE == 1:  # emulated CPUs share fewer real ones
+            self.assertGreater(gain, 1.2)
         self.cluster.cancel(job, lender)
         self.check_nothing_left()
 
+    @unittest.skipIf(embedded.PATIENCE > 1, "SKIPPED: an emulated lender takes "
+                     "longer than a second to be seen idle")
     def test_a_lender_that_toggles_every_second_does_no_harm(self):
         job = self.start_torch("toggled")
         lender = self.start_lender("toggler", 1000, 1000)
