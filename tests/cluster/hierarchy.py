@@ -131,6 +131,13 @@ def job_dirs(node):
             for path in glob.glob(f"{top}/uid_*/job_*")]
 
 
+def left_in_scopes(node):
+    """v2: all that stands in Slurm's scopes beside its own group."""
+    return [path for top in slurm_trees(node)
+            for path in glob.glob(f"{top}/*/")
+            if os.path.basename(path.rstrip("/")) != "system"]
+
+
 def job_dir(node, job):
     """The directory of a job (v1: its cpuset), or None."""
     return next((path for path in job_dirs(node) if job_of(path) == job), None)

@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import sys
+import time
 
 import agent_case
 import hierarchy
@@ -51,15 +52,27 @@ class CpuTime(agent_case.AgentCase):
         self.wait_away(job)
         # sstat has whole seconds.
         self.wait("it to use some time", lambda: self.used_by(job) > 50, 120)
-        before = self.used_by(job)
+        cores = self.cluster.status(job)["cores"]
+        away = cores["used_away"] / (cores["used_away"] + cores["used_home"])
+        # Both look at the same figure then.
+        done = self.cluster.command("scontrol", "suspend", str(job))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.wait("all its processes to be stopped", lambda: self.stopped(job))
+        own = self.used_by(job)
         told = self.counted(job)
-        after = self.used_by(job)
-        print(f"sstat {told} s; the processes {before:.1f} to {after:.1f} s",
-              file=sys.stderr)
-        self.assertGreater(told, 0.98 * before - 1)  # whole seconds
-        self.assertLess(told, 1.02 * after + 1)
+        self.assertEqual(self.used_by(job), own)
+        print(f"sstat {told} s; the processes {own:.1f} s, {away:.0%} of the "
+              "loader's away", file=sys.stderr)
+        self.assertGreater(away, 0.2)
+        self.assertLess(abs(told - own), 0.02 * own + 1)  # whole seconds
         self.cluster.cancel(job)
         self.check_nothing_left()
+
+    def stopped(self, job):
+        """Its processes use no time."""
+        before = self.used_by(job)
+        time.sleep(0.2)
+        return before > 0 and self.used_by(job) == before
 
 
 if __name__ == "__main__":

@@ -1,19 +1,47 @@
 """What is particular to the unified hierarchy: groups of ours stand inside
 Slurm's, which Slurm rewrites, counts and removes."""
 
+import concurrent.futures
+import json
 import os
 import pathlib
 import sys
 import time
 
 import agent_case
+import embedded
 import hierarchy
+import python_jobs
 
 JOBS = 200
-AT_ONCE = 8
+AT_ONCE = 3  # so that CPUs are idle, and lent
+BORROWERS = 50  # of the jobs, at least
+# Of slurmstepd with DebugFlags=Cgroup; it says nothing of EBUSY without.
+COMPLAINTS = ("Cannot rmdir(", "Unable to rmdir(")
+
+# A loader of worker processes that would use more CPUs than it has.
+WORKERS = """
+import multiprocessing, sys, time
+sys.path.insert(0, {module!r})
+import penstock
+
+def prepare(index):
+    end = time.thread_time() + 0.004
+    while time.thread_time() < end:
+        pass
+    return index
+
+if __name__ == "__main__":
+    with multiprocessing.Pool(2) as pool:
+        for batch in penstock.watch(pool.map(prepare, range(8))
+                                    for _ in iter(int, 1)):
+            pass
+"""
 
 
-class Unified(agent_case.AgentCase):
+class Unified(python_jobs.JobsOfPython):
+    cluster_options = {"agent": True, "slurm_lines": ["DebugFlags=Cgroup"]}
+
     def job_cpus(self, job):
         directory = hierarchy.job_dir(self.cluster.node, job)
         return hierarchy.cpus_in(
@@ -22,23 +50,52 @@ class Unified(agent_case.AgentCase):
     def check_no_directory_left(self):
         self.check_nothing_left()
         self.wait("Slurm to remove its jobs' directories",
-                  lambda: not hierarchy.job_dirs(self.cluster.node))
+                  lambda: not hierarchy.left_in_scopes(self.cluster.node))
 
-    # Slurm writes the job's cpuset for each step that it starts.
-    def test_a_new_step_takes_what_is_lent_for_less_than_a_second(self):
+    # As Slurm does for a new step, systemd at a reload, or an admin.
+    def test_what_others_write_is_put_back_within_a_second(self):
+        job = self.submit("rewritten", 4)
+        self.wait_away(job)
+        held = self.held_by(job)
+        top = pathlib.Path(hierarchy.job_dir(self.cluster.node, job))
+        took_s = []
+        for _ in range(5):
+            for name, theirs, is_ours in (
+                    ("cpuset.cpus", held, lambda text: hierarchy.cpus_in(text)
+                     > hierarchy.cpus_in(held)),
+                    ("cpu.weight", "100", lambda text: text == "10")):
+                def is_there(file=top / name, is_ours=is_ours):
+                    return is_ours(file.read_text("ascii").strip())
+
+                self.wait(f"{name} to be ours", is_there)
+                (top / name).write_text(theirs, "ascii")
+                written = time.monotonic()
+                self.wait(f"{name} to be ours again", is_there)
+                took_s.append(time.monotonic() - written)
+        print(json.dumps({"put_back_s": [round(s, 2) for s in took_s]}),
+              flush=True)
+        self.assertLess(max(took_s), 1 * embedded.PATIENCE)
+        self.cluster.cancel(job)
+        self.check_no_directory_left()
+
+    def test_slurm_writes_its_own_for_a_new_step(self):
         job = self.submit("stepped", 4)
         self.wait_away(job)
         held = hierarchy.cpus_in(self.held_by(job))
-        for _ in range(5):
-            self.wait("CPUs to be lent", lambda: self.job_cpus(job) > held)
-            done = self.cluster.srun("true", gpus=0, flags=[
-                f"--jobid={job}", "--overlap", "--gres=none"])
-            self.assertEqual(done.returncode, 0, done.stderr)
-            ended = time.monotonic()
-            self.wait("them to be lent again",
-                      lambda: self.job_cpus(job) > held, 10)
-            self.check_time(time.monotonic() - ended, 1)
-            self.assertEqual(hierarchy.cpus_in(self.held_by(job)), held)
+        seen = []
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            for _ in range(5):
+                self.wait("CPUs to be lent", lambda: self.job_cpus(job) > held)
+                step = pool.submit(self.cluster.srun, "true", gpus=0, flags=[
+                    f"--jobid={job}", "--overlap", "--gres=none"])
+                while not step.done():
+                    seen.append(self.job_cpus(job))
+                    time.sleep(0.005)
+                self.assertEqual(step.result().returncode, 0,
+                                 step.result().stderr)
+        self.assertIn(held, seen)
+        self.wait("CPUs to be lent again", lambda: self.job_cpus(job) > held)
+        self.assertEqual(hierarchy.cpus_in(self.held_by(job)), held)
         self.cluster.cancel(job)
         self.check_no_directory_left()
 
@@ -53,6 +110,18 @@ class Unified(agent_case.AgentCase):
             self.check_no_directory_left()
             for tid in away:
                 self.assertFalse(os.path.exists(f"/proc/{tid}"))
+
+    def test_worker_processes_that_are_away_are_killed_with_the_job(self):
+        for number in range(3):
+            job = self.start_python(f"workers{number}", WORKERS)
+            self.wait_away(job, 60)
+            away = [tid for tid in self.away_threads(job)
+                    if pathlib.Path(f"/proc/{tid}/task/{tid}").exists()]
+            self.assertTrue(away)
+            self.cluster.cancel(job)
+            self.check_no_directory_left()
+            for pid in away:
+                self.assertFalse(os.path.exists(f"/proc/{pid}"))
 
     def switch(self, word):
         done = self.cluster.command(
@@ -118,10 +187,12 @@ class Unified(agent_case.AgentCase):
 
     def start_one(self, number):
         """One of several kinds of jobs."""
-        short = " ".join(self.trainer(f"mix{number % AT_ONCE}", 4, seconds=2))
+        name = f"mix{number % AT_ONCE}"
+        short = " ".join(self.trainer(name, 4, seconds=6))
+        managed = ["--loader=auto", f"--loader-model={self.profile(name, 4)}"]
         if number % 20 == 3:  # without a batch step
-            done = self.cluster.srun(*short.split(), gpus=0,
-                                     flags=["--loader=auto"])
+            done = self.cluster.srun(*short.split(), gpus=0, flags=managed,
+                                     timeout=120)
             self.assertEqual(done.returncode, 0, done.stderr)
             return
         script, flags = [
@@ -130,33 +201,58 @@ class Unified(agent_case.AgentCase):
             ("#!/bin/sh\nexec sleep 1\n", ["--array=0-1"]),
             (f"#!/bin/sh\nsrun {short} &\nsrun --overlap sleep 1 &\nwait\n",
              []),
-            (f"#!/bin/sh\n{short} & sleep 600\n", []),  # to be cancelled
         ][number % 5]
-        job = self.cluster.sbatch(script, gpus=0,
-                                  flags=["--loader=auto", *flags])
-        if number % 5 == 4:
-            self.wait("it to run or to wait its turn", lambda:
-                      self.cluster.job(job).get("JobState") == "RUNNING", 60)
-            if number % 2:
-                self.cluster.command("scontrol", "suspend", str(job))
-                self.cluster.command("scontrol", "resume", str(job))
-            self.cluster.cancel(str(job))
+        self.cluster.sbatch(script, gpus=0, flags=[*managed, *flags])
+
+    def cancel_one(self, number):
+        """A job that is cancelled while threads of it are away, or is
+        suspended before, and cancelled so or after it was resumed."""
+        job = self.submit(f"gone{number}", 4, gpus=0)
+        self.wait_away(job, 60)
+        for word, state in ((("suspend", "SUSPENDED"), ("resume", "RUNNING"))
+                            [:number % 3]):
+            done = self.cluster.command("scontrol", word, str(job))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.cluster.wait_job(job, state)
+        self.cluster.cancel(str(job))
+
+    def wait_room(self, jobs):
+        self.wait("room in the queue",
+                  lambda: len(self.cluster.squeue()) < jobs, 180)
 
     def test_of_200_jobs_no_directory_is_left(self):
+        over_time = []
         for number in range(JOBS):
-            self.start_one(number)
+            if number % 5 == 4:
+                self.wait_room(2)
+                self.cancel_one(number // 5)
+            else:
+                self.wait_room(AT_ONCE)
+                self.start_one(number)
             if number % 66 == 1:  # its limit is in whole minutes
-                over_time = self.cluster.sbatch(
+                over_time.append(self.cluster.sbatch(
                     self.trainer("over_time", 4, seconds=100000), gpus=0,
-                    flags=["--loader=auto", "--time=1"])
-            self.wait("room in the queue",
-                      lambda: len(self.cluster.squeue()) < AT_ONCE, 120)
-        self.cluster.wait_job(over_time, "TIMEOUT", 180)
+                    flags=["--loader=auto", "--time=1"]))
+        for job in over_time:
+            self.cluster.wait_job(job, "TIMEOUT", 180)
         self.cluster.wait_empty(120)
         self.check_no_directory_left()
-        log = self.cluster.logs("slurmd", lines=100000)
-        for complaint in ("Cannot rmdir", "not empty", "busy"):
-            self.assertNotIn(complaint, log)
+        log = self.cluster.logs("slurmd", lines=1000000)
+        self.assertIn("CGROUP: ", log)
+        self.assertEqual([line for line in log.splitlines()
+                          if any(word in line for word in COMPLAINTS)], [])
+        self.check_who_borrowed()
+
+    def check_who_borrowed(self):
+        """Jobs that borrowed nothing had no groups of ours to be left."""
+        folder = pathlib.Path(self.cluster.directory, "reports")
+        reports = [json.loads(path.read_text("utf-8"))
+                   for path in folder.glob("*.json")]
+        borrowers = sum((report["cores"]["used_away"] or 0) > 0
+                        for report in reports)
+        print(json.dumps({"reports": len(reports), "borrowers": borrowers}),
+              flush=True)
+        self.assertGreaterEqual(borrowers, BORROWERS)
 
 
 if __name__ == "__main__":
