@@ -23,6 +23,15 @@ class ClusterCase(unittest.TestCase):
         # Each test finds an idle node.
         self.cluster.wait_empty()
 
+    def run(self, result=None):
+        """With what the daemons said where it fails: their logs go with the
+        cluster."""
+        wrong = len(result.failures) + len(result.errors) if result else 0
+        done = super().run(result)
+        if result and len(result.failures) + len(result.errors) > wrong:
+            print(self.cluster.logs(), file=sys.stderr, flush=True)
+        return done
+
     def check_time(self, measured, bound):
         """Fails where it took longer, unless the machine is an emulated one."""
         if embedded.PATIENCE == 1:

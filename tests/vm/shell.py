@@ -8,6 +8,8 @@ import os
 import signal
 import subprocess
 
+# A process with a session of its own may hold the output.
+GRACE_S = 20
 PORT = "/dev/virtio-ports/penstock.shell"
 
 
@@ -22,7 +24,10 @@ def run(command, timeout_s):
         return process.returncode, output
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
-        output, _ = process.communicate()
+        try:
+            output, _ = process.communicate(timeout=GRACE_S)
+        except subprocess.TimeoutExpired as held:
+            output = held.stdout or b""
         return 124, output
 
 
