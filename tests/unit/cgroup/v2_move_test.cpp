@@ -1,0 +1,115 @@
+// How a task's processes are moved into its home and back.
+#include "tests/unit/catch.h"
+#include "tests/unit/cgroup/v2_node.h"
+
+using namespace penstock;
+
+TEST_CASE("children that a process starts meanwhile go home too") {
+  Node node;
+  pid_t next = 500;
+  node.machine.before_write = [&](const std::string& path) {
+    if (!path.ends_with("penstock_home/cgroup.procs") || next >= 505) return;
+    node.machine.start(next, next, node.task, CpuSet{{0, 1}});
+    ++next;
+  };
+  REQUIRE(node.lend(CpuSet{{2}}));
+  for (pid_t pid = 500; pid < 505; ++pid) {
+    CHECK(node.machine.group_of(pid) == node.task + "/penstock_home");
+  }
+}
+
+TEST_CASE("one that starts children without end is lent nothing") {
+  Node node;
+  pid_t next = 500;
+  node.machine.before_write = [&](const std::string& path) {
+    if (!path.ends_with("penstock_home/cgroup.procs")) return;
+    node.machine.start(next, next, node.task, CpuSet{{0, 1}});
+    ++next;
+  };
+  Status done = node.lend(CpuSet{{2}});
+  CHECK(done.error().code == Code::kUnavailable);
+  CHECK(node.machine.effective_cpus(node.task) == CpuSet{{0, 1}});
+}
+
+TEST_CASE("processes are moved for 100 ms, then all go back until later") {
+  Node node;
+  for (pid_t pid = 500; pid < 520; ++pid) {
+    node.machine.start(pid, pid, node.task, CpuSet{{0, 1}});
+  }
+  int moves = 0;
+  node.machine.before_write = [&](const std::string& path) {
+    if (!path.ends_with("penstock_home/cgroup.procs")) return;
+    ++moves;
+    ::usleep(40'000);
+  };
+  const Status done = node.lend(CpuSet{{2}});
+  CHECK(done.error().code == Code::kUnavailable);
+  CHECK(moves <= 4);
+  CHECK(node.machine.effective_cpus(node.task) == CpuSet{{0, 1}});
+  CHECK(node.machine.group_of(kTrainer) == node.task);
+  CHECK(node.machine.group_of(519) == node.task);
+  // Meanwhile nothing is tried, and it is said in the same words.
+  CHECK(node.lend(CpuSet{{2}}).error().message == done.error().message);
+  CHECK(moves <= 4);
+  node.machine.before_write = nullptr;
+  node.refresh(2);
+  REQUIRE(node.lend(CpuSet{{2}}));
+}
+
+TEST_CASE("who has got a dead process's number is left where it is") {
+  Node node;
+  constexpr pid_t kShort = 150;
+  node.machine.start(kShort, kShort, node.task, CpuSet{{0}});
+  const auto reuse = [&](const std::string& file) {
+    const bool is_first_move = file.ends_with("/cgroup.procs");
+    if (!is_first_move) return;
+    node.machine.before_write = nullptr;
+    node.machine.end(kShort);
+    node.machine.start(kShort, kShort, node.lender_task, CpuSet{{2, 3}});
+  };
+  SECTION("when the home is filled") {
+    node.machine.before_write = reuse;
+    REQUIRE(node.lend(CpuSet{{2}}));
+  }
+  SECTION("when it is removed") {
+    REQUIRE(node.lend(CpuSet{{2}}));
+    node.machine.before_write = reuse;
+  }
+  REQUIRE(node.backend->remove_job(kJob, node.find_home()));
+  CHECK(node.machine.group_of(kShort) == node.lender_task);
+  node.check_as_before();
+}
+
+TEST_CASE("a task of too many threads is not moved") {
+  Node node;
+  for (int i = 0; i < 4096; ++i) {
+    node.machine.start(1000 + i, kTrainer, node.task, CpuSet{{0, 1}});
+  }
+  Status done = node.lend(CpuSet{{2}});
+  CHECK(done.error().code == Code::kUnavailable);
+  CHECK_THAT(done.error().message,
+             Catch::Matchers::ContainsSubstring("more than 4096 threads"));
+  CHECK(node.machine.group_of(kTrainer) == node.task);
+  CHECK(node.machine.fs().list_dirs(node.task)->empty());
+}
+
+TEST_CASE("masks that a move makes the kernel forget are set anew") {
+  Node node;
+  node.machine.forget_masks();
+  REQUIRE(node.lend(CpuSet{{2}}));
+  CHECK(node.machine.affinity_of(kTrainer) == CpuSet{{0, 1}});
+  REQUIRE(node.backend->bring_home(node.home));
+  CHECK(node.machine.affinity_of(kLoader) == CpuSet{{1}});
+  REQUIRE(node.backend->remove_job(kJob, nullptr));
+  node.check_as_before();
+}
+
+TEST_CASE("what failed is not tried again at once") {
+  Node node;
+  node.machine.fail("mkdir", "penstock_home", EIO);
+  CHECK_FALSE(node.lend(CpuSet{{2}}));
+  node.machine.heal();
+  CHECK(node.lend(CpuSet{{2}}).error().code == Code::kUnavailable);
+  for (int i = 0; i < 2; ++i) REQUIRE(node.backend->refresh());
+  REQUIRE(node.lend(CpuSet{{2}}));
+}
