@@ -85,6 +85,13 @@ class Example(embedded.EmbeddedCluster):
         return "\n".join(lines) + "\n"
 
 
+def check_config(*flags):
+    """How `penstockd --check-config` ended."""
+    return subprocess.run(
+        [embedded.build_directory() / "bin" / "penstockd", "--check-config",
+         *flags], capture_output=True, text=True, timeout=30, check=False)
+
+
 class Examples(unittest.TestCase):
     def check_runs(self, name, partition):
         with Example(name) as cluster:
@@ -124,7 +131,6 @@ class Examples(unittest.TestCase):
                              on_node and on_node.group(1), example)
 
     def test_penstockd_accepts_each_configuration(self):
-        penstockd = embedded.build_directory() / "bin" / "penstockd"
         found = sorted(EXAMPLES.glob("*/penstock.conf"))
         self.assertEqual([path.parent.name for path in found],
                          ["gpu_partition", "one_machine"])
@@ -133,15 +139,19 @@ class Examples(unittest.TestCase):
                 # A checkout may be writable by a group; a site's file not.
                 path = pathlib.Path(directory, "penstock.conf")
                 slurm_files.write(path, example.read_text("utf-8"))
-                done = subprocess.run(
-                    [penstockd, "--check-config", "-f", path],
-                    capture_output=True, text=True, timeout=30, check=False)
+                done = check_config("-f", path)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 slurm_files.write(path, "NoSuchKey=1\n")
-                done = subprocess.run(
-                    [penstockd, "--check-config", "-f", path],
-                    capture_output=True, text=True, timeout=30, check=False)
-                self.assertNotEqual(done.returncode, 0)
+                self.assertNotEqual(check_config("-f", path).returncode, 0)
+
+    @unittest.skipIf(os.path.exists("/etc/slurm/penstock.conf"),
+                     "this machine has a penstock.conf")
+    def test_penstockd_needs_a_file_only_where_one_is_named(self):
+        done = check_config()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = check_config("-f", "/nowhere/penstock.conf")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("/nowhere/penstock.conf: ", done.stderr)
 
 
 if __name__ == "__main__":
