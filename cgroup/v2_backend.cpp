@@ -46,6 +46,14 @@ Error not_slurms(const Home& home) {
                    "TaskPlugin"};
 }
 
+Error no_task(const std::string& group) {
+  return Error{Code::kUnavailable, 0,
+               "its group is " + group +
+                   ", not that of a task of Slurm's: whoever made the group, "
+                   "such as a container's runtime as root, should leave "
+                   "processes where Slurm has put them"};
+}
+
 }  // namespace
 
 Result<V2Backend> V2Backend::create(const CgroupFs& fs, const ProcReader& proc,
@@ -208,9 +216,9 @@ Status V2Backend::send_away(JobId id, const Home& home) {
   auto job = known(id);
   if (!job) return std::move(job).error();
   const auto task = (*job)->tasks.find(home.cpuset_path);
-  if ((*job)->lent.empty() || task == (*job)->tasks.end()) {
-    return Error{Code::kUnavailable, 0,
-                 "no CPUs are lent to thread " + std::to_string(tid)};
+  if (task == (*job)->tasks.end()) return no_task(home.cpuset_path);
+  if ((*job)->lent.empty()) {
+    return Error{Code::kUnavailable, 0, "no CPUs are lent to its job"};
   }
   if (!task->second.prepared) done = prepare(id, **job, task->second);
   if (!done) return done;

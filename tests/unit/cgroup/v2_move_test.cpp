@@ -113,3 +113,26 @@ TEST_CASE("what failed is not tried again at once") {
   for (int i = 0; i < 2; ++i) REQUIRE(node.backend->refresh());
   REQUIRE(node.lend(CpuSet{{2}}));
 }
+
+// As a container's runtime makes one that runs as root inside of a job.
+TEST_CASE("who is in a group below its task's stays there, and it is said") {
+  Node node;
+  const std::string group = node.task + "/container";
+  REQUIRE(node.machine.fs().make_dir(group));
+  node.machine.start(400, 400, group, CpuSet{{0, 1}});
+  node.machine.start(401, 400, group, CpuSet{{0, 1}});
+  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
+  for (pid_t tid : {400, 401}) {
+    const Home home = *node.backend->home_of({tid, 0});
+    const Status done = node.backend->send_away(kJob, home);
+    REQUIRE(done.error().code == Code::kUnavailable);
+    // The same for each, so that it is said once.
+    CHECK(done.error().message ==
+          "its group is " + group +
+              ", not that of a task of Slurm's: whoever made the group, such "
+              "as a container's runtime as root, should leave processes where "
+              "Slurm has put them");
+    CHECK(node.machine.group_of(tid) == group);
+  }
+  CHECK(node.machine.effective_cpus(node.task) == CpuSet{{0, 1}});
+}
