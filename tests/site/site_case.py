@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import stat
 import subprocess
 import sys
 import time
@@ -51,8 +52,9 @@ MessageTimeout=100
 SlurmdTimeout=1200
 DefMemPerCPU=300
 KillWait=5
+GresTypes=gpu
 NodeName=vm Boards=1 SocketsPerBoard=2 CoresPerSocket=2 ThreadsPerCore={threads} \
-RealMemory=2000 State=UNKNOWN
+RealMemory=2000 Gres=gpu:2 State=UNKNOWN
 PartitionName=main Nodes=vm Default=YES MaxTime=INFINITE
 """
 
@@ -72,6 +74,10 @@ CgroupPlugin=cgroup/v2
 ConstrainCores=yes
 ConstrainRAMSpace=yes
 """
+
+# Files that stand for GPUs.
+GPUS = ["/var/lib/slurm/gpu0", "/var/lib/slurm/gpu1"]
+GRES_CONF = "Name=gpu File=/var/lib/slurm/gpu[0-1]\n"
 
 PENSTOCK_CONF = """\
 Pool=data Path=/data Bandwidth=1M
@@ -146,6 +152,11 @@ def write(path, text, mode=0o644, owner=None):
         run(["chown", f"{owner}:", path])
 
 
+def write_control(path, text):
+    """Into a file of the kernel's."""
+    pathlib.Path(path).write_text(text, "ascii")
+
+
 def make_data():
     """A file system of the second disk, with pictures."""
     run(["mke2fs", "-q", "-t", "ext4", DEVICE])
@@ -170,6 +181,9 @@ def write_files():
                  "/var/log/slurm"):
         os.makedirs(name, exist_ok=True)
         run(["chown", "slurm:", name])
+    for number, name in enumerate(GPUS):
+        os.mknod(name, 0o666 | stat.S_IFCHR, os.makedev(240, number))
+    write("/etc/slurm/gres.conf", GRES_CONF)
     write("/etc/slurm/slurm.conf",
           SLURM_CONF.format(threads=2 if HAS_SMT else 1))
     write("/etc/slurm/slurmdbd.conf", SLURMDBD_CONF, 0o600, "slurm")
@@ -208,6 +222,13 @@ def wait_idle(timeout=60):
         timeout)
 
 
+def restart(*units):
+    """With files that have changed; the node is idle again."""
+    run(["systemctl", "daemon-reload"])
+    run(["systemctl", "restart", *units], 300)
+    wait_idle()
+
+
 # -- jobs ---------------------------------------------------------------------
 
 
@@ -215,6 +236,10 @@ class SiteCase(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         set_up()
+
+    def setUp(self):
+        self.check_nothing_left()  # of an earlier test
+        wait_idle()
 
     def trainer(self, name, cores, seconds=600):
         """A trainer whose loaders need so many cores; its command."""
@@ -231,13 +256,13 @@ class SiteCase(unittest.TestCase):
               f"loader_cpu_s_per_sample = {SAMPLE_CPU_S}\n")
         return f"--loader-model={path}"
 
-    def sbatch(self, script, *flags):
-        """Submits as alice; the job's id. It is cancelled after the test."""
+    def sbatch(self, script, *flags, user=USER):
+        """The job's id. It is cancelled after the test."""
         path = f"/home/{USER}/job.sh"
         write(path, script if script.startswith("#!") else
               f"#!/bin/sh\n{script}\n", 0o755)
         done = run(["sbatch", "--parsable", "--loader=auto", *flags, path],
-                   user=USER)
+                   user=user)
         job = int(re.search(r"(?m)^(\d+)", done.stdout).group(1))
         self.addCleanup(run, ["scancel", job], check=False)
         return job
@@ -266,6 +291,22 @@ class SiteCase(unittest.TestCase):
     def output(self, job):
         path = pathlib.Path(f"/home/{USER}/slurm-{job}.out")
         return path.read_text("utf-8") if path.exists() else ""
+
+    def rate(self, name, seconds):
+        """Samples/s of a trainer over the next seconds, from its own log."""
+        log = pathlib.Path(f"/home/{USER}/{name}.log")
+
+        def last():
+            lines = log.read_text("utf-8") if log.exists() else ""
+            whole = [line for line in lines.splitlines() if line.endswith("}")]
+            return json.loads(whole[-1]) if whole else None
+
+        start = wait(f"{name}'s first batch", last)
+        end = wait(f"{seconds} s of {name}'s log", lambda: (
+            last() if last()["t_monotonic"] >= start["t_monotonic"] + seconds
+            else None), seconds + 60)
+        return ((end["samples"] - start["samples"])
+                / (end["t_monotonic"] - start["t_monotonic"]))
 
     # -- what the kernel and Penstock say --------------------------------------
 
@@ -313,6 +354,14 @@ class SiteCase(unittest.TestCase):
         wait("the queue to be empty", lambda: not run(
             ["squeue", "-h"], check=False).stdout.strip(), 60)
         wait("Slurm's directories to be gone", lambda: not self.job_dirs(), 60)
+
+    def drop_in(self, text):
+        """For penstockd's unit, for this test; penstockd starts anew."""
+        path = pathlib.Path("/run/systemd/system/penstockd.service.d/test.conf")
+        write(path, text)
+        self.addCleanup(restart, "penstockd")
+        self.addCleanup(path.unlink)
+        restart("penstockd")
 
     def report(self, job):
         return json.loads(run(["penstock", "report", job, "--json"]).stdout)

@@ -21,15 +21,14 @@ own = resource.getrusage(resource.RUSAGE_SELF)
 print("CPU_S", use.ru_utime + use.ru_stime + own.ru_utime + own.ru_stime)
 """
 
-# A worker of a loader that takes more memory than its step may have; the
-# rest of the job goes on.
+# A worker of a loader that takes more memory than its step may have, once it
+# is told to; the rest of the job goes on.
 HOG = """#!/bin/sh
 srun --mem=80 python3 -c '
 import os, time
 pid = os.fork()
 if pid == 0:
-    end = time.monotonic() + 20  # long enough to be taken for a loader
-    while time.monotonic() < end: pass
+    while not os.path.exists("eat"): pass
     blocks = []
     while True: blocks.append(bytearray(b"x" * (1 << 20)))
 print("worker", os.waitpid(pid, 0)[1], flush=True)
@@ -56,6 +55,13 @@ class Site(site_case.SiteCase):
         self.assertEqual(run(["systemctl", "is-active", "penstockd"])
                          .stdout.strip(), "active")
 
+    def test_the_unit_has_few_rights(self):
+        # In tenths, at most.
+        done = run(["systemd-analyze", "security", "--no-pager",
+                    "--threshold=50", "penstockd"], check=False)
+        print(done.stdout.strip().splitlines()[-1], flush=True)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
     def test_version_names_the_release_of_slurm(self):
         major, minor = site_case.slurm_release()
         self.assertIn(f"Slurm {major:02}.{minor:02}",
@@ -73,14 +79,20 @@ class Site(site_case.SiteCase):
 
         def accounted():
             text = run(["sacct", "-n", "-P", "-j", f"{job}.batch", "-o",
-                        "State,TotalCPU"]).stdout.strip()
+                        "State,TotalCPU,TRESUsageInTot"]).stdout.strip()
             state, _, used = text.partition("|")
-            return state == "COMPLETED" and seconds_of(used)
-        told = wait("sacct to know the job", accounted, 60)
-        print(f"sacct {told} s, the processes themselves {own:.2f} s; "
-              f"sstat on the way {sampled}", flush=True)
+            return state == "COMPLETED" and used.split("|")
+        ended, sampled_last = wait("sacct to know the job", accounted, 60)
+        # What the processes said themselves when they ended, and what Slurm
+        # has read of their group.
+        ended = seconds_of(ended)
+        counted = seconds_of(re.search(r"cpu=([^,]+)", sampled_last).group(1))
+        print(f"sacct {ended} s (TotalCPU), {counted} s (TRESUsageInTot), the "
+              f"processes themselves {own:.2f} s; sstat on the way {sampled}",
+              flush=True)
         self.assertGreater(sampled, 0)
-        self.assertLess(abs(told / own - 1), 0.02)
+        self.assertLess(abs(ended / own - 1), 0.02)
+        self.assertLess(abs(counted - own), 0.02 * own + 1)  # whole seconds
         self.check_nothing_left()
 
     def sstat_seconds(self, job):
@@ -101,8 +113,14 @@ class Site(site_case.SiteCase):
                 self.assertFalse(os.path.exists(f"/proc/{tid}"))
 
     def test_a_loader_beyond_the_memory_of_its_step_is_killed_alone(self):
+        eat = pathlib.Path(f"/home/{USER}/eat")
+        eat.unlink(missing_ok=True)
         job = self.sbatch(HOG, "--mem=300", "--loader-match=python3*")
+        (worker,) = self.wait_away(180)
+        self.assertTrue(os.path.exists(f"/proc/{worker}"))
+        eat.touch()
         self.wait_job(job, "COMPLETED", 300)
+        self.assertFalse(os.path.exists(f"/proc/{worker}"))
         text = self.output(job)
         self.assertIn("worker 9", text)  # killed
         self.assertIn("batch lives", text)
@@ -197,9 +215,12 @@ class Site(site_case.SiteCase):
         self.wait_away()
         held = pathlib.Path(self.only_job_dir(), "cpuset.cpus")
         lent = held.read_text("ascii")
+        limits = pathlib.Path(self.only_job_dir(), "io.max")
+        wait("a limit", limits.read_text)
         run(["penstock", "off"])
         self.addCleanup(run, ["penstock", "on"], check=False)
         self.assertEqual(self.away_threads(), [])
+        self.assertEqual(limits.read_text("ascii"), "")
         self.assertNotEqual(held.read_text("ascii"), lent)
         self.assertEqual(site_case.cpus_in(held.read_text("ascii")),
                          site_case.cpus_in(self.held_by(job)))
@@ -211,22 +232,7 @@ class Site(site_case.SiteCase):
         self.assertEqual(self.job(job)["JobState"], "RUNNING")
         run(["penstock", "on"])
         self.wait_away()
-
-    # -- topology ---------------------------------------------------------------
-
-    @unittest.skipIf(site_case.HAS_SMT, "half of a core is not lent")
-    def test_loaders_go_to_the_numa_node_of_their_cores_first(self):
-        nodes = [site_case.cpus_in(pathlib.Path(
-            f"/sys/devices/system/node/node{number}/cpulist").read_text())
-            for number in (0, 1)]
-        job = self.submit("near", 2)
-        self.wait_away()
-        own = site_case.cpus_in(self.held_by(job))
-        lent = site_case.cpus_in(self.away_cpus())
-        self.assertEqual(len(own | lent), 2)
-        self.assertIn(own | lent, nodes)
-        run(["scancel", job])
-        self.check_nothing_left()
+        wait("the limit again", limits.read_text)
 
 
 if __name__ == "__main__":

@@ -89,11 +89,10 @@ class Guest:
                 self._arguments(path, data), stdin=subprocess.DEVNULL,
                 stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
         deadline = time.monotonic() + BOOT_TIMEOUT_S
-        while not path.exists():
+        self._channel = socket.socket(socket.AF_UNIX)
+        while self._channel.connect_ex(str(path)) != 0:
             self._check_alive(deadline)
             time.sleep(0.1)
-        self._channel = socket.socket(socket.AF_UNIX)
-        self._channel.connect(str(path))
         self._channel.settimeout(5)
         self._wait_for_shell("", deadline)
 
@@ -133,11 +132,16 @@ class Guest:
             "-kernel", str(kernel), "-initrd", str(initrd), "-append",
             "root=/dev/vda rw console=ttyS0 systemd.show_status=0 "
             "cpuhp.parallel=0 " + self._cmdline,
-            "-drive", f"file={image},if=virtio,format=raw,snapshot=on",
-            "-drive", f"file={data},if=virtio,format=raw",
-            "-device", "virtio-serial",
+            "-drive", f"file={image},if=none,id=root,format=raw,snapshot=on",
+            "-device", "virtio-blk-pci,drive=root,bus=pci.0",
+            "-drive", f"file={data},if=none,id=data,format=raw",
+            "-device", "virtio-blk-pci,drive=data,bus=pci.0",
+            "-device", "virtio-serial,bus=pci.0",
             "-chardev", f"socket,id=shell,path={shell},server=on,wait=off",
             "-device", "virtserialport,chardev=shell,name=penstock.shell",
+            # It stands for a GPU, at 0000:97:00.0, of the second NUMA node.
+            "-device", "pxb,id=far,bus=pci.0,bus_nr=150,numa_node=1",
+            "-device", "pci-testdev,bus=far",
             "-nic", "none", "-nographic"]
 
     def _check_alive(self, deadline=math.inf):

@@ -44,6 +44,7 @@ INSTALLED = {"bin": ["/usr/bin/penstock", "/usr/bin/penstock-train",
              "lib": ["{plugins}/spank_penstock.so",
                      "{plugins}/job_submit_penstock.so"]}
 PLUGINS = "/usr/lib/x86_64-linux-gnu/slurm-wlm"
+FAKE_NVML = "tests/fake_nvml"
 
 
 def prepare(root):
@@ -109,6 +110,7 @@ def install_tests(tree, debs, objects):
             shutil.copytree(roots.ROOT / name, source / name,
                             ignore=shutil.ignore_patterns("__pycache__"))
     build = tree / packages.OBJECTS.lstrip("/")
+    shutil.copytree(objects / FAKE_NVML, build / FAKE_NVML)
     for kind, files in INSTALLED.items():
         (build / kind).mkdir(parents=True)
         targets = [name.format(plugins=PLUGINS) for name in files]

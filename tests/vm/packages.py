@@ -17,20 +17,23 @@ def prepare(root):
 
 def build(cache, suite):
     """(packages, directory of the build's objects): the *.deb files that
-    dpkg-buildpackage made, its unit tests passed. Minutes with a warm ccache,
-    half an hour without."""
+    dpkg-buildpackage made, its unit tests passed, lintian without errors.
+    Minutes with a warm ccache, half an hour without."""
     root = roots.make(cache, suite, "build", prepare)
     roots.check_slurm(root, suite, "libslurm-dev")
     control = (roots.ROOT / "packaging/debian/control").read_text("utf-8")
     roots.write(root, "var/tmp/needs/debian/control", control)
     roots.inside(root, "apt-get -qq build-dep -y --no-install-recommends "
-                 "/var/tmp/needs")
+                 "/var/tmp/needs; "
+                 "apt-get -qq install -y --no-install-recommends lintian")
     output = cache / f"debs-{suite}"
     for old in output.glob("*"):
         old.unlink()
     roots.run([roots.ROOT / "packaging/build-deb", "--root", root, "--output",
                output, "--work", WORK], cache / f"build-{suite}.log",
               env=dict(os.environ, DEB_BUILD_OPTIONS="noautodbgsym"))
+    roots.inside(root, "lintian --allow-root --fail-on error "
+                 "/var/tmp/debs/*.changes", binds=[(output, "/var/tmp/debs")])
     debs = [path for path in sorted(output.glob("*.deb"))
             if "-dbgsym" not in path.name]
     return debs, root / OBJECTS.lstrip("/")

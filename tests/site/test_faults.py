@@ -1,0 +1,130 @@
+"""What keeps penstockd from doing its work on a node: it says so in one line of
+the journal, and jobs run on as without it."""
+
+import pathlib
+
+import site_case
+from site_case import restart, run, wait
+
+SYSTEM = "/sys/fs/cgroup/system.slice/cgroup.subtree_control"
+# A container's runtime that runs as root: a group of its own in that of its
+# task, and a name space in which that is the root. Slurm kills nobody there.
+CONTAINER = """#!/bin/sh
+group=/sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)/container
+mkdir "$group"
+(
+echo 0 > "$group/cgroup.procs"
+exec unshare --cgroup {command}
+) &
+trap 'echo 1 > "$group/cgroup.kill"; wait; rmdir "$group"; exit' TERM
+wait
+"""
+
+
+class Faults(site_case.SiteCase):
+    def setUp(self):
+        super().setUp()
+        self.seen = self.last_line()
+
+    def last_line(self):
+        return run(["journalctl", "-q", "-n0", "--show-cursor"]).stdout.split(
+            "cursor: ")[1].strip()
+
+    def said(self, word):
+        """The lines of penstockd's with the word since the test began."""
+        text = run(["journalctl", "-q", "--no-pager", "-o", "cat", "-u",
+                    "penstockd", "-t", "penstockd", "--after-cursor",
+                    self.seen]).stdout
+        return [line for line in text.splitlines() if word in line]
+
+    def check_told(self, job, name, *words):
+        """One line has the words; the job makes progress, with its own CPUs,
+        and ends when Slurm wants it to."""
+        wait(f"a line with {words[0]}", lambda: self.said(words[0]))
+        self.assertGreater(self.rate(name, 5), 0)
+        self.assertEqual(self.job(job)["JobState"], "RUNNING")
+        (line,) = self.said(words[0])
+        print(line, flush=True)
+        for word in words:
+            self.assertIn(word, line)
+        self.assertEqual(self.our_groups(), [])
+        run(["scancel", "--full", job])
+        self.check_nothing_left()
+        self.assertEqual(self.said("rror"), [])
+
+    def change(self, path, old, new):
+        """In one of Slurm's files, for this test."""
+        text = pathlib.Path(path).read_text("utf-8")
+        self.assertIn(old, text)
+        site_case.write(path, text.replace(old, new))
+        self.addCleanup(site_case.write, path, text)
+
+    def check_lends_again(self):
+        """What was mended needs no second restart of penstockd."""
+        self.doCleanups()
+        job = self.submit("afterwards", 4)
+        self.wait_away()
+        run(["scancel", job])
+        self.check_nothing_left()
+
+    def test_control_groups_that_cannot_be_written(self):
+        self.drop_in("[Service]\nReadWritePaths=\n"
+                     "ReadOnlyPaths=/sys/fs/cgroup\n")
+        job = self.submit("read_only", 4)
+        self.check_told(job, "read_only", "read-write", "Read-only file system")
+        self.check_lends_again()
+
+    def test_io_that_does_not_reach_jobs(self):
+        run(["systemctl", "stop", "penstockd"])
+        self.addCleanup(restart, "penstockd")
+        site_case.write_control(SYSTEM, "-io")
+        self.addCleanup(site_case.write_control, SYSTEM, "+io")
+        run(["systemctl", "start", "penstockd"])
+        job = self.submit("no_io", 4)
+        self.wait_away()  # CPUs are lent all the same
+        wait("the line", lambda: self.said("controller io"))
+        (line,) = self.said("controller io")
+        print(line, flush=True)
+        self.assertIn("EnableExtraControllers=io", line)
+        run(["scancel", job])
+        self.check_nothing_left()
+
+    def test_cores_that_slurm_does_not_constrain(self):
+        self.addCleanup(restart, "slurmctld", "slurmd")
+        self.change("/etc/slurm/cgroup.conf", "ConstrainCores=yes",
+                    "ConstrainCores=no")
+        restart("slurmctld", "slurmd")
+        job = self.submit("no_cores", 4)
+        self.check_told(job, "no_cores", "ConstrainCores=yes")
+        self.check_lends_again()
+
+    def test_slurm_without_control_groups(self):
+        self.addCleanup(restart, "slurmctld", "slurmd")
+        for old, new in (
+                ("ProctrackType=proctrack/cgroup",
+                 "ProctrackType=proctrack/linuxproc"),
+                ("TaskPlugin=task/cgroup,task/affinity",
+                 "TaskPlugin=task/affinity"),
+                ("JobAcctGatherType=jobacct_gather/cgroup",
+                 "JobAcctGatherType=jobacct_gather/linux")):
+            self.change("/etc/slurm/slurm.conf", old, new)
+        self.change("/etc/slurm/cgroup.conf", "CgroupPlugin=cgroup/v2",
+                    "CgroupPlugin=disabled")
+        restart("slurmctld", "slurmd")
+        job = self.submit("no_groups", 4)
+        self.check_told(job, "no_groups", "proctrack/cgroup")
+        self.check_lends_again()
+
+    def test_a_container_with_a_group_of_its_own(self):
+        path = "/root/container.sh"
+        site_case.write(path, CONTAINER.format(
+            command=" ".join(self.trainer("contained", 4))), 0o755)
+        job = self.sbatch(f"exec {path}", self.profile("contained", 4),
+                          user="root")
+        self.wait_job(job, "RUNNING")
+        self.check_told(job, "contained", "/container, not that of a task")
+        self.check_lends_again()
+
+
+if __name__ == "__main__":
+    site_case.main()
