@@ -99,7 +99,9 @@ class Backend {
   // Moves one thread to the job's away CPUs. REQUIRES: set_away_cpus(job).
   // On any error the thread is at home, unmodified (or gone); should even the
   // way back fail, the message says so, and bring_home may be tried again.
-  // Errors: kNotFound  it is gone;  kUnavailable  no away CPUs are set.
+  // Errors: kNotFound  it is gone;  kUnavailable  no away CPUs are set;
+  //         kLimit  (v2) not yet: its task has many processes, which are being
+  //                 moved; call again.
   [[nodiscard]] virtual Status send_away(JobId job, const Home& home) = 0;
 
   // Brings a thread back as it was. Where its home cpuset has been removed

@@ -78,15 +78,18 @@ class V2Backend final : public Backend {
 
   // The caller may have threads to bring home within 100 ms, and asks again for
   // what was not moved by then. A first move takes 10 to 20 ms, those right
-  // after it 0.01.
+  // after it 0.01; on a busy machine each may take more.
   static constexpr uint64_t kMove_ns = 100'000'000;
 
   struct KnownTask {
     SlurmGroups groups;
     bool prepared = false;  // has groups of ours
-    int pause = 0;          // calls of refresh() until the next try
+    int tries = 0;          // to fill its home, which is not done
+    int pause = 0;  // calls of refresh() until the next try; less: since
     int next_pause = 1;
-    std::string why;  // it failed the last time
+    Error failure;  // of the last try
+
+    bool has_groups() const { return prepared || tries > 0; }
   };
   struct KnownJob {
     std::string path;

@@ -18,6 +18,9 @@ constexpr int kMoveRounds = 16;
 constexpr size_t kMostThreads = 4096;  // of one task: reading them takes time
 // Between two tries with one task, in calls of refresh(): a minute.
 constexpr int kLongestPause = 120;
+constexpr int kMostTries = 10;  // with one task's processes, half a second each
+// Calls of refresh() after which nobody goes on with that.
+constexpr int kGivenUp = 10;
 
 // "10\n" as "10".
 Result<std::string> read_word(const CgroupFs& fs, const std::string& file) {
@@ -51,7 +54,8 @@ Status V2Backend::widen_all(const std::set<std::string>& levels,
 // Whoever is in the task's own group goes into its home, so that a wider cpuset
 // above is nobody's but the loader's. A process may start another meanwhile:
 // hence the rounds; what starts in the home stays there. Beyond kMove_ns nobody
-// else is moved: prepare() takes all back, and tries again after a pause.
+// else is moved (kLimit): prepare() goes on with the rest at another call. On a
+// busy machine one move may take longer than that.
 Status V2Backend::fill_home(const std::string& task) const {
   const uint64_t until_ns = monotonic_ns() + kMove_ns;
   for (int i = 0; i < kMoveRounds; ++i) {
@@ -63,12 +67,13 @@ Status V2Backend::fill_home(const std::string& task) const {
                    task + ": more than " + std::to_string(kMostThreads) +
                        " threads, which are too many to move"};
     }
+    if (monotonic_ns() > until_ns) {
+      return Error{Code::kLimit, EBUSY,
+                   task + ": its processes cannot be moved within " +
+                       std::to_string(kMostTries) + " times 100 ms"};
+    }
     Status moved = move_processes(*threads, task, home_dir(task), until_ns);
     if (!moved) return moved;
-    if (monotonic_ns() > until_ns) {
-      return Error{Code::kUnavailable, EBUSY,
-                   task + ": its processes cannot be moved within 100 ms"};
-    }
   }
   return Error{Code::kUnavailable, EBUSY,
                task +
@@ -130,13 +135,20 @@ void V2Backend::unprepare(KnownJob& job, KnownTask& task) {
 // one that ends at once, gets no groups that could be in Slurm's way.
 Status V2Backend::prepare(JobId id, KnownJob& job, KnownTask& task) {
   // In the same words: who says each failure once says this one once.
-  if (task.pause > 0) return Error{Code::kUnavailable, 0, task.why};
+  if (task.pause > 0) return task.failure;
   const bool is_first =
       std::none_of(job.tasks.begin(), job.tasks.end(), [&](const auto& other) {
         return other.second.prepared &&
                other.second.groups.user == task.groups.user;
       });
   Status done = make_task_groups(id, task.groups);
+  if (!done && done.error().code == Code::kLimit) {
+    task.failure = done.error();
+    task.pause = 1;
+    if (++task.tries < kMostTries) return done;
+    done.error().code = Code::kUnavailable;
+  }
+  task.tries = 0;
   task.prepared = true;
   if (done && is_first) done = fence_neighbours(job, task.groups);
   if (done) done = widen_all(task.groups.levels(), job.lent);
@@ -148,7 +160,7 @@ Status V2Backend::prepare(JobId id, KnownJob& job, KnownTask& task) {
   if (!done) {
     task.next_pause = std::min(2 * task.next_pause, kLongestPause);
     task.pause = task.next_pause;
-    task.why = done.error().message;
+    task.failure = {Code::kUnavailable, 0, done.error().message};
     return done;
   }
   return Error{Code::kNotFound, ESRCH, task.groups.task + " has ended"};
@@ -238,12 +250,13 @@ Status V2Backend::refresh() {
     note_first(first, restore_limits(job));
     std::set<std::string> fenced;
     for (auto& [path, task] : job.tasks) {
-      task.pause = std::max(0, task.pause - 1);
+      task.pause = std::max(-kGivenUp, task.pause - 1);
+      if (task.pause == -kGivenUp) task.tries = 0;
       if (task.prepared && fenced.insert(task.groups.user).second) {
         (void)fence_neighbours(job, task.groups);
       }
-      // Of a try that failed: somebody was born there meanwhile.
-      if (!task.prepared && fs_->exists(home_dir(path))) {
+      // Of tries that failed, or that nobody goes on with.
+      if (!task.prepared && task.tries == 0 && fs_->exists(home_dir(path))) {
         (void)remove_task_groups(path);
       }
     }

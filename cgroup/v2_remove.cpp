@@ -103,7 +103,7 @@ void V2Backend::forget_ended_tasks(KnownJob& job) {
       ++task;
       continue;
     }
-    if (task->second.prepared) unprepare(job, task->second);
+    if (task->second.has_groups()) unprepare(job, task->second);
     task = job.tasks.erase(task);
   }
 }
@@ -112,7 +112,7 @@ Status V2Backend::remove_job(JobId id, const FindHome& find_home) {
   const auto found = jobs_.find(id);
   if (found == jobs_.end()) return Done{};
   for (const auto& [path, task] : found->second.tasks) {
-    if (task.prepared) left_.try_emplace(task.groups.step);
+    if (task.has_groups()) left_.try_emplace(task.groups.step);
   }
   Status restored = restore_job(found->second.path, find_home);
   // What could not be given back is known on: the caller asks again.

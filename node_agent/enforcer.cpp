@@ -140,9 +140,10 @@ void Enforcer::send_away(Job& job, Unit& unit) {
       thread.home.affinity = *mask;
     }
     Status status = backend_.send_away(job.id, thread.home);
-    complain(job, "a thread could not be lent a CPU", status);
+    const bool is_later = !status && status.error().code == Code::kLimit;
+    if (!is_later) complain(job, "a thread could not be lent a CPU", status);
     // Nothing of the unit has gone: the next tick tries again.
-    if (!status && status.error().code == Code::kUnavailable &&
+    if (!status && (is_later || status.error().code == Code::kUnavailable) &&
         thread.home.task == unit.threads.front().home.task) {
       return;
     }

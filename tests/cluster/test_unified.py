@@ -18,7 +18,8 @@ JOBS = 200
 AT_ONCE = 3  # so that CPUs are idle, and lent
 BORROWERS = 50  # of the jobs, at least
 # Of slurmstepd with DebugFlags=Cgroup; it says nothing of EBUSY without. Of the
-# job's group it says the first whenever another step is there.
+# job's group it says the first whenever another step is there, also without
+# Penstock (24.11.5).
 COMPLAINT = re.compile(r"Cannot rmdir\(\S*/step_|Unable to rmdir\(")
 
 # A loader of worker processes that would use more CPUs than it has.

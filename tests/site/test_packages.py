@@ -26,6 +26,7 @@ class Packages(site_case.SiteCase):
     def newer_packages(self):
         """The same of a later version, as files."""
         made = []
+        os.makedirs("/root/newer")
         for deb in glob.glob("/root/debs/*.deb"):
             tree = pathlib.Path("/root/newer", pathlib.Path(deb).stem)
             run(["dpkg-deb", "-R", deb, tree])

@@ -24,8 +24,9 @@ class After(site_case.SiteCase):
     def test_the_job_starts_anew_and_is_lent_cpus(self):
         job = NUMBER.read_text("ascii")
         self.addCleanup(run, ["scancel", job], check=False)
-        self.wait_job(job, "RUNNING", 240)  # two minutes after the node is up
-        self.assertEqual(self.job(job)["Restarts"], "1")
+        site_case.wait("Slurm to notice", lambda: self.job(job).get(
+            "Restarts") == "1", 120)
+        self.wait_job(job, "RUNNING", 240)  # it lets two minutes pass
         self.wait_away()
         said = run(["journalctl", "-q", "-b", "-o", "cat", "-u", "penstockd",
                     "-t", "penstockd"]).stdout

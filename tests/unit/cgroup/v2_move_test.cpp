@@ -31,29 +31,109 @@ TEST_CASE("one that starts children without end is lent nothing") {
   CHECK(node.machine.effective_cpus(node.task) == CpuSet{{0, 1}});
 }
 
-TEST_CASE("processes are moved for 100 ms, then all go back until later") {
+TEST_CASE("a move that takes long is no reason to take it back") {
   Node node;
-  for (pid_t pid = 500; pid < 520; ++pid) {
-    node.machine.start(pid, pid, node.task, CpuSet{{0, 1}});
-  }
-  int moves = 0;
   node.machine.before_write = [&](const std::string& path) {
-    if (!path.ends_with("penstock_home/cgroup.procs")) return;
-    ++moves;
-    ::usleep(40'000);
+    if (path.ends_with("penstock_home/cgroup.procs")) ::usleep(150'000);
   };
-  const Status done = node.lend(CpuSet{{2}});
-  CHECK(done.error().code == Code::kUnavailable);
-  CHECK(moves <= 4);
-  CHECK(node.machine.effective_cpus(node.task) == CpuSet{{0, 1}});
-  CHECK(node.machine.group_of(kTrainer) == node.task);
-  CHECK(node.machine.group_of(519) == node.task);
-  // Meanwhile nothing is tried, and it is said in the same words.
-  CHECK(node.lend(CpuSet{{2}}).error().message == done.error().message);
-  CHECK(moves <= 4);
-  node.machine.before_write = nullptr;
-  node.refresh(2);
   REQUIRE(node.lend(CpuSet{{2}}));
+  CHECK(node.machine.group_of(kLoader) == node.task + "/penstock_loader");
+}
+
+namespace {
+
+// A task of COUNT processes more, each of which takes 40 ms to be moved.
+struct SlowTask : Node {
+  explicit SlowTask(int count) {
+    for (pid_t pid = 500; pid < 500 + count; ++pid) {
+      machine.start(pid, pid, task, CpuSet{{0, 1}});
+    }
+    machine.before_write = [this](const std::string& path) {
+      if (!path.ends_with("/cgroup.procs")) return;
+      ++moves;
+      ::usleep(40'000);
+    };
+  }
+  Status try_once() {
+    moves = 0;
+    return lend(CpuSet{{2}});
+  }
+
+  int moves = 0;
+};
+
+}  // namespace
+
+TEST_CASE("processes are moved for 100 ms at a time") {
+  SlowTask node(10);
+  int tries = 1;
+  for (Status done = node.try_once(); !done; done = node.try_once(), ++tries) {
+    REQUIRE(tries < 10);
+    REQUIRE(done.error().code == Code::kLimit);
+    CHECK(node.moves <= 4);
+    CHECK(node.machine.effective_cpus(node.task) == CpuSet{{0, 1}});
+    // Nothing before the next look, so that there is time for others.
+    CHECK(node.try_once().error().code == Code::kLimit);
+    CHECK(node.moves == 0);
+    node.refresh(1);
+  }
+  CHECK(tries > 1);
+  CHECK(node.machine.group_of(509) == node.task + "/penstock_home");
+  CHECK(node.machine.group_of(kLoader) == node.task + "/penstock_loader");
+  node.machine.before_write = nullptr;
+  REQUIRE(node.backend->remove_job(kJob, node.find_home()));
+  node.check_as_before();
+}
+
+TEST_CASE("where processes cannot be moved within ten tries all go back") {
+  SlowTask node(60);
+  Status done = node.try_once();
+  for (int i = 1; i < 10; ++i) {
+    REQUIRE(done.error().code == Code::kLimit);
+    node.refresh(1);
+    done = node.try_once();
+  }
+  CHECK(done.error().code == Code::kUnavailable);
+  CHECK(node.machine.effective_cpus(node.task) == CpuSet{{0, 1}});
+  // Meanwhile nothing is tried, and it is said in the same words.
+  CHECK(node.try_once().error().message == done.error().message);
+  CHECK(node.moves == 0);
+  node.machine.before_write = nullptr;
+  node.refresh(1);
+  CHECK(node.machine.group_of(500) == node.task);
+  CHECK(node.machine.fs().list_dirs(node.task)->empty());
+  node.refresh(1);
+  REQUIRE(node.lend(CpuSet{{2}}));
+}
+
+TEST_CASE("a move that nobody goes on with is taken back") {
+  SlowTask node(10);
+  REQUIRE(node.try_once().error().code == Code::kLimit);
+  node.machine.before_write = nullptr;
+  SECTION("after some seconds") {
+    node.refresh(12);
+    CHECK(node.machine.fs().list_dirs(node.task)->empty());
+    REQUIRE(node.backend->remove_job(kJob, node.find_home()));
+  }
+  SECTION("with the job") {
+    REQUIRE(node.backend->remove_job(kJob, node.find_home()));
+  }
+  SECTION("by a later run") {
+    node.restart();
+    REQUIRE(node.backend->sweep({}, node.find_home()));
+  }
+  CHECK(node.machine.group_of(500) == node.task);
+  node.check_as_before();
+}
+
+TEST_CASE("a task that ends while it is being moved leaves no group") {
+  SlowTask node(3);
+  REQUIRE(node.try_once().error().code == Code::kLimit);
+  node.machine.before_write = nullptr;
+  for (pid_t pid = 500; pid < 503; ++pid) node.machine.end(pid);
+  node.end_job();
+  node.refresh(10);
+  CHECK_FALSE(node.machine.fs().exists(node.job() + "/step_0"));
 }
 
 TEST_CASE("who has got a dead process's number is left where it is") {
