@@ -42,8 +42,19 @@ if __name__ == "__main__":
 """
 
 
+def is_process(tid):
+    """Whether it is a process's first thread."""
+    try:
+        text = pathlib.Path(f"/proc/{tid}/status").read_text("utf-8")
+    except OSError:
+        return False
+    return f"\nTgid:\t{tid}\n" in text
+
+
 class Unified(python_jobs.JobsOfPython):
-    cluster_options = {"agent": True, "slurm_lines": ["DebugFlags=Cgroup"]}
+    # How its jobs ended Slurm would forget after five minutes.
+    cluster_options = {"agent": True, "slurm_lines": ["DebugFlags=Cgroup",
+                                                      "MinJobAge=36000"]}
 
     def job_cpus(self, job):
         directory = hierarchy.job_dir(self.cluster.node, job)
@@ -117,10 +128,10 @@ class Unified(python_jobs.JobsOfPython):
     def test_worker_processes_that_are_away_are_killed_with_the_job(self):
         for number in range(3):
             job = self.start_python(f"workers{number}", WORKERS)
-            self.wait_away(job, 60)
-            away = [tid for tid in self.away_threads(job)
-                    if pathlib.Path(f"/proc/{tid}/task/{tid}").exists()]
-            self.assertTrue(away)
+            away = []
+            self.wait("a worker to be away", lambda job=job, away=away: (
+                away.extend(filter(is_process, self.away_threads(job)))
+                or away), 60)
             self.cluster.cancel(job)
             self.check_no_directory_left()
             for pid in away:

@@ -2,17 +2,24 @@
 tests/vm/run runs Before, resets the machine, and runs After."""
 
 import pathlib
+import time
 
 import site_case
 from site_case import run
 
 NUMBER = pathlib.Path("/root/job-before-reboot")
+# Slurm (24.11, _purge_missing_jobs) takes a job that began less than this before
+# its node came up for one that is about to begin.
+YOUNG_S = site_case.MESSAGE_TIMEOUT_S + 5
 
 
 class Before(site_case.SiteCase):
     def test_a_job_is_lent_cpus(self):
         job = self.submit("interrupted", 4)
+        began = time.monotonic()
         self.wait_away()
+        site_case.wait("it to be old enough",
+                       lambda: time.monotonic() > began + YOUNG_S, YOUNG_S)
         NUMBER.write_text(str(job), "ascii")
         self._cleanups.clear()  # it is to run on
 

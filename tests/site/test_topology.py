@@ -1,6 +1,7 @@
 """On a node with two NUMA nodes, loaders are lent the CPUs near their task's
 GPU, or else near its own cores."""
 
+import json
 import pathlib
 import unittest
 
@@ -10,6 +11,8 @@ from site_case import BUILD, journal, run, wait
 FAKE_NVML = BUILD / "tests/fake_nvml"
 # NVML's second GPU, as the fake has it; a device of the machine's stands there.
 GPU = "0000:97:00.0"
+PERIODS = 15  # of penstockd's sampling, until a demand is measured
+TRIES = 5
 
 
 def cpus_of(node):
@@ -19,20 +22,38 @@ def cpus_of(node):
 
 @unittest.skipIf(site_case.HAS_SMT, "half of a core is not lent")
 class Topology(site_case.SiteCase):
+    def demand(self, job):
+        """The cores that its loader was found to need; None: not yet."""
+        told = json.loads(run(["penstock", "top", "--json"]).stdout)
+        for one in told["jobs"]:
+            if one["job_id"] == job and one["quality"]["periods"] >= PERIODS:
+                return one["cores"]["demand"]["value"]
+        return None
+
+    def lent(self, job):
+        """The CPUs that are lent to it beside its own."""
+        if not self.away_threads():
+            return set()
+        return site_case.cpus_in(self.away_cpus()) - site_case.cpus_in(
+            self.held_by(job))
+
     def borrow_one(self, name, *flags):
-        """(its own CPU, the one that is lent to it), of a job that needs
-        two. The slower the machine, the more it needs at a rate."""
-        for cores in (2, 1, 0.5, 0.25):
+        """(its own CPU, the one that is lent to it), of a job that needs one
+        and a half: the rate for that is found by trying."""
+        cores = 2
+        for _ in range(TRIES):
             job = self.submit(name, cores, *flags)
-            self.wait_away()
-            own = site_case.cpus_in(self.held_by(job))
-            lent = site_case.cpus_in(self.away_cpus()) - own
-            self.assertEqual(len(own), 1)
+            demand = wait("its demand", lambda job=job: self.demand(job), 60)
+            lent = self.lent(job)
+            print(f"at {cores:.2f}: {demand:.2f} cores, lent {lent}",
+                  flush=True)
             if len(lent) == 1:
-                return own.pop(), lent.pop()
+                (own,) = site_case.cpus_in(self.held_by(job))
+                return own, lent.pop()
             run(["scancel", job])
             wait("the job to end", lambda: not self.away_threads())
-        raise AssertionError(f"lent {lent}, which leaves no choice")
+            cores *= 1.5 / demand
+        raise AssertionError("no rate at which one CPU is lent")
 
     # Whoever takes the first CPU that idles takes 0.
     def test_near_the_cores_of_a_task(self):
