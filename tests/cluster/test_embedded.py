@@ -20,8 +20,11 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 # A program with a running job in a cluster, which then only waits.
 VICTIM = """
+import signal
 import sys
 sys.path.insert(0, {here!r})
+# A terminal's program: a shell's background job has SIGINT ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import embedded
 with embedded.EmbeddedCluster(plugin=False) as cluster:
     job = cluster.sbatch(["sleep", "1000"])
