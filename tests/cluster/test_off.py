@@ -109,7 +109,7 @@ class Off(agent_case.AgentCase):
             self.assertGreater(self.rate("borrowerR", 2), 0)
             self.check_slurms(lender, borrower)
         self.assertEqual(self.switch("on").returncode, 0)
-        self.wait_away(borrower)
+        self.wait_lent_again(lender, borrower)
         self.cluster.cancel(lender, borrower)
         self.check_nothing_left()
 
@@ -123,7 +123,7 @@ class Off(agent_case.AgentCase):
         self.assertTrue(any("switched off" in note
                             for note in report["notes"]), report["notes"])
         self.assertEqual(self.switch("on").returncode, 0)
-        self.wait_away(borrower)
+        self.wait_lent_again(lender, borrower)
         self.cluster.cancel(lender, borrower)
         self.check_nothing_left()
 
