@@ -1,7 +1,6 @@
 """On a node with two NUMA nodes, loaders are lent the CPUs near their task's
 GPU, or else near its own cores."""
 
-import json
 import pathlib
 import unittest
 
@@ -11,8 +10,6 @@ from site_case import BUILD, journal, run, wait
 FAKE_NVML = BUILD / "tests/fake_nvml"
 # NVML's second GPU, as the fake has it; a device of the machine's stands there.
 GPU = "0000:97:00.0"
-PERIODS = 15  # of penstockd's sampling, until a demand is measured
-TRIES = 5
 
 
 def cpus_of(node):
@@ -22,14 +19,6 @@ def cpus_of(node):
 
 @unittest.skipIf(site_case.HAS_SMT, "half of a core is not lent")
 class Topology(site_case.SiteCase):
-    def demand(self, job):
-        """The cores that its loader was found to need; None: not yet."""
-        told = json.loads(run(["penstock", "top", "--json"]).stdout)
-        for one in told["jobs"]:
-            if one["job_id"] == job and one["quality"]["periods"] >= PERIODS:
-                return one["cores"]["demand"]["value"]
-        return None
-
     def lent(self, job):
         """The CPUs that are lent to it beside its own."""
         if not self.away_threads():
@@ -38,22 +27,13 @@ class Topology(site_case.SiteCase):
             self.held_by(job))
 
     def borrow_one(self, name, *flags):
-        """(its own CPU, the one that is lent to it), of a job that needs one
-        and a half: the rate for that is found by trying."""
-        cores = 2
-        for _ in range(TRIES):
-            job = self.submit(name, cores, *flags)
-            demand = wait("its demand", lambda job=job: self.demand(job), 60)
-            lent = self.lent(job)
-            print(f"at {cores:.2f}: {demand:.2f} cores, lent {lent}",
-                  flush=True)
-            if len(lent) == 1:
-                (own,) = site_case.cpus_in(self.held_by(job))
-                return own, lent.pop()
-            run(["scancel", job])
-            wait("the job to end", lambda: not self.away_threads())
-            cores *= 1.5 / demand
-        raise AssertionError("no rate at which one CPU is lent")
+        """(its own CPU, the one that is lent to it), of a job that needs three
+        cores and can use two."""
+        job = self.submit(name, 3, "--loader-threads=2", *flags)
+        lent = wait("one CPU to be lent", lambda: self.lent(job), 60)
+        (own,) = site_case.cpus_in(self.held_by(job))
+        self.assertEqual(len(lent), 1)
+        return own, lent.pop()
 
     # Whoever takes the first CPU that idles takes 0.
     def test_near_the_cores_of_a_task(self):
