@@ -24,7 +24,6 @@ HAS_SMT = pathlib.Path("/sys/devices/system/cpu/smt/active").read_text(
     "ascii").strip() == "1"
 ENDED = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED",
          "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"}
-MESSAGE_TIMEOUT_S = 100
 
 SLURM_CONF = """\
 ClusterName=site
@@ -48,7 +47,7 @@ JobAcctGatherFrequency=5
 AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=localhost
 ReturnToService=2
-MessageTimeout={timeout_s}
+MessageTimeout=100
 SlurmdTimeout=1200
 DefMemPerCPU=300
 KillWait=5
@@ -185,8 +184,7 @@ def write_files():
         os.mknod(name, 0o666 | stat.S_IFCHR, os.makedev(240, number))
     write("/etc/slurm/gres.conf", GRES_CONF)
     write("/etc/slurm/slurm.conf",
-          SLURM_CONF.format(threads=2 if HAS_SMT else 1,
-                            timeout_s=MESSAGE_TIMEOUT_S))
+          SLURM_CONF.format(threads=2 if HAS_SMT else 1))
     write("/etc/slurm/slurmdbd.conf", SLURMDBD_CONF, 0o600, "slurm")
     # An emulated machine's systemd needs more than the second it has else.
     write("/etc/slurm/cgroup.conf", CGROUP_CONF + (
