@@ -195,7 +195,12 @@ Status CgroupFs::write_mark(std::string_view path, const std::string& name,
   if (!fd) return fd.error();
   if (fsetxattr(fd->get(), attribute(name).c_str(), text.data(), text.size(),
                 0) != 0) {
-    return system_error(errno, "mark " + name + " of " + std::string(path));
+    const char* remedy =
+        errno == EPERM ? "CAP_SYS_ADMIN is missing, which no user namespace "
+                         "gives: run penstockd outside of containers: "
+                       : "";
+    return system_error(errno,
+                        remedy + ("mark " + name + " of " + std::string(path)));
   }
   return Done{};
 }

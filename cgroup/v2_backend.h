@@ -170,7 +170,7 @@ class V2Backend final : public Backend {
   Status require_io(const KnownJob& job);
   Status write_limit(const std::string& job, const std::string& device,
                      uint64_t rate_bytes_per_s);
-  Status restore_limits(const KnownJob& job);
+  Status restore_limits(KnownJob& job);
   std::map<std::string, std::string> former_limits(
       const std::string& job) const;
   Status mark_limits(const std::string& job,

@@ -125,15 +125,24 @@ Status V2Backend::set_io_limit(JobId id, std::string_view device,
   return done;
 }
 
-// Where io was taken from the scope and is given back, every limit is gone.
-Status V2Backend::restore_limits(const KnownJob& job) {
+// Where io was taken from the scope and is given back, every limit is gone. One
+// that the site has set since is its own from now on, and the lower holds.
+Status V2Backend::restore_limits(KnownJob& job) {
   if (job.limits.empty() || !fs_->exists(job.path)) return Done{};
   Status first = require_io(job);
   if (!first) return first;
   auto text = fs_->read_file(job.path + kMax);
   if (!text) return without_limit(std::move(text).error());
-  for (const auto& [device, rate_bytes_per_s] : job.limits) {
-    if (io_figure(*text, device, "rbps") == rate_bytes_per_s) continue;
+  for (auto& [device, rate_bytes_per_s] : job.limits) {
+    const auto now = io_figure(*text, device, "rbps");
+    if (now == rate_bytes_per_s) continue;
+    if (now) {
+      auto former = former_limits(job.path);
+      former[device] = std::to_string(*now);
+      note_first(first, without_limit(mark_limits(job.path, former)));
+      rate_bytes_per_s = std::min(rate_bytes_per_s, *now);
+      if (*now == rate_bytes_per_s) continue;
+    }
     note_first(first,
                without_limit(write_limit(job.path, device, rate_bytes_per_s)));
   }

@@ -10,6 +10,7 @@ namespace penstock {
 namespace {
 
 constexpr const char* kCpus = "/cpuset.cpus";
+constexpr const char* kControl = "/cgroup.subtree_control";
 constexpr const char* kWeight = "/cpu.weight";
 // Of a borrower; 100 is usual. Less would leave it next to nothing at home
 // against what runs outside of Slurm there (docs/decisions.md, 40).
@@ -90,14 +91,18 @@ Status V2Backend::make_task_groups(JobId id, const SlurmGroups& task) {
   if (done) done = fs_->write_mark(task.step, mark(".step"), "1");
   if (done) done = fs_->make_dir(home);
   if (done) done = fs_->write_file(home + "/cgroup.type", "threaded");
-  if (done) {
-    done =
-        fs_->write_file(task.task + "/cgroup.subtree_control", "+cpuset +cpu");
+  // Before everyone is in the home it would weigh no more than each thread that
+  // is not in it.
+  const auto enable = [&](const char* controller) {
+    if (!done) return;
+    done = fs_->write_file(task.task + kControl, controller);
     // No such controller here, not: no such group.
     if (is_gone(done)) done.error().code = Code::kUnavailable;
-  }
+  };
+  enable("+cpuset");
   if (done) done = fs_->write_file(home + kCpus, cpus->to_string());
   if (done) done = fill_home(task.task);
+  enable("+cpu");
   if (done) done = fs_->make_dir(loader);
   if (done) done = fs_->write_file(loader + "/cgroup.type", "threaded");
   if (done && settings_.away_yields) {
@@ -245,6 +250,7 @@ Status V2Backend::weigh(const KnownJob& job) {
 // admins may write to Slurm's scope.
 Status V2Backend::refresh() {
   Status first = Done{};
+  const uint64_t until_ns = monotonic_ns() + kMove_ns;
   for (auto& [id, job] : jobs_) {
     forget_ended_tasks(job);
     note_first(first, restore_limits(job));
@@ -256,7 +262,8 @@ Status V2Backend::refresh() {
         (void)fence_neighbours(job, task.groups);
       }
       // Of tries that failed, or that nobody goes on with.
-      if (!task.prepared && task.tries == 0 && fs_->exists(home_dir(path))) {
+      if (!task.prepared && task.tries == 0 && monotonic_ns() < until_ns &&
+          fs_->exists(home_dir(path))) {
         (void)remove_task_groups(path);
       }
     }

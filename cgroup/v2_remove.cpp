@@ -35,6 +35,9 @@ void V2Backend::empty_task(const std::string& task, const FindHome& find_home) {
 // between, hence the attempts.
 Status V2Backend::remove_task_groups(const std::string& task) {
   const uint64_t until_ns = monotonic_ns() + kMove_ns;
+  const std::string control = task + "/cgroup.subtree_control";
+  // First: in a home that is half empty nobody may weigh less than outside.
+  (void)fs_->write_file(control, "-cpu");
   Status removed = Done{};
   for (int i = 0; i < kRemoveAttempts; ++i) {
     for (const std::string& group : {loader_dir(task), home_dir(task)}) {
@@ -46,9 +49,7 @@ Status V2Backend::remove_task_groups(const std::string& task) {
     if (removed) break;
   }
   // A task's group that has ended needs none.
-  if (removed) {
-    (void)fs_->write_file(task + "/cgroup.subtree_control", "-cpuset -cpu");
-  }
+  if (removed) (void)fs_->write_file(control, "-cpuset");
   return removed;
 }
 
@@ -141,7 +142,10 @@ Status V2Backend::sweep(const std::set<JobId>& alive,
   if (!alive.empty()) return first;
   for (const std::string& scope : scopes()) {
     if (!fs_->read_mark(scope, mark(".io"))) continue;
-    keep(first, fs_->write_file(scope + "/cgroup.subtree_control", "-io"));
+    Status disabled = fs_->write_file(scope + "/cgroup.subtree_control", "-io");
+    // Slurm has enabled it in its jobs by now: it is Slurm's.
+    if (!disabled && disabled.error().saved_errno == EBUSY) disabled = Done{};
+    keep(first, std::move(disabled));
     keep(first, fs_->remove_mark(scope, mark(".io")));
   }
   return first;

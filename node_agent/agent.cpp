@@ -25,6 +25,9 @@ namespace {
 
 constexpr double kNs = 1e-9;
 constexpr uint64_t kTick_ms = 20;
+// For sending threads of all jobs away at one tick: the rest goes at the next,
+// for someone may want a CPU back meanwhile.
+constexpr uint64_t kSend_ns = 20'000'000;
 constexpr uint64_t kBeat_ms = 1000;
 // What Slurm or systemd has overwritten is to be back within a second.
 constexpr uint64_t kRefresh_ms = 500;
@@ -129,8 +132,8 @@ Status Agent::watch_processes() {
   return Done{};
 }
 
-void Agent::stop() {
-  if (!server_) return;  // another penstockd's groups may be there
+Status Agent::stop() {
+  if (!server_) return Done{};  // another penstockd's groups may be there
   server_.reset();
   save_state();
   for (auto& [id, job] : registry_.jobs()) {
@@ -139,7 +142,11 @@ void Agent::stop() {
     for (auto& [pid, task] : job.tasks) put_together(task);
   }
   Status swept = machine_.backend.sweep({}, finder());
-  if (!swept) log_warning("removing groups: {}", swept.error().message);
+  if (!swept) {
+    log_warning("removing groups: {}; the guardian goes on",
+                swept.error().message);
+  }
+  return swept;
 }
 
 void Agent::reload(Config config) {
@@ -267,6 +274,7 @@ void Agent::on_sample_timer() {
 
 // Apart from the samples, whose period is the admin's to choose.
 void Agent::refresh_groups() {
+  if (is_off() && not_home_ > 0) not_home_ = release_all();
   Status done = machine_.backend.refresh();
   if (done || refresh_failed_) {
     refresh_failed_ = !done;
@@ -316,9 +324,10 @@ void Agent::on_tick_timer() {
   ticked_ns_ = now_ns;
   Status idle = machine_.cpu_idle.refresh();
   if (!idle) log_warning("{}", idle.error().message);
+  uint64_t send_left_ns = kSend_ns;
   for (auto& [id, job] : registry_.jobs()) {
-    if (enforcer_.tick(job, double(now_ns) * 1e-6, tick_ms,
-                       machine_.cpu_idle)) {
+    if (enforcer_.tick(job, double(now_ns) * 1e-6, tick_ms, machine_.cpu_idle,
+                       send_left_ns)) {
       record_recall(job, now_ns);
     }
   }

@@ -62,8 +62,8 @@ class Agent {
   Status start();
 
   // Brings everyone home, removes groups and socket. The tasks stay in the
-  // state file: a later penstockd adopts them.
-  void stop();
+  // state file: a later penstockd adopts them. An error: not all is removed.
+  [[nodiscard]] Status stop();
 
   // Takes a new configuration into use; SocketPath, StateDir, CgroupRoot and
   // CgroupName need a restart, and a change of them is said in the log.
@@ -221,6 +221,7 @@ class Agent {
   int scan_timer_ = -1;
   bool ticking_ = false;
   bool leftovers_ = false;       // groups that were busy when their job ended
+  uint32_t not_home_ = 0;        // jobs, since penstock off
   bool refresh_failed_ = false;  // the last time: it is said once
 };
 

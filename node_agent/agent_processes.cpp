@@ -16,6 +16,9 @@ namespace {
 // whatever a job forks.
 constexpr uint64_t kScanDelay_ms = 50;
 constexpr uint64_t kScanPause = 20;
+// A user may have tens of thousands of threads born away; others wait
+// meanwhile.
+constexpr uint64_t kBringStrays_ns = 20'000'000;
 constexpr uint64_t kForgetAfter_ns = 600'000'000'000;
 
 bool is_batch(const Task& task) { return task.start.step_id == kBatchStep; }
@@ -162,7 +165,7 @@ void Agent::put_together(Task& task) {
 }
 
 // A child of a worker that is away is born away; if it is no loader itself, it
-// must not stay behind a busy lender.
+// must not stay behind a busy lender. The rest at a later look.
 void Agent::bring_strays_home(Job& job) {
   Result<std::set<pid_t>> away = machine_.backend.away_threads(job.id);
   if (!away) return;
@@ -173,7 +176,12 @@ void Agent::bring_strays_home(Job& job) {
   }
   if (away->empty()) return;
   const FindHome find_home = finder();
+  const uint64_t until_ns = monotonic_ns() + kBringStrays_ns;
   for (pid_t tid : *away) {
+    if (monotonic_ns() > until_ns) {
+      mark_for_scan(job.id);
+      return;
+    }
     if (auto home = find_home(tid)) (void)machine_.backend.bring_home(*home);
   }
 }

@@ -162,7 +162,8 @@ bool Agent::may_lend(uint64_t lender, Job& borrower) {
 }
 
 // Where away threads cannot have a group of their own, they give way only to
-// threads of their own group; and some jobs' groups cannot be lent anything.
+// threads of their own group; some jobs' groups cannot be lent anything; and
+// who weighs less while it borrows would lose CPUs that another job holds too.
 void Agent::drop_loans_that_would_not_yield(Plan& plan,
                                             const std::vector<PlanJob>& jobs) {
   std::set<int> dropped;
@@ -170,14 +171,18 @@ void Agent::drop_loans_that_would_not_yield(Plan& plan,
     Job& borrower = *registry_.find_job(JobId(jobs[i].id));
     PlannedGrant& grant = plan.grants[i];
     const size_t before = grant.away_cpus.size();
+    const bool is_shared = jobs[i].home_cpus != jobs[i].own_cpus;
     for (const auto& [cpu, lender] : plan.lender_of_cpu) {
       if (!grant.away_cpus.contains(cpu)) continue;
-      if (may_lend(lender, borrower)) continue;
+      if (!is_shared && may_lend(lender, borrower)) continue;
       grant.away_cpus = grant.away_cpus - CpuSet({cpu});
       dropped.insert(cpu);
     }
     const size_t lost = before - grant.away_cpus.size();
     if (lost == 0) continue;
+    if (is_shared) {
+      borrower.note("lent no CPUs while other jobs hold some of its own too");
+    }
     grant.away_cores *= double(grant.away_cpus.size()) / double(before);
     // It may be less than what was lent: a core goes whole, a bound on threads
     // does not.

@@ -50,7 +50,7 @@ Result<NodeSwitch> Agent::switch_off() {
   }
   off_since_unix_s_ = done.off_since_unix_s;
   rebalance(GrantCause::kSwitchedOff);
-  done.not_home = release_all();
+  done.not_home = not_home_ = release_all();
   log_warning("switched off: {} jobs have what Slurm gave them{}", done.jobs,
               done.not_home == 0 ? "" : "; not all is home yet");
   if (since) return done;
@@ -58,7 +58,8 @@ Result<NodeSwitch> Agent::switch_off() {
       "off until penstockd ends, as StateDir cannot be written to");
 }
 
-// Everything that is ours is Slurm's again. Returns of how many jobs not yet.
+// Everything that is ours is Slurm's again. Returns of how many jobs not yet,
+// which are tried again.
 uint32_t Agent::release_all() {
   uint32_t not_home = 0;
   for (auto& [id, job] : registry_.jobs()) {
@@ -67,8 +68,10 @@ uint32_t Agent::release_all() {
     const auto units = job.units();
     if (!released || std::any_of(units.begin(), units.end(), is_away)) {
       ++not_home;
-      log_warning("job {}: not all is home: {}", id,
-                  released ? "a thread is away" : released.error().message);
+      const std::string text =
+          "not all was home at once: " +
+          (released ? "a thread is away" : released.error().message);
+      if (job.note(text)) log_warning("job {}: {}", id, text);
     }
     note_if_off(job);
   }

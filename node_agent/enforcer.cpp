@@ -14,9 +14,6 @@ namespace {
 // and measured costs wander.
 constexpr double kSameLimit = 0.02;
 
-// The rest goes at the next tick: someone may want a CPU back meanwhile.
-constexpr uint64_t kSend_ns = 20'000'000;
-
 bool is_close(uint64_t a, uint64_t b) {
   const double larger = double(std::max(a, b));
   return double(std::max(a, b) - std::min(a, b)) <= kSameLimit * larger;
@@ -198,7 +195,7 @@ AwayInput Enforcer::look(Job& job, double now_ms, double tick_ms,
 }
 
 bool Enforcer::tick(Job& job, double now_ms, double tick_ms,
-                    const CpuIdle& idle) {
+                    const CpuIdle& idle, uint64_t& send_left_ns) {
   const std::vector<Unit*> units = job.units();
   const bool any_away = std::any_of(units.begin(), units.end(),
                                     [](const Unit* u) { return u->away; });
@@ -217,10 +214,11 @@ bool Enforcer::tick(Job& job, double now_ms, double tick_ms,
                    (double(monotonic_ns()) * 1e-6 - now_ms));
   }
   set_away(job, moves.usable);
-  const uint64_t until_ns = monotonic_ns() + kSend_ns;
   for (int id : moves.send_away) {
-    if (monotonic_ns() > until_ns) break;
+    if (send_left_ns == 0) break;
+    const uint64_t began_ns = monotonic_ns();
     send_away(job, *unit_of(id));
+    send_left_ns -= std::min(send_left_ns, monotonic_ns() - began_ns);
   }
   return moves.recalled_after_ms.has_value();
 }

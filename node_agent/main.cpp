@@ -64,7 +64,7 @@ Result<UniqueFd> take_lock(int dir_fd) {
     if (monotonic_ns() > deadline_ns) {
       return Error{Code::kUnavailable, 0,
                    "another penstockd runs with this StateDir; stop it, or "
-                   "set another StateDir"};
+                   "set another StateDir, SocketPath and CgroupName"};
     }
     ::usleep(20'000);
   }
@@ -216,8 +216,9 @@ int serve(const Arguments& arguments, Config config) {
     status = loop->run();
   }
   notify_stopping();
-  agent.stop();
-  guardian->dismiss();
+  // What could not be put back within a moment is the guardian's, which goes on
+  // trying; systemd waits for it.
+  if (agent.stop()) guardian->dismiss();
   if (!status) return complain(status.error());
   log_info("stopped");
   return kExitOk;

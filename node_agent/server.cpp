@@ -39,8 +39,8 @@ Status refuse_live_socket(const sockaddr_un& address, const std::string& path) {
                 sizeof address) == 0 ||
       errno == EAGAIN) {
     return invalid(path +
-                   ": another penstockd listens there; stop it, or set "
-                   "another SocketPath");
+                   ": another penstockd listens there; stop it, or set another "
+                   "StateDir, SocketPath and CgroupName");
   }
   struct stat found {};
   if (::lstat(path.c_str(), &found) != 0) return Done{};

@@ -139,4 +139,23 @@ Findings check_slurm_conf(const Places& places) {
           check_constrain_cores(places)};
 }
 
+// penstockd takes every CPU that no job has for idle.
+Findings check_core_spec(const Places& places, const Config& config) {
+  if (!config.lend_idle || !config.managed_cpus.empty()) return {};
+  const auto conf = read_slurm_conf(places.slurm_conf, read_text);
+  if (!conf) return {};  // check_slurm_conf() tells
+  for (const char* key : {"CoreSpecCount", "CpuSpecList"}) {
+    const SlurmSetting* set = conf->find(key);
+    if (set == nullptr || set->value == "0") continue;
+    return {warn(key,
+                 fmt::format("{}: {}={} keeps CPUs for the system, which "
+                             "Penstock would lend while they idle",
+                             set->place(), set->key, set->value),
+                 places.config_path +
+                     ": add the line ManagedCPUs= with the CPUs that jobs may "
+                     "have; systemctl restart penstockd")};
+  }
+  return {};
+}
+
 }  // namespace penstock::doctor

@@ -60,6 +60,14 @@ void FakeUnified::add_controller(const std::string& group,
   if (name == "io") file("io.max", ""), file("io.stat", "");
 }
 
+void FakeUnified::remove_controller(const std::string& group,
+                                    const std::string& name) {
+  for (const char* file : {"cpuset.cpus", "cpu.weight", "cpu.idle", "io.max"}) {
+    if (!std::string_view(file).starts_with(name + ".")) continue;
+    std::filesystem::remove(tree_.path() / group.substr(1) / file);
+  }
+}
+
 void FakeUnified::make_files(const std::string& group) {
   const std::string parent = parent_of(group);
   const std::string enabled = read(parent + "/cgroup.subtree_control");
@@ -214,16 +222,25 @@ Status FakeUnified::enable(const std::string& group, std::string_view words) {
       }
       tree_.write(file, has_word(now, name) ? now : name + " " + now);
     } else if (has_word(now, name)) {
-      tree_.write(file, now.erase(now.find(name), name.size()));
+      for (const std::string& child : *fs_.list_dirs(group)) {
+        if (has_word(read(group + "/" + child + "/cgroup.subtree_control"),
+                     name)) {
+          return system_error(EBUSY, file);
+        }
+      }
+      std::string rest;
+      std::string_view left = now;
+      for (auto next = take_word(left); !next.empty(); next = take_word(left)) {
+        if (next != name) rest += std::string(next) + " ";
+      }
+      tree_.write(file, rest + "\n");
     }
     auto children = fs_.list_dirs(group);
     for (const std::string& child : *children) {
       const std::string below = group + "/" + child;
       tree_.write(below.substr(1) + "/cgroup.controllers", tree_.read(file));
       if (word[0] == '+') add_controller(below, name);
-      if (name == "io" && word[0] == '-') {
-        std::filesystem::remove(tree_.path() / below.substr(1) / "io.max");
-      }
+      if (word[0] == '-') remove_controller(below, name);
     }
   }
   return Done{};

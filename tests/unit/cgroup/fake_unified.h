@@ -110,6 +110,7 @@ class FakeUnified {
   Status failure(const std::string& operation, std::string_view where) const;
   void make_files(const std::string& group);
   void add_controller(const std::string& group, const std::string& name);
+  void remove_controller(const std::string& group, const std::string& name);
   Status enable(const std::string& group, std::string_view words);
   Status move(pid_t tid, const std::string& group, bool whole_process);
   std::string type_of(const std::string& group) const;

@@ -54,6 +54,48 @@ TEST_CASE("a limit of the site's own holds, and is there again afterwards") {
   CHECK(node.machine.read(file) == "254:16 rbps=8192");
 }
 
+TEST_CASE(
+    "a limit that the site sets meanwhile holds, and is there afterwards") {
+  Node node;
+  REQUIRE(node.backend->set_io_limit(kJob, "254:16", 4096));
+  const std::string file = node.job() + "/io.max";
+  const auto set = [&](const std::string& rate) {
+    node.machine.tree().write(file.substr(1), "254:16 rbps=" + rate +
+                                                  " wbps=max riops=max "
+                                                  "wiops=max\n");
+    node.refresh(1);
+  };
+  std::string own = "8192";
+  SECTION("higher") {
+    set(own);
+    CHECK(node.machine.read(file) == "254:16 rbps=4096");
+  }
+  SECTION("lower") {
+    own = "1024";
+    set(own);
+    CHECK(node.machine.read(file).starts_with("254:16 rbps=1024"));
+    REQUIRE(node.backend->set_io_limit(kJob, "254:16", 2048));
+    CHECK(node.machine.read(file).starts_with("254:16 rbps=1024"));
+  }
+  SECTION("none") {
+    own = "max";
+    set(own);
+    CHECK(node.machine.read(file) == "254:16 rbps=4096");
+  }
+  REQUIRE(node.backend->remove_job(kJob, nullptr));
+  CHECK(node.machine.read(file).starts_with("254:16 rbps=" + own));
+}
+
+TEST_CASE("io that Slurm has enabled in its jobs meanwhile stays") {
+  Node node;
+  REQUIRE(node.backend->attach_io(kJob, node.home));
+  REQUIRE(node.machine.fs().write_file(node.job() + "/cgroup.subtree_control",
+                                       "+io"));
+  REQUIRE(node.backend->sweep({}, nullptr));
+  CHECK(node.machine.fs().exists(node.job() + "/io.max"));
+  CHECK_FALSE(node.machine.has_mark(node.scope()));
+}
+
 TEST_CASE("io is taken from the scope again, wherever a run was killed") {
   Node node;
   node.machine.fail("write", "n1_slurmstepd.scope/cgroup.subtree_control",

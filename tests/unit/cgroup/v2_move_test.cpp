@@ -59,6 +59,10 @@ struct SlowTask : Node {
     return lend(CpuSet{{2}});
   }
 
+  bool has_cpu_controller() const {
+    return machine.fs().exists(task + "/penstock_home/cpu.weight");
+  }
+
   int moves = 0;
 };
 
@@ -71,6 +75,8 @@ TEST_CASE("processes are moved for 100 ms at a time") {
     REQUIRE(tries < 10);
     REQUIRE(done.error().code == Code::kLimit);
     CHECK(node.moves <= 4);
+    // Nobody in the home weighs less than who is not there yet.
+    CHECK_FALSE(node.has_cpu_controller());
     CHECK(node.machine.effective_cpus(node.task) == CpuSet{{0, 1}});
     // Nothing before the next look, so that there is time for others.
     CHECK(node.try_once().error().code == Code::kLimit);
@@ -78,6 +84,7 @@ TEST_CASE("processes are moved for 100 ms at a time") {
     node.refresh(1);
   }
   CHECK(tries > 1);
+  CHECK(node.has_cpu_controller());
   CHECK(node.machine.group_of(509) == node.task + "/penstock_home");
   CHECK(node.machine.group_of(kLoader) == node.task + "/penstock_loader");
   node.machine.before_write = nullptr;

@@ -53,6 +53,24 @@ TEST_CASE("SLURM_CONF names the file, also where it is missing") {
   CHECK(has(missing.remedy, "SLURM_CONF"));
 }
 
+TEST_CASE("CPUs that Slurm keeps for the system are not to be lent") {
+  FakeSite site;
+  Config config;
+  CHECK(check_core_spec(site.places, config).empty());
+  site.write("slurm.conf", "NodeName=n[1-4] CPUs=8 CoreSpecCount=0\n");
+  CHECK(check_core_spec(site.places, config).empty());
+  site.write("slurm.conf", "NodeName=n[1-4] CPUs=8 CPUSpecList=0,7\n");
+  const Finding kept = check_core_spec(site.places, config).at(0);
+  CHECK(kept.verdict == Verdict::kWarn);
+  CHECK(has(kept.found, site.file("slurm.conf") + ":1: CPUSpecList=0,7"));
+  CHECK(has(kept.remedy, "ManagedCPUs="));
+  config.managed_cpus = "1-6";
+  CHECK(check_core_spec(site.places, config).empty());
+  config = {};
+  config.lend_idle = false;
+  CHECK(check_core_spec(site.places, config).empty());
+}
+
 TEST_CASE("a good slurm.conf and cgroup.conf") {
   FakeSite site;
   site.write("slurm.conf",
