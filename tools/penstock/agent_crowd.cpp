@@ -257,19 +257,25 @@ Status AgentCrowd::storm(double seconds) {
   return Done{};
 }
 
+// A job whose message could not be sent, as the controller was away, is not
+// lost yet: the controller asks for a hello when it hears the node's next
+// message.
 Status AgentCrowd::finish(double limit_s) {
-  const auto is_settled = [](const Agent& agent) {
-    return agent.unanswered.empty();
+  const auto is_granted = [](const Agent& agent) {
+    return std::equal(
+        agent.granted.begin(), agent.granted.end(), agent.parts.begin(),
+        agent.parts.end(),
+        [](uint64_t id, const auto& part) { return id == part.first; });
   };
   Status settled = run_until(limit_s, "an answer to every event", [&] {
-    return std::all_of(agents_.begin(), agents_.end(), is_settled);
+    return std::all_of(agents_.begin(), agents_.end(), [&](const Agent& agent) {
+      return agent.unanswered.empty() && is_granted(agent);
+    });
   });
   // Not an error: it is counted.
   for (const Agent& agent : agents_) {
     figures_.lost += agent.unanswered.size();
-    std::set<uint64_t> running;
-    for (const auto& [id, part] : agent.parts) running.insert(id);
-    if (agent.unanswered.empty() && agent.granted != running) ++figures_.lost;
+    if (agent.unanswered.empty() && !is_granted(agent)) ++figures_.lost;
   }
   if (!settled && figures_.lost == 0) return settled;
   return Done{};

@@ -54,7 +54,8 @@ class AgentCrowd {
   // Jobs start and end for so long.
   [[nodiscard]] Status storm(double seconds);
 
-  // Waits until every event is answered, and counts what is not.
+  // Waits until every event is answered and every node's last grant names its
+  // jobs, and counts what is not so by then.
   [[nodiscard]] Status finish(double limit_s);
 
   const CrowdFigures& figures() const { return figures_; }
