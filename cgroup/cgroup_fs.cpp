@@ -156,6 +156,16 @@ Result<std::vector<std::string>> CgroupFs::list_dirs(
   return names;
 }
 
+Result<uid_t> CgroupFs::owner(std::string_view path) const {
+  auto dir = open_dir(path);
+  if (!dir) return std::move(dir).error();
+  struct stat found {};
+  if (::fstat(dir->get(), &found) != 0) {
+    return system_error(errno, std::string(path));
+  }
+  return found.st_uid;
+}
+
 namespace {
 
 // Extended attributes and locks need more than an O_PATH descriptor.

@@ -87,6 +87,7 @@ class CgroupFs {
   [[nodiscard]] Result<WriteWatch> watch_writes(std::string_view path) const;
 
   bool exists(std::string_view path) const;
+  [[nodiscard]] Result<uid_t> owner(std::string_view path) const;
   // Whether a file could be written; writes nothing.
   [[nodiscard]] virtual Status check_writable(std::string_view path) const;
 

@@ -173,6 +173,7 @@ Status V2Backend::move_process(pid_t tid, const std::string& from,
   const auto threads = status ? proc_->threads(status->tgid)
                               : Result<std::vector<pid_t>>(status.error());
   for (pid_t thread : threads ? *threads : std::vector<pid_t>{tid}) {
+    if (masks.size() == kMostThreads) break;
     if (auto mask = sched_->affinity(thread)) masks.emplace(thread, *mask);
   }
   auto groups = proc_->cgroups(tid);

@@ -80,6 +80,8 @@ class V2Backend final : public Backend {
   // what was not moved by then. A first move takes 10 to 20 ms, those right
   // after it 0.01; on a busy machine each may take more.
   static constexpr uint64_t kMove_ns = 100'000'000;
+  // Of one task or process: looking at each takes time.
+  static constexpr size_t kMostThreads = 4096;
 
   struct KnownTask {
     SlurmGroups groups;

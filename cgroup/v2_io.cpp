@@ -22,7 +22,8 @@ Result<V2Backend::KnownJob*> V2Backend::limited(JobId id) {
 }
 
 // Slurm enables io for its jobs from 25.05 on, where it is told to; elsewhere
-// it is enough to enable it in the scope that systemd has delegated.
+// it is enough to enable it in the scope that systemd has delegated. That fails
+// where no group above it has io, which systemd enables to account for it.
 Status V2Backend::require_io(const KnownJob& job) {
   if (fs_->exists(job.path + kMax)) return Done{};
   const std::string scope = job.path.substr(0, job.path.rfind('/'));
@@ -33,10 +34,10 @@ Status V2Backend::require_io(const KnownJob& job) {
   if (enabled && fs_->exists(job.path + kMax)) return Done{};
   return Error{Code::kUnavailable, 0,
                "cgroup v2 controller io does not reach Slurm's jobs: add the "
-               "line EnableExtraControllers=io to cgroup.conf (from Slurm "
-               "25.05 on), or before that the line ExecStartPost=-/bin/sh -c "
-               "'echo +io > /sys/fs/cgroup" +
-                   file + "' to a drop-in of slurmd.service" +
+               "lines EnableControllers=yes and EnableExtraControllers=io to "
+               "cgroup.conf (from Slurm 25.05 on), or before that the line "
+               "IOAccounting=yes to the section [Service] of a drop-in of "
+               "slurmd.service; then restart slurmd" +
                    (enabled ? "" : " (" + enabled.error().message + ")")};
 }
 
@@ -129,6 +130,7 @@ Status V2Backend::set_io_limit(JobId id, std::string_view device,
 // that the site has set since is its own from now on, and the lower holds.
 Status V2Backend::restore_limits(KnownJob& job) {
   if (job.limits.empty() || !fs_->exists(job.path)) return Done{};
+  const bool has_io = fs_->exists(job.path + kMax);
   Status first = require_io(job);
   if (!first) return first;
   auto text = fs_->read_file(job.path + kMax);
@@ -136,12 +138,14 @@ Status V2Backend::restore_limits(KnownJob& job) {
   for (auto& [device, rate_bytes_per_s] : job.limits) {
     const auto now = io_figure(*text, device, "rbps");
     if (now == rate_bytes_per_s) continue;
-    if (now) {
+    if (has_io) {
       auto former = former_limits(job.path);
-      former[device] = std::to_string(*now);
+      former[device] = now ? std::to_string(*now) : "max";
       note_first(first, without_limit(mark_limits(job.path, former)));
-      rate_bytes_per_s = std::min(rate_bytes_per_s, *now);
-      if (*now == rate_bytes_per_s) continue;
+    }
+    if (now && *now <= rate_bytes_per_s) {
+      rate_bytes_per_s = *now;
+      continue;
     }
     note_first(first,
                without_limit(write_limit(job.path, device, rate_bytes_per_s)));

@@ -16,7 +16,6 @@ constexpr const char* kWeight = "/cpu.weight";
 // against what runs outside of Slurm there (docs/decisions.md, 40).
 constexpr const char* kBorrowerWeight = "10";
 constexpr int kMoveRounds = 16;
-constexpr size_t kMostThreads = 4096;  // of one task: reading them takes time
 // Between two tries with one task, in calls of refresh(): a minute.
 constexpr int kLongestPause = 120;
 constexpr int kMostTries = 10;  // with one task's processes, half a second each
@@ -76,7 +75,8 @@ Status V2Backend::fill_home(const std::string& task) const {
     Status moved = move_processes(*threads, task, home_dir(task), until_ns);
     if (!moved) return moved;
   }
-  return Error{Code::kUnavailable, EBUSY,
+  // Or one is on its way out, which the kernel counts and does not move.
+  return Error{Code::kLimit, EBUSY,
                task +
                    ": its processes start others faster than they can be "
                    "moved"};
@@ -155,6 +155,7 @@ Status V2Backend::prepare(JobId id, KnownJob& job, KnownTask& task) {
   }
   task.tries = 0;
   task.prepared = true;
+  if (done) task.next_pause = 1;
   if (done && is_first) done = fence_neighbours(job, task.groups);
   if (done) done = widen_all(task.groups.levels(), job.lent);
   if (done) done = set_loader_cpus(task.groups.task, job.lent);

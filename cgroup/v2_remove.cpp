@@ -15,12 +15,19 @@ void keep(Status& first, Status step) {
 
 }  // namespace
 
-// For a thread that nobody knows: every CPU of its task's.
+// For a thread that nobody knows: every CPU of its task's. A user may have had
+// tens of thousands born away: whom time does not suffice for, goes with its
+// process later.
 void V2Backend::empty_task(const std::string& task, const FindHome& find_home) {
   auto away = threads_in(loader_dir(task));
   if (!away) return;
+  const uint64_t until_ns = monotonic_ns() + kMove_ns;
   for (pid_t tid : *away) {
-    Home home{TaskId{tid, 0}, task, task, task, CpuSet{}, SchedPolicy{}, ""};
+    if (monotonic_ns() > until_ns) return;
+    // Its number may be another's by now.
+    auto now = read_thread(*proc_, *sched_, TaskId{tid, 0});
+    if (!now || now->groups[""] != loader_dir(task)) continue;
+    Home home{now->id, task, task, task, CpuSet{}, SchedPolicy{}, ""};
     if (find_home) {
       const auto found = find_home(tid);
       if (found && found->task.tid == tid && proc_->verify(found->task)) {

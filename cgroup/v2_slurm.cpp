@@ -1,4 +1,6 @@
 // What Slurm's own groups say; they are only read.
+#include <unistd.h>
+
 #include <deque>
 
 #include "cgroup/v2_backend.h"
@@ -24,7 +26,9 @@ std::set<std::string> V2Backend::find_scopes(bool outside_slices) const {
   for (size_t looked = 0; !next.empty() && looked < kMostLooked; ++looked) {
     for (std::string& dir : dirs_in(next.front())) {
       if (is_slurm_scope(dir)) {
-        found.insert(std::move(dir));
+        // A user may own groups, and call one so.
+        const auto owner = fs_->owner(dir);
+        if (owner && *owner == ::geteuid()) found.insert(std::move(dir));
       } else if (outside_slices || dir.ends_with(".slice")) {
         next.push_back(std::move(dir));
       }

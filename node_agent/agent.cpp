@@ -16,6 +16,7 @@
 #include "common/version.h"
 #include "node_agent/guardian.h"
 #include "node_agent/home_finder.h"
+#include "node_agent/last_sweep.h"
 #include "node_agent/reporter.h"
 #include "node_agent/stopped.h"
 #include "report/file.h"
@@ -132,8 +133,8 @@ Status Agent::watch_processes() {
   return Done{};
 }
 
-Status Agent::stop() {
-  if (!server_) return Done{};  // another penstockd's groups may be there
+void Agent::stop() {
+  if (!server_) return;  // another penstockd's groups may be there
   server_.reset();
   save_state();
   for (auto& [id, job] : registry_.jobs()) {
@@ -141,12 +142,11 @@ Status Agent::stop() {
     (void)enforcer_.release(job, finder());  // the sweep below tries again
     for (auto& [pid, task] : job.tasks) put_together(task);
   }
-  Status swept = machine_.backend.sweep({}, finder());
+  const Status swept = last_sweep(machine_.backend, finder());
   if (!swept) {
-    log_warning("removing groups: {}; the guardian goes on",
-                swept.error().message);
+    log_error("not all groups could be removed: {}; it is tried again at start",
+              swept.error().message);
   }
-  return swept;
 }
 
 void Agent::reload(Config config) {

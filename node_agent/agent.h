@@ -62,8 +62,8 @@ class Agent {
   Status start();
 
   // Brings everyone home, removes groups and socket. The tasks stay in the
-  // state file: a later penstockd adopts them. An error: not all is removed.
-  [[nodiscard]] Status stop();
+  // state file: a later penstockd adopts them.
+  void stop();
 
   // Takes a new configuration into use; SocketPath, StateDir, CgroupRoot and
   // CgroupName need a restart, and a change of them is said in the log.

@@ -24,6 +24,7 @@
 #include "node_agent/guardian.h"
 #include "node_agent/home_finder.h"
 #include "node_agent/home_split.h"
+#include "node_agent/last_sweep.h"
 
 namespace penstock {
 namespace {
@@ -100,12 +101,7 @@ void clean_up_after(const Kernel& kernel, int state_dir_fd) {
   std::vector<SavedTask> saved;
   if (auto loaded = load_tasks(state_dir_fd)) saved = *std::move(loaded);
   const FindHome find_home = home_finder(kernel.proc, backend, saved);
-  // Groups that are busy with threads on their way out are tried again.
-  Status swept = backend.sweep({}, find_home);
-  for (int i = 0; i < 50 && !swept; ++i) {
-    ::usleep(20'000);
-    swept = backend.sweep({}, find_home);
-  }
+  const Status swept = last_sweep(backend, find_home);
   const HomeSplitter splitter(kernel.proc, kernel.sched);
   for (const SavedTask& task : saved) {
     splitter.undo({task.home.affinity, task.loader_cpus}, task.home.task);
@@ -216,9 +212,8 @@ int serve(const Arguments& arguments, Config config) {
     status = loop->run();
   }
   notify_stopping();
-  // What could not be put back within a moment is the guardian's, which goes on
-  // trying; systemd waits for it.
-  if (agent.stop()) guardian->dismiss();
+  agent.stop();
+  guardian->dismiss();
   if (!status) return complain(status.error());
   log_info("stopped");
   return kExitOk;

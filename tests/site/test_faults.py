@@ -21,6 +21,11 @@ wait
 """
 
 
+def restart_keeping_jobs(*units):
+    run(["systemctl", "daemon-reload"])
+    run(["systemctl", "restart", *units], 300)
+
+
 class Faults(site_case.SiteCase):
     def setUp(self):
         super().setUp()
@@ -86,8 +91,43 @@ class Faults(site_case.SiteCase):
         (line,) = self.said("controller io")
         print(line, flush=True)
         self.assertIn("EnableExtraControllers=io", line)
+        self.assertIn("IOAccounting=yes", line)
+        self.check_io_comes_with_accounting(job)
+
+    def check_io_comes_with_accounting(self, job):
+        """What the line says helps, before the job ends."""
+        path = pathlib.Path("/run/systemd/system/slurmd.service.d/test.conf")
+        site_case.write(path, "[Service]\nIOAccounting=yes\n")
+        self.addCleanup(run, ["systemctl", "daemon-reload"])
+        self.addCleanup(path.unlink)
+        restart_keeping_jobs("slurmd")
+        job_max = pathlib.Path(self.only_job_dir(), "io.max")
+        run(["systemctl", "restart", "penstockd"])
+        wait("a limit", lambda: job_max.exists() and job_max.read_text())
         run(["scancel", job])
         self.check_nothing_left()
+
+    def new_scope(self):
+        """Slurm's, with the controllers that its slice has by now."""
+        run(["systemctl", "daemon-reload"])
+        run(["systemctl", "stop", "slurmd"])
+        run(["systemctl", "stop", pathlib.Path(self.scope()).name])
+        run(["systemctl", "start", "slurmd"])
+        site_case.wait_idle()
+
+    def test_cpuset_that_is_not_delegated(self):
+        path = pathlib.Path("/run/systemd/system/system.slice.d/test.conf")
+        site_case.write(path, "[Slice]\nDisableControllers=cpuset\n")
+        self.addCleanup(self.new_scope)
+        self.addCleanup(path.unlink)
+        self.new_scope()
+        doctor = run(["penstock", "doctor"], check=False)
+        self.assertEqual(doctor.returncode, 1, doctor.stdout)
+        self.assertIn("the controller cpuset does not reach", doctor.stdout)
+        job = self.submit("no_cpuset", 4)
+        self.check_told(job, "no_cpuset",
+                        "controller cpuset does not reach Slurm's tasks")
+        self.check_lends_again()
 
     def test_cores_that_slurm_does_not_constrain(self):
         self.addCleanup(restart, "slurmctld", "slurmd")

@@ -139,55 +139,55 @@ void add_slurm_scopes(const std::string& group,
   }
 }
 
-// Enables io in every group above the scope and in it, from the root down.
-std::string enable_down_to(const std::string& root, const std::string& scope) {
-  std::string commands;
-  std::filesystem::path group = root;
-  const auto enable = [&] {
-    commands += fmt::format("{}echo +io > {}/cgroup.subtree_control",
-                            commands.empty() ? "" : "; ", group.string());
-  };
-  enable();
-  for (const auto& part :
-       std::filesystem::path(scope).lexically_relative(root)) {
-    group /= part;
-    enable();
-  }
-  return commands;
-}
-
-std::string io_remedy(const Places& places, const std::string& root,
-                      const std::string& scope, const Installed& slurm) {
+// penstockd enables it in the scope; above that systemd has to.
+std::string io_remedy(const Places& places, const Installed& slurm) {
   if (slurm && *slurm >= kEnablesIo) {
     return slurm_file(places, "cgroup.conf") +
-           ": add the line EnableExtraControllers=io; restart slurmd";
+           ": add the lines EnableControllers=yes and "
+           "EnableExtraControllers=io; restart slurmd";
   }
-  return fmt::format(
-      "/etc/systemd/system/slurmd.service.d/penstock.conf: write the lines "
-      "[Service] and ExecStartPost=-/bin/sh -c '{}'; then systemctl "
-      "daemon-reload && systemctl restart slurmd",
-      enable_down_to(root, scope));
+  return "/etc/systemd/system/slurmd.service.d/penstock.conf: write the lines "
+         "[Service] and IOAccounting=yes; then systemctl daemon-reload && "
+         "systemctl restart slurmd";
 }
 
-Finding check_io(const Places& places, const std::string& root,
-                 const Installed& slurm) {
+// Of a scope that lacks cpu or cpuset; none where all is well.
+Findings check_scope(const std::string& scope, const std::string& has) {
+  for (const char* controller : {"cpu", "cpuset"}) {
+    if (has_word(has, controller)) continue;
+    return {fail(
+        kCheck,
+        fmt::format("v2, but the controller {} does not reach {}: no CPUs are "
+                    "lent",
+                    controller, scope),
+        "set Delegate=yes in slurmd's unit, take DisableControllers= from the "
+        "slices above it, or set EnableControllers=yes in cgroup.conf where "
+        "Slurm runs without systemd; restart slurmd with no job on the node")};
+  }
+  return {};
+}
+
+Findings check_scopes(const Places& places, const std::string& root,
+                      const Installed& slurm) {
   const char* check = "cgroup io";
   std::vector<std::string> scopes;
   add_slurm_scopes(root, scopes);
   if (scopes.empty()) {
-    return skip(
-        check, "Slurm has no scope below " + root + " yet: is slurmd running?");
+    return {skip(check, "Slurm has no scope below " + root +
+                            " yet: is slurmd running?")};
   }
   for (const std::string& scope : scopes) {
     Result<std::string> has = read_text(scope + "/cgroup.controllers");
-    if (!has) return unreadable(check, has.error(), "restart slurmd");
+    if (!has) return {unreadable(check, has.error(), "restart slurmd")};
+    Findings lacks = check_scope(scope, *has);
+    if (!lacks.empty()) return lacks;
     if (has_word(*has, "io")) continue;
-    return warn(check,
-                "the controller io does not reach " + scope +
-                    ": pools' bandwidth is not enforced",
-                io_remedy(places, root, scope, slurm));
+    return {warn(check,
+                 "the controller io does not reach " + scope +
+                     ": pools' bandwidth is not enforced",
+                 io_remedy(places, slurm))};
   }
-  return ok(check, "reaches " + scopes.front());
+  return {ok(check, "reaches " + scopes.front())};
 }
 
 Findings check_v2(const Places& places, const MountEntry& mount,
@@ -206,8 +206,12 @@ Findings check_v2(const Places& places, const MountEntry& mount,
         "cgroup_disable= of that controller; on a hybrid machine "
         "mount cpu and cpuset as v1")};
   }
-  return {ok(kCheck, "v2 at " + root + ": cpu, cpuset"),
-          check_io(places, root, slurm)};
+  Findings findings = check_scopes(places, root, slurm);
+  if (!any_failed(findings)) {
+    findings.insert(findings.begin(),
+                    ok(kCheck, "v2 at " + root + ": cpu, cpuset"));
+  }
+  return findings;
 }
 
 }  // namespace

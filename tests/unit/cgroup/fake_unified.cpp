@@ -258,7 +258,7 @@ Status FakeUnified::move(pid_t tid, const std::string& group,
   const pid_t pid = found->second.pid;
   for (auto& [other, thread] : threads_) {
     const bool moves = whole_process ? thread.pid == pid : other == tid;
-    if (!moves) continue;
+    if (!moves || thread.is_exiting) continue;
     thread.group = group;
     if (forgets_masks_) thread.affinity = effective_cpus(group);
     write_proc(other);

@@ -39,6 +39,8 @@ class FakeUnified {
              const CpuSet& affinity);
   void end(pid_t tid);
   void set_state(pid_t tid, char state);  // of /proc/TID/stat
+  // It frees its memory: the kernel counts it, and does not move it.
+  void set_exiting(pid_t tid) { threads_.at(tid).is_exiting = true; }
 
   // What cgroup.events says; a new group has processes.
   void set_populated(const std::string& group, bool is) {
@@ -72,6 +74,7 @@ class FakeUnified {
     std::string group;
     CpuSet affinity;
     char state = 'S';
+    bool is_exiting = false;
   };
   class Fs final : public CgroupFs {
    public:

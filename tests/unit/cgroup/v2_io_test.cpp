@@ -77,7 +77,8 @@ TEST_CASE(
     REQUIRE(node.backend->set_io_limit(kJob, "254:16", 2048));
     CHECK(node.machine.read(file).starts_with("254:16 rbps=1024"));
   }
-  SECTION("none") {
+  SECTION("none any more") {
+    set(own);
     own = "max";
     set(own);
     CHECK(node.machine.read(file) == "254:16 rbps=4096");
@@ -121,13 +122,12 @@ TEST_CASE("where io is not delegated the lines to add are named") {
   CHECK(done.error().code == Code::kUnavailable);
   CHECK_THAT(done.error().message,
              Catch::Matchers::ContainsSubstring(
-                 "line EnableExtraControllers=io to cgroup.conf (from Slurm "
-                 "25.05 on)"));
+                 "lines EnableControllers=yes and EnableExtraControllers=io to "
+                 "cgroup.conf (from Slurm 25.05 on)"));
   CHECK_THAT(done.error().message,
              Catch::Matchers::ContainsSubstring(
-                 "line ExecStartPost=-/bin/sh -c 'echo +io > /sys/fs/cgroup"
-                 "/system.slice/n1_slurmstepd.scope/cgroup.subtree_control' "
-                 "to a drop-in of slurmd.service"));
+                 "line IOAccounting=yes to the section [Service] of a drop-in "
+                 "of slurmd.service"));
   CHECK(node.backend->attach_io(kJob, node.home).error().message ==
         done.error().message);
   // CPUs are lent all the same.

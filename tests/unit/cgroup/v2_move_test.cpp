@@ -27,8 +27,25 @@ TEST_CASE("one that starts children without end is lent nothing") {
     ++next;
   };
   Status done = node.lend(CpuSet{{2}});
+  for (int i = 1; i < 10; ++i) {
+    CHECK(done.error().code == Code::kLimit);
+    node.refresh(1);
+    done = node.lend(CpuSet{{2}});
+  }
   CHECK(done.error().code == Code::kUnavailable);
   CHECK(node.machine.effective_cpus(node.task) == CpuSet{{0, 1}});
+}
+
+TEST_CASE("one on its way out is waited for") {
+  Node node;
+  node.machine.start(500, 500, node.task, CpuSet{{0, 1}});
+  node.machine.set_exiting(500);
+  Status lent = node.lend(CpuSet{{2}});
+  REQUIRE_FALSE(lent);
+  CHECK(lent.error().code == Code::kLimit);
+  node.machine.end(500);
+  node.refresh(1);
+  REQUIRE(node.lend(CpuSet{{2}}));
 }
 
 TEST_CASE("a move that takes long is no reason to take it back") {

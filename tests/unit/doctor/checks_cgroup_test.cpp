@@ -120,15 +120,24 @@ TEST_CASE("v2: io reaches Slurm's scope, or there is a line to add") {
   CHECK(old.verdict == Verdict::kWarn);
   CHECK(has(old.found, "/cg/system.slice/n1_slurmstepd.scope"));
   CHECK(has(old.remedy,
-            "ExecStartPost=-/bin/sh -c 'echo +io > " + v2.root +
-                "/cgroup.subtree_control; echo +io > " + v2.root +
-                "/system.slice/cgroup.subtree_control; echo +io > " + v2.root +
-                "/system.slice/n1_slurmstepd.scope/"
-                "cgroup.subtree_control'"));
+            "slurmd.service.d/penstock.conf: write the lines "
+            "[Service] and IOAccounting=yes"));
   CHECK(io({}).remedy == old.remedy);
   CHECK(io(SlurmVersion{25, 5, 0}).remedy ==
         v2.file("cgroup.conf") +
-            ": add the line EnableExtraControllers=io; restart slurmd");
+            ": add the lines EnableControllers=yes and "
+            "EnableExtraControllers=io; restart slurmd");
+}
+
+TEST_CASE("v2: cpu and cpuset reach Slurm's scope") {
+  Unified v2("cpuset cpu io memory pids\n");
+  v2.scope("cpu io memory pids\n");
+  const Findings lacks = v2.check();
+  REQUIRE(lacks.size() == 1);
+  CHECK(lacks[0].verdict == Verdict::kFail);
+  CHECK(has(lacks[0].found, "the controller cpuset does not reach " + v2.root +
+                                "/system.slice/n1_slurmstepd.scope"));
+  CHECK(has(lacks[0].remedy, "Delegate=yes"));
 }
 
 }  // namespace
