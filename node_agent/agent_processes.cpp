@@ -257,7 +257,7 @@ void Agent::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
   Task& task = job->tasks.at(pid);
   for (Unit& unit : task.units) sampler_.account(unit, job->totals);
   for (Rank& rank : task.ranks) {
-    (void)rank.read(job->options.batch, monotonic_ns());
+    (void)rank.read(job->options.batch);
   }
   job->note_widest();
   for (Rank& rank : task.ranks) {

@@ -15,8 +15,8 @@ constexpr uint64_t kSilent_ns = 30'000'000'000;
 
 }  // namespace
 
-bool Rank::read(uint32_t batch, uint64_t now_ns) {
-  const std::optional<Progress> now = pages.read(now_ns);
+bool Rank::read(uint32_t batch, TaskPages::Clock clock_ns) {
+  const std::optional<Progress> now = pages.read(clock_ns);
   if (now) progress = samples_counted(*now, batch);
   return now.has_value();
 }

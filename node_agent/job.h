@@ -52,7 +52,7 @@ struct Rank {
 
   // Reads the page anew. batch: samples in a step, for pages that count only
   // steps; 0: unknown. False where there is nothing (new) to read.
-  bool read(uint32_t batch, uint64_t now_ns);
+  bool read(uint32_t batch, TaskPages::Clock clock_ns = monotonic_ns);
 };
 
 struct Task {

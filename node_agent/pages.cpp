@@ -44,8 +44,7 @@ Result<UniqueFd> reopen_read_only(int fd) {
   return reader;
 }
 
-// The job may update the page between two of our loads, and now_ns is a little
-// older than they are.
+// Clocks of CPUs may differ.
 constexpr uint64_t kSkewNs = 1'000'000'000;
 
 // Counters only grow, and no time in the page runs faster than the clock.
@@ -115,7 +114,7 @@ TaskPages::~TaskPages() {
   if (hint_ != nullptr) ::munmap(hint_, PENSTOCK_PAGE_BYTES);
 }
 
-std::optional<Progress> TaskPages::read(uint64_t now_ns) {
+std::optional<Progress> TaskPages::read(Clock clock_ns) {
   if (garbage_) return std::nullopt;
   const uint32_t magic = progress_->magic;
   if (magic == 0) return std::nullopt;
@@ -136,8 +135,9 @@ std::optional<Progress> TaskPages::read(uint64_t now_ns) {
   now.loader_threads = progress_->loader_threads;
   const uint32_t follows_hint = progress_->follows_hint;
   now.follows_hint = follows_hint == 1;
+  std::atomic_thread_fence(std::memory_order_acquire);
   if (magic != PENSTOCK_PROGRESS_MAGIC || version != PENSTOCK_PAGE_VERSION ||
-      follows_hint > 1 || !is_plausible(last_, now, now_ns)) {
+      follows_hint > 1 || !is_plausible(last_, now, clock_ns())) {
     garbage_ = true;
     return std::nullopt;
   }

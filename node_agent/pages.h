@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "common/clock.h"
 #include "common/page.h"
 #include "common/result.h"
 #include "common/unique_fd.h"
@@ -39,6 +40,8 @@ struct Hint {
 
 class TaskPages {
  public:
+  using Clock = uint64_t (*)();  // CLOCK_MONOTONIC
+
   // Makes both memfds, seals them against resizing, and the hint page against
   // any further writable mapping.
   // Errors: kIo  memfd_create, ftruncate, mmap or sealing failed.
@@ -57,8 +60,9 @@ class TaskPages {
   // than 0 and 1, counters that went back or grew by more than a second's worth
   // of time per second): it counts as garbage and the job is treated as one
   // without a page.
-  //   now_ns  CLOCK_MONOTONIC
-  std::optional<Progress> read(uint64_t now_ns);
+  //   clock_ns  looked at after the page: we may be stopped meanwhile, and the
+  //             job goes on
+  std::optional<Progress> read(Clock clock_ns = monotonic_ns);
   bool garbage() const { return garbage_; }
 
   // Publishes a hint under the page's seqlock; a hint that changes nothing is

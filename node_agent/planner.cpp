@@ -22,7 +22,8 @@ constexpr double kAhead = 1.05;
 // A sample costs at least this: the curve must rise.
 constexpr double kLeastCost_s = 1e-9;
 
-// What a stopped job asks for, in cores: a ceiling must not be 0.
+// What a job asks for that can use none, as it is stopped or its CPUs are not
+// its own, in cores: a ceiling must not be 0.
 constexpr double kLeastCores = 1e-6;
 
 // What the problem needs to know of a job, in its own unit of rate.
@@ -133,7 +134,7 @@ double ceiling_rate(const PlanJob& job, const Costs& costs, double floor) {
         std::min(ceiling, double(job.max_bytes_per_s) / costs.bytes_per_rate);
   }
   if (job.on_entitlement) ceiling = floor;
-  return std::max(ceiling, floor);
+  return std::max({ceiling, floor, kLeastCores / costs.cores_per_rate});
 }
 
 // The rate that the job's ranks elsewhere count on, where it can be had.

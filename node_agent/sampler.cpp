@@ -30,14 +30,14 @@ void Sampler::account(Unit& unit, Totals& totals) const {
   }
 }
 
-void Sampler::read_pages(Job& job, uint64_t now_ns) const {
+void Sampler::read_pages(Job& job) const {
   uint32_t loader_threads = 0;
   for (auto& [pid, task] : job.tasks) {
     loader_threads += uint32_t(task.units.size());
     for (Rank& rank : task.ranks) {
       const bool is_new = !rank.progress;
       // A rank that reports for the first time brings its whole history.
-      if (rank.read(job.options.batch, now_ns) && is_new) {
+      if (rank.read(job.options.batch) && is_new) {
         job.last.updated_ns = 0;
       }
       if (rank.pages.garbage() && !job.contradicted) {
@@ -183,7 +183,7 @@ void Sampler::sample(Job& job, const std::string& device, double period_s,
   const double loader_before = job.totals.home_cpu_s + job.totals.away_cpu_s;
   const double job_cpu_before = job.totals.job_cpu_s;
   for (Unit* unit : job.units()) account(*unit, job.totals);
-  read_pages(job, now_ns);
+  read_pages(job);
   read_pressure(job);
   job.note_widest();
 

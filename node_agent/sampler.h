@@ -19,7 +19,7 @@ class Sampler {
               uint64_t now_ns) const;
 
  private:
-  void read_pages(Job& job, uint64_t now_ns) const;
+  void read_pages(Job& job) const;
   void read_pressure(Job& job) const;
   Counters count(Job& job, const std::string& device, uint64_t now_ns) const;
   void observe(Job& job, const Counters& now) const;

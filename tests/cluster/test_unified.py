@@ -174,6 +174,30 @@ class Unified(python_jobs.JobsOfPython):
         self.cluster.cancel(job)
         self.check_no_directory_left()
 
+    # penstockd looks at a job once a second, the kernel adds up every two.
+    def test_stalls_are_what_the_kernel_says_of_the_job(self):
+        job = self.submit("stalled", 4)
+        file = pathlib.Path(hierarchy.job_dir(self.cluster.node, job),
+                            "cpu.pressure")
+
+        def kernel_s():
+            some = re.match(r"some .* total=(\d+)\n", file.read_text("ascii"))
+            return int(some[1]) / 1e6
+
+        def told_s():
+            return self.cluster.status(job)["pressure"]["cpu_s"]
+
+        self.wait("a stall to be told of", lambda: told_s() > 0)
+        self.assertEqual(self.cluster.status(job)["pressure"]["method"],
+                         "PSI some")
+        kernel_before_s, told_before_s = kernel_s(), told_s()
+        self.wait("ten seconds of stall",
+                  lambda: kernel_s() - kernel_before_s > 10, 60)
+        self.assertAlmostEqual(told_s() - told_before_s,
+                               kernel_s() - kernel_before_s, delta=4)
+        self.cluster.cancel(job)
+        self.check_no_directory_left()
+
     def test_home_threads_cannot_leave_their_cpus(self):
         # taskset is what a user's program does that pins itself.
         line = " ".join(self.trainer("pinned", 4))

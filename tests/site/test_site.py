@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import time
 import unittest
@@ -21,17 +22,22 @@ own = resource.getrusage(resource.RUSAGE_SELF)
 print("CPU_S", use.ru_utime + use.ru_stime + own.ru_utime + own.ru_stime)
 """
 
-# A worker of a loader that takes more memory than its step may have, once it
-# is told to; the rest of the job goes on.
+# A loader with a worker for each CPU, of which one takes more memory than its
+# step may have once it is told to; the rest of the job goes on.
 HOG = """#!/bin/sh
 srun --mem=80 python3 -c '
-import os, time
-pid = os.fork()
-if pid == 0:
-    while not os.path.exists("eat"): pass
-    blocks = []
-    while True: blocks.append(bytearray(b"x" * (1 << 20)))
-print("worker", os.waitpid(pid, 0)[1], flush=True)
+import os, signal, time
+workers = []
+for _ in os.sched_getaffinity(0):
+    pid = os.fork()
+    if pid == 0:
+        while not os.path.exists(f"eat.{os.getpid()}"): pass
+        blocks = []
+        while True: blocks.append(bytearray(b"x" * (1 << 20)))
+    workers.append(pid)
+eater, status = os.wait()
+print("worker", eater, status, flush=True)
+for pid in set(workers) - {eater}: os.kill(pid, signal.SIGKILL)
 time.sleep(1)
 '
 echo step $?
@@ -113,16 +119,16 @@ class Site(site_case.SiteCase):
                 self.assertFalse(os.path.exists(f"/proc/{tid}"))
 
     def test_a_loader_beyond_the_memory_of_its_step_is_killed_alone(self):
-        eat = pathlib.Path(f"/home/{USER}/eat")
-        eat.unlink(missing_ok=True)
         job = self.sbatch(HOG, "--mem=300", "--loader-match=python3*")
-        (worker,) = self.wait_away(180)
+        worker = self.wait_away(180)[0]
         self.assertTrue(os.path.exists(f"/proc/{worker}"))
+        eat = pathlib.Path(f"/home/{USER}/eat.{worker}")
         eat.touch()
+        self.addCleanup(eat.unlink)
         self.wait_job(job, "COMPLETED", 300)
         self.assertFalse(os.path.exists(f"/proc/{worker}"))
         text = self.output(job)
-        self.assertIn("worker 9", text)  # killed
+        self.assertIn(f"worker {worker} {signal.SIGKILL.value}", text)
         self.assertIn("batch lives", text)
 
         def states():

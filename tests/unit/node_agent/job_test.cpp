@@ -97,7 +97,8 @@ TEST_CASE("a page that counts steps is read as samples, the last time too") {
   add_rank(task, 0);
   Rank& rank = task.ranks.front();
   rank.progress.reset();
-  CHECK_FALSE(rank.read(32, 10 * kSecond));  // nothing written yet
+  CHECK_FALSE(
+      rank.read(32, [] { return 10 * kSecond; }));  // nothing written yet
   auto* page = static_cast<penstock_progress_page*>(
       ::mmap(nullptr, PENSTOCK_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
              rank.pages.progress_fd(), 0));
@@ -107,7 +108,7 @@ TEST_CASE("a page that counts steps is read as samples, the last time too") {
   page->updated_ns = 2 * kSecond;
   page->steps = 10;
   page->magic = PENSTOCK_PROGRESS_MAGIC;
-  CHECK(rank.read(32, 10 * kSecond));
+  CHECK(rank.read(32, [] { return 10 * kSecond; }));
   CHECK(rank.progress->samples == 320);
   ::munmap(page, PENSTOCK_PAGE_BYTES);
 }

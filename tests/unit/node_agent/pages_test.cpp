@@ -11,6 +11,11 @@ namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
 
+template <uint64_t second>
+uint64_t at() {
+  return second * kSecond;
+}
+
 // What a job does with the descriptors that it is given.
 struct JobSide {
   explicit JobSide(const TaskPages& pages) {
@@ -41,7 +46,7 @@ struct JobSide {
 TEST_CASE("an untouched page says nothing and is no garbage") {
   auto pages = TaskPages::create();
   REQUIRE(pages.ok());
-  CHECK_FALSE(pages->read(10 * kSecond).has_value());
+  CHECK_FALSE(pages->read(at<10>).has_value());
   CHECK_FALSE(pages->garbage());
 }
 
@@ -51,7 +56,7 @@ TEST_CASE("what the job writes is read") {
   job.greet();
   job.progress->samples = 640;
   job.progress->wait_ns = kSecond / 2;
-  auto progress = pages->read(10 * kSecond);
+  auto progress = pages->read(at<10>);
   REQUIRE(progress.has_value());
   CHECK(progress->samples == 640);
   CHECK(progress->wait_ns == kSecond / 2);
@@ -62,11 +67,11 @@ TEST_CASE("only a page that says so follows the hint") {
   JobSide job(*pages);
   job.greet();
   job.progress->loader_threads = 2;
-  CHECK_FALSE(pages->read(10 * kSecond)->follows_hint);
+  CHECK_FALSE(pages->read(at<10>)->follows_hint);
   job.progress->follows_hint = 1;
-  CHECK(pages->read(10 * kSecond)->follows_hint);
+  CHECK(pages->read(at<10>)->follows_hint);
   job.progress->follows_hint = 0;
-  CHECK_FALSE(pages->read(10 * kSecond)->follows_hint);
+  CHECK_FALSE(pages->read(at<10>)->follows_hint);
 }
 
 TEST_CASE("samples that are not reported follow from steps and batch") {
@@ -99,23 +104,47 @@ TEST_CASE("the job cannot resize, unseal or write what is not its own") {
   }
 }
 
+namespace {
+
+// A job that writes when we look at the clock, the page being read.
+JobSide* writer = nullptr;
+
+uint64_t while_it_writes() {
+  writer->progress->updated_ns = 100 * kSecond;
+  writer->progress->wait_ns = 90 * kSecond;
+  return 10 * kSecond;
+}
+
+}  // namespace
+
+TEST_CASE("who is stopped while it reads takes nothing for nonsense") {
+  auto pages = TaskPages::create();
+  JobSide job(*pages);
+  job.greet();
+  writer = &job;
+  auto progress = pages->read(while_it_writes);
+  REQUIRE(progress.has_value());
+  CHECK(progress->updated_ns == 2 * kSecond);
+  CHECK_FALSE(pages->garbage());
+}
+
 TEST_CASE("garbage is noticed and never believed again") {
   auto scribble = GENERATE(0, 1, 2, 3, 4, 5);
   auto pages = TaskPages::create();
   JobSide job(*pages);
   job.greet();
   job.progress->samples = 100;
-  REQUIRE(pages->read(10 * kSecond).has_value());
+  REQUIRE(pages->read(at<10>).has_value());
   if (scribble == 0) job.progress->magic = 0xdeadbeef;
   if (scribble == 1) job.progress->version = 99;
   if (scribble == 2) job.progress->samples = 5;  // went back
   if (scribble == 3) job.progress->wait_ns = 100 * kSecond;
   if (scribble == 4) job.progress->updated_ns = 100 * kSecond;
   if (scribble == 5) job.progress->follows_hint = 2;
-  CHECK_FALSE(pages->read(10 * kSecond).has_value());
+  CHECK_FALSE(pages->read(at<10>).has_value());
   CHECK(pages->garbage());
   job.greet();
-  CHECK_FALSE(pages->read(11 * kSecond).has_value());
+  CHECK_FALSE(pages->read(at<11>).has_value());
 }
 
 TEST_CASE("a hint is published once and under an even sequence") {

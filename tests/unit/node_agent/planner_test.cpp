@@ -72,6 +72,30 @@ TEST_CASE("a stopped job lends all that it needed") {
   CHECK(plan->grants[0].home_cores == 1);
 }
 
+// One that cannot be planned would leave all jobs of the node without a loan.
+TEST_CASE("who may use no core at all is planned with the others") {
+  PlanInput input = lender_and_borrower();
+  PlanJob none = job(3, CpuSet({0}), 1000, 0.001);
+  SECTION("other jobs hold all its CPUs, and its pages contradict the kernel") {
+    none.home_cpus = CpuSet();
+    none.on_entitlement = true;
+  }
+  SECTION("its trainer needs all, and no loader was found") {
+    none.own_cpus = none.home_cpus = CpuSet({2});
+    none.prediction.reset();
+    none.reserve_cores = 1;
+    none.loader_units = 0;
+    none.elastic = false;
+    input.numa_node_of_cpu = {0, 0, 0};
+    input.core_of_cpu = {0, 1, 2};
+  }
+  input.jobs.push_back(none);
+  auto plan = make_plan(input);
+  REQUIRE(plan.ok());
+  CHECK(plan->grants[1].away_cpus == CpuSet({0}));
+  CHECK(plan->grants[2].away_cpus.empty());
+}
+
 TEST_CASE("spare cores go to the job that can use them") {
   auto plan = make_plan(lender_and_borrower());
   REQUIRE(plan.ok());
