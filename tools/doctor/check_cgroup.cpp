@@ -160,9 +160,13 @@ Findings check_scope(const std::string& scope, const std::string& has) {
         fmt::format("v2, but the controller {} does not reach {}: no CPUs are "
                     "lent",
                     controller, scope),
-        "set Delegate=yes in slurmd's unit, take DisableControllers= from the "
-        "slices above it, or set EnableControllers=yes in cgroup.conf where "
-        "Slurm runs without systemd; restart slurmd with no job on the node")};
+        fmt::format(
+            "set Delegate=yes in slurmd's unit, take DisableControllers= from "
+            "the slices above it, or set EnableControllers=yes in cgroup.conf "
+            "where Slurm runs without systemd; then, with no job on the node: "
+            "systemctl daemon-reload; systemctl stop slurmd {}; systemctl "
+            "start slurmd",
+            std::filesystem::path(scope).filename().string()))};
   }
   return {};
 }

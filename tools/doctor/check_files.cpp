@@ -15,8 +15,9 @@ namespace {
 struct Directory {
   const char* key;  // in penstock.conf
   std::string path;
-  const char* mode;    // as install(1) takes it
-  const char* absent;  // what its absence means
+  const char* mode;       // as install(1) takes it
+  const char* absent;     // what its absence means
+  bool is_passed = true;  // by users, on the way to what they need
 };
 
 bool is_trusted(const struct stat& file) {
@@ -47,7 +48,7 @@ Finding check_directory(const Directory& it) {
     return fail(it.key, what + ": others could change what root relies on",
                 fmt::format("chown root {0} && chmod go-w {0}", it.path));
   }
-  if ((found.st_mode & S_IXOTH) == 0) {
+  if (it.is_passed && (found.st_mode & S_IXOTH) == 0) {
     return fail(it.key, what + ": closed to the users whose jobs need it",
                 fmt::format("chmod o+x {}", it.path));
   }
@@ -75,7 +76,8 @@ Findings check_directories(const Config& config) {
   const std::string run =
       std::filesystem::path(config.socket_path).parent_path().string();
   Findings findings = {check_directory({"StateDir", config.state_dir, "0755",
-                                        "penstockd makes it when it starts"}),
+                                        "penstockd makes it when it starts",
+                                        run == config.state_dir}),
                        check_directory({"ReportDir", config.report_dir, "0711",
                                         "no reports are written"})};
   if (run != config.state_dir) {

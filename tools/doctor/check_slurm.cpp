@@ -139,23 +139,32 @@ Findings check_slurm_conf(const Places& places) {
           check_constrain_cores(places)};
 }
 
-// penstockd takes every CPU that no job has for idle.
+namespace {
+
+bool keeps_cpus(const SlurmSetting& it) {
+  return ::strcasecmp(it.key.c_str(), "CpuSpecList") == 0 ||
+         (::strcasecmp(it.key.c_str(), "CoreSpecCount") == 0 &&
+          it.value != "0");
+}
+
+}  // namespace
+
+// penstockd takes every CPU that no job has for idle. The keys stand in the
+// lines of nodes, of which this one's is not told from the others'.
 Findings check_core_spec(const Places& places, const Config& config) {
   if (!config.lend_idle || !config.managed_cpus.empty()) return {};
   const auto conf = read_slurm_conf(places.slurm_conf, read_text);
   if (!conf) return {};  // check_slurm_conf() tells
-  for (const char* key : {"CoreSpecCount", "CpuSpecList"}) {
-    const SlurmSetting* set = conf->find(key);
-    if (set == nullptr || set->value == "0") continue;
-    return {warn(key,
-                 fmt::format("{}: {}={} keeps CPUs for the system, which "
-                             "Penstock would lend while they idle",
-                             set->place(), set->key, set->value),
-                 places.config_path +
-                     ": add the line ManagedCPUs= with the CPUs that jobs may "
-                     "have; systemctl restart penstockd")};
-  }
-  return {};
+  const auto set = std::ranges::find_if(conf->settings, keeps_cpus);
+  if (set == conf->settings.end()) return {};
+  return {warn(set->key,
+               fmt::format("{}: {}={} keeps CPUs for the system, which "
+                           "Penstock would lend while they idle, if that line "
+                           "is this node's",
+                           set->place(), set->key, set->value),
+               places.config_path +
+                   ": add the line ManagedCPUs= with the CPUs that jobs may "
+                   "have; systemctl restart penstockd")};
 }
 
 }  // namespace penstock::doctor

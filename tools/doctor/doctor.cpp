@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -19,6 +20,8 @@ constexpr size_t kMaxTextBytes = size_t{4} << 20;
 constexpr int kLookTimeoutMs = 10'000;
 // Eight controllers may each keep silent for 3 s.
 constexpr int kControllerTimeoutMs = 40'000;
+// Where slurmd keeps what its controller has sent it, until its next start.
+constexpr std::string_view kSentDirectory = "/run/slurm/conf/";
 
 void write_all(int out, const std::string& text) {
   size_t done = 0;
@@ -66,10 +69,10 @@ std::string find_slurm_conf() {
   if (named != nullptr && *named != '\0') return named;
   const Result<std::string> found =
       output_of("slurm.conf", kLookTimeoutMs, [](int out) {
-        // The second is where slurmd keeps what the controller has sent it.
-        for (std::string_view path :
-             {"/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf"}) {
-          if (::access(path.data(), F_OK) != 0) continue;
+        for (const std::string& path :
+             {std::string("/etc/slurm/slurm.conf"),
+              std::string(kSentDirectory) + "slurm.conf"}) {
+          if (::access(path.c_str(), F_OK) != 0) continue;
           (void)!::write(out, path.data(), path.size());
           return;
         }
@@ -85,6 +88,15 @@ Result<std::string> read_text(const std::string& path) {
 std::string slurm_file(const Places& places, const std::string& name) {
   return (std::filesystem::path(places.slurm_conf).parent_path() / name)
       .string();
+}
+
+Finding for_configless(Finding finding) {
+  std::string& remedy = finding.remedy;
+  const size_t at = remedy.find(kSentDirectory);
+  if (at == std::string::npos) return finding;
+  remedy.replace(at, kSentDirectory.size(), "the controller's /etc/slurm/");
+  remedy += ", after scontrol reconfigure";
+  return finding;
 }
 
 Findings examine(const Places& places) {
@@ -118,6 +130,7 @@ Findings examine(const Places& places) {
         return check_controller(config_or_defaults(places), places.version);
       },
       kControllerTimeoutMs);
+  std::ranges::transform(all, all.begin(), for_configless);
   return all;
 }
 

@@ -63,5 +63,8 @@ Findings check_controller(const Config& config, const std::string& version);
 // What the checks share.
 Result<std::string> read_text(const std::string& path);
 std::string slurm_file(const Places& places, const std::string& name);
+// Where slurmd has its files from the controller, a change of them here would
+// be lost with its next start: the remedy names the controller's.
+Finding for_configless(Finding finding);
 
 }  // namespace penstock::doctor

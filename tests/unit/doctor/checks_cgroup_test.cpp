@@ -138,6 +138,7 @@ TEST_CASE("v2: cpu and cpuset reach Slurm's scope") {
   CHECK(has(lacks[0].found, "the controller cpuset does not reach " + v2.root +
                                 "/system.slice/n1_slurmstepd.scope"));
   CHECK(has(lacks[0].remedy, "Delegate=yes"));
+  CHECK(has(lacks[0].remedy, "systemctl stop slurmd n1_slurmstepd.scope;"));
 }
 
 }  // namespace

@@ -83,6 +83,12 @@ TEST_CASE("directories that others could change, or that shut users out") {
   CHECK(shut.remedy == "chmod o+x " + it.file("reports"));
   it.make("reports", 0711);
   CHECK(it.check("ReportDir").verdict == Verdict::kOk);
+  // No user has to go there.
+  it.make("state", 0700);
+  CHECK(it.check("StateDir").verdict == Verdict::kOk);
+  it.config.socket_path = it.file("state") + "/s";
+  CHECK(it.check("StateDir").verdict == Verdict::kFail);
+  it.config.socket_path = it.file("run") + "/s";
   std::filesystem::remove(it.file("run"));
   it.write("run", "a file");
   CHECK(has(it.check("SocketPath").found, "not a directory"));

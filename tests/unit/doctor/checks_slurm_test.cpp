@@ -53,6 +53,18 @@ TEST_CASE("SLURM_CONF names the file, also where it is missing") {
   CHECK(has(missing.remedy, "SLURM_CONF"));
 }
 
+TEST_CASE("files that the controller has sent are to be changed there") {
+  const Finding told = for_configless(
+      fail("ConstrainCores", "no",
+           "/run/slurm/conf/cgroup.conf:3: change ConstrainCores=no to "
+           "ConstrainCores=yes; restart slurmd"));
+  CHECK(told.remedy ==
+        "the controller's /etc/slurm/cgroup.conf:3: change ConstrainCores=no "
+        "to ConstrainCores=yes; restart slurmd, after scontrol reconfigure");
+  const Finding other = fail("x", "y", "/etc/slurm/cgroup.conf: add a line");
+  CHECK(for_configless(other).remedy == other.remedy);
+}
+
 TEST_CASE("CPUs that Slurm keeps for the system are not to be lent") {
   FakeSite site;
   Config config;
@@ -64,6 +76,10 @@ TEST_CASE("CPUs that Slurm keeps for the system are not to be lent") {
   CHECK(kept.verdict == Verdict::kWarn);
   CHECK(has(kept.found, site.file("slurm.conf") + ":1: CPUSpecList=0,7"));
   CHECK(has(kept.remedy, "ManagedCPUs="));
+  site.write("slurm.conf",
+             "NodeName=g1 CPUs=8 CpuSpecList=0\nNodeName=c1 CoreSpecCount=0\n");
+  CHECK(has(check_core_spec(site.places, config).at(0).found,
+            ":1: CpuSpecList=0"));
   config.managed_cpus = "1-6";
   CHECK(check_core_spec(site.places, config).empty());
   config = {};
