@@ -128,6 +128,7 @@ class SlurmSubstvars(unittest.TestCase):
                 done.stdout,
                 f"slurm:Spank={holder} (>= {line}), "
                 f"{holder} (<< {next_line})\n"
+                f"slurm:Version={version}\n"
                 f"slurm:JobSubmit={holder} (>= {version}), "
                 f"{holder} (<< {next_version})\n")
 
