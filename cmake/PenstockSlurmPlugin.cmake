@@ -21,6 +21,7 @@ function(penstock_slurm_plugin name map)
     VISIBILITY_INLINES_HIDDEN ON
     LINK_DEPENDS ${map})
   target_include_directories(${name} SYSTEM PRIVATE ${SLURM_INCLUDE_DIR})
+  target_include_directories(${name} PRIVATE ${PROJECT_BINARY_DIR}/generated)
   # Slurm's daemons carry no sanitizer's run time.
   target_compile_options(${name} PRIVATE -fno-sanitize=all)
   # libm comes with libstdc++.a (from_chars), and statically too.

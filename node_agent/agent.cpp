@@ -165,10 +165,14 @@ void Agent::reload(Config config) {
     config.away_yields = config_.away_yields;
   }
   if (config.controllers != config_.controllers ||
-      config.controller_timeout_s != config_.controller_timeout_s) {
-    log_warning("Controller and ControllerTimeout change only with a restart");
+      config.controller_timeout_s != config_.controller_timeout_s ||
+      config.munge_socket != config_.munge_socket) {
+    log_warning(
+        "Controller, ControllerTimeout and MungeSocket change only with a "
+        "restart");
     config.controllers = config_.controllers;
     config.controller_timeout_s = config_.controller_timeout_s;
+    config.munge_socket = config_.munge_socket;
   }
   config_ = std::move(config);
   set_log_level(log_level_named(config_.log_level));

@@ -32,8 +32,8 @@ namespace {
 constexpr int kExitOk = 0;
 constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
-// Another penstockd's guardian may still be tidying up.
-constexpr uint64_t kLockWait_ns = 5'000'000'000;
+// Another penstockd's guardian may still be tidying up: five seconds, and some.
+constexpr uint64_t kLockWait_ns = 8'000'000'000;
 
 struct Arguments {
   std::string config_path = "/etc/slurm/penstock.conf";
@@ -64,8 +64,9 @@ Result<UniqueFd> take_lock(int dir_fd) {
     if (errno != EWOULDBLOCK) return system_error(errno, "lock");
     if (monotonic_ns() > deadline_ns) {
       return Error{Code::kUnavailable, 0,
-                   "another penstockd runs with this StateDir; stop it, or "
-                   "set another StateDir, SocketPath and CgroupName"};
+                   "another penstockd runs with this StateDir, or its "
+                   "guardian; stop it, or set another StateDir, SocketPath "
+                   "and CgroupName"};
     }
     ::usleep(20'000);
   }

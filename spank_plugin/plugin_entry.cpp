@@ -3,6 +3,9 @@
 //
 // Every one returns 0: a job never fails because of Penstock. The exceptions
 // are for users' mistakes, at the client (hooks.h).
+#include <slurm/slurm_version.h>
+
+#include "common/version.h"
 #include "spank_plugin/guard.h"
 #include "spank_plugin/hooks.h"
 
@@ -50,6 +53,10 @@ SPANK_PLUGIN(penstock, 1)
 int slurm_spank_init(spank_t spank, int count, char* arguments[]) {
   return guard("init", 0, [&] {
     const hooks::LaunchTimer timer;
+    slurm_debug("penstock: %s (built for Slurm %d.%02d.%d)", penstock::kVersion,
+                SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
+                SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER),
+                SLURM_VERSION_MICRO(SLURM_VERSION_NUMBER));
     hooks::read_arguments(count, arguments);
     return hooks::is_client() || hooks::is_step()
                ? hooks::register_options(spank)
