@@ -228,6 +228,25 @@ def restart(*units):
     wait_idle()
 
 
+def pid_of(unit):
+    """Of its main process; 0: none."""
+    return int(run(["systemctl", "show", "-P", "MainPID", unit]).stdout)
+
+
+def wait_another(unit, pid):
+    """systemd has started it anew since it had that process, and it is
+    ready."""
+    wait(f"systemd to start {unit} again", lambda: (
+        run(["systemctl", "is-active", unit],
+            check=False).stdout.strip() == "active"
+        and pid_of(unit) not in (0, pid)), 60)
+
+
+def is_controlled():
+    """The controller has heard of this node."""
+    return " vm " in f" {run(['penstock', 'nodes'], check=False).stdout} "
+
+
 # -- jobs ---------------------------------------------------------------------
 
 
@@ -239,6 +258,7 @@ class SiteCase(unittest.TestCase):
     def setUp(self):
         self.check_nothing_left()  # of an earlier test
         wait_idle()
+        self.seen = self.last_line()
 
     def trainer(self, name, cores, seconds=600):
         """A trainer whose loaders need so many cores; its command."""
@@ -354,6 +374,16 @@ class SiteCase(unittest.TestCase):
             ["squeue", "-h"], check=False).stdout.strip(), 60)
         wait("Slurm's directories to be gone", lambda: not self.job_dirs(), 60)
 
+    def check_as_slurm_made_it(self, job, held):
+        """The one job's group; held: the CPUs that Slurm gave it."""
+        group = pathlib.Path(self.only_job_dir())
+        self.assertEqual(cpus_in((group / "cpuset.cpus").read_text("ascii")),
+                         cpus_in(held))
+        self.assertEqual((group / "cpu.weight").read_text("ascii"), "100\n")
+        self.assertEqual((group / "io.max").read_text("ascii"), "")
+        self.assertEqual(self.our_groups(), [])
+        self.assertEqual(self.job(job)["JobState"], "RUNNING")
+
     def drop_in(self, text):
         """For penstockd's unit, for this test; penstockd starts anew."""
         path = pathlib.Path("/run/systemd/system/penstockd.service.d/test.conf")
@@ -361,6 +391,24 @@ class SiteCase(unittest.TestCase):
         self.addCleanup(restart, "penstockd")
         self.addCleanup(path.unlink)
         restart("penstockd")
+
+    def change(self, path, old, new):
+        """In one of Slurm's files, for this test."""
+        text = pathlib.Path(path).read_text("utf-8")
+        self.assertIn(old, text)
+        site_case.write(path, text.replace(old, new))
+        self.addCleanup(site_case.write, path, text)
+
+    def last_line(self):
+        return run(["journalctl", "-q", "-n0", "--show-cursor"]).stdout.split(
+            "cursor: ")[1].strip()
+
+    def said(self, word):
+        """The lines of penstockd's with the word since the test began."""
+        text = run(["journalctl", "-q", "--no-pager", "-o", "cat", "-u",
+                    "penstockd", "-t", "penstockd", "--after-cursor",
+                    self.seen]).stdout
+        return [line for line in text.splitlines() if word in line]
 
     def report(self, job):
         return json.loads(run(["penstock", "report", job, "--json"]).stdout)

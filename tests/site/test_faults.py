@@ -21,27 +21,7 @@ wait
 """
 
 
-def restart_keeping_jobs(*units):
-    run(["systemctl", "daemon-reload"])
-    run(["systemctl", "restart", *units], 300)
-
-
 class Faults(site_case.SiteCase):
-    def setUp(self):
-        super().setUp()
-        self.seen = self.last_line()
-
-    def last_line(self):
-        return run(["journalctl", "-q", "-n0", "--show-cursor"]).stdout.split(
-            "cursor: ")[1].strip()
-
-    def said(self, word):
-        """The lines of penstockd's with the word since the test began."""
-        text = run(["journalctl", "-q", "--no-pager", "-o", "cat", "-u",
-                    "penstockd", "-t", "penstockd", "--after-cursor",
-                    self.seen]).stdout
-        return [line for line in text.splitlines() if word in line]
-
     def check_told(self, job, name, *words):
         """One line has the words; the job makes progress, with its own CPUs,
         and ends when Slurm wants it to."""
@@ -56,13 +36,6 @@ class Faults(site_case.SiteCase):
         run(["scancel", "--full", job])
         self.check_nothing_left()
         self.assertEqual(self.said("rror"), [])
-
-    def change(self, path, old, new):
-        """In one of Slurm's files, for this test."""
-        text = pathlib.Path(path).read_text("utf-8")
-        self.assertIn(old, text)
-        site_case.write(path, text.replace(old, new))
-        self.addCleanup(site_case.write, path, text)
 
     def check_lends_again(self):
         """What was mended needs no second restart of penstockd."""
@@ -100,7 +73,8 @@ class Faults(site_case.SiteCase):
         site_case.write(path, "[Service]\nIOAccounting=yes\n")
         self.addCleanup(run, ["systemctl", "daemon-reload"])
         self.addCleanup(path.unlink)
-        restart_keeping_jobs("slurmd")
+        run(["systemctl", "daemon-reload"])
+        run(["systemctl", "restart", "slurmd"], 300)
         job_max = pathlib.Path(self.only_job_dir(), "io.max")
         run(["systemctl", "restart", "penstockd"])
         wait("a limit", lambda: job_max.exists() and job_max.read_text())
@@ -110,8 +84,7 @@ class Faults(site_case.SiteCase):
     def new_scope(self):
         """Slurm's, with the controllers that its slice has by now."""
         run(["systemctl", "daemon-reload"])
-        run(["systemctl", "stop", "slurmd"])
-        run(["systemctl", "stop", pathlib.Path(self.scope()).name])
+        run(["systemctl", "stop", "slurmd", pathlib.Path(self.scope()).name])
         run(["systemctl", "start", "slurmd"])
         site_case.wait_idle()
 

@@ -12,16 +12,25 @@ import site_case
 from site_case import run, wait
 
 
+UNITS = ("penstockd", "penstockctld")
+
+
 class Packages(site_case.SiteCase):
+    @classmethod
+    def setUpClass(cls):
+        """With a controller on the machine, too."""
+        super().setUpClass()
+        conf = pathlib.Path("/etc/slurm/penstock.conf")
+        site_case.write(conf, "Controller=localhost\n"
+                        + conf.read_text("utf-8"))
+        run(["systemctl", "enable", "--now", "penstockctld"], 60)
+        site_case.restart("penstockd")
+
     def packages(self):
         text = run(["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\\n",
                     "*penstock*"], check=False).stdout
         return [line.split()[0] for line in text.splitlines()
                 if re.fullmatch(r"\S+ (installed|config-files)", line)]
-
-    def agent_pid(self):
-        return int(run(["systemctl", "show", "-P", "MainPID", "penstockd"])
-                   .stdout)
 
     def newer_packages(self):
         """The same of a later version, as files."""
@@ -61,11 +70,14 @@ class Packages(site_case.SiteCase):
         self.wait_away()
         cpus = pathlib.Path(self.only_job_dir(), "cpuset.cpus")
         lent = cpus.read_text("ascii")
-        before = self.agent_pid()
+        wait("the controller to know the node", site_case.is_controlled)
+        before = {unit: site_case.pid_of(unit) for unit in UNITS}
         gap_s = self.gap_s(["apt-get", "install", "-y", *newer])
         print(f"without a loan for {gap_s:.1f} s", flush=True)
         self.assertLess(gap_s, 5 * site_case.PATIENCE)
-        self.assertNotEqual(self.agent_pid(), before)
+        for unit in UNITS:
+            site_case.wait_another(unit, before[unit])
+        wait("the controller to know the node", site_case.is_controlled)
         self.assertIn("+1", run(["dpkg-query", "-W", "-f", "${Version}",
                                  "penstock-node"]).stdout)
         wait("the loan after the upgrade", lambda: self.away_threads() and
@@ -77,22 +89,20 @@ class Packages(site_case.SiteCase):
     def test_2_removed_under_a_job_slurm_has_its_own_again(self):
         job = self.submit("removed", 4)
         self.wait_away()
-        held = site_case.cpus_in(self.held_by(job))
-        cpus = pathlib.Path(self.only_job_dir(), "cpuset.cpus")
-        run(["penstock", "off"])  # its mark, too, is to go
-        run(["penstock", "on"])
-        self.wait_away()
-        pathlib.Path("/run/penstock/off").touch()
+        held = self.held_by(job)
+        limits = pathlib.Path(self.only_job_dir(), "io.max")
+        wait("a limit", limits.read_text)
+        pathlib.Path("/run/penstock/off").touch()  # it, too, is to go
         run(["apt-get", "remove", "-y", *self.packages()], 600)
-        wait("Slurm's CPUs", lambda: site_case.cpus_in(
-            cpus.read_text("ascii")) == held)
-        self.assertEqual(self.our_groups(), [])
-        self.assertEqual(self.job(job)["JobState"], "RUNNING")
+        self.check_as_slurm_made_it(job, held)
+        for unit in UNITS:
+            self.assertEqual(site_case.pid_of(unit), 0)
         run(["scancel", job])
         self.check_nothing_left()
 
     # Without the plugin, its line in plugstack.conf is optional.
     def test_3_after_a_purge_nothing_is_left(self):
+        self.assertTrue(os.path.exists("/var/lib/penstock"))
         run(["apt-get", "purge", "-y", *self.packages()], 600)
         self.assertEqual(self.packages(), [])
         left = [path for top in ("/etc", "/usr", "/var/lib", "/var/log",
