@@ -76,7 +76,7 @@ class Doctor(agent_case.AgentCase):
     def test_what_is_broken_is_named(self):
         directory = self.cluster.directory
         with changed(f"{directory}/plugstack.conf", "# nothing\n"):
-            self.check_failed("plugstack.conf", "optional spank_penstock.so")
+            self.check_failed("plugstack.conf", "/spank_penstock.so; then")
         with changed(self.conf, "Policy=greedy\n"):
             self.check_failed("penstock.conf", f"{self.conf}:1: Policy=greedy")
         os.chmod(self.conf, 0o666)

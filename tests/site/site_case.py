@@ -74,6 +74,7 @@ ConstrainCores=yes
 ConstrainRAMSpace=yes
 """
 
+PLUGIN = "/usr/lib/x86_64-linux-gnu/slurm-wlm/spank_penstock.so"
 # Files that stand for GPUs.
 GPUS = ["/var/lib/slurm/gpu0", "/var/lib/slurm/gpu1"]
 GRES_CONF = "Name=gpu File=/var/lib/slurm/gpu[0-1]\n"
@@ -190,7 +191,7 @@ def write_files():
     write("/etc/slurm/cgroup.conf", CGROUP_CONF + (
         "SystemdTimeout=10000\n" if slurm_release() >= (24, 11) else ""))
     write("/etc/slurm/plugstack.conf.d/penstock.conf",
-          "optional spank_penstock.so\n")
+          f"optional {PLUGIN}\n")
     write("/etc/slurm/penstock.conf", PENSTOCK_CONF)
 
 

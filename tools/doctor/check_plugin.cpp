@@ -181,8 +181,12 @@ Findings check_plugin(const Places& places, const Config& config,
   const SlurmConf conf = conf_of(places);
   const std::string file =
       conf.value_or("PlugStackConfig", slurm_file(places, "plugstack.conf"));
-  const std::string add = fmt::format(
-      "{}: add the line: optional {}; then restart slurmd", file, kPlugin);
+  const std::string dirs = conf.value_or("PluginDir", places.plugin_dir);
+  // With its whole path: Slurm says of a bare name whose plugin is for another
+  // release that there is no such file, too.
+  const std::string add =
+      fmt::format("{}: add the line: optional {}; then restart slurmd", file,
+                  find_plugin(kPlugin, dirs));
   const auto lines = read_plugstack(file, read_text, expand_glob);
   if (!lines) return {unreadable("plugstack.conf", lines.error(), add)};
   const PlugstackLine* line = line_of(*lines, kPlugin);
@@ -193,8 +197,7 @@ Findings check_plugin(const Places& places, const Config& config,
                              file, kPlugin),
                  add)};
   }
-  const std::string path =
-      find_plugin(line->plugin, conf.value_or("PluginDir", places.plugin_dir));
+  const std::string path = find_plugin(line->plugin, dirs);
   Findings findings = {check_plugstack_line(*line),
                        check_plugin_file("plugin", path, slurm, false)};
   for (Findings more : {check_arguments(*line, config),

@@ -149,7 +149,8 @@ TEST_CASE("a plugin that is not configured, or not as it should be") {
   const Finding none = check_plugin(site.places, {}, {}).at(0);
   CHECK(none.verdict == Verdict::kFail);
   CHECK(has(none.remedy, site.file("plugstack.conf") +
-                             ": add the line: optional spank_penstock.so"));
+                             ": add the line: optional " +
+                             site.places.plugin_dir + "/spank_penstock.so"));
 
   site.write("plugstack.conf", "include plugstack.conf.d/*.conf\n");
   site.write("plugstack.conf.d/a.conf", "optional other.so\n");
