@@ -68,17 +68,24 @@ std::vector<LoaderUnit> registered(const TaskView& task) {
       });
 }
 
+// The main thread of a process with the trainer in it has that one's name and
+// its workers': it is meant only where nothing else is.
 std::vector<LoaderUnit> matching(const TaskView& task) {
   if (task.match.empty()) return {};
-  return collect(
-      task,
-      [&](const ProcessView& p) {
-        return matches_loader(task.match, p.comm) ||
-               matches_loader(task.match, p.command_line);
-      },
-      [&](const ProcessView&, const ThreadView& t) {
-        return matches_loader(task.match, t.comm);
-      });
+  const auto units_of = [&](bool with_main) {
+    return collect(
+        task,
+        [&](const ProcessView& p) {
+          return matches_loader(task.match, p.comm) ||
+                 matches_loader(task.match, p.command_line);
+        },
+        [&](const ProcessView& p, const ThreadView& t) {
+          return (with_main || t.tid != p.pid) &&
+                 matches_loader(task.match, t.comm);
+        });
+  };
+  std::vector<LoaderUnit> units = units_of(false);
+  return units.empty() ? units_of(true) : units;
 }
 
 std::vector<LoaderUnit> named(const TaskView& task) {

@@ -176,18 +176,26 @@ class Unified(python_jobs.JobsOfPython):
 
     # penstockd looks at a job once a second, the kernel adds up every two.
     def test_stalls_are_what_the_kernel_says_of_the_job(self):
-        job = self.submit("stalled", 4)
-        file = pathlib.Path(hierarchy.job_dir(self.cluster.node, job),
-                            "cpu.pressure")
+        busy = self.cluster.expose(
+            embedded.build_directory() / "bin" / "busy")
+        job = self.cluster.sbatch(
+            [busy, "--workers", str(2 * os.cpu_count()), "--processes", "--on",
+             "1000", "--off", "0", "--seconds", "600", "--log",
+             f"{self.cluster.home()}/busy.log"], flags=["--loader=auto"])
+        self.addCleanup(self.cluster.cancel, str(job))
+        self.cluster.wait_job(job, "RUNNING")
 
         def kernel_s():
+            file = pathlib.Path(hierarchy.job_dir(self.cluster.node, job),
+                                "cpu.pressure")
             some = re.match(r"some .* total=(\d+)\n", file.read_text("ascii"))
             return int(some[1]) / 1e6
 
         def told_s():
             return self.cluster.status(job)["pressure"]["cpu_s"]
 
-        self.wait("a stall to be told of", lambda: told_s() > 0)
+        self.wait("a stall to be told of", lambda: (
+            self.job_status(job) is not None and told_s()))
         self.assertEqual(self.cluster.status(job)["pressure"]["method"],
                          "PSI some")
         kernel_before_s, told_before_s = kernel_s(), told_s()

@@ -23,13 +23,13 @@ own = resource.getrusage(resource.RUSAGE_SELF)
 print("CPU_S", use.ru_utime + use.ru_stime + own.ru_utime + own.ru_stime)
 """
 
-# A loader with a worker for each CPU, of which one takes more memory than its
+# A loader with two workers for each CPU, of which one takes more memory than its
 # step may have once it is told to; the rest of the job goes on.
 HOG = """#!/bin/sh
 srun --mem=80 python3 -c '
 import os, signal, time
 workers = []
-for _ in os.sched_getaffinity(0):
+for _ in 2 * list(os.sched_getaffinity(0)):
     pid = os.fork()
     if pid == 0:
         while not os.path.exists(f"eat.{os.getpid()}"): pass

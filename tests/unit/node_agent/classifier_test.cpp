@@ -46,6 +46,16 @@ TEST_CASE("registered threads are exact and beat names") {
   CHECK_FALSE(found.units[0].whole_process);
 }
 
+TEST_CASE(
+    "--loader-match takes the trainer's main thread only for want of others") {
+  TaskView task = task_of({process(10, 1, "python3", "python3 t.py"),
+                           process(20, 10, "python3", "python3 t.py"),
+                           process(30, 1, "python3", "python3 t.py")});
+  task.greeting_pids = {30};
+  task.match = "python3*";
+  CHECK(ids(classify(task)) == std::vector{20});
+}
+
 TEST_CASE("a registered worker process moves whole") {
   TaskView task = task_of({process(10, 1, "python3", "python3 t.py"),
                            process(20, 10, "python3", "python3 t.py",
