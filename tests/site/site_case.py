@@ -245,7 +245,10 @@ def wait_another(unit, pid):
 
 def is_controlled():
     """The controller has heard of this node."""
-    return " vm " in f" {run(['penstock', 'nodes'], check=False).stdout} "
+    done = run(["penstock", "nodes", "--json"], check=False)
+    return done.returncode == 0 and any(
+        row["node"] == "vm" and not row["silent"]
+        for row in json.loads(done.stdout)["nodes"])
 
 
 # -- jobs ---------------------------------------------------------------------
@@ -397,8 +400,8 @@ class SiteCase(unittest.TestCase):
         """In one of Slurm's files, for this test."""
         text = pathlib.Path(path).read_text("utf-8")
         self.assertIn(old, text)
-        site_case.write(path, text.replace(old, new))
-        self.addCleanup(site_case.write, path, text)
+        write(path, text.replace(old, new))
+        self.addCleanup(write, path, text)
 
     def last_line(self):
         return run(["journalctl", "-q", "-n0", "--show-cursor"]).stdout.split(
