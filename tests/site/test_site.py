@@ -6,7 +6,6 @@ import os
 import pathlib
 import re
 import shutil
-import signal
 import subprocess
 import time
 import unittest
@@ -26,7 +25,7 @@ print("CPU_S", use.ru_utime + use.ru_stime + own.ru_utime + own.ru_stime)
 # A loader with two workers for each CPU, of which one takes more memory than its
 # step may have once it is told to; the rest of the job goes on.
 HOG = """#!/bin/sh
-srun --mem=80 python3 -c '
+srun --mem=120 python3 -c '
 import os, signal, time
 workers = []
 for _ in 2 * list(os.sched_getaffinity(0)):
@@ -36,8 +35,7 @@ for _ in 2 * list(os.sched_getaffinity(0)):
         blocks = []
         while True: blocks.append(bytearray(b"x" * (1 << 20)))
     workers.append(pid)
-eater, status = os.wait()
-print("worker", eater, status, flush=True)
+eater = os.wait()[0]
 for pid in set(workers) - {eater}: os.kill(pid, signal.SIGKILL)
 time.sleep(1)
 '
@@ -132,9 +130,10 @@ class Site(site_case.SiteCase):
         self.addCleanup(eat.unlink)
         self.wait_job(job, "COMPLETED", 300)
         self.assertFalse(os.path.exists(f"/proc/{worker}"))
-        text = self.output(job)
-        self.assertIn(f"worker {worker} {signal.SIGKILL.value}", text)
-        self.assertIn("batch lives", text)
+        self.assertIn("batch lives", self.output(job))
+        kernel = run(["journalctl", "-q", "-k", "--no-pager", "-o", "cat",
+                      "--after-cursor", self.seen]).stdout
+        self.assertIn(f"Killed process {worker} ", kernel)
 
         def states():
             return run(["sacct", "-n", "-P", "-j", f"{job}.0", "-o",
@@ -203,10 +202,13 @@ class Site(site_case.SiteCase):
         self.assertEqual(done.returncode, 0, done.stdout)
         lines = done.stdout.splitlines()
         self.assertIn("ran", lines)
-        (error,) = [line for line in lines if "error" in line]
-        print(error, flush=True)
-        self.assertEqual(error, f"srun: error: spank: {plugin}: "
-                                "Incompatible plugin version")
+        # One in 26.05; 24.11 has an error beside it, which says the same.
+        told = [line for line in lines if "plugin" in line]
+        print(*told, sep="\n", flush=True)
+        self.assertIn(len(told), (1, 2))
+        for line in told:
+            self.assertIn("Incompatible", line)
+            self.assertIn(str(plugin), line)
 
     def patch_version(self, plugin):
         """Sets plugin_version of a copy to a release that is not ours."""
