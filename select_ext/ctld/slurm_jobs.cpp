@@ -53,7 +53,7 @@ class Differences {
 
   // The same run at two times.
   void go_on(const SlurmJob& before, const SlurmJob& now) {
-    if (now.phase == SlurmPhase::kEnded) return add(Kind::kEnded, now);
+    if (now.phase == SlurmPhase::kEnded) return complete(before, now);
     if (now.nodes != before.nodes || now.cpus != before.cpus) {
       add(Kind::kResized, now);
     }
@@ -67,6 +67,14 @@ class Differences {
   std::vector<SlurmEvent> take() { return std::move(events_); }
 
  private:
+  // While nodes are cleaned up, Slurm shows only those that are left.
+  void complete(const SlurmJob& before, SlurmJob now) {
+    now.nodes = before.nodes;
+    now.node_count = before.node_count;
+    now.cpus = before.cpus;
+    add(Kind::kEnded, now);
+  }
+
   void add(Kind kind, const SlurmJob& job) {
     events_.push_back({kind, job, {}});
   }

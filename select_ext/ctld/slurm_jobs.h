@@ -20,7 +20,9 @@ struct SlurmEvent {
     kNodeCpus,  // node is new or has another number of CPUs; 0: it is gone
   };
   Kind kind = Kind::kStarted;
-  SlurmJob job;    // as it is now; of kRequeued and "LOST" as it was last
+  // As it is now; of kRequeued and "LOST" as it was last. Of kEnded with the
+  // nodes and CPUs that it was last seen to hold.
+  SlurmJob job;
   SlurmNode node;  // of kNodeCpus
 
   friend bool operator==(const SlurmEvent&, const SlurmEvent&) = default;

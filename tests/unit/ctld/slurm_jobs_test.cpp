@@ -91,6 +91,23 @@ TEST_CASE("jobs start and end") {
   CHECK(between({ended(1)}, {}).empty());
 }
 
+TEST_CASE("a job that is completing had all its nodes") {
+  SlurmJobs jobs;
+  SlurmJob whole = running(1);
+  whole.nodes = "n[1-2]";
+  whole.node_count = 2;
+  whole.cpus = 8;
+  (void)jobs.look({whole});
+  const std::vector<SlurmEvent> events = jobs.look({ended(1, "CANCELLED")});
+  REQUIRE(events.size() == 1);
+  CHECK(events[0].kind == Kind::kEnded);
+  CHECK(events[0].job.state == "CANCELLED");
+  CHECK(events[0].job.end_unix_s == 1100);
+  CHECK(events[0].job.nodes == "n[1-2]");
+  CHECK(events[0].job.node_count == 2);
+  CHECK(events[0].job.cpus == 8);
+}
+
 TEST_CASE("a job that Slurm forgot between two looks has ended") {
   CHECK(between({running(1), running(2), suspended(3)}, {running(2)}) ==
         Briefs{{Kind::kEnded, 1, "LOST"}, {Kind::kEnded, 3, "LOST"}});
