@@ -103,6 +103,14 @@ def our_groups(node):
                                   f"penstock_{name}_*")]
 
 
+def content(path):
+    """A file's text; none where the group or process has just ended."""
+    try:
+        return pathlib.Path(path).read_text("ascii", "replace")
+    except OSError:
+        return ""
+
+
 def job_of(directory):
     """The id of the job whose directory it is, or None."""
     name = os.path.basename(directory)
@@ -110,14 +118,10 @@ def job_of(directory):
         return int(name[4:])
     # From Slurm 26.05 on it has another name: its processes know.
     for procs in glob.glob(f"{directory}/step_*/user/task_*/cgroup.procs"):
-        for pid in pathlib.Path(procs).read_text().split():
-            try:
-                text = pathlib.Path(f"/proc/{pid}/environ").read_bytes()
-            except OSError:
-                continue
-            for entry in text.split(b"\0"):
-                if entry.startswith(b"SLURM_JOB_ID="):
-                    return int(entry.split(b"=")[1])
+        for pid in content(procs).split():
+            for entry in content(f"/proc/{pid}/environ").split("\0"):
+                if entry.startswith("SLURM_JOB_ID="):
+                    return int(entry.split("=")[1])
     return None
 
 
