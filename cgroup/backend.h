@@ -70,6 +70,10 @@ class Backend {
 
   virtual JobGroups job_groups_of(const ProcCgroups& groups) const = 0;
 
+  // Whether all processes of the process's group are frozen, as scontrol
+  // suspend does it to a step.
+  virtual bool is_frozen(const ProcCgroups& groups) const = 0;
+
   // Makes a task of the job known, before anything is asked for its threads.
   // home: of its first process. May be repeated.
   // Errors: kUnavailable  nothing can be lent to it on this machine: says why

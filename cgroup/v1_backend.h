@@ -38,6 +38,7 @@ class V1Backend final : public Backend {
 
   Result<Home> home_of(const TaskId& task) const override;
   JobGroups job_groups_of(const ProcCgroups& groups) const override;
+  bool is_frozen(const ProcCgroups& groups) const override;
   // Groups of ours stand apart from Slurm's: nothing to be known of its tasks.
   Status add_task(JobId, const Home&) override { return Done{}; }
   Status yields_to(const Home& home,

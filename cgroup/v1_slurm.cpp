@@ -12,6 +12,15 @@ JobGroups V1Backend::job_groups_of(const ProcCgroups& groups) const {
   return {group_in("freezer"), group_in("cpuacct")};
 }
 
+// The state is that of the groups above, too.
+bool V1Backend::is_frozen(const ProcCgroups& groups) const {
+  const auto path = groups.find("freezer");
+  if (path == groups.end()) return false;
+  const auto state =
+      fs_->read_file(at("freezer", path->second) + "/freezer.state");
+  return state && state->starts_with("FROZEN");
+}
+
 Result<std::set<pid_t>> V1Backend::away_threads(JobId job) const {
   return members(job, "cpuset");
 }

@@ -124,6 +124,14 @@ JobGroups V2Backend::job_groups_of(const ProcCgroups& groups) const {
   return {slurm->job, slurm->job};
 }
 
+// Also where a group above is the one that was frozen.
+bool V2Backend::is_frozen(const ProcCgroups& groups) const {
+  const auto path = groups.find("");
+  if (path == groups.end()) return false;
+  const auto events = fs_->read_file(path->second + "/cgroup.events");
+  return events && keyed_figure(*events, "frozen") == 1u;
+}
+
 // Each in one line, with the remedy: it is what the admin gets to see.
 Status V2Backend::add_task(JobId job, const Home& home) {
   const auto groups = slurm_groups_of(home.cpuset_path);

@@ -45,6 +45,7 @@ class V2Backend final : public Backend {
 
   Result<Home> home_of(const TaskId& task) const override;
   JobGroups job_groups_of(const ProcCgroups& groups) const override;
+  bool is_frozen(const ProcCgroups& groups) const override;
   Status add_task(JobId job, const Home& home) override;
   Status yields_to(const Home& home,
                    std::string_view lender_cpu_path) const override;

@@ -89,6 +89,7 @@ Status Agent::start() {
   Status swept = machine_.backend.sweep(
       {}, home_finder(machine_.proc, machine_.backend, *saved));
   if (!swept) log_warning("sweeping leftovers: {}", swept.error().message);
+  leftovers_ = !swept;
   adopt(*saved);
   Status watched = watch_processes();
   if (!watched) return watched;
@@ -253,7 +254,7 @@ void Agent::on_sample_timer() {
   for (auto& [id, job] : registry_.jobs()) {
     if (!job.managed || job.tasks.empty()) continue;
     const int pool = pool_of(job);
-    job.stopped = is_stopped(machine_.proc, job);
+    job.stopped = is_stopped(machine_.proc, machine_.backend, job);
     sampler_.sample(job, pool < 0 ? "" : pool_devices_[size_t(pool)], period_s,
                     now_ns);
     if (late) ++job.quality.gaps;

@@ -5,9 +5,17 @@ namespace {
 
 constexpr char kStopped = 'T';  // proc(5); one that is traced has 't'
 
+bool is_frozen(const ProcReader& proc, const Backend& backend, pid_t pid) {
+  const Result<ProcCgroups> groups = proc.cgroups(pid);
+  return groups && backend.is_frozen(*groups);
+}
+
 }  // namespace
 
-bool is_stopped(const ProcReader& proc, const Job& job) {
+// Slurm stops the first processes by a signal and then freezes all: what those
+// have started shows no state of its own for that.
+bool is_stopped(const ProcReader& proc, const Backend& backend,
+                const Job& job) {
   bool any = false;
   for (const auto& [first, task] : job.tasks) {
     std::set<pid_t> processes = task.processes;
@@ -15,7 +23,9 @@ bool is_stopped(const ProcReader& proc, const Job& job) {
     for (pid_t pid : processes) {
       const Result<ProcStat> stat = proc.stat(pid);
       if (!stat || stat->dead()) continue;
-      if (stat->state != kStopped) return false;
+      if (stat->state != kStopped && !is_frozen(proc, backend, pid)) {
+        return false;
+      }
       any = true;
     }
   }

@@ -75,11 +75,17 @@ class Lending(agent_case.AgentCase):
         return set().union(*map(hierarchy.cpus_in, self.away_masks(job)))
 
     # Its CPU is idle while it is suspended, also where it needs all of it;
-    # Slurm would give it to nobody.
+    # Slurm would give it to nobody. A script's children are frozen, and only
+    # the script is stopped by a signal, too.
     @unittest.skipIf(hierarchy.COMOUNTED, "SKIPPED: no job lends to another "
                      "where cpu and cpuacct are one hierarchy")
     def test_a_suspended_job_lends_and_gets_its_cpu_back(self):
-        lender = self.submit("suspended", 4, flags=["--loader-threads=1"])
+        lender = self.cluster.sbatch(
+            f"#!/bin/sh\n{' '.join(self.trainer('suspended', 4))}\ntrue\n",
+            flags=["--loader=auto", "--loader-threads=1",
+                   f"--loader-model={self.profile('suspended', 4)}"])
+        self.addCleanup(self.cluster.cancel, str(lender))
+        self.cluster.wait_job(lender, "RUNNING")
         borrower = self.submit("beside", 4)
         # Two that run may share a core of the machine's, or its turbo.
         self.rate("beside", 2)

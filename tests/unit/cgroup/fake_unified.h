@@ -48,6 +48,11 @@ class FakeUnified {
                 is ? "populated 1\n" : "populated 0\n");
   }
 
+  void set_frozen(const std::string& group, bool is) {
+    tree_.write(group.substr(1) + "/cgroup.events",
+                is ? "populated 1\nfrozen 1\n" : "populated 1\nfrozen 0\n");
+  }
+
   std::string group_of(pid_t tid) const { return threads_.at(tid).group; }
   CpuSet affinity_of(pid_t tid) const { return threads_.at(tid).affinity; }
   CpuSet effective_cpus(const std::string& group) const;

@@ -286,3 +286,16 @@ TEST_CASE("a backend needs its controllers and a plain name") {
             .error()
             .code == Code::kUnavailable);
 }
+
+TEST_CASE("whom Slurm has frozen the freezer tells") {
+  Away away;
+  const auto is_frozen = [&] {
+    return away.backend.is_frozen(*away.machine.proc().cgroups(kTrainer));
+  };
+  CHECK_FALSE(is_frozen());  // no such file
+  const std::string file = "freezer" + std::string(kStep) + "/freezer.state";
+  away.machine.tree().write(file, "FREEZING\n");
+  CHECK_FALSE(is_frozen());
+  away.machine.tree().write(file, "FROZEN\n");
+  CHECK(is_frozen());
+}

@@ -1,5 +1,6 @@
 #include "node_agent/stopped.h"
 
+#include "cgroup/v2_backend.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/cgroup/fake_unified.h"
 
@@ -10,7 +11,6 @@ namespace {
 // Two tasks, 100 and 200; 100 has a worker, 101.
 struct Fixture {
   Fixture() {
-    const std::string group = machine.make_task("job_7", "step_0", 0, "0-1");
     for (pid_t pid : {100, 101, 200}) {
       machine.start(pid, pid, group, CpuSet({0, 1}));
     }
@@ -20,9 +20,12 @@ struct Fixture {
   void stop(std::initializer_list<pid_t> pids) {
     for (pid_t pid : pids) machine.set_state(pid, 'T');
   }
-  bool stopped() const { return is_stopped(machine.proc(), job); }
+  bool stopped() const { return is_stopped(machine.proc(), backend, job); }
 
   FakeUnified machine;
+  std::string group = machine.make_task("job_7", "step_0", 0, "0-1");
+  V2Backend backend = std::move(
+      *V2Backend::create(machine.fs(), machine.proc(), machine.sched(), {}));
   Job job;
 };
 
@@ -36,6 +39,16 @@ TEST_CASE("a job is stopped when all its processes are") {
   f.stop({101});
   CHECK(f.stopped());
   f.machine.set_state(200, 'R');
+  CHECK_FALSE(f.stopped());
+}
+
+// scontrol suspend sends a signal to a step's first processes only.
+TEST_CASE("who is frozen is stopped, whatever its state") {
+  Fixture f;
+  f.stop({100, 200});
+  f.machine.set_frozen(f.group, true);
+  CHECK(f.stopped());
+  f.machine.set_frozen(f.group, false);
   CHECK_FALSE(f.stopped());
 }
 
