@@ -24,4 +24,12 @@ inline std::string_view take_word(std::string_view& text) {
   return word;
 }
 
+inline bool has_word(std::string_view text, std::string_view word) {
+  for (std::string_view next = take_word(text); !next.empty();
+       next = take_word(text)) {
+    if (next == word) return true;
+  }
+  return false;
+}
+
 }  // namespace penstock

@@ -12,14 +12,6 @@ namespace {
 constexpr const char* kProcs = "/cgroup.procs";
 constexpr const char* kThreads = "/cgroup.threads";
 
-bool has_word(std::string_view text, std::string_view word) {
-  for (std::string_view next = take_word(text); !next.empty();
-       next = take_word(text)) {
-    if (next == word) return true;
-  }
-  return false;
-}
-
 Error no_controller(const char* controller) {
   return Error{Code::kUnavailable, 0,
                "cgroup v2 controller " + std::string(controller) +
@@ -139,6 +131,7 @@ Status V2Backend::add_task(JobId job, const Home& home) {
   seen_scopes_.insert(groups->scope);
   KnownJob& known = jobs_[job];
   known.path = groups->job;
+  known.is_over = false;
   Status lendable = check_lendable(*groups);
   if (lendable) known.tasks[groups->task].groups = *groups;
   return lendable;

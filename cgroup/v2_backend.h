@@ -94,11 +94,16 @@ class V2Backend final : public Backend {
 
     bool has_groups() const { return prepared || tries > 0; }
   };
+  struct Limit {
+    uint64_t wanted_bytes_per_s = 0;
+    uint64_t written_bytes_per_s = 0;  // the site's own, where that is lower
+  };
   struct KnownJob {
     std::string path;
     std::map<std::string, KnownTask> tasks;  // by path
     CpuSet lent;
-    std::map<std::string, uint64_t> limits;  // bytes/s by device
+    std::map<std::string, Limit> limits;  // by device
+    bool is_over = false;  // remove_job() was called, and could not do all
 
     // The groups that hold prepared tasks, each once.
     std::set<std::string> levels() const;

@@ -28,6 +28,12 @@ Status V2Backend::require_io(const KnownJob& job) {
   if (fs_->exists(job.path + kMax)) return Done{};
   const std::string scope = job.path.substr(0, job.path.rfind('/'));
   const std::string file = scope + "/cgroup.subtree_control";
+  const auto enabled_there = fs_->read_file(file);
+  // Enabled by whomever, the site perhaps, it is in every group below.
+  if (!fs_->exists(job.path) ||
+      (enabled_there && has_word(*enabled_there, "io"))) {
+    return Error{Code::kNotFound, ENOENT, job.path + " has ended"};
+  }
   Status enabled = fs_->write_mark(scope, mark(".io"), "+io");
   if (enabled) enabled = fs_->write_file(file, "+io");
   if (!enabled) (void)fs_->remove_mark(scope, mark(".io"));
@@ -122,7 +128,7 @@ Status V2Backend::set_io_limit(JobId id, std::string_view device,
   const auto rate = mark_limit(path, name, rate_bytes_per_s);
   if (!rate) return rate.error();
   done = write_limit(path, name, *rate);
-  if (done) (*job)->limits[name] = *rate;
+  if (done) (*job)->limits[name] = {rate_bytes_per_s, *rate};
   return done;
 }
 
@@ -132,23 +138,22 @@ Status V2Backend::restore_limits(KnownJob& job) {
   if (job.limits.empty() || !fs_->exists(job.path)) return Done{};
   const bool has_io = fs_->exists(job.path + kMax);
   Status first = require_io(job);
-  if (!first) return first;
+  if (!first) return without_limit(std::move(first));
   auto text = fs_->read_file(job.path + kMax);
   if (!text) return without_limit(std::move(text).error());
-  for (auto& [device, rate_bytes_per_s] : job.limits) {
+  for (auto& [device, limit] : job.limits) {
     const auto now = io_figure(*text, device, "rbps");
-    if (now == rate_bytes_per_s) continue;
+    if (now == limit.written_bytes_per_s) continue;
     if (has_io) {
       auto former = former_limits(job.path);
       former[device] = now ? std::to_string(*now) : "max";
       note_first(first, without_limit(mark_limits(job.path, former)));
+      limit.written_bytes_per_s =
+          std::min(now.value_or(UINT64_MAX), limit.wanted_bytes_per_s);
     }
-    if (now && *now <= rate_bytes_per_s) {
-      rate_bytes_per_s = *now;
-      continue;
-    }
-    note_first(first,
-               without_limit(write_limit(job.path, device, rate_bytes_per_s)));
+    if (now == limit.written_bytes_per_s) continue;
+    note_first(first, without_limit(write_limit(job.path, device,
+                                                limit.written_bytes_per_s)));
   }
   return first;
 }

@@ -252,6 +252,9 @@ Status V2Backend::weigh(const KnownJob& job) {
 Status V2Backend::refresh() {
   Status first = Done{};
   const uint64_t until_ns = monotonic_ns() + kMove_ns;
+  std::erase_if(jobs_, [this](const auto& known) {
+    return known.second.is_over && !fs_->exists(known.second.path);
+  });
   for (auto& [id, job] : jobs_) {
     forget_ended_tasks(job);
     note_first(first, restore_limits(job));

@@ -122,9 +122,14 @@ Status V2Backend::remove_job(JobId id, const FindHome& find_home) {
   for (const auto& [path, task] : found->second.tasks) {
     if (task.has_groups()) left_.try_emplace(task.groups.step);
   }
-  Status restored = restore_job(found->second.path, find_home);
+  KnownJob& job = found->second;
+  // refresh() is not to bring it back.
+  job.lent = CpuSet();
+  job.limits.clear();
+  job.is_over = true;
+  Status restored = restore_job(job.path, find_home);
   // What could not be given back is known on: the caller asks again.
-  if (restored || !fs_->exists(found->second.path)) jobs_.erase(found);
+  if (restored || !fs_->exists(job.path)) jobs_.erase(found);
   if (!restored && restored.error().saved_errno == EBUSY) {
     restored.error().code = Code::kUnavailable;
   }

@@ -23,14 +23,6 @@ bool has_option(const MountEntry& mount, std::string_view option) {
          mount.options.end();
 }
 
-bool has_word(std::string_view text, std::string_view word) {
-  for (std::string_view each = take_word(text); !each.empty();
-       each = take_word(text)) {
-    if (each == word) return true;
-  }
-  return false;
-}
-
 // The v1 hierarchy of a controller below root; nullptr: none.
 const MountEntry* v1_mount(const std::vector<MountEntry>& mounts,
                            std::string_view controller,

@@ -28,13 +28,6 @@ std::string parent_of(const std::string& group) {
   return group.substr(0, group.rfind('/'));
 }
 
-bool has_word(std::string_view text, std::string_view word) {
-  for (auto next = take_word(text); !next.empty(); next = take_word(text)) {
-    if (next == word) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 FakeUnified::FakeUnified()

@@ -77,8 +77,14 @@ TEST_CASE(
     REQUIRE(node.backend->set_io_limit(kJob, "254:16", 2048));
     CHECK(node.machine.read(file).starts_with("254:16 rbps=1024"));
   }
-  SECTION("none any more") {
+  SECTION("higher, and none any more") {
     set(own);
+    own = "max";
+    set(own);
+    CHECK(node.machine.read(file) == "254:16 rbps=4096");
+  }
+  SECTION("lower, and none any more") {
+    set("1024");
     own = "max";
     set(own);
     CHECK(node.machine.read(file) == "254:16 rbps=4096");
@@ -95,6 +101,20 @@ TEST_CASE("io that Slurm has enabled in its jobs meanwhile stays") {
   REQUIRE(node.backend->sweep({}, nullptr));
   CHECK(node.machine.fs().exists(node.job() + "/io.max"));
   CHECK_FALSE(node.machine.has_mark(node.scope()));
+}
+
+TEST_CASE("io that the site has enabled is not taken for ours") {
+  Node node;
+  REQUIRE(node.machine.fs().write_file(node.scope() + "/cgroup.subtree_control",
+                                       "+io"));
+  std::filesystem::remove_all(node.machine.tree().path() /
+                              node.job().substr(1));
+  const Status done = node.backend->set_io_limit(kJob, "254:16", 4096);
+  REQUIRE_FALSE(done);
+  CHECK(done.error().code == Code::kNotFound);
+  CHECK_FALSE(node.machine.has_mark(node.scope()));
+  REQUIRE(node.backend->sweep({}, nullptr));
+  CHECK(node.machine.fs().exists(node.lender() + "/io.max"));
 }
 
 TEST_CASE("io is taken from the scope again, wherever a run was killed") {

@@ -90,13 +90,37 @@ TEST_CASE("a step that still has a process is left to Slurm") {
 TEST_CASE("a job with a group that does not go is not said to be released") {
   Node node;
   REQUIRE(node.lend(CpuSet{{2}}));
+  REQUIRE(node.backend->set_io_limit(kJob, "254:16", 4096));
   node.machine.fail("rmdir", "penstock_loader", EBUSY);
   for (int again = 0; again < 2; ++again) {
     const Status removed = node.backend->remove_job(kJob, node.find_home());
     REQUIRE_FALSE(removed);
     CHECK(removed.error().code == Code::kUnavailable);
+    node.refresh(1);
+    CHECK(node.machine.read(node.job() + "/cpuset.cpus").starts_with("0-1"));
+    CHECK(node.machine.read(node.user() + "/cpuset.cpus").starts_with("0-1"));
+    CHECK(node.machine.read(node.job() + "/cpu.weight").starts_with("100"));
+    CHECK(node.machine.read(node.job() + "/io.max") == "254:16 rbps=max");
   }
   node.machine.heal();
   REQUIRE(node.backend->remove_job(kJob, node.find_home()));
   node.check_as_before();
+}
+
+// The job's directory comes again where the job is requeued.
+TEST_CASE("a job that ends before it is released is forgotten") {
+  Node node;
+  REQUIRE(node.lend(CpuSet{{2}}));
+  REQUIRE(node.backend->set_io_limit(kJob, "254:16", 4096));
+  node.machine.fail("rmdir", "penstock_loader", EBUSY);
+  REQUIRE_FALSE(node.backend->remove_job(kJob, node.find_home()));
+  node.machine.heal();
+  node.end_job();
+  std::filesystem::remove_all(node.machine.tree().path() /
+                              node.job().substr(1));
+  node.refresh(1);
+  CHECK(node.backend->set_away_cpus(kJob, CpuSet{{2}}).error().code ==
+        Code::kUnavailable);
+  CHECK(node.backend->set_io_limit(kJob, "254:16", 4096).error().code ==
+        Code::kNotFound);
 }
