@@ -131,12 +131,17 @@ Server::~Server() {
   }
 }
 
+// Root's are the plugin's and the administrator's: whatever users hold open,
+// there is room for them.
+bool Server::may_connect(uid_t uid, size_t all, size_t of_this_user) {
+  return uid == 0 || (all < kMaxConnections && of_this_user < kMaxPerUser);
+}
+
 bool Server::has_room(uid_t uid) const {
-  if (connections_.size() >= kMaxConnections) return false;
   const auto same = std::count_if(
       connections_.begin(), connections_.end(),
       [&](const auto& entry) { return entry.second.peer.uid == uid; });
-  return uid == 0 || static_cast<size_t>(same) < kMaxPerUser;
+  return may_connect(uid, connections_.size(), static_cast<size_t>(same));
 }
 
 void Server::accept_all() {

@@ -48,9 +48,11 @@ class Server {
 
   void set_limits(const OptionLimits& limits) { limits_ = limits; }
 
-  // More connections than these are closed at once: per user, and in all.
+  // More connections than these are closed at once: per user, and in all; but
+  // for root's.
   static constexpr size_t kMaxPerUser = 512;
   static constexpr size_t kMaxConnections = 4096;
+  static bool may_connect(uid_t uid, size_t all, size_t of_this_user);
   // Connections of a user whose budget is spent are looked at this often.
   static constexpr uint64_t kResume_ms = 20;
 

@@ -329,3 +329,11 @@ TEST_CASE("a path that does not fit a socket address is named") {
   CHECK_THAT(server.error().message,
              Catch::Matchers::ContainsSubstring("SocketPath"));
 }
+
+TEST_CASE("users' connections, however many, leave root's room") {
+  constexpr size_t kAll = Server::kMaxConnections, kOne = Server::kMaxPerUser;
+  CHECK(Server::may_connect(1000, kAll - 1, kOne - 1));
+  CHECK_FALSE(Server::may_connect(1000, kAll, 0));
+  CHECK_FALSE(Server::may_connect(1000, 0, kOne));
+  CHECK(Server::may_connect(0, kAll, kOne));
+}
