@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "spank_plugin/guard.h"
 #include "spank_plugin/hooks.h"
 #include "spank_plugin/model_file.h"
 
@@ -82,7 +83,9 @@ int register_options(spank_t spank) {
                         1,
                         i,
                         [](int index, const char* value, int remote) {
-                          return take_flag(index, value, remote);
+                          return guard("option", remote ? 0 : -1, [&] {
+                            return take_flag(index, value, remote);
+                          });
                         }};
     if (spank_option_register(spank, &option) != ESPANK_SUCCESS)
       slurm_error("penstock: --%s could not be registered", spec.name);
