@@ -18,6 +18,8 @@ import hierarchy
 import slurm_files
 
 EXAMPLES = embedded.ROOT / "slurm_conf_examples"
+PLUGSTACK = "plugstack.conf.d/penstock.conf"
+SITE_PLUGINS = "/usr/lib/x86_64-linux-gnu/slurm-wlm/"
 NODE_KEYS = re.compile(
     r"(CPUs|Boards|SocketsPerBoard|CoresPerSocket|ThreadsPerCore)=\d+ ?")
 
@@ -34,8 +36,11 @@ class Example(embedded.EmbeddedCluster):
         gpus = self._write_slurm_conf()
         slurm_files.write_gpus(self.directory, gpus)
         shutil.copy(self.example / "cgroup.conf", self.directory)
-        shutil.copytree(self.example / "plugstack.conf.d",
-                        f"{self.directory}/plugstack.conf.d")
+        plugstack = (self.example / PLUGSTACK).read_text("utf-8")
+        assert plugstack.count(SITE_PLUGINS) == 1, plugstack
+        os.mkdir(f"{self.directory}/plugstack.conf.d")
+        slurm_files.write(f"{self.directory}/{PLUGSTACK}", plugstack.replace(
+            SITE_PLUGINS, f"{self.directory}/bin/"))
         slurm_files.write(f"{self.directory}/plugstack.conf",
                           f"include {self.directory}/plugstack.conf.d/*.conf\n")
 
@@ -121,8 +126,7 @@ class Examples(unittest.TestCase):
     def test_max_weights_agree(self):
         """The same limit for the client and for the node."""
         for example in EXAMPLES.glob("*/penstock.conf"):
-            plugin = (example.parent / "plugstack.conf.d" /
-                      "penstock.conf").read_text("utf-8")
+            plugin = (example.parent / PLUGSTACK).read_text("utf-8")
             at_client = re.search(r"\bmax_weight=(\S+)", plugin.rsplit(
                 "optional", 1)[1])
             on_node = re.search(r"^MaxWeight=(\S+)",

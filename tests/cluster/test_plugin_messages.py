@@ -2,6 +2,7 @@
 
 import pathlib
 import pwd
+import re
 import time
 
 import cluster_case
@@ -36,6 +37,15 @@ class Messages(cluster_case.ClusterCase):
              "entra??nement"))
         self.cluster.wait_job(job)
         self.assertEqual(self.cluster.output(job).split()[0], str(start.pid))
+
+    def test_its_version_and_slurms_are_in_the_log(self):
+        done = self.cluster.srun("true")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        release = re.search(r"\d+\.\d+", self.cluster.command(
+            "srun", "--version").stdout).group()
+        self.assertRegex(
+            self.cluster.logs("slurmd", lines=1000),
+            rf"penstock: \d+\.\d+\.\d+ \(built for Slurm {release}\.\d+\)")
 
     def test_the_pid_is_in_its_cgroup_already(self):
         seen = []
