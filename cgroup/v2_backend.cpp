@@ -131,7 +131,10 @@ Status V2Backend::add_task(JobId job, const Home& home) {
   seen_scopes_.insert(groups->scope);
   KnownJob& known = jobs_[job];
   known.path = groups->job;
-  known.is_over = false;
+  // What is half removed is no whole group: a new loan makes it anew.
+  if (std::exchange(known.is_over, false)) {
+    for (auto& [path, task] : known.tasks) task = KnownTask{task.groups};
+  }
   Status lendable = check_lendable(*groups);
   if (lendable) known.tasks[groups->task].groups = *groups;
   return lendable;

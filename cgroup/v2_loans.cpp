@@ -262,7 +262,8 @@ Status V2Backend::refresh() {
     for (auto& [path, task] : job.tasks) {
       task.pause = std::max(-kGivenUp, task.pause - 1);
       if (task.pause == -kGivenUp) task.tries = 0;
-      if (task.prepared && fenced.insert(task.groups.user).second) {
+      if (task.prepared && !job.is_over &&
+          fenced.insert(task.groups.user).second) {
         (void)fence_neighbours(job, task.groups);
       }
       // Of tries that failed, or that nobody goes on with.

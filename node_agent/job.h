@@ -135,7 +135,7 @@ struct Job {
   JobId id = 0;
   uid_t uid = 0;
   bool managed = false;
-  bool stopped = false;  // by SIGSTOP, as scontrol suspend does it
+  bool stopped = false;  // by a signal, or frozen
   penstock_wire_options options{};
   std::string name;
   double started_unix_s = 0;

@@ -107,6 +107,22 @@ TEST_CASE("a job with a group that does not go is not said to be released") {
   node.check_as_before();
 }
 
+// After penstock off and on, for example.
+TEST_CASE("a job that was half released is lent CPUs in groups made anew") {
+  Node node;
+  REQUIRE(node.lend(CpuSet{{2}}));
+  node.machine.fail("rmdir", "penstock_home", EBUSY);
+  REQUIRE_FALSE(node.backend->remove_job(kJob, node.find_home()));
+  node.machine.heal();
+  REQUIRE(node.backend->add_task(kJob, *node.backend->home_of({kTrainer, 0})));
+  REQUIRE(node.lend(CpuSet{{2}}));
+  CHECK(node.machine.group_of(kLoader) == node.task + "/penstock_loader");
+  CHECK(node.machine.effective_cpus(node.machine.group_of(kLoader)) ==
+        CpuSet{{2}});
+  REQUIRE(node.backend->remove_job(kJob, node.find_home()));
+  node.check_as_before();
+}
+
 // The job's directory comes again where the job is requeued.
 TEST_CASE("a job that ends before it is released is forgotten") {
   Node node;
