@@ -159,6 +159,7 @@ class V2Backend final : public Backend {
   Status remove_task_groups(const std::string& task);
   Status restore_job(const std::string& job, const FindHome& find_home);
   bool is_populated(const std::string& group) const;
+  bool is_at_home(const std::string& task) const;  // all of it
   void forget_ended_tasks(KnownJob& job);
 
   // v2_left.cpp

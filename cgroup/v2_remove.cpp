@@ -99,13 +99,17 @@ bool V2Backend::is_populated(const std::string& group) const {
          events.error().saved_errno != ENODEV;
 }
 
+bool V2Backend::is_at_home(const std::string& task) const {
+  const auto outside = threads_in(task);
+  return fs_->exists(home_dir(task)) && outside && outside->empty();
+}
+
 void V2Backend::forget_ended_tasks(KnownJob& job) {
   for (auto task = job.tasks.begin(); task != job.tasks.end();) {
     const bool alive = is_populated(task->first);
-    // Another hand than ours has removed the groups: without them the room
-    // above would be everyone's.
-    const bool lost =
-        task->second.prepared && !fs_->exists(home_dir(task->first));
+    // Another hand than ours has removed the groups, or taken somebody out of
+    // the home: without it the room above would be everyone's.
+    const bool lost = task->second.prepared && !is_at_home(task->first);
     if (alive && lost) unprepare(job, task->second);
     if (alive) {
       ++task;

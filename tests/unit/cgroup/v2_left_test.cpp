@@ -140,3 +140,19 @@ TEST_CASE("a job that ends before it is released is forgotten") {
   CHECK(node.backend->set_io_limit(kJob, "254:16", 4096).error().code ==
         Code::kNotFound);
 }
+
+// A guardian that took penstockd for hung is at it when penstockd goes on.
+TEST_CASE("who was taken out of a home again gets no wider room") {
+  Node node;
+  REQUIRE(node.lend(CpuSet{{2}}));
+  REQUIRE(node.machine.fs().write_file(node.task + "/cgroup.procs", "100"));
+  REQUIRE(node.machine.fs().write_file(node.user() + "/cpuset.cpus", "0-1"));
+  node.refresh(1);
+  CHECK(node.machine.read(node.job() + "/cpuset.cpus").starts_with("0-1"));
+  CHECK(node.machine.read(node.user() + "/cpuset.cpus").starts_with("0-1"));
+  CHECK(node.machine.fs().list_dirs(node.task)->empty());
+  SECTION("but in a home that is made anew") {
+    REQUIRE(node.backend->send_away(kJob, node.home));
+    CHECK(node.machine.group_of(kTrainer) == node.task + "/penstock_home");
+  }
+}
