@@ -80,19 +80,13 @@ class Lending(agent_case.AgentCase):
     @unittest.skipIf(hierarchy.COMOUNTED, "SKIPPED: no job lends to another "
                      "where cpu and cpuacct are one hierarchy")
     def test_a_suspended_job_lends_and_gets_its_cpu_back(self):
-        lender = self.cluster.sbatch(
-            f"#!/bin/sh\n{' '.join(self.trainer('suspended', 4))}\ntrue\n",
-            flags=["--loader=auto", "--loader-threads=1",
-                   f"--loader-model={self.profile('suspended', 4)}"])
-        self.addCleanup(self.cluster.cancel, str(lender))
-        self.cluster.wait_job(lender, "RUNNING")
+        lender = self.submit_script("suspended", 4, "--loader-threads=1")
         borrower = self.submit("beside", 4)
         # Two that run may share a core of the machine's, or its turbo.
         self.rate("beside", 2)
         before = self.rate("suspended", 3)
         home = hierarchy.cpus_in(self.held_by(lender))
-        done = self.cluster.command("scontrol", "suspend", str(lender))
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.suspend(lender)
         self.wait("its CPU to be lent",
                   lambda: home <= self.allowed(borrower))
         self.cluster.command("scontrol", "resume", str(lender))
@@ -101,6 +95,39 @@ class Lending(agent_case.AgentCase):
         self.wait("its rate to be what it was",
                   lambda: self.rate("suspended", 2) > 0.8 * before)
         self.cluster.cancel(lender, borrower)
+        self.check_nothing_left()
+
+    def submit_script(self, name, slices, *flags):
+        """As submit(), with a shell between Slurm and the trainer."""
+        job = self.cluster.sbatch(
+            f"#!/bin/sh\n{' '.join(self.trainer(name, slices))}\ntrue\n",
+            flags=["--loader=auto", *flags,
+                   f"--loader-model={self.profile(name, slices)}"])
+        self.addCleanup(self.cluster.cancel, str(job))
+        self.cluster.wait_job(job, "RUNNING")
+        return job
+
+    def suspend(self, job):
+        """scontrol returns before Slurm has done it."""
+        done = self.cluster.command("scontrol", "suspend", str(job))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.wait("Slurm to have suspended it", lambda: (
+            f"Suspended StepId={job}.batch" in self.cluster.logs(
+                "slurmd", lines=1000)))
+
+    def test_a_suspended_borrower_is_lent_nothing(self):
+        borrower = self.submit_script("stopped", 4)
+        self.wait_away(borrower)
+        self.suspend(borrower)
+
+        def is_lent_nothing():
+            last = self.cluster.status(borrower)["changes"][-1]
+            return ((last["cause"], last["away_to"]) == ("measured_change", 0)
+                    and not self.away_threads(borrower))
+        self.wait("nothing to be lent to it", is_lent_nothing)
+        self.cluster.command("scontrol", "resume", str(borrower))
+        self.wait_away(borrower)
+        self.cluster.cancel(borrower)
         self.check_nothing_left()
 
     def check_report(self, job):

@@ -28,20 +28,21 @@ class Busy(Dataset):
             x = torch.sin(x + index)
         return x
 
-torch.set_num_threads(1)
-model = torch.nn.Linear(64, 8)
-opt = torch.optim.SGD(model.parameters(), lr=0.1)
-log = open({log!r}, "w", buffering=1)
-start, samples = time.monotonic(), 0
-for batch in penstock.watch(DataLoader(Busy(), batch_size=8, num_workers=2)):
-    opt.zero_grad()
-    model(batch).sum().backward()
-    opt.step()
-    samples += len(batch)
-    log.write(json.dumps({{"t_monotonic": time.monotonic(),
-                           "samples": samples}}) + "\\n")
-    if time.monotonic() - start > 200:
-        break
+if __name__ == "__main__":  # workers may import this file (Python 3.14)
+    torch.set_num_threads(1)
+    model = torch.nn.Linear(64, 8)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    log = open({log!r}, "w", buffering=1)
+    start, samples = time.monotonic(), 0
+    for batch in penstock.watch(DataLoader(Busy(), batch_size=8, num_workers=2)):
+        opt.zero_grad()
+        model(batch).sum().backward()
+        opt.step()
+        samples += len(batch)
+        log.write(json.dumps({{"t_monotonic": time.monotonic(),
+                               "samples": samples}}) + "\\n")
+        if time.monotonic() - start > 900:
+            break
 """
 
 
@@ -75,6 +76,8 @@ class PyTorch(agent_case.AgentCase):
         """Penstock / stock of the job's rate: the median of alternating
         intervals."""
         ratios = []
+        # torch takes minutes to be imported on an emulated machine.
+        self.wait_away(job, 120)
         for _ in range(PAIRS):
             self.wait_away(job, 60)
             self.rate(name, 1)
@@ -93,7 +96,7 @@ class PyTorch(agent_case.AgentCase):
         Its loader: what a trainer uses is reserved and never lent."""
         job = self.cluster.sbatch(
             [self.busy, "--workers", "1", "--processes", "--on", str(on_ms),
-             "--off", str(off_ms), "--seconds", "300", "--log",
+             "--off", str(off_ms), "--seconds", "900", "--log",
              f"{self.cluster.home()}/{name}.log"], flags=["--loader=auto"])
         self.addCleanup(self.cluster.cancel, str(job))
         self.cluster.wait_job(job, "RUNNING")

@@ -20,7 +20,8 @@ BORROWERS = 50  # of the jobs, at least
 # Of slurmstepd with DebugFlags=Cgroup; it says nothing of EBUSY without. Of the
 # job's group it says the first whenever another step is there, also without
 # Penstock (24.11.5).
-COMPLAINT = re.compile(r"Cannot rmdir\(\S*/step_|Unable to rmdir\(")
+COMPLAINT = re.compile(r"Cannot rmdir\(\S*/step_|Unable to rmdir\(|"
+                       r"/step_.*(EBUSY|resource busy)")
 
 # A loader of worker processes that would use more CPUs than it has.
 WORKERS = """
@@ -72,11 +73,17 @@ class Unified(python_jobs.JobsOfPython):
         self.wait_away(job)
         held = self.held_by(job)
         top = pathlib.Path(hierarchy.job_dir(self.cluster.node, job))
+        user = pathlib.Path(hierarchy.away_groups(self.cluster.node, job)[0],
+                            "../../cpuset.cpus")
         took_s = []
+
+        def is_wider(text):
+            return hierarchy.cpus_in(text) > hierarchy.cpus_in(held)
+
         for _ in range(5):
             for name, theirs, is_ours in (
-                    ("cpuset.cpus", held, lambda text: hierarchy.cpus_in(text)
-                     > hierarchy.cpus_in(held)),
+                    ("cpuset.cpus", held, is_wider),
+                    (user, held, is_wider),
                     ("cpu.weight", "100", lambda text: text == "10")):
                 def is_there(file=top / name, is_ours=is_ours):
                     return is_ours(file.read_text("ascii").strip())

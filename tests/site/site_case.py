@@ -390,14 +390,14 @@ class SiteCase(unittest.TestCase):
         self.assertEqual(self.our_groups(), [])
         self.assertEqual(self.job(job)["JobState"], "RUNNING")
 
-    def drop_in(self, text):
-        """For penstockd's unit, for this test; penstockd starts anew."""
-        path = pathlib.Path("/run/systemd/system/penstockd.service.d/test.conf")
+    def drop_in(self, text, unit="penstockd"):
+        """For the unit, for this test; it starts anew."""
+        path = pathlib.Path(f"/run/systemd/system/{unit}.service.d/test.conf")
         write(path, text)
-        self.addCleanup(restart, "penstockd")
+        self.addCleanup(restart, unit)
         self.addCleanup(path.parent.rmdir)
         self.addCleanup(path.unlink)
-        restart("penstockd")
+        restart(unit)
 
     def change(self, path, old, new):
         """In one of Slurm's files, for this test."""
@@ -410,10 +410,10 @@ class SiteCase(unittest.TestCase):
         return run(["journalctl", "-q", "-n0", "--show-cursor"]).stdout.split(
             "cursor: ")[1].strip()
 
-    def said(self, word):
-        """The lines of penstockd's with the word since the test began."""
+    def said(self, word, daemon="penstockd"):
+        """The lines of the daemon's with the word since the test began."""
         text = run(["journalctl", "-q", "--no-pager", "-o", "cat", "-u",
-                    "penstockd", "-t", "penstockd", "--after-cursor",
+                    daemon, "-t", daemon, "--after-cursor",
                     self.seen]).stdout
         return [line for line in text.splitlines() if word in line]
 

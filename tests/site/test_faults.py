@@ -81,6 +81,33 @@ class Faults(site_case.SiteCase):
         run(["scancel", job])
         self.check_nothing_left()
 
+    def test_io_that_slurm_enables(self):
+        if site_case.slurm_release() < (25, 5):
+            self.skipTest("Slurm's own lines for io are those of 25.05")
+        run(["systemctl", "stop", "penstockd"])
+        self.addCleanup(restart, "penstockd")
+        self.addCleanup(self.new_scope)
+        self.change("/etc/slurm/cgroup.conf", "CgroupPlugin=cgroup/v2",
+                    "CgroupPlugin=cgroup/v2\nEnableControllers=yes\n"
+                    "EnableExtraControllers=io")
+        self.new_scope()
+        controllers = run(["srun", "-n1", "sh", "-c", "cat /sys/fs/cgroup$("
+                           "cut -d: -f3 /proc/self/cgroup)/cgroup.controllers"],
+                          user=site_case.USER).stdout
+        self.assertIn(" io ", controllers)
+        run(["systemctl", "start", "penstockd"])
+        job = self.submit("slurm_io", 4)
+        self.wait_away()
+        group = pathlib.Path(self.only_job_dir())
+        wait("a limit", (group / "io.max").read_text)
+        run(["systemctl", "stop", "penstockd"])
+        self.check_as_slurm_made_it(job, self.held_by(job))
+        self.assertTrue((group / "io.max").exists())
+        self.assertEqual(self.said("not all"), [])
+        run(["scancel", job])
+        self.check_nothing_left()
+        self.check_lends_again()
+
     def new_scope(self):
         """Slurm's, with the controllers that its slice has by now."""
         run(["systemctl", "daemon-reload"])
@@ -88,19 +115,33 @@ class Faults(site_case.SiteCase):
         run(["systemctl", "start", "slurmd"])
         site_case.wait_idle()
 
-    def test_cpuset_that_is_not_delegated(self):
+    def check_not_delegated(self, controller):
         path = pathlib.Path("/run/systemd/system/system.slice.d/test.conf")
-        site_case.write(path, "[Slice]\nDisableControllers=cpuset\n")
+        site_case.write(path, f"[Slice]\nDisableControllers={controller}\n")
         self.addCleanup(self.new_scope)
         self.addCleanup(path.unlink)
         self.new_scope()
         doctor = run(["penstock", "doctor"], check=False)
         self.assertEqual(doctor.returncode, 1, doctor.stdout)
-        self.assertIn("the controller cpuset does not reach", doctor.stdout)
-        job = self.submit("no_cpuset", 4)
-        self.check_told(job, "no_cpuset",
-                        "controller cpuset does not reach Slurm's tasks")
+        self.assertIn(f"the controller {controller} does not reach",
+                      doctor.stdout)
+        job = self.submit(f"no_{controller}", 4)
+        self.check_told(job, f"no_{controller}",
+                        f"controller {controller} does not reach Slurm's tasks")
         self.check_lends_again()
+
+    def test_cpuset_that_is_not_delegated(self):
+        self.check_not_delegated("cpuset")
+
+    # slurmd would not start with accounting by control groups.
+    def test_cpu_that_is_not_delegated(self):
+        self.addCleanup(self.new_scope)
+        self.addCleanup(run, ["systemctl", "restart", "slurmctld"], 300)
+        self.change("/etc/slurm/slurm.conf", "jobacct_gather/cgroup",
+                    "jobacct_gather/linux")
+        self.addCleanup(run, ["systemctl", "restart", "slurmctld"], 300)
+        run(["systemctl", "restart", "slurmctld"], 300)
+        self.check_not_delegated("cpu")
 
     def test_cores_that_slurm_does_not_constrain(self):
         self.addCleanup(restart, "slurmctld", "slurmd")

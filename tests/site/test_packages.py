@@ -64,6 +64,17 @@ class Packages(site_case.SiteCase):
         self.assertEqual(command.returncode, 0)
         return longest
 
+    def test_0_apt_keeps_plugins_with_the_slurm_they_were_built_for(self):
+        major, minor = site_case.slurm_release()
+        line = rf"slurm-wlm-basic-plugins \(>= {major}\.{minor:02}"
+        for package in ("penstock-client", "penstock-ctld"):
+            needs = run(["dpkg-query", "-W", "-f", "${Depends}", package]).stdout
+            self.assertRegex(needs, line)
+            self.assertRegex(needs, r"slurm-wlm-basic-plugins \(<< ")
+        self.assertRegex(run(["dpkg-query", "-W", "-f", "${Depends}",
+                              "penstock-node"]).stdout,
+                         r"\bpenstock-client \(= ")
+
     def test_1_after_an_upgrade_jobs_have_what_they_had(self):
         newer = self.newer_packages()
         job = self.submit("upgraded", 4)

@@ -1,6 +1,7 @@
 """What systemd does with our units: reload, restart after a kill or a hang,
 and the controller with the few rights that it has."""
 
+import json
 import os
 import pathlib
 import signal
@@ -9,6 +10,8 @@ import site_case
 from site_case import restart, run, wait
 
 CONF = "/etc/slurm/penstock.conf"
+SLURM_CONF = "/etc/slurm/slurm.conf"
+SUBMIT = "SubmitNodeCores=8\nSubmitNodeBandwidth=100M\nSubmitModel=res50\n"
 
 
 class Units(site_case.SiteCase):
@@ -25,6 +28,12 @@ class Units(site_case.SiteCase):
         self.assertEqual(self.job(job)["JobState"], "RUNNING")
         run(["scancel", job])
         self.check_nothing_left()
+
+    def test_systemd_knows_when_they_are_ready_and_alive(self):
+        for unit in ("penstockd", "penstockctld"):
+            lines = run(["systemctl", "cat", unit]).stdout.splitlines()
+            self.assertIn("Type=notify", lines)
+            self.assertIn("WatchdogSec=60", lines)
 
     def test_a_reload_takes_what_is_good_and_tells_what_is_not(self):
         pid = site_case.pid_of("penstockd")
@@ -72,9 +81,7 @@ class Units(site_case.SiteCase):
         self.assertEqual(done.returncode, 0, done.stdout)
 
         self.addCleanup(restart, "penstockd")
-        self.change(CONF, "Pool=", "Controller=localhost\nPool=")
-        run(["systemctl", "start", "penstockctld"], 60)
-        self.addCleanup(run, ["systemctl", "stop", "penstockctld"])
+        self.start_controller()
         restart("penstockd")
         job = self.lend("controlled")
         wait("the controller to know the node", site_case.is_controlled)
@@ -85,6 +92,48 @@ class Units(site_case.SiteCase):
         self.assertEqual(self.job(job)["JobState"], "RUNNING")
         run(["scancel", job])
         self.check_nothing_left()
+
+    def start_controller(self, lines=""):
+        """With slurmctld's plugin where the lines say what it needs."""
+        self.change(CONF, "Pool=", f"Controller=localhost\n{lines}Pool=")
+        run(["systemctl", "start", "penstockctld"], 60)
+        self.addCleanup(run, ["systemctl", "stop", "penstockctld"])
+
+    def check_submits(self, name):
+        """A job gets what its loader needs, and is in the history."""
+        job = self.submit(name, 4, "--loader-bw=10M", seconds=15)
+        shown = run(["scontrol", "-o", "show", "job", job]).stdout
+        self.assertRegex(shown, r"gres[:/]loader_cpu:\d")
+        self.assertRegex(shown, r"gres[:/]loader_bw:10\b")
+        self.wait_job(job, "COMPLETED", 120)
+        wait("the run's record", lambda: self.has_ended(job))
+
+    def has_ended(self, job):
+        done = run(["penstock", "history", job, "--json"], check=False)
+        rows = json.loads(done.stdout)["jobs"] if done.returncode == 0 else []
+        return bool(rows and rows[0]["end_unix_s"])
+
+    def test_slurmctld_submits_with_the_controller_under_its_unit(self):
+        self.addCleanup(restart, "slurmctld", "slurmd", "penstockd")
+        for old, new in (
+                ("GresTypes=gpu", "GresTypes=gpu,loader_cpu,loader_bw\n"
+                 "JobSubmitPlugins=penstock"),
+                ("Gres=gpu:2", "Gres=gpu:2,loader_cpu:8,loader_bw:100")):
+            self.change(SLURM_CONF, old, new)
+        self.start_controller(SUBMIT)
+        restart("slurmctld", "slurmd", "penstockd")
+        self.check_submits("submitted")
+        # Its user's, who is not root.
+        self.assertEqual(pathlib.Path("/run/penstock/submit.sock").owner(),
+                         "slurm")
+        self.drop_in(f"[Service]\nWatchdogSec={5 * site_case.PATIENCE}\n",
+                     "penstockctld")
+        pid = site_case.pid_of("penstockctld")
+        os.kill(pid, signal.SIGSTOP)
+        site_case.wait_another("penstockctld", pid)
+        self.check_submits("submitted_again")
+        self.assertEqual(self.said("submissions are not heard",
+                                   "penstockctld"), [])
 
 
 if __name__ == "__main__":
