@@ -81,7 +81,9 @@ Status V2Backend::mark_limits(
     const std::string& job,
     const std::map<std::string, std::string>& former) const {
   std::string text;
-  for (const auto& [device, rate] : former) text += device + " " + rate + " ";
+  for (const auto& [device, rate] : former) {
+    text.append(device).append(" ").append(rate).append(" ");
+  }
   return text.empty() ? fs_->remove_mark(job, mark(".io"))
                       : fs_->write_mark(job, mark(".io"), text);
 }
