@@ -159,7 +159,7 @@ class V2Backend final : public Backend {
   Status remove_task_groups(const std::string& task);
   Status restore_job(const std::string& job, const FindHome& find_home);
   bool is_populated(const std::string& group) const;
-  bool is_at_home(const std::string& task) const;  // all of it
+  bool has_left_home(const std::string& task) const;  // some of it
   void forget_ended_tasks(KnownJob& job);
 
   // v2_left.cpp
@@ -179,7 +179,10 @@ class V2Backend final : public Backend {
   Status require_io(const KnownJob& job);
   Status write_limit(const std::string& job, const std::string& device,
                      uint64_t rate_bytes_per_s);
-  Status restore_limits(KnownJob& job);
+  Status put_limit(JobId id, KnownJob& job, const std::string& device,
+                   uint64_t rate_bytes_per_s);
+  Status look_at_limits(KnownJob& job) const;
+  Status restore_limits(JobId id, KnownJob& job);
   std::map<std::string, std::string> former_limits(
       const std::string& job) const;
   Status mark_limits(const std::string& job,

@@ -117,45 +117,67 @@ Status V2Backend::restore_limit(const std::string& job,
   return without_limit(mark_limits(job, former));
 }
 
+// With the marks that a later run needs to lift it.
+Status V2Backend::put_limit(JobId id, KnownJob& job, const std::string& device,
+                            uint64_t rate_bytes_per_s) {
+  Status done = fs_->write_mark(job.path, mark(".job"), std::to_string(id));
+  if (!done) return done;
+  const auto rate = mark_limit(job.path, device, rate_bytes_per_s);
+  if (!rate) return rate.error();
+  done = write_limit(job.path, device, *rate);
+  if (done) job.limits[device] = {rate_bytes_per_s, *rate};
+  return done;
+}
+
 Status V2Backend::set_io_limit(JobId id, std::string_view device,
                                uint64_t rate_bytes_per_s) {
   if (!is_device(device)) return bad_device(device);
   if (rate_bytes_per_s == 0) return invalid("an I/O limit of 0 bytes/s");
   auto job = limited(id);
   if (!job) return std::move(job).error();
-  const std::string name(device), &path = (*job)->path;
-  Status done = require_io(**job);
-  if (done) done = fs_->write_mark(path, mark(".job"), std::to_string(id));
+  Status done = look_at_limits(**job);
+  if (done) done = require_io(**job);
   if (!done) return done;
-  const auto rate = mark_limit(path, name, rate_bytes_per_s);
-  if (!rate) return rate.error();
-  done = write_limit(path, name, *rate);
-  if (done) (*job)->limits[name] = {rate_bytes_per_s, *rate};
+  return put_limit(id, **job, std::string(device), rate_bytes_per_s);
+}
+
+// A limit that is not what was written, the site has set since: its own from
+// now on, and the lower holds.
+Status V2Backend::look_at_limits(KnownJob& job) const {
+  if (job.limits.empty() || !fs_->exists(job.path + kMax)) return Done{};
+  auto text = fs_->read_file(job.path + kMax);
+  if (!text) return without_limit(std::move(text).error());
+  auto former = former_limits(job.path);
+  auto limits = job.limits;
+  bool any = false;
+  for (auto& [device, limit] : limits) {
+    const auto now = io_figure(*text, device, "rbps");
+    if (now == limit.written_bytes_per_s) continue;
+    any = true;
+    former[device] = now ? std::to_string(*now) : "max";
+    limit.written_bytes_per_s =
+        std::min(now.value_or(UINT64_MAX), limit.wanted_bytes_per_s);
+  }
+  if (!any) return Done{};
+  Status done = without_limit(mark_limits(job.path, former));
+  if (done) job.limits = std::move(limits);
   return done;
 }
 
-// Where io was taken from the scope and is given back, every limit is gone. One
-// that the site has set since is its own from now on, and the lower holds.
-Status V2Backend::restore_limits(KnownJob& job) {
+// Where io was taken from the scope and is given back, every limit is gone, and
+// where a guardian has taken everything back, so are the marks.
+Status V2Backend::restore_limits(JobId id, KnownJob& job) {
   if (job.limits.empty() || !fs_->exists(job.path)) return Done{};
-  const bool has_io = fs_->exists(job.path + kMax);
-  Status first = require_io(job);
+  Status first = look_at_limits(job);
+  if (first) first = require_io(job);
   if (!first) return without_limit(std::move(first));
   auto text = fs_->read_file(job.path + kMax);
   if (!text) return without_limit(std::move(text).error());
-  for (auto& [device, limit] : job.limits) {
+  for (const auto& [device, limit] : std::map(job.limits)) {
     const auto now = io_figure(*text, device, "rbps");
     if (now == limit.written_bytes_per_s) continue;
-    if (has_io) {
-      auto former = former_limits(job.path);
-      former[device] = now ? std::to_string(*now) : "max";
-      note_first(first, without_limit(mark_limits(job.path, former)));
-      limit.written_bytes_per_s =
-          std::min(now.value_or(UINT64_MAX), limit.wanted_bytes_per_s);
-    }
-    if (now == limit.written_bytes_per_s) continue;
-    note_first(first, without_limit(write_limit(job.path, device,
-                                                limit.written_bytes_per_s)));
+    note_first(first, without_limit(put_limit(id, job, device,
+                                              limit.wanted_bytes_per_s)));
   }
   return first;
 }
@@ -164,8 +186,10 @@ Status V2Backend::clear_io_limit(JobId id, std::string_view device) {
   if (!is_device(device)) return bad_device(device);
   auto job = known(id);
   if (!job) return Done{};
+  Status done = look_at_limits(**job);
   (*job)->limits.erase(std::string(device));
-  return restore_limit((*job)->path, std::string(device));
+  note_first(done, restore_limit((*job)->path, std::string(device)));
+  return done;
 }
 
 Result<uint64_t> V2Backend::io_read_bytes(JobId id,

@@ -189,6 +189,7 @@ Status V2Backend::set_away_cpus(JobId id, const CpuSet& cpus) {
     return cpus.empty() ? Status(Done{}) : Status(std::move(found).error());
   }
   KnownJob& job = **found;
+  forget_ended_tasks(job);
   const std::set<std::string> levels = job.levels();
   Status done = widen_all(levels, job.lent | cpus);
   if (done && !cpus.empty()) {
@@ -257,7 +258,7 @@ Status V2Backend::refresh() {
   });
   for (auto& [id, job] : jobs_) {
     forget_ended_tasks(job);
-    note_first(first, restore_limits(job));
+    note_first(first, restore_limits(id, job));
     std::set<std::string> fenced;
     for (auto& [path, task] : job.tasks) {
       task.pause = std::max(-kGivenUp, task.pause - 1);

@@ -99,9 +99,13 @@ bool V2Backend::is_populated(const std::string& group) const {
          events.error().saved_errno != ENODEV;
 }
 
-bool V2Backend::is_at_home(const std::string& task) const {
+// What cannot be read tells nothing: without descriptors nobody has moved.
+bool V2Backend::has_left_home(const std::string& task) const {
   const auto outside = threads_in(task);
-  return fs_->exists(home_dir(task)) && outside && outside->empty();
+  if (outside && !outside->empty()) return true;
+  const auto home = fs_->read_file(home_dir(task) + "/cgroup.type");
+  return !home && (home.error().code == Code::kNotFound ||
+                   home.error().saved_errno == ENODEV);
 }
 
 void V2Backend::forget_ended_tasks(KnownJob& job) {
@@ -109,7 +113,7 @@ void V2Backend::forget_ended_tasks(KnownJob& job) {
     const bool alive = is_populated(task->first);
     // Another hand than ours has removed the groups, or taken somebody out of
     // the home: without it the room above would be everyone's.
-    const bool lost = task->second.prepared && !is_at_home(task->first);
+    const bool lost = task->second.prepared && has_left_home(task->first);
     if (alive && lost) unprepare(job, task->second);
     if (alive) {
       ++task;
@@ -127,6 +131,7 @@ Status V2Backend::remove_job(JobId id, const FindHome& find_home) {
     if (task.has_groups()) left_.try_emplace(task.groups.step);
   }
   KnownJob& job = found->second;
+  (void)look_at_limits(job);  // what fails here does so below, too
   // refresh() is not to bring it back.
   job.lent = CpuSet();
   job.limits.clear();

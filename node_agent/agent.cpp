@@ -279,6 +279,7 @@ void Agent::on_sample_timer() {
 
 // Apart from the samples, whose period is the admin's to choose.
 void Agent::refresh_groups() {
+  look_for_clean_up();
   if (is_off() && not_home_ > 0) not_home_ = release_all();
   Status done = machine_.backend.refresh();
   if (done || refresh_failed_) {
@@ -291,6 +292,11 @@ void Agent::refresh_groups() {
 
 void Agent::on_beat_timer() {
   machine_.heartbeat(ticking_);
+  look_for_clean_up();
+}
+
+// By whichever timer comes first after standing still.
+void Agent::look_for_clean_up() {
   const uint32_t clean_ups = machine_.clean_ups();
   if (std::exchange(clean_ups_, clean_ups) != clean_ups) recover();
 }
@@ -327,6 +333,7 @@ void Agent::on_tick_timer() {
   const uint64_t now_ns = monotonic_ns();
   const double tick_ms = double(now_ns - ticked_ns_) * 1e-6;
   ticked_ns_ = now_ns;
+  look_for_clean_up();
   Status idle = machine_.cpu_idle.refresh();
   if (!idle) log_warning("{}", idle.error().message);
   uint64_t send_left_ns = kSend_ns;

@@ -165,6 +165,7 @@ class Agent {
   void on_beat_timer();
   void on_tick_timer();
   void adjust_tick();
+  void look_for_clean_up();
   void recover();
   void look_up_paths();
   void take_paths(const std::vector<std::string>& paths,

@@ -93,6 +93,48 @@ TEST_CASE(
   CHECK(node.machine.read(file).starts_with("254:16 rbps=" + own));
 }
 
+// Within the half second until refresh() would see it.
+TEST_CASE("a limit that the site has just set is not taken away with ours") {
+  Node node;
+  REQUIRE(node.backend->set_io_limit(kJob, "254:16", 4096));
+  const std::string file = node.job() + "/io.max";
+  node.machine.tree().write(file.substr(1), "254:16 rbps=1024\n");
+  SECTION("lifted") { REQUIRE(node.backend->clear_io_limit(kJob, "254:16")); }
+  SECTION("removed") { REQUIRE(node.backend->remove_job(kJob, nullptr)); }
+  SECTION("changed") {
+    REQUIRE(node.backend->set_io_limit(kJob, "254:16", 2048));
+  }
+  CHECK(node.machine.read(file).starts_with("254:16 rbps=1024"));
+}
+
+// penstockd stood still, and goes on before it knows that its guardian has
+// taken everything back.
+TEST_CASE("a limit that is put back after a guardian's sweep can be lifted") {
+  const bool is_sites = GENERATE(false, true);
+  Node node;
+  if (is_sites) {
+    REQUIRE(node.machine.fs().write_file(
+        node.scope() + "/cgroup.subtree_control", "+io"));
+  }
+  REQUIRE(node.backend->set_io_limit(kJob, "254:16", 4096));
+  REQUIRE(node.later_run().sweep({}, nullptr));
+  node.refresh(2);
+  const std::string file = node.job() + "/io.max";
+  CHECK(node.machine.read(file).starts_with("254:16 rbps=4096"));
+  SECTION("by penstockd") {
+    REQUIRE(node.backend->remove_job(kJob, nullptr));
+    CHECK(node.machine.read(file).starts_with("254:16 rbps=max"));
+  }
+  SECTION("by its guardian again") {
+    REQUIRE(node.later_run().sweep({}, nullptr));
+    CHECK(node.machine.fs().exists(file) == is_sites);
+    if (is_sites) {
+      CHECK(node.machine.read(file).starts_with("254:16 rbps=max"));
+    }
+  }
+  CHECK_FALSE(node.machine.has_mark(node.job()));
+}
+
 TEST_CASE("io that Slurm has enabled in its jobs meanwhile stays") {
   Node node;
   REQUIRE(node.backend->attach_io(kJob, node.home));

@@ -147,7 +147,12 @@ TEST_CASE("who was taken out of a home again gets no wider room") {
   REQUIRE(node.lend(CpuSet{{2}}));
   REQUIRE(node.machine.fs().write_file(node.task + "/cgroup.procs", "100"));
   REQUIRE(node.machine.fs().write_file(node.user() + "/cpuset.cpus", "0-1"));
-  node.refresh(1);
+  const bool is_lent_more = GENERATE(false, true);
+  if (is_lent_more) {
+    REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2, 3}}));
+  } else {
+    node.refresh(1);
+  }
   CHECK(node.machine.read(node.job() + "/cpuset.cpus").starts_with("0-1"));
   CHECK(node.machine.read(node.user() + "/cpuset.cpus").starts_with("0-1"));
   CHECK(node.machine.fs().list_dirs(node.task)->empty());
@@ -155,4 +160,18 @@ TEST_CASE("who was taken out of a home again gets no wider room") {
     REQUIRE(node.backend->send_away(kJob, node.home));
     CHECK(node.machine.group_of(kTrainer) == node.task + "/penstock_home");
   }
+}
+
+TEST_CASE("where descriptors ran out nobody is thought to have left a home") {
+  Node node;
+  REQUIRE(node.lend(CpuSet{{2}}));
+  node.machine.fail("read", node.task + "/cgroup.threads", EMFILE);
+  SECTION("of the task") {}
+  SECTION("of the home, too") {
+    node.machine.fail("read", "penstock_home", EMFILE);
+  }
+  node.refresh(1);
+  CHECK(node.machine.group_of(kTrainer) == node.task + "/penstock_home");
+  CHECK(node.machine.group_of(kLoader) == node.task + "/penstock_loader");
+  CHECK(node.machine.read(node.job() + "/cpuset.cpus").starts_with("0-2"));
 }

@@ -51,10 +51,11 @@ struct Node {
   void refresh(int times) {
     for (int i = 0; i < times; ++i) REQUIRE(backend->refresh());
   }
-  void restart() {
-    backend.emplace(std::move(
-        *V2Backend::create(machine.fs(), machine.proc(), machine.sched(), {})));
+  V2Backend later_run() const {
+    return std::move(
+        *V2Backend::create(machine.fs(), machine.proc(), machine.sched(), {}));
   }
+  void restart() { backend.emplace(later_run()); }
 
   // Slurm's groups are as it made them, and nothing of ours is there.
   void check_as_before() {
