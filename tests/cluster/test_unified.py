@@ -75,6 +75,8 @@ class Unified(python_jobs.JobsOfPython):
         top = pathlib.Path(hierarchy.job_dir(self.cluster.node, job))
         user = pathlib.Path(hierarchy.away_groups(self.cluster.node, job)[0],
                             "../../cpuset.cpus")
+        (group, *_) = hierarchy.away_groups(self.cluster.node, job)
+        self.assertEqual(pathlib.Path(group, "cpu.idle").read_text(), "1\n")
         took_s = []
 
         def is_wider(text):

@@ -23,7 +23,7 @@ wait
 
 class Faults(site_case.SiteCase):
     def check_told(self, job, name, *words):
-        """One line has the words; the job makes progress, with its own CPUs,
+        """One line has the words; the job makes progress, in no group of ours,
         and ends when Slurm wants it to."""
         wait(f"a line with {words[0]}", lambda: self.said(words[0]))
         self.assertGreater(self.rate(name, 5), 0)
@@ -76,7 +76,7 @@ class Faults(site_case.SiteCase):
         run(["systemctl", "daemon-reload"])
         run(["systemctl", "restart", "slurmd"], 300)
         job_max = pathlib.Path(self.only_job_dir(), "io.max")
-        run(["systemctl", "restart", "penstockd"])
+        run(["systemctl", "reload", "penstockd"])  # or at the next job's start
         wait("a limit", lambda: job_max.exists() and job_max.read_text())
         run(["scancel", job])
         self.check_nothing_left()

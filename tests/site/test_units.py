@@ -14,6 +14,11 @@ SLURM_CONF = "/etc/slurm/slurm.conf"
 SUBMIT = "SubmitNodeCores=8\nSubmitNodeBandwidth=100M\nSubmitModel=res50\n"
 
 
+def unit_property(unit, name):
+    return run(["systemctl", "show", "--value", "-p", name, unit]
+               ).stdout.strip()
+
+
 class Units(site_case.SiteCase):
     def lend(self, name):
         job = self.submit(name, 4)
@@ -34,6 +39,12 @@ class Units(site_case.SiteCase):
             lines = run(["systemctl", "cat", unit]).stdout.splitlines()
             self.assertIn("Type=notify", lines)
             self.assertIn("WatchdogSec=60", lines)
+            self.assertEqual(unit_property(unit, "NoNewPrivileges"), "yes")
+            self.assertEqual(unit_property(unit, "ProtectSystem"), "strict")
+            kept = unit_property(unit, "CapabilityBoundingSet").split()
+            self.assertLess(len(kept), 10)
+        self.assertEqual(unit_property("penstockd", "ReadWritePaths"),
+                         "/sys/fs/cgroup")
 
     def test_a_reload_takes_what_is_good_and_tells_what_is_not(self):
         pid = site_case.pid_of("penstockd")

@@ -133,16 +133,17 @@ Findings check_arguments(const PlugstackLine& line, const Config& config) {
 }
 
 Findings check_account_line(const std::vector<PlugstackLine>& lines,
-                            const PlugstackLine& line, const Config& config) {
+                            const PlugstackLine& line, const Config& config,
+                            const std::string& dirs) {
   if (config.lend_across != LendAcross::kAccount ||
       line_of(lines, kAccountPlugin) != nullptr) {
     return {};
   }
-  return {warn(
-      "LendAcross",
-      "account, but no line of plugstack.conf tells penstockd the "
-      "accounts: CPUs are lent between one user's jobs",
-      fmt::format("{}: add the line optional {}", line.file, kAccountPlugin))};
+  return {warn("LendAcross",
+               "account, but no line of plugstack.conf tells penstockd the "
+               "accounts: CPUs are lent between one user's jobs",
+               fmt::format("{}: add the line optional {}", line.file,
+                           find_plugin(kAccountPlugin, dirs)))};
 }
 
 // "node7" of "node7.example.org" and of SlurmctldHost's "node7(10.0.0.7)".
@@ -201,7 +202,7 @@ Findings check_plugin(const Places& places, const Config& config,
   Findings findings = {check_plugstack_line(*line),
                        check_plugin_file("plugin", path, slurm, false)};
   for (Findings more : {check_arguments(*line, config),
-                        check_account_line(*lines, *line, config)}) {
+                        check_account_line(*lines, *line, config, dirs)}) {
     findings.insert(findings.end(), more.begin(), more.end());
   }
   return findings;

@@ -193,7 +193,8 @@ TEST_CASE("the plugin's arguments are compared with penstock.conf") {
   CHECK(check("socket=/run/other.sock").empty());
   config.lend_across = LendAcross::kAccount;
   CHECK(has(check("socket=/run/other.sock").at(0).remedy,
-            "add the line optional spank_penstock_account.so"));
+            "add the line optional " + site.places.plugin_dir +
+                "/spank_penstock_account.so"));
 }
 
 TEST_CASE("a plugin's release is compared with Slurm's") {
