@@ -36,7 +36,7 @@ std::string find_plugin(const std::string& name, std::string dirs) {
   std::string first;
   while (!dirs.empty()) {
     const size_t end = std::min(dirs.find(':'), dirs.size());
-    const std::string path = dirs.substr(0, end) + "/" + name;
+    std::string path = dirs.substr(0, end) + "/" + name;
     std::error_code error;
     if (std::filesystem::exists(path, error)) return path;
     if (first.empty()) first = path;
