@@ -131,7 +131,7 @@ Status V2Backend::remove_job(JobId id, const FindHome& find_home) {
     if (task.has_groups()) left_.try_emplace(task.groups.step);
   }
   KnownJob& job = found->second;
-  (void)look_at_limits(job);  // what fails here does so below, too
+  (void)look_at_limits(job);  // ours is lifted in any case
   // refresh() is not to bring it back.
   job.lent = CpuSet();
   job.limits.clear();

@@ -73,9 +73,8 @@ class Unified(python_jobs.JobsOfPython):
         self.wait_away(job)
         held = self.held_by(job)
         top = pathlib.Path(hierarchy.job_dir(self.cluster.node, job))
-        user = pathlib.Path(hierarchy.away_groups(self.cluster.node, job)[0],
-                            "../../cpuset.cpus")
-        (group, *_) = hierarchy.away_groups(self.cluster.node, job)
+        group = hierarchy.away_groups(self.cluster.node, job)[0]
+        user = pathlib.Path(group, "../../cpuset.cpus")
         self.assertEqual(pathlib.Path(group, "cpu.idle").read_text(), "1\n")
         took_s = []
 
