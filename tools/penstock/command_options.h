@@ -1,0 +1,43 @@
+// The subcommands' options, as CLI11 has them; one file for each kind. Internal
+// to the command line.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "tools/penstock/bench_ctld.h"
+#include "tools/penstock/command.h"
+
+namespace penstock {
+
+struct CommandLine {
+  CLI::App app{"Feeds the loaders of deep-learning jobs on Slurm clusters."};
+  Site site;
+  ReportArguments report;
+  TopArguments top;
+  DoctorArguments doctor;
+  PredictArguments predict;
+  ControllerArguments jobs, nodes, history;
+  SimulateArguments simulate;
+  std::string config_file;
+  std::string bench_name;
+  std::string bench_json;
+  BenchCtldArguments bench_ctld;
+  int bench_count = 1000;
+};
+
+// --config, and where the command asks penstockd --socket.
+void add_site(CLI::App* command, Site& site, bool asks_daemon);
+
+// command_line_views.cpp: what runs, and what ran
+void add_report(CommandLine& line);
+void add_top(CommandLine& line);
+void add_jobs(CommandLine& line);
+void add_nodes(CommandLine& line);
+void add_history(CommandLine& line);
+
+// command_line_predict.cpp
+void add_predict(CommandLine& line);
+void add_simulate(CommandLine& line);
+
+}  // namespace penstock
