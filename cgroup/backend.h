@@ -19,6 +19,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cgroup/proc_reader.h"
 #include "cgroup/thread_sched.h"
@@ -151,6 +152,20 @@ class Backend {
   // Errors: kUnavailable  v1, or a kernel without pressure stall information.
   [[nodiscard]] virtual Result<Pressure> pressure(
       std::string_view accounted_path) const = 0;
+
+  // Holds the job's processes, trainer and loader alike, and all that they
+  // start later to so much CPU time together; for measuring what a job does
+  // with less than it has. homes: of their main threads; may be repeated, with
+  // other processes or another amount. millicores: kMinLimitMillicores or more.
+  // Errors: kUnavailable  this machine cannot: says why;
+  //         kNotFound     (v2) add_task() has found no group of Slurm's.
+  static constexpr uint32_t kMinLimitMillicores = 100;
+  [[nodiscard]] virtual Status set_cpu_limit(JobId job,
+                                             const std::vector<Home>& homes,
+                                             uint32_t millicores) = 0;
+  // Done as well where there is none.
+  [[nodiscard]] virtual Status clear_cpu_limit(JobId job,
+                                               const FindHome& find_home) = 0;
 
   // Brings home what is in the job's groups and removes them, and our parent
   // groups with the last job. A thread that find_home does not know goes where

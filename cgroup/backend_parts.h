@@ -1,6 +1,8 @@
 // What the backends of both versions do alike. Internal to cgroup/.
 #pragma once
 
+#include <algorithm>
+
 #include "cgroup/backend.h"
 
 namespace penstock {
@@ -24,6 +26,15 @@ struct ThreadNow {
 // none is given, all that are.
 [[nodiscard]] Status restore_affinity(const ThreadSched& sched, pid_t tid,
                                       const CpuSet& affinity);
+
+// CFS bandwidth: so much CPU time in each period. A tenth of the usual period,
+// so that a limited job stands still for less than one of its batches; the
+// kernel takes no quota under 1 ms, a tenth of a core.
+inline constexpr uint32_t kLimitPeriod_us = 10'000;
+inline uint32_t limit_quota_us(uint32_t millicores) {
+  const uint32_t bounded = std::max(millicores, Backend::kMinLimitMillicores);
+  return bounded * (kLimitPeriod_us / 1000);
+}
 
 // kInvalidArgument, says what is allowed.
 Error bad_device(std::string_view device);

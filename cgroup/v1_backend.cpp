@@ -53,7 +53,8 @@ std::string V1Backend::job_group(JobId job) const {
 }
 
 bool V1Backend::is_ours(std::string_view group) const {
-  return (std::string(group) + "/").starts_with(parent_group() + "/");
+  return is_limit(group) ||
+         (std::string(group) + "/").starts_with(parent_group() + "/");
 }
 
 Status V1Backend::require(std::string_view controller) const {
@@ -69,7 +70,7 @@ Result<Home> V1Backend::home_of(const TaskId& task) const {
   ProcCgroups& groups = now->groups;
   Home home{now->id,
             groups["cpuset"],
-            groups["cpu"],
+            unlimited_path(groups["cpu"]),
             groups["blkio"],
             now->affinity,
             now->policy,

@@ -3,6 +3,7 @@
 //   cpuset/NAME/job_J   cpuset.cpus: the lent CPUs
 //   cpu/NAME            cpu.idle=1 (kernels before 5.15: cpu.shares=2)
 //   cpu/NAME/job_J
+//   cpu/NAME_limit/job_J   cpu.cfs_quota_us: while a job is measured
 //   blkio/NAME/job_J    limits: here, as v1 does not pass them down
 //
 // Where cpu shares a hierarchy with cpuacct, Slurm's accounting is there: away
@@ -12,6 +13,8 @@
 // Of Slurm's groups nothing is made, removed or written, but for a thread's
 // number into the `tasks` of the group that it came from.
 #pragma once
+
+#include <map>
 
 #include "cgroup/backend.h"
 #include "cgroup/cgroup_fs.h"
@@ -61,6 +64,9 @@ class V1Backend final : public Backend {
   Result<Pressure> pressure(std::string_view) const override {
     return Error{Code::kUnavailable, 0, "cgroup v1 counts no pressure"};
   }
+  Status set_cpu_limit(JobId job, const std::vector<Home>& homes,
+                       uint32_t millicores) override;
+  Status clear_cpu_limit(JobId job, const FindHome& find_home) override;
   Status remove_job(JobId job, const FindHome& find_home) override;
   Status sweep(const std::set<JobId>& alive,
                const FindHome& find_home) override;
@@ -87,6 +93,12 @@ class V1Backend final : public Backend {
                    std::string_view group, const char* file) const;
   Status yield(JobId job, pid_t tid) const;
 
+  // v1_limit.cpp
+  std::string limit_parent() const { return parent_group() + "_limit"; }
+  std::string limit_group(JobId job) const;
+  bool is_limit(std::string_view group) const;
+  std::string unlimited_path(std::string_view limit_path) const;
+
   // v1_remove.cpp
   Home ancestors_home(pid_t tid) const;
   Home guess_home(pid_t tid) const;
@@ -101,6 +113,7 @@ class V1Backend final : public Backend {
   const ThreadSched* sched_;
   V1Mounts mounts_;
   V1Settings settings_;
+  std::map<JobId, std::string> limited_from_;  // cpu groups
 };
 
 }  // namespace penstock

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cgroup/backend_parts.h"
 #include "cgroup/v1_backend.h"
 #include "cgroup/v1_parse.h"
 
@@ -123,6 +124,7 @@ void V1Backend::remove_parents() {
 
 // A thread may fork between the listing and the removal: hence the attempts.
 Status V1Backend::remove_job(JobId job, const FindHome& find_home) {
+  const Status unlimited = clear_cpu_limit(job, find_home);
   Status removed = Done{};
   for (int i = 0; i < kRemoveAttempts; ++i) {
     Status emptied = empty_groups(job, find_home);
@@ -131,6 +133,7 @@ Status V1Backend::remove_job(JobId job, const FindHome& find_home) {
     if (!emptied) removed = emptied;
   }
   remove_parents();
+  note_first(removed, unlimited);
   if (!removed && removed.error().saved_errno == EBUSY) {
     removed.error().code = Code::kUnavailable;
   }
@@ -140,14 +143,17 @@ Status V1Backend::remove_job(JobId job, const FindHome& find_home) {
 Status V1Backend::sweep(const std::set<JobId>& alive,
                         const FindHome& find_home) {
   std::set<JobId> found;
-  for (const char* controller : kOurControllers) {
-    if (!require(controller)) continue;
-    auto names = fs_->list_dirs(at(controller, parent_group()));
-    if (!names) continue;  // nothing of ours there
+  const auto find_in = [&](const std::string& parent) {
+    auto names = fs_->list_dirs(parent);
+    if (!names) return;  // nothing of ours there
     for (const std::string& name : *names) {
       if (auto job = parse_job_dir(name)) found.insert(*job);
     }
+  };
+  for (const char* controller : kOurControllers) {
+    if (require(controller)) find_in(at(controller, parent_group()));
   }
+  find_in(at("cpu", limit_parent()));
   Status first = Done{};
   for (JobId job : found) {
     if (alive.contains(job)) continue;

@@ -10,7 +10,7 @@
 // Slurm has set (the job's and `user`'s) are widened by what is lent; NAME_home
 // keeps everyone else in. Weights count between jobs, not between threads of
 // several jobs: a job that CPUs are lent to has cpu.weight 10 meanwhile. Limits
-// of I/O stand at the job.
+// of I/O stand at the job, and that of CPU time while a job is measured.
 //
 // What is changed of Slurm's groups is marked there with what it was (extended
 // attributes trusted.NAME.*), so that a later run can restore it, also after
@@ -65,6 +65,9 @@ class V2Backend final : public Backend {
                                  std::string_view device) const override;
   Result<uint64_t> cpu_usage_ns(std::string_view group) const override;
   Result<Pressure> pressure(std::string_view group) const override;
+  Status set_cpu_limit(JobId job, const std::vector<Home>& homes,
+                       uint32_t millicores) override;
+  Status clear_cpu_limit(JobId job, const FindHome& find_home) override;
   Status remove_job(JobId job, const FindHome& find_home) override;
   Status sweep(const std::set<JobId>& alive,
                const FindHome& find_home) override;
@@ -153,6 +156,9 @@ class V2Backend final : public Backend {
   Status set_loader_cpus(const std::string& task, const CpuSet& cpus) const;
   Status weigh(const KnownJob& job);
   Status restore_weight(const std::string& job);
+
+  // v2_limit.cpp
+  Status restore_cpu_limit(const std::string& job) const;
 
   // v2_remove.cpp
   void empty_task(const std::string& task, const FindHome& find_home);

@@ -84,6 +84,7 @@ Status V2Backend::restore_job(const std::string& job,
     keep(first, remove_task_groups(task));
   }
   keep(first, restore_weight(job));
+  keep(first, restore_cpu_limit(job));
   for (const auto& [device, rate] : former_limits(job)) {
     keep(first, restore_limit(job, device));
   }

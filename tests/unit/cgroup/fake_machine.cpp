@@ -54,6 +54,7 @@ void FakeMachine::make_control_files(const std::string& path) {
   if (mount == "cpuset") file("cpuset.cpus", "\n"), file("cpuset.mems", "\n");
   if (mount.starts_with("cpu") && mount != "cpuset" && mount != "cpuacct") {
     file("cpu.idle", "0\n"), file("cpu.shares", "1024\n");
+    file("cpu.cfs_period_us", "100000\n"), file("cpu.cfs_quota_us", "-1\n");
   }
   if (mount.ends_with("cpuacct")) {
     file("cpuacct.usage", "0\n"), file("cpuacct.usage_percpu", "0 0 0 0 \n");

@@ -1,0 +1,98 @@
+// A bound on a job's CPU time on cgroup v1, in a group of its own: what lends
+// and borrows is not in it meanwhile.
+#include <algorithm>
+
+#include "cgroup/backend_parts.h"
+#include "cgroup/v1_backend.h"
+#include "cgroup/v1_parse.h"
+
+namespace penstock {
+namespace {
+
+constexpr int kAttempts = 3;
+
+}  // namespace
+
+std::string V1Backend::limit_group(JobId job) const {
+  return limit_parent() + "/" + job_dir(job);
+}
+
+bool V1Backend::is_limit(std::string_view group) const {
+  return (std::string(group) + "/").starts_with(limit_parent() + "/");
+}
+
+// Whoever is limited has its home where the job's first process came from.
+std::string V1Backend::unlimited_path(std::string_view limit_path) const {
+  if (is_limit(limit_path)) {
+    const auto job = parse_job_dir(limit_path.substr(
+        std::min(limit_path.size(), limit_parent().size() + 1)));
+    const auto from = job ? limited_from_.find(*job) : limited_from_.end();
+    if (from != limited_from_.end()) return from->second;
+  }
+  return std::string(limit_path);
+}
+
+Status V1Backend::set_cpu_limit(JobId job, const std::vector<Home>& homes,
+                                uint32_t millicores) {
+  if (!own_cpu_group()) {
+    return Error{Code::kUnavailable, 0,
+                 "cpu and cpuacct are one hierarchy, where Slurm counts CPU "
+                 "time"};
+  }
+  const std::string group = at("cpu", limit_group(job));
+  Status done = fs_->make_dir(at("cpu", limit_parent()));
+  if (done) done = fs_->make_dir(group);
+  if (done) {
+    done = fs_->write_file(group + "/cpu.cfs_period_us",
+                           std::to_string(kLimitPeriod_us));
+  }
+  if (done) {
+    done = fs_->write_file(group + "/cpu.cfs_quota_us",
+                           std::to_string(limit_quota_us(millicores)));
+  }
+  if (!done) return done;
+  for (const Home& home : homes) {
+    if (is_ours(home.cpu_path)) continue;  // away, or of an earlier run
+    if (!proc_->verify(home.task)) continue;
+    const auto from = limited_from_.try_emplace(job, home.cpu_path).first;
+    // One group, one home.
+    if (from->second != home.cpu_path) continue;
+    Status moved =
+        move(home.task.tid, "cpu", limit_group(job), "/cgroup.procs");
+    if (!moved && moved.error().code != Code::kNotFound)
+      note_first(done, moved);
+  }
+  return done;
+}
+
+// What it starts between the listing and the removal is met by another attempt.
+Status V1Backend::clear_cpu_limit(JobId job, const FindHome& find_home) {
+  if (!own_cpu_group()) return Done{};
+  const std::string group = at("cpu", limit_group(job));
+  Status removed = Done{};
+  for (int i = 0; i < kAttempts; ++i) {
+    auto text = fs_->read_file(group + "/tasks");
+    if (!text && text.error().code == Code::kNotFound) break;
+    const auto tids =
+        text ? parse_pid_list(*text) : Result<std::vector<pid_t>>(text.error());
+    if (!tids) return tids.error();
+    for (pid_t tid : *tids) {
+      const auto known = limited_from_.find(job);
+      const std::string path = known != limited_from_.end()
+                                   ? known->second
+                                   : find_or_guess(tid, find_home).cpu_path;
+      (void)move_home(tid, "cpu", path, "/tasks");
+    }
+    removed = fs_->remove_dir(group);
+    if (removed) break;
+  }
+  if (!removed) return removed;
+  limited_from_.erase(job);
+  const auto others = fs_->list_dirs(at("cpu", limit_parent()));
+  if (others && others->empty()) {
+    (void)fs_->remove_dir(at("cpu", limit_parent()));
+  }
+  return Done{};
+}
+
+}  // namespace penstock
