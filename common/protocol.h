@@ -14,17 +14,19 @@
 #define PENSTOCK_MAGIC 0x54534e50u /* "PNST" */
 #define PENSTOCK_PROTOCOL_VERSION 1u
 #define PENSTOCK_MESSAGE_MAX_BYTES 1024u
+#define PENSTOCK_LIMIT_LAPSES_S 30u
 
 enum penstock_message_type {
-  PENSTOCK_TASK_START = 1,     /* root only; answered with REPLY */
-  PENSTOCK_TASK_EXIT = 2,      /* root only; not answered */
-  PENSTOCK_STEP_END = 3,       /* root only; not answered */
-  PENSTOCK_JOB_END = 4,        /* root only; not answered */
-  PENSTOCK_HELLO = 5,          /* a job's process; REPLY with two fds */
-  PENSTOCK_THREAD = 6,         /* a job's process; REPLY */
-  PENSTOCK_STATUS = 7,         /* anyone; REPLY with one fd of JSON */
-  PENSTOCK_JOB_START = 8,      /* root only; not answered */
-  PENSTOCK_SWITCH = 9,         /* root only; REPLY with one fd of JSON */
+  PENSTOCK_TASK_START = 1, /* root only; answered with REPLY */
+  PENSTOCK_TASK_EXIT = 2,  /* root only; not answered */
+  PENSTOCK_STEP_END = 3,   /* root only; not answered */
+  PENSTOCK_JOB_END = 4,    /* root only; not answered */
+  PENSTOCK_HELLO = 5,      /* a job's process; REPLY with two fds */
+  PENSTOCK_THREAD = 6,     /* a job's process; REPLY */
+  PENSTOCK_STATUS = 7,     /* anyone; REPLY with one fd of JSON */
+  PENSTOCK_JOB_START = 8,  /* root only; not answered */
+  PENSTOCK_SWITCH = 9,     /* root only; REPLY with one fd of JSON */
+  PENSTOCK_LIMIT = 10,     /* a job's process; REPLY */
   PENSTOCK_REPLY = 100
 };
 
@@ -51,29 +53,29 @@ enum penstock_report_format {
 
 /* What the user asked for. Zero means "not given" in every field. */
 struct penstock_wire_options {
-  uint32_t mode;            /* penstock_mode */
-  uint32_t report_format;   /* penstock_report_format */
-  uint32_t threads;         /* 1..4096; threads_auto for "auto" */
-  uint32_t threads_auto;    /* 1: --loader-threads=auto */
-  uint64_t bw_bytes_per_s;  /* --loader-bw */
-  uint32_t bw_auto;         /* 1: --loader-bw=auto */
-  uint32_t batch;           /* samples */
-  uint32_t weight_milli;    /* 1000 = 1.0 */
+  uint32_t mode;           /* penstock_mode */
+  uint32_t report_format;  /* penstock_report_format */
+  uint32_t threads;        /* 1..4096; threads_auto for "auto" */
+  uint32_t threads_auto;   /* 1: --loader-threads=auto */
+  uint64_t bw_bytes_per_s; /* --loader-bw */
+  uint32_t bw_auto;        /* 1: --loader-bw=auto */
+  uint32_t batch;          /* samples */
+  uint32_t weight_milli;   /* 1000 = 1.0 */
   uint32_t reserved;
-  char model[256];          /* a profile's name, or an absolute path */
-  char match[64];           /* --loader-match */
+  char model[256]; /* a profile's name, or an absolute path */
+  char match[64];  /* --loader-match */
 };
 
 struct penstock_task_start {
   struct penstock_header header;
   uint32_t job_id;
   uint32_t step_id;
-  uint32_t task_id;         /* global rank */
+  uint32_t task_id; /* global rank */
   uint32_t uid;
   uint32_t gid;
   int32_t pid;
-  uint64_t callback_ns;     /* spent in our callbacks of this step so far */
-  char gpus[64];            /* SLURM_STEP_GPUS or SLURM_JOB_GPUS, or "" */
+  uint64_t callback_ns; /* spent in our callbacks of this step so far */
+  char gpus[64];        /* SLURM_STEP_GPUS or SLURM_JOB_GPUS, or "" */
   char job_name[64];
   struct penstock_wire_options options;
 };
@@ -84,15 +86,15 @@ struct penstock_task_exit {
   uint32_t step_id;
   uint32_t task_id;
   int32_t pid;
-  uint64_t exited_ns;       /* CLOCK_MONOTONIC in the task_exit callback */
+  uint64_t exited_ns; /* CLOCK_MONOTONIC in the task_exit callback */
 };
 
 struct penstock_step_end {
   struct penstock_header header;
   uint32_t job_id;
   uint32_t step_id;
-  uint64_t launch_ns;       /* all our callbacks before exec, summed */
-  uint64_t launch_tasks;    /* task_post_fork calls in that sum */
+  uint64_t launch_ns;    /* all our callbacks before exec, summed */
+  uint64_t launch_tasks; /* task_post_fork calls in that sum */
 };
 
 struct penstock_job_end {
@@ -106,32 +108,43 @@ struct penstock_job_start {
   struct penstock_header header;
   uint32_t job_id;
   uint32_t reserved;
-  char account[64];         /* as slurmd knows it; "" for none */
+  char account[64]; /* as slurmd knows it; "" for none */
 };
 
 struct penstock_hello {
   struct penstock_header header;
-  uint32_t api_version;     /* PENSTOCK_PAGE_VERSION of the job's library */
+  uint32_t api_version; /* PENSTOCK_PAGE_VERSION of the job's library */
   uint32_t reserved;
 };
 
 struct penstock_thread {
   struct penstock_header header;
-  int32_t tid;              /* in the sender's own pid namespace */
-  uint32_t is_loader;       /* 1: a loader thread; 0: no longer */
+  int32_t tid;        /* in the sender's own pid namespace */
+  uint32_t is_loader; /* 1: a loader thread; 0: no longer */
 };
 
 struct penstock_status {
   struct penstock_header header;
-  uint32_t job_id;          /* 0: all that the sender may see */
+  uint32_t job_id; /* 0: all that the sender may see */
   uint32_t reserved;
 };
 
 /* Penstock off or on, on this node. Sent again it changes nothing. */
 struct penstock_switch {
   struct penstock_header header;
-  uint32_t off;             /* 1: off; 0: on */
+  uint32_t off; /* 1: off; 0: on */
   uint32_t reserved;
+};
+
+/* Holds the sender's job on this node to less than it has, while it measures
+ * what it does with that; both are of one rank. Meanwhile the job neither lends
+ * nor borrows, also where both are 0. Lapses after PENSTOCK_LIMIT_LAPSES_S
+ * unless it is sent again. */
+struct penstock_limit {
+  struct penstock_header header;
+  uint32_t millicores;  /* 0: no limit; else 100 and up */
+  uint32_t ends;        /* 1: nothing is measured any more */
+  uint64_t bytes_per_s; /* from the job's pool; 0: no limit but its grant's */
 };
 
 /* status: 0, or a positive errno value. HELLO: fds are the progress page
@@ -141,7 +154,7 @@ struct penstock_reply {
   struct penstock_header header;
   int32_t status;
   uint32_t reserved;
-  char text[120];           /* one line saying why, "" when status is 0 */
+  char text[120]; /* one line saying why, "" when status is 0 */
 };
 
 #endif

@@ -259,6 +259,7 @@ void Agent::on_sample_timer() {
                     now_ns);
     if (late) ++job.quality.gaps;
   }
+  end_lapsed_limits(now_ns);
   children_.expire(now_ns);
   tidy(now_ns);
   if (double(now_ns - scanned_all_ns_) * kNs > kRescan_s) {

@@ -6,6 +6,7 @@
 //   agent_processes.cpp  tasks that fork, rename, exit; scanning; adoption
 //   agent_rebalance.cpp  planning, and recording what changed
 //   agent_cluster.cpp    the cluster's controllers
+//   agent_limit.cpp      jobs that are being measured
 //   agent_gpus.cpp       which CPUs are near a job's GPUs
 //   agent_switch.cpp     off and on
 #pragma once
@@ -143,6 +144,12 @@ class Agent {
   void on_grant(const NodeGrant& grant);
   void take_earlier(JobId id, const EarlierFigures& earlier);
   void on_link_timer();
+
+  // agent_limit.cpp
+  Answer on_limit(const penstock_limit& asked, const Peer& peer);
+  Status hold(Job& job);
+  void end_limit(Job& job);
+  void end_lapsed_limits(uint64_t now_ns);
 
   // agent_gpus.cpp
   void look_for_gpus(GrantCause cause);

@@ -77,6 +77,9 @@ Answer Agent::handle(const Message& message, const Peer& peer) {
   if (auto* wanted = std::get_if<penstock_switch>(&message)) {
     return on_switch(*wanted);
   }
+  if (auto* limit = std::get_if<penstock_limit>(&message)) {
+    return on_limit(*limit, peer);
+  }
   return on_status(std::get<penstock_status>(message), peer);
 }
 

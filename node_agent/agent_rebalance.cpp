@@ -103,8 +103,9 @@ PlanJob Agent::plan_job(const Job& job, const std::set<int>& shared) const {
   entry.weight = weight * double(entry.shares);
   entry.pool = pool_of(job);
   entry.pool_pressed = job.pool_pressed;
-  entry.on_entitlement =
-      is_off() || job.contradicted || !job.corrector.trusted();
+  entry.on_entitlement = is_off() || job.contradicted ||
+                         !job.corrector.trusted() ||
+                         job.measured_limit.has_value();
   return entry;
 }
 
@@ -340,7 +341,9 @@ std::set<uint64_t> Agent::barred_lenders() const {
   for (const auto& [id, job] : registry_.jobs()) {
     // What is stopped cannot suffer.
     if (!job.managed || job.tasks.empty() || job.stopped) continue;
-    if (!job.lender_watch.may_lend(now_s)) barred.insert(id);
+    if (job.measured_limit || !job.lender_watch.may_lend(now_s)) {
+      barred.insert(id);
+    }
   }
   return barred;
 }
@@ -351,6 +354,7 @@ void Agent::watch_lenders(uint64_t now_ns) {
   bool suffered = false;
   for (auto& [id, job] : registry_.jobs()) {
     if (!job.managed || job.tasks.empty() || job.stopped) continue;
+    if (job.measured_limit) continue;
     LenderWatch::Look look{now_s, lenders_.contains(id), {}, job.reports()};
     if (!look.is_rate) {
       look.figure = job.delay_probe.got_share(machine_.proc, job.tasks);

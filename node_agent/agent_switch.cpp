@@ -64,6 +64,7 @@ uint32_t Agent::release_all() {
   uint32_t not_home = 0;
   for (auto& [id, job] : registry_.jobs()) {
     for (auto& [pid, task] : job.tasks) put_together(task);
+    job.measured_limit.reset();
     const Status released = enforcer_.release(job, finder());
     const auto units = job.units();
     if (!released || std::any_of(units.begin(), units.end(), is_away)) {

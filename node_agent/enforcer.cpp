@@ -23,6 +23,16 @@ uint64_t as_limit(double bytes_per_s) {
   return bytes_per_s <= 0 ? 0 : std::max<uint64_t>(4096, uint64_t(bytes_per_s));
 }
 
+// The grant's, or less where the job asked to be measured with less.
+double bytes_per_s_of(const Job& job, const PlannedGrant& grant) {
+  if (!job.measured_limit || job.measured_limit->bytes_per_s == 0) {
+    return grant.bytes_per_s;
+  }
+  const double asked =
+      double(job.measured_limit->bytes_per_s) * double(job.ranks());
+  return grant.bytes_per_s <= 0 ? asked : std::min(asked, grant.bytes_per_s);
+}
+
 // Once, as it may be tried again at every tick. The thread or its group going
 // away meanwhile is the normal end of a job.
 void complain(Job& job, const char* what, const Status& status) {
@@ -67,7 +77,7 @@ void Enforcer::publish_hints(Job& job) {
   hint.loader_threads = (grant.loader_threads + ranks - 1) / ranks;
   const double cores = (grant.home_cores + grant.away_cores) / double(ranks);
   hint.granted_millicores = uint64_t(std::llround(cores * 1000.0));
-  hint.rate_bytes_per_s = as_limit(grant.bytes_per_s / double(ranks));
+  hint.rate_bytes_per_s = as_limit(bytes_per_s_of(job, grant) / double(ranks));
   hint.kernel_limited = job.limit_bytes_per_s > 0;
   for (auto& [pid, task] : job.tasks) {
     for (Rank& rank : task.ranks) rank.pages.publish(hint);
@@ -85,7 +95,7 @@ void Enforcer::apply(const Plan& plan, const std::vector<PlanJob>& planned,
   for (const bool growing : {false, true}) {
     for (size_t i = 0; i < plan.grants.size(); ++i) {
       Job& job = jobs.at(JobId(plan.grants[i].id));
-      const uint64_t limit = as_limit(plan.grants[i].bytes_per_s);
+      const uint64_t limit = as_limit(bytes_per_s_of(job, plan.grants[i]));
       const bool limit_grows = limit == 0 || (job.limit_bytes_per_s != 0 &&
                                               limit > job.limit_bytes_per_s);
       if (limit_grows == growing) set_limit(job, device_of(i), limit);

@@ -131,6 +131,13 @@ struct RatePoint {
   double rate = 0;  // samples/s over the observation that ended then
 };
 
+// What the job asked to be held to, for as long as it renews that.
+struct MeasuredLimit {
+  uint32_t millicores = 0;   // of one rank; 0: none
+  uint64_t bytes_per_s = 0;  // of one rank; 0: none
+  uint64_t lapses_ns = 0;
+};
+
 struct Job {
   JobId id = 0;
   uid_t uid = 0;
@@ -166,6 +173,8 @@ struct Job {
   std::string limit_device;        // on which
   bool pool_pressed = false;
   bool contradicted = false;
+
+  std::optional<MeasuredLimit> measured_limit;
 
   PlannedGrant grant;
   CpuSet away_now;         // in the kernel

@@ -6,8 +6,8 @@ namespace penstock {
 namespace {
 
 // Standard deviations. A loan is judged every second, by means of five figures
-// and more: with two, chance ended five of sixty loans of a minute (white noise;
-// a machine's comes in gusts).
+// and more: with two, chance ended five of sixty loans of a minute (white
+// noise; a machine's comes in gusts).
 constexpr double kChance = 4;
 
 double mean(const std::deque<double>& values) {

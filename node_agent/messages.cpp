@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cgroup/backend.h"
+
 namespace penstock {
 namespace {
 
@@ -47,6 +49,42 @@ Status check_job_start(const penstock_job_start& start) {
   return Done{};
 }
 
+Status check_switch(const penstock_switch& wanted) {
+  if (wanted.off <= 1) return Done{};
+  return invalid("off: " + std::to_string(wanted.off) + "; allowed: 0 and 1");
+}
+
+Status check_limit(const penstock_limit& limit) {
+  constexpr uint32_t kMost = 4096 * 1000;
+  const bool is_amount = limit.millicores >= Backend::kMinLimitMillicores &&
+                         limit.millicores <= kMost;
+  if (limit.millicores != 0 && !is_amount) {
+    return invalid("millicores: " + std::to_string(limit.millicores) +
+                   "; allowed: 0, and 100 to 4096000");
+  }
+  if (limit.ends > 1) {
+    return invalid("ends: " + std::to_string(limit.ends) +
+                   "; allowed: 0 and 1");
+  }
+  return Done{};
+}
+
+Status check_fields(const Message& message, const OptionLimits& limits) {
+  if (const auto* start = std::get_if<penstock_task_start>(&message)) {
+    return check_task_start(*start, limits);
+  }
+  if (const auto* start = std::get_if<penstock_job_start>(&message)) {
+    return check_job_start(*start);
+  }
+  if (const auto* wanted = std::get_if<penstock_switch>(&message)) {
+    return check_switch(*wanted);
+  }
+  if (const auto* limit = std::get_if<penstock_limit>(&message)) {
+    return check_limit(*limit);
+  }
+  return Done{};
+}
+
 Result<Message> decode_type(uint16_t type, std::span<const std::byte> packet) {
   switch (type) {
     case PENSTOCK_TASK_START:
@@ -67,6 +105,8 @@ Result<Message> decode_type(uint16_t type, std::span<const std::byte> packet) {
       return as<penstock_job_start>(packet);
     case PENSTOCK_SWITCH:
       return as<penstock_switch>(packet);
+    case PENSTOCK_LIMIT:
+      return as<penstock_limit>(packet);
     default:
       return invalid("type: " + std::to_string(type) + " is unknown");
   }
@@ -101,20 +141,8 @@ Result<Message> decode_message(std::span<const std::byte> packet,
   }
   Result<Message> message = decode_type(header.type, packet);
   if (!message) return message;
-  if (const auto* start = std::get_if<penstock_task_start>(&*message)) {
-    Status status = check_task_start(*start, limits);
-    if (!status) return std::move(status).error();
-  }
-  if (const auto* start = std::get_if<penstock_job_start>(&*message)) {
-    Status status = check_job_start(*start);
-    if (!status) return std::move(status).error();
-  }
-  if (const auto* wanted = std::get_if<penstock_switch>(&*message)) {
-    if (wanted->off > 1) {
-      return invalid("off: " + std::to_string(wanted->off) +
-                     "; allowed: 0 and 1");
-    }
-  }
+  Status checked = check_fields(*message, limits);
+  if (!checked) return std::move(checked).error();
   return message;
 }
 

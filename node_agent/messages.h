@@ -16,7 +16,8 @@ namespace penstock {
 using Message =
     std::variant<penstock_task_start, penstock_task_exit, penstock_step_end,
                  penstock_job_end, penstock_hello, penstock_thread,
-                 penstock_status, penstock_job_start, penstock_switch>;
+                 penstock_status, penstock_job_start, penstock_switch,
+                 penstock_limit>;
 
 // Checks magic, version, type, size, strings and ranges of one packet.
 //   limits  the admin's bounds for the options of a TASK_START

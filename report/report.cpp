@@ -25,6 +25,7 @@ constexpr CauseText kCauses[kGrantCauseCount] = {
     {"controller", "the cluster's controller granted anew"},
     {"switched_off", "Penstock was switched off here"},
     {"switched_on", "Penstock was switched on here"},
+    {"analysis", "the job's analysis began or ended"},
 };
 
 constexpr CauseText kSources[kLoaderSourceCount] = {

@@ -157,8 +157,9 @@ enum class GrantCause {
   kController,      // the cluster's controller granted anew, or fell silent
   kSwitchedOff,     // penstock off
   kSwitchedOn,      // penstock on
+  kAnalysis,        // penstock analyze began or ended with the job
 };
-inline constexpr int kGrantCauseCount = 13;
+inline constexpr int kGrantCauseCount = 14;
 
 struct GrantChange {
   double time_unix_s = 0;

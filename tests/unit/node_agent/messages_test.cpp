@@ -126,6 +126,26 @@ TEST_CASE("only root switches Penstock off and on") {
              Catch::Matchers::ContainsSubstring("off: 2; allowed: 0 and 1"));
 }
 
+TEST_CASE("a job asks to be held to an amount") {
+  auto asked = message_of<penstock_limit>(PENSTOCK_LIMIT);
+  for (uint32_t millicores : {0u, 100u, 4096000u}) {
+    asked.millicores = millicores;
+    auto decoded = decode_message(bytes(asked), {});
+    REQUIRE(decoded.ok());
+    CHECK_FALSE(is_root_only(*decoded));
+    CHECK(std::get<penstock_limit>(*decoded).millicores == millicores);
+  }
+  for (uint32_t millicores : {1u, 99u, 4096001u}) {
+    asked.millicores = millicores;
+    CHECK_THAT(error_of(asked), Catch::Matchers::ContainsSubstring(
+                                    "allowed: 0, and 100 to 4096000"));
+  }
+  asked.millicores = 0;
+  asked.ends = 2;
+  CHECK_THAT(error_of(asked),
+             Catch::Matchers::ContainsSubstring("ends: 2; allowed: 0 and 1"));
+}
+
 TEST_CASE("a field may be filled to its last byte") {
   auto start = valid_start();
   std::memset(start.job_name, 'a', sizeof start.job_name);
