@@ -5,6 +5,7 @@
 #include "predictor/arrival_parameters.h"
 #include "predictor/figures.h"
 #include "predictor/model_table.h"
+#include "predictor/rate_curve.h"
 
 namespace penstock {
 namespace {
@@ -29,22 +30,13 @@ Status check(const Profile& profile) {
   for (double rate : profile.rate_at_cores)
     if (!std::isnormal(rate) || rate < 0)
       return invalid("rate_at_cores: every rate must be over 0");
+  const std::vector<double>& cores = profile.cores;
+  if (!cores.empty() && cores.size() != profile.rate_at_cores.size())
+    return invalid("cores: must be as many as rate_at_cores");
+  for (size_t i = 0; i < cores.size(); ++i)
+    if (!std::isnormal(cores[i]) || cores[i] <= (i > 0 ? cores[i - 1] : 0))
+      return invalid("cores: must be over 0 and ascend");
   return Done{};
-}
-
-// Cores at which the measured curve, with straight lines between its points,
-// first reaches rate. Beyond its end the last point's cost per sample goes on.
-double cores_for_rate(const std::vector<double>& rate_at_cores, double rate) {
-  double below = 0;
-  for (size_t i = 0; i < rate_at_cores.size(); ++i) {
-    const double here = rate_at_cores[i];
-    // The ceiling of a profile that was computed as 1/(1/rate) may miss the
-    // curve's top by a rounding error.
-    if (here * (1 + 1e-9) >= rate)
-      return static_cast<double>(i) + (rate - below) / (here - below);
-    below = here;
-  }
-  return static_cast<double>(rate_at_cores.size()) * rate / below;
 }
 
 Figure around(double value, double relative_error) {
@@ -83,7 +75,7 @@ Result<Figure> loader_cpu_of(const Profile& profile, double ceiling) {
   }
   double cpu_s = profile.loader_cpu_s_per_sample;
   if (!profile.rate_at_cores.empty())
-    cpu_s = cores_for_rate(profile.rate_at_cores, ceiling) / ceiling;
+    cpu_s = cores_for_rate(rate_curve(profile), ceiling) / ceiling;
   return cpu_s > 0 ? around(cpu_s, profile.relative_error) : Figure{};
 }
 

@@ -4,67 +4,17 @@
 
 #include "common/units.h"
 #include "predictor/arrival.h"
+#include "predictor/profile_keys.h"
 #include "predictor/profile_syntax.h"
 
 namespace penstock {
 namespace {
 
+using namespace profile_keys;
+
 constexpr size_t kMaxTextBytes = size_t{64} * 1024;
-constexpr size_t kMaxNameBytes = 64;
-constexpr size_t kMaxPoints = 256;
-constexpr double kMaxSeconds = 1e6;  // per sample: eleven days
-constexpr double kMinSeconds = 1e-9;
-constexpr double kMaxBytes = 1e15;
-constexpr double kMinRate = 1e-6;
-constexpr double kMaxRate = 1e9;
-constexpr double kMaxCount = 1e9;
-constexpr double kMaxNodes = 1e6;
-
-struct NumberKey {
-  const char* key;
-  double Profile::*field;
-  double low, high;
-};
-
-constexpr NumberKey kNumbers[] = {
-    {"accelerator_s_per_sample", &Profile::accelerator_s_per_sample,
-     kMinSeconds, kMaxSeconds},
-    {"loader_cpu_s_per_sample", &Profile::loader_cpu_s_per_sample, 0,
-     kMaxSeconds},
-    {"trainer_cpu_s_per_sample", &Profile::trainer_cpu_s_per_sample, 0,
-     kMaxSeconds},
-    {"bytes_per_sample", &Profile::bytes_per_sample, 0, kMaxBytes},
-    {"cached_share", &Profile::cached_share, 0, 1},
-    {"relative_error", &Profile::relative_error, 0, 0.99},
-};
-
-struct JobNumberKey {
-  const char* key;
-  double JobFeatures::*field;
-  double low, high;
-};
-
-constexpr JobNumberKey kJobNumbers[] = {
-    {"batch", &JobFeatures::batch_per_gpu, 1, kMaxCount},
-    {"network_gbs", &JobFeatures::network_gbs, 1e-3, 1e6},
-    {"params_m", &JobFeatures::params_m, 1e-6, kMaxCount},
-    {"fwd_gflops_per_sample", &JobFeatures::fwd_gflops_per_sample, 1e-9,
-     kMaxCount},
-    {"activations_m", &JobFeatures::activations_m, 1e-9, kMaxCount},
-};
-
-struct TextKey {
-  const char* key;
-  std::string& (*field)(Profile& profile);
-};
-
-constexpr TextKey kTexts[] = {
-    {"name", [](Profile& it) -> std::string& { return it.name; }},
-    {"pool", [](Profile& it) -> std::string& { return it.pool; }},
-    {"model", [](Profile& it) -> std::string& { return it.job.model; }},
-    {"gpu", [](Profile& it) -> std::string& { return it.job.gpu; }},
-    {"cpu_class", [](Profile& it) -> std::string& { return it.cpu_class; }},
-};
+constexpr double kMinExponent = 1;
+constexpr double kMaxExponent = 64;
 
 std::string range(double low, double high) {
   return format_number(low) + " to " + format_number(high);
@@ -85,12 +35,22 @@ Status set_number(const ProfileEntry& entry, double low, double high,
   return Done{};
 }
 
-Status set_nodes(const ProfileEntry& entry, Profile& profile) {
-  double nodes = 0;
-  Status set = set_number(entry, 1, kMaxNodes, nodes);
-  if (set && nodes != std::floor(nodes))
+Status set_exponent(const ProfileEntry& entry, double& field) {
+  const double* value = std::get_if<double>(&entry.value);
+  if (!value || (*value != 0 && !in_range(*value, kMinExponent, kMaxExponent)))
+    return invalid("not valid; allowed: 0 (not known), or a number from " +
+                   range(kMinExponent, kMaxExponent));
+  field = *value;
+  return Done{};
+}
+
+Status set_whole(const ProfileEntry& entry, const Whole& rule,
+                 Profile& profile) {
+  double number = 0;
+  Status set = set_number(entry, rule.low, kMaxWhole, number);
+  if (set && number != std::floor(number))
     return invalid("not valid; allowed: a whole number");
-  profile.job.nodes = static_cast<int>(nodes);
+  if (set) rule.field(profile) = static_cast<int>(number);
   return set;
 }
 
@@ -106,8 +66,7 @@ Status set_precision(const ProfileEntry& entry, Profile& profile) {
   return Done{};
 }
 
-Status set_text(const ProfileEntry& entry, const TextKey& rule,
-                Profile& profile) {
+Status set_text(const ProfileEntry& entry, const Text& rule, Profile& profile) {
   const std::string* value = std::get_if<std::string>(&entry.value);
   if (!value || value->empty() || value->size() > kMaxNameBytes ||
       printable(*value) != *value)
@@ -118,40 +77,50 @@ Status set_text(const ProfileEntry& entry, const TextKey& rule,
   return Done{};
 }
 
-Status set_curve(const ProfileEntry& entry, Profile& profile) {
+Status set_list(const ProfileEntry& entry, const List& rule, Profile& profile) {
   const auto* points = std::get_if<std::vector<double>>(&entry.value);
   bool good = points && !points->empty() && points->size() <= kMaxPoints;
   for (size_t i = 0; good && i < points->size(); ++i)
-    good = in_range((*points)[i], kMinRate, kMaxRate);
+    good = in_range((*points)[i], rule.low, rule.high);
   if (!good)
-    return invalid(
-        "not valid; allowed: a list of 1 to 256 rates in samples/s "
-        "from " +
-        range(kMinRate, kMaxRate));
-  profile.rate_at_cores = *points;
+    return invalid("not valid; allowed: a list of 1 to 256 " +
+                   std::string(rule.unit) + " from " +
+                   range(rule.low, rule.high));
+  profile.*rule.field = *points;
   return Done{};
 }
 
+std::string allowed_keys() {
+  std::string allowed;
+  const auto add = [&](const auto& rules) {
+    for (const auto& rule : rules) allowed += std::string(rule.key) + ", ";
+  };
+  add(kNumbers);
+  add(kExponents);
+  add(kJobNumbers);
+  add(kTexts);
+  add(kWholes);
+  add(kLists);
+  return allowed + "precision";
+}
+
 Status set_entry(const ProfileEntry& entry, Profile& profile) {
-  for (const NumberKey& rule : kNumbers)
+  for (const Number& rule : kNumbers)
     if (entry.key == rule.key)
       return set_number(entry, rule.low, rule.high, profile.*rule.field);
-  for (const JobNumberKey& rule : kJobNumbers)
+  for (const Exponent& rule : kExponents)
+    if (entry.key == rule.key) return set_exponent(entry, profile.*rule.field);
+  for (const JobNumber& rule : kJobNumbers)
     if (entry.key == rule.key)
       return set_number(entry, rule.low, rule.high, profile.job.*rule.field);
-  for (const TextKey& rule : kTexts)
+  for (const Text& rule : kTexts)
     if (entry.key == rule.key) return set_text(entry, rule, profile);
-  if (entry.key == "rate_at_cores") return set_curve(entry, profile);
-  if (entry.key == "nodes") return set_nodes(entry, profile);
+  for (const Whole& rule : kWholes)
+    if (entry.key == rule.key) return set_whole(entry, rule, profile);
+  for (const List& rule : kLists)
+    if (entry.key == rule.key) return set_list(entry, rule, profile);
   if (entry.key == "precision") return set_precision(entry, profile);
-  std::string allowed;
-  for (const NumberKey& rule : kNumbers)
-    allowed += std::string(rule.key) + ", ";
-  for (const JobNumberKey& rule : kJobNumbers)
-    allowed += std::string(rule.key) + ", ";
-  for (const TextKey& rule : kTexts) allowed += std::string(rule.key) + ", ";
-  return invalid("unknown key; allowed: " + allowed +
-                 "nodes, precision, rate_at_cores");
+  return invalid("unknown key; allowed: " + allowed_keys());
 }
 
 // Other bytes have no use in a profile, and reach undefined behaviour in
@@ -161,6 +130,23 @@ bool is_plain_ascii(std::string_view text) {
     if ((c < ' ' || c > '~') && c != '\t' && c != '\n' && c != '\r')
       return false;
   return true;
+}
+
+// The amounts of cores that the measured rates belong to.
+Status check_curve(const Profile& profile) {
+  const std::vector<double>& cores = profile.cores;
+  if (cores.empty()) return Done{};
+  if (cores.size() != profile.rate_at_cores.size())
+    return invalid("cores: holds " + std::to_string(cores.size()) +
+                   " amounts and rate_at_cores " +
+                   std::to_string(profile.rate_at_cores.size()) +
+                   " rates; allowed: as many of one as of the other");
+  for (size_t i = 1; i < cores.size(); ++i)
+    if (cores[i] <= cores[i - 1])
+      return invalid("cores: " + format_number(cores[i]) + " follows " +
+                     format_number(cores[i - 1]) +
+                     "; allowed: each more than the one before");
+  return Done{};
 }
 
 // Keys that go together, and those that do not.
@@ -181,6 +167,7 @@ Status check_whole(const Profile& profile) {
     return invalid("gpu: " + quoted(profile.job.gpu) +
                    " is not known; allowed: what penstock predict --list-gpus "
                    "has");
+  if (Status curve = check_curve(profile); !curve) return curve;
   if (profile.cpu_class.empty()) return Done{};
   if (profile.loader_cpu_s_per_sample > 0)
     return invalid(

@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "common/units.h"
@@ -18,10 +19,19 @@ Error wrong_type(const std::string& file_name, std::string_view key) {
                  "numbers");
 }
 
+// nullopt where it is none. node.value<double>() has none, either, for whole
+// numbers that a double does not hold exactly.
+std::optional<double> number(const toml::node& node) {
+  if (const auto* whole = node.as_integer())
+    return static_cast<double>(whole->get());
+  if (const auto* real = node.as_floating_point()) return real->get();
+  return std::nullopt;
+}
+
 // One TOML value; false where it has another type.
 bool convert(const toml::node& node, ProfileEntry& entry) {
-  if (node.is_number()) {
-    entry.value = *node.value<double>();
+  if (const auto value = number(node)) {
+    entry.value = *value;
     return true;
   }
   if (node.is_string()) {
@@ -32,8 +42,9 @@ bool convert(const toml::node& node, ProfileEntry& entry) {
   if (!list) return false;
   std::vector<double> numbers;
   for (const toml::node& item : *list) {
-    if (!item.is_number()) return false;
-    numbers.push_back(*item.value<double>());
+    const auto value = number(item);
+    if (!value) return false;
+    numbers.push_back(*value);
   }
   entry.value = std::move(numbers);
   return true;

@@ -1,5 +1,5 @@
-// Profiles in TOML and JSON: whatever is accepted gives a prediction whose
-// figures are finite and in order.
+// Profiles in TOML and JSON: whatever is accepted reads back from its own text,
+// and gives a prediction whose figures are finite and in order.
 #include "predictor/predictor.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -21,6 +21,9 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     FUZZ_CHECK(profile.error().message.starts_with("f:"));
     return 0;
   }
+  const std::string text = profile_text(*profile);
+  const auto again = parse_profile(text, "f");
+  FUZZ_CHECK(again.ok() && profile_text(*again) == text);
   if (profile->job.gpu.empty()) profile->job.gpu = "T4";  // the node's
   const auto prediction = predict(*profile);
   FUZZ_CHECK(prediction.ok());

@@ -141,7 +141,7 @@ def scaled_profile(text, factor):
         key, equals, value = line.partition("=")
         if equals and key.strip().endswith("_s_per_sample"):
             line = f"{key}= {float(value) * factor!r}"
-        elif equals and key.strip() == "rate_at_cores":
+        elif equals and key.strip() in ("rate_at_cores", "cores"):
             continue  # would contradict the scaled costs
         lines.append(line)
     return "\n".join(lines) + "\n"

@@ -1,4 +1,5 @@
 #include "predictor/predictor.h"
+#include "predictor/rate_curve.h"
 #include "select_ext/allocator/curve.h"
 #include "tools/penstock/command.h"
 #include "tools/penstock/predict.h"
@@ -43,8 +44,8 @@ Result<allocator::Curve> cores_curve(const Profile& profile,
     return allocator::Curve{{1.0, prediction.loader_cpu_s_per_sample.value}};
   }
   std::vector<allocator::MeasuredPoint> points;
-  for (double rate : profile.rate_at_cores) {
-    points.push_back({points.size() + 1.0, rate});
+  for (const RatePoint& it : rate_curve(profile)) {
+    points.push_back({it.cores, it.samples_per_s});
   }
   return allocator::concave_hull(points);
 }

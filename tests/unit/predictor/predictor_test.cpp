@@ -106,6 +106,16 @@ TEST_CASE("a measured curve gives the cores that the ceiling needs") {
   CHECK(predict(profile)->demand_cores.value == Approx(2));
 }
 
+TEST_CASE("a curve's own amounts of cores are honoured") {
+  Profile profile = simple_profile();
+  profile.rate_at_cores = {30, 60, 90, 110};
+  profile.cores = {0.25, 0.75, 1.25, 2};
+  CHECK(predict(profile)->demand_cores.value == Approx(1.625));
+  profile.rate_at_cores = {30, 50};
+  profile.cores = {0.5, 1};
+  CHECK(predict(profile)->demand_cores.value == Approx(2));
+}
+
 TEST_CASE("the built-in models need the cores that their source says") {
   const struct {
     const char* name;
@@ -151,6 +161,13 @@ TEST_CASE("a profile out of its ranges is refused by field") {
     CHECK(prediction.error().message.starts_with(row.field));
   }
   Profile profile = simple_profile();
+  profile.rate_at_cores = {10, 20};
+  for (const std::vector<double>& cores :
+       {std::vector<double>{1}, {0, 1}, {2, 1}, {1, 1}}) {
+    profile.cores = cores;
+    CHECK_FALSE(predict(profile));
+  }
+  profile.cores.clear();
   profile.rate_at_cores = {10, 0};
   CHECK_FALSE(predict(profile));
 }

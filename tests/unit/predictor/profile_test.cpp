@@ -18,14 +18,23 @@ const char* const kToml =
     "cached_share = 0.25\n"
     "pool = \"scratch\"\n"
     "relative_error = 0.1\n"
-    "rate_at_cores = [100, 190.5, 270]\n";
+    "rate_at_cores = [100, 190.5, 270]\n"
+    "cores = [0.25, 0.75, 2]\n"
+    "fetch_bytes_per_s = 2e8\nmemory_bytes_per_s = 3e9\n"
+    "dataset_bytes = 1.5e11\ndataset_samples = 1281167\n"
+    "cache_bytes = 5e10\nloader_threads = 6\nranks = 2\n"
+    "corner_ceiling = 7.5\ncorner_storage = 0\n";
 
 const char* const kJson =
     " {\"name\": \"mine\", \"accelerator_s_per_sample\": 0.002,"
     "\"loader_cpu_s_per_sample\": 8e-3, \"trainer_cpu_s_per_sample\": 0.0001,"
     "\"bytes_per_sample\": 110000, \"cached_share\": 0.25,"
     "\"pool\": \"scratch\", \"relative_error\": 0.1,"
-    "\"rate_at_cores\": [100, 190.5, 270]}\n";
+    "\"rate_at_cores\": [100, 190.5, 270], \"cores\": [0.25, 0.75, 2],"
+    "\"fetch_bytes_per_s\": 2e8, \"memory_bytes_per_s\": 3e9,"
+    "\"dataset_bytes\": 1.5e11, \"dataset_samples\": 1281167,"
+    "\"cache_bytes\": 5e10, \"loader_threads\": 6, \"ranks\": 2,"
+    "\"corner_ceiling\": 7.5, \"corner_storage\": 0}\n";
 
 std::string refused(const std::string& text) {
   const auto profile = parse_profile(text, "p.toml");
@@ -48,6 +57,16 @@ TEST_CASE("TOML and JSON say the same") {
     CHECK(profile->pool == "scratch");
     CHECK(profile->relative_error == 0.1);
     CHECK(profile->rate_at_cores == std::vector<double>{100, 190.5, 270});
+    CHECK(profile->cores == std::vector<double>{0.25, 0.75, 2});
+    CHECK(profile->fetch_bytes_per_s == 2e8);
+    CHECK(profile->memory_bytes_per_s == 3e9);
+    CHECK(profile->dataset_bytes == 1.5e11);
+    CHECK(profile->dataset_samples == 1281167);
+    CHECK(profile->cache_bytes == 5e10);
+    CHECK(profile->loader_threads == 6);
+    CHECK(profile->ranks == 2);
+    CHECK(profile->corner_ceiling == 7.5);
+    CHECK(profile->corner_storage == 0);
   }
 }
 
@@ -59,6 +78,11 @@ TEST_CASE("one key is enough, and the file's name stands in") {
     CHECK(profile->name == "p.toml");
     CHECK(profile->relative_error == 0.25);
     CHECK(profile->rate_at_cores.empty());
+    CHECK(profile->cores.empty());
+    CHECK(profile->fetch_bytes_per_s == 0);
+    CHECK(profile->loader_threads == 0);
+    CHECK(profile->ranks == 1);
+    CHECK(profile->corner_ceiling == 0);
   }
 }
 
@@ -88,6 +112,21 @@ TEST_CASE("bad keys and values are refused by name in both forms") {
       {"rate_at_cores", "[0]", "[0]"},
       {"rate_at_cores", "[\"1\"]", "[\"1\"]"},
       {"rate_at_cores", "[[1]]", "[[1]]"},
+      {"cores", "1", "1"},
+      {"cores", "[0]", "[0]"},
+      {"cores", "[4097]", "[4097]"},
+      {"fetch_bytes_per_s", "-1", "-1"},
+      {"memory_bytes_per_s", "1e16", "1e16"},
+      {"dataset_bytes", "2e18", "2e18"},
+      {"dataset_samples", "\"all\"", "\"all\""},
+      {"cache_bytes", "nan", "null"},
+      {"loader_threads", "1.5", "1.5"},
+      {"loader_threads", "-1", "-1"},
+      {"ranks", "0", "0"},
+      {"ranks", "2.5", "2.5"},
+      {"corner_ceiling", "0.5", "0.5"},
+      {"corner_ceiling", "65", "65"},
+      {"corner_storage", "-1", "-1"},
       {"colour", "1", "1"},
   };
   for (const Row& row : rows) {
@@ -152,6 +191,30 @@ TEST_CASE("what does not go together in a description is refused") {
     INFO(message);
     CHECK(message.starts_with("p.toml: "));
     CHECK(message.find(it.message) != std::string::npos);
+  }
+}
+
+TEST_CASE("a curve's cores are as many as its rates, and ascend") {
+  const std::string begin = "accelerator_s_per_sample = 1\n";
+  CHECK(refused(begin + "cores = [1, 2]\nrate_at_cores = [1]") ==
+        "p.toml: cores: holds 2 amounts and rate_at_cores 1 rates; allowed: "
+        "as many of one as of the other");
+  CHECK(refused(begin + "cores = [1, 2]").find("rate_at_cores 0 rates") !=
+        std::string::npos);
+  for (const char* cores : {"[1, 1]", "[2, 1.5]"})
+    CHECK(refused(begin + "rate_at_cores = [1, 2]\ncores = " + cores)
+              .find("allowed: each more than the one before") !=
+          std::string::npos);
+}
+
+TEST_CASE("whole numbers that no double holds exactly are rounded") {
+  for (const char* text :
+       {"accelerator_s_per_sample = 1\ndataset_bytes = 9007199254740993",
+        "{\"accelerator_s_per_sample\": 1,"
+        "\"dataset_bytes\": 9007199254740993}"}) {
+    const auto profile = parse_profile(text, "p");
+    REQUIRE(profile);
+    CHECK(profile->dataset_bytes == 9007199254740992);
   }
 }
 

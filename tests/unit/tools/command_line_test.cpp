@@ -439,6 +439,16 @@ TEST_CASE("predict follows a measured curve") {
   CHECK(nlohmann::json::parse(ran.out)["rate_samples_per_s"] == Approx(125));
 }
 
+TEST_CASE("predict follows a curve at its own amounts of cores") {
+  ScratchDirectory directory;
+  directory.write("p.toml",
+                  "accelerator_s_per_sample = 0.001\n"
+                  "rate_at_cores = [100.0, 150.0]\ncores = [0.5, 1]\n");
+  Ran ran({"predict", directory.file("p.toml"), "--cores", "0.75", "--json"});
+  REQUIRE(ran.code == kExitOk);
+  CHECK(nlohmann::json::parse(ran.out)["rate_samples_per_s"] == Approx(125));
+}
+
 TEST_CASE("predict finds the site's profiles before the built-in ones") {
   ScratchDirectory directory;
   directory.write("c", "ProfileDir=" + directory.path + "\n");
