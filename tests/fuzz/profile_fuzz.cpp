@@ -1,6 +1,10 @@
 // Profiles in TOML and JSON: whatever is accepted reads back from its own text,
-// and gives a prediction whose figures are finite and in order.
+// gives a prediction whose figures are finite and in order, and where it holds
+// costs rates with other amounts.
+#include <cmath>
+
 #include "predictor/predictor.h"
+#include "predictor/what_if.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace penstock;
@@ -11,6 +15,23 @@ void check_figure(const Figure& figure) {
   FUZZ_CHECK(figure.low >= 0);
   FUZZ_CHECK(figure.low <= figure.value);
   FUZZ_CHECK(figure.value <= figure.high);
+}
+
+void check_enough(const Enough& enough) {
+  FUZZ_CHECK(std::isfinite(enough.amount) && enough.amount >= 0);
+  FUZZ_CHECK((enough.kind == Enough::Kind::kAmount) == enough.why.empty());
+}
+
+void check_what_if(const Profile& profile) {
+  const auto model = WhatIf::from(profile);
+  FUZZ_CHECK(model.ok());
+  const Amounts& present = model->present();
+  const WhatIfPoint at = model->at(present);
+  check_figure(at.samples_per_s);
+  FUZZ_CHECK(at.samples_per_s.value <= at.ceiling_samples_per_s);
+  check_enough(model->enough_cores(present));
+  check_enough(model->enough_cache(present));
+  check_enough(model->enough_bandwidth(present));
 }
 
 }  // namespace
@@ -24,6 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text = profile_text(*profile);
   const auto again = parse_profile(text, "f");
   FUZZ_CHECK(again.ok() && profile_text(*again) == text);
+  if (!profile->describes_job()) check_what_if(*profile);
   if (profile->job.gpu.empty()) profile->job.gpu = "T4";  // the node's
   const auto prediction = predict(*profile);
   FUZZ_CHECK(prediction.ok());
