@@ -6,6 +6,8 @@
 #include <cmath>
 #include <vector>
 
+#include "report/svg.h"
+
 namespace penstock::simulate {
 namespace {
 
@@ -61,40 +63,18 @@ std::string area(const std::vector<Column>& columns, double Column::*value,
                      kTop + kHeight, colour);
 }
 
-std::string text(double x, double y, const char* anchor,
-                 const std::string& words) {
-  return fmt::format(
-      "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y,
-      anchor, words);
-}
-
-std::string escaped(const std::string& words) {
-  std::string out;
-  for (char c : words) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '&')
-      out += "&amp;";
-    else
-      out += c;
-  }
-  return out;
-}
-
 std::string axes(double hours) {
   std::string out;
   for (int percent = 0; percent <= 100; percent += 25) {
     const double y = kTop + kHeight * (1 - percent / 100.0);
-    out += text(kLeft - 6, y + 4, "end", fmt::format("{}%", percent));
+    out += svg_text(kLeft - 6, y + 4, "end", fmt::format("{}%", percent));
     out += fmt::format(
         "<path d=\"M{:.1f} {:.1f}h{:.1f}\" stroke=\"#ddd\" fill=\"none\"/>\n",
         kLeft, y, kWidth);
   }
   for (int i = 0; i <= 4; ++i) {
-    out += text(kLeft + kWidth * i / 4, kTop + kHeight + 18, "middle",
-                fmt::format("{:.3g} h", hours * i / 4));
+    out += svg_text(kLeft + kWidth * i / 4, kTop + kHeight + 18, "middle",
+                    fmt::format("{:.3g} h", hours * i / 4));
   }
   return out;
 }
@@ -113,13 +93,13 @@ std::string utilisation_svg(const Outcome& outcome, const std::string& title) {
       "font-family=\"sans-serif\" font-size=\"12\">\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
       kLeft + kWidth + 30, kTop + kHeight + 48);
-  out += text(kLeft, 20, "start", escaped(title));
+  out += svg_text(kLeft, 20, "start", title);
   out += axes((end_s - begin_s) / 3600);
   out += area(columns, &Column::held, "#c9d7e8");
   out += area(columns, &Column::busy, "#3b6ea5");
   const double legend = kTop + kHeight + 36;
-  out += text(kLeft, legend, "start",
-              "GPUs: dark computing, light held and waiting for data");
+  out += svg_text(kLeft, legend, "start",
+                  "GPUs: dark computing, light held and waiting for data");
   return out + "</svg>\n";
 }
 
