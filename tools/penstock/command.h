@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -114,6 +115,16 @@ struct PredictArguments {
   DescribeArguments job;
 };
 [[nodiscard]] Status run_predict(const PredictArguments& arguments,
+                                 const Config& config, Terminal& terminal);
+
+// Amounts as parse_amounts() has them; nullopt: not asked for.
+struct WhatIfArguments {
+  std::string profile;  // a path has a '/'; else a name
+  std::optional<std::string> cores, cache, bandwidth, accelerator, ranks;
+  bool json = false;
+  std::string svg_file;  // "": none
+};
+[[nodiscard]] Status run_what_if(const WhatIfArguments& arguments,
                                  const Config& config, Terminal& terminal);
 
 struct ControllerArguments {

@@ -141,6 +141,9 @@ Status run_chosen(const CommandLine& line, Terminal& terminal) {
   if (app.got_subcommand("history")) {
     return run_history(line.history, *config, terminal);
   }
+  if (app.got_subcommand("what-if")) {
+    return run_what_if(line.what_if, *config, terminal);
+  }
   return run_predict_line(line, *config, terminal);
 }
 
@@ -157,6 +160,7 @@ void add_all(CommandLine& line) {
   add_doctor(line);
   add_switch(line);
   add_predict(line);
+  add_what_if(line);
   add_publish(line);
   add_simulate(line);
   add_bench(line);

@@ -107,6 +107,30 @@ void add_predict(CommandLine& line) {
   add_site(command, line.site, false);
 }
 
+void add_what_if(CommandLine& line) {
+  WhatIfArguments& it = line.what_if;
+  CLI::App* command = line.app.add_subcommand(
+      "what-if", "Show a job's rate with more cores, cache or bandwidth");
+  command
+      ->add_option("PROFILE", it.profile,
+                   "a profile's name, or a file's path (with a '/')")
+      ->required();
+  command->add_option("--cores", it.cores,
+                      "cores of a rank: 1..24, 0.25..2:0.25, 1,2,4; one sets "
+                      "them for the other tables");
+  command->add_option("--cache", it.cache,
+                      "share of the bytes read that a cache serves: 0..100%");
+  command->add_option("--bandwidth", it.bandwidth,
+                      "storage bandwidth of a rank: 50M..400M");
+  command->add_option("--accelerator", it.accelerator,
+                      "an accelerator so many times as fast: 2x, 1x..4x");
+  command->add_option("--ranks", it.ranks,
+                      "ranks that share the node's cores and bandwidth: 1..8");
+  command->add_flag("--json", it.json, "print JSON");
+  command->add_option("--svg", it.svg_file, "draw the curves here");
+  add_site(command, line.site, false);
+}
+
 void add_simulate(CommandLine& line) {
   SimulateArguments& it = line.simulate;
   CLI::App* command = line.app.add_subcommand(

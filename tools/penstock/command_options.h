@@ -17,6 +17,7 @@ struct CommandLine {
   TopArguments top;
   DoctorArguments doctor;
   PredictArguments predict;
+  WhatIfArguments what_if;
   ControllerArguments jobs, nodes, history;
   SimulateArguments simulate;
   std::string config_file;
@@ -38,6 +39,7 @@ void add_history(CommandLine& line);
 
 // command_line_predict.cpp
 void add_predict(CommandLine& line);
+void add_what_if(CommandLine& line);
 void add_simulate(CommandLine& line);
 
 }  // namespace penstock

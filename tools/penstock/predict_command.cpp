@@ -2,30 +2,11 @@
 #include "predictor/rate_curve.h"
 #include "select_ext/allocator/curve.h"
 #include "tools/penstock/command.h"
+#include "tools/penstock/named_profile.h"
 #include "tools/penstock/predict.h"
-#include "tools/penstock/read_file.h"
 
 namespace penstock {
 namespace {
-
-constexpr size_t kMaxProfileBytes = size_t{64} * 1024;
-
-Result<Profile> profile_file(const std::string& path) {
-  Result<std::string> text = read_file(path, kMaxProfileBytes);
-  if (!text) return std::move(text).error();
-  return parse_profile(*text, path);
-}
-
-// As penstockd looks a name up: the site's profiles, then the built-in ones.
-Result<Profile> find_profile(const std::string& name, const Config& config) {
-  if (name.find('/') != name.npos) return profile_file(name);
-  for (const char* suffix : {".toml", ".json"}) {
-    Result<Profile> site =
-        profile_file(config.profile_dir + "/" + name + suffix);
-    if (site || site.error().code != Code::kNotFound) return site;
-  }
-  return builtin_profile(name);
-}
 
 // What penstockd knows of a job that its profile describes.
 void fill_in(const DescribeArguments& given, const Config& config,

@@ -100,7 +100,7 @@ TEST_CASE("manual pages and completion know every option") {
   const std::regex option("--([a-z-]+)");
   for (const std::string command :
        {"report", "top", "jobs", "nodes", "history", "doctor", "off", "on",
-        "check-config", "predict", "publish", "simulate", "bench"}) {
+        "check-config", "predict", "what-if", "publish", "simulate", "bench"}) {
     // One page has both.
     const std::string name = command == "on" ? "off" : command;
     std::string page = text_of("docs/man/penstock-" + name + ".1");

@@ -1,0 +1,106 @@
+#!/usr/bin/python3
+"""what_if_svg_test.py PENSTOCK FIXTURES: the pictures of `penstock what-if`.
+
+Each is XML, says in words what it shows, needs nothing from elsewhere, has
+colours for light and dark, and no text that lies on another or sticks out."""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+PENSTOCK, FIXTURES = sys.argv[1:3]
+SVG = "{http://www.w3.org/2000/svg}"
+CASES = {
+    "all": [f"{FIXTURES}/both.toml"],
+    "one": [f"{FIXTURES}/both.toml", "--cores", "0.25..2:0.25"],
+    "set": [f"{FIXTURES}/both.toml", "--cores", "4", "--cache", "60%"],
+    "two amounts": [f"{FIXTURES}/both.toml", "--ranks", "1,2"],
+    "built-in": ["alexnet"],
+    "wide figures": ["lstm", "--cores", "1..4096", "--accelerator", "1..1000x"],
+}
+
+
+def draw(arguments):
+    """The root element of what the arguments draw."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "x.svg"
+        subprocess.run([PENSTOCK, "what-if", *arguments, "--svg", file],
+                       check=True, stdout=subprocess.DEVNULL)
+        return ElementTree.fromstring(file.read_text("ascii"))
+
+
+def boxes(element, x=0.0, y=0.0):
+    """(left, top, right, bottom, words) of each text; widths are those of a
+    wide sans-serif font: 0.62 of the size for each character."""
+    moved = re.fullmatch(r"translate\(([\d.]+) ([\d.]+)\)",
+                         element.get("transform", ""))
+    if moved:
+        x, y = x + float(moved[1]), y + float(moved[2])
+    if element.tag == SVG + "text":
+        size = 16 if element.get("class") == "title" else 12
+        width = 0.62 * size * len(element.text)
+        left = x + float(element.get("x")) - width * {
+            "middle": 0.5, "end": 1}.get(element.get("text-anchor"), 0)
+        base = y + float(element.get("y"))
+        yield (left, base - 0.8 * size, left + width, base + 0.2 * size,
+               element.text)
+    for child in element:
+        yield from boxes(child, x, y)
+
+
+class Pictures(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.roots = {name: draw(words) for name, words in CASES.items()}
+
+    def test_it_says_in_words_what_it_shows(self):
+        for name, root in self.roots.items():
+            with self.subTest(name):
+                self.assertEqual(root.get("role"), "img")
+                named = {child.get("id"): child.text for child in root}
+                self.assertTrue(named["title"].startswith("What if: "))
+                self.assertIn("samples/s", named["desc"])
+                self.assertEqual(root.get("aria-labelledby"), "title desc")
+
+    def test_it_needs_nothing_else_and_suits_light_and_dark(self):
+        for name, root in self.roots.items():
+            with self.subTest(name):
+                style = root.find(SVG + "style").text
+                self.assertIn("prefers-color-scheme:dark", style)
+                text = ElementTree.tostring(root, "unicode")
+                for word in ("href", "url(", "<script", "@import"):
+                    self.assertNotIn(word, text)
+                for path in root.iter(SVG + "path"):
+                    self.assertRegex(path.get("d"), r"^[MLhvZ0-9. -]+$")
+
+    def test_no_text_lies_on_another_or_sticks_out(self):
+        for name, root in self.roots.items():
+            with self.subTest(name):
+                width, height = map(float, root.get("viewBox").split()[2:])
+                found = list(boxes(root))
+                self.assertGreater(len(found), 10)
+                for i, one in enumerate(found):
+                    self.assertGreaterEqual(one[0], 0, one)
+                    self.assertLessEqual(one[2], width, one)
+                    self.assertLessEqual(one[3], height, one)
+                    for other in found[:i]:
+                        apart = (one[0] >= other[2] or other[0] >= one[2]
+                                 or one[1] >= other[3] or other[1] >= one[3])
+                        self.assertTrue(apart, (one, other))
+
+    def test_an_odd_name_stays_text(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "p.toml"
+            file.write_text('name = "<a href=\'x\'>&\\"b"\n'
+                            "accelerator_s_per_sample = 0.01\n"
+                            "loader_cpu_s_per_sample = 0.02\n")
+            root = draw([str(file)])
+        self.assertIn("<a href='x'>&\"b", root.find(SVG + "title").text)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
