@@ -53,6 +53,8 @@ class BatchRing {
   std::optional<Batch> next(uint64_t timeout_ns);
   void release();
   bool finished() const;
+  // Of the first batch that has no room in the ring yet.
+  uint64_t end_number() const { return released_.load() + slots_.size(); }
 
  private:
   struct Slot {

@@ -39,6 +39,10 @@ Result<uint64_t> FileReader::open(const std::string& path) {
   return size_bytes_;
 }
 
+void FileReader::drop_cached() const {
+  (void)::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_DONTNEED);
+}
+
 Status FileReader::reserve(uint64_t bytes) {
   if (bytes <= capacity_bytes_) return Done{};
   buffer_.reset(

@@ -31,6 +31,10 @@ class FileReader {
   //         O_DIRECT
   [[nodiscard]] Result<uint64_t> open(const std::string& path);
 
+  // Takes the opened file out of the page cache, as far as the kernel does that
+  // at once: not what others have mapped, and nothing on tmpfs.
+  void drop_cached() const;
+
   // Reads the opened file and closes it. The bytes are valid until the next
   // open(). A file that became shorter gives what is left of it.
   // REQUIRES: open() succeeded.

@@ -127,12 +127,11 @@ void Loader::run_thread(size_t id, const ElasticPool::Wanted& wanted) {
 void Loader::prepare_place(SamplePreparer& preparer,
                            const BatchRing::Place& place) {
   const uint64_t cpu_begin_ns = thread_cpu_ns();
-  const uint64_t count = dataset_.paths.size();
-  const uint64_t epoch = place.position / count;
-  const uint64_t index = order_.sample_at(epoch, place.position % count);
+  const auto [epoch, index, cold] = sample_of(
+      feed_at(place.position), order_, dataset_.paths.size(), place.position);
   SampleCost cost;
   const Status prepared = preparer.prepare(
-      index, sample_seed(options_.seed, epoch, index),
+      index, sample_seed(options_.seed, epoch, index), cold,
       [this] { return stopping_.load(); }, place.out, cost);
   bytes_ += cost.bytes;
   fetch_ns_ += cost.fetch_ns;
@@ -144,6 +143,21 @@ void Loader::prepare_place(SamplePreparer& preparer,
   }
   cpu_ns_ += thread_cpu_ns() - cpu_begin_ns;
   ring_.complete(place, prepared.ok());
+}
+
+Feed Loader::feed_at(uint64_t position) {
+  if (!has_feeds_) return {};
+  const std::lock_guard lock(feeds_mutex_);
+  return feeds_.at(position);
+}
+
+// No thread can have claimed a place beyond the ring.
+uint64_t Loader::set_feed(const Feed& feed) {
+  const uint64_t batch = ring_.end_number();
+  const std::lock_guard lock(feeds_mutex_);
+  feeds_.add(batch * options_.batch_samples, feed);
+  has_feeds_ = true;
+  return batch;
 }
 
 void Loader::note_broken(uint64_t index, const std::string& why) {

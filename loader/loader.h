@@ -17,6 +17,7 @@
 #include "loader/dataset.h"
 #include "loader/elastic_pool.h"
 #include "loader/epoch_order.h"
+#include "loader/feed.h"
 #include "loader/file_reader.h"
 #include "loader/token_bucket.h"
 
@@ -89,6 +90,10 @@ class Loader {
   void release() { ring_.release(); }
   bool finished() const { return ring_.finished(); }
 
+  // From a batch on, whose number it returns, the samples are those of feed;
+  // batches before it are as they were. For the thread that calls next().
+  uint64_t set_feed(const Feed& feed);
+
   LoaderCounters counters() const;  // thread-safe
 
  private:
@@ -97,6 +102,7 @@ class Loader {
   void run_thread(size_t id, const ElasticPool::Wanted& wanted);
   void prepare_place(class SamplePreparer& preparer,
                      const BatchRing::Place& place);
+  Feed feed_at(uint64_t position);
   void note_broken(uint64_t index, const std::string& why);
   void run_control();
   void follow_hint();
@@ -107,6 +113,10 @@ class Loader {
   const EpochOrder order_;
   TokenBucket bucket_;
   BatchRing ring_;
+
+  std::atomic<bool> has_feeds_{false};
+  std::mutex feeds_mutex_;
+  FeedPlan feeds_;
 
   std::atomic<uint64_t> prepared_{0};
   std::atomic<uint64_t> broken_{0};

@@ -29,15 +29,16 @@ class SamplePreparer {
   // Fetches and prepares sample `index`; seed alone decides the crop and the
   // flip, so the result's bits depend on the file and the seed only.
   // Waits for bandwidth while stopping() is false.
+  // cold: the file is read from storage, whatever is cached of it.
   // out: 3 x crop_side x crop_side floats. cost is set in every case.
   // Errors: those of FileReader and of the format's decoder, with the path;
   //         kUnavailable  stopping() while it waited for bandwidth
-  [[nodiscard]] Status prepare(uint64_t index, uint64_t seed,
+  [[nodiscard]] Status prepare(uint64_t index, uint64_t seed, bool cold,
                                const std::function<bool()>& stopping,
                                float* out, SampleCost& cost);
 
  private:
-  Result<std::span<const uint8_t>> fetch(const std::string& path,
+  Result<std::span<const uint8_t>> fetch(const std::string& path, bool cold,
                                          const std::function<bool()>& stopping);
   Status prepare_jpeg(std::span<const uint8_t> file, uint64_t seed, float* out);
   Status prepare_raw(std::span<const uint8_t> file, uint64_t seed, float* out);

@@ -16,6 +16,7 @@
 #include "loader/clock.h"
 #include "loader/loader.h"
 #include "loader/penstock_link.h"
+#include "loader/train/analysed_trainer.h"
 #include "loader/train/meeting.h"
 #include "loader/train/monitor.h"
 #include "loader/train/progress.h"
@@ -88,6 +89,8 @@ LoaderOptions loader_options(const TrainOptions& options, size_t dataset_size) {
   if (options.samples > 0) loader.total_samples = options.samples;
   if (options.epochs > 0) loader.total_samples = options.epochs * dataset_size;
   if (options.replay) loader.total_samples = options.batch;
+  // How long it lasts is for penstock analyze to say.
+  if (std::getenv(kAnalysisVariable)) loader.total_samples = UINT64_MAX;
   choose_threads(options, loader);
   return loader;
 }
@@ -150,10 +153,36 @@ struct CloseHandle {
   void operator()(penstock_handle* handle) const { penstock_close(handle); }
 };
 
+// Nothing of such a run is worth keeping: it ends without results.
+int run_analysed(const TrainOptions& options, Loader& loader, Meeting* meeting,
+                 const AnalysisHello& hello, const AnalysisAddress& address) {
+  auto link = AnalysisLink::connect(address);
+  if (!link) return fail(link.error());
+  AnalysedTrainer trainer(options, loader, *hello.dataset_samples, meeting,
+                          stop, *std::move(link));
+  const Status done = trainer.run(hello);
+  if (!done) return fail(done.error());
+  return stop_signal == 0 ? 0 : 128 + stop_signal;
+}
+
+// nullopt: nobody analyses this run.
+Result<std::optional<AnalysisAddress>> analysis_address() {
+  const char* text = std::getenv(kAnalysisVariable);
+  if (text == nullptr) return std::optional<AnalysisAddress>();
+  auto address = parse_analysis_address(text);
+  if (!address) return std::move(address).error();
+  return std::optional<AnalysisAddress>(*std::move(address));
+}
+
 int run(const TrainOptions& options) {
+  const auto address = analysis_address();
+  if (!address) return fail(address.error());
   auto dataset = open_dataset(options.data, options.format);
   if (!dataset) return fail(dataset.error());
   const LoaderOptions settings = loader_options(options, dataset->paths.size());
+  const AnalysisHello hello =
+      *address ? rank_hello((*address)->secret, options, *dataset)
+               : AnalysisHello();
 
   const std::unique_ptr<penstock_handle, CloseHandle> handle(
       penstock_open(nullptr));
@@ -172,8 +201,11 @@ int run(const TrainOptions& options) {
   auto meeting = meet_others(options);
   if (!meeting) return fail(meeting.error());
 
-  Trainer trainer(options, **loader, progress, handle.get(),
-                  *meeting ? &**meeting : nullptr, stop);
+  Meeting* const others = *meeting ? &**meeting : nullptr;
+  if (*address) {
+    return run_analysed(options, **loader, others, hello, **address);
+  }
+  Trainer trainer(options, **loader, progress, handle.get(), others, stop);
   const uint64_t cpu_before_ns = trainer_cpu_ns(**loader);
   const Status trained = trainer.run();
   monitor->reset();

@@ -1,0 +1,68 @@
+// Which samples a loader reads, where it is being measured: a dataset's own
+// stream, or a subset of it over and over, some of it always from storage.
+// Pure.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "loader/epoch_order.h"
+
+namespace penstock {
+
+struct Feed {
+  uint64_t subset_samples = 0;  // of the first epoch's order; 0: all, in turn
+  double cached_share = 1;      // of the samples; the others are read cold
+};
+
+struct FeedSample {
+  uint64_t epoch = 0;  // or round of the subset
+  uint64_t index = 0;
+  bool cold = false;
+};
+
+// The sample at a position of a feed's stream. count: of the dataset. The same
+// samples of a subset are cold in every round.
+inline FeedSample sample_of(const Feed& feed, const EpochOrder& order,
+                            uint64_t count, uint64_t position) {
+  const bool all = feed.subset_samples == 0;
+  const uint64_t size = all ? count : std::min(count, feed.subset_samples);
+  const uint64_t round = position / size;
+  const uint64_t place = position % size;
+  // Spread over the subset, so that each batch has its part.
+  const auto cached_before = [&feed](uint64_t places) {
+    return static_cast<uint64_t>(feed.cached_share *
+                                 static_cast<double>(places));
+  };
+  return {round, order.sample_at(all ? round : 0, place),
+          cached_before(place + 1) == cached_before(place)};
+}
+
+// The feeds of a stream, each from a position on.
+class FeedPlan {
+ public:
+  // REQUIRES: from does not fall from call to call.
+  void add(uint64_t from, const Feed& feed) {
+    plan_.push_back({from, feed});
+    // Nobody asks for what lies that far back.
+    if (plan_.size() > kKept) plan_.erase(plan_.begin());
+  }
+  // The dataset's own before the first.
+  Feed at(uint64_t position) const {
+    for (auto entry = plan_.rbegin(); entry != plan_.rend(); ++entry) {
+      if (position >= entry->from) return entry->feed;
+    }
+    return {};
+  }
+
+ private:
+  static constexpr size_t kKept = 8;
+  struct Entry {
+    uint64_t from;
+    Feed feed;
+  };
+  std::vector<Entry> plan_;
+};
+
+}  // namespace penstock

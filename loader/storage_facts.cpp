@@ -1,0 +1,135 @@
+#include "loader/storage_facts.h"
+
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+namespace penstock {
+namespace {
+
+constexpr size_t kFilesLookedAt = 256;
+constexpr double kNoLimit = 1e18;  // v1 writes 2^63 less a page for none
+
+struct FilesystemName {
+  unsigned long magic;
+  const char* name;
+};
+// Numbers that linux/magic.h lacks are those of the projects' own headers.
+constexpr FilesystemName kFilesystems[] = {
+    {EXT4_SUPER_MAGIC, "ext4"},   {XFS_SUPER_MAGIC, "xfs"},
+    {BTRFS_SUPER_MAGIC, "btrfs"}, {TMPFS_MAGIC, "tmpfs"},
+    {RAMFS_MAGIC, "ramfs"},       {OVERLAYFS_SUPER_MAGIC, "overlay"},
+    {NFS_SUPER_MAGIC, "nfs"},     {FUSE_SUPER_MAGIC, "fuse"},
+    {0x0BD00BD0, "lustre"},       {0x47504653, "gpfs"},
+    {0x19830326, "beegfs"},       {0x00c36400, "ceph"},
+    {SMB2_SUPER_MAGIC, "smb"},    {V9FS_MAGIC, "9p"},
+};
+
+// "key: value" or "key value"; 0 where there is none.
+double figure_in(const std::string& path, const std::string& key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(key)) continue;
+    std::istringstream rest(line.substr(key.size()));
+    double value = 0;
+    rest >> value;
+    return value;
+  }
+  return 0;
+}
+
+// A file that holds a number, or "max".
+double number_in(const std::string& path) {
+  std::ifstream file(path);
+  double value = 0;
+  return file >> value ? value : std::numeric_limits<double>::infinity();
+}
+
+// What the group and those above it leave; infinite where none is limited.
+double room_below(const std::string& mount, std::string group,
+                  const char* limit, const char* usage, const char* cache) {
+  double room = std::numeric_limits<double>::infinity();
+  for (;;) {
+    const std::string folder = mount + group;
+    const double limit_bytes = number_in(folder + limit);
+    if (limit_bytes < kNoLimit) {
+      const double used = number_in(folder + usage);
+      const double given_up = figure_in(folder + "/memory.stat", cache);
+      room = std::min(room, std::max(0.0, limit_bytes - used + given_up));
+    }
+    if (group.empty() || group == "/") return room;
+    group.resize(group.rfind('/'));
+  }
+}
+
+double group_room_bytes() {
+  std::ifstream groups("/proc/self/cgroup");
+  double room = std::numeric_limits<double>::infinity();
+  for (std::string line; std::getline(groups, line);) {
+    const size_t first = line.find(':');
+    const size_t second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const std::string group = line.substr(second + 1);
+    if (controllers == "memory") {
+      room =
+          std::min(room, room_below("/sys/fs/cgroup/memory", group,
+                                    "/memory.limit_in_bytes",
+                                    "/memory.usage_in_bytes", "total_cache "));
+    } else if (controllers.empty()) {
+      room = std::min(room, room_below("/sys/fs/cgroup", group, "/memory.max",
+                                       "/memory.current", "file "));
+    }
+  }
+  return room;
+}
+
+}  // namespace
+
+double storage_bytes_read() {
+  return figure_in("/proc/self/io", "read_bytes:");
+}
+
+std::string filesystem_of(const std::string& path) {
+  struct statfs facts {};
+  if (::statfs(path.c_str(), &facts) != 0) return "";
+  const auto* found = std::find_if(
+      std::begin(kFilesystems), std::end(kFilesystems),
+      [&](const FilesystemName& it) {
+        return it.magic == static_cast<unsigned long>(facts.f_type);
+      });
+  return found == std::end(kFilesystems) ? "" : found->name;
+}
+
+bool keeps_files_in_memory(const std::string& filesystem) {
+  return filesystem == "tmpfs" || filesystem == "ramfs";
+}
+
+double bytes_of_files(const std::vector<std::string>& paths) {
+  if (paths.empty()) return 0;
+  const size_t looked_at = std::min(paths.size(), kFilesLookedAt);
+  double sum = 0;
+  size_t found = 0;
+  for (size_t i = 0; i < looked_at; ++i) {
+    struct stat status {};
+    const std::string& path = paths[i * paths.size() / looked_at];
+    if (::stat(path.c_str(), &status) != 0) continue;
+    sum += static_cast<double>(status.st_size);
+    ++found;
+  }
+  return found == 0 ? 0
+                    : sum / static_cast<double>(found) *
+                          static_cast<double>(paths.size());
+}
+
+double cache_room_bytes() {
+  return std::min(figure_in("/proc/meminfo", "MemAvailable:") * 1024,
+                  group_room_bytes());
+}
+
+}  // namespace penstock

@@ -1,0 +1,27 @@
+// What this process can tell of the storage that it reads from.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace penstock {
+
+// Bytes that the process has had read from storage, by the kernel's count
+// (/proc/self/io); some network file systems are not counted. 0: unknown.
+double storage_bytes_read();
+
+// Of the file system that path is on: "ext4", "nfs"; "" unknown.
+std::string filesystem_of(const std::string& path);
+// Whether its pages can be dropped from the page cache: not where the cache is
+// all there is.
+bool keeps_files_in_memory(const std::string& filesystem);
+
+// Of all files, from the sizes of some spread over them; 0 where none can be
+// looked at.
+double bytes_of_files(const std::vector<std::string>& paths);
+
+// Page cache that the process's files may have: what its memory cgroup and the
+// machine leave, cache that could be given up included.
+double cache_room_bytes();
+
+}  // namespace penstock

@@ -1,0 +1,235 @@
+#include "loader/train/analysed_trainer.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <variant>
+
+#include "common/units.h"
+#include "loader/clock.h"
+#include "loader/storage_facts.h"
+
+namespace penstock {
+namespace {
+
+constexpr uint64_t kSend_ns = 100'000'000;
+constexpr size_t kMostBatchesSent = 1000;  // a line's bound
+constexpr uint64_t kWaitSlice_ns = 100'000'000;
+
+uint32_t variable_or(const char* first, const char* second, uint32_t other) {
+  for (const char* name : {first, second}) {
+    const char* text = std::getenv(name);
+    const auto value = parse_uint(text ? text : "", 0, kMaxAnalysisRanks);
+    if (value) return uint32_t(*value);
+  }
+  return other;
+}
+
+std::string host_name() {
+  char name[256] = "";
+  (void)::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+uint32_t cpus_here() {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return static_cast<uint32_t>(std::max(1, CPU_COUNT(&set)));
+}
+
+}  // namespace
+
+AnalysisHello rank_hello(const std::string& secret, const TrainOptions& options,
+                         const Dataset& dataset) {
+  AnalysisHello hello;
+  hello.secret = secret;
+  hello.ranks =
+      std::max(1u, variable_or("OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", 1));
+  hello.rank = std::min(variable_or("OMPI_COMM_WORLD_RANK", "SLURM_PROCID", 0),
+                        hello.ranks - 1);
+  hello.node = host_name();
+  hello.source = "penstock-train";
+  hello.batch_samples = options.batch;
+  if (options.threads > 0) hello.workers = options.threads;
+  hello.dataset_samples = dataset.paths.size();
+  if (const double bytes = bytes_of_files(dataset.paths); bytes > 0) {
+    hello.dataset_bytes = bytes;
+  }
+  hello.cache_bytes = cache_room_bytes();
+  hello.cpus = cpus_here();
+  hello.filesystem = filesystem_of(dataset.folder);
+  hello.cold = options.direct ? "direct" : "fadvise";
+  if (!options.direct && keeps_files_in_memory(hello.filesystem)) {
+    hello.cold.clear();
+    hello.why = dataset.folder + " is on " + hello.filesystem +
+                ", which holds its files in memory";
+  }
+  return hello;
+}
+
+AnalysedTrainer::AnalysedTrainer(const TrainOptions& options, Loader& loader,
+                                 uint64_t dataset_samples, Meeting* meeting,
+                                 const std::atomic<bool>& stop,
+                                 AnalysisLink link)
+    : options_(options),
+      loader_(loader),
+      dataset_samples_(dataset_samples),
+      meeting_(meeting),
+      stop_(stop),
+      link_(std::move(link)),
+      accelerator_(options.accelerator_s_per_sample, options.wait,
+                   options.trainer_cpu_ms) {}
+
+Status AnalysedTrainer::run(const AnalysisHello& hello) {
+  Status said = link_.send(hello);
+  if (!said) return said;
+  auto is_over = wait_for_order();
+  while (is_over && !*is_over && !stop_) {
+    Status worked = work();
+    if (!worked) return worked;
+    limits_.renew(monotonic_ns());
+    auto order = link_.receive(0);
+    if (!order) return std::move(order).error();
+    if (*order) is_over = obey(**order);
+  }
+  if (!is_over) return std::move(is_over).error();
+  return Done{};
+}
+
+Result<bool> AnalysedTrainer::wait_for_order() {
+  const uint64_t until_ns =
+      monotonic_ns() + uint64_t{kPatience_s} * 1'000'000'000;
+  while (!stop_ && monotonic_ns() < until_ns) {
+    limits_.renew(monotonic_ns());
+    auto order = link_.receive(100);
+    if (!order) return std::move(order).error();
+    if (*order) return obey(**order);
+  }
+  if (stop_) return true;
+  return Error{Code::kUnavailable, 0,
+               "no order of penstock analyze came for " +
+                   std::to_string(kPatience_s) + " s"};
+}
+
+Result<bool> AnalysedTrainer::obey(const AnalysisOrder& order) {
+  if (std::holds_alternative<AnalysisEnd>(order)) return true;
+  if (const auto* cell = std::get_if<AnalysisCell>(&order)) {
+    Status begun = begin(*cell);
+    if (!begun) return std::move(begun).error();
+    return false;
+  }
+  if (std::holds_alternative<AnalysisAdvance>(order)) {
+    Status worked = work();
+    if (!worked) return std::move(worked).error();
+  }
+  return hold();
+}
+
+// Others may wait for this rank inside a step: which of them has to go on, only
+// analyze can tell.
+Result<bool> AnalysedTrainer::hold() {
+  Status said = send_batches(monotonic_ns());
+  if (said) said = link_.send(AnalysisHeld{steps_});
+  if (!said) return std::move(said).error();
+  return wait_for_order();
+}
+
+Feed AnalysedTrainer::feed_of(const AnalysisCell& cell) const {
+  switch (cell.data) {
+    case AnalysisFeed::kCold:
+      return {0, 0};
+    case AnalysisFeed::kMixed:
+      return {cell.subset_samples, cell.cached_share};
+    case AnalysisFeed::kMemory:
+    case AnalysisFeed::kReplay:
+      break;
+  }
+  return {cell.subset_samples, 1};
+}
+
+Status AnalysedTrainer::begin(const AnalysisCell& cell) {
+  // What the last cell had no time to send belongs to it.
+  Status said = send_batches(monotonic_ns());
+  if (!said) return said;
+  if (batch_) loader_.release();
+  batch_.reset();
+  cell_ = cell;
+  is_ready_ = false;
+  ready_ = {};
+  ready_.cell = batches_.cell = cell.cell;
+  limits_.set(cell.cores, cell.bytes_per_s, ready_);
+  if (cell.data == AnalysisFeed::kReplay) return Done{};
+  first_batch_ = loader_.set_feed(feed_of(cell));
+  const bool is_subset = cell.data != AnalysisFeed::kCold;
+  const uint64_t subset = std::min(cell.subset_samples, dataset_samples_);
+  samples_to_pass_ = is_subset ? static_cast<int64_t>(subset) : 0;
+  return Done{};
+}
+
+// Into batch_, unless it holds one.
+Status AnalysedTrainer::take_batch() {
+  while (!batch_ && !stop_) {
+    auto batch = loader_.next(kWaitSlice_ns);
+    if (!batch) return std::move(batch).error();
+    batch_ = *batch;
+    limits_.renew(monotonic_ns());
+  }
+  return Done{};
+}
+
+void AnalysedTrainer::train(size_t samples) {
+  accelerator_.step(monotonic_ns(), samples, stop_);
+  if (meeting_ != nullptr && !stop_) (void)meeting_->wait(stop_);
+  ++steps_;
+}
+
+Status AnalysedTrainer::work() {
+  const uint64_t begin_ns = monotonic_ns();
+  const Status taken = take_batch();
+  if (!taken || !batch_) return taken;
+  const uint64_t wait_ns = monotonic_ns() - begin_ns;
+  const bool replays = cell_.data == AnalysisFeed::kReplay;
+  const Batch batch = *batch_;
+  if (!replays) {
+    loader_.release();
+    batch_.reset();
+  }
+  if (replays || cell_.train) train(batch.size);
+  if (stop_) return Done{};
+  if (!is_ready_) {
+    if (!replays && batch.number >= first_batch_) {
+      samples_to_pass_ -= static_cast<int64_t>(batch.size);
+    }
+    is_ready_ =
+        replays || (batch.number >= first_batch_ && samples_to_pass_ <= 0);
+    return is_ready_ ? link_.send(ready_) : Status(Done{});
+  }
+  return note_batch(wait_ns, batch.size);
+}
+
+Status AnalysedTrainer::note_batch(uint64_t wait_ns, size_t samples) {
+  const uint64_t now_ns = monotonic_ns();
+  batches_.end_ns.push_back(now_ns);
+  batches_.samples.push_back(samples);
+  batches_.wait_ns.push_back(wait_ns);
+  const bool is_due = now_ns - sent_ns_ >= kSend_ns ||
+                      batches_.end_ns.size() >= kMostBatchesSent;
+  return is_due ? send_batches(now_ns) : Status(Done{});
+}
+
+Status AnalysedTrainer::send_batches(uint64_t now_ns) {
+  if (batches_.end_ns.empty()) return Done{};
+  batches_.cpu_s = static_cast<double>(process_cpu_ns()) * 1e-9;
+  batches_.consumed_bytes = static_cast<double>(loader_.counters().bytes);
+  batches_.read_bytes = storage_bytes_read();
+  Status said = link_.send(batches_);
+  batches_.end_ns.clear();
+  batches_.samples.clear();
+  batches_.wait_ns.clear();
+  sent_ns_ = now_ns;
+  return said;
+}
+
+}  // namespace penstock

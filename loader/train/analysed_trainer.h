@@ -1,0 +1,68 @@
+// The training loop as `penstock analyze` has it run: cells instead of epochs.
+#pragma once
+
+#include <atomic>
+#include <optional>
+
+#include "common/result.h"
+#include "loader/analysis_link.h"
+#include "loader/loader.h"
+#include "loader/rank_limits.h"
+#include "loader/train/accelerator.h"
+#include "loader/train/meeting.h"
+#include "loader/train/train_options.h"
+
+namespace penstock {
+
+// What this rank is and has, but for its data; cold and filesystem of the
+// folder that the samples are in.
+AnalysisHello rank_hello(const std::string& secret, const TrainOptions& options,
+                         const Dataset& dataset);
+
+class AnalysedTrainer {
+ public:
+  // All must outlive it; meeting may be null.
+  AnalysedTrainer(const TrainOptions& options, Loader& loader,
+                  uint64_t dataset_samples, Meeting* meeting,
+                  const std::atomic<bool>& stop, AnalysisLink link);
+
+  // Obeys until it is told to end, or on stop. hello: the rank's.
+  // Errors: those of Loader::next and of AnalysisLink; kUnavailable  no order
+  //         came for kPatience_s.
+  [[nodiscard]] Status run(const AnalysisHello& hello);
+  static constexpr int kPatience_s = 300;
+
+ private:
+  // True where the analysis is over.
+  Result<bool> obey(const AnalysisOrder& order);
+  Result<bool> hold();
+  Result<bool> wait_for_order();
+  Status begin(const AnalysisCell& cell);
+  Feed feed_of(const AnalysisCell& cell) const;
+  Status work();  // one batch of the present cell
+  Status take_batch();
+  void train(size_t samples);
+  Status note_batch(uint64_t wait_ns, size_t samples);
+  Status send_batches(uint64_t now_ns);
+
+  const TrainOptions& options_;
+  Loader& loader_;
+  const uint64_t dataset_samples_;
+  Meeting* const meeting_;
+  const std::atomic<bool>& stop_;
+  AnalysisLink link_;
+  EmulatedAccelerator accelerator_;
+  RankLimits limits_;
+
+  AnalysisCell cell_;
+  AnalysisReady ready_;
+  bool is_ready_ = false;
+  uint64_t first_batch_ = 0;     // of the cell's feed
+  int64_t samples_to_pass_ = 0;  // before the cell is ready
+  std::optional<Batch> batch_;   // that was taken and not given back
+  uint64_t steps_ = 0;
+  AnalysisBatches batches_;
+  uint64_t sent_ns_ = 0;
+};
+
+}  // namespace penstock
