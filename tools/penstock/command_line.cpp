@@ -1,6 +1,8 @@
 #include "tools/penstock/command_line.h"
 
+#include <algorithm>
 #include <ostream>
+#include <string_view>
 
 #include "tools/penstock/bench_submit.h"
 #include "tools/penstock/command_options.h"
@@ -114,6 +116,11 @@ Status run_chosen(const CommandLine& line, Terminal& terminal) {
     }
     return run_bench_allocator(line.bench_json, terminal);
   }
+  if (app.got_subcommand("analyze")) {
+    AnalyzeArguments arguments = line.analyze;
+    Status whole = finish_analyze(line, arguments);
+    return whole ? run_analyze(arguments, terminal) : whole;
+  }
   if (app.got_subcommand("simulate")) {
     return run_simulate(line.simulate, terminal);
   }
@@ -159,6 +166,7 @@ void add_all(CommandLine& line) {
   add_check_config(line);
   add_doctor(line);
   add_switch(line);
+  add_analyze(line);
   add_predict(line);
   add_what_if(line);
   add_publish(line);
@@ -166,10 +174,25 @@ void add_all(CommandLine& line) {
   add_bench(line);
 }
 
+// What follows "--" is another program's command line, whatever it looks like.
+// Returns how many words are before it.
+int take_command(int argc, const char* const* argv,
+                 std::vector<std::string>& command) {
+  const char* const* end = argv + argc;
+  const char* const* mark = std::find_if(argv, end, [](const char* word) {
+    return std::string_view(word) == "--";
+  });
+  if (mark != end) command.assign(mark + 1, end);
+  return int(mark - argv);
+}
+
 int run_guarded(int argc, const char* const* argv, Terminal& terminal,
                 std::ostream& errors) {
   CommandLine line;
   add_all(line);
+  if (argc > 1 && std::string_view(argv[1]) == "analyze") {
+    argc = take_command(argc, argv, line.analyze.command);
+  }
   try {
     line.app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

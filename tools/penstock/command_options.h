@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "tools/penstock/analyze.h"
 #include "tools/penstock/bench_ctld.h"
 #include "tools/penstock/command.h"
 
@@ -20,6 +21,7 @@ struct CommandLine {
   WhatIfArguments what_if;
   ControllerArguments jobs, nodes, history;
   SimulateArguments simulate;
+  AnalyzeArguments analyze;
   std::string config_file;
   std::string bench_name;
   std::string bench_json;
@@ -36,6 +38,13 @@ void add_top(CommandLine& line);
 void add_jobs(CommandLine& line);
 void add_nodes(CommandLine& line);
 void add_history(CommandLine& line);
+
+// command_line_analyze.cpp
+void add_analyze(CommandLine& line);
+// Everything behind "--" is in arguments.command already.
+// Errors: kInvalidArgument  what does not go together
+[[nodiscard]] Status finish_analyze(const CommandLine& line,
+                                    AnalyzeArguments& arguments);
 
 // command_line_predict.cpp
 void add_predict(CommandLine& line);

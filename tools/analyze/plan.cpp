@@ -1,0 +1,258 @@
+#include "tools/analyze/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "predictor/rate_curve.h"
+
+namespace penstock {
+namespace {
+
+constexpr uint64_t kLeastSubsetBatches = 8;
+constexpr double kSubset_s = 0.5;  // that passing it takes
+constexpr double kLeastCores = 0.1;
+// Knobs are turned by no less: nearer to an end they tell nothing new.
+constexpr double kSameAmount = 0.03;
+// Beyond it in rate two limits have no corner to speak of.
+constexpr double kCornerReach = 2;
+
+double rounded(double cores) { return std::round(cores * 100) / 100; }
+
+}  // namespace
+
+std::vector<double> CellKind::rates() const {
+  std::vector<double> out;
+  for (const Visit& visit : visits) {
+    double slowest = INFINITY;
+    for (const auto& [rank, seen] : visit.ranks) {
+      slowest = std::min(slowest, seen.samples_per_s());
+    }
+    out.push_back(slowest);
+  }
+  return out;
+}
+
+std::string cell_text(const CellKind& kind) {
+  std::string limits;
+  if (kind.cell.cores)
+    limits += fmt::format(" on {:g} cores", *kind.cell.cores);
+  if (kind.cell.bytes_per_s) {
+    limits += fmt::format(" at {:.3g} MB/s", *kind.cell.bytes_per_s * 1e-6);
+  }
+  switch (kind.role) {
+    case CellRole::kCeiling:
+      return "ceiling";
+    case CellRole::kPrep:
+      return "prep" + limits;
+    case CellRole::kFetch:
+      return "fetch";
+    case CellRole::kTrain:
+      return "training from memory";
+    case CellRole::kCeilingCorner:
+      return "training from memory" + limits;
+    case CellRole::kStorageCorner:
+      return "fetch" + limits;
+  }
+  return "";
+}
+
+std::vector<double> default_amounts(double cpus) {
+  std::vector<double> out;
+  for (double eighths : {1.0, 3.0, 5.0, 8.0}) {
+    out.push_back(std::max(kLeastCores, rounded(cpus * eighths / 8)));
+  }
+  return out;
+}
+
+std::vector<double> whole_amounts(double cpus) {
+  std::vector<double> out;
+  for (double share : {0.25, 0.5, 0.75}) {
+    const double cores = std::max(1.0, std::floor(cpus * share));
+    if (cores < cpus && (out.empty() || out.back() < cores)) {
+      out.push_back(cores);
+    }
+  }
+  return out;
+}
+
+AnalysisPlan::AnalysisPlan(PlanFacts facts)
+    : facts_(std::move(facts)),
+      subset_samples_(kLeastSubsetBatches * facts_.batch_samples) {
+  if (facts_.amounts.empty()) facts_.amounts = default_amounts(facts_.cpus);
+  kinds_.push_back(make(CellRole::kCeiling, AnalysisFeed::kReplay, true));
+  if (facts_.can_memory) {
+    for (double cores : facts_.amounts) add_prep(cores);
+    kinds_.push_back(make(CellRole::kTrain, AnalysisFeed::kMemory, true));
+  }
+  if (facts_.can_cold) {
+    kinds_.push_back(make(CellRole::kFetch, AnalysisFeed::kCold, false));
+  }
+}
+
+CellKind AnalysisPlan::make(CellRole role, AnalysisFeed data,
+                            bool train) const {
+  CellKind kind;
+  kind.role = role;
+  kind.cell.data = data;
+  kind.cell.train = train;
+  kind.cell.subset_samples = subset_samples_;
+  return kind;
+}
+
+void AnalysisPlan::add_prep(double cores) {
+  kinds_.push_back(make(CellRole::kPrep, AnalysisFeed::kMemory, false));
+  if (cores < facts_.cpus) kinds_.back().cell.cores = cores;
+}
+
+const CellKind* AnalysisPlan::find(CellRole role) const {
+  const CellKind* last = nullptr;
+  for (const CellKind& kind : kinds_) {
+    if (kind.role == role && kind.dropped.empty() && !kind.visits.empty()) {
+      last = &kind;  // of prep the one on all cores
+    }
+  }
+  return last;
+}
+
+// By the curve so far; nullopt beyond its ends.
+std::optional<double> AnalysisPlan::cores_that_prepare(double rate) const {
+  RateCurve curve;
+  for (const CellKind& kind : kinds_) {
+    if (kind.role != CellRole::kPrep || kind.visits.empty()) continue;
+    if (!kind.dropped.empty()) continue;
+    curve.push_back(
+        {kind.cell.cores.value_or(facts_.cpus), kind.rate().median});
+  }
+  if (curve.empty()) return std::nullopt;
+  const double cores = rounded(cores_for_rate(curve, rate));
+  if (cores < kLeastCores || cores > facts_.cpus * (1 - kSameAmount)) {
+    return std::nullopt;
+  }
+  return cores;
+}
+
+// Where preparing and training take about as long. The trainer uses CPU of its
+// own beside the loader.
+void AnalysisPlan::add_ceiling_corner() {
+  const CellKind* ceiling = find(CellRole::kCeiling);
+  if (has_ceiling_corner_ || !ceiling || !find(CellRole::kPrep)) return;
+  has_ceiling_corner_ = true;
+  const double rate = ceiling->rate().median;
+  const auto loader = cores_that_prepare(rate);
+  if (!loader) return;
+  const double cores = rounded(*loader + costs_of(*ceiling).cpu_s * rate);
+  if (cores > facts_.cpus * (1 - kSameAmount)) return;
+  kinds_.push_back(make(CellRole::kCeilingCorner, AnalysisFeed::kMemory, true));
+  kinds_.back().cell.cores = cores;
+}
+
+// The faster of the two is held to the slower's pace.
+void AnalysisPlan::add_storage_corner() {
+  const CellKind* prep = find(CellRole::kPrep);
+  const CellKind* fetch = find(CellRole::kFetch);
+  if (has_storage_corner_ || !prep || !fetch) return;
+  has_storage_corner_ = true;
+  const double prepared = prep->rate().median;
+  const double fetched = fetch->rate().median;
+  const double bytes = costs_of(*fetch).consumed_bytes;
+  if (fetched * kCornerReach < prepared) {
+    const auto cores = cores_that_prepare(fetched);
+    if (!cores) return;
+    kinds_.push_back(
+        make(CellRole::kStorageCorner, AnalysisFeed::kCold, false));
+    kinds_.back().cell.cores = *cores;
+  } else if (bytes > 0) {
+    for (double share : {1.0, 0.7}) {
+      kinds_.push_back(
+          make(CellRole::kStorageCorner, AnalysisFeed::kCold, false));
+      kinds_.back().cell.bytes_per_s =
+          std::max(1.0, std::round(share * fetched * bytes));
+    }
+  }
+}
+
+// Large enough to be no mere batch, small enough to be passed in no time.
+void AnalysisPlan::size_subset() {
+  const CellKind* prep = find(CellRole::kPrep);
+  if (prep == nullptr) return;
+  const auto batches =
+      uint64_t(prep->rate().median * kSubset_s / double(facts_.batch_samples));
+  subset_samples_ =
+      std::max(batches, kLeastSubsetBatches) * facts_.batch_samples;
+  for (CellKind& kind : kinds_) kind.cell.subset_samples = subset_samples_;
+}
+
+void AnalysisPlan::begin_round() {
+  if (rounds_ == 1) {
+    size_subset();
+    add_ceiling_corner();
+    add_storage_corner();
+  }
+  for (size_t i = 0; i < kinds_.size(); ++i) {
+    const CellKind& kind = kinds_[i];
+    if (!kind.dropped.empty()) continue;
+    if (kind.rate().relative_width() < facts_.narrow) continue;
+    rounds_ % 2 == 0 ? round_.push_back(i) : round_.push_front(i);
+  }
+  ++rounds_;
+}
+
+std::optional<size_t> AnalysisPlan::next() {
+  if (round_.empty()) begin_round();
+  if (round_.empty()) return std::nullopt;
+  const size_t kind = round_.front();
+  round_.pop_front();
+  return kind;
+}
+
+void AnalysisPlan::add(size_t number, Visit visit) {
+  CellKind& kind = kinds_[number];
+  const bool has_no_cores = kind.cell.cores && visit.limits.cores_by.empty();
+  const bool has_no_bandwidth =
+      kind.cell.bytes_per_s && visit.limits.bytes_per_s_by.empty();
+  if (has_no_cores || has_no_bandwidth) {
+    kind.dropped = visit.limits.why.empty() ? "the limit cannot be kept"
+                                            : visit.limits.why;
+    if (kind.role != CellRole::kPrep || has_whole_amounts_) return;
+    has_whole_amounts_ = true;
+    for (double cores : whole_amounts(facts_.cpus)) add_prep(cores);
+    return;
+  }
+  kind.visits.push_back(std::move(visit));
+}
+
+bool AnalysisPlan::has_every_figure() const {
+  return std::all_of(kinds_.begin(), kinds_.end(), [](const CellKind& kind) {
+    return !kind.dropped.empty() || !kind.visits.empty();
+  });
+}
+
+double AnalysisPlan::widest() const {
+  double widest = 0;
+  for (const CellKind& kind : kinds_) {
+    if (kind.dropped.empty()) {
+      widest = std::max(widest, kind.rate().relative_width());
+    }
+  }
+  return widest;
+}
+
+SampleCosts costs_of(const CellKind& kind) {
+  SampleCosts sum;
+  double samples = 0;
+  for (const Visit& visit : kind.visits) {
+    for (const auto& [rank, seen] : visit.ranks) {
+      samples += seen.samples;
+      sum.cpu_s += seen.cpu_s;
+      sum.read_bytes += seen.read_bytes;
+      sum.consumed_bytes += seen.consumed_bytes;
+    }
+  }
+  if (samples <= 0) return {};
+  return {sum.cpu_s / samples, sum.read_bytes / samples,
+          sum.consumed_bytes / samples};
+}
+
+}  // namespace penstock

@@ -1,0 +1,230 @@
+// `penstock analyze`: starts the command, measures its ranks cell by cell, and
+// prints what that comes to.
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <ostream>
+
+#include "common/clock.h"
+#include "common/units.h"
+#include "tools/analyze/command_process.h"
+#include "tools/analyze/render.h"
+#include "tools/analyze/session.h"
+#include "tools/penstock/analyze.h"
+#include "tools/penstock/write_file.h"
+
+namespace penstock {
+namespace {
+
+// Of one visit, and until a rank has answered whatever it was told.
+constexpr double kMeasure_s = 1.2;
+constexpr double kAnswer_s = 120;
+constexpr size_t kSmallestBatchesOfCode = 64;  // of a name taken from a path
+
+std::atomic<int> caught{0};
+
+void on_signal(int number) { caught = number; }
+
+// While it stands Ctrl-C ends the command first, then us.
+class CaughtSignals {
+ public:
+  CaughtSignals() {
+    caught = 0;
+    struct sigaction action {};
+    action.sa_handler = on_signal;
+    ::sigaction(SIGINT, &action, &int_);
+    ::sigaction(SIGTERM, &action, &term_);
+  }
+  ~CaughtSignals() {
+    ::sigaction(SIGINT, &int_, nullptr);
+    ::sigaction(SIGTERM, &term_, nullptr);
+  }
+
+ private:
+  struct sigaction int_ {};
+  struct sigaction term_ {};
+};
+
+double now_s() { return double(monotonic_ns()) * 1e-9; }
+
+std::string base_name(const std::string& path) {
+  return printable(path.substr(path.rfind('/') + 1), kSmallestBatchesOfCode);
+}
+
+std::vector<std::string> command_line(const AnalyzeArguments& arguments) {
+  std::vector<std::string> line;
+  if (!arguments.local) {
+    line = {"srun", "--job-name=analyze"};
+    line.insert(line.end(), arguments.srun_options.begin(),
+                arguments.srun_options.end());
+  }
+  line.insert(line.end(), arguments.command.begin(), arguments.command.end());
+  return line;
+}
+
+// Variables rather than flags: an srun without the plugin ignores them.
+std::vector<std::string> variables(const AnalysisAddress& address) {
+  return {std::string(kAnalysisVariable) + "=" + to_text(address),
+          "PENSTOCK_LOADER=auto", "PENSTOCK_LOADER_REPORT=none"};
+}
+
+Result<CommandProcess> start(const AnalyzeArguments& arguments,
+                             const AnalysisAddress& address) {
+  auto process =
+      CommandProcess::start(command_line(arguments), variables(address));
+  if (process || arguments.local) return process;
+  if (process.error().code == Code::kNotFound) {
+    process.error().message +=
+        "; penstock analyze --local runs the command without Slurm";
+  }
+  return process;
+}
+
+Status check_ending(CommandProcess& process) {
+  process.read_output();
+  if (caught != 0) return Error{Code::kUnavailable, 0, "interrupted"};
+  if (!process.has_ended()) return Done{};
+  return Error{Code::kNotFound, 0,
+               "the command ended with " + process.how_it_ended() +
+                   " before enough was measured" + process.last_lines()};
+}
+
+Status check_hellos(const std::vector<AnalysisHello>& hellos) {
+  const AnalysisHello& first = hellos[0];
+  if (first.batch_samples && first.dataset_samples &&
+      *first.dataset_samples < *first.batch_samples) {
+    return Error{Code::kNotFound, 0,
+                 "the data set has " + std::to_string(*first.dataset_samples) +
+                     " samples, less than the " +
+                     std::to_string(*first.batch_samples) +
+                     " of a batch: use a smaller batch or more data"};
+  }
+  return Done{};
+}
+
+PlanFacts facts_of(const std::vector<AnalysisHello>& hellos,
+                   const AnalyzeArguments& arguments) {
+  const AnalysisHello& first = hellos[0];
+  PlanFacts facts;
+  facts.cpus = first.cpus;
+  facts.can_memory = first.can_memory;
+  facts.can_cold = !first.cold.empty();
+  facts.batch_samples = std::max<uint64_t>(1, first.batch_samples.value_or(1));
+  facts.amounts = arguments.amounts;
+  return facts;
+}
+
+class Progress {
+ public:
+  explicit Progress(double budget_s)
+      : is_terminal_(::isatty(STDERR_FILENO) == 1), budget_s_(budget_s) {}
+  ~Progress() { clear(); }
+
+  void show(const AnalysisPlan& plan, const CellKind& kind, double spent_s) {
+    if (!is_terminal_ && plan.rounds() == shown_round_) return;
+    shown_round_ = plan.rounds();
+    std::fprintf(stderr, "%sround %zu, %.0f of %.0f s: %s%s",
+                 is_terminal_ ? "\r\033[K" : "penstock: ", plan.rounds(),
+                 spent_s, budget_s_, cell_text(kind).c_str(),
+                 is_terminal_ ? "" : "\n");
+    std::fflush(stderr);
+  }
+  void say(const char* what) {
+    std::fprintf(stderr, "%s%s%s",
+                 is_terminal_ ? "\r\033[K" : "penstock: ", what,
+                 is_terminal_ ? "" : "\n");
+    std::fflush(stderr);
+  }
+  void clear() {
+    if (is_terminal_) std::fputs("\r\033[K", stderr);
+    std::fflush(stderr);
+  }
+
+ private:
+  const bool is_terminal_;
+  const double budget_s_;
+  size_t shown_round_ = 0;
+};
+
+// Until every figure is narrow or the time is up.
+Status measure(Session& session, const AnalyzeArguments& arguments,
+               AnalysisPlan& plan, AnalysisEnding& ending, Progress& progress) {
+  const double began_s = now_s();
+  uint32_t number = 0;
+  ending.narrow = true;
+  while (const auto kind = plan.next()) {
+    ending.seconds = now_s() - began_s;
+    if (ending.seconds >= arguments.budget_s) {
+      ending.narrow = false;
+      break;
+    }
+    progress.show(plan, plan.kinds()[*kind], ending.seconds);
+    AnalysisCell cell = plan.kinds()[*kind].cell;
+    cell.cell = ++number;
+    auto visit = session.run(cell, kMeasure_s, kAnswer_s);
+    if (!visit) return std::move(visit).error();
+    plan.add(*kind, *std::move(visit));
+  }
+  ending.seconds = now_s() - began_s;
+  ending.aim = plan.facts().narrow;
+  ending.widest = plan.widest();
+  return Done{};
+}
+
+// A rank that goes may be how its command's end is seen first: what that was
+// tells more.
+Error explained(Error error, CommandProcess& process) {
+  const double until_s = now_s() + 2;
+  while (!process.has_ended() && now_s() < until_s) ::usleep(20'000);
+  Status ending = check_ending(process);
+  return ending ? error : std::move(ending).error();
+}
+
+}  // namespace
+
+Status run_analyze(const AnalyzeArguments& arguments, Terminal& terminal) {
+  const CaughtSignals signals;
+  std::optional<CommandProcess> process;
+  const CommandWatch watch{
+      [&process] { return process ? process->fds() : std::vector<int>(); },
+      [&process] { return process ? check_ending(*process) : Done{}; }};
+  auto session = Session::listen(arguments.local, watch);
+  if (!session) return std::move(session).error();
+  auto started = start(arguments, (*session)->address());
+  if (!started) return std::move(started).error();
+  process.emplace(*std::move(started));
+
+  Progress progress(arguments.budget_s);
+  progress.say("waiting for the command to ask for data");
+  Status done = (*session)->wait_for_ranks(arguments.start_s);
+  if (done) done = check_hellos((*session)->hellos());
+  if (!done) return explained(std::move(done).error(), *process);
+  AnalysisPlan plan(facts_of((*session)->hellos(), arguments));
+  AnalysisEnding ending;
+  done = measure(**session, arguments, plan, ending, progress);
+  if (!done) return explained(std::move(done).error(), *process);
+  (*session)->end();
+  progress.clear();
+  if ((*session)->hellos()[0].source == "penstock-train") {
+    ending.emulated = "the accelerator is emulated";
+  }
+  auto findings = make_findings(base_name(arguments.command[0]),
+                                (*session)->hellos(), plan);
+  if (!findings) return std::move(findings).error();
+  terminal.out << (arguments.json
+                       ? to_json(*findings, ending)
+                       : render_text(*findings, ending, terminal.style));
+  if (arguments.save_file.empty()) return Done{};
+  Status saved = write_file_atomically(arguments.save_file,
+                                       profile_text(findings->profile));
+  if (saved && !arguments.json) {
+    terminal.out << "Saved in " << arguments.save_file
+                 << ": srun --loader-model=" << arguments.save_file
+                 << ", penstock what-if " << arguments.save_file << "\n";
+  }
+  return saved;
+}
+
+}  // namespace penstock
