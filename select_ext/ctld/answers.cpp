@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/units.h"
+#include "select_ext/ctld/history_row.h"
 
 namespace penstock {
 namespace {
@@ -51,39 +52,6 @@ json row_of(const NodeView& node) {
           {"silent", node.is_silent},
           {"jobs", node.jobs},
           {"ranks", node.ranks}};
-}
-
-json row_of(const HistoryRow& row) {
-  const JobRecord& job = row.job;
-  return {{"cluster", value_of(job.cluster)},
-          {"job_id", job.job_id},
-          {"restart_count", job.restart_count},
-          {"array_job_id", value_of(job.array_job_id)},
-          {"array_task_id", value_of(job.array_task_id)},
-          {"het_job_id", value_of(job.het_job_id)},
-          {"het_offset", value_of(job.het_offset)},
-          {"uid", job.uid},
-          {"user", value_of(job.user)},
-          {"account", value_of(job.account)},
-          {"name", value_of(job.name)},
-          {"kind", value_of(job.kind)},
-          {"nodes", job.nodes},
-          {"ranks", job.ranks},
-          {"gpus", job.gpus},
-          {"model", value_of(job.model)},
-          {"batch", job.batch ? json(job.batch) : json()},
-          {"state", value_of(job.state)},
-          {"submit_unix_s", job.submit_unix_s},
-          {"start_unix_s", value_of(job.start_unix_s)},
-          {"end_unix_s", value_of(job.end_unix_s)},
-          {"last_seen_unix_s", job.last_seen_unix_s},
-          {"measured_s", job.measured_s},
-          {"ceiling_samples_per_s", value_of(job.ceiling_samples_per_s)},
-          {"mean_rate_samples_per_s", value_of(job.mean_rate_samples_per_s)},
-          {"loader_cpu_s_per_sample", value_of(job.loader_cpu_s_per_sample)},
-          {"storage_bytes_per_sample", value_of(job.storage_bytes_per_sample)},
-          {"trainer_reserve_cores", value_of(job.trainer_reserve_cores)},
-          {"grant_changes", job.grant_changes}};
 }
 
 json pool_of(const PoolView& pool) {
@@ -202,7 +170,7 @@ Result<json> history_document(const ControllerQuery& query,
   for (const HistoryRow& row : *rows) {
     // The query asked for no others; a mistake there must not show them.
     if (uid && row.job.uid != *uid) continue;
-    if (!page.add(row_of(row), std::to_string(row.row))) break;
+    if (!page.add(history_row(row.job), std::to_string(row.row))) break;
   }
   json document = header("job_history", view);
   page.put_into(document, "jobs");

@@ -254,7 +254,11 @@ TEST_CASE("the history's document is what docs/protocol.md says") {
     "last_seen_unix_s": 1780003611.0, "measured_s": 3500.0,
     "ceiling_samples_per_s": 812.5, "mean_rate_samples_per_s": 640.25,
     "loader_cpu_s_per_sample": 0.0041, "storage_bytes_per_sample": 110500.0,
-    "trainer_reserve_cores": 0.5, "grant_changes": 12}])"));
+    "trainer_reserve_cores": 0.5, "grant_changes": 12, "wall_s": 3600.0,
+    "compute_s": 2000.5, "fetch_stall_s": 300.0, "prep_stall_s": 700.0,
+    "exchange_stall_s": 100.0, "waited_s": 1000.0, "active_s": 3500.0,
+    "home_core_s": 7200.0, "away_core_s": 3600.0, "lent_core_s": 60.0,
+    "floor_samples_per_s": 500.0}])"));
 }
 
 TEST_CASE("the history is asked for what the asker may see") {
