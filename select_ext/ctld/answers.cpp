@@ -6,6 +6,7 @@
 
 #include "common/units.h"
 #include "select_ext/ctld/history_row.h"
+#include "select_ext/ctld/stall_totals.h"
 
 namespace penstock {
 namespace {
@@ -150,10 +151,8 @@ json nodes_document(const ControllerQuery& query, const ClusterView& view) {
   return document;
 }
 
-Result<json> history_document(const ControllerQuery& query,
-                              const std::optional<uint32_t>& uid,
-                              const ClusterView& view,
-                              const FindHistory& find_history) {
+Result<HistoryQuery> history_query(const ControllerQuery& query,
+                                   const std::optional<uint32_t>& uid) {
   HistoryQuery wanted;
   wanted.uid = uid;
   wanted.job_id = query.job_id;
@@ -164,7 +163,29 @@ Result<json> history_document(const ControllerQuery& query,
     if (!cursor) return bad_cursor();
     wanted.before_row = int64_t(*cursor);
   }
+  return wanted;
+}
+
+// A damaged history is nothing that the asker got wrong.
+Result<std::vector<HistoryRow>> find_rows(const HistoryQuery& wanted,
+                                          const FindHistory& find_history) {
   Result<std::vector<HistoryRow>> rows = find_history(wanted);
+  if (rows || rows.error().code != Code::kInvalidArgument) return rows;
+  return Error{
+      Code::kUnavailable, 0,
+      "the controller's history cannot be read: " + rows.error().message +
+          "; penstockctld puts it aside and begins a new one, ask "
+          "again in a second; its log says how to save the old one: "
+          "journalctl -u penstockctld"};
+}
+
+Result<json> history_document(const ControllerQuery& query,
+                              const std::optional<uint32_t>& uid,
+                              const ClusterView& view,
+                              const FindHistory& find_history) {
+  Result<HistoryQuery> wanted = history_query(query, uid);
+  if (!wanted) return std::move(wanted).error();
+  Result<std::vector<HistoryRow>> rows = find_rows(*wanted, find_history);
   if (!rows) return std::move(rows).error();
   Page page(query.limit);
   for (const HistoryRow& row : *rows) {
@@ -177,11 +198,36 @@ Result<json> history_document(const ControllerQuery& query,
   return document;
 }
 
+// Sums alone: no row leaves the controller.
+Result<json> totals_document(const ControllerQuery& query,
+                             const ClusterView& view,
+                             const FindHistory& find_history) {
+  Result<HistoryQuery> wanted = history_query(query, query.uid);
+  if (!wanted) return std::move(wanted).error();
+  Result<std::vector<HistoryRow>> rows = find_rows(*wanted, find_history);
+  if (!rows) return std::move(rows).error();
+  const bool is_full = rows->size() > size_t(query.limit);
+  if (is_full) rows->pop_back();
+  StallTotals totals;
+  for (const HistoryRow& row : *rows) totals.add(row.job);
+  json document = header("history_totals", view);
+  document["totals"] = to_json(totals);
+  document["next"] = is_full ? json(std::to_string(rows->back().row)) : json();
+  return document;
+}
+
 }  // namespace
 
 Result<json> build_answer(const ControllerQuery& query, uid_t asker,
                           const ClusterView& view,
                           const FindHistory& find_history) {
+  if (query.what == ControllerQuery::What::kTotals) {
+    if (asker == kRoot) return totals_document(query, view, find_history);
+    return Error{Code::kPermissionDenied, 0,
+                 fmt::format("only root sees the cluster's totals; you are "
+                             "user {}",
+                             asker)};
+  }
   std::optional<uint32_t> uid = query.uid;
   if (asker != kRoot) {
     if (uid && *uid != asker) {

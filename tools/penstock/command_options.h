@@ -7,6 +7,7 @@
 
 #include "tools/penstock/bench_ctld.h"
 #include "tools/penstock/command.h"
+#include "tools/penstock/report_jobs.h"
 
 namespace penstock {
 
@@ -14,6 +15,7 @@ struct CommandLine {
   CLI::App app{"Feeds the loaders of deep-learning jobs on Slurm clusters."};
   Site site;
   ReportArguments report;
+  ReportJobsArguments report_jobs;
   TopArguments top;
   DoctorArguments doctor;
   PredictArguments predict;
@@ -35,6 +37,11 @@ void add_top(CommandLine& line);
 void add_jobs(CommandLine& line);
 void add_nodes(CommandLine& line);
 void add_history(CommandLine& line);
+
+// command_line_report.cpp: many jobs' options, and which report was asked for
+void add_many_reports(CLI::App* command, CommandLine& line);
+[[nodiscard]] Status run_report_line(const CommandLine& line,
+                                     const Config& config, Terminal& terminal);
 
 // command_line_predict.cpp
 void add_predict(CommandLine& line);

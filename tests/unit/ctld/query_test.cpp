@@ -25,7 +25,8 @@ TEST_CASE("a query comes out as it went in") {
   REQUIRE(back);
   CHECK(*back == full_query());
   for (auto what : {ControllerQuery::What::kJobs, ControllerQuery::What::kNodes,
-                    ControllerQuery::What::kHistory}) {
+                    ControllerQuery::What::kHistory,
+                    ControllerQuery::What::kTotals}) {
     ControllerQuery bare;
     bare.what = what;
     back = read_query(query_body(bare));
