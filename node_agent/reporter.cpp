@@ -51,12 +51,13 @@ Breakdown breakdown_without_pages(double wall_s,
 Breakdown breakdown_of(double wall_s, const PageSums& sums,
                        double ranks_at_once) {
   const double wait_s = sums.wait_s / ranks_at_once;
+  const double exchange_s = sums.exchange_s / ranks_at_once;
   const double active_s = sums.active_s / ranks_at_once;
   const double loading_s = sums.fetch_s + sums.prep_s;
   Breakdown parts;
   parts.wall_s = wall_s;
   parts.waited_s = wait_s;
-  parts.compute = {active_s - wait_s,
+  parts.compute = {active_s - wait_s - exchange_s,
                    "time not waited, as the job reported it"};
   TimePart& fetch = parts.fetch_stall;
   TimePart& prep = parts.prep_stall;
@@ -69,6 +70,9 @@ Breakdown breakdown_of(double wall_s, const PageSums& sums,
     fetch.method = prep.method = "the loader does not report its time";
   }
   parts.exchange_stall.method = "the job reports no exchange";
+  if (exchange_s > 0) {
+    parts.exchange_stall = {exchange_s, "time waited, as the job reported it"};
+  }
   return make_breakdown(std::move(parts));
 }
 
