@@ -84,6 +84,7 @@ struct PageSums {
   double wait_s = 0;
   double fetch_s = 0;
   double prep_s = 0;
+  double exchange_s = 0;
   double bytes = 0;
   bool replaying = false;
 

@@ -11,6 +11,7 @@ RunTotals run_totals(const JobReport& report, const Job& job) {
   run.compute_s = breakdown.compute.seconds;
   run.fetch_stall_s = breakdown.fetch_stall.seconds;
   run.prep_stall_s = breakdown.prep_stall.seconds;
+  run.exchange_stall_s = breakdown.exchange_stall.seconds;
   run.waited_s = breakdown.waited_s;
   const PageSums sums = job.pages();
   if (sums.active_s > 0) {

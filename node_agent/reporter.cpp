@@ -41,26 +41,39 @@ Breakdown breakdown_without_pages(double wall_s,
     const char* how = "PSI some, as the job reports no progress";
     return seconds ? TimePart{seconds, how} : unknown;
   };
-  return make_breakdown(wall_s, unknown, part_of(pressure.io_s),
-                        part_of(pressure.cpu_s), std::nullopt);
+  return make_breakdown({.wall_s = wall_s,
+                         .compute = unknown,
+                         .fetch_stall = part_of(pressure.io_s),
+                         .prep_stall = part_of(pressure.cpu_s),
+                         .exchange_stall = unknown});
 }
 
 Breakdown breakdown_of(double wall_s, const PageSums& sums,
                        double ranks_at_once) {
   const double wait_s = sums.wait_s / ranks_at_once;
+  const double exchange_s = sums.exchange_s / ranks_at_once;
   const double active_s = sums.active_s / ranks_at_once;
   const double loading_s = sums.fetch_s + sums.prep_s;
-  TimePart fetch, prep;
+  Breakdown parts;
+  parts.wall_s = wall_s;
+  parts.waited_s = wait_s;
+  parts.compute = {active_s - wait_s - exchange_s,
+                   "time not waited, as the job reported it"};
+  TimePart& fetch = parts.fetch_stall;
+  TimePart& prep = parts.prep_stall;
   if (loading_s > 0) {
-    const std::string how = "time waited, split as the loader's time was spent";
-    fetch = {wait_s * sums.fetch_s / loading_s, how};
-    prep = {wait_s * sums.prep_s / loading_s, how};
+    fetch.method = prep.method =
+        "time waited, split as the loader's time was spent";
+    fetch.seconds = wait_s * sums.fetch_s / loading_s;
+    prep.seconds = wait_s * sums.prep_s / loading_s;
   } else {
     fetch.method = prep.method = "the loader does not report its time";
   }
-  return make_breakdown(
-      wall_s, {active_s - wait_s, "time not waited, as the job reported it"},
-      fetch, prep, wait_s);
+  parts.exchange_stall.method = "the job reports no exchange";
+  if (exchange_s > 0) {
+    parts.exchange_stall = {exchange_s, "time waited, as the job reported it"};
+  }
+  return make_breakdown(std::move(parts));
 }
 
 Compared ceiling_of(const Job& job, const PageSums& sums) {

@@ -88,14 +88,16 @@ void render_breakdown(const JobReport& report, Page& page) {
   const Breakdown& breakdown = report.breakdown;
   page.heading("Wall time, averaged over the ranks: " +
                duration_text(breakdown.wall_s));
-  std::array<int, 4> shares = rounded_shares(breakdown, 1000);
+  const auto shares = rounded_shares(breakdown, 1000);
   part_row("compute", breakdown.compute, shares[0], page);
   part_row("fetch stall", breakdown.fetch_stall, shares[1], page);
   part_row("prep stall", breakdown.prep_stall, shares[2], page);
-  part_row("unattributed", {breakdown.unattributed_s, ""}, shares[3], page);
+  part_row("exchange stall", breakdown.exchange_stall, shares[3], page);
+  part_row("unattributed", {breakdown.unattributed_s, ""}, shares[4], page);
   source_line("compute from", breakdown.compute.method, page);
   source_line("fetch stall from", breakdown.fetch_stall.method, page);
   source_line("prep stall from", breakdown.prep_stall.method, page);
+  source_line("exchange stall from", breakdown.exchange_stall.method, page);
   const PressureFigures& pressure = report.pressure;
   if (!pressure.cpu_s && !pressure.io_s) return;
   page.line(fmt::format("  stalled on CPU {}, on I/O {} of wall time ({})",

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "report/advice.h"
-#include "report/report.h"
 
 namespace penstock {
 namespace {
@@ -24,7 +23,8 @@ ShareTexts texts_of(const Breakdown& breakdown) {
   if (breakdown.compute.seconds) texts[0] = percent_text(tenths[0]);
   if (breakdown.fetch_stall.seconds) texts[1] = percent_text(tenths[1]);
   if (breakdown.prep_stall.seconds) texts[2] = percent_text(tenths[2]);
-  texts[4] = percent_text(tenths[3]);
+  if (breakdown.exchange_stall.seconds) texts[3] = percent_text(tenths[3]);
+  texts[4] = percent_text(tenths[4]);
   return texts;
 }
 
@@ -41,6 +41,7 @@ ShareTexts share_texts(const RunTotals& run) {
   breakdown.compute.seconds = run.compute_s;
   breakdown.fetch_stall.seconds = run.fetch_stall_s;
   breakdown.prep_stall.seconds = run.prep_stall_s;
+  breakdown.exchange_stall.seconds = run.exchange_stall_s;
   breakdown.unattributed_s = unattributed_s(run).value_or(0);
   return texts_of(breakdown);
 }
@@ -54,6 +55,8 @@ ShareTexts share_texts(const StallTotals& totals) {
       if_known(totals.fetch_stall_gpu_h, totals.fetch_stall_known_gpu_h);
   breakdown.prep_stall.seconds =
       if_known(totals.prep_stall_gpu_h, totals.prep_stall_known_gpu_h);
+  breakdown.exchange_stall.seconds =
+      if_known(totals.exchange_stall_gpu_h, totals.exchange_stall_known_gpu_h);
   breakdown.unattributed_s = totals.unattributed_gpu_h();
   return texts_of(breakdown);
 }

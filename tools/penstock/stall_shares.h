@@ -4,14 +4,14 @@
 #include <array>
 #include <string>
 
+#include "report/report.h"
 #include "select_ext/ctld/run_totals.h"
 #include "select_ext/ctld/stall_totals.h"
 
 namespace penstock {
 
 // Compute, fetch, prep and exchange stall, unattributed.
-inline constexpr size_t kShares = 5;
-using ShareTexts = std::array<std::string, kShares>;
+using ShareTexts = std::array<std::string, kBreakdownParts>;
 
 inline constexpr const char* kUnknownShare = "---";
 

@@ -23,6 +23,7 @@ struct Fixture {
     page.wait_ns = 40 * kSecond;
     page.fetch_ns = 30 * kSecond;
     page.prep_ns = 90 * kSecond;
+    page.exchange_ns = 8 * kSecond;
     job.ended.add(page);
     job.totals.home_cpu_s = 90;
     job.totals.away_cpu_s = 30;
@@ -50,9 +51,10 @@ TEST_CASE("the history has the report's breakdown and the core seconds") {
   Fixture f;
   const RunTotals run = f.totals();
   CHECK(*run.wall_s == Approx(100));
-  CHECK(*run.compute_s == Approx(40));
+  CHECK(*run.compute_s == Approx(32));
   CHECK(*run.fetch_stall_s == Approx(10));
   CHECK(*run.prep_stall_s == Approx(30));
+  CHECK(*run.exchange_stall_s == Approx(8));
   CHECK(*run.waited_s == Approx(40));
   CHECK(*run.active_s == Approx(80));
   CHECK(run.home_core_s == 90.0);

@@ -15,6 +15,22 @@ TEST_CASE("shares are tenths of per cent that add up to 100.0%") {
   CHECK(shares[4] == "0.0%");
 }
 
+TEST_CASE("each of the five parts has its own place") {
+  const RunTotals run{.wall_s = 100,
+                      .compute_s = 50,
+                      .fetch_stall_s = 4,
+                      .prep_stall_s = 8,
+                      .exchange_stall_s = 16};
+  CHECK(share_texts(run) ==
+        ShareTexts{"50.0%", "4.0%", "8.0%", "16.0%", "22.0%"});
+  JobRecord job;
+  job.gpus = 3;
+  job.run = run;
+  StallTotals totals;
+  totals.add(job);
+  CHECK(share_texts(totals) == share_texts(run));
+}
+
 TEST_CASE("a part that is not known is not 0.0%") {
   const ShareTexts shares =
       share_texts(RunTotals{.wall_s = 100, .fetch_stall_s = 0});
