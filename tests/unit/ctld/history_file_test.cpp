@@ -1,8 +1,11 @@
 #include "select_ext/ctld/history_file.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "job_records.h"
@@ -299,6 +302,40 @@ TEST_CASE("a damaged file, a locked one and a missing folder are told apart") {
   Result<HistoryFile> nowhere = HistoryFile::open(scratch.file("none/h"), 100);
   REQUIRE_FALSE(nowhere);
   CHECK(nowhere.error().code == Code::kNotFound);
+}
+
+constexpr const char* kOtherProcess = "PENSTOCK_TEST_HISTORY";
+
+// Run by the next one, in a process of its own.
+TEST_CASE("another process sets a value", "[.][other-process]") {
+  const char* path = std::getenv(kOtherProcess);
+  REQUIRE(path != nullptr);
+  REQUIRE(open_file(path).set_value("term", "8"));
+}
+
+TEST_CASE("another process that looks in takes nothing away") {
+  Scratch scratch;
+  const std::string path = scratch.file("h");
+  HistoryFile writer = open_file(path), reader = open_file(path);
+  REQUIRE(writer.put({full_record(1)}));
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::setenv(kOtherProcess, path.c_str(), 1);
+    ::execl("/proc/self/exe", "other", "[other-process]", nullptr);
+    ::_exit(127);
+  }
+  int state = 0;
+  REQUIRE(::waitpid(child, &state, 0) == child);
+  REQUIRE((WIFEXITED(state) && WEXITSTATUS(state) == 0));
+  // The last to close a database removes its log: that was not the last.
+  CHECK(std::filesystem::exists(path + "-wal"));
+  REQUIRE(writer.put({full_record(2)}));
+  CHECK(*reader.value("term") == "8");
+  CHECK(ids(reader.find({})) == Ids{2, 1});
+  CHECK(*database_of(path, "")->ask(
+            "SELECT count(*) FROM pragma_integrity_check WHERE "
+            "integrity_check = 'ok'") == 1);
 }
 
 TEST_CASE("a search that takes too long is ended, and the next one works") {
