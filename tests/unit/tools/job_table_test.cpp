@@ -167,10 +167,10 @@ TEST_CASE("the CSV has a column for each figure, and empty is unknown") {
   CHECK(column("job", 3) == "4716");
   CHECK(column("fetch_stall_percent", 4) == "10");
   CHECK(column("prep_stall_percent", 4) == "0");
-  CHECK(column("exchange_stall_percent", 4) == "");
-  CHECK(column("own_core_h", 3) == "");
-  CHECK(column("fetch_stall_percent", 5) == "");
-  CHECK(column("stalled_gpu_h", 5) == "");
+  CHECK(column("exchange_stall_percent", 4).empty());
+  CHECK(column("own_core_h", 3).empty());
+  CHECK(column("fetch_stall_percent", 5).empty());
+  CHECK(column("stalled_gpu_h", 5).empty());
   CHECK(column("verdict", 5) == "unknown");
 }
 
