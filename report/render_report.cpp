@@ -6,6 +6,7 @@
 #include "common/units.h"
 #include "report/advice.h"
 #include "report/render.h"
+#include "report/render_timeline.h"
 #include "report/text.h"
 
 namespace penstock {
@@ -22,6 +23,10 @@ void render_head(const JobReport& report, Page& page) {
   page.line(fmt::format("  started {}, {} {}", date_text(report.start_unix_s),
                         report.running ? "running for" : "ran",
                         duration_text(report.run_s())));
+  if (report.running) {
+    page.line(
+        "  provisional: the job runs, and these figures are not its last");
+  }
   std::string options;
   for (const OptionGiven& option : report.options) {
     options += fmt::format(" --{}={}", option.name, option.value);
@@ -120,7 +125,22 @@ void use_heading(const char* title, Page& page) {
                            "of granted"));
 }
 
-void render_cores(const CoreFigures& cores, Page& page) {
+// Of loaders and trainer, on the job's own CPUs and on lent ones.
+void render_cpu_time(const JobReport& report, Page& page) {
+  const CoreFigures& cores = report.cores;
+  if (!cores.used_home || !cores.used_away) return;
+  const double own = *cores.used_home + cores.used_trainer.value_or(0);
+  const double all = own + *cores.used_away;
+  const auto core_h = [&](double used) { return used * report.run_s() / 3600; };
+  page.line(fmt::format(
+      "  CPU time on its own CPUs {:.3g} core hours ({}), on lent ones {:.3g} "
+      "({})",
+      core_h(own), share_text(ratio(own, all)), core_h(*cores.used_away),
+      share_text(ratio(*cores.used_away, all))));
+}
+
+void render_cores(const JobReport& report, Page& page) {
+  const CoreFigures& cores = report.cores;
   use_heading("Cores", page);
   use_row("home",
           {figure_text(cores.entitled), figure_text(cores.requested),
@@ -141,6 +161,7 @@ void render_cores(const CoreFigures& cores, Page& page) {
   page.line(fmt::format("  Slurm gave {} CPUs, of which {} was used at home",
                         figure_text(cores.allocated),
                         share_text(ratio(own, cores.allocated))));
+  render_cpu_time(report, page);
   page.line(fmt::format(
       "  the ceiling needs {} loader cores; most loader threads at once: {}",
       estimate_text(cores.demand),
@@ -285,7 +306,8 @@ std::string render_text(const JobReport& report, const TextStyle& style) {
   render_verdict(report, page);
   render_rates(report, page);
   render_breakdown(report, page);
-  render_cores(report.cores, page);
+  render_timeline(report, page);
+  render_cores(report, page);
   render_bandwidth(report.bandwidth, page);
   render_changes(report, page);
   render_advice(report, page);
