@@ -251,6 +251,7 @@ void Agent::on_sample_timer() {
   const double period_s = double(now_ns - sampled_ns_) * kNs;
   const bool late = period_s > 2e-3 * double(config_.sample_period_ms);
   sampled_ns_ = now_ns;
+  look_at_gpu_use(now_ns);
   for (auto& [id, job] : registry_.jobs()) {
     if (!job.managed || job.tasks.empty()) continue;
     const int pool = pool_of(job);

@@ -47,6 +47,7 @@ void add_rows(const std::vector<TimelinePoint>& points,
               const std::function<std::string(double)>& scale_text,
               Page& page) {
   std::vector<Figures> figures;
+  figures.reserve(rows.size());
   for (const Row& row : rows) {
     figures.push_back(resampled(points, page.line_cells(), row.figure));
   }
