@@ -16,6 +16,7 @@
 #include "common/version.h"
 #include "node_agent/guardian.h"
 #include "node_agent/home_finder.h"
+#include "node_agent/job_totals.h"
 #include "node_agent/last_sweep.h"
 #include "node_agent/reporter.h"
 #include "node_agent/stopped.h"
@@ -261,6 +262,7 @@ void Agent::on_sample_timer() {
     if (late) ++job.quality.gaps;
   }
   end_lapsed_limits(now_ns);
+  credit_lenders(lender_of_cpu_, registry_.jobs());
   children_.expire(now_ns);
   tidy(now_ns);
   if (double(now_ns - scanned_all_ns_) * kNs > kRescan_s) {

@@ -140,7 +140,9 @@ class Agent {
   void tell_controllers(const AgentMessage& message);
   void say_hello();
   void say_heartbeat();
+  JobLabel label_of(const Job& job) const;
   void say_changes(const PlanInput& input);
+  void say_totals();
   void on_link();
   void on_grant(const NodeGrant& grant);
   void take_earlier(JobId id, const EarlierFigures& earlier);
@@ -212,6 +214,7 @@ class Agent {
   std::optional<ClusterGrant> cluster_;
   ClusterReport cluster_report_;
   double said_heartbeat_s_ = 0;
+  double said_totals_s_ = 0;
 
   // Off: jobs are watched, and nothing is given to them or taken from them.
   std::optional<double> off_since_unix_s_;
@@ -221,6 +224,7 @@ class Agent {
   CpuSet planned_idle_;
   std::set<uint64_t> planned_barred_;
   std::set<JobId> lenders_;
+  std::map<int, uint64_t> lender_of_cpu_;
   std::map<JobId, std::set<pid_t>> to_scan_;  // tasks by their first process
   bool scan_pending_ = false;
   LatencyRecord rebalance_latency_;

@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "node_agent/agent.h"
+#include "node_agent/job_totals.h"
 #include "select_ext/ctld/term_file.h"
 
 namespace penstock {
@@ -11,20 +12,10 @@ namespace {
 constexpr uint64_t kLinkTick_ms = 500;
 // Heartbeats in a time-out: two may be lost.
 constexpr double kHeartbeats = 3;
+// How often it is looked which runs have grown.
+constexpr double kTotals_s = 15;
 
 double now_s() { return double(monotonic_ns()) * 1e-9; }
-
-JobLabel label_of(const Job& job) {
-  JobLabel label{.name = job.name, .started_unix_s = job.started_unix_s};
-  const bool is_named = !fixed_text(job.options.model).empty();
-  if (is_named && job.profile) label.model = job.profile->name;
-  label.batch = job.options.batch;
-  label.trainer_reserve_cores = trainer_reserve_cores(job);
-  const PageSums sums = job.pages();
-  if (sums.active_s > 0) label.mean_rate = sums.samples / sums.active_s;
-  label.grant_changes = job.changes.size() + job.changes_dropped;
-  return label;
-}
 
 }  // namespace
 
@@ -88,6 +79,19 @@ void Agent::say_heartbeat() {
                              cluster_->silence_s(said_heartbeat_s_)});
 }
 
+JobLabel Agent::label_of(const Job& job) const {
+  JobLabel label{.name = job.name, .started_unix_s = job.started_unix_s};
+  const bool is_named = !fixed_text(job.options.model).empty();
+  if (is_named && job.profile) label.model = job.profile->name;
+  label.batch = job.options.batch;
+  label.trainer_reserve_cores = trainer_reserve_cores(job);
+  const PageSums sums = job.pages();
+  if (sums.active_s > 0) label.mean_rate = sums.samples / sums.active_s;
+  label.grant_changes = job.changes.size() + job.changes_dropped;
+  label.run = run_totals(report_of(job, true), job);
+  return label;
+}
+
 // What the plan that was just made was made from.
 void Agent::say_changes(const PlanInput& input) {
   if (!link_) return;
@@ -106,6 +110,19 @@ void Agent::say_changes(const PlanInput& input) {
     } else {
       tell_controllers(message);
     }
+  }
+}
+
+// A long run's figures, before it ends.
+void Agent::say_totals() {
+  said_totals_s_ = now_s();
+  std::map<uint64_t, JobLabel> labels;
+  for (const JobPart& part : cluster_report_.parts()) {
+    const Job* job = registry_.find_job(JobId(part.id));
+    if (job != nullptr) labels[part.id] = label_of(*job);
+  }
+  for (const AgentMessage& message : cluster_report_.say_grown(labels)) {
+    tell_controllers(message);
   }
 }
 
@@ -190,6 +207,7 @@ void Agent::on_link_timer() {
   }
   const double period_s = double(config_.controller_timeout_s) / kHeartbeats;
   if (now_s() - said_heartbeat_s_ >= period_s) say_heartbeat();
+  if (now_s() - said_totals_s_ >= kTotals_s) say_totals();
 }
 
 }  // namespace penstock

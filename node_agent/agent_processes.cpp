@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "node_agent/agent.h"
 #include "node_agent/home_finder.h"
+#include "node_agent/job_totals.h"
 
 namespace penstock {
 namespace {
@@ -271,6 +272,7 @@ void Agent::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
   const bool was_last = job->tasks.size() == 1;
   if (was_last && job->managed) write_report(*job);
   if (was_last) {
+    credit_lenders(lender_of_cpu_, registry_.jobs());
     enforcer_.vacate(*job, job->away_now);
     job->grant.away_cpus = CpuSet();  // nothing is lent to it any more
   }

@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "node_agent/agent.h"
+#include "node_agent/job_totals.h"
 
 namespace penstock {
 namespace {
@@ -212,7 +213,9 @@ void Agent::rebalance(GrantCause cause, uint64_t since_ns) {
   for (const PlanJob& job : input.jobs) {
     before[JobId(job.id)] = registry_.find_job(JobId(job.id))->grant;
   }
+  credit_lenders(lender_of_cpu_, registry_.jobs());
   enforcer_.apply(*plan, input.jobs, pool_devices_, registry_.jobs());
+  lender_of_cpu_ = plan->lender_of_cpu;
   const uint64_t now_ns = monotonic_ns();
   if (since_ns != 0 && now_ns > since_ns) {
     rebalance_latency_.add_ms(double(now_ns - since_ns) * 1e-6);

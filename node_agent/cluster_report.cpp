@@ -29,6 +29,7 @@ bool differs(const JobPart& a, const JobPart& b) {
   same.trainer_reserve_cores = a.trainer_reserve_cores;
   same.mean_rate = a.mean_rate;
   same.grant_changes = a.grant_changes;
+  same.run = a.run;
   return !(a == same);
 }
 
@@ -41,6 +42,7 @@ void put_label(const JobLabel& label, JobPart& part) {
       std::clamp(label.trainer_reserve_cores, 0.0, bounds::kMaxCores);
   part.mean_rate = std::clamp(label.mean_rate, 0.0, bounds::kMaxRate);
   part.grant_changes = label.grant_changes;
+  part.run = within_bounds(label.run);
 }
 
 JobPart part_of(const PlanJob& job, const JobLabel& label,
@@ -126,6 +128,24 @@ std::vector<AgentMessage> ClusterReport::update(double cores,
 void ClusterReport::note(uint64_t id, const JobLabel& label) {
   const auto latest = latest_.find(id);
   if (latest != latest_.end()) put_label(label, latest->second);
+}
+
+std::vector<AgentMessage> ClusterReport::say_grown(
+    const std::map<uint64_t, JobLabel>& labels) {
+  std::vector<AgentMessage> messages;
+  for (auto& [id, said] : said_) {
+    const auto label = labels.find(id);
+    if (label == labels.end()) continue;
+    const double before_s = said.run.wall_s.value_or(0);
+    const double now_s = label->second.run.wall_s.value_or(0);
+    if (now_s < std::max(before_s * kGrown, before_s + kLeastGrowth_s)) {
+      continue;
+    }
+    put_label(label->second, said);
+    put_label(label->second, latest_[id]);
+    messages.emplace_back(JobChanged{loader_cores_, said});
+  }
+  return messages;
 }
 
 std::vector<JobPart> ClusterReport::parts() const {

@@ -23,6 +23,7 @@ struct JobLabel {
   double trainer_reserve_cores = 0;  // of all ranks
   double mean_rate = 0;  // samples/s per rank since the start; 0: not known
   uint64_t grant_changes = 0;
+  RunTotals run;
 };
 
 // Loader cores of the node: of its managed jobs, and idle ones.
@@ -44,11 +45,18 @@ class ClusterReport {
   // last word on it.
   void note(uint64_t id, const JobLabel& label);
 
+  // Of the jobs whose runs have grown by a quarter since they were last spoken
+  // of, what is for the history alone: a day's run takes some thirty messages.
+  std::vector<AgentMessage> say_grown(
+      const std::map<uint64_t, JobLabel>& labels);
+
   double loader_cores() const { return loader_cores_; }
   std::vector<JobPart> parts() const;
 
   // Figures that moved by less are not said again.
   static constexpr double kWorthSaying = 0.02;
+  static constexpr double kGrown = 1.25;
+  static constexpr double kLeastGrowth_s = 60;
 
  private:
   double loader_cores_ = 0;

@@ -111,9 +111,11 @@ struct Widest {
 struct Totals {
   double home_cpu_s = 0;  // loader threads at home
   double away_cpu_s = 0;  // loader threads away
-  LoaderTime loader;      // blocked_s: while Job::watches_states
-  WaitSplit by_kernel;    // of the time waited, summed over the ranks
-  double job_cpu_s = 0;   // all of the job
+  double lent_cpu_s = 0;  // other jobs' away threads, on this one's CPUs
+  double credited_away_cpu_s = 0;  // of away_cpu_s, what lenders were given
+  LoaderTime loader;               // blocked_s: while Job::watches_states
+  WaitSplit by_kernel;             // of the time waited, summed over the ranks
+  double job_cpu_s = 0;            // all of the job
   double granted_home_core_s = 0;
   double granted_away_core_s = 0;
   double granted_bytes = 0;  // integral of the bandwidth limit

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "common/units.h"
+#include "select_ext/ctld/history_row.h"
+#include "select_ext/ctld/stall_totals.h"
 
 namespace penstock {
 namespace {
@@ -51,39 +53,6 @@ json row_of(const NodeView& node) {
           {"silent", node.is_silent},
           {"jobs", node.jobs},
           {"ranks", node.ranks}};
-}
-
-json row_of(const HistoryRow& row) {
-  const JobRecord& job = row.job;
-  return {{"cluster", value_of(job.cluster)},
-          {"job_id", job.job_id},
-          {"restart_count", job.restart_count},
-          {"array_job_id", value_of(job.array_job_id)},
-          {"array_task_id", value_of(job.array_task_id)},
-          {"het_job_id", value_of(job.het_job_id)},
-          {"het_offset", value_of(job.het_offset)},
-          {"uid", job.uid},
-          {"user", value_of(job.user)},
-          {"account", value_of(job.account)},
-          {"name", value_of(job.name)},
-          {"kind", value_of(job.kind)},
-          {"nodes", job.nodes},
-          {"ranks", job.ranks},
-          {"gpus", job.gpus},
-          {"model", value_of(job.model)},
-          {"batch", job.batch ? json(job.batch) : json()},
-          {"state", value_of(job.state)},
-          {"submit_unix_s", job.submit_unix_s},
-          {"start_unix_s", value_of(job.start_unix_s)},
-          {"end_unix_s", value_of(job.end_unix_s)},
-          {"last_seen_unix_s", job.last_seen_unix_s},
-          {"measured_s", job.measured_s},
-          {"ceiling_samples_per_s", value_of(job.ceiling_samples_per_s)},
-          {"mean_rate_samples_per_s", value_of(job.mean_rate_samples_per_s)},
-          {"loader_cpu_s_per_sample", value_of(job.loader_cpu_s_per_sample)},
-          {"storage_bytes_per_sample", value_of(job.storage_bytes_per_sample)},
-          {"trainer_reserve_cores", value_of(job.trainer_reserve_cores)},
-          {"grant_changes", job.grant_changes}};
 }
 
 json pool_of(const PoolView& pool) {
@@ -182,10 +151,8 @@ json nodes_document(const ControllerQuery& query, const ClusterView& view) {
   return document;
 }
 
-Result<json> history_document(const ControllerQuery& query,
-                              const std::optional<uint32_t>& uid,
-                              const ClusterView& view,
-                              const FindHistory& find_history) {
+Result<HistoryQuery> history_query(const ControllerQuery& query,
+                                   const std::optional<uint32_t>& uid) {
   HistoryQuery wanted;
   wanted.uid = uid;
   wanted.job_id = query.job_id;
@@ -196,16 +163,56 @@ Result<json> history_document(const ControllerQuery& query,
     if (!cursor) return bad_cursor();
     wanted.before_row = int64_t(*cursor);
   }
+  return wanted;
+}
+
+// A damaged history is nothing that the asker got wrong.
+Result<std::vector<HistoryRow>> find_rows(const HistoryQuery& wanted,
+                                          const FindHistory& find_history) {
   Result<std::vector<HistoryRow>> rows = find_history(wanted);
+  if (rows || rows.error().code != Code::kInvalidArgument) return rows;
+  return Error{
+      Code::kUnavailable, 0,
+      "the controller's history cannot be read: " + rows.error().message +
+          "; penstockctld puts it aside and begins a new one, ask "
+          "again in a second; its log says how to save the old one: "
+          "journalctl -u penstockctld"};
+}
+
+Result<json> history_document(const ControllerQuery& query,
+                              const std::optional<uint32_t>& uid,
+                              const ClusterView& view,
+                              const FindHistory& find_history) {
+  Result<HistoryQuery> wanted = history_query(query, uid);
+  if (!wanted) return std::move(wanted).error();
+  Result<std::vector<HistoryRow>> rows = find_rows(*wanted, find_history);
   if (!rows) return std::move(rows).error();
   Page page(query.limit);
   for (const HistoryRow& row : *rows) {
     // The query asked for no others; a mistake there must not show them.
     if (uid && row.job.uid != *uid) continue;
-    if (!page.add(row_of(row), std::to_string(row.row))) break;
+    if (!page.add(history_row(row.job), std::to_string(row.row))) break;
   }
   json document = header("job_history", view);
   page.put_into(document, "jobs");
+  return document;
+}
+
+// Sums alone: no row leaves the controller.
+Result<json> totals_document(const ControllerQuery& query,
+                             const ClusterView& view,
+                             const FindHistory& find_history) {
+  Result<HistoryQuery> wanted = history_query(query, query.uid);
+  if (!wanted) return std::move(wanted).error();
+  Result<std::vector<HistoryRow>> rows = find_rows(*wanted, find_history);
+  if (!rows) return std::move(rows).error();
+  const bool is_full = rows->size() > size_t(query.limit);
+  if (is_full) rows->pop_back();
+  StallTotals totals;
+  for (const HistoryRow& row : *rows) totals.add(row.job);
+  json document = header("history_totals", view);
+  document["totals"] = to_json(totals);
+  document["next"] = is_full ? json(std::to_string(rows->back().row)) : json();
   return document;
 }
 
@@ -214,6 +221,13 @@ Result<json> history_document(const ControllerQuery& query,
 Result<json> build_answer(const ControllerQuery& query, uid_t asker,
                           const ClusterView& view,
                           const FindHistory& find_history) {
+  if (query.what == ControllerQuery::What::kTotals) {
+    if (asker == kRoot) return totals_document(query, view, find_history);
+    return Error{Code::kPermissionDenied, 0,
+                 fmt::format("only root sees the cluster's totals; you are "
+                             "user {}",
+                             asker)};
+  }
   std::optional<uint32_t> uid = query.uid;
   if (asker != kRoot) {
     if (uid && *uid != asker) {

@@ -74,12 +74,13 @@ using FindHistory =
     std::function<Result<std::vector<HistoryRow>>(const HistoryQuery&)>;
 
 // The document that the asker (the uid of the query's credential) may see:
-// users see their own jobs and all nodes, root sees all. It holds as many rows
-// as the query allows and an envelope takes; where there are more, its "next"
-// is what the next query's `after` must be.
-// Errors: kPermissionDenied  a user asks for another's jobs
+// users see their own jobs and all nodes, root sees all and the totals. It
+// holds as many rows as the query allows and an envelope takes; where there are
+// more, its "next" is what the next query's `after` must be. Errors:
+// kPermissionDenied  a user asks for another's jobs, or for totals
 //         kUnavailable       this controller is not the active one (jobs and
-//                            nodes only: the history is each controller's own)
+//                            nodes only: the history is each controller's
+//                            own); or the history is damaged
 //         kInvalidArgument   `after` is not what an answer gave
 //         find_history's
 [[nodiscard]] Result<nlohmann::json> build_answer(

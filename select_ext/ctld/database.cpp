@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -18,15 +20,29 @@ constexpr const char* kSettings =
     "PRAGMA journal_size_limit=16777216;"
     "PRAGMA trusted_schema=OFF;";
 
-// SQLite would make it readable for all.
+// 0, or why the file that is there cannot be used.
+int why_unusable(const std::string& path) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) return errno;
+  if (S_ISDIR(found.st_mode)) return EISDIR;
+  const int usable =
+      ::faccessat(AT_FDCWD, path.c_str(), R_OK | W_OK, AT_EACCESS);
+  return usable == 0 ? 0 : errno;
+}
+
+// SQLite would make it readable for all. One that is there is not opened: to
+// close it again would drop the locks of this process's other connections, and
+// the next process that closes it would take away their write-ahead log.
 Status make_file(const std::string& path) {
-  const UniqueFd fd(
-      ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600));
+  const UniqueFd fd(::open(
+      path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0600));
   if (fd) return Done{};
-  if (errno == ENOSPC || errno == EDQUOT) {
-    return Error{Code::kLimit, errno, path + ": no space left on the disk"};
+  const int why = errno == EEXIST ? why_unusable(path) : errno;
+  if (why == 0) return Done{};
+  if (why == ENOSPC || why == EDQUOT) {
+    return Error{Code::kLimit, why, path + ": no space left on the disk"};
   }
-  return system_error(errno, path);
+  return system_error(why, path);
 }
 
 }  // namespace

@@ -16,8 +16,10 @@ constexpr const char* kColumns =
     "end_unix_s, state, measured_s, ceiling_samples_per_s, "
     "loader_cpu_s_per_sample, storage_bytes_per_sample, "
     "trainer_reserve_cores, mean_rate_samples_per_s, grant_changes, "
-    "last_seen_unix_s";
-constexpr int kColumnCount = 30;
+    "last_seen_unix_s, wall_s, compute_s, fetch_stall_s, prep_stall_s, "
+    "exchange_stall_s, waited_s, active_s, home_core_s, away_core_s, "
+    "lent_core_s, floor_samples_per_s";
+constexpr int kColumnCount = 41;
 constexpr size_t kMaxTextBytes = 256;
 
 template <class Record, class Visitor>
@@ -52,6 +54,7 @@ void visit_columns(Record& job, Visitor&& visit) {
   visit(job.mean_rate_samples_per_s);
   visit(job.grant_changes);
   visit(job.last_seen_unix_s);
+  for (const RunField& field : kRunFields) visit(job.run.*field.value);
 }
 
 // What a record holds is a user's text and measured figures: neither may make

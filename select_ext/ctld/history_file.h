@@ -14,7 +14,7 @@
 
 namespace penstock {
 
-inline constexpr int kHistoryVersion = 2;  // of the tables
+inline constexpr int kHistoryVersion = 3;  // of the tables
 
 // Which records, newest first.
 struct HistoryQuery {

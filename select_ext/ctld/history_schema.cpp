@@ -66,6 +66,20 @@ CREATE TABLE single_values (
   key TEXT PRIMARY KEY,
   value TEXT NOT NULL
 ) WITHOUT ROWID;
+)sql",
+    // What became of a run's time and cores; NULL: not known.
+    R"sql(
+ALTER TABLE jobs ADD COLUMN wall_s REAL;
+ALTER TABLE jobs ADD COLUMN compute_s REAL;
+ALTER TABLE jobs ADD COLUMN fetch_stall_s REAL;
+ALTER TABLE jobs ADD COLUMN prep_stall_s REAL;
+ALTER TABLE jobs ADD COLUMN exchange_stall_s REAL;
+ALTER TABLE jobs ADD COLUMN waited_s REAL;
+ALTER TABLE jobs ADD COLUMN active_s REAL;
+ALTER TABLE jobs ADD COLUMN home_core_s REAL;
+ALTER TABLE jobs ADD COLUMN away_core_s REAL;
+ALTER TABLE jobs ADD COLUMN lent_core_s REAL;
+ALTER TABLE jobs ADD COLUMN floor_samples_per_s REAL;
 )sql"};
 static_assert(kApplicationId == 1347310420);
 

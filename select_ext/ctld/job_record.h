@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "select_ext/ctld/run_totals.h"
+
 namespace penstock {
 
 // A requeued job has a record for each run: restart_count differs. Job ids
@@ -41,6 +43,7 @@ struct JobRecord {
   std::optional<double> trainer_reserve_cores;
   std::optional<double> mean_rate_samples_per_s;
   uint64_t grant_changes = 0;
+  RunTotals run;
   double last_seen_unix_s = 0;  // when the record was last true
 
   friend bool operator==(const JobRecord&, const JobRecord&) = default;

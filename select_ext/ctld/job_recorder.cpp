@@ -145,7 +145,9 @@ JobRecord JobRecorder::record_alone(const Managed& job,
     record.mean_rate_samples_per_s = job.last.mean_rate;
   }
   double ranks = 0, reserve_cores = 0;
+  std::vector<NodeTotals> nodes;
   for (const auto& [node, part] : job.words) {
+    nodes.push_back({part.ranks, part.run});
     record.grant_changes += part.grant_changes;
     ranks += part.ranks;
     reserve_cores += part.trainer_reserve_cores;
@@ -154,6 +156,7 @@ JobRecord JobRecorder::record_alone(const Managed& job,
   record.ceiling_samples_per_s = job.ceiling;
   record.loader_cpu_s_per_sample = job.loader_cpu_s;
   record.storage_bytes_per_sample = job.storage_bytes;
+  record.run = of_all_nodes(nodes);
   record.last_seen_unix_s = now_unix_s;
   return record;
 }

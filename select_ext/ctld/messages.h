@@ -10,27 +10,13 @@
 #include <vector>
 
 #include "common/result.h"
+#include "select_ext/ctld/bounds.h"
+#include "select_ext/ctld/run_totals.h"
 
 namespace penstock {
 
 inline constexpr size_t kMaxParts = 4096;  // of one node
 inline constexpr size_t kMaxGrantPools = 64;
-
-// What a message may say at most: more than any machine has, and far from where
-// doubles lose whole numbers. A message that says more is refused whole, so
-// that its writer must keep to them, whatever its users' programs say.
-namespace bounds {
-inline constexpr double kMaxCores = 1e6;
-inline constexpr double kMaxRanks = 1e6;
-inline constexpr double kMaxRate = 1e15;
-inline constexpr double kMaxCost_s = 1e6;  // per sample
-inline constexpr double kMaxBytes = 1e18;
-inline constexpr double kMaxSeconds = 1e10;
-inline constexpr double kMaxWeight = 1e6;
-inline constexpr double kLeast = 1e-9;           // of what must be over 0
-inline constexpr double kMaxLoaderCores = 1e12;  // that threads could use
-inline constexpr double kMaxRelativeError = 0.99;
-}  // namespace bounds
 
 // The ranks of one job on the sender's node.
 struct JobPart {
@@ -55,12 +41,13 @@ struct JobPart {
   bool pool_pressed = false;    // reads as fast as its limit lets it
   bool is_measured = false;     // `ceiling` and costs are not a profile's
   // For the history alone; "" and 0: not known. Those after `batch` are what
-  // they were when something else was said.
+  // they were when something else was said, or the run had grown by a quarter.
   std::string model;                 // the profile that the user named
   uint32_t batch = 0;                // samples of a step
   double trainer_reserve_cores = 0;  // of all ranks here
   double mean_rate = 0;              // samples/s per rank, of the whole run
   uint64_t grant_changes = 0;
+  RunTotals run;  // of the ranks here
 
   friend bool operator==(const JobPart&, const JobPart&) = default;
 };

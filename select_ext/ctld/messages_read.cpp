@@ -116,6 +116,20 @@ Result<T> done(const Fields& fields, T value) {
   return value;
 }
 
+Result<RunTotals> read_run(const json& object) {
+  Fields in(object, "run");
+  RunTotals run;
+  for (const RunField& field : kRunFields) {
+    if (in.has(field.name)) {
+      run.*field.value = in.number(field.name, 0, field.most);
+    }
+  }
+  if (in.status() && !adds_up(run)) {
+    return invalid("run: wall_s: allowed: what compute and the stalls take");
+  }
+  return done(in, run);
+}
+
 Result<JobPart> read_part(const json& object) {
   Fields in(object, "part");
   JobPart part;
@@ -148,6 +162,11 @@ Result<JobPart> read_part(const json& object) {
   if (in.has("mean_rate")) part.mean_rate = in.number("mean_rate", 0, kMaxRate);
   if (in.has("grant_changes"))
     part.grant_changes = in.whole("grant_changes", 0);
+  if (in.has("run")) {
+    Result<RunTotals> run = read_run(in.object("run"));
+    if (!run) return std::move(run).error().wrap("part");
+    part.run = *run;
+  }
   return done(in, std::move(part));
 }
 

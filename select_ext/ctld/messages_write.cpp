@@ -6,30 +6,40 @@ namespace {
 
 using nlohmann::json;
 
+json to_json(const RunTotals& run) {
+  json object = json::object();
+  for (const RunField& field : kRunFields) {
+    if (run.*field.value) object[field.name] = *(run.*field.value);
+  }
+  return object;
+}
+
 json to_json(const JobPart& part) {
-  return {{"id", part.id},
-          {"uid", part.uid},
-          {"name", part.name},
-          {"started_unix_s", part.started_unix_s},
-          {"ranks", part.ranks},
-          {"shares", part.shares},
-          {"weight", part.weight},
-          {"in_cores", part.in_cores},
-          {"ceiling", part.ceiling},
-          {"loader_cpu_s_per_sample", part.loader_cpu_s_per_sample},
-          {"storage_bytes_per_sample", part.storage_bytes_per_sample},
-          {"pool", part.pool},
-          {"entitled_cores", part.entitled_cores},
-          {"max_cores", part.max_cores},
-          {"max_bytes_per_s", part.max_bytes_per_s},
-          {"on_entitlement", part.on_entitlement},
-          {"pool_pressed", part.pool_pressed},
-          {"is_measured", part.is_measured},
-          {"model", part.model},
-          {"batch", part.batch},
-          {"trainer_reserve_cores", part.trainer_reserve_cores},
-          {"mean_rate", part.mean_rate},
-          {"grant_changes", part.grant_changes}};
+  json object = {{"id", part.id},
+                 {"uid", part.uid},
+                 {"name", part.name},
+                 {"started_unix_s", part.started_unix_s},
+                 {"ranks", part.ranks},
+                 {"shares", part.shares},
+                 {"weight", part.weight},
+                 {"in_cores", part.in_cores},
+                 {"ceiling", part.ceiling},
+                 {"loader_cpu_s_per_sample", part.loader_cpu_s_per_sample},
+                 {"storage_bytes_per_sample", part.storage_bytes_per_sample},
+                 {"pool", part.pool},
+                 {"entitled_cores", part.entitled_cores},
+                 {"max_cores", part.max_cores},
+                 {"max_bytes_per_s", part.max_bytes_per_s},
+                 {"on_entitlement", part.on_entitlement},
+                 {"pool_pressed", part.pool_pressed},
+                 {"is_measured", part.is_measured},
+                 {"model", part.model},
+                 {"batch", part.batch},
+                 {"trainer_reserve_cores", part.trainer_reserve_cores},
+                 {"mean_rate", part.mean_rate},
+                 {"grant_changes", part.grant_changes}};
+  if (!(part.run == RunTotals())) object["run"] = to_json(part.run);
+  return object;
 }
 
 json to_json(const EarlierFigures& earlier) {

@@ -19,10 +19,11 @@ struct WhatName {
   ControllerQuery::What what;
   const char* name;
 };
-constexpr std::array<WhatName, 3> kWhatNames = {
+constexpr std::array<WhatName, 4> kWhatNames = {
     {{ControllerQuery::What::kJobs, "jobs"},
      {ControllerQuery::What::kNodes, "nodes"},
-     {ControllerQuery::What::kHistory, "history"}}};
+     {ControllerQuery::What::kHistory, "history"},
+     {ControllerQuery::What::kTotals, "totals"}}};
 
 // Errors that a controller may answer with, by the name on the wire.
 struct CodeName {
@@ -131,7 +132,7 @@ Result<ControllerQuery> read_query(const json& body) try {
     query.what = each.what;
     known = true;
   }
-  if (!known) reader.fail("what", "jobs, nodes, history");
+  if (!known) reader.fail("what", "jobs, nodes, history, totals");
   reader.read("job_id", query.job_id);
   reader.read("uid", query.uid);
   reader.read("node", query.node, kMaxNodeBytes);

@@ -19,12 +19,12 @@ inline constexpr const char* kAnswerType = "answer";
 inline constexpr int kMaxQueryRows = 1000;  // of one answer
 
 struct ControllerQuery {
-  enum class What { kJobs, kNodes, kHistory };
+  enum class What { kJobs, kNodes, kHistory, kTotals };
   What what = What::kJobs;
   std::optional<uint32_t> job_id;
   std::optional<uint32_t> uid;  // nullopt: all whom the asker may see
   std::string node;             // "": all
-  double since_unix_s = 0;      // kHistory: last seen then or later
+  double since_unix_s = 0;      // kHistory, kTotals: last seen then or later
   std::string after;            // the last answer's "next"; "": the first page
   int limit = kMaxQueryRows;    // 1..kMaxQueryRows
 

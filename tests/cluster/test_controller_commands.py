@@ -1,6 +1,8 @@
 """penstock jobs, nodes and history, asked of a real penstockctld: users see
 their own jobs only, and what ran is remembered."""
 
+import csv
+import io
 import json
 
 import cluster_case
@@ -111,6 +113,66 @@ class Commands(cluster_case.ClusterCase):
         self.wait("none to be left", lambda: cores() == 0)
         self.assertEqual(self.ask("on").returncode, 0)
         self.wait("them to be back", lambda: cores() > 0)
+
+    def test_where_the_time_of_many_jobs_went(self):
+        array = self.cluster.sbatch(
+            "#!/bin/sh\nunset PENSTOCK_SOCKET\n"
+            "exec srun --loader=auto sleep 5\n", gpus=0,
+            flags=["--array=1-2", "--nodes=2", "--ntasks-per-node=1",
+                   "--loader=auto", "--job-name==1+1"])
+        self.addCleanup(self.cluster.cancel, str(array))
+        self.wait("both tasks' records", lambda: sum(
+            row["array_job_id"] == array and row["end_unix_s"] is not None
+            for row in self.ask_json("history", user=self.owner)["jobs"]) == 2,
+            90)
+
+        table = self.ask_json("report", "--array", array, user=self.owner)
+        self.assertEqual(table["kind"], "job_stalls")
+        self.assertEqual({row["job"] for row in table["jobs"]},
+                         {f"{array}_1", f"{array}_2"})
+        for row in table["jobs"]:
+            self.assertIsNotNone(row["wall_s"], row)
+            parts = [row[part + "_s"] or 0 for part in
+                     ("compute", "fetch_stall", "prep_stall",
+                      "exchange_stall", "unattributed")]
+            self.assertAlmostEqual(sum(parts), row["wall_s"], places=3)
+            self.assertIsNotNone(row["home_core_s"])
+            self.assertEqual(row["ranks"], 2)
+        sums = table["totals"]
+        self.assertEqual(sums["runs"], 2)
+        self.assertAlmostEqual(
+            sums["told_gpu_h"] * 3600,
+            sum(row["wall_s"] * row["ranks"] for row in table["jobs"]), places=3)
+
+        text = self.ask("report", "--array", array, user=self.owner).stdout
+        self.assertIn(f"{array}_*", text)
+        self.assertTrue(all(len(line) <= 80 for line in text.splitlines()))
+        done = self.ask("report", "--since", "1d", "--csv", user=self.owner)
+        rows = list(csv.DictReader(io.StringIO(done.stdout)))
+        self.assertIn("'=1+1", [row["name"] for row in rows])
+        self.assertIn(f"{array}_1", [row["job"] for row in rows])
+
+        for words in (["--array", array], ["--user"], ["--since", "1d"]):
+            nothing = self.ask("report", *words, user=self.other)
+            self.assertEqual(nothing.returncode, 3)
+            self.assertIn("remembers no managed job", nothing.stderr)
+        denied = self.ask("report", "--user", self.owner, user=self.other)
+        self.assertEqual(denied.returncode, 3)
+        self.assertIn("only root sees other users' jobs", denied.stderr)
+        denied = self.ask("report", "--cluster", user=self.owner)
+        self.assertEqual(denied.returncode, 3)
+        self.assertIn("only root sees the cluster's totals", denied.stderr)
+
+        of_owner = self.ask_json("report", "--user", self.owner)["totals"]
+        done = self.ask("report", "--cluster", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        cluster = json.loads(done.stdout)
+        self.assertEqual(cluster["totals"]["runs"], of_owner["runs"])
+        self.assertAlmostEqual(cluster["totals"]["ran_gpu_h"],
+                               of_owner["ran_gpu_h"], places=6)
+        for secret in (str(array), "1+1", self.owner):
+            self.assertNotIn(f'"{secret}', done.stdout)
+            self.assertNotIn(f"{secret}_", done.stdout)
 
 
 if __name__ == "__main__":

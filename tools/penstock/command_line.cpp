@@ -131,7 +131,7 @@ Status run_chosen(const CommandLine& line, Terminal& terminal) {
   }
   if (!config) return std::move(config).error();
   if (app.got_subcommand("report")) {
-    return run_report(line.report, *config, terminal);
+    return run_report_line(line, *config, terminal);
   }
   if (app.got_subcommand("publish")) {
     return run_publish(*config, terminal);

@@ -29,14 +29,14 @@ void add_site(CLI::App* command, Site& site, bool asks_daemon) {
 void add_report(CommandLine& line) {
   CLI::App* command = line.app.add_subcommand(
       "report", "Show what a job was granted and where its time went");
-  command->add_option("JOBID", line.report.job_id, "the job's number")
-      ->required()
+  command->add_option("JOBID", line.report.job_id, "one job, by its number")
       ->check(CLI::Range(uint32_t{1}, UINT32_MAX));
   command->add_flag("--json", line.report.json, "print JSON");
   command->add_flag("--follow", line.report.follow,
                     "show it anew every second until the job ends");
   command->add_option("--dir", line.site.report_dir,
                       "where finished jobs' reports are [ReportDir]");
+  add_many_reports(command, line);
   add_site(command, line.site, true);
 }
 

@@ -8,6 +8,7 @@
 #include "tools/penstock/analyze.h"
 #include "tools/penstock/bench_ctld.h"
 #include "tools/penstock/command.h"
+#include "tools/penstock/report_jobs.h"
 
 namespace penstock {
 
@@ -15,6 +16,7 @@ struct CommandLine {
   CLI::App app{"Feeds the loaders of deep-learning jobs on Slurm clusters."};
   Site site;
   ReportArguments report;
+  ReportJobsArguments report_jobs;
   TopArguments top;
   DoctorArguments doctor;
   PredictArguments predict;
@@ -45,6 +47,10 @@ void add_analyze(CommandLine& line);
 // Errors: kInvalidArgument  what does not go together
 [[nodiscard]] Status finish_analyze(const CommandLine& line,
                                     AnalyzeArguments& arguments);
+// command_line_report.cpp: many jobs' options, and which report was asked for
+void add_many_reports(CLI::App* command, CommandLine& line);
+[[nodiscard]] Status run_report_line(const CommandLine& line,
+                                     const Config& config, Terminal& terminal);
 
 // command_line_predict.cpp
 void add_predict(CommandLine& line);

@@ -124,33 +124,65 @@ Result<json> ask_controllers(const std::vector<ControllerAddress>& controllers,
   return unavailable(why);
 }
 
-Result<json> ask_for_all(const std::vector<ControllerAddress>& controllers,
-                         ControllerQuery query, const char* rows,
-                         size_t max_rows, Credentials& credentials,
-                         int timeout_ms) try {
-  json all;
+Result<std::vector<ControllerAddress>> chosen_controllers(
+    const std::string& named, const Config& config) {
+  if (named.empty()) return config.controllers;
+  Result<std::vector<ControllerAddress>> controllers = parse_controllers(named);
+  if (controllers) return controllers;
+  return std::move(controllers)
+      .error()
+      .wrap("--controller " + printable(named));
+}
+
+Status ask_pages(const std::vector<ControllerAddress>& controllers,
+                 ControllerQuery query, Credentials& credentials,
+                 const TakePage& take, int timeout_ms) try {
+  std::optional<json> answered_by;
   while (true) {
-    const size_t have = all.is_null() ? 0 : all.at(rows).size();
-    query.limit =
-        int(std::min(max_rows - have, static_cast<size_t>(kMaxQueryRows)));
-    Result<json> page =
+    const Result<json> page =
         ask_controllers(controllers, query, credentials, timeout_ms);
-    if (!page) return page;
-    if (all.is_null()) {
-      all = *std::move(page);
-    } else {
-      for (json& row : page->at(rows)) all.at(rows).push_back(std::move(row));
-      all.at("next") = page->at("next");
+    if (!page) return page.error();
+    // Where to go on is in the rows of one history.
+    const json by = page->value("controller", json());
+    if (answered_by && *answered_by != by) {
+      return unavailable(
+          "another controller has taken over while the first one's answer was "
+          "read; ask again");
     }
-    const json& next = all.at("next");
-    if (!next.is_string() || next == query.after ||
-        all.at(rows).size() >= max_rows) {
-      return all;
+    answered_by = by;
+    query.limit = take(*page);
+    const json next = page->value("next", json());
+    if (query.limit <= 0 || !next.is_string() || next == query.after) {
+      return Done{};
     }
     query.after = next.get<std::string>();
   }
 } catch (const std::exception& error) {
   return invalid(std::string("the controller's answer: ") + error.what());
+}
+
+Result<json> ask_for_all(const std::vector<ControllerAddress>& controllers,
+                         ControllerQuery query, const char* rows,
+                         size_t max_rows, Credentials& credentials,
+                         int timeout_ms) {
+  const auto room = [&](size_t have) {
+    return int(std::min(max_rows - have, static_cast<size_t>(kMaxQueryRows)));
+  };
+  json all;
+  const auto take = [&](const json& page) {
+    if (all.is_null()) {
+      all = page;
+    } else {
+      for (const json& row : page.at(rows)) all.at(rows).push_back(row);
+      all.at("next") = page.at("next");
+    }
+    return room(std::min(max_rows, all.at(rows).size()));
+  };
+  query.limit = room(0);
+  Status asked =
+      ask_pages(controllers, std::move(query), credentials, take, timeout_ms);
+  if (!asked) return std::move(asked).error();
+  return all;
 }
 
 }  // namespace penstock

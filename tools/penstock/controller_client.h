@@ -1,7 +1,9 @@
 // Asks penstockctld (docs/protocol.md, "Questions to a controller").
 #pragma once
 
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #include "common/config.h"
@@ -26,9 +28,25 @@ inline constexpr int kAskControllerTimeoutMs = 3000;  // for each controller
     const ControllerQuery& query, Credentials& credentials,
     int timeout_ms = kAskControllerTimeoutMs);
 
+// --controller, or where it is "" the site's.
+// Errors: kInvalidArgument  not HOST:PORT
+[[nodiscard]] Result<std::vector<ControllerAddress>> chosen_controllers(
+    const std::string& named, const Config& config);
+
+// Takes a page; returns how many rows the next one may have, 0: no more wanted.
+using TakePage = std::function<int(const nlohmann::json& page)>;
+
+// Page by page, all from one controller.
+// Errors: as ask_controllers(); kUnavailable where another controller answers
+//         for a later page; what `take` throws counts as a broken protocol
+[[nodiscard]] Status ask_pages(
+    const std::vector<ControllerAddress>& controllers, ControllerQuery query,
+    Credentials& credentials, const TakePage& take,
+    int timeout_ms = kAskControllerTimeoutMs);
+
 // All pages in one document, whose rows are under `rows` ("jobs", "nodes").
 //   max_rows  no more than these; "next" is kept where there are more
-// Errors: as ask_controllers()
+// Errors: as ask_pages()
 [[nodiscard]] Result<nlohmann::json> ask_for_all(
     const std::vector<ControllerAddress>& controllers, ControllerQuery query,
     const char* rows, size_t max_rows, Credentials& credentials,

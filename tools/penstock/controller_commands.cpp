@@ -1,7 +1,4 @@
 // penstock jobs, nodes, history: what penstockctld knows.
-#include <pwd.h>
-
-#include <array>
 #include <ostream>
 
 #include "common/clock.h"
@@ -9,6 +6,7 @@
 #include "tools/penstock/command.h"
 #include "tools/penstock/controller_client.h"
 #include "tools/penstock/controller_views.h"
+#include "tools/penstock/user_names.h"
 
 namespace penstock {
 namespace {
@@ -16,35 +14,16 @@ namespace {
 constexpr size_t kAllRows = 1'000'000;
 constexpr double kDay_s = 86400;
 
-std::string name_of_user(uint32_t uid) {
-  std::array<char, 4096> buffer;
-  passwd entry{};
-  passwd* found = nullptr;
-  ::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found);
-  return found ? found->pw_name : std::to_string(uid);
-}
-
-Result<std::optional<uint32_t>> uid_of(const std::string& user) {
-  if (user.empty()) return std::optional<uint32_t>();
-  if (const auto number = parse_uint(user, 0, UINT32_MAX - 1)) {
-    return std::optional(uint32_t(*number));
-  }
-  std::array<char, 4096> buffer;
-  passwd entry{};
-  passwd* found = nullptr;
-  ::getpwnam_r(user.c_str(), &entry, buffer.data(), buffer.size(), &found);
-  if (found) return std::optional(uint32_t(found->pw_uid));
-  return invalid("--user " + printable(user) + ": there is no such user");
-}
-
 Result<ControllerQuery> query_of(const ControllerArguments& arguments,
                                  ControllerQuery::What what) {
   ControllerQuery query;
   query.what = what;
   if (arguments.job_id != 0) query.job_id = arguments.job_id;
-  Result<std::optional<uint32_t>> uid = uid_of(arguments.user);
-  if (!uid) return std::move(uid).error();
-  query.uid = *uid;
+  if (!arguments.user.empty()) {
+    Result<uint32_t> uid = uid_of_user(arguments.user);
+    if (!uid) return std::move(uid).error();
+    query.uid = *uid;
+  }
   query.node = arguments.node;
   if (arguments.days > 0) {
     query.since_unix_s = unix_s() - arguments.days * kDay_s;
@@ -56,17 +35,11 @@ Result<nlohmann::json> ask(const ControllerArguments& arguments,
                            const Config& config, ControllerQuery::What what) {
   Result<ControllerQuery> query = query_of(arguments, what);
   if (!query) return std::move(query).error();
-  std::vector<ControllerAddress> controllers = config.controllers;
-  if (!arguments.controller.empty()) {
-    auto named = parse_controllers(arguments.controller);
-    if (!named) {
-      return std::move(named).error().wrap("--controller " +
-                                           printable(arguments.controller));
-    }
-    controllers = *std::move(named);
-  }
+  Result<std::vector<ControllerAddress>> controllers =
+      chosen_controllers(arguments.controller, config);
+  if (!controllers) return std::move(controllers).error();
   MungeCredentials credentials(config.munge_socket);
-  return ask_for_all(controllers, *std::move(query),
+  return ask_for_all(*controllers, *std::move(query),
                      what == ControllerQuery::What::kNodes ? "nodes" : "jobs",
                      arguments.limit == 0 ? kAllRows : arguments.limit,
                      credentials);

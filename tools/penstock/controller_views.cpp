@@ -7,6 +7,8 @@
 
 #include "common/units.h"
 #include "report/text.h"
+#include "select_ext/ctld/history_row.h"
+#include "tools/penstock/job_table.h"
 
 namespace penstock {
 namespace {
@@ -104,20 +106,6 @@ void job_line(const json& job, const UserName& user_name, Page& page) {
   }
 }
 
-// Of an array's task and a het job's component as Slurm writes them; a run
-// after a requeue is marked.
-std::string job_name(const json& job) {
-  std::string name = whole(job, "job_id");
-  if (find(job, "array_task_id").is_number()) {
-    name = whole(job, "array_job_id") + "_" + whole(job, "array_task_id");
-  } else if (find(job, "het_job_id").is_number()) {
-    name = whole(job, "het_job_id") + "+" + whole(job, "het_offset");
-  }
-  const std::string restarts = whole(job, "restart_count");
-  if (restarts != "0" && restarts != "-") name += " r" + restarts;
-  return name;
-}
-
 std::string ran_text(const json& job) {
   const std::optional<double> start = number(job, "start_unix_s");
   std::optional<double> end = number(job, "end_unix_s");
@@ -133,8 +121,9 @@ std::optional<double> in_ms(const std::optional<double>& seconds) {
 void history_line(const json& job, const UserName& user_name, Page& page) {
   page.line(
       fmt::format("{:<12} {:<10} {:<8} {:<10} {:>11} {:>7} {:>7} {:>7}",
-                  job_name(job).substr(0, 12), text(job, "name", 10),
-                  user(job, user_name), state_text(job), ran_text(job),
+                  job_label(read_history_row(job)).substr(0, 12),
+                  text(job, "name", 10), user(job, user_name), state_text(job),
+                  ran_text(job),
                   figure_text(number(job, "mean_rate_samples_per_s")),
                   figure_text(number(job, "ceiling_samples_per_s")),
                   figure_text(in_ms(number(job, "loader_cpu_s_per_sample")))),

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "job_records.h"
+#include "select_ext/ctld/stall_totals.h"
 #include "tests/unit/catch.h"
 
 namespace penstock {
@@ -254,7 +255,11 @@ TEST_CASE("the history's document is what docs/protocol.md says") {
     "last_seen_unix_s": 1780003611.0, "measured_s": 3500.0,
     "ceiling_samples_per_s": 812.5, "mean_rate_samples_per_s": 640.25,
     "loader_cpu_s_per_sample": 0.0041, "storage_bytes_per_sample": 110500.0,
-    "trainer_reserve_cores": 0.5, "grant_changes": 12}])"));
+    "trainer_reserve_cores": 0.5, "grant_changes": 12, "wall_s": 3600.0,
+    "compute_s": 2000.5, "fetch_stall_s": 300.0, "prep_stall_s": 700.0,
+    "exchange_stall_s": 100.0, "waited_s": 1000.0, "active_s": 3500.0,
+    "home_core_s": 7200.0, "away_core_s": 3600.0, "lent_core_s": 60.0,
+    "floor_samples_per_s": 500.0}])"));
 }
 
 TEST_CASE("the history is asked for what the asker may see") {
@@ -296,6 +301,65 @@ TEST_CASE("pages of the history hold every row once") {
   CHECK(seen.front() == 21);
 }
 
+TEST_CASE("the totals are sums of the history, for root alone") {
+  const ControllerQuery query = about(What::kTotals);
+  const json document = answer(query, 0, cluster_view(), history_of(3, 1000));
+  CHECK(document["kind"] == "history_totals");
+  CHECK(document["next"].is_null());
+  StallTotals expected;
+  for (int i = 0; i < 3; ++i) expected.add(full_record());
+  CHECK(read_stall_totals(document["totals"]) == expected);
+  // Nobody's name, number or job.
+  const std::string text = document.dump();
+  for (const char* word : {"ada", "physics", "train", "1000", "4701"}) {
+    CAPTURE(word, text);
+    CHECK(text.find(word) == std::string::npos);
+  }
+  bool was_searched = false;
+  const Result<json> denied = build_answer(query, 1000, cluster_view(),
+                                           [&](const HistoryQuery& wanted) {
+                                             was_searched = true;
+                                             return no_history(wanted);
+                                           });
+  REQUIRE_FALSE(denied);
+  CHECK(denied.error().code == Code::kPermissionDenied);
+  CHECK_THAT(denied.error().message,
+             ContainsSubstring("only root sees the cluster's totals"));
+  CHECK_FALSE(was_searched);
+}
+
+TEST_CASE("pages of totals hold every row once") {
+  ControllerQuery query = about(What::kTotals);
+  query.limit = 7;
+  query.since_unix_s = 5;
+  StallTotals sum;
+  size_t count = 0;
+  for (const json& page : pages(query, [](const auto& next) {
+         return answer(next, 0, cluster_view(), history_of(21, 1000));
+       })) {
+    sum.add(read_stall_totals(page["totals"]));
+    ++count;
+  }
+  CHECK(sum.runs == 21);
+  CHECK(count == 3);
+}
+
+TEST_CASE("a damaged history is not the asker's fault") {
+  for (What what : {What::kHistory, What::kTotals}) {
+    Result<json> failed =
+        build_answer(about(what), 0, cluster_view(), [](const HistoryQuery&) {
+          return Result<std::vector<HistoryRow>>(
+              Error{Code::kInvalidArgument, 0, "h.db: malformed"});
+        });
+    REQUIRE_FALSE(failed);
+    CHECK(failed.error().code == Code::kUnavailable);
+    CHECK_THAT(failed.error().message,
+               ContainsSubstring("h.db: malformed") &&
+                   ContainsSubstring("ask again") &&
+                   ContainsSubstring("journalctl -u penstockctld"));
+  }
+}
+
 TEST_CASE("a history that cannot be read says why") {
   Result<json> failed = build_answer(
       about(What::kHistory), 0, cluster_view(), [](const HistoryQuery&) {
@@ -319,7 +383,7 @@ TEST_CASE("a controller that is not active answers for its history only") {
 }
 
 TEST_CASE("a cursor that no answer gave is refused") {
-  for (What what : {What::kJobs, What::kHistory}) {
+  for (What what : {What::kJobs, What::kHistory, What::kTotals}) {
     for (const char* after : {"x", "-1", "1x", "99999999999999999999"}) {
       ControllerQuery query = about(what);
       query.after = after;

@@ -1,8 +1,11 @@
 #include "select_ext/ctld/history_file.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "job_records.h"
@@ -105,6 +108,7 @@ TEST_CASE("nothing that a user or a measurement says makes a bad row") {
   job.measured_s = std::numeric_limits<double>::quiet_NaN();
   job.ceiling_samples_per_s = std::numeric_limits<double>::infinity();
   job.mean_rate_samples_per_s = std::nan("");
+  job.run.wall_s = std::nan("");
   REQUIRE(file.put({job}));
   Result<std::vector<HistoryRow>> rows = file.find({});
   REQUIRE(rows);
@@ -113,6 +117,8 @@ TEST_CASE("nothing that a user or a measurement says makes a bad row") {
   CHECK(rows->front().job.measured_s == 0);
   CHECK_FALSE(rows->front().job.ceiling_samples_per_s);
   CHECK_FALSE(rows->front().job.mean_rate_samples_per_s);
+  CHECK_FALSE(rows->front().job.run.wall_s);
+  CHECK(rows->front().job.run.compute_s == job.run.compute_s);
 }
 
 TEST_CASE("what is too old or too many is removed in small steps") {
@@ -207,6 +213,30 @@ TEST_CASE("a history of version 1 is brought up with all its rows") {
   CHECK(ids(open_file(scratch.file("h")).find({})).size() == 6);
 }
 
+TEST_CASE("a history of version 2 is brought up with all its rows") {
+  Scratch scratch;
+  database_of(scratch.file("h"),
+              read_text(std::string(PENSTOCK_FIXTURES) + "/version_2.sql"));
+  HistoryFile file = open_file(scratch.file("h"));
+  Result<std::vector<HistoryRow>> rows = file.find({});
+  REQUIRE(rows);
+  REQUIRE(rows->size() == 2);
+  // As it was but for what nobody had told then.
+  JobRecord old = full_record(100);
+  old.run = {};
+  CHECK((*rows)[1].job == old);
+  CHECK((*rows)[0].job.state == "RUNNING");
+  CHECK((*rows)[0].job.run == RunTotals());
+  CHECK(*file.value("term") == "7");
+  // And it takes what is new, also of a run that it knew.
+  JobRecord now = full_record(100);
+  REQUIRE(file.put({now}));
+  rows = file.find({.job_id = 100});
+  REQUIRE(rows);
+  REQUIRE(rows->size() == 1);
+  CHECK(rows->front().job == now);
+}
+
 TEST_CASE("a migration that fails leaves the file as it was") {
   Scratch scratch;
   // A table in the way of the second step's.
@@ -233,7 +263,7 @@ TEST_CASE("a newer history and another program's database are not touched") {
   for (const Row& row :
        {Row{"PRAGMA application_id=1347310420; PRAGMA user_version=99;"
             "CREATE TABLE jobs (x);",
-            "version 99, this penstockctld knows those up to 2"},
+            "version 99, this penstockctld knows those up to 3"},
         Row{"CREATE TABLE jobs (x);", "another program's database"},
         Row{"PRAGMA application_id=5; CREATE TABLE t (x);",
             "another program's database"},
@@ -272,6 +302,40 @@ TEST_CASE("a damaged file, a locked one and a missing folder are told apart") {
   Result<HistoryFile> nowhere = HistoryFile::open(scratch.file("none/h"), 100);
   REQUIRE_FALSE(nowhere);
   CHECK(nowhere.error().code == Code::kNotFound);
+}
+
+constexpr const char* kOtherProcess = "PENSTOCK_TEST_HISTORY";
+
+// Run by the next one, in a process of its own.
+TEST_CASE("another process sets a value", "[.][other-process]") {
+  const char* path = std::getenv(kOtherProcess);
+  REQUIRE(path != nullptr);
+  REQUIRE(open_file(path).set_value("term", "8"));
+}
+
+TEST_CASE("another process that looks in takes nothing away") {
+  Scratch scratch;
+  const std::string path = scratch.file("h");
+  HistoryFile writer = open_file(path), reader = open_file(path);
+  REQUIRE(writer.put({full_record(1)}));
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::setenv(kOtherProcess, path.c_str(), 1);
+    ::execl("/proc/self/exe", "other", "[other-process]", nullptr);
+    ::_exit(127);
+  }
+  int state = 0;
+  REQUIRE(::waitpid(child, &state, 0) == child);
+  REQUIRE((WIFEXITED(state) && WEXITSTATUS(state) == 0));
+  // The last to close a database removes its log: that was not the last.
+  CHECK(std::filesystem::exists(path + "-wal"));
+  REQUIRE(writer.put({full_record(2)}));
+  CHECK(*reader.value("term") == "8");
+  CHECK(ids(reader.find({})) == Ids{2, 1});
+  CHECK(*database_of(path, "")->ask(
+            "SELECT count(*) FROM pragma_integrity_check WHERE "
+            "integrity_check = 'ok'") == 1);
 }
 
 TEST_CASE("a search that takes too long is ended, and the next one works") {

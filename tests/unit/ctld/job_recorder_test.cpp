@@ -194,6 +194,47 @@ TEST_CASE("a record holds what the agents' last words say of the run") {
   CHECK(records[0].trainer_reserve_cores == 1);
 }
 
+TEST_CASE("a run's times are averaged by ranks, its core seconds added up") {
+  JobRecorder recorder;
+  JobPart three = measured(1, 100, 3), one = measured(1, 100, 1);
+  three.run = {.wall_s = 100,
+               .compute_s = 60,
+               .fetch_stall_s = 8,
+               .prep_stall_s = 20,
+               .home_core_s = 300,
+               .lent_core_s = 0,
+               .floor_samples_per_s = 90};
+  one.run = three.run;
+  one.run.compute_s = 20;
+  one.run.fetch_stall_s.reset();
+  one.run.floor_samples_per_s = 70;
+  recorder.on_slurm({Slurm::kStarted, slurm_job(1), {}}, kNow);
+  recorder.on_cluster(changed("n1", three), kNow);
+  recorder.on_cluster(changed("n2", one), kNow);
+  const std::vector<JobRecord> records = recorder.take(kNow + 1);
+  REQUIRE(records.size() == 1);
+  const RunTotals& run = records[0].run;
+  CHECK(run.wall_s == 100);
+  CHECK(run.compute_s == 50);  // (3 x 60 + 20) / 4
+  CHECK(run.prep_stall_s == 20);
+  CHECK_FALSE(run.fetch_stall_s);  // one node cannot tell
+  CHECK_FALSE(run.away_core_s);    // none does
+  CHECK(run.home_core_s == 600);
+  CHECK(run.lent_core_s == 0);
+  CHECK(run.floor_samples_per_s == 70);
+}
+
+TEST_CASE("a node of a release that tells no times leaves the job's unknown") {
+  JobRecorder recorder;
+  JobPart tells = measured(1, 100, 1);
+  tells.run = {.wall_s = 100, .compute_s = 60, .home_core_s = 5};
+  recorder.on_slurm({Slurm::kStarted, slurm_job(1), {}}, kNow);
+  recorder.on_cluster(changed("n1", tells), kNow);
+  CHECK(recorder.take(kNow)[0].run == tells.run);
+  recorder.on_cluster(changed("n2", measured(1, 100, 1)), kNow);
+  CHECK(recorder.take(kNow)[0].run == RunTotals());
+}
+
 TEST_CASE("a node that was forgotten and comes back is counted once") {
   JobRecorder recorder;
   JobPart part = measured(1, 100, 1);

@@ -9,6 +9,20 @@ using nlohmann::json;
 
 namespace {
 
+RunTotals full_run() {
+  return {.wall_s = 100,
+          .compute_s = 50,
+          .fetch_stall_s = 10.5,
+          .prep_stall_s = 20,
+          .exchange_stall_s = 5,
+          .waited_s = 33,
+          .active_s = 95,
+          .home_core_s = 200,
+          .away_core_s = 40,
+          .lent_core_s = 3,
+          .floor_samples_per_s = 400};
+}
+
 JobPart full_part() {
   JobPart part = reading(part_of(7, 812.5, 3.25), "scratch", 110e3);
   part.started_unix_s = 1780000000.5;
@@ -22,6 +36,7 @@ JobPart full_part() {
   part.trainer_reserve_cores = 0.75;
   part.mean_rate = 640.5;
   part.grant_changes = 12;
+  part.run = full_run();
   return part;
 }
 
@@ -81,7 +96,7 @@ TEST_CASE("fields of a later release are ignored") {
 TEST_CASE("what the history alone uses need not be given") {
   TypedBody sent = body_of(AgentMessage(JobChanged{1, full_part()}));
   for (const char* field : {"model", "batch", "trainer_reserve_cores",
-                            "mean_rate", "grant_changes"}) {
+                            "mean_rate", "grant_changes", "run"}) {
     sent.body["part"].erase(field);
   }
   const auto read = read_agent_message(sent.type, sent.body);
@@ -89,6 +104,7 @@ TEST_CASE("what the history alone uses need not be given") {
   const JobPart& part = std::get<JobChanged>(*read).part;
   CHECK(part.model == "");
   CHECK(part.mean_rate == 0);
+  CHECK(part.run == RunTotals());
   CHECK(part.ceiling == full_part().ceiling);
 }
 
@@ -121,6 +137,43 @@ TEST_CASE(
     REQUIRE_FALSE(read.ok());
     CHECK_THAT(read.error().message, ContainsSubstring(field));
   }
+}
+
+TEST_CASE("what is not known of a run is not said, and 0 is") {
+  JobPart part = full_part();
+  part.run = {.wall_s = 100, .fetch_stall_s = 0};
+  travels(JobChanged{1, part});
+  const TypedBody sent = body_of(AgentMessage(JobChanged{1, part}));
+  CHECK(sent.body["part"]["run"] ==
+        json({{"wall_s", 100.0}, {"fetch_stall_s", 0.0}}));
+  part.run = {};
+  travels(JobChanged{1, part});
+  CHECK_FALSE(
+      body_of(AgentMessage(JobChanged{1, part})).body["part"].contains("run"));
+}
+
+TEST_CASE("a run's figure that makes no sense is refused by name") {
+  for (const RunField& field : kRunFields) {
+    for (const json& value :
+         {json(-1), json(field.most * 2), json("1"), json(nullptr)}) {
+      TypedBody sent = body_of(AgentMessage(JobEnded{1, 7, full_part()}));
+      sent.body["last"]["run"][field.name] = value;
+      CAPTURE(field.name, value.dump());
+      CHECK_THAT(error_of(sent), ContainsSubstring(field.name));
+    }
+  }
+  TypedBody list = body_of(AgentMessage(JobChanged{1, full_part()}));
+  list.body["part"]["run"] = json::array();
+  CHECK_THAT(error_of(list), ContainsSubstring("run"));
+  // More than 100%.
+  for (const double wall_s : {85.4, 0.0}) {
+    TypedBody more = body_of(AgentMessage(JobChanged{1, full_part()}));
+    more.body["part"]["run"]["wall_s"] = wall_s;
+    CHECK_THAT(error_of(more), ContainsSubstring("wall_s"));
+  }
+  TypedBody without = body_of(AgentMessage(JobChanged{1, full_part()}));
+  without.body["part"]["run"].erase("wall_s");
+  CHECK_THAT(error_of(without), ContainsSubstring("wall_s"));
 }
 
 TEST_CASE("a field that is missing, of another kind or out of range is named") {

@@ -24,8 +24,9 @@ TEST_CASE("a query comes out as it went in") {
   Result<ControllerQuery> back = read_query(query_body(full_query()));
   REQUIRE(back);
   CHECK(*back == full_query());
-  for (auto what : {ControllerQuery::What::kJobs, ControllerQuery::What::kNodes,
-                    ControllerQuery::What::kHistory}) {
+  for (auto what :
+       {ControllerQuery::What::kJobs, ControllerQuery::What::kNodes,
+        ControllerQuery::What::kHistory, ControllerQuery::What::kTotals}) {
     ControllerQuery bare;
     bare.what = what;
     back = read_query(query_body(bare));

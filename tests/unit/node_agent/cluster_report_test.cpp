@@ -1,5 +1,7 @@
 #include "node_agent/cluster_report.h"
 
+#include <cmath>
+
 #include "tests/unit/catch.h"
 
 using namespace penstock;
@@ -148,6 +150,34 @@ TEST_CASE("what the history alone uses comes with the last word") {
   CHECK(last->grant_changes == 9);
 }
 
+TEST_CASE("a run that has grown by a quarter is told of anew") {
+  ClusterReport report;
+  const PlanInput input = node({job(1, CpuSet({0}), 400, 0.002)});
+  std::map<uint64_t, JobLabel> labels;
+  (void)report.update(1, job_parts(input, {}, labels));
+  const auto grown = [&](double wall_s) {
+    labels[1].run.wall_s = wall_s;
+    labels[1].mean_rate = wall_s;
+    return report.say_grown(labels);
+  };
+  CHECK(grown(59).empty());
+  const auto first = grown(60);
+  REQUIRE(first.size() == 1);
+  const JobPart& part = std::get<JobChanged>(first[0]).part;
+  CHECK(part.run.wall_s == 60.0);
+  CHECK(part.mean_rate == 60);
+  CHECK(part.ceiling == Approx(400));  // as it was last said
+  CHECK(grown(60).empty());
+  CHECK(grown(119).empty());
+  CHECK(grown(1000).size() == 1);
+  CHECK(grown(1249).empty());
+  CHECK(grown(1250).size() == 1);
+  // What was said then is not a change of the plan.
+  CHECK(report.update(1, job_parts(input, {}, labels)).empty());
+  CHECK(report.say_grown({}).empty());
+  CHECK(report.parts()[0].run.wall_s == 1250.0);
+}
+
 TEST_CASE("whatever a user's program says, a controller takes the message") {
   PlanInput input = node({job(1, CpuSet({0}), 1e30, 1e-30)});
   input.jobs[0].max_bytes_per_s = UINT64_MAX;
@@ -155,7 +185,11 @@ TEST_CASE("whatever a user's program says, a controller takes the message") {
   labels[1] = {.name = "train",
                .model = std::string(1000, 'm'),
                .trainer_reserve_cores = 1e12,
-               .mean_rate = 1e30};
+               .mean_rate = 1e30,
+               .run = {.wall_s = 1e30,
+                       .compute_s = 1e30,
+                       .prep_stall_s = -1,
+                       .home_core_s = std::nan("")}};
   for (const JobPart& part : job_parts(input, {}, labels)) {
     const TypedBody said = body_of(AgentMessage(JobChanged{1, part}));
     const auto read = read_agent_message(said.type, said.body);

@@ -222,5 +222,53 @@ TEST_CASE("an answer that never ends, or has no rows, ends the asking") {
   CHECK(all.error().code == Code::kInvalidArgument);
 }
 
+// Totals of 25 runs, 10 to a page; `name` gives the controller of each.
+Result<int> ask_for_pages(const std::function<std::string()>& name,
+                          int wanted = kMaxQueryRows) {
+  FakeController controller([&](const Asked& asked) {
+    const int from =
+        asked.query.after.empty() ? 0 : std::stoi(asked.query.after);
+    json document = {{"controller", name()}, {"next", nullptr}};
+    if (from + 10 < 25) document["next"] = std::to_string(from + 10);
+    return sealed_answer(asked, document);
+  });
+  PlainCredentials credentials(::geteuid());
+  int pages = 0;
+  Status asked = ask_pages(
+      {controller.address()}, {}, credentials,
+      [&](const json&) {
+        ++pages;
+        return wanted;
+      },
+      kPatience_ms);
+  if (!asked) return std::move(asked).error();
+  return pages;
+}
+
+TEST_CASE("pages come one after the other, as long as they are wanted") {
+  CHECK(*ask_for_pages([] { return "ctl1"; }) == 3);
+  CHECK(*ask_for_pages([] { return "ctl1"; }, 0) == 1);
+}
+
+TEST_CASE("pages of two controllers' histories are not put together") {
+  int answers = 0;
+  const Result<int> pages =
+      ask_for_pages([&] { return ++answers == 1 ? "ctl1:6830" : "ctl2:6830"; });
+  REQUIRE_FALSE(pages);
+  CHECK(pages.error().code == Code::kUnavailable);
+  CHECK_THAT(pages.error().message, ContainsSubstring("ask again"));
+}
+
+TEST_CASE("a controller is named, or the site's are asked") {
+  Config config;
+  config.controllers = {{"ctl1", 6830}};
+  CHECK(*chosen_controllers("", config) == config.controllers);
+  CHECK((*chosen_controllers("ctl2:7000", config))[0].to_string() ==
+        "ctl2:7000");
+  const auto wrong = chosen_controllers("ctl2:x", config);
+  REQUIRE_FALSE(wrong);
+  CHECK_THAT(wrong.error().message, ContainsSubstring("--controller ctl2:x"));
+}
+
 }  // namespace
 }  // namespace penstock

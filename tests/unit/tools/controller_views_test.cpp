@@ -1,12 +1,7 @@
-// The cluster's views against golden files. PENSTOCK_UPDATE_GOLDEN=1 rewrites
-// them.
+// The cluster's views against golden files.
 #include "tools/penstock/controller_views.h"
 
-#include <algorithm>
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
-
+#include "golden.h"
 #include "tests/unit/catch.h"
 
 namespace penstock {
@@ -14,25 +9,8 @@ namespace {
 
 using nlohmann::json;
 
-std::string golden(const std::string& name, const std::string& now) {
-  const std::string path = std::string(PENSTOCK_FIXTURES) + "/" + name;
-  if (std::getenv("PENSTOCK_UPDATE_GOLDEN")) std::ofstream(path) << now;
-  std::ifstream file(path);
-  REQUIRE(file);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-void check_page(const std::string& text, size_t width = 80) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    INFO(line);
-    CHECK(line.size() <= width);
-    CHECK(std::all_of(line.begin(), line.end(),
-                      [](unsigned char c) { return c >= 0x20 && c < 0x7f; }));
-  }
-  CHECK(text.ends_with('\n'));
+std::string golden_file(const std::string& name, const std::string& now) {
+  return golden(std::string(PENSTOCK_FIXTURES) + "/" + name, now);
 }
 
 std::string user_name(uint32_t uid) {
@@ -107,13 +85,13 @@ json history() {
 
 TEST_CASE("the cluster's views look as the golden files") {
   const std::string jobs_text = render_jobs(jobs(), user_name);
-  CHECK(jobs_text == golden("jobs.txt", jobs_text));
+  CHECK(jobs_text == golden_file("jobs.txt", jobs_text));
   check_page(jobs_text);
   const std::string nodes_text = render_nodes(nodes());
-  CHECK(nodes_text == golden("nodes.txt", nodes_text));
+  CHECK(nodes_text == golden_file("nodes.txt", nodes_text));
   check_page(nodes_text);
   const std::string history_text = render_history(history(), user_name);
-  CHECK(history_text == golden("history.txt", history_text));
+  CHECK(history_text == golden_file("history.txt", history_text));
   check_page(history_text);
 }
 

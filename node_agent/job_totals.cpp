@@ -1,0 +1,49 @@
+#include "node_agent/job_totals.h"
+
+#include <algorithm>
+
+namespace penstock {
+
+RunTotals run_totals(const JobReport& report, const Job& job) {
+  RunTotals run;
+  const Breakdown& breakdown = report.breakdown;
+  run.wall_s = breakdown.wall_s;
+  run.compute_s = breakdown.compute.seconds;
+  run.fetch_stall_s = breakdown.fetch_stall.seconds;
+  run.prep_stall_s = breakdown.prep_stall.seconds;
+  run.exchange_stall_s = breakdown.exchange_stall.seconds;
+  run.waited_s = breakdown.waited_s;
+  const PageSums sums = job.pages();
+  if (sums.active_s > 0) {
+    run.active_s =
+        std::min(sums.active_s / sums.ranks_at_once(), breakdown.wall_s);
+  }
+  if (job.quality.agent_restarts == 0) {
+    run.home_core_s = job.totals.home_cpu_s;
+    run.away_core_s = job.totals.away_cpu_s;
+    run.lent_core_s = job.totals.lent_cpu_s;
+  }
+  if (report.floor_rate && report.ranks > 0) {
+    run.floor_samples_per_s = *report.floor_rate / report.ranks;
+  }
+  return within_bounds(run);
+}
+
+void credit_lenders(const std::map<int, uint64_t>& lender_of_cpu,
+                    std::map<JobId, Job>& jobs) {
+  for (auto& [id, borrower] : jobs) {
+    Totals& totals = borrower.totals;
+    const double used_s = totals.away_cpu_s - totals.credited_away_cpu_s;
+    totals.credited_away_cpu_s = totals.away_cpu_s;
+    const CpuSet& lent = borrower.grant.away_cpus;
+    for (const int cpu : lent.cpus()) {
+      const auto lender = lender_of_cpu.find(cpu);
+      if (lender == lender_of_cpu.end()) continue;
+      const auto found = jobs.find(JobId(lender->second));
+      if (found == jobs.end()) continue;
+      found->second.totals.lent_cpu_s += used_s / double(lent.size());
+    }
+  }
+}
+
+}  // namespace penstock

@@ -1,0 +1,31 @@
+#include "tools/penstock/user_names.h"
+
+#include <pwd.h>
+
+#include <array>
+
+#include "common/units.h"
+
+namespace penstock {
+
+std::string name_of_user(uint32_t uid) {
+  std::array<char, 4096> buffer;
+  passwd entry{};
+  passwd* found = nullptr;
+  ::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found);
+  return found ? found->pw_name : std::to_string(uid);
+}
+
+Result<uint32_t> uid_of_user(const std::string& user) {
+  if (const auto number = parse_uint(user, 0, UINT32_MAX - 1)) {
+    return uint32_t(*number);
+  }
+  std::array<char, 4096> buffer;
+  passwd entry{};
+  passwd* found = nullptr;
+  ::getpwnam_r(user.c_str(), &entry, buffer.data(), buffer.size(), &found);
+  if (found) return uint32_t(found->pw_uid);
+  return invalid("--user " + printable(user) + ": there is no such user");
+}
+
+}  // namespace penstock
