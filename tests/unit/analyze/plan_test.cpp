@@ -1,0 +1,152 @@
+#include "tools/analyze/plan.h"
+
+#include <algorithm>
+
+#include "tests/unit/catch.h"
+
+using namespace penstock;
+
+namespace {
+
+// A job whose loader prepares 1000 samples per core and second, with storage
+// of `fetch` samples/s and a ceiling.
+struct Job {
+  double ceiling = 1200;
+  double fetch = 5000;
+  bool has_quota = true;
+
+  Visit visit(const AnalysisCell& cell, double cpus) const {
+    double rate = cell.data == AnalysisFeed::kReplay
+                      ? ceiling
+                      : 1000 * cell.cores.value_or(cpus);
+    if (cell.data == AnalysisFeed::kCold) rate = std::min(rate, fetch);
+    if (cell.train) rate = std::min(rate, ceiling);
+    RankVisit seen;
+    seen.end_ns = 1'000'000'000;
+    seen.samples = rate;
+    seen.consumed_bytes = rate * 100;
+    Visit out{cell, 0, {{0, seen}}, {}};
+    if (cell.cores && has_quota) out.limits.cores_by = "quota";
+    if (cell.bytes_per_s && has_quota) out.limits.bytes_per_s_by = "kernel";
+    out.limits.why = has_quota ? "" : "no penstockd";
+    return out;
+  }
+};
+
+// Until the plan has had enough; returns how many visits that took.
+size_t run(AnalysisPlan& plan, const Job& job) {
+  size_t visits = 0;
+  while (const auto kind = plan.next()) {
+    REQUIRE(visits < 1000);
+    ++visits;
+    plan.add(*kind, job.visit(plan.kinds()[*kind].cell, plan.facts().cpus));
+  }
+  return visits;
+}
+
+const CellKind* kind_of(const AnalysisPlan& plan, CellRole role) {
+  for (const CellKind& kind : plan.kinds()) {
+    if (kind.role == role) return &kind;
+  }
+  return nullptr;
+}
+
+PlanFacts facts(double cpus) {
+  PlanFacts it;
+  it.cpus = cpus;
+  return it;
+}
+
+}  // namespace
+
+TEST_CASE("amounts of cores: parts of all, or whole ones") {
+  CHECK(default_amounts(2) == std::vector<double>{0.25, 0.75, 1.25, 2});
+  CHECK(default_amounts(24) == std::vector<double>{3, 9, 15, 24});
+  CHECK(default_amounts(1).front() == Approx(0.13));
+  CHECK(whole_amounts(1).empty());
+  CHECK(whole_amounts(2) == std::vector<double>{1});
+  CHECK(whole_amounts(8) == std::vector<double>{2, 4, 6});
+}
+
+TEST_CASE("a job without noise is measured three times in each cell") {
+  AnalysisPlan plan(facts(2));
+  const size_t visits = run(plan, Job{});
+  CHECK(plan.has_every_figure());
+  CHECK(plan.widest() == 0);
+  for (const CellKind& kind : plan.kinds()) CHECK(kind.visits.size() == 3);
+  CHECK(visits == 3 * plan.kinds().size());
+  // On so many cores the loader prepares what the ceiling takes.
+  const CellKind* corner = kind_of(plan, CellRole::kCeilingCorner);
+  REQUIRE(corner);
+  CHECK(corner->cell.cores == Approx(1.2));
+}
+
+TEST_CASE("each round goes the other way round") {
+  AnalysisPlan plan(facts(2));
+  std::vector<size_t> order;
+  for (int i = 0; i < 7; ++i) {
+    const size_t kind = *plan.next();
+    order.push_back(kind);
+    plan.add(kind, Job{}.visit(plan.kinds()[kind].cell, 2));
+  }
+  CHECK(std::is_sorted(order.begin(), order.begin() + 6));
+  CHECK(plan.rounds() == 2);
+  CHECK(order[6] > order[0]);
+}
+
+TEST_CASE("storage that outruns the loader is held to its pace") {
+  AnalysisPlan plan(facts(2));
+  run(plan, Job{});
+  const CellKind* corner = kind_of(plan, CellRole::kStorageCorner);
+  REQUIRE(corner);
+  CHECK(corner->cell.bytes_per_s == Approx(200'000));
+}
+
+TEST_CASE("a loader that outruns storage is held to its cores") {
+  AnalysisPlan plan(facts(2));
+  run(plan, Job{1200, 500});
+  const CellKind* corner = kind_of(plan, CellRole::kStorageCorner);
+  REQUIRE(corner);
+  CHECK_FALSE(corner->cell.bytes_per_s);
+  CHECK(corner->cell.cores == Approx(0.5));
+}
+
+TEST_CASE("without a quota whole CPUs are tried, once") {
+  AnalysisPlan plan(facts(4));
+  Job job;
+  job.has_quota = false;
+  run(plan, job);
+  size_t dropped = 0;
+  for (const CellKind& kind : plan.kinds()) {
+    if (kind.dropped == "no penstockd") ++dropped;
+  }
+  // Three parts of the CPUs, one, two and three CPUs, and bandwidths.
+  CHECK(dropped >= 6);
+  CHECK(plan.has_every_figure());
+  CHECK_FALSE(kind_of(plan, CellRole::kPrep)->dropped.empty());
+}
+
+TEST_CASE("what a loader cannot do is not asked of it") {
+  PlanFacts no_memory = facts(2);
+  no_memory.can_memory = false;
+  AnalysisPlan cold(no_memory);
+  CHECK_FALSE(kind_of(cold, CellRole::kPrep));
+  CHECK_FALSE(kind_of(cold, CellRole::kTrain));
+  CHECK(kind_of(cold, CellRole::kFetch));
+  PlanFacts no_cold = facts(2);
+  no_cold.can_cold = false;
+  CHECK_FALSE(kind_of(AnalysisPlan(no_cold), CellRole::kFetch));
+}
+
+TEST_CASE("the rate is that of the slowest rank") {
+  CellKind kind;
+  RankVisit fast, slow;
+  fast.end_ns = slow.end_ns = 1'000'000'000;
+  fast.samples = 100;
+  slow.samples = 80;
+  slow.cpu_s = 4;
+  kind.visits.push_back({{}, 0, {{0, fast}, {1, slow}}, {}});
+  CHECK(kind.rates() == std::vector<double>{80});
+  CHECK(costs_of(kind).cpu_s == Approx(4.0 / 180));
+  CHECK(costs_of(CellKind{}).cpu_s == 0);
+}
