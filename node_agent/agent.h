@@ -8,6 +8,7 @@
 //   agent_cluster.cpp    the cluster's controllers
 //   agent_gpus.cpp       which CPUs are near a job's GPUs
 //   agent_switch.cpp     off and on
+//   agent_metrics.cpp    what node_exporter reads
 #pragma once
 
 #include <functional>
@@ -27,6 +28,7 @@
 #include "node_agent/enforcer.h"
 #include "node_agent/home_split.h"
 #include "node_agent/job_accounts.h"
+#include "node_agent/metrics_file.h"
 #include "node_agent/path_devices.h"
 #include "node_agent/registry.h"
 #include "node_agent/sampler.h"
@@ -34,6 +36,7 @@
 #include "node_agent/server.h"
 #include "node_agent/state_file.h"
 #include "node_agent/topology.h"
+#include "report/metrics.h"
 #include "report/node_status.h"
 #include "select_ext/ctld/link.h"
 
@@ -158,6 +161,10 @@ class Agent {
   void note_if_off(Job& job) const;
   void take_up_again();
 
+  // agent_metrics.cpp
+  void write_metrics();
+  NodeMetrics metrics();
+
   // agent.cpp
   Status start_timers();
   void on_sample_timer();
@@ -185,6 +192,7 @@ class Agent {
   Enforcer enforcer_;
   HomeSplitter splitter_;
   std::map<int, CpuSet> near_gpu_;  // by Slurm's number of the GPU
+  MetricsFile metrics_file_;        // the children call it back when they end
   BoundedChildren children_;
   std::unique_ptr<Server> server_;
   std::optional<ProcEvents> events_;
