@@ -51,6 +51,15 @@ Result<SchedStat> SchedstatFile::read() const {
   return parse_schedstat({buffer, static_cast<size_t>(n)});
 }
 
+Result<char> ThreadStatFile::state() const {
+  char buffer[1024];  // some 50 numbers and a name of 15 bytes
+  ssize_t n = pread(fd_.get(), buffer, sizeof buffer, 0);
+  if (n < 0) return system_error(errno, "cannot read stat");
+  auto stat = parse_stat({buffer, static_cast<size_t>(n)});
+  if (!stat) return stat.error();
+  return stat->state;
+}
+
 Result<ProcReader> ProcReader::open() {
   auto root = CgroupFs::open_root("/proc");
   if (!root) return root.error();
@@ -105,6 +114,12 @@ Result<SchedstatFile> ProcReader::open_schedstat(pid_t id) const {
   auto fd = open_proc(root_.get(), proc_path(id, "schedstat"), O_RDONLY);
   if (!fd) return fd.error();
   return SchedstatFile(std::move(*fd));
+}
+
+Result<ThreadStatFile> ProcReader::open_stat(pid_t id) const {
+  auto fd = open_proc(root_.get(), proc_path(id, "stat"), O_RDONLY);
+  if (!fd) return fd.error();
+  return ThreadStatFile(std::move(*fd));
 }
 
 Result<ProcStatus> ProcReader::status(pid_t id) const {

@@ -35,6 +35,17 @@ class SchedstatFile {
   UniqueFd fd_;
 };
 
+// One thread's stat, held open as well.
+class ThreadStatFile {
+ public:
+  explicit ThreadStatFile(UniqueFd fd) : fd_(std::move(fd)) {}
+  // ProcStat::state. Errors: kNotFound  the thread has ended.
+  [[nodiscard]] Result<char> state() const;
+
+ private:
+  UniqueFd fd_;
+};
+
 class ProcReader {
  public:
   // proc_root_fd: an open directory. open() is the machine's own /proc.
@@ -53,6 +64,7 @@ class ProcReader {
   [[nodiscard]] Result<ProcStat> thread_stat(pid_t pid, pid_t tid) const;
   [[nodiscard]] Result<SchedStat> schedstat(pid_t id) const;
   [[nodiscard]] Result<SchedstatFile> open_schedstat(pid_t id) const;
+  [[nodiscard]] Result<ThreadStatFile> open_stat(pid_t id) const;
   [[nodiscard]] Result<ProcStatus> status(pid_t id) const;
   [[nodiscard]] Result<ProcIo> io(pid_t id) const;
   // The pid namespace that the process is in: its inode number.

@@ -22,8 +22,8 @@ struct penstock_progress_page {
   uint32_t magic;
   uint32_t version;
   uint64_t updated_ns;     /* CLOCK_MONOTONIC of the last consumed batch (before
-                              the first: of the first report): with samples
-                              and wait_ns, one moment's figures */
+                              the first: of the first report): with samples,
+                              wait_ns and exchange_ns, one moment's figures */
   uint64_t started_ns;     /* CLOCK_MONOTONIC when watching began */
   uint64_t samples;        /* consumed by the trainer */
   uint64_t steps;          /* batches consumed by the trainer */
@@ -36,6 +36,7 @@ struct penstock_progress_page {
   uint32_t loader_threads; /* running now */
   uint32_t follows_hint;   /* 1: their number follows the hint page's, so more
                               could run; else 0, and nothing else */
+  uint64_t exchange_ns;    /* time the trainer waited for gradient exchange */
 };
 
 /* Written by penstockd, read by the job. sequence is odd while a write is

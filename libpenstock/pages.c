@@ -12,7 +12,8 @@
   DO(bytes)                  \
   DO(fetch_ns)               \
   DO(prep_ns)                \
-  DO(prepared)
+  DO(prepared)               \
+  DO(exchange_ns)
 
 /* Without these seals a page could be cut short under us, and touching it
  * would raise SIGBUS. */

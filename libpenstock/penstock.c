@@ -97,9 +97,9 @@ int penstock_connected(struct penstock_handle* handle) {
   return handle->state == CONNECTED;
 }
 
-/* samples, wait_ns and updated_ns stay one moment's figures: the wait under way
- * is shown with the batch that ends it. The very first report tells when
- * watching began. */
+/* samples, wait_ns, exchange_ns and updated_ns stay one moment's figures: a
+ * wait under way is shown with the batch that ends it. The very first report
+ * tells when watching began. */
 static void take_report(struct penstock_handle* handle,
                         const struct penstock_progress* progress,
                         uint64_t now_ns) {
@@ -110,6 +110,7 @@ static void take_report(struct penstock_handle* handle,
     handle->updated_ns = now_ns;
   } else {
     handle->reported.wait_ns = shown.wait_ns;
+    handle->reported.exchange_ns = shown.exchange_ns;
   }
 }
 

@@ -58,7 +58,7 @@ Agent::Agent(Machine machine, Config config)
       config_(std::move(config)),
       registry_(machine_.proc, machine_.backend),
       scanner_(machine_.proc, machine_.backend),
-      sampler_(machine_.backend),
+      sampler_(machine_.backend, machine_.proc),
       enforcer_(machine_.backend, machine_.proc, machine_.sched, sampler_,
                 machine_.topology.core_of_cpu),
       splitter_(machine_.proc, machine_.sched),
@@ -261,6 +261,7 @@ void Agent::on_sample_timer() {
   const double period_s = double(now_ns - sampled_ns_) * kNs;
   const bool late = period_s > 2e-3 * double(config_.sample_period_ms);
   sampled_ns_ = now_ns;
+  look_at_gpu_use(now_ns);
   for (auto& [id, job] : registry_.jobs()) {
     if (!job.managed || job.tasks.empty()) continue;
     const int pool = pool_of(job);
@@ -371,7 +372,8 @@ JobReport Agent::report_of(const Job& job, bool running) const {
 void Agent::write_report(const Job& job) {
   const auto format =
       static_cast<penstock_report_format>(job.options.report_format);
-  const JobReport report = report_of(job, false);
+  JobReport report = report_of(job, false);
+  report.timeline = job.course.points();
   const pid_t child = ::fork();
   if (child > 0) return;
   // It may hang on a slow disk, and must not hold our lock or the guardian's

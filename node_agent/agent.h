@@ -26,6 +26,7 @@
 #include "node_agent/cluster_report.h"
 #include "node_agent/cpu_idle.h"
 #include "node_agent/enforcer.h"
+#include "node_agent/gpus.h"
 #include "node_agent/home_split.h"
 #include "node_agent/job_accounts.h"
 #include "node_agent/metrics_file.h"
@@ -151,6 +152,9 @@ class Agent {
   void look_for_gpus(GrantCause cause);
   void take_gpus(const Result<std::vector<Gpu>>& gpus, GrantCause cause);
   CpuSet cpus_near_gpus_of(const Job& job) const;
+  bool wants_gpu_use(const Job& job, uint64_t now_ns) const;
+  void look_at_gpu_use(uint64_t now_ns);
+  void begin_to_watch_gpus();
 
   // agent_switch.cpp
   bool is_off() const { return off_since_unix_s_.has_value(); }
@@ -192,7 +196,12 @@ class Agent {
   Enforcer enforcer_;
   HomeSplitter splitter_;
   std::map<int, CpuSet> near_gpu_;  // by Slurm's number of the GPU
-  MetricsFile metrics_file_;        // the children call it back when they end
+  bool has_gpus_ = false;           // and NVML that tells of them
+  bool watches_gpus_ = false;       // a child does
+  bool wants_gpu_use_ = false;      // some job has no better figure
+  GpuUse gpu_use_;
+  uint64_t gpu_use_ns_ = 0;   // when it was told
+  MetricsFile metrics_file_;  // the children call it back when they end
   BoundedChildren children_;
   std::unique_ptr<Server> server_;
   std::optional<ProcEvents> events_;

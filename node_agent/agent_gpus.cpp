@@ -1,9 +1,21 @@
-// Where the node's GPUs are, so that loaders are lent CPUs near them.
+// Where the node's GPUs are, so that loaders are lent CPUs near them; and how
+// busy they are, for the reports of jobs that tell nothing themselves.
+#include <algorithm>
+
+#include "common/clock.h"
 #include "common/log.h"
 #include "node_agent/agent.h"
 #include "node_agent/nvml.h"
 
 namespace penstock {
+namespace {
+
+// Who will report does so by then, and NVML need not be asked.
+constexpr uint64_t kReportsWithin_ns = 30'000'000'000;
+// What was told longer ago, in periods, is no word of now.
+constexpr uint64_t kFreshPeriods = 3;
+
+}  // namespace
 
 // Answered later, perhaps much later: until then nothing is known to be near.
 void Agent::look_for_gpus(GrantCause cause) {
@@ -20,6 +32,7 @@ void Agent::take_gpus(const Result<std::vector<Gpu>>& gpus, GrantCause cause) {
              near_gpu_.empty() ? "NUMA node" : "what was found before");
     return;
   }
+  has_gpus_ = !gpus->empty();
   std::map<int, CpuSet> near_gpu =
       cpus_by_gpu(*gpus, machine_.topology.near_pci);
   log_info("GPUs: {}", describe(*gpus, near_gpu));
@@ -40,6 +53,49 @@ CpuSet Agent::cpus_near_gpus_of(const Job& job) const {
     near = near | cpus_near(near_gpu_, fixed_text(task.start.gpus));
   }
   return near;
+}
+
+bool Agent::wants_gpu_use(const Job& job, uint64_t now_ns) const {
+  if (!job.managed || job.tasks.empty() || job.reports()) return false;
+  if (now_ns - job.started_ns < kReportsWithin_ns) return false;
+  return std::any_of(job.tasks.begin(), job.tasks.end(), [](const auto& task) {
+    return gpu_count(fixed_text(task.second.start.gpus)) > 0;
+  });
+}
+
+void Agent::look_at_gpu_use(uint64_t now_ns) {
+  const uint64_t fresh_ns =
+      kFreshPeriods * config_.sample_period_ms * 1'000'000;
+  wants_gpu_use_ = false;
+  for (auto& [id, job] : registry_.jobs()) {
+    job.gpu_busy.reset();
+    if (!wants_gpu_use(job, now_ns)) continue;
+    wants_gpu_use_ = true;
+    if (now_ns - gpu_use_ns_ > fresh_ns) continue;
+    std::vector<std::string> lists;
+    for (const auto& [pid, task] : job.tasks) {
+      lists.emplace_back(fixed_text(task.start.gpus));
+    }
+    job.gpu_busy = mean_use(gpu_use_, lists);
+  }
+  if (wants_gpu_use_ && has_gpus_ && !watches_gpus_) begin_to_watch_gpus();
+}
+
+void Agent::begin_to_watch_gpus() {
+  watches_gpus_ = true;
+  watch_gpus(
+      children_, kNvmlLibrary, config_.sample_period_ms,
+      [this](const GpuUse& use) {
+        gpu_use_ = use;
+        gpu_use_ns_ = monotonic_ns();
+        return wants_gpu_use_;
+      },
+      [this](const Status& ended) {
+        watches_gpus_ = false;
+        if (ended) return;
+        has_gpus_ = false;  // not asked again before GPUs are looked for anew
+        log_info("GPUs' use: unknown ({})", ended.error().message);
+      });
 }
 
 }  // namespace penstock

@@ -257,7 +257,9 @@ Answer Agent::on_status(const penstock_status& status, const Peer& peer) {
       (peer.uid != 0 && peer.uid != job->uid)) {
     return refuse(ENOENT, "no such managed job of yours runs here");
   }
-  return answer_with(to_json(report_of(*job, true)));
+  JobReport report = report_of(*job, true);
+  report.timeline = job->course.points();
+  return answer_with(to_json(report));
 }
 
 Answer Agent::on_switch(const penstock_switch& wanted) {

@@ -67,6 +67,7 @@ void BoundedChildren::start(const ChildWork& work, Callback callback) {
                         monotonic_ns() + work.deadline_ms * 1'000'000,
                         work.max_bytes,
                         "",
+                        work.stream,
                         std::move(callback)};
   if (!loop_.watch(fd, [this, fd] { receive(fd); })) {
     finish(fd, Error{Code::kIo, 0, work.what + ": cannot be watched"});
@@ -82,7 +83,13 @@ void BoundedChildren::receive(int fd) {
     finish(fd, std::move(child.text));
     return;
   }
-  child.text.append(block.data(), static_cast<size_t>(size));
+  const std::string_view text(block.data(), static_cast<size_t>(size));
+  if (child.stream) {
+    child.deadline_ns = monotonic_ns() + child.deadline_ms * 1'000'000;
+    if (!child.stream(text)) finish(fd, std::string());
+    return;
+  }
+  child.text.append(text);
   if (child.text.size() <= child.max_bytes) return;
   finish(fd, Error{Code::kLimit, 0,
                    child.what + ": more than " +

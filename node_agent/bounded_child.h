@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "common/event_loop.h"
 #include "common/result.h"
@@ -19,6 +20,9 @@ struct ChildWork {
   std::function<void(int out)> body;  // runs in the child, which then exits
   uint64_t deadline_ms = 0;
   size_t max_bytes = 0;  // that it may write
+  // Called with what it writes, as it comes; the deadline is then for each
+  // write, and max_bytes for none. False: it is ended, as one that is done.
+  std::function<bool(std::string_view text)> stream = nullptr;
 };
 
 class BoundedChildren {
@@ -54,6 +58,7 @@ class BoundedChildren {
     uint64_t deadline_ns = 0;  // the moment
     size_t max_bytes = 0;
     std::string text;
+    std::function<bool(std::string_view)> stream;
     Callback callback;
   };
 

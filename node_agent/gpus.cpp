@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <set>
+#include <utility>
 
 #include "common/protocol.h"
 
@@ -88,6 +90,53 @@ Result<std::vector<Gpu>> parse_gpus(std::string_view text) {
   return invalid("a list of GPUs is cut short");
 }
 
+std::string format_gpu_use(const GpuUse& use) {
+  std::string text;
+  for (const auto& [number, share] : use) {
+    text += std::to_string(number) + ' ' +
+            std::to_string(std::lround(std::clamp(share, 0.0, 1.0) * 100)) +
+            '\n';
+  }
+  return text + std::string(kEnd) + '\n';
+}
+
+namespace {
+
+constexpr size_t kLongestUse = 4096;
+
+// "NUMBER PERCENT"
+Status read_use(std::string_view line, GpuUse& use) {
+  std::string_view rest = line, number;
+  if (!take(rest, ' ', number)) return bad_line(line);
+  Result<uint64_t> gpu = parse_uint(number, 0, kMaxGpus - 1);
+  Result<uint64_t> percent = parse_uint(rest, 0, 100);
+  if (!gpu || !percent) return bad_line(line);
+  use[int(*gpu)] = double(*percent) / 100;
+  return Done{};
+}
+
+}  // namespace
+
+Result<std::optional<GpuUse>> take_gpu_use(std::string& text) {
+  std::optional<GpuUse> newest;
+  GpuUse use;
+  std::string_view rest = text, line;
+  size_t taken = 0;
+  while (take(rest, '\n', line)) {
+    if (line != kEnd) {
+      if (Status read = read_use(line, use); !read) {
+        return std::move(read).error();
+      }
+      continue;
+    }
+    newest = std::exchange(use, {});
+    taken = text.size() - rest.size();
+  }
+  text.erase(0, taken);
+  if (text.size() > kLongestUse) return invalid("a list of GPUs has no end");
+  return newest;
+}
+
 bool numbered_as_files(const std::vector<Gpu>& gpus) {
   return std::all_of(gpus.begin(), gpus.end(), [](const Gpu& gpu) {
     return gpu.device_file < 0 || gpu.device_file == gpu.number;
@@ -134,6 +183,23 @@ CpuSet gpu_numbers(std::string_view slurm_gpus) {
 
 size_t gpu_count(std::string_view slurm_gpus) {
   return std::min<size_t>(gpu_numbers(slurm_gpus).size(), kMaxGpus);
+}
+
+std::optional<double> mean_use(const GpuUse& use,
+                               const std::vector<std::string>& slurm_gpus) {
+  CpuSet numbers;
+  for (const std::string& list : slurm_gpus) {
+    numbers = numbers | gpu_numbers(list);
+  }
+  double sum = 0;
+  int known = 0;
+  for (const auto& [number, share] : use) {
+    if (!numbers.contains(number)) continue;
+    sum += share;
+    ++known;
+  }
+  if (known == 0) return std::nullopt;
+  return sum / known;
 }
 
 CpuSet cpus_near(const std::map<int, CpuSet>& near_gpu,

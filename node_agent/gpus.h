@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,21 @@ std::string format_gpus(const std::vector<Gpu>& gpus);
 // Errors: kInvalidArgument  cut short, a number out of range, trailing text, a
 //                           number or an address that comes twice.
 [[nodiscard]] Result<std::vector<Gpu>> parse_gpus(std::string_view text);
+
+// Share of the time that a kernel ran, by GPU number.
+using GpuUse = std::map<int, double>;
+
+// What the child that watches GPUs writes a period, and is read from it.
+std::string format_gpu_use(const GpuUse& use);
+// Takes whole lists off the front of text, which is left with what is not whole
+// yet; the newest of them, or nullopt where there is none.
+// Errors: kInvalidArgument  a line that is none, or of more than 4096 bytes.
+[[nodiscard]] Result<std::optional<GpuUse>> take_gpu_use(std::string& text);
+
+// Averaged over the GPUs that any of the lists names and that are known;
+// nullopt: none is. The lists are as those of cpus_near().
+std::optional<double> mean_use(const GpuUse& use,
+                               const std::vector<std::string>& slurm_gpus);
 
 // True where GPU N is /dev/nvidiaN, of all whose file is known.
 bool numbered_as_files(const std::vector<Gpu>& gpus);

@@ -34,6 +34,7 @@ void PageSums::add(const Progress& page) {
   wait_s += double(page.wait_ns) * kNs;
   fetch_s += double(page.fetch_ns) * kNs;
   prep_s += double(page.prep_ns) * kNs;
+  exchange_s += double(page.exchange_ns) * kNs;
   bytes += double(page.bytes);
   replaying = replaying || page.replaying;
 }

@@ -15,8 +15,10 @@
 #include "cgroup/backend.h"
 #include "common/protocol.h"
 #include "common/unique_fd.h"
+#include "node_agent/attribution.h"
 #include "node_agent/away_policy.h"
 #include "node_agent/classifier.h"
+#include "node_agent/course.h"
 #include "node_agent/delay_probe.h"
 #include "node_agent/lender_watch.h"
 #include "node_agent/pages.h"
@@ -34,6 +36,8 @@ struct LoaderThread {
   SchedstatFile schedstat;
   SchedStat ticked;     // at the last look of the closed loop
   SchedStat accounted;  // at the last accounting
+  // Opened where its state is looked at.
+  std::optional<ThreadStatFile> stat = std::nullopt;
 };
 
 struct Unit {
@@ -86,6 +90,7 @@ struct PageSums {
   double wait_s = 0;
   double fetch_s = 0;
   double prep_s = 0;
+  double exchange_s = 0;
   double bytes = 0;
   bool replaying = false;
 
@@ -108,12 +113,15 @@ struct Widest {
 struct Totals {
   double home_cpu_s = 0;  // loader threads at home
   double away_cpu_s = 0;  // loader threads away
+  LoaderTime loader;      // blocked_s: while Job::watches_states
+  WaitSplit by_kernel;    // of the time waited, summed over the ranks
   double job_cpu_s = 0;   // all of the job
   double granted_home_core_s = 0;
   double granted_away_core_s = 0;
   double granted_bytes = 0;  // integral of the bandwidth limit
   double read_bytes = 0;     // meaningful where Job::knows_bytes
   std::optional<Pressure> pressure;
+  std::optional<double> gpu_busy_s;  // averaged over the job's GPUs
 };
 
 // Counters of the whole job at one moment, for differences.
@@ -123,6 +131,10 @@ struct Counters {
   double samples = 0;
   double prepared = 0;
   double wait_s = 0;
+  double exchange_s = 0;
+  double fetch_s = 0;
+  double prep_s = 0;
+  LoaderTime loader;
   double read_bytes = 0;
   double loader_cpu_s = 0;
   double job_cpu_s = 0;
@@ -155,7 +167,13 @@ struct Job {
   std::optional<Estimate> first_corrected_ceiling;  // once 10 s were seen
   Corrector corrector;
   Counters last;
-  std::deque<RatePoint> rates;        // the last minute
+  std::deque<RatePoint> rates;  // the last minute
+  Course course;
+  // The trainer waits, and the loader does not tell what for: each period its
+  // threads' states are looked at.
+  bool watches_states = true;
+  // Share of the time that its GPUs are busy now; nullopt: not known.
+  std::optional<double> gpu_busy;
   std::vector<double> trainer_cores;  // per period, for the reserve
   double used_loader_cores = 0;
   // The kernel counts what it reads from its pool, or its pages tell.
@@ -174,6 +192,7 @@ struct Job {
   bool may_borrow = true;  // false: its groups cannot be lent CPUs
   AwayPolicy away_policy;
   Totals totals;
+  Totals sampled;  // those at the end of the last period
   std::vector<GrantChange> changes;
   uint64_t changes_dropped = 0;
   std::array<uint64_t, kGrantCauseCount> changes_by_cause{};

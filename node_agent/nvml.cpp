@@ -3,7 +3,10 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <ctime>
+#include <memory>
 
 namespace penstock {
 namespace {
@@ -22,6 +25,10 @@ struct NvmlPciInfo {
   char bus_id[32];
 };
 static_assert(sizeof(NvmlPciInfo) == 68);
+struct NvmlUtilization {  // per cent
+  unsigned int gpu;
+  unsigned int memory;
+};
 
 struct Nvml {
   NvmlReturn (*init)() = nullptr;
@@ -29,6 +36,7 @@ struct Nvml {
   NvmlReturn (*handle)(unsigned int index, NvmlDevice* device) = nullptr;
   NvmlReturn (*pci_info)(NvmlDevice device, NvmlPciInfo* info) = nullptr;
   NvmlReturn (*minor)(NvmlDevice device, unsigned int* number) = nullptr;
+  NvmlReturn (*utilization)(NvmlDevice device, NvmlUtilization* use) = nullptr;
   const char* (*error_text)(NvmlReturn code) = nullptr;
 };
 
@@ -56,6 +64,7 @@ Result<Nvml> load(const std::string& name) {
       !resolve(library, "nvmlDeviceGetHandleByIndex_v2", nvml.handle) ||
       !resolve(library, "nvmlDeviceGetPciInfo_v3", nvml.pci_info) ||
       !resolve(library, "nvmlDeviceGetMinorNumber", nvml.minor) ||
+      !resolve(library, "nvmlDeviceGetUtilizationRates", nvml.utilization) ||
       !resolve(library, "nvmlErrorString", nvml.error_text)) {
     return Error{Code::kUnavailable, 0, last_dl_error()};
   }
@@ -68,19 +77,32 @@ Error failed(const Nvml& nvml, const char* call, NvmlReturn code) {
                std::string(call) + ": " + (text != nullptr ? text : "?")};
 }
 
+struct Driver {
+  Nvml nvml;
+  unsigned int gpus = 0;
+};
+
 // In the child. There is no nvmlShutdown: the process ends.
-Result<std::vector<Gpu>> ask(const std::string& library) {
+Result<Driver> connect(const std::string& library) {
   Result<Nvml> nvml = load(library);
   if (!nvml) return std::move(nvml).error();
   if (const NvmlReturn code = nvml->init(); code != 0) {
     return failed(*nvml, "nvmlInit_v2", code);
   }
-  unsigned int count = 0;
-  if (const NvmlReturn code = nvml->count(&count); code != 0) {
+  Driver driver{*nvml};
+  if (const NvmlReturn code = nvml->count(&driver.gpus); code != 0) {
     return failed(*nvml, "nvmlDeviceGetCount_v2", code);
   }
+  driver.gpus = std::min(driver.gpus, unsigned{kMaxGpus});
+  return driver;
+}
+
+Result<std::vector<Gpu>> ask(const std::string& library) {
+  Result<Driver> driver = connect(library);
+  if (!driver) return std::move(driver).error();
+  const Nvml* nvml = &driver->nvml;
   std::vector<Gpu> gpus;
-  for (unsigned int i = 0; i < count && i < unsigned{kMaxGpus}; ++i) {
+  for (unsigned int i = 0; i < driver->gpus; ++i) {
     NvmlDevice device = nullptr;
     NvmlPciInfo info{};
     // A GPU that has fallen off the bus keeps its number, and has no place.
@@ -92,6 +114,33 @@ Result<std::vector<Gpu>> ask(const std::string& library) {
     gpus.push_back(gpu);
   }
   return gpus;
+}
+
+GpuUse use_now(const Driver& driver) {
+  GpuUse use;
+  for (unsigned int i = 0; i < driver.gpus; ++i) {
+    NvmlDevice device = nullptr;
+    NvmlUtilization now{};
+    // Some GPUs, and parts of one (MIG), do not tell.
+    if (driver.nvml.handle(i, &device) != 0) continue;
+    if (driver.nvml.utilization(device, &now) != 0) continue;
+    use[int(i)] = std::min(1.0, now.gpu / 100.0);
+  }
+  return use;
+}
+
+// In the child, until nobody reads it any more.
+void write_use(const std::string& library, uint64_t period_ms, int out) {
+  const Result<Driver> driver = connect(library);
+  const timespec period{time_t(period_ms / 1000),
+                        long(period_ms % 1000) * 1'000'000};
+  while (true) {
+    // Within PIPE_BUF: it is written whole.
+    const std::string text = driver ? format_gpu_use(use_now(*driver))
+                                    : kFailed + driver.error().message;
+    if (::write(out, text.data(), text.size()) < 0 || !driver) return;
+    ::nanosleep(&period, nullptr);
+  }
 }
 
 void write_answer(const std::string& library, int out) {
@@ -128,6 +177,44 @@ void find_gpus(BoundedChildren& children, const std::string& library,
   children.start(work, [library, callback = std::move(callback)](
                            const Result<std::string>& text) {
     callback(interpret(text, library));
+  });
+}
+
+void watch_gpus(BoundedChildren& children, const std::string& library,
+                uint64_t period_ms, std::function<bool(const GpuUse&)> use,
+                std::function<void(Status)> ended) {
+  struct Seen {
+    std::string text;
+    bool is_enough = false;
+    Status failed = Done{};
+  };
+  auto seen = std::make_shared<Seen>();
+  ChildWork work;
+  work.what = library;
+  work.body = [&library, period_ms](int out) {
+    write_use(library, period_ms, out);
+  };
+  work.deadline_ms = kNvmlDeadline_ms + period_ms;
+  work.stream = [seen, use = std::move(use)](std::string_view text) {
+    seen->text += text;
+    if (seen->text.front() == kFailed) {
+      seen->failed =
+          Error{Code::kUnavailable, 0, printable(seen->text.substr(1), 200)};
+      return false;
+    }
+    Result<std::optional<GpuUse>> now = take_gpu_use(seen->text);
+    if (now) {
+      seen->is_enough = *now && !use(**now);
+      return !seen->is_enough;
+    }
+    seen->failed = std::move(now).error();
+    return false;
+  };
+  children.start(work, [seen, library, ended = std::move(ended)](
+                           const Result<std::string>& text) {
+    if (!text) return ended(text.error());
+    if (!seen->failed || seen->is_enough) return ended(seen->failed);
+    ended(invalid(library + " crashed or is broken"));
   });
 }
 

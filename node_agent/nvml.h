@@ -1,5 +1,6 @@
-// Which GPUs the NVIDIA driver has, through NVML. The library is loaded at run
-// time, and only by a child: its calls may hang or crash with the driver.
+// Which GPUs the NVIDIA driver has and how busy they are, through NVML. The
+// library is loaded at run time, and only by a child: its calls may hang or
+// crash with the driver.
 #pragma once
 
 #include <functional>
@@ -23,5 +24,12 @@ inline constexpr uint64_t kNvmlDeadline_ms = 30'000;
 void find_gpus(BoundedChildren& children, const std::string& library,
                uint64_t deadline_ms,
                std::function<void(Result<std::vector<Gpu>>)> callback);
+
+// Tells the GPUs' use each period, which lies in the last second or less of it,
+// until use() returns false, or asking fails; then ended() is called, once:
+// with Done, or as find_gpus() does with kUnavailable or kInvalidArgument.
+void watch_gpus(BoundedChildren& children, const std::string& library,
+                uint64_t period_ms, std::function<bool(const GpuUse& use)> use,
+                std::function<void(Status)> ended);
 
 }  // namespace penstock

@@ -53,12 +53,13 @@ bool is_plausible(const Progress& before, const Progress& now,
   if (now.samples < before.samples || now.steps < before.steps ||
       now.wait_ns < before.wait_ns || now.bytes < before.bytes ||
       now.fetch_ns < before.fetch_ns || now.prep_ns < before.prep_ns ||
-      now.prepared < before.prepared || now.updated_ns < before.updated_ns) {
+      now.prepared < before.prepared || now.updated_ns < before.updated_ns ||
+      now.exchange_ns < before.exchange_ns) {
     return false;
   }
   const uint64_t latest_ns = now_ns + kSkewNs;
   if (now.updated_ns > latest_ns || now.started_ns > latest_ns) return false;
-  return now.wait_ns <= latest_ns - now.started_ns;
+  return std::max(now.wait_ns, now.exchange_ns) <= latest_ns - now.started_ns;
 }
 
 }  // namespace
@@ -135,6 +136,7 @@ std::optional<Progress> TaskPages::read(Clock clock_ns) {
   now.loader_threads = progress_->loader_threads;
   const uint32_t follows_hint = progress_->follows_hint;
   now.follows_hint = follows_hint == 1;
+  now.exchange_ns = progress_->exchange_ns;
   std::atomic_thread_fence(std::memory_order_acquire);
   if (magic != PENSTOCK_PROGRESS_MAGIC || version != PENSTOCK_PAGE_VERSION ||
       follows_hint > 1 || !is_plausible(last_, now, clock_ns())) {

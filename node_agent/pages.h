@@ -25,6 +25,7 @@ struct Progress {
   bool replaying = false;
   uint32_t loader_threads = 0;
   bool follows_hint = false;  // more loader threads would run if hinted
+  uint64_t exchange_ns = 0;
 };
 
 // The reading, with steps of `batch` samples each where it has steps and no

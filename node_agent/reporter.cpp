@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "node_agent/attribution.h"
 #include "node_agent/messages.h"
 
 namespace penstock {
@@ -32,35 +33,24 @@ PressureFigures pressure_of(const Job& job, double run_s) {
           bounded_s(job.totals.pressure->io_us), "PSI some"};
 }
 
-// Without the job's word what its threads were held up by stands for what its
-// trainer waited for.
-Breakdown breakdown_without_pages(double wall_s,
-                                  const PressureFigures& pressure) {
-  const TimePart unknown{std::nullopt, "the job reports no progress"};
-  const auto part_of = [&](const std::optional<double>& seconds) {
-    const char* how = "PSI some, as the job reports no progress";
-    return seconds ? TimePart{seconds, how} : unknown;
-  };
-  return make_breakdown(wall_s, unknown, part_of(pressure.io_s),
-                        part_of(pressure.cpu_s), std::nullopt);
-}
-
-Breakdown breakdown_of(double wall_s, const PageSums& sums,
-                       double ranks_at_once) {
-  const double wait_s = sums.wait_s / ranks_at_once;
-  const double active_s = sums.active_s / ranks_at_once;
-  const double loading_s = sums.fetch_s + sums.prep_s;
-  TimePart fetch, prep;
-  if (loading_s > 0) {
-    const std::string how = "time waited, split as the loader's time was spent";
-    fetch = {wait_s * sums.fetch_s / loading_s, how};
-    prep = {wait_s * sums.prep_s / loading_s, how};
-  } else {
-    fetch.method = prep.method = "the loader does not report its time";
-  }
-  return make_breakdown(
-      wall_s, {active_s - wait_s, "time not waited, as the job reported it"},
-      fetch, prep, wait_s);
+TimeSpent time_spent(const Job& job, const PageSums& sums,
+                     const PressureFigures& pressure, double run_s) {
+  TimeSpent spent;
+  spent.wall_s = run_s;
+  spent.cpu_pressure_s = pressure.cpu_s;
+  spent.io_pressure_s = pressure.io_s;
+  spent.gpu_busy_s = job.totals.gpu_busy_s;
+  if (!(sums.ranks > 0)) return spent;
+  const double ranks = sums.ranks_at_once();
+  spent.reports = true;
+  spent.active_s = sums.active_s / ranks;
+  spent.wait_s = sums.wait_s / ranks;
+  spent.exchange_s = sums.exchange_s / ranks;
+  spent.fetch_s = sums.fetch_s;
+  spent.prep_s = sums.prep_s;
+  spent.by_kernel = {job.totals.by_kernel.fetch_s / ranks,
+                     job.totals.by_kernel.prep_s / ranks};
+  return spent;
 }
 
 Compared ceiling_of(const Job& job, const PageSums& sums) {
@@ -229,9 +219,7 @@ JobReport build_report(const Job& job, const ReportContext& context,
     report.floor_rate = job.widest.grant.floor;
   }
   report.pressure = pressure_of(job, run_s);
-  report.breakdown = sums.ranks > 0
-                         ? breakdown_of(run_s, sums, sums.ranks_at_once())
-                         : breakdown_without_pages(run_s, report.pressure);
+  report.breakdown = attribute(time_spent(job, sums, report.pressure, run_s));
   report.cores = cores_of(job, report.ranks, run_s);
   report.bandwidth = bandwidth_of(job, context, report.ranks, run_s);
   report.changes = job.changes;

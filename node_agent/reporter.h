@@ -18,6 +18,7 @@ struct ReportContext {
   int pool = -1;  // the job's
 };
 
+// Without the timeline: Job::course is long, and not all readers want it.
 JobReport build_report(const Job& job, const ReportContext& context,
                        bool running);
 

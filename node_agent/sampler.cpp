@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "node_agent/period.h"
+
 namespace penstock {
 namespace {
 
@@ -13,6 +15,8 @@ constexpr double kRatesKept_s = 60;
 constexpr double kPressed = 0.9;
 // Less CPU time than this prepares no sample, whatever the page says.
 constexpr double kMinCpuPerSample_s = 1e-7;
+// A trainer that waits for less of its time is not asked what for.
+constexpr double kWorthSplitting = 0.01;
 
 double seconds_between(uint64_t from_ns, uint64_t to_ns) {
   return to_ns > from_ns ? double(to_ns - from_ns) * kNs : 0.0;
@@ -26,6 +30,8 @@ void Sampler::account(Unit& unit, Totals& totals) const {
     if (!now) continue;
     const double used_s = seconds_between(thread.accounted.run_ns, now->run_ns);
     (unit.away ? totals.away_cpu_s : totals.home_cpu_s) += used_s;
+    totals.loader.runnable_s +=
+        used_s + seconds_between(thread.accounted.wait_ns, now->wait_ns);
     thread.accounted = *now;
   }
 }
@@ -71,12 +77,29 @@ void Sampler::read_pressure(Job& job) const {
   add(total.io_us, job.pressure_counter.io_us, now->io_us);
 }
 
+// What a thread does at this moment stands for the whole period.
+void Sampler::look_at_states(Job& job, double period_s) const {
+  if (!job.watches_states || !job.reports()) return;
+  for (Unit* unit : job.units()) {
+    for (LoaderThread& thread : unit->threads) {
+      if (!thread.stat) {
+        Result<ThreadStatFile> file = proc_.open_stat(thread.home.task.tid);
+        if (!file) continue;
+        thread.stat = *std::move(file);
+      }
+      const Result<char> state = thread.stat->state();
+      if (state && *state == 'D') job.totals.loader.blocked_s += period_s;
+    }
+  }
+}
+
 Counters Sampler::count(Job& job, const std::string& device,
                         uint64_t now_ns) const {
   Counters now;
   now.time_ns = now_ns;
   now.loader_cpu_s = job.totals.home_cpu_s + job.totals.away_cpu_s;
   now.job_cpu_s = job.totals.job_cpu_s;
+  now.loader = job.totals.loader;
   now.read_bytes = job.totals.read_bytes;
   for (const auto& [pid, task] : job.tasks) {
     for (const Rank& rank : task.ranks) {
@@ -84,6 +107,9 @@ Counters Sampler::count(Job& job, const std::string& device,
       now.samples += double(rank.progress->samples);
       now.prepared += double(rank.progress->prepared);
       now.wait_s += double(rank.progress->wait_ns) * kNs;
+      now.exchange_s += double(rank.progress->exchange_ns) * kNs;
+      now.fetch_s += double(rank.progress->fetch_ns) * kNs;
+      now.prep_s += double(rank.progress->prep_ns) * kNs;
       now.updated_ns = std::max(now.updated_ns, rank.progress->updated_ns);
     }
   }
@@ -132,6 +158,7 @@ void Sampler::observe(Job& job, const Counters& now) const {
   if (now.updated_ns <= job.last.updated_ns) return;
   if (job.last.updated_ns == 0) {
     job.trainer_cores.clear();  // imports and set-up are not the trainer
+    job.course.give_up();
     job.last = now;
     return;
   }
@@ -154,7 +181,34 @@ void Sampler::observe(Job& job, const Counters& now) const {
   job.rates.push_back(
       {double(now.time_ns) * kNs,
        seen.seconds > 0 ? seen.samples * ranks / seen.seconds : 0});
+  tell_course(job, now, seen);
   job.last = now;
+}
+
+// What the batches since the last observation tell of the periods since then.
+void Sampler::tell_course(Job& job, const Counters& now,
+                          const Observation& seen) const {
+  const Counters& last = job.last;
+  const double ranks = job.ranks();
+  const LoaderTime loader{now.loader.runnable_s - last.loader.runnable_s,
+                          now.loader.blocked_s - last.loader.blocked_s};
+  const WaitSplit split = split_by_kernel(now.wait_s - last.wait_s, loader);
+  const bool tells_itself = now.fetch_s + now.prep_s > 0;
+  job.watches_states =
+      !tells_itself && seen.wait_s >= kWorthSplitting * seen.seconds;
+  TimeSpent spent;
+  spent.wall_s = spent.active_s = seen.seconds;
+  spent.reports = true;
+  spent.wait_s = seen.wait_s;
+  spent.exchange_s = (now.exchange_s - last.exchange_s) / ranks;
+  spent.fetch_s = now.fetch_s - last.fetch_s;
+  spent.prep_s = now.prep_s - last.prep_s;
+  if (!tells_itself) {
+    job.totals.by_kernel.fetch_s += split.fetch_s;
+    job.totals.by_kernel.prep_s += split.prep_s;
+    spent.by_kernel = {split.fetch_s / ranks, split.prep_s / ranks};
+  }
+  job.course.tell(job.rates.back().rate, attribute(spent));
 }
 
 namespace {
@@ -185,6 +239,7 @@ void Sampler::sample(Job& job, const std::string& device, double period_s,
   for (Unit* unit : job.units()) account(*unit, job.totals);
   read_pages(job);
   read_pressure(job);
+  look_at_states(job, period_s);
   job.note_widest();
 
   const double read_before = job.totals.read_bytes;
@@ -197,6 +252,10 @@ void Sampler::sample(Job& job, const std::string& device, double period_s,
   job.totals.granted_home_core_s += job.grant.home_cores * granted_s;
   job.totals.granted_away_core_s += job.grant.away_cores * granted_s;
   job.totals.granted_bytes += double(job.limit_bytes_per_s) * granted_s;
+  if (job.gpu_busy) {
+    job.totals.gpu_busy_s =
+        job.totals.gpu_busy_s.value_or(0) + *job.gpu_busy * granted_s;
+  }
   if (period_s > 0) {
     const double loader_now = job.totals.home_cpu_s + job.totals.away_cpu_s;
     const double used = (loader_now - loader_before) / period_s;
@@ -211,9 +270,12 @@ void Sampler::sample(Job& job, const std::string& device, double period_s,
         job.limit_bytes_per_s > 0 &&
         job.read_bytes_per_s >= kPressed * double(job.limit_bytes_per_s);
   }
+  record_period(job, period_s, now_ns);
+  job.sampled = job.totals;
   ++job.quality.periods;
   if (job.stopped) {
     job.last.updated_ns = 0;  // no observation may count the stop as time
+    job.course.give_up();
   } else {
     observe(job, now);
   }

@@ -8,12 +8,14 @@ namespace penstock {
 
 class Sampler {
  public:
-  explicit Sampler(const Backend& backend) : backend_(backend) {}
+  Sampler(const Backend& backend, const ProcReader& proc)
+      : backend_(backend), proc_(proc) {}
 
   // Charges each loader thread's CPU time since the last call to home or away.
   // To be called before a unit moves, and by sample().
   void account(Unit& unit, Totals& totals) const;
 
+  // Appends the period to the job's course as well.
   // device: of the job's pool, "" without one. period_s: since the last call.
   void sample(Job& job, const std::string& device, double period_s,
               uint64_t now_ns) const;
@@ -21,11 +23,15 @@ class Sampler {
  private:
   void read_pages(Job& job) const;
   void read_pressure(Job& job) const;
+  void look_at_states(Job& job, double period_s) const;
   Counters count(Job& job, const std::string& device, uint64_t now_ns) const;
   void observe(Job& job, const Counters& now) const;
+  void tell_course(Job& job, const Counters& now,
+                   const Observation& seen) const;
   void watch_contradictions(Job& job, const Counters& now) const;
 
   const Backend& backend_;
+  const ProcReader& proc_;
 };
 
 }  // namespace penstock

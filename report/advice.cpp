@@ -158,7 +158,7 @@ std::optional<Recommendation> advise_bandwidth(const JobReport& report) {
 }
 
 std::string shares_text(const Breakdown& breakdown,
-                        const std::array<int, 4>& shares) {
+                        const std::array<int, kBreakdownParts>& shares) {
   return fmt::format("(fetch {}, prep {})",
                      percent_or_unknown(breakdown.fetch_stall, shares[1]),
                      percent_or_unknown(breakdown.prep_stall, shares[2]));
@@ -166,9 +166,10 @@ std::string shares_text(const Breakdown& breakdown,
 
 const char* bound_by(const Breakdown& breakdown, int waits_percent) {
   if (waits_percent >= kInputBoundShare * 100) return "Input-bound";
-  std::optional<double> compute =
-      share_of(breakdown, breakdown.compute.seconds);
-  return compute && *compute >= 0.5 ? "Compute-bound" : "Not input-bound";
+  const double compute_s = breakdown.compute.seconds.value_or(0);
+  const double exchange_s = breakdown.exchange_stall.seconds.value_or(0);
+  if (compute_s + exchange_s < 0.5 * breakdown.wall_s) return "Not input-bound";
+  return compute_s >= exchange_s ? "Compute-bound" : "Exchange-bound";
 }
 
 // The kernel tells that some thread was held up, not that the trainer waited
@@ -191,7 +192,7 @@ std::string without_waiting_told(const JobReport& report) {
 std::string verdict(const JobReport& report) {
   const Breakdown& breakdown = report.breakdown;
   if (!(breakdown.wall_s > 0)) return "No verdict: nothing was measured";
-  std::array<int, 4> shares = rounded_shares(breakdown, 100);
+  const auto shares = rounded_shares(breakdown, 100);
   bool split = breakdown.fetch_stall.seconds || breakdown.prep_stall.seconds;
   std::optional<double> waited = share_of(breakdown, breakdown.waited_s);
   if (!waited) return without_waiting_told(report);
@@ -203,8 +204,10 @@ std::string verdict(const JobReport& report) {
     percent = waited_percent;
     if (!split) parts = "(fetch and prep not told apart)";
   }
-  return fmt::format("{}: {}% of step time waits for data {}",
-                     bound_by(breakdown, percent), percent, parts);
+  std::string text = fmt::format("{}: {}% of step time waits for data {}",
+                                 bound_by(breakdown, percent), percent, parts);
+  if (!breakdown.exchange_stall.seconds) return text;
+  return text + fmt::format(", {}% for gradient exchange", shares[3]);
 }
 
 std::vector<Recommendation> recommend(const JobReport& report) {

@@ -14,7 +14,8 @@ namespace penstock {
 inline constexpr double kInputBoundShare = 0.05;
 
 // One line without a newline: "Input-bound: 31% of step time waits for data
-// (fetch 22%, prep 9%)". The shares are rounded as rounded_shares() does.
+// (fetch 22%, prep 9%)", and where it is known, ", 4% for gradient exchange".
+// The shares are rounded as rounded_shares() does.
 std::string verdict(const JobReport& report);
 
 struct Recommendation {

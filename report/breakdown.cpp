@@ -19,14 +19,10 @@ void clamp_part(TimePart& part, double wall_s) {
 
 }  // namespace
 
-Breakdown make_breakdown(double wall_s, TimePart compute, TimePart fetch_stall,
-                         TimePart prep_stall, std::optional<double> waited_s) {
-  Breakdown out;
-  out.wall_s = std::isfinite(wall_s) ? std::max(wall_s, 0.0) : 0.0;
-  out.compute = std::move(compute);
-  out.fetch_stall = std::move(fetch_stall);
-  out.prep_stall = std::move(prep_stall);
-  TimePart* parts[] = {&out.compute, &out.fetch_stall, &out.prep_stall};
+Breakdown make_breakdown(Breakdown out) {
+  out.wall_s = std::isfinite(out.wall_s) ? std::max(out.wall_s, 0.0) : 0.0;
+  TimePart* parts[] = {&out.compute, &out.fetch_stall, &out.prep_stall,
+                       &out.exchange_stall};
   double known_s = 0;
   for (TimePart* part : parts) {
     clamp_part(*part, out.wall_s);
@@ -39,21 +35,24 @@ Breakdown make_breakdown(double wall_s, TimePart compute, TimePart fetch_stall,
     known_s = out.wall_s;
   }
   out.unattributed_s = out.wall_s - known_s;
-  if (waited_s && std::isfinite(*waited_s)) {
-    out.waited_s = std::clamp(*waited_s, 0.0, out.wall_s);
+  if (out.waited_s && !std::isfinite(*out.waited_s)) out.waited_s.reset();
+  if (out.waited_s) {
+    out.waited_s = std::clamp(*out.waited_s, 0.0, out.wall_s);
   }
   return out;
 }
 
-std::array<int, 4> rounded_shares(const Breakdown& breakdown, int units) {
-  std::array<int, 4> shares{};
+std::array<int, kBreakdownParts> rounded_shares(const Breakdown& breakdown,
+                                                int units) {
+  std::array<int, kBreakdownParts> shares{};
   if (!(breakdown.wall_s > 0)) return shares;
   const double parts_s[] = {breakdown.compute.seconds.value_or(0),
                             breakdown.fetch_stall.seconds.value_or(0),
                             breakdown.prep_stall.seconds.value_or(0),
+                            breakdown.exchange_stall.seconds.value_or(0),
                             breakdown.unattributed_s};
-  double remainders[4];
-  for (int i = 0; i < 4; ++i) {
+  std::array<double, kBreakdownParts> remainders{};
+  for (size_t i = 0; i < kBreakdownParts; ++i) {
     double exact = parts_s[i] / breakdown.wall_s * units;
     shares[i] = static_cast<int>(std::floor(exact));
     remainders[i] = exact - shares[i];
@@ -61,9 +60,9 @@ std::array<int, 4> rounded_shares(const Breakdown& breakdown, int units) {
   // The units lost to rounding down go to those that lost most.
   int missing = units - std::accumulate(shares.begin(), shares.end(), 0);
   for (; missing > 0; --missing) {
-    auto* most = std::max_element(remainders, remainders + 4);
+    auto* most = std::max_element(remainders.begin(), remainders.end());
     *most = -1;
-    ++shares[most - remainders];
+    ++shares[size_t(most - remainders.begin())];
   }
   return shares;
 }

@@ -14,14 +14,14 @@ void raise_figure(std::optional<double>& told,
 void raise_parts(WallParts& told, const WallParts& now) {
   double room_s = 0;  // by which the wall time has grown
   double wanted_s = 0;
-  for (int i = 0; i < kWallPartCount; ++i) {
+  for (size_t i = 0; i < told.size(); ++i) {
     const double told_s = told[i].value_or(0);
     room_s += now[i].value_or(0) - told_s;
     if (now[i]) wanted_s += std::max(0.0, *now[i] - told_s);
   }
   const double share =
       wanted_s > 0 ? std::clamp(room_s / wanted_s, 0.0, 1.0) : 0.0;
-  for (int i = 0; i < kWallPartCount; ++i) {
+  for (size_t i = 0; i < told.size(); ++i) {
     if (!now[i]) continue;
     const double told_s = told[i].value_or(0);
     told[i] = told_s + share * std::max(0.0, *now[i] - told_s);
@@ -31,15 +31,9 @@ void raise_parts(WallParts& told, const WallParts& now) {
 }  // namespace
 
 WallParts wall_parts_s(const Breakdown& breakdown) {
-  WallParts parts;
-  const auto set = [&](WallPart part, const std::optional<double>& seconds) {
-    parts[static_cast<size_t>(part)] = seconds;
-  };
-  set(WallPart::kCompute, breakdown.compute.seconds);
-  set(WallPart::kFetch, breakdown.fetch_stall.seconds);
-  set(WallPart::kPrep, breakdown.prep_stall.seconds);
-  set(WallPart::kUnattributed, breakdown.unattributed_s);
-  return parts;
+  return {breakdown.compute.seconds, breakdown.fetch_stall.seconds,
+          breakdown.prep_stall.seconds, breakdown.exchange_stall.seconds,
+          breakdown.unattributed_s};
 }
 
 void raise(JobCounters& told, const JobCounters& now) {

@@ -49,6 +49,7 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("compute", it.compute);
   visit("fetch_stall", it.fetch_stall);
   visit("prep_stall", it.prep_stall);
+  visit("exchange_stall", it.exchange_stall);
   visit("unattributed_s", it.unattributed_s);
   visit("waited_s", it.waited_s);
 }
@@ -112,6 +113,7 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("agent_restarts", it.agent_restarts);
 }
 
+// The timeline has a form of its own (json_timeline.h).
 template <class Visitor, ConstOrNot<JobReport> Struct>
 void visit_fields(Visitor& visit, Struct& it) {
   visit("job_id", it.job_id);

@@ -3,6 +3,7 @@
 
 #include "report/fields.h"
 #include "report/json.h"
+#include "report/json_timeline.h"
 
 namespace penstock {
 namespace {
@@ -37,13 +38,17 @@ class Reader {
     if (error_) return;
     auto found = in_.find(key);
     if (found != in_.end()) return read(key, *found, field);
-    // Files of earlier versions have none.
-    if constexpr (!std::is_same_v<T, PressureFigures>) fail(key, "is missing");
+    if (!is_newer(key)) fail(key, "is missing");
   }
 
   std::optional<Error> take_error() { return std::move(error_); }
 
  private:
+  // Files of earlier versions have none.
+  static bool is_newer(std::string_view key) {
+    return key == "pressure" || key == "exchange_stall";
+  }
+
   void fail(const std::string& key, const std::string& why,
             Code code = Code::kInvalidArgument) {
     if (!error_) error_ = Error{code, 0, child(key) + " " + why};
@@ -147,9 +152,7 @@ class Reader {
   }
 
   static void check(Reader&, const std::string&, Breakdown& it) {
-    it = make_breakdown(it.wall_s, std::move(it.compute),
-                        std::move(it.fetch_stall), std::move(it.prep_stall),
-                        it.waited_s);
+    it = make_breakdown(std::move(it));
   }
 
   const json& in_;
@@ -184,6 +187,21 @@ Result<json> parse_document(std::string_view text, const char* kind) {
 }
 
 template <class Struct>
+Status read_course(const json&, Struct&) {
+  return Done{};
+}
+
+// Files of earlier versions have none.
+Status read_course(const json& document, JobReport& out) {
+  const auto found = document.find("timeline");
+  if (found == document.end()) return Done{};
+  Result<std::vector<TimelinePoint>> timeline = read_timeline(*found);
+  if (!timeline) return std::move(timeline).error();
+  out.timeline = *std::move(timeline);
+  return Done{};
+}
+
+template <class Struct>
 Result<Struct> parse_as(std::string_view text, const char* kind) try {
   Result<json> document = parse_document(text, kind);
   if (!document) return std::move(document).error();
@@ -191,6 +209,9 @@ Result<Struct> parse_as(std::string_view text, const char* kind) try {
   Reader reader(*document, "");
   visit_fields(reader, out);
   if (auto error = reader.take_error()) return *std::move(error);
+  if (Status read = read_course(*document, out); !read) {
+    return std::move(read).error();
+  }
   return out;
 } catch (const std::exception& error) {  // what nlohmann or an allocation threw
   return invalid(std::string("the report cannot be read: ") + error.what());

@@ -5,6 +5,7 @@
 #include "report/advice.h"
 #include "report/fields.h"
 #include "report/json.h"
+#include "report/json_timeline.h"
 
 namespace penstock {
 namespace {
@@ -116,7 +117,11 @@ std::string to_json(const JobReport& report) {
   Json out = header("job_report");
   out.update(object_of(report));
   out["derived"] = derived(report);
-  return dump(out);
+  // Thousands of figures would have a line each.
+  std::string text = dump(out);
+  text.resize(text.size() - std::string_view("\n}\n").size());
+  return text + ",\n  \"timeline\": " + timeline_json(report.timeline) +
+         "\n}\n";
 }
 
 std::string to_json(const NodeStatus& status) {

@@ -157,10 +157,10 @@ struct JobFamily {
 };
 
 Samples wall_samples(const JobReport& /*report*/, const JobMetrics& job) {
-  constexpr const char* kCauses[kWallPartCount] = {"compute", "fetch", "prep",
-                                                   "unattributed"};
+  constexpr const char* kCauses[kBreakdownParts] = {"compute", "fetch", "prep",
+                                                    "exchange", "unattributed"};
   Samples samples;
-  for (int i = 0; i < kWallPartCount; ++i) {
+  for (size_t i = 0; i < kBreakdownParts; ++i) {
     samples.push_back({{{"cause", kCauses[i]}}, job.counters.wall_s[i]});
   }
   return samples;

@@ -14,12 +14,9 @@
 
 namespace penstock {
 
-// What the wall time of a job is split into: Breakdown's parts.
-enum class WallPart { kCompute, kFetch, kPrep, kUnattributed };
-inline constexpr int kWallPartCount = 4;
-
-// By WallPart; nullopt: could not be told.
-using WallParts = std::array<std::optional<double>, kWallPartCount>;
+// The parts of a breakdown, in the order of kBreakdownParts; nullopt: could not
+// be told.
+using WallParts = std::array<std::optional<double>, kBreakdownParts>;
 WallParts wall_parts_s(const Breakdown& breakdown);
 
 // A job's figures that only rise. nullopt: not known.

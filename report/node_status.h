@@ -55,7 +55,8 @@ struct NodeStatus {
   // machines' clocks.
   LatencyFigures grant;
   std::vector<PoolStatus> pools;
-  // The running jobs that the asker may see; changes are left out.
+  // The running jobs that the asker may see; changes and course are left
+  // out.
   std::vector<JobReport> jobs;
 
   friend bool operator==(const NodeStatus&, const NodeStatus&) = default;

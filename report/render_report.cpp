@@ -6,6 +6,8 @@
 #include "common/units.h"
 #include "report/advice.h"
 #include "report/render.h"
+#include "report/render_timeline.h"
+#include "report/render_use.h"
 #include "report/text.h"
 
 namespace penstock {
@@ -22,6 +24,10 @@ void render_head(const JobReport& report, Page& page) {
   page.line(fmt::format("  started {}, {} {}", date_text(report.start_unix_s),
                         report.running ? "running for" : "ran",
                         duration_text(report.run_s())));
+  if (report.running) {
+    page.line(
+        "  provisional: the job runs, and these figures are not its last");
+  }
   std::string options;
   for (const OptionGiven& option : report.options) {
     options += fmt::format(" --{}={}", option.name, option.value);
@@ -88,91 +94,22 @@ void render_breakdown(const JobReport& report, Page& page) {
   const Breakdown& breakdown = report.breakdown;
   page.heading("Wall time, averaged over the ranks: " +
                duration_text(breakdown.wall_s));
-  std::array<int, 4> shares = rounded_shares(breakdown, 1000);
+  const auto shares = rounded_shares(breakdown, 1000);
   part_row("compute", breakdown.compute, shares[0], page);
   part_row("fetch stall", breakdown.fetch_stall, shares[1], page);
   part_row("prep stall", breakdown.prep_stall, shares[2], page);
-  part_row("unattributed", {breakdown.unattributed_s, ""}, shares[3], page);
+  part_row("exchange stall", breakdown.exchange_stall, shares[3], page);
+  part_row("unattributed", {breakdown.unattributed_s, ""}, shares[4], page);
   source_line("compute from", breakdown.compute.method, page);
   source_line("fetch stall from", breakdown.fetch_stall.method, page);
   source_line("prep stall from", breakdown.prep_stall.method, page);
+  source_line("exchange stall from", breakdown.exchange_stall.method, page);
   const PressureFigures& pressure = report.pressure;
   if (!pressure.cpu_s && !pressure.io_s) return;
   page.line(fmt::format("  stalled on CPU {}, on I/O {} of wall time ({})",
                         share_text(ratio(pressure.cpu_s, breakdown.wall_s)),
                         share_text(ratio(pressure.io_s, breakdown.wall_s)),
                         pressure.method));
-}
-
-void use_row(const std::string& label, const std::string (&columns)[4],
-             const std::optional<double>& used_share, Page& page) {
-  page.line(
-      fmt::format("  {:<16}{:>12}{:>12}{:>12}{:>12}{:>12}", label, columns[0],
-                  columns[1], columns[2], columns[3], share_text(used_share)),
-      18);
-}
-
-void use_heading(const char* title, Page& page) {
-  page.heading(fmt::format("{:<18}{:>12}{:>12}{:>12}{:>12}{:>12}", title,
-                           "entitled", "requested", "granted", "used",
-                           "of granted"));
-}
-
-void render_cores(const CoreFigures& cores, Page& page) {
-  use_heading("Cores", page);
-  use_row("home",
-          {figure_text(cores.entitled), figure_text(cores.requested),
-           figure_text(cores.granted_home), figure_text(cores.used_home)},
-          ratio(cores.used_home, cores.granted_home), page);
-  use_row(
-      "away (lent)",
-      {"-", "-", figure_text(cores.granted_away), figure_text(cores.used_away)},
-      ratio(cores.used_away, cores.granted_away), page);
-  use_row(
-      "trainer",
-      {figure_text(cores.reserve), "-", "-", figure_text(cores.used_trainer)},
-      std::nullopt, page);
-  std::optional<double> own;
-  if (cores.used_home && cores.used_trainer) {
-    own = *cores.used_home + *cores.used_trainer;
-  }
-  page.line(fmt::format("  Slurm gave {} CPUs, of which {} was used at home",
-                        figure_text(cores.allocated),
-                        share_text(ratio(own, cores.allocated))));
-  page.line(fmt::format(
-      "  the ceiling needs {} loader cores; most loader threads at once: {}",
-      estimate_text(cores.demand),
-      cores.loader_threads ? fmt::format("{:.0f}", *cores.loader_threads)
-                           : "-"));
-}
-
-std::string rate_estimate_text(const std::optional<Estimate>& rate) {
-  if (!rate || !is_known(*rate)) return "-";
-  if (rate->low == rate->high) return rate_text(rate->value);
-  return fmt::format("{} [{} to {}]", rate_text(rate->value),
-                     rate_text(rate->low), rate_text(rate->high));
-}
-
-void render_bandwidth(const BandwidthFigures& bandwidth, Page& page) {
-  use_heading("Bandwidth", page);
-  std::string label = bandwidth.pool.empty()
-                          ? "no pool"
-                          : "pool " + printable(bandwidth.pool).substr(0, 10);
-  use_row(label,
-          {rate_text(bandwidth.entitled_bytes_per_s),
-           rate_text(bandwidth.requested_bytes_per_s),
-           rate_text(bandwidth.granted_bytes_per_s),
-           rate_text(bandwidth.used_bytes_per_s)},
-          ratio(bandwidth.used_bytes_per_s, bandwidth.granted_bytes_per_s),
-          page);
-  page.line(fmt::format("  the ceiling needs {}",
-                        rate_estimate_text(bandwidth.demand_bytes_per_s)));
-  if (bandwidth.entitled_bytes_per_s) {
-    page.line(fmt::format(
-        "  entitled is Penstock's rule, the pool's {} split by ranks; Slurm "
-        "promises no bandwidth",
-        rate_text(bandwidth.pool_bytes_per_s)));
-  }
 }
 
 std::string offset_text(double seconds) {
@@ -283,7 +220,8 @@ std::string render_text(const JobReport& report, const TextStyle& style) {
   render_verdict(report, page);
   render_rates(report, page);
   render_breakdown(report, page);
-  render_cores(report.cores, page);
+  render_timeline(report, page);
+  render_cores(report, page);
   render_bandwidth(report.bandwidth, page);
   render_changes(report, page);
   render_advice(report, page);

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "report/timeline.h"
+
 namespace penstock {
 
 inline constexpr int kReportSchemaVersion = 1;
@@ -72,13 +74,14 @@ struct TimePart {
 };
 
 // Wall time averaged over the ranks, split without overlap:
-// compute + fetch stall + prep stall + unattributed == wall. Made by
-// make_breakdown(), which holds that sum.
+// compute + fetch stall + prep stall + exchange stall + unattributed == wall.
+// Made by make_breakdown(), which holds that sum.
 struct Breakdown {
   double wall_s = 0;
   TimePart compute;
-  TimePart fetch_stall;  // storage
-  TimePart prep_stall;   // CPU
+  TimePart fetch_stall;     // storage
+  TimePart prep_stall;      // CPU
+  TimePart exchange_stall;  // gradient communication
   double unattributed_s = 0;
   // All time that the trainer waited for data, also where fetch and prep
   // cannot be told apart (it is then part of unattributed).
@@ -87,17 +90,20 @@ struct Breakdown {
   friend bool operator==(const Breakdown&, const Breakdown&) = default;
 };
 
-// Clamps each part to [0, wall], shrinks parts that together exceed the wall
-// time in proportion, and leaves the rest unattributed. A part that is NaN or
-// infinite counts as unknown; a wall time that is not positive gives zeros.
-Breakdown make_breakdown(double wall_s, TimePart compute, TimePart fetch_stall,
-                         TimePart prep_stall, std::optional<double> waited_s);
+// The breakdown with each part clamped to [0, wall], parts that together exceed
+// the wall time shrunk in proportion, and the rest unattributed, whatever stood
+// there. A part that is NaN or infinite counts as unknown; a wall time that is
+// not positive gives zeros.
+Breakdown make_breakdown(Breakdown parts);
 
-// The four parts {compute, fetch, prep, unattributed} in units of 1/units of
-// the wall time, rounded so that they add up to units exactly (largest
-// remainder); all 0 where the wall time is 0. units: 100 for whole per cent,
-// 1000 for tenths.
-std::array<int, 4> rounded_shares(const Breakdown& breakdown, int units);
+// The parts of a breakdown {compute, fetch, prep, exchange, unattributed}.
+inline constexpr size_t kBreakdownParts = 5;
+
+// The parts in units of 1/units of the wall time, rounded so that they add up
+// to units exactly (largest remainder); all 0 where the wall time is 0.
+// units: 100 for whole per cent, 1000 for tenths.
+std::array<int, kBreakdownParts> rounded_shares(const Breakdown& breakdown,
+                                                int units);
 
 // How long some thread of the job was held up for want of CPU, and of I/O, as
 // the kernel counts it; other threads may have run meanwhile, and both may be
@@ -220,6 +226,8 @@ struct JobReport {
   BandwidthFigures bandwidth;
   std::vector<GrantChange> changes;  // ascending time
   uint64_t changes_dropped = 0;
+  // The job's course here; empty in the state of a node.
+  std::vector<TimelinePoint> timeline;
   DataQuality quality;
   double recommend_after_s = 30;   // ReportMinTime
   std::vector<std::string> notes;  // "the accelerator is emulated"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 
@@ -81,6 +82,59 @@ void Page::bar(std::string_view text, double share) {
   out_ += start + ' ';
   for (int i = 0; i < cells; ++i) out_ += style_.unicode ? "\u2588" : "#";
   out_ += '\n';
+}
+
+namespace {
+
+constexpr int kLineLabel = 18;  // with what stands before and behind
+constexpr int kLineScale = 18;
+
+// From nothing to all of the scale.
+constexpr std::array<const char*, 8> kBlocks = {"\u2581", "\u2582", "\u2583",
+                                                "\u2584", "\u2585", "\u2586",
+                                                "\u2587", "\u2588"};
+constexpr std::array<const char*, 8> kAscii = {"_", ".", ":", "-",
+                                               "=", "+", "*", "#"};
+
+}  // namespace
+
+size_t Page::line_cells() const {
+  return size_t(style_.width - kLineLabel - kLineScale);
+}
+
+// Only the cells are painted, so that the label reads as the others do.
+void Page::add_line(std::string_view label, std::string_view cells,
+                    std::string_view scale, Tone tone) {
+  std::string line = fmt::format("  {:<{}}", label, kLineLabel - 2);
+  const bool paint = style_.color && tone != Tone::kPlain;
+  if (paint) line += tone_code(tone);
+  line += cells;
+  if (paint) line += "\033[0m";
+  if (!scale.empty()) line += fmt::format("  {}", scale);
+  out_ += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+}
+
+void Page::line_of_figures(std::string_view label,
+                           const std::vector<std::optional<double>>& figures,
+                           std::string_view scale, Tone tone) {
+  const auto& levels = style_.unicode ? kBlocks : kAscii;
+  std::string cells;
+  for (const std::optional<double>& figure : figures) {
+    if (!figure) {
+      cells += ' ';
+      continue;
+    }
+    const double level = std::ceil(*figure * double(levels.size())) - 1;
+    cells += levels[size_t(std::clamp(level, 0.0, double(levels.size() - 1)))];
+  }
+  add_line(label, cells, scale, tone);
+}
+
+void Page::line_of_marks(std::string_view label,
+                         const std::vector<bool>& marks) {
+  std::string cells;
+  for (bool is_marked : marks) cells += is_marked ? '^' : ' ';
+  add_line(label, cells, "", Tone::kPlain);
 }
 
 std::string figure_text(const std::optional<double>& value) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "report/render.h"
 
@@ -25,11 +26,22 @@ class Page {
   void heading(std::string_view text);
   // Text, then a bar that fills the rest of the line for a share of 1.
   void bar(std::string_view text, double share);
+  // Cells that a line of figures has on this page.
+  size_t line_cells() const;
+  // A label, a cell for each figure of 0 to 1 (nullopt: left empty), and what
+  // their scale is.
+  void line_of_figures(std::string_view label,
+                       const std::vector<std::optional<double>>& figures,
+                       std::string_view scale, Tone tone = Tone::kPlain);
+  // A label and a cell for each mark.
+  void line_of_marks(std::string_view label, const std::vector<bool>& marks);
 
   std::string take() { return std::move(out_); }
 
  private:
   void add(std::string_view ascii, Tone tone);
+  void add_line(std::string_view label, std::string_view cells,
+                std::string_view scale, Tone tone);
 
   TextStyle style_;
   std::string out_;

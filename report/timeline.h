@@ -37,11 +37,13 @@ struct TimelinePoint {
   friend bool operator==(const TimelinePoint&, const TimelinePoint&) = default;
 };
 
-// One point for both, each figure weighted by the duration of those that know
-// it. REQUIRES: b follows a.
+// One point for both. Its duration is theirs together, so that a gap between
+// them stands behind it. A figure is weighted by the duration of those that
+// know it; of shares, time in which one is unknown counts as unattributed.
+// REQUIRES: b follows a.
 TimelinePoint merged(const TimelinePoint& a, const TimelinePoint& b);
 
-// At most max_points points that cover the same time, neighbours merged where
+// At most max_points points that cover as much time, neighbours merged where
 // there are more. max_points: 1 or more.
 std::vector<TimelinePoint> coarsened(const std::vector<TimelinePoint>& points,
                                      size_t max_points);
@@ -50,13 +52,15 @@ std::vector<TimelinePoint> coarsened(const std::vector<TimelinePoint>& points,
 class Timeline {
  public:
   // Neighbours are merged by twos when it is full, and what comes later is
-  // merged up to the length that points have then.
+  // merged up to the length that points have then, but for what comes after a
+  // gap. A point without duration is left out.
+  // REQUIRES: point follows those that are there.
   void add(const TimelinePoint& point);
   const std::vector<TimelinePoint>& points() const { return points_; }
 
  private:
   std::vector<TimelinePoint> points_;
-  double point_s_ = 0;  // the least duration of a point that is whole
+  double point_s_ = 0;  // what later points are merged up to
 };
 
 }  // namespace penstock

@@ -46,6 +46,8 @@ struct penstock_progress {
   uint32_t follows_hint;   /* 1: their number follows the hint's
                               loader_threads; a job that leaves it 0 is lent
                               no CPUs for more threads than it runs */
+  uint64_t exchange_ns;    /* time that the trainer waited for the exchange of
+                              gradients; no part of wait_ns */
 };
 
 /* The job's grant as penstockd last wrote it. */
@@ -67,7 +69,8 @@ struct penstock_handle* penstock_open(const char* path);
 int penstock_connected(struct penstock_handle* handle);
 
 /* Publishes the counters; called after each batch, and costs some ten
- * nanoseconds. Called in between, wait_ns is published with the next batch.
+ * nanoseconds. Called in between, wait_ns and exchange_ns are published with
+ * the next batch.
  * Once a second it also looks whether penstockd is still there. */
 void penstock_report(struct penstock_handle* handle,
                      const struct penstock_progress* progress);

@@ -11,7 +11,8 @@ namespace penstock {
 struct TrainProgress {
   std::atomic<uint64_t> samples{0};  // good ones, of finished steps
   std::atomic<uint64_t> steps{0};
-  std::atomic<uint64_t> step_ns{0};  // duration of finished steps, summed
+  std::atomic<uint64_t> step_ns{0};      // duration of finished steps, summed
+  std::atomic<uint64_t> exchange_ns{0};  // waiting for other ranks, of these
   std::atomic<uint64_t> finished_wait_ns{0};
   std::atomic<uint64_t> waiting_since_ns{0};  // 0: not waiting
 

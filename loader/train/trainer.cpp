@@ -25,6 +25,7 @@ penstock_progress progress_report(const TrainOptions& options,
       options.replay ? 1u : 0u,
       static_cast<uint32_t>(loader.threads),
       options.threads == 0 ? 1u : 0u,
+      progress.exchange_ns,
   };
 }
 
@@ -61,6 +62,15 @@ void Trainer::finish_step(uint64_t begin_ns, size_t samples) {
   report();
 }
 
+// Part of the step: to the trainer it is no wait for data.
+bool Trainer::exchange() {
+  if (meeting_ == nullptr) return true;
+  const uint64_t begin_ns = monotonic_ns();
+  const bool all_came = meeting_->wait(stop_);
+  progress_.exchange_ns += monotonic_ns() - begin_ns;
+  return all_came;
+}
+
 // The batch goes back to the loader when the step begins, as it does where the
 // trainer copies it to a GPU first.
 Status Trainer::train() {
@@ -75,8 +85,7 @@ Status Trainer::train() {
     const uint64_t begin_ns = monotonic_ns();
     accelerator.step(begin_ns, samples, stop_);
     if (stop_) return Done{};  // the step was cut short
-    // Part of the step: to the trainer it is no wait for data.
-    if (meeting_ != nullptr && !meeting_->wait(stop_)) return Done{};
+    if (!exchange()) return Done{};
     finish_step(begin_ns, samples);
   }
   return Done{};

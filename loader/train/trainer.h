@@ -47,6 +47,7 @@ class Trainer {
   Status train();
   Status replay();
   bool over() const;
+  bool exchange();  // false: the run is over
   void finish_step(uint64_t begin_ns, size_t samples);
   void report() const;
 

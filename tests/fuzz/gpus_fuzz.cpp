@@ -17,5 +17,14 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   } else {
     FUZZ_CHECK(!gpus.error().message.empty());
   }
+  std::string stream(text);
+  if (const auto use = take_gpu_use(stream)) {
+    FUZZ_CHECK(stream.size() <= text.size());
+    if (*use) {
+      FUZZ_CHECK((*use)->size() <= size_t{kMaxGpus});
+      std::string again = format_gpu_use(**use);
+      FUZZ_CHECK(**take_gpu_use(again) == **use && again.empty());
+    }
+  }
   return 0;
 }

@@ -17,6 +17,14 @@ void check(const JobReport& report) {
   for (const GrantChange& change : report.changes) {
     FUZZ_CHECK(*cause_text(change.cause) != '\0');
   }
+  FUZZ_CHECK(report.timeline.size() <= kMaxParsedTimelinePoints);
+  for (const TimelinePoint& point : report.timeline) {
+    const double shares =
+        point.compute.value_or(0) + point.fetch_stall.value_or(0) +
+        point.prep_stall.value_or(0) + point.exchange_stall.value_or(0);
+    FUZZ_CHECK(shares >= 0 && shares <= 1.01);
+    FUZZ_CHECK(point.begin_unix_s >= report.timeline.front().begin_unix_s);
+  }
   for (int units : {100, 1000}) {
     int sum = 0;
     for (int share : rounded_shares(report.breakdown, units)) {

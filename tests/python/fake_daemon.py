@@ -13,10 +13,10 @@ import time
 
 REPLY_FORMAT = "=IHHIIiI120s"
 HINT_FORMAT = "=IIIIQQQQ"
-PROGRESS_FORMAT = "=IIQQQQQQQQQQII"
+PROGRESS_FORMAT = "=IIQQQQQQQQQQIIQ"
 PROGRESS_FIELDS = (
     "magic version updated_ns started_ns samples steps wait_ns bytes fetch_ns "
-    "prep_ns prepared replaying loader_threads follows_hint"
+    "prep_ns prepared replaying loader_threads follows_hint exchange_ns"
 ).split()
 
 

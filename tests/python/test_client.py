@@ -52,7 +52,7 @@ class ClientTest(unittest.TestCase):
         client.report(
             samples=11, steps=12, wait_ns=13, bytes=14, fetch_ns=15,
             prep_ns=16, prepared=17, replaying=1, loader_threads=18,
-            follows_hint=7,
+            follows_hint=7, exchange_ns=19,
         )
         page = daemon.progress()
         self.assertEqual((page["magic"], page["version"]), (0x50504E50, 1))
@@ -60,8 +60,9 @@ class ClientTest(unittest.TestCase):
             [page[name] for name in (
                 "samples", "steps", "wait_ns", "bytes", "fetch_ns", "prep_ns",
                 "prepared", "replaying", "loader_threads", "follows_hint",
+                "exchange_ns",
             )],
-            [11, 12, 13, 14, 15, 16, 17, 1, 18, 1],
+            [11, 12, 13, 14, 15, 16, 17, 1, 18, 1, 19],
         )
         self.assertGreaterEqual(page["updated_ns"], page["started_ns"])
         self.assertGreater(page["started_ns"], 0)
@@ -78,10 +79,10 @@ class ClientTest(unittest.TestCase):
         self.assertGreaterEqual(begun["updated_ns"], begun["started_ns"])
         self.assertEqual(begun["wait_ns"], 5)
         client.report(loader_threads=3, follows_hint=1, wait_ns=100, bytes=7)
-        client.add(prepared=8)
+        client.add(prepared=8, exchange_ns=6)
         page = daemon.progress()
         self.assertEqual(page["updated_ns"], begun["updated_ns"])
-        self.assertEqual(page["wait_ns"], 5)
+        self.assertEqual((page["wait_ns"], page["exchange_ns"]), (5, 0))
         self.assertEqual((page["bytes"], page["prepared"]), (7, 8))
         self.assertEqual((page["loader_threads"], page["follows_hint"]), (3, 1))
         before_ns = begun["updated_ns"]
@@ -90,7 +91,7 @@ class ClientTest(unittest.TestCase):
             page = daemon.progress()
             self.assertGreater(page["updated_ns"], before_ns)
             before_ns = page["updated_ns"]
-        self.assertEqual(page["wait_ns"], 200)
+        self.assertEqual((page["wait_ns"], page["exchange_ns"]), (200, 6))
 
     def test_an_unknown_counter_is_refused(self):
         with self.assertRaisesRegex(TypeError, "allowed: samples, steps"):
@@ -153,7 +154,9 @@ class ClientTest(unittest.TestCase):
     def test_a_tasks_next_process_goes_on_where_the_last_one_ended(self):
         daemon = self.daemon()
         first = penstock.Client(self.path)
-        first.report(samples=10, wait_ns=30, loader_threads=4)
+        first.report(
+            samples=10, wait_ns=30, exchange_ns=40, loader_threads=4
+        )
         started_ns = daemon.progress()["started_ns"]
         first.close()
         second = self.client()
@@ -162,9 +165,10 @@ class ClientTest(unittest.TestCase):
         second.report(loader_threads=0, wait_ns=2)
         self.assertEqual(daemon.progress()["updated_ns"], updated_ns)
         self.assertEqual(daemon.progress()["wait_ns"], 30)
-        second.add(samples=1, wait_ns=1)
+        second.add(samples=1, wait_ns=1, exchange_ns=2)
         page = daemon.progress()
         self.assertEqual((page["samples"], page["wait_ns"]), (11, 33))
+        self.assertEqual(page["exchange_ns"], 42)
         self.assertEqual(page["loader_threads"], 0)
         self.assertEqual(page["started_ns"], started_ns)
         self.assertGreater(page["updated_ns"], started_ns)

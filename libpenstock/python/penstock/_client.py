@@ -47,7 +47,9 @@ class Client:
         self._updated_ns = 0
         self._counters = dict.fromkeys(_pages.REPORTED, 0)
         # As of updated_ns.
-        self._shown = dict.fromkeys(("samples", "steps", "wait_ns"), 0)
+        self._shown = dict.fromkeys(
+            ("samples", "steps", "wait_ns", "exchange_ns"), 0
+        )
         # Reported by earlier processes of the task: the page's counters must
         # never go back.
         self._base = dict.fromkeys(_pages.COUNTER_WORDS, 0)
@@ -114,9 +116,9 @@ class Client:
             self._lock.release()
 
     def _note_batch(self, now_ns: int) -> None:
-        """samples, wait_ns and updated_ns stay one moment's figures: the wait
-        under way is shown with the batch that ends it. The very first report
-        tells when watching began."""
+        """samples, wait_ns, exchange_ns and updated_ns stay one moment's
+        figures: a wait under way is shown with the batch that ends it. The
+        very first report tells when watching began."""
         shown, counters = self._shown, self._counters
         if (
             counters["samples"] > shown["samples"]

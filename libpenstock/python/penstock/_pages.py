@@ -35,6 +35,7 @@ COUNTER_WORDS = {
     "prep_ns": 8,
     "prepared": 9,
     "replaying": 10,
+    "exchange_ns": 12,
 }
 # Of 4 bytes each, in such.
 STATE_HALVES = {"loader_threads": 22, "follows_hint": 23}

@@ -130,12 +130,15 @@ TEST_CASE("the test's own threads and children") {
   TaskId identity = *proc.identity(child);
   SchedstatFile held = *proc.open_schedstat(child);
   CHECK(held.read().ok());
+  const ThreadStatFile stat = *proc.open_stat(child);
+  CHECK(std::string("RS").find(*stat.state()) != std::string::npos);
   kill(child, SIGKILL);
   siginfo_t info;
   waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT);
   CHECK(proc.identity(child).error().code == Code::kNotFound);  // a zombie
   waitpid(child, nullptr, 0);
   CHECK(held.read().error().code == Code::kNotFound);
+  CHECK(stat.state().error().code == Code::kNotFound);
   CHECK(proc.verify(identity).error().code == Code::kNotFound);
 }
 

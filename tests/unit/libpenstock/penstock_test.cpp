@@ -101,7 +101,7 @@ TEST_CASE("reports and hints go through the pages") {
   FakeDaemon daemon(folder.path(), Reply::kGood);
   const Handle handle(folder.path());
   REQUIRE(penstock_connected(handle) == 1);
-  const penstock_progress progress{11, 12, 13, 14, 15, 16, 17, 1, 18, 7};
+  const penstock_progress progress{11, 12, 13, 14, 15, 16, 17, 1, 18, 7, 19};
   penstock_report(handle, &progress);
   const penstock_progress_page* page = daemon.progress();
   CHECK(page->magic == PENSTOCK_PROGRESS_MAGIC);
@@ -116,6 +116,7 @@ TEST_CASE("reports and hints go through the pages") {
   CHECK(page->replaying == 1);
   CHECK(page->loader_threads == 18);
   CHECK(page->follows_hint == 1);
+  CHECK(page->exchange_ns == 19);
   CHECK(page->started_ns > 0);
   CHECK(page->updated_ns >= page->started_ns);
 
@@ -140,6 +141,7 @@ TEST_CASE("samples, wait and time are those of the last consumed batch") {
   CHECK(page->wait_ns == 5);
 
   progress.wait_ns = 100;
+  progress.exchange_ns = 60;
   progress.bytes = 7;
   progress.prepared = 8;
   progress.loader_threads = 3;
@@ -160,6 +162,7 @@ TEST_CASE("samples, wait and time are those of the last consumed batch") {
   penstock_report(handle, &progress);
   CHECK(page->updated_ns > begun_ns);
   CHECK(page->wait_ns == 200);
+  CHECK(page->exchange_ns == 60);
 }
 
 TEST_CASE("a successor without a batch leaves its predecessor's time alone") {
@@ -274,14 +277,14 @@ TEST_CASE("a task's next process goes on where the last one ended") {
   uint64_t started_ns = 0;
   {
     const Handle first(folder.path());
-    const penstock_progress progress{10, 20, 30, 40, 50, 60, 70};
+    const penstock_progress progress{10, 20, 30, 40, 50, 60, 70, 0, 0, 0, 80};
     penstock_report(first, &progress);
     started_ns = daemon.progress()->started_ns;
   }
   const Handle second(folder.path());
   const penstock_progress_page* page = daemon.progress();
   CHECK(page->samples == 10);
-  const penstock_progress progress{1, 2, 3, 4, 5, 6, 7};
+  const penstock_progress progress{1, 2, 3, 4, 5, 6, 7, 0, 0, 0, 8};
   penstock_report(second, &progress);
   CHECK(page->samples == 11);
   CHECK(page->steps == 22);
@@ -290,6 +293,7 @@ TEST_CASE("a task's next process goes on where the last one ended") {
   CHECK(page->fetch_ns == 55);
   CHECK(page->prep_ns == 66);
   CHECK(page->prepared == 77);
+  CHECK(page->exchange_ns == 88);
   CHECK(page->started_ns == started_ns);
   CHECK(page->updated_ns > started_ns);
 }

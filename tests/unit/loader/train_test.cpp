@@ -132,6 +132,7 @@ TEST_CASE("what is reported follows the hint with auto threads only") {
   penstock::TrainProgress progress;
   progress.samples = 64;
   progress.steps = 2;
+  progress.exchange_ns = 7;
   const penstock::LoaderCounters loader{.prepared = 96, .threads = 3};
   const auto reported = [&](std::vector<std::string> words) {
     words.insert(words.begin(), {"--data", "/d"});
@@ -145,6 +146,7 @@ TEST_CASE("what is reported follows the hint with auto threads only") {
   CHECK(fixed.samples == 64);
   CHECK(fixed.steps == 2);
   CHECK(fixed.prepared == 96);
+  CHECK(fixed.exchange_ns == 7);
 }
 
 TEST_CASE("a step takes its time and burns its CPU") {

@@ -167,3 +167,47 @@ TEST_CASE("no more children run at once than are allowed") {
   }
   CHECK(refused == 2);
 }
+
+TEST_CASE(
+    "what a child streams comes as it is written, for as long as wanted") {
+  ::signal(SIGCHLD, SIG_IGN);
+  EventLoop loop = *EventLoop::create();
+  BoundedChildren children(loop);
+  (void)*loop.add_timer(20, [&] { children.expire(monotonic_ns()); });
+  ChildWork work;
+  work.what = "work";
+  work.deadline_ms = 300;
+  std::string seen;
+  std::optional<Result<std::string>> end;
+  SECTION("until it is enough, beyond the deadline of one write") {
+    work.body = [](int out) {
+      while (::write(out, "x", 1) == 1) ::usleep(20'000);
+    };
+    work.stream = [&](std::string_view text) {
+      seen += text;
+      return seen.size() < 25;
+    };
+  }
+  SECTION("until it is silent for too long") {
+    work.body = [](int out) {
+      say(out, "x");
+      ::pause();
+    };
+    work.stream = [&](std::string_view text) {
+      seen += text;
+      return true;
+    };
+  }
+  children.start(work, [&](Result<std::string> result) {
+    end = std::move(result);
+    loop.stop();
+  });
+  if (!end) REQUIRE(loop.run().ok());
+  if (seen == "x") {
+    REQUIRE_FALSE(end->ok());
+    CHECK(end->error().code == Code::kUnavailable);
+  } else {
+    CHECK(end->ok());
+    CHECK(seen.size() == 25);
+  }
+}

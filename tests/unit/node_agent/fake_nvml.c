@@ -15,7 +15,8 @@ struct pci_info {
   char bus_id[32];
 };
 
-enum { kGpus = 4, kUnreachable = 2, kDriverNotLoaded = 9, kGpuIsLost = 15 };
+enum { kGpus = 4, kUnreachable = 2, kDriverNotLoaded = 9, kGpuIsLost = 15,
+       kNotSupported = 3 };
 
 static const struct {
   unsigned int domain, bus, minor;
@@ -64,6 +65,22 @@ int nvmlDeviceGetPciInfo_v3(void* device, struct pci_info* info) {
 int nvmlDeviceGetMinorNumber(void* device, unsigned int* minor) {
   const long index = (const char*)device - (const char*)kFakes;
   *minor = kFakes[index / (long)sizeof kFakes[0]].minor;
+  return 0;
+}
+
+struct utilization {
+  unsigned int gpu, memory;
+};
+
+/* The first is busier each time; the second does not tell. */
+int nvmlDeviceGetUtilizationRates(void* device, struct utilization* use) {
+  static unsigned int calls = 0;
+  const long index = (const char*)device - (const char*)kFakes;
+  const unsigned int fake = (unsigned int)(index / (long)sizeof kFakes[0]);
+  if (goes_wrong("crash_late") && ++calls > 2) crash();
+  if (fake == 1) return kNotSupported;
+  use->gpu = fake == 0 ? 10 * ++calls : 75;
+  use->memory = 0;
   return 0;
 }
 

@@ -110,3 +110,35 @@ TEST_CASE("a GPU's CPUs are those of its PCI address") {
                                           {1, CpuSet({0, 1})}};
   CHECK(cpus_by_gpu(gpus, near_pci) == expected);
 }
+
+TEST_CASE("GPUs' use is taken from what has come, the newest first") {
+  const GpuUse first = {{0, 0.25}, {3, 1}}, second = {{0, 0.5}};
+  std::string text = format_gpu_use(first) + format_gpu_use(second) + "0 7";
+  CHECK(**take_gpu_use(text) == second);
+  CHECK(text == "0 7");
+  CHECK_FALSE(*take_gpu_use(text));  // nothing whole
+  text += "5\nend\n";
+  CHECK(**take_gpu_use(text) == GpuUse{{0, 0.75}});
+  CHECK(text.empty());
+  CHECK(format_gpu_use({{1, 7}}) == "1 100\nend\n");
+}
+
+TEST_CASE("what is no list of GPUs' use is refused") {
+  for (const char* line : {"", "0", "0 101", "0 -1", "256 1", "x 1", "0 1 2"}) {
+    std::string text = std::string(line) + "\nend\n";
+    const auto use = take_gpu_use(text);
+    CAPTURE(line);
+    REQUIRE_FALSE(use.ok());
+    CHECK(use.error().code == Code::kInvalidArgument);
+  }
+  std::string endless(5000, '1');
+  REQUIRE_FALSE(take_gpu_use(endless).ok());
+}
+
+TEST_CASE("a job's GPUs are averaged, each once") {
+  const GpuUse use = {{0, 0.5}, {1, 1}, {2, 0}};
+  CHECK(*mean_use(use, {"0-1", "1"}) == Approx(0.75));
+  CHECK(*mean_use(use, {"0,7"}) == Approx(0.5));
+  CHECK_FALSE(mean_use(use, {"7", "", "x"}));
+  CHECK_FALSE(mean_use({}, {"0"}));
+}

@@ -40,6 +40,34 @@ Gpus ask_fake(const char* wrong, uint64_t deadline_ms = 20'000) {
   return gpus;
 }
 
+// What was told until `times` were, and how it ended.
+struct Watched {
+  std::vector<GpuUse> uses;
+  Status ended = Done{};
+};
+Watched watch_fake(const char* wrong, size_t times) {
+  ::setenv("FAKE_NVML", wrong, 1);
+  ::signal(SIGCHLD, SIG_IGN);
+  EventLoop loop = *EventLoop::create();
+  BoundedChildren children(loop);
+  Watched seen;
+  bool is_over = false;
+  watch_gpus(
+      children, PENSTOCK_FAKE_NVML, 5,
+      [&](const GpuUse& use) {
+        seen.uses.push_back(use);
+        return seen.uses.size() < times;
+      },
+      [&](const Status& ended) {
+        seen.ended = ended;
+        is_over = true;
+        loop.stop();
+      });
+  if (!is_over) REQUIRE(loop.run().ok());
+  ::unsetenv("FAKE_NVML");
+  return seen;
+}
+
 }  // namespace
 
 TEST_CASE("the driver's GPUs are listed in NVML's order") {
@@ -112,4 +140,26 @@ TEST_CASE("a count that cannot be is bounded") {
   CHECK(gpus.error().code == Code::kInvalidArgument);
   CHECK_THAT(gpus.error().message,
              Catch::Matchers::ContainsSubstring("already"));
+}
+
+TEST_CASE("the GPUs' use is told until it is enough") {
+  const Watched seen = watch_fake("", 3);
+  CHECK(seen.ended.ok());
+  REQUIRE(seen.uses.size() == 3);
+  // The second does not tell, the third cannot be reached.
+  CHECK(seen.uses[0] == GpuUse{{0, 0.1}, {3, 0.75}});
+  CHECK(seen.uses[2].at(0) > seen.uses[1].at(0));
+}
+
+TEST_CASE("a driver that cannot be asked for its GPUs' use says why") {
+  Watched seen = watch_fake("no_driver", 3);
+  CHECK(seen.uses.empty());
+  REQUIRE_FALSE(seen.ended.ok());
+  CHECK(seen.ended.error().code == Code::kUnavailable);
+  CHECK(seen.ended.error().message == "nvmlInit_v2: Driver Not Loaded");
+  seen = watch_fake("crash_late", 1000);
+  REQUIRE_FALSE(seen.ended.ok());
+  CHECK(seen.ended.error().code == Code::kInvalidArgument);
+  CHECK_THAT(seen.ended.error().message,
+             Catch::Matchers::ContainsSubstring("crashed"));
 }

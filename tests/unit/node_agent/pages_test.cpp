@@ -129,18 +129,21 @@ TEST_CASE("who is stopped while it reads takes nothing for nonsense") {
 }
 
 TEST_CASE("garbage is noticed and never believed again") {
-  auto scribble = GENERATE(0, 1, 2, 3, 4, 5);
+  auto scribble = GENERATE(0, 1, 2, 3, 4, 5, 6, 7);
   auto pages = TaskPages::create();
   JobSide job(*pages);
   job.greet();
   job.progress->samples = 100;
-  REQUIRE(pages->read(at<10>).has_value());
+  job.progress->exchange_ns = kSecond;
+  REQUIRE(pages->read(at<10>)->exchange_ns == kSecond);
   if (scribble == 0) job.progress->magic = 0xdeadbeef;
   if (scribble == 1) job.progress->version = 99;
   if (scribble == 2) job.progress->samples = 5;  // went back
   if (scribble == 3) job.progress->wait_ns = 100 * kSecond;
   if (scribble == 4) job.progress->updated_ns = 100 * kSecond;
   if (scribble == 5) job.progress->follows_hint = 2;
+  if (scribble == 6) job.progress->exchange_ns = kSecond - 1;
+  if (scribble == 7) job.progress->exchange_ns = 100 * kSecond;
   CHECK_FALSE(pages->read(at<10>).has_value());
   CHECK(pages->garbage());
   job.greet();

@@ -50,6 +50,26 @@ TEST_CASE("wall time splits into parts that add up") {
   CHECK(*report.end_unix_s == 1100);
 }
 
+TEST_CASE("exchange that the job reports is no compute") {
+  Fixture f;
+  Progress page;  // of a second rank
+  page.started_ns = 11 * kSecond;
+  page.updated_ns = 91 * kSecond;
+  page.samples = 8000;
+  page.wait_ns = 40 * kSecond;
+  page.exchange_ns = 30 * kSecond;
+  f.job.ended.add(page);
+  JobReport report = build_report(f.job, f.context, false);
+  CHECK(*report.breakdown.exchange_stall.seconds == Approx(15));
+  CHECK(*report.breakdown.compute.seconds == Approx(25));
+  CHECK(report.breakdown.unattributed_s == Approx(20));
+  // The ceiling is what compute and exchange together allow.
+  CHECK(report.ceiling.measured->value == Approx(400));
+  report = build_report(Fixture().job, f.context, false);
+  CHECK_FALSE(report.breakdown.exchange_stall.seconds.has_value());
+  CHECK(*report.breakdown.compute.seconds == Approx(40));
+}
+
 TEST_CASE("ranks that ran at once are told as one job") {
   Fixture f;
   Progress page;  // of the second rank, as the first

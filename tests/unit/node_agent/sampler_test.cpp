@@ -1,5 +1,6 @@
 #include "node_agent/sampler.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #include "cgroup/v2_backend.h"
@@ -30,7 +31,7 @@ struct Fixture {
   FakeUnified machine;
   V2Backend backend =
       *V2Backend::create(machine.fs(), machine.proc(), machine.sched(), {});
-  Sampler sampler{backend};
+  Sampler sampler{backend, machine.proc()};
   std::string group, task, device;
   Job job;
   uint64_t now_ns = 1'000'000'000;
@@ -141,4 +142,170 @@ TEST_CASE("pressure that the kernel does not tell is unknown") {
   SECTION("in no group of Slurm's") { f.job.tasks[100].accounted_path = ""; }
   f.sample();
   CHECK_FALSE(f.job.totals.pressure);
+}
+
+namespace {
+
+// One loader thread, home, whose files of /proc we write.
+struct WithLoader : Reporting {
+  WithLoader() {
+    machine.start(100, 100, task, CpuSet{{0}});
+    machine.start(101, 100, task, CpuSet{{0}});
+    spend(0, 0);
+    const int fd = ::open((files.path() / "schedstat").c_str(), O_RDONLY);
+    Home home;
+    home.task = TaskId{101, 0};
+    Unit unit{.id = 101, .pid = 100};
+    unit.threads.push_back(
+        LoaderThread{home, SchedstatFile(UniqueFd(fd)), {}, {}});
+    job.tasks[100].units.push_back(std::move(unit));
+    job.started_ns = now_ns;
+    job.started_unix_s = 5000;
+  }
+  void spend(uint64_t run_ms, uint64_t wait_ms) {
+    spent_ms[0] += run_ms;
+    spent_ms[1] += wait_ms;
+    files.write("schedstat", std::to_string(spent_ms[0] * 1'000'000) + " " +
+                                 std::to_string(spent_ms[1] * 1'000'000) +
+                                 " 1\n");
+  }
+  TempDir files;
+  uint64_t spent_ms[2] = {0, 0};
+};
+
+}  // namespace
+
+TEST_CASE("each period is a point of the course") {
+  WithLoader f;
+  f.job.grant.home_cores = 1.5;
+  f.job.grant.away_cores = 0.5;
+  f.job.limit_bytes_per_s = 7000;
+  for (int i = 0; i < 4; ++i) {
+    f.spend(800, 100);
+    f.page->wait_ns += 400'000'000;
+    f.page->fetch_ns += 300'000'000;
+    f.page->prep_ns += 100'000'000;
+    f.page->exchange_ns += 100'000'000;
+    f.run(1);
+  }
+  const std::vector<TimelinePoint> points = f.job.course.points();
+  REQUIRE(points.size() == 4);
+  CHECK_FALSE(points[0].rate);  // the first batch only begins the watching
+  for (size_t i = 1; i < points.size(); ++i) {
+    const TimelinePoint& it = points[i];
+    CHECK(it.begin_unix_s == Approx(5000 + double(i)));
+    CHECK(it.duration_s == Approx(1));
+    CHECK(*it.granted_home_cores == 1.5);
+    CHECK(*it.granted_away_cores == 0.5);
+    CHECK(*it.granted_bytes_per_s == 7000);
+    CHECK(*it.used_home_cores == Approx(0.8));
+    CHECK(*it.used_away_cores == 0);
+    CHECK_FALSE(it.used_bytes_per_s);
+    CHECK(*it.rate == Approx(100));
+    CHECK(*it.compute == Approx(0.5));
+    CHECK(*it.fetch_stall == Approx(0.3));
+    CHECK(*it.prep_stall == Approx(0.1));
+    CHECK(*it.exchange_stall == Approx(0.1));
+  }
+}
+
+TEST_CASE("a batch that takes several periods tells of all of them") {
+  WithLoader f;
+  f.run(2);
+  for (int i = 0; i < 4; ++i) f.sample();
+  CHECK_FALSE(f.job.course.points().back().rate);
+  f.run(1);
+  const std::vector<TimelinePoint> points = f.job.course.points();
+  REQUIRE(points.size() == 7);
+  for (size_t i = 2; i < 7; ++i) CHECK(*points[i].rate == Approx(20));
+}
+
+TEST_CASE("time in which a job was stopped has no rate and no shares") {
+  WithLoader f;
+  f.run(2);
+  f.job.stopped = true;
+  f.sample();
+  f.sample();
+  f.job.stopped = false;
+  f.run(3);
+  const std::vector<TimelinePoint> points = f.job.course.points();
+  REQUIRE(points.size() == 7);
+  for (size_t i : {2, 3, 4}) {
+    CHECK_FALSE(points[i].rate);
+    CHECK_FALSE(points[i].compute);
+  }
+  CHECK(*points[6].rate == Approx(100));
+}
+
+TEST_CASE("what loader threads were seen at splits what the trainer waited") {
+  WithLoader f;
+  f.run(1);
+  for (int i = 0; i < 10; ++i) {
+    f.machine.set_state(101, i % 2 == 0 ? 'D' : 'R');
+    f.spend(i % 2 == 0 ? 0 : 600, i % 2 == 0 ? 0 : 400);
+    f.page->wait_ns += 500'000'000;
+    f.run(1);
+  }
+  CHECK(f.job.totals.by_kernel.fetch_s == Approx(2.5));
+  CHECK(f.job.totals.by_kernel.prep_s == Approx(2.5));
+  const std::vector<TimelinePoint> points = f.job.course.points();
+  CHECK(*points[1].fetch_stall == Approx(0.5));
+  CHECK(*points[1].prep_stall == 0);
+  CHECK(*points[2].prep_stall == Approx(0.5));
+  CHECK(*points[2].compute == Approx(0.5));
+}
+
+TEST_CASE("threads' states are looked at only where they would tell more") {
+  WithLoader f;
+  f.machine.set_state(101, 'D');
+  SECTION("the loader tells how it spends its time") {
+    for (int i = 0; i < 5; ++i) {
+      f.page->wait_ns += 500'000'000;
+      f.page->prep_ns += 500'000'000;
+      f.run(1);
+    }
+    CHECK(f.job.totals.by_kernel.fetch_s == 0);
+  }
+  SECTION("the trainer does not wait") { f.run(5); }
+  CHECK_FALSE(f.job.watches_states);
+  const double before_s = f.job.totals.loader.blocked_s;
+  f.run(5);
+  CHECK(f.job.totals.loader.blocked_s == before_s);
+}
+
+TEST_CASE("a course without pages has what the kernel and NVML tell") {
+  Fixture f;
+  f.job.started_ns = f.now_ns;
+  f.set_pressure(0, 0);
+  f.sample();
+  f.job.gpu_busy = 0.5;
+  f.set_pressure(300'000, 100'000);
+  f.sample();
+  f.job.gpu_busy.reset();
+  f.set_pressure(300'000, 100'000);
+  f.sample();
+  const std::vector<TimelinePoint> points = f.job.course.points();
+  REQUIRE(points.size() == 3);
+  CHECK_FALSE(points[0].prep_stall);  // a baseline first
+  CHECK(*points[1].compute == Approx(0.5));
+  CHECK(*points[1].prep_stall == Approx(0.3));
+  CHECK(*points[1].fetch_stall == Approx(0.1));
+  CHECK_FALSE(points[2].compute);
+  CHECK(*points[2].prep_stall == 0);
+  CHECK(*f.job.totals.gpu_busy_s == Approx(0.5));
+}
+
+TEST_CASE("counters that began before us are no use of the first period") {
+  Fixture f;
+  f.job.started_ns = f.now_ns;  // adopted
+  f.now_ns += 100'000'000'000;
+  f.job.quality.agent_restarts = 1;
+  f.set_pressure(50'000'000, 1'000);
+  f.sample();
+  const std::vector<TimelinePoint> points = f.job.course.points();
+  REQUIRE(points.size() == 1);
+  CHECK(points[0].duration_s == Approx(1));
+  CHECK(points[0].begin_unix_s == Approx(100));
+  CHECK_FALSE(points[0].prep_stall);
+  CHECK_FALSE(points[0].used_trainer_cores);
 }

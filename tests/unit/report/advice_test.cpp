@@ -33,23 +33,50 @@ TEST_CASE("the verdict tells unknown from none") {
   CHECK(verdict(report) ==
         "No verdict: the job did not report how long it waited for data");
   report.pressure = {18.0, 0.0, "PSI some"};
-  report.breakdown = make_breakdown(45, {}, {{0.0}}, {{18.0}}, std::nullopt);
+  report.breakdown = make_breakdown(
+      {.wall_s = 45, .fetch_stall = {{0.0}}, .prep_stall = {{18.0}}});
   CHECK(verdict(report) ==
         "No verdict: the job did not report how long it waited for data; "
         "threads of it were held up by I/O 0% of the time, by want of CPU 40%");
   report.breakdown = {};
   CHECK(verdict(report) == "No verdict: nothing was measured");
-  report.breakdown = make_breakdown(100, {}, {}, {}, 40.0);
+  report.breakdown = make_breakdown({.wall_s = 100, .waited_s = 40.0});
   CHECK(verdict(report) ==
         "Input-bound: 40% of step time waits for data (fetch and prep not told "
         "apart)");
-  report.breakdown = make_breakdown(100, {}, {{12.0}}, {}, 40.0);
+  report.breakdown = make_breakdown(
+      {.wall_s = 100, .fetch_stall = {{12.0}}, .waited_s = 40.0});
   CHECK(verdict(report) ==
         "Input-bound: 40% of step time waits for data (fetch 12%, prep "
         "unknown)");
-  report.breakdown = make_breakdown(100, {}, {{1.0}}, {{1.0}}, 2.0);
+  report.breakdown = make_breakdown({.wall_s = 100,
+                                     .fetch_stall = {{1.0}},
+                                     .prep_stall = {{1.0}},
+                                     .waited_s = 2.0});
   CHECK(verdict(report) ==
         "Not input-bound: 2% of step time waits for data (fetch 1%, prep 1%)");
+}
+
+TEST_CASE("the verdict tells what a job that does not wait for data does") {
+  JobReport report = samples::unknown();
+  Breakdown parts{.wall_s = 100,
+                  .compute = {{58.0}},
+                  .fetch_stall = {{1.0}},
+                  .prep_stall = {{1.0}},
+                  .exchange_stall = {{40.0}},
+                  .waited_s = 2.0};
+  report.breakdown = make_breakdown(parts);
+  CHECK(verdict(report) ==
+        "Compute-bound: 2% of step time waits for data (fetch 1%, prep 1%), "
+        "40% for gradient exchange");
+  std::swap(parts.compute, parts.exchange_stall);
+  report.breakdown = make_breakdown(parts);
+  CHECK(verdict(report) ==
+        "Exchange-bound: 2% of step time waits for data (fetch 1%, prep 1%), "
+        "58% for gradient exchange");
+  parts.exchange_stall.seconds.reset();
+  report.breakdown = make_breakdown(parts);
+  CHECK(verdict(report).starts_with("Not input-bound: "));
 }
 
 TEST_CASE("a starved job is told its CPUs, threads and bandwidth") {
@@ -76,7 +103,11 @@ TEST_CASE("fewer loader threads than CPUs must leave the trainer its reserve") {
 
 TEST_CASE("a gain counts no more cores than the advice brings") {
   JobReport report = only_prep_bound();
-  report.breakdown = make_breakdown(100, {{50.0}}, {{0.0}}, {{50.0}}, 50.0);
+  report.breakdown = make_breakdown({.wall_s = 100,
+                                     .compute = {{50.0}},
+                                     .fetch_stall = {{0.0}},
+                                     .prep_stall = {{50.0}},
+                                     .waited_s = 50.0});
   report.cores.demand = Estimate{3.6, 3.0, 7.8};
   std::vector<Recommendation> list = recommend(report);
   REQUIRE(list.size() == 1);
@@ -95,17 +126,20 @@ TEST_CASE("a loader that tells nothing of its time is judged by its CPU use") {
   JobReport report = samples::input_bound();
   report.cores.loader_threads = 8;
   SECTION("it waits and uses its cores to the full") {
-    report.breakdown = make_breakdown(100, {{50.0}}, {}, {}, 50.0);
+    report.breakdown =
+        make_breakdown({.wall_s = 100, .compute = {{50.0}}, .waited_s = 50.0});
     REQUIRE(lines(report).size() == 1);
     CHECK(lines(report)[0] == "#SBATCH --cpus-per-task=4");
   }
   SECTION("it waits and leaves cores unused: storage, then") {
-    report.breakdown = make_breakdown(100, {{50.0}}, {}, {}, 50.0);
+    report.breakdown =
+        make_breakdown({.wall_s = 100, .compute = {{50.0}}, .waited_s = 50.0});
     report.cores.used_home = 0.2;
     CHECK(lines(report).empty());
   }
   SECTION("it hardly waits and has CPUs to spare") {
-    report.breakdown = make_breakdown(100, {{99.0}}, {}, {}, 1.0);
+    report.breakdown =
+        make_breakdown({.wall_s = 100, .compute = {{99.0}}, .waited_s = 1.0});
     report.cores.allocated = 8;
     REQUIRE(lines(report).size() == 1);
     CHECK(lines(report)[0] == "#SBATCH --cpus-per-task=5");
@@ -125,11 +159,15 @@ TEST_CASE("nothing is recommended without grounds") {
     report.bandwidth.demand_bytes_per_s.reset();
   }
   SECTION("nobody waits, and the CPUs fit") {
-    report.breakdown = make_breakdown(312, {{312.0}}, {{0.0}}, {{0.0}}, 0.0);
+    report.breakdown = make_breakdown({.wall_s = 312,
+                                       .compute = {{312.0}},
+                                       .fetch_stall = {{0.0}},
+                                       .prep_stall = {{0.0}},
+                                       .waited_s = 0.0});
     report.cores.allocated = 4;
   }
   SECTION("stalls are unknown") {
-    report.breakdown = make_breakdown(312, {}, {}, {}, std::nullopt);
+    report.breakdown = make_breakdown({.wall_s = 312});
     report.cores.allocated = 64;
   }
   CHECK(lines(report).empty());

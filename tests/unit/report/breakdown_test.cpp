@@ -10,15 +10,21 @@
 namespace penstock {
 namespace {
 
+using Shares = std::array<int, kBreakdownParts>;
+
 TimePart part(double seconds) { return {seconds, "method"}; }
 
 double sum(const Breakdown& it) {
   return it.compute.seconds.value_or(0) + it.fetch_stall.seconds.value_or(0) +
-         it.prep_stall.seconds.value_or(0) + it.unattributed_s;
+         it.prep_stall.seconds.value_or(0) +
+         it.exchange_stall.seconds.value_or(0) + it.unattributed_s;
 }
 
 TEST_CASE("a breakdown leaves what is not told unattributed") {
-  Breakdown it = make_breakdown(100, part(60), part(20), TimePart{}, 25.0);
+  Breakdown it = make_breakdown({.wall_s = 100,
+                                 .compute = part(60),
+                                 .fetch_stall = part(20),
+                                 .waited_s = 25.0});
   CHECK(*it.compute.seconds == 60);
   CHECK(it.compute.method == "method");
   CHECK(*it.fetch_stall.seconds == 20);
@@ -28,10 +34,16 @@ TEST_CASE("a breakdown leaves what is not told unattributed") {
 }
 
 TEST_CASE("parts over the wall time shrink in proportion") {
-  Breakdown it = make_breakdown(100, part(150), part(50), part(50), 300.0);
-  CHECK(*it.compute.seconds == Approx(50));
-  CHECK(*it.fetch_stall.seconds == Approx(25));
-  CHECK(*it.prep_stall.seconds == Approx(25));
+  Breakdown it = make_breakdown({.wall_s = 100,
+                                 .compute = part(150),
+                                 .fetch_stall = part(50),
+                                 .prep_stall = part(50),
+                                 .exchange_stall = part(150),
+                                 .waited_s = 300.0});
+  CHECK(*it.compute.seconds == Approx(100 / 3.0));
+  CHECK(*it.fetch_stall.seconds == Approx(50 / 3.0));
+  CHECK(*it.prep_stall.seconds == Approx(50 / 3.0));
+  CHECK(*it.exchange_stall.seconds == Approx(100 / 3.0));
   CHECK(it.unattributed_s == 0);
   CHECK(*it.waited_s == 100);
 }
@@ -39,8 +51,11 @@ TEST_CASE("parts over the wall time shrink in proportion") {
 TEST_CASE("figures that are none count as unknown") {
   double nan = std::nan("");
   double infinite = std::numeric_limits<double>::infinity();
-  Breakdown it =
-      make_breakdown(10, part(nan), part(infinite), part(-3), infinite);
+  Breakdown it = make_breakdown({.wall_s = 10,
+                                 .compute = part(nan),
+                                 .fetch_stall = part(infinite),
+                                 .prep_stall = part(-3),
+                                 .waited_s = infinite});
   CHECK_FALSE(it.compute.seconds);
   CHECK_FALSE(it.fetch_stall.seconds);
   CHECK(*it.prep_stall.seconds == 0);
@@ -50,19 +65,30 @@ TEST_CASE("figures that are none count as unknown") {
 
 TEST_CASE("no wall time gives zeros") {
   for (double wall_s : {0.0, -5.0, std::nan("")}) {
-    Breakdown it = make_breakdown(wall_s, part(1), part(1), part(1), 1.0);
+    Breakdown it = make_breakdown({.wall_s = wall_s,
+                                   .compute = part(1),
+                                   .fetch_stall = part(1),
+                                   .prep_stall = part(1),
+                                   .waited_s = 1.0});
     CHECK(it.wall_s == 0);
     CHECK(sum(it) == 0);
-    CHECK(rounded_shares(it, 100) == std::array<int, 4>{});
+    CHECK(rounded_shares(it, 100) == Shares{});
   }
 }
 
 TEST_CASE("rounded shares give the lost units to the largest remainders") {
-  Breakdown it = make_breakdown(3, part(1), part(1), part(1), std::nullopt);
-  CHECK(rounded_shares(it, 100) == std::array<int, 4>{34, 33, 33, 0});
-  it = make_breakdown(1000, part(689), part(217), part(94), std::nullopt);
-  CHECK(rounded_shares(it, 100) == std::array<int, 4>{69, 22, 9, 0});
-  CHECK(rounded_shares(it, 1000) == std::array<int, 4>{689, 217, 94, 0});
+  Breakdown it = make_breakdown({.wall_s = 3,
+                                 .compute = part(1),
+                                 .fetch_stall = part(1),
+                                 .prep_stall = part(1)});
+  CHECK(rounded_shares(it, 100) == Shares{34, 33, 33, 0, 0});
+  it = make_breakdown({.wall_s = 1000,
+                       .compute = part(689),
+                       .fetch_stall = part(217),
+                       .prep_stall = part(64),
+                       .exchange_stall = part(30)});
+  CHECK(rounded_shares(it, 100) == Shares{69, 22, 6, 3, 0});
+  CHECK(rounded_shares(it, 1000) == Shares{689, 217, 64, 30, 0});
 }
 
 TEST_CASE("every breakdown adds up, exact and rounded") {
@@ -76,13 +102,17 @@ TEST_CASE("every breakdown adds up, exact and rounded") {
       return known(random) ? part(seconds(random)) : TimePart{};
     };
     double wall_s = std::exp(seconds(random) / 10);
-    Breakdown it = make_breakdown(wall_s, any(), any(), any(), std::nullopt);
+    Breakdown it = make_breakdown({.wall_s = wall_s,
+                                   .compute = any(),
+                                   .fetch_stall = any(),
+                                   .prep_stall = any(),
+                                   .exchange_stall = any()});
     REQUIRE(sum(it) == Approx(wall_s).epsilon(1e-12));
     REQUIRE(it.unattributed_s >= 0);
     for (int units : {100, 1000}) {
-      std::array<int, 4> shares = rounded_shares(it, units);
+      Shares shares = rounded_shares(it, units);
       REQUIRE(std::accumulate(shares.begin(), shares.end(), 0) == units);
-      REQUIRE(std::abs(shares[3] - it.unattributed_s / wall_s * units) <= 1);
+      REQUIRE(std::abs(shares[4] - it.unattributed_s / wall_s * units) <= 1);
       if (!it.compute.seconds) REQUIRE(shares[0] == 0);
     }
   }

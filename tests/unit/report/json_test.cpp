@@ -99,12 +99,16 @@ TEST_CASE("unknown keys are ignored, missing ones named") {
   CHECK(error_of(changed) == "cores.demand is missing");
 }
 
-TEST_CASE("a report of an earlier version has no pressure, and can be read") {
+TEST_CASE("a report of an earlier version lacks figures, and can be read") {
   json earlier = document();
   earlier.erase("pressure");
+  earlier.erase("timeline");
+  earlier["breakdown"].erase("exchange_stall");
   const Result<JobReport> report = parse_report(earlier.dump());
   REQUIRE(report);
   CHECK_FALSE(report->pressure.cpu_s);
+  CHECK_FALSE(report->breakdown.exchange_stall.seconds);
+  CHECK(report->timeline.empty());
   CHECK(report->cores.demand);
 }
 
@@ -125,6 +129,8 @@ TEST_CASE("each error names its place") {
        "cores.used_home is out of range; allowed: 0 to 1e18"},
       {"/cores/demand/low", 99,
        "cores.demand has an interval that does not hold its value"},
+      {"/breakdown/exchange_stall", 5,
+       "breakdown.exchange_stall is not an object"},
       {"/changes", 5, "changes is not a list"},
       {"/changes/1/cause", "greed", "changes[1].cause is not a known name"},
       {"/quality/loader_source", nullptr,
@@ -151,6 +157,93 @@ TEST_CASE("lists and texts over their bounds are refused") {
   report = parse_report(std::string(kMaxReportJsonBytes + 1, ' '));
   REQUIRE_FALSE(report);
   CHECK(report.error().code == Code::kLimit);
+}
+
+TEST_CASE("each error of a course names its place") {
+  struct Row {
+    const char* pointer;
+    json value;
+    const char* message;
+  };
+  const Row rows[] = {
+      {"", 5, "timeline is not an object"},
+      {"/begin_unix_s", 5, "timeline.begin_unix_s is missing or no list"},
+      {"/begin_unix_s/3", nullptr, "timeline.begin_unix_s[3] is not a number"},
+      {"/begin_unix_s/3", 1,
+       "timeline.begin_unix_s[3] is before the entry before it"},
+      {"/duration_s/0", -1,
+       "timeline.duration_s[0] is out of range; allowed: 0 to 1e18"},
+      {"/duration_s", "x", "timeline.duration_s is not a list"},
+      {"/rate", {1, 2}, "timeline.rate has 2 entries and begin_unix_s 26"},
+      {"/rate/7", "x", "timeline.rate[7] is not a number"},
+      {"/compute/9", 1.5,
+       "timeline.compute[9] is out of range; allowed: 0 to 1"},
+      {"/exchange_stall/9", 0.5,
+       "timeline[9] has shares that exceed 1 together"}};
+  for (const Row& row : rows) {
+    json changed = document();
+    changed[json::json_pointer(std::string("/timeline") + row.pointer)] =
+        row.value;
+    CHECK(error_of(changed) == row.message);
+  }
+  json changed = document();
+  changed["timeline"].erase("prep_stall");
+  CHECK(error_of(changed) == "timeline.prep_stall is missing");
+  changed["timeline"]["begin_unix_s"] =
+      std::vector<double>(kMaxParsedTimelinePoints + 1, 0.0);
+  const Result<JobReport> report = parse_report(changed.dump());
+  REQUIRE_FALSE(report);
+  CHECK(report.error().code == Code::kLimit);
+  CHECK(report.error().message == "timeline has more than 16384 points");
+}
+
+TEST_CASE("a course is written in few digits and never beyond what is read") {
+  JobReport report = samples::unknown();
+  TimelinePoint odd{1767225600.12345, 0.99996};
+  odd.used_home_cores = 1.23456789;
+  odd.used_away_cores = -1e-15;
+  odd.rate = std::nan("");
+  odd.used_bytes_per_s = 123456789;
+  odd.compute = 1 + 1e-12;
+  report.timeline = {odd};
+  const std::string text = to_json(report);
+  INFO(text);
+  CHECK(text.find("\"begin_unix_s\": [1767225600.123]") != text.npos);
+  CHECK(text.find("\"duration_s\": [1]") != text.npos);
+  const Result<JobReport> again = parse_report(text);
+  REQUIRE(again);
+  const TimelinePoint& it = again->timeline.at(0);
+  CHECK(*it.used_home_cores == 1.235);
+  CHECK(*it.used_away_cores == 0);
+  CHECK(*it.used_bytes_per_s == 1.235e8);
+  CHECK_FALSE(it.rate);
+  CHECK(*it.compute == 1);
+}
+
+TEST_CASE("the longest course that is read can be written") {
+  JobReport report = samples::input_bound();
+  const std::vector<TimelinePoint> some = report.timeline;
+  while (report.timeline.size() < kMaxParsedTimelinePoints) {
+    TimelinePoint point = some[report.timeline.size() % some.size()];
+    point.begin_unix_s = report.timeline.back().begin_unix_s + 0.123;
+    point.duration_s = 0.123;
+    for (auto* wide : {&point.used_home_cores, &point.used_away_cores,
+                       &point.used_trainer_cores, &point.rate}) {
+      *wide = 1.23456e-10;
+    }
+    report.timeline.push_back(point);
+  }
+  const std::string text = to_json(report);
+  CHECK(text.size() < kMaxReportJsonBytes / 2);
+  const Result<JobReport> again = parse_report(text);
+  REQUIRE(again);
+  CHECK(again->timeline.size() == kMaxParsedTimelinePoints);
+}
+
+TEST_CASE("a node's state carries no course") {
+  NodeStatus status = samples::node();
+  status.jobs[0].timeline = samples::input_bound().timeline;
+  CHECK_FALSE(json::parse(to_json(status))["jobs"][0].contains("timeline"));
 }
 
 TEST_CASE("a breakdown that does not add up is made anew") {

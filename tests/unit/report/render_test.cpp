@@ -75,6 +75,10 @@ TEST_CASE("a report fits every width, with the largest figures too") {
   report.throughput.measured = Estimate{1e17, 1e16, 1e18};
   report.bandwidth.granted_bytes_per_s = 1e18;
   report.changes[1].cores_to = 1e18;
+  report.changes[1].time_unix_s = 1e18;
+  report.timeline[3].used_bytes_per_s = 1e18;
+  report.timeline[4].rate = 1e18;
+  report.timeline[4].duration_s = 1e18;
   for (int width : {-1, 60, 80, 132, 1000}) {
     size_t limit = std::clamp(width, 60, 200);
     CHECK(widest(render_text(report, {.width = width})) <= limit);
@@ -94,6 +98,57 @@ TEST_CASE("colour changes nothing but colour") {
     }
   }
   CHECK(plain == render_text(samples::input_bound()));
+}
+
+// Of UTF-8, and colours take none.
+size_t columns(const std::string& line) {
+  size_t count = 0;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\033') {
+      i = line.find('m', i);
+    } else if ((static_cast<unsigned char>(line[i]) & 0xc0) != 0x80) {
+      ++count;
+    }
+  }
+  return count;
+}
+
+TEST_CASE("the course is drawn in blocks where the terminal has them") {
+  const std::string ascii_text = render_text(samples::input_bound());
+  for (int width : {60, 80, 132}) {
+    const std::string text =
+        render_text(samples::input_bound(),
+                    {.width = width, .color = true, .unicode = true});
+    CHECK(text.find("\u2588\u2588") != text.npos);
+    CHECK(text.find("\033[1;31m") != text.npos);
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      INFO(line);
+      CHECK(columns(line) <= size_t(width));
+    }
+  }
+  CHECK(ascii_text.find("cores granted   ---") != ascii_text.npos);
+}
+
+TEST_CASE("what is not known of a course is not drawn") {
+  JobReport report = samples::input_bound();
+  CHECK(render_text(report).find("  read  ") != std::string::npos);
+  for (TimelinePoint& point : report.timeline) point.used_bytes_per_s.reset();
+  CHECK(render_text(report).find("  read  ") == std::string::npos);
+  CHECK(render_text(report).find("grant changed ") != std::string::npos);
+  report.changes.clear();
+  CHECK(render_text(report).find("grant changed ") == std::string::npos);
+  report.timeline.clear();
+  CHECK(render_text(report).find("Course") == std::string::npos);
+}
+
+TEST_CASE("a running job's report is called provisional") {
+  JobReport report = samples::input_bound();
+  CHECK(render_text(report).find("provisional") == std::string::npos);
+  report.running = true;
+  CHECK(render_text(report).find("  provisional: the job runs, and these "
+                                 "figures are not its last") !=
+        std::string::npos);
 }
 
 TEST_CASE("only the latest changes are shown, and the rest counted") {

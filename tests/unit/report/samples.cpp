@@ -30,6 +30,32 @@ std::vector<GrantChange> three_changes() {
   return {first, more, recall};
 }
 
+// Twelve seconds each, but for two that were missed after the recall.
+std::vector<TimelinePoint> course() {
+  std::vector<TimelinePoint> out;
+  for (int i = 0; i < 26; ++i) {
+    const bool lent = i >= 5 && i < 24;
+    TimelinePoint point{kStart + 12 * i, 12};
+    if (i == 25) point = {kStart + 302, 10};
+    point.granted_home_cores = 0.9;
+    point.granted_away_cores = lent ? 1 : 0;
+    point.used_home_cores = (875 - 5 * (i % 3)) / 1000.0;
+    point.used_away_cores = lent ? (95 - 5 * (i % 2)) / 100.0 : 0;
+    point.used_trainer_cores = 0.09;
+    point.granted_bytes_per_s = lent ? 5e7 : 2.5e7;
+    point.used_bytes_per_s = lent ? 3.5e7 + 1e6 * (i % 4) : 1.5e7;
+    if (i > 0) {  // its first batch came late
+      point.rate = lent ? 610 + 4 * (i % 5) : 250;
+      point.predicted_rate = lent ? 640 : 260;
+      point.compute = lent ? 0.75 : 0.25;
+      point.fetch_stall = lent ? 0.15 : 0.5;
+      point.prep_stall = lent ? 0.0625 : 0.125;
+    }
+    out.push_back(point);
+  }
+  return out;
+}
+
 }  // namespace
 
 JobReport input_bound() {
@@ -51,9 +77,13 @@ JobReport input_bound() {
       Estimate{560, 500, 600}, "the grant and the profile", std::nullopt, "",
       Estimate::exact(584),    "the job's own count"};
   out.floor_rate = 210;
-  out.breakdown = make_breakdown(312, {215.28, "what is left of a step"},
-                                 {68.64, "time waited, split by I/O"},
-                                 {28.08, "time waited, split by CPU"}, 96.72);
+  out.breakdown =
+      make_breakdown({.wall_s = 312,
+                      .compute = {215.28, "what is left of a step"},
+                      .fetch_stall = {68.64, "time waited, split by I/O"},
+                      .prep_stall = {28.08, "time waited, split by CPU"},
+                      .exchange_stall = {std::nullopt, "no exchange reported"},
+                      .waited_s = 96.72});
   out.pressure = {127.9, 87.4, "PSI some"};
   out.cores = {.allocated = 1,
                .reserve = 0.1,
@@ -74,6 +104,7 @@ JobReport input_bound() {
                    24.9 * kMega,
                    Estimate{36.2 * kMega, 30 * kMega, 40 * kMega}};
   out.changes = three_changes();
+  out.timeline = course();
   out.quality = {1.0,
                  312,
                  2,
@@ -90,9 +121,12 @@ JobReport wasteful() {
   out.job_name = "transformer";
   out.tasks = 2;
   out.ranks = 2;
-  out.breakdown = make_breakdown(300, {297, "what is left of a step"},
-                                 {3.0, "time waited, split by I/O"},
-                                 {0.0, "time waited, split by CPU"}, 3.0);
+  out.breakdown =
+      make_breakdown({.wall_s = 300,
+                      .compute = {297, "what is left of a step"},
+                      .fetch_stall = {3.0, "time waited, split by I/O"},
+                      .prep_stall = {0.0, "time waited, split by CPU"},
+                      .waited_s = 3.0});
   out.cores.allocated = 8;
   out.cores.reserve = 0.4;
   out.cores.entitled = 7.6;
@@ -100,6 +134,7 @@ JobReport wasteful() {
   out.cores.granted_away = out.cores.used_away = 0;
   out.bandwidth = {};
   out.changes.clear();
+  out.timeline.clear();
   return out;
 }
 
@@ -114,8 +149,7 @@ JobReport unknown() {
   out.tasks = 1;
   out.ranks = 1;
   out.policy = "throughput";
-  out.breakdown =
-      make_breakdown(45, TimePart{}, TimePart{}, TimePart{}, std::nullopt);
+  out.breakdown = make_breakdown({.wall_s = 45});
   out.quality.loader_source = LoaderSource::kNone;
   out.quality.process_events = ProcessEvents::kPolling;
   return out;
@@ -144,6 +178,7 @@ NodeStatus node() {
   out.grant = {7, 12.5, 80, 81};
   out.pools = {{"scratch", 100 * kMega, 75 * kMega, 2}};
   out.jobs = {input_bound(), wasteful(), unknown(), hostile()};
+  out.jobs[0].timeline.clear();
   return out;
 }
 
@@ -173,6 +208,7 @@ NodeMetrics metrics() {
   count(GrantCause::kTaskStart) = count(GrantCause::kJobEnd) = 1;
   count(GrantCause::kRecall) = 1;
   out.jobs[1].granted_home_cores = 7.6;
+  out.jobs[1].counters.wall_s = {291, 3, 0, 6, 0};
   return out;
 }
 

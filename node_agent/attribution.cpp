@@ -1,0 +1,83 @@
+#include "node_agent/attribution.h"
+
+#include <algorithm>
+
+namespace penstock {
+namespace {
+
+// Without the job's word what its threads were held up by stands for what its
+// trainer waited for: while its GPUs are busy the trainer waits for none of it.
+Breakdown without_pages(const TimeSpent& spent) {
+  const TimePart unknown{std::nullopt, "the job reports no progress"};
+  Breakdown parts{.wall_s = spent.wall_s,
+                  .compute = unknown,
+                  .fetch_stall = unknown,
+                  .prep_stall = unknown,
+                  .exchange_stall = unknown};
+  double left_s = std::max(0.0, spent.wall_s);
+  if (spent.gpu_busy_s) {
+    const double busy_s = std::clamp(*spent.gpu_busy_s, 0.0, left_s);
+    parts.compute = {busy_s,
+                     "GPUs busy, exchange included (NVML), as the job reports "
+                     "no progress"};
+    left_s -= busy_s;
+  }
+  const double stalled_s =
+      spent.io_pressure_s.value_or(0) + spent.cpu_pressure_s.value_or(0);
+  const double scale = stalled_s > left_s ? left_s / stalled_s : 1;
+  const auto fill = [&](TimePart& part, const std::optional<double>& seconds) {
+    if (!seconds) return;
+    part = {*seconds * scale, "PSI some, as the job reports no progress"};
+  };
+  fill(parts.fetch_stall, spent.io_pressure_s);
+  fill(parts.prep_stall, spent.cpu_pressure_s);
+  return make_breakdown(std::move(parts));
+}
+
+void split_wait(const TimeSpent& spent, Breakdown& parts) {
+  const double told_s = spent.fetch_s + spent.prep_s;
+  const double seen_s = spent.by_kernel.fetch_s + spent.by_kernel.prep_s;
+  const auto fill = [&](double fetch_s, double prep_s, const char* how) {
+    parts.fetch_stall = {fetch_s, how};
+    parts.prep_stall = {prep_s, how};
+  };
+  if (told_s > 0) {
+    return fill(spent.wait_s * spent.fetch_s / told_s,
+                spent.wait_s * spent.prep_s / told_s,
+                "time waited, split as the loader's time was spent");
+  }
+  if (seen_s > 0) {
+    // By parts of stretches it can be more than what the job has told since.
+    const double scale = std::min(1.0, spent.wait_s / seen_s);
+    return fill(spent.by_kernel.fetch_s * scale, spent.by_kernel.prep_s * scale,
+                "time waited, split by what loader threads were seen at: "
+                "disk sleep, or CPU and run delay");
+  }
+  parts.fetch_stall.method = parts.prep_stall.method =
+      "the loader does not report its time";
+}
+
+}  // namespace
+
+WaitSplit split_by_kernel(double wait_s, const LoaderTime& loader) {
+  const double busy_s = loader.runnable_s + loader.blocked_s;
+  if (!(busy_s > 0) || !(wait_s > 0)) return {};
+  const double told = std::min(wait_s, busy_s) / busy_s;
+  return {loader.blocked_s * told, loader.runnable_s * told};
+}
+
+Breakdown attribute(const TimeSpent& spent) {
+  if (!spent.reports) return without_pages(spent);
+  Breakdown parts{.wall_s = spent.wall_s, .waited_s = spent.wait_s};
+  parts.compute = {spent.active_s - spent.wait_s - spent.exchange_s,
+                   "time not waited, as the job reported it"};
+  parts.exchange_stall.method = "the job reports no exchange";
+  if (spent.exchange_s > 0) {
+    parts.exchange_stall = {spent.exchange_s,
+                            "time waited, as the job reported it"};
+  }
+  split_wait(spent, parts);
+  return make_breakdown(std::move(parts));
+}
+
+}  // namespace penstock

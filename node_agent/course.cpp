@@ -1,0 +1,50 @@
+#include "node_agent/course.h"
+
+namespace penstock {
+
+void set_shares(TimelinePoint& point, const Breakdown& parts) {
+  if (!(parts.wall_s > 0)) return;
+  const auto share = [&](const TimePart& part) {
+    std::optional<double> of_wall;
+    if (part.seconds) of_wall = *part.seconds / parts.wall_s;
+    return of_wall;
+  };
+  point.compute = share(parts.compute);
+  point.fetch_stall = share(parts.fetch_stall);
+  point.prep_stall = share(parts.prep_stall);
+  point.exchange_stall = share(parts.exchange_stall);
+}
+
+void Course::add(const TimelinePoint& period) {
+  give_up();
+  timeline_.add(period);
+}
+
+void Course::add_waiting(const TimelinePoint& period) {
+  if (waiting_.size() >= kMostWaiting) {
+    timeline_.add(waiting_.front());
+    waiting_.erase(waiting_.begin());
+  }
+  waiting_.push_back(period);
+}
+
+void Course::tell(double rate, const Breakdown& parts) {
+  for (TimelinePoint& period : waiting_) {
+    period.rate = rate;
+    set_shares(period, parts);
+  }
+  give_up();
+}
+
+void Course::give_up() {
+  for (const TimelinePoint& period : waiting_) timeline_.add(period);
+  waiting_.clear();
+}
+
+std::vector<TimelinePoint> Course::points() const {
+  std::vector<TimelinePoint> out = timeline_.points();
+  out.insert(out.end(), waiting_.begin(), waiting_.end());
+  return out;
+}
+
+}  // namespace penstock

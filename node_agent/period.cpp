@@ -1,0 +1,69 @@
+#include "node_agent/period.h"
+
+#include <algorithm>
+
+#include "node_agent/attribution.h"
+
+namespace penstock {
+namespace {
+
+std::optional<double> if_positive(double value) {
+  if (value > 0) return value;
+  return std::nullopt;
+}
+
+// Of a job without a page: what the kernel and NVML tell.
+void set_shares_without_pages(const Job& job, TimelinePoint& point) {
+  const Totals& before = job.sampled;
+  TimeSpent spent;
+  spent.wall_s = point.duration_s;
+  if (before.pressure && job.totals.pressure) {
+    const auto seconds = [](uint64_t from_us, uint64_t to_us) {
+      return double(to_us - from_us) * 1e-6;
+    };
+    spent.cpu_pressure_s =
+        seconds(before.pressure->cpu_us, job.totals.pressure->cpu_us);
+    spent.io_pressure_s =
+        seconds(before.pressure->io_us, job.totals.pressure->io_us);
+  }
+  if (job.gpu_busy) spent.gpu_busy_s = *job.gpu_busy * point.duration_s;
+  set_shares(point, attribute(spent));
+}
+
+}  // namespace
+
+void record_period(Job& job, double period_s, uint64_t now_ns) {
+  const Totals& before = job.sampled;
+  const Totals& now = job.totals;
+  // Counters of the kernel's may hold what was before us.
+  const bool is_first = job.quality.periods == 0;
+  const double age_s = double(now_ns - std::min(now_ns, job.started_ns)) * 1e-9;
+  TimelinePoint point;
+  point.duration_s = std::min(period_s, age_s);
+  if (!(point.duration_s > 0)) return;
+  point.begin_unix_s = job.started_unix_s + age_s - point.duration_s;
+  const auto per_s = [&](double from, double to) {
+    return std::max(0.0, to - from) / point.duration_s;
+  };
+  point.granted_home_cores = job.grant.home_cores;
+  point.granted_away_cores = job.grant.away_cores;
+  point.used_home_cores = per_s(before.home_cpu_s, now.home_cpu_s);
+  point.used_away_cores = per_s(before.away_cpu_s, now.away_cpu_s);
+  if (!is_first && before.job_cpu_s > 0) {
+    // Everything in the job that is no loader.
+    const double loader_s =
+        now.home_cpu_s + now.away_cpu_s - before.home_cpu_s - before.away_cpu_s;
+    point.used_trainer_cores =
+        per_s(before.job_cpu_s + loader_s, now.job_cpu_s);
+  }
+  point.granted_bytes_per_s = if_positive(double(job.limit_bytes_per_s));
+  if (!is_first && job.knows_bytes) {
+    point.used_bytes_per_s = per_s(before.read_bytes, now.read_bytes);
+  }
+  if (job.corrected) point.predicted_rate = if_positive(job.grant.rate);
+  if (job.reports()) return job.course.add_waiting(point);
+  set_shares_without_pages(job, point);
+  job.course.add(point);
+}
+
+}  // namespace penstock

@@ -1,0 +1,199 @@
+#include "report/json_timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace penstock {
+namespace {
+
+using nlohmann::json;
+using MaybeFigure = std::optional<double> TimelinePoint::*;
+
+constexpr double kLargestFigure = 1e18;
+// Four digits of each of four shares.
+constexpr double kShareRounding = 1e-3;
+
+struct TimeColumn {
+  const char* name;
+  double TimelinePoint::*field;
+};
+constexpr TimeColumn kTimes[] = {
+    {"begin_unix_s", &TimelinePoint::begin_unix_s},
+    {"duration_s", &TimelinePoint::duration_s},
+};
+
+struct Column {
+  const char* name;
+  MaybeFigure field;
+  bool is_share = false;
+};
+constexpr Column kColumns[] = {
+    {"granted_home_cores", &TimelinePoint::granted_home_cores},
+    {"granted_away_cores", &TimelinePoint::granted_away_cores},
+    {"used_home_cores", &TimelinePoint::used_home_cores},
+    {"used_away_cores", &TimelinePoint::used_away_cores},
+    {"used_trainer_cores", &TimelinePoint::used_trainer_cores},
+    {"granted_bytes_per_s", &TimelinePoint::granted_bytes_per_s},
+    {"used_bytes_per_s", &TimelinePoint::used_bytes_per_s},
+    {"rate", &TimelinePoint::rate},
+    {"predicted_rate", &TimelinePoint::predicted_rate},
+    {"compute", &TimelinePoint::compute, true},
+    {"fetch_stall", &TimelinePoint::fetch_stall, true},
+    {"prep_stall", &TimelinePoint::prep_stall, true},
+    {"exchange_stall", &TimelinePoint::exchange_stall, true},
+};
+
+// What the reader refuses is never written.
+double writable(double value, double largest) {
+  return std::isnan(value) ? 0 : std::clamp(value, 0.0, largest);
+}
+
+std::string time_text(double seconds) {
+  std::string text = fmt::format("{:.3f}", writable(seconds, kLargestFigure));
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
+std::string figure_text(const std::optional<double>& value, bool is_share) {
+  if (!value || !std::isfinite(*value)) return "null";
+  return fmt::format("{:.4g}", writable(*value, is_share ? 1 : kLargestFigure));
+}
+
+// One line of the object: what begins it, then an entry for each point.
+template <class Text>
+std::string list_json(const char* name,
+                      const std::vector<TimelinePoint>& points, Text text_of) {
+  std::string out = fmt::format("\n    \"{}\": [", name);
+  for (const TimelinePoint& point : points) {
+    if (&point != &points.front()) out += ',';
+    out += text_of(point);
+  }
+  return out + "]";
+}
+
+Error bad(const std::string& path, const std::string& why) {
+  return invalid("timeline" + path + " " + why);
+}
+
+std::string entry(const char* name, size_t index) {
+  return fmt::format(".{}[{}]", name, index);
+}
+
+Result<const json*> list_of(const json& in, const char* name, size_t length) {
+  const std::string path = std::string(".") + name;
+  const auto found = in.find(name);
+  if (found == in.end()) return bad(path, "is missing");
+  if (!found->is_array()) return bad(path, "is not a list");
+  if (found->size() != length) {
+    return bad(path, fmt::format("has {} entries and begin_unix_s {}",
+                                 found->size(), length));
+  }
+  return &*found;
+}
+
+Result<double> figure_of(const json& in, const std::string& path,
+                         bool is_share) {
+  if (!in.is_number()) return bad(path, "is not a number");
+  const auto value = in.get<double>();
+  if (!(value >= 0) || value > (is_share ? 1 : kLargestFigure)) {
+    return bad(path, is_share ? "is out of range; allowed: 0 to 1"
+                              : "is out of range; allowed: 0 to 1e18");
+  }
+  return value;
+}
+
+Status read_times(const json& in, const TimeColumn& column,
+                  std::vector<TimelinePoint>& out) {
+  Result<const json*> list = list_of(in, column.name, out.size());
+  if (!list) return std::move(list).error();
+  for (size_t i = 0; i < out.size(); ++i) {
+    Result<double> value =
+        figure_of((**list)[i], entry(column.name, i), /*is_share=*/false);
+    if (!value) return std::move(value).error();
+    out[i].*column.field = *value;
+  }
+  return Done{};
+}
+
+Status read_column(const json& in, const Column& column,
+                   std::vector<TimelinePoint>& out) {
+  Result<const json*> list = list_of(in, column.name, out.size());
+  if (!list) return std::move(list).error();
+  for (size_t i = 0; i < out.size(); ++i) {
+    const json& cell = (**list)[i];
+    if (cell.is_null()) continue;
+    Result<double> value =
+        figure_of(cell, entry(column.name, i), column.is_share);
+    if (!value) return std::move(value).error();
+    out[i].*column.field = *value;
+  }
+  return Done{};
+}
+
+Status check(const std::vector<TimelinePoint>& points) {
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (i > 0 && points[i].begin_unix_s < points[i - 1].begin_unix_s) {
+      return bad(entry("begin_unix_s", i), "is before the entry before it");
+    }
+    double shares = 0;
+    for (const Column& column : kColumns) {
+      if (column.is_share) shares += (points[i].*column.field).value_or(0);
+    }
+    if (shares > 1 + kShareRounding) {
+      return bad(fmt::format("[{}]", i), "has shares that exceed 1 together");
+    }
+  }
+  return Done{};
+}
+
+}  // namespace
+
+std::string timeline_json(const std::vector<TimelinePoint>& points) {
+  std::string out = "{";
+  for (const TimeColumn& column : kTimes) {
+    out += list_json(column.name, points, [&](const TimelinePoint& point) {
+      return time_text(point.*column.field);
+    });
+    out += ',';
+  }
+  for (const Column& column : kColumns) {
+    out += list_json(column.name, points, [&](const TimelinePoint& point) {
+      return figure_text(point.*column.field, column.is_share);
+    });
+    out += ',';
+  }
+  out.back() = '\n';
+  return out + "  }";
+}
+
+Result<std::vector<TimelinePoint>> read_timeline(const json& in) {
+  if (!in.is_object()) return bad("", "is not an object");
+  const auto begins = in.find(kTimes[0].name);
+  if (begins == in.end() || !begins->is_array()) {
+    return bad(".begin_unix_s", "is missing or no list");
+  }
+  if (begins->size() > kMaxParsedTimelinePoints) {
+    return Error{Code::kLimit, 0,
+                 fmt::format("timeline has more than {} points",
+                             kMaxParsedTimelinePoints)};
+  }
+  std::vector<TimelinePoint> out(begins->size());
+  for (const TimeColumn& column : kTimes) {
+    if (Status read = read_times(in, column, out); !read) {
+      return std::move(read).error();
+    }
+  }
+  for (const Column& column : kColumns) {
+    if (Status read = read_column(in, column, out); !read) {
+      return std::move(read).error();
+    }
+  }
+  if (Status sound = check(out); !sound) return std::move(sound).error();
+  return out;
+}
+
+}  // namespace penstock

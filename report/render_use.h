@@ -1,0 +1,13 @@
+// What a job was entitled to, asked for, was granted and used, as tables of
+// text. Private to report/.
+#pragma once
+
+#include "report/report.h"
+#include "report/text.h"
+
+namespace penstock {
+
+void render_cores(const JobReport& report, Page& page);
+void render_bandwidth(const BandwidthFigures& bandwidth, Page& page);
+
+}  // namespace penstock

@@ -1,0 +1,90 @@
+#include "report/timeline.h"
+
+#include <algorithm>
+
+namespace penstock {
+namespace {
+
+using Figure = std::optional<double> TimelinePoint::*;
+
+constexpr Figure kFigures[] = {
+    &TimelinePoint::granted_home_cores, &TimelinePoint::granted_away_cores,
+    &TimelinePoint::used_home_cores,    &TimelinePoint::used_away_cores,
+    &TimelinePoint::used_trainer_cores, &TimelinePoint::granted_bytes_per_s,
+    &TimelinePoint::used_bytes_per_s,   &TimelinePoint::rate,
+    &TimelinePoint::predicted_rate,
+};
+
+constexpr Figure kShares[] = {
+    &TimelinePoint::compute,
+    &TimelinePoint::fetch_stall,
+    &TimelinePoint::prep_stall,
+    &TimelinePoint::exchange_stall,
+};
+
+double end_of(const TimelinePoint& point) {
+  return point.begin_unix_s + point.duration_s;
+}
+
+}  // namespace
+
+TimelinePoint merged(const TimelinePoint& a, const TimelinePoint& b) {
+  TimelinePoint out;
+  out.begin_unix_s = a.begin_unix_s;
+  out.duration_s = a.duration_s + b.duration_s;
+  // Points without duration weigh the same.
+  const bool is_empty = !(out.duration_s > 0);
+  const double weight_a = is_empty ? 0.5 : a.duration_s / out.duration_s;
+  const double weight_b = 1 - weight_a;
+  for (Figure figure : kFigures) {
+    out.*figure = a.*figure ? a.*figure : b.*figure;
+    if (a.*figure && b.*figure) {
+      out.*figure = weight_a * *(a.*figure) + weight_b * *(b.*figure);
+    }
+  }
+  for (Figure share : kShares) {
+    if (!(a.*share) && !(b.*share)) continue;
+    out.*share =
+        weight_a * (a.*share).value_or(0) + weight_b * (b.*share).value_or(0);
+  }
+  return out;
+}
+
+std::vector<TimelinePoint> coarsened(const std::vector<TimelinePoint>& points,
+                                     size_t max_points) {
+  if (points.size() <= max_points) return points;
+  const size_t group = (points.size() + max_points - 1) / max_points;
+  std::vector<TimelinePoint> out;
+  out.reserve(max_points);
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (i % group == 0) {
+      out.push_back(points[i]);
+    } else {
+      out.back() = merged(out.back(), points[i]);
+    }
+  }
+  return out;
+}
+
+void Timeline::add(const TimelinePoint& point) {
+  if (!(point.duration_s > 0)) return;
+  if (!points_.empty()) {
+    const TimelinePoint& last = points_.back();
+    // To the nearest length: periods are never quite equal.
+    const bool is_short = last.duration_s + point.duration_s / 2 <= point_s_;
+    const bool is_next = point.begin_unix_s - end_of(last) < point_s_ / 2;
+    if (is_short && is_next) {
+      points_.back() = merged(last, point);
+      return;
+    }
+  }
+  if (points_.size() >= kMaxTimelinePoints) {
+    points_ = coarsened(points_, kMaxTimelinePoints / 2);
+    double covered_s = 0;
+    for (const TimelinePoint& it : points_) covered_s += it.duration_s;
+    point_s_ = covered_s / double(points_.size());
+  }
+  points_.push_back(point);
+}
+
+}  // namespace penstock
