@@ -1,5 +1,5 @@
 // The text for Prometheus against a golden file, which
-// tests/metrics/test_metrics.py holds against the format's rules.
+// tests/packaging/test_metrics.py holds against the format's rules.
 // PENSTOCK_UPDATE_GOLDEN=1 rewrites it.
 #include "report/metrics.h"
 
