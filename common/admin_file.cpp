@@ -6,9 +6,21 @@
 
 #include <cerrno>
 
-#include "common/unique_fd.h"
-
 namespace penstock {
+
+Result<UniqueFd> open_admin_directory(const std::string& path,
+                                      const std::string& what) {
+  UniqueFd dir(
+      ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (!dir) return system_error(errno, what);
+  struct stat found {};
+  if (::fstat(dir.get(), &found) != 0 || found.st_uid != ::geteuid() ||
+      (found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return Error{Code::kPermissionDenied, 0,
+                 what + ": must belong to root and be writable by root alone"};
+  }
+  return dir;
+}
 
 Result<std::string> read_admin_file(const std::string& path) {
   constexpr off_t kMaxBytes = off_t{64} * 1024;

@@ -57,6 +57,16 @@ Setter path(std::string Config::*field, size_t max_bytes = kMaxPathBytes) {
   };
 }
 
+// node_exporter reads no file of another name.
+Status set_metrics_file(const std::string& value, Config& config) {
+  const bool has_stem = value.ends_with(".prom") && !value.ends_with("/.prom");
+  if (!valid_path(value, kMaxPathBytes) || !has_stem)
+    return not_allowed(
+        "an absolute path of at most 4095 bytes to a file NAME.prom");
+  config.metrics_file = value;
+  return Done{};
+}
+
 // One of a few words, each standing for a value of the field.
 template <class T>
 struct Word {
@@ -146,6 +156,7 @@ const std::map<std::string, Setter>& setters() {
       {"socketpath", path(&Config::socket_path, kMaxSocketPathBytes)},
       {"statedir", path(&Config::state_dir)},
       {"reportdir", path(&Config::report_dir)},
+      {"metricsfile", set_metrics_file},
       {"profiledir", path(&Config::profile_dir)},
       {"cgrouproot", path(&Config::cgroup_root)},
       {"cgroupname", name(&Config::cgroup_name)},

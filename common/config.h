@@ -54,7 +54,8 @@ struct Config {
   std::string socket_path = "/run/penstock/penstockd.sock";  // SocketPath
   std::string state_dir = "/run/penstock";                   // StateDir:
                                             // survives our restart
-  std::string report_dir = "/var/log/penstock/reports";        // ReportDir
+  std::string report_dir = "/var/log/penstock/reports";  // ReportDir
+  std::string metrics_file;  // MetricsFile, ends in .prom; "": none is written
   std::string profile_dir = "/etc/slurm/penstock.profiles.d";  // ProfileDir
   std::string cgroup_root = "/sys/fs/cgroup";  // CgroupRoot: where the v1
                                                // controllers are

@@ -6,6 +6,8 @@
 
 #include <cerrno>
 
+#include "common/admin_file.h"
+
 namespace penstock {
 
 Result<UniqueFd> open_state_dir(const std::string& path) {
@@ -13,18 +15,9 @@ Result<UniqueFd> open_state_dir(const std::string& path) {
   if (!is_made && errno != EEXIST) {
     return system_error(errno, "StateDir=" + path);
   }
-  UniqueFd dir(
-      ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-  if (!dir) return system_error(errno, "StateDir=" + path);
+  Result<UniqueFd> dir = open_admin_directory(path, "StateDir=" + path);
   // Jobs reach a socket in it, whatever the umask.
-  if (is_made) (void)::fchmod(dir.get(), 0755);
-  struct stat found {};
-  if (::fstat(dir.get(), &found) != 0 || found.st_uid != ::geteuid() ||
-      (found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return Error{Code::kPermissionDenied, 0,
-                 "StateDir=" + path +
-                     ": must belong to root and be writable by root alone"};
-  }
+  if (is_made && dir) (void)::fchmod(dir->get(), 0755);
   return dir;
 }
 

@@ -63,6 +63,7 @@ Agent::Agent(Machine machine, Config config)
       enforcer_(machine_.backend, machine_.proc, machine_.sched, sampler_,
                 machine_.topology.core_of_cpu),
       splitter_(machine_.proc, machine_.sched),
+      metrics_file_(children_),
       children_(machine_.loop) {}
 
 Status Agent::start() {
@@ -98,6 +99,8 @@ Status Agent::start() {
   rebalance(GrantCause::kAgentStart);
   look_for_gpus(GrantCause::kAgentStart);
   if (Status linked = start_link(); !linked) return linked;
+  metrics_file_.use(config_.metrics_file);
+  write_metrics();
   log_info("ready on {} (policy {}, {} CPUs)", config_.socket_path,
            policy_name(config_.policy), machine_.topology.cpus.size());
   return Done{};
@@ -117,6 +120,9 @@ Status Agent::start_timers() {
   timer = machine_.loop.add_timer(kBeat_ms, [this] { on_beat_timer(); });
   if (!timer) return std::move(timer).error();
   timer = machine_.loop.add_timer(kRefresh_ms, [this] { refresh_groups(); });
+  if (!timer) return std::move(timer).error();
+  timer = machine_.loop.add_timer(MetricsFile::kPeriod_ms,
+                                  [this] { write_metrics(); });
   if (!timer) return std::move(timer).error();
   return Done{};
 }
@@ -149,6 +155,8 @@ void Agent::stop() {
     log_error("not all groups could be removed: {}; it is tried again at start",
               swept.error().message);
   }
+  metrics_file_.use("");
+  children_.end_all();  // one may be writing it
 }
 
 void Agent::reload(Config config) {
@@ -186,6 +194,8 @@ void Agent::reload(Config config) {
   (void)machine_.loop.set_period(sample_timer_, config_.sample_period_ms);
   rebalance(GrantCause::kReload);
   look_for_gpus(GrantCause::kReload);
+  metrics_file_.use(config_.metrics_file);
+  write_metrics();
   log_info("configuration reloaded");
 }
 

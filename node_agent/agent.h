@@ -9,6 +9,7 @@
 //   agent_limit.cpp      jobs that are being measured
 //   agent_gpus.cpp       which CPUs are near a job's GPUs
 //   agent_switch.cpp     off and on
+//   agent_metrics.cpp    what node_exporter reads
 #pragma once
 
 #include <functional>
@@ -29,6 +30,7 @@
 #include "node_agent/gpus.h"
 #include "node_agent/home_split.h"
 #include "node_agent/job_accounts.h"
+#include "node_agent/metrics_file.h"
 #include "node_agent/path_devices.h"
 #include "node_agent/registry.h"
 #include "node_agent/sampler.h"
@@ -36,6 +38,7 @@
 #include "node_agent/server.h"
 #include "node_agent/state_file.h"
 #include "node_agent/topology.h"
+#include "report/metrics.h"
 #include "report/node_status.h"
 #include "select_ext/ctld/link.h"
 
@@ -171,6 +174,10 @@ class Agent {
   void note_if_off(Job& job) const;
   void take_up_again();
 
+  // agent_metrics.cpp
+  void write_metrics();
+  NodeMetrics metrics();
+
   // agent.cpp
   Status start_timers();
   void on_sample_timer();
@@ -202,7 +209,8 @@ class Agent {
   bool watches_gpus_ = false;       // a child does
   bool wants_gpu_use_ = false;      // some job has no better figure
   GpuUse gpu_use_;
-  uint64_t gpu_use_ns_ = 0;  // when it was told
+  uint64_t gpu_use_ns_ = 0;   // when it was told
+  MetricsFile metrics_file_;  // the children call it back when they end
   BoundedChildren children_;
   std::unique_ptr<Server> server_;
   std::optional<ProcEvents> events_;

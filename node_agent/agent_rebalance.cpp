@@ -278,6 +278,7 @@ void Agent::record_recall(Job& job, uint64_t now_ns) {
 }
 
 void Agent::add_change(Job& job, const GrantChange& change) {
+  ++job.changes_by_cause[static_cast<size_t>(change.cause)];
   if (job.changes.size() >= kMaxGrantChanges) {
     job.changes.erase(job.changes.begin());
     ++job.changes_dropped;

@@ -32,7 +32,7 @@ namespace {
 
 }  // namespace
 
-BoundedChildren::~BoundedChildren() {
+void BoundedChildren::end_all() {
   while (!children_.empty()) {
     finish(children_.begin()->first,
            Error{Code::kUnavailable, 0, "penstockd is stopping"});

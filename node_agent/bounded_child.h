@@ -31,7 +31,7 @@ class BoundedChildren {
 
   // REQUIRES: the process ignores SIGCHLD; nobody waits for the children.
   explicit BoundedChildren(EventLoop& loop) : loop_(loop) {}
-  ~BoundedChildren();
+  ~BoundedChildren() { end_all(); }
 
   // Forks. The body runs with default signal handlers and without any open
   // file but standard output, standard error and out. Calls back later, once:
@@ -40,6 +40,9 @@ class BoundedChildren {
   //   kLimit        it wrote more than max_bytes
   //   kIo           it could not be started
   void start(const ChildWork& work, Callback callback);
+
+  // Ends all, as the destructor does: kUnavailable.
+  void end_all();
 
   // Ends children that are past their deadline; call about once a second.
   void expire(uint64_t now_ns);

@@ -1,6 +1,7 @@
 // What penstockd knows of the tasks and jobs on its node.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -24,6 +25,7 @@
 #include "node_agent/planner.h"
 #include "predictor/predictor.h"
 #include "predictor/profile.h"
+#include "report/metrics.h"
 #include "report/report.h"
 
 namespace penstock {
@@ -204,6 +206,8 @@ struct Job {
   Totals sampled;  // those at the end of the last period
   std::vector<GrantChange> changes;
   uint64_t changes_dropped = 0;
+  std::array<uint64_t, kGrantCauseCount> changes_by_cause{};
+  JobCounters told;  // by the metrics, last
   uint64_t next_recall_entry_ns = 0;
   uint32_t most_loader_threads = 0;
   DataQuality quality;

@@ -13,6 +13,7 @@ void LatencyRecord::add_ms(double value_ms) {
     next_ = (next_ + 1) % kKept;
   }
   ++count_;
+  sum_ms_ += value_ms;
   max_ms_ = std::max(max_ms_, value_ms);
 }
 

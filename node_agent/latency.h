@@ -16,6 +16,7 @@ class LatencyRecord {
   //   share  0..1, for example 0.99
   double percentile_ms(double share) const;
   double max_ms() const { return max_ms_; }
+  double sum_ms() const { return sum_ms_; }
 
   static constexpr size_t kKept = 4096;
 
@@ -24,6 +25,7 @@ class LatencyRecord {
   size_t next_ = 0;
   uint64_t count_ = 0;
   double max_ms_ = 0;
+  double sum_ms_ = 0;
 };
 
 }  // namespace penstock

@@ -17,7 +17,7 @@ struct Directory {
   std::string path;
   const char* mode;       // as install(1) takes it
   const char* absent;     // what its absence means
-  bool is_passed = true;  // by users, on the way to what they need
+  bool is_passed = true;  // by other users, on the way to what they need
 };
 
 bool is_trusted(const struct stat& file) {
@@ -49,7 +49,7 @@ Finding check_directory(const Directory& it) {
                 fmt::format("chown root {0} && chmod go-w {0}", it.path));
   }
   if (it.is_passed && (found.st_mode & S_IXOTH) == 0) {
-    return fail(it.key, what + ": closed to the users whose jobs need it",
+    return fail(it.key, what + ": closed to the users who need it",
                 fmt::format("chmod o+x {}", it.path));
   }
   return ok(it.key, what);
@@ -83,6 +83,12 @@ Findings check_directories(const Config& config) {
   if (run != config.state_dir) {
     findings.push_back(check_directory(
         {"SocketPath", run, "0755", "penstockd cannot make its socket"}));
+  }
+  if (!config.metrics_file.empty()) {
+    findings.push_back(check_directory(
+        {"MetricsFile",
+         std::filesystem::path(config.metrics_file).parent_path().string(),
+         "0755", "no metrics are written"}));
   }
   return findings;
 }

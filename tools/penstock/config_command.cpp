@@ -80,6 +80,9 @@ std::string effective_text(const Config& config) {
       yes_no(config.away_yields), config.max_weight, config.sample_period_ms,
       config.min_solve_interval_ms, config.report_min_seconds, config.log_level,
       config.history_file, config.history_retention_days);
+  out += config.metrics_file.empty()
+             ? "# MetricsFile: no metrics are written\n"
+             : fmt::format("MetricsFile={}\n", config.metrics_file);
   out += config.managed_cpus.empty()
              ? "# ManagedCPUs: all online CPUs\n"
              : fmt::format("ManagedCPUs={}\n", config.managed_cpus);

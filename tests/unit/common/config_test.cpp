@@ -30,6 +30,7 @@ TEST_CASE("an empty file gives the defaults") {
     CHECK_FALSE(config.default_auto);
     CHECK(config.lend_idle);
     CHECK(config.max_weight == 1.0);
+    CHECK(config.metrics_file.empty());
     CHECK(config.history_file == "/var/lib/penstock/history.sqlite");
     CHECK(config.history_retention_days == 365);
     CHECK(config.pools.empty());
@@ -50,7 +51,8 @@ TEST_CASE("every key is read, in any case") {
       "Pool=scratch Path=/scratch Bandwidth=2G\n"
       "pool=home bandwidth=100M path=\"/home dirs\" shared=no\n"
       "Controller=head,[::1]:7000\nControllerTimeout=5\n"
-      "ControllerStateDir=/ctld\nMungeSocket=/munge.sock\n");
+      "ControllerStateDir=/ctld\nMungeSocket=/munge.sock\n"
+      "MetricsFile=/metrics/p.prom\n");
   CHECK(config.socket_path == "/s/ock");
   CHECK(config.state_dir == "/state");
   CHECK(config.report_dir == "/reports");
@@ -71,6 +73,7 @@ TEST_CASE("every key is read, in any case") {
   CHECK(config.controller_timeout_s == 5);
   CHECK(config.controller_state_dir == "/ctld");
   CHECK(config.munge_socket == "/munge.sock");
+  CHECK(config.metrics_file == "/metrics/p.prom");
   CHECK(config.pools.at(0).shared);
   CHECK_FALSE(config.pools.at(1).shared);
   CHECK(config.report_min_seconds == 12.5);
@@ -110,6 +113,20 @@ TEST_CASE("every policy has its name") {
   for (const char* name : {"throughput", "fair", "maxmin", "even"})
     CHECK(policy_name(parsed(std::string("Policy=") + name).policy) ==
           std::string(name));
+}
+
+TEST_CASE("metrics go to a file that node_exporter reads") {
+  CHECK(parsed("MetricsFile=/a.prom/b.prom").metrics_file == "/a.prom/b.prom");
+  for (const std::string value :
+       {"penstock.prom", "/m/penstock.txt", "/m/.prom", "/m/penstock.prom/",
+        "/m/penstock.PROM"}) {
+    CHECK(refused("MetricsFile=" + value) ==
+          "p.conf:1: MetricsFile=" + value +
+              ": not valid; allowed: an absolute path of at most 4095 bytes to "
+              "a file NAME.prom");
+  }
+  CHECK_FALSE(parse_config("MetricsFile=/" + std::string(4090, 'x') + ".prom",
+                           "p.conf"));
 }
 
 TEST_CASE("bad values name file, line, key, value and what is allowed") {

@@ -98,6 +98,25 @@ TEST_CASE("directories that others could change, or that shut users out") {
   CHECK(it.check("StateDir").verdict == Verdict::kFail);
 }
 
+TEST_CASE("the directory of metrics is looked at where there are any") {
+  Directories it;
+  for (const Finding& finding : check_directories(it.config)) {
+    CHECK(finding.check != "MetricsFile");
+  }
+  it.config.metrics_file = it.file("metrics") + "/penstock.prom";
+  const Finding absent = it.check("MetricsFile");
+  CHECK(absent.verdict == Verdict::kWarn);
+  CHECK(has(absent.found, "MetricsFile=" + it.file("metrics") +
+                              ": not there: no metrics are written"));
+  CHECK(absent.remedy == "install -d -o root -m 0755 " + it.file("metrics"));
+  it.make("metrics", 0775);
+  CHECK(it.check("MetricsFile").verdict == Verdict::kFail);
+  it.make("metrics", 0700);  // node_exporter runs as another user
+  CHECK(it.check("MetricsFile").verdict == Verdict::kFail);
+  it.make("metrics", 0755);
+  CHECK(it.check("MetricsFile").verdict == Verdict::kOk);
+}
+
 TEST_CASE("the socket's directory is looked at once") {
   Directories it;
   it.config.socket_path = it.config.state_dir + "/s";

@@ -25,4 +25,5 @@ TEST_CASE("old values leave, the maximum stays") {
   CHECK(record.percentile_ms(1.0) == 1);
   CHECK(record.max_ms() == 1000);
   CHECK(record.count() == LatencyRecord::kKept + 1);
+  CHECK(record.sum_ms() == 1000 + double(LatencyRecord::kKept));
 }

@@ -182,4 +182,34 @@ NodeStatus node() {
   return out;
 }
 
+NodeMetrics metrics() {
+  NodeMetrics out;
+  out.status = node();
+  out.latency_sums = {50.5, 0, 36, 130};
+  out.lent_cores = 1;
+  out.idle_cores = 2;
+  out.jobs.resize(out.status.jobs.size());
+  for (size_t i = 0; i < out.jobs.size(); ++i) {
+    out.jobs[i].counters.wall_s = wall_parts_s(out.status.jobs[i].breakdown);
+  }
+  JobMetrics& waiting = out.jobs[0];
+  waiting.granted_home_cores = 0.9;
+  waiting.granted_away_cores = 1;
+  waiting.granted_bytes_per_s = 50 * kMega;
+  waiting.rate = 590.25;
+  waiting.counters.home_cpu_s = 274.56;
+  waiting.counters.away_cpu_s = 221.52;
+  waiting.counters.trainer_cpu_s = 28.08;
+  waiting.counters.samples = 182208;
+  waiting.counters.read_bytes = 7768.8 * kMega;
+  const auto count = [&](GrantCause cause) -> uint64_t& {
+    return waiting.counters.changes[static_cast<size_t>(cause)];
+  };
+  count(GrantCause::kTaskStart) = count(GrantCause::kJobEnd) = 1;
+  count(GrantCause::kRecall) = 1;
+  out.jobs[1].granted_home_cores = 7.6;
+  out.jobs[1].counters.wall_s = {291, 3, 0, 6, 0};
+  return out;
+}
+
 }  // namespace penstock::samples

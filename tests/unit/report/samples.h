@@ -1,6 +1,7 @@
 // Reports that the tests of this folder share.
 #pragma once
 
+#include "report/metrics.h"
 #include "report/node_status.h"
 #include "report/report.h"
 
@@ -16,5 +17,7 @@ JobReport unknown();
 JobReport hostile();
 // A node with all of them and one pool.
 NodeStatus node();
+// The same node, and how its jobs stand.
+NodeMetrics metrics();
 
 }  // namespace penstock::samples

@@ -1,0 +1,139 @@
+#include "node_agent/metrics_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "common/admin_file.h"
+#include "common/log.h"
+#include "common/unique_fd.h"
+
+namespace penstock {
+namespace {
+
+constexpr uint64_t kDeadline_ms = 10'000;
+constexpr size_t kMaxMessageBytes = 4096;
+constexpr std::string_view kWritten = "=";  // a child's word for success
+
+// path: absolute, as the configuration has it.
+struct Place {
+  std::string directory;
+  std::string name;
+  std::string aside;  // not *.prom, which node_exporter would read
+
+  explicit Place(const std::string& path) {
+    const size_t slash = path.rfind('/');
+    directory = path.substr(0, std::max<size_t>(slash, 1));
+    name = path.substr(slash + 1);
+    aside = "." + name + ".new";
+  }
+};
+
+Status fill(int fd, std::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return system_error(errno, path);
+    text.remove_prefix(size_t(written));
+  }
+  // Whatever the umask: node_exporter is another user.
+  if (::fchmod(fd, 0644) != 0) return system_error(errno, path);
+  return Done{};
+}
+
+Status unlink_if_there(int directory_fd, const std::string& name,
+                       const std::string& path) {
+  if (::unlinkat(directory_fd, name.c_str(), 0) != 0 && errno != ENOENT) {
+    return system_error(errno, path);
+  }
+  return Done{};
+}
+
+}  // namespace
+
+Status write_metrics_file(const std::string& path, std::string_view text) {
+  const Place place(path);
+  Result<UniqueFd> directory =
+      open_admin_directory(place.directory, place.directory);
+  if (!directory) return std::move(directory).error();
+  const int directory_fd = directory->get();
+  // A killed writer's, or what somebody put there.
+  Status cleared = unlink_if_there(directory_fd, place.aside, path);
+  if (!cleared) return cleared;
+  const UniqueFd file(
+      ::openat(directory_fd, place.aside.c_str(),
+               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+  if (!file) return system_error(errno, path);
+  Status filled = fill(file.get(), text, path);
+  if (filled && ::renameat(directory_fd, place.aside.c_str(), directory_fd,
+                           place.name.c_str()) != 0) {
+    filled = system_error(errno, path);
+  }
+  if (!filled) ::unlinkat(directory_fd, place.aside.c_str(), 0);
+  return filled;
+}
+
+// The one aside first: a writer that is just being killed can then no longer
+// put it in the file's place.
+Status remove_metrics_file(const std::string& path) {
+  const Place place(path);
+  Result<UniqueFd> directory =
+      open_admin_directory(place.directory, place.directory);
+  if (!directory) return std::move(directory).error();
+  Status removed = unlink_if_there(directory->get(), place.aside, path);
+  if (!removed) return removed;
+  return unlink_if_there(directory->get(), place.name, path);
+}
+
+void MetricsFile::use(const std::string& path) {
+  if (path == path_) return;
+  const std::string before = std::exchange(path_, path);
+  has_failed_ = false;
+  // One that is being written is removed when that is done.
+  if (!before.empty() && !is_writing_) remove(before);
+}
+
+void MetricsFile::write(const std::string& text) {
+  if (path_.empty() || is_writing_) return;
+  is_writing_ = true;
+  ChildWork work;
+  work.what = path_;
+  work.body = [this, &text](int out) {
+    const Status written = write_metrics_file(path_, text);
+    const std::string_view said =
+        written ? kWritten : std::string_view(written.error().message);
+    (void)!::write(out, said.data(), said.size());
+  };
+  work.deadline_ms = kDeadline_ms;
+  work.max_bytes = kMaxMessageBytes;
+  children_.start(work, [this, path = path_](const Result<std::string>& said) {
+    on_written(said, path);
+  });
+}
+
+void MetricsFile::on_written(const Result<std::string>& said,
+                             const std::string& path) {
+  is_writing_ = false;
+  if (path != path_) return remove(path);
+  const bool has_failed = !said || *said != kWritten;
+  if (has_failed && !has_failed_) {
+    const std::string why = !said           ? said.error().message
+                            : said->empty() ? path + ": its writer crashed"
+                                            : *said;
+    log_warning("MetricsFile={}: {}; tried again every {} s", path, why,
+                kPeriod_ms / 1000);
+  }
+  has_failed_ = has_failed;
+}
+
+void MetricsFile::remove(const std::string& path) const {
+  const Status removed = remove_metrics_file(path);
+  if (removed || removed.error().code == Code::kNotFound) return;
+  log_warning("MetricsFile={}: not removed: {}", path, removed.error().message);
+}
+
+}  // namespace penstock

@@ -1,0 +1,261 @@
+#include "node_agent/metrics_file.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <vector>
+
+#include "tests/unit/catch.h"
+#include "tests/unit/cgroup/temp_dir.h"
+
+namespace penstock {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Directory : TempDir {
+  std::string file(const std::string& name = "p.prom") const {
+    return path() / name;
+  }
+  size_t entries() const {
+    return size_t(std::distance(fs::directory_iterator(path()),
+                                fs::directory_iterator()));
+  }
+};
+
+mode_t mode_of(const std::string& path) {
+  struct stat found {};
+  REQUIRE(::lstat(path.c_str(), &found) == 0);
+  return found.st_mode;
+}
+
+TEST_CASE("the file is replaced as a whole, for everybody to read") {
+  const Directory it;
+  const mode_t before = ::umask(077);
+  REQUIRE(write_metrics_file(it.file(), "first\n"));
+  REQUIRE(write_metrics_file(it.file(), "2nd\n"));
+  ::umask(before);
+  CHECK(it.read("p.prom") == "2nd\n");
+  CHECK(mode_of(it.file()) == (S_IFREG | 0644));
+  CHECK(it.entries() == 1);
+}
+
+TEST_CASE("no link in the directory is followed") {
+  const Directory it;
+  it.write("other/victim", "untouched");
+  fs::create_symlink(it.file("other/victim"), it.file());
+  fs::create_symlink(it.file("other/victim"), it.file(".p.prom.new"));
+  REQUIRE(write_metrics_file(it.file(), "ours\n"));
+  CHECK(it.read("other/victim") == "untouched");
+  CHECK(it.read("p.prom") == "ours\n");
+  CHECK(mode_of(it.file()) == (S_IFREG | 0644));
+  CHECK(it.entries() == 2);
+}
+
+TEST_CASE("a directory that is a link, or that others may write, is refused") {
+  const Directory it;
+  fs::create_directory(it.file("real"));
+  fs::create_directory_symlink(it.file("real"), it.file("link"));
+  const Status linked = write_metrics_file(it.file("link/p.prom"), "x\n");
+  REQUIRE_FALSE(linked);
+  CHECK(linked.error().code == Code::kIo);
+  REQUIRE(::chmod(it.file("real").c_str(), 0777) == 0);
+  for (const Status& refused : {write_metrics_file(it.file("real/p.prom"), ""),
+                                remove_metrics_file(it.file("real/p.prom"))}) {
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == Code::kPermissionDenied);
+    CHECK(refused.error().message ==
+          it.file("real") +
+              ": must belong to root and be writable by root alone");
+  }
+  CHECK(fs::is_empty(it.file("real")));
+  if (::geteuid() != 0) return;
+  REQUIRE(::chmod(it.file("real").c_str(), 0755) == 0);
+  REQUIRE(::chown(it.file("real").c_str(), 65534, 0) == 0);
+  CHECK_FALSE(write_metrics_file(it.file("real/p.prom"), ""));
+}
+
+TEST_CASE("a directory that is not there is named") {
+  const Directory it;
+  const Status gone = write_metrics_file(it.file("gone/p.prom"), "x\n");
+  REQUIRE_FALSE(gone);
+  CHECK(gone.error().code == Code::kNotFound);
+  CHECK(gone.error().message ==
+        it.file("gone") + ": No such file or directory");
+}
+
+TEST_CASE("what cannot be written whole leaves the file as it was") {
+  const Directory it;
+  REQUIRE(write_metrics_file(it.file(), "whole\n"));
+  rlimit limit{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &limit) == 0);
+  const auto previous = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{10, limit.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+  const Status full = write_metrics_file(it.file(), std::string(100, 'x'));
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  std::signal(SIGXFSZ, previous);
+  REQUIRE_FALSE(full);
+  CHECK(full.error().code == Code::kIo);
+  CHECK(it.read("p.prom") == "whole\n");
+  CHECK(it.entries() == 1);
+}
+
+TEST_CASE("a directory in the file's place is an error") {
+  const Directory it;
+  fs::create_directory(it.file());
+  CHECK_FALSE(write_metrics_file(it.file(), "x\n"));
+  CHECK_FALSE(remove_metrics_file(it.file()));
+  CHECK(it.entries() == 1);
+}
+
+TEST_CASE("removing takes a killed writer's file too") {
+  const Directory it;
+  it.write(".p.prom.new", "half");
+  REQUIRE(write_metrics_file(it.file(), "x\n"));
+  it.write(".p.prom.new", "half");
+  REQUIRE(remove_metrics_file(it.file()));
+  CHECK(it.entries() == 0);
+  CHECK(remove_metrics_file(it.file()));
+}
+
+// A MetricsFile with a loop, and what it logs.
+class Daemon {
+ public:
+  Daemon() : loop_(*EventLoop::create()), children_(loop_), file(children_) {
+    ::signal(SIGCHLD, SIG_IGN);
+  }
+
+  // Runs the loop, once: each step is asked every 10 ms until it says that it
+  // is done, then the next.
+  void run(const std::vector<std::function<bool()>>& steps) {
+    size_t done = 0;
+    int left = 2000;
+    REQUIRE(loop_.add_timer(10, [&] {
+      if (steps[done]()) ++done;
+      if (done == steps.size() || --left == 0) loop_.stop();
+    }));
+    REQUIRE(loop_.run());
+    REQUIRE(done == steps.size());
+  }
+  void end_children() { children_.end_all(); }
+
+ private:
+  EventLoop loop_;
+  BoundedChildren children_;
+
+ public:
+  MetricsFile file;
+};
+
+// What is written to standard error meanwhile.
+class Logged {
+ public:
+  Logged() : kept_(::dup(STDERR_FILENO)) {
+    REQUIRE(::pipe2(ends_, O_CLOEXEC | O_NONBLOCK) == 0);
+    ::dup2(ends_[1], STDERR_FILENO);
+  }
+  ~Logged() {
+    ::dup2(kept_, STDERR_FILENO);
+    for (int fd : {kept_, ends_[0], ends_[1]}) ::close(fd);
+  }
+  // All of it so far.
+  const std::string& text() {
+    char block[4096];
+    for (ssize_t size; (size = ::read(ends_[0], block, sizeof block)) > 0;) {
+      text_.append(block, size_t(size));
+    }
+    return text_;
+  }
+
+ private:
+  int kept_;
+  int ends_[2] = {-1, -1};
+  std::string text_;
+};
+
+TEST_CASE("a file that is no longer wanted is removed") {
+  const Directory it;
+  Daemon daemon;
+  daemon.file.write("nowhere\n");
+  CHECK_FALSE(daemon.file.is_used());
+  daemon.file.use(it.file());
+  CHECK(daemon.file.is_used());
+  daemon.file.write("text\n");
+  daemon.run({[&] { return it.read("p.prom") == "text\n"; },
+              [&] {
+                daemon.file.use(it.file("other.prom"));
+                return true;
+              },
+              [&] {
+                daemon.file.write("more\n");
+                return it.read("other.prom") == "more\n";
+              },
+              [&] { return !fs::exists(it.file()); }});
+  daemon.file.use("");
+  daemon.end_children();
+  CHECK(it.entries() == 0);
+}
+
+TEST_CASE("a writer that is under way puts nothing back") {
+  for (int round = 0; round < 50; ++round) {
+    const Directory it;
+    Daemon daemon;
+    daemon.file.use(it.file());
+    daemon.file.write(std::string(100'000, 'x'));
+    ::usleep(useconds_t(round) * 20);
+    daemon.file.use("");
+    daemon.end_children();
+    // It may have been killed between making the one aside and writing it.
+    CHECK_FALSE(fs::exists(it.file()));
+  }
+}
+
+TEST_CASE("what goes wrong is logged once, until it goes well") {
+  const Directory it;
+  Logged log;
+  const std::string failed = "MetricsFile=" + it.file("dir/p.prom") + ": " +
+                             it.file("dir") +
+                             ": No such file or directory; tried again every "
+                             "15 s\n";
+  const auto times = [&] {
+    size_t count = 0, at = 0;
+    for (const std::string& text = log.text();
+         (at = text.find(failed, at)) != text.npos; ++at) {
+      ++count;
+    }
+    return count;
+  };
+  Daemon daemon;
+  daemon.file.use(it.file("dir/p.prom"));
+  const auto writing = [&](auto condition) {
+    return [&daemon, condition] {
+      daemon.file.write("text\n");
+      return condition();
+    };
+  };
+  int ticks = 0;  // of 10 ms, for a child that needs one
+  daemon.run({writing([&] { return ++ticks > 30 && times() > 0; }),
+              [&] {
+                CHECK(times() == 1);
+                return fs::create_directory(it.file("dir"));
+              },
+              writing([&] { return fs::exists(it.file("dir/p.prom")); }),
+              [&] { return fs::remove_all(it.file("dir")) > 0; },
+              writing([&] { return times() > 1; })});
+  CHECK(times() == 2);
+  // That a directory is gone is no reason to complain at the end.
+  const std::string before = log.text();
+  daemon.file.use("");
+  daemon.end_children();
+  CHECK(log.text() == before);
+}
+
+}  // namespace
+}  // namespace penstock
