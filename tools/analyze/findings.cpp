@@ -271,7 +271,10 @@ class Maker {
       profile.cores.push_back(point.cores);
       profile.rate_at_cores.push_back(point.rate.median);
     }
-    profile.fetch_bytes_per_s = out_.fetch_bytes_per_s.value_or(0);
+    // Storage that was never waited for limits nothing that is known.
+    if (!out_.fetch_is_at_least) {
+      profile.fetch_bytes_per_s = out_.fetch_bytes_per_s.value_or(0);
+    }
     profile.memory_bytes_per_s = out_.memory_bytes_per_s.value_or(0);
     profile.dataset_bytes = out_.dataset_bytes.value_or(0);
     profile.dataset_samples = double(hellos_[0].dataset_samples.value_or(0));
