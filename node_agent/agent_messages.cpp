@@ -14,6 +14,9 @@
 namespace penstock {
 namespace {
 
+// Of a running job's course: --follow asks once a second, and writing 4096
+// points takes some milliseconds of our one thread.
+constexpr size_t kMaxLivePoints = 1024;
 constexpr size_t kMaxRegisteredThreads = 4096;
 constexpr size_t kMaxRanks = 64;  // of one task
 
@@ -261,7 +264,7 @@ Answer Agent::on_status(const penstock_status& status, const Peer& peer) {
     return refuse(ENOENT, "no such managed job of yours runs here");
   }
   JobReport report = report_of(*job, true);
-  report.timeline = job->course.points();
+  report.timeline = coarsened(job->course.points(), kMaxLivePoints);
   return answer_with(to_json(report));
 }
 

@@ -1,8 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "common/units.h"
 #include "report/advice.h"
 #include "report/render.h"
@@ -110,13 +107,6 @@ void render_breakdown(const JobReport& report, Page& page) {
                         share_text(ratio(pressure.cpu_s, breakdown.wall_s)),
                         share_text(ratio(pressure.io_s, breakdown.wall_s)),
                         pressure.method));
-}
-
-std::string offset_text(double seconds) {
-  double bounded = std::clamp(seconds, 0.0, 1e9);
-  auto tenths = static_cast<int64_t>(std::llround(bounded * 10));
-  return fmt::format("+{}:{:02}:{:02}.{}", tenths / 36000, tenths / 600 % 60,
-                     tenths / 10 % 60, tenths % 10);
 }
 
 void render_change(const JobReport& report, const GrantChange& change,

@@ -189,4 +189,18 @@ std::string date_text(double unix_s) {
       clock.hours().count(), clock.minutes().count(), clock.seconds().count());
 }
 
+std::string offset_text(double seconds) {
+  double bounded = std::clamp(seconds, 0.0, 1e9);
+  auto tenths = static_cast<int64_t>(std::llround(bounded * 10));
+  return fmt::format("+{}:{:02}:{:02}.{}", tenths / 36000, tenths / 600 % 60,
+                     tenths / 10 % 60, tenths % 10);
+}
+
+std::string clock_text(double unix_s, double step_s) {
+  std::string date = date_text(unix_s);
+  if (date == "-") return date;
+  if (step_s >= 86400) return date.substr(5, 5);
+  return date.substr(11, step_s < 60 ? 8 : 5);
+}
+
 }  // namespace penstock

@@ -62,5 +62,10 @@ std::optional<double> ratio(const std::optional<double>& used,
 std::string duration_text(double seconds);
 // "2026-01-31 14:02:11 UTC"; "-" for a time outside the years 1970 to 9999.
 std::string date_text(double unix_s);
+// Time since a start as "+0:01:02.3"; what lies before it is the start.
+std::string offset_text(double seconds);
+// Of a time in UTC what tells ticks of step_s apart: "14:02:11", from a minute
+// on "14:02", from a day on "01-31"; "-" as in date_text().
+std::string clock_text(double unix_s, double step_s);
 
 }  // namespace penstock

@@ -141,13 +141,18 @@ class Lending(agent_case.AgentCase):
         self.assertEqual(report["job_id"], job)
         parts = report["breakdown"]
         total = sum(parts[name]["seconds"] or 0 for name in
-                    ("compute", "fetch_stall", "prep_stall"))
+                    ("compute", "fetch_stall", "prep_stall",
+                     "exchange_stall"))
         self.assertAlmostEqual(total + parts["unattributed_s"],
                                parts["wall_s"], places=3)
         self.assertLess(parts["waited_s"], parts["wall_s"])
         self.assertGreater(report["cores"]["used_away"], 0)
         self.assertEqual(report["quality"]["loader_source"], "registered")
         self.assertTrue(report["changes"])
+        timeline = report["timeline"]
+        self.assertGreater(len(timeline["rate"]), 3)
+        self.assertTrue(any(timeline["rate"]))
+        self.assertTrue(any(timeline["used_away_cores"]))
 
     def test_idle_cpus_are_lent_and_free_before_the_first_instruction(self):
         borrower = self.submit("alone", 4)

@@ -44,8 +44,10 @@ struct ReportArguments {
   uint32_t job_id = 0;
   bool json = false;
   bool follow = false;
+  std::string html_file;  // "": none; "-": standard output
 };
-// Asks penstockd while the job runs, else reads its file in ReportDir.
+// Asks penstockd while the job runs, else reads its file in ReportDir. With
+// html_file nothing is printed but what goes to standard output.
 [[nodiscard]] Status run_report(const ReportArguments& arguments,
                                 const Config& config, Terminal& terminal);
 

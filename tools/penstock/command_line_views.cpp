@@ -10,6 +10,10 @@ void add_controller(CLI::App* command, ControllerArguments& it, Site& site) {
   add_site(command, site, false);
 }
 
+std::string has_text(const std::string& text) {
+  return text.empty() ? "needs a file's name, or - for standard output" : "";
+}
+
 void add_job_choice(CLI::App* command, ControllerArguments& it) {
   command->add_option("JOBID", it.job_id, "only the job of that number")
       ->check(CLI::Range(uint32_t{1}, UINT32_MAX));
@@ -31,9 +35,17 @@ void add_report(CommandLine& line) {
       "report", "Show what a job was granted and where its time went");
   command->add_option("JOBID", line.report.job_id, "one job, by its number")
       ->check(CLI::Range(uint32_t{1}, UINT32_MAX));
-  command->add_flag("--json", line.report.json, "print JSON");
-  command->add_flag("--follow", line.report.follow,
-                    "show it anew every second until the job ends");
+  CLI::Option* json =
+      command->add_flag("--json", line.report.json, "print JSON");
+  CLI::Option* follow =
+      command->add_flag("--follow", line.report.follow,
+                        "show it anew every second until the job ends");
+  command
+      ->add_option("--html", line.report.html_file,
+                   "write it here as a page with charts; -: standard output")
+      ->check(has_text)
+      ->excludes(json)
+      ->excludes(follow);
   command->add_option("--dir", line.site.report_dir,
                       "where finished jobs' reports are [ReportDir]");
   add_many_reports(command, line);

@@ -1,10 +1,12 @@
 #include <ostream>
 
+#include "report/html_report.h"
 #include "report/json.h"
 #include "tools/penstock/client.h"
 #include "tools/penstock/command.h"
 #include "tools/penstock/live_view.h"
 #include "tools/penstock/read_file.h"
+#include "tools/penstock/replace_file.h"
 
 namespace penstock {
 namespace {
@@ -62,6 +64,14 @@ void print(const JobReport& report, bool json, Terminal& terminal) {
                         : render_text(report, terminal.style));
 }
 
+Status write_html(const JobReport& report, const std::string& file,
+                  Terminal& terminal) {
+  const std::string page = render_html(report, what_if_of(report));
+  if (file != "-") return replace_file(file, page);
+  terminal.out << page;
+  return Done{};
+}
+
 }  // namespace
 
 Status run_report(const ReportArguments& arguments, const Config& config,
@@ -77,6 +87,9 @@ Status run_report(const ReportArguments& arguments, const Config& config,
     if (!report && report.error().code == Code::kNotFound) return Done{};
   }
   if (!report) return std::move(report).error();
+  if (!arguments.html_file.empty()) {
+    return write_html(*report, arguments.html_file, terminal);
+  }
   if (arguments.follow && !arguments.json) start_view(terminal);
   print(*report, arguments.json, terminal);
   return Done{};

@@ -109,5 +109,14 @@ TEST_CASE("colours wrap whole lines and only when asked for") {
   CHECK(page.take() == "\033[1;31mbad\033[0m\nplain\n");
 }
 
+TEST_CASE("times since a start, and ticks of a clock") {
+  CHECK(offset_text(61.25) == "+0:01:01.3");
+  CHECK(offset_text(-5) == "+0:00:00.0");
+  CHECK(clock_text(1767225661, 1) == "00:01:01");
+  CHECK(clock_text(1767225661, 60) == "00:01");
+  CHECK(clock_text(1767225661, 86400) == "01-01");
+  CHECK(clock_text(-1, 1) == "-");
+}
+
 }  // namespace
 }  // namespace penstock

@@ -4,10 +4,12 @@
 #include <sstream>
 
 #include "fake_agent.h"
+#include "report/html_report.h"
 #include "report/json.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/report/samples.h"
 #include "tools/penstock/command.h"
+#include "tools/penstock/read_file.h"
 
 namespace penstock {
 namespace {
@@ -99,6 +101,47 @@ TEST_CASE("following goes on until the job has ended") {
     REQUIRE(site.run({.job_id = 4711, .follow = true}));
     CHECK(site.out.str().starts_with("\033[H\033[J" + render_text(running())));
   }
+}
+
+TEST_CASE("a page is written to a file, or to standard output") {
+  Site site(knows_nothing);
+  const JobReport report = samples::input_bound();
+  site.directory.write("4711.json", to_json(report));
+  Result<JobReport> read = parse_report(to_json(report));
+  REQUIRE(read);
+  const std::string page = render_html(*read, what_if_of(*read));
+  SECTION("a file") {
+    const std::string file = site.directory.file("page.html");
+    REQUIRE(site.run({.job_id = 4711, .html_file = file}));
+    CHECK(site.out.str().empty());
+    Result<std::string> written = read_file(file, kMaxHtmlBytes);
+    REQUIRE(written);
+    CHECK(*written == page);
+  }
+  SECTION("standard output") {
+    REQUIRE(site.run({.job_id = 4711, .html_file = "-"}));
+    CHECK(site.out.str() == page);
+  }
+  SECTION("a folder is left alone") {
+    Status status = site.run({.job_id = 4711, .html_file = "/tmp"});
+    REQUIRE_FALSE(status);
+    CHECK(exit_code(status.error().code) == kExitUsage);
+  }
+}
+
+TEST_CASE("a running job's page is provisional, and of no job there is none") {
+  Site site([](const penstock_status& request, FakeAnswer& answer) {
+    if (request.job_id == 4711) answer.document = to_json(running());
+    if (request.job_id != 4711) answer.reply.status = ENOENT;
+  });
+  REQUIRE(site.run({.job_id = 4711, .html_file = "-"}));
+  CHECK(site.out.str().find("Provisional: the job still runs") !=
+        std::string::npos);
+  const std::string file = site.directory.file("none.html");
+  Status status = site.run({.job_id = 5, .html_file = file});
+  REQUIRE_FALSE(status);
+  CHECK(exit_code(status.error().code) == kExitNoData);
+  CHECK_FALSE(read_file(file, 1));
 }
 
 TEST_CASE("no report: the message says why and what to do") {

@@ -1,0 +1,75 @@
+// What all figures of the HTML report share.
+#include <fmt/format.h>
+
+#include "report/html_chart.h"
+
+namespace penstock {
+namespace {
+
+// Room around a plot for its axes, as the style sheet's .chart has it.
+constexpr double kAboveBelow = 62;
+
+}  // namespace
+
+void open_figure(Markup& page, const std::string& title) {
+  page.open("figure");
+  page.element("figcaption", title);
+}
+
+void open_svg(Markup& page, const std::string& id, const std::string& title,
+              const std::string& description, double plot_height) {
+  page.open("svg", {{"class", "chart"},
+                    {"role", "img"},
+                    {"aria-labelledby", id + "-title " + id + "-text"},
+                    {"height", coordinate(plot_height + kAboveBelow)}});
+  page.element("title", {{"id", id + "-title"}}, title);
+  page.element("desc", {{"id", id + "-text"}}, description);
+}
+
+void draw_scale(Markup& page, const Scale& scale, double plot_height) {
+  for (double tick : scale.ticks) {
+    const double y = plot_height * (1 - tick / scale.top);
+    page.leaf("line", {{"class", "grid"},
+                       {"x1", "0"},
+                       {"x2", "100%"},
+                       {"y1", coordinate(y)},
+                       {"y2", coordinate(y)}});
+    page.element("text",
+                 {{"class", "value"}, {"x", "-7"}, {"y", coordinate(y + 4)}},
+                 fmt::format("{:.6g}", tick));
+  }
+}
+
+void open_plot(Markup& page, double plot_height) {
+  const std::string height = coordinate(plot_height);
+  page.open("svg", {{"class", "plot"},
+                    {"width", "100%"},
+                    {"height", height},
+                    {"viewBox", "0 0 " + coordinate(kPlotWidth) + " " + height},
+                    {"preserveAspectRatio", "none"}});
+}
+
+void draw_key(Markup& page, const std::vector<KeyEntry>& entries) {
+  page.open("p", {{"class", "key"}});
+  for (const KeyEntry& entry : entries) {
+    page.open("span");
+    page.open("svg", {{"class", "swatch"},
+                      {"width", "24"},
+                      {"height", "12"},
+                      {"aria-hidden", "true"}});
+    const std::string style = entry.style;
+    if (entry.filled) {
+      page.leaf(
+          "rect",
+          {{"class", "area " + style}, {"width", "24"}, {"height", "12"}});
+    } else {
+      page.leaf("path", {{"class", "line " + style}, {"d", "M0 6H24"}});
+    }
+    page.close();
+    page.text(entry.label);
+    page.close();
+  }
+  page.close();
+}
+
+}  // namespace penstock

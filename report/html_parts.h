@@ -1,0 +1,67 @@
+// The sections of the HTML report and what they share. Internal to report/.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/chart.h"
+#include "report/markup.h"
+#include "report/report.h"
+#include "report/timeline.h"
+#include "report/what_if_curve.h"
+
+namespace penstock {
+
+// A mark on the charts: one or several grant changes.
+struct Mark {
+  Group group;  // of JobReport::changes; where it is on the time axis
+  int number = 0;
+};
+
+// The time axis that a page's charts share.
+struct Course {
+  double start_unix_s = 0;
+  double duration_s = 0;
+  std::vector<TimelinePoint> drawn;  // at most kDrawnPoints
+  std::vector<TimelinePoint> told;   // at most kToldPoints
+  std::vector<Mark> marks;
+
+  double share_of(double unix_s) const;  // 0 to 1
+};
+Course course_of(const JobReport& report);
+
+// html_tables.cpp
+using Cells = std::vector<std::string>;
+// A table in a box that scrolls by itself; the first cell of a row is its
+// heading. caption: what the table holds. words: the column of figures, from 1,
+// that holds words instead; 0 for none, else 2 or 4.
+void open_table(Markup& page, const std::string& caption, const Cells& heads,
+                int words = 0);
+void table_row(Markup& page, const Cells& cells);
+void close_table(Markup& page);
+void facts_section(Markup& page, const JobReport& report);
+void advice_section(Markup& page, const JobReport& report);
+void cores_table(Markup& page, const CoreFigures& cores);
+void bandwidth_table(Markup& page, const BandwidthFigures& bandwidth);
+void rates_table(Markup& page, const JobReport& report);
+void quality_section(Markup& page, const JobReport& report);
+
+// html_breakdown.cpp
+void breakdown_bar(Markup& page, const JobReport& report);
+
+// html_changes.cpp
+void changes_table(Markup& page, const JobReport& report, const Course& course);
+
+// html_courses.cpp: each says so where nothing of it is known
+void breakdown_course(Markup& page, const Course& course);
+void cores_course(Markup& page, const JobReport& report, const Course& course);
+void bandwidth_course(Markup& page, const JobReport& report,
+                      const Course& course);
+void rates_course(Markup& page, const JobReport& report, const Course& course);
+
+// html_what_if.cpp
+void what_if_section(Markup& page, const std::optional<WhatIfCurve>& curve);
+
+}  // namespace penstock

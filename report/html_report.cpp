@@ -1,0 +1,155 @@
+#include "report/html_report.h"
+
+#include <fmt/format.h>
+
+#include "report/advice.h"
+#include "report/html_parts.h"
+#include "report/html_style.h"
+#include "report/text.h"
+
+namespace penstock {
+namespace {
+
+// Nothing may be fetched and nothing runs, whatever a text of the user's said
+// if it got past the escaping.
+constexpr const char* kPolicy =
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
+    "form-action 'none'";
+
+struct Hatch {
+  const char* id;
+  const char* fill;
+  const char* line;
+  const char* path;  // in a square of 6
+};
+
+// Directions survive the stretching of a plot; fine differences would not.
+constexpr Hatch kHatches[] = {
+    {"hatch-away", "orange", "orange-line", "M0 6L6 0"},
+    {"hatch-fetch", "orange", "orange-line", "M0 6L6 0"},
+    {"hatch-prep", "plum", "plum-line", "M0 0L6 6M0 6L6 0"},
+    {"hatch-exchange", "green", "green-line", "M0 3H6"},
+};
+
+void patterns(Markup& page) {
+  page.open("svg", {{"class", "patterns"}, {"aria-hidden", "true"}});
+  page.open("defs");
+  for (const Hatch& hatch : kHatches) {
+    page.open("pattern", {{"id", hatch.id},
+                          {"width", "6"},
+                          {"height", "6"},
+                          {"patternUnits", "userSpaceOnUse"}});
+    page.leaf("rect", {{"class", hatch.fill}, {"width", "6"}, {"height", "6"}});
+    page.leaf("path", {{"class", hatch.line},
+                       {"d", hatch.path},
+                       {"stroke-width", "0.8"},
+                       {"fill", "none"}});
+    page.close();
+  }
+  page.close();
+  page.close();
+}
+
+void head(Markup& page, const JobReport& report) {
+  page.open("head");
+  page.leaf("meta", {{"charset", "utf-8"}});
+  page.leaf("meta",
+            {{"http-equiv", "Content-Security-Policy"}, {"content", kPolicy}});
+  page.leaf("meta", {{"name", "viewport"},
+                     {"content", "width=device-width, initial-scale=1"}});
+  page.leaf("meta", {{"name", "referrer"}, {"content", "no-referrer"}});
+  page.element("title", fmt::format("Penstock: job {}", report.job_id));
+  page.style(kHtmlStyle);
+  page.close();
+}
+
+const char* tone(const std::string& verdict) {
+  if (verdict.starts_with("Input-bound")) return "verdict bad";
+  if (verdict.starts_with("No verdict")) return "verdict warning";
+  return "verdict good";
+}
+
+void opening(Markup& page, const JobReport& report) {
+  page.open("h1");
+  page.text(fmt::format("Job {} ", report.job_id));
+  page.element("bdi", report.job_name);
+  page.close();
+  std::string text = verdict(report);
+  const char* style = tone(text);
+  if (report.running && report.breakdown.wall_s > 0) text += ", so far";
+  page.element("p", {{"class", style}}, text);
+  if (report.running) {
+    page.element("p", fmt::format("Provisional: the job still runs; these are "
+                                  "its figures as of {}.",
+                                  date_text(report.updated_unix_s)));
+  }
+  if (!report.notes.empty()) {
+    page.open("div", {{"class", "notes"}});
+    for (const std::string& note : report.notes) {
+      page.element("p", "Note: " + note);
+    }
+    page.close();
+  }
+  facts_section(page, report);
+}
+
+void course_note(Markup& page, const JobReport& report, const Course& course) {
+  if (course.drawn.empty()) {
+    page.element("p", "This report has no course over time.");
+    return;
+  }
+  std::string text = fmt::format(
+      "Charts over time have times since the job's start and, below them, in "
+      "UTC; a rest of the pointer on them tells the figures.");
+  if (course.drawn.size() < report.timeline.size()) {
+    text += fmt::format(" Of {} periods neighbours are averaged to {} steps.",
+                        report.timeline.size(), course.drawn.size());
+  }
+  page.element("p", text);
+}
+
+void body(Markup& page, const JobReport& report,
+          const std::optional<WhatIfCurve>& curve) {
+  const Course course = course_of(report);
+  opening(page, report);
+  advice_section(page, report);
+  page.element("h2", "Where the time went");
+  breakdown_bar(page, report);
+  course_note(page, report, course);
+  breakdown_course(page, course);
+  page.element("h2", "Cores: granted and used");
+  cores_course(page, report, course);
+  cores_table(page, report.cores);
+  page.element("h2", "Storage bandwidth: granted and used");
+  bandwidth_course(page, report, course);
+  bandwidth_table(page, report.bandwidth);
+  page.element("h2", "Grant changes");
+  changes_table(page, report, course);
+  page.element("h2", "Predicted and measured");
+  rates_course(page, report, course);
+  rates_table(page, report);
+  what_if_section(page, curve);
+  quality_section(page, report);
+}
+
+}  // namespace
+
+std::string render_html(const JobReport& report,
+                        const std::optional<WhatIfCurve>& curve) {
+  Markup page;
+  page.open("html", {{"lang", "en"}});
+  head(page, report);
+  page.open("body");
+  patterns(page);
+  page.open("main");
+  body(page, report, curve);
+  page.close();
+  page.element("footer",
+               "Written by Penstock on the node named above: what the job did "
+               "there. Figures that are not known are shown as -.");
+  page.close();
+  page.close();
+  return "<!DOCTYPE html>\n" + std::move(page).take();
+}
+
+}  // namespace penstock

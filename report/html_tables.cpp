@@ -1,0 +1,275 @@
+// The tables of the HTML report, and its advice.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "report/advice.h"
+#include "report/html_parts.h"
+#include "report/text.h"
+
+namespace penstock {
+namespace {
+
+std::string count_text(uint32_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+std::string cpus_text(const std::optional<double>& cpus) {
+  if (!cpus) return "CPUs not known";
+  return fmt::format("{:.6g} CPU{} on this node", *cpus, *cpus == 1 ? "" : "s");
+}
+
+std::string options_text(const std::vector<OptionGiven>& options) {
+  std::string out;
+  for (const OptionGiven& option : options) {
+    out += fmt::format("{}--{}={}", out.empty() ? "" : " ", option.name,
+                       option.value);
+  }
+  return out.empty() ? "nothing" : out;
+}
+
+std::string end_text(const JobReport& report) {
+  const std::string run = duration_text(report.run_s());
+  if (report.running) {
+    return fmt::format("runs for {}, as of {}", run,
+                       date_text(report.updated_unix_s));
+  }
+  return fmt::format("{}, ran {}", date_text(report.end_unix_s.value_or(-1)),
+                     run);
+}
+
+void fact(Markup& page, const char* name, const std::string& value) {
+  page.open("tr");
+  page.element("th", {{"scope", "row"}}, name);
+  page.open("td");
+  page.element("bdi", value);
+  page.close();
+  page.close();
+}
+
+std::string estimated_rate_text(const std::optional<Estimate>& rate) {
+  if (!rate || !is_known(*rate)) return "-";
+  if (rate->low == rate->high) return rate_text(rate->value);
+  return fmt::format("{} [{} to {}]", rate_text(rate->value),
+                     rate_text(rate->low), rate_text(rate->high));
+}
+
+void rate_row(Markup& page, const char* label,
+              const std::optional<Estimate>& predicted,
+              const std::optional<Estimate>& measured) {
+  const auto error = prediction_error(predicted, measured);
+  table_row(page, {label, estimate_text(predicted), estimate_text(measured),
+                   error ? fmt::format("{:+.1f}%", *error * 100) : "-"});
+}
+
+std::string gain_text(const Recommendation& advice) {
+  if (!advice.gain) return "saves CPUs";
+  return fmt::format("throughput +{:.0f}% [{:.0f} to {:.0f}]",
+                     advice.gain->value * 100, advice.gain->low * 100,
+                     advice.gain->high * 100);
+}
+
+const char* no_advice_text(const JobReport& report) {
+  if (report.quality.pages_contradicted) {
+    return "Nothing: the job's own figures cannot be relied on.";
+  }
+  return "Nothing that these figures support.";
+}
+
+void methods_table(Markup& page, const JobReport& report) {
+  const Breakdown& parts = report.breakdown;
+  const std::array<std::pair<const char*, const std::string*>, 10> methods = {{
+      {"compute", &parts.compute.method},
+      {"fetch stall", &parts.fetch_stall.method},
+      {"prep stall", &parts.prep_stall.method},
+      {"exchange stall", &parts.exchange_stall.method},
+      {"ceiling predicted", &report.ceiling.predicted_from},
+      {"ceiling corrected", &report.ceiling.corrected_from},
+      {"ceiling measured", &report.ceiling.measured_by},
+      {"throughput predicted", &report.throughput.predicted_from},
+      {"throughput measured", &report.throughput.measured_by},
+      {"pressure", &report.pressure.method},
+  }};
+  open_table(page, "How each figure was obtained", {"figure", "obtained from"},
+             2);
+  for (const auto& [figure, method] : methods) {
+    if (!method->empty()) table_row(page, {figure, *method});
+  }
+  close_table(page);
+}
+
+}  // namespace
+
+void open_table(Markup& page, const std::string& caption, const Cells& heads,
+                int words) {
+  // Focusable, so that the keyboard can scroll it.
+  page.open("div", {{"class", fmt::format("scroll words-{}", words)},
+                    {"tabindex", "0"},
+                    {"role", "region"},
+                    {"aria-label", caption}});
+  page.open("table");
+  page.element("caption", caption);
+  page.open("thead");
+  page.open("tr");
+  for (const std::string& head : heads) {
+    page.element("th", {{"scope", "col"}}, head);
+  }
+  page.close();
+  page.close();
+  page.open("tbody");
+}
+
+void table_row(Markup& page, const Cells& cells) {
+  page.open("tr");
+  for (size_t i = 0; i < cells.size(); ++i) {
+    if (i == 0) {
+      page.element("th", {{"scope", "row"}}, cells[i]);
+    } else {
+      page.element("td", cells[i]);
+    }
+  }
+  page.close();
+}
+
+void close_table(Markup& page) {
+  page.close();
+  page.close();
+  page.close();
+}
+
+void facts_section(Markup& page, const JobReport& report) {
+  page.open("table", {{"class", "facts"}});
+  page.element("caption", "The job");
+  page.open("tbody");
+  fact(page, "node", report.node);
+  fact(page, "user", fmt::format("uid {}", report.user_id));
+  fact(page, "started", date_text(report.start_unix_s));
+  fact(page, report.running ? "running" : "ended", end_text(report));
+  fact(page, "size",
+       fmt::format("{}, {}, {}", count_text(report.tasks, "task"),
+                   count_text(report.ranks, "rank"),
+                   cpus_text(report.cores.allocated)));
+  fact(page, "asked for", options_text(report.options));
+  fact(page, "policy", report.policy.empty() ? "-" : report.policy);
+  page.close();
+  page.close();
+}
+
+void advice_section(Markup& page, const JobReport& report) {
+  page.element("h2", "What would help");
+  if (report.run_s() < report.recommend_after_s) {
+    page.element("p", fmt::format("Nothing yet: the run is shorter than {}.",
+                                  duration_text(report.recommend_after_s)));
+    return;
+  }
+  const std::vector<Recommendation> list = recommend(report);
+  if (list.empty()) return page.element("p", no_advice_text(report));
+  page.element("p", "Lines for the job script:");
+  page.open("ul", {{"class", "advice"}});
+  for (const Recommendation& advice : list) {
+    page.open("li");
+    page.element("code", advice.line);
+    page.open("p");
+    page.element("b", gain_text(advice));
+    page.text(": " + advice.reason + ".");
+    page.close();
+    page.close();
+  }
+  page.close();
+}
+
+void cores_table(Markup& page, const CoreFigures& cores) {
+  open_table(page, "Cores, averages over the run",
+             {"", "entitled", "requested", "granted", "used", "of granted"});
+  table_row(page,
+            {"loader at home", figure_text(cores.entitled),
+             figure_text(cores.requested), figure_text(cores.granted_home),
+             figure_text(cores.used_home),
+             share_text(ratio(cores.used_home, cores.granted_home))});
+  table_row(page,
+            {"loader away (lent)", "-", "-", figure_text(cores.granted_away),
+             figure_text(cores.used_away),
+             share_text(ratio(cores.used_away, cores.granted_away))});
+  table_row(page,
+            {"trainer (entitled: its reserve)", figure_text(cores.reserve), "-",
+             "-", figure_text(cores.used_trainer), "-"});
+  close_table(page);
+  page.element("p",
+               fmt::format("The ceiling needs {} loader cores; the most loader "
+                           "threads at once were {}.",
+                           estimate_text(cores.demand),
+                           cores.loader_threads
+                               ? fmt::format("{:.0f}", *cores.loader_threads)
+                               : "not counted"));
+}
+
+void bandwidth_table(Markup& page, const BandwidthFigures& bandwidth) {
+  open_table(
+      page, "Storage bandwidth, averages over the run",
+      {"pool", "entitled", "requested", "granted", "used", "of granted"});
+  table_row(page, {bandwidth.pool.empty() ? "none configured" : bandwidth.pool,
+                   rate_text(bandwidth.entitled_bytes_per_s),
+                   rate_text(bandwidth.requested_bytes_per_s),
+                   rate_text(bandwidth.granted_bytes_per_s),
+                   rate_text(bandwidth.used_bytes_per_s),
+                   share_text(ratio(bandwidth.used_bytes_per_s,
+                                    bandwidth.granted_bytes_per_s))});
+  close_table(page);
+  std::string text =
+      fmt::format("The ceiling needs {}.",
+                  estimated_rate_text(bandwidth.demand_bytes_per_s));
+  if (bandwidth.entitled_bytes_per_s) {
+    text += fmt::format(
+        " Entitled is Penstock's rule, not Slurm's promise: the pool's {} "
+        "split by ranks over the running managed jobs. Slurm promises no "
+        "bandwidth.",
+        rate_text(bandwidth.pool_bytes_per_s));
+  }
+  page.element("p", text);
+}
+
+void rates_table(Markup& page, const JobReport& report) {
+  const Compared& ceiling = report.ceiling;
+  open_table(page, "Rates in samples/s",
+             {"", "predicted", "measured", "error of the prediction"});
+  rate_row(page, "ceiling at arrival", ceiling.predicted, ceiling.measured);
+  rate_row(page, "ceiling corrected", ceiling.corrected, ceiling.measured);
+  rate_row(page, "throughput", report.throughput.predicted,
+           report.throughput.measured);
+  table_row(page, {"floor", figure_text(report.floor_rate), "-", "-"});
+  close_table(page);
+  page.element("p",
+               "The ceiling is the rate when data is never late, the floor "
+               "what the entitlement alone allows. Intervals are in brackets.");
+}
+
+void quality_section(Markup& page, const JobReport& report) {
+  const DataQuality& quality = report.quality;
+  page.element("h2", "Data quality and methods");
+  page.open("ul");
+  page.element("li", fmt::format("sampled every {} s: {} periods, {} missed",
+                                 figure_text(quality.sample_period_s),
+                                 quality.periods, quality.gaps));
+  page.element("li", fmt::format("{} training samples reported by the job",
+                                 quality.samples));
+  page.element("li", loader_source_text(quality.loader_source));
+  page.element("li", fmt::format("new threads noticed by: {}",
+                                 process_events_name(quality.process_events)));
+  if (quality.pages_contradicted) {
+    page.element("li",
+                 "the job's own figures contradict the kernel's: it was put "
+                 "back on its entitlement");
+  }
+  if (quality.agent_restarts > 0) {
+    page.element("li", fmt::format("penstockd was restarted {} times during "
+                                   "the run",
+                                   quality.agent_restarts));
+  }
+  page.element(
+      "li", fmt::format("schema version {}{}", report.schema_version,
+                        report.running ? ", provisional: the job runs" : ""));
+  page.close();
+  methods_table(page, report);
+}
+
+}  // namespace penstock

@@ -1,0 +1,215 @@
+// What the page says. That it is well-formed and how it looks is
+// tests/browser's.
+#include "report/html_report.h"
+
+#include <regex>
+
+#include "report/advice.h"
+#include "samples.h"
+#include "tests/unit/catch.h"
+
+namespace penstock {
+namespace {
+
+std::string page_of(const JobReport& report) {
+  return render_html(report, what_if_of(report));
+}
+
+bool says(const std::string& page, const std::string& text) {
+  return page.find(text) != std::string::npos;
+}
+
+size_t count(const std::string& page, const std::string& text) {
+  size_t found = 0;
+  for (size_t at = page.find(text); at != page.npos;
+       at = page.find(text, at + text.size())) {
+    ++found;
+  }
+  return found;
+}
+
+// A course whose figures all differ, so that nothing is drawn shorter.
+std::vector<TimelinePoint> rough_course(double start_unix_s, size_t points) {
+  std::vector<TimelinePoint> out;
+  for (size_t i = 0; i < points; ++i) {
+    const double a = 0.5 + 0.4 * (i * 7919 % 1000) / 1000.0;
+    TimelinePoint point{start_unix_s + double(i), 1};
+    point.granted_home_cores = 10 * a;
+    point.granted_away_cores = 9 * a;
+    point.used_home_cores = 8 * a;
+    point.used_away_cores = 7 * a;
+    point.used_trainer_cores = 6 * a;
+    point.granted_bytes_per_s = 5e8 * a;
+    point.used_bytes_per_s = 4e8 * a;
+    point.rate = 1234 * a;
+    point.predicted_rate = 1345 * a;
+    point.compute = 0.5 * a;
+    point.fetch_stall = 0.2 * a;
+    point.prep_stall = 0.15 * a;
+    point.exchange_stall = 0.1 * a;
+    out.push_back(point);
+  }
+  return out;
+}
+
+// As large as a report may be, with every character one that is escaped.
+JobReport largest() {
+  JobReport out = samples::input_bound();
+  const std::string text(kMaxReportTextBytes, '"');
+  out.job_name = out.node = out.policy = out.bandwidth.pool = text;
+  out.options.assign(kMaxReportOptions, {text, text});
+  out.notes.assign(kMaxReportNotes, text);
+  for (std::string* method :
+       {&out.breakdown.compute.method, &out.breakdown.fetch_stall.method,
+        &out.breakdown.prep_stall.method, &out.breakdown.exchange_stall.method,
+        &out.ceiling.predicted_from, &out.ceiling.corrected_from,
+        &out.ceiling.measured_by, &out.throughput.predicted_from,
+        &out.throughput.measured_by, &out.pressure.method}) {
+    *method = text;
+  }
+  out.timeline = rough_course(out.start_unix_s, 10000);
+  out.end_unix_s = out.updated_unix_s = out.start_unix_s + 10000;
+  out.changes.assign(kToldChanges, out.changes[1]);
+  for (size_t i = 0; i < out.changes.size(); ++i) {
+    out.changes[i].time_unix_s += 90.0 * i;
+  }
+  return out;
+}
+
+TEST_CASE("a page has the verdict, the advice, and each section") {
+  const JobReport report = samples::input_bound();
+  const std::string page = page_of(report);
+  CHECK(says(page, verdict(report)));
+  for (const Recommendation& advice : recommend(report)) {
+    CHECK(says(page, "<code>" + advice.line + "</code>"));
+  }
+  for (const char* heading :
+       {"What would help", "Where the time went", "Cores: granted and used",
+        "Storage bandwidth: granted and used", "Grant changes",
+        "Predicted and measured", "What more or fewer loader cores would do",
+        "Data quality and methods"}) {
+    CHECK(says(page, std::string("<h2>") + heading + "</h2>"));
+  }
+  CHECK(says(page, "Note: the accelerator is emulated"));
+  CHECK(says(page, "not Slurm&#39;s promise"));
+  CHECK(says(page, "2026-01-01 00:00:00 UTC"));
+  CHECK(says(page, "you are here:"));
+  CHECK_FALSE(says(page, "Provisional"));
+}
+
+TEST_CASE("the same report gives the same page") {
+  CHECK(page_of(samples::input_bound()) == page_of(samples::input_bound()));
+}
+
+TEST_CASE("nothing on a page runs or is fetched") {
+  for (const JobReport& report :
+       {samples::input_bound(), samples::hostile(), samples::unknown()}) {
+    const std::string page = page_of(report);
+    CHECK(says(page, "default-src &#39;none&#39;"));
+    for (const char* never : {"<script", "http:", "https:", "src=", "href=",
+                              "@import", "javascript:", " on"}) {
+      INFO(never);
+      const std::string attribute = std::string(never) + "load=";
+      CHECK_FALSE(says(page, never == std::string(" on") ? attribute : never));
+    }
+    // url() names patterns of the page itself.
+    CHECK(count(page, "url(") == count(page, "url(#hatch-"));
+  }
+}
+
+TEST_CASE("a hostile user's texts stay texts") {
+  JobReport report = samples::input_bound();
+  report.job_name = "</h1><script>alert(1)</script>\x1b[2J\xff";
+  report.notes = {"</style>"};
+  const std::string page = page_of(report);
+  CHECK(says(
+      page, "&lt;/h1&gt;&lt;script&gt;alert(1)&lt;/script&gt;\uFFFD[2J\uFFFD"));
+  CHECK(count(page, "</style>") == 1);
+}
+
+TEST_CASE("shares of the wall time sum to 100") {
+  const std::string page = page_of(samples::input_bound());
+  const size_t begin = page.find("Parts of the wall time");
+  const std::string table =
+      page.substr(begin, page.find("</table>", begin) - begin);
+  const std::regex share("<td>([0-9.]+)%</td>");
+  double sum = 0;
+  int parts = 0;
+  for (std::sregex_iterator it(table.begin(), table.end(), share), end;
+       it != end; ++it, ++parts) {
+    sum += std::stod((*it)[1]);
+  }
+  CHECK(parts >= 4);
+  CHECK(sum == Approx(100).margin(1e-9));
+}
+
+TEST_CASE("each change has a number on the chart and a row") {
+  const JobReport report = samples::input_bound();
+  const std::string page = page_of(report);
+  CHECK(says(page, ">a job ended</td>"));
+  CHECK(says(page, "0.90 → 1.90"));
+  CHECK(says(page, "25 MB/s → 50 MB/s"));
+  CHECK(says(page, "210 → 410 (+95%)"));
+  CHECK(says(page, "class=\"mark-number\""));
+  for (const char* number : {">1</th>", ">2</th>", ">3</th>"}) {
+    CHECK(says(page, number));
+  }
+}
+
+TEST_CASE("hundreds of changes are told by the numbers that they share") {
+  JobReport report = largest();
+  const std::string few = page_of(report);
+  CHECK(count(few, ">a job ended</td>") == kToldChanges);
+  report.changes.insert(report.changes.end(), 5, report.changes.back());
+  report.changes_dropped = 7;
+  const std::string many = page_of(report);
+  CHECK(count(many, ">a job ended</td>") == 0);
+  CHECK(says(many, "There are 105 changes"));
+  CHECK(says(many, "7 earlier changes were not kept"));
+  CHECK(says(many, "a job ended ("));
+}
+
+TEST_CASE("what is not known is said, and never shown as 0") {
+  const std::string page = page_of(samples::unknown());
+  CHECK(says(page, "Provisional: the job still runs"));
+  CHECK(says(page, "No verdict"));
+  CHECK(says(page, "This report has no course over time"));
+  CHECK(says(page, "Cores over time: not recorded"));
+  CHECK(says(page, "Not known: it takes the ceiling"));
+  CHECK(says(page, "<td>-</td>"));
+  CHECK_FALSE(says(page, "you are here"));
+  CHECK_FALSE(says(page, "class=\"chart\""));
+}
+
+TEST_CASE("a job that borrowed nothing has no chart of it") {
+  JobReport report = samples::input_bound();
+  for (TimelinePoint& point : report.timeline) {
+    point.granted_away_cores = point.used_away_cores = 0;
+  }
+  const std::string page = page_of(report);
+  CHECK(says(page, "The job borrowed no CPU of others."));
+  CHECK_FALSE(says(page, "away-title"));
+  CHECK(says(page, "home-title"));
+}
+
+TEST_CASE("figures that no chart can hold do not break it") {
+  JobReport report = samples::input_bound();
+  REQUIRE_FALSE(report.timeline.empty());
+  report.timeline[0].used_home_cores = std::numeric_limits<double>::quiet_NaN();
+  report.timeline[0].rate = std::numeric_limits<double>::infinity();
+  report.timeline.back().used_bytes_per_s = 1e18;
+  report.changes[0].time_unix_s = -1e12;
+  report.changes[2].time_unix_s = 1e15;
+  const std::string page = page_of(report);
+  CHECK_FALSE(says(page, "\"nan"));
+  CHECK_FALSE(std::regex_search(page, std::regex("[MHVL ;>](nan|inf)[^o]")));
+}
+
+TEST_CASE("the largest report that there may be is under 300 kB") {
+  const std::string page = page_of(largest());
+  CHECK(page.size() < kMaxHtmlBytes);
+  CHECK(says(page, "Of 10000 periods neighbours are averaged to "));
+}
+
+}  // namespace
+}  // namespace penstock

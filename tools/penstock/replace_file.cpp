@@ -1,0 +1,82 @@
+#include "tools/penstock/replace_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+#include "common/unique_fd.h"
+
+namespace penstock {
+namespace {
+
+Status may_replace(const std::string& path) {
+  if (path.empty()) return invalid("the file's name is empty; give one");
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return Done{};
+  if (S_ISDIR(info.st_mode)) {
+    return invalid(path + " is a directory; name a file in it");
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return invalid(path +
+                   " is not a regular file; name another, or - for standard "
+                   "output");
+  }
+  return Done{};
+}
+
+std::string remedy_of(int errno_value) {
+  switch (errno_value) {
+    case ENOENT:
+    case ENOTDIR:
+      return "; make its folder first";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return "; name a file in a folder that you may write in";
+    case ENOSPC:
+    case EDQUOT:
+      return "; make room, or name a file elsewhere";
+    default:
+      return "";
+  }
+}
+
+Error failed(int errno_value, const std::string& path) {
+  Error error = system_error(errno_value, "cannot write " + path);
+  error.message += remedy_of(errno_value);
+  // No data of a job's is missing: the name is wrong.
+  if (error.code == Code::kNotFound) error.code = Code::kInvalidArgument;
+  return error;
+}
+
+Status fill(int fd, std::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return failed(errno, path);
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  if (::fsync(fd) != 0) return failed(errno, path);
+  return Done{};
+}
+
+}  // namespace
+
+Status replace_file(const std::string& path, std::string_view text) {
+  if (Status may = may_replace(path); !may) return may;
+  // mkostemp() makes it with mode 0600.
+  std::string aside = path + ".XXXXXX";
+  UniqueFd fd(::mkostemp(aside.data(), O_CLOEXEC));
+  if (!fd) return failed(errno, path);
+  Status done = fill(fd.get(), text, path);
+  if (done && ::rename(aside.c_str(), path.c_str()) != 0) {
+    done = failed(errno, path);
+  }
+  if (!done) ::unlink(aside.c_str());
+  return done;
+}
+
+}  // namespace penstock
