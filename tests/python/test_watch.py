@@ -7,7 +7,8 @@ import unittest
 import penstock
 from fake_daemon import FakeDaemon, eventually, socket_folder
 from penstock._elastic import workers_that_fit
-from penstock._watch import Watched, batch_samples, watch
+from penstock._batch import batch_samples
+from penstock._watch import Watched, watch
 
 try:
     import torch.utils.data

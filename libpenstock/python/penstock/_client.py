@@ -16,7 +16,9 @@ _DEFAULT_SOCKET = "/run/penstock/penstockd.sock"
 _CHECK_PERIOD_NS = 1_000_000_000
 _OPEN_BUDGET_MS = 100
 _MAX_DRAINED = 64
+_WORDS = tuple(_pages.COUNTER_WORDS.items())
 _MAX_FDS = 8
+_SPLIT = {"bytes", "fetch_ns", "prep_ns", "prepared"}
 _OVERFLOW_UID = 65534  # root, seen from a container's user namespace
 
 
@@ -46,6 +48,7 @@ class Client:
         self._started_ns = time.monotonic_ns()
         self._updated_ns = 0
         self._counters = dict.fromkeys(_pages.REPORTED, 0)
+        self._own_split = False  # report() was given what watch() adds
         # As of updated_ns.
         self._shown = dict.fromkeys(
             ("samples", "steps", "wait_ns", "exchange_ns"), 0
@@ -70,6 +73,26 @@ class Client:
                 + ", ".join(_pages.REPORTED)
             )
         self._counters.update(counters)
+        self._own_split |= not _SPLIT.isdisjoint(counters)
+        self._publish()
+
+    def add_batch(
+        self, samples: int, wait_ns: int, split: dict[str, int]
+    ) -> None:
+        """One batch that the trainer has waited for. split: what its loader
+        spent since the last, by the counters' names; empty where that is not
+        known. It is left out once the job reports such counters itself."""
+        counters = self._counters
+        if self._own_split:
+            split = {}
+        elif not split and counters["prepared"]:
+            # Of all watched loaders or of none: these samples count as well.
+            split = {"prepared": samples}
+        counters["samples"] += samples
+        counters["steps"] += 1
+        counters["wait_ns"] += wait_ns
+        for name, amount in split.items():
+            counters[name] += amount
         self._publish()
 
     def add(self, **differences: int) -> None:
@@ -126,7 +149,8 @@ class Client:
             or self._updated_ns == 0
         ):
             self._updated_ns = now_ns
-            self._shown = {name: counters[name] for name in shown}
+            for name in shown:
+                shown[name] = counters[name]
 
     def _published(self) -> dict[str, int]:
         return self._counters | self._shown
@@ -135,10 +159,9 @@ class Client:
         page = self._progress
         if page is None:
             return
-        counters = self._published()
-        for name, word in _pages.COUNTER_WORDS.items():
-            value = self._base[name] + counters[name]
-            page.set(word, value & _pages.MAX_COUNTER)
+        words, base, counters = page.words, self._base, self._published()
+        for name, word in _WORDS:
+            words[word] = (base[name] + counters[name]) & _pages.MAX_COUNTER
         threads = self._counters["loader_threads"] & _pages.MAX_STATE
         page.set_half(_pages.STATE_HALVES["loader_threads"], threads)
         follows = bool(self._counters["follows_hint"])

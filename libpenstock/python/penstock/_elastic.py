@@ -26,22 +26,23 @@ def workers_that_fit(
 class ElasticWorkers:
     """Sets a torch DataLoader's num_workers between epochs."""
 
-    def __init__(self, loader, client: Client):
+    def __init__(self, loader, client: Client, own_workers: int):
+        """own_workers: what the user chose."""
         self._loader = loader
         self._client = client
-        self._own = loader.num_workers  # what the user chose
+        self.own_workers = own_workers
         self._worker_bytes = 0  # largest seen
 
     def resize(self) -> None:
         """Before an epoch: follows the grant; without one, the user's own
         number of workers comes back."""
         hint = self._client.hint()
-        workers = self._own
+        workers = self.own_workers
         if hint is not None:
             size = self._worker_bytes or _memory.process_bytes(os.getpid())
             room = _memory.room_bytes()
             workers = workers_that_fit(
-                self._own, hint.loader_threads, size, room
+                self.own_workers, hint.loader_threads, size, room
             )
         # torch 2 leaves it None where there were no workers.
         if workers > 0 and getattr(self._loader, "prefetch_factor", 2) is None:
@@ -60,7 +61,7 @@ def elastic_workers(loader, client: Client) -> ElasticWorkers | None:
     be changed safely."""
     reason = _why_fixed(loader)
     if reason is None:
-        return ElasticWorkers(loader, client)
+        return ElasticWorkers(loader, client, loader.num_workers)
     warnings.warn(
         f"penstock.watch(elastic=True): {reason}; its workers stay as they are",
         stacklevel=4,

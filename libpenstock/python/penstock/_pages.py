@@ -107,7 +107,7 @@ class ProgressPage:
         magic, version = struct.unpack_from("=II", self._memory)
         if magic and (magic, version) != (PROGRESS_MAGIC, PAGE_VERSION):
             raise PageError("not a progress page")
-        self._words = memoryview(self._memory).cast("Q")
+        self.words = memoryview(self._memory).cast("Q")
         self._halves = memoryview(self._memory).cast("I")
 
     def mark_valid(self) -> None:
@@ -115,10 +115,10 @@ class ProgressPage:
         struct.pack_into("=II", self._memory, 0, PROGRESS_MAGIC, PAGE_VERSION)
 
     def get(self, word: int) -> int:
-        return self._words[word]
+        return self.words[word]
 
     def set(self, word: int, value: int) -> None:
-        self._words[word] = value
+        self.words[word] = value
 
     def set_half(self, half: int, value: int) -> None:
         self._halves[half] = value

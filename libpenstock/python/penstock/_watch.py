@@ -1,15 +1,16 @@
 """Measures how long a training loop waits for its data."""
 
-import itertools
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
+from penstock._batch import batch_samples
 from penstock._client import Client, default_client
-from penstock._elastic import elastic_workers
+from penstock._elastic import ElasticWorkers, elastic_workers
+from penstock._split import start_iterator
 
 Batch = TypeVar("Batch")
-_PARTS = 8  # of a batch, looked at for its length
+_OWN = ("_loader", "_client", "_elastic")
 
 
 def watch(
@@ -26,7 +27,9 @@ def watch(
 
 
 class Watched(Generic[Batch]):
-    """Iterates over the loader, once per epoch; all else is the loader's."""
+    """Iterates over the loader, once per epoch; all else is the loader's,
+    attributes that are set included. A copy, or a pickle read in another
+    process, watches for the process that it is in."""
 
     def __init__(self, loader: Iterable[Batch], elastic: bool, client: Client):
         self._loader = loader
@@ -37,42 +40,98 @@ class Watched(Generic[Batch]):
         return len(self._loader)  # type: ignore[arg-type]
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_loader":  # not set yet: a copy or a pickle being made
+        if name in _OWN:  # not set yet: a copy or a pickle being made
             raise AttributeError(name)
         return getattr(self._loader, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _OWN or name == "__orig_class__":  # Watched[Batch](...)
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self._loader, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._loader, name)
+
+    def __reduce_ex__(self, protocol: int) -> tuple:
+        own = self._elastic.own_workers if self._elastic else None
+        return _restored, (self._loader, own)
 
     def __iter__(self) -> Iterator[Batch]:
         if self._elastic:
             self._elastic.resize()
-        begin_ns = time.monotonic_ns()
-        iterator = iter(self._loader)  # starts the workers: a wait as well
-        pids = worker_pids(iterator)
-        for pid in pids:
-            self._client.register(pid)
-        self._client.report(
-            loader_threads=len(pids), follows_hint=self._elastic is not None
-        )
-        try:
-            yield from self._measured(iterator, begin_ns, pids)
-        finally:
-            for pid in pids:
-                self._client.unregister(pid)
+        return WatchedIterator(self._loader, self._client, self._elastic)
 
-    def _measured(
-        self, iterator: Iterator[Batch], begin_ns: int, pids: list[int]
-    ) -> Iterator[Batch]:
-        count = 0
-        for batch in iterator:
-            wait_ns = time.monotonic_ns() - begin_ns
-            samples = batch_samples(batch, self._loader)
-            self._client.add(samples=samples, steps=1, wait_ns=wait_ns)
-            count += 1
-            # Seldom, and less and less often: reading a size takes the kernel
-            # a millisecond.
-            if self._elastic and count & (count - 1) == 0:
-                self._elastic.measure(pids)
-            yield batch
-            begin_ns = time.monotonic_ns()
+
+def _restored(loader: Any, own_workers: int | None) -> Watched:
+    client = default_client()
+    watched: Watched = Watched(loader, False, client)
+    if own_workers is not None:
+        watched._elastic = ElasticWorkers(loader, client, own_workers)
+    return watched
+
+
+class WatchedIterator(Generic[Batch]):
+    """One epoch. Its workers are registered until it is used up, closed or
+    dropped; a batch that fails ends nothing, as the loader's own iterator may
+    go on."""
+
+    def __init__(
+        self, loader: Any, client: Client, elastic: ElasticWorkers | None
+    ):
+        self._pids: list[int] = []
+        self._loader = loader
+        self._client = client
+        self._elastic = elastic
+        self._count = 0
+        begin_ns = time.monotonic_ns()
+        if client.connected():
+            self._iterator, self._split = start_iterator(loader)
+        else:
+            self._iterator, self._split = iter(loader), None
+        self._pids = worker_pids(self._iterator)
+        for pid in self._pids:
+            client.register(pid)
+        client.report(
+            loader_threads=len(self._pids), follows_hint=elastic is not None
+        )
+        # To start the workers is a wait as well.
+        self._wait_ns = time.monotonic_ns() - begin_ns
+
+    def __iter__(self) -> "WatchedIterator[Batch]":
+        return self
+
+    def __len__(self) -> int:
+        return len(self._iterator)  # type: ignore[arg-type]
+
+    def __next__(self) -> Batch:
+        begin_ns = time.monotonic_ns()
+        try:
+            batch = next(self._iterator)
+        except StopIteration:
+            self.close()
+            raise
+        wait_ns = self._wait_ns + time.monotonic_ns() - begin_ns
+        self._wait_ns = 0
+        self._tell(batch_samples(batch, self._loader), wait_ns)
+        return batch
+
+    def close(self) -> None:
+        pids, self._pids = self._pids, []
+        for pid in pids:
+            self._client.unregister(pid)
+
+    def __del__(self):
+        self.close()
+
+    def _tell(self, samples: int, wait_ns: int) -> None:
+        split = self._split.take() if self._split else {}
+        self._client.add_batch(samples, wait_ns, split)
+        self._count += 1
+        # Seldom, and less and less often: reading a size takes the kernel a
+        # millisecond.
+        if self._elastic and self._count & (self._count - 1) == 0:
+            self._elastic.measure(self._pids)
 
 
 def worker_pids(iterator: object) -> list[int]:
@@ -80,29 +139,3 @@ def worker_pids(iterator: object) -> list[int]:
     workers = getattr(iterator, "_workers", [])
     pids = [getattr(worker, "pid", None) for worker in workers]
     return [pid for pid in pids if isinstance(pid, int)]
-
-
-def batch_samples(batch: object, loader: object) -> int:
-    """The length of the first tensor or sequence in the batch; else the
-    loader's batch_size; else 1."""
-    length = _length(batch)
-    if length is None:
-        length = getattr(loader, "batch_size", None)
-    return length if isinstance(length, int) and length >= 0 else 1
-
-
-def _length(batch: object, depth: int = 4) -> int | None:
-    """None where the batch holds no tensor and no sequence."""
-    if isinstance(batch, (str, bytes)) or depth == 0:
-        return None
-    if isinstance(batch, Mapping):
-        parts = itertools.islice(batch.values(), _PARTS)
-        lengths = (_length(part, depth - 1) for part in parts)
-        return next((n for n in lengths if n is not None), None)
-    if isinstance(batch, (list, tuple)):
-        lengths = (_length(part, depth - 1) for part in batch[:_PARTS])
-        return next((n for n in lengths if n is not None), len(batch))
-    try:
-        return len(batch)  # type: ignore[arg-type]
-    except TypeError:  # a number, or a tensor without dimensions
-        return None

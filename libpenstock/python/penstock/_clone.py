@@ -1,0 +1,108 @@
+"""A copy of a torch DataLoader that can be given other parts."""
+
+import sys
+from typing import Any
+
+# What decides how a DataLoader iterates: a class that has its own is left
+# alone.
+_FIXED = (
+    "__iter__ __getattribute__ __setattr__ __getattr__ _get_iterator "
+    "_index_sampler _auto_collation multiprocessing_context"
+).split()
+
+
+def why_not_cloned(loader: object) -> str | None:
+    """None where clone() gives a loader that yields what this one would."""
+    torch_data = sys.modules.get("torch.utils.data")
+    base = getattr(torch_data, "DataLoader", None)
+    if not isinstance(base, type) or not isinstance(loader, base):
+        return "not a torch DataLoader"
+    kind = type(loader)
+    for name in _FIXED:
+        if getattr(kind, name, None) is not getattr(base, name, None):
+            return f"its class {kind.__name__} has a {name} of its own"
+    if any("__slots__" in vars(c) and vars(c)["__slots__"] for c in kind.__mro__):
+        return f"its class {kind.__name__} has slots"
+    pipes = tuple(
+        getattr(torch_data, name)
+        for name in ("IterDataPipe", "MapDataPipe")
+        if hasattr(torch_data, name)
+    )
+    if isinstance(loader.dataset, pipes):
+        return "torch rewrites data pipes"
+    if torch_data.get_worker_info() is not None:
+        return "inside a worker"
+    return None
+
+
+def is_iterable_style(loader: Any) -> bool:
+    """Whether a DataLoader's dataset is an IterableDataset."""
+    return isinstance(
+        loader.dataset, sys.modules["torch.utils.data"].IterableDataset
+    )
+
+
+def clone(loader: Any, **parts: Any) -> Any:
+    """A loader of the same class with the same attributes but for parts. No
+    code of the loader's class runs, and the loader stays as it is."""
+    copy = object.__new__(type(loader))
+    copy.__dict__.update(loader.__dict__)
+    # DataLoader refuses to have its dataset and samplers set.
+    for name, part in parts.items():
+        object.__setattr__(copy, name, part)
+    return copy
+
+
+class DatasetProxy:
+    """Stands for a dataset inside a DataLoader: everything is the dataset's,
+    its class (for isinstance) and the setting of attributes included. What a
+    subclass adds is what torch calls to load."""
+
+    __slots__ = ("_penstock_dataset", "_penstock_part")
+
+    def __init__(self, dataset: Any, part: Any):
+        """part: what a subclass works with; picklable."""
+        object.__setattr__(self, "_penstock_dataset", dataset)
+        object.__setattr__(self, "_penstock_part", part)
+
+    @property
+    def __class__(self) -> type:
+        return type(self._penstock_dataset)
+
+    def __reduce_ex__(self, protocol: int) -> tuple:
+        parts = (self._penstock_dataset, self._penstock_part)
+        return type(self), parts
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._penstock_dataset, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._penstock_dataset, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._penstock_dataset, name)
+
+    def __len__(self) -> int:
+        return len(self._penstock_dataset)
+
+    def __repr__(self) -> str:
+        return repr(self._penstock_dataset)
+
+
+def show_dataset_itself() -> None:
+    """In a worker: torch's worker_info names the dataset, not its proxy."""
+    try:
+        info = sys.modules["torch.utils.data"].get_worker_info()
+        if issubclass(type(info.dataset), DatasetProxy):
+            dataset = info.dataset._penstock_dataset
+            object.__setattr__(info, "dataset", dataset)  # it is read-only
+    except (AttributeError, TypeError):
+        pass  # another torch keeps it elsewhere: the proxy does as well
+
+
+def load_batch(dataset: Any, indices: Any) -> Any:
+    """The samples of a batch, as torch's own fetcher gets them."""
+    load = getattr(dataset, "__getitems__", None)
+    if load:
+        return load(indices)
+    return [dataset[index] for index in indices]

@@ -1,0 +1,151 @@
+"""Parts a DataLoader's time into fetching and preparing."""
+
+import weakref
+from collections.abc import Iterator
+from operator import sub
+from typing import Any
+
+from penstock._batch import batch_samples
+from penstock._clone import (
+    DatasetProxy,
+    clone,
+    is_iterable_style,
+    load_batch,
+    show_dataset_itself,
+    why_not_cloned,
+)
+from penstock._shared import SharedWords
+from penstock._stopwatch import COLUMNS, Stopwatch
+
+
+class _TimedSamples(DatasetProxy):
+    """A map-style dataset. The watch stops when the batch is collated."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index: Any) -> Any:
+        watch = self._penstock_part
+        watch.begin()
+        try:
+            return self._penstock_dataset[index]
+        except BaseException:
+            watch.drop()
+            raise
+
+    def __getitems__(self, indices: Any) -> Any:
+        watch = self._penstock_part
+        watch.begin()
+        try:
+            return load_batch(self._penstock_dataset, indices)
+        except BaseException:
+            watch.drop()
+            raise
+
+
+class _TimedStream(DatasetProxy):
+    """An IterableDataset."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[Any]:
+        watch = self._penstock_part
+        watch.drop()  # of samples that an earlier epoch left over
+        return _TimedIterator(iter(self._penstock_dataset), watch)
+
+
+class _TimedIterator:
+    def __init__(self, iterator: Iterator[Any], watch: Stopwatch):
+        self._next = iterator.__next__
+        self._watch = watch
+
+    def __iter__(self) -> "_TimedIterator":
+        return self
+
+    def __next__(self) -> Any:
+        self._watch.begin()
+        try:
+            return self._next()
+        except StopIteration:  # the batch may be collated as it is
+            raise
+        except BaseException:
+            self._watch.drop()
+            raise
+
+
+class _TimedCollate:
+    def __init__(self, collate: Any, watch: Stopwatch, batch_size: int | None):
+        self._collate = collate
+        self._watch = watch
+        self.batch_size = batch_size  # as a loader has it
+
+    def __call__(self, samples: Any) -> Any:
+        try:
+            batch = self._collate(samples)
+        except BaseException:
+            self._watch.drop()
+            raise
+        self._watch.end(batch_samples(batch, self))
+        return batch
+
+
+class _WorkerStart:
+    def __init__(self, start: Any, watch: Stopwatch):
+        self._start = start
+        self._watch = watch
+
+    def __call__(self, worker: int) -> None:
+        self._watch.enter_worker(worker)
+        show_dataset_itself()
+        if self._start is not None:
+            self._start(worker)
+
+
+class Split:
+    """What the loader of one iterator has spent, as far as not yet told."""
+
+    def __init__(self, sums: SharedWords):
+        self._sums = sums
+        self._told = [0] * len(COLUMNS)
+
+    def take(self) -> dict[str, int]:
+        """What was added since it was last asked."""
+        totals = self._sums.totals()
+        told, self._told = self._told, totals
+        return dict(zip(COLUMNS, map(sub, totals, told)))
+
+
+# Workers that persist serve iterators of later epochs.
+_splits: "weakref.WeakKeyDictionary[Any, Split]" = weakref.WeakKeyDictionary()
+
+
+def start_iterator(loader: Any) -> tuple[Iterator[Any], Split | None]:
+    """iter(loader), with its time parted where that can be done without any
+    effect on what the loader yields; else plainly."""
+    if why_not_cloned(loader) is not None:
+        return iter(loader), None
+    if getattr(loader, "_iterator", None) is not None:
+        iterator = iter(loader)  # its workers are there already
+        return iterator, _splits.get(iterator)
+    try:
+        timed, split = _timed(loader)
+        iterator = iter(timed)
+    except Exception:  # the loader's own error then comes again
+        return iter(loader), None
+    if getattr(timed, "_iterator", None) is not None:
+        loader._iterator = timed._iterator  # as iter(loader) would
+    _splits[iterator] = split
+    return iterator, split
+
+
+def _timed(loader: Any) -> tuple[Any, Split]:
+    sums = SharedWords(max(1, loader.num_workers), len(COLUMNS))
+    watch = Stopwatch(sums)
+    proxy = _TimedStream if is_iterable_style(loader) else _TimedSamples
+    size = loader.batch_size
+    parts = {
+        "dataset": proxy(loader.dataset, watch),
+        "collate_fn": _TimedCollate(loader.collate_fn, watch, size),
+    }
+    if loader.num_workers > 0:
+        parts["worker_init_fn"] = _WorkerStart(loader.worker_init_fn, watch)
+    return clone(loader, **parts), Split(sums)

@@ -1,0 +1,107 @@
+"""What a batch costs the process that prepares it."""
+
+import os
+import resource
+import threading
+import time
+from typing import Any
+
+from penstock._shared import SharedWords
+
+COLUMNS = ("fetch_ns", "prep_ns", "bytes", "prepared")
+_BLOCK_BYTES = 512  # the unit of ru_inblock
+
+
+class Stopwatch:
+    """Times one batch after another, from the first touch of the dataset to
+    the collated batch, and adds to a row of sums.
+
+    The time that the loading thread neither ran nor waited for a CPU counts as
+    fetching where the batch read bytes from storage; all else is preparing.
+    It costs a few system calls per batch. Of the process that loads; a copy in
+    a forked or spawned worker starts anew.
+    """
+
+    def __init__(self, sums: SharedWords):
+        self.sums = sums
+        self._start_over()
+
+    def _start_over(self) -> None:
+        self._first = 0  # word of its row
+        self._owner: tuple[int, int] | None = None
+        self._delay_fd = -1
+        self._running = False
+        self._whose = resource.RUSAGE_THREAD
+
+    def __reduce__(self) -> tuple:
+        return Stopwatch, (self.sums,)
+
+    def __del__(self):
+        self._close()
+
+    def enter_worker(self, row: int) -> None:
+        """In a worker process, all of whose threads load."""
+        self._whose = resource.RUSAGE_SELF
+        self._first = row * self.sums.columns
+
+    def begin(self) -> None:
+        """No effect while a batch is under way."""
+        if self._running:
+            return
+        owner = (os.getpid(), threading.get_ident())
+        if owner != self._owner:
+            self._bind(owner)
+        self._running = True
+        self._delay_ns = self._run_delay_ns()
+        self._usage = resource.getrusage(self._whose)
+        self._begin_ns = time.monotonic_ns()
+
+    def drop(self) -> None:
+        """The batch under way is not finished, or is none."""
+        self._running = False
+
+    def end(self, samples: int) -> None:
+        if not self._running:
+            return
+        self._running = False
+        wall_ns = time.monotonic_ns() - self._begin_ns
+        usage = resource.getrusage(self._whose)
+        blocks = usage.ru_inblock - self._usage.ru_inblock
+        words, first = self.sums.words, self._first
+        if blocks > 0:
+            fetch_ns = self._blocked_ns(wall_ns, usage)
+            words[first] += fetch_ns
+            words[first + 1] += wall_ns - fetch_ns
+            words[first + 2] += blocks * _BLOCK_BYTES
+        else:
+            words[first + 1] += wall_ns
+        words[first + 3] += samples
+
+    def _blocked_ns(self, wall_ns: int, usage: Any) -> int:
+        """Of the wall time, that neither run nor waited for a CPU."""
+        before = self._usage
+        cpu_s = usage.ru_utime - before.ru_utime
+        cpu_s += usage.ru_stime - before.ru_stime
+        busy_ns = int(cpu_s * 1e9) + self._run_delay_ns() - self._delay_ns
+        return min(wall_ns, max(0, wall_ns - busy_ns))
+
+    def _run_delay_ns(self) -> int:
+        """How long this thread has waited for a CPU so far; 0: unknown."""
+        if self._delay_fd < 0:
+            return 0
+        return int(os.pread(self._delay_fd, 64, 0).split()[1])
+
+    def _bind(self, owner: tuple[int, int]) -> None:
+        """The kernel's file is that of the thread that opens it."""
+        self._close()
+        self._owner = owner
+        try:
+            path = "/proc/thread-self/schedstat"
+            self._delay_fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            self._delay_fd = -1
+
+    def _close(self) -> None:
+        fd, self._delay_fd = getattr(self, "_delay_fd", -1), -1
+        if fd >= 0:
+            os.close(fd)
