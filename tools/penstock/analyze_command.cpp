@@ -13,7 +13,7 @@
 #include "tools/analyze/render.h"
 #include "tools/analyze/session.h"
 #include "tools/penstock/analyze.h"
-#include "tools/penstock/write_file.h"
+#include "tools/penstock/replace_file.h"
 
 namespace penstock {
 namespace {
@@ -217,8 +217,8 @@ Status run_analyze(const AnalyzeArguments& arguments, Terminal& terminal) {
                        ? to_json(*findings, ending)
                        : render_text(*findings, ending, terminal.style));
   if (arguments.save_file.empty()) return Done{};
-  Status saved = write_file_atomically(arguments.save_file,
-                                       profile_text(findings->profile));
+  Status saved =
+      replace_file(arguments.save_file, profile_text(findings->profile));
   if (saved && !arguments.json) {
     terminal.out << "Saved in " << arguments.save_file
                  << ": srun --loader-model=" << arguments.save_file
