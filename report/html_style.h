@@ -104,7 +104,7 @@ svg .mark-number { text-anchor: middle; font-weight: 600; font-size: 10px; }
 svg .label { font-weight: 600; stroke: var(--paper); stroke-width: 3px;
   paint-order: stroke; }
 .grid, .tick { stroke: var(--rule); }
-.mark { stroke: var(--quiet); stroke-dasharray: 1 3; }
+.mark { stroke: var(--quiet); stroke-dasharray: 2 2; }
 .told { fill: var(--ink); fill-opacity: 0; }
 .told:hover { fill-opacity: 0.12; }
 .here { fill: var(--ink); stroke: var(--paper); stroke-width: 2; }
@@ -138,7 +138,10 @@ footer { margin-top: 2.5rem; color: var(--quiet); font-size: 0.8125rem; }
   h2, figcaption { break-after: avoid; }
   details, .told { display: none; }
   .scroll { overflow: visible; }
-  .scroll table { min-width: 0; }
+  .scroll table { min-width: 0; overflow-wrap: anywhere; }
+  .scroll td, .scroll thead th { white-space: normal; padding-left: 0.6rem; }
+  .scroll thead th:first-child { padding-left: 0; }
+  .words-4 :is(td, thead th):not(:nth-child(4)) { overflow-wrap: normal; }
 }
 )css";
 
