@@ -8,9 +8,19 @@ no-op. See penstock-python(7).
 """
 
 from penstock._client import Client, Hint, default_client
+from penstock._lightning import LightningCallback
 from penstock._watch import Watched, watch
 
-__all__ = ["Client", "Hint", "Watched", "connected", "hint", "report", "watch"]
+__all__ = [
+    "Client",
+    "Hint",
+    "LightningCallback",
+    "Watched",
+    "connected",
+    "hint",
+    "report",
+    "watch",
+]
 
 
 def connected() -> bool:

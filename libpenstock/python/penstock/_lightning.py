@@ -1,0 +1,97 @@
+"""Reports the batches of a Lightning trainer; Lightning is not imported."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from penstock._batch import batch_samples
+from penstock._client import default_client
+from penstock._watch import Watched
+
+
+class LightningCallback:
+    """For Trainer(callbacks=[...]) of Lightning 2: tells penstockd of each
+    training batch and how long it was waited for, from the end of the batch
+    before it (of a validation, or of the epoch's start) to its own start. That
+    includes what Lightning does in between, such as moving the batch to the
+    device and other callbacks: penstock.watch() around the loader measures
+    the loader alone. Where the trainer's loader is watched, this does nothing.
+
+    Has every method that Lightning asks a callback for. Releases that take
+    callbacks of their own class only take
+    class Mine(penstock.LightningCallback, lightning.Callback).
+    """
+
+    _begin_ns = 0  # 0: nothing is waited for
+    _watched = False
+
+    @property
+    def state_key(self) -> str:
+        return type(self).__qualname__
+
+    def state_dict(self) -> dict[str, Any]:
+        return {}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        pass
+
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        self._watched = _is_watched(getattr(trainer, "train_dataloader", None))
+        self._wait()
+
+    def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        self._wait()
+
+    def on_train_batch_start(
+        self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int
+    ) -> None:
+        if self._begin_ns:
+            wait_ns = time.monotonic_ns() - self._begin_ns
+            self._begin_ns = 0
+            loader = getattr(trainer, "train_dataloader", None)
+            samples = batch_samples(batch, loader)
+            default_client().add_batch(samples, wait_ns, {})
+
+    def on_train_batch_end(
+        self,
+        trainer: Any,
+        pl_module: Any,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+    ) -> None:
+        self._wait()
+
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+        if not getattr(trainer, "sanity_checking", False):
+            self._wait()
+
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        self._begin_ns = 0
+
+    def __getattr__(self, name: str) -> Any:
+        """Lightning calls each hook of each callback."""
+        if name.startswith("on_") or name in ("setup", "teardown"):
+            return _no_hook
+        if name == "_legacy_state_key":
+            return self.state_key
+        raise AttributeError(
+            f"{type(self).__name__!r} object has no attribute {name!r}"
+        )
+
+    def _wait(self) -> None:
+        self._begin_ns = 0 if self._watched else time.monotonic_ns()
+
+
+def _no_hook(*_: Any, **__: Any) -> None:
+    pass
+
+
+def _is_watched(loader: Any) -> bool:
+    """loader: what Lightning trains from; loaders may stand in a list or a
+    mapping."""
+    if isinstance(loader, Mapping):
+        loader = list(loader.values())
+    if isinstance(loader, (list, tuple)):
+        return any(map(_is_watched, loader))
+    return isinstance(loader, Watched)
