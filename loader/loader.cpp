@@ -160,6 +160,15 @@ uint64_t Loader::set_feed(const Feed& feed) {
   return batch;
 }
 
+std::vector<std::string> Loader::subset_paths(uint64_t samples) const {
+  const uint64_t count = dataset_.paths.size();
+  std::vector<std::string> paths;
+  for (uint64_t i = 0; i < std::min(samples, count); ++i) {
+    paths.push_back(dataset_.paths[order_.sample_at(0, i)]);
+  }
+  return paths;
+}
+
 void Loader::note_broken(uint64_t index, const std::string& why) {
   ++broken_;
   {

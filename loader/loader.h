@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "common/result.h"
 #include "loader/batch_ring.h"
@@ -93,6 +94,9 @@ class Loader {
   // From a batch on, whose number it returns, the samples are those of feed;
   // batches before it are as they were. For the thread that calls next().
   uint64_t set_feed(const Feed& feed);
+
+  // The files of the subset that a feed of so many samples reads.
+  std::vector<std::string> subset_paths(uint64_t samples) const;
 
   LoaderCounters counters() const;  // thread-safe
 

@@ -9,6 +9,9 @@
 #include <limits>
 #include <sstream>
 
+#include "loader/clock.h"
+#include "loader/file_reader.h"
+
 namespace penstock {
 namespace {
 
@@ -125,6 +128,22 @@ double bytes_of_files(const std::vector<std::string>& paths) {
   return found == 0 ? 0
                     : sum / static_cast<double>(found) *
                           static_cast<double>(paths.size());
+}
+
+double read_bytes_per_s(const std::vector<std::string>& paths) {
+  FileReader reader(ReadMode::kBuffered);
+  uint64_t bytes = 0, spent_ns = 0;
+  for (const std::string& path : paths) {
+    const uint64_t begin_ns = monotonic_ns();
+    if (!reader.open(path)) continue;
+    const auto file = reader.read();
+    spent_ns += monotonic_ns() - begin_ns;
+    if (file) bytes += file->size();
+    if (static_cast<double>(spent_ns) * 1e-9 >= kMemoryRead_s) break;
+  }
+  return spent_ns == 0
+             ? 0
+             : static_cast<double>(bytes) / static_cast<double>(spent_ns) * 1e9;
 }
 
 double cache_room_bytes() {

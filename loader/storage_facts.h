@@ -20,6 +20,11 @@ bool keeps_files_in_memory(const std::string& filesystem);
 // looked at.
 double bytes_of_files(const std::vector<std::string>& paths);
 
+// Bytes/s at which one thread reads files, one after the other, for at most
+// kMemoryRead_s: from memory, where they are cached. 0: none can be read.
+double read_bytes_per_s(const std::vector<std::string>& paths);
+inline constexpr double kMemoryRead_s = 0.2;
+
 // Page cache that the process's files may have: what its memory cgroup and the
 // machine leave, cache that could be given up included.
 double cache_room_bytes();

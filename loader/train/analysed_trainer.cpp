@@ -204,7 +204,14 @@ Status AnalysedTrainer::work() {
     }
     is_ready_ =
         replays || (batch.number >= first_batch_ && samples_to_pass_ <= 0);
-    return is_ready_ ? link_.send(ready_) : Status(Done{});
+    if (!is_ready_) return Done{};
+    // The subset has just been passed: it is in memory, if it ever is.
+    if (cell_.data == AnalysisFeed::kMemory && !memory_bytes_per_s_) {
+      const double rate =
+          read_bytes_per_s(loader_.subset_paths(cell_.subset_samples));
+      if (rate > 0) memory_bytes_per_s_ = rate;
+    }
+    return link_.send(ready_);
   }
   return note_batch(wait_ns, batch.size);
 }
@@ -224,6 +231,7 @@ Status AnalysedTrainer::send_batches(uint64_t now_ns) {
   batches_.cpu_s = static_cast<double>(process_cpu_ns()) * 1e-9;
   batches_.consumed_bytes = static_cast<double>(loader_.counters().bytes);
   batches_.read_bytes = storage_bytes_read();
+  batches_.memory_bytes_per_s = memory_bytes_per_s_;
   Status said = link_.send(batches_);
   batches_.end_ns.clear();
   batches_.samples.clear();

@@ -61,6 +61,7 @@ class AnalysedTrainer {
   int64_t samples_to_pass_ = 0;  // before the cell is ready
   std::optional<Batch> batch_;   // that was taken and not given back
   uint64_t steps_ = 0;
+  std::optional<double> memory_bytes_per_s_;  // nullopt: not measured yet
   AnalysisBatches batches_;
   uint64_t sent_ns_ = 0;
 };

@@ -34,7 +34,6 @@ class CommandProcess {
   bool has_ended();
   // "exit code 3", "signal 9"; "" while it runs.
   std::string how_it_ended() const;
-  bool has_failed() const { return status_ != 0; }  // once it has ended
   // The last lines that it wrote, indented and made printable; "" for none.
   std::string last_lines(size_t most = 10) const;
 

@@ -228,8 +228,11 @@ class Maker {
     }
     std::map<std::string, std::string> not_measured;  // by reason
     for (const CellKind& kind : plan_.kinds()) {
-      if (!kind.dropped.empty()) {
-        std::string& kinds = not_measured[kind.dropped];
+      if (kind.visits.empty()) {
+        std::string& kinds =
+            not_measured[kind.dropped.empty() ? "the time was up; give it a "
+                                                "longer --budget"
+                                              : kind.dropped];
         kinds += (kinds.empty() ? "" : ", ") + cell_text(kind);
       }
       if (has_drifted(kind.rates())) {

@@ -223,12 +223,6 @@ void AnalysisPlan::add(size_t number, Visit visit) {
   kind.visits.push_back(std::move(visit));
 }
 
-bool AnalysisPlan::has_every_figure() const {
-  return std::all_of(kinds_.begin(), kinds_.end(), [](const CellKind& kind) {
-    return !kind.dropped.empty() || !kind.visits.empty();
-  });
-}
-
 double AnalysisPlan::widest() const {
   double widest = 0;
   for (const CellKind& kind : kinds_) {

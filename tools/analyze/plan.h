@@ -65,8 +65,6 @@ class AnalysisPlan {
   const std::vector<CellKind>& kinds() const { return kinds_; }
   size_t rounds() const { return rounds_; }  // begun
   const PlanFacts& facts() const { return facts_; }
-  // Once each kind has been visited.
-  bool has_every_figure() const;
   double widest() const;  // relative width of all figures
 
  private:

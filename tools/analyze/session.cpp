@@ -322,7 +322,6 @@ Result<Visit> Session::run(const AnalysisCell& cell, double measure_s,
       },
       timeout_s);
   if (!ready) return std::move(ready).error();
-  const double began_s = now_s();
   const auto is_measured = [&](const Rank& rank) {
     const auto visit = rank.builder.visit();
     return visit && visit->seconds() >= measure_s &&
@@ -331,7 +330,7 @@ Result<Visit> Session::run(const AnalysisCell& cell, double measure_s,
   auto measured = *ready ? wait([&] { return all(is_measured); }, timeout_s)
                          : Result<bool>(false);
   if (!measured) return std::move(measured).error();
-  Visit visit{cell, began_s, {}, {}};
+  Visit visit{cell, {}, {}};
   for (const auto& [number, rank] : ranks_) {
     const auto of_rank = rank->builder.visit();
     // A slow rank with few batches is measured by those that it had.

@@ -40,9 +40,6 @@ void VisitBuilder::add(const AnalysisBatches& batches) {
   visit_.end_ns = std::max(visit_.end_ns, batches.end_ns.back());
   visit_.batches += batches.end_ns.size();
   for (uint64_t samples : batches.samples) visit_.samples += double(samples);
-  for (uint64_t wait_ns : batches.wait_ns) {
-    visit_.wait_s += double(wait_ns) * 1e-9;
-  }
   visit_.cpu_s = std::max(0.0, batches.cpu_s - first_->cpu_s);
   visit_.read_bytes = std::max(0.0, batches.read_bytes - first_->read_bytes);
   visit_.consumed_bytes =

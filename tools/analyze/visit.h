@@ -18,7 +18,6 @@ struct RankVisit {
   uint64_t end_ns = 0;
   uint64_t batches = 0;  // in between
   double samples = 0;
-  double wait_s = 0;
   double cpu_s = 0;
   double read_bytes = 0;
   double consumed_bytes = 0;
@@ -30,7 +29,6 @@ struct RankVisit {
 
 struct Visit {
   AnalysisCell cell;
-  double began_s = 0;  // since the analysis began
   std::map<uint32_t, RankVisit> ranks;
   // How the limits were kept; of the first rank that could not.
   AnalysisReady limits;

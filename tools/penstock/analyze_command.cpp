@@ -21,7 +21,7 @@ namespace {
 // Of one visit, and until a rank has answered whatever it was told.
 constexpr double kMeasure_s = 1.2;
 constexpr double kAnswer_s = 120;
-constexpr size_t kSmallestBatchesOfCode = 64;  // of a name taken from a path
+constexpr size_t kMostNameBytes = 64;  // a profile's bound
 
 std::atomic<int> caught{0};
 
@@ -50,7 +50,7 @@ class CaughtSignals {
 double now_s() { return double(monotonic_ns()) * 1e-9; }
 
 std::string base_name(const std::string& path) {
-  return printable(path.substr(path.rfind('/') + 1), kSmallestBatchesOfCode);
+  return printable(path.substr(path.rfind('/') + 1), kMostNameBytes);
 }
 
 std::vector<std::string> command_line(const AnalyzeArguments& arguments) {

@@ -1,3 +1,4 @@
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -25,6 +26,12 @@ bool colour_is_refused() {
   return value && *value;
 }
 
+// 0: unknown.
+int terminal_columns() {
+  winsize size{};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -32,5 +39,8 @@ int main(int argc, char** argv) {
   terminal.interactive = ::isatty(STDOUT_FILENO) == 1;
   terminal.style.color = terminal.interactive && !colour_is_refused();
   terminal.style.unicode = terminal.interactive && locale_is_utf8();
+  if (terminal.interactive && terminal_columns() > 0) {
+    terminal.style.width = terminal_columns();
+  }
   return penstock::run_command_line(argc, argv, terminal, std::cerr);
 }

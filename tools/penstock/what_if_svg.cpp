@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "common/units.h"
+#include "report/markup.h"
 #include "report/svg.h"
 #include "report/text.h"
 #include "tools/penstock/what_if_plane.h"
@@ -252,12 +253,12 @@ std::string study_svg(const Study& study) {
       "font-size=\"12\">\n<title id=\"title\">{}</title>\n"
       "<desc id=\"desc\">{}</desc>\n",
       kPanelWidth * static_cast<double>(columns),
-      kHead + kPanelHeight * static_cast<double>(lines), svg_escaped(title),
-      svg_escaped(description(study, drawn)));
+      kHead + kPanelHeight * static_cast<double>(lines), escaped(title),
+      escaped(description(study, drawn)));
   out += kStyle;
   out += "<rect class=\"back\" width=\"100%\" height=\"100%\"/>\n";
   out += fmt::format("<text class=\"title\" x=\"24\" y=\"26\">{}</text>\n",
-                     svg_escaped(title));
+                     escaped(title));
   out += legend();
   for (size_t i = 0; i < drawn.size(); ++i) {
     const size_t line = i / columns;

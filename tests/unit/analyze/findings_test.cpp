@@ -57,7 +57,7 @@ struct Job {
   }
 
   Visit visit(const AnalysisCell& cell, size_t ranks) const {
-    Visit out{cell, 0, {{0, seen(cell, 1)}}, {}};
+    Visit out{cell, {{0, seen(cell, 1)}}, {}};
     if (ranks > 1) out.ranks[1] = seen(cell, cell.train ? 1 : second_rank);
     if (cell.cores) out.limits.cores_by = "quota";
     if (cell.bytes_per_s) out.limits.bytes_per_s_by = "kernel";
@@ -159,6 +159,20 @@ TEST_CASE("the slowest rank is named") {
   CHECK(it.prep[3].rate.median == Approx(1600));
   job.second_rank = 0.99;
   CHECK_FALSE(findings_of(job, 2).slowest_rank);
+}
+
+TEST_CASE("what there was no time for is said") {
+  PlanFacts facts;
+  facts.cpus = 2;
+  AnalysisPlan plan(facts);
+  const size_t kind = *plan.next();
+  plan.add(kind, Job{}.visit(plan.kinds()[kind].cell, 1));
+  auto findings = make_findings("job", hellos(1), plan);
+  REQUIRE(findings);
+  CHECK(findings->prep.empty());
+  REQUIRE(findings->notes.size() == 1);
+  CHECK_THAT(findings->notes[0], ContainsSubstring("prep on 0.25 cores"));
+  CHECK_THAT(findings->notes[0], ContainsSubstring("the time was up"));
 }
 
 TEST_CASE("without a ceiling there is nothing to say") {

@@ -35,7 +35,6 @@ TEST_CASE("a visit is what came after the first message") {
   CHECK(visit->samples == 20);
   CHECK(visit->seconds() == Approx(2));
   CHECK(visit->samples_per_s() == Approx(10));
-  CHECK(visit->wait_s == Approx(0.2));
   CHECK(visit->cpu_s == Approx(2));
   CHECK(visit->read_bytes == Approx(2000));
   CHECK(visit->consumed_bytes == Approx(4000));
