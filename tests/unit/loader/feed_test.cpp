@@ -1,0 +1,74 @@
+#include "loader/feed.h"
+
+#include <set>
+
+#include "tests/unit/catch.h"
+
+using namespace penstock;
+
+TEST_CASE("without a feed the stream is the dataset's epochs") {
+  const EpochOrder order(10, 3);
+  for (uint64_t position = 0; position < 30; ++position) {
+    const FeedSample sample = sample_of(Feed{}, order, 10, position);
+    CHECK(sample.epoch == position / 10);
+    CHECK(sample.index == order.sample_at(position / 10, position % 10));
+    CHECK_FALSE(sample.cold);
+  }
+}
+
+TEST_CASE("a subset is the first epoch's beginning, over and over") {
+  const EpochOrder order(10, 3);
+  const Feed feed{4, 1};
+  for (uint64_t position = 0; position < 12; ++position) {
+    const FeedSample sample = sample_of(feed, order, 10, position);
+    CHECK(sample.epoch == position / 4);  // another augmentation each time
+    CHECK(sample.index == order.sample_at(0, position % 4));
+    CHECK_FALSE(sample.cold);
+  }
+  // Of more than there is, all there is.
+  CHECK(sample_of(Feed{99, 1}, order, 10, 10).index == order.sample_at(0, 0));
+}
+
+TEST_CASE("a share of a subset is cached, the same samples in each round") {
+  const EpochOrder order(100, 3);
+  for (double share : {0.0, 0.25, 0.5, 0.75, 1.0}) {
+    const Feed feed{40, share};
+    std::set<uint64_t> cold[3];
+    for (uint64_t position = 0; position < 120; ++position) {
+      const FeedSample sample = sample_of(feed, order, 100, position);
+      if (sample.cold) cold[position / 40].insert(sample.index);
+    }
+    CHECK(cold[0].size() == size_t(40 * (1 - share)));
+    CHECK(cold[1] == cold[0]);
+    CHECK(cold[2] == cold[0]);
+  }
+  // Spread: no four samples in a row are all cold or all cached.
+  for (uint64_t begin = 0; begin < 36; ++begin) {
+    int cold = 0;
+    for (uint64_t i = 0; i < 4; ++i) {
+      cold += sample_of({40, 0.5}, order, 100, begin + i).cold ? 1 : 0;
+    }
+    CHECK(cold == 2);
+  }
+}
+
+TEST_CASE("cold feeds read the whole dataset from storage") {
+  const EpochOrder order(10, 3);
+  std::set<uint64_t> seen;
+  for (uint64_t position = 0; position < 10; ++position) {
+    const FeedSample sample = sample_of({0, 0}, order, 10, position);
+    CHECK(sample.cold);
+    seen.insert(sample.index);
+  }
+  CHECK(seen.size() == 10);
+}
+
+TEST_CASE("each feed holds from its position on") {
+  FeedPlan plan;
+  CHECK(plan.at(5).subset_samples == 0);
+  for (uint64_t i = 1; i <= 20; ++i) plan.add(10 * i, {i, 1});
+  CHECK(plan.at(200).subset_samples == 20);
+  CHECK(plan.at(199).subset_samples == 19);
+  CHECK(plan.at(195).subset_samples == 19);
+  CHECK(plan.at(140).subset_samples == 14);
+}
