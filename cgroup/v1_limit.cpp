@@ -54,6 +54,8 @@ Status V1Backend::set_cpu_limit(JobId job, const std::vector<Home>& homes,
   for (const Home& home : homes) {
     if (is_ours(home.cpu_path)) continue;  // away, or of an earlier run
     if (!proc_->verify(home.task)) continue;
+    auto groups = proc_->cgroups(home.task.tid);
+    if (groups && is_limit((*groups)["cpu"])) continue;  // already
     const auto from = limited_from_.try_emplace(job, home.cpu_path).first;
     // One group, one home.
     if (from->second != home.cpu_path) continue;
@@ -69,6 +71,8 @@ Status V1Backend::set_cpu_limit(JobId job, const std::vector<Home>& homes,
 Status V1Backend::clear_cpu_limit(JobId job, const FindHome& find_home) {
   if (!own_cpu_group()) return Done{};
   const std::string group = at("cpu", limit_group(job));
+  // Whoever is still in there when all else fails is not held.
+  (void)fs_->write_file(group + "/cpu.cfs_quota_us", "-1");
   Status removed = Done{};
   for (int i = 0; i < kAttempts; ++i) {
     auto text = fs_->read_file(group + "/tasks");

@@ -50,8 +50,10 @@ Result<AnalysisLink> AnalysisLink::connect(const AnalysisAddress& address) {
     if (!fd) continue;
     const timeval timeout{kSend_ms / 1000, 0};
     ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
-    const int at_once = 1;
-    ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
+    const int yes = 1;
+    ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    // The other machine may go without a word.
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
     return AnalysisLink(std::move(fd));
   }
   return Error{Code::kUnavailable, errno,

@@ -10,9 +10,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include "common/protocol.h"
 #include "common/unique_fd.h"
+#include "common/units.h"
 #include "loader/clock.h"
 
 namespace penstock {
@@ -21,15 +23,26 @@ namespace {
 constexpr uint64_t kRenew_ns =
     uint64_t{PENSTOCK_LIMIT_LAPSES_S} * 1'000'000'000 / 3;
 
-// For all threads of the process; those that they start have it too.
-void set_affinity_of_all(const cpu_set_t& set) {
+std::vector<pid_t> own_threads() {
+  std::vector<pid_t> tids;
   DIR* folder = ::opendir("/proc/self/task");
-  if (folder == nullptr) return;
+  if (folder == nullptr) return tids;
   while (const dirent* entry = ::readdir(folder)) {
-    const int tid = std::atoi(entry->d_name);
-    if (tid > 0) (void)::sched_setaffinity(tid, sizeof set, &set);
+    if (const int tid = std::atoi(entry->d_name); tid > 0) tids.push_back(tid);
   }
   ::closedir(folder);
+  return tids;
+}
+
+// Of those that the task's ranks on this node may share, where this one's are.
+int first_cpu(int wanted, int all) {
+  const char* text = std::getenv("SLURM_LOCALID");
+  const auto local = parse_uint(text ? text : "", 0, 65535);
+  const char* each = std::getenv("SLURM_CPUS_PER_TASK");
+  const auto cpus = parse_uint(each ? each : "", 1, 4096);
+  if (!local || !cpus) return 0;
+  const int first = static_cast<int>(*local * *cpus);
+  return first + wanted <= all ? first : 0;
 }
 
 UniqueFd connect_to(const std::string& path) {
@@ -93,21 +106,35 @@ bool RankLimits::set_affinity(double cores) {
   cpu_set_t now;
   if (cores != std::floor(cores)) return false;
   if (::sched_getaffinity(0, sizeof now, &now) != 0) return false;
+  const int all = CPU_COUNT(&now);
   const int wanted = static_cast<int>(cores);
-  if (wanted < 1 || wanted > CPU_COUNT(&now)) return false;
+  if (wanted < 1 || wanted > all) return false;
   cpu_set_t some;
   CPU_ZERO(&some);
+  int skipped = first_cpu(wanted, all);
   for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&some) < wanted; ++cpu) {
-    if (CPU_ISSET(cpu, &now)) CPU_SET(cpu, &some);
+    if (CPU_ISSET(cpu, &now) && skipped-- <= 0) CPU_SET(cpu, &some);
   }
-  affinity_ = now;
-  set_affinity_of_all(some);
+  for (pid_t tid : own_threads()) {
+    cpu_set_t before;
+    if (::sched_getaffinity(tid, sizeof before, &before) != 0) continue;
+    affinities_[tid] = before;
+    (void)::sched_setaffinity(tid, sizeof some, &some);
+  }
   return true;
 }
 
+// Threads that were started meanwhile have what the calling one had.
 void RankLimits::restore_affinity() {
-  if (affinity_) set_affinity_of_all(*affinity_);
-  affinity_.reset();
+  const auto own = affinities_.find(::gettid());
+  if (own == affinities_.end()) return;
+  for (pid_t tid : own_threads()) {
+    const auto known = affinities_.find(tid);
+    const cpu_set_t& set =
+        known == affinities_.end() ? own->second : known->second;
+    (void)::sched_setaffinity(tid, sizeof set, &set);
+  }
+  affinities_.clear();
 }
 
 void RankLimits::set(const std::optional<double>& cores,
@@ -117,13 +144,18 @@ void RankLimits::set(const std::optional<double>& cores,
   millicores_ = uint32_t(std::lround(cores.value_or(0) * 1000));
   bytes_per_s_ = uint64_t(bytes_per_s.value_or(0));
   held_ = ask(millicores_, bytes_per_s_, false, ready.why) == 0;
-  renewed_ns_ = monotonic_ns();
   if (held_) {
     ready.cores_by = cores ? "quota" : "";
     ready.bytes_per_s_by = bytes_per_s ? "kernel" : "";
-  } else if (cores && set_affinity(*cores)) {
-    ready.cores_by = "affinity";
+  } else {
+    // It shall neither lend nor borrow, whatever else cannot be.
+    std::string ignored;
+    millicores_ = 0;
+    bytes_per_s_ = 0;
+    held_ = ask(0, 0, false, ignored) == 0;
+    if (cores && set_affinity(*cores)) ready.cores_by = "affinity";
   }
+  renewed_ns_ = monotonic_ns();
 }
 
 void RankLimits::renew(uint64_t now_ns) {

@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -34,12 +35,12 @@ class RankLimits {
   // 0, or an errno value; why is set then.
   int ask(uint32_t millicores, uint64_t bytes_per_s, bool ends,
           std::string& why) const;
-  bool set_affinity(double cores);
+  bool set_affinity(double cores);  // false: not so many whole CPUs
   void restore_affinity();
 
   std::string socket_path_;
-  std::optional<cpu_set_t> affinity_;  // before set_affinity()
-  bool held_ = false;                  // by penstockd
+  std::map<pid_t, cpu_set_t> affinities_;  // of all threads before that
+  bool held_ = false;                      // by penstockd
   uint32_t millicores_ = 0;
   uint64_t bytes_per_s_ = 0;
   uint64_t renewed_ns_ = 0;

@@ -37,17 +37,29 @@ Answer Agent::on_limit(const penstock_limit& asked, const Peer& peer) {
     end_limit(job);
     return Answer{};
   }
-  if (asked.bytes_per_s > 0 && pool_of(job) < 0) {
-    return refuse(ENODEV, "the job's files are in no pool of penstock.conf");
+  const int pool = pool_of(job);
+  if (asked.bytes_per_s > 0 &&
+      (pool < 0 || pool_devices_[size_t(pool)].empty())) {
+    return refuse(ENODEV, "there is no pool that the kernel can limit for it");
   }
-  const bool is_renewal = is_same(job.measured_limit, asked);
-  job.measured_limit = MeasuredLimit{asked.millicores, asked.bytes_per_s,
-                                     monotonic_ns() + kLapses_ns};
+  const uint64_t lapses_ns = monotonic_ns() + kLapses_ns;
+  if (is_same(job.measured_limit, asked)) {
+    // What its processes have started since is held with them.
+    job.measured_limit->lapses_ns = lapses_ns;
+    return Answer{};
+  }
+  job.measured_limit =
+      MeasuredLimit{asked.millicores, asked.bytes_per_s, lapses_ns};
   const Status held = hold(job);
-  if (!is_renewal) rebalance(GrantCause::kAnalysis);
-  if (held) return Answer{};
-  end_limit(job);
-  return refuse(ENOTSUP, held.error().message);
+  // Measured in another way, it neither lends nor borrows all the same.
+  if (!held) job.measured_limit->millicores = 0;
+  rebalance(GrantCause::kAnalysis);
+  if (!held) return refuse(ENOTSUP, held.error().message);
+  if (asked.bytes_per_s > 0 && job.limit_bytes_per_s == 0) {
+    job.measured_limit->bytes_per_s = 0;
+    return refuse(ENOTSUP, "the kernel did not take the limit of bandwidth");
+  }
+  return Answer{};
 }
 
 // Its processes as of now: what they start is held with them.
@@ -68,14 +80,17 @@ Status Agent::hold(Job& job) {
       job.id, homes, uint32_t(std::min<uint64_t>(all, UINT32_MAX)));
 }
 
+// What cannot be lifted now is tried again with every sample.
 void Agent::end_limit(Job& job) {
   if (!job.measured_limit) return;
-  job.measured_limit.reset();
   const Status cleared = machine_.backend.clear_cpu_limit(job.id, finder());
-  if (!cleared) {
-    leftovers_ = true;
-    log_warning("job {}: lifting its CPU limit: {}", job.id,
-                cleared.error().message);
+  if (cleared) {
+    job.measured_limit.reset();
+  } else {
+    job.measured_limit = MeasuredLimit{};
+    const std::string text =
+        "its CPU limit could not be lifted at once: " + cleared.error().message;
+    if (job.note(text)) log_warning("job {}: {}", job.id, text);
   }
   rebalance(GrantCause::kAnalysis);
 }

@@ -16,6 +16,7 @@ namespace {
 
 constexpr uint64_t kSend_ns = 100'000'000;
 constexpr size_t kMostBatchesSent = 1000;  // a line's bound
+constexpr uint64_t kRests_ns = 100'000'000;
 constexpr uint64_t kWaitSlice_ns = 100'000'000;
 
 uint32_t variable_or(const char* first, const char* second, uint32_t other) {
@@ -58,7 +59,8 @@ AnalysisHello rank_hello(const std::string& secret, const TrainOptions& options,
     hello.dataset_bytes = bytes;
   }
   hello.cache_bytes = cache_room_bytes();
-  hello.cpus = cpus_here();
+  hello.cpus = static_cast<uint32_t>(
+      entitled_threads(std::getenv("SLURM_CPUS_PER_TASK"), cpus_here()));
   hello.filesystem = filesystem_of(dataset.folder);
   hello.cold = options.direct ? "direct" : "fadvise";
   if (!options.direct && keeps_files_in_memory(hello.filesystem)) {
@@ -99,18 +101,13 @@ Status AnalysedTrainer::run(const AnalysisHello& hello) {
 }
 
 Result<bool> AnalysedTrainer::wait_for_order() {
-  const uint64_t until_ns =
-      monotonic_ns() + uint64_t{kPatience_s} * 1'000'000'000;
-  while (!stop_ && monotonic_ns() < until_ns) {
+  while (!stop_) {
     limits_.renew(monotonic_ns());
     auto order = link_.receive(100);
     if (!order) return std::move(order).error();
     if (*order) return obey(**order);
   }
-  if (stop_) return true;
-  return Error{Code::kUnavailable, 0,
-               "no order of penstock analyze came for " +
-                   std::to_string(kPatience_s) + " s"};
+  return true;
 }
 
 Result<bool> AnalysedTrainer::obey(const AnalysisOrder& order) {
@@ -160,6 +157,7 @@ Status AnalysedTrainer::begin(const AnalysisCell& cell) {
   ready_ = {};
   ready_.cell = batches_.cell = cell.cell;
   limits_.set(cell.cores, cell.bytes_per_s, ready_);
+  prepared_ns_ = monotonic_ns();
   if (cell.data == AnalysisFeed::kReplay) return Done{};
   first_batch_ = loader_.set_feed(feed_of(cell));
   const bool is_subset = cell.data != AnalysisFeed::kCold;
@@ -185,6 +183,15 @@ void AnalysedTrainer::train(size_t samples) {
   ++steps_;
 }
 
+// It has filled its ring, and prepares nothing more beside the trainer.
+bool AnalysedTrainer::loader_rests() {
+  const uint64_t prepared = loader_.counters().prepared;
+  const uint64_t now_ns = monotonic_ns();
+  if (prepared != prepared_) prepared_ns_ = now_ns;
+  prepared_ = prepared;
+  return now_ns - prepared_ns_ >= kRests_ns;
+}
+
 Status AnalysedTrainer::work() {
   const uint64_t begin_ns = monotonic_ns();
   const Status taken = take_batch();
@@ -202,11 +209,13 @@ Status AnalysedTrainer::work() {
     if (!replays && batch.number >= first_batch_) {
       samples_to_pass_ -= static_cast<int64_t>(batch.size);
     }
-    is_ready_ =
-        replays || (batch.number >= first_batch_ && samples_to_pass_ <= 0);
+    is_ready_ = replays ? loader_rests()
+                        : batch.number >= first_batch_ && samples_to_pass_ <= 0;
     if (!is_ready_) return Done{};
     // The subset has just been passed: it is in memory, if it ever is.
-    if (cell_.data == AnalysisFeed::kMemory && !memory_bytes_per_s_) {
+    const bool is_limited = cell_.cores || cell_.bytes_per_s;
+    if (cell_.data == AnalysisFeed::kMemory && !is_limited &&
+        !memory_bytes_per_s_) {
       const double rate =
           read_bytes_per_s(loader_.subset_paths(cell_.subset_samples));
       if (rate > 0) memory_bytes_per_s_ = rate;

@@ -27,10 +27,8 @@ class AnalysedTrainer {
                   const std::atomic<bool>& stop, AnalysisLink link);
 
   // Obeys until it is told to end, or on stop. hello: the rank's.
-  // Errors: those of Loader::next and of AnalysisLink; kUnavailable  no order
-  //         came for kPatience_s.
+  // Errors: those of Loader::next and of AnalysisLink.
   [[nodiscard]] Status run(const AnalysisHello& hello);
-  static constexpr int kPatience_s = 300;
 
  private:
   // True where the analysis is over.
@@ -42,6 +40,7 @@ class AnalysedTrainer {
   Status work();  // one batch of the present cell
   Status take_batch();
   void train(size_t samples);
+  bool loader_rests();
   Status note_batch(uint64_t wait_ns, size_t samples);
   Status send_batches(uint64_t now_ns);
 
@@ -59,6 +58,8 @@ class AnalysedTrainer {
   bool is_ready_ = false;
   uint64_t first_batch_ = 0;     // of the cell's feed
   int64_t samples_to_pass_ = 0;  // before the cell is ready
+  uint64_t prepared_ = 0;        // by the loader, at the last look
+  uint64_t prepared_ns_ = 0;     // when that last grew
   std::optional<Batch> batch_;   // that was taken and not given back
   uint64_t steps_ = 0;
   std::optional<double> memory_bytes_per_s_;  // nullopt: not measured yet

@@ -132,8 +132,15 @@ void CommandProcess::read_output() {
 
 bool CommandProcess::has_ended() {
   if (ended_ || pid_ < 0) return true;
+  siginfo_t info{};
+  if (::waitid(P_PID, id_t(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+      info.si_pid != pid_) {
+    return false;
+  }
+  // Its number is its group's until it is reaped.
+  signal_all(SIGKILL);
   ended_ = ::waitpid(pid_, &status_, WNOHANG) == pid_;
-  if (ended_) read_output();
+  read_output();
   return ended_;
 }
 

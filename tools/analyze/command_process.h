@@ -15,7 +15,8 @@ namespace penstock {
 class CommandProcess {
  public:
   // Starts arguments[0], looked for in PATH, in a process group of its own and
-  // with variables ("NAME=VALUE") added to the environment. It ends when we do.
+  // with variables ("NAME=VALUE") added to the environment. Where we are killed
+  // it gets SIGTERM.
   // Errors: kNotFound, kPermissionDenied and others  it cannot be started
   [[nodiscard]] static Result<CommandProcess> start(
       const std::vector<std::string>& arguments,
@@ -31,6 +32,7 @@ class CommandProcess {
   void read_output();
   static constexpr size_t kKeptBytes = 8192;
 
+  // Where it has, whatever it has left in its process group is killed.
   bool has_ended();
   // "exit code 3", "signal 9"; "" while it runs.
   std::string how_it_ended() const;

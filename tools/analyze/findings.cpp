@@ -17,6 +17,7 @@ constexpr double kCold = 0.5;
 constexpr double kSlowest = 0.05;
 // A loader that keeps this share of its rate does not wait for storage.
 constexpr double kUnhindered = 0.97;
+constexpr int kCornerRounds = 30;
 
 const CellKind* find(const AnalysisPlan& plan, CellRole role,
                      bool on_all_cores = false) {
@@ -131,35 +132,53 @@ class Maker {
 
   void take_corners() {
     if (out_.prep.empty()) return;
-    std::vector<CornerPoint> ceiling, storage;
+    std::vector<CornerPoint> points;
     for (const CellKind& kind : plan_.kinds()) {
       if (kind.visits.empty()) continue;
-      const double cores = kind.cell.cores.value_or(out_.cpus);
+      if (kind.role != CellRole::kTrain &&
+          kind.role != CellRole::kCeilingCorner) {
+        continue;
+      }
       const double rate = kind.rate().median;
-      if (kind.role == CellRole::kTrain ||
-          kind.role == CellRole::kCeilingCorner) {
-        ceiling.push_back(
-            {out_.ceiling.median, loader_rate(cores, rate), rate});
-      }
-      if (kind.role == CellRole::kStorageCorner) {
-        storage.push_back(storage_point(kind, cores, rate));
-      }
+      const double cores = kind.cell.cores.value_or(out_.cpus);
+      points.push_back({out_.ceiling.median, loader_rate(cores, rate), rate});
     }
-    std::erase_if(storage, [](const CornerPoint& it) { return it.b <= 0; });
-    if (auto fitted = fit_corner(ceiling)) out_.corner_ceiling = *fitted;
-    if (auto fitted = fit_corner(storage)) out_.corner_storage = *fitted;
+    if (auto fitted = fit_corner(points)) out_.corner_ceiling = *fitted;
+    take_storage_corner();
   }
 
-  // Storage's own pace: the limit's, or where cores were held back that of the
-  // cold loader on all of them.
-  CornerPoint storage_point(const CellKind& kind, double cores,
-                            double rate) const {
+  // What storage gives alone and how round the corner is tell each other: the
+  // cold loader on all cores is already below both.
+  void take_storage_corner() {
     const CellKind* cold = find(plan_, CellRole::kFetch);
-    double storage = cold == nullptr ? 0 : cold->rate().median;
-    if (kind.cell.bytes_per_s && out_.bytes_per_sample > 0) {
-      storage = *kind.cell.bytes_per_s / out_.bytes_per_sample;
+    if (cold == nullptr) return;
+    const double rate = cold->rate().median;
+    const double prepared = out_.prep.back().rate.median;
+    double alone = rate;
+    for (int i = 0; i < kCornerRounds; ++i) {
+      const auto fitted = fit_corner(storage_points(alone));
+      if (!fitted) return;
+      out_.corner_storage = *fitted;
+      alone = beyond_corner(prepared, rate, *fitted);
     }
-    return {rate_of_cores(curve(), cores), storage, rate};
+  }
+
+  // alone: storage's own pace.
+  std::vector<CornerPoint> storage_points(double alone) const {
+    std::vector<CornerPoint> points;
+    for (const CellKind& kind : plan_.kinds()) {
+      if (kind.role != CellRole::kStorageCorner || kind.visits.empty())
+        continue;
+      const double cores = kind.cell.cores.value_or(out_.cpus);
+      double storage = alone;
+      if (kind.cell.bytes_per_s && out_.bytes_per_sample > 0) {
+        storage =
+            std::min(alone, *kind.cell.bytes_per_s / out_.bytes_per_sample);
+      }
+      points.push_back(
+          {rate_of_cores(curve(), cores), storage, kind.rate().median});
+    }
+    return points;
   }
 
   void take_fetch() {

@@ -18,6 +18,16 @@ constexpr double kSameAmount = 0.03;
 // Beyond it in rate two limits have no corner to speak of.
 constexpr double kCornerReach = 2;
 
+// By more than a batch that began before the visit explains.
+constexpr double kExceeded = 1.25;
+
+bool exceeds_limits(const AnalysisCell& cell, const RankVisit& seen) {
+  const double cores = seen.cpu_s / seen.seconds();
+  const double bytes_per_s = seen.consumed_bytes / seen.seconds();
+  return (cell.cores && cores > kExceeded * *cell.cores) ||
+         (cell.bytes_per_s && bytes_per_s > kExceeded * *cell.bytes_per_s);
+}
+
 double rounded(double cores) { return std::round(cores * 100) / 100; }
 
 }  // namespace
@@ -81,9 +91,17 @@ AnalysisPlan::AnalysisPlan(PlanFacts facts)
     : facts_(std::move(facts)),
       subset_samples_(kLeastSubsetBatches * facts_.batch_samples) {
   if (facts_.amounts.empty()) facts_.amounts = default_amounts(facts_.cpus);
+  std::vector<double>& amounts = facts_.amounts;
+  std::sort(amounts.begin(), amounts.end());
+  // All cores are where the job is: never left out, and never exceeded.
+  std::erase_if(amounts, [this](double it) { return it >= facts_.cpus; });
+  amounts.push_back(facts_.cpus);
+  amounts.erase(std::unique(amounts.begin(), amounts.end()), amounts.end());
   kinds_.push_back(make(CellRole::kCeiling, AnalysisFeed::kReplay, true));
   if (facts_.can_memory) {
-    for (double cores : facts_.amounts) add_prep(cores);
+    // All cores first: the subset's size and a slow loader show there.
+    std::for_each(amounts.rbegin(), amounts.rend(),
+                  [this](double cores) { add_prep(cores); });
     kinds_.push_back(make(CellRole::kTrain, AnalysisFeed::kMemory, true));
   }
   if (facts_.can_cold) {
@@ -106,14 +124,16 @@ void AnalysisPlan::add_prep(double cores) {
   if (cores < facts_.cpus) kinds_.back().cell.cores = cores;
 }
 
+// Of prep the one on all cores.
 const CellKind* AnalysisPlan::find(CellRole role) const {
-  const CellKind* last = nullptr;
   for (const CellKind& kind : kinds_) {
-    if (kind.role == role && kind.dropped.empty() && !kind.visits.empty()) {
-      last = &kind;  // of prep the one on all cores
+    const bool is_part = role == CellRole::kPrep && kind.cell.cores;
+    if (kind.role == role && !is_part && kind.dropped.empty() &&
+        !kind.visits.empty()) {
+      return &kind;
     }
   }
-  return last;
+  return nullptr;
 }
 
 // By the curve so far; nullopt beyond its ends.
@@ -126,6 +146,8 @@ std::optional<double> AnalysisPlan::cores_that_prepare(double rate) const {
         {kind.cell.cores.value_or(facts_.cpus), kind.rate().median});
   }
   if (curve.empty()) return std::nullopt;
+  std::sort(curve.begin(), curve.end(),
+            [](const auto& a, const auto& b) { return a.cores < b.cores; });
   const double cores = rounded(cores_for_rate(curve, rate));
   if (cores < kLeastCores || cores > facts_.cpus * (1 - kSameAmount)) {
     return std::nullopt;
@@ -207,20 +229,29 @@ std::optional<size_t> AnalysisPlan::next() {
   return kind;
 }
 
-void AnalysisPlan::add(size_t number, Visit visit) {
+void AnalysisPlan::drop(size_t number, std::string why) {
   CellKind& kind = kinds_[number];
-  const bool has_no_cores = kind.cell.cores && visit.limits.cores_by.empty();
-  const bool has_no_bandwidth =
-      kind.cell.bytes_per_s && visit.limits.bytes_per_s_by.empty();
-  if (has_no_cores || has_no_bandwidth) {
-    kind.dropped = visit.limits.why.empty() ? "the limit cannot be kept"
-                                            : visit.limits.why;
-    if (kind.role != CellRole::kPrep || has_whole_amounts_) return;
-    has_whole_amounts_ = true;
-    for (double cores : whole_amounts(facts_.cpus)) add_prep(cores);
-    return;
+  kind.dropped = std::move(why);
+  if (kind.role != CellRole::kPrep || has_whole_amounts_) return;
+  has_whole_amounts_ = true;
+  for (double cores : whole_amounts(facts_.cpus)) add_prep(cores);
+}
+
+void AnalysisPlan::add(size_t number, Visit visit) {
+  const AnalysisCell& cell = kinds_[number].cell;
+  const bool is_held =
+      (!cell.cores || !visit.limits.cores_by.empty()) &&
+      (!cell.bytes_per_s || !visit.limits.bytes_per_s_by.empty());
+  if (!is_held) {
+    return drop(number, visit.limits.why.empty() ? "the limit cannot be kept"
+                                                 : visit.limits.why);
   }
-  kind.visits.push_back(std::move(visit));
+  for (const auto& [rank, seen] : visit.ranks) {
+    if (exceeds_limits(cell, seen)) {
+      return drop(number, "the limit was not kept by those who said so");
+    }
+  }
+  kinds_[number].visits.push_back(std::move(visit));
 }
 
 double AnalysisPlan::widest() const {

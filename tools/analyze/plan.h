@@ -41,7 +41,8 @@ struct PlanFacts {
   bool can_cold = true;
   double narrow = 0.03;  // relative width at which a figure is good enough
   uint64_t batch_samples = 32;
-  std::vector<double> amounts;  // of cores, ascending; empty: default_amounts()
+  std::vector<double> amounts;  // of cores; empty: default_amounts(). All that
+                                // there are is one of them in any case
 };
 
 // An eighth, three and five eighths of the CPUs, and all: the curve in between
@@ -59,8 +60,11 @@ class AnalysisPlan {
 
   // The next kind's number; nullopt: every figure is narrow.
   std::optional<size_t> next();
-  // What was seen of it. A cell whose limit could not be kept is dropped.
+  // What was seen of it. A kind whose limit was not kept is dropped.
   void add(size_t kind, Visit visit);
+  // It is not visited any more. The first prep that is makes room for others
+  // on whole CPUs.
+  void drop(size_t kind, std::string why);
 
   const std::vector<CellKind>& kinds() const { return kinds_; }
   size_t rounds() const { return rounds_; }  // begun

@@ -18,6 +18,8 @@ namespace {
 
 constexpr size_t kMostConnections = 4096;
 constexpr int kLook_ms = 100;
+// A rank says hello at once; until then anybody may be there.
+constexpr double kGreet_s = 5;
 // A rank that has not answered by then waits for another one inside a step.
 constexpr double kSilent_s = 0.3;
 // Ranks that are further apart do not wait for each other.
@@ -44,6 +46,17 @@ bool is_same_secret(const std::string& a, const std::string& b) {
   return differs == 0;
 }
 
+bool is_held(const AnalysisCell& cell, const AnalysisReady& limits) {
+  return (!cell.cores || !limits.cores_by.empty()) &&
+         (!cell.bytes_per_s || !limits.bytes_per_s_by.empty());
+}
+
+Error too_slow(double timeout_s) {
+  return {Code::kLimit, 0,
+          "no two batches came within " + std::to_string(int(timeout_s)) +
+              " s; give it a longer --budget"};
+}
+
 }  // namespace
 
 struct Session::Rank {
@@ -51,6 +64,7 @@ struct Session::Rank {
   std::string received;
   bool greeted = false;
   bool left = false;
+  double since_s = now_s();
   uint32_t number = 0;
   std::optional<uint64_t> held;  // nullopt: it works
   std::optional<AnalysisReady> ready;
@@ -148,8 +162,9 @@ Status Session::take_ready(const std::vector<int>& ready) {
     Status read = read_from(**rank);
     if (!read) return read;
   }
+  // They were none of ours.
   std::erase_if(connections_, [](const auto& it) {
-    return it->left && !it->greeted;  // it was none of ours
+    return !it->greeted && (it->left || now_s() - it->since_s > kGreet_s);
   });
   return Done{};
 }
@@ -316,36 +331,40 @@ Result<Visit> Session::run(const AnalysisCell& cell, double measure_s,
   }
   Status told = tell_all(cell);
   if (!told) return std::move(told).error();
-  auto ready = wait(
-      [this] {
-        return all([](const Rank& rank) { return rank.ready.has_value(); });
-      },
-      timeout_s);
-  if (!ready) return std::move(ready).error();
-  const auto is_measured = [&](const Rank& rank) {
-    const auto visit = rank.builder.visit();
-    return visit && visit->seconds() >= measure_s &&
-           visit->batches >= kLeastBatches;
+  const double until_s = now_s() + timeout_s;
+  const auto all_ready = [this] {
+    return all([](const Rank& rank) { return rank.ready.has_value(); });
   };
-  auto measured = *ready ? wait([&] { return all(is_measured); }, timeout_s)
-                         : Result<bool>(false);
-  if (!measured) return std::move(measured).error();
+  auto ready = wait(all_ready, timeout_s);
+  if (!ready) return std::move(ready).error();
   Visit visit{cell, {}, {}};
+  if (!*ready) return too_slow(timeout_s);
+  visit.limits = limits_of(cell);
+  if (!is_held(cell, visit.limits)) return visit;
+  const auto is_measured = [&](const Rank& rank) {
+    const auto seen = rank.builder.visit();
+    return seen && seen->seconds() >= measure_s &&
+           seen->batches >= kLeastBatches;
+  };
+  auto measured = wait([&] { return all(is_measured); }, until_s - now_s());
+  if (!measured) return std::move(measured).error();
   for (const auto& [number, rank] : ranks_) {
-    const auto of_rank = rank->builder.visit();
-    // A slow rank with few batches is measured by those that it had.
-    if (!of_rank) {
-      return Error{Code::kUnavailable, 0,
-                   "rank " + std::to_string(number) +
-                       " prepared no two batches "
-                       "within " +
-                       std::to_string(int(timeout_s)) +
-                       " s (data: " + feed_name(cell.data) + ")"};
-    }
-    visit.ranks[number] = *of_rank;
-    if (rank->ready && visit.limits.why.empty()) visit.limits = *rank->ready;
+    const auto seen = rank->builder.visit();
+    // A slow rank is measured by the few batches that it had.
+    if (!seen) return too_slow(timeout_s);
+    visit.ranks[number] = *seen;
   }
   return visit;
+}
+
+// As the ranks said: of one that could not keep a limit, where there is one.
+AnalysisReady Session::limits_of(const AnalysisCell& cell) const {
+  AnalysisReady limits;
+  for (const auto& [number, rank] : ranks_) {
+    limits = *rank->ready;
+    if (!is_held(cell, limits)) break;
+  }
+  return limits;
 }
 
 void Session::end() {

@@ -43,8 +43,11 @@ class Session {
   const std::vector<AnalysisHello>& hellos() const { return hellos_; }
 
   // Brings all ranks to one step, gives them the cell, waits until they are
-  // ready, and measures for measure_s and kLeastBatches of each rank.
-  // Errors: kUnavailable  a rank left, or none of it within timeout_s
+  // ready, and measures for measure_s and kLeastBatches of each rank, or what
+  // there is of them by timeout_s. A visit without ranks: limits were not kept.
+  // Errors: kLimit        not two batches of each within timeout_s: the next
+  //                       cell may be run
+  //         kUnavailable  a rank left, or does not come to the end of a batch
   [[nodiscard]] Result<Visit> run(const AnalysisCell& cell, double measure_s,
                                   double timeout_s);
   static constexpr uint64_t kLeastBatches = 8;
@@ -67,6 +70,7 @@ class Session {
   Status tell(Rank& rank, const AnalysisOrder& order);
   Status tell_all(const AnalysisOrder& order);
   Status hold_all(double timeout_s);
+  AnalysisReady limits_of(const AnalysisCell& cell) const;
   bool all(const std::function<bool(const Rank&)>& condition) const;
 
   CommandWatch watch_;

@@ -15,7 +15,7 @@ double student_t(size_t n) {
   constexpr double kTable[] = {12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
                                2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
                                2.131, 2.120, 2.110, 2.101, 2.093, 2.086};
-  return n - 2 < std::size(kTable) ? kTable[n - 2] : 1.96;
+  return n - 2 < std::size(kTable) ? kTable[n - 2] : 2.08;
 }
 
 double median_of(std::vector<double> values) {

@@ -47,8 +47,8 @@ class VisitBuilder {
 };
 
 // A figure of several visits: their median, and the interval in which the
-// median of all such visits is expected with 95%, by Student's t of the visits'
-// scatter. One visit has no interval.
+// median of all such visits is expected with about 95%, by Student's t of the
+// visits' scatter as if it were a mean. One visit has no interval.
 struct VisitFigure {
   double median = 0;
   double low = 0;

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <ostream>
@@ -65,15 +66,22 @@ std::vector<std::string> command_line(const AnalyzeArguments& arguments) {
 }
 
 // Variables rather than flags: an srun without the plugin ignores them.
-std::vector<std::string> variables(const AnalysisAddress& address) {
-  return {std::string(kAnalysisVariable) + "=" + to_text(address),
-          "PENSTOCK_LOADER=auto", "PENSTOCK_LOADER_REPORT=none"};
+std::vector<std::string> variables(const AnalyzeArguments& arguments,
+                                   const AnalysisAddress& address) {
+  std::vector<std::string> out = {
+      std::string(kAnalysisVariable) + "=" + to_text(address),
+      "PENSTOCK_LOADER=auto", "PENSTOCK_LOADER_REPORT=none"};
+  // Those of a batch script around us are not the command's.
+  if (arguments.local) {
+    out.insert(out.end(), {"SLURM_NTASKS=1", "SLURM_PROCID=0"});
+  }
+  return out;
 }
 
 Result<CommandProcess> start(const AnalyzeArguments& arguments,
                              const AnalysisAddress& address) {
-  auto process =
-      CommandProcess::start(command_line(arguments), variables(address));
+  auto process = CommandProcess::start(command_line(arguments),
+                                       variables(arguments, address));
   if (process || arguments.local) return process;
   if (process.error().code == Code::kNotFound) {
     process.error().message +=
@@ -163,9 +171,15 @@ Status measure(Session& session, const AnalyzeArguments& arguments,
     progress.show(plan, plan.kinds()[*kind], ending.seconds);
     AnalysisCell cell = plan.kinds()[*kind].cell;
     cell.cell = ++number;
-    auto visit = session.run(cell, kMeasure_s, kAnswer_s);
-    if (!visit) return std::move(visit).error();
-    plan.add(*kind, *std::move(visit));
+    // Whatever one cell takes, others have to come too.
+    const double left_s = arguments.budget_s - ending.seconds;
+    auto visit = session.run(cell, kMeasure_s,
+                             std::clamp(left_s / 2, kMeasure_s + 1, kAnswer_s));
+    if (!visit && visit.error().code != Code::kLimit) {
+      return std::move(visit).error();
+    }
+    visit ? plan.add(*kind, *std::move(visit))
+          : plan.drop(*kind, visit.error().message);
   }
   ending.seconds = now_s() - began_s;
   ending.aim = plan.facts().narrow;

@@ -112,6 +112,9 @@ TEST_CASE("a job that keeps to the model is found out") {
   REQUIRE(it.corner_ceiling);
   CHECK(*it.corner_ceiling == Approx(8).epsilon(0.02));
   REQUIRE(it.corner_storage);
+  CHECK(*it.corner_storage == Approx(4).epsilon(0.05));
+  REQUIRE(it.fetch_bytes_per_s);
+  CHECK(*it.fetch_bytes_per_s == Approx(150'000).epsilon(0.02));
   CHECK(it.bottleneck == Bottleneck::kFetch);
   CHECK(it.notes.empty());
   // Read back, and it answers as the job does.
@@ -128,6 +131,19 @@ TEST_CASE("a job that keeps to the model is found out") {
     amounts.cached_share = 1;
     CHECK(model->at(amounts).samples_per_s.value ==
           Approx(Job{}.rate(cell)).epsilon(0.02));
+  }
+}
+
+TEST_CASE("storage that is much slower than the loader is found out too") {
+  for (double exponent : {1.0, 2.0, 4.0}) {
+    Job job;
+    job.storage_bytes_per_s = 50'000;
+    job.corner_storage = exponent;
+    const Findings it = findings_of(job);
+    REQUIRE(it.fetch_bytes_per_s);
+    CHECK(*it.fetch_bytes_per_s == Approx(50'000).epsilon(0.02));
+    REQUIRE(it.corner_storage);
+    CHECK(*it.corner_storage == Approx(exponent).epsilon(0.05));
   }
 }
 

@@ -20,6 +20,9 @@ struct Job {
                       ? ceiling
                       : 1000 * cell.cores.value_or(cpus);
     if (cell.data == AnalysisFeed::kCold) rate = std::min(rate, fetch);
+    if (cell.bytes_per_s && has_quota) {
+      rate = std::min(rate, *cell.bytes_per_s / 100);
+    }
     if (cell.train) rate = std::min(rate, ceiling);
     RankVisit seen;
     seen.end_ns = 1'000'000'000;
@@ -122,7 +125,26 @@ TEST_CASE("without a quota whole CPUs are tried, once") {
   // Three parts of the CPUs, one, two and three CPUs, and bandwidths.
   CHECK(dropped >= 6);
   CHECK(plan.widest() == 0);
-  CHECK_FALSE(kind_of(plan, CellRole::kPrep)->dropped.empty());
+  // All cores need no limit.
+  CHECK(kind_of(plan, CellRole::kPrep)->dropped.empty());
+}
+
+TEST_CASE("amounts that were asked for are put in order, all cores added") {
+  PlanFacts asked = facts(4);
+  asked.amounts = {16, 2, 1, 8, 2};
+  CHECK(AnalysisPlan(asked).facts().amounts == std::vector<double>{1, 2, 4});
+}
+
+TEST_CASE("a limit that was said to be kept and was not is no measurement") {
+  AnalysisPlan plan(facts(2));
+  size_t kind = *plan.next();
+  while (!plan.kinds()[kind].cell.cores) kind = *plan.next();
+  Visit visit = Job{}.visit(plan.kinds()[kind].cell, 2);
+  visit.ranks.at(0).cpu_s = 2;  // of one second
+  plan.add(kind, visit);
+  CHECK(plan.kinds()[kind].visits.empty());
+  CHECK_THAT(plan.kinds()[kind].dropped,
+             Catch::Matchers::ContainsSubstring("was not kept"));
 }
 
 TEST_CASE("what a loader cannot do is not asked of it") {

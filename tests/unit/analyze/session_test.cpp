@@ -182,6 +182,7 @@ TEST_CASE("a rank that leaves, or breaks the rules, ends the measuring") {
     auto visit = (*session)->run(cell, 0.1, 0.5);
     REQUIRE_FALSE(visit);
     CHECK_THAT(visit.error().message, ContainsSubstring("no two batches"));
+    CHECK(visit.error().code == Code::kLimit);
   }
 }
 

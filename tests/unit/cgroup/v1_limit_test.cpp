@@ -79,7 +79,10 @@ TEST_CASE("a later run takes away the limit of one that crashed") {
   V1Backend later = std::move(*V1Backend::create(
       machine.fs(), machine.proc(), machine.sched(), machine.mounts(), {}));
   CHECK_FALSE(later.home_of({100, 0}).ok());  // where it belongs nobody knows
-  REQUIRE(later.sweep({}, [&](pid_t) { return home; }));
+  SECTION("known") {
+    REQUIRE(later.sweep({}, [&](pid_t) { return home; }));
+  }
+  SECTION("unknown") { REQUIRE(later.sweep({}, nullptr)); }
   CHECK(machine.group_of(100, "cpu") == "/");
 }
 
