@@ -95,12 +95,24 @@ def changes(node, job):
 def our_groups(node):
     """All that penstockd has made and not removed, as paths."""
     if not UNIFIED:
-        return [path for name in names(node) for top in
-                glob.glob(f"{ROOT}/*/penstock_{name}")
+        return [path for name in names(node) for end in ("", "_limit")
+                for top in glob.glob(f"{ROOT}/*/penstock_{name}{end}")
                 for path, _, _ in os.walk(top)]
     return [path for top in slurm_trees(node) for name in names(node)
             for path in glob.glob(f"{top}/*/step_*/user/task_*/"
                                   f"penstock_{name}_*")]
+
+
+def cpu_limit(node, job):
+    """What penstockd holds the job's CPU time to now, as the kernel has it:
+    "QUOTA PERIOD" in us; None where it does not."""
+    if UNIFIED:
+        text = content(f"{job_dir(node, job)}/cpu.max").strip()
+        return None if text.startswith("max") or not text else text
+    group = f"{ROOT}/cpu/penstock_{node}_limit/job_{job}"
+    quota = content(f"{group}/cpu.cfs_quota_us").strip()
+    period = content(f"{group}/cpu.cfs_period_us").strip()
+    return None if quota in ("", "-1") else f"{quota} {period}"
 
 
 def content(path):

@@ -6,9 +6,11 @@ import pathlib
 import signal
 import subprocess
 import time
+import unittest
 
 import agent_case
 import embedded
+import hierarchy
 
 ACCELERATOR_S = 0.002  # per sample: 500 samples/s
 
@@ -90,6 +92,32 @@ class Analyze(agent_case.AgentCase):
         self.assertEqual(done.returncode, 3)
         self.assertIn("less than the 1000 of a batch", done.stderr)
         self.cluster.wait_empty()
+
+    @unittest.skipIf(hierarchy.COMOUNTED, "SKIPPED: no quota where cpu and "
+                     "cpuacct are one hierarchy")
+    def test_no_limit_outlives_penstockd_off_or_the_job(self):
+        job = self.cluster.sbatch(
+            [self.penstock, "analyze", "--budget", "600s", "--cores", "0.2",
+             "-n1", "--", *self.trainer_of()], flags=["--loader=auto"])
+        self.addCleanup(self.cluster.cancel, str(job))
+
+        def limit():
+            return hierarchy.cpu_limit(self.cluster.node, job)
+
+        self.wait("the job to be held to 0.2 cores", lambda: (
+            limit() == "2000 10000"), 60)
+        self.cluster.stop_agent(signal.SIGKILL)
+        self.wait("the guardian to lift the limit", lambda: limit() is None)
+        self.cluster.start_agent()
+        self.wait("another limit", limit, 60)
+        off = self.cluster.command(self.penstock, "off", "--socket",
+                                   self.cluster.socket_path)
+        self.assertEqual(off.returncode, 0, off.stderr)
+        self.assertIsNone(limit())
+        self.cluster.command(self.penstock, "on", "--socket",
+                             self.cluster.socket_path)
+        self.cluster.cancel(job)
+        self.check_nothing_left()
 
     def test_ctrl_c_ends_the_job_too(self):
         process = subprocess.Popen(
