@@ -1,5 +1,5 @@
 // Which samples a loader reads, where it is being measured: a dataset's own
-// stream, or a subset of it over and over, some of it always from storage.
+// stream, or a subset of it over and over, in memory but for a share of it.
 // Pure.
 #pragma once
 
@@ -16,10 +16,16 @@ struct Feed {
   double cached_share = 1;      // of the samples; the others are read cold
 };
 
+enum class SampleSource {
+  kUsual,    // as the loader reads when nobody measures it
+  kMemory,   // the page cache, also by a loader that reads past it
+  kStorage,  // whatever is cached of it
+};
+
 struct FeedSample {
   uint64_t epoch = 0;  // or round of the subset
   uint64_t index = 0;
-  bool cold = false;
+  SampleSource source = SampleSource::kUsual;
 };
 
 // The sample at a position of a feed's stream. count: of the dataset. The same
@@ -35,8 +41,10 @@ inline FeedSample sample_of(const Feed& feed, const EpochOrder& order,
     return static_cast<uint64_t>(feed.cached_share *
                                  static_cast<double>(places));
   };
+  const bool cold = cached_before(place + 1) == cached_before(place);
+  const SampleSource warm = all ? SampleSource::kUsual : SampleSource::kMemory;
   return {round, order.sample_at(all ? round : 0, place),
-          cached_before(place + 1) == cached_before(place)};
+          cold ? SampleSource::kStorage : warm};
 }
 
 // The feeds of a stream, each from a position on.

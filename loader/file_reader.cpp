@@ -16,7 +16,8 @@ uint64_t round_up(uint64_t bytes) {
 
 }  // namespace
 
-Result<uint64_t> FileReader::open(const std::string& path) {
+Result<uint64_t> FileReader::open(const std::string& path, ReadMode mode) {
+  mode_ = mode;
   const int direct = mode_ == ReadMode::kDirect ? O_DIRECT : 0;
   path_ = path;
   fd_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | direct));

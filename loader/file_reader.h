@@ -22,14 +22,12 @@ class FileReader {
   static constexpr uint64_t kAlignmentBytes = 4096;
   static constexpr uint64_t kMaxFileBytes = uint64_t{1} << 30;
 
-  explicit FileReader(ReadMode mode) : mode_(mode) {}
-
   // Opens the file and returns its size in bytes. Between open() and read()
   // the caller may wait for bandwidth.
   // Errors: kNotFound, kPermissionDenied, kIo; kInvalidArgument  no regular
   //         file, empty, over 1 GiB; kUnavailable  the file system refuses
   //         O_DIRECT
-  [[nodiscard]] Result<uint64_t> open(const std::string& path);
+  [[nodiscard]] Result<uint64_t> open(const std::string& path, ReadMode mode);
 
   // Takes the opened file out of the page cache, as far as the kernel does that
   // at once: not what others have mapped, and nothing on tmpfs.
@@ -46,7 +44,7 @@ class FileReader {
   };
   Status reserve(uint64_t bytes);
 
-  ReadMode mode_;
+  ReadMode mode_ = ReadMode::kBuffered;  // of the opened file
   std::string path_;
   UniqueFd fd_;
   uint64_t size_bytes_ = 0;

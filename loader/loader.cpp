@@ -127,11 +127,11 @@ void Loader::run_thread(size_t id, const ElasticPool::Wanted& wanted) {
 void Loader::prepare_place(SamplePreparer& preparer,
                            const BatchRing::Place& place) {
   const uint64_t cpu_begin_ns = thread_cpu_ns();
-  const auto [epoch, index, cold] = sample_of(
+  const auto [epoch, index, source] = sample_of(
       feed_at(place.position), order_, dataset_.paths.size(), place.position);
   SampleCost cost;
   const Status prepared = preparer.prepare(
-      index, sample_seed(options_.seed, epoch, index), cold,
+      index, sample_seed(options_.seed, epoch, index), source,
       [this] { return stopping_.load(); }, place.out, cost);
   bytes_ += cost.bytes;
   fetch_ns_ += cost.fetch_ns;

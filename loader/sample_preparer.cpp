@@ -28,14 +28,17 @@ SamplePreparer::SamplePreparer(const Dataset& dataset, ReadMode mode,
     : dataset_(dataset),
       crop_side_(crop_side),
       bucket_(bucket),
-      reader_(mode),
+      mode_(mode),
       resampler_(crop_side) {}
 
 Result<std::span<const uint8_t>> SamplePreparer::fetch(
-    const std::string& path, bool cold, const std::function<bool()>& stopping) {
-  auto size_bytes = reader_.open(path);
+    const std::string& path, SampleSource source,
+    const std::function<bool()>& stopping) {
+  const bool from_memory = source == SampleSource::kMemory;
+  auto size_bytes =
+      reader_.open(path, from_memory ? ReadMode::kBuffered : mode_);
   if (!size_bytes) return std::move(size_bytes).error();
-  if (cold) reader_.drop_cached();
+  if (source == SampleSource::kStorage) reader_.drop_cached();
   if (!wait_for_bandwidth(bucket_, *size_bytes, stopping)) {
     return Error{Code::kUnavailable, 0, path + ": not read, as the job ends"};
   }
@@ -68,13 +71,14 @@ Status SamplePreparer::prepare_raw(std::span<const uint8_t> file, uint64_t seed,
   return Done{};
 }
 
-Status SamplePreparer::prepare(uint64_t index, uint64_t seed, bool cold,
+Status SamplePreparer::prepare(uint64_t index, uint64_t seed,
+                               SampleSource source,
                                const std::function<bool()>& stopping,
                                float* out, SampleCost& cost) {
   const std::string& path = dataset_.paths[index];
   cost = SampleCost{};
   const uint64_t begin_ns = monotonic_ns();
-  auto file = fetch(path, cold, stopping);
+  auto file = fetch(path, source, stopping);
   const uint64_t fetched_ns = monotonic_ns();
   cost.fetch_ns = fetched_ns - begin_ns;
   if (!file) return std::move(file).error();

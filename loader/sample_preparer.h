@@ -7,6 +7,7 @@
 #include "common/result.h"
 #include "loader/augment.h"
 #include "loader/dataset.h"
+#include "loader/feed.h"
 #include "loader/file_reader.h"
 #include "loader/jpeg.h"
 #include "loader/token_bucket.h"
@@ -29,16 +30,17 @@ class SamplePreparer {
   // Fetches and prepares sample `index`; seed alone decides the crop and the
   // flip, so the result's bits depend on the file and the seed only.
   // Waits for bandwidth while stopping() is false.
-  // cold: the file is read from storage, whatever is cached of it.
   // out: 3 x crop_side x crop_side floats. cost is set in every case.
   // Errors: those of FileReader and of the format's decoder, with the path;
   //         kUnavailable  stopping() while it waited for bandwidth
-  [[nodiscard]] Status prepare(uint64_t index, uint64_t seed, bool cold,
+  [[nodiscard]] Status prepare(uint64_t index, uint64_t seed,
+                               SampleSource source,
                                const std::function<bool()>& stopping,
                                float* out, SampleCost& cost);
 
  private:
-  Result<std::span<const uint8_t>> fetch(const std::string& path, bool cold,
+  Result<std::span<const uint8_t>> fetch(const std::string& path,
+                                         SampleSource source,
                                          const std::function<bool()>& stopping);
   Status prepare_jpeg(std::span<const uint8_t> file, uint64_t seed, float* out);
   Status prepare_raw(std::span<const uint8_t> file, uint64_t seed, float* out);
@@ -46,6 +48,7 @@ class SamplePreparer {
   const Dataset& dataset_;
   int crop_side_;
   TokenBucket& bucket_;
+  const ReadMode mode_;
   FileReader reader_;
   JpegDecoder decoder_;
   Resampler resampler_;

@@ -131,11 +131,11 @@ double bytes_of_files(const std::vector<std::string>& paths) {
 }
 
 double read_bytes_per_s(const std::vector<std::string>& paths) {
-  FileReader reader(ReadMode::kBuffered);
+  FileReader reader;
   uint64_t bytes = 0, spent_ns = 0;
   for (const std::string& path : paths) {
     const uint64_t begin_ns = monotonic_ns();
-    if (!reader.open(path)) continue;
+    if (!reader.open(path, ReadMode::kBuffered)) continue;
     const auto file = reader.read();
     spent_ns += monotonic_ns() - begin_ns;
     if (file) bytes += file->size();

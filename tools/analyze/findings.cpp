@@ -305,9 +305,9 @@ class Maker {
     profile.ranks = int(ranks_on_a_node());
     profile.corner_ceiling = out_.corner_ceiling.value_or(0);
     profile.corner_storage = storage_exponent();
-    // The page cache keeps a set that fits; of a larger one, read in random
-    // order, it is not known how much.
-    if (out_.dataset_bytes && out_.cache_bytes &&
+    // The page cache keeps a set that fits, unless it is read past it; of a
+    // larger one, read in random order, it is not known how much.
+    if (hellos_[0].cold != "direct" && out_.dataset_bytes && out_.cache_bytes &&
         *out_.dataset_bytes <= *out_.cache_bytes) {
       profile.cached_share = 1;
     }

@@ -84,16 +84,20 @@ std::vector<AnalysisHello> hellos(uint32_t ranks) {
   return out;
 }
 
-Findings findings_of(const Job& job, uint32_t ranks = 1) {
+Findings findings_of(const Job& job, const std::vector<AnalysisHello>& said) {
   PlanFacts facts;
   facts.cpus = 2;
   AnalysisPlan plan(facts);
   while (const auto kind = plan.next()) {
-    plan.add(*kind, job.visit(plan.kinds()[*kind].cell, ranks));
+    plan.add(*kind, job.visit(plan.kinds()[*kind].cell, said.size()));
   }
-  auto findings = make_findings("job", hellos(ranks), plan);
+  auto findings = make_findings("job", said, plan);
   REQUIRE(findings);
   return *std::move(findings);
+}
+
+Findings findings_of(const Job& job, uint32_t ranks = 1) {
+  return findings_of(job, hellos(ranks));
 }
 
 }  // namespace
@@ -132,6 +136,15 @@ TEST_CASE("a job that keeps to the model is found out") {
     CHECK(model->at(amounts).samples_per_s.value ==
           Approx(Job{}.rate(cell)).epsilon(0.02));
   }
+}
+
+TEST_CASE("only what is read through the page cache can stay there") {
+  auto said = hellos(1);
+  CHECK(findings_of(Job{}, said).profile.cached_share == 0);  // too large
+  said[0].dataset_bytes = 4e5;
+  CHECK(findings_of(Job{}, said).profile.cached_share == 1);
+  said[0].cold = "direct";
+  CHECK(findings_of(Job{}, said).profile.cached_share == 0);
 }
 
 TEST_CASE("storage that is much slower than the loader is found out too") {

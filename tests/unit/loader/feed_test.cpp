@@ -6,13 +6,21 @@
 
 using namespace penstock;
 
+namespace {
+
+bool is_cold(const FeedSample& sample) {
+  return sample.source == SampleSource::kStorage;
+}
+
+}  // namespace
+
 TEST_CASE("without a feed the stream is the dataset's epochs") {
   const EpochOrder order(10, 3);
   for (uint64_t position = 0; position < 30; ++position) {
     const FeedSample sample = sample_of(Feed{}, order, 10, position);
     CHECK(sample.epoch == position / 10);
     CHECK(sample.index == order.sample_at(position / 10, position % 10));
-    CHECK_FALSE(sample.cold);
+    CHECK(sample.source == SampleSource::kUsual);
   }
 }
 
@@ -23,7 +31,7 @@ TEST_CASE("a subset is the first epoch's beginning, over and over") {
     const FeedSample sample = sample_of(feed, order, 10, position);
     CHECK(sample.epoch == position / 4);  // another augmentation each time
     CHECK(sample.index == order.sample_at(0, position % 4));
-    CHECK_FALSE(sample.cold);
+    CHECK(sample.source == SampleSource::kMemory);
   }
   // Of more than there is, all there is.
   CHECK(sample_of(Feed{99, 1}, order, 10, 10).index == order.sample_at(0, 0));
@@ -36,7 +44,7 @@ TEST_CASE("a share of a subset is cached, the same samples in each round") {
     std::set<uint64_t> cold[3];
     for (uint64_t position = 0; position < 120; ++position) {
       const FeedSample sample = sample_of(feed, order, 100, position);
-      if (sample.cold) cold[position / 40].insert(sample.index);
+      if (is_cold(sample)) cold[position / 40].insert(sample.index);
     }
     CHECK(cold[0].size() == size_t(40 * (1 - share)));
     CHECK(cold[1] == cold[0]);
@@ -46,7 +54,7 @@ TEST_CASE("a share of a subset is cached, the same samples in each round") {
   for (uint64_t begin = 0; begin < 36; ++begin) {
     int cold = 0;
     for (uint64_t i = 0; i < 4; ++i) {
-      cold += sample_of({40, 0.5}, order, 100, begin + i).cold ? 1 : 0;
+      cold += is_cold(sample_of({40, 0.5}, order, 100, begin + i)) ? 1 : 0;
     }
     CHECK(cold == 2);
   }
@@ -57,7 +65,7 @@ TEST_CASE("cold feeds read the whole dataset from storage") {
   std::set<uint64_t> seen;
   for (uint64_t position = 0; position < 10; ++position) {
     const FeedSample sample = sample_of({0, 0}, order, 10, position);
-    CHECK(sample.cold);
+    CHECK(is_cold(sample));
     seen.insert(sample.index);
   }
   CHECK(seen.size() == 10);

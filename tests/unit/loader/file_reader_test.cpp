@@ -28,8 +28,8 @@ TEST_CASE("files of every size are read whole, buffered and direct") {
   const TempFolder folder;
   const auto bytes = numbered_bytes(size);
   write_file(folder.path("a"), bytes);
-  FileReader reader(mode);
-  auto opened = reader.open(folder.path("a"));
+  FileReader reader;
+  auto opened = reader.open(folder.path("a"), mode);
   if (!opened && opened.error().code == Code::kUnavailable) {
     WARN(opened.error().message);  // /tmp is on such a file system
     return;
@@ -45,9 +45,9 @@ TEST_CASE("a reader's buffer serves larger and smaller files in turn") {
   const TempFolder folder;
   write_file(folder.path("large"), numbered_bytes(100000));
   write_file(folder.path("small"), numbered_bytes(10));
-  FileReader reader(ReadMode::kBuffered);
+  FileReader reader;
   for (const char* name : {"small", "large", "small"}) {
-    auto opened = reader.open(folder.path(name));
+    auto opened = reader.open(folder.path(name), ReadMode::kBuffered);
     REQUIRE(opened);
     auto read = reader.read();
     REQUIRE(read);
@@ -58,8 +58,8 @@ TEST_CASE("a reader's buffer serves larger and smaller files in turn") {
 TEST_CASE("a file cut short after it was opened gives what is left") {
   const TempFolder folder;
   write_file(folder.path("a"), numbered_bytes(100));
-  FileReader reader(ReadMode::kBuffered);
-  REQUIRE(reader.open(folder.path("a")));
+  FileReader reader;
+  REQUIRE(reader.open(folder.path("a"), ReadMode::kBuffered));
   write_file(folder.path("a"), numbered_bytes(40));
   auto read = reader.read();
   REQUIRE(read);
@@ -70,14 +70,14 @@ TEST_CASE("what cannot be read is refused, naming the path") {
   const TempFolder folder;
   write_file(folder.path("empty"), {});
   mkfifo(folder.path("fifo").c_str(), 0600);
-  FileReader reader(ReadMode::kBuffered);
+  FileReader reader;
   const auto [name, code] = GENERATE(table<std::string, Code>({
       {"missing", Code::kNotFound},
       {"empty", Code::kInvalidArgument},
       {"fifo", Code::kInvalidArgument},
       {"", Code::kInvalidArgument},
   }));
-  auto opened = reader.open(folder.path(name));
+  auto opened = reader.open(folder.path(name), ReadMode::kBuffered);
   REQUIRE_FALSE(opened);
   CHECK(opened.error().code == code);
   CHECK(opened.error().message.find(folder.path(name)) == 0);

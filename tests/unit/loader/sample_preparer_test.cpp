@@ -1,0 +1,89 @@
+#include "loader/sample_preparer.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/unique_fd.h"
+#include "tests/unit/catch.h"
+#include "tests/unit/loader/pictures.h"
+
+using namespace penstock;
+using namespace penstock::test;
+
+namespace {
+
+constexpr int kSide = 16;
+
+// Whether the file's first page is in the page cache.
+bool is_cached(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  void* mapped = ::mmap(nullptr, page, PROT_READ, MAP_SHARED, fd.get(), 0);
+  REQUIRE(mapped != MAP_FAILED);
+  unsigned char resident = 0;
+  REQUIRE(::mincore(mapped, page, &resident) == 0);
+  ::munmap(mapped, page);
+  return (resident & 1) != 0;
+}
+
+class Prepared {
+ public:
+  explicit Prepared(ReadMode mode)
+      : preparer_(dataset_, mode, kSide, bucket_) {}
+
+  // Whether its file is cached after one more sample from there.
+  bool leaves_cached(SampleSource source) {
+    SampleCost cost;
+    const Status prepared = preparer_.prepare(
+        0, 1, source, [] { return false; }, out_.data(), cost);
+    if (!prepared) INFO(prepared.error().message);
+    REQUIRE(prepared);
+    CHECK(cost.bytes > 0);
+    return is_cached(dataset_.paths[0]);
+  }
+
+  void write_back() {
+    const UniqueFd fd(::open(dataset_.paths[0].c_str(), O_RDONLY | O_CLOEXEC));
+    REQUIRE(::fsync(fd.get()) == 0);
+    REQUIRE(::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED) == 0);
+  }
+  bool is_on_disk() const {
+    const UniqueFd fd(
+        ::open(dataset_.paths[0].c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
+    return bool(fd) && !is_cached(dataset_.paths[0]);
+  }
+
+ private:
+  static Dataset dataset_of(const TempFolder& folder) {
+    write_jpegs(folder, 1);
+    auto dataset = open_dataset(folder.path(), SampleFormat::kJpeg);
+    REQUIRE(dataset);
+    return *std::move(dataset);
+  }
+
+  const TempFolder folder_;
+  const Dataset dataset_ = dataset_of(folder_);
+  TokenBucket bucket_;
+  std::vector<float> out_ = std::vector<float>(3 * kSide * kSide);
+  SamplePreparer preparer_;
+};
+
+}  // namespace
+
+TEST_CASE("a sample comes from where it is to come from") {
+  const ReadMode mode = GENERATE(ReadMode::kBuffered, ReadMode::kDirect);
+  Prepared it(mode);
+  it.write_back();
+  if (!it.is_on_disk()) {
+    WARN("skipped: /tmp keeps its files in memory");
+    return;
+  }
+  // As usual: the page cache is filled, or passed by.
+  CHECK(it.leaves_cached(SampleSource::kUsual) ==
+        (mode == ReadMode::kBuffered));
+  // To be measured in memory it has to be there.
+  CHECK(it.leaves_cached(SampleSource::kMemory));
+  CHECK(it.leaves_cached(SampleSource::kStorage) ==
+        (mode == ReadMode::kBuffered));
+}
