@@ -93,9 +93,9 @@ def changes(node, job):
 
 
 def our_groups(node):
-    """All that penstockd has made and not removed, as paths."""
+    """All that penstockd, or a benchmark, has made and not removed, as paths."""
     if not UNIFIED:
-        return [path for name in names(node) for end in ("", "_limit")
+        return [path for name in names(node) for end in ("", "_limit", "_bench")
                 for top in glob.glob(f"{ROOT}/*/penstock_{name}{end}")
                 for path, _, _ in os.walk(top)]
     return [path for top in slurm_trees(node) for name in names(node)

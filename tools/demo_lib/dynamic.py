@@ -80,5 +80,5 @@ def keep_report(session, job, directory):
     """Copies a report out of the cluster's directory, which goes away."""
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{job.id}-{job.kind.name}.txt"
-    shutil.copyfile(session.report_path(job, ".txt"), path)
+    shutil.copyfile(session.report_path(job.id, ".txt"), path)
     return path

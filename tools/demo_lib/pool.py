@@ -44,10 +44,12 @@ class Proof:
 class Pool:
     """A mounted pool, read-only, from `with` to its end.
 
-    image: an ext4 image with the data; not modified."""
+    image: an ext4 image with the data; not modified. read_delay_ms: that each
+    request takes at the least."""
 
-    def __init__(self, image, bandwidth_bytes_per_s):
+    def __init__(self, image, bandwidth_bytes_per_s, read_delay_ms=0):
         self.bandwidth_bytes_per_s = bandwidth_bytes_per_s
+        self._read_delay_ms = read_delay_ms
         self.mountpoint = None
         self._groups = []  # cgroups for a reader, made by the keeper
         self._image = image
@@ -56,7 +58,8 @@ class Pool:
     def __enter__(self):
         self._keeper = subprocess.Popen(
             [sys.executable, "-B", "-m", "demo_lib.pool_keeper",
-             str(self._image), str(int(self.bandwidth_bytes_per_s))],
+             str(self._image), str(int(self.bandwidth_bytes_per_s)),
+             str(self._read_delay_ms)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             cwd=TOOLS, start_new_session=True)
         try:

@@ -1,5 +1,5 @@
 """Makes the emulated pool (pool.py), waits for the end of its standard input,
-removes it: python3 -m demo_lib.pool_keeper IMAGE BYTES_PER_S
+removes it: python3 -m demo_lib.pool_keeper IMAGE BYTES_PER_S READ_DELAY_MS
 
 The caller's death closes the input, so kill -9 of the caller removes the pool
 too. Should the keeper itself be killed, the next one finds the directory
@@ -77,15 +77,16 @@ def start(name, directory, argv, ready):
         raise KeeperError(f"{name} does not start: {text.strip()[-400:]}")
 
 
-def make(directory, image, bytes_per_s):
+def make(directory, image, bytes_per_s, read_delay_ms):
     """The whole chain; returns the mount point."""
     for name in ("export", "mnt"):
         (directory / name).mkdir()
     wire = directory / "nbd.sock"
     start("nbdkit", directory,
           ["nbdkit", "--foreground", "--readonly", "-U", str(wire),
-           "--filter=rate", "file", str(image), f"rate={bytes_per_s * 8}",
-           f"burstiness={BURST_S}"], wire.exists)
+           "--filter=rate", "--filter=delay", "file", str(image),
+           f"rate={bytes_per_s * 8}", f"burstiness={BURST_S}",
+           f"rdelay={read_delay_ms}ms"], wire.exists)
     start("nbdfuse", directory,
           ["nbdfuse", "--readonly", str(directory / "export"), "--unix",
            str(wire)], (directory / "export" / "nbd").exists)
@@ -209,13 +210,13 @@ def remove_stale():
 def main():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    image, bytes_per_s = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+    image, settings = pathlib.Path(sys.argv[1]), map(int, sys.argv[2:])
     remove_stale()
     directory = pathlib.Path(tempfile.mkdtemp(prefix=PREFIX))
     directory.chmod(0o711)
     held = lock(directory)
     try:
-        answer = {"mountpoint": str(make(directory, image, bytes_per_s)),
+        answer = {"mountpoint": str(make(directory, image, *settings)),
                   "groups": [str(group) for group in groups(directory)]}
     except (KeeperError, OSError, subprocess.SubprocessError) as error:
         answer = {"error": str(error)}

@@ -19,6 +19,11 @@ class Progress:
         print(f"[{self._clock() - self._start_s:6.1f} s] {text}",
               file=self._out, flush=True)
 
+    def say(self, text):
+        """A line without the time; stays, too."""
+        self._erase()
+        print(text, file=self._out, flush=True)
+
     def live(self, text):
         """Replaced by the next one; not shown where there is no terminal."""
         if self._live:

@@ -188,17 +188,19 @@ class Session:
 
     def report(self, job):
         """The ended job's allocation report; None under stock."""
-        if self.regime not in POLICY:
-            return None
-        path = self.report_path(job)
+        return self.finished_report(job.id) if self.regime in POLICY else None
+
+    def finished_report(self, job_id):
+        """Of any ended job of the present managed regime."""
+        path = self.report_path(job_id)
         deadline = time.monotonic() + REPORT_TIMEOUT_S
         while not path.exists():
             if time.monotonic() > deadline:
-                raise DemoError(f"job {job.id} has no report at {path}"
+                raise DemoError(f"job {job_id} has no report at {path}"
                                 + self.cluster.logs("penstockd"))
             time.sleep(0.05)
         return json.loads(path.read_text("utf-8"))
 
-    def report_path(self, job, suffix=".json"):
+    def report_path(self, job_id, suffix=".json"):
         return pathlib.Path(self.cluster.directory, "reports",
-                            f"{job.id}{suffix}")
+                            f"{job_id}{suffix}")

@@ -49,10 +49,24 @@ void add_bench(CommandLine& line) {
   command
       ->add_option("NAME", line.bench_name,
                    "allocator: time and loss of its solves and rounding; "
+                   "analyze: what-if against real runs; "
                    "ctld: the controller under a storm of jobs; "
                    "submit: what the job submit plugin costs")
       ->required()
-      ->check(CLI::IsMember({"allocator", "ctld", "submit"}));
+      ->check(CLI::IsMember({"allocator", "analyze", "ctld", "submit"}));
+  BenchAnalyzeArguments& analyze = line.bench_analyze;
+  command->add_option("--jobs", analyze.jobs, "analyze: which kinds of job")
+      ->delimiter(',')
+      ->check(CLI::IsMember(analyze.jobs))
+      ->capture_default_str();
+  command->add_option("--rounds", analyze.rounds, "analyze: of real runs")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  command
+      ->add_option("--budget", analyze.budget_s,
+                   "analyze: seconds of each analysis")
+      ->check(CLI::Range(10, 3600))
+      ->capture_default_str();
   BenchCtldArguments& ctld = line.bench_ctld;
   command->add_option("--agents", ctld.agents, "ctld: nodes that are played")
       ->check(CLI::Range(2, 10000))
@@ -108,6 +122,9 @@ Status run_chosen(const CommandLine& line, Terminal& terminal) {
     return run_check_config(line.config_file, terminal);
   }
   if (app.got_subcommand("bench")) {
+    if (line.bench_name == "analyze") {
+      return run_bench_analyze(line.bench_analyze, line.bench_json, terminal);
+    }
     if (line.bench_name == "ctld") {
       return run_bench_ctld(line.bench_ctld, line.bench_json, terminal);
     }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tools/penstock/analyze.h"
+#include "tools/penstock/bench_analyze.h"
 #include "tools/penstock/bench_ctld.h"
 #include "tools/penstock/command.h"
 #include "tools/penstock/report_jobs.h"
@@ -27,6 +28,7 @@ struct CommandLine {
   std::string config_file;
   std::string bench_name;
   std::string bench_json;
+  BenchAnalyzeArguments bench_analyze;
   BenchCtldArguments bench_ctld;
   int bench_count = 1000;
 };
