@@ -1,12 +1,12 @@
 #include "loader/train/analysed_trainer.h"
 
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <variant>
 
+#include "common/host_name.h"
 #include "common/units.h"
 #include "loader/clock.h"
 #include "loader/storage_facts.h"
@@ -28,10 +28,10 @@ uint32_t variable_or(const char* first, const char* second, uint32_t other) {
   return other;
 }
 
-std::string host_name() {
-  char name[256] = "";
-  (void)::gethostname(name, sizeof name - 1);
-  return name;
+// As Slurm calls it, whose users know it by that name.
+std::string node_name() {
+  const char* slurms = std::getenv("SLURMD_NODENAME");
+  return slurms && *slurms ? slurms : host_name();
 }
 
 uint32_t cpus_here() {
@@ -50,7 +50,7 @@ AnalysisHello rank_hello(const std::string& secret, const TrainOptions& options,
       std::max(1u, variable_or("OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", 1));
   hello.rank = std::min(variable_or("OMPI_COMM_WORLD_RANK", "SLURM_PROCID", 0),
                         hello.ranks - 1);
-  hello.node = host_name();
+  hello.node = node_name();
   hello.source = "penstock-train";
   hello.batch_samples = options.batch;
   if (options.threads > 0) hello.workers = options.threads;

@@ -45,10 +45,6 @@ class Point:
                 + ("" if self.held_back else "  (analysed)"))
 
 
-def texts(amounts):
-    return [f"{amount:.6g}" for amount in amounts]
-
-
 class Comparison:
     """Of one kind of job. runner: Runner; the accelerator's time per sample is
     chosen for this machine."""
@@ -93,7 +89,7 @@ class Comparison:
                 line, work, lambda held, cores: held.hold_cores(cores),
                 self._shuffled(AMOUNTS), f"{work.name}, cores"),
             lambda: runner.analyze(work, line, ANALYSED, self._budget_s))
-        predicted = runner.what_if(profile, "cores", texts(AMOUNTS))
+        predicted = runner.what_if(profile, "cores", map(str, AMOUNTS))
         held_back = [it for it in AMOUNTS
                      if it not in ANALYSED and it != CPUS]
         return (self._points("cores", AMOUNTS, predicted, rounds, held_back),
@@ -120,7 +116,7 @@ class Comparison:
 
         rounds, (_, profile, _) = self._around(real, lambda: runner.analyze(
             work, line, (CPUS / 2,), self._budget_s))
-        by_bandwidth = runner.what_if(profile, "bandwidth", texts(bandwidths),
+        by_bandwidth = runner.what_if(profile, "bandwidth", map(str, bandwidths),
                                       "--cache", "0%")
         by_cache = runner.what_if(
             profile, "cache", [f"{100 * it:g}%" for it in CACHED_SHARES],

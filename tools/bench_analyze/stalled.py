@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""A job whose time goes where its arguments say: each step sleeps in the
-dataset, reads a block past the page cache and sleeps in the training step."""
+"""A job whose time goes where its arguments say: each step reads a block past
+the page cache, sleeps or computes in the dataset, and sleeps in the training
+step."""
 
 import argparse
 import mmap
@@ -14,8 +15,8 @@ BLOCK_BYTES = 4096
 
 
 class Steps(torch.utils.data.Dataset):
-    def __init__(self, prep_s, path):
-        self._prep_s = prep_s
+    def __init__(self, prep_s, busy_s, path):
+        self._prep_s, self._busy_s = prep_s, busy_s
         self._block = mmap.mmap(-1, BLOCK_BYTES)
         self._fd = os.open(path, os.O_RDONLY | os.O_DIRECT) if path else -1
 
@@ -28,20 +29,23 @@ class Steps(torch.utils.data.Dataset):
             os.preadv(self._fd, [self._block], index % blocks * BLOCK_BYTES)
         if self._prep_s > 0:
             time.sleep(self._prep_s)
+        until_s = time.monotonic() + self._busy_s
+        while time.monotonic() < until_s:
+            pass
         return torch.zeros(1)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--prep-ms", type=float, default=0)
+    parser.add_argument("--busy-ms", type=float, default=0)
     parser.add_argument("--compute-ms", type=float, required=True)
     parser.add_argument("--file", help="read a block of it in each step")
-    parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--seconds", type=float, required=True)
     arguments = parser.parse_args()
     loader = torch.utils.data.DataLoader(
-        Steps(arguments.prep_ms / 1000, arguments.file), batch_size=1,
-        num_workers=arguments.workers)
+        Steps(arguments.prep_ms / 1000, arguments.busy_ms / 1000,
+              arguments.file), batch_size=1)
     end_s = time.monotonic() + arguments.seconds
     steps = 0
     for _ in penstock.watch(loader):
