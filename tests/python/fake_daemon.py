@@ -42,6 +42,8 @@ class FakeDaemon:
         self.path = path
         self.fault = fault
         self.threads = {}
+        self.limits = []  # (millicores, ends, bytes per second), as asked for
+        self.refuses = lambda limit: None  # or (errno, why)
         self.progress_page = None
         self.hint_page = None
         self._clients = []
@@ -121,11 +123,17 @@ class FakeDaemon:
             tid, is_loader = struct.unpack_from("=iI", data, 16)
             self.threads[tid] = bool(is_loader)
             client.send(self._reply(0))
+        elif kind == 10:
+            millicores, ends, rate = struct.unpack_from("=IIQ", data, 16)
+            self.limits.append((millicores, ends, rate))
+            refused = self.refuses(self.limits[-1]) or (0, "")
+            client.send(self._reply(*refused))
 
-    def _reply(self, status):
+    def _reply(self, status, text=""):
         size = struct.calcsize(REPLY_FORMAT)
         return struct.pack(
-            REPLY_FORMAT, 0x54534E50, 1, 100, size, 0, status, 0, b""
+            REPLY_FORMAT, 0x54534E50, 1, 100, size, 0, status, 0,
+            text.encode(),
         )
 
     def _make_pages(self):

@@ -345,8 +345,8 @@ class SplitTest(TorchCase):
                     self.assertLess(fetch_ns, known_ns * 0.02)
 
     def cold_files(self):
-        """Files on this folder's disk, none of it in the page cache."""
-        folder = tempfile.TemporaryDirectory(dir=os.path.dirname(__file__))
+        """Files on a disk, none of it in the page cache."""
+        folder = tempfile.TemporaryDirectory(dir="/var/tmp")
         self.addCleanup(folder.cleanup)
         paths = [os.path.join(folder.name, str(i)) for i in range(8)]
         for path in paths:

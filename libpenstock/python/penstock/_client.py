@@ -22,6 +22,10 @@ _SPLIT = {"bytes", "fetch_ns", "prep_ns", "prepared"}
 _OVERFLOW_UID = 65534  # root, seen from a container's user namespace
 
 
+def socket_path() -> str:
+    return os.environ.get("PENSTOCK_SOCKET") or _DEFAULT_SOCKET
+
+
 class Client:
     """Counters, loader threads and the grant of one process.
 
@@ -35,9 +39,7 @@ class Client:
 
     def __init__(self, path: str | None = None):
         """Connects to path, else to $PENSTOCK_SOCKET, else to the default."""
-        self._path = (
-            path or os.environ.get("PENSTOCK_SOCKET") or _DEFAULT_SOCKET
-        )
+        self._path = path or socket_path()
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
         self._greeted = False
@@ -241,7 +243,8 @@ class Client:
     def _finish_greeting(self) -> None:
         data, fds, truncated = self._receive_with_fds()
         try:
-            if truncated or len(fds) != 2 or not _pages.is_good_reply(data):
+            status, _ = _pages.reply_status(data)
+            if truncated or len(fds) != 2 or status != 0:
                 raise _pages.PageError("not a reply to HELLO")
             progress = _pages.ProgressPage(fds[0])
             hint = _pages.HintPage(fds[1])

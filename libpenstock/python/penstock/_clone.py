@@ -21,7 +21,7 @@ def why_not_cloned(loader: object) -> str | None:
     for name in _FIXED:
         if getattr(kind, name, None) is not getattr(base, name, None):
             return f"its class {kind.__name__} has a {name} of its own"
-    if any("__slots__" in vars(c) and vars(c)["__slots__"] for c in kind.__mro__):
+    if any(vars(part).get("__slots__") for part in kind.__mro__):
         return f"its class {kind.__name__} has slots"
     pipes = tuple(
         getattr(torch_data, name)

@@ -18,6 +18,7 @@ MESSAGE_MAGIC = 0x54534E50
 PROTOCOL_VERSION = 1
 HELLO = 5
 THREAD = 6
+LIMIT = 10
 REPLY = 100
 _HEADER = struct.Struct("=IHHII")
 _REPLY = struct.Struct("=IHHIIiI120s")
@@ -73,17 +74,19 @@ def thread_message(tid: int, is_loader: bool) -> bytes:
     return message(THREAD, struct.pack("=iI", tid, is_loader))
 
 
-def is_good_reply(data: bytes) -> bool:
+def limit_message(millicores: int, bytes_per_s: int, ends: int) -> bytes:
+    return message(LIMIT, struct.pack("=IIQ", millicores, ends, bytes_per_s))
+
+
+def reply_status(data: bytes) -> tuple[int, str]:
+    """0, or an errno value and why. Raises PageError where it is no reply."""
     if len(data) != _REPLY.size:
-        return False
-    magic, version, kind, size, _, status, _, _ = _REPLY.unpack(data)
-    return (magic, version, kind, size, status) == (
-        MESSAGE_MAGIC,
-        PROTOCOL_VERSION,
-        REPLY,
-        _REPLY.size,
-        0,
-    )
+        raise PageError("not a reply")
+    magic, version, kind, size, _, status, _, text = _REPLY.unpack(data)
+    expected = (MESSAGE_MAGIC, PROTOCOL_VERSION, REPLY, _REPLY.size)
+    if (magic, version, kind, size) != expected:
+        raise PageError("not a reply")
+    return status, text.split(b"\0", 1)[0].decode(errors="replace")
 
 
 def _map(fd: int, protection: int) -> mmap.mmap:

@@ -1,5 +1,6 @@
 """Measures how long a training loop waits for its data."""
 
+import os
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any, Generic, TypeVar
@@ -58,6 +59,12 @@ class Watched(Generic[Batch]):
         return _restored, (self._loader, own)
 
     def __iter__(self) -> Iterator[Batch]:
+        if "PENSTOCK_ANALYZE" in os.environ:
+            from penstock._analysis import analysis_of
+
+            analysis = analysis_of(self._loader)
+            if analysis is not None:
+                return analysis
         if self._elastic:
             self._elastic.resize()
         return WatchedIterator(self._loader, self._client, self._elastic)

@@ -1,0 +1,230 @@
+"""What a loader is fed with: its own order, a subset again and again, files
+that the page cache has just lost. Changes while its workers run."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from penstock._analysis_files import Notes, drop_held
+from penstock._analysis_worker import (
+    NO_END,
+    Endless,
+    FedSamples,
+    FedStream,
+    Indices,
+    Order,
+    SampleFiles,
+    StreamIndex,
+    WorkerStart,
+    is_cached,
+)
+from penstock._batch import batch_samples
+from penstock._clone import clone, is_iterable_style, why_not_cloned
+from penstock._watch import worker_pids
+
+
+class Feed:
+    """One never-ending iterator over a loader's batches. Of one thread."""
+
+    # Why it can give no subset and nothing cold; "" where it can.
+    only_replays = ""
+
+    def __init__(self, loader: Any):
+        self.workers = getattr(loader, "num_workers", 0)
+        factor = getattr(loader, "prefetch_factor", None) or 2
+        # Batches that are under way at once.
+        self.depth = max(2, factor * self.workers)
+        self.notes = Notes(self.workers)
+        self.order = Order()
+
+    def change(self, cached: float, subset: int = NO_END) -> None:
+        """What is prepared from now on: without a subset, all that there is.
+        Batches that are under way come first, and draw() tells them apart."""
+        self.order = Order(self.order.generation + 1, cached, subset)
+
+    def draw(self) -> tuple[Any, bool]:
+        """A batch, and whether it was prepared by the present order. Raises
+        what the loader raises."""
+        raise NotImplementedError
+
+    def pass_samples(self) -> int:
+        """Samples after which each of the subset was seen, as far as is
+        known."""
+        return self.order.subset
+
+    def pids(self) -> list[int]:
+        """The loader's workers."""
+        raise NotImplementedError
+
+
+class _LoaderFeed(Feed):
+    """A torch DataLoader: batches come in the order of their indices, so that
+    the n-th drawn is the n-th asked for."""
+
+    def __init__(self, loader: Any, dataset: Any):
+        """dataset: a proxy that understands what _index() returns. Calls
+        _index()."""
+        self._asked: deque[int] = deque()  # generations
+        batched = loader.batch_sampler is not None
+        parts = {
+            "dataset": dataset,
+            "batch_sampler" if batched else "sampler": _Sampler(self._ask),
+            "_iterator": None,
+            "_IterableDataset_len_called": None,
+        }
+        if self.workers > 0:
+            start = WorkerStart(loader.worker_init_fn, self.notes)
+            parts["worker_init_fn"] = start
+        if hasattr(loader, "in_order"):
+            parts["in_order"] = True
+        self._iterator = iter(clone(loader, **parts))
+
+    def draw(self) -> tuple[Any, bool]:
+        batch = next(self._iterator)
+        return batch, self._asked.popleft() == self.order.generation
+
+    def pids(self) -> list[int]:
+        return worker_pids(self._iterator)
+
+    def _ask(self) -> Any:
+        self._asked.append(self.order.generation)
+        return self._index()
+
+    def _index(self) -> Any:
+        raise NotImplementedError
+
+
+class _Sampler:
+    """Draws for ever."""
+
+    def __init__(self, draw: Callable[[], Any]):
+        self._draw = draw
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._draw, self)  # which it never gives
+
+    def __len__(self) -> int:
+        return NO_END
+
+
+class SampleFeed(_LoaderFeed):
+    """Of a map-style dataset. The subset are whole batches of the loader's own
+    order; a last one that is shorter is left out where there are others. What
+    has no subset goes on where the last such order was left."""
+
+    def __init__(self, loader: Any):
+        Feed.__init__(self, loader)
+        self._batched = loader.batch_sampler is not None
+        sampler = loader.batch_sampler if self._batched else loader.sampler
+        self._rest = iter(sampler)
+        self._known: list[tuple[Any, int]] = []  # indices, number of the first
+        self._samples = 0  # of the known
+        self._used_up = False
+        self._position = 0
+        self._position_of_all = 0
+        self._turn = 0
+        files = SampleFiles(loader.dataset, self.notes)
+        super().__init__(loader, FedSamples(loader.dataset, files))
+
+    def change(self, cached: float, subset: int = NO_END) -> None:
+        if self.order.subset == NO_END:
+            self._position_of_all = self._position
+        super().change(cached, subset)
+        self._position = self._position_of_all if subset == NO_END else 0
+        self._begin_turn()
+
+    def pass_samples(self) -> int:
+        if not self._used_up:
+            return self.order.subset
+        return min(self.order.subset, self._samples)
+
+    def _index(self) -> Indices:
+        if not self._know(self._position):
+            if not self._known:
+                raise StopIteration
+            self._position = 0
+            self._begin_turn()
+        indices, first = self._known[self._position]
+        self._position += 1
+        count = self._size(indices)
+        share = self.order.cached
+        cached = [is_cached(first + i, share) for i in range(count)]
+        return Indices(indices, cached, self._turn)
+
+    def _begin_turn(self) -> None:
+        """What is held open is cold once more."""
+        if self.order.cached > 0:
+            return
+        self._turn += 1
+        if self.workers > 0:  # what this process maps stays otherwise
+            drop_held()
+
+    def _know(self, position: int) -> bool:
+        """Whether the subset has a batch at the position."""
+        while position >= len(self._known) and not self._used_up:
+            self._learn()
+        if position >= len(self._known):
+            return False
+        return self._known[position][1] < self.order.subset
+
+    def _learn(self) -> None:
+        for indices in self._rest:
+            self._known.append((indices, self._samples))
+            self._samples += self._size(indices)
+            return
+        self._used_up = True
+        last, first = self._known[-1] if self._known else ((), 0)
+        if first > 0 and self._size(last) < self._size(self._known[0][0]):
+            self._known.pop()
+            self._samples = first
+
+    def _size(self, indices: Any) -> int:
+        return len(indices) if self._batched else 1
+
+
+class StreamFeed(_LoaderFeed):
+    """Of an IterableDataset: each worker's part begins anew when it has given
+    its share of the subset."""
+
+    def __init__(self, loader: Any):
+        Feed.__init__(self, loader)
+        self._batch = loader.batch_size or 1
+        proxy = FedStream(loader.dataset, self.notes)
+        super().__init__(loader, proxy)
+
+    def _index(self) -> StreamIndex:
+        share = -(-self.order.subset // max(1, self.workers))
+        return StreamIndex(self._batch, self.order._replace(subset=share))
+
+
+class IterableFeed(Feed):
+    """Of any iterable: begins anew after the subset."""
+
+    def __init__(self, loader: Any):
+        super().__init__(loader)
+        self._batches = Endless(
+            loader,
+            self.notes,
+            lambda: self.order,
+            lambda batch: batch_samples(batch, loader),
+        )
+        if not self._batches.can_restart:
+            self.only_replays = "the loader can be iterated over only once"
+        elif self.pids():  # to begin anew would be to start them again
+            why = why_not_cloned(loader)
+            self.only_replays = f"workers cannot be told what to load: {why}"
+
+    def draw(self) -> tuple[Any, bool]:
+        return next(self._batches), True
+
+    def pids(self) -> list[int]:
+        return worker_pids(self._batches.iterator)
+
+
+def make_feed(loader: Any) -> Feed:
+    """Raises what the loader raises."""
+    if why_not_cloned(loader) is not None:
+        return IterableFeed(loader)
+    if is_iterable_style(loader):
+        return StreamFeed(loader)
+    return SampleFeed(loader)

@@ -1,0 +1,233 @@
+"""How samples are loaded while a job is analysed, in the process that loads
+them: a worker or, without workers, the trainer."""
+
+import contextlib
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from penstock._analysis_files import (
+    Notes,
+    drop_held,
+    sample_files,
+    watcher,
+)
+from penstock._clone import DatasetProxy, load_batch, show_dataset_itself
+
+NO_END = 1 << 62
+
+
+class Order(NamedTuple):
+    """How samples are loaded. generation grows with every new order. cached:
+    the share of the samples that stay cached; the others are dropped before
+    they are read. subset: after how many samples (of one worker, where a
+    stream is split) it begins anew."""
+
+    generation: int = 0
+    cached: float = 1.0
+    subset: int = NO_END
+
+
+def is_cached(number: int, share: float) -> bool:
+    """Spreads the cached ones evenly over the samples' numbers."""
+    return int((number + 1) * share) > int(number * share)
+
+
+def _is_file_cached(path: str, share: float) -> bool:
+    return zlib.crc32(path.encode(errors="replace")) < share * 2**32
+
+
+class Indices:
+    """The indices of a batch, or the index of a sample; which of them stay
+    cached; turn grows when files that are held open are to be dropped."""
+
+    def __init__(self, indices: Any, cached: list[bool], turn: int):
+        self.indices = indices
+        self.cached = cached
+        self.turn = turn
+
+    def __iter__(self) -> Iterator["Indices"]:
+        """For releases of torch that ask for samples one by one."""
+        for index, cached in zip(self.indices, self.cached):
+            yield Indices(index, [cached], self.turn)
+
+    def __len__(self) -> int:
+        return len(self.cached)
+
+
+class FedSamples(DatasetProxy):
+    """A map-style dataset, asked with Indices."""
+
+    __slots__ = ()
+
+    def __getitem__(self, work: Indices) -> Any:
+        dataset, files = self._penstock_dataset, self._penstock_part
+        files.take_turn(work.turn)
+        with files.loading([work.indices], work.cached[0]):
+            return dataset[work.indices]
+
+    def __getitems__(self, work: Indices) -> Any:
+        dataset, files = self._penstock_dataset, self._penstock_part
+        files.take_turn(work.turn)
+        if len(set(work.cached)) < 2:
+            with files.loading(work.indices, all(work.cached)):
+                return load_batch(dataset, work.indices)
+        samples = []
+        for index, cached in zip(work.indices, work.cached):
+            with files.loading([index], cached):
+                samples += load_batch(dataset, [index])
+        return samples
+
+
+class SampleFiles:
+    """What samples read, in the process that loads them."""
+
+    def __init__(self, dataset: Any, notes: Notes):
+        self._dataset = dataset
+        self._notes = notes
+        self._find: Callable | None = None
+        self._looked = False
+        self._turn = 0
+
+    def __reduce__(self) -> tuple:
+        return SampleFiles, (self._dataset, self._notes)
+
+    def take_turn(self, turn: int) -> None:
+        if turn != self._turn:
+            self._turn = turn
+            drop_held()
+
+    @contextlib.contextmanager
+    def loading(self, indices: Iterable[Any], cached: bool) -> Iterator[None]:
+        watcher.begin(self._notes, lambda path: not cached)
+        try:
+            if not cached:
+                self._drop_known(indices)
+            yield
+        finally:
+            watcher.end()
+
+    def _drop_known(self, indices: Iterable[Any]) -> None:
+        """Not every file is opened through Python."""
+        if not self._looked:
+            self._find = sample_files(self._dataset)
+            self._looked = True
+        if self._find is None:
+            return
+        for index in indices:
+            try:
+                path = self._find(index)
+            except Exception:  # not that kind of index
+                continue
+            if path:
+                watcher.drop(path)
+
+
+class WorkerStart:
+    """Stands for a DataLoader's worker_init_fn."""
+
+    def __init__(self, start: Any, notes: Notes):
+        self._start = start
+        self._notes = notes
+
+    def __call__(self, worker: int) -> None:
+        self._notes.enter_worker(worker)
+        show_dataset_itself()
+        if self._start is not None:
+            self._start(worker)
+
+
+class Endless:
+    """Iterates over something again and again, as the order under way says."""
+
+    def __init__(
+        self,
+        source: Any,
+        notes: Notes,
+        order: Callable[[], Order],
+        weigh: Callable[[Any], int] = lambda item: 1,
+    ):
+        self._source = source
+        self._notes = notes
+        self._order = order
+        self._weigh = weigh
+        self._generation = order().generation
+        self._taken = 0
+        self.iterator = iter(source)
+        self.can_restart = self.iterator is not source
+
+    def __iter__(self) -> "Endless":
+        return self
+
+    def __next__(self) -> Any:
+        order = self._order()
+        used_up = self._taken >= order.subset
+        if self.can_restart and (
+            used_up or order.generation != self._generation
+        ):
+            self._restart(order)
+        share = order.cached
+        watcher.begin(
+            self._notes, lambda path: not _is_file_cached(path, share)
+        )
+        try:
+            item = self._next(order)
+        finally:
+            watcher.end()
+        self._taken += self._weigh(item)
+        return item
+
+    def _next(self, order: Order) -> Any:
+        try:
+            return next(self.iterator)
+        except StopIteration:
+            if self._taken == 0 or not self.can_restart:
+                raise
+        self._restart(order)
+        return next(self.iterator)
+
+    def _restart(self, order: Order) -> None:
+        self._generation = order.generation
+        self._taken = 0
+        if order.cached == 0:
+            drop_held()
+        self.iterator = iter(self._source)
+
+
+# The order that came with the last index: workers get it unpickled right
+# before they load the batch, without workers it is set as the index is drawn.
+_order = Order()
+
+
+def _set_order(order: Order) -> None:
+    global _order
+    _order = order
+
+
+class StreamIndex:
+    """The index of a batch of a stream: only its size matters to torch."""
+
+    def __init__(self, samples: int, order: Order):
+        _set_order(order)
+        self._samples = samples
+        self._order = order
+
+    def __reduce__(self) -> tuple:
+        return StreamIndex, (self._samples, self._order)
+
+    def __iter__(self) -> Iterator[None]:
+        return iter([None] * self._samples)
+
+    def __len__(self) -> int:
+        return self._samples
+
+
+class FedStream(DatasetProxy):
+    """An IterableDataset."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Endless:
+        return Endless(
+            self._penstock_dataset, self._penstock_part, lambda: _order
+        )
