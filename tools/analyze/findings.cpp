@@ -104,15 +104,16 @@ class Maker {
     const AnalysisHello& first = hellos_[0];
     out_.cache_bytes = first.cache_bytes;
     out_.dataset_bytes = first.dataset_bytes;
-    for (CellRole role : {CellRole::kPrep, CellRole::kFetch}) {
-      const CellKind* kind = find(plan_, role, true);
-      if (kind == nullptr || out_.bytes_per_sample > 0) continue;
-      out_.bytes_per_sample = costs_of(*kind).consumed_bytes;
+    if (const CellKind* cold = find(plan_, CellRole::kFetch)) {
+      out_.bytes_per_sample = bytes_of_cold(costs_of(*cold));
+    } else if (const CellKind* prep = find(plan_, CellRole::kPrep, true)) {
+      out_.bytes_per_sample = costs_of(*prep).consumed_bytes;
     }
-    // What is mapped is not read by system calls: storage's count tells it.
-    const CellKind* cold = find(plan_, CellRole::kFetch);
-    if (cold != nullptr && out_.bytes_per_sample <= 0) {
-      out_.bytes_per_sample = costs_of(*cold).read_bytes;
+    // Each is read once an epoch.
+    if (!out_.dataset_bytes && first.dataset_samples &&
+        out_.bytes_per_sample > 0) {
+      out_.dataset_bytes =
+          double(*first.dataset_samples) * out_.bytes_per_sample;
     }
   }
 

@@ -20,6 +20,8 @@ constexpr double kCornerReach = 2;
 
 // By more than a batch that began before the visit explains.
 constexpr double kExceeded = 1.25;
+// By more than whole blocks and reading ahead explain.
+constexpr double kMapped = 4;
 
 bool exceeds_limits(const AnalysisCell& cell, const RankVisit& seen) {
   const double cores = seen.cpu_s / seen.seconds();
@@ -66,6 +68,11 @@ std::string cell_text(const CellKind& kind) {
       return "fetch" + limits;
   }
   return "";
+}
+
+double cpus_of_local_rank(const std::vector<AnalysisHello>& hellos,
+                          double machine_cpus) {
+  return std::min(double(hellos[0].cpus), machine_cpus / double(hellos.size()));
 }
 
 std::vector<double> default_amounts(double cpus) {
@@ -178,7 +185,7 @@ void AnalysisPlan::add_storage_corner() {
   has_storage_corner_ = true;
   const double prepared = prep->rate().median;
   const double fetched = fetch->rate().median;
-  const double bytes = costs_of(*fetch).consumed_bytes;
+  const double bytes = bytes_of_cold(costs_of(*fetch));
   if (fetched * kCornerReach < prepared) {
     const auto cores = cores_that_prepare(fetched);
     if (!cores) return;
@@ -278,6 +285,12 @@ SampleCosts costs_of(const CellKind& kind) {
   if (samples <= 0) return {};
   return {sum.cpu_s / samples, sum.read_bytes / samples,
           sum.consumed_bytes / samples};
+}
+
+double bytes_of_cold(const SampleCosts& costs) {
+  return costs.read_bytes > kMapped * costs.consumed_bytes
+             ? costs.read_bytes
+             : costs.consumed_bytes;
 }
 
 }  // namespace penstock

@@ -45,6 +45,10 @@ struct PlanFacts {
                                 // there are is one of them in any case
 };
 
+// Of ranks that all run on one machine with so many CPUs.
+double cpus_of_local_rank(const std::vector<AnalysisHello>& hellos,
+                          double machine_cpus);
+
 // An eighth, three and five eighths of the CPUs, and all: the curve in between
 // is interpolated.
 std::vector<double> default_amounts(double cpus);
@@ -99,5 +103,9 @@ struct SampleCosts {
 };
 // Zeros where there is no visit.
 SampleCosts costs_of(const CellKind& kind);
+
+// Of a cold sample: what was read by system calls, or storage's own count where
+// that shows that the data are mapped.
+double bytes_of_cold(const SampleCosts& costs);
 
 }  // namespace penstock

@@ -63,6 +63,7 @@ struct Session::Rank {
   UniqueFd fd;
   std::string received;
   bool greeted = false;
+  bool is_second = false;  // process of a rank that has one
   bool left = false;
   double since_s = now_s();
   uint32_t number = 0;
@@ -164,7 +165,8 @@ Status Session::take_ready(const std::vector<int>& ready) {
   }
   // They were none of ours.
   std::erase_if(connections_, [](const auto& it) {
-    return !it->greeted && (it->left || now_s() - it->since_s > kGreet_s);
+    const bool is_late = !it->is_second && now_s() - it->since_s > kGreet_s;
+    return !it->greeted && (it->left || is_late);
   });
   return Done{};
 }
@@ -222,7 +224,10 @@ Status Session::take_line(Rank& rank, std::string_view line) {
 // A second process of the same rank, such as one that evaluates, is told
 // nothing and waits; its own end is no end of the analysis.
 void Session::greet(Rank& rank, const AnalysisHello& hello) {
-  if (ranks_.contains(hello.rank)) return;
+  if (ranks_.contains(hello.rank)) {
+    rank.is_second = true;
+    return;
+  }
   rank.greeted = true;
   rank.number = hello.rank;
   ranks_[hello.rank] = &rank;

@@ -1,5 +1,6 @@
 // `penstock analyze`: starts the command, measures its ranks cell by cell, and
 // prints what that comes to.
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -112,11 +113,19 @@ Status check_hellos(const std::vector<AnalysisHello>& hellos) {
   return Done{};
 }
 
+// The command's too.
+double own_cpus() {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
 PlanFacts facts_of(const std::vector<AnalysisHello>& hellos,
                    const AnalyzeArguments& arguments) {
   const AnalysisHello& first = hellos[0];
   PlanFacts facts;
-  facts.cpus = first.cpus;
+  facts.cpus =
+      arguments.local ? cpus_of_local_rank(hellos, own_cpus()) : first.cpus;
   facts.can_memory = first.can_memory;
   facts.can_cold = !first.cold.empty();
   facts.batch_samples = std::max<uint64_t>(1, first.batch_samples.value_or(1));

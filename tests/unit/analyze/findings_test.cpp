@@ -21,6 +21,7 @@ struct Job {
   double corner_storage = 4;
   double cold_share = 1;  // of the bytes, that come from storage
   double second_rank = 1;
+  double consumed_share = 1;  // that is read by system calls
 
   double rate(const AnalysisCell& cell) const {
     const double cores = cell.cores.value_or(2);
@@ -53,6 +54,7 @@ struct Job {
     out.consumed_bytes = loads ? 100 * out.samples : 0;
     const bool is_cold = cell.data == AnalysisFeed::kCold;
     out.read_bytes = is_cold ? cold_share * out.consumed_bytes : 0;
+    out.consumed_bytes *= consumed_share;
     return out;
   }
 
@@ -168,6 +170,33 @@ TEST_CASE("data that come from memory all the same tell nothing of storage") {
   CHECK_FALSE(it.fetch_bytes_per_s);
   REQUIRE(it.notes.size() == 1);
   CHECK_THAT(it.notes[0], ContainsSubstring("fetch is not known"));
+}
+
+TEST_CASE("what is mapped is counted as storage gives it") {
+  Job job;
+  job.consumed_share = 0.02;
+  const Findings it = findings_of(job);
+  CHECK(it.bytes_per_sample == Approx(100));
+  REQUIRE(it.fetch);
+  // Blocks around what is read by system calls are no such case.
+  job.consumed_share = 0.9;
+  CHECK(findings_of(job).bytes_per_sample == Approx(90));
+}
+
+TEST_CASE("a data set's size follows from its samples where no rank knows it") {
+  PlanFacts facts;
+  facts.cpus = 2;
+  AnalysisPlan plan(facts);
+  while (const auto kind = plan.next()) {
+    plan.add(*kind, Job{}.visit(plan.kinds()[*kind].cell, 1));
+  }
+  std::vector<AnalysisHello> ranks = hellos(1);
+  ranks[0].dataset_bytes.reset();
+  CHECK_FALSE(make_findings("job", ranks, plan)->dataset_bytes);
+  ranks[0].dataset_samples = 5000;
+  const Findings it = *make_findings("job", ranks, plan);
+  CHECK(it.dataset_bytes.value_or(0) == Approx(500'000));
+  CHECK(it.profile.dataset_bytes == Approx(500'000));
 }
 
 TEST_CASE("storage that is never waited for is at least so fast") {

@@ -171,3 +171,14 @@ TEST_CASE("the rate is that of the slowest rank") {
   CHECK(costs_of(kind).cpu_s == Approx(4.0 / 180));
   CHECK(costs_of(CellKind{}).cpu_s == 0);
 }
+
+TEST_CASE("ranks of one machine share its CPUs") {
+  std::vector<AnalysisHello> hellos(3);
+  for (AnalysisHello& hello : hellos) hello.cpus = 8;
+  CHECK(cpus_of_local_rank(hellos, 8) == Approx(8.0 / 3));
+  // They were bound to less already.
+  for (AnalysisHello& hello : hellos) hello.cpus = 2;
+  CHECK(cpus_of_local_rank(hellos, 8) == 2);
+  hellos.resize(1);
+  CHECK(cpus_of_local_rank(hellos, 8) == 2);
+}

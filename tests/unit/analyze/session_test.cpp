@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <cerrno>
 #include <thread>
 
 #include "common/clock.h"
@@ -31,6 +32,11 @@ class Line {
     where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     (void)::connect(fd_.get(), reinterpret_cast<sockaddr*>(&where),
                     sizeof where);
+  }
+  bool is_open() const {
+    char byte;
+    return ::recv(fd_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+           errno == EAGAIN;
   }
   void say(const std::string& text) {
     (void)::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL);
@@ -143,6 +149,27 @@ TEST_CASE("who does not know the secret is sent away") {
   for (std::thread* it : {&guesses, &scans, &floods}) it->join();
   session->reset();
   rank.join();
+}
+
+// One that evaluates, say: its end must not come before the trainer's.
+TEST_CASE("a second process of a rank waits, and may go") {
+  auto session = Session::listen(true, nobody());
+  REQUIRE(session);
+  const AnalysisAddress address = (*session)->address();
+  const std::string greeting = to_line(AnalysisAnswer(hello(address, 0, 2)));
+  Line rank(address);
+  rank.say(greeting);
+  auto second = std::make_unique<Line>(address);
+  second->say(greeting);
+  Line stranger(address);
+  // Longer than who says nothing may stay.
+  CHECK_FALSE((*session)->wait_for_ranks(5.5));
+  CHECK_FALSE(stranger.is_open());
+  CHECK(second->is_open());
+  CHECK(rank.is_open());
+  second.reset();
+  CHECK_FALSE((*session)->wait_for_ranks(0.1));
+  CHECK(rank.is_open());
 }
 
 TEST_CASE("ranks that are not there in time are counted") {
