@@ -265,7 +265,7 @@ class Maker {
       }
     }
     for (const auto& [why, kinds] : not_measured) {
-      out_.notes.push_back("not measured: " + kinds + ": " + why);
+      out_.notes.push_back(fmt::format("not measured: {}: {}", kinds, why));
     }
   }
 

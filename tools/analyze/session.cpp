@@ -373,6 +373,7 @@ AnalysisReady Session::limits_of(const AnalysisCell& cell) const {
 }
 
 void Session::end() {
+  (void)hold_all(kEnd_s);
   for (auto& [number, rank] : ranks_) (void)tell(*rank, AnalysisEnd{});
 }
 

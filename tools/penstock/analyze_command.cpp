@@ -23,6 +23,7 @@ namespace {
 // Of one visit, and until a rank has answered whatever it was told.
 constexpr double kMeasure_s = 1.2;
 constexpr double kAnswer_s = 120;
+constexpr double kEnding_s = 10;  // that a command may take to end by itself
 constexpr size_t kMostNameBytes = 64;  // a profile's bound
 
 std::atomic<int> caught{0};
@@ -196,13 +197,21 @@ Status measure(Session& session, const AnalyzeArguments& arguments,
   return Done{};
 }
 
+void await_end(CommandProcess& process, double timeout_s) {
+  const double until_s = now_s() + timeout_s;
+  while (!process.has_ended() && caught == 0 && now_s() < until_s) {
+    process.read_output();
+    ::usleep(20'000);
+  }
+}
+
 // A rank that goes may be how its command's end is seen first: what that was
 // tells more.
 Error explained(Error error, CommandProcess& process) {
-  const double until_s = now_s() + 2;
-  while (!process.has_ended() && now_s() < until_s) ::usleep(20'000);
+  await_end(process, 2);
   Status ending = check_ending(process);
-  return ending ? error : std::move(ending).error();
+  if (!ending) return std::move(ending).error();
+  return error;
 }
 
 }  // namespace
@@ -229,6 +238,8 @@ Status run_analyze(const AnalyzeArguments& arguments, Terminal& terminal) {
   done = measure(**session, arguments, plan, ending, progress);
   if (!done) return explained(std::move(done).error(), *process);
   (*session)->end();
+  // SIGTERM may be a job's sign to write a checkpoint.
+  await_end(*process, kEnding_s);
   progress.clear();
   if ((*session)->hellos()[0].source == "penstock-train") {
     ending.emulated = "the accelerator is emulated";

@@ -230,12 +230,18 @@ TEST_CASE("ranks that wait for each other come to one step") {
   REQUIRE(session);
   const AnalysisAddress address = (*session)->address();
   std::atomic<uint64_t> steps[2] = {5, 6};
+  std::atomic<int> ended_while_held{0};
   const auto rank = [&](uint32_t number) {
     Line line(address);
     line.say(to_line(AnalysisAnswer(hello(address, number, 2))));
     uint64_t now_ns = 0;
+    bool holds = false;
     while (auto order = line.next()) {
-      if (std::holds_alternative<AnalysisEnd>(*order)) return;
+      if (std::holds_alternative<AnalysisEnd>(*order)) {
+        if (holds) ++ended_while_held;
+        return;
+      }
+      holds = !std::holds_alternative<AnalysisCell>(*order);
       if (const auto* cell = std::get_if<AnalysisCell>(&*order)) {
         line.say(
             to_line(AnalysisAnswer(AnalysisReady{cell->cell, "", "", ""})));
@@ -264,7 +270,11 @@ TEST_CASE("ranks that wait for each other come to one step") {
     REQUIRE(visit);
   }
   CHECK(steps[0] == steps[1]);
+  ++steps[1];
   (*session)->end();
   first.join();
   second.join();
+  // A rank that ended first would fail the other in its step.
+  CHECK(ended_while_held == 2);
+  CHECK(steps[0] == steps[1]);
 }
