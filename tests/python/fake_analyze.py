@@ -18,7 +18,9 @@ class Rank:
     def __init__(self, connection):
         self.socket = connection
         self._received = b""
+        begin_s = time.monotonic()
         self.hello = self.receive()
+        self.silent_s = time.monotonic() - begin_s
 
     def send(self, **message):
         self.socket.sendall(json.dumps(message).encode() + b"\n")
@@ -132,5 +134,8 @@ class FakeAnalyze:
         for rank in self.ranks.values():
             rank.socket.close()
         for process in self.processes:
-            process.kill()
-            process.communicate()
+            try:  # it ends its workers, which have its output open
+                process.communicate(timeout=5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()

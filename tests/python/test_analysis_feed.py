@@ -71,6 +71,17 @@ class FeedTest(unittest.TestCase):
                 if subset == 100:
                     self.assertEqual(feed.pass_samples(), expected)
 
+    def test_cold_samples_are_of_all_the_data_and_go_on_where_they_were(self):
+        feed = _analysis_feed.make_feed(self.loader())
+        drawn = [numbers(feed.draw()[0])[0]]
+        feed.change(0.0)
+        drawn += [numbers(feed.draw()[0])[0] for _ in range(4)]
+        feed.change(1.0, 8)
+        set_of(feed, 5)
+        feed.change(0.0)
+        drawn += [numbers(feed.draw()[0])[0] for _ in range(7)]
+        self.assertEqual(drawn, [*range(0, 40, 4), 0, 4])
+
     def test_a_loaders_own_order_and_batches_are_kept(self):
         own = [[5, 1], [7], [9, 2, 3]]
         loader = self.loader(batch_size=1, batch_sampler=own)

@@ -2,7 +2,6 @@
 
 import importlib.util
 import os
-import tempfile
 import time
 import unittest
 
@@ -217,36 +216,20 @@ class FactsTest(unittest.TestCase):
         ):
             self.assertEqual(rank_of(environment), expected, environment)
 
-    def test_files_of_samples(self):
-        from penstock._analysis_files import sample_files
+    def test_cpus_that_processes_share_are_not_each_ones(self):
+        from penstock._analysis_facts import cpus_of
 
-        class Listed:
-            def __init__(self, **attributes):
-                self.__dict__.update(attributes)
+        torchrun = {"TORCHELASTIC_RUN_ID": "1", "LOCAL_WORLD_SIZE": "4"}
+        for environment, expected in (
+            ({}, 16), ({"SLURM_CPUS_PER_TASK": "6"}, 6),
+            ({"SLURM_CPUS_PER_TASK": "60"}, 16),
+            ({"SLURM_CPUS_PER_TASK": "x"}, 16), (torchrun, 4),
+            (torchrun | {"SLURM_CPUS_PER_TASK": "8"}, 2),
+            (torchrun | {"LOCAL_WORLD_SIZE": "40"}, 1),
+            ({"LOCAL_WORLD_SIZE": "4"}, 16),  # each may be bound by itself
+        ):
+            self.assertEqual(cpus_of(environment, 16), expected, environment)
 
-            def __len__(self):
-                return 2
-
-        with tempfile.TemporaryDirectory() as folder:
-            paths = [os.path.join(folder, name) for name in "ab"]
-            for path in paths:
-                open(path, "w").close()
-            for dataset in (
-                Listed(files=paths), Listed(imgs=[(p, 1) for p in paths]),
-                Listed(root=folder, names=["a", "b"]),
-            ):
-                self.assertEqual(sample_files(dataset)(1), paths[1])
-            inner = Listed(files=paths)
-            part = Listed(dataset=inner, indices=[1, 0])
-            self.assertEqual(sample_files(part)(0), paths[1])
-            both = Listed(datasets=[Listed(), inner], cumulative_sizes=[2, 4])
-            self.assertEqual(sample_files(both)(2), paths[0])
-            self.assertIsNone(sample_files(both)(1))
-            for dataset in (
-                None, 5, [1, 2], Listed(), Listed(files=paths[:1]),
-                Listed(labels=["cat", "dog"]), Listed(files=["a", 3]),
-            ):
-                self.assertIsNone(sample_files(dataset))
 
 
 if __name__ == "__main__":

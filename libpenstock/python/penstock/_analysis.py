@@ -76,7 +76,7 @@ class Analysis:
             self._first, _ = self._feed.draw()
         except StopIteration:
             self._greet()
-            self._wire.wait()  # for analyze to say what such data lacks
+            self._take(self._wire.wait())  # which may say what is wrong
             raise
         self._greet()
 

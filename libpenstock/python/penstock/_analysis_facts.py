@@ -32,7 +32,7 @@ def facts_of(loader: Any, feed: Feed, first: Any) -> dict[str, Any]:
         "ranks": ranks,
         "node": os.environ.get("SLURMD_NODENAME") or socket.gethostname(),
         "source": "python watch",
-        "batch_samples": _batch_size(loader, first),
+        "batch_samples": batch_samples(first, loader),
         "workers": getattr(loader, "num_workers", None),
         "dataset_samples": count,
         "dataset_bytes": _dataset_bytes(dataset, count),
@@ -65,13 +65,6 @@ def cpus_of(environment: Any, allowed: int) -> int:
         return allowed
     ranks = environment.get("LOCAL_WORLD_SIZE", "")
     return max(1, allowed // (int(ranks) if ranks.isdigit() else 1))
-
-
-def _batch_size(loader: Any, first: Any) -> int:
-    size = getattr(loader, "batch_size", None)
-    if type(size) is int and size > 0:
-        return size
-    return batch_samples(first, loader)
 
 
 def _data_file(loader: Any, feed: Feed) -> str | None:

@@ -25,7 +25,8 @@ class Usage:
             used = _used(pid)
             if used is not None:
                 self._last[pid] = used
-        cpu_s, read, consumed = (sum(part) for part in zip(*self._last.values()))
+        parts = zip(*self._last.values())
+        cpu_s, read, consumed = (sum(part) for part in parts)
         if len(self._last) > 1:
             consumed -= self._last[own][2]
         return cpu_s, read, consumed
