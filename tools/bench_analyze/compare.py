@@ -12,7 +12,7 @@ from bench_analyze.runs import CPUS
 
 AMOUNTS = tuple(quarter / 4 for quarter in range(1, 4 * CPUS + 1))
 ANALYSED = AMOUNTS[::2]  # the others are held back; all cores are always in it
-# Of the bandwidth that the job would use if storage were not to limit it.
+# Of the bandwidth that the job would use if none limited it but the pool's.
 BANDWIDTH_SHARES = (0.25, 0.5, 0.75, 1.0, 1.25)
 SLOW_SHARE = 0.35  # at which a cache of 0 to 100% is tried
 CACHED_SHARES = (0, 0.25, 0.5, 0.75, 1)
@@ -101,11 +101,11 @@ class Comparison:
         wanted_samples_per_s: what the job does where its data are cached."""
         work, runner = self._work, self._runner
         line = work.line(self._accelerator_s, cold=True)
-        wanted = wanted_samples_per_s * work.bytes_per_sample()
         pool = runner.session.pool.bandwidth_bytes_per_s
+        wanted = min(pool, wanted_samples_per_s * work.bytes_per_sample())
         bandwidths = [int(share * wanted) for share in BANDWIDTH_SHARES
                       if share * wanted <= pool]
-        slow = int(min(SLOW_SHARE * wanted, pool))
+        slow = int(SLOW_SHARE * wanted)
 
         def real(number):
             found = runner.rates_at(

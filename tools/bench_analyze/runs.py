@@ -107,12 +107,12 @@ class Runner:
                 time.monotonic() - begin_s)
 
     def what_if(self, profile, of, amounts, *more):
-        """{amount: samples/s} predicted. amounts: as texts."""
+        """Samples/s at each of the amounts, which are texts."""
         done = self.cluster.command(
             self.penstock, "what-if", profile, "--json", f"--{of}",
             ",".join(amounts), *more)
         if done.returncode != 0:
             raise DemoError(f"penstock what-if: {done.stderr.strip()}")
-        table = next(one for one in json.loads(done.stdout)["tables"]
-                     if one["of"] == of)
+        # One option has several amounts, so there is one table.
+        table, = json.loads(done.stdout)["tables"]
         return [row["samples_per_s"]["value"] for row in table["rows"]]
