@@ -4,6 +4,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,7 +17,9 @@
 namespace penstock {
 namespace {
 
-constexpr size_t kMostConnections = 4096;
+constexpr uint32_t kMostRanks = 4096;
+// A rank may have a second process.
+constexpr size_t kMostConnections = 2 * kMostRanks;
 constexpr int kLook_ms = 100;
 // A rank says hello at once; until then anybody may be there.
 constexpr double kGreet_s = 5;
@@ -55,6 +58,15 @@ Error too_slow(double timeout_s) {
   return {Code::kLimit, 0,
           "no two batches came within " + std::to_string(int(timeout_s)) +
               " s; give it a longer --budget"};
+}
+
+// A file for each rank. Not before the command has been started, which would
+// inherit the limit and hand it on to the job.
+void raise_file_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 }  // namespace
@@ -269,11 +281,19 @@ Status Session::tell_all(const AnalysisOrder& order) {
 }
 
 Status Session::wait_for_ranks(double timeout_s) {
+  raise_file_limit();
   const auto all_here = [this] {
-    return expected_ > 0 && ranks_.size() >= expected_;
+    return expected_ > kMostRanks ||
+           (expected_ > 0 && ranks_.size() >= expected_);
   };
   auto here = wait(all_here, timeout_s);
   if (!here) return std::move(here).error();
+  if (expected_ > kMostRanks) {
+    return Error{Code::kLimit, 0,
+                 "the command has " + std::to_string(expected_) +
+                     " ranks, and up to " + std::to_string(kMostRanks) +
+                     " can be analysed: run it with fewer"};
+  }
   if (*here) return Done{};
   if (expected_ == 0) {
     return Error{Code::kUnavailable, 0,

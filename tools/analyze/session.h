@@ -36,8 +36,10 @@ class Session {
   // What the ranks are to know, with this host's name, or 127.0.0.1.
   const AnalysisAddress& address() const { return address_; }
 
-  // Waits until all ranks have connected.
+  // Waits until all ranks have connected. Raises this process's limit of open
+  // files.
   // Errors: kUnavailable  not within timeout_s: says how many did
+  //         kLimit        there are too many of them
   [[nodiscard]] Status wait_for_ranks(double timeout_s);
   // In the order of their numbers.
   const std::vector<AnalysisHello>& hellos() const { return hellos_; }

@@ -185,6 +185,17 @@ TEST_CASE("ranks that are not there in time are counted") {
   CHECK_THAT(one.error().message, ContainsSubstring("1 of 2 ranks"));
 }
 
+TEST_CASE("more ranks than can be analysed are refused at once") {
+  auto session = Session::listen(true, nobody());
+  REQUIRE(session);
+  Line line((*session)->address());
+  line.say(to_line(AnalysisAnswer(hello((*session)->address(), 0, 5000))));
+  const Status waited = (*session)->wait_for_ranks(30);
+  REQUIRE_FALSE(waited);
+  CHECK(waited.error().code == Code::kLimit);
+  CHECK_THAT(waited.error().message, ContainsSubstring("5000 ranks"));
+}
+
 TEST_CASE("a rank that leaves, or breaks the rules, ends the measuring") {
   auto session = Session::listen(true, nobody());
   REQUIRE(session);
