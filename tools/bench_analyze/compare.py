@@ -16,6 +16,7 @@ ANALYSED = AMOUNTS[::2]  # the others are held back; all cores are always in it
 BANDWIDTH_SHARES = (0.25, 0.5, 0.75, 1.0, 1.25)
 SLOW_SHARE = 0.35  # at which a cache of 0 to 100% is tried
 CACHED_SHARES = (0, 0.25, 0.5, 0.75, 1)
+CACHED_EPOCHS = 2  # which samples come when is chance
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,7 +136,8 @@ class Comparison:
             line = work.line(self._accelerator_s, folder=folder, cold=True)
             found = runner.rates_at(
                 line, work, lambda held, it: held.hold_bandwidth(it),
-                [bandwidth], f"{work.name}, {share:.0%} cached, bytes/s")
+                [bandwidth], f"{work.name}, {share:.0%} cached, bytes/s",
+                CACHED_EPOCHS)
         return found[bandwidth]
 
 

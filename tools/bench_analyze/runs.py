@@ -13,7 +13,7 @@ CPUS = 2
 LONG_S = 3600
 START_TIMEOUT_S = 60
 SETTLE_S = 3  # longer than a full queue of batches lasts
-SLICES_S = (5, 20)
+SLICES_S = (5, 30)
 STEPS = 20  # that an interval should have
 
 
@@ -57,8 +57,10 @@ class Runner:
                                 + self.cluster.output(job))
             time.sleep(0.1)
 
-    def rate(self, log, work, what):
-        """Samples/s of a job that has just been told to go at another pace."""
+    def rate(self, log, work, what, epochs=0):
+        """Samples/s of a job that has just been told to go at another pace,
+        over so many of its epochs or more."""
+        least = max(STEPS * work.batch, epochs * len(work.samples()))
         self.progress.wait(SETTLE_S, f"{what}: settling")
         begin_s = time.monotonic()
         self.progress.wait(SLICES_S[0], f"{what}: measuring")
@@ -66,15 +68,14 @@ class Runner:
             lines = job_log.read(log)
             rate = job_log.rate(lines, begin_s, time.monotonic())
             spent_s = time.monotonic() - begin_s
-            if spent_s >= SLICES_S[1] or (
-                    rate and rate * spent_s >= STEPS * work.batch):
+            if spent_s >= SLICES_S[1] or (rate and rate * spent_s >= least):
                 break
             self.progress.wait(1, f"{what}: measuring")
         if not rate:
             raise DemoError(f"{what}: too little in {log}")
         return rate
 
-    def rates_at(self, line, work, held_to, amounts, what):
+    def rates_at(self, line, work, held_to, amounts, what, epochs=0):
         """{amount: samples/s} of one job that is held to each in turn.
 
         held_to(held, amount) holds a HeldJob to it."""
@@ -87,7 +88,8 @@ class Runner:
                 HeldJob(self.cluster, job, work.folder))
             for amount in amounts:
                 held_to(held, amount)
-                found[amount] = self.rate(log, work, f"{what} {amount:.4g}")
+                found[amount] = self.rate(log, work, f"{what} {amount:.4g}",
+                                          epochs)
         return found
 
     # -- what Penstock says -------------------------------------------------------
