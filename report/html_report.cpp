@@ -93,7 +93,8 @@ void opening(Markup& page, const JobReport& report) {
   facts_section(page, report);
 }
 
-void course_note(Markup& page, const JobReport& report, const Course& course) {
+void course_note(Markup& page, const JobReport& report,
+                 const DrawnCourse& course) {
   if (course.drawn.empty()) {
     page.element("p", "This report has no course over time.");
     return;
@@ -108,9 +109,8 @@ void course_note(Markup& page, const JobReport& report, const Course& course) {
   page.element("p", text);
 }
 
-void body(Markup& page, const JobReport& report,
-          const std::optional<WhatIfCurve>& curve) {
-  const Course course = course_of(report);
+void body(Markup& page, const JobReport& report) {
+  const DrawnCourse course = course_of(report);
   opening(page, report);
   advice_section(page, report);
   page.element("h2", "Where the time went");
@@ -128,21 +128,20 @@ void body(Markup& page, const JobReport& report,
   page.element("h2", "Predicted and measured");
   rates_course(page, report, course);
   rates_table(page, report);
-  what_if_section(page, curve);
+  what_if_section(page, report);
   quality_section(page, report);
 }
 
 }  // namespace
 
-std::string render_html(const JobReport& report,
-                        const std::optional<WhatIfCurve>& curve) {
+std::string render_html(const JobReport& report) {
   Markup page;
   page.open("html", {{"lang", "en"}});
   head(page, report);
   page.open("body");
   patterns(page);
   page.open("main");
-  body(page, report, curve);
+  body(page, report);
   page.close();
   page.element("footer",
                "Written by Penstock on the node named above: what the job did "

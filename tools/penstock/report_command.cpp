@@ -66,7 +66,7 @@ void print(const JobReport& report, bool json, Terminal& terminal) {
 
 Status write_html(const JobReport& report, const std::string& file,
                   Terminal& terminal) {
-  const std::string page = render_html(report, what_if_of(report));
+  const std::string page = render_html(report);
   if (file != "-") return replace_file(file, page);
   terminal.out << page;
   return Done{};

@@ -11,10 +11,6 @@
 namespace penstock {
 namespace {
 
-std::string page_of(const JobReport& report) {
-  return render_html(report, what_if_of(report));
-}
-
 bool says(const std::string& page, const std::string& text) {
   return page.find(text) != std::string::npos;
 }
@@ -59,6 +55,13 @@ JobReport largest() {
   out.job_name = out.node = out.policy = out.bandwidth.pool = text;
   out.options.assign(kMaxReportOptions, {text, text});
   out.notes.assign(kMaxReportNotes, text);
+  out.what_if->notes.assign(kMaxWhatIfNotes, text);
+  out.what_if->basis = out.what_if->why_not_enough = text;
+  out.what_if->enough_cores.reset();
+  while (out.what_if->points.size() < kMaxWhatIfPoints) {
+    out.what_if->points.push_back(out.what_if->points.back());
+    out.what_if->points.back().cores += 0.125;
+  }
   for (std::string* method :
        {&out.breakdown.compute.method, &out.breakdown.fetch_stall.method,
         &out.breakdown.prep_stall.method, &out.breakdown.exchange_stall.method,
@@ -78,7 +81,7 @@ JobReport largest() {
 
 TEST_CASE("a page has the verdict, the advice, and each section") {
   const JobReport report = samples::input_bound();
-  const std::string page = page_of(report);
+  const std::string page = render_html(report);
   CHECK(says(page, verdict(report)));
   for (const Recommendation& advice : recommend(report)) {
     CHECK(says(page, "<code>" + advice.line + "</code>"));
@@ -98,13 +101,14 @@ TEST_CASE("a page has the verdict, the advice, and each section") {
 }
 
 TEST_CASE("the same report gives the same page") {
-  CHECK(page_of(samples::input_bound()) == page_of(samples::input_bound()));
+  CHECK(render_html(samples::input_bound()) ==
+        render_html(samples::input_bound()));
 }
 
 TEST_CASE("nothing on a page runs or is fetched") {
   for (const JobReport& report :
        {samples::input_bound(), samples::hostile(), samples::unknown()}) {
-    const std::string page = page_of(report);
+    const std::string page = render_html(report);
     CHECK(says(page, "default-src &#39;none&#39;"));
     for (const char* never : {"<script", "http:", "https:", "src=", "href=",
                               "@import", "javascript:", " on"}) {
@@ -121,14 +125,14 @@ TEST_CASE("a hostile user's texts stay texts") {
   JobReport report = samples::input_bound();
   report.job_name = "</h1><script>alert(1)</script>\x1b[2J\xff";
   report.notes = {"</style>"};
-  const std::string page = page_of(report);
+  const std::string page = render_html(report);
   CHECK(says(
       page, "&lt;/h1&gt;&lt;script&gt;alert(1)&lt;/script&gt;\uFFFD[2J\uFFFD"));
   CHECK(count(page, "</style>") == 1);
 }
 
 TEST_CASE("shares of the wall time sum to 100") {
-  const std::string page = page_of(samples::input_bound());
+  const std::string page = render_html(samples::input_bound());
   const size_t begin = page.find("Parts of the wall time");
   const std::string table =
       page.substr(begin, page.find("</table>", begin) - begin);
@@ -145,7 +149,7 @@ TEST_CASE("shares of the wall time sum to 100") {
 
 TEST_CASE("each change has a number on the chart and a row") {
   const JobReport report = samples::input_bound();
-  const std::string page = page_of(report);
+  const std::string page = render_html(report);
   CHECK(says(page, ">a job ended</td>"));
   CHECK(says(page, "0.90 → 1.90"));
   CHECK(says(page, "25 MB/s → 50 MB/s"));
@@ -158,11 +162,11 @@ TEST_CASE("each change has a number on the chart and a row") {
 
 TEST_CASE("hundreds of changes are told by the numbers that they share") {
   JobReport report = largest();
-  const std::string few = page_of(report);
+  const std::string few = render_html(report);
   CHECK(count(few, ">a job ended</td>") == kToldChanges);
   report.changes.insert(report.changes.end(), 5, report.changes.back());
   report.changes_dropped = 7;
-  const std::string many = page_of(report);
+  const std::string many = render_html(report);
   CHECK(count(many, ">a job ended</td>") == 0);
   CHECK(says(many, "There are 105 changes"));
   CHECK(says(many, "7 earlier changes were not kept"));
@@ -170,12 +174,12 @@ TEST_CASE("hundreds of changes are told by the numbers that they share") {
 }
 
 TEST_CASE("what is not known is said, and never shown as 0") {
-  const std::string page = page_of(samples::unknown());
+  const std::string page = render_html(samples::unknown());
   CHECK(says(page, "Provisional: the job still runs"));
   CHECK(says(page, "No verdict"));
   CHECK(says(page, "This report has no course over time"));
   CHECK(says(page, "Cores over time: not recorded"));
-  CHECK(says(page, "Not known: it takes the ceiling"));
+  CHECK(says(page, "the penstockd that wrote this report told no curve"));
   CHECK(says(page, "<td>-</td>"));
   CHECK_FALSE(says(page, "you are here"));
   CHECK_FALSE(says(page, "class=\"chart\""));
@@ -186,10 +190,75 @@ TEST_CASE("a job that borrowed nothing has no chart of it") {
   for (TimelinePoint& point : report.timeline) {
     point.granted_away_cores = point.used_away_cores = 0;
   }
-  const std::string page = page_of(report);
+  const std::string page = render_html(report);
   CHECK(says(page, "The job borrowed no CPU of others."));
   CHECK_FALSE(says(page, "away-title"));
   CHECK(says(page, "home-title"));
+}
+
+// Of the section about other amounts of cores, what is no picture or table.
+std::string what_if_text(const JobReport& report) {
+  const std::string page = render_html(report);
+  const size_t begin = page.find("What more or fewer loader cores would do");
+  const size_t figure = page.find("</figure>", begin);
+  const size_t end = page.find("<h2>", begin);
+  return page.substr(figure < end ? figure : begin, end - begin);
+}
+
+TEST_CASE(
+    "the curve names where the job is, what is enough, and what is "
+    "extrapolated") {
+  JobReport report = samples::input_bound();
+  std::string page = render_html(report);
+  CHECK(says(page, "1.63 cores, 584/s"));
+  CHECK(says(page, "ceiling: 846"));
+  CHECK(says(page, "enough: 3.50 loader cores (extrapolated)"));
+  CHECK(says(page, "class=\"line measured\""));
+  CHECK(says(page, "class=\"line measured beyond\""));
+  CHECK(says(page, "<td>granted: you are here</td>"));
+  CHECK(says(page, "<td>enough, extrapolated</td>"));
+  CHECK(says(page, "What it rests on: profile alexnet"));
+  CHECK(says(page, "What storage supplies is not known"));
+  CHECK(says(page, "Beyond 2.00 loader cores, the most that were measured"));
+  // 584 samples/s where the curve has 383: over it, not under.
+  CHECK_FALSE(says(page, "under the curve"));
+
+  report.what_if->measured_cores = 5;
+  page = render_html(report);
+  CHECK_FALSE(says(page, "(extrapolated)"));
+  CHECK_FALSE(says(page, "measured beyond"));
+}
+
+TEST_CASE(
+    "a job far under its curve is told that it waits for something else") {
+  JobReport report = samples::input_bound();
+  report.what_if->here_rate = 191.525;
+  CHECK(says(what_if_text(report),
+             "The job was 50% under the curve, and its loader used 1.59 of the "
+             "1.63 cores granted"));
+}
+
+TEST_CASE("a curve that nothing measured is a prediction") {
+  JobReport report = samples::input_bound();
+  report.what_if->measured_cores.reset();
+  report.what_if->here_rate.reset();
+  const std::string page = render_html(report);
+  CHECK(says(page, "No number of cores was measured"));
+  CHECK(says(page, "predicted"));
+  CHECK_FALSE(says(page, "you are here:"));
+  CHECK(count(page, "class=\"line measured\"") ==
+        count(render_html(samples::input_bound()), "class=\"line measured\"") -
+            2);
+}
+
+TEST_CASE("why no number of cores is enough, or there is no curve, is said") {
+  JobReport report = samples::input_bound();
+  report.what_if->enough_cores.reset();
+  report.what_if->why_not_enough = "the loader has too few threads";
+  CHECK(says(what_if_text(report),
+             "No number of cores is enough: the loader has too few threads."));
+  CHECK(says(what_if_text(samples::wasteful()),
+             "Not known: the ceiling is not known."));
 }
 
 TEST_CASE("figures that no chart can hold do not break it") {
@@ -200,13 +269,16 @@ TEST_CASE("figures that no chart can hold do not break it") {
   report.timeline.back().used_bytes_per_s = 1e18;
   report.changes[0].time_unix_s = -1e12;
   report.changes[2].time_unix_s = 1e15;
-  const std::string page = page_of(report);
+  report.what_if->here_cores = report.what_if->here_rate = 1e18;
+  report.what_if->points.back().rate.high = 1e18;
+  report.what_if->ceiling = 0;
+  const std::string page = render_html(report);
   CHECK_FALSE(says(page, "\"nan"));
   CHECK_FALSE(std::regex_search(page, std::regex("[MHVL ;>](nan|inf)[^o]")));
 }
 
 TEST_CASE("the largest report that there may be is under 300 kB") {
-  const std::string page = page_of(largest());
+  const std::string page = render_html(largest());
   CHECK(page.size() < kMaxHtmlBytes);
   CHECK(says(page, "Of 10000 periods neighbours are averaged to "));
 }

@@ -109,7 +109,7 @@ TEST_CASE("a page is written to a file, or to standard output") {
   site.directory.write("4711.json", to_json(report));
   Result<JobReport> read = parse_report(to_json(report));
   REQUIRE(read);
-  const std::string page = render_html(*read, what_if_of(*read));
+  const std::string page = render_html(*read);
   SECTION("a file") {
     const std::string file = site.directory.file("page.html");
     REQUIRE(site.run({.job_id = 4711, .html_file = file}));
