@@ -23,7 +23,7 @@ Forms forms_of(const CLI::App& command) {
 
 // Options of one of the two kinds of report that were given with the other.
 Status check_options(const CLI::App& command, bool is_of_many) {
-  const std::vector<const char*> not_of_many = {"--follow", "--dir",
+  const std::vector<const char*> not_of_many = {"--follow", "--html", "--dir",
                                                 "--socket"};
   const std::vector<const char*> not_of_one = {"--since", "--csv",
                                                "--controller"};
