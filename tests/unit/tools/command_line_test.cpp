@@ -49,6 +49,7 @@ TEST_CASE("usage errors end with 2 and say what is wrong") {
       {{"report", "--cluster", "--follow"}, "--follow: goes with JOBID only"},
       {{"report", "--user", "--csv", "--json"}, "--csv and --json"},
       {{"report", "--since", "7d"}, "no controller is configured"},
+      {{"report", "--since", ""}, "--since : allowed: 30m"},
       {{"report", "--since", "soon"}, "--since soon: allowed"},
       {{"report", "--cluster", "--since", "2w"}, "no controller is configured"},
       {{"history", "--limit", "0"}, "--limit"},
