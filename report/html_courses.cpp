@@ -135,7 +135,7 @@ double DrawnCourse::share_of(double unix_s) const {
   return std::clamp((unix_s - start_unix_s) / duration_s, 0.0, 1.0);
 }
 
-DrawnCourse course_of(const JobReport& report) {
+DrawnCourse course_of(const JobReport& report, size_t coarser) {
   DrawnCourse out;
   out.start_unix_s = report.start_unix_s;
   double end_unix_s = report.start_unix_s + report.run_s();
@@ -146,8 +146,8 @@ DrawnCourse course_of(const JobReport& report) {
     end_unix_s = std::max(end_unix_s, last.begin_unix_s + last.duration_s);
   }
   out.duration_s = end_unix_s - out.start_unix_s;
-  out.drawn = coarsened(report.timeline, kDrawnPoints);
-  out.told = coarsened(report.timeline, kToldPoints);
+  out.drawn = coarsened(report.timeline, kDrawnPoints / coarser);
+  out.told = coarsened(report.timeline, kToldPoints / coarser);
   mark_changes(out, report.changes);
   return out;
 }

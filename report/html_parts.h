@@ -23,13 +23,15 @@ struct Mark {
 struct DrawnCourse {
   double start_unix_s = 0;
   double duration_s = 0;
-  std::vector<TimelinePoint> drawn;  // at most kDrawnPoints
-  std::vector<TimelinePoint> told;   // at most kToldPoints
+  std::vector<TimelinePoint> drawn;
+  std::vector<TimelinePoint> told;  // in tables
   std::vector<Mark> marks;
 
   double share_of(double unix_s) const;  // 0 to 1
 };
-DrawnCourse course_of(const JobReport& report);
+// coarser: so many times fewer points than kDrawnPoints and kToldPoints; a
+// power of 2 up to 8.
+DrawnCourse course_of(const JobReport& report, size_t coarser);
 
 // html_tables.cpp
 using Cells = std::vector<std::string>;

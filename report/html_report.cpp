@@ -109,8 +109,7 @@ void course_note(Markup& page, const JobReport& report,
   page.element("p", text);
 }
 
-void body(Markup& page, const JobReport& report) {
-  const DrawnCourse course = course_of(report);
+void body(Markup& page, const JobReport& report, const DrawnCourse& course) {
   opening(page, report);
   advice_section(page, report);
   page.element("h2", "Where the time went");
@@ -132,16 +131,14 @@ void body(Markup& page, const JobReport& report) {
   quality_section(page, report);
 }
 
-}  // namespace
-
-std::string render_html(const JobReport& report) {
+std::string page_of(const JobReport& report, const DrawnCourse& course) {
   Markup page;
   page.open("html", {{"lang", "en"}});
   head(page, report);
   page.open("body");
   patterns(page);
   page.open("main");
-  body(page, report);
+  body(page, report, course);
   page.close();
   page.element("footer",
                "Written by Penstock on the node named above: what the job did "
@@ -149,6 +146,18 @@ std::string render_html(const JobReport& report) {
   page.close();
   page.close();
   return "<!DOCTYPE html>\n" + std::move(page).take();
+}
+
+}  // namespace
+
+// Long texts and a course full of gaps may make a page too large; everything
+// but the course is far from it.
+std::string render_html(const JobReport& report) {
+  constexpr size_t kCoarsest = 8;
+  for (size_t coarser = 1;; coarser *= 2) {
+    std::string page = page_of(report, course_of(report, coarser));
+    if (page.size() < kMaxHtmlBytes || coarser == kCoarsest) return page;
+  }
 }
 
 }  // namespace penstock

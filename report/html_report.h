@@ -7,9 +7,10 @@
 
 namespace penstock {
 
-// What is drawn of a longer course, and what its tables hold.
+// What is drawn of a longer course, and what its tables hold; less where the
+// page would be too large.
 inline constexpr size_t kDrawnPoints = 360;
-inline constexpr size_t kToldPoints = 40;
+inline constexpr size_t kToldPoints = 48;
 // More grant changes than this are told together, those of a marker in a row.
 inline constexpr size_t kToldChanges = 100;
 // A page never has more bytes.

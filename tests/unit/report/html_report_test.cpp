@@ -5,6 +5,7 @@
 #include <regex>
 
 #include "report/advice.h"
+#include "report/markup.h"
 #include "samples.h"
 #include "tests/unit/catch.h"
 
@@ -24,26 +25,56 @@ size_t count(const std::string& page, const std::string& text) {
   return found;
 }
 
-// A course whose figures all differ, so that nothing is drawn shorter.
+// Figures of many digits, which all differ, so that nothing is drawn shorter.
+double long_figure() {
+  static uint64_t state = 1;
+  state = state * 6364136223846793005 + 1442695040888963407;
+  return 1e17 * (1 + double(state >> 40) / double(1 << 24));
+}
+
 std::vector<TimelinePoint> rough_course(double start_unix_s, size_t points) {
   std::vector<TimelinePoint> out;
   for (size_t i = 0; i < points; ++i) {
-    const double a = 0.5 + 0.4 * (i * 7919 % 1000) / 1000.0;
-    TimelinePoint point{start_unix_s + double(i), 1};
-    point.granted_home_cores = 10 * a;
-    point.granted_away_cores = 9 * a;
-    point.used_home_cores = 8 * a;
-    point.used_away_cores = 7 * a;
-    point.used_trainer_cores = 6 * a;
-    point.granted_bytes_per_s = 5e8 * a;
-    point.used_bytes_per_s = 4e8 * a;
-    point.rate = 1234 * a;
-    point.predicted_rate = 1345 * a;
-    point.compute = 0.5 * a;
-    point.fetch_stall = 0.2 * a;
-    point.prep_stall = 0.15 * a;
-    point.exchange_stall = 0.1 * a;
+    // A gap stands behind each, so that none is drawn on from the last.
+    TimelinePoint point{start_unix_s + double(i), 0.5};
+    for (auto figure :
+         {&TimelinePoint::granted_home_cores,
+          &TimelinePoint::granted_away_cores, &TimelinePoint::used_home_cores,
+          &TimelinePoint::used_away_cores, &TimelinePoint::used_trainer_cores,
+          &TimelinePoint::granted_bytes_per_s, &TimelinePoint::used_bytes_per_s,
+          &TimelinePoint::rate, &TimelinePoint::predicted_rate}) {
+      point.*figure = long_figure();
+    }
+    for (auto share :
+         {&TimelinePoint::compute, &TimelinePoint::fetch_stall,
+          &TimelinePoint::prep_stall, &TimelinePoint::exchange_stall}) {
+      point.*share = long_figure() / 8e17;
+    }
     out.push_back(point);
+  }
+  return out;
+}
+
+GrantChange long_change(double time_unix_s) {
+  GrantChange out{time_unix_s, GrantCause::kController};
+  for (auto figure :
+       {&GrantChange::cores_from, &GrantChange::cores_to,
+        &GrantChange::away_from, &GrantChange::away_to,
+        &GrantChange::bytes_per_s_from, &GrantChange::bytes_per_s_to,
+        &GrantChange::rate_before, &GrantChange::rate_after}) {
+    out.*figure = long_figure();
+  }
+  return out;
+}
+
+WhatIfCurve long_curve(const std::string& text) {
+  WhatIfCurve out;
+  out.notes.assign(kMaxWhatIfNotes, text);
+  out.basis = out.why_not_enough = text;
+  out.ceiling = long_figure();
+  for (size_t i = 0; i < kMaxWhatIfPoints; ++i) {
+    out.points.push_back(
+        {0.123 + 1.2345 * double(i), {3e17, 1.23e17, 9.87e17}});
   }
   return out;
 }
@@ -51,17 +82,11 @@ std::vector<TimelinePoint> rough_course(double start_unix_s, size_t points) {
 // As large as a report may be, with every character one that is escaped.
 JobReport largest() {
   JobReport out = samples::input_bound();
+  out.job_id = UINT32_MAX;
   const std::string text(kMaxReportTextBytes, '"');
   out.job_name = out.node = out.policy = out.bandwidth.pool = text;
   out.options.assign(kMaxReportOptions, {text, text});
   out.notes.assign(kMaxReportNotes, text);
-  out.what_if->notes.assign(kMaxWhatIfNotes, text);
-  out.what_if->basis = out.what_if->why_not_enough = text;
-  out.what_if->enough_cores.reset();
-  while (out.what_if->points.size() < kMaxWhatIfPoints) {
-    out.what_if->points.push_back(out.what_if->points.back());
-    out.what_if->points.back().cores += 0.125;
-  }
   for (std::string* method :
        {&out.breakdown.compute.method, &out.breakdown.fetch_stall.method,
         &out.breakdown.prep_stall.method, &out.breakdown.exchange_stall.method,
@@ -70,11 +95,12 @@ JobReport largest() {
         &out.throughput.measured_by, &out.pressure.method}) {
     *method = text;
   }
+  out.what_if = long_curve(text);
   out.timeline = rough_course(out.start_unix_s, 10000);
   out.end_unix_s = out.updated_unix_s = out.start_unix_s + 10000;
-  out.changes.assign(kToldChanges, out.changes[1]);
-  for (size_t i = 0; i < out.changes.size(); ++i) {
-    out.changes[i].time_unix_s += 90.0 * i;
+  out.changes.clear();
+  for (size_t i = 0; i < kToldChanges; ++i) {
+    out.changes.push_back(long_change(out.start_unix_s + 100.0 * double(i)));
   }
   return out;
 }
@@ -163,14 +189,16 @@ TEST_CASE("each change has a number on the chart and a row") {
 TEST_CASE("hundreds of changes are told by the numbers that they share") {
   JobReport report = largest();
   const std::string few = render_html(report);
-  CHECK(count(few, ">a job ended</td>") == kToldChanges);
+  const std::string told =
+      std::string(">") + escaped(cause_text(GrantCause::kController)) + "</td>";
+  CHECK(count(few, told) == kToldChanges);
   report.changes.insert(report.changes.end(), 5, report.changes.back());
   report.changes_dropped = 7;
   const std::string many = render_html(report);
-  CHECK(count(many, ">a job ended</td>") == 0);
+  CHECK(count(many, told) == 0);
   CHECK(says(many, "There are 105 changes"));
   CHECK(says(many, "7 earlier changes were not kept"));
-  CHECK(says(many, "a job ended ("));
+  CHECK(says(many, "controller granted anew ("));
 }
 
 TEST_CASE("what is not known is said, and never shown as 0") {
@@ -280,7 +308,7 @@ TEST_CASE("figures that no chart can hold do not break it") {
 TEST_CASE("the largest report that there may be is under 300 kB") {
   const std::string page = render_html(largest());
   CHECK(page.size() < kMaxHtmlBytes);
-  CHECK(says(page, "Of 10000 periods neighbours are averaged to "));
+  CHECK(says(page, "Of 10000 periods neighbours are averaged to 179 steps"));
 }
 
 }  // namespace
