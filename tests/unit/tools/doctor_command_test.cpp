@@ -31,7 +31,7 @@ TEST_CASE("doctor ends with 1 where something has to be put right") {
     CHECK(finding.size() == 4);
     const bool is_trouble =
         finding["status"] == "fail" || finding["status"] == "warn";
-    CHECK((finding["remedy"] != "") == is_trouble);
+    CHECK(finding["remedy"].get<std::string>().empty() != is_trouble);
   }
   ::unsetenv("SLURM_CONF");
 }

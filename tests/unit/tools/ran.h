@@ -13,6 +13,7 @@ struct Ran {
   explicit Ran(std::vector<std::string> words) {
     words.insert(words.begin(), "penstock");
     std::vector<const char*> argv;
+    argv.reserve(words.size());
     for (const std::string& word : words) argv.push_back(word.c_str());
     Terminal terminal{out_stream};
     code = run_command_line(static_cast<int>(argv.size()), argv.data(),
