@@ -17,6 +17,7 @@
 #include "node_agent/guardian.h"
 #include "node_agent/home_finder.h"
 #include "node_agent/job_totals.h"
+#include "node_agent/job_what_if.h"
 #include "node_agent/last_sweep.h"
 #include "node_agent/reporter.h"
 #include "node_agent/stopped.h"
@@ -377,6 +378,7 @@ void Agent::write_report(const Job& job) {
       static_cast<penstock_report_format>(job.options.report_format);
   JobReport report = report_of(job, false);
   report.timeline = job.course.points();
+  report.what_if = what_if_of(job, report);
   const pid_t child = ::fork();
   if (child > 0) return;
   // It may hang on a slow disk, and must not hold our lock or the guardian's

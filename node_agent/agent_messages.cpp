@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "node_agent/agent.h"
+#include "node_agent/job_what_if.h"
 #include "node_agent/user_file.h"
 #include "report/json.h"
 
@@ -265,6 +266,7 @@ Answer Agent::on_status(const penstock_status& status, const Peer& peer) {
   }
   JobReport report = report_of(*job, true);
   report.timeline = coarsened(job->course.points(), kMaxLivePoints);
+  report.what_if = what_if_of(*job, report);
   return answer_with(to_json(report));
 }
 

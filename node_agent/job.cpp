@@ -119,7 +119,7 @@ void Job::note_widest() {
       sums.ranks > 0 &&
       double(reporting_ranks()) < std::round(sums.ranks_at_once());
   if (now_tasks < widest.tasks || fewer_ranks) return;
-  widest = {now_tasks, cpus(), trainer_reserve_cores(*this), grant};
+  widest = {now_tasks, cpus(), trainer_reserve_cores(*this), grant, elastic()};
 }
 
 CpuSet Job::cpus() const {
@@ -158,7 +158,7 @@ std::optional<double> recent_rate(const Job& job, double now_s,
                                   double seconds) {
   double sum = 0;
   int count = 0;
-  for (const RatePoint& point : job.rates) {
+  for (const RecentRate& point : job.rates) {
     if (now_s - point.time_s > seconds) continue;
     sum += point.rate;
     ++count;

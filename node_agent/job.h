@@ -107,6 +107,7 @@ struct Widest {
   CpuSet cpus;
   double reserve_cores = 0;
   PlannedGrant grant;
+  bool elastic = false;
 };
 
 // Running totals since the job was first seen.
@@ -142,7 +143,7 @@ struct Counters {
   double job_cpu_s = 0;
 };
 
-struct RatePoint {
+struct RecentRate {
   double time_s = 0;
   double rate = 0;  // samples/s over the observation that ended then
 };
@@ -176,7 +177,7 @@ struct Job {
   std::optional<Estimate> first_corrected_ceiling;  // once 10 s were seen
   Corrector corrector;
   Counters last;
-  std::deque<RatePoint> rates;  // the last minute
+  std::deque<RecentRate> rates;  // the last minute
   Course course;
   // The trainer waits, and the loader does not tell what for: each period its
   // threads' states are looked at.

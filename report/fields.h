@@ -113,6 +113,26 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("agent_restarts", it.agent_restarts);
 }
 
+template <class Visitor, ConstOrNot<RateAtCores> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("cores", it.cores);
+  visit("rate", it.rate);
+}
+
+template <class Visitor, ConstOrNot<WhatIfCurve> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("unknown", it.unknown);
+  visit("basis", it.basis);
+  visit("points", it.points);
+  visit("ceiling", it.ceiling);
+  visit("here_cores", it.here_cores);
+  visit("here_rate", it.here_rate);
+  visit("measured_cores", it.measured_cores);
+  visit("enough_cores", it.enough_cores);
+  visit("why_not_enough", it.why_not_enough);
+  visit("notes", it.notes);
+}
+
 // The timeline has a form of its own (json_timeline.h).
 template <class Visitor, ConstOrNot<JobReport> Struct>
 void visit_fields(Visitor& visit, Struct& it) {
@@ -138,6 +158,7 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("changes", it.changes);
   visit("changes_dropped", it.changes_dropped);
   visit("quality", it.quality);
+  visit("what_if", it.what_if);
   visit("recommend_after_s", it.recommend_after_s);
   visit("notes", it.notes);
 }

@@ -119,7 +119,7 @@ void intro(Markup& page, const JobReport& report, bool together) {
 }  // namespace
 
 void changes_table(Markup& page, const JobReport& report,
-                   const Course& course) {
+                   const DrawnCourse& course) {
   if (report.changes.empty()) {
     page.element("p", "The grant did not change.");
     return;

@@ -39,7 +39,7 @@ std::optional<double> drawn_height(const std::vector<Quantity>& quantities,
   return stacked(quantities, at, point);
 }
 
-Scale scale_of(const TimeFigure& figure, const Course& course) {
+Scale scale_of(const TimeFigure& figure, const DrawnCourse& course) {
   double largest = figure.least_top;
   for (const Level& level : figure.levels) {
     largest = std::max(largest, level.value);
@@ -53,8 +53,8 @@ Scale scale_of(const TimeFigure& figure, const Course& course) {
   return scale_for(largest / figure.unit, kScaleSteps);
 }
 
-void draw_quantity(Markup& page, const TimeFigure& figure, const Course& course,
-                   size_t at, double top) {
+void draw_quantity(Markup& page, const TimeFigure& figure,
+                   const DrawnCourse& course, size_t at, double top) {
   std::vector<Step> steps;
   for (const TimelinePoint& point : course.drawn) {
     Step step{course.share_of(point.begin_unix_s),
@@ -85,7 +85,7 @@ void draw_level(Markup& page, const Level& level, double plot_height,
 
 // What is filled first, the tallest stack at the back; lines before it.
 void draw_quantities(Markup& page, const TimeFigure& figure,
-                     const Course& course, double top) {
+                     const DrawnCourse& course, double top) {
   open_plot(page, figure.plot_height);
   for (size_t i = figure.quantities.size(); i-- > 0;) {
     if (figure.quantities[i].look != Look::kStacked) continue;
@@ -98,7 +98,7 @@ void draw_quantities(Markup& page, const TimeFigure& figure,
   page.close();
 }
 
-void draw_marks(Markup& page, const Course& course, double plot_height) {
+void draw_marks(Markup& page, const DrawnCourse& course, double plot_height) {
   for (const Mark& mark : course.marks) {
     const std::string x = percent(mark.group.at);
     page.leaf("line", {{"class", "mark"},
@@ -122,13 +122,14 @@ std::string told_value(const TimeFigure& figure, const Quantity& quantity,
   return is_figure(value) ? figure.value_text(value) : "-";
 }
 
-std::string span_text(const Course& course, const TimelinePoint& point) {
+std::string span_text(const DrawnCourse& course, const TimelinePoint& point) {
   const double from_s = point.begin_unix_s - course.start_unix_s;
   return offset_text(from_s) + " to " + offset_text(from_s + point.duration_s);
 }
 
 // What a pointer that rests on the chart is told.
-void draw_told(Markup& page, const TimeFigure& figure, const Course& course) {
+void draw_told(Markup& page, const TimeFigure& figure,
+               const DrawnCourse& course) {
   for (const TimelinePoint& point : course.told) {
     const double from = course.share_of(point.begin_unix_s);
     const double to = course.share_of(point.begin_unix_s + point.duration_s);
@@ -152,7 +153,8 @@ void draw_time_text(Markup& page, const std::string& style,
                text);
 }
 
-void draw_time_axis(Markup& page, const Course& course, double plot_height) {
+void draw_time_axis(Markup& page, const DrawnCourse& course,
+                    double plot_height) {
   const std::vector<double> ticks_s =
       time_ticks_s(course.duration_s, kTimeSteps);
   const double step_s = ticks_s.size() > 1 ? ticks_s[1] : course.duration_s;
@@ -173,7 +175,8 @@ void draw_time_axis(Markup& page, const Course& course, double plot_height) {
   draw_time_text(page, "value quiet", "-30", plot_height + 32, "UTC");
 }
 
-void told_table(Markup& page, const TimeFigure& figure, const Course& course) {
+void told_table(Markup& page, const TimeFigure& figure,
+                const DrawnCourse& course) {
   page.open("details");
   page.element("summary", "The figures as a table");
   Cells heads = {"since the start"};
@@ -192,7 +195,7 @@ void told_table(Markup& page, const TimeFigure& figure, const Course& course) {
   page.close();
 }
 
-bool is_known(const TimeFigure& figure, const Course& course) {
+bool is_known(const TimeFigure& figure, const DrawnCourse& course) {
   for (const TimelinePoint& point : course.drawn) {
     for (const Quantity& quantity : figure.quantities) {
       if (is_figure(quantity.of(point))) return true;
@@ -215,7 +218,7 @@ std::vector<KeyEntry> key_of(const TimeFigure& figure) {
 
 }  // namespace
 
-bool draw(Markup& page, const TimeFigure& figure, const Course& course) {
+bool draw(Markup& page, const TimeFigure& figure, const DrawnCourse& course) {
   if (!is_known(figure, course)) return false;
   const Scale scale = scale_of(figure, course);
   const double top = scale.top * figure.unit;

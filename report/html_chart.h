@@ -42,7 +42,7 @@ struct TimeFigure {
 };
 
 // Nothing is drawn, and false returned, where no quantity is known at all.
-bool draw(Markup& page, const TimeFigure& figure, const Course& course);
+bool draw(Markup& page, const TimeFigure& figure, const DrawnCourse& course);
 
 // The parts of it that other figures share.
 void open_figure(Markup& page, const std::string& title);

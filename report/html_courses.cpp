@@ -29,13 +29,13 @@ Quantity line(std::string label, const char* style,
           [of](const TimelinePoint& point) { return point.*of; }};
 }
 
-bool ever_known(const Course& course,
+bool ever_known(const DrawnCourse& course,
                 std::optional<double> TimelinePoint::*of) {
   return std::any_of(course.drawn.begin(), course.drawn.end(),
                      [of](const auto& point) { return bool(point.*of); });
 }
 
-bool ever_positive(const Course& course,
+bool ever_positive(const DrawnCourse& course,
                    std::optional<double> TimelinePoint::*of) {
   return std::any_of(
       course.drawn.begin(), course.drawn.end(),
@@ -77,7 +77,8 @@ struct Unit {
 };
 
 // The unit in which the largest bandwidth is a number that people read.
-Unit bandwidth_unit(const Course& course, const BandwidthFigures& figures) {
+Unit bandwidth_unit(const DrawnCourse& course,
+                    const BandwidthFigures& figures) {
   double largest = figures.entitled_bytes_per_s.value_or(0);
   for (const TimelinePoint& point : course.drawn) {
     largest = std::max({largest, point.granted_bytes_per_s.value_or(0),
@@ -92,7 +93,8 @@ Unit bandwidth_unit(const Course& course, const BandwidthFigures& figures) {
   return out;
 }
 
-void mark_changes(Course& course, const std::vector<GrantChange>& changes) {
+void mark_changes(DrawnCourse& course,
+                  const std::vector<GrantChange>& changes) {
   std::vector<double> shares;
   shares.reserve(changes.size());
   for (const GrantChange& change : changes) {
@@ -103,7 +105,8 @@ void mark_changes(Course& course, const std::vector<GrantChange>& changes) {
   }
 }
 
-void draw_away(Markup& page, const JobReport& report, const Course& course) {
+void draw_away(Markup& page, const JobReport& report,
+               const DrawnCourse& course) {
   if (!ever_positive(course, &TimelinePoint::granted_away_cores) &&
       !ever_positive(course, &TimelinePoint::used_away_cores)) {
     const bool known = ever_known(course, &TimelinePoint::used_away_cores) ||
@@ -127,13 +130,13 @@ void draw_away(Markup& page, const JobReport& report, const Course& course) {
 
 }  // namespace
 
-double Course::share_of(double unix_s) const {
+double DrawnCourse::share_of(double unix_s) const {
   if (!(duration_s > 0)) return 0;
   return std::clamp((unix_s - start_unix_s) / duration_s, 0.0, 1.0);
 }
 
-Course course_of(const JobReport& report) {
-  Course out;
+DrawnCourse course_of(const JobReport& report, size_t coarser) {
+  DrawnCourse out;
   out.start_unix_s = report.start_unix_s;
   double end_unix_s = report.start_unix_s + report.run_s();
   if (!report.timeline.empty()) {
@@ -143,13 +146,13 @@ Course course_of(const JobReport& report) {
     end_unix_s = std::max(end_unix_s, last.begin_unix_s + last.duration_s);
   }
   out.duration_s = end_unix_s - out.start_unix_s;
-  out.drawn = coarsened(report.timeline, kDrawnPoints);
-  out.told = coarsened(report.timeline, kToldPoints);
+  out.drawn = coarsened(report.timeline, kDrawnPoints / coarser);
+  out.told = coarsened(report.timeline, kToldPoints / coarser);
   mark_changes(out, report.changes);
   return out;
 }
 
-void breakdown_course(Markup& page, const Course& course) {
+void breakdown_course(Markup& page, const DrawnCourse& course) {
   TimeFigure figure;
   figure.id = "stalls";
   figure.title = "Where the time went, over time";
@@ -175,7 +178,8 @@ void breakdown_course(Markup& page, const Course& course) {
   if (!draw(page, figure, course)) say_unknown(page, "Stalls");
 }
 
-void cores_course(Markup& page, const JobReport& report, const Course& course) {
+void cores_course(Markup& page, const JobReport& report,
+                  const DrawnCourse& course) {
   TimeFigure home;
   home.id = "home";
   home.title = "Cores of its own: on the job's CPUs";
@@ -197,7 +201,7 @@ void cores_course(Markup& page, const JobReport& report, const Course& course) {
 }
 
 void bandwidth_course(Markup& page, const JobReport& report,
-                      const Course& course) {
+                      const DrawnCourse& course) {
   const Unit unit = bandwidth_unit(course, report.bandwidth);
   TimeFigure figure;
   figure.id = "bandwidth";
@@ -218,7 +222,8 @@ void bandwidth_course(Markup& page, const JobReport& report,
   if (!draw(page, figure, course)) say_unknown(page, "Bandwidth");
 }
 
-void rates_course(Markup& page, const JobReport& report, const Course& course) {
+void rates_course(Markup& page, const JobReport& report,
+                  const DrawnCourse& course) {
   TimeFigure figure;
   figure.id = "rate";
   figure.title = "Throughput, predicted and measured";

@@ -10,7 +10,6 @@
 #include "report/markup.h"
 #include "report/report.h"
 #include "report/timeline.h"
-#include "report/what_if_curve.h"
 
 namespace penstock {
 
@@ -21,16 +20,18 @@ struct Mark {
 };
 
 // The time axis that a page's charts share.
-struct Course {
+struct DrawnCourse {
   double start_unix_s = 0;
   double duration_s = 0;
-  std::vector<TimelinePoint> drawn;  // at most kDrawnPoints
-  std::vector<TimelinePoint> told;   // at most kToldPoints
+  std::vector<TimelinePoint> drawn;
+  std::vector<TimelinePoint> told;  // in tables
   std::vector<Mark> marks;
 
   double share_of(double unix_s) const;  // 0 to 1
 };
-Course course_of(const JobReport& report);
+// coarser: so many times fewer points than kDrawnPoints and kToldPoints; a
+// power of 2 up to 8.
+DrawnCourse course_of(const JobReport& report, size_t coarser);
 
 // html_tables.cpp
 using Cells = std::vector<std::string>;
@@ -52,16 +53,19 @@ void quality_section(Markup& page, const JobReport& report);
 void breakdown_bar(Markup& page, const JobReport& report);
 
 // html_changes.cpp
-void changes_table(Markup& page, const JobReport& report, const Course& course);
+void changes_table(Markup& page, const JobReport& report,
+                   const DrawnCourse& course);
 
 // html_courses.cpp: each says so where nothing of it is known
-void breakdown_course(Markup& page, const Course& course);
-void cores_course(Markup& page, const JobReport& report, const Course& course);
+void breakdown_course(Markup& page, const DrawnCourse& course);
+void cores_course(Markup& page, const JobReport& report,
+                  const DrawnCourse& course);
 void bandwidth_course(Markup& page, const JobReport& report,
-                      const Course& course);
-void rates_course(Markup& page, const JobReport& report, const Course& course);
+                      const DrawnCourse& course);
+void rates_course(Markup& page, const JobReport& report,
+                  const DrawnCourse& course);
 
 // html_what_if.cpp
-void what_if_section(Markup& page, const std::optional<WhatIfCurve>& curve);
+void what_if_section(Markup& page, const JobReport& report);
 
 }  // namespace penstock

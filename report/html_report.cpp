@@ -93,7 +93,8 @@ void opening(Markup& page, const JobReport& report) {
   facts_section(page, report);
 }
 
-void course_note(Markup& page, const JobReport& report, const Course& course) {
+void course_note(Markup& page, const JobReport& report,
+                 const DrawnCourse& course) {
   if (course.drawn.empty()) {
     page.element("p", "This report has no course over time.");
     return;
@@ -108,9 +109,7 @@ void course_note(Markup& page, const JobReport& report, const Course& course) {
   page.element("p", text);
 }
 
-void body(Markup& page, const JobReport& report,
-          const std::optional<WhatIfCurve>& curve) {
-  const Course course = course_of(report);
+void body(Markup& page, const JobReport& report, const DrawnCourse& course) {
   opening(page, report);
   advice_section(page, report);
   page.element("h2", "Where the time went");
@@ -128,21 +127,18 @@ void body(Markup& page, const JobReport& report,
   page.element("h2", "Predicted and measured");
   rates_course(page, report, course);
   rates_table(page, report);
-  what_if_section(page, curve);
+  what_if_section(page, report);
   quality_section(page, report);
 }
 
-}  // namespace
-
-std::string render_html(const JobReport& report,
-                        const std::optional<WhatIfCurve>& curve) {
+std::string page_of(const JobReport& report, const DrawnCourse& course) {
   Markup page;
   page.open("html", {{"lang", "en"}});
   head(page, report);
   page.open("body");
   patterns(page);
   page.open("main");
-  body(page, report, curve);
+  body(page, report, course);
   page.close();
   page.element("footer",
                "Written by Penstock on the node named above: what the job did "
@@ -150,6 +146,18 @@ std::string render_html(const JobReport& report,
   page.close();
   page.close();
   return "<!DOCTYPE html>\n" + std::move(page).take();
+}
+
+}  // namespace
+
+// Long texts and a course full of gaps may make a page too large; everything
+// but the course is far from it.
+std::string render_html(const JobReport& report) {
+  constexpr size_t kCoarsest = 8;
+  for (size_t coarser = 1;; coarser *= 2) {
+    std::string page = page_of(report, course_of(report, coarser));
+    if (page.size() < kMaxHtmlBytes || coarser == kCoarsest) return page;
+  }
 }
 
 }  // namespace penstock

@@ -122,6 +122,8 @@ svg .label { font-weight: 600; stroke: var(--paper); stroke-width: 3px;
 .green { fill: var(--green); } .green-line { stroke: var(--green-line); }
 .measured { stroke: var(--blue-line); }
 .predicted { stroke: var(--orange-line); stroke-dasharray: 7 4; }
+.beyond { stroke-dasharray: 2 4; }
+.enough { stroke: var(--green-line); stroke-width: 1; stroke-dasharray: 4 3; }
 .level { stroke: var(--quiet); stroke-width: 1; stroke-dasharray: 2 3; }
 .low { stroke-dasharray: 9 3 2 3; }
 footer { margin-top: 2.5rem; color: var(--quiet); font-size: 0.8125rem; }

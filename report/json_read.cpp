@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -21,6 +23,8 @@ template <>
 constexpr size_t kListBound<std::string> = kMaxReportNotes;
 template <>
 constexpr size_t kListBound<OptionGiven> = kMaxReportOptions;
+template <>
+constexpr size_t kListBound<RateAtCores> = kMaxWhatIfPoints;
 template <>
 constexpr size_t kListBound<PoolStatus> = kMaxStatusPools;
 template <>
@@ -46,7 +50,7 @@ class Reader {
  private:
   // Files of earlier versions have none.
   static bool is_newer(std::string_view key) {
-    return key == "pressure" || key == "exchange_stall";
+    return key == "pressure" || key == "exchange_stall" || key == "what_if";
   }
 
   void fail(const std::string& key, const std::string& why,
@@ -148,6 +152,18 @@ class Reader {
   static void check(Reader& outer, const std::string& key, Estimate& it) {
     if (it.low > it.value || it.value > it.high) {
       outer.fail(key, "has an interval that does not hold its value");
+    }
+  }
+
+  static void check(Reader& outer, const std::string& key, WhatIfCurve& it) {
+    for (size_t i = 1; i < it.points.size(); ++i) {
+      if (it.points[i].cores > it.points[i - 1].cores) continue;
+      return outer.fail(key, "has points whose cores do not ascend");
+    }
+    if (it.notes.size() > kMaxWhatIfNotes) {
+      outer.fail(key + ".notes",
+                 fmt::format("has more than {} entries", kMaxWhatIfNotes),
+                 Code::kLimit);
     }
   }
 

@@ -30,6 +30,12 @@ Json value_of(bool value) { return value; }
 Json value_of(const std::string& text) {
   return text.substr(0, kMaxReportTextBytes);
 }
+Json value_of(const Estimate& value) {
+  Estimate ordered = value;
+  ordered.low = std::min(ordered.low, ordered.value);
+  ordered.high = std::max(ordered.high, ordered.value);
+  return object_of(ordered);
+}
 Json value_of(GrantCause cause) { return cause_name(cause); }
 Json value_of(LoaderSource source) { return loader_source_name(source); }
 Json value_of(ProcessEvents events) { return process_events_name(events); }
@@ -38,12 +44,10 @@ template <class T>
 Json value_of(const std::optional<T>& value) {
   if constexpr (std::is_same_v<T, double>) {
     return value && std::isfinite(*value) ? value_of(*value) : Json();
+  } else if constexpr (std::is_same_v<T, WhatIfCurve>) {
+    return value ? object_of(*value) : Json();
   } else {
-    if (!value || !is_known(*value)) return Json();
-    T ordered = *value;
-    ordered.low = std::min(ordered.low, ordered.value);
-    ordered.high = std::max(ordered.high, ordered.value);
-    return object_of(ordered);
+    return value && is_known(*value) ? value_of(*value) : Json();
   }
 }
 

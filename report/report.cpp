@@ -1,7 +1,6 @@
 #include "report/report.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace penstock {
 namespace {
@@ -40,11 +39,6 @@ constexpr const char* kEvents[kProcessEventsCount] = {"unknown", "connector",
                                                       "polling"};
 
 }  // namespace
-
-bool is_known(const Estimate& estimate) {
-  return std::isfinite(estimate.value) && std::isfinite(estimate.low) &&
-         std::isfinite(estimate.high);
-}
 
 std::optional<double> prediction_error(
     const std::optional<Estimate>& predicted,

@@ -13,7 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "report/estimate.h"
 #include "report/timeline.h"
+#include "report/what_if_curve.h"
 
 namespace penstock {
 
@@ -24,20 +26,6 @@ inline constexpr size_t kMaxReportTextBytes = 256;  // longer text is cut
 inline constexpr size_t kMaxGrantChanges = 1024;    // the oldest are dropped
 inline constexpr size_t kMaxReportNotes = 32;
 inline constexpr size_t kMaxReportOptions = 16;
-
-// A figure with the interval in which it is expected to lie:
-// low <= value <= high.
-struct Estimate {
-  double value = 0;
-  double low = 0;
-  double high = 0;
-
-  static Estimate exact(double value) { return {value, value, value}; }
-  friend bool operator==(const Estimate&, const Estimate&) = default;
-};
-
-// False for an interval without end, which says nothing, and for NaN.
-bool is_known(const Estimate& estimate);
 
 // A prediction beside the measurement that judges it.
 struct Compared {
@@ -229,6 +217,8 @@ struct JobReport {
   uint64_t changes_dropped = 0;
   // The job's course here; empty in the state of a node.
   std::vector<TimelinePoint> timeline;
+  // nullopt: not told, as in the state of a node and by earlier versions.
+  std::optional<WhatIfCurve> what_if;
   DataQuality quality;
   double recommend_after_s = 30;   // ReportMinTime
   std::vector<std::string> notes;  // "the accelerator is emulated"

@@ -120,7 +120,7 @@ void Page::line_of_figures(std::string_view label,
   const auto& levels = style_.unicode ? kBlocks : kAscii;
   std::string cells;
   for (const std::optional<double>& figure : figures) {
-    if (!figure) {
+    if (!figure || std::isnan(*figure)) {
       cells += ' ';
       continue;
     }

@@ -28,8 +28,8 @@ class Page {
   void bar(std::string_view text, double share);
   // Cells that a line of figures has on this page.
   size_t line_cells() const;
-  // A label, a cell for each figure of 0 to 1 (nullopt: left empty), and what
-  // their scale is.
+  // A label, a cell for each figure of 0 to 1 (nullopt, NaN: left empty), and
+  // what their scale is.
   void line_of_figures(std::string_view label,
                        const std::vector<std::optional<double>>& figures,
                        std::string_view scale, Tone tone = Tone::kPlain);

@@ -1,32 +1,42 @@
-// A job's rate against loader cores, as the report draws it. Plain values; the
-// simple curve that a report itself supports. Pure.
+// A job's rate against the cores of its loader, as its report draws it. Plain
+// values, of the job's ranks on the node together; pure.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "report/report.h"
+#include "report/estimate.h"
 
 namespace penstock {
 
-// rate: samples/s of the job's ranks on the node together.
-struct WhatIfPoint {
-  double cores = 0;  // of the loader
-  Estimate rate;
+inline constexpr size_t kMaxWhatIfPoints = 64;  // parse_report() takes no more
+inline constexpr size_t kMaxWhatIfNotes = 4;    // as well
+
+struct RateAtCores {
+  double cores = 0;
+  Estimate rate;  // samples/s
+
+  friend bool operator==(const RateAtCores&, const RateAtCores&) = default;
 };
 
 struct WhatIfCurve {
-  std::vector<WhatIfPoint> points;  // ascending cores; two or more
-  double here_cores = 0;            // what the loader used
-  double here_rate = 0;             // what the job had with it
-  double ceiling = 0;               // of the rate
-  std::string basis;                // what the curve rests on: a sentence
-};
+  std::string unknown;              // why there is no curve; "": there is one
+  std::string basis;                // what it rests on
+  std::vector<RateAtCores> points;  // cores ascend; two or more
+  double ceiling = 0;
+  std::optional<double> here_cores;  // granted, averaged over the run
+  std::optional<double> here_rate;   // measured
+  // The most cores at which anything was measured: what is beyond is an
+  // extrapolation. nullopt: all of it is a prediction.
+  std::optional<double> measured_cores;
+  // The fewest at which data is no longer the bottleneck.
+  std::optional<double> enough_cores;
+  std::string why_not_enough;      // where no number of cores is
+  std::vector<std::string> notes;  // what the curve assumes
 
-// From the cores that the ceiling needs: rate = min(ceiling, cores ÷ cost of a
-// sample), at most what the bandwidth granted allows. nullopt where ceiling,
-// demand, cores used or throughput is not known or not positive.
-std::optional<WhatIfCurve> what_if_of(const JobReport& report);
+  friend bool operator==(const WhatIfCurve&, const WhatIfCurve&) = default;
+};
 
 }  // namespace penstock

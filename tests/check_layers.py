@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""Each folder includes only what its layer may (DESIGN section 6)."""
+"""Each folder includes only what its layer may (DESIGN section 6).
+
+And no type of one namespace is defined twice: a linker takes either for both.
+"""
 
 import pathlib
 import re
@@ -74,14 +77,41 @@ def check_file(path):
     return wrong
 
 
+def types_of(path):
+    """Types that a file defines for others: namespace and name."""
+    text = path.read_text("utf-8")
+    own = list(re.finditer(r"^namespace \{$.*?^\}  // namespace$", text,
+                           re.MULTILINE | re.DOTALL))
+    for found in re.finditer(
+            r"^(?:struct|class|enum class) (\w+)[^;{()]*\{", text, re.MULTILINE):
+        if any(part.start() < found.start() < part.end() for part in own):
+            continue
+        spaces = re.findall(r"^namespace ([\w:]+) \{", text[:found.start()],
+                            re.MULTILINE)
+        yield (spaces[-1] if spaces else ""), found.group(1)
+
+
+def defined_twice(paths):
+    """Lines about types that two files define."""
+    places = {}
+    for path in paths:
+        for name in types_of(path):
+            places.setdefault(name, []).append(str(path.relative_to(ROOT)))
+    return [f"{space}::{name} is defined in " + " and in ".join(files)
+            for (space, name), files in places.items() if len(files) > 1]
+
+
 def main():
     wrong = []
     checked = 0
+    headers = []
     for layer in MAY_INCLUDE:
         for path in sorted((ROOT / layer).rglob("*")):
             if path.suffix in (".h", ".cpp", ".c", ".hpp"):
                 checked += 1
                 wrong += check_file(path)
+                headers += [path] if path.suffix in (".h", ".hpp") else []
+    wrong += defined_twice(headers)
     print("\n".join(wrong) or f"{checked} files keep to their layers")
     return 1 if wrong or checked < 50 else 0
 

@@ -111,6 +111,7 @@ JobRecord read_history_row(const json& row) {
   const Reader reader{row};
   visit_fields(job, reader);
   reader("batch", job.batch);
+  job.run = within_bounds(job.run);
   return job;
 }
 

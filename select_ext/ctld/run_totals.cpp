@@ -63,8 +63,9 @@ std::optional<double> stalled_s(const RunTotals& run) {
   }
   const double for_data_s =
       run.fetch_stall_s.value_or(0) + run.prep_stall_s.value_or(0);
-  return std::max(for_data_s, run.waited_s.value_or(0)) +
-         run.exchange_stall_s.value_or(0);
+  const double sum_s = std::max(for_data_s, run.waited_s.value_or(0)) +
+                       run.exchange_stall_s.value_or(0);
+  return std::min(sum_s, run.wall_s.value_or(sum_s));
 }
 
 bool adds_up(const RunTotals& run) {

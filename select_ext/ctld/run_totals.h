@@ -61,7 +61,8 @@ double attributed_s(const RunTotals& run);
 // The wall time less these, never negative; nullopt without a wall time.
 std::optional<double> unattributed_s(const RunTotals& run);
 // Time stalled: waited for data, whether or not its cause is known, and for
-// the exchange. nullopt: nothing is known of either.
+// the exchange; never more than the wall time. nullopt: nothing is known of
+// either.
 std::optional<double> stalled_s(const RunTotals& run);
 // The parts are no more than the wall time, rounding apart.
 bool adds_up(const RunTotals& run);

@@ -124,7 +124,31 @@ def report(duration_s=312, points=312, changes=None, grants=None):
         "recommend_after_s": 30,
         "notes": ["the accelerator is emulated: a timed wait per step"],
         "timeline": timeline(duration_s, points, grants or usual),
+        "what_if": what_if(),
     }
+
+
+def what_if(ceiling=846, corner=12, enough=3.63, here=(1.63, 366)):
+    """A profile's curve: 235 samples/s a core, measured up to 2 cores."""
+    def rate(cores, per_core, top):
+        limits = (per_core * cores, top)
+        return sum(limit ** -corner for limit in limits) ** (-1 / corner)
+
+    end = 1.25 * enough
+    amounts = {end * i / 32 for i in range(1, 33)} | {here[0], enough, 2.0}
+    points = [{"cores": 0, "rate": estimate(0)}]
+    for cores in sorted(amounts):
+        points.append({"cores": cores, "rate": estimate(
+            rate(cores, 235, ceiling), rate(cores, 211.5, 840),
+            rate(cores, 258.5, 852))})
+    return {"unknown": "",
+            "basis": "profile alexnet, measured at 0.25 to 2 loader cores of "
+                     "a rank; the ceiling is measured in this run",
+            "points": points, "ceiling": ceiling, "here_cores": here[0],
+            "here_rate": here[1], "measured_cores": 2.0,
+            "enough_cores": enough, "why_not_enough": "",
+            "notes": ["What storage supplies is not known: it limits nothing "
+                      "here."]}
 
 
 def long_report():
@@ -164,6 +188,9 @@ def hostile_report():
     out["bandwidth"]["pool"] = "p" * 256
     out["breakdown"]["compute"]["method"] = attack + "m" * 190
     out["ceiling"]["measured_by"] = "</style>" + "b" * 240
+    out["what_if"]["basis"] = attack + "w" * 190
+    out["what_if"]["notes"] = [attack + "N" * 190] * 4
+    out["what_if"].update({"enough_cores": None, "why_not_enough": attack})
     return out
 
 
@@ -184,6 +211,8 @@ def bare_report():
     out["cores"] = dict.fromkeys(out["cores"])
     out["bandwidth"] = {**dict.fromkeys(out["bandwidth"]), "pool": ""}
     out["timeline"] = {name: [] for name in out["timeline"]}
+    out["what_if"].update({"unknown": "the ceiling is not known",
+                           "points": []})
     return out
 
 

@@ -198,6 +198,8 @@ class Shown(unittest.TestCase):
                 (".mark { display: none; }", ("home", "away", "bandwidth",
                                               "rate")),
                 (".here { display: none; }", ("what-if",)),
+                (".enough { display: none; }", ("what-if",)),
+                (".beyond { display: none; }", ("what-if",)),
                 (".fetch { fill: url(#none); }", ("bar", "stalls")),
                 (".plot { transform: scaleX(0.97); }", DRAWINGS[1:]),
                 (":root { --paper: #15181c; }", DRAWINGS)):

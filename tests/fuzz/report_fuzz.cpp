@@ -25,6 +25,14 @@ void check(const JobReport& report) {
     FUZZ_CHECK(shares >= 0 && shares <= 1.01);
     FUZZ_CHECK(point.begin_unix_s >= report.timeline.front().begin_unix_s);
   }
+  if (report.what_if) {
+    const std::vector<RateAtCores>& points = report.what_if->points;
+    FUZZ_CHECK(points.size() <= kMaxWhatIfPoints);
+    FUZZ_CHECK(report.what_if->notes.size() <= kMaxWhatIfNotes);
+    for (size_t i = 1; i < points.size(); ++i) {
+      FUZZ_CHECK(points[i].cores > points[i - 1].cores);
+    }
+  }
   for (int units : {100, 1000}) {
     int sum = 0;
     for (int share : rounded_shares(report.breakdown, units)) {

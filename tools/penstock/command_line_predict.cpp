@@ -127,7 +127,10 @@ void add_what_if(CommandLine& line) {
   command->add_option("--ranks", it.ranks,
                       "ranks that share the node's cores and bandwidth: 1..8");
   command->add_flag("--json", it.json, "print JSON");
-  command->add_option("--svg", it.svg_file, "draw the curves here");
+  command
+      ->add_option("--svg", it.svg_file,
+                   "also draw the curves here; -: on standard output, alone")
+      ->check(has_text);
   add_site(command, line.site, false);
 }
 

@@ -1,5 +1,6 @@
 // penstock report: one job, or many.
 #include "tools/penstock/command_options.h"
+#include "tools/penstock/since.h"
 
 namespace penstock {
 namespace {
@@ -22,8 +23,9 @@ Forms forms_of(const CLI::App& command) {
 }
 
 // Options of one of the two kinds of report that were given with the other.
-Status check_options(const CLI::App& command, bool is_of_many) {
-  const std::vector<const char*> not_of_many = {"--follow", "--dir",
+Status check_options(const CLI::App& command, bool is_of_many,
+                     const std::string& since) {
+  const std::vector<const char*> not_of_many = {"--follow", "--html", "--dir",
                                                 "--socket"};
   const std::vector<const char*> not_of_one = {"--since", "--csv",
                                                "--controller"};
@@ -32,6 +34,10 @@ Status check_options(const CLI::App& command, bool is_of_many) {
     return invalid(
         std::string("report: ") + option +
         (is_of_many ? ": goes with JOBID only" : ": does not go with JOBID"));
+  }
+  // An unset variable must not ask for all that there ever was.
+  if (command.count("--since") > 0 && since.empty()) {
+    return parse_since(since, 0).error();
   }
   if (command.count("--csv") > 0 && command.count("--json") > 0) {
     return invalid("report: --csv and --json: choose one");
@@ -73,7 +79,7 @@ Status run_report_line(const CommandLine& line, const Config& config,
                         : "these do not go together, choose one: ") +
                    kForms);
   }
-  Status fits = check_options(command, !forms.job);
+  Status fits = check_options(command, !forms.job, line.report_jobs.since);
   if (!fits) return fits;
   if (forms.job) return run_report(line.report, config, terminal);
   ReportJobsArguments arguments = line.report_jobs;

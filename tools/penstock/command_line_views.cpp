@@ -10,10 +10,6 @@ void add_controller(CLI::App* command, ControllerArguments& it, Site& site) {
   add_site(command, site, false);
 }
 
-std::string has_text(const std::string& text) {
-  return text.empty() ? "needs a file's name, or - for standard output" : "";
-}
-
 void add_job_choice(CLI::App* command, ControllerArguments& it) {
   command->add_option("JOBID", it.job_id, "only the job of that number")
       ->check(CLI::Range(uint32_t{1}, UINT32_MAX));
@@ -21,6 +17,10 @@ void add_job_choice(CLI::App* command, ControllerArguments& it) {
 }
 
 }  // namespace
+
+std::string has_text(const std::string& text) {
+  return text.empty() ? "needs a file's name, or - for standard output" : "";
+}
 
 void add_site(CLI::App* command, Site& site, bool asks_daemon) {
   command->add_option("--config", site.config_path,

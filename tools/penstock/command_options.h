@@ -36,6 +36,9 @@ struct CommandLine {
 // --config, and where the command asks penstockd --socket.
 void add_site(CLI::App* command, Site& site, bool asks_daemon);
 
+// Checks the name of a file to write, which an unset variable leaves empty.
+std::string has_text(const std::string& text);
+
 // command_line_views.cpp: what runs, and what ran
 void add_report(CommandLine& line);
 void add_top(CommandLine& line);

@@ -44,7 +44,9 @@ Result<std::string> read_file(const std::string& path, size_t max_bytes) {
   // O_NONBLOCK: a pipe of that name must not hold us up.
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) return system_error(errno, path);
-  return read_descriptor(fd.get(), path, max_bytes);
+  Result<std::string> text = read_descriptor(fd.get(), path, max_bytes);
+  if (text || text.error().code != Code::kLimit) return text;
+  return invalid(text.error().message + "; is it the file that was meant?");
 }
 
 }  // namespace penstock

@@ -8,12 +8,12 @@
 namespace penstock {
 
 // Errors: kNotFound, kPermissionDenied, kIo  name the path
-//         kInvalidArgument  not a regular file
-//         kLimit            over max_bytes
+//         kInvalidArgument  not a regular file, or over max_bytes
 [[nodiscard]] Result<std::string> read_file(const std::string& path,
                                             size_t max_bytes);
 
-// The same for an open file, from its start; `name` is for messages.
+// The same for an open file, from its start; `name` is for messages. One of
+// over max_bytes is kLimit here.
 [[nodiscard]] Result<std::string> read_descriptor(int fd,
                                                   const std::string& name,
                                                   size_t max_bytes);

@@ -11,12 +11,25 @@
 namespace penstock {
 namespace {
 
+Error damaged(const std::string& path, uint32_t job_id,
+              const std::string& why) {
+  return invalid(path + ": " + why +
+                 "; the file is damaged, or of another version of Penstock: " +
+                 std::to_string(job_id) +
+                 ".txt beside it may have the same, and penstock history what "
+                 "the controller remembers");
+}
+
 Result<JobReport> finished_report(uint32_t job_id, const Config& config) {
   std::string path = config.report_dir + "/" + std::to_string(job_id) + ".json";
   Result<std::string> text = read_file(path, kMaxReportJsonBytes);
   if (!text) return std::move(text).error();
   Result<JobReport> report = parse_report(*text);
-  if (!report) return std::move(report).error().wrap(path);
+  if (!report) return damaged(path, job_id, report.error().message);
+  if (report->job_id != job_id) {
+    return damaged(path, job_id,
+                   "the report is of job " + std::to_string(report->job_id));
+  }
   return report;
 }
 
@@ -66,7 +79,7 @@ void print(const JobReport& report, bool json, Terminal& terminal) {
 
 Status write_html(const JobReport& report, const std::string& file,
                   Terminal& terminal) {
-  const std::string page = render_html(report, what_if_of(report));
+  const std::string page = render_html(report);
   if (file != "-") return replace_file(file, page);
   terminal.out << page;
   return Done{};

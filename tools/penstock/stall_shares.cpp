@@ -15,7 +15,8 @@ std::string percent_text(int tenths) {
   return fmt::format("{}.{}%", tenths / 10, tenths % 10);
 }
 
-ShareTexts texts_of(const Breakdown& breakdown) {
+ShareTexts texts_of(const Breakdown& parts) {
+  const Breakdown breakdown = make_breakdown(parts);
   ShareTexts texts;
   texts.fill(kUnknownShare);
   if (!(breakdown.wall_s > 0)) return texts;
@@ -42,7 +43,6 @@ ShareTexts share_texts(const RunTotals& run) {
   breakdown.fetch_stall.seconds = run.fetch_stall_s;
   breakdown.prep_stall.seconds = run.prep_stall_s;
   breakdown.exchange_stall.seconds = run.exchange_stall_s;
-  breakdown.unattributed_s = unattributed_s(run).value_or(0);
   return texts_of(breakdown);
 }
 
@@ -57,7 +57,6 @@ ShareTexts share_texts(const StallTotals& totals) {
       if_known(totals.prep_stall_gpu_h, totals.prep_stall_known_gpu_h);
   breakdown.exchange_stall.seconds =
       if_known(totals.exchange_stall_gpu_h, totals.exchange_stall_known_gpu_h);
-  breakdown.unattributed_s = totals.unattributed_gpu_h();
   return texts_of(breakdown);
 }
 

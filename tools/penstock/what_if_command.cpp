@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <ostream>
 
-#include "tools/penstock/bench_figures.h"
 #include "tools/penstock/command.h"
 #include "tools/penstock/named_profile.h"
+#include "tools/penstock/replace_file.h"
 #include "tools/penstock/what_if_study.h"
 
 namespace penstock {
@@ -30,7 +30,8 @@ Result<AskedAmounts> asked_amounts(const WhatIfArguments& arguments) {
   return out;
 }
 
-Status write_svg(const Study& study, const std::string& file) {
+Status write_svg(const Study& study, const std::string& file,
+                 Terminal& terminal) {
   const bool any =
       std::any_of(study.tables.begin(), study.tables.end(),
                   [](const StudyTable& it) { return !it.rows.empty(); });
@@ -39,7 +40,9 @@ Status write_svg(const Study& study, const std::string& file) {
                  "--svg: nothing to draw: no amount that is asked for has more "
                  "than one value, or the profile does not know what it does"};
   }
-  return write_text(file, study_svg(study));
+  if (file != "-") return replace_file(file, study_svg(study));
+  terminal.out << study_svg(study);
+  return Done{};
 }
 
 }  // namespace
@@ -53,8 +56,8 @@ Status run_what_if(const WhatIfArguments& arguments, const Config& config,
   Result<Study> study = study_of(*profile, *asked);
   if (!study) return std::move(study).error();
   if (!arguments.svg_file.empty()) {
-    Status written = write_svg(*study, arguments.svg_file);
-    if (!written) return written;
+    Status written = write_svg(*study, arguments.svg_file, terminal);
+    if (!written || arguments.svg_file == "-") return written;
   }
   terminal.out << (arguments.json ? study_json(*study)
                                   : study_text(*study, terminal.style));

@@ -45,5 +45,19 @@ TEST_CASE("what is of another kind counts as not there") {
         JobRecord());
 }
 
+TEST_CASE("times of a run that contradict each other are not believed") {
+  json row = history_row(full_record());
+  row["compute_s"] = 4000;
+  RunTotals run = read_history_row(row).run;
+  CHECK(run.wall_s == 3600.0);
+  CHECK_FALSE(run.compute_s);
+  CHECK_FALSE(run.prep_stall_s);
+  row = history_row(full_record());
+  row["wall_s"] = -1;
+  run = read_history_row(row).run;
+  CHECK(run.wall_s == 0.0);
+  CHECK_FALSE(run.compute_s);
+}
+
 }  // namespace
 }  // namespace penstock

@@ -26,6 +26,9 @@ TEST_CASE("a stall is unknown, nothing, or what was waited with its causes") {
   // Waited for, of which the causes are known in part, or not at all.
   CHECK(stalled_s({.fetch_stall_s = 5, .waited_s = 20}) == 20.0);
   CHECK(stalled_s({.exchange_stall_s = 4, .waited_s = 20}) == 24.0);
+  // By two clocks: no more than there was.
+  CHECK(stalled_s({.wall_s = 22, .exchange_stall_s = 4, .waited_s = 20}) ==
+        22.0);
 }
 
 TEST_CASE("parts that are more than the whole are none") {

@@ -1,6 +1,8 @@
 #include "node_agent/attribution.h"
 
 #include <cmath>
+#include <iterator>
+#include <numeric>
 #include <random>
 
 #include "tests/unit/catch.h"
@@ -108,9 +110,13 @@ TEST_CASE("parts never exceed the time, whatever is said") {
   INFO("seed " << seed);
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> seconds(0, 200);
-  std::bernoulli_distribution known(0.6);
+  std::bernoulli_distribution known(0.6), odd(0.05);
+  const double kOdd[] = {std::nan(""), INFINITY, -INFINITY, -5, 1e300, -1e300};
   for (int i = 0; i < 5000; ++i) {
-    const auto any = [&] { return known(random) ? seconds(random) : 0.0; };
+    const auto any = [&] {
+      if (odd(random)) return kOdd[random() % std::size(kOdd)];
+      return known(random) ? seconds(random) : 0.0;
+    };
     TimeSpent spent{.wall_s = 100,
                     .reports = known(random),
                     .active_s = any(),
@@ -132,5 +138,9 @@ TEST_CASE("parts never exceed the time, whatever is said") {
     }
     REQUIRE(sum_s == Approx(100));
     REQUIRE(parts.unattributed_s >= 0);
+    REQUIRE(parts.waited_s.value_or(0) <= 100);
+    const auto tenths = rounded_shares(parts, 1000);
+    REQUIRE(std::accumulate(tenths.begin(), tenths.end(), 0) == 1000);
+    for (int share : tenths) REQUIRE(share >= 0);
   }
 }

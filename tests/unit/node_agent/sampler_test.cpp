@@ -73,7 +73,7 @@ TEST_CASE("the time in which a job was stopped is no part of its rate") {
   f.job.stopped = false;
   f.run(5);
   CHECK(f.job.rates.size() == 13);
-  for (const RatePoint& point : f.job.rates) {
+  for (const RecentRate& point : f.job.rates) {
     CHECK(point.rate == Approx(100).epsilon(1e-6));
   }
 }

@@ -5,15 +5,12 @@
 #include <regex>
 
 #include "report/advice.h"
+#include "report/markup.h"
 #include "samples.h"
 #include "tests/unit/catch.h"
 
 namespace penstock {
 namespace {
-
-std::string page_of(const JobReport& report) {
-  return render_html(report, what_if_of(report));
-}
 
 bool says(const std::string& page, const std::string& text) {
   return page.find(text) != std::string::npos;
@@ -28,26 +25,56 @@ size_t count(const std::string& page, const std::string& text) {
   return found;
 }
 
-// A course whose figures all differ, so that nothing is drawn shorter.
+// Figures of many digits, which all differ, so that nothing is drawn shorter.
+double long_figure() {
+  static uint64_t state = 1;
+  state = state * 6364136223846793005 + 1442695040888963407;
+  return 1e17 * (1 + double(state >> 40) / double(1 << 24));
+}
+
 std::vector<TimelinePoint> rough_course(double start_unix_s, size_t points) {
   std::vector<TimelinePoint> out;
   for (size_t i = 0; i < points; ++i) {
-    const double a = 0.5 + 0.4 * (i * 7919 % 1000) / 1000.0;
-    TimelinePoint point{start_unix_s + double(i), 1};
-    point.granted_home_cores = 10 * a;
-    point.granted_away_cores = 9 * a;
-    point.used_home_cores = 8 * a;
-    point.used_away_cores = 7 * a;
-    point.used_trainer_cores = 6 * a;
-    point.granted_bytes_per_s = 5e8 * a;
-    point.used_bytes_per_s = 4e8 * a;
-    point.rate = 1234 * a;
-    point.predicted_rate = 1345 * a;
-    point.compute = 0.5 * a;
-    point.fetch_stall = 0.2 * a;
-    point.prep_stall = 0.15 * a;
-    point.exchange_stall = 0.1 * a;
+    // A gap stands behind each, so that none is drawn on from the last.
+    TimelinePoint point{start_unix_s + double(i), 0.5};
+    for (auto figure :
+         {&TimelinePoint::granted_home_cores,
+          &TimelinePoint::granted_away_cores, &TimelinePoint::used_home_cores,
+          &TimelinePoint::used_away_cores, &TimelinePoint::used_trainer_cores,
+          &TimelinePoint::granted_bytes_per_s, &TimelinePoint::used_bytes_per_s,
+          &TimelinePoint::rate, &TimelinePoint::predicted_rate}) {
+      point.*figure = long_figure();
+    }
+    for (auto share :
+         {&TimelinePoint::compute, &TimelinePoint::fetch_stall,
+          &TimelinePoint::prep_stall, &TimelinePoint::exchange_stall}) {
+      point.*share = long_figure() / 8e17;
+    }
     out.push_back(point);
+  }
+  return out;
+}
+
+GrantChange long_change(double time_unix_s) {
+  GrantChange out{time_unix_s, GrantCause::kController};
+  for (auto figure :
+       {&GrantChange::cores_from, &GrantChange::cores_to,
+        &GrantChange::away_from, &GrantChange::away_to,
+        &GrantChange::bytes_per_s_from, &GrantChange::bytes_per_s_to,
+        &GrantChange::rate_before, &GrantChange::rate_after}) {
+    out.*figure = long_figure();
+  }
+  return out;
+}
+
+WhatIfCurve long_curve(const std::string& text) {
+  WhatIfCurve out;
+  out.notes.assign(kMaxWhatIfNotes, text);
+  out.basis = out.why_not_enough = text;
+  out.ceiling = long_figure();
+  for (size_t i = 0; i < kMaxWhatIfPoints; ++i) {
+    out.points.push_back(
+        {0.123 + 1.2345 * double(i), {3e17, 1.23e17, 9.87e17}});
   }
   return out;
 }
@@ -55,6 +82,7 @@ std::vector<TimelinePoint> rough_course(double start_unix_s, size_t points) {
 // As large as a report may be, with every character one that is escaped.
 JobReport largest() {
   JobReport out = samples::input_bound();
+  out.job_id = UINT32_MAX;
   const std::string text(kMaxReportTextBytes, '"');
   out.job_name = out.node = out.policy = out.bandwidth.pool = text;
   out.options.assign(kMaxReportOptions, {text, text});
@@ -67,18 +95,19 @@ JobReport largest() {
         &out.throughput.measured_by, &out.pressure.method}) {
     *method = text;
   }
+  out.what_if = long_curve(text);
   out.timeline = rough_course(out.start_unix_s, 10000);
   out.end_unix_s = out.updated_unix_s = out.start_unix_s + 10000;
-  out.changes.assign(kToldChanges, out.changes[1]);
-  for (size_t i = 0; i < out.changes.size(); ++i) {
-    out.changes[i].time_unix_s += 90.0 * i;
+  out.changes.clear();
+  for (size_t i = 0; i < kToldChanges; ++i) {
+    out.changes.push_back(long_change(out.start_unix_s + 100.0 * double(i)));
   }
   return out;
 }
 
 TEST_CASE("a page has the verdict, the advice, and each section") {
   const JobReport report = samples::input_bound();
-  const std::string page = page_of(report);
+  const std::string page = render_html(report);
   CHECK(says(page, verdict(report)));
   for (const Recommendation& advice : recommend(report)) {
     CHECK(says(page, "<code>" + advice.line + "</code>"));
@@ -98,13 +127,14 @@ TEST_CASE("a page has the verdict, the advice, and each section") {
 }
 
 TEST_CASE("the same report gives the same page") {
-  CHECK(page_of(samples::input_bound()) == page_of(samples::input_bound()));
+  CHECK(render_html(samples::input_bound()) ==
+        render_html(samples::input_bound()));
 }
 
 TEST_CASE("nothing on a page runs or is fetched") {
   for (const JobReport& report :
        {samples::input_bound(), samples::hostile(), samples::unknown()}) {
-    const std::string page = page_of(report);
+    const std::string page = render_html(report);
     CHECK(says(page, "default-src &#39;none&#39;"));
     for (const char* never : {"<script", "http:", "https:", "src=", "href=",
                               "@import", "javascript:", " on"}) {
@@ -121,14 +151,14 @@ TEST_CASE("a hostile user's texts stay texts") {
   JobReport report = samples::input_bound();
   report.job_name = "</h1><script>alert(1)</script>\x1b[2J\xff";
   report.notes = {"</style>"};
-  const std::string page = page_of(report);
+  const std::string page = render_html(report);
   CHECK(says(
       page, "&lt;/h1&gt;&lt;script&gt;alert(1)&lt;/script&gt;\uFFFD[2J\uFFFD"));
   CHECK(count(page, "</style>") == 1);
 }
 
 TEST_CASE("shares of the wall time sum to 100") {
-  const std::string page = page_of(samples::input_bound());
+  const std::string page = render_html(samples::input_bound());
   const size_t begin = page.find("Parts of the wall time");
   const std::string table =
       page.substr(begin, page.find("</table>", begin) - begin);
@@ -145,7 +175,7 @@ TEST_CASE("shares of the wall time sum to 100") {
 
 TEST_CASE("each change has a number on the chart and a row") {
   const JobReport report = samples::input_bound();
-  const std::string page = page_of(report);
+  const std::string page = render_html(report);
   CHECK(says(page, ">a job ended</td>"));
   CHECK(says(page, "0.90 → 1.90"));
   CHECK(says(page, "25 MB/s → 50 MB/s"));
@@ -158,24 +188,26 @@ TEST_CASE("each change has a number on the chart and a row") {
 
 TEST_CASE("hundreds of changes are told by the numbers that they share") {
   JobReport report = largest();
-  const std::string few = page_of(report);
-  CHECK(count(few, ">a job ended</td>") == kToldChanges);
+  const std::string few = render_html(report);
+  const std::string told =
+      std::string(">") + escaped(cause_text(GrantCause::kController)) + "</td>";
+  CHECK(count(few, told) == kToldChanges);
   report.changes.insert(report.changes.end(), 5, report.changes.back());
   report.changes_dropped = 7;
-  const std::string many = page_of(report);
-  CHECK(count(many, ">a job ended</td>") == 0);
+  const std::string many = render_html(report);
+  CHECK(count(many, told) == 0);
   CHECK(says(many, "There are 105 changes"));
   CHECK(says(many, "7 earlier changes were not kept"));
-  CHECK(says(many, "a job ended ("));
+  CHECK(says(many, "controller granted anew ("));
 }
 
 TEST_CASE("what is not known is said, and never shown as 0") {
-  const std::string page = page_of(samples::unknown());
+  const std::string page = render_html(samples::unknown());
   CHECK(says(page, "Provisional: the job still runs"));
   CHECK(says(page, "No verdict"));
   CHECK(says(page, "This report has no course over time"));
   CHECK(says(page, "Cores over time: not recorded"));
-  CHECK(says(page, "Not known: it takes the ceiling"));
+  CHECK(says(page, "the penstockd that wrote this report told no curve"));
   CHECK(says(page, "<td>-</td>"));
   CHECK_FALSE(says(page, "you are here"));
   CHECK_FALSE(says(page, "class=\"chart\""));
@@ -186,7 +218,7 @@ TEST_CASE("a job that borrowed nothing has no chart of it") {
   for (TimelinePoint& point : report.timeline) {
     point.granted_away_cores = point.used_away_cores = 0;
   }
-  const std::string page = page_of(report);
+  const std::string page = render_html(report);
   CHECK(says(page, "The job borrowed no CPU of others."));
   CHECK_FALSE(says(page, "away-title"));
   CHECK(says(page, "home-title"));
@@ -200,15 +232,18 @@ TEST_CASE("figures that no chart can hold do not break it") {
   report.timeline.back().used_bytes_per_s = 1e18;
   report.changes[0].time_unix_s = -1e12;
   report.changes[2].time_unix_s = 1e15;
-  const std::string page = page_of(report);
+  report.what_if->here_cores = report.what_if->here_rate = 1e18;
+  report.what_if->points.back().rate.high = 1e18;
+  report.what_if->ceiling = 0;
+  const std::string page = render_html(report);
   CHECK_FALSE(says(page, "\"nan"));
   CHECK_FALSE(std::regex_search(page, std::regex("[MHVL ;>](nan|inf)[^o]")));
 }
 
 TEST_CASE("the largest report that there may be is under 300 kB") {
-  const std::string page = page_of(largest());
+  const std::string page = render_html(largest());
   CHECK(page.size() < kMaxHtmlBytes);
-  CHECK(says(page, "Of 10000 periods neighbours are averaged to "));
+  CHECK(says(page, "Of 10000 periods neighbours are averaged to 179 steps"));
 }
 
 }  // namespace

@@ -103,12 +103,14 @@ TEST_CASE("a report of an earlier version lacks figures, and can be read") {
   json earlier = document();
   earlier.erase("pressure");
   earlier.erase("timeline");
+  earlier.erase("what_if");
   earlier["breakdown"].erase("exchange_stall");
   const Result<JobReport> report = parse_report(earlier.dump());
   REQUIRE(report);
   CHECK_FALSE(report->pressure.cpu_s);
   CHECK_FALSE(report->breakdown.exchange_stall.seconds);
   CHECK(report->timeline.empty());
+  CHECK_FALSE(report->what_if);
   CHECK(report->cores.demand);
 }
 
@@ -136,6 +138,14 @@ TEST_CASE("each error names its place") {
       {"/quality/loader_source", nullptr,
        "quality.loader_source is not a text"},
       {"/quality/gaps", 1.5, "quality.gaps is not a whole number"},
+      {"/what_if/points/2/cores", 0.5,
+       "what_if has points whose cores do not ascend"},
+      {"/what_if/points/1/rate/high", 1,
+       "what_if.points[1].rate has an interval that does not hold its value"},
+      {"/what_if/points", json::array_t(65),
+       "what_if.points has more than 64 entries"},
+      {"/what_if/notes", json::array({"", "", "", "", ""}),
+       "what_if.notes has more than 4 entries"},
       {"/kind", "node_status", "kind is not job_report"},
       {"/schema_version", 2,
        "schema_version is not 1, the one that this program reads"}};

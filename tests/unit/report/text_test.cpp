@@ -82,14 +82,14 @@ TEST_CASE("bars fill what is left of the line") {
 
 TEST_CASE("a line of figures tells unknown from none") {
   const std::vector<std::optional<double>> figures = {
-      0, std::nullopt, 0.125, 0.126, 0.5, 1, 7, -1};
+      0, std::nullopt, 0.125, 0.126, 0.5, 1, 7, std::nan(""), -1};
   Page page{TextStyle{}};
   CHECK(page.line_cells() == 44);
   page.line_of_figures("rate", figures, "0 to 9");
   page.line_of_figures("none", {std::nullopt}, "");
   page.line_of_marks("marks", {true, false, true, false});
   CHECK(page.take() ==
-        "  rate            _ _.-##_  0 to 9\n"
+        "  rate            _ _.-## _  0 to 9\n"
         "  none\n"
         "  marks           ^ ^\n");
   Page wide{TextStyle{.width = 100, .color = true, .unicode = true}};
@@ -97,7 +97,7 @@ TEST_CASE("a line of figures tells unknown from none") {
   wide.line_of_figures("rate", figures, "0 to 9", Page::Tone::kBad);
   CHECK(wide.take() ==
         "  rate            \033[1;31m\u2581 \u2581\u2582\u2584\u2588\u2588"
-        "\u2581\033[0m  0 to 9\n");
+        " \u2581\033[0m  0 to 9\n");
 }
 
 TEST_CASE("colours wrap whole lines and only when asked for") {

@@ -109,7 +109,7 @@ TEST_CASE("a page is written to a file, or to standard output") {
   site.directory.write("4711.json", to_json(report));
   Result<JobReport> read = parse_report(to_json(report));
   REQUIRE(read);
-  const std::string page = render_html(*read, what_if_of(*read));
+  const std::string page = render_html(*read);
   SECTION("a file") {
     const std::string file = site.directory.file("page.html");
     REQUIRE(site.run({.job_id = 4711, .html_file = file}));
@@ -168,8 +168,33 @@ TEST_CASE("no report: the message says why and what to do") {
     Status status = site.run({.job_id = 5});
     REQUIRE_FALSE(status);
     CHECK(exit_code(status.error().code) == kExitUsage);
-    CHECK(status.error().message == "job 5: " + site.directory.file("5.json") +
-                                        ": the report is not a JSON object");
+    CHECK(status.error().message ==
+          "job 5: " + site.directory.file("5.json") +
+              ": the report is not a JSON object; the file is damaged, or of "
+              "another version of Penstock: 5.txt beside it may have the same, "
+              "and penstock history what the controller remembers");
+  }
+  SECTION("the file is larger than a report") {
+    site.directory.write("5.json", std::string(kMaxReportJsonBytes + 1, ' '));
+    Status status = site.run({.job_id = 5});
+    REQUIRE_FALSE(status);
+    CHECK(exit_code(status.error().code) == kExitUsage);
+  }
+  SECTION("a list in it is larger than a report's") {
+    JobReport report = samples::input_bound();
+    report.notes.resize(kMaxReportNotes + 1);
+    site.directory.write("5.json", to_json(report));
+    Status status = site.run({.job_id = 5});
+    REQUIRE_FALSE(status);
+    CHECK(exit_code(status.error().code) == kExitUsage);
+  }
+  SECTION("the file is of another job") {
+    site.directory.write("5.json", to_json(samples::input_bound()));
+    Status status = site.run({.job_id = 5});
+    REQUIRE_FALSE(status);
+    CHECK(exit_code(status.error().code) == kExitUsage);
+    CHECK(status.error().message.find("the report is of job 4711") !=
+          std::string::npos);
   }
   CHECK(site.out.str().empty());
 }

@@ -1,9 +1,27 @@
 #include "tools/penstock/stall_shares.h"
 
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "select_ext/ctld/history_row.h"
 #include "tests/unit/catch.h"
 
 namespace penstock {
 namespace {
+
+// What the texts say in tenths of per cent; unknown parts are none.
+int sum_of(const ShareTexts& shares) {
+  double sum = 0;
+  for (const std::string& text : shares) {
+    if (text == kUnknownShare) continue;
+    const double percent = std::stod(text);
+    CHECK(percent >= 0);
+    CHECK(percent <= 100);
+    sum += percent;
+  }
+  return int(std::lround(sum * 10));
+}
 
 TEST_CASE("shares are tenths of per cent that add up to 100.0%") {
   const RunTotals run{
@@ -58,6 +76,33 @@ TEST_CASE("the totals' shares are of GPU hours, and leave the unknown over") {
   CHECK(shares[4] == "37.5%");
   for (const std::string& text : share_texts(StallTotals())) {
     CHECK(text == "---");
+  }
+}
+
+TEST_CASE("whatever a controller answers, shares are 0 to 100% and add up") {
+  const uint64_t seed = std::random_device()();
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  constexpr double kOdd[] = {0,    -1,       1e-300, 0.1,   1,
+                             3600, 3600.004, 1e18,   1e300, -1e300};
+  const auto any = [&] { return kOdd[random() % std::size(kOdd)]; };
+  for (int round = 0; round < 2000; ++round) {
+    nlohmann::json row, sums;
+    for (const RunField& field : kRunFields) {
+      if (random() % 4) row[field.name] = any();
+    }
+    sums = to_json(StallTotals());
+    for (auto& [name, value] : sums.items()) {
+      if (value.is_number_float()) value = any();
+    }
+    INFO(row.dump() << " " << sums.dump());
+    const RunTotals run = read_history_row(row).run;
+    const bool is_told = run.wall_s && *run.wall_s > 0;
+    REQUIRE(sum_of(share_texts(run)) == (is_told ? 1000 : 0));
+    REQUIRE(stalled_s(run).value_or(0) <=
+            run.wall_s.value_or(std::numeric_limits<double>::infinity()));
+    const StallTotals totals = read_stall_totals(sums);
+    REQUIRE(sum_of(share_texts(totals)) <= 1000);
   }
 }
 

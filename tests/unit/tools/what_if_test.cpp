@@ -12,6 +12,7 @@
 #include "fake_agent.h"
 #include "tests/unit/catch.h"
 #include "tools/penstock/command_line.h"
+#include "tools/penstock/read_file.h"
 
 namespace penstock {
 namespace {
@@ -162,6 +163,19 @@ TEST_CASE("a profile's name cannot drive the terminal") {
   CHECK(ran.out.find('\033') == std::string::npos);
 }
 
+TEST_CASE("a picture is written to a file beside the table, or alone") {
+  ScratchDirectory directory;
+  const std::string file = directory.file("x.svg");
+  const Ran both({kBoth, "--svg", file});
+  CHECK(both.code == kExitOk);
+  CHECK_THAT(both.out, ContainsSubstring("What if: profile"));
+  const Ran alone({kBoth, "--svg", "-"});
+  CHECK(alone.code == kExitOk);
+  CHECK(alone.out.starts_with("<svg"));
+  CHECK(alone.out.ends_with("</svg>\n"));
+  CHECK(read_file(file, alone.out.size()).value_or("") == alone.out);
+}
+
 TEST_CASE("what cannot be shown is refused with what to do") {
   ScratchDirectory directory;
   directory.write("described.toml", "model = \"resnet50\"\n");
@@ -193,9 +207,11 @@ TEST_CASE("what cannot be shown is refused with what to do") {
        kExitNoData,
        "--svg: nothing to draw"},
       {{kBoth, "--svg", "/nonexistent/x.svg"},
-       kExitNoData,
-       "/nonexistent/x.svg"},
-      {{kBoth, "--svg", "/dev/full"}, kExitInternal, "/dev/full"},
+       kExitUsage,
+       "/nonexistent/x.svg: No such file or directory; make its folder first"},
+      {{kBoth, "--svg", directory.path}, kExitUsage, "is a directory"},
+      {{kBoth, "--svg", "/dev/full"}, kExitUsage, "is not a regular file"},
+      {{kBoth, "--svg", ""}, kExitUsage, "needs a file's name"},
   };
   for (const auto& row : rows) {
     const Ran ran(row.words);
