@@ -55,7 +55,8 @@ def compare(runner, work, arguments):
     accelerator_s = work.accelerator_s(CPUS / alone, pool / CPUS)
     comparison = Comparison(runner, work, accelerator_s, arguments.rounds,
                             arguments.budget)
-    progress.phase(f"{work.name}: amounts of cores")
+    progress.phase(f"{work.name}: amounts of cores; alone {alone:.0f} "
+                   f"samples/s, ceiling {1 / accelerator_s:.0f}")
     points, findings, profile, seconds = comparison.cores()
     say(progress, points)
     progress.phase(f"{work.name}: its profile, believed by another job")
@@ -63,7 +64,7 @@ def compare(runner, work, arguments):
                                            profile)
     progress.phase(f"{work.name}: bandwidths and cache sizes")
     wanted = min(1 / accelerator_s, findings["prep"][-1]["value"])
-    stored = comparison.storage(wanted)
+    stored = comparison.storage(profile, wanted)
     say(progress, stored)
     return points + stored, ceiling_error, seconds
 

@@ -58,20 +58,6 @@ class Comparison:
         self._budget_s = budget_s
         self._random = random.Random(1)
 
-    # Real runs before the analysis and after it: a machine that gets slower
-    # meanwhile is no error of the model.
-    def _around(self, real, analyse):
-        runner = self._runner
-        found, result = [], None
-        for number in range(self._rounds):
-            runner.session.enter("stock")
-            found.append(real(number))
-            if number == 0:
-                runner.session.enter("penstock")
-                result = analyse()
-        runner.session.leave()
-        return found, result
-
     def _shuffled(self, amounts):
         return self._random.sample(amounts, len(amounts))
 
@@ -85,47 +71,50 @@ class Comparison:
         """(points, findings, profile, seconds that the analysis took)."""
         work, runner = self._work, self._runner
         line = work.line(self._accelerator_s)
-        rounds, (findings, profile, seconds) = self._around(
-            lambda number: runner.rates_at(
+        rounds = []
+        for number in range(self._rounds):
+            runner.session.enter("stock")
+            rounds.append(runner.rates_at(
                 line, work, lambda held, cores: held.hold_cores(cores),
-                self._shuffled(AMOUNTS), f"{work.name}, cores"),
-            lambda: runner.analyze(work, line, ANALYSED, self._budget_s))
+                self._shuffled(AMOUNTS), f"{work.name}, cores"))
+            # Not first or last: a machine that gets slower meanwhile is no
+            # error of the model.
+            if number == 0:
+                runner.session.enter("penstock")
+                findings, profile, seconds = runner.analyze(
+                    work, line, ANALYSED, self._budget_s)
         predicted = runner.what_if(profile, "cores", map(str, AMOUNTS))
         held_back = [it for it in AMOUNTS
                      if it not in ANALYSED and it != CPUS]
         return (self._points("cores", AMOUNTS, predicted, rounds, held_back),
                 findings, profile, seconds)
 
-    def storage(self, wanted_samples_per_s):
+    def storage(self, profile, wanted_samples_per_s):
         """Points of bandwidths and of cache sizes.
 
         wanted_samples_per_s: what the job does where its data are cached."""
         work, runner = self._work, self._runner
-        line = work.line(self._accelerator_s, cold=True)
         pool = runner.session.pool.bandwidth_bytes_per_s
         wanted = min(pool, wanted_samples_per_s * work.bytes_per_sample())
         bandwidths = [int(share * wanted) for share in BANDWIDTH_SHARES
                       if share * wanted <= pool]
         slow = int(SLOW_SHARE * wanted)
-
-        def real(number):
-            found = runner.rates_at(
-                line, work, lambda held, it: held.hold_bandwidth(it),
-                self._shuffled(bandwidths), f"{work.name}, bytes/s")
-            return found, {share: self._cached(share, slow)
-                           for share in self._shuffled(CACHED_SHARES)}
-
-        rounds, (_, profile, _) = self._around(real, lambda: runner.analyze(
-            work, line, (CPUS / 2,), self._budget_s))
-        by_bandwidth = runner.what_if(profile, "bandwidth", map(str, bandwidths),
-                                      "--cache", "0%")
-        by_cache = runner.what_if(
-            profile, "cache", [f"{100 * it:g}%" for it in CACHED_SHARES],
-            "--bandwidth", str(slow))
-        return (self._points("bandwidth", bandwidths, by_bandwidth,
-                             [one[0] for one in rounds])
-                + self._points("cache", CACHED_SHARES, by_cache,
-                               [one[1] for one in rounds]))
+        runner.session.enter("stock")
+        by_bandwidth, by_cache = [], []
+        for _ in range(self._rounds):
+            by_bandwidth.append(runner.rates_at(
+                work.line(self._accelerator_s, cold=True), work,
+                lambda held, it: held.hold_bandwidth(it),
+                self._shuffled(bandwidths), f"{work.name}, bytes/s"))
+            by_cache.append({share: self._cached(share, slow)
+                             for share in self._shuffled(CACHED_SHARES)})
+        return self._points(
+            "bandwidth", bandwidths, runner.what_if(
+                profile, "bandwidth", map(str, bandwidths), "--cache", "0%"),
+            by_bandwidth) + self._points(
+            "cache", CACHED_SHARES, runner.what_if(
+                profile, "cache", [f"{100 * it:g}%" for it in CACHED_SHARES],
+                "--bandwidth", str(slow)), by_cache)
 
     def _cached(self, share, bandwidth):
         """Samples/s of a job with this share of its data set in memory, for

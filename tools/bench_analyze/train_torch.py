@@ -13,6 +13,9 @@ import torch
 from PIL import Image
 
 
+PASSES = 50  # over the folder in an epoch, which few files would end at once
+
+
 class Pictures(torch.utils.data.Dataset):
     """cold: every file is taken out of the page cache before it is read, as
     of a data set that is much larger than memory; those on tmpfs stay."""
@@ -23,10 +26,10 @@ class Pictures(torch.utils.data.Dataset):
         self.cold = cold
 
     def __len__(self):
-        return len(self.paths)
+        return PASSES * len(self.paths)
 
     def __getitem__(self, index):
-        with open(self.paths[index], "rb") as file:
+        with open(self.paths[index % len(self.paths)], "rb") as file:
             if self.cold:
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
             with Image.open(file) as picture:

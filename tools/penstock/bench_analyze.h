@@ -12,8 +12,8 @@ namespace penstock {
 struct BenchAnalyzeArguments {
   std::vector<std::string> jobs = {"transformer", "res50",   "mobilenet",
                                    "alexnet",     "records", "pytorch"};
-  int rounds = 3;     // of real runs
-  int budget_s = 90;  // of each analysis
+  int rounds = 3;      // of real runs
+  int budget_s = 120;  // of each analysis
 };
 
 // Starts a Slurm and a pool of limited bandwidth, and runs and analyses the
