@@ -32,7 +32,10 @@ struct ThreadNow {
 // kernel takes no quota under 1 ms, a tenth of a core.
 inline constexpr uint32_t kLimitPeriod_us = 10'000;
 inline uint32_t limit_quota_us(uint32_t millicores) {
-  const uint32_t bounded = std::max(millicores, Backend::kMinLimitMillicores);
+  // More than any machine has is no limit, and would not fit.
+  constexpr uint32_t kMost = UINT32_MAX / (kLimitPeriod_us / 1000);
+  const uint32_t bounded =
+      std::clamp(millicores, Backend::kMinLimitMillicores, kMost);
   return bounded * (kLimitPeriod_us / 1000);
 }
 

@@ -75,7 +75,9 @@ Status V1Backend::clear_cpu_limit(JobId job, const FindHome& find_home) {
   (void)fs_->write_file(group + "/cpu.cfs_quota_us", "-1");
   Status removed = Done{};
   for (int i = 0; i < kAttempts; ++i) {
-    auto text = fs_->read_file(group + "/tasks");
+    // Whole processes at first: threads are many.
+    const char* file = i + 1 < kAttempts ? "/cgroup.procs" : "/tasks";
+    auto text = fs_->read_file(group + file);
     if (!text && text.error().code == Code::kNotFound) break;
     const auto tids =
         text ? parse_pid_list(*text) : Result<std::vector<pid_t>>(text.error());
@@ -85,7 +87,7 @@ Status V1Backend::clear_cpu_limit(JobId job, const FindHome& find_home) {
       const std::string path = known != limited_from_.end()
                                    ? known->second
                                    : find_or_guess(tid, find_home).cpu_path;
-      (void)move_home(tid, "cpu", path, "/tasks");
+      (void)move_home(tid, "cpu", path, file);
     }
     removed = fs_->remove_dir(group);
     if (removed) break;

@@ -26,7 +26,10 @@ Status V2Backend::set_cpu_limit(JobId id, const std::vector<Home>&,
   if (!job) return Error{Code::kNotFound, 0, job.error().message};
   const std::string& path = (*job)->path;
   Status done = fs_->write_mark(path, mark(".job"), std::to_string(id));
-  if (done && !fs_->read_mark(path, mark(".max"))) {
+  auto site = fs_->read_mark(path, mark(".max"));
+  // Whatever else fails here, what we set is not to be taken for the site's.
+  if (!site && site.error().code != Code::kNotFound) return site.error();
+  if (done && !site) {
     const auto former = fs_->read_file(path + kMax);
     if (!former) {
       return Error{Code::kUnavailable, 0,
@@ -34,10 +37,10 @@ Status V2Backend::set_cpu_limit(JobId id, const std::vector<Home>&,
                        former.error().message};
     }
     done = fs_->write_mark(path, mark(".max"), *former);
+    site = former;
   }
   if (!done) return done;
-  const auto site = fs_->read_mark(path, mark(".max"));
-  const auto site_millicores = site ? millicores_of(*site) : std::nullopt;
+  const auto site_millicores = millicores_of(*site);
   millicores = std::min(millicores, site_millicores.value_or(UINT32_MAX));
   return fs_->write_file(path + kMax,
                          std::to_string(limit_quota_us(millicores)) + " " +

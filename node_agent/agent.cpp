@@ -286,6 +286,10 @@ void Agent::on_sample_timer() {
   watch_lenders(now_ns);
   const bool may_plan = double(now_ns - planned_ns_) * 1e-6 >=
                         double(config_.min_solve_interval_ms);
+  if (may_plan && limits_changed_) {
+    limits_changed_ = false;
+    rebalance(GrantCause::kAnalysis);
+  }
   if (may_plan && has_changed_enough()) rebalance(GrantCause::kMeasuredChange);
   if (may_plan && idle_cpus() != planned_idle_) {
     rebalance(GrantCause::kIdleCpus);
@@ -305,8 +309,17 @@ void Agent::refresh_groups() {
   log_warning("putting back what was overwritten: {}", done.error().message);
 }
 
+// What is to be put back should we hang: loader threads, and limits.
+void Agent::beat() {
+  const bool is_limited = std::any_of(
+      registry_.jobs().begin(), registry_.jobs().end(), [](const auto& entry) {
+        return entry.second.measured_limit.has_value();
+      });
+  machine_.heartbeat(ticking_ || is_limited);
+}
+
 void Agent::on_beat_timer() {
-  machine_.heartbeat(ticking_);
+  beat();
   look_for_clean_up();
 }
 
@@ -323,6 +336,7 @@ void Agent::recover() {
               Guardian::kPatience_ms / 1000);
   for (auto& [id, job] : registry_.jobs()) {
     if (!enforcer_.release(job, finder())) leftovers_ = true;
+    job.measured_limit.reset();  // who measures asks again
   }
   take_up_again();
   rebalance(GrantCause::kAgentStart);
@@ -339,7 +353,7 @@ void Agent::adjust_tick() {
       });
   if (wanted == ticking_) return;
   ticking_ = wanted;
-  machine_.heartbeat(ticking_);
+  beat();
   ticked_ns_ = monotonic_ns();
   (void)machine_.loop.set_period(tick_timer_, wanted ? kTick_ms : 0);
 }

@@ -153,7 +153,9 @@ class Agent {
 
   // agent_limit.cpp
   Answer on_limit(const penstock_limit& asked, const Peer& peer);
+  bool plan_for_limits();  // false: not now
   Status hold(Job& job);
+  bool clear_cpu_limit(Job& job);
   void end_limit(Job& job);
   void end_lapsed_limits(uint64_t now_ns);
 
@@ -183,6 +185,7 @@ class Agent {
   void on_sample_timer();
   void refresh_groups();
   void on_beat_timer();
+  void beat();
   void on_tick_timer();
   void adjust_tick();
   void look_for_clean_up();
@@ -249,6 +252,7 @@ class Agent {
   int tick_timer_ = -1;
   int scan_timer_ = -1;
   bool ticking_ = false;
+  bool limits_changed_ = false;  // and are not yet planned for
   bool leftovers_ = false;       // groups that were busy when their job ended
   uint32_t not_home_ = 0;        // jobs, since penstock off
   bool refresh_failed_ = false;  // the last time: it is said once

@@ -11,6 +11,8 @@ namespace {
 
 constexpr uint64_t kLapses_ns =
     uint64_t{PENSTOCK_LIMIT_LAPSES_S} * 1'000'000'000;
+// To look at and to move more takes longer than a message may.
+constexpr size_t kMostProcesses = 512;
 
 Answer refuse(int error, std::string text) {
   return {error, std::move(text), {}, {}, true};
@@ -51,27 +53,50 @@ Answer Agent::on_limit(const penstock_limit& asked, const Peer& peer) {
   job.measured_limit =
       MeasuredLimit{asked.millicores, asked.bytes_per_s, lapses_ns};
   const Status held = hold(job);
-  // Measured in another way, it neither lends nor borrows all the same.
-  if (!held) job.measured_limit->millicores = 0;
-  rebalance(GrantCause::kAnalysis);
+  if (!held) {
+    // Measured in another way, it neither lends nor borrows all the same.
+    job.measured_limit->millicores = 0;
+    clear_cpu_limit(job);
+  }
+  const bool is_planned = plan_for_limits();
   if (!held) return refuse(ENOTSUP, held.error().message);
-  if (asked.bytes_per_s > 0 && job.limit_bytes_per_s == 0) {
+  if (is_planned && asked.bytes_per_s > 0 && job.limit_bytes_per_s == 0) {
     job.measured_limit->bytes_per_s = 0;
     return refuse(ENOTSUP, "the kernel did not take the limit of bandwidth");
   }
   return Answer{};
 }
 
-// Its processes as of now: what they start is held with them.
+// As often as messages come is not for a user to say: else with the next
+// sample.
+bool Agent::plan_for_limits() {
+  const double since_ms = double(monotonic_ns() - planned_ns_) * 1e-6;
+  limits_changed_ = since_ms < double(config_.min_solve_interval_ms);
+  if (!limits_changed_) rebalance(GrantCause::kAnalysis);
+  return !limits_changed_;
+}
+
+// Its processes as of now: what they start is held with them. A number that was
+// listed may be another job's process by now.
 Status Agent::hold(Job& job) {
   const uint32_t millicores = job.measured_limit->millicores;
   if (millicores == 0) {
     return machine_.backend.clear_cpu_limit(job.id, finder());
   }
+  size_t processes = 0;
+  for (const auto& [pid, task] : job.tasks) processes += task.processes.size();
+  if (processes > kMostProcesses) {
+    return Error{Code::kLimit, 0,
+                 "it has " + std::to_string(processes) +
+                     " processes here, and up to " +
+                     std::to_string(kMostProcesses) + " can be held"};
+  }
   std::vector<Home> homes;
   for (const auto& [pid, task] : job.tasks) {
     for (pid_t process : task.processes) {
-      auto home = machine_.backend.home_of(TaskId{process, 0});
+      const auto id = machine_.proc.identity(process);
+      if (!id || !scanner_.is_of_job(task, process)) continue;
+      auto home = machine_.backend.home_of(*id);
       if (home) homes.push_back(*std::move(home));
     }
   }
@@ -83,16 +108,18 @@ Status Agent::hold(Job& job) {
 // What cannot be lifted now is tried again with every sample.
 void Agent::end_limit(Job& job) {
   if (!job.measured_limit) return;
+  job.measured_limit = MeasuredLimit{};
+  if (clear_cpu_limit(job)) job.measured_limit.reset();
+  (void)plan_for_limits();
+}
+
+bool Agent::clear_cpu_limit(Job& job) {
   const Status cleared = machine_.backend.clear_cpu_limit(job.id, finder());
-  if (cleared) {
-    job.measured_limit.reset();
-  } else {
-    job.measured_limit = MeasuredLimit{};
-    const std::string text =
-        "its CPU limit could not be lifted at once: " + cleared.error().message;
-    if (job.note(text)) log_warning("job {}: {}", job.id, text);
-  }
-  rebalance(GrantCause::kAnalysis);
+  if (cleared) return true;
+  const std::string text =
+      "its CPU limit could not be lifted at once: " + cleared.error().message;
+  if (job.note(text)) log_warning("job {}: {}", job.id, text);
+  return false;
 }
 
 void Agent::end_lapsed_limits(uint64_t now_ns) {

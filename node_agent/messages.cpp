@@ -62,6 +62,11 @@ Status check_limit(const penstock_limit& limit) {
     return invalid("millicores: " + std::to_string(limit.millicores) +
                    "; allowed: 0, and 100 to 4096000");
   }
+  constexpr uint64_t kMostBytes = 1'000'000'000'000'000;
+  if (limit.bytes_per_s > kMostBytes) {
+    return invalid("bytes_per_s: " + std::to_string(limit.bytes_per_s) +
+                   "; allowed: 0 to " + std::to_string(kMostBytes));
+  }
   if (limit.ends > 1) {
     return invalid("ends: " + std::to_string(limit.ends) +
                    "; allowed: 0 and 1");

@@ -21,6 +21,9 @@ class Scanner {
   // more; bring them home.
   [[nodiscard]] std::vector<Home> scan(Job& job, Task& task) const;
 
+  // Whether the number is a thread's of the job that the task is of.
+  bool is_of_job(const Task& task, pid_t tid) const;
+
   static constexpr size_t kMaxProcesses = 4096;
   static constexpr size_t kMaxLoaderThreads = 4096;  // of one task
 
@@ -32,7 +35,6 @@ class Scanner {
     bool away = false;  // born so
   };
   std::optional<Found> open_thread(const Task& task, pid_t tid) const;
-  bool is_of_job(const Task& task, pid_t tid) const;
 
   const ProcReader& proc_;
   const Backend& backend_;

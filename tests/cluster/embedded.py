@@ -421,6 +421,14 @@ class EmbeddedCluster:
 
     # -- what the node agent says --------------------------------------------
 
+    def ask(self, packet, timeout=10):
+        """penstockd's reply to a message of this process."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
+            channel.settimeout(timeout * PATIENCE)
+            channel.connect(self.socket_path)
+            channel.send(packet)
+            return protocol.unpack(channel.recv(1024))
+
     def status(self, job_id=0, timeout=10, path=None):
         """penstockd's JSON (PENSTOCK_STATUS of common/protocol.h)."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:

@@ -141,6 +141,12 @@ TEST_CASE("a job asks to be held to an amount") {
                                     "allowed: 0, and 100 to 4096000"));
   }
   asked.millicores = 0;
+  asked.bytes_per_s = 1'000'000'000'000'000;
+  CHECK(decode_message(bytes(asked), {}));
+  asked.bytes_per_s += 1;
+  CHECK_THAT(error_of(asked),
+             Catch::Matchers::ContainsSubstring("bytes_per_s: "));
+  asked.bytes_per_s = 0;
   asked.ends = 2;
   CHECK_THAT(error_of(asked),
              Catch::Matchers::ContainsSubstring("ends: 2; allowed: 0 and 1"));
