@@ -161,8 +161,9 @@ void RankLimits::set(const std::optional<double>& cores,
 void RankLimits::renew(uint64_t now_ns) {
   if (!held_ || now_ns - renewed_ns_ < kRenew_ns) return;
   renewed_ns_ = now_ns;
-  std::string why;
-  held_ = ask(millicores_, bytes_per_s_, false, why) == 0;
+  // A penstockd that is being started anew is asked again.
+  std::string ignored;
+  (void)ask(millicores_, bytes_per_s_, false, ignored);
 }
 
 }  // namespace penstock

@@ -85,12 +85,18 @@ class Maker {
   }
 
   void take_prep() {
+    double most_cores = 0;
     for (const CellKind& kind : plan_.kinds()) {
       if (kind.role != CellRole::kPrep || kind.visits.empty()) continue;
       out_.prep.push_back({kind.cell.cores.value_or(out_.cpus), kind.rate(),
                            kind.visits[0].limits.cores_by});
+      // What is held to little is interrupted more, and pays for it.
       const double cpu_s = costs_of(kind).cpu_s;
-      if (cpu_s > 0) out_.prep_per_core = 1 / cpu_s;
+      const double cores = out_.prep.back().cores;
+      if (cpu_s > 0 && cores > most_cores) {
+        most_cores = cores;
+        out_.prep_per_core = 1 / cpu_s;
+      }
       for (const Visit& visit : kind.visits) {
         const auto& told = visit.ranks.begin()->second.memory_bytes_per_s;
         if (told) out_.memory_bytes_per_s = told;
@@ -246,6 +252,11 @@ class Maker {
           ": they were taken out of this node's cache, not out of the "
           "servers', and what came over the network is what was read");
     }
+    for (double cores : plan_.left_out()) {
+      out_.notes.push_back(
+          fmt::format("not measured: prep on {:g} cores: a rank has {:g}",
+                      cores, out_.cpus));
+    }
     std::map<std::string, std::string> not_measured;  // by reason
     for (const CellKind& kind : plan_.kinds()) {
       if (kind.visits.empty()) {
@@ -334,7 +345,8 @@ Result<Findings> make_findings(const std::string& name,
                                const AnalysisPlan& plan) {
   if (hellos.empty() || !find(plan, CellRole::kCeiling)) {
     return Error{Code::kNotFound, 0,
-                 "the ceiling was not measured: nothing can be said"};
+                 "the ceiling was not measured: nothing can be said; give it "
+                 "a longer --budget"};
   }
   return Maker(hellos, plan).make(name);
 }

@@ -101,6 +101,9 @@ AnalysisPlan::AnalysisPlan(PlanFacts facts)
   std::vector<double>& amounts = facts_.amounts;
   std::sort(amounts.begin(), amounts.end());
   // All cores are where the job is: never left out, and never exceeded.
+  for (double it : amounts) {
+    if (it > facts_.cpus) left_out_.push_back(it);
+  }
   std::erase_if(amounts, [this](double it) { return it >= facts_.cpus; });
   amounts.push_back(facts_.cpus);
   amounts.erase(std::unique(amounts.begin(), amounts.end()), amounts.end());
@@ -127,6 +130,12 @@ CellKind AnalysisPlan::make(CellRole role, AnalysisFeed data,
 }
 
 void AnalysisPlan::add_prep(double cores) {
+  for (const CellKind& kind : kinds_) {
+    if (kind.role == CellRole::kPrep && kind.dropped.empty() &&
+        kind.cell.cores.value_or(facts_.cpus) == cores) {
+      return;
+    }
+  }
   kinds_.push_back(make(CellRole::kPrep, AnalysisFeed::kMemory, false));
   if (cores < facts_.cpus) kinds_.back().cell.cores = cores;
 }
@@ -167,12 +176,12 @@ std::optional<double> AnalysisPlan::cores_that_prepare(double rate) const {
 void AnalysisPlan::add_ceiling_corner() {
   const CellKind* ceiling = find(CellRole::kCeiling);
   if (has_ceiling_corner_ || !ceiling || !find(CellRole::kPrep)) return;
-  has_ceiling_corner_ = true;
   const double rate = ceiling->rate().median;
   const auto loader = cores_that_prepare(rate);
   if (!loader) return;
-  const double cores = rounded(*loader + costs_of(*ceiling).cpu_s * rate);
+  const double cores = settable(*loader + costs_of(*ceiling).cpu_s * rate);
   if (cores > facts_.cpus * (1 - kSameAmount)) return;
+  has_ceiling_corner_ = true;
   kinds_.push_back(make(CellRole::kCeilingCorner, AnalysisFeed::kMemory, true));
   kinds_.back().cell.cores = cores;
 }
@@ -182,17 +191,18 @@ void AnalysisPlan::add_storage_corner() {
   const CellKind* prep = find(CellRole::kPrep);
   const CellKind* fetch = find(CellRole::kFetch);
   if (has_storage_corner_ || !prep || !fetch) return;
-  has_storage_corner_ = true;
   const double prepared = prep->rate().median;
   const double fetched = fetch->rate().median;
   const double bytes = bytes_of_cold(costs_of(*fetch));
   if (fetched * kCornerReach < prepared) {
     const auto cores = cores_that_prepare(fetched);
-    if (!cores) return;
+    if (!cores || settable(*cores) > facts_.cpus * (1 - kSameAmount)) return;
+    has_storage_corner_ = true;
     kinds_.push_back(
         make(CellRole::kStorageCorner, AnalysisFeed::kCold, false));
-    kinds_.back().cell.cores = *cores;
+    kinds_.back().cell.cores = settable(*cores);
   } else if (bytes > 0) {
+    has_storage_corner_ = true;
     for (double share : {1.0, 0.7}) {
       kinds_.push_back(
           make(CellRole::kStorageCorner, AnalysisFeed::kCold, false));
@@ -214,8 +224,8 @@ void AnalysisPlan::size_subset() {
 }
 
 void AnalysisPlan::begin_round() {
-  if (rounds_ == 1) {
-    size_subset();
+  if (rounds_ == 1) size_subset();
+  if (rounds_ == corners_after_) {
     add_ceiling_corner();
     add_storage_corner();
   }
@@ -237,11 +247,20 @@ std::optional<size_t> AnalysisPlan::next() {
 }
 
 void AnalysisPlan::drop(size_t number, std::string why) {
-  CellKind& kind = kinds_[number];
-  kind.dropped = std::move(why);
-  if (kind.role != CellRole::kPrep || has_whole_amounts_) return;
+  kinds_[number].dropped = std::move(why);
+}
+
+void AnalysisPlan::drop_unkept(size_t number, std::string why) {
+  drop(number, std::move(why));
+  if (kinds_[number].role != CellRole::kPrep || has_whole_amounts_) return;
   has_whole_amounts_ = true;
+  corners_after_ = rounds_ + 1;  // when these have been seen
   for (double cores : whole_amounts(facts_.cpus)) add_prep(cores);
+}
+
+// An amount that a cell can be held to.
+double AnalysisPlan::settable(double cores) const {
+  return has_whole_amounts_ ? std::max(1.0, std::round(cores)) : rounded(cores);
 }
 
 void AnalysisPlan::add(size_t number, Visit visit) {
@@ -250,12 +269,13 @@ void AnalysisPlan::add(size_t number, Visit visit) {
       (!cell.cores || !visit.limits.cores_by.empty()) &&
       (!cell.bytes_per_s || !visit.limits.bytes_per_s_by.empty());
   if (!is_held) {
-    return drop(number, visit.limits.why.empty() ? "the limit cannot be kept"
-                                                 : visit.limits.why);
+    return drop_unkept(number, visit.limits.why.empty()
+                                   ? "the limit cannot be kept"
+                                   : visit.limits.why);
   }
   for (const auto& [rank, seen] : visit.ranks) {
     if (exceeds_limits(cell, seen)) {
-      return drop(number, "the limit was not kept by those who said so");
+      return drop_unkept(number, "the limit was not kept by those who said so");
     }
   }
   kinds_[number].visits.push_back(std::move(visit));

@@ -66,14 +66,15 @@ class AnalysisPlan {
   std::optional<size_t> next();
   // What was seen of it. A kind whose limit was not kept is dropped.
   void add(size_t kind, Visit visit);
-  // It is not visited any more. The first prep that is makes room for others
-  // on whole CPUs.
+  // It is not visited any more.
   void drop(size_t kind, std::string why);
 
   const std::vector<CellKind>& kinds() const { return kinds_; }
   size_t rounds() const { return rounds_; }  // begun
   const PlanFacts& facts() const { return facts_; }
   double widest() const;  // relative width of all figures
+  // Amounts that were asked for and are more than there is.
+  const std::vector<double>& left_out() const { return left_out_; }
 
  private:
   CellKind make(CellRole role, AnalysisFeed data, bool train) const;
@@ -82,6 +83,9 @@ class AnalysisPlan {
   void add_ceiling_corner();
   void add_storage_corner();
   void add_prep(double cores);
+  // The first prep that is makes room for others on whole CPUs.
+  void drop_unkept(size_t kind, std::string why);
+  double settable(double cores) const;
   const CellKind* find(CellRole role) const;
   std::optional<double> cores_that_prepare(double rate) const;
 
@@ -90,6 +94,8 @@ class AnalysisPlan {
   std::deque<size_t> round_;
   size_t rounds_ = 0;
   uint64_t subset_samples_;
+  std::vector<double> left_out_;
+  size_t corners_after_ = 1;  // rounds
   bool has_whole_amounts_ = false;
   bool has_ceiling_corner_ = false;
   bool has_storage_corner_ = false;

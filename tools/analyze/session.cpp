@@ -22,6 +22,7 @@ constexpr uint32_t kMostRanks = 4096;
 constexpr size_t kMostConnections = 2 * kMostRanks;
 constexpr int kLook_ms = 100;
 // A rank says hello at once; until then anybody may be there.
+constexpr double kHold_s = 120;  // that a batch may take
 constexpr double kGreet_s = 5;
 // A rank that has not answered by then waits for another one inside a step.
 constexpr double kSilent_s = 0.3;
@@ -126,10 +127,20 @@ bool Session::all(const std::function<bool(const Rank&)>& condition) const {
   });
 }
 
+// Where there is no room for another, the one that has been silent for longest
+// makes it.
 void Session::accept_one() {
   UniqueFd fd(
       ::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!fd || connections_.size() >= kMostConnections) return;
+  const bool is_full = connections_.size() >= kMostConnections;
+  if (is_full || (!fd && (errno == EMFILE || errno == ENFILE))) {
+    const auto silent =
+        std::find_if(connections_.begin(), connections_.end(),
+                     [](const auto& it) { return !it->greeted; });
+    if (silent == connections_.end()) return;
+    connections_.erase(silent);
+  }
+  if (!fd) return;
   const int at_once = 1;
   ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
   connections_.push_back(std::make_unique<Rank>());
@@ -289,7 +300,7 @@ Status Session::wait_for_ranks(double timeout_s) {
   auto here = wait(all_here, timeout_s);
   if (!here) return std::move(here).error();
   if (expected_ > kMostRanks) {
-    return Error{Code::kLimit, 0,
+    return Error{Code::kInvalidArgument, 0,
                  "the command has " + std::to_string(expected_) +
                      " ranks, and up to " + std::to_string(kMostRanks) +
                      " can be analysed: run it with fewer"};
@@ -300,13 +311,16 @@ Status Session::wait_for_ranks(double timeout_s) {
                  "the command has not asked for data within " +
                      std::to_string(int(timeout_s)) +
                      " s: it has to iterate over penstock.watch(loader), or "
-                     "load with Penstock's loader"};
+                     "load with Penstock's loader; where it is queued or "
+                     "starts slowly, --start 10m waits longer"};
   }
   return Error{Code::kUnavailable, 0,
                std::to_string(ranks_.size()) + " of " +
                    std::to_string(expected_) +
                    " ranks have asked for data within " +
-                   std::to_string(int(timeout_s)) + " s"};
+                   std::to_string(int(timeout_s)) +
+                   " s: the others do not iterate over penstock.watch(loader), "
+                   "or do not reach this host; --start 10m waits longer"};
 }
 
 // Data-parallel ranks wait for each other inside a step, so that one that holds
@@ -341,12 +355,16 @@ Status Session::hold_all(double timeout_s) {
   }
   return Error{Code::kUnavailable, 0,
                "the ranks do not come to the end of a batch within " +
-                   std::to_string(int(timeout_s)) + " s"};
+                   std::to_string(int(timeout_s)) +
+                   " s: the loader that is watched has to be the one that is "
+                   "trained with, and each rank has to know its number (RANK "
+                   "and WORLD_SIZE, or Slurm's)"};
 }
 
 Result<Visit> Session::run(const AnalysisCell& cell, double measure_s,
                            double timeout_s) {
-  Status held = cell_ == 0 ? Status(Done{}) : hold_all(timeout_s);
+  // However little time a cell is given, a batch may take longer.
+  Status held = cell_ == 0 ? Status(Done{}) : hold_all(kHold_s);
   if (!held) return std::move(held).error();
   cell_ = cell.cell;
   for (auto& [number, rank] : ranks_) {

@@ -38,8 +38,8 @@ class Session {
 
   // Waits until all ranks have connected. Raises this process's limit of open
   // files.
-  // Errors: kUnavailable  not within timeout_s: says how many did
-  //         kLimit        there are too many of them
+  // Errors: kUnavailable      not within timeout_s: says how many did
+  //         kInvalidArgument  there are too many of them
   [[nodiscard]] Status wait_for_ranks(double timeout_s);
   // In the order of their numbers.
   const std::vector<AnalysisHello>& hellos() const { return hellos_; }

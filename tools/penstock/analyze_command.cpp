@@ -24,6 +24,7 @@ namespace {
 constexpr double kMeasure_s = 1.2;
 constexpr double kAnswer_s = 120;
 constexpr double kEnding_s = 10;  // that a command may take to end by itself
+constexpr double kInterrupted_s = 1;
 constexpr size_t kMostNameBytes = 64;  // a profile's bound
 
 std::atomic<int> caught{0};
@@ -96,9 +97,14 @@ Status check_ending(CommandProcess& process) {
   process.read_output();
   if (caught != 0) return Error{Code::kUnavailable, 0, "interrupted"};
   if (!process.has_ended()) return Done{};
-  return Error{Code::kNotFound, 0,
-               "the command ended with " + process.how_it_ended() +
-                   " before enough was measured" + process.last_lines()};
+  std::string text = "the command ended with " + process.how_it_ended() +
+                     " before enough was measured";
+  if (process.how_it_ended() == "exit code 0") {
+    text +=
+        ": it has to iterate over penstock.watch(loader), or load with "
+        "Penstock's loader, for longer than that; give it more epochs";
+  }
+  return Error{Code::kNotFound, 0, text + process.last_lines()};
 }
 
 Status check_hellos(const std::vector<AnalysisHello>& hellos) {
@@ -188,8 +194,11 @@ Status measure(Session& session, const AnalyzeArguments& arguments,
     if (!visit && visit.error().code != Code::kLimit) {
       return std::move(visit).error();
     }
-    visit ? plan.add(*kind, *std::move(visit))
-          : plan.drop(*kind, visit.error().message);
+    if (visit) {
+      plan.add(*kind, *std::move(visit));
+    } else if (plan.kinds()[*kind].visits.empty()) {
+      plan.drop(*kind, visit.error().message);
+    }
   }
   ending.seconds = now_s() - began_s;
   ending.aim = plan.facts().narrow;
@@ -197,20 +206,30 @@ Status measure(Session& session, const AnalyzeArguments& arguments,
   return Done{};
 }
 
+// Another signal than those that came before is not waited for.
 void await_end(CommandProcess& process, double timeout_s) {
   const double until_s = now_s() + timeout_s;
-  while (!process.has_ended() && caught == 0 && now_s() < until_s) {
+  const int before = caught;
+  while (!process.has_ended() && caught == before && now_s() < until_s) {
     process.read_output();
     ::usleep(20'000);
   }
 }
 
+// SIGTERM may be a job's sign to write a checkpoint: ranks are told first.
+void end_ranks(Session& session, CommandProcess& process) {
+  session.end();
+  await_end(process, caught == 0 ? kEnding_s : kInterrupted_s);
+}
+
 // A rank that goes may be how its command's end is seen first: what that was
 // tells more.
-Error explained(Error error, CommandProcess& process) {
+Error explained(Error error, Session& session, CommandProcess& process) {
   await_end(process, 2);
   Status ending = check_ending(process);
-  if (!ending) return std::move(ending).error();
+  error.message += process.last_lines();
+  if (!ending) error = std::move(ending).error();
+  if (!process.has_ended()) end_ranks(session, process);
   return error;
 }
 
@@ -232,14 +251,12 @@ Status run_analyze(const AnalyzeArguments& arguments, Terminal& terminal) {
   progress.say("waiting for the command to ask for data");
   Status done = (*session)->wait_for_ranks(arguments.start_s);
   if (done) done = check_hellos((*session)->hellos());
-  if (!done) return explained(std::move(done).error(), *process);
+  if (!done) return explained(std::move(done).error(), **session, *process);
   AnalysisPlan plan(facts_of((*session)->hellos(), arguments));
   AnalysisEnding ending;
   done = measure(**session, arguments, plan, ending, progress);
-  if (!done) return explained(std::move(done).error(), *process);
-  (*session)->end();
-  // SIGTERM may be a job's sign to write a checkpoint.
-  await_end(*process, kEnding_s);
+  if (!done) return explained(std::move(done).error(), **session, *process);
+  end_ranks(**session, *process);
   progress.clear();
   if ((*session)->hellos()[0].source == "penstock-train") {
     ending.emulated = "the accelerator is emulated";

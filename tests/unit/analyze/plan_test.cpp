@@ -1,6 +1,7 @@
 #include "tools/analyze/plan.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "tests/unit/catch.h"
 
@@ -14,6 +15,7 @@ struct Job {
   double ceiling = 1200;
   double fetch = 5000;
   bool has_quota = true;
+  bool has_affinity = false;  // in place of a quota: whole CPUs
 
   Visit visit(const AnalysisCell& cell, double cpus) const {
     double rate = cell.data == AnalysisFeed::kReplay
@@ -30,6 +32,9 @@ struct Job {
     seen.consumed_bytes = rate * 100;
     Visit out{cell, {{0, seen}}, {}};
     if (cell.cores && has_quota) out.limits.cores_by = "quota";
+    if (cell.cores && has_affinity && *cell.cores == std::floor(*cell.cores)) {
+      out.limits.cores_by = "affinity";
+    }
     if (cell.bytes_per_s && has_quota) out.limits.bytes_per_s_by = "kernel";
     out.limits.why = has_quota ? "" : "no penstockd";
     return out;
@@ -132,7 +137,40 @@ TEST_CASE("without a quota whole CPUs are tried, once") {
 TEST_CASE("amounts that were asked for are put in order, all cores added") {
   PlanFacts asked = facts(4);
   asked.amounts = {16, 2, 1, 8, 2};
-  CHECK(AnalysisPlan(asked).facts().amounts == std::vector<double>{1, 2, 4});
+  const AnalysisPlan plan(asked);
+  CHECK(plan.facts().amounts == std::vector<double>{1, 2, 4});
+  CHECK(plan.left_out() == std::vector<double>{8, 16});
+}
+
+TEST_CASE("no amount is measured twice, though whole CPUs are added") {
+  PlanFacts asked = facts(4);
+  asked.amounts = {0.5, 1, 2};
+  AnalysisPlan plan(asked);
+  Job job;
+  job.has_quota = false;
+  job.has_affinity = true;
+  run(plan, job);
+  std::vector<double> amounts;
+  for (const CellKind& kind : plan.kinds()) {
+    if (kind.role == CellRole::kPrep && !kind.visits.empty()) {
+      amounts.push_back(kind.cell.cores.value_or(4));
+    }
+  }
+  std::sort(amounts.begin(), amounts.end());
+  CHECK(amounts == std::vector<double>{1, 2, 3, 4});
+  // The corner, too, is measured on whole CPUs.
+  const CellKind* corner = kind_of(plan, CellRole::kCeilingCorner);
+  REQUIRE(corner);
+  CHECK(corner->cell.cores == 1);
+}
+
+TEST_CASE("what is only slow is no reason for whole CPUs") {
+  AnalysisPlan plan(facts(4));
+  size_t kind = *plan.next();
+  while (!plan.kinds()[kind].cell.cores) kind = *plan.next();
+  const size_t before = plan.kinds().size();
+  plan.drop(kind, "too slow");
+  CHECK(plan.kinds().size() == before);
 }
 
 TEST_CASE("a limit that was said to be kept and was not is no measurement") {

@@ -192,7 +192,7 @@ TEST_CASE("more ranks than can be analysed are refused at once") {
   line.say(to_line(AnalysisAnswer(hello((*session)->address(), 0, 5000))));
   const Status waited = (*session)->wait_for_ranks(30);
   REQUIRE_FALSE(waited);
-  CHECK(waited.error().code == Code::kLimit);
+  CHECK(waited.error().code == Code::kInvalidArgument);
   CHECK_THAT(waited.error().message, ContainsSubstring("5000 ranks"));
 }
 

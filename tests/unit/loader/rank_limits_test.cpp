@@ -111,6 +111,24 @@ TEST_CASE("penstockd is asked, asked again, and told of the end") {
   CHECK(asked[3].ends == 1);
 }
 
+TEST_CASE("a penstockd that was away is asked again") {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/socket";
+  std::optional<FakeAgent> agent(std::in_place, path, 0);
+  RankLimits limits(path);
+  AnalysisReady ready;
+  limits.set(0.5, std::nullopt, ready);
+  CHECK(ready.cores_by == "quota");
+  agent.reset();
+  REQUIRE(::unlink(path.c_str()) == 0);
+  limits.renew(UINT64_MAX / 4);  // nobody there
+  agent.emplace(path, 0);
+  limits.renew(UINT64_MAX / 2);
+  const auto asked = agent->asked();
+  REQUIRE(asked.size() == 1);
+  CHECK(asked[0].millicores == 500);
+}
+
 TEST_CASE("without penstockd whole CPUs are set, and put back") {
   const int before = cpus_of(0);
   {
