@@ -2,8 +2,11 @@
 
 import importlib.util
 import os
+import sys
 import time
+import types
 import unittest
+from unittest import mock
 
 from fake_analyze import FakeAnalyze
 from fake_daemon import FakeDaemon, eventually, socket_folder
@@ -215,6 +218,20 @@ class FactsTest(unittest.TestCase):
             ({"RANK": "1"}, (0, 1)),
         ):
             self.assertEqual(rank_of(environment), expected, environment)
+
+    def test_a_process_group_knows_better(self):
+        from penstock._analysis_facts import torch_rank
+
+        group = types.SimpleNamespace(
+            is_available=lambda: True, is_initialized=lambda: True,
+            get_rank=lambda: 2, get_world_size=lambda: 4)
+        modules = {"torch.distributed": group}
+        with mock.patch.dict(sys.modules, modules):
+            self.assertEqual(torch_rank(), (2, 4))
+            group.is_initialized = lambda: False
+            self.assertIsNone(torch_rank())
+            group.is_available = lambda: False
+            self.assertIsNone(torch_rank())
 
     def test_cpus_that_processes_share_are_not_each_ones(self):
         from penstock._analysis_facts import cpus_of

@@ -53,6 +53,7 @@ class Analysis:
             return self._next_trained()
         except Lost as error:
             _say(f"the connection to penstock analyze is lost: {error}")
+            self._limits.release()
             _leave(1)
 
     def _next_trained(self) -> Any:

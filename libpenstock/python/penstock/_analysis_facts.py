@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 from typing import Any
 
 from penstock._analysis_feed import Feed
@@ -20,7 +21,7 @@ _MAX_STATS = 256
 def facts_of(loader: Any, feed: Feed, first: Any) -> dict[str, Any]:
     """The fields of the hello. first: batch that was drawn; None where there
     is none."""
-    rank, ranks = rank_of(os.environ)
+    rank, ranks = torch_rank() or rank_of(os.environ)
     file = _data_file(loader, feed)
     dataset = getattr(loader, "dataset", None)
     count = _length(dataset)
@@ -45,6 +46,16 @@ def facts_of(loader: Any, feed: Feed, first: Any) -> dict[str, Any]:
         },
         "filesystem": filesystem(file) if file else "",
     }
+
+
+def torch_rank() -> tuple[int, int] | None:
+    """Of a process group, which need not be told by the environment."""
+    group = sys.modules.get("torch.distributed")
+    if group is None or not group.is_available():
+        return None
+    if not group.is_initialized():
+        return None
+    return group.get_rank(), group.get_world_size()
 
 
 def rank_of(environment: Any) -> tuple[int, int]:

@@ -32,6 +32,8 @@ class Limits:
     renewed by a thread; all are lifted by release()."""
 
     def __init__(self):
+        # Held while one is asked for: an older one is not to come after it.
+        self._lock = threading.Lock()
         self._wanted: bytes | None = None
         self._ended = threading.Event()
         self._affinity = _Affinity()
@@ -61,17 +63,17 @@ class Limits:
     def release(self) -> None:
         """For good."""
         self._affinity.restore([])
-        self._wanted = None
         self._ended.set()
-        if self._thread:
-            self._thread.join(_ANSWER_S)
+        with self._lock:
+            self._wanted = None
         _exchange(_pages.limit_message(0, 0, 1))
 
     def _ask(self, millicores: int, rate: int) -> str:
         """"" or why not."""
         message = _pages.limit_message(millicores, rate, 0)
-        refused = _exchange(message)
-        self._wanted = None if refused else message
+        with self._lock:
+            refused = _exchange(message)
+            self._wanted = None if refused else message
         if self._wanted and not self._thread:
             self._thread = threading.Thread(target=self._renew, daemon=True)
             self._thread.start()
@@ -79,9 +81,9 @@ class Limits:
 
     def _renew(self) -> None:
         while not self._ended.wait(_RENEW_S):
-            wanted = self._wanted
-            if wanted:
-                _exchange(wanted)
+            with self._lock:
+                if self._wanted:
+                    _exchange(self._wanted)
 
 
 def _exchange(message: bytes) -> str:
