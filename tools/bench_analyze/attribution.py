@@ -1,5 +1,7 @@
 """Jobs that stall for known times, and what their reports say."""
 
+import json
+
 from bench_analyze.figures import figure
 from demo_lib import data
 from demo_lib.pool import Pool
@@ -27,37 +29,34 @@ def measure(runner, loops, image):
         file = slow.mountpoint / data.PROOF_FILE
         for name, stalls in CASES.items():
             runner.progress.phase(f"attribution: a job with stalls of {name}")
-            parts_ms = {**dict.fromkeys(stalls, STALL_MS),
-                        "compute": 100 - STALL_MS * len(stalls)}
             line = ["/usr/bin/python3", loops / "stalled.py", "--seconds",
-                    SECONDS, "--compute-ms", parts_ms["compute"]]
+                    SECONDS, "--compute-ms", 100 - STALL_MS * len(stalls)]
             for word in stalls.values():
                 line += [word, file if word == "--file" else STALL_MS]
-            shares, wanted = shares_of(runner, line, parts_ms)
+            shares, spent = shares_of(runner, line, stalls)
             for part in PARTS:
-                errors.append(abs(shares[part] - wanted[part]))
+                errors.append(abs(shares[part] - spent.get(part, 0)))
                 runner.progress.say(
                     f"{name:6} {part:14} reported {shares[part]:.4f}  "
-                    f"by construction {wanted[part]:.4f}")
+                    f"spent {spent.get(part, 0):.4f}")
             sums.append(abs(sum(shares.values()) - 1))
     return [figure("attribution_error", errors, value=max(errors)),
             figure("breakdown_sum_error", sums, value=max(sums))]
 
 
-def shares_of(runner, line, parts_ms):
-    """({part: reported share}, {part: share by construction}) of a job that
-    prints how many steps it took."""
+def shares_of(runner, line, stalls):
+    """({part: reported share}, {part: share by the job's own clock}), both of
+    the wall time."""
     job = runner.cluster.sbatch(line, flags=["--loader=auto"])
     runner.cluster.wait_job(job, timeout=SECONDS + 60)
-    steps = int(runner.cluster.output(job).split()[-1])
+    spent_s = json.loads(runner.cluster.output(job).splitlines()[-1])
     breakdown = runner.session.finished_report(job)["breakdown"]
     wall_s = breakdown["wall_s"]
-    unknown = [part for part in PARTS if breakdown[part]["seconds"] is None
-               and part in parts_ms]
+    unknown = [part for part in ("compute", *stalls)
+               if breakdown[part]["seconds"] is None]
     if unknown:
         raise DemoError(f"job {job}: its report does not know {unknown}")
     reported = {part: (breakdown[part]["seconds"] or 0) / wall_s
                 for part in PARTS}
     reported["unattributed"] = breakdown["unattributed_s"] / wall_s
-    return reported, {part: steps * parts_ms.get(part, 0) / 1000 / wall_s
-                      for part in PARTS}
+    return reported, {part: value / wall_s for part, value in spent_s.items()}

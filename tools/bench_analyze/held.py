@@ -2,10 +2,13 @@
 control groups of the benchmark's own: what a prediction is compared with must
 not come from who predicted."""
 
+import contextlib
 import os
 import pathlib
 
 import hierarchy
+
+from demo_lib.session import DemoError
 
 PERIOD_US = 100_000
 
@@ -24,22 +27,37 @@ class HeldJob:
         self._cluster, self._job = cluster, job
 
     def __enter__(self):
+        try:
+            self._enter()
+        except BaseException:
+            self._remove()
+            raise
+        return self
+
+    def __exit__(self, *unused):
+        self._remove()
+
+    def _enter(self):
         for group in (self._cpu, self._blkio):
             group.mkdir()
         (self._cpu / "cpu.cfs_period_us").write_text(str(PERIOD_US), "ascii")
         # Until there is none outside: a process may be starting another.
         while self._enter_all():
             pass
-        return self
 
-    def __exit__(self, *unused):
+    def _remove(self):
+        """What a process is still in goes with the cluster."""
         for group in (self._cpu, self._blkio):
-            group.rmdir()
+            with contextlib.suppress(OSError):
+                group.rmdir()
 
     def _enter_all(self):
         """How many processes were still outside."""
         inside = set((self._cpu / "cgroup.procs").read_text("ascii").split())
         directory = hierarchy.job_dir(self._cluster.node, self._job)
+        if directory is None:
+            raise DemoError(f"job {self._job} has ended: "
+                            + self._cluster.output(self._job))
         outside = [pid for path in pathlib.Path(directory).rglob("cgroup.procs")
                    for pid in path.read_text("ascii").split()
                    if pid not in inside]

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 """A job whose time goes where its arguments say: each step reads a block past
 the page cache, sleeps or computes in the dataset, and sleeps in the training
-step."""
+step. Prints how many seconds each really took."""
 
 import argparse
+import json
 import mmap
 import os
 import time
@@ -19,19 +20,24 @@ class Steps(torch.utils.data.Dataset):
         self._prep_s, self._busy_s = prep_s, busy_s
         self._block = mmap.mmap(-1, BLOCK_BYTES)
         self._fd = os.open(path, os.O_RDONLY | os.O_DIRECT) if path else -1
+        self.fetch_s = self.prep_s = 0.0
 
     def __len__(self):
         return 1 << 20
 
     def __getitem__(self, index):
+        begin_s = time.monotonic()
         if self._fd >= 0:
             blocks = os.fstat(self._fd).st_size // BLOCK_BYTES
             os.preadv(self._fd, [self._block], index % blocks * BLOCK_BYTES)
+        fetched_s = time.monotonic()
         if self._prep_s > 0:
             time.sleep(self._prep_s)
         until_s = time.monotonic() + self._busy_s
         while time.monotonic() < until_s:
             pass
+        self.fetch_s += fetched_s - begin_s
+        self.prep_s += time.monotonic() - fetched_s
         return torch.zeros(1)
 
 
@@ -43,17 +49,19 @@ def main():
     parser.add_argument("--file", help="read a block of it in each step")
     parser.add_argument("--seconds", type=float, required=True)
     arguments = parser.parse_args()
-    loader = torch.utils.data.DataLoader(
-        Steps(arguments.prep_ms / 1000, arguments.busy_ms / 1000,
-              arguments.file), batch_size=1)
+    steps = Steps(arguments.prep_ms / 1000, arguments.busy_ms / 1000,
+                  arguments.file)
+    loader = torch.utils.data.DataLoader(steps, batch_size=1)
     end_s = time.monotonic() + arguments.seconds
-    steps = 0
+    compute_s = 0.0
     for _ in penstock.watch(loader):
+        begin_s = time.monotonic()
         time.sleep(arguments.compute_ms / 1000)
-        steps += 1
+        compute_s += time.monotonic() - begin_s
         if time.monotonic() >= end_s:
             break
-    print("steps", steps)
+    print(json.dumps({"compute": compute_s, "fetch_stall": steps.fetch_s,
+                      "prep_stall": steps.prep_s}))
 
 
 if __name__ == "__main__":
