@@ -11,6 +11,8 @@ namespace penstock {
 namespace {
 
 constexpr uint64_t kLeastSubsetBatches = 8;
+// A penstockd that is being started anew refuses once.
+constexpr size_t kMostRefusals = 2;
 constexpr double kSubset_s = 0.5;  // that passing it takes
 constexpr double kLeastCores = 0.1;
 // Knobs are turned by no less: nearer to an end they tell nothing new.
@@ -251,11 +253,18 @@ void AnalysisPlan::drop(size_t number, std::string why) {
 }
 
 void AnalysisPlan::drop_unkept(size_t number, std::string why) {
+  if (++kinds_[number].refusals < kMostRefusals) return;
   drop(number, std::move(why));
-  if (kinds_[number].role != CellRole::kPrep || has_whole_amounts_) return;
+  const CellRole role = kinds_[number].role;
+  const double cores = kinds_[number].cell.cores.value_or(0);
+  if (cores == std::floor(cores)) return;
+  // Whole CPUs may be had, for corners too when these have been seen.
+  if (role == CellRole::kCeilingCorner) has_ceiling_corner_ = false;
+  if (role == CellRole::kStorageCorner) has_storage_corner_ = false;
+  corners_after_ = rounds_ + 1;
+  if (role != CellRole::kPrep || has_whole_amounts_) return;
   has_whole_amounts_ = true;
-  corners_after_ = rounds_ + 1;  // when these have been seen
-  for (double cores : whole_amounts(facts_.cpus)) add_prep(cores);
+  for (double whole : whole_amounts(facts_.cpus)) add_prep(whole);
 }
 
 // An amount that a cell can be held to.
@@ -275,7 +284,7 @@ void AnalysisPlan::add(size_t number, Visit visit) {
   }
   for (const auto& [rank, seen] : visit.ranks) {
     if (exceeds_limits(cell, seen)) {
-      return drop_unkept(number, "the limit was not kept by those who said so");
+      return drop(number, "the limit was not kept by those who said so");
     }
   }
   kinds_[number].visits.push_back(std::move(visit));

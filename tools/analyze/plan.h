@@ -27,6 +27,7 @@ struct CellKind {
   AnalysisCell cell;  // without a number
   std::vector<Visit> visits;
   std::string dropped;  // why it is not visited any more; "" it is
+  size_t refusals = 0;  // of its limits
 
   // The slowest rank's rate in each visit.
   std::vector<double> rates() const;
@@ -83,7 +84,7 @@ class AnalysisPlan {
   void add_ceiling_corner();
   void add_storage_corner();
   void add_prep(double cores);
-  // The first prep that is makes room for others on whole CPUs.
+  // The first prep that cannot be limited makes room for others on whole CPUs.
   void drop_unkept(size_t kind, std::string why);
   double settable(double cores) const;
   const CellKind* find(CellRole role) const;

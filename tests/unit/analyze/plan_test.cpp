@@ -159,8 +159,11 @@ TEST_CASE("no amount is measured twice, though whole CPUs are added") {
   std::sort(amounts.begin(), amounts.end());
   CHECK(amounts == std::vector<double>{1, 2, 3, 4});
   // The corner, too, is measured on whole CPUs.
-  const CellKind* corner = kind_of(plan, CellRole::kCeilingCorner);
-  REQUIRE(corner);
+  const auto corner = std::find_if(
+      plan.kinds().begin(), plan.kinds().end(), [](const CellKind& kind) {
+        return kind.role == CellRole::kCeilingCorner && !kind.visits.empty();
+      });
+  REQUIRE(corner != plan.kinds().end());
   CHECK(corner->cell.cores == 1);
 }
 
@@ -183,6 +186,10 @@ TEST_CASE("a limit that was said to be kept and was not is no measurement") {
   CHECK(plan.kinds()[kind].visits.empty());
   CHECK_THAT(plan.kinds()[kind].dropped,
              Catch::Matchers::ContainsSubstring("was not kept"));
+  // A penstockd that is started anew forgets limits, and sets others.
+  for (const CellKind& it : plan.kinds()) {
+    CHECK((it.cell.cores.value_or(0.5) != 1 || it.role != CellRole::kPrep));
+  }
 }
 
 TEST_CASE("what a loader cannot do is not asked of it") {
