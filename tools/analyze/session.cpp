@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint32_t kMostRanks = 4096;
 // A rank may have a second process.
-constexpr size_t kMostConnections = 2 * kMostRanks;
+constexpr size_t kMostConnections = 2 * size_t{kMostRanks};
 constexpr int kLook_ms = 100;
 // A rank says hello at once; until then anybody may be there.
 constexpr double kHold_s = 120;  // that a batch may take
