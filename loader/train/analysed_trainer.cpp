@@ -194,7 +194,7 @@ bool AnalysedTrainer::loader_rests() {
 
 Status AnalysedTrainer::work() {
   const uint64_t begin_ns = monotonic_ns();
-  const Status taken = take_batch();
+  Status taken = take_batch();
   if (!taken || !batch_) return taken;
   const uint64_t wait_ns = monotonic_ns() - begin_ns;
   const bool replays = cell_.data == AnalysisFeed::kReplay;
