@@ -43,8 +43,9 @@ class Units(site_case.SiteCase):
             self.assertEqual(unit_property(unit, "ProtectSystem"), "strict")
             kept = unit_property(unit, "CapabilityBoundingSet").split()
             self.assertLess(len(kept), 10)
-        self.assertEqual(unit_property("penstockd", "ReadWritePaths"),
-                         "/sys/fs/cgroup")
+        self.assertEqual(unit_property("penstockd", "ReadWritePaths").split(),
+                         ["/sys/fs/cgroup",
+                          "-/var/lib/prometheus/node-exporter"])
 
     def test_a_reload_takes_what_is_good_and_tells_what_is_not(self):
         pid = site_case.pid_of("penstockd")
