@@ -14,7 +14,7 @@ using Json = nlohmann::json;
 constexpr double kLargest = 1e18;
 constexpr size_t kMaxTextBytes = 256;
 constexpr size_t kMaxBatches = 4096;
-constexpr const char* kFeeds[] = {"replay", "memory", "cold", "mixed"};
+constexpr const char* kFeeds[] = {"replay", "memory", "cold"};
 
 template <class T>
 Json or_null(const std::optional<T>& value) {
@@ -30,11 +30,11 @@ class Reader {
  public:
   explicit Reader(const Json& in) : in_(in) {}
 
-  void number(const char* key, double& out, double high = kLargest) {
+  void number(const char* key, double& out) {
     const Json* found = find(key);
     if (!found) return;
     const double value = found->is_number() ? found->get<double>() : -1;
-    if (!(value >= 0) || value > high) return fail(key, "a number");
+    if (!(value >= 0) || value > kLargest) return fail(key, "a number");
     out = value;
   }
   void number(const char* key, std::optional<double>& out) {
@@ -87,7 +87,7 @@ class Reader {
     if (error_) return;
     const auto* found = std::find(std::begin(kFeeds), std::end(kFeeds), name);
     if (found == std::end(kFeeds)) {
-      return fail(key, "replay, memory, cold or mixed");
+      return fail(key, "replay, memory or cold");
     }
     out = static_cast<AnalysisFeed>(found - std::begin(kFeeds));
   }
@@ -148,7 +148,6 @@ Result<AnalysisOrder> read_cell(Reader& reader) {
   AnalysisCell cell;
   reader.count("cell", cell.cell, UINT32_MAX);
   reader.feed("data", cell.data);
-  reader.number("cached_share", cell.cached_share, 1);
   reader.flag("train", cell.train);
   reader.number("cores", cell.cores);
   reader.number("bytes_per_s", cell.bytes_per_s);
@@ -219,7 +218,6 @@ Result<AnalysisAnswer> read_batches(Reader& reader) {
 Json json_of(const AnalysisCell& it) {
   return {{"cell", it.cell},
           {"data", feed_name(it.data)},
-          {"cached_share", it.cached_share},
           {"train", it.train},
           {"cores", or_null(it.cores)},
           {"bytes_per_s", or_null(it.bytes_per_s)},

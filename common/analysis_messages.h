@@ -34,14 +34,12 @@ enum class AnalysisFeed {
   kReplay,  // the first batch, again and again: nothing is loaded
   kMemory,  // a subset of the samples, from the page cache
   kCold,    // samples that the page cache has just lost
-  kMixed,   // the subset, a share of it from the page cache
 };
 
 // What a rank does until the next one comes.
 struct AnalysisCell {
   uint32_t cell = 0;
   AnalysisFeed data = AnalysisFeed::kReplay;
-  double cached_share = 0;  // kMixed: 0 to 1
   bool train = true;  // false: batches are drawn and thrown away, untrained
   // Limits of the rank; nullopt: none.
   std::optional<double> cores;
@@ -108,7 +106,7 @@ std::string to_line(const AnalysisAnswer& answer);
 [[nodiscard]] Result<AnalysisOrder> parse_order(std::string_view line);
 [[nodiscard]] Result<AnalysisAnswer> parse_answer(std::string_view line);
 
-// "replay", "memory", "cold", "mixed"
+// "replay", "memory", "cold"
 const char* feed_name(AnalysisFeed feed);
 
 }  // namespace penstock

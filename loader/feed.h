@@ -1,6 +1,5 @@
 // Which samples a loader reads, where it is being measured: a dataset's own
-// stream, or a subset of it over and over, in memory but for a share of it.
-// Pure.
+// stream, that stream read cold, or a subset of it over and over. Pure.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +12,7 @@ namespace penstock {
 
 struct Feed {
   uint64_t subset_samples = 0;  // of the first epoch's order; 0: all, in turn
-  double cached_share = 1;      // of the samples; the others are read cold
+  bool cold = false;            // read from storage, whatever is cached
 };
 
 enum class SampleSource {
@@ -28,23 +27,16 @@ struct FeedSample {
   SampleSource source = SampleSource::kUsual;
 };
 
-// The sample at a position of a feed's stream. count: of the dataset. The same
-// samples of a subset are cold in every round.
+// The sample at a position of a feed's stream. count: of the dataset.
 inline FeedSample sample_of(const Feed& feed, const EpochOrder& order,
                             uint64_t count, uint64_t position) {
   const bool all = feed.subset_samples == 0;
   const uint64_t size = all ? count : std::min(count, feed.subset_samples);
   const uint64_t round = position / size;
   const uint64_t place = position % size;
-  // Spread over the subset, so that each batch has its part.
-  const auto cached_before = [&feed](uint64_t places) {
-    return static_cast<uint64_t>(feed.cached_share *
-                                 static_cast<double>(places));
-  };
-  const bool cold = cached_before(place + 1) == cached_before(place);
   const SampleSource warm = all ? SampleSource::kUsual : SampleSource::kMemory;
   return {round, order.sample_at(all ? round : 0, place),
-          cold ? SampleSource::kStorage : warm};
+          feed.cold ? SampleSource::kStorage : warm};
 }
 
 // The feeds of a stream, each from a position on.

@@ -133,19 +133,6 @@ Result<bool> AnalysedTrainer::hold() {
   return wait_for_order();
 }
 
-Feed AnalysedTrainer::feed_of(const AnalysisCell& cell) const {
-  switch (cell.data) {
-    case AnalysisFeed::kCold:
-      return {0, 0};
-    case AnalysisFeed::kMixed:
-      return {cell.subset_samples, cell.cached_share};
-    case AnalysisFeed::kMemory:
-    case AnalysisFeed::kReplay:
-      break;
-  }
-  return {cell.subset_samples, 1};
-}
-
 Status AnalysedTrainer::begin(const AnalysisCell& cell) {
   // What the last cell had no time to send belongs to it.
   Status said = send_batches(monotonic_ns());
@@ -159,10 +146,10 @@ Status AnalysedTrainer::begin(const AnalysisCell& cell) {
   limits_.set(cell.cores, cell.bytes_per_s, ready_);
   prepared_ns_ = monotonic_ns();
   if (cell.data == AnalysisFeed::kReplay) return Done{};
-  first_batch_ = loader_.set_feed(feed_of(cell));
-  const bool is_subset = cell.data != AnalysisFeed::kCold;
+  const bool is_cold = cell.data == AnalysisFeed::kCold;
+  first_batch_ = loader_.set_feed({is_cold ? 0 : cell.subset_samples, is_cold});
   const uint64_t subset = std::min(cell.subset_samples, dataset_samples_);
-  samples_to_pass_ = is_subset ? static_cast<int64_t>(subset) : 0;
+  samples_to_pass_ = is_cold ? 0 : static_cast<int64_t>(subset);
   return Done{};
 }
 

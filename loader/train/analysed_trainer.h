@@ -36,7 +36,6 @@ class AnalysedTrainer {
   Result<bool> hold();
   Result<bool> wait_for_order();
   Status begin(const AnalysisCell& cell);
-  Feed feed_of(const AnalysisCell& cell) const;
   Status work();  // one batch of the present cell
   Status take_batch();
   void train(size_t samples);

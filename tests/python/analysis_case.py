@@ -89,9 +89,9 @@ class FilesCase(unittest.TestCase):
         if not self.drops:
             self.skipTest("SKIPPED: this file system does not drop files")
 
-    def assert_cold(self, messages, bytes_per_sample=FILE_BYTES, share=1.0):
+    def assert_cold(self, messages, bytes_per_sample=FILE_BYTES):
         """Each sample's bytes came from storage."""
-        expected = samples_after_first(messages) * bytes_per_sample * share
+        expected = samples_after_first(messages) * bytes_per_sample
         read = grown(messages, "read_bytes")
         # What workers had read ahead when the first message was sent.
         slack = 8 * 4 * bytes_per_sample

@@ -44,8 +44,8 @@ class Rank:
         return json.loads(line)
 
     def start(self, number, data, **parts):
-        cell = {"cell": number, "data": data, "cached_share": 0, "train": False,
-                "cores": None, "bytes_per_s": None, "subset_samples": 64}
+        cell = {"cell": number, "data": data, "train": False, "cores": None,
+                "bytes_per_s": None, "subset_samples": 64}
         self.send(**{**cell, **parts})
 
     def await_ready(self, number):

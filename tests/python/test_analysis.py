@@ -21,17 +21,14 @@ class SamplesTest(FilesCase):
         analyze = self.analyze(MAP.format(**script))
         rank = analyze.ranks[0]
         self.check_hello(rank.hello)
-        number = 0
-        for data, share in (("cold", 1.0), ("memory", 0.0), ("mixed", 0.75),
-                            ("memory", 0.0), ("cold", 1.0)):
-            number += 1
-            _, messages = rank.run(number, data, 200, cached_share=0.25,
-                                   subset_samples=32)
+        for number, data in enumerate(
+                ("cold", "memory", "cold", "memory"), 1):
+            _, messages = rank.run(number, data, 200, subset_samples=32)
             with self.subTest(data, number=number):
                 if data == "memory":
                     self.assertEqual(grown(messages, "read_bytes"), 0)
                 elif self.drops:
-                    self.assert_cold(messages, share=share)
+                    self.assert_cold(messages)
                 self.check_measures(messages)
         (_, errors), code = analyze.end()[0]
         self.assertEqual((code, errors), (0, ""))
@@ -143,15 +140,14 @@ if __name__ == "__main__":
             self.addCleanup(analyze.close)
             rank = analyze.ranks[0]
             size = 4 if kind == "whole" else 2  # torch: a sample's own length
-            for number, data in enumerate(("cold", "memory", "mixed"), 1):
+            for number, data in enumerate(("cold", "memory"), 1):
                 _, messages = rank.run(number, data, 40 * size,
-                                       cached_share=0.5, subset_samples=32)
+                                       subset_samples=32)
                 bytes_per_sample = FILE_BYTES * (1 if size == 4 else 0.5)
                 if data == "memory":
                     self.assertEqual(grown(messages, "read_bytes"), 0)
                 elif self.drops:
-                    share = {"cold": 1.0, "mixed": 0.5}[data]
-                    self.assert_cold(messages, bytes_per_sample, share)
+                    self.assert_cold(messages, bytes_per_sample)
             self.assertEqual(analyze.end()[0][1], 0)
 
     def test_a_file_that_is_mapped_is_dropped_as_well(self):

@@ -6,7 +6,6 @@ import unittest
 from unittest import mock
 
 from penstock import _analysis, _analysis_feed
-from penstock._analysis_worker import is_cached
 
 HAS_TORCH = importlib.util.find_spec("torch")
 
@@ -17,16 +16,6 @@ def numbers(batch):
 
 def set_of(feed, batches):
     return {n for _ in range(batches) for n in numbers(feed.draw()[0])}
-
-
-class SharesTest(unittest.TestCase):
-    def test_cached_samples_are_spread_evenly(self):
-        for share in (0, 0.1, 0.25, 0.5, 0.9, 1):
-            flags = [is_cached(number, share) for number in range(200)]
-            for begin in range(0, 200, 20):
-                part = sum(flags[begin:begin + 20])
-                self.assertAlmostEqual(part, 20 * share, delta=1)
-            self.assertEqual(sum(flags), round(200 * share))
 
 
 @unittest.skipUnless(HAS_TORCH, "SKIPPED: python3-torch is not installed")
@@ -43,7 +32,7 @@ class FeedTest(unittest.TestCase):
                 feed = _analysis_feed.make_feed(
                     self.loader(num_workers=workers))
                 set_of(feed, 3)
-                feed.change(1.0, 8)
+                feed.change(False, 8)
                 drawn = [feed.draw() for _ in range(feed.depth + 6)]
                 stale = [numbers(b) for b, fresh in drawn if not fresh]
                 new = [numbers(b) for b, fresh in drawn if fresh]
@@ -64,7 +53,7 @@ class FeedTest(unittest.TestCase):
             if batch is None:
                 draw, feed.draw = feed.draw, None
                 feed.draw = lambda draw=draw: ([draw()[0]], True)
-            feed.change(1.0, subset)
+            feed.change(False, subset)
             set_of(feed, 30)  # the first pass finds the end
             with self.subTest(size=size, batch=batch, subset=subset):
                 self.assertEqual(set_of(feed, 90), set(range(expected)))
@@ -74,11 +63,11 @@ class FeedTest(unittest.TestCase):
     def test_cold_samples_are_of_all_the_data_and_go_on_where_they_were(self):
         feed = _analysis_feed.make_feed(self.loader())
         drawn = [numbers(feed.draw()[0])[0]]
-        feed.change(0.0)
+        feed.change(True)
         drawn += [numbers(feed.draw()[0])[0] for _ in range(4)]
-        feed.change(1.0, 8)
+        feed.change(False, 8)
         set_of(feed, 5)
-        feed.change(0.0)
+        feed.change(True)
         drawn += [numbers(feed.draw()[0])[0] for _ in range(7)]
         self.assertEqual(drawn, [*range(0, 40, 4), 0, 4])
 
@@ -86,7 +75,7 @@ class FeedTest(unittest.TestCase):
         own = [[5, 1], [7], [9, 2, 3]]
         loader = self.loader(batch_size=1, batch_sampler=own)
         feed = _analysis_feed.make_feed(loader)
-        feed.change(1.0, 6)
+        feed.change(False, 6)
         self.assertEqual([numbers(feed.draw()[0]) for _ in range(4)],
                          own + own[:1])
 
@@ -122,7 +111,7 @@ class FakeFeed:
     def __init__(self):
         self.notes.paths.return_value = []
 
-    def change(self, cached, subset=None):
+    def change(self, cold, subset=None):
         self.subset = subset
         self.stale = 3
         self.changes += 1
@@ -139,8 +128,8 @@ class FakeFeed:
 
 
 def cell(number, data, **parts):
-    return {"cell": number, "data": data, "cached_share": 0.5, "train": True,
-            "cores": None, "bytes_per_s": None, "subset_samples": 32, **parts}
+    return {"cell": number, "data": data, "train": True, "cores": None,
+            "bytes_per_s": None, "subset_samples": 32, **parts}
 
 
 class StatesTest(unittest.TestCase):
@@ -180,7 +169,8 @@ class StatesTest(unittest.TestCase):
     def test_one_of_a_subset_needs_a_pass_of_it(self):
         self.assertEqual(
             self.batches_until_ready(
-                cell(1, "mixed"), cell(2, "mixed", subset_samples=8),
+                cell(1, "memory", cores=1),
+                cell(2, "memory", cores=1, subset_samples=8),
                 cell(3, "cold"), cell(4, "memory", cores=1),
                 cell(5, "memory", subset_samples=64, bytes_per_s=1e6)),
             [3 + 8, 3 + 4, 3 + 4, 3 + 8, 3 + 16])

@@ -80,8 +80,8 @@ class DataTest(FolderCase):
         code = os.path.join(self.folder.name, "code.py")
         new = os.path.join(self.folder.name, "new")
         with mock.patch.object(_analysis_files, "drop") as dropped:
-            watcher.begin(notes, lambda path: path == self.paths[0])
-            for path in self.paths:
+            for path, drops in zip(self.paths, (False, True)):
+                watcher.begin(notes, drops)
                 open(path, "rb").close()
                 open(path, "rb").close()
             for path in (code, new):
@@ -89,8 +89,8 @@ class DataTest(FolderCase):
             open(code).close()
             os.close(os.open(self.folder.name, os.O_RDONLY))
             watcher.end()
-            open(self.paths[0], "rb").close()
-        self.assertEqual(dropped.mock_calls, [mock.call(self.paths[0])])
+            open(self.paths[1], "rb").close()
+        self.assertEqual(dropped.mock_calls, [mock.call(self.paths[1])])
         self.assertEqual(notes.paths(), self.paths)
 
     def test_files_that_are_held_open_or_mapped(self):

@@ -121,10 +121,9 @@ class Analysis:
     def _start(self, cell: Cell) -> None:
         self._cell = cell
         if cell.data == "cold":
-            self._feed.change(0.0)
+            self._feed.change(cold=True)
         elif cell.data != "replay":
-            cached = 1.0 if cell.data == "memory" else cell.cached_share
-            self._feed.change(cached, cell.subset_samples)
+            self._feed.change(cold=False, subset=cell.subset_samples)
         pids = self._feed.pids()
         self._held = self._limits.apply(cell.cores, cell.bytes_per_s, pids)
         self._ready = False

@@ -16,7 +16,6 @@ from penstock._analysis_worker import (
     SampleFiles,
     StreamIndex,
     WorkerStart,
-    is_cached,
 )
 from penstock._batch import batch_samples
 from penstock._clone import clone, is_iterable_style, why_not_cloned
@@ -37,10 +36,10 @@ class Feed:
         self.notes = Notes(self.workers)
         self.order = Order()
 
-    def change(self, cached: float, subset: int = NO_END) -> None:
+    def change(self, cold: bool, subset: int = NO_END) -> None:
         """What is prepared from now on: without a subset, all that there is.
         Batches that are under way come first, and draw() tells them apart."""
-        self.order = Order(self.order.generation + 1, cached, subset)
+        self.order = Order(self.order.generation + 1, cold, subset)
 
     def draw(self) -> tuple[Any, bool]:
         """A batch, and whether it was prepared by the present order. Raises
@@ -126,10 +125,10 @@ class SampleFeed(_LoaderFeed):
         files = SampleFiles(loader.dataset, self.notes)
         super().__init__(loader, FedSamples(loader.dataset, files))
 
-    def change(self, cached: float, subset: int = NO_END) -> None:
+    def change(self, cold: bool, subset: int = NO_END) -> None:
         if self.order.subset == NO_END:
             self._position_of_all = self._position
-        super().change(cached, subset)
+        super().change(cold, subset)
         self._position = self._position_of_all if subset == NO_END else 0
         self._begin_turn()
 
@@ -144,16 +143,13 @@ class SampleFeed(_LoaderFeed):
                 raise StopIteration
             self._position = 0
             self._begin_turn()
-        indices, first = self._known[self._position]
+        indices, _ = self._known[self._position]
         self._position += 1
-        count = self._size(indices)
-        share = self.order.cached
-        cached = [is_cached(first + i, share) for i in range(count)]
-        return Indices(indices, cached, self._turn)
+        return Indices(indices, self.order.cold, self._turn)
 
     def _begin_turn(self) -> None:
         """What is held open is cold once more."""
-        if self.order.cached > 0:
+        if not self.order.cold:
             return
         self._turn += 1
         if self.workers > 0:  # what this process maps stays otherwise

@@ -143,63 +143,62 @@ class Notes:
 
 class Watcher:
     """Sees the files that this process opens through Python while samples are
-    loaded; one for the process. drops: asked for each file, true to have it
-    dropped before it is opened, once per sample."""
+    loaded; one for the process. drops: whether each of them is dropped before
+    it is opened, once per sample."""
 
     def __init__(self):
         self._seen: set[str] = set()
-        self._notes: Notes | None = None
-        self._drops: Callable[[str], bool] | None = None
+        self._notes: Notes | None = None  # of the sample that is loaded
+        self._drops = False
         self._dropped: set[str] = set()
         self._own = threading.local()
         self._installed = False
 
-    def begin(self, notes: Notes, drops: Callable[[str], bool]) -> None:
+    def begin(self, notes: Notes, drops: bool) -> None:
         """A sample is loaded from now on."""
         if not self._installed:  # forked children inherit it
             sys.addaudithook(self._on_event)
             self._installed = True
-        self._notes = notes
         self._dropped.clear()
         self._drops = drops
+        self._notes = notes
 
     def end(self) -> None:
-        self._drops = None
+        self._notes = None
 
     def drop(self, path: str) -> None:
         """As if the sample had opened it."""
         self._on_event("open", (path, None, os.O_RDONLY))
 
     def _on_event(self, event: str, arguments: tuple) -> None:
-        drops = self._drops
-        if event != "open" or drops is None:
+        notes = self._notes
+        if event != "open" or notes is None:
             return
         if getattr(self._own, "busy", False):  # what it does itself
             return
         self._own.busy = True
         try:
-            self._opened(arguments, drops)
+            self._opened(arguments, notes)
         except Exception:  # it would stop the user's open()
             pass
         finally:
             self._own.busy = False
 
-    def _opened(
-        self, arguments: tuple, drops: Callable[[str], bool]
-    ) -> None:
+    def _opened(self, arguments: tuple, notes: Notes) -> None:
         name, _, flags = arguments
         if isinstance(name, int) or flags & _WRITES:
             return
         path = os.path.abspath(os.fsdecode(name))
         if path in self._dropped or not is_data(path):
             return
+        if not os.path.isfile(path):
+            return
         self._dropped.add(path)
-        if drops(path):
+        if self._drops:
             drop(path)
         if path not in self._seen and len(self._seen) < _MAX_SEEN:
-            if os.path.isfile(path):
-                self._seen.add(path)
-                self._notes.add(path)
+            self._seen.add(path)
+            notes.add(path)
 
 
 watcher = Watcher()

@@ -47,7 +47,6 @@ class Cell(NamedTuple):
 
     cell: int
     data: str
-    cached_share: float
     train: bool
     cores: float | None
     bytes_per_s: float | None
@@ -59,8 +58,7 @@ class Cell(NamedTuple):
         try:
             cell = Cell(*(message[name] for name in Cell._fields))
             good = (
-                cell.data in ("replay", "memory", "cold", "mixed")
-                and 0 <= cell.cached_share <= 1
+                cell.data in ("replay", "memory", "cold")
                 and cell.subset_samples >= 1
                 and int(cell.cell) == cell.cell
                 and all(

@@ -2,7 +2,6 @@
 them: a worker or, without workers, the trainer."""
 
 import contextlib
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -18,41 +17,31 @@ NO_END = 1 << 62
 
 
 class Order(NamedTuple):
-    """How samples are loaded. generation grows with every new order. cached:
-    the share of the samples that stay cached; the others are dropped before
-    they are read. subset: after how many samples (of one worker, where a
-    stream is split) it begins anew."""
+    """How samples are loaded. generation grows with every new order. cold:
+    what samples read is dropped from the page cache before. subset: after how
+    many samples (of one worker, where a stream is split) it begins anew."""
 
     generation: int = 0
-    cached: float = 1.0
+    cold: bool = False
     subset: int = NO_END
 
 
-def is_cached(number: int, share: float) -> bool:
-    """Spreads the cached ones evenly over the samples' numbers."""
-    return int((number + 1) * share) > int(number * share)
-
-
-def _is_file_cached(path: str, share: float) -> bool:
-    return zlib.crc32(path.encode(errors="replace")) < share * 2**32
-
-
 class Indices:
-    """The indices of a batch, or the index of a sample; which of them stay
-    cached; turn grows when files that are held open are to be dropped."""
+    """The indices of a batch, or the index of a sample; turn grows when files
+    that are held open are to be dropped."""
 
-    def __init__(self, indices: Any, cached: list[bool], turn: int):
+    def __init__(self, indices: Any, cold: bool, turn: int):
         self.indices = indices
-        self.cached = cached
+        self.cold = cold
         self.turn = turn
 
     def __iter__(self) -> Iterator["Indices"]:
         """For releases of torch that ask for samples one by one."""
-        for index, cached in zip(self.indices, self.cached):
-            yield Indices(index, [cached], self.turn)
+        for index in self.indices:
+            yield Indices(index, self.cold, self.turn)
 
     def __len__(self) -> int:
-        return len(self.cached)
+        return len(self.indices)
 
 
 class FedSamples(DatasetProxy):
@@ -63,20 +52,14 @@ class FedSamples(DatasetProxy):
     def __getitem__(self, work: Indices) -> Any:
         dataset, files = self._penstock_dataset, self._penstock_part
         files.take_turn(work.turn)
-        with files.loading([work.indices], work.cached[0]):
+        with files.loading([work.indices], work.cold):
             return dataset[work.indices]
 
     def __getitems__(self, work: Indices) -> Any:
         dataset, files = self._penstock_dataset, self._penstock_part
         files.take_turn(work.turn)
-        if len(set(work.cached)) < 2:
-            with files.loading(work.indices, all(work.cached)):
-                return load_batch(dataset, work.indices)
-        samples = []
-        for index, cached in zip(work.indices, work.cached):
-            with files.loading([index], cached):
-                samples += load_batch(dataset, [index])
-        return samples
+        with files.loading(work.indices, work.cold):
+            return load_batch(dataset, work.indices)
 
 
 class SampleFiles:
@@ -98,10 +81,10 @@ class SampleFiles:
             drop_held()
 
     @contextlib.contextmanager
-    def loading(self, indices: Iterable[Any], cached: bool) -> Iterator[None]:
-        watcher.begin(self._notes, lambda path: not cached)
+    def loading(self, indices: Iterable[Any], cold: bool) -> Iterator[None]:
+        watcher.begin(self._notes, cold)
         try:
-            if not cached:
+            if cold:
                 self._drop_known(indices)
             yield
         finally:
@@ -166,10 +149,7 @@ class Endless:
             used_up or order.generation != self._generation
         ):
             self._restart(order)
-        share = order.cached
-        watcher.begin(
-            self._notes, lambda path: not _is_file_cached(path, share)
-        )
+        watcher.begin(self._notes, order.cold)
         try:
             item = self._next(order)
         finally:
@@ -189,7 +169,7 @@ class Endless:
     def _restart(self, order: Order) -> None:
         self._generation = order.generation
         self._taken = 0
-        if order.cached == 0:
+        if order.cold:
             drop_held()
         self.iterator = iter(self._source)
 

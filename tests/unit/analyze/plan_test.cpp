@@ -167,6 +167,18 @@ TEST_CASE("no amount is measured twice, though whole CPUs are added") {
   CHECK(corner->cell.cores == 1);
 }
 
+TEST_CASE("a limit that is refused once is asked for again") {
+  AnalysisPlan plan(facts(2));
+  Job away;
+  away.has_quota = false;
+  size_t kind = *plan.next();
+  while (!plan.kinds()[kind].cell.cores) kind = *plan.next();
+  plan.add(kind, away.visit(plan.kinds()[kind].cell, 2));
+  CHECK(plan.kinds()[kind].dropped.empty());
+  run(plan, Job{});
+  CHECK(plan.kinds()[kind].visits.size() == 3);
+}
+
 TEST_CASE("what is only slow is no reason for whole CPUs") {
   AnalysisPlan plan(facts(4));
   size_t kind = *plan.next();

@@ -41,8 +41,7 @@ AnalysisHello hello() {
 TEST_CASE("orders come out as they went in") {
   AnalysisCell cell;
   cell.cell = 7;
-  cell.data = AnalysisFeed::kMixed;
-  cell.cached_share = 0.25;
+  cell.data = AnalysisFeed::kMemory;
   cell.train = false;
   cell.cores = 0.75;
   cell.subset_samples = 2048;
@@ -96,10 +95,9 @@ TEST_CASE("what is no order is refused with its key") {
   CHECK_THAT(why("x"), ContainsSubstring("not an object"));
   CHECK_THAT(why("[]"), ContainsSubstring("not an object"));
   CHECK_THAT(why("{}"), ContainsSubstring("cell: missing"));
-  CHECK_THAT(why(replaced(cell, "\"replay\"", "\"tape\"")),
-             ContainsSubstring("data: not valid; allowed: replay"));
-  CHECK_THAT(why(replaced(cell, "\"cached_share\":0.0", "\"cached_share\":2")),
-             ContainsSubstring("cached_share"));
+  CHECK_THAT(
+      why(replaced(cell, "\"replay\"", "\"tape\"")),
+      ContainsSubstring("data: not valid; allowed: replay, memory or cold"));
   CHECK_THAT(why(replaced(cell, "\"cores\":null", "\"cores\":0.01")),
              ContainsSubstring("cores"));
   CHECK_THAT(

@@ -6,14 +6,6 @@
 
 using namespace penstock;
 
-namespace {
-
-bool is_cold(const FeedSample& sample) {
-  return sample.source == SampleSource::kStorage;
-}
-
-}  // namespace
-
 TEST_CASE("without a feed the stream is the dataset's epochs") {
   const EpochOrder order(10, 3);
   for (uint64_t position = 0; position < 30; ++position) {
@@ -26,7 +18,7 @@ TEST_CASE("without a feed the stream is the dataset's epochs") {
 
 TEST_CASE("a subset is the first epoch's beginning, over and over") {
   const EpochOrder order(10, 3);
-  const Feed feed{4, 1};
+  const Feed feed{4};
   for (uint64_t position = 0; position < 12; ++position) {
     const FeedSample sample = sample_of(feed, order, 10, position);
     CHECK(sample.epoch == position / 4);  // another augmentation each time
@@ -34,38 +26,15 @@ TEST_CASE("a subset is the first epoch's beginning, over and over") {
     CHECK(sample.source == SampleSource::kMemory);
   }
   // Of more than there is, all there is.
-  CHECK(sample_of(Feed{99, 1}, order, 10, 10).index == order.sample_at(0, 0));
-}
-
-TEST_CASE("a share of a subset is cached, the same samples in each round") {
-  const EpochOrder order(100, 3);
-  for (double share : {0.0, 0.25, 0.5, 0.75, 1.0}) {
-    const Feed feed{40, share};
-    std::set<uint64_t> cold[3];
-    for (uint64_t position = 0; position < 120; ++position) {
-      const FeedSample sample = sample_of(feed, order, 100, position);
-      if (is_cold(sample)) cold[position / 40].insert(sample.index);
-    }
-    CHECK(cold[0].size() == size_t(40 * (1 - share)));
-    CHECK(cold[1] == cold[0]);
-    CHECK(cold[2] == cold[0]);
-  }
-  // Spread: no four samples in a row are all cold or all cached.
-  for (uint64_t begin = 0; begin < 36; ++begin) {
-    int cold = 0;
-    for (uint64_t i = 0; i < 4; ++i) {
-      cold += is_cold(sample_of({40, 0.5}, order, 100, begin + i)) ? 1 : 0;
-    }
-    CHECK(cold == 2);
-  }
+  CHECK(sample_of(Feed{99}, order, 10, 10).index == order.sample_at(0, 0));
 }
 
 TEST_CASE("cold feeds read the whole dataset from storage") {
   const EpochOrder order(10, 3);
   std::set<uint64_t> seen;
   for (uint64_t position = 0; position < 10; ++position) {
-    const FeedSample sample = sample_of({0, 0}, order, 10, position);
-    CHECK(is_cold(sample));
+    const FeedSample sample = sample_of({0, true}, order, 10, position);
+    CHECK(sample.source == SampleSource::kStorage);
     seen.insert(sample.index);
   }
   CHECK(seen.size() == 10);
@@ -74,7 +43,7 @@ TEST_CASE("cold feeds read the whole dataset from storage") {
 TEST_CASE("each feed holds from its position on") {
   FeedPlan plan;
   CHECK(plan.at(5).subset_samples == 0);
-  for (uint64_t i = 1; i <= 20; ++i) plan.add(10 * i, {i, 1});
+  for (uint64_t i = 1; i <= 20; ++i) plan.add(10 * i, {i});
   CHECK(plan.at(200).subset_samples == 20);
   CHECK(plan.at(199).subset_samples == 19);
   CHECK(plan.at(195).subset_samples == 19);
