@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -33,15 +34,17 @@ class ChunkSource {
   ChunkSource& operator=(const ChunkSource&) = delete;
   virtual ~ChunkSource() = default;
 
+  // Gives memory for the chunk's bytes. Errors: kLimit  there is none
+  using Room = std::function<Result<std::span<uint8_t>>()>;
+
   // Fills in the first entries, one for each position of the node's ranks in
   // their order, and their bytes, unless they are mapped: true then.
   // Errors: kIo  reading failed, or the file has become shorter; names the
   //              file and the offset
   //         kUnavailable  the database was written meanwhile
-  //         kLimit        the records do not fit
+  //         kLimit        the records do not fit, or room's
   virtual Result<bool> fill(const StepChunk& chunk,
-                            std::span<SlotEntry> entries,
-                            std::span<uint8_t> data) = 0;
+                            std::span<SlotEntry> entries, const Room& room) = 0;
 
   const ReadCounts& counts() const { return counts_; }
 

@@ -35,7 +35,10 @@ class CursorSource : public ChunkSource {
   }
 
   Result<bool> fill(const StepChunk& chunk, std::span<SlotEntry> entries,
-                    std::span<uint8_t> data) override {
+                    const Room& room) override {
+    Result<std::span<uint8_t>> given = room();
+    if (!given) return std::move(given).error();
+    const std::span<uint8_t> data = *given;
     uint64_t used = 0;
     size_t count = 0;
     for (uint64_t step = chunk.first_step; step < chunk.last_step; ++step) {

@@ -32,7 +32,7 @@ class IndexSource : public ChunkSource {
         direct_fd_(direct_fd) {}
 
   Result<bool> fill(const StepChunk& chunk, std::span<SlotEntry> entries,
-                    std::span<uint8_t> data) override {
+                    const Room& room) override {
     list_records(chunk, entries);
     if (!map_.is_whole()) return shorter();
     if (options_.map_cached && map_.is_cached(spans_, !plan_.shuffle)) {
@@ -42,7 +42,9 @@ class IndexSource : public ChunkSource {
       ++counts_.mapped_chunks;
       return true;
     }
-    Status got = options_.dio ? read(entries, data) : copy(entries, data);
+    Result<std::span<uint8_t>> data = room();
+    if (!data) return std::move(data).error();
+    Status got = options_.dio ? read(entries, *data) : copy(entries, *data);
     if (!got) return std::move(got).error().wrap(database_.path());
     if (Status same = database_.check_intact(); !same) {
       return std::move(same).error();

@@ -1,11 +1,17 @@
 #include "loader/lmdb/mpi/node_ring.h"
 
+#include <fcntl.h>
 #include <linux/futex.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <ctime>
+#include <string>
+
+#include "common/unique_fd.h"
 
 namespace penstock::lmdb {
 namespace {
@@ -40,6 +46,7 @@ struct NodeRing::Slot {
   std::atomic<uint32_t> filled;  // the chunk in it, plus one; 0: none
   std::atomic<uint32_t> done;    // ranks
   uint32_t is_mapped;
+  uint32_t is_backed;
 };
 
 namespace {
@@ -47,9 +54,13 @@ constexpr uint64_t kHeadBytes = 1024;
 constexpr uint64_t kSlotHeadBytes = 64;  // a cache line each
 }  // namespace
 
-uint64_t RingShape::window_bytes() const {
+uint64_t RingShape::bookkeeping_bytes() const {
   return padded(kHeadBytes + slots * kSlotHeadBytes) +
-         slots * (padded(slot_entries * sizeof(SlotEntry)) + slot_bytes);
+         padded(slots * slot_entries * sizeof(SlotEntry));
+}
+
+uint64_t RingShape::window_bytes() const {
+  return bookkeeping_bytes() + slots * slot_bytes;
 }
 
 NodeRing::NodeRing(uint8_t* memory, const RingShape& shape)
@@ -68,18 +79,25 @@ NodeRing::Slot& NodeRing::slot(uint64_t chunk) const {
 }
 
 std::span<SlotEntry> NodeRing::entries(uint64_t chunk) const {
-  const uint64_t each =
-      padded(shape_.slot_entries * sizeof(SlotEntry)) + shape_.slot_bytes;
-  uint8_t* const place = memory_ +
-                         padded(kHeadBytes + shape_.slots * kSlotHeadBytes) +
-                         chunk % shape_.slots * each;
-  return {reinterpret_cast<SlotEntry*>(place), shape_.slot_entries};
+  auto* const all = reinterpret_cast<SlotEntry*>(
+      memory_ + padded(kHeadBytes + shape_.slots * kSlotHeadBytes));
+  return {all + chunk % shape_.slots * shape_.slot_entries,
+          shape_.slot_entries};
 }
 
 std::span<uint8_t> NodeRing::data(uint64_t chunk) const {
-  uint8_t* const place = reinterpret_cast<uint8_t*>(entries(chunk).data()) +
-                         padded(shape_.slot_entries * sizeof(SlotEntry));
-  return {place, shape_.slot_bytes};
+  return {memory_ + shape_.bookkeeping_bytes() +
+              chunk % shape_.slots * shape_.slot_bytes,
+          shape_.slot_bytes};
+}
+
+Result<std::span<uint8_t>> NodeRing::back_data(uint64_t chunk) {
+  Slot& mine = slot(chunk);
+  if (mine.is_backed == 0) {
+    if (Status ok = back_memory(data(chunk)); !ok) return std::move(ok).error();
+    mine.is_backed = 1;
+  }
+  return data(chunk);
 }
 
 Status NodeRing::wait(std::atomic<uint32_t>& word, uint32_t seen,
@@ -167,6 +185,37 @@ void NodeRing::wake_all() {
     futex_wake(slot(i).filled);
     futex_wake(slot(i).done);
   }
+}
+
+namespace {
+
+// Through read() the kernel touches the pages, so that one that cannot be had
+// is an error and not a signal: for Linux before 5.14.
+bool write_zeros(std::span<uint8_t> bytes) {
+  const UniqueFd zeros(::open("/dev/zero", O_RDONLY | O_CLOEXEC));
+  while (zeros && !bytes.empty()) {
+    const ssize_t got = ::read(zeros.get(), bytes.data(),
+                               std::min<size_t>(bytes.size(), 1 << 20));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(got));
+  }
+  return bytes.empty();
+}
+
+}  // namespace
+
+Status back_memory(std::span<uint8_t> bytes) {
+  constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE
+  int code = 0;
+  do {
+    code = ::madvise(bytes.data(), bytes.size(), kPopulateWrite);
+  } while (code != 0 && (errno == EINTR || errno == EAGAIN));
+  if (code == 0 || (errno == EINVAL && write_zeros(bytes))) return Done{};
+  return Error{Code::kLimit, 0,
+               "there is no shared memory for " + std::to_string(bytes.size()) +
+                   " bytes of the buffer; enlarge /dev/shm or the job's "
+                   "memory, or set a smaller buffer_bytes"};
 }
 
 }  // namespace penstock::lmdb

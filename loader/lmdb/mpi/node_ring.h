@@ -30,6 +30,8 @@ struct RingShape {
   uint64_t slot_bytes = 0;  // of data; a multiple of kDataAlignment
 
   static constexpr uint64_t kDataAlignment = 4096;
+  // Of the window: bookkeeping first, then data.
+  uint64_t bookkeeping_bytes() const;
   uint64_t window_bytes() const;
 };
 
@@ -41,7 +43,8 @@ class NodeRing {
   // Called after each piece of a wait; an error ends the wait with it.
   using Look = std::function<Status()>;
 
-  // memory: shape.window_bytes(), aligned to kDataAlignment; zeros at first.
+  // memory: shape.window_bytes(), aligned to kDataAlignment; its
+  // bookkeeping_bytes() zeros at first.
   NodeRing(uint8_t* memory, const RingShape& shape);
 
   // For the chunk's reader. wait_free(), then fill entries() and data(), then
@@ -49,6 +52,10 @@ class NodeRing {
   [[nodiscard]] Status wait_free(uint64_t chunk, const Look& look);
   std::span<SlotEntry> entries(uint64_t chunk) const;
   std::span<uint8_t> data(uint64_t chunk) const;
+  // data(), for the chunk's reader, once there is memory behind it: where
+  // there is none, touching it is a SIGBUS. What never needs to be read into
+  // takes none so. Errors: kLimit
+  [[nodiscard]] Result<std::span<uint8_t>> back_data(uint64_t chunk);
   void publish(uint64_t chunk, bool is_mapped);
 
   // For each rank. wait_full(), then read, then done(), once per chunk.
@@ -75,5 +82,9 @@ class NodeRing {
   uint8_t* memory_;
   RingShape shape_;
 };
+
+// Has the kernel put memory behind these bytes; it leaves their contents, or
+// writes zeros. Errors: kLimit  there is none
+[[nodiscard]] Status back_memory(std::span<uint8_t> bytes);
 
 }  // namespace penstock::lmdb

@@ -1,47 +1,25 @@
 #include "loader/lmdb/mpi/node_window.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
 #include <string>
 #include <utility>
 
-#include "common/unique_fd.h"
+#include "loader/lmdb/mpi/node_ring.h"
 
 namespace penstock::lmdb {
 namespace {
 
 constexpr uint64_t kAlignment = 4096;
 
-Error no_room(uint64_t bytes, const std::string& why) {
+Error no_room(uint64_t bytes) {
   return Error{Code::kLimit, 0,
-               "no shared memory of " + std::to_string(bytes) + " bytes: " +
-                   why + "; enlarge /dev/shm, or set a smaller buffer_bytes"};
+               "MPI_Win_allocate_shared gives no " + std::to_string(bytes) +
+                   " bytes; enlarge /dev/shm, or set a smaller buffer_bytes"};
 }
 
 }  // namespace
 
-// The kernel copies, so that a page that cannot be had is an error of read()
-// and not a signal.
-Status back_with_zeros(uint8_t* memory, uint64_t bytes) {
-  const UniqueFd zeros(::open("/dev/zero", O_RDONLY | O_CLOEXEC));
-  if (!zeros) return system_error(errno, "/dev/zero");
-  uint64_t done = 0;
-  while (done < bytes) {
-    const ssize_t got = ::read(zeros.get(), memory + done,
-                               std::min<uint64_t>(bytes - done, 1 << 20));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0)
-      return no_room(bytes,
-                     "only " + std::to_string(done) + " bytes of it are there");
-    done += static_cast<uint64_t>(got);
-  }
-  return Done{};
-}
-
-Result<NodeWindow> NodeWindow::allocate(PatientComm& node, uint64_t bytes) {
+Result<NodeWindow> NodeWindow::allocate(PatientComm& node, uint64_t bytes,
+                                        uint64_t backed_bytes) {
   if (Status all = node.barrier(); !all) return std::move(all).error();
   NodeWindow window;
   void* base = nullptr;
@@ -52,7 +30,7 @@ Result<NodeWindow> NodeWindow::allocate(PatientComm& node, uint64_t bytes) {
   Status mine = Done{};
   if (code != MPI_SUCCESS) {
     window.window_ = MPI_WIN_NULL;
-    mine = no_room(bytes, "MPI_Win_allocate_shared refuses");
+    mine = no_room(bytes);
   }
   if (Status all = node.agree(mine); !all) {
     window.abandon();
@@ -66,7 +44,7 @@ Result<NodeWindow> NodeWindow::allocate(PatientComm& node, uint64_t bytes) {
   window.memory_ =
       static_cast<uint8_t*>(base) +
       ((address + kAlignment - 1) / kAlignment * kAlignment - address);
-  if (node.rank() == 0) mine = back_with_zeros(window.memory_, bytes);
+  if (node.rank() == 0) mine = back_memory({window.memory_, backed_bytes});
   if (Status all = node.agree(mine); !all) return std::move(all).error();
   return window;
 }

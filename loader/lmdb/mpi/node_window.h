@@ -12,13 +12,14 @@ namespace penstock::lmdb {
 
 class NodeWindow {
  public:
-  // Zeros, all of them backed by memory already: what is missing would be a
-  // SIGBUS at first touch. Collective over node; the first rank gives the
-  // memory.
+  // Zeros. The first `backed_bytes` have memory behind them; touching the
+  // rest before back_memory() may be a SIGBUS. Collective over node; the first
+  // rank gives the memory.
   // Errors, on all ranks: kLimit  /dev/shm, or MPI's folder, or memory has no
   //                               room for it; kIo; PatientComm's
   [[nodiscard]] static Result<NodeWindow> allocate(PatientComm& node,
-                                                   uint64_t bytes);
+                                                   uint64_t bytes,
+                                                   uint64_t backed_bytes);
   NodeWindow(NodeWindow&& other) noexcept;
   NodeWindow& operator=(NodeWindow&&) = delete;
   // Collective. Waits for all ranks of the node.
@@ -34,9 +35,5 @@ class NodeWindow {
   MPI_Win window_ = MPI_WIN_NULL;
   uint8_t* memory_ = nullptr;
 };
-
-// Writes zeros to memory and says so where it cannot be had, instead of dying
-// of a signal. Errors: kLimit
-[[nodiscard]] Status back_with_zeros(uint8_t* memory, uint64_t bytes);
 
 }  // namespace penstock::lmdb

@@ -31,7 +31,7 @@ struct ReaderOptions {
   uint64_t seed = 0;
   uint64_t epochs = 1;          // 0: without end
   uint32_t batch_records = 32;  // of each rank
-  // Of the node's buffer; 0: an eighth of the memory that the job has left, at
+  // Of the node's buffer; 0: a quarter of the memory that the job has left, at
   // most 256 MiB.
   uint64_t buffer_bytes = 0;
   uint32_t readers_per_node = 1;

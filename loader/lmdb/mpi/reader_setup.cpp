@@ -154,7 +154,7 @@ Result<BufferShape> node_shape(ReaderParts& parts) {
       options.buffer_bytes > 0
           ? options.buffer_bytes
           : std::min(kMostDefaultBuffer_bytes,
-                     static_cast<uint64_t>(cache_room_bytes() / 8));
+                     static_cast<uint64_t>(cache_room_bytes() / 4));
   const uint32_t readers =
       std::min(options.readers_per_node, parts.plan.node.count);
   return shape_buffer({parts.plan.node.count, options.batch_records,
@@ -227,7 +227,8 @@ Status set_up_buffer(ReaderParts& parts) {
   parts.plan.batches.chunk_steps =
       static_cast<uint32_t>(*std::min_element(steps->begin(), steps->end()));
   const uint64_t bytes = parts.shape.ring.window_bytes();
-  Result<NodeWindow> window = NodeWindow::allocate(node, bytes);
+  Result<NodeWindow> window =
+      NodeWindow::allocate(node, bytes, parts.shape.ring.bookkeeping_bytes());
   Status given = Done{};
   if (window) {
     parts.window.emplace(*std::move(window));

@@ -46,8 +46,9 @@ Status ReadingThread::read_chunk(uint64_t chunk) {
   // Room first: who has its turn must not wait for trainers.
   if (Status free = ring.wait_free(chunk, looking); !free) return free;
   if (Status turn = wait_turn(chunk); !turn) return turn;
-  Result<bool> is_mapped = source_->fill(plan_.batches.chunk(chunk),
-                                         ring.entries(chunk), ring.data(chunk));
+  const auto room = [&]() { return ring.back_data(chunk); };
+  Result<bool> is_mapped =
+      source_->fill(plan_.batches.chunk(chunk), ring.entries(chunk), room);
   pass_turn(chunk);
   if (!is_mapped) return std::move(is_mapped).error();
   count();
