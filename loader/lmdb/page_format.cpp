@@ -59,11 +59,6 @@ Tree read_tree(const uint8_t* from) {
 }
 
 Status check_tree(const Tree& tree, uint64_t last_page) {
-  if ((tree.flags & kDupSort) != 0) {
-    return invalid(
-        "the database has several values a key (MDB_DUPSORT), which is not "
-        "read; write one without MDB_DUPSORT");
-  }
   const bool is_empty = tree.root == kNoPage;
   if (is_empty != (tree.depth == 0) || (is_empty && tree.records != 0) ||
       tree.depth > kMaxDepth) {
@@ -206,6 +201,15 @@ Result<Meta> parse_meta(Bytes page) {
   Status sound = check_tree(meta.main, meta.last_page);
   if (!sound) return std::move(sound).error();
   return meta;
+}
+
+Status check_kind(const Meta& meta) {
+  if ((meta.main.flags & kDupSort) != 0) {
+    return invalid(
+        "the database has several values a key (MDB_DUPSORT), which is not "
+        "read; write one without MDB_DUPSORT");
+  }
+  return Done{};
 }
 
 Status parse_branch(Bytes page, uint64_t number, const Bounds& bounds,

@@ -75,6 +75,10 @@ struct Record {
 // page: the first kMetaBytes of a meta page, or more.
 [[nodiscard]] Result<Meta> parse_meta(Bytes page);
 
+// Whether it is a database that is read: one value a key. Of the newest meta
+// page only: the other may be from before that was chosen.
+[[nodiscard]] Status check_kind(const Meta& meta);
+
 // Appends the numbers of the pages below, in key order. page: all of it.
 [[nodiscard]] Status parse_branch(Bytes page, uint64_t number,
                                   const Bounds& bounds,

@@ -62,6 +62,8 @@ Result<Snapshot> take_snapshot(int fd) {
     const bool is_settled = seen && again && *seen == *again;
     seen = std::move(again);
     if (!is_settled) continue;
+    Status kind = check_kind(seen->newest());
+    if (!kind) return std::move(kind).error();
     struct stat status {};
     if (::fstat(fd, &status) != 0) return system_error(errno, "cannot look");
     return Snapshot{seen->newest(), static_cast<uint64_t>(status.st_size),

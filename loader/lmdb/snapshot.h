@@ -24,6 +24,7 @@ struct Snapshot {
   Bounds bounds() const {
     return {meta.page_bytes, meta.last_page, file_bytes};
   }
+  bool operator==(const Snapshot&) const = default;
 };
 
 // The newest state of an open data file.
