@@ -22,6 +22,9 @@ Status check_switches(const ReaderOptions& options) {
         needs(options.shuffle, options.dm, "shuffle", "dm")}) {
     if (!status) return status;
   }
+  if (options.stag && options.readers_per_node > 1) {
+    return invalid("stag needs readers_per_node 1: nodes take turns");
+  }
   return Done{};
 }
 
