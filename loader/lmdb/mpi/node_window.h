@@ -12,8 +12,8 @@ namespace penstock::lmdb {
 
 class NodeWindow {
  public:
-  // Zeros. The first `backed_bytes` have memory behind them; touching the
-  // rest before back_memory() may be a SIGBUS. Collective over node; the first
+  // The first `backed_bytes` are zeros; touching the rest before back_memory()
+  // may be a SIGBUS. Collective over node; the first
   // rank gives the memory.
   // Errors, on all ranks: kLimit  /dev/shm, or MPI's folder, or memory has no
   //                               room for it; kIo; PatientComm's

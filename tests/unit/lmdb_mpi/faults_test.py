@@ -13,39 +13,39 @@ def error(code, text):
 
 class Faults(MpiCase):
 
-    def fail(self, kind, texts, ranks_per_buffer=0, ranks=4):
+    def run_to(self, kind, texts, ranks_per_buffer=0, ranks=4):
         self.expect(ranks, texts, "fail", self.database, str(ranks_per_buffer),
                     kind)
 
     def test_a_rank_is_killed(self):
         dead = error(UNAVAILABLE, "rank 1 has died in mid-epoch")
-        self.fail("kill", {0: dead, 2: dead, 3: dead})
+        self.run_to("kill", {0: dead, 2: dead, 3: dead})
 
     def test_the_reader_is_killed(self):
         dead = error(UNAVAILABLE, "rank 0 has died in mid-epoch")
-        self.fail("leader", {1: dead, 2: dead, 3: dead})
+        self.run_to("leader", {1: dead, 2: dead, 3: dead})
 
     def test_a_rank_of_another_node_is_killed(self):
         dead = error(UNAVAILABLE, "rank 1 has died in mid-epoch")
         other = error(UNAVAILABLE, "on another node: rank 1 has died")
-        self.fail("kill", {0: dead, 2: other, 3: other}, ranks_per_buffer=2)
+        self.run_to("kill", {0: dead, 2: other, 3: other}, ranks_per_buffer=2)
 
     def test_the_reader_of_another_node_is_killed(self):
         dead = error(UNAVAILABLE, "rank 0 has died in mid-epoch")
         other = error(UNAVAILABLE, "rank 0 has died|did not pass its turn on")
-        self.fail("leader", {1: dead, 2: other, 3: other}, ranks_per_buffer=2)
+        self.run_to("leader", {1: dead, 2: other, 3: other}, ranks_per_buffer=2)
 
     def test_the_file_becomes_shorter(self):
         cut = error(IO, "data.mdb: .*(has become shorter|ends at byte)")
-        self.fail("truncate", {rank: cut for rank in range(4)})
+        self.run_to("truncate", {rank: cut for rank in range(4)})
 
     def test_the_database_is_written(self):
         written = error(UNAVAILABLE, "data.mdb: .*being written")
-        self.fail("write", {rank: written for rank in range(4)})
+        self.run_to("write", {rank: written for rank in range(4)})
 
     def test_a_rank_closes_its_reader(self):
         closed = error(UNAVAILABLE, "rank 1 has (closed its reader|died)")
-        self.fail("close", {0: closed, 2: closed, 3: closed})
+        self.run_to("close", {0: closed, 2: closed, 3: closed})
 
 
 class Refused(MpiCase):
