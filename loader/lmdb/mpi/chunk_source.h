@@ -65,13 +65,18 @@ struct RunPlan {
 };
 
 // From the index: by reads, or by copying from the mapping (dio off).
-// All that it refers to stays the caller's. direct_fd: the file opened with
-// O_DIRECT; -1: reads go through the page cache.
+// All that it refers to stays the caller's.
+struct IndexReading {
+  int direct_fd = -1;  // the file opened with O_DIRECT; -1: through the cache
+  // The page cache can hold the whole file: it is read into that, and what is
+  // beside a record with it.
+  bool fits_cache = false;
+};
 std::unique_ptr<ChunkSource> make_index_source(const Database& database,
                                                const MappedFile& map,
                                                const RunPlan& plan,
                                                const ReaderOptions& options,
-                                               int direct_fd);
+                                               const IndexReading& reading);
 
 // With liblmdb's cursor, which walks from record to record (dm off).
 // Errors: those of liblmdb, as kIo or kInvalidArgument

@@ -1,5 +1,3 @@
-#include <sys/stat.h>
-
 #include <cstring>
 #include <vector>
 
@@ -24,23 +22,29 @@ namespace {
 class IndexSource : public ChunkSource {
  public:
   IndexSource(const Database& database, const MappedFile& map,
-              const RunPlan& plan, const ReaderOptions& options, int direct_fd)
+              const RunPlan& plan, const ReaderOptions& options,
+              const IndexReading& reading)
       : database_(database),
         map_(map),
         plan_(plan),
         options_(options),
-        direct_fd_(direct_fd) {}
+        reading_(reading) {}
 
   Result<bool> fill(const StepChunk& chunk, std::span<SlotEntry> entries,
                     const Room& room) override {
     list_records(chunk, entries);
     if (!map_.is_whole()) return shorter();
     if (options_.map_cached && map_.is_cached(spans_, !plan_.shuffle)) {
-      for (size_t i = 0; i < spans_.size(); ++i) {
-        entries[i].place = spans_[i].offset;
-      }
       ++counts_.mapped_chunks;
-      return true;
+      return use_map(entries);
+    }
+    Result<bool> is_in_cache = bring_in();
+    if (!is_in_cache) {
+      return std::move(is_in_cache).error().wrap(database_.path());
+    }
+    if (*is_in_cache) {
+      ++counts_.read_chunks;
+      return use_map(entries);
     }
     Result<std::span<uint8_t>> data = room();
     if (!data) return std::move(data).error();
@@ -67,6 +71,13 @@ class IndexSource : public ChunkSource {
     }
   }
 
+  bool use_map(std::span<SlotEntry> entries) const {
+    for (size_t i = 0; i < spans_.size(); ++i) {
+      entries[i].place = spans_[i].offset;
+    }
+    return true;
+  }
+
   Error shorter() const {
     return Error{Code::kIo, 0,
                  database_.path() + ": it has become shorter than its " +
@@ -76,7 +87,8 @@ class IndexSource : public ChunkSource {
 
   Status read(std::span<SlotEntry> entries, std::span<uint8_t> data) {
     const uint64_t request_bytes = options_.coal ? sizer_.next_bytes() : 0;
-    const uint32_t align = direct_fd_ >= 0 ? RingShape::kDataAlignment : 1;
+    const uint32_t align =
+        reading_.direct_fd >= 0 ? RingShape::kDataAlignment : 1;
     Result<ReadPlan> plan =
         coalesce(spans_, {request_bytes, options_.coal ? kGapBytes : 0, align,
                           map_.bytes(), data.size()});
@@ -89,8 +101,8 @@ class IndexSource : public ChunkSource {
       bytes += request.bytes;
     }
     const uint64_t begin_ns = monotonic_ns();
-    Status got =
-        batch_.read(direct_fd_ >= 0 ? direct_fd_ : database_.fd(), ranges_);
+    Status got = batch_.read(
+        reading_.direct_fd >= 0 ? reading_.direct_fd : database_.fd(), ranges_);
     if (!got) return got;
     if (options_.coal) {
       sizer_.observe(request_bytes, bytes, monotonic_ns() - begin_ns);
@@ -101,6 +113,27 @@ class IndexSource : public ChunkSource {
     counts_.read_bytes += bytes;
     counts_.requests += ranges_.size();
     return Done{};
+  }
+
+  // Where the page cache can hold the file, it is read into that, in blocks of
+  // which each comes once, and not copied. False: this kernel cannot.
+  Result<bool> bring_in() {
+    constexpr uint64_t kBlock = 128 << 10;
+    if (!reading_.fits_cache || !options_.map_cached) return false;
+    for (const RecordSpan& span : spans_) {
+      if (map_.is_cached({&span, 1}, false)) continue;
+      const uint64_t first = span.offset / kBlock * kBlock;
+      const uint64_t end =
+          (span.offset + span.bytes + kBlock - 1) / kBlock * kBlock;
+      map_.ask_for(first, end - first);
+      counts_.read_bytes += end - first;
+      ++counts_.requests;
+    }
+    for (const RecordSpan& span : spans_) {
+      Result<bool> is_there = map_.wait_for(span.offset, span.bytes);
+      if (!is_there || !*is_there) return is_there;
+    }
+    return true;
   }
 
   Status copy(std::span<SlotEntry> entries, std::span<uint8_t> data) {
@@ -120,7 +153,7 @@ class IndexSource : public ChunkSource {
   const MappedFile& map_;
   const RunPlan& plan_;
   const ReaderOptions& options_;
-  int direct_fd_;  // -1: through the page cache
+  IndexReading reading_;
   RequestSizer sizer_{RequestSizer::kSizes_bytes.back()};
   PageBatch batch_;
   std::vector<RecordSpan> spans_;
@@ -133,8 +166,8 @@ std::unique_ptr<ChunkSource> make_index_source(const Database& database,
                                                const MappedFile& map,
                                                const RunPlan& plan,
                                                const ReaderOptions& options,
-                                               int direct_fd) {
-  return std::make_unique<IndexSource>(database, map, plan, options, direct_fd);
+                                               const IndexReading& reading) {
+  return std::make_unique<IndexSource>(database, map, plan, options, reading);
 }
 
 }  // namespace penstock::lmdb

@@ -1,5 +1,6 @@
 #include "loader/lmdb/mpi/mapped_file.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string>
 #include <utility>
 
 namespace penstock::lmdb {
@@ -77,6 +79,33 @@ bool MappedFile::is_whole() const {
   struct stat status {};
   return ::fstat(fd_, &status) == 0 &&
          static_cast<uint64_t>(status.st_size) >= bytes_;
+}
+
+// The kernel cuts off what is more than its readahead's size, 128 KiB in most
+// cases.
+void MappedFile::ask_for(uint64_t offset, uint64_t bytes) const {
+  constexpr uint64_t kPiece = 128 << 10;
+  const uint64_t end = std::min(offset + bytes, bytes_);
+  for (uint64_t at = offset; at < end; at += kPiece) {
+    ::posix_fadvise(fd_, static_cast<off_t>(at),
+                    static_cast<off_t>(std::min(kPiece, end - at)),
+                    POSIX_FADV_WILLNEED);
+  }
+}
+
+Result<bool> MappedFile::wait_for(uint64_t offset, uint64_t bytes) const {
+  constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ
+  const uint64_t page = system_page_bytes();
+  const uint64_t first = offset / page * page;
+  void* const begin = const_cast<uint8_t*>(data_) + first;
+  int code = 0;
+  do {
+    code = ::madvise(begin, offset + bytes - first, kPopulateRead);
+  } while (code != 0 && (errno == EINTR || errno == EAGAIN));
+  if (code == 0) return true;
+  if (errno == EINVAL) return false;
+  return Error{Code::kIo, errno == EFAULT ? EIO : errno,
+               "cannot read at byte " + std::to_string(offset)};
 }
 
 bool MappedFile::is_range_cached(uint64_t offset, uint64_t bytes) const {

@@ -32,6 +32,13 @@ class MappedFile {
   static constexpr size_t kLooks = 16;
   bool is_cached(std::span<const RecordSpan> records, bool is_stretch) const;
 
+  // Asks the kernel to read the stretch into the page cache; returns at once.
+  void ask_for(uint64_t offset, uint64_t bytes) const;
+  // Waits until the stretch is in the page cache. False: this kernel cannot be
+  // asked to (before Linux 5.14).
+  // Errors: kIo  it cannot be read: touching it would be a SIGBUS
+  Result<bool> wait_for(uint64_t offset, uint64_t bytes) const;
+
  private:
   MappedFile(int fd, const uint8_t* data, uint64_t bytes)
       : fd_(fd), data_(data), bytes_(bytes) {}

@@ -81,15 +81,18 @@ bool has_whole_blocks(const Snapshot& snapshot) {
          snapshot.meta.page_bytes % kBlock == 0;
 }
 
+bool fits_cache(const ReaderParts& parts) {
+  return static_cast<double>(parts.snapshot.file_bytes) <=
+         0.75 * cache_room_bytes();
+}
+
 // Through the page cache where it can hold the file: the next epoch comes from
 // there.
 bool wants_direct(const ReaderParts& parts) {
   if (!parts.options.dio || parts.options.direct == DirectReads::kOff) {
     return false;
   }
-  if (parts.options.direct == DirectReads::kOn) return true;
-  return static_cast<double>(parts.snapshot.file_bytes) >
-         0.75 * cache_room_bytes();
+  return parts.options.direct == DirectReads::kOn || !fits_cache(parts);
 }
 
 Status open_direct(ReaderParts& parts) {
@@ -269,9 +272,11 @@ Result<std::vector<std::unique_ptr<ChunkSource>>> make_sources(
     sources.push_back(*std::move(source));
     return sources;
   }
+  const IndexReading reading{parts.direct_fd.get(),
+                             !parts.direct_fd && fits_cache(parts)};
   for (uint32_t i = 0; i < reading_threads(parts.options); ++i) {
     sources.push_back(make_index_source(*parts.database, *parts.map, parts.plan,
-                                        parts.options, parts.direct_fd.get()));
+                                        parts.options, reading));
   }
   return sources;
 }
