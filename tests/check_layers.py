@@ -42,6 +42,7 @@ RESERVED = {
     r"zmq\.h(pp)?": ["select_ext/ctld"],
     r"sqlite3\.h": ["select_ext/ctld"],
     r"systemd/": ["common"],
+    r"fuse": ["tools"],
     r"mpi\.h": ["loader", "exchange"],
     r"libcgroup|hwloc": ["cgroup", "node_agent"],
 }

@@ -31,6 +31,7 @@ class Penstock(CMakePackage):
     depends_on("fmt")
     depends_on("hwloc@2:")
     depends_on("libcgroup")
+    depends_on("libfuse@3.2:")
     depends_on("libjpeg-turbo")
     depends_on("libzmq")
     depends_on("munge")
