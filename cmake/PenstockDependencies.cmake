@@ -11,11 +11,18 @@ pkg_check_modules(FUSE3 REQUIRED IMPORTED_TARGET fuse3)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 pkg_check_modules(LIBCGROUP REQUIRED IMPORTED_TARGET libcgroup)
 pkg_check_modules(TURBOJPEG REQUIRED IMPORTED_TARGET libturbojpeg)
+pkg_check_modules(LMDB REQUIRED IMPORTED_TARGET lmdb)
 pkg_check_modules(MUNGE REQUIRED IMPORTED_TARGET munge)
 pkg_check_modules(ZMQ REQUIRED IMPORTED_TARGET libzmq)
 pkg_check_modules(SQLITE3 REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd)
 pkg_check_modules(TOMLPLUSPLUS REQUIRED IMPORTED_TARGET tomlplusplus)
+
+find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
+pkg_check_modules(LIBURING IMPORTED_TARGET liburing)
+if(NOT LIBURING_FOUND)
+  message(STATUS "liburing not found: files are read with pread only")
+endif()
 
 # Clp is the oracle of tests and of the demo's optimum, never linked into
 # what is installed.

@@ -33,13 +33,16 @@ class Penstock(CMakePackage):
     depends_on("libcgroup")
     depends_on("libfuse@3.2:")
     depends_on("libjpeg-turbo")
+    depends_on("liburing")
     depends_on("libzmq")
+    depends_on("lmdb")
     depends_on("munge")
     depends_on("nlohmann-json")
     depends_on("python@3.9:", type=("build", "run"))
     depends_on("sqlite@3.37:")
     depends_on("systemd")
     depends_on("tomlplusplus")
+    depends_on("xxhash")
 
     generator("ninja")
 

@@ -141,6 +141,7 @@ Status run_chosen(const CommandLine& line, Terminal& terminal) {
   if (app.got_subcommand("simulate")) {
     return run_simulate(line.simulate, terminal);
   }
+  if (app.got_subcommand("lmdb")) return run_lmdb_line(line, terminal);
   Result<Config> config = site_config(line.site);
   if (!config && app.got_subcommand("off")) {
     config.error().message +=
@@ -188,6 +189,7 @@ void add_all(CommandLine& line) {
   add_what_if(line);
   add_publish(line);
   add_simulate(line);
+  add_lmdb(line);
   add_bench(line);
 }
 

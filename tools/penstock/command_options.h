@@ -9,6 +9,7 @@
 #include "tools/penstock/bench_analyze.h"
 #include "tools/penstock/bench_ctld.h"
 #include "tools/penstock/command.h"
+#include "tools/penstock/lmdb_command.h"
 #include "tools/penstock/report_jobs.h"
 
 namespace penstock {
@@ -25,6 +26,7 @@ struct CommandLine {
   ControllerArguments jobs, nodes, history;
   SimulateArguments simulate;
   AnalyzeArguments analyze;
+  LmdbArguments lmdb;
   std::string config_file;
   std::string bench_name;
   std::string bench_json;
@@ -56,6 +58,10 @@ void add_analyze(CommandLine& line);
 void add_many_reports(CLI::App* command, CommandLine& line);
 [[nodiscard]] Status run_report_line(const CommandLine& line,
                                      const Config& config, Terminal& terminal);
+
+// command_line_lmdb.cpp
+void add_lmdb(CommandLine& line);
+[[nodiscard]] Status run_lmdb_line(const CommandLine& line, Terminal& terminal);
 
 // command_line_predict.cpp
 void add_predict(CommandLine& line);

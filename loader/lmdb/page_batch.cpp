@@ -1,0 +1,165 @@
+#include "loader/lmdb/page_batch.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#ifdef PENSTOCK_HAVE_LIBURING
+#include <liburing.h>
+#endif
+
+namespace penstock::lmdb {
+namespace {
+
+Error read_failed(int errno_value, uint64_t offset) {
+  Error error = system_error(errno_value,
+                             "cannot read at byte " + std::to_string(offset));
+  error.code = Code::kIo;
+  return error;
+}
+
+Error ends_early(uint64_t offset) {
+  return Error{Code::kIo, 0,
+               "the file ends at byte " + std::to_string(offset) +
+                   ", before what is to be read"};
+}
+
+bool is_transient(int errno_value) {
+  return errno_value == EINTR || errno_value == EAGAIN;
+}
+
+Status pread_all(int fd, PageRange range) {
+  while (!range.into.empty()) {
+    const ssize_t got = ::pread(fd, range.into.data(), range.into.size(),
+                                static_cast<off_t>(range.offset));
+    if (got < 0 && is_transient(errno)) continue;
+    if (got < 0) return read_failed(errno, range.offset);
+    if (got == 0) return ends_early(range.offset);
+    range.offset += static_cast<uint64_t>(got);
+    range.into = range.into.subspan(static_cast<size_t>(got));
+  }
+  return Done{};
+}
+
+}  // namespace
+
+#ifdef PENSTOCK_HAVE_LIBURING
+
+class PageBatch::Ring {
+ public:
+  // Null where the kernel has no io_uring, or does not let this process have
+  // it, as in many containers.
+  static std::unique_ptr<Ring> open() {
+    auto ring = std::make_unique<Ring>();
+    ring->is_open_ = ::io_uring_queue_init(kDepth, &ring->ring_, 0) == 0;
+    return ring->is_open_ ? std::move(ring) : nullptr;
+  }
+  Ring() = default;
+  Ring(const Ring&) = delete;
+  Ring& operator=(const Ring&) = delete;
+  ~Ring() {
+    if (is_open_) ::io_uring_queue_exit(&ring_);
+  }
+
+  Status read(int fd, std::span<const PageRange> ranges) {
+    waiting_.assign(ranges.rbegin(), ranges.rend());
+    Status status = Done{};
+    // After an error nothing new begins, but what the kernel still writes to
+    // has to be waited for.
+    while (under_way_ > 0 || (status && !waiting_.empty())) {
+      if (status) fill(fd);
+      const int submitted = ::io_uring_submit_and_wait(&ring_, 1);
+      if (submitted < 0 && !is_transient(-submitted) && submitted != -EBUSY) {
+        return read_failed(-submitted, 0);
+      }
+      take_finished(status);
+    }
+    return status;
+  }
+
+ private:
+  void fill(int fd) {
+    while (!waiting_.empty() && under_way_ < kDepth) {
+      io_uring_sqe* entry = ::io_uring_get_sqe(&ring_);
+      if (!entry) return;
+      const size_t slot = free_slot();
+      slots_[slot] = waiting_.back();
+      waiting_.pop_back();
+      ++under_way_;
+      const PageRange& range = slots_[slot];
+      ::io_uring_prep_read(entry, fd, range.into.data(),
+                           static_cast<unsigned>(range.into.size()),
+                           range.offset);
+      ::io_uring_sqe_set_data64(entry, slot);
+    }
+  }
+
+  size_t free_slot() const {
+    size_t slot = 0;
+    while (!slots_[slot].into.empty()) ++slot;
+    return slot;
+  }
+
+  void take_finished(Status& status) {
+    io_uring_cqe* entry = nullptr;
+    while (::io_uring_peek_cqe(&ring_, &entry) == 0) {
+      const size_t slot = ::io_uring_cqe_get_data64(entry);
+      const int got = entry->res;
+      ::io_uring_cqe_seen(&ring_, entry);
+      PageRange range = slots_[slot];
+      slots_[slot] = PageRange{};
+      --under_way_;
+      finish(range, got, status);
+    }
+  }
+
+  // A read that got less than it wanted goes on where it ended.
+  void finish(PageRange range, int got, Status& status) {
+    if (!status) return;
+    if (got < 0 && !is_transient(-got)) {
+      status = read_failed(-got, range.offset);
+    } else if (got == 0) {
+      status = ends_early(range.offset);
+    } else if (got < 0 || static_cast<size_t>(got) < range.into.size()) {
+      const size_t done = got < 0 ? 0 : static_cast<size_t>(got);
+      waiting_.push_back({range.offset + done, range.into.subspan(done)});
+    }
+  }
+
+  io_uring ring_{};
+  bool is_open_ = false;
+  std::vector<PageRange> waiting_;  // from the end
+  std::vector<PageRange> slots_{kDepth};
+  size_t under_way_ = 0;
+};
+
+PageBatch::PageBatch(ReadWith with)
+    : ring_(with == ReadWith::kBest ? Ring::open() : nullptr) {}
+
+#else
+
+class PageBatch::Ring {
+ public:
+  Status read(int, std::span<const PageRange>) { return Done{}; }
+};
+
+PageBatch::PageBatch(ReadWith) {}
+
+#endif
+
+PageBatch::PageBatch(PageBatch&&) noexcept = default;
+PageBatch& PageBatch::operator=(PageBatch&&) noexcept = default;
+PageBatch::~PageBatch() = default;
+
+Status PageBatch::read(int fd, std::span<const PageRange> ranges) {
+  // A single read has nothing to overlap with.
+  if (ring_ && ranges.size() > 1) return ring_->read(fd, ranges);
+  for (const PageRange& range : ranges) {
+    if (Status got = pread_all(fd, range); !got) return got;
+  }
+  return Done{};
+}
+
+}  // namespace penstock::lmdb

@@ -1,0 +1,98 @@
+// Where each record of a database is, by its number in key order.
+//
+// Records of one size that were written in order lie regularly: in a row with
+// a fixed stride, and such rows, of which each hangs off one leaf page, again
+// with a fixed stride. They take one entry and are computed. What is not
+// regular is listed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "loader/lmdb/page_format.h"
+
+namespace penstock::lmdb {
+
+// Rows of records of one size. The j-th record of the i-th row is at
+// offset + i * row_stride + j * stride.
+struct RecordRows {
+  uint64_t offset = 0;
+  uint32_t record_bytes = 0;
+  uint32_t row_records = 0;  // at least 1
+  int64_t stride = 0;
+  uint64_t rows = 0;  // at least 1
+  int64_t row_stride = 0;
+
+  uint64_t records() const { return rows * row_records; }
+  RecordSpan at(uint64_t record) const;
+  bool operator==(const RecordRows&) const = default;
+};
+
+// A part of the database: rows, or as many records of the list, which follow
+// those of the list's parts before.
+struct IndexPart {
+  RecordRows rows;
+  uint64_t listed = 0;  // 0: it is rows
+
+  uint64_t records() const { return listed > 0 ? listed : rows.records(); }
+  bool operator==(const IndexPart&) const = default;
+};
+
+// Twelve bytes a record.
+struct RecordList {
+  std::vector<uint64_t> offsets;
+  std::vector<uint32_t> bytes;
+
+  size_t size() const { return offsets.size(); }
+  RecordSpan at(size_t i) const { return {offsets[i], bytes[i]}; }
+  void push_back(const RecordSpan& value) {
+    offsets.push_back(value.offset);
+    bytes.push_back(value.bytes);
+  }
+};
+
+// Thread-safe to read.
+class RecordIndex {
+ public:
+  RecordIndex() = default;
+  // REQUIRES: list has as many records as the parts take from it.
+  RecordIndex(std::vector<IndexPart> parts, RecordList list);
+
+  uint64_t size() const { return size_; }
+  // REQUIRES: record < size().
+  RecordSpan at(uint64_t record) const;
+  // The record whose value is there, if one is.
+  std::optional<uint64_t> find(const RecordSpan& value) const;
+
+  const std::vector<IndexPart>& parts() const { return parts_; }
+  const RecordList& list() const { return list_; }
+  // How many records are computed.
+  uint64_t computed() const { return size_ - list_.size(); }
+
+ private:
+  std::vector<IndexPart> parts_;
+  std::vector<uint64_t> first_record_;  // of each part
+  std::vector<uint64_t> first_listed_;  // of each part
+  RecordList list_;
+  uint64_t size_ = 0;
+};
+
+// Takes the records in key order.
+class RecordIndexBuilder {
+ public:
+  void add(const RecordSpan& value);
+  // Leaves the builder empty.
+  RecordIndex finish();
+
+ private:
+  void close_row();
+  void close_rows();
+
+  RecordRows row_;   // a row that may go on
+  RecordRows rows_;  // complete rows, to which the next may belong
+  std::vector<IndexPart> parts_;
+  RecordList list_;
+};
+
+}  // namespace penstock::lmdb

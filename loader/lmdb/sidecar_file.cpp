@@ -1,0 +1,77 @@
+#include "loader/lmdb/sidecar_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "loader/lmdb/sidecar.h"
+
+namespace penstock::lmdb {
+namespace {
+
+Error cannot_write(int errno_value, const std::string& path) {
+  Error error = system_error(errno_value, "cannot write " + path);
+  if (errno_value == ENOENT || errno_value == ENOTDIR) {
+    error.code = Code::kInvalidArgument;
+    error.message += "; make its folder first";
+  } else if (errno_value == EACCES || errno_value == EPERM ||
+             errno_value == EROFS) {
+    error.message += "; name a file elsewhere with --output";
+  } else if (errno_value == ENOSPC || errno_value == EDQUOT) {
+    error.message += "; make room, or name a file elsewhere with --output";
+  }
+  return error;
+}
+
+Status fill(int fd, mode_t mode, std::string_view text,
+            const std::string& path) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return cannot_write(errno, path);
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  if (::fchmod(fd, mode) != 0 || ::fsync(fd) != 0) {
+    return cannot_write(errno, path);
+  }
+  return Done{};
+}
+
+// An index of an older state would be refused wherever it is read.
+Status check_unchanged(const Database& database) {
+  Result<Snapshot> now = take_snapshot(database.fd());
+  if (now && *now == database.snapshot()) return Done{};
+  return Error{Code::kUnavailable, 0,
+               database.path() +
+                   ": the database is being written; try again when its "
+                   "writer is done"};
+}
+
+}  // namespace
+
+Result<uint64_t> write_sidecar(const Database& database,
+                               const std::string& path) {
+  const std::string file = path.empty() ? sidecar_path(database.path()) : path;
+  struct stat status {};
+  if (::fstat(database.fd(), &status) != 0) {
+    return system_error(errno, database.path());
+  }
+  const std::string text =
+      format_sidecar(database.snapshot(), database.index());
+  std::string aside = file + ".XXXXXX";
+  const UniqueFd fd(::mkostemp(aside.data(), O_CLOEXEC));
+  if (!fd) return cannot_write(errno, file);
+  Status done = fill(fd.get(), status.st_mode & 0666, text, file);
+  if (done) done = check_unchanged(database);
+  if (done && ::rename(aside.c_str(), file.c_str()) != 0) {
+    done = cannot_write(errno, file);
+  }
+  if (done) return text.size();
+  ::unlink(aside.c_str());
+  return std::move(done).error();
+}
+
+}  // namespace penstock::lmdb

@@ -1,0 +1,87 @@
+#include "loader/lmdb/snapshot.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <string>
+
+namespace penstock::lmdb {
+namespace {
+
+constexpr int kTries = 5;
+
+struct MetaPair {
+  Meta metas[2];
+
+  const Meta& newest() const {
+    return metas[0].txnid < metas[1].txnid ? metas[1] : metas[0];
+  }
+  bool operator==(const MetaPair&) const = default;
+};
+
+Result<Meta> read_meta(int fd, uint64_t offset) {
+  std::array<uint8_t, kMetaBytes> page;
+  ssize_t got;
+  do {
+    got = ::pread(fd, page.data(), page.size(), static_cast<off_t>(offset));
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) return system_error(errno, "cannot read its meta page");
+  return parse_meta({page.data(), static_cast<size_t>(got)});
+}
+
+Result<MetaPair> read_metas(int fd) {
+  Result<Meta> first = read_meta(fd, 0);
+  if (!first) return std::move(first).error();
+  Result<Meta> second = read_meta(fd, first->page_bytes);
+  if (!second) {
+    return Error{Code::kIo, 0,
+                 "its second meta page is damaged: " + second.error().message};
+  }
+  if (first->page_bytes != second->page_bytes) {
+    return Error{Code::kIo, 0, "its meta pages have two page sizes"};
+  }
+  return MetaPair{{*first, *second}};
+}
+
+Error being_written() {
+  return Error{Code::kUnavailable, 0,
+               "the database is being written; try again when its writer is "
+               "done, or read a copy (mdb_copy)"};
+}
+
+}  // namespace
+
+Result<Snapshot> take_snapshot(int fd) {
+  Result<MetaPair> seen = read_metas(fd);
+  // A meta page is written in place: what is read twice was not torn.
+  for (int i = 0; i < kTries; ++i) {
+    Result<MetaPair> again = read_metas(fd);
+    if (!seen && !again) return std::move(again).error();
+    const bool is_settled = seen && again && *seen == *again;
+    seen = std::move(again);
+    if (!is_settled) continue;
+    Status kind = check_kind(seen->newest());
+    if (!kind) return std::move(kind).error();
+    struct stat status {};
+    if (::fstat(fd, &status) != 0) return system_error(errno, "cannot look");
+    return Snapshot{seen->newest(), static_cast<uint64_t>(status.st_size),
+                    status.st_mtim.tv_sec,
+                    static_cast<uint32_t>(status.st_mtim.tv_nsec)};
+  }
+  return being_written();
+}
+
+Status check_intact(int fd, const Snapshot& snapshot) {
+  Result<MetaPair> now = read_metas(fd);
+  if (!now) return being_written();
+  const Meta& newest = now->newest();
+  const bool is_same = newest == snapshot.meta;
+  const bool is_next = newest.txnid == snapshot.meta.txnid + 1 &&
+                       newest.page_bytes == snapshot.meta.page_bytes;
+  if (is_same || is_next) return Done{};
+  return being_written();
+}
+
+}  // namespace penstock::lmdb

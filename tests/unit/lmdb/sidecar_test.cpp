@@ -1,0 +1,229 @@
+#include "loader/lmdb/sidecar.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "loader/lmdb/checksum.h"
+#include "loader/lmdb/little_endian.h"
+#include "tests/unit/catch.h"
+#include "tests/unit/lmdb/lmdb_files.h"
+
+using namespace penstock;
+using namespace penstock::lmdb;
+using namespace penstock::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+constexpr DatabaseOptions kWalk{.use_sidecar = false};
+
+struct Indexed {
+  TempFolder folder;
+  std::string file = folder.path("a.lmdb");
+  Snapshot snapshot;
+  RecordIndex index;
+  std::string text;
+
+  explicit Indexed(const std::vector<size_t>& sizes) {
+    write_lmdb(file, sizes, 1000);
+    auto database = Database::open(file, kWalk);
+    REQUIRE(database);
+    snapshot = database->snapshot();
+    index = database->index();
+    text = format_sidecar(snapshot, index);
+    save(text);
+  }
+  void save(const std::string& contents) const {
+    write_file(sidecar_path(file), bytes_of(contents));
+  }
+  // The database as a reader opens it, for whatever reason it did not take the
+  // sidecar.
+  std::string refusal(const std::string& contents) const {
+    save(contents);
+    auto database = Database::open(file, {});
+    REQUIRE(database);
+    CHECK_FALSE(database->is_from_sidecar());
+    CHECK(*records_by_index(*database) ==
+          without_keys(records_by_liblmdb(file)));
+    return database->sidecar_refusal();
+  }
+};
+
+std::vector<size_t> irregular(size_t count) {
+  std::vector<size_t> sizes;
+  for (size_t i = 0; i < count; ++i) {
+    sizes.push_back(i % 5 == 0 ? 100 + i % 900 : 3000 + i * 7919 % 20000);
+  }
+  return sizes;
+}
+
+// With the checksum that belongs to the contents.
+std::string sealed(std::string body) {
+  uint8_t bytes[8];
+  put(bytes, checksum(body));
+  return body.append(reinterpret_cast<const char*>(bytes), 8);
+}
+
+template <class Number>
+std::string with(std::string text, size_t at, Number number) {
+  text.resize(text.size() - 8);
+  std::memcpy(text.data() + at, &number, sizeof number);
+  return sealed(text);
+}
+
+}  // namespace
+
+TEST_CASE("a sidecar gives the records back without a walk") {
+  for (const auto& sizes :
+       {std::vector<size_t>(2000, 12288), std::vector<size_t>(20000, 300),
+        irregular(3000), std::vector<size_t>{}, std::vector<size_t>{5}}) {
+    const Indexed indexed(sizes);
+    auto database = Database::open(indexed.file, {});
+    REQUIRE(database);
+    CHECK(database->is_from_sidecar());
+    CHECK(database->sidecar_refusal().empty());
+    CHECK(*records_by_index(*database) ==
+          without_keys(records_by_liblmdb(indexed.file)));
+    CHECK(database->check_intact());
+  }
+}
+
+TEST_CASE("records of one size are computed; others take a few bytes each") {
+  const Indexed regular(std::vector<size_t>(5000, 12288));
+  CHECK(regular.index.computed() > 4500);
+  CHECK(regular.text.size() < 5000);
+  const Indexed mixed(irregular(4000));
+  CHECK(mixed.text.size() < size_t{6} * 4000);
+}
+
+TEST_CASE("a sidecar elsewhere can be named") {
+  const Indexed indexed({10, 20});
+  const std::string other = indexed.folder.path("index");
+  REQUIRE(::rename(sidecar_path(indexed.file).c_str(), other.c_str()) == 0);
+  auto database = Database::open(indexed.file, {});
+  REQUIRE(database);
+  CHECK_FALSE(database->is_from_sidecar());
+  CHECK(database->sidecar_refusal().empty());
+  database = Database::open(indexed.file, {.sidecar = other});
+  REQUIRE(database);
+  CHECK(database->is_from_sidecar());
+}
+
+TEST_CASE("a damaged sidecar is not believed") {
+  const Indexed indexed(irregular(300));
+  const std::string& text = indexed.text;
+  CHECK_THAT(indexed.refusal("something else"),
+             ContainsSubstring("it is another file; write it again with "
+                               "`penstock lmdb index`"));
+  CHECK_THAT(indexed.refusal(text.substr(0, 90)),
+             ContainsSubstring("it is truncated"));
+  std::string damaged = text;
+  damaged[200] ^= 1;
+  CHECK_THAT(indexed.refusal(damaged), ContainsSubstring("checksum is wrong"));
+  CHECK_THAT(indexed.refusal(text.substr(0, text.size() - 1)),
+             ContainsSubstring("checksum is wrong"));
+  CHECK_THAT(indexed.refusal(with(text, 8, uint32_t{2})),
+             ContainsSubstring("its version is 2; allowed: 1"));
+  CHECK_THAT(indexed.refusal(with(text, 64, uint64_t{301})),
+             ContainsSubstring("its counts are wrong"));
+  CHECK_THAT(indexed.refusal(with(text, 72, uint64_t{1} << 40)),
+             ContainsSubstring("its counts are wrong"));
+  CHECK_THAT(indexed.refusal(with(text, 80, uint64_t{299})),
+             ContainsSubstring("its parts have 300 records of 300"));
+  CHECK_THAT(indexed.refusal(with(text, 88, uint64_t{301})),
+             ContainsSubstring("its part 0 is damaged"));
+  CHECK_THAT(indexed.refusal(with(text, 88, uint64_t{0})),
+             ContainsSubstring("its part 0 is damaged"));
+  CHECK_THAT(indexed.refusal(sealed(text.substr(0, text.size() - 9))),
+             ContainsSubstring("its list ends early"));
+  CHECK_THAT(indexed.refusal(sealed(text.substr(0, text.size() - 8) + "a")),
+             ContainsSubstring("its list has a tail"));
+  CHECK_THAT(indexed.refusal(with(text, 136, uint64_t{0xFFFFFFFFFFFFFFFF})),
+             ContainsSubstring("of its list is beyond the database's end"));
+}
+
+TEST_CASE("rows that leave the file are not believed") {
+  const Indexed indexed(std::vector<size_t>(1000, 3000));
+  REQUIRE(indexed.index.parts().front().listed == 0);
+  // The first part's offset, strides, and counts.
+  const struct {
+    size_t at;
+    uint64_t number;
+  } kCases[] = {{96, uint64_t{1} << 63},
+                {112, uint64_t{1} << 62},
+                {112, static_cast<uint64_t>(-5000000)},
+                {120, 0},
+                {120, uint64_t{1} << 60},
+                {128, uint64_t{1} << 50}};
+  for (const auto& it : kCases) {
+    // A row of its own has no stride to the next.
+    const std::string two_rows = with(indexed.text, 120, uint64_t{2});
+    CHECK_THAT(indexed.refusal(with(two_rows, it.at, it.number)),
+               ContainsSubstring("its part 0 is damaged"));
+  }
+}
+
+TEST_CASE("another state of the database needs another sidecar") {
+  const Indexed indexed(irregular(300));
+  const std::string& text = indexed.text;
+  const struct {
+    size_t at;
+    const char* name;
+  } kCases[] = {{12, "page size"},      {16, "size"},
+                {24, "time of change"}, {32, "time of change"},
+                {36, "depth"},          {40, "last transaction"},
+                {48, "root"},           {56, "last page"}};
+  for (const auto& it : kCases) {
+    CHECK_THAT(indexed.refusal(with(text, it.at, uint32_t{77})),
+               ContainsSubstring(std::string("another state of the database: "
+                                             "its ") +
+                                 it.name + " differs; write it again"));
+  }
+  {
+    LmdbWriter writer(indexed.file);
+    writer.begin();
+    writer.put("0", "one more");
+    writer.commit();
+  }
+  CHECK_THAT(indexed.refusal(text), ContainsSubstring("differs"));
+}
+
+// All of the identity is right, as if a database had been rebuilt with other
+// records in the same second.
+TEST_CASE("a sidecar of other records is found out by a sample") {
+  const Indexed indexed(irregular(300));
+  auto sizes = irregular(300);
+  for (size_t& size : sizes) size += 1;
+  const Indexed other(sizes);
+  std::string text = format_sidecar(indexed.snapshot, other.index);
+  CHECK_THAT(indexed.refusal(text),
+             ContainsSubstring("the index is not this database's: record 0 is "
+                               "elsewhere"));
+  // One record less, at the front: only the order differs.
+  RecordIndexBuilder builder;
+  for (uint64_t i = 1; i < 300; ++i) builder.add(indexed.index.at(i));
+  builder.add(indexed.index.at(0));
+  text = format_sidecar(indexed.snapshot, builder.finish());
+  CHECK_THAT(indexed.refusal(text), ContainsSubstring("record 0 is elsewhere"));
+  // Right at both ends, and nowhere else.
+  RecordIndexBuilder middle;
+  for (uint64_t i = 0; i < 300; ++i) {
+    RecordSpan value = indexed.index.at(i);
+    if (i >= 60 && i < 240) value.bytes -= 1;
+    middle.add(value);
+  }
+  text = format_sidecar(indexed.snapshot, middle.finish());
+  CHECK_THAT(indexed.refusal(text),
+             ContainsSubstring("the index is not this database's"));
+}
+
+TEST_CASE("a sidecar that cannot be read is named") {
+  const Indexed indexed({1});
+  REQUIRE(::unlink(sidecar_path(indexed.file).c_str()) == 0);
+  REQUIRE(::mkdir(sidecar_path(indexed.file).c_str(), 0700) == 0);
+  auto database = Database::open(indexed.file, {});
+  REQUIRE(database);
+  CHECK(database->sidecar_refusal() ==
+        sidecar_path(indexed.file) + ": no regular file");
+}

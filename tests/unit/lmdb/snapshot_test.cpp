@@ -1,0 +1,166 @@
+// Databases that are written to while they are read.
+#include "loader/lmdb/snapshot.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "common/unique_fd.h"
+#include "loader/lmdb/page_source.h"
+#include "loader/lmdb/tree_walk.h"
+#include "tests/unit/catch.h"
+#include "tests/unit/lmdb/lmdb_files.h"
+
+using namespace penstock;
+using namespace penstock::lmdb;
+using namespace penstock::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+// A transaction that rewrites all records with one byte.
+void rewrite(LmdbWriter& writer, char byte) {
+  writer.begin();
+  for (uint64_t i = 0; i < 300; ++i) {
+    writer.put(number_key(i), std::string(100 + i * 20, byte));
+  }
+  writer.commit();
+}
+
+// Everything that the snapshot has, read page by page.
+Result<std::vector<std::string>> values_of(int fd, const Snapshot& snapshot) {
+  FilePages pages(fd, PageBatch());
+  std::vector<RecordSpan> spans;
+  Status walked = walk_tree(pages, snapshot, [&](const Record& record) {
+    spans.push_back(record.value);
+  });
+  if (!walked) return std::move(walked).error();
+  std::vector<std::string> values;
+  for (const RecordSpan& span : spans) {
+    std::string& value = values.emplace_back(span.bytes, '\0');
+    const PageRange range{
+        span.offset, {reinterpret_cast<uint8_t*>(value.data()), value.size()}};
+    Status got = pages.read({&range, 1});
+    if (!got) return std::move(got).error();
+  }
+  return values;
+}
+
+bool are_all(const std::vector<std::string>& values, char byte) {
+  for (const std::string& value : values) {
+    if (value.find_first_not_of(byte) != value.npos) return false;
+  }
+  return values.size() == 300;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a snapshot outlives one transaction, and the second one is noticed") {
+  const TempFolder folder;
+  LmdbWriter writer(folder.path("a"));
+  rewrite(writer, 'a');
+  rewrite(writer, 'b');
+  const UniqueFd fd(::open(folder.path("a").c_str(), O_RDONLY | O_CLOEXEC));
+  auto snapshot = take_snapshot(fd.get());
+  REQUIRE(snapshot);
+  CHECK(snapshot->meta.txnid == 2);
+  CHECK(check_intact(fd.get(), *snapshot));
+  rewrite(writer, 'c');
+  auto values = values_of(fd.get(), *snapshot);
+  REQUIRE(values);
+  CHECK(are_all(*values, 'b'));
+  CHECK(check_intact(fd.get(), *snapshot));
+  // A transaction under way writes to no page of the snapshot either.
+  writer.begin();
+  for (uint64_t i = 0; i < 300; ++i) {
+    writer.put(number_key(i), std::string(5000, 'd'));
+  }
+  CHECK(are_all(*values_of(fd.get(), *snapshot), 'b'));
+  writer.commit();
+  Status intact = check_intact(fd.get(), *snapshot);
+  REQUIRE_FALSE(intact);
+  CHECK(intact.error().code == Code::kUnavailable);
+  CHECK_THAT(intact.error().message, ContainsSubstring("is being written"));
+}
+
+TEST_CASE("a file that is replaced in place is noticed") {
+  const TempFolder folder;
+  write_lmdb(folder.path("a"), std::vector<size_t>(100, 5000), 10);
+  write_lmdb(folder.path("b"), std::vector<size_t>(100, 4000), 11);
+  const UniqueFd fd(::open(folder.path("a").c_str(), O_RDONLY | O_CLOEXEC));
+  auto snapshot = take_snapshot(fd.get());
+  REQUIRE(snapshot);
+  write_file(folder.path("a"), file_bytes(folder.path("b")));
+  CHECK_FALSE(check_intact(fd.get(), *snapshot));
+  write_file(folder.path("a"), {});
+  CHECK_FALSE(check_intact(fd.get(), *snapshot));
+}
+
+// Another process rewrites all records with another byte, as fast as it can.
+// What is read meanwhile is of one transaction, or refused.
+TEST_CASE("what is read beside a writer is one transaction's, or refused") {
+  const TempFolder folder;
+  const std::string file = folder.path("a");
+  {
+    LmdbWriter writer(file);
+    rewrite(writer, 'a');
+  }
+  const pid_t child = ::fork();
+  if (child == 0) {
+    LmdbWriter writer(file);
+    for (char byte = 'a';; byte = byte == 'z' ? 'a' : char(byte + 1)) {
+      rewrite(writer, byte);
+    }
+  }
+  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  int read = 0, refused = 0;
+  for (int i = 0; i < 300; ++i) {
+    auto snapshot = take_snapshot(fd.get());
+    if (!snapshot) {
+      CHECK(snapshot.error().code == Code::kUnavailable);
+      continue;
+    }
+    auto values = values_of(fd.get(), *snapshot);
+    if (!check_intact(fd.get(), *snapshot)) {
+      ++refused;
+      continue;
+    }
+    ++read;
+    REQUIRE(values);
+    CHECK(are_all(*values, values->front().front()));
+  }
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  INFO(read << " read, " << refused << " refused");
+  CHECK(read + refused > 0);
+}
+
+TEST_CASE("a walk beside a writer says that it is being written") {
+  const TempFolder folder;
+  const std::string file = folder.path("a");
+  {
+    LmdbWriter writer(file);
+    rewrite(writer, 'a');
+  }
+  const pid_t child = ::fork();
+  if (child == 0) {
+    LmdbWriter writer(file);
+    while (true) rewrite(writer, 'b');
+  }
+  for (int i = 0; i < 300; ++i) {
+    auto database = Database::open(file, {});
+    if (database) {
+      CHECK(database->index().size() == 300);
+    } else {
+      CHECK(database.error().code == Code::kUnavailable);
+      CHECK_THAT(database.error().message,
+                 ContainsSubstring(file + ": the database is being written; "
+                                          "try again"));
+    }
+  }
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}

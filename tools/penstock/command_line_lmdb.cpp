@@ -1,0 +1,54 @@
+// penstock lmdb: a command of commands.
+#include "tools/penstock/command_options.h"
+
+namespace penstock {
+namespace {
+
+void add_database(CLI::App* command, LmdbArguments& it) {
+  command
+      ->add_option("DB", it.database,
+                   "a folder with data.mdb, or a data file of MDB_NOSUBDIR")
+      ->required()
+      ->check(has_text);
+}
+
+}  // namespace
+
+void add_lmdb(CommandLine& line) {
+  LmdbArguments& it = line.lmdb;
+  CLI::App* lmdb =
+      line.app.add_subcommand("lmdb", "Index, check and make LMDB databases");
+  lmdb->require_subcommand(1);
+  CLI::App* index = lmdb->add_subcommand(
+      "index", "Write down where records are, so that no job has to look");
+  add_database(index, it);
+  index
+      ->add_option("--output", it.output,
+                   "write the index there [DB's file.penstock-index]")
+      ->check(has_text);
+  index->add_flag("--json", it.json, "print JSON");
+  CLI::App* verify = lmdb->add_subcommand(
+      "verify", "Compare each record with what liblmdb reads");
+  add_database(verify, it);
+  CLI::App* import =
+      lmdb->add_subcommand("import", "Make a database of a folder's files");
+  import
+      ->add_option("SOURCE", it.source,
+                   "the folder; each file below it becomes a record")
+      ->required()
+      ->check(has_text);
+  import->add_option("DB", it.database, "the folder to make")
+      ->required()
+      ->check(has_text);
+}
+
+Status run_lmdb_line(const CommandLine& line, Terminal& terminal) {
+  const CLI::App& lmdb = *line.app.get_subcommand("lmdb");
+  if (lmdb.got_subcommand("index")) return run_lmdb_index(line.lmdb, terminal);
+  if (lmdb.got_subcommand("verify")) {
+    return run_lmdb_verify(line.lmdb, terminal);
+  }
+  return run_lmdb_import(line.lmdb, terminal);
+}
+
+}  // namespace penstock

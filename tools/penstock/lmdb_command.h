@@ -1,0 +1,26 @@
+// `penstock lmdb`: indexes, checks and makes LMDB databases.
+#pragma once
+
+#include <string>
+
+#include "common/result.h"
+#include "tools/penstock/command.h"
+
+namespace penstock {
+
+struct LmdbArguments {
+  std::string database;
+  std::string source;  // of import
+  std::string output;  // of index; "": beside the database
+  bool json = false;   // of index
+};
+// Errors of all: those of loader/lmdb; a damaged database is kIo.
+[[nodiscard]] Status run_lmdb_index(const LmdbArguments& arguments,
+                                    Terminal& terminal);
+[[nodiscard]] Status run_lmdb_verify(const LmdbArguments& arguments,
+                                     Terminal& terminal);
+// Ctrl-C ends it, and nothing stays of the database.
+[[nodiscard]] Status run_lmdb_import(const LmdbArguments& arguments,
+                                     Terminal& terminal);
+
+}  // namespace penstock
