@@ -10,10 +10,9 @@
 
 #include "common/result.h"
 #include "common/unique_fd.h"
+#include "penstock/loader/read_mode.h"
 
 namespace penstock {
-
-enum class ReadMode { kBuffered, kDirect };
 
 // One reader per thread.
 class FileReader {

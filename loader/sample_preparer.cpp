@@ -28,21 +28,19 @@ SamplePreparer::SamplePreparer(const Dataset& dataset, ReadMode mode,
     : dataset_(dataset),
       crop_side_(crop_side),
       bucket_(bucket),
-      mode_(mode),
+      reader_(dataset.new_reader(mode)),
       resampler_(crop_side) {}
 
 Result<std::span<const uint8_t>> SamplePreparer::fetch(
-    const std::string& path, SampleSource source,
+    uint64_t index, SampleSource source,
     const std::function<bool()>& stopping) {
-  const bool from_memory = source == SampleSource::kMemory;
-  auto size_bytes =
-      reader_.open(path, from_memory ? ReadMode::kBuffered : mode_);
+  auto size_bytes = reader_->open(index, source);
   if (!size_bytes) return std::move(size_bytes).error();
-  if (source == SampleSource::kStorage) reader_.drop_cached();
   if (!wait_for_bandwidth(bucket_, *size_bytes, stopping)) {
-    return Error{Code::kUnavailable, 0, path + ": not read, as the job ends"};
+    return Error{Code::kUnavailable, 0,
+                 dataset_.name(index) + ": not read, as the job ends"};
   }
-  return reader_.read();
+  return reader_->read();
 }
 
 Status SamplePreparer::prepare_jpeg(std::span<const uint8_t> file,
@@ -75,19 +73,18 @@ Status SamplePreparer::prepare(uint64_t index, uint64_t seed,
                                SampleSource source,
                                const std::function<bool()>& stopping,
                                float* out, SampleCost& cost) {
-  const std::string& path = dataset_.paths[index];
   cost = SampleCost{};
   const uint64_t begin_ns = monotonic_ns();
-  auto file = fetch(path, source, stopping);
+  auto file = fetch(index, source, stopping);
   const uint64_t fetched_ns = monotonic_ns();
   cost.fetch_ns = fetched_ns - begin_ns;
   if (!file) return std::move(file).error();
   cost.bytes = file->size();
-  Status prepared = dataset_.format == SampleFormat::kRaw
-                        ? prepare_raw(*file, seed, out)
-                        : prepare_jpeg(*file, seed, out);
+  const bool is_ppm = file->size() >= 2 && (*file)[0] == 'P';
+  Status prepared =
+      is_ppm ? prepare_raw(*file, seed, out) : prepare_jpeg(*file, seed, out);
   cost.prep_ns = monotonic_ns() - fetched_ns;
-  if (!prepared) return std::move(prepared).error().wrap(path);
+  if (!prepared) return std::move(prepared).error().wrap(dataset_.name(index));
   return Done{};
 }
 
