@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "loader/epoch_order.h"
+#include "penstock/loader/epoch_order.h"
 #include "penstock/loader/read_mode.h"
 
 namespace penstock {

@@ -16,7 +16,7 @@
 #include "common/result.h"
 #include "loader/batch_ring.h"
 #include "loader/elastic_pool.h"
-#include "loader/epoch_order.h"
+#include "penstock/loader/epoch_order.h"
 #include "loader/feed.h"
 #include "loader/token_bucket.h"
 #include "penstock/loader/dataset.h"
