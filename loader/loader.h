@@ -16,10 +16,10 @@
 #include "common/result.h"
 #include "loader/batch_ring.h"
 #include "loader/elastic_pool.h"
-#include "penstock/loader/epoch_order.h"
 #include "loader/feed.h"
 #include "loader/token_bucket.h"
 #include "penstock/loader/dataset.h"
+#include "penstock/loader/epoch_order.h"
 
 namespace penstock {
 

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "penstock/loader/read_mode.h"
 #include "penstock/result.h"
@@ -73,5 +75,39 @@ class Dataset {
 //         kIo, kPermissionDenied  a folder in it cannot be read
 [[nodiscard]] Result<std::shared_ptr<const Dataset>> open_folder(
     const std::string& folder);
+
+// The samples of tar shards as WebDataset writes them (ustar, pax, GNU tar), in
+// the shards' order: members that stand together and share a key, the name up
+// to the first dot behind its last '/', are one sample. Its picture is the
+// first member with a picture's ending, its label the number in KEY.cls.
+// Members without a key, and samples without a picture, are passed over. Reads
+// every header of every shard, and nothing of the pictures.
+// Errors: kNotFound  no such file, or no picture in any
+//         kInvalidArgument  no path, no regular file; no tar, damaged or cut
+//         short, naming file and offset; a label that is no number from 0 to
+//         2^31 - 1; sparse files; two members of one name in a sample
+//         kIo, kPermissionDenied
+[[nodiscard]] Result<std::shared_ptr<const Dataset>> open_tar_shards(
+    const std::vector<std::string>& paths);
+
+// A header, then records one behind the other; each is its label, little-endian
+// and unsigned, and then its tensor.
+struct RecordLayout {
+  uint64_t record_bytes = 0;  // with its label; up to 1 GiB
+  uint64_t label_bytes = 0;   // 0 to 4; 0: none
+  uint64_t header_bytes = 0;  // of the file
+};
+// Errors: kInvalidArgument  a layout out of its range, no regular file, or one
+//         that is not a header and whole records, at least one
+//         kNotFound, kIo, kPermissionDenied
+[[nodiscard]] Result<std::shared_ptr<const Dataset>> open_records(
+    const std::string& path, const RecordLayout& layout);
+
+// Tells by what the paths are: records where a layout is given, else a folder,
+// else tar shards whose names all end in .tar.
+// Errors: those of the above; kInvalidArgument  none of them
+[[nodiscard]] Result<std::shared_ptr<const Dataset>> open_dataset(
+    const std::vector<std::string>& paths,
+    const std::optional<RecordLayout>& records = std::nullopt);
 
 }  // namespace penstock
