@@ -19,22 +19,24 @@ constexpr uint64_t kClaimWaitNs = 100000000;
 constexpr size_t kMaxThreads = 4096;
 constexpr uint64_t kMaxRingBytes = uint64_t{64} << 30;
 
-size_t sample_floats(const LoaderOptions& options) {
+size_t sample_floats(const Dataset& dataset, const LoaderOptions& options) {
+  if (dataset.tensor_bytes() > 0) return dataset.tensor_bytes();
   const auto side = static_cast<size_t>(options.crop_side);
   return 3 * side * side;
 }
 
 // At least the batches asked for, and two places per thread, so that a small
 // batch does not leave threads without work.
-BatchRing::Shape ring_shape(const LoaderOptions& options) {
+BatchRing::Shape ring_shape(const Dataset& dataset,
+                            const LoaderOptions& options) {
   const size_t for_threads =
       (2 * options.threads_max + options.batch_samples - 1) /
       options.batch_samples;
   return {std::max(options.ring_batches, for_threads), options.batch_samples,
-          sample_floats(options), options.total_samples};
+          sample_floats(dataset, options), options.total_samples};
 }
 
-Status check(const LoaderOptions& options) {
+Status check(const Dataset& dataset, const LoaderOptions& options) {
   if (options.batch_samples < 1 || options.batch_samples > 65536) {
     return invalid("batch: allowed: 1 to 65536");
   }
@@ -51,7 +53,7 @@ Status check(const LoaderOptions& options) {
     return invalid("ring: allowed: 1 to 1024 batches");
   }
   if (options.total_samples < 1) return invalid("samples: allowed: 1 or more");
-  const BatchRing::Shape ring = ring_shape(options);
+  const BatchRing::Shape ring = ring_shape(dataset, options);
   const uint64_t ring_bytes = uint64_t{ring.batches} * ring.batch_samples *
                               ring.sample_floats * sizeof(float);
   if (ring_bytes > kMaxRingBytes) {
@@ -70,7 +72,7 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset,
       options_(options),
       link_(std::move(link)),
       order_(dataset_->size(), options.seed),
-      ring_(ring_shape(options)),
+      ring_(ring_shape(*dataset_, options)),
       pool_(options.threads_max,
             [this](size_t id, const ElasticPool::Wanted& wanted) {
               run_thread(id, wanted);
@@ -79,7 +81,7 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset,
 Result<std::unique_ptr<Loader>> Loader::create(
     std::shared_ptr<const Dataset> dataset, const LoaderOptions& options,
     LoaderLink link) {
-  if (auto checked = check(options); !checked) return checked.error();
+  if (auto checked = check(*dataset, options); !checked) return checked.error();
   try {
     std::unique_ptr<Loader> loader(
         new Loader(std::move(dataset), options, std::move(link)));

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "loader/clock.h"
-#include "loader/ppm.h"
 
 namespace penstock {
 namespace {
@@ -59,13 +58,27 @@ Status SamplePreparer::prepare_jpeg(std::span<const uint8_t> file,
   return Done{};
 }
 
-Status SamplePreparer::prepare_raw(std::span<const uint8_t> file, uint64_t seed,
-                                   float* out) {
-  auto image = parse_ppm(file);
+Status SamplePreparer::prepare_picture(std::span<const uint8_t> file,
+                                       uint64_t seed, float* out) {
+  const auto format = picture_format(file);
+  if (!format) return format.error();
+  if (*format == PictureFormat::kJpeg) return prepare_jpeg(file, seed, out);
+  auto image = pictures_.decode(*format, file);
   if (!image) return std::move(image).error();
   Random random(seed);
   const Crop crop = random_crop({image->width, image->height}, random);
   resampler_.run(*image, crop, out);
+  return Done{};
+}
+
+Status SamplePreparer::prepare_tensor(std::span<const uint8_t> bytes,
+                                      float* out) {
+  if (bytes.size() != dataset_.tensor_bytes()) {
+    return invalid("a tensor of " + std::to_string(bytes.size()) +
+                   " bytes; the dataset's have " +
+                   std::to_string(dataset_.tensor_bytes()));
+  }
+  std::copy(bytes.begin(), bytes.end(), out);
   return Done{};
 }
 
@@ -80,9 +93,9 @@ Status SamplePreparer::prepare(uint64_t index, uint64_t seed,
   cost.fetch_ns = fetched_ns - begin_ns;
   if (!file) return std::move(file).error();
   cost.bytes = file->size();
-  const bool is_ppm = file->size() >= 2 && (*file)[0] == 'P';
-  Status prepared =
-      is_ppm ? prepare_raw(*file, seed, out) : prepare_jpeg(*file, seed, out);
+  Status prepared = dataset_.tensor_bytes() > 0
+                        ? prepare_tensor(*file, out)
+                        : prepare_picture(*file, seed, out);
   cost.prep_ns = monotonic_ns() - fetched_ns;
   if (!prepared) return std::move(prepared).error().wrap(dataset_.name(index));
   return Done{};

@@ -32,6 +32,8 @@ class Penstock(CMakePackage):
     depends_on("hwloc@2:")
     depends_on("libcgroup")
     depends_on("libjpeg-turbo")
+    depends_on("libpng")
+    depends_on("libwebp")
     depends_on("libzmq")
     depends_on("munge")
     depends_on("nlohmann-json")
