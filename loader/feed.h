@@ -6,19 +6,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "loader/epoch_order.h"
+#include "penstock/loader/epoch_order.h"
+#include "penstock/loader/read_mode.h"
 
 namespace penstock {
 
 struct Feed {
   uint64_t subset_samples = 0;  // of the first epoch's order; 0: all, in turn
   bool cold = false;            // read from storage, whatever is cached
-};
-
-enum class SampleSource {
-  kUsual,    // as the loader reads when nobody measures it
-  kMemory,   // the page cache, also by a loader that reads past it
-  kStorage,  // whatever is cached of it
 };
 
 struct FeedSample {

@@ -19,22 +19,24 @@ constexpr uint64_t kClaimWaitNs = 100000000;
 constexpr size_t kMaxThreads = 4096;
 constexpr uint64_t kMaxRingBytes = uint64_t{64} << 30;
 
-size_t sample_floats(const LoaderOptions& options) {
+size_t sample_floats(const Dataset& dataset, const LoaderOptions& options) {
+  if (dataset.tensor_bytes() > 0) return dataset.tensor_bytes();
   const auto side = static_cast<size_t>(options.crop_side);
   return 3 * side * side;
 }
 
 // At least the batches asked for, and two places per thread, so that a small
 // batch does not leave threads without work.
-BatchRing::Shape ring_shape(const LoaderOptions& options) {
+BatchRing::Shape ring_shape(const Dataset& dataset,
+                            const LoaderOptions& options) {
   const size_t for_threads =
       (2 * options.threads_max + options.batch_samples - 1) /
       options.batch_samples;
   return {std::max(options.ring_batches, for_threads), options.batch_samples,
-          sample_floats(options), options.total_samples};
+          sample_floats(dataset, options), options.total_samples};
 }
 
-Status check(const LoaderOptions& options) {
+Status check(const Dataset& dataset, const LoaderOptions& options) {
   if (options.batch_samples < 1 || options.batch_samples > 65536) {
     return invalid("batch: allowed: 1 to 65536");
   }
@@ -51,7 +53,7 @@ Status check(const LoaderOptions& options) {
     return invalid("ring: allowed: 1 to 1024 batches");
   }
   if (options.total_samples < 1) return invalid("samples: allowed: 1 or more");
-  const BatchRing::Shape ring = ring_shape(options);
+  const BatchRing::Shape ring = ring_shape(dataset, options);
   const uint64_t ring_bytes = uint64_t{ring.batches} * ring.batch_samples *
                               ring.sample_floats * sizeof(float);
   if (ring_bytes > kMaxRingBytes) {
@@ -64,21 +66,22 @@ Status check(const LoaderOptions& options) {
 
 }  // namespace
 
-Loader::Loader(Dataset dataset, const LoaderOptions& options, LoaderLink link)
+Loader::Loader(std::shared_ptr<const Dataset> dataset,
+               const LoaderOptions& options, LoaderLink link)
     : dataset_(std::move(dataset)),
       options_(options),
       link_(std::move(link)),
-      order_(dataset_.paths.size(), options.seed),
-      ring_(ring_shape(options)),
+      order_(dataset_->size(), options.seed),
+      ring_(ring_shape(*dataset_, options)),
       pool_(options.threads_max,
             [this](size_t id, const ElasticPool::Wanted& wanted) {
               run_thread(id, wanted);
             }) {}
 
-Result<std::unique_ptr<Loader>> Loader::create(Dataset dataset,
-                                               const LoaderOptions& options,
-                                               LoaderLink link) {
-  if (auto checked = check(options); !checked) return checked.error();
+Result<std::unique_ptr<Loader>> Loader::create(
+    std::shared_ptr<const Dataset> dataset, const LoaderOptions& options,
+    LoaderLink link) {
+  if (auto checked = check(*dataset, options); !checked) return checked.error();
   try {
     std::unique_ptr<Loader> loader(
         new Loader(std::move(dataset), options, std::move(link)));
@@ -109,7 +112,7 @@ void Loader::run_thread(size_t id, const ElasticPool::Wanted& wanted) {
   pthread_setname_np(pthread_self(), name.c_str());
   if (link_.thread) link_.thread(true);
   {
-    SamplePreparer preparer(dataset_, options_.read_mode, options_.crop_side,
+    SamplePreparer preparer(*dataset_, options_.read_mode, options_.crop_side,
                             bucket_);
     while (wanted() && !stopping_) {
       BatchRing::Place place;
@@ -128,7 +131,7 @@ void Loader::prepare_place(SamplePreparer& preparer,
                            const BatchRing::Place& place) {
   const uint64_t cpu_begin_ns = thread_cpu_ns();
   const auto [epoch, index, source] = sample_of(
-      feed_at(place.position), order_, dataset_.paths.size(), place.position);
+      feed_at(place.position), order_, dataset_->size(), place.position);
   SampleCost cost;
   const Status prepared = preparer.prepare(
       index, sample_seed(options_.seed, epoch, index), source,
@@ -160,13 +163,13 @@ uint64_t Loader::set_feed(const Feed& feed) {
   return batch;
 }
 
-std::vector<std::string> Loader::subset_paths(uint64_t samples) const {
-  const uint64_t count = dataset_.paths.size();
-  std::vector<std::string> paths;
+std::vector<uint64_t> Loader::subset(uint64_t samples) const {
+  const uint64_t count = dataset_->size();
+  std::vector<uint64_t> indices;
   for (uint64_t i = 0; i < std::min(samples, count); ++i) {
-    paths.push_back(dataset_.paths[order_.sample_at(0, i)]);
+    indices.push_back(order_.sample_at(0, i));
   }
-  return paths;
+  return indices;
 }
 
 void Loader::note_broken(uint64_t index, const std::string& why) {
@@ -187,11 +190,11 @@ Result<std::optional<Batch>> Loader::next(uint64_t timeout_ns) {
     }
     empty_samples_ += options_.batch_samples;
     ring_.release();
-    if (empty_samples_ >= dataset_.paths.size() ||
+    if (empty_samples_ >= dataset_->size() ||
         (ring_.finished() && prepared_ == 0)) {
       const std::lock_guard lock(broken_mutex_);
       return Error{Code::kIo, 0,
-                   "all samples of " + dataset_.folder +
+                   "all samples of " + dataset_->path() +
                        " are broken; the last: " + last_broken_};
     }
   }

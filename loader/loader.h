@@ -15,12 +15,11 @@
 
 #include "common/result.h"
 #include "loader/batch_ring.h"
-#include "loader/dataset.h"
 #include "loader/elastic_pool.h"
-#include "loader/epoch_order.h"
 #include "loader/feed.h"
-#include "loader/file_reader.h"
 #include "loader/token_bucket.h"
+#include "penstock/loader/dataset.h"
+#include "penstock/loader/epoch_order.h"
 
 namespace penstock {
 
@@ -76,7 +75,8 @@ class Loader {
   // Errors: kInvalidArgument  an option out of its range, or a ring over 64 GB
   //         kLimit            no memory for the ring, or no thread started
   [[nodiscard]] static Result<std::unique_ptr<Loader>> create(
-      Dataset dataset, const LoaderOptions& options, LoaderLink link);
+      std::shared_ptr<const Dataset> dataset, const LoaderOptions& options,
+      LoaderLink link);
   // Stops the threads and waits for them.
   ~Loader();
   Loader(const Loader&) = delete;
@@ -95,13 +95,14 @@ class Loader {
   // batches before it are as they were. For the thread that calls next().
   uint64_t set_feed(const Feed& feed);
 
-  // The files of the subset that a feed of so many samples reads.
-  std::vector<std::string> subset_paths(uint64_t samples) const;
+  // The samples of the subset that a feed of so many reads.
+  std::vector<uint64_t> subset(uint64_t samples) const;
 
   LoaderCounters counters() const;  // thread-safe
 
  private:
-  Loader(Dataset dataset, const LoaderOptions& options, LoaderLink link);
+  Loader(std::shared_ptr<const Dataset> dataset, const LoaderOptions& options,
+         LoaderLink link);
 
   void run_thread(size_t id, const ElasticPool::Wanted& wanted);
   void prepare_place(class SamplePreparer& preparer,
@@ -111,7 +112,7 @@ class Loader {
   void run_control();
   void follow_hint();
 
-  const Dataset dataset_;
+  const std::shared_ptr<const Dataset> dataset_;
   const LoaderOptions options_;
   const LoaderLink link_;
   const EpochOrder order_;

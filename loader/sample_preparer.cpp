@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "loader/clock.h"
-#include "loader/ppm.h"
 
 namespace penstock {
 namespace {
@@ -28,21 +27,19 @@ SamplePreparer::SamplePreparer(const Dataset& dataset, ReadMode mode,
     : dataset_(dataset),
       crop_side_(crop_side),
       bucket_(bucket),
-      mode_(mode),
+      reader_(dataset.new_reader(mode)),
       resampler_(crop_side) {}
 
 Result<std::span<const uint8_t>> SamplePreparer::fetch(
-    const std::string& path, SampleSource source,
+    uint64_t index, SampleSource source,
     const std::function<bool()>& stopping) {
-  const bool from_memory = source == SampleSource::kMemory;
-  auto size_bytes =
-      reader_.open(path, from_memory ? ReadMode::kBuffered : mode_);
+  auto size_bytes = reader_->open(index, source);
   if (!size_bytes) return std::move(size_bytes).error();
-  if (source == SampleSource::kStorage) reader_.drop_cached();
   if (!wait_for_bandwidth(bucket_, *size_bytes, stopping)) {
-    return Error{Code::kUnavailable, 0, path + ": not read, as the job ends"};
+    return Error{Code::kUnavailable, 0,
+                 dataset_.name(index) + ": not read, as the job ends"};
   }
-  return reader_.read();
+  return reader_->read();
 }
 
 Status SamplePreparer::prepare_jpeg(std::span<const uint8_t> file,
@@ -61,9 +58,12 @@ Status SamplePreparer::prepare_jpeg(std::span<const uint8_t> file,
   return Done{};
 }
 
-Status SamplePreparer::prepare_raw(std::span<const uint8_t> file, uint64_t seed,
-                                   float* out) {
-  auto image = parse_ppm(file);
+Status SamplePreparer::prepare_picture(std::span<const uint8_t> file,
+                                       uint64_t seed, float* out) {
+  const auto format = picture_format(file);
+  if (!format) return format.error();
+  if (*format == PictureFormat::kJpeg) return prepare_jpeg(file, seed, out);
+  auto image = pictures_.decode(*format, file);
   if (!image) return std::move(image).error();
   Random random(seed);
   const Crop crop = random_crop({image->width, image->height}, random);
@@ -71,23 +71,33 @@ Status SamplePreparer::prepare_raw(std::span<const uint8_t> file, uint64_t seed,
   return Done{};
 }
 
+Status SamplePreparer::prepare_tensor(std::span<const uint8_t> bytes,
+                                      float* out) {
+  if (bytes.size() != dataset_.tensor_bytes()) {
+    return invalid("a tensor of " + std::to_string(bytes.size()) +
+                   " bytes; the dataset's have " +
+                   std::to_string(dataset_.tensor_bytes()));
+  }
+  std::copy(bytes.begin(), bytes.end(), out);
+  return Done{};
+}
+
 Status SamplePreparer::prepare(uint64_t index, uint64_t seed,
                                SampleSource source,
                                const std::function<bool()>& stopping,
                                float* out, SampleCost& cost) {
-  const std::string& path = dataset_.paths[index];
   cost = SampleCost{};
   const uint64_t begin_ns = monotonic_ns();
-  auto file = fetch(path, source, stopping);
+  auto file = fetch(index, source, stopping);
   const uint64_t fetched_ns = monotonic_ns();
   cost.fetch_ns = fetched_ns - begin_ns;
   if (!file) return std::move(file).error();
   cost.bytes = file->size();
-  Status prepared = dataset_.format == SampleFormat::kRaw
-                        ? prepare_raw(*file, seed, out)
-                        : prepare_jpeg(*file, seed, out);
+  Status prepared = dataset_.tensor_bytes() > 0
+                        ? prepare_tensor(*file, out)
+                        : prepare_picture(*file, seed, out);
   cost.prep_ns = monotonic_ns() - fetched_ns;
-  if (!prepared) return std::move(prepared).error().wrap(path);
+  if (!prepared) return std::move(prepared).error().wrap(dataset_.name(index));
   return Done{};
 }
 

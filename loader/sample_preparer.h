@@ -3,14 +3,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 #include "common/result.h"
 #include "loader/augment.h"
-#include "loader/dataset.h"
-#include "loader/feed.h"
-#include "loader/file_reader.h"
 #include "loader/jpeg.h"
+#include "loader/picture_decoder.h"
 #include "loader/token_bucket.h"
+#include "penstock/loader/dataset.h"
 
 namespace penstock {
 
@@ -28,10 +28,11 @@ class SamplePreparer {
                  TokenBucket& bucket);
 
   // Fetches and prepares sample `index`; seed alone decides the crop and the
-  // flip, so the result's bits depend on the file and the seed only.
+  // flip, so the result's bits depend on the sample and the seed only.
   // Waits for bandwidth while stopping() is false.
-  // out: 3 x crop_side x crop_side floats. cost is set in every case.
-  // Errors: those of FileReader and of the format's decoder, with the path;
+  // out: 3 x crop_side x crop_side floats; of a tensor, each byte's value as a
+  // float. cost is set in every case.
+  // Errors: those of SampleReader and of the format's decoder, with the name;
   //         kUnavailable  stopping() while it waited for bandwidth
   [[nodiscard]] Status prepare(uint64_t index, uint64_t seed,
                                SampleSource source,
@@ -39,18 +40,19 @@ class SamplePreparer {
                                float* out, SampleCost& cost);
 
  private:
-  Result<std::span<const uint8_t>> fetch(const std::string& path,
-                                         SampleSource source,
+  Result<std::span<const uint8_t>> fetch(uint64_t index, SampleSource source,
                                          const std::function<bool()>& stopping);
   Status prepare_jpeg(std::span<const uint8_t> file, uint64_t seed, float* out);
-  Status prepare_raw(std::span<const uint8_t> file, uint64_t seed, float* out);
+  Status prepare_picture(std::span<const uint8_t> file, uint64_t seed,
+                         float* out);
+  Status prepare_tensor(std::span<const uint8_t> bytes, float* out);
 
   const Dataset& dataset_;
   int crop_side_;
   TokenBucket& bucket_;
-  const ReadMode mode_;
-  FileReader reader_;
+  const std::unique_ptr<SampleReader> reader_;
   JpegDecoder decoder_;
+  PictureDecoder pictures_;
   Resampler resampler_;
 };
 

@@ -48,8 +48,15 @@ RESERVED = {
 }
 
 
+# What is installed is included as others include it: folder -> layer.
+PUBLIC = {"penstock/loader": "loader", "penstock/result.h": "common"}
+
+
 def layer_of(path):
-    """The layer that a path from the root is in, or None."""
+    """The layer that a path from the root, or a public one, is in, or None."""
+    for folder, layer in PUBLIC.items():
+        if path == folder or path.startswith(folder + "/"):
+            return layer
     return next((layer for layer in MAY_INCLUDE
                  if path.startswith(layer + "/")), None)
 

@@ -23,7 +23,7 @@ class AnalysedTrainer {
  public:
   // All must outlive it; meeting may be null.
   AnalysedTrainer(const TrainOptions& options, Loader& loader,
-                  uint64_t dataset_samples, Meeting* meeting,
+                  const Dataset& dataset, Meeting* meeting,
                   const std::atomic<bool>& stop, AnalysisLink link);
 
   // Obeys until it is told to end, or on stop. hello: the rank's.
@@ -45,7 +45,7 @@ class AnalysedTrainer {
 
   const TrainOptions& options_;
   Loader& loader_;
-  const uint64_t dataset_samples_;
+  const Dataset& dataset_;
   Meeting* const meeting_;
   const std::atomic<bool>& stop_;
   AnalysisLink link_;

@@ -154,12 +154,13 @@ struct CloseHandle {
 };
 
 // Nothing of such a run is worth keeping: it ends without results.
-int run_analysed(const TrainOptions& options, Loader& loader, Meeting* meeting,
+int run_analysed(const TrainOptions& options, Loader& loader,
+                 const Dataset& dataset, Meeting* meeting,
                  const AnalysisHello& hello, const AnalysisAddress& address) {
   auto link = AnalysisLink::connect(address);
   if (!link) return fail(link.error());
-  AnalysedTrainer trainer(options, loader, *hello.dataset_samples, meeting,
-                          stop, *std::move(link));
+  AnalysedTrainer trainer(options, loader, dataset, meeting, stop,
+                          *std::move(link));
   const Status done = trainer.run(hello);
   if (!done) return fail(done.error());
   return stop_signal == 0 ? 0 : 128 + stop_signal;
@@ -177,11 +178,11 @@ Result<std::optional<AnalysisAddress>> analysis_address() {
 int run(const TrainOptions& options) {
   const auto address = analysis_address();
   if (!address) return fail(address.error());
-  auto dataset = open_dataset(options.data, options.format);
+  auto dataset = open_folder(options.data);
   if (!dataset) return fail(dataset.error());
-  const LoaderOptions settings = loader_options(options, dataset->paths.size());
+  const LoaderOptions settings = loader_options(options, (*dataset)->size());
   const AnalysisHello hello =
-      *address ? rank_hello((*address)->secret, options, *dataset)
+      *address ? rank_hello((*address)->secret, options, **dataset)
                : AnalysisHello();
 
   const std::unique_ptr<penstock_handle, CloseHandle> handle(
@@ -191,7 +192,7 @@ int run(const TrainOptions& options) {
     std::fprintf(stderr, "penstock-train: skipped: %s\n", why.c_str());
   };
   set_signals_blocked(true);
-  auto loader = Loader::create(*std::move(dataset), settings, std::move(link));
+  auto loader = Loader::create(*dataset, settings, std::move(link));
   if (!loader) return fail(loader.error());
   TrainProgress progress;
   auto monitor = Monitor::start(options.log_path, **loader, progress);
@@ -203,7 +204,7 @@ int run(const TrainOptions& options) {
 
   Meeting* const others = *meeting ? &**meeting : nullptr;
   if (*address) {
-    return run_analysed(options, **loader, others, hello, **address);
+    return run_analysed(options, **loader, **dataset, others, hello, **address);
   }
   Trainer trainer(options, **loader, progress, handle.get(), others, stop);
   const uint64_t cpu_before_ns = trainer_cpu_ns(**loader);

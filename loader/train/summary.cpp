@@ -71,7 +71,7 @@ std::string summary_json(const TrainOptions& options, const Summary& summary) {
       {"wait", wait_name(options.wait)},
       {"trainer_cpu_ms", options.trainer_cpu_ms},
       {"data", options.data},
-      {"format", sample_format_name(options.format)},
+      {"format", options.format == SampleFormat::kRaw ? "raw" : "jpeg"},
       {"batch", options.batch},
       {"crop", options.crop},
       {"direct", options.direct},

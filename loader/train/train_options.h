@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
-#include "loader/dataset.h"
-
 namespace penstock {
+
+enum class SampleFormat { kJpeg, kRaw };
 
 enum class WaitMode { kSleep, kSpin };
 

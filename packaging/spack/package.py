@@ -34,6 +34,8 @@ class Penstock(CMakePackage):
     depends_on("libfuse@3.2:")
     depends_on("libjpeg-turbo")
     depends_on("liburing")
+    depends_on("libpng")
+    depends_on("libwebp")
     depends_on("libzmq")
     depends_on("lmdb")
     depends_on("munge")

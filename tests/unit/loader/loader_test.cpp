@@ -12,8 +12,7 @@ using penstock::Loader;
 using penstock::LoaderHint;
 using penstock::LoaderLink;
 using penstock::LoaderOptions;
-using penstock::open_dataset;
-using penstock::SampleFormat;
+using penstock::open_folder;
 using penstock::test::jpeg_bytes;
 using penstock::test::ppm_bytes;
 using penstock::test::TempFolder;
@@ -35,9 +34,8 @@ LoaderOptions small_options(uint64_t samples) {
 }
 
 std::unique_ptr<Loader> make(const TempFolder& folder, LoaderOptions options,
-                             LoaderLink link = {},
-                             SampleFormat format = SampleFormat::kJpeg) {
-  auto dataset = open_dataset(folder.path(), format);
+                             LoaderLink link = {}) {
+  auto dataset = open_folder(folder.path());
   REQUIRE(dataset);
   auto loader = Loader::create(*dataset, options, std::move(link));
   REQUIRE(loader);
@@ -108,7 +106,7 @@ TEST_CASE("each epoch has every sample once") {
     file.insert(file.end(), 1200, static_cast<uint8_t>(20 * i));
     write_file(folder.path(std::to_string(i) + ".ppm"), file);
   }
-  const auto loader = make(folder, small_options(27), {}, SampleFormat::kRaw);
+  const auto loader = make(folder, small_options(27));
   const auto samples = all_samples(*loader, kFloats);
   REQUIRE(samples.size() == 27);
   for (size_t epoch = 0; epoch < 3; ++epoch) {
@@ -180,7 +178,7 @@ TEST_CASE("the hint's rate is kept") {
   LoaderLink link;
   link.hint = [] { return LoaderHint{3, 2000000}; };
   const auto begin = std::chrono::steady_clock::now();
-  const auto loader = make(folder, options, link, SampleFormat::kRaw);
+  const auto loader = make(folder, options, link);
   CHECK(all_samples(*loader, kFloats).size() == 40);
   const std::chrono::duration<double> took =
       std::chrono::steady_clock::now() - begin;
@@ -249,7 +247,7 @@ TEST_CASE("options out of their range are refused") {
   SECTION("maximum") { options.threads_max = 5000; }
   SECTION("ring") { options.ring_batches = 0; }
   SECTION("samples") { options.total_samples = 0; }
-  auto dataset = open_dataset(folder.path(), SampleFormat::kJpeg);
+  auto dataset = open_folder(folder.path());
   REQUIRE(dataset);
   auto loader = Loader::create(*dataset, options, {});
   REQUIRE_FALSE(loader);
@@ -263,7 +261,7 @@ TEST_CASE("a ring beyond all measure is refused") {
   options.batch_samples = 65536;
   options.crop_side = 4096;
   options.ring_batches = 1024;
-  auto dataset = open_dataset(folder.path(), SampleFormat::kJpeg);
+  auto dataset = open_folder(folder.path());
   REQUIRE(dataset);
   auto loader = Loader::create(*dataset, options, {});
   REQUIRE_FALSE(loader);

@@ -30,7 +30,7 @@ bool is_cached(const std::string& path) {
 class Prepared {
  public:
   explicit Prepared(ReadMode mode)
-      : preparer_(dataset_, mode, kSide, bucket_) {}
+      : preparer_(*dataset_, mode, kSide, bucket_) {}
 
   // Whether its file is cached after one more sample from there.
   bool leaves_cached(SampleSource source) {
@@ -40,30 +40,30 @@ class Prepared {
     if (!prepared) INFO(prepared.error().message);
     REQUIRE(prepared);
     CHECK(cost.bytes > 0);
-    return is_cached(dataset_.paths[0]);
+    return is_cached(path_);
   }
 
   void write_back() {
-    const UniqueFd fd(::open(dataset_.paths[0].c_str(), O_RDONLY | O_CLOEXEC));
+    const UniqueFd fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
     REQUIRE(::fsync(fd.get()) == 0);
     REQUIRE(::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED) == 0);
   }
   bool is_on_disk() const {
-    const UniqueFd fd(
-        ::open(dataset_.paths[0].c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
-    return bool(fd) && !is_cached(dataset_.paths[0]);
+    const UniqueFd fd(::open(path_.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
+    return bool(fd) && !is_cached(path_);
   }
 
  private:
-  static Dataset dataset_of(const TempFolder& folder) {
+  static std::shared_ptr<const Dataset> dataset_of(const TempFolder& folder) {
     write_jpegs(folder, 1);
-    auto dataset = open_dataset(folder.path(), SampleFormat::kJpeg);
+    auto dataset = open_folder(folder.path());
     REQUIRE(dataset);
-    return *std::move(dataset);
+    return *dataset;
   }
 
   const TempFolder folder_;
-  const Dataset dataset_ = dataset_of(folder_);
+  const std::shared_ptr<const Dataset> dataset_ = dataset_of(folder_);
+  const std::string path_ = dataset_->name(0);
   TokenBucket bucket_;
   std::vector<float> out_ = std::vector<float>(3 * kSide * kSide);
   SamplePreparer preparer_;
