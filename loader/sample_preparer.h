@@ -5,11 +5,11 @@
 #include <functional>
 
 #include "common/result.h"
-#include "loader/augment.h"
 #include "loader/dataset.h"
 #include "loader/feed.h"
 #include "loader/file_reader.h"
 #include "loader/jpeg.h"
+#include "loader/resampler.h"
 #include "loader/token_bucket.h"
 
 namespace penstock {
