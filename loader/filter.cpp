@@ -27,9 +27,8 @@ void Filter::place(double begin, double length, int out_count, bool reversed) {
 // Rounds the running sum, not each weight: the sum is exact then, whatever the
 // number of taps.
 void Filter::place_output(double centre, double support, size_t slot) {
-  const int first =
-      std::clamp(static_cast<int>(std::floor(centre - support - 0.5)) + 1,
-                 touched_begin_, touched_end_ - taps_);
+  const int first = std::clamp(static_cast<int>(centre - (support - 0.5)),
+                               touched_begin_, touched_end_ - taps_);
   firsts_[slot] = first;
   const double per_pixel = 1 / support;
   const auto weight = [&](int tap) {
@@ -39,11 +38,11 @@ void Filter::place_output(double centre, double support, size_t slot) {
   for (int tap = 0; tap < taps_; ++tap) total += weight(tap);
   const double scale = kFilterOne / total;
   int16_t* to = weights_.data() + slot * static_cast<size_t>(taps_);
-  double sum = 0;
+  double sum = 0.5;  // so that cutting off rounds
   int rounded = 0;
   for (int tap = 0; tap < taps_; ++tap) {
     sum += weight(tap) * scale;
-    const int next = static_cast<int>(std::floor(sum + 0.5));
+    const int next = static_cast<int>(sum);
     to[tap] = static_cast<int16_t>(next - rounded);
     rounded = next;
   }

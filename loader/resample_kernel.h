@@ -12,18 +12,21 @@ namespace penstock {
 // a pixel's step; beyond, in 32 bits, rounded once.
 inline constexpr int kMaxShortTaps = 16;
 
-// One channel of a block of output rows.
+// A block of output rows.
 struct AcrossTask {
-  const int16_t* columns;  // as turn() leaves them, from the channel's first
+  const int16_t* columns;  // as turn() leaves them
   const int* firsts;       // of output x: its first pixel
   int first_origin;        // the pixel that columns begins with
   const int16_t* weights;  // taps of output 0, of 1, ...
   int taps;
   int out_side;
-  int rows;      // of the block that are wanted
-  float scale;   // output = sum of weights * pixels / 64 * scale + offset,
-  float offset;  // weights counted as parts of one
-  float* out;    // the block's first row; out_side floats each
+  int rows;  // of the block that are wanted
+  // By channel: output = sum of weights * pixels / 64 * scale + offset, weights
+  // counted as parts of one.
+  float scale[3];
+  float offset[3];
+  float* out;          // the block's first row of channel 0, out_side floats
+  size_t plane_count;  // floats from a channel to the next
 };
 
 struct ResampleKernel {

@@ -17,9 +17,9 @@ Resampler::Resampler(int out_side, const ResampleKernel& kernel)
 // Output rows y, y + 1, ... at the picture's columns, then turned, so that the
 // columns' sums too are sums of whole vectors.
 void Resampler::filter_rows(const ImageView& image, int y, int rows) {
-  const int left = horizontal_.touched_begin();
+  const auto left = static_cast<size_t>(horizontal_.touched_begin());
   const size_t count =
-      3 * static_cast<size_t>(horizontal_.touched_end() - left);
+      3 * (static_cast<size_t>(horizontal_.touched_end()) - left);
   const size_t row_bytes = 3 * static_cast<size_t>(image.width);
   for (int i = 0; i < rows; ++i) {
     kernel_.down(image.row(vertical_.first(y + i)) + 3 * left, row_bytes,
@@ -30,22 +30,22 @@ void Resampler::filter_rows(const ImageView& image, int y, int rows) {
 }
 
 void Resampler::filter_columns(int y, int rows, float* out) {
-  const size_t plane = static_cast<size_t>(out_side_) * out_side_;
-  const size_t row = static_cast<size_t>(y) * out_side_;
+  AcrossTask task{
+      .columns = columns_.data(),
+      .firsts = horizontal_.firsts(),
+      .first_origin = horizontal_.touched_begin(),
+      .weights = horizontal_.weights(0),
+      .taps = horizontal_.taps(),
+      .out_side = out_side_,
+      .rows = rows,
+      .out = out + static_cast<size_t>(y) * out_side_,
+      .plane_count = static_cast<size_t>(out_side_) * out_side_,
+  };
   for (size_t channel = 0; channel < 3; ++channel) {
-    kernel_.across({
-        .columns = columns_.data() + channel * kernel_.lanes,
-        .firsts = horizontal_.firsts(),
-        .first_origin = horizontal_.touched_begin(),
-        .weights = horizontal_.weights(0),
-        .taps = horizontal_.taps(),
-        .out_side = out_side_,
-        .rows = rows,
-        .scale = 1.0f / (kSteps * kDeviation[channel]),
-        .offset = -kMean[channel] / kDeviation[channel],
-        .out = out + channel * plane + row,
-    });
+    task.scale[channel] = 1.0f / (kSteps * kDeviation[channel]);
+    task.offset[channel] = -kMean[channel] / kDeviation[channel];
   }
+  kernel_.across(task);
 }
 
 void Resampler::run(const ImageView& image, const Crop& crop, float* out) {
