@@ -44,17 +44,14 @@ Result<std::span<const uint8_t>> SamplePreparer::fetch(
 
 Status SamplePreparer::prepare_jpeg(std::span<const uint8_t> file,
                                     uint64_t seed, float* out) {
-  auto size = decoder_.read_size(file);
+  auto size = decoder_.open(file);
   if (!size) return std::move(size).error();
   Random random(seed);
   const Crop crop = random_crop(*size, random);
-  auto image =
-      decoder_.decode(file, choose_scale(crop.width, crop.height, crop_side_));
-  if (!image) return std::move(image).error();
-  resampler_.run(*image,
-                 crop.scaled(static_cast<double>(image->width) / size->width,
-                             static_cast<double>(image->height) / size->height),
-                 out);
+  auto part =
+      decoder_.decode(crop, choose_scale(crop.width, crop.height, crop_side_));
+  if (!part) return std::move(part).error();
+  resampler_.run(part->image, part->crop, out);
   return Done{};
 }
 

@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "common/result.h"
-#include "loader/augment.h"
 #include "loader/jpeg.h"
 #include "loader/picture_decoder.h"
+#include "loader/resampler.h"
 #include "loader/token_bucket.h"
 #include "penstock/loader/dataset.h"
 
