@@ -111,6 +111,14 @@ bool read_header(JpegSession& session, const uint8_t* data, size_t size) {
   return true;
 }
 
+// libjpeg-turbo (2.1.5 at least) forgets the scale in the width that it gives
+// to colours of a cropped picture, and leaves columns unset where it still has
+// to enlarge them: those of a quarter of the size along a side, scaled.
+bool can_crop_columns(const jpeg_decompress_struct& info) {
+  return info.scale_num == info.scale_denom ||
+         info.max_h_samp_factor * info.max_v_samp_factor <= 4;
+}
+
 // Jumps. Begins to decode at that scale and takes the box's columns; where
 // they lie really is put into the box.
 bool begin_part(JpegSession& session, int eighths, Box& box) {
@@ -118,8 +126,14 @@ bool begin_part(JpegSession& session, int eighths, Box& box) {
   session.info.scale_num = static_cast<unsigned>(eighths);
   session.info.scale_denom = 8;
   session.info.out_color_space = JCS_RGB;
+  // It would guess what a progressive picture's scans leave out from blocks
+  // beside it, which a part may not have.
+  session.info.do_block_smoothing = FALSE;
   jpeg_start_decompress(&session.info);
-  if (box.width < session.info.output_width) {
+  if (!can_crop_columns(session.info)) {
+    box.x = 0;
+    box.width = session.info.output_width;
+  } else if (box.width < session.info.output_width) {
     jpeg_crop_scanline(&session.info, &box.x, &box.width);
   }
   return true;

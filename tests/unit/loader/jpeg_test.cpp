@@ -62,6 +62,8 @@ const JpegRecipe kRecipes[] = {
     {.width = 160, .height = 96, .colour_pixels_x = 2},
     {.width = 151, .height = 97, .colour_pixels_y = 2},
     {.width = 151, .height = 97, .colour_pixels_x = 4},
+    {.width = 151, .height = 97, .colour_pixels_x = 2, .colour_pixels_y = 4},
+    {.width = 151, .height = 97, .colour_pixels_x = 4, .colour_pixels_y = 2},
     {.width = 151, .height = 97, .colours = JpegColours::kGrey},
     {.width = 151,
      .height = 97,
