@@ -6,7 +6,7 @@
 namespace penstock::lmdb {
 namespace {
 
-constexpr size_t kBatchBytes = size_t{4} << 20;
+constexpr size_t kBatchBytes = size_t{1} << 20;
 // Pages that are neighbours in the file are read at once, up to so much.
 constexpr size_t kReadBytes = size_t{256} << 10;
 
