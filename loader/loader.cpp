@@ -32,8 +32,9 @@ BatchRing::Shape ring_shape(const Dataset& dataset,
   const size_t for_threads =
       (2 * options.threads_max + options.batch_samples - 1) /
       options.batch_samples;
-  return {std::max(options.ring_batches, for_threads), options.batch_samples,
-          sample_floats(dataset, options), options.total_samples};
+  return {std::max(options.ring_batches, for_threads),
+          sample_floats(dataset, options),
+          {options.batch_samples, options.total_samples}};
 }
 
 Status check(const Dataset& dataset, const LoaderOptions& options) {
@@ -54,7 +55,7 @@ Status check(const Dataset& dataset, const LoaderOptions& options) {
   }
   if (options.total_samples < 1) return invalid("samples: allowed: 1 or more");
   const BatchRing::Shape ring = ring_shape(dataset, options);
-  const uint64_t ring_bytes = uint64_t{ring.batches} * ring.batch_samples *
+  const uint64_t ring_bytes = uint64_t{ring.batches} * ring.plan.batch_samples *
                               ring.sample_floats * sizeof(float);
   if (ring_bytes > kMaxRingBytes) {
     return invalid("the ring of batches needs " +
@@ -132,20 +133,20 @@ void Loader::prepare_place(SamplePreparer& preparer,
   const uint64_t cpu_begin_ns = thread_cpu_ns();
   const auto [epoch, index, source] = sample_of(
       feed_at(place.position), order_, dataset_->size(), place.position);
-  SampleCost cost;
+  SampleFacts facts;
   const Status prepared = preparer.prepare(
       index, sample_seed(options_.seed, epoch, index), source,
-      [this] { return stopping_.load(); }, place.out, cost);
-  bytes_ += cost.bytes;
-  fetch_ns_ += cost.fetch_ns;
-  prep_ns_ += cost.prep_ns;
+      [this] { return stopping_.load(); }, place.out, facts);
+  bytes_ += facts.bytes;
+  fetch_ns_ += facts.fetch_ns;
+  prep_ns_ += facts.prep_ns;
   if (prepared) {
     ++prepared_;
   } else if (!stopping_) {
     note_broken(index, prepared.error().message);
   }
   cpu_ns_ += thread_cpu_ns() - cpu_begin_ns;
-  ring_.complete(place, prepared.ok());
+  ring_.complete(place, {prepared.ok(), index, facts.label});
 }
 
 Feed Loader::feed_at(uint64_t position) {
@@ -189,7 +190,7 @@ Result<std::optional<Batch>> Loader::next(uint64_t timeout_ns) {
       return batch;
     }
     empty_samples_ += options_.batch_samples;
-    ring_.release();
+    ring_.release(*batch);
     if (empty_samples_ >= dataset_->size() ||
         (ring_.finished() && prepared_ == 0)) {
       const std::lock_guard lock(broken_mutex_);

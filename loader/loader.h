@@ -84,11 +84,12 @@ class Loader {
 
   // The next batch, in order; for one thread. nullopt after timeout_ns
   // without one, and at the stream's end (finished()). Batches without a good
-  // sample are passed over. A batch is valid until release().
+  // sample are passed over. A batch is valid until it
+  // is released.
   // Errors: kIo  as many samples in a row as the dataset has were broken; the
   //              message names the last
   [[nodiscard]] Result<std::optional<Batch>> next(uint64_t timeout_ns);
-  void release() { ring_.release(); }
+  void release(const Batch& batch) { ring_.release(batch); }
   bool finished() const { return ring_.finished(); }
 
   // From a batch on, whose number it returns, the samples are those of feed;

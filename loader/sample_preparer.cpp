@@ -82,18 +82,20 @@ Status SamplePreparer::prepare_tensor(std::span<const uint8_t> bytes,
 Status SamplePreparer::prepare(uint64_t index, uint64_t seed,
                                SampleSource source,
                                const std::function<bool()>& stopping,
-                               float* out, SampleCost& cost) {
-  cost = SampleCost{};
+                               float* out, SampleFacts& facts) {
+  facts = SampleFacts{};
   const uint64_t begin_ns = monotonic_ns();
   auto file = fetch(index, source, stopping);
   const uint64_t fetched_ns = monotonic_ns();
-  cost.fetch_ns = fetched_ns - begin_ns;
+  facts.fetch_ns = fetched_ns - begin_ns;
   if (!file) return std::move(file).error();
-  cost.bytes = file->size();
+  facts.bytes = file->size();
+  facts.label = reader_->label();
+  if (facts.label == kNoLabel) facts.label = dataset_.label(index);
   Status prepared = dataset_.tensor_bytes() > 0
                         ? prepare_tensor(*file, out)
                         : prepare_picture(*file, seed, out);
-  cost.prep_ns = monotonic_ns() - fetched_ns;
+  facts.prep_ns = monotonic_ns() - fetched_ns;
   if (!prepared) return std::move(prepared).error().wrap(dataset_.name(index));
   return Done{};
 }

@@ -14,7 +14,8 @@
 
 namespace penstock {
 
-struct SampleCost {
+struct SampleFacts {
+  int64_t label = kNoLabel;
   uint64_t bytes = 0;     // read from storage
   uint64_t fetch_ns = 0;  // waiting for bandwidth and reading
   uint64_t prep_ns = 0;   // decoding, cropping, normalising
@@ -31,13 +32,13 @@ class SamplePreparer {
   // flip, so the result's bits depend on the sample and the seed only.
   // Waits for bandwidth while stopping() is false.
   // out: 3 x crop_side x crop_side floats; of a tensor, each byte's value as a
-  // float. cost is set in every case.
+  // float. facts are set in every case.
   // Errors: those of SampleReader and of the format's decoder, with the name;
   //         kUnavailable  stopping() while it waited for bandwidth
   [[nodiscard]] Status prepare(uint64_t index, uint64_t seed,
                                SampleSource source,
                                const std::function<bool()>& stopping,
-                               float* out, SampleCost& cost);
+                               float* out, SampleFacts& facts);
 
  private:
   Result<std::span<const uint8_t>> fetch(uint64_t index, SampleSource source,

@@ -137,7 +137,7 @@ Status AnalysedTrainer::begin(const AnalysisCell& cell) {
   // What the last cell had no time to send belongs to it.
   Status said = send_batches(monotonic_ns());
   if (!said) return said;
-  if (batch_) loader_.release();
+  if (batch_) loader_.release(*batch_);
   batch_.reset();
   cell_ = cell;
   is_ready_ = false;
@@ -187,7 +187,7 @@ Status AnalysedTrainer::work() {
   const bool replays = cell_.data == AnalysisFeed::kReplay;
   const Batch batch = *batch_;
   if (!replays) {
-    loader_.release();
+    loader_.release(batch);
     batch_.reset();
   }
   if (replays || cell_.train) train(batch.size);

@@ -178,7 +178,7 @@ Result<std::optional<AnalysisAddress>> analysis_address() {
 int run(const TrainOptions& options) {
   const auto address = analysis_address();
   if (!address) return fail(address.error());
-  auto dataset = open_folder(options.data);
+  auto dataset = open_dataset(options.data, options.records);
   if (!dataset) return fail(dataset.error());
   const LoaderOptions settings = loader_options(options, (*dataset)->size());
   const AnalysisHello hello =

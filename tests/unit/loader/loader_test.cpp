@@ -53,7 +53,7 @@ std::vector<std::vector<float>> all_samples(Loader& loader, size_t floats) {
       const float* begin = (*batch)->data + i * floats;
       samples.emplace_back(begin, begin + floats);
     }
-    loader.release();
+    loader.release(**batch);
   }
   return samples;
 }

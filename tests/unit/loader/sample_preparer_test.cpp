@@ -34,12 +34,12 @@ class Prepared {
 
   // Whether its file is cached after one more sample from there.
   bool leaves_cached(SampleSource source) {
-    SampleCost cost;
+    SampleFacts facts;
     const Status prepared = preparer_.prepare(
-        0, 1, source, [] { return false; }, out_.data(), cost);
+        0, 1, source, [] { return false; }, out_.data(), facts);
     if (!prepared) INFO(prepared.error().message);
     REQUIRE(prepared);
-    CHECK(cost.bytes > 0);
+    CHECK(facts.bytes > 0);
     return is_cached(path_);
   }
 
