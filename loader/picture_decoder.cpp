@@ -2,7 +2,9 @@
 
 #include <string_view>
 
+#include "loader/png.h"
 #include "loader/ppm.h"
+#include "loader/webp.h"
 
 namespace penstock {
 
@@ -23,9 +25,9 @@ Result<ImageView> PictureDecoder::decode(PictureFormat format,
                                          std::span<const uint8_t> file) {
   switch (format) {
     case PictureFormat::kPng:
-      return png_.decode(file);
+      return decode_png(file, buffer_);
     case PictureFormat::kWebp:
-      return webp_.decode(file);
+      return decode_webp(file, buffer_);
     default:
       return parse_ppm(file);
   }

@@ -6,8 +6,7 @@
 
 #include "common/result.h"
 #include "loader/image.h"
-#include "loader/png.h"
-#include "loader/webp.h"
+#include "loader/pixel_buffer.h"
 
 namespace penstock {
 
@@ -21,6 +20,10 @@ enum class PictureFormat { kJpeg, kPng, kWebp, kPpm };
 // JPEG. One per thread.
 class PictureDecoder {
  public:
+  // most_bytes: of memory.
+  explicit PictureDecoder(uint64_t most_bytes = UINT64_MAX)
+      : buffer_(most_bytes) {}
+
   // To RGB. The view is valid until the next call and while `file` is.
   // REQUIRES: the format is not kJpeg.
   // Errors: those of the format's decoder
@@ -28,8 +31,7 @@ class PictureDecoder {
                                          std::span<const uint8_t> file);
 
  private:
-  PngDecoder png_;
-  WebpDecoder webp_;
+  PixelBuffer buffer_;
 };
 
 }  // namespace penstock

@@ -4,7 +4,6 @@
 
 #include <csetjmp>
 #include <cstring>
-#include <new>
 #include <string>
 
 namespace penstock {
@@ -100,7 +99,8 @@ bool read_pixels(PngSession& session, uint8_t* pixels) {
 
 }  // namespace
 
-Result<ImageView> PngDecoder::decode(std::span<const uint8_t> file) {
+Result<ImageView> decode_png(std::span<const uint8_t> file,
+                             PixelBuffer& buffer) {
   PngSession session;
   session.at = file.data();
   session.left_bytes = file.size();
@@ -108,16 +108,12 @@ Result<ImageView> PngDecoder::decode(std::span<const uint8_t> file) {
   const uint64_t pixels = static_cast<uint64_t>(session.width) *
                           static_cast<uint64_t>(session.height);
   if (pixels > kMaxPixels) return invalid("PNG: over 256 Mpixel");
-  if (3 * pixels > capacity_bytes_) {
-    capacity_bytes_ = 0;
-    pixels_.reset(new (std::nothrow) uint8_t[3 * pixels]);
-    if (!pixels_) return Error{Code::kLimit, ENOMEM, "PNG: out of memory"};
-    capacity_bytes_ = 3 * pixels;
-  }
-  if (!read_pixels(session, pixels_.get())) {
+  auto room = buffer.reserve(3 * pixels);
+  if (!room) return std::move(room).error().wrap("PNG");
+  if (!read_pixels(session, *room)) {
     return invalid(std::string("PNG: ") + session.why);
   }
-  return ImageView{pixels_.get(), session.width, session.height};
+  return ImageView{*room, session.width, session.height};
 }
 
 }  // namespace penstock

@@ -1,8 +1,12 @@
 #include "loader/sample_preparer.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <new>
+#include <string>
 
 #include "loader/clock.h"
+#include "loader/file_reader.h"
 
 namespace penstock {
 namespace {
@@ -22,24 +26,49 @@ bool wait_for_bandwidth(TokenBucket& bucket, uint64_t bytes,
 
 }  // namespace
 
-SamplePreparer::SamplePreparer(const Dataset& dataset, ReadMode mode,
-                               int crop_side, TokenBucket& bucket)
+SamplePreparer::SamplePreparer(const Dataset& dataset, const Options& options,
+                               TokenBucket& bucket)
     : dataset_(dataset),
-      crop_side_(crop_side),
+      crop_side_(options.crop_side),
+      share_bytes_(options.most_bytes / 3),
       bucket_(bucket),
-      reader_(dataset.new_reader(mode)),
-      resampler_(crop_side) {}
+      reader_(dataset.new_reader(options.read_mode)),
+      pictures_(share_bytes_),
+      resampler_(options.crop_side) {}
 
 Result<std::span<const uint8_t>> SamplePreparer::fetch(
     uint64_t index, SampleSource source,
     const std::function<bool()>& stopping) {
   auto size_bytes = reader_->open(index, source);
   if (!size_bytes) return std::move(size_bytes).error();
+  // Read in whole blocks, in at most two more than it fills.
+  if (*size_bytes > share_bytes_ ||
+      share_bytes_ - *size_bytes < 2 * FileReader::kAlignmentBytes) {
+    return Error{Code::kLimit, 0,
+                 dataset_.name(index) + ": " + std::to_string(*size_bytes) +
+                     " bytes; the memory bound leaves " +
+                     std::to_string(share_bytes_)};
+  }
   if (!wait_for_bandwidth(bucket_, *size_bytes, stopping)) {
     return Error{Code::kUnavailable, 0,
                  dataset_.name(index) + ": not read, as the job ends"};
   }
   return reader_->read();
+}
+
+// Of a JPEG that is decoded at that scale.
+Status SamplePreparer::check_share(ImageSize size, JpegScale scale) const {
+  const auto scaled = [&](int side) {
+    return (static_cast<uint64_t>(side) * static_cast<uint64_t>(scale.eighths) +
+            7) /
+           8;
+  };
+  const uint64_t bytes = 3 * scaled(size.width) * scaled(size.height);
+  if (bytes <= share_bytes_) return Done{};
+  return Error{Code::kLimit, 0,
+               "JPEG: takes " + std::to_string(bytes) +
+                   " bytes when decoded; the memory bound leaves " +
+                   std::to_string(share_bytes_)};
 }
 
 Status SamplePreparer::prepare_jpeg(std::span<const uint8_t> file,
@@ -48,8 +77,10 @@ Status SamplePreparer::prepare_jpeg(std::span<const uint8_t> file,
   if (!size) return std::move(size).error();
   Random random(seed);
   const Crop crop = random_crop(*size, random);
-  auto part =
-      decoder_.decode(crop, choose_scale(crop.width, crop.height, crop_side_));
+  const JpegScale scale = choose_scale(crop.width, crop.height, crop_side_);
+  auto fits = check_share(*size, scale);
+  if (!fits) return fits;
+  auto part = decoder_.decode(crop, scale);
   if (!part) return std::move(part).error();
   resampler_.run(part->image, part->crop, out);
   return Done{};
@@ -79,6 +110,16 @@ Status SamplePreparer::prepare_tensor(std::span<const uint8_t> bytes,
   return Done{};
 }
 
+Status SamplePreparer::prepare_bytes(std::span<const uint8_t> bytes,
+                                     uint64_t seed, float* out) {
+  try {
+    return dataset_.tensor_bytes() > 0 ? prepare_tensor(bytes, out)
+                                       : prepare_picture(bytes, seed, out);
+  } catch (const std::bad_alloc&) {
+    return Error{Code::kLimit, ENOMEM, "no memory to decode it"};
+  }
+}
+
 Status SamplePreparer::prepare(uint64_t index, uint64_t seed,
                                SampleSource source,
                                const std::function<bool()>& stopping,
@@ -92,9 +133,7 @@ Status SamplePreparer::prepare(uint64_t index, uint64_t seed,
   facts.bytes = file->size();
   facts.label = reader_->label();
   if (facts.label == kNoLabel) facts.label = dataset_.label(index);
-  Status prepared = dataset_.tensor_bytes() > 0
-                        ? prepare_tensor(*file, out)
-                        : prepare_picture(*file, seed, out);
+  Status prepared = prepare_bytes(*file, seed, out);
   facts.prep_ns = monotonic_ns() - fetched_ns;
   if (!prepared) return std::move(prepared).error().wrap(dataset_.name(index));
   return Done{};

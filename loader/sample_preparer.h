@@ -25,7 +25,14 @@ struct SampleFacts {
 // bucket must outlive it.
 class SamplePreparer {
  public:
-  SamplePreparer(const Dataset& dataset, ReadMode mode, int crop_side,
+  struct Options {
+    ReadMode read_mode = ReadMode::kBuffered;
+    int crop_side = 224;
+    uint64_t most_bytes = UINT64_MAX;  // of memory; a third of it is a file's,
+                                       // a third a JPEG's, a third another
+                                       // picture's
+  };
+  SamplePreparer(const Dataset& dataset, const Options& options,
                  TokenBucket& bucket);
 
   // Fetches and prepares sample `index`; seed alone decides the crop and the
@@ -34,6 +41,7 @@ class SamplePreparer {
   // out: 3 x crop_side x crop_side floats; of a tensor, each byte's value as a
   // float. facts are set in every case.
   // Errors: those of SampleReader and of the format's decoder, with the name;
+  //         kLimit  more than its share of most_bytes, or no memory;
   //         kUnavailable  stopping() while it waited for bandwidth
   [[nodiscard]] Status prepare(uint64_t index, uint64_t seed,
                                SampleSource source,
@@ -43,13 +51,17 @@ class SamplePreparer {
  private:
   Result<std::span<const uint8_t>> fetch(uint64_t index, SampleSource source,
                                          const std::function<bool()>& stopping);
+  Status check_share(ImageSize size, JpegScale scale) const;
+  Status prepare_bytes(std::span<const uint8_t> bytes, uint64_t seed,
+                       float* out);
   Status prepare_jpeg(std::span<const uint8_t> file, uint64_t seed, float* out);
   Status prepare_picture(std::span<const uint8_t> file, uint64_t seed,
                          float* out);
   Status prepare_tensor(std::span<const uint8_t> bytes, float* out);
 
   const Dataset& dataset_;
-  int crop_side_;
+  const int crop_side_;
+  const uint64_t share_bytes_;
   TokenBucket& bucket_;
   const std::unique_ptr<SampleReader> reader_;
   JpegDecoder decoder_;

@@ -3,7 +3,6 @@
 #include <webp/decode.h>
 
 #include <cerrno>
-#include <new>
 
 namespace penstock {
 namespace {
@@ -24,7 +23,8 @@ Error webp_error(VP8StatusCode status) {
 
 }  // namespace
 
-Result<ImageView> WebpDecoder::decode(std::span<const uint8_t> file) {
+Result<ImageView> decode_webp(std::span<const uint8_t> file,
+                              PixelBuffer& buffer) {
   WebPDecoderConfig config;
   if (!WebPInitDecoderConfig(&config)) {
     return invalid("WebP: libwebp is of another version than its headers");
@@ -39,18 +39,17 @@ Result<ImageView> WebpDecoder::decode(std::span<const uint8_t> file) {
   const uint64_t bytes = 3 * static_cast<uint64_t>(size.width) *
                          static_cast<uint64_t>(size.height);
   if (bytes > 3 * kMaxPixels) return invalid("WebP: over 256 Mpixel");
-  if (bytes > capacity_bytes_) {
-    capacity_bytes_ = 0;
-    pixels_.reset(new (std::nothrow) uint8_t[bytes]);
-    if (!pixels_) return webp_error(VP8_STATUS_OUT_OF_MEMORY);
-    capacity_bytes_ = bytes;
-  }
+  // Lossless ones are decoded to 4 bytes per pixel first.
+  constexpr int kLossless = 2;
+  const uint64_t working = config.input.format == kLossless ? bytes / 3 * 4 : 0;
+  auto room = buffer.reserve(bytes, working);
+  if (!room) return std::move(room).error().wrap("WebP");
   config.output.colorspace = MODE_RGB;
   config.output.is_external_memory = 1;
-  config.output.u.RGBA = {pixels_.get(), 3 * size.width, bytes};
+  config.output.u.RGBA = {*room, 3 * size.width, bytes};
   const VP8StatusCode decoded = WebPDecode(file.data(), file.size(), &config);
   if (decoded != VP8_STATUS_OK) return webp_error(decoded);
-  return ImageView{pixels_.get(), size.width, size.height};
+  return ImageView{*room, size.width, size.height};
 }
 
 }  // namespace penstock

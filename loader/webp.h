@@ -2,27 +2,20 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 
 #include "common/result.h"
 #include "loader/image.h"
+#include "loader/pixel_buffer.h"
 
 namespace penstock {
 
-// One decoder per thread; its buffer grows to the largest picture seen.
-class WebpDecoder {
- public:
-  // Decodes to RGB; transparency is dropped. The view is valid until the next
-  // call.
-  // Errors: kInvalidArgument  no WebP, damaged, cut short, animated, or beyond
-  //                           image.h's bounds
-  //         kLimit            no memory
-  [[nodiscard]] Result<ImageView> decode(std::span<const uint8_t> file);
-
- private:
-  std::unique_ptr<uint8_t[]> pixels_;
-  uint64_t capacity_bytes_ = 0;
-};
+// Decodes to RGB; transparency is dropped. The view is valid while the buffer's
+// room is.
+// Errors: kInvalidArgument  no WebP, damaged, cut short, animated, or beyond
+//                           image.h's bounds
+//         kLimit            the buffer's, or no memory
+[[nodiscard]] Result<ImageView> decode_webp(std::span<const uint8_t> file,
+                                            PixelBuffer& buffer);
 
 }  // namespace penstock

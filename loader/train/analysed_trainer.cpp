@@ -71,7 +71,7 @@ AnalysisHello rank_hello(const std::string& secret, const TrainOptions& options,
   return hello;
 }
 
-AnalysedTrainer::AnalysedTrainer(const TrainOptions& options, Loader& loader,
+AnalysedTrainer::AnalysedTrainer(const TrainOptions& options, Pipeline& loader,
                                  const Dataset& dataset, Meeting* meeting,
                                  const std::atomic<bool>& stop,
                                  AnalysisLink link)

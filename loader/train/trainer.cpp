@@ -13,7 +13,7 @@ constexpr uint64_t kWaitSliceNs = 100000000;
 
 penstock_progress progress_report(const TrainOptions& options,
                                   const TrainProgress& progress,
-                                  const LoaderCounters& loader) {
+                                  const PipelineCounters& loader) {
   return {
       progress.samples,
       progress.steps,

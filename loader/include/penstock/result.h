@@ -1,4 +1,5 @@
-// In the source tree; common/result.h is installed in its place.
+// Result<T> as public headers include it: they name nothing outside penstock/,
+// so that an installation can put common/result.h itself in this place.
 #pragma once
 
 #include "common/result.h"

@@ -14,8 +14,8 @@ using Bytes = std::vector<uint8_t>;
 
 // The pixels of a picture of one row.
 Bytes decode_row(const PngPicture& picture) {
-  PngDecoder decoder;
-  auto image = decoder.decode(png_of(picture));
+  PixelBuffer buffer;
+  auto image = decode_png(png_of(picture), buffer);
   if (!image) INFO(image.error().message);
   REQUIRE(image);
   REQUIRE(image->width == picture.width);
@@ -32,8 +32,8 @@ PngPicture large_picture() {
 }
 
 void check_error(const Bytes& file, const std::string& why) {
-  PngDecoder decoder;
-  const auto image = decoder.decode(file);
+  PixelBuffer buffer;
+  const auto image = decode_png(file, buffer);
   REQUIRE_FALSE(image);
   CHECK(image.error().code == Code::kInvalidArgument);
   CHECK_THAT(image.error().message, ContainsSubstring(why));
@@ -72,16 +72,16 @@ TEST_CASE("palettes are looked up, transparency is dropped") {
   CHECK(decode_row({1, 1, 4, 16, false, {7, 8, 0, 0}}) == Bytes{7, 7, 7});
 }
 
-TEST_CASE("interlaced pictures are decoded, and one decoder takes many") {
-  PngDecoder decoder;
+TEST_CASE("interlaced pictures are decoded, and one buffer serves many") {
+  PixelBuffer buffer;
   PngPicture picture = large_picture();
   for (const bool is_interlaced : {true, false, true}) {
     picture.is_interlaced = is_interlaced;
-    auto image = decoder.decode(png_of(picture));
+    auto image = decode_png(png_of(picture), buffer);
     REQUIRE(image);
     CHECK(Bytes(image->pixels, image->row(21)) == picture.rows);
-    CHECK(decoder.decode(png_of({1, 1, 0, 8, false, {1}})));
-    CHECK_FALSE(decoder.decode(bytes_of("no PNG")));
+    CHECK(decode_png(png_of({1, 1, 0, 8, false, {1}}), buffer));
+    CHECK_FALSE(decode_png(bytes_of("no PNG"), buffer));
   }
 }
 
@@ -101,8 +101,8 @@ TEST_CASE("a damaged PNG is refused") {
     Bytes file = whole;
     file[at] ^= 0x10;
     CAPTURE(at, whole.size());
-    PngDecoder decoder;
-    const auto image = decoder.decode(file);
+    PixelBuffer buffer;
+    const auto image = decode_png(file, buffer);
     if (image) {
       // An ancillary chunk was hit, which says nothing of pixels.
       CHECK(Bytes(image->pixels, image->row(21)) == large_picture().rows);
@@ -137,4 +137,15 @@ TEST_CASE("a PNG beyond the bounds is refused before memory is taken") {
   check_error(file, "PNG: over 256 Mpixel");
   set_size(0, 1);
   check_error(file, "PNG: ");
+}
+
+TEST_CASE("a PNG beyond the memory bound is refused") {
+  PixelBuffer buffer(3 * 37 * 21 - 1);
+  const auto image = decode_png(png_of(large_picture()), buffer);
+  REQUIRE_FALSE(image);
+  CHECK(image.error().code == Code::kLimit);
+  CHECK_THAT(image.error().message,
+             ContainsSubstring("PNG: takes 2331 bytes when decoded; the memory "
+                               "bound leaves 2330"));
+  CHECK(decode_png(png_of({1, 1, 0, 8, false, {1}}), buffer));
 }

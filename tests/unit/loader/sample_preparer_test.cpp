@@ -30,7 +30,7 @@ bool is_cached(const std::string& path) {
 class Prepared {
  public:
   explicit Prepared(ReadMode mode)
-      : preparer_(*dataset_, mode, kSide, bucket_) {}
+      : preparer_(*dataset_, {mode, kSide}, bucket_) {}
 
   // Whether its file is cached after one more sample from there.
   bool leaves_cached(SampleSource source) {

@@ -1,20 +1,15 @@
-// Which samples a loader reads, where it is being measured: a dataset's own
-// stream, that stream read cold, or a subset of it over and over. Pure.
+// Which samples each feed of a stream loads, and from where. Pure.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include "penstock/loader/epoch_order.h"
+#include "penstock/loader/feed.h"
 #include "penstock/loader/read_mode.h"
+#include "penstock/loader/sampler.h"
 
 namespace penstock {
-
-struct Feed {
-  uint64_t subset_samples = 0;  // of the first epoch's order; 0: all, in turn
-  bool cold = false;            // read from storage, whatever is cached
-};
 
 struct FeedSample {
   uint64_t epoch = 0;  // or round of the subset
@@ -22,16 +17,19 @@ struct FeedSample {
   SampleSource source = SampleSource::kUsual;
 };
 
-// The sample at a position of a feed's stream. count: of the dataset.
-inline FeedSample sample_of(const Feed& feed, const EpochOrder& order,
-                            uint64_t count, uint64_t position) {
-  const bool all = feed.subset_samples == 0;
-  const uint64_t size = all ? count : std::min(count, feed.subset_samples);
-  const uint64_t round = position / size;
-  const uint64_t place = position % size;
-  const SampleSource warm = all ? SampleSource::kUsual : SampleSource::kMemory;
-  return {round, order.sample_at(all ? round : 0, place),
-          feed.cold ? SampleSource::kStorage : warm};
+// The sample at a position of a feed's stream.
+inline FeedSample sample_of(const Feed& feed, const EpochSampler& sampler,
+                            uint64_t position) {
+  const SampleSource cold =
+      feed.cold ? SampleSource::kStorage : SampleSource::kUsual;
+  if (feed.subset_samples == 0) {
+    const auto [epoch, index] = sampler.sample_at(position);
+    return {epoch, index, cold};
+  }
+  const uint64_t size =
+      std::min(sampler.samples_per_epoch(), feed.subset_samples);
+  return {position / size, sampler.sample_at(position % size).index,
+          feed.cold ? cold : SampleSource::kMemory};
 }
 
 // The feeds of a stream, each from a position on.

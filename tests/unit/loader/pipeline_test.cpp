@@ -1,18 +1,21 @@
-#include "loader/loader.h"
+#include "penstock/loader/pipeline.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <map>
+#include <mutex>
+#include <thread>
 
 #include "tests/unit/catch.h"
 #include "tests/unit/loader/pictures.h"
 
 using penstock::Code;
-using penstock::Loader;
-using penstock::LoaderHint;
-using penstock::LoaderLink;
-using penstock::LoaderOptions;
 using penstock::open_folder;
+using penstock::Pipeline;
+using penstock::PipelineHint;
+using penstock::PipelineLink;
+using penstock::PipelineOptions;
 using penstock::test::jpeg_bytes;
 using penstock::test::ppm_bytes;
 using penstock::test::TempFolder;
@@ -23,8 +26,8 @@ namespace {
 
 constexpr uint64_t kSecond = 1000000000;
 
-LoaderOptions small_options(uint64_t samples) {
-  LoaderOptions options;
+PipelineOptions small_options(uint64_t samples) {
+  PipelineOptions options;
   options.batch_samples = 4;
   options.crop_side = 16;
   options.seed = 7;
@@ -33,17 +36,18 @@ LoaderOptions small_options(uint64_t samples) {
   return options;
 }
 
-std::unique_ptr<Loader> make(const TempFolder& folder, LoaderOptions options,
-                             LoaderLink link = {}) {
+std::unique_ptr<Pipeline> make(const TempFolder& folder,
+                               PipelineOptions options,
+                               PipelineLink link = {}) {
   auto dataset = open_folder(folder.path());
   REQUIRE(dataset);
-  auto loader = Loader::create(*dataset, options, std::move(link));
+  auto loader = Pipeline::create(*dataset, options, std::move(link));
   REQUIRE(loader);
   return std::move(*loader);
 }
 
 // Every sample of the stream, one vector each.
-std::vector<std::vector<float>> all_samples(Loader& loader, size_t floats) {
+std::vector<std::vector<float>> all_samples(Pipeline& loader, size_t floats) {
   std::vector<std::vector<float>> samples;
   while (!loader.finished()) {
     auto batch = loader.next(kSecond);
@@ -73,7 +77,7 @@ bool eventually(Done done) {
 TEST_CASE("the same seed gives the same bits with any number of threads") {
   const TempFolder folder;
   write_jpegs(folder, 10);
-  LoaderOptions options = small_options(35);  // three and a half epochs
+  PipelineOptions options = small_options(35);  // three and a half epochs
   const auto expected = all_samples(*make(folder, options), kFloats);
   REQUIRE(expected.size() == 35);
   for (size_t threads : {2, 3, 8}) {
@@ -88,12 +92,12 @@ TEST_CASE("the same seed gives the same bits with any number of threads") {
 TEST_CASE("the bits stay while the pool grows and shrinks") {
   const TempFolder folder;
   write_jpegs(folder, 10);
-  LoaderOptions options = small_options(3000);
+  PipelineOptions options = small_options(3000);
   const auto expected = all_samples(*make(folder, options), kFloats);
   options.elastic = true;
   std::atomic<size_t> asked{0};
-  LoaderLink link;
-  link.hint = [&] { return LoaderHint{1 + asked++ % 4, 0}; };
+  PipelineLink link;
+  link.hint = [&] { return PipelineHint{1 + asked++ % 4, 0}; };
   CHECK(all_samples(*make(folder, options, link), kFloats) == expected);
   CHECK(asked > 1);
 }
@@ -119,7 +123,7 @@ TEST_CASE("each epoch has every sample once") {
 TEST_CASE("the pool follows the hint within its bounds") {
   const TempFolder folder;
   write_jpegs(folder, 3);
-  LoaderOptions options = small_options(UINT64_MAX);
+  PipelineOptions options = small_options(UINT64_MAX);
   options.threads = 2;
   options.threads_min = 2;
   options.threads_max = 5;
@@ -127,10 +131,10 @@ TEST_CASE("the pool follows the hint within its bounds") {
   std::atomic<size_t> hinted{3};
   std::atomic<bool> present{true};
   std::atomic<int> registered{0};
-  LoaderLink link;
-  link.hint = [&]() -> std::optional<LoaderHint> {
+  PipelineLink link;
+  link.hint = [&]() -> std::optional<PipelineHint> {
     if (!present) return std::nullopt;
-    return LoaderHint{hinted, 0};
+    return PipelineHint{hinted, 0};
   };
   link.thread = [&](bool starts) { registered += starts ? 1 : -1; };
   auto loader = make(folder, options, link);
@@ -155,13 +159,13 @@ TEST_CASE("the pool follows the hint within its bounds") {
 TEST_CASE("a fixed number of threads ignores the hint's") {
   const TempFolder folder;
   write_jpegs(folder, 3);
-  LoaderOptions options = small_options(UINT64_MAX);
+  PipelineOptions options = small_options(UINT64_MAX);
   options.threads = 2;
   std::atomic<int> asked{0};
-  LoaderLink link;
+  PipelineLink link;
   link.hint = [&] {
     ++asked;
-    return LoaderHint{6, 0};
+    return PipelineHint{6, 0};
   };
   const auto loader = make(folder, options, link);
   REQUIRE(eventually([&] { return asked > 2; }));
@@ -173,10 +177,10 @@ TEST_CASE("the hint's rate is kept") {
   for (int i = 0; i < 4; ++i) {
     write_file(folder.path(std::to_string(i) + ".ppm"), ppm_bytes(100, 100, i));
   }
-  LoaderOptions options = small_options(40);
+  PipelineOptions options = small_options(40);
   options.threads = 3;
-  LoaderLink link;
-  link.hint = [] { return LoaderHint{3, 2000000}; };
+  PipelineLink link;
+  link.hint = [] { return PipelineHint{3, 2000000}; };
   const auto begin = std::chrono::steady_clock::now();
   const auto loader = make(folder, options, link);
   CHECK(all_samples(*loader, kFloats).size() == 40);
@@ -195,12 +199,12 @@ TEST_CASE("a broken sample is counted, named once and left out") {
   write_file(folder.path("7.jpg"), cut);
   std::mutex mutex;
   std::vector<std::string> named;
-  LoaderLink link;
+  PipelineLink link;
   link.broken = [&](const std::string& why) {
     const std::lock_guard lock(mutex);
     named.push_back(why);
   };
-  LoaderOptions options = small_options(32);  // four epochs
+  PipelineOptions options = small_options(32);  // four epochs
   options.threads = 3;
   const auto loader = make(folder, options, link);
   CHECK(all_samples(*loader, kFloats).size() == 28);
@@ -229,7 +233,7 @@ TEST_CASE("only a broken last batch ends the stream without an error") {
   const TempFolder folder;
   write_jpegs(folder, 4);
   write_file(folder.path("4.jpg"), {1, 2, 3});
-  LoaderOptions options = small_options(5);
+  PipelineOptions options = small_options(5);
   options.batch_samples = 1;
   const auto loader = make(folder, options);
   CHECK(all_samples(*loader, kFloats).size() == 4);
@@ -238,7 +242,7 @@ TEST_CASE("only a broken last batch ends the stream without an error") {
 TEST_CASE("options out of their range are refused") {
   const TempFolder folder;
   write_jpegs(folder, 1);
-  LoaderOptions options = small_options(1);
+  PipelineOptions options = small_options(1);
   SECTION("batch") { options.batch_samples = 0; }
   SECTION("large batch") { options.batch_samples = 65537; }
   SECTION("crop") { options.crop_side = 0; }
@@ -249,7 +253,7 @@ TEST_CASE("options out of their range are refused") {
   SECTION("samples") { options.total_samples = 0; }
   auto dataset = open_folder(folder.path());
   REQUIRE(dataset);
-  auto loader = Loader::create(*dataset, options, {});
+  auto loader = Pipeline::create(*dataset, options, {});
   REQUIRE_FALSE(loader);
   CHECK(loader.error().code == Code::kInvalidArgument);
 }
@@ -257,13 +261,13 @@ TEST_CASE("options out of their range are refused") {
 TEST_CASE("a ring beyond all measure is refused") {
   const TempFolder folder;
   write_jpegs(folder, 1);
-  LoaderOptions options = small_options(UINT64_MAX);
+  PipelineOptions options = small_options(UINT64_MAX);
   options.batch_samples = 65536;
   options.crop_side = 4096;
   options.ring_batches = 1024;
   auto dataset = open_folder(folder.path());
   REQUIRE(dataset);
-  auto loader = Loader::create(*dataset, options, {});
+  auto loader = Pipeline::create(*dataset, options, {});
   REQUIRE_FALSE(loader);
   CHECK(loader.error().code == Code::kInvalidArgument);
   CHECK_THAT(loader.error().message,
