@@ -10,6 +10,7 @@ namespace penstock {
 namespace {
 
 constexpr double kMaxRate = 4611686018427387904.0;  // 2^62
+constexpr double kMaxDuration_ns = 3600e9;
 
 // The factor of a suffix letter, 0 where it is none.
 double suffix_factor(char letter) {
@@ -106,6 +107,31 @@ Result<uint64_t> parse_rate_bytes_per_s(std::string_view text) {
   value = std::round(value);
   if (!rest.empty() || value < 1 || value > kMaxRate) return bad_rate(text);
   return static_cast<uint64_t>(value);
+}
+
+Result<uint64_t> parse_duration_ns(std::string_view text) {
+  struct Unit {
+    std::string_view name;
+    double ns;
+  };
+  static constexpr Unit kUnits[] = {
+      {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] =
+      std::from_chars(text.data(), end, value, std::chars_format::fixed);
+  const std::string_view rest(stop, static_cast<size_t>(end - stop));
+  const auto* unit =
+      std::find_if(std::begin(kUnits), std::end(kUnits),
+                   [rest](const Unit& one) { return one.name == rest; });
+  // A NaN is within no bounds.
+  if (error == std::errc() && unit != std::end(kUnits) && value >= 0 &&
+      value * unit->ns <= kMaxDuration_ns) {
+    return static_cast<uint64_t>(std::round(value * unit->ns));
+  }
+  return invalid(quoted(text) +
+                 " is not a time; allowed: a number with ns, us, ms or s, at "
+                 "most an hour, such as 2ms");
 }
 
 std::string format_rate(double bytes_per_s) {

@@ -19,6 +19,11 @@ namespace penstock {
 // Errors: kInvalidArgument  empty, negative, zero, trailing text, over 2^62.
 [[nodiscard]] Result<uint64_t> parse_rate_bytes_per_s(std::string_view text);
 
+// Parses "2ms": a number with ns, us, ms or s, at most an hour. Fractions are
+// allowed; the result is rounded to whole nanoseconds.
+// Errors: kInvalidArgument  empty, negative, no unit, trailing text, over 1 h.
+[[nodiscard]] Result<uint64_t> parse_duration_ns(std::string_view text);
+
 // "1.5 GB/s"-like text for people: at most three significant digits, powers
 // of 1024; "unknown" where the figure is not finite.
 std::string format_rate(double bytes_per_s);

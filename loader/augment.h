@@ -1,7 +1,5 @@
-// Random resized crop, horizontal flip, normalisation. Pure.
+// Random resized crop and horizontal flip. Pure.
 #pragma once
-
-#include <vector>
 
 #include "loader/image.h"
 #include "loader/random.h"
@@ -27,35 +25,5 @@ struct Crop {
 // part that keeps the ratio; flipped in one case of two. The crop has whole
 // pixels and lies inside the picture.
 Crop random_crop(ImageSize size, Random& random);
-
-// Resamples the crop to a square, bilinearly, and normalises it with
-// ImageNet's mean and standard deviation.
-class Resampler {
- public:
-  // out_side: pixels along the square's side, >= 1.
-  explicit Resampler(int out_side);
-
-  // Writes 3 x out_side x out_side floats (channel, row, column).
-  // REQUIRES: the crop lies inside the picture.
-  void run(const ImageView& image, const Crop& crop, float* out);
-
- private:
-  struct Tap {
-    int left;  // byte offset in the row
-    int right;
-    float weight;  // of right
-  };
-  struct Row {
-    int y = -1;                 // the picture's row; -1: none
-    std::vector<float> values;  // 3 x out_side, by channel
-  };
-
-  void place_taps(const ImageView& image, const Crop& crop);
-  const float* resampled_row(const ImageView& image, int y, int keep_y);
-
-  int out_side_;
-  std::vector<Tap> taps_;
-  Row rows_[2];
-};
 
 }  // namespace penstock

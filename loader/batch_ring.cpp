@@ -1,57 +1,60 @@
 #include "loader/batch_ring.h"
 
-#include <algorithm>
 #include <cstring>
 
 namespace penstock {
 
 BatchRing::BatchRing(const Shape& shape)
-    : shape_(shape), slots_(shape.batches) {
+    : plan_(shape.plan),
+      sample_floats_(shape.sample_floats),
+      is_ordered_(shape.is_ordered),
+      slots_(shape.batches) {
+  const size_t places = plan_.batch_samples();
   for (size_t i = 0; i < slots_.size(); ++i) {
-    slots_[i].data = std::make_unique_for_overwrite<float[]>(
-        shape_.batch_samples * shape_.sample_floats);
-    slots_[i].good.resize(shape_.batch_samples);
-    slots_[i].missing = places_of(i);
+    slots_[i].data =
+        std::make_unique_for_overwrite<float[]>(places * sample_floats_);
+    slots_[i].good.resize(places);
+    slots_[i].labels.resize(places);
+    slots_[i].indices.resize(places);
+    slots_[i].missing = plan_.samples(i);
   }
-}
-
-size_t BatchRing::places_of(uint64_t number) const {
-  const uint64_t begin = number * shape_.batch_samples;
-  if (begin >= shape_.total_samples) return 0;
-  return static_cast<size_t>(
-      std::min<uint64_t>(shape_.batch_samples, shape_.total_samples - begin));
 }
 
 BatchRing::Claim BatchRing::claim(Place& place, uint64_t timeout_ns) {
   bool waited = false;
-  uint64_t position = next_position_.load();
+  uint64_t next = next_place_.load();
   for (;;) {
-    if (position >= shape_.total_samples) return Claim::kEnd;
+    const uint64_t batch = next / plan_.batch_samples();
+    const uint64_t at = next % plan_.batch_samples();
+    const uint64_t places = plan_.samples(batch);
+    if (places == 0) return Claim::kEnd;
     const uint32_t key = room_.prepare();
-    const uint64_t number = position / shape_.batch_samples;
-    if (number >= released_.load() + slots_.size()) {
+    if (batch >= released_.load() + slots_.size()) {
       if (waited) return Claim::kFull;
       waited = true;
       room_.wait(key, timeout_ns);
-      position = next_position_.load();
+      next = next_place_.load();
       continue;
     }
-    if (!next_position_.compare_exchange_weak(position, position + 1)) continue;
-    Slot& slot = slots_[number % slots_.size()];
-    place.position = position;
-    place.out = slot.data.get() +
-                position % shape_.batch_samples * shape_.sample_floats;
+    const uint64_t behind =
+        at + 1 < places ? next + 1 : (batch + 1) * plan_.batch_samples();
+    if (!next_place_.compare_exchange_weak(next, behind)) continue;
+    place.batch = batch;
+    place.at = at;
+    place.position = plan_.first_sample(batch) + at;
+    place.out = slot_of(batch).data.get() + at * sample_floats_;
     return Claim::kGot;
   }
 }
 
-void BatchRing::complete(const Place& place, bool good) {
-  const uint64_t number = place.position / shape_.batch_samples;
-  Slot& slot = slots_[number % slots_.size()];
-  slot.good[place.position % shape_.batch_samples] = good ? 1 : 0;
+void BatchRing::complete(const Place& place, const Outcome& outcome) {
+  Slot& slot = slot_of(place.batch);
+  slot.good[place.at] = outcome.is_good ? 1 : 0;
+  slot.labels[place.at] = outcome.label;
+  slot.indices[place.at] = outcome.index;
   if (slot.missing.fetch_sub(1) != 1) return;
-  close_gaps(slot, places_of(number));
-  slot.ready_number.store(number + 1);
+  close_gaps(slot, plan_.samples(place.batch));
+  slot.ready_number.store(place.batch + 1);
   ready_.notify_all();
 }
 
@@ -61,32 +64,54 @@ void BatchRing::close_gaps(Slot& slot, size_t places) {
   for (size_t i = 0; i < places; ++i) {
     if (slot.good[i] == 0) continue;
     if (size != i) {
-      std::memcpy(slot.data.get() + size * shape_.sample_floats,
-                  slot.data.get() + i * shape_.sample_floats,
-                  shape_.sample_floats * sizeof(float));
+      std::memcpy(slot.data.get() + size * sample_floats_,
+                  slot.data.get() + i * sample_floats_,
+                  sample_floats_ * sizeof(float));
+      slot.labels[size] = slot.labels[i];
+      slot.indices[size] = slot.indices[i];
     }
     ++size;
   }
   slot.size = size;
 }
 
-bool BatchRing::finished() const { return places_of(released_.load()) == 0; }
+std::optional<Batch> BatchRing::take_ready() {
+  const uint64_t end = is_ordered_ ? unhanded_ + 1 : end_number();
+  for (uint64_t batch = unhanded_; batch < end; ++batch) {
+    Slot& slot = slot_of(batch);
+    if (slot.ready_number.load() != batch + 1 || slot.hold != Hold::kRing) {
+      continue;
+    }
+    slot.hold = Hold::kTrainer;
+    while (unhanded_ < end_number() && slot_of(unhanded_).hold != Hold::kRing) {
+      ++unhanded_;
+    }
+    return Batch{slot.data.get(),        slot.labels.data(),
+                 slot.indices.data(),    slot.size,
+                 sample_floats_,         batch,
+                 plan_.ends_epoch(batch)};
+  }
+  return std::nullopt;
+}
 
 std::optional<Batch> BatchRing::next(uint64_t timeout_ns) {
   if (finished()) return std::nullopt;
-  const uint64_t number = released_.load();
-  const Slot& slot = slots_[number % slots_.size()];
   const uint32_t key = ready_.prepare();
-  if (slot.ready_number.load() != number + 1) ready_.wait(key, timeout_ns);
-  if (slot.ready_number.load() != number + 1) return std::nullopt;
-  return Batch{slot.data.get(), slot.size, number};
+  auto batch = take_ready();
+  if (batch) return batch;
+  ready_.wait(key, timeout_ns);
+  return take_ready();
 }
 
-void BatchRing::release() {
-  const uint64_t number = released_.load();
-  Slot& slot = slots_[number % slots_.size()];
-  slot.missing.store(places_of(number + slots_.size()));
-  released_.store(number + 1);
+void BatchRing::release(const Batch& batch) {
+  slot_of(batch.number).hold = Hold::kReleased;
+  uint64_t first = released_.load();
+  while (slot_of(first).hold == Hold::kReleased) {
+    Slot& slot = slot_of(first);
+    slot.hold = Hold::kRing;
+    slot.missing.store(plan_.samples(first + slots_.size()));
+    released_.store(++first);
+  }
   room_.notify_all();
 }
 

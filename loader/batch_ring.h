@@ -1,11 +1,11 @@
 // A ring of batches that loader threads fill sample by sample and the trainer
-// empties batch by batch, in order.
+// empties batch by batch.
 //
-// Samples, not batches, are what a thread takes: it claims the next position
-// of the whole stream and writes into that position's place. A thread that is
-// frozen (an away thread whose lent CPU is wanted by its owner) holds up one
-// sample; the others fill the rest of that batch and the following batches of
-// the ring meanwhile. No lock is taken, so none can be held by such a thread.
+// Samples, not batches, are what a thread takes: it claims the next place of
+// the whole stream and writes there. A thread that is frozen (an away thread
+// whose lent CPU is wanted by its owner) holds up one sample; the others fill
+// the rest of that batch and the following batches of the ring meanwhile. No
+// lock is taken, so none can be held by such a thread.
 #pragma once
 
 #include <atomic>
@@ -15,63 +15,79 @@
 #include <optional>
 #include <vector>
 
+#include "loader/batch_plan.h"
 #include "loader/event_count.h"
+#include "penstock/loader/batch.h"
 
 namespace penstock {
-
-struct Batch {
-  const float* data = nullptr;  // size samples, one behind the other
-  size_t size = 0;              // good samples; 0 when all were broken
-  uint64_t number = 0;          // from 0
-};
 
 class BatchRing {
  public:
   struct Shape {
-    size_t batches = 4;                   // in the ring, >= 1
-    size_t batch_samples = 1;             // >= 1
-    size_t sample_floats = 1;             // >= 1
-    uint64_t total_samples = UINT64_MAX;  // of the stream; the last batch may
-                                          // be a short one
+    size_t batches = 4;        // in the ring, >= 1
+    size_t sample_floats = 1;  // >= 1
+    BatchPlan::Shape plan;
+    bool is_ordered = true;  // else batches come as they become complete
   };
   enum class Claim { kGot, kFull, kEnd };
   struct Place {
+    uint64_t batch = 0;
+    size_t at = 0;          // in the batch
     uint64_t position = 0;  // in the stream
     float* out = nullptr;   // sample_floats floats
+  };
+  struct Outcome {
+    bool is_good = false;
+    uint64_t index = 0;  // in the dataset
+    int64_t label = 0;
   };
 
   explicit BatchRing(const Shape& shape);
 
   // Loader side; any thread. kFull after timeout_ns without room, kEnd when
-  // every position has been claimed. A claimed place must be completed.
+  // every place has been claimed. A claimed place must be completed.
   [[nodiscard]] Claim claim(Place& place, uint64_t timeout_ns);
-  void complete(const Place& place, bool good);
+  void complete(const Place& place, const Outcome& outcome);
 
-  // Trainer side; one thread. nullopt after timeout_ns without the next batch
-  // and at the stream's end (finished()). The batch stays valid until
-  // release(), which gives its room back.
+  // Trainer side; one thread at a time. The next batch that was not handed out
+  // yet; nullopt after timeout_ns without one and at the stream's end
+  // (finished()). A batch stays valid until it is released, which gives its
+  // room back; room is used again in the stream's order.
   std::optional<Batch> next(uint64_t timeout_ns);
-  void release();
-  bool finished() const;
-  // Of the first batch that has no room in the ring yet.
+  void release(const Batch& batch);
+  // Every batch was handed out.
+  bool finished() const { return plan_.samples(unhanded_) == 0; }
+  // The first batch that was not handed out.
+  uint64_t unhanded() const { return unhanded_; }
+  // The first batch that has no room in the ring yet.
   uint64_t end_number() const { return released_.load() + slots_.size(); }
 
+  const BatchPlan& plan() const { return plan_; }
+
  private:
+  enum class Hold { kRing, kTrainer, kReleased };
   struct Slot {
     std::unique_ptr<float[]> data;
-    std::vector<uint8_t> good;              // by place, 1 or 0
+    std::vector<uint8_t> good;  // by place, 1 or 0
+    std::vector<int64_t> labels;
+    std::vector<uint64_t> indices;
     std::atomic<size_t> missing{0};         // places not yet completed
     std::atomic<uint64_t> ready_number{0};  // number of the complete batch + 1
     size_t size = 0;                        // set before ready_number
+    Hold hold = Hold::kRing;                // the trainer side's
   };
 
-  size_t places_of(uint64_t number) const;
+  Slot& slot_of(uint64_t batch) { return slots_[batch % slots_.size()]; }
   void close_gaps(Slot& slot, size_t places);
+  std::optional<Batch> take_ready();
 
-  const Shape shape_;
+  const BatchPlan plan_;
+  const size_t sample_floats_;
+  const bool is_ordered_;
   std::vector<Slot> slots_;
-  std::atomic<uint64_t> next_position_{0};
-  std::atomic<uint64_t> released_{0};  // batches
+  std::atomic<uint64_t> next_place_{0};  // batch x batch_samples + place in it
+  std::atomic<uint64_t> released_{0};    // batches before it are, all of them
+  uint64_t unhanded_ = 0;                // the trainer side's
   EventCount room_;
   EventCount ready_;
 };

@@ -1,4 +1,4 @@
-#include "loader/epoch_order.h"
+#include "penstock/loader/epoch_order.h"
 
 #include "loader/random.h"
 

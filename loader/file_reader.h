@@ -1,5 +1,5 @@
-// Reads whole files into one buffer that is used again: buffered, or O_DIRECT
-// past the page cache.
+// Reads files, or parts of files, into one buffer that is used again: buffered,
+// or O_DIRECT past the page cache.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,16 @@
 
 #include "common/result.h"
 #include "common/unique_fd.h"
+#include "penstock/loader/read_mode.h"
 
 namespace penstock {
-
-enum class ReadMode { kBuffered, kDirect };
 
 // One reader per thread.
 class FileReader {
  public:
   // What O_DIRECT needs at most of today's devices: logical blocks of 4 KiB.
   static constexpr uint64_t kAlignmentBytes = 4096;
-  static constexpr uint64_t kMaxFileBytes = uint64_t{1} << 30;
+  static constexpr uint64_t kMaxReadBytes = uint64_t{1} << 30;
 
   // Opens the file and returns its size in bytes. Between open() and read()
   // the caller may wait for bandwidth.
@@ -29,13 +28,26 @@ class FileReader {
   //         O_DIRECT
   [[nodiscard]] Result<uint64_t> open(const std::string& path, ReadMode mode);
 
-  // Takes the opened file out of the page cache, as far as the kernel does that
+  // Opens a file for one part of it and returns that part's size. The file
+  // stays open for further parts. Errors: as open(), of the part instead of the
+  // file; kInvalidArgument  the
+  //         file has no longer the size that it is known to have
+  struct Part {
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+    uint64_t file_bytes = 0;
+  };
+  [[nodiscard]] Result<uint64_t> open_part(const std::string& path,
+                                           ReadMode mode, const Part& part);
+
+  // Takes what was opened out of the page cache, as far as the kernel does that
   // at once: not what others have mapped, and nothing on tmpfs.
   void drop_cached() const;
 
-  // Reads the opened file and closes it. The bytes are valid until the next
-  // open(). A file that became shorter gives what is left of it.
-  // REQUIRES: open() succeeded.
+  // Reads what was opened. The bytes are valid until the next call. A file that
+  // became shorter gives what is left of it.
+  // REQUIRES: open() or open_part() succeeded.
+  // Errors: kIo  also for a part that became shorter; kLimit  no memory
   [[nodiscard]] Result<std::span<const uint8_t>> read();
 
  private:
@@ -44,10 +56,17 @@ class FileReader {
   };
   Status reserve(uint64_t bytes);
 
+  Status open_file(const std::string& path, ReadMode mode);
+  Status check_size(uint64_t bytes) const;
+  Result<uint64_t> fill(uint64_t begin, uint64_t end, uint64_t capacity);
+
   ReadMode mode_ = ReadMode::kBuffered;  // of the opened file
   std::string path_;
   UniqueFd fd_;
-  uint64_t size_bytes_ = 0;
+  uint64_t file_bytes_ = 0;  // when it was looked at last
+  uint64_t offset_ = 0;      // of what is to be read
+  uint64_t bytes_ = 0;
+  bool is_part_ = false;
   std::unique_ptr<uint8_t, Free> buffer_;
   uint64_t capacity_bytes_ = 0;
 };

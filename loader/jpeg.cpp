@@ -1,75 +1,245 @@
 #include "loader/jpeg.h"
 
-#include <turbojpeg.h>
+#include <jpeglib.h>
 
+#include <algorithm>
+#include <cmath>
+#include <csetjmp>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
 #include <string>
 
 namespace penstock {
+
+// libjpeg reports an error by a function that must not return, so it jumps.
+// The functions that a jump leaves hold no C++ objects: those marked "jumps".
+struct JpegSession {
+  jpeg_decompress_struct info;
+  jpeg_error_mgr errors;
+  jpeg_source_mgr source;
+  jpeg_progress_mgr progress;
+  std::jmp_buf jump;
+  char message[JMSG_LENGTH_MAX];
+  const uint8_t* end;  // of the file
+};
+
 namespace {
 
-Error jpeg_error(tjhandle handle) {
-  return invalid(std::string("JPEG: ") + tjGetErrorStr2(handle));
+// Of the scaled picture.
+struct Box {
+  JDIMENSION x;
+  JDIMENSION y;
+  JDIMENSION width;
+  JDIMENSION height;
+};
+
+// The pixel beside a part's edge changes the edge's colours: libjpeg draws
+// colours of half the size larger by their neighbours.
+constexpr JDIMENSION kMarginPixels = 2;
+
+JpegSession& session_of(j_common_ptr info) {
+  return *static_cast<JpegSession*>(info->client_data);
 }
 
-int scaled(int full, JpegScale scale) {
-  return (full * scale.eighths + 7) / 8;  // as TJSCALED rounds
+[[noreturn]] void on_error(j_common_ptr info) {
+  JpegSession& session = session_of(info);
+  (*info->err->format_message)(info, session.message);
+  std::longjmp(session.jump, 1);
+}
+
+[[noreturn]] void refuse(JpegSession& session, const char* why) {
+  std::snprintf(session.message, sizeof session.message, "%s", why);
+  std::longjmp(session.jump, 1);
+}
+
+// Level -1 is a warning: the picture is damaged, and libjpeg guesses.
+void on_message(j_common_ptr info, int level) {
+  if (level < 0) on_error(info);
+}
+
+void on_output(j_common_ptr) {}
+
+void on_source(j_decompress_ptr) {}
+
+boolean on_end_of_data(j_decompress_ptr info) {
+  refuse(session_of(reinterpret_cast<j_common_ptr>(info)), "cut short");
+}
+
+void on_skip(j_decompress_ptr info, long count) {
+  if (count <= 0) return;
+  const auto bytes = static_cast<size_t>(count);
+  if (bytes > info->src->bytes_in_buffer) on_end_of_data(info);
+  info->src->next_input_byte += bytes;
+  info->src->bytes_in_buffer -= bytes;
+}
+
+void on_progress(j_common_ptr info) {
+  const auto* decompress = reinterpret_cast<j_decompress_ptr>(info);
+  if (decompress->input_scan_number > kMaxJpegScans) {
+    refuse(session_of(info), "over 100 scans");
+  }
+}
+
+void connect(JpegSession& session, const uint8_t* data, size_t size) {
+  session.source.next_input_byte = data;
+  session.source.bytes_in_buffer = size;
+  session.source.init_source = on_source;
+  session.source.fill_input_buffer = on_end_of_data;
+  session.source.skip_input_data = on_skip;
+  session.source.resync_to_restart = jpeg_resync_to_restart;
+  session.source.term_source = on_source;
+  session.end = data + size;
+  session.progress.progress_monitor = on_progress;
+  session.info.src = &session.source;
+  session.info.progress = &session.progress;
+  session.info.mem->max_memory_to_use = long{kMaxJpegBytes};
+}
+
+// Jumps. False: session.message says why.
+bool read_header(JpegSession& session, const uint8_t* data, size_t size) {
+  jpeg_destroy_decompress(&session.info);
+  session.info.err = jpeg_std_error(&session.errors);
+  session.errors.error_exit = on_error;
+  session.errors.emit_message = on_message;
+  session.errors.output_message = on_output;
+  session.info.client_data = &session;
+  if (setjmp(session.jump) != 0) return false;
+  jpeg_create_decompress(&session.info);
+  connect(session, data, size);
+  jpeg_read_header(&session.info, TRUE);
+  return true;
+}
+
+// libjpeg-turbo (2.1.5 at least) forgets the scale in the width that it gives
+// to colours of a cropped picture, and leaves columns unset where it still has
+// to enlarge them: those of a quarter of the size along a side, scaled.
+bool can_crop_columns(const jpeg_decompress_struct& info) {
+  return info.scale_num == info.scale_denom ||
+         info.max_h_samp_factor * info.max_v_samp_factor <= 4;
+}
+
+// Jumps. Begins to decode at that scale and takes the box's columns; where
+// they lie really is put into the box.
+bool begin_part(JpegSession& session, int eighths, Box& box) {
+  if (setjmp(session.jump) != 0) return false;
+  session.info.scale_num = static_cast<unsigned>(eighths);
+  session.info.scale_denom = 8;
+  session.info.out_color_space = JCS_RGB;
+  // It would guess what a progressive picture's scans leave out from blocks
+  // beside it, which a part may not have.
+  session.info.do_block_smoothing = FALSE;
+  jpeg_start_decompress(&session.info);
+  if (!can_crop_columns(session.info)) {
+    box.x = 0;
+    box.width = session.info.output_width;
+  } else if (box.width < session.info.output_width) {
+    jpeg_crop_scanline(&session.info, &box.x, &box.width);
+  }
+  return true;
+}
+
+// Whether the data ends with the end marker, be it followed by something
+// else. It is looked for behind what was read, as an embedded preview's lies
+// before.
+bool has_end_marker(JpegSession& session) {
+  if (jpeg_input_complete(&session.info)) return true;
+  if (session.info.unread_marker == JPEG_EOI) return true;
+  const uint8_t* begin = session.source.next_input_byte;
+  for (const uint8_t* at = session.end; at - begin >= 2; --at) {
+    if (at[-2] == 0xff && at[-1] == JPEG_EOI) return true;
+  }
+  return false;
+}
+
+// Jumps. Writes the box's rows.
+bool read_rows(JpegSession& session, const Box& box, uint8_t* pixels) {
+  if (setjmp(session.jump) != 0) return false;
+  if (box.y > 0) jpeg_skip_scanlines(&session.info, box.y);
+  constexpr JDIMENSION kRows = 8;
+  const size_t row_bytes = 3 * size_t{box.width};
+  for (JDIMENSION y = 0; y < box.height;) {
+    JSAMPROW rows[kRows];
+    JDIMENSION count = 0;
+    for (; count < kRows && y + count < box.height; ++count) {
+      rows[count] = pixels + (y + count) * row_bytes;
+    }
+    y += jpeg_read_scanlines(&session.info, rows, count);
+  }
+  if (!has_end_marker(session)) refuse(session, "cut short");
+  return true;
+}
+
+Error jpeg_error(const JpegSession& session) {
+  return invalid(std::string("JPEG: ") + session.message);
+}
+
+// What of the scaled picture the crop touches, with a margin at the sides.
+Box box_around(const Crop& crop, JDIMENSION width) {
+  const auto left = static_cast<JDIMENSION>(crop.x);
+  const auto right =
+      static_cast<JDIMENSION>(std::ceil(crop.x + crop.width)) + kMarginPixels;
+  const auto top = static_cast<JDIMENSION>(crop.y);
+  const auto bottom = static_cast<JDIMENSION>(std::ceil(crop.y + crop.height));
+  const JDIMENSION begin = left > kMarginPixels ? left - kMarginPixels : 0;
+  return Box{begin, top, std::min(right, width) - begin, bottom - top};
+}
+
+bool is_colour_known(J_COLOR_SPACE space) {
+  return space == JCS_GRAYSCALE || space == JCS_YCbCr || space == JCS_RGB;
 }
 
 }  // namespace
 
 JpegScale choose_scale(double crop_width, double crop_height, int out_side) {
   for (int eighths : {1, 2, 4}) {
-    if (crop_width * eighths >= 8.0 * out_side &&
-        crop_height * eighths >= 8.0 * out_side) {
+    if (crop_width * eighths >= 10.0 * out_side &&
+        crop_height * eighths >= 10.0 * out_side) {
       return JpegScale{eighths};
     }
   }
   return JpegScale{8};
 }
 
-void JpegDecoder::Destroy::operator()(void* handle) const { tjDestroy(handle); }
+JpegDecoder::JpegDecoder() : session_(std::make_unique<JpegSession>()) {}
 
-Status JpegDecoder::make_handle() {
-  if (handle_) return Done{};
-  handle_.reset(tjInitDecompress());
-  if (handle_) return Done{};
-  return Error{Code::kLimit, 0, "libjpeg-turbo: out of memory"};
-}
+JpegDecoder::~JpegDecoder() { jpeg_destroy_decompress(&session_->info); }
 
-Result<ImageSize> JpegDecoder::read_size(std::span<const uint8_t> file) {
-  if (auto made = make_handle(); !made) return made.error();
-  ImageSize size;
-  int subsampling = 0;
-  int colorspace = 0;
-  if (tjDecompressHeader3(handle_.get(), file.data(), file.size(), &size.width,
-                          &size.height, &subsampling, &colorspace) != 0) {
-    return jpeg_error(handle_.get());
+Result<ImageSize> JpegDecoder::open(std::span<const uint8_t> file) {
+  if (!read_header(*session_, file.data(), file.size())) {
+    return jpeg_error(*session_);
   }
-  if (size.width < 1 || size.height < 1 || size.width > kMaxSidePixels ||
-      size.height > kMaxSidePixels ||
-      static_cast<uint64_t>(size.width) * static_cast<uint64_t>(size.height) >
-          kMaxPixels) {
+  const jpeg_decompress_struct& info = session_->info;
+  if (info.image_width > kMaxSidePixels || info.image_height > kMaxSidePixels ||
+      uint64_t{info.image_width} * info.image_height > kMaxPixels) {
     return invalid("JPEG: over 65500 pixels along a side, or over 256 Mpixel");
   }
-  return size;
+  if (!is_colour_known(info.jpeg_color_space)) {
+    return invalid("JPEG: colours other than grey, YCbCr and RGB (CMYK?)");
+  }
+  return ImageSize{static_cast<int>(info.image_width),
+                   static_cast<int>(info.image_height)};
 }
 
-Result<ImageView> JpegDecoder::decode(std::span<const uint8_t> file,
-                                      JpegScale scale) {
-  auto full = read_size(file);
-  if (!full) return full.error();
-  const ImageSize size{scaled(full->width, scale), scaled(full->height, scale)};
-  const uint64_t bytes = 3 * static_cast<uint64_t>(size.width) *
-                         static_cast<uint64_t>(size.height);
+Result<JpegPart> JpegDecoder::decode(const Crop& crop, JpegScale scale) {
+  const double by = scale.eighths / 8.0;
+  Crop scaled = crop.scaled(by, by);
+  const auto eighths = static_cast<JDIMENSION>(scale.eighths);
+  const JDIMENSION full_width =
+      (session_->info.image_width * eighths + 7) / 8;  // as libjpeg rounds
+  Box box = box_around(scaled, full_width);
+  if (!begin_part(*session_, scale.eighths, box)) return jpeg_error(*session_);
+  const uint64_t bytes = 3 * uint64_t{box.width} * box.height;
   if (bytes > capacity_bytes_) {
     pixels_ = std::make_unique_for_overwrite<uint8_t[]>(bytes);
     capacity_bytes_ = bytes;
   }
-  if (tjDecompress2(handle_.get(), file.data(), file.size(), pixels_.get(),
-                    size.width, 0, size.height, TJPF_RGB, 0) != 0) {
-    return jpeg_error(handle_.get());
-  }
-  return ImageView{pixels_.get(), size.width, size.height};
+  if (!read_rows(*session_, box, pixels_.get())) return jpeg_error(*session_);
+  scaled.x -= box.x;
+  scaled.y -= box.y;
+  return JpegPart{{pixels_.get(), static_cast<int>(box.width),
+                   static_cast<int>(box.height)},
+                  scaled};
 }
 
 }  // namespace penstock

@@ -2,15 +2,15 @@
 
 namespace penstock {
 
-LoaderLink penstock_link(penstock_handle* handle) {
-  LoaderLink link;
-  link.hint = [handle]() -> std::optional<LoaderHint> {
+PipelineLink penstock_link(penstock_handle* handle) {
+  PipelineLink link;
+  link.hint = [handle]() -> std::optional<PipelineHint> {
     penstock_hint hint;
     if (penstock_read_hint(handle, &hint) == 0) return std::nullopt;
     // Where the kernel keeps the rate, keeping it here too would only add to
     // the wait.
     const bool keep = hint.kernel_limited == 0;
-    return LoaderHint{hint.loader_threads, keep ? hint.rate_bytes_per_s : 0};
+    return PipelineHint{hint.loader_threads, keep ? hint.rate_bytes_per_s : 0};
   };
   link.thread = [handle](bool starts) {
     if (starts) {

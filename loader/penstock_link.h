@@ -2,11 +2,11 @@
 #pragma once
 
 #include "libpenstock/include/penstock.h"
-#include "loader/loader.h"
+#include "penstock/loader/pipeline.h"
 
 namespace penstock {
 
 // handle may be null and must outlive the loader. `broken` is left empty.
-LoaderLink penstock_link(penstock_handle* handle);
+PipelineLink penstock_link(penstock_handle* handle);
 
 }  // namespace penstock

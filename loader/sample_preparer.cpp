@@ -1,9 +1,12 @@
 #include "loader/sample_preparer.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <new>
+#include <string>
 
 #include "loader/clock.h"
-#include "loader/ppm.h"
+#include "loader/file_reader.h"
 
 namespace penstock {
 namespace {
@@ -23,47 +26,72 @@ bool wait_for_bandwidth(TokenBucket& bucket, uint64_t bytes,
 
 }  // namespace
 
-SamplePreparer::SamplePreparer(const Dataset& dataset, ReadMode mode,
-                               int crop_side, TokenBucket& bucket)
+SamplePreparer::SamplePreparer(const Dataset& dataset, const Options& options,
+                               TokenBucket& bucket)
     : dataset_(dataset),
-      crop_side_(crop_side),
+      crop_side_(options.crop_side),
+      share_bytes_(options.most_bytes / 3),
       bucket_(bucket),
-      mode_(mode),
-      resampler_(crop_side) {}
+      reader_(dataset.new_reader(options.read_mode)),
+      pictures_(share_bytes_),
+      resampler_(options.crop_side) {}
 
 Result<std::span<const uint8_t>> SamplePreparer::fetch(
-    const std::string& path, SampleSource source,
+    uint64_t index, SampleSource source,
     const std::function<bool()>& stopping) {
-  const bool from_memory = source == SampleSource::kMemory;
-  auto size_bytes =
-      reader_.open(path, from_memory ? ReadMode::kBuffered : mode_);
+  auto size_bytes = reader_->open(index, source);
   if (!size_bytes) return std::move(size_bytes).error();
-  if (source == SampleSource::kStorage) reader_.drop_cached();
-  if (!wait_for_bandwidth(bucket_, *size_bytes, stopping)) {
-    return Error{Code::kUnavailable, 0, path + ": not read, as the job ends"};
+  // Read in whole blocks, in at most two more than it fills.
+  if (*size_bytes > share_bytes_ ||
+      share_bytes_ - *size_bytes < 2 * FileReader::kAlignmentBytes) {
+    return Error{Code::kLimit, 0,
+                 dataset_.name(index) + ": " + std::to_string(*size_bytes) +
+                     " bytes; the memory bound leaves " +
+                     std::to_string(share_bytes_)};
   }
-  return reader_.read();
+  if (!wait_for_bandwidth(bucket_, *size_bytes, stopping)) {
+    return Error{Code::kUnavailable, 0,
+                 dataset_.name(index) + ": not read, as the job ends"};
+  }
+  return reader_->read();
+}
+
+// Of a JPEG that is decoded at that scale.
+Status SamplePreparer::check_share(ImageSize size, JpegScale scale) const {
+  const auto scaled = [&](int side) {
+    return (static_cast<uint64_t>(side) * static_cast<uint64_t>(scale.eighths) +
+            7) /
+           8;
+  };
+  const uint64_t bytes = 3 * scaled(size.width) * scaled(size.height);
+  if (bytes <= share_bytes_) return Done{};
+  return Error{Code::kLimit, 0,
+               "JPEG: takes " + std::to_string(bytes) +
+                   " bytes when decoded; the memory bound leaves " +
+                   std::to_string(share_bytes_)};
 }
 
 Status SamplePreparer::prepare_jpeg(std::span<const uint8_t> file,
                                     uint64_t seed, float* out) {
-  auto size = decoder_.read_size(file);
+  auto size = decoder_.open(file);
   if (!size) return std::move(size).error();
   Random random(seed);
   const Crop crop = random_crop(*size, random);
-  auto image =
-      decoder_.decode(file, choose_scale(crop.width, crop.height, crop_side_));
-  if (!image) return std::move(image).error();
-  resampler_.run(*image,
-                 crop.scaled(static_cast<double>(image->width) / size->width,
-                             static_cast<double>(image->height) / size->height),
-                 out);
+  const JpegScale scale = choose_scale(crop.width, crop.height, crop_side_);
+  auto fits = check_share(*size, scale);
+  if (!fits) return fits;
+  auto part = decoder_.decode(crop, scale);
+  if (!part) return std::move(part).error();
+  resampler_.run(part->image, part->crop, out);
   return Done{};
 }
 
-Status SamplePreparer::prepare_raw(std::span<const uint8_t> file, uint64_t seed,
-                                   float* out) {
-  auto image = parse_ppm(file);
+Status SamplePreparer::prepare_picture(std::span<const uint8_t> file,
+                                       uint64_t seed, float* out) {
+  const auto format = picture_format(file);
+  if (!format) return format.error();
+  if (*format == PictureFormat::kJpeg) return prepare_jpeg(file, seed, out);
+  auto image = pictures_.decode(*format, file);
   if (!image) return std::move(image).error();
   Random random(seed);
   const Crop crop = random_crop({image->width, image->height}, random);
@@ -71,23 +99,43 @@ Status SamplePreparer::prepare_raw(std::span<const uint8_t> file, uint64_t seed,
   return Done{};
 }
 
+Status SamplePreparer::prepare_tensor(std::span<const uint8_t> bytes,
+                                      float* out) {
+  if (bytes.size() != dataset_.tensor_bytes()) {
+    return invalid("a tensor of " + std::to_string(bytes.size()) +
+                   " bytes; the dataset's have " +
+                   std::to_string(dataset_.tensor_bytes()));
+  }
+  std::copy(bytes.begin(), bytes.end(), out);
+  return Done{};
+}
+
+Status SamplePreparer::prepare_bytes(std::span<const uint8_t> bytes,
+                                     uint64_t seed, float* out) {
+  try {
+    return dataset_.tensor_bytes() > 0 ? prepare_tensor(bytes, out)
+                                       : prepare_picture(bytes, seed, out);
+  } catch (const std::bad_alloc&) {
+    return Error{Code::kLimit, ENOMEM, "no memory to decode it"};
+  }
+}
+
 Status SamplePreparer::prepare(uint64_t index, uint64_t seed,
                                SampleSource source,
                                const std::function<bool()>& stopping,
-                               float* out, SampleCost& cost) {
-  const std::string& path = dataset_.paths[index];
-  cost = SampleCost{};
+                               float* out, SampleFacts& facts) {
+  facts = SampleFacts{};
   const uint64_t begin_ns = monotonic_ns();
-  auto file = fetch(path, source, stopping);
+  auto file = fetch(index, source, stopping);
   const uint64_t fetched_ns = monotonic_ns();
-  cost.fetch_ns = fetched_ns - begin_ns;
+  facts.fetch_ns = fetched_ns - begin_ns;
   if (!file) return std::move(file).error();
-  cost.bytes = file->size();
-  Status prepared = dataset_.format == SampleFormat::kRaw
-                        ? prepare_raw(*file, seed, out)
-                        : prepare_jpeg(*file, seed, out);
-  cost.prep_ns = monotonic_ns() - fetched_ns;
-  if (!prepared) return std::move(prepared).error().wrap(path);
+  facts.bytes = file->size();
+  facts.label = reader_->label();
+  if (facts.label == kNoLabel) facts.label = dataset_.label(index);
+  Status prepared = prepare_bytes(*file, seed, out);
+  facts.prep_ns = monotonic_ns() - fetched_ns;
+  if (!prepared) return std::move(prepared).error().wrap(dataset_.name(index));
   return Done{};
 }
 

@@ -1,7 +1,6 @@
 #include "loader/storage_facts.h"
 
 #include <linux/magic.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include <algorithm>
@@ -10,12 +9,11 @@
 #include <sstream>
 
 #include "loader/clock.h"
-#include "loader/file_reader.h"
 
 namespace penstock {
 namespace {
 
-constexpr size_t kFilesLookedAt = 256;
+constexpr uint64_t kSamplesLookedAt = 256;
 constexpr double kNoLimit = 1e18;  // v1 writes 2^63 less a page for none
 
 struct FilesystemName {
@@ -113,32 +111,33 @@ bool keeps_files_in_memory(const std::string& filesystem) {
   return filesystem == "tmpfs" || filesystem == "ramfs";
 }
 
-double bytes_of_files(const std::vector<std::string>& paths) {
-  if (paths.empty()) return 0;
-  const size_t looked_at = std::min(paths.size(), kFilesLookedAt);
+double bytes_of_samples(const Dataset& dataset) {
+  const uint64_t looked_at = std::min(dataset.size(), kSamplesLookedAt);
+  const auto reader = dataset.new_reader(ReadMode::kBuffered);
   double sum = 0;
-  size_t found = 0;
-  for (size_t i = 0; i < looked_at; ++i) {
-    struct stat status {};
-    const std::string& path = paths[i * paths.size() / looked_at];
-    if (::stat(path.c_str(), &status) != 0) continue;
-    sum += static_cast<double>(status.st_size);
+  uint64_t found = 0;
+  for (uint64_t i = 0; i < looked_at; ++i) {
+    const auto size_bytes =
+        reader->open(i * dataset.size() / looked_at, SampleSource::kUsual);
+    if (!size_bytes) continue;
+    sum += static_cast<double>(*size_bytes);
     ++found;
   }
   return found == 0 ? 0
                     : sum / static_cast<double>(found) *
-                          static_cast<double>(paths.size());
+                          static_cast<double>(dataset.size());
 }
 
-double read_bytes_per_s(const std::vector<std::string>& paths) {
-  FileReader reader;
+double read_bytes_per_s(const Dataset& dataset,
+                        const std::vector<uint64_t>& samples) {
+  const auto reader = dataset.new_reader(ReadMode::kBuffered);
   uint64_t bytes = 0, spent_ns = 0;
-  for (const std::string& path : paths) {
+  for (const uint64_t index : samples) {
     const uint64_t begin_ns = monotonic_ns();
-    if (!reader.open(path, ReadMode::kBuffered)) continue;
-    const auto file = reader.read();
+    if (!reader->open(index, SampleSource::kMemory)) continue;
+    const auto sample = reader->read();
     spent_ns += monotonic_ns() - begin_ns;
-    if (file) bytes += file->size();
+    if (sample) bytes += sample->size();
     if (static_cast<double>(spent_ns) * 1e-9 >= kMemoryRead_s) break;
   }
   return spent_ns == 0

@@ -1,8 +1,11 @@
 // What this process can tell of the storage that it reads from.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
+
+#include "penstock/loader/dataset.h"
 
 namespace penstock {
 
@@ -16,13 +19,14 @@ std::string filesystem_of(const std::string& path);
 // all there is.
 bool keeps_files_in_memory(const std::string& filesystem);
 
-// Of all files, from the sizes of some spread over them; 0 where none can be
+// Of all samples, from the sizes of some spread over them; 0 where none can be
 // looked at.
-double bytes_of_files(const std::vector<std::string>& paths);
+double bytes_of_samples(const Dataset& dataset);
 
-// Bytes/s at which one thread reads files, one after the other, for at most
+// Bytes/s at which one thread reads samples, one after the other, for at most
 // kMemoryRead_s: from memory, where they are cached. 0: none can be read.
-double read_bytes_per_s(const std::vector<std::string>& paths);
+double read_bytes_per_s(const Dataset& dataset,
+                        const std::vector<uint64_t>& samples);
 inline constexpr double kMemoryRead_s = 0.2;
 
 // Page cache that the process's files may have: what its memory cgroup and the

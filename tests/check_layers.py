@@ -42,13 +42,21 @@ RESERVED = {
     r"zmq\.h(pp)?": ["select_ext/ctld"],
     r"sqlite3\.h": ["select_ext/ctld"],
     r"systemd/": ["common"],
+    r"fuse": ["tools"],
     r"mpi\.h": ["loader", "exchange"],
     r"libcgroup|hwloc": ["cgroup", "node_agent"],
 }
 
 
+# What is installed is included as others include it: folder -> layer.
+PUBLIC = {"penstock/loader": "loader", "penstock/result.h": "common"}
+
+
 def layer_of(path):
-    """The layer that a path from the root is in, or None."""
+    """The layer that a path from the root, or a public one, is in, or None."""
+    for folder, layer in PUBLIC.items():
+        if path == folder or path.startswith(folder + "/"):
+            return layer
     return next((layer for layer in MAY_INCLUDE
                  if path.startswith(layer + "/")), None)
 

@@ -1,5 +1,7 @@
 #include "loader/lmdb/database_writer.h"
 
+#include <sys/statvfs.h>
+
 #include <cerrno>
 
 namespace penstock::lmdb {
@@ -13,6 +15,13 @@ Error cannot_write(int code, const std::string& folder) {
     error.message += "; make room, or name a database elsewhere";
   }
   return error;
+}
+
+// liblmdb calls a write that a full disk cut short EIO.
+bool has_room(const std::string& folder, uint64_t bytes) {
+  struct statvfs status {};
+  return ::statvfs(folder.c_str(), &status) != 0 ||
+         uint64_t{status.f_bavail} * status.f_frsize > bytes;
 }
 
 }  // namespace
@@ -60,6 +69,7 @@ Status DatabaseWriter::flush() {
     error = mdb_env_set_mapsize(env_.get(), map_bytes_);
     if (error == 0) error = write_transaction();
   }
+  if (error == EIO && !has_room(folder_, pair_bytes_)) error = ENOSPC;
   if (error != 0) return cannot_write(error, folder_);
   pairs_.clear();
   pair_bytes_ = 0;

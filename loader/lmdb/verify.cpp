@@ -11,6 +11,8 @@
 namespace penstock::lmdb {
 namespace {
 
+constexpr std::string_view kInFolder = "/data.mdb";
+
 std::string_view text_of(const MDB_val& value) {
   return {static_cast<const char*>(value.mv_data), value.mv_size};
 }
@@ -53,8 +55,14 @@ int LibraryReader::open_env(const std::string& file, unsigned flags) {
   MDB_env* handle = nullptr;
   if (const int error = mdb_env_create(&handle)) return error;
   env.reset(handle);
-  return mdb_env_open(handle, file.c_str(), MDB_NOSUBDIR | MDB_RDONLY | flags,
-                      0666);
+  // The lock file has to be the one that a writer uses.
+  std::string path = file.find('/') == file.npos ? "./" + file : file;
+  if (path.ends_with(kInFolder)) {
+    path.resize(path.size() - kInFolder.size());
+  } else {
+    flags |= MDB_NOSUBDIR;
+  }
+  return mdb_env_open(handle, path.c_str(), MDB_RDONLY | flags, 0666);
 }
 
 Status LibraryReader::open(const std::string& file) {

@@ -54,30 +54,30 @@ AnalysisHello rank_hello(const std::string& secret, const TrainOptions& options,
   hello.source = "penstock-train";
   hello.batch_samples = options.batch;
   if (options.threads > 0) hello.workers = options.threads;
-  hello.dataset_samples = dataset.paths.size();
-  if (const double bytes = bytes_of_files(dataset.paths); bytes > 0) {
+  hello.dataset_samples = dataset.size();
+  if (const double bytes = bytes_of_samples(dataset); bytes > 0) {
     hello.dataset_bytes = bytes;
   }
   hello.cache_bytes = cache_room_bytes();
   hello.cpus = static_cast<uint32_t>(
       entitled_threads(std::getenv("SLURM_CPUS_PER_TASK"), cpus_here()));
-  hello.filesystem = filesystem_of(dataset.folder);
+  hello.filesystem = filesystem_of(dataset.path());
   hello.cold = options.direct ? "direct" : "fadvise";
   if (!options.direct && keeps_files_in_memory(hello.filesystem)) {
     hello.cold.clear();
-    hello.why = dataset.folder + " is on " + hello.filesystem +
+    hello.why = dataset.path() + " is on " + hello.filesystem +
                 ", which holds its files in memory";
   }
   return hello;
 }
 
-AnalysedTrainer::AnalysedTrainer(const TrainOptions& options, Loader& loader,
-                                 uint64_t dataset_samples, Meeting* meeting,
+AnalysedTrainer::AnalysedTrainer(const TrainOptions& options, Pipeline& loader,
+                                 const Dataset& dataset, Meeting* meeting,
                                  const std::atomic<bool>& stop,
                                  AnalysisLink link)
     : options_(options),
       loader_(loader),
-      dataset_samples_(dataset_samples),
+      dataset_(dataset),
       meeting_(meeting),
       stop_(stop),
       link_(std::move(link)),
@@ -137,7 +137,7 @@ Status AnalysedTrainer::begin(const AnalysisCell& cell) {
   // What the last cell had no time to send belongs to it.
   Status said = send_batches(monotonic_ns());
   if (!said) return said;
-  if (batch_) loader_.release();
+  if (batch_) loader_.release(*batch_);
   batch_.reset();
   cell_ = cell;
   is_ready_ = false;
@@ -148,7 +148,7 @@ Status AnalysedTrainer::begin(const AnalysisCell& cell) {
   if (cell.data == AnalysisFeed::kReplay) return Done{};
   const bool is_cold = cell.data == AnalysisFeed::kCold;
   first_batch_ = loader_.set_feed({is_cold ? 0 : cell.subset_samples, is_cold});
-  const uint64_t subset = std::min(cell.subset_samples, dataset_samples_);
+  const uint64_t subset = std::min(cell.subset_samples, dataset_.size());
   samples_to_pass_ = is_cold ? 0 : static_cast<int64_t>(subset);
   return Done{};
 }
@@ -187,7 +187,7 @@ Status AnalysedTrainer::work() {
   const bool replays = cell_.data == AnalysisFeed::kReplay;
   const Batch batch = *batch_;
   if (!replays) {
-    loader_.release();
+    loader_.release(batch);
     batch_.reset();
   }
   if (replays || cell_.train) train(batch.size);
@@ -204,7 +204,7 @@ Status AnalysedTrainer::work() {
     if (cell_.data == AnalysisFeed::kMemory && !is_limited &&
         !memory_bytes_per_s_) {
       const double rate =
-          read_bytes_per_s(loader_.subset_paths(cell_.subset_samples));
+          read_bytes_per_s(dataset_, loader_.subset(cell_.subset_samples));
       if (rate > 0) memory_bytes_per_s_ = rate;
     }
     return link_.send(ready_);

@@ -6,11 +6,11 @@
 
 #include "common/result.h"
 #include "loader/analysis_link.h"
-#include "loader/loader.h"
 #include "loader/rank_limits.h"
 #include "loader/train/accelerator.h"
 #include "loader/train/meeting.h"
 #include "loader/train/train_options.h"
+#include "penstock/loader/pipeline.h"
 
 namespace penstock {
 
@@ -22,12 +22,12 @@ AnalysisHello rank_hello(const std::string& secret, const TrainOptions& options,
 class AnalysedTrainer {
  public:
   // All must outlive it; meeting may be null.
-  AnalysedTrainer(const TrainOptions& options, Loader& loader,
-                  uint64_t dataset_samples, Meeting* meeting,
+  AnalysedTrainer(const TrainOptions& options, Pipeline& loader,
+                  const Dataset& dataset, Meeting* meeting,
                   const std::atomic<bool>& stop, AnalysisLink link);
 
   // Obeys until it is told to end, or on stop. hello: the rank's.
-  // Errors: those of Loader::next and of AnalysisLink.
+  // Errors: those of Pipeline::next and of AnalysisLink.
   [[nodiscard]] Status run(const AnalysisHello& hello);
 
  private:
@@ -44,8 +44,8 @@ class AnalysedTrainer {
   Status send_batches(uint64_t now_ns);
 
   const TrainOptions& options_;
-  Loader& loader_;
-  const uint64_t dataset_samples_;
+  Pipeline& loader_;
+  const Dataset& dataset_;
   Meeting* const meeting_;
   const std::atomic<bool>& stop_;
   AnalysisLink link_;

@@ -14,7 +14,6 @@
 #include "common/units.h"
 #include "libpenstock/include/penstock.h"
 #include "loader/clock.h"
-#include "loader/loader.h"
 #include "loader/penstock_link.h"
 #include "loader/train/analysed_trainer.h"
 #include "loader/train/meeting.h"
@@ -23,6 +22,7 @@
 #include "loader/train/summary.h"
 #include "loader/train/train_options.h"
 #include "loader/train/trainer.h"
+#include "penstock/loader/pipeline.h"
 
 namespace penstock {
 namespace {
@@ -63,7 +63,7 @@ size_t affinity_cpus() {
   return static_cast<size_t>(CPU_COUNT(&set));
 }
 
-void choose_threads(const TrainOptions& options, LoaderOptions& loader) {
+void choose_threads(const TrainOptions& options, PipelineOptions& loader) {
   loader.elastic = options.threads == 0;
   if (!loader.elastic) {
     loader.threads = loader.threads_min = loader.threads_max = options.threads;
@@ -80,11 +80,13 @@ void choose_threads(const TrainOptions& options, LoaderOptions& loader) {
       loader.threads_min, loader.threads_max);
 }
 
-LoaderOptions loader_options(const TrainOptions& options, size_t dataset_size) {
-  LoaderOptions loader;
+PipelineOptions loader_options(const TrainOptions& options,
+                               size_t dataset_size) {
+  PipelineOptions loader;
   loader.batch_samples = options.batch;
   loader.crop_side = options.crop;
   loader.seed = options.seed;
+  loader.spans_epochs = true;
   loader.read_mode = options.direct ? ReadMode::kDirect : ReadMode::kBuffered;
   if (options.samples > 0) loader.total_samples = options.samples;
   if (options.epochs > 0) loader.total_samples = options.epochs * dataset_size;
@@ -96,13 +98,13 @@ LoaderOptions loader_options(const TrainOptions& options, size_t dataset_size) {
 }
 
 // CPU time of everything but the loader threads.
-uint64_t trainer_cpu_ns(const Loader& loader) {
+uint64_t trainer_cpu_ns(const Pipeline& loader) {
   const uint64_t loader_ns = loader.counters().cpu_ns;  // first: never larger
   return process_cpu_ns() - loader_ns;
 }
 
 Summary summarise(const Trainer& trainer, const TrainProgress& progress,
-                  const Loader& loader, bool connected) {
+                  const Pipeline& loader, bool connected) {
   Summary summary;
   summary.seconds =
       static_cast<double>(trainer.end_ns() - trainer.begin_ns()) * 1e-9;
@@ -154,12 +156,13 @@ struct CloseHandle {
 };
 
 // Nothing of such a run is worth keeping: it ends without results.
-int run_analysed(const TrainOptions& options, Loader& loader, Meeting* meeting,
+int run_analysed(const TrainOptions& options, Pipeline& loader,
+                 const Dataset& dataset, Meeting* meeting,
                  const AnalysisHello& hello, const AnalysisAddress& address) {
   auto link = AnalysisLink::connect(address);
   if (!link) return fail(link.error());
-  AnalysedTrainer trainer(options, loader, *hello.dataset_samples, meeting,
-                          stop, *std::move(link));
+  AnalysedTrainer trainer(options, loader, dataset, meeting, stop,
+                          *std::move(link));
   const Status done = trainer.run(hello);
   if (!done) return fail(done.error());
   return stop_signal == 0 ? 0 : 128 + stop_signal;
@@ -177,21 +180,21 @@ Result<std::optional<AnalysisAddress>> analysis_address() {
 int run(const TrainOptions& options) {
   const auto address = analysis_address();
   if (!address) return fail(address.error());
-  auto dataset = open_dataset(options.data, options.format);
+  auto dataset = open_dataset(options.data, options.records);
   if (!dataset) return fail(dataset.error());
-  const LoaderOptions settings = loader_options(options, dataset->paths.size());
+  const PipelineOptions settings = loader_options(options, (*dataset)->size());
   const AnalysisHello hello =
-      *address ? rank_hello((*address)->secret, options, *dataset)
+      *address ? rank_hello((*address)->secret, options, **dataset)
                : AnalysisHello();
 
   const std::unique_ptr<penstock_handle, CloseHandle> handle(
       penstock_open(nullptr));
-  LoaderLink link = penstock_link(handle.get());
+  PipelineLink link = penstock_link(handle.get());
   link.broken = [](const std::string& why) {
     std::fprintf(stderr, "penstock-train: skipped: %s\n", why.c_str());
   };
   set_signals_blocked(true);
-  auto loader = Loader::create(*std::move(dataset), settings, std::move(link));
+  auto loader = Pipeline::create(*dataset, settings, std::move(link));
   if (!loader) return fail(loader.error());
   TrainProgress progress;
   auto monitor = Monitor::start(options.log_path, **loader, progress);
@@ -203,7 +206,7 @@ int run(const TrainOptions& options) {
 
   Meeting* const others = *meeting ? &**meeting : nullptr;
   if (*address) {
-    return run_analysed(options, **loader, others, hello, **address);
+    return run_analysed(options, **loader, **dataset, others, hello, **address);
   }
   Trainer trainer(options, **loader, progress, handle.get(), others, stop);
   const uint64_t cpu_before_ns = trainer_cpu_ns(**loader);

@@ -65,13 +65,12 @@ std::string summary_text(const TrainOptions& options, const Summary& summary) {
 
 std::string summary_json(const TrainOptions& options, const Summary& summary) {
   const nlohmann::ordered_json json{
-      {"schema_version", 1},
+      {"schema_version", 2},
       {"accelerator", "emulated"},
       {"accelerator_s_per_sample", options.accelerator_s_per_sample},
       {"wait", wait_name(options.wait)},
       {"trainer_cpu_ms", options.trainer_cpu_ms},
       {"data", options.data},
-      {"format", sample_format_name(options.format)},
       {"batch", options.batch},
       {"crop", options.crop},
       {"direct", options.direct},

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "common/result.h"
-#include "loader/loader.h"
 #include "loader/train/progress.h"
 #include "loader/train/train_options.h"
+#include "penstock/loader/pipeline.h"
 
 namespace penstock {
 
@@ -18,7 +18,7 @@ struct Summary {
   double wait_s = 0;
   double step_s = 0;         // in steps, summed
   double trainer_cpu_s = 0;  // of everything but the loader threads
-  LoaderCounters loader;
+  PipelineCounters loader;
   bool connected = false;  // penstockd answered
   std::string ended_by;    // "end", "SIGTERM", "SIGINT"
 

@@ -10,18 +10,41 @@ namespace penstock {
 namespace {
 
 const char* const kDescription =
-    "Trains on nothing: loads a folder of pictures as a training job would and "
+    "Trains on nothing: loads pictures or records as a training job would and "
     "hands each batch to an emulated accelerator, a timed wait per step. "
-    "Files, "
-    "decoding and threads are real.";
+    "Files, decoding and threads are real.";
+
+void add_record_options(CLI::App& app, TrainOptions& options) {
+  const auto layout = [&options]() -> RecordLayout& {
+    if (!options.records) options.records.emplace();
+    return *options.records;
+  };
+  auto* record =
+      app.add_option_function<uint64_t>(
+             "--record-bytes",
+             [layout](uint64_t bytes) { layout().record_bytes = bytes; },
+             "Of each record, its label included")
+          ->option_text("N");
+  app.add_option_function<uint64_t>(
+         "--label-bytes",
+         [layout](uint64_t bytes) { layout().label_bytes = bytes; },
+         "Of the label that each record begins with")
+      ->needs(record)
+      ->option_text("N [0]");
+  app.add_option_function<uint64_t>(
+         "--header-bytes",
+         [layout](uint64_t bytes) { layout().header_bytes = bytes; },
+         "Before the first record")
+      ->needs(record)
+      ->option_text("N [0]");
+}
 
 void add_data_options(CLI::App& app, TrainOptions& options) {
-  const std::map<std::string, SampleFormat> formats{
-      {"jpeg", SampleFormat::kJpeg}, {"raw", SampleFormat::kRaw}};
-  app.add_option("--data", options.data, "Folder of the samples")->required();
-  app.add_option("--format", options.format, "jpeg, or raw (PPM)")
-      ->transform(CLI::CheckedTransformer(formats))
-      ->option_text("jpeg|raw");
+  app.add_option("--data", options.data,
+                 "Folder of pictures, tar shards, or a file of records")
+      ->required()
+      ->option_text("PATH...");
+  add_record_options(app, options);
   app.add_option("--batch", options.batch, "Samples per step")
       ->check(CLI::Range(1, 65536))
       ->option_text("N [32]");

@@ -2,17 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "loader/dataset.h"
+#include "penstock/loader/dataset.h"
 
 namespace penstock {
 
 enum class WaitMode { kSleep, kSpin };
 
 struct TrainOptions {
-  std::string data;
-  SampleFormat format = SampleFormat::kJpeg;
+  std::vector<std::string> data;
+  std::optional<RecordLayout> records;
   size_t batch = 32;
   int crop = 224;
   uint64_t seed = 0;

@@ -13,7 +13,7 @@ constexpr uint64_t kWaitSliceNs = 100000000;
 
 penstock_progress progress_report(const TrainOptions& options,
                                   const TrainProgress& progress,
-                                  const LoaderCounters& loader) {
+                                  const PipelineCounters& loader) {
   return {
       progress.samples,
       progress.steps,
@@ -81,7 +81,7 @@ Status Trainer::train() {
     if (!batch) return std::move(batch).error();
     if (!*batch) return Done{};
     const size_t samples = (*batch)->size;
-    loader_.release();
+    loader_.release(**batch);
     const uint64_t begin_ns = monotonic_ns();
     accelerator.step(begin_ns, samples, stop_);
     if (stop_) return Done{};  // the step was cut short

@@ -6,10 +6,10 @@
 
 #include "common/result.h"
 #include "libpenstock/include/penstock.h"
-#include "loader/loader.h"
 #include "loader/train/meeting.h"
 #include "loader/train/progress.h"
 #include "loader/train/train_options.h"
+#include "penstock/loader/pipeline.h"
 
 namespace penstock {
 
@@ -17,14 +17,14 @@ namespace penstock {
 // hint with auto threads.
 penstock_progress progress_report(const TrainOptions& options,
                                   const TrainProgress& progress,
-                                  const LoaderCounters& loader);
+                                  const PipelineCounters& loader);
 
 class Trainer {
  public:
   // All must outlive it; handle may be null, and meeting where there is one
   // rank.
-  Trainer(const TrainOptions& options, Loader& loader, TrainProgress& progress,
-          penstock_handle* handle, Meeting* meeting,
+  Trainer(const TrainOptions& options, Pipeline& loader,
+          TrainProgress& progress, penstock_handle* handle, Meeting* meeting,
           const std::atomic<bool>& stop)
       : options_(options),
         loader_(loader),
@@ -34,7 +34,7 @@ class Trainer {
         stop_(stop) {}
 
   // Steps until the options' end, the data's end, another rank's end, or stop.
-  // Errors: those of Loader::next.
+  // Errors: those of Pipeline::next.
   [[nodiscard]] Status run();
 
   uint64_t begin_ns() const { return begin_ns_; }  // CLOCK_MONOTONIC
@@ -52,7 +52,7 @@ class Trainer {
   void report() const;
 
   const TrainOptions& options_;
-  Loader& loader_;
+  Pipeline& loader_;
   TrainProgress& progress_;
   penstock_handle* handle_;
   Meeting* meeting_;

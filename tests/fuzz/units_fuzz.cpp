@@ -1,5 +1,5 @@
-// Rates, numbers and CPU lists: whatever is accepted is in its bounds and
-// reads back from its own text.
+// Rates, times, numbers and CPU lists: whatever is accepted is in its bounds
+// and reads back from its own text.
 #include "common/units.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -12,6 +12,10 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     FUZZ_CHECK(*parse_rate_bytes_per_s(std::to_string(*rate)) == *rate ||
                *rate > uint64_t{1} << 53);
     FUZZ_CHECK(!format_rate(static_cast<double>(*rate)).empty());
+  }
+  if (const auto time_ns = parse_duration_ns(text)) {
+    FUZZ_CHECK(*time_ns <= 3'600'000'000'000);
+    FUZZ_CHECK(*parse_duration_ns(std::to_string(*time_ns) + "ns") == *time_ns);
   }
   if (const auto number = parse_uint(text, 5, 5000))
     FUZZ_CHECK(*number >= 5 && *number <= 5000);

@@ -35,8 +35,8 @@ def help_of(*words):
     return done.stdout
 
 
-def commands():
-    _, listed = re.split(r"(?im)^subcommands:\n", help_of())
+def commands(*words):
+    _, listed = re.split(r"(?im)^subcommands:\n", help_of(*words))
     return re.findall(r"(?m)^  (\w\S*)", listed)
 
 
@@ -55,6 +55,14 @@ class Completion(unittest.TestCase):
             with self.subTest(command=command):
                 self.assertEqual(offered(command, "-"), options(command))
 
+    def test_commands_of_a_command(self):
+        names = commands("lmdb")
+        self.assertEqual(offered("lmdb", ""), sorted(names))
+        for name in names:
+            with self.subTest(command=name):
+                self.assertEqual(offered("lmdb", name, "-"),
+                                 options("lmdb", name))
+
     def test_a_word_that_is_begun(self):
         self.assertEqual(offered("che"), ["check-config"])
         self.assertEqual(offered("history", "--d"), ["--days"])
@@ -70,6 +78,7 @@ class Completion(unittest.TestCase):
         directory = str(ROOT / "too")
         self.assertIn(f"{ROOT}/tools", offered("check-config", directory))
         self.assertIn(f"{ROOT}/tools", offered("report", "--dir", directory))
+        self.assertIn(f"{ROOT}/tools", offered("lmdb", "verify", directory))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEBIAN = ROOT / "packaging" / "debian"
 BUILD = pathlib.Path(os.environ["PENSTOCK_BUILD_DIR"])
 PACKAGES = ["penstock-node", "penstock-ctld", "penstock-client",
-            "python3-penstock", "libpenstock1", "libpenstock-dev"]
+            "penstock-slow-tier", "python3-penstock", "libpenstock1",
+            "libpenstock-dev"]
 # More is root's rights that nobody has justified.
 MAX_EXPOSURE = {"penstockd": 5.0, "penstockctld": 3.0}
 SKIPPED = 77

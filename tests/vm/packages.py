@@ -50,3 +50,18 @@ def dependencies(packages):
             found |= {one for one in re.split(r",\s*", field)
                       if re.match(r"[^ (|]+", one).group() not in own}
     return ", ".join(sorted(found))
+
+
+def libraries(cache, suite, objects):
+    """What the programs and libraries that only tests use link of Debian's:
+    they are in no package, so none depends on it."""
+    root = roots.make(cache, suite, "build", prepare)
+    names = [f"{OBJECTS}/{kind}/{path.name}" for kind in ("bin", "lib")
+             for path in (objects / kind).iterdir()
+             if not path.is_symlink() and path.read_bytes()[:4] == b"\x7fELF"]
+    # It wants a debian/control beside it: that of the package's build-dep.
+    said = roots.inside(root, "cd /var/tmp/needs; dpkg-shlibdeps -O "
+                        f"--ignore-missing-info -l{OBJECTS}/lib "
+                        f"{' '.join(sorted(names))}")
+    found = re.search(r"(?m)^shlibs:Depends=(.*)$", said)
+    return re.split(r",\s*", found.group(1)) if found else []

@@ -11,7 +11,8 @@ namespace penstock {
 namespace {
 
 constexpr uint64_t kLeastSubsetBatches = 8;
-// A penstockd that is being started anew refuses once.
+// A penstockd that is being started anew refuses once, or has lifted the limit
+// in the middle of a visit.
 constexpr size_t kMostRefusals = 2;
 constexpr double kSubset_s = 0.5;  // that passing it takes
 constexpr double kLeastCores = 0.1;
@@ -252,9 +253,14 @@ void AnalysisPlan::drop(size_t number, std::string why) {
   kinds_[number].dropped = std::move(why);
 }
 
-void AnalysisPlan::drop_unkept(size_t number, std::string why) {
-  if (++kinds_[number].refusals < kMostRefusals) return;
+bool AnalysisPlan::refuse(size_t number, std::string why) {
+  if (++kinds_[number].refusals < kMostRefusals) return false;
   drop(number, std::move(why));
+  return true;
+}
+
+void AnalysisPlan::drop_unkept(size_t number, std::string why) {
+  if (!refuse(number, std::move(why))) return;
   const CellRole role = kinds_[number].role;
   const double cores = kinds_[number].cell.cores.value_or(0);
   if (cores == std::floor(cores)) return;
@@ -283,9 +289,9 @@ void AnalysisPlan::add(size_t number, Visit visit) {
                                    : visit.limits.why);
   }
   for (const auto& [rank, seen] : visit.ranks) {
-    if (exceeds_limits(cell, seen)) {
-      return drop(number, "the limit was not kept by those who said so");
-    }
+    if (!exceeds_limits(cell, seen)) continue;
+    refuse(number, "the limit was not kept by those who said so");
+    return;
   }
   kinds_[number].visits.push_back(std::move(visit));
 }

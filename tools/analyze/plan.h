@@ -65,7 +65,8 @@ class AnalysisPlan {
 
   // The next kind's number; nullopt: every figure is narrow.
   std::optional<size_t> next();
-  // What was seen of it. A kind whose limit was not kept is dropped.
+  // What was seen of it. A kind whose limit was not kept is dropped when that
+  // happens again.
   void add(size_t kind, Visit visit);
   // It is not visited any more.
   void drop(size_t kind, std::string why);
@@ -84,6 +85,8 @@ class AnalysisPlan {
   void add_ceiling_corner();
   void add_storage_corner();
   void add_prep(double cores);
+  // True where that was once too often, and the kind is dropped.
+  bool refuse(size_t kind, std::string why);
   // The first prep that cannot be limited makes room for others on whole CPUs.
   void drop_unkept(size_t kind, std::string why);
   double settable(double cores) const;

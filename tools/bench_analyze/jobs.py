@@ -74,7 +74,6 @@ def make(cluster, loops, pool, demo_mix, names):
 
 def of_kind(train, pool, kind):
     suffix = {"jpeg": ".jpg", "raw": ".ppm"}[kind.format]
-    return Work(kind.name, (train, "--format", kind.format, "--threads",
-                            str(THREADS)),
+    return Work(kind.name, (train, "--threads", str(THREADS)),
                 kind.batch, pool.mountpoint / kind.format, suffix,
                 ("--direct",), kind.direct, kind)

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <turbojpeg.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -17,6 +16,7 @@
 
 #include "common/result.h"
 #include "common/unique_fd.h"
+#include "tools/demo_data/jpeg_writer.h"
 #include "tools/demo_data/noise.h"
 
 namespace penstock {
@@ -120,21 +120,13 @@ Result<bool> is_complete(const DataOptions& options) {
   return true;
 }
 
-Status write_jpeg(const DataOptions& options, uint64_t index,
-                  tjhandle compressor) {
+Status write_jpeg(const DataOptions& options, uint64_t index) {
   const auto pixels =
       noise_picture(options.width, options.height, options.seed + index);
-  unsigned char* jpeg = nullptr;
-  unsigned long size = 0;
-  if (tjCompress2(compressor, pixels.data(), options.width, 0, options.height,
-                  TJPF_RGB, &jpeg, &size, TJSAMP_420, options.quality,
-                  0) != 0) {
-    return Error{Code::kIo, 0,
-                 std::string("libjpeg-turbo: ") + tjGetErrorStr2(compressor)};
-  }
-  Status written = write_file(sample_path(options, index), {jpeg, size});
-  tjFree(jpeg);
-  return written;
+  auto jpeg =
+      encode_jpeg(pixels, options.width, options.height, options.quality);
+  if (!jpeg) return std::move(jpeg).error();
+  return write_file(sample_path(options, index), *jpeg);
 }
 
 Status write_raw(const DataOptions& options, uint64_t index) {
@@ -157,14 +149,10 @@ Status make_set(const DataOptions& options) {
     fmt::print("{}: complete already\n", options.out);
     return Done{};
   }
-  const std::unique_ptr<void, int (*)(tjhandle)> compressor(tjInitCompress(),
-                                                            tjDestroy);
-  if (!compressor) return Error{Code::kLimit, 0, "libjpeg-turbo: no memory"};
   Progress progress(options.count);
   for (uint64_t i = 0; i < options.count; ++i) {
-    Status written = options.format == Format::kRaw
-                         ? write_raw(options, i)
-                         : write_jpeg(options, i, compressor.get());
+    Status written = options.format == Format::kRaw ? write_raw(options, i)
+                                                    : write_jpeg(options, i);
     if (!written) return written;
     progress.show(i + 1);
   }

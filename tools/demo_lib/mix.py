@@ -16,7 +16,7 @@ class Kind:
     job's share of the pool."""
     name: str
     bound: str            # "cpu" or "storage": which slice is too small
-    format: str           # "jpeg" or "raw": penstock-train --format
+    format: str           # "jpeg" or "raw" (PPM): the pool's folder
     batch: int            # samples per step
     demand_slices: float  # slices that its ceiling needs
 

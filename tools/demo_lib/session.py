@@ -121,7 +121,7 @@ class Session:
         base = pathlib.Path(self.cluster.home()) / f"{kind.name}-{self._count}"
         job_files = base.with_suffix(".log"), base.with_suffix(".json")
         command = [self._train, "--data", self.pool.mountpoint / kind.format,
-                   "--format", kind.format, "--batch", kind.batch,
+                   "--batch", kind.batch,
                    "--accelerator-s-per-sample", f"{order.accelerator_s:.9f}",
                    "--threads", order.threads, "--seed", self._count,
                    "--log", job_files[0], "--json", job_files[1],

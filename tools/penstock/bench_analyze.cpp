@@ -1,110 +1,20 @@
 #include "tools/penstock/bench_analyze.h"
 
-#include <fcntl.h>
 #include <fmt/ranges.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <nlohmann/json.hpp>
-#include <ostream>
-
-#include "common/unique_fd.h"
-#include "tools/penstock/bench_figures.h"
-#include "tools/penstock/spawn.h"
+#include "tools/penstock/bench_script.h"
 
 namespace penstock {
-namespace {
-
-// The terminal sends Ctrl-C to the script too, which removes what it made; we
-// wait for that.
-class IgnoredInterrupt {
- public:
-  IgnoredInterrupt() { ::signal(SIGINT, SIG_IGN); }
-  ~IgnoredInterrupt() { ::signal(SIGINT, SIG_DFL); }
-  IgnoredInterrupt(const IgnoredInterrupt&) = delete;
-  IgnoredInterrupt& operator=(const IgnoredInterrupt&) = delete;
-};
-
-std::vector<std::string> environment() {
-  std::vector<std::string> out{std::string("PYTHONPATH=") + PENSTOCK_SOURCE +
-                               "/tools"};
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (!std::string_view(*entry).starts_with("PYTHONPATH=")) {
-      out.emplace_back(*entry);
-    }
-  }
-  return out;
-}
-
-std::string read_all(int fd) {
-  std::string text;
-  char buffer[4096];
-  ssize_t got = 0;
-  while ((got = ::read(fd, buffer, sizeof buffer)) > 0) {
-    text.append(buffer, static_cast<size_t>(got));
-  }
-  return text;
-}
-
-// What the script prints on standard output.
-Result<std::string> run_script(const BenchAnalyzeArguments& arguments) {
-  const std::string script =
-      std::string(PENSTOCK_SOURCE) + "/tools/bench_analyze/__main__.py";
-  if (::access(script.c_str(), R_OK) != 0)
-    return system_error(errno, script + " (bench analyze needs the sources)");
-  int output[2];
-  if (::pipe2(output, O_CLOEXEC) != 0) return system_error(errno, "pipe");
-  const UniqueFd output_read(output[0]);
-  UniqueFd output_write(output[1]);
-  Result<pid_t> child =
-      spawn({"/usr/bin/python3", "-B", "-m", "bench_analyze", PENSTOCK_BUILD,
-             "--jobs", fmt::format("{}", fmt::join(arguments.jobs, ",")),
-             "--rounds", std::to_string(arguments.rounds), "--budget",
-             std::to_string(arguments.budget_s)},
-            environment(), -1, output_write.get());
-  if (!child) return std::move(child).error();
-  const IgnoredInterrupt ignored;
-  output_write.reset();
-  std::string text = read_all(output_read.get());
-  int status = 0;
-  while (::waitpid(*child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (status != 0) {
-    return Error{Code::kUnavailable, 0,
-                 "bench analyze did not come to its end; what it made is "
-                 "removed"};
-  }
-  return text;
-}
-
-Result<std::vector<BenchFigure>> parse_figures(const std::string& text) {
-  try {
-    std::vector<BenchFigure> out;
-    for (const auto& one : nlohmann::json::parse(text)) {
-      out.push_back({one.at("name"), one.at("value"), one.at("unit"),
-                     one.at("spread"), one.at("runs")});
-    }
-    return out;
-  } catch (const nlohmann::json::exception& error) {
-    return Error{Code::kIo, 0,
-                 std::string("figures of bench analyze: ") + error.what()};
-  }
-}
-
-}  // namespace
 
 Status run_bench_analyze(const BenchAnalyzeArguments& arguments,
                          const std::string& json_file, Terminal& terminal) {
-  Result<std::string> text = run_script(arguments);
-  if (!text) return std::move(text).error();
-  Result<std::vector<BenchFigure>> figures = parse_figures(*text);
-  if (!figures) return std::move(figures).error();
-  const std::string machine = machine_text();
-  terminal.out << machine << "\n" << figures_table(*figures);
-  if (json_file.empty()) return Done{};
-  return write_text(json_file, figures_json("analyze", machine, *figures));
+  return run_bench_script(
+      {"analyze",
+       "bench_analyze",
+       {"--jobs", fmt::format("{}", fmt::join(arguments.jobs, ",")), "--rounds",
+        std::to_string(arguments.rounds), "--budget",
+        std::to_string(arguments.budget_s)}},
+      json_file, terminal);
 }
 
 }  // namespace penstock

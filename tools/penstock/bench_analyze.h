@@ -19,8 +19,7 @@ struct BenchAnalyzeArguments {
 // Starts a Slurm and a pool of limited bandwidth, and runs and analyses the
 // jobs there. json_file: "" for none. Needs root, Debian's Slurm, nbdkit, and
 // the source tree.
-// Errors: kUnavailable  interrupted, or something did not start: the script
-//                       has said what
+// Errors: those of run_bench_script()
 [[nodiscard]] Status run_bench_analyze(const BenchAnalyzeArguments& arguments,
                                        const std::string& json_file,
                                        Terminal& terminal);

@@ -51,22 +51,29 @@ void add_bench(CommandLine& line) {
                    "allocator: time and loss of its solves and rounding; "
                    "analyze: what-if against real runs; "
                    "ctld: the controller under a storm of jobs; "
+                   "loader: the loader beside others; "
                    "submit: what the job submit plugin costs")
       ->required()
-      ->check(CLI::IsMember({"allocator", "analyze", "ctld", "submit"}));
+      ->check(
+          CLI::IsMember({"allocator", "analyze", "ctld", "loader", "submit"}));
   BenchAnalyzeArguments& analyze = line.bench_analyze;
   command->add_option("--jobs", analyze.jobs, "analyze: which kinds of job")
       ->delimiter(',')
       ->check(CLI::IsMember(analyze.jobs))
       ->capture_default_str();
-  command->add_option("--rounds", analyze.rounds, "analyze: of real runs")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
+  command
+      ->add_option("--rounds", line.bench_rounds,
+                   "analyze: of real runs [3]; loader: of all loaders [7]")
+      ->check(CLI::Range(1, 100));
   command
       ->add_option("--budget", analyze.budget_s,
                    "analyze: seconds of each analysis")
       ->check(CLI::Range(10, 3600))
       ->capture_default_str();
+  command
+      ->add_option("--peers", line.bench_loader.peers_dir,
+                   "loader: the directory that tests/peers made")
+      ->check(CLI::ExistingDirectory);
   BenchCtldArguments& ctld = line.bench_ctld;
   command->add_option("--agents", ctld.agents, "ctld: nodes that are played")
       ->check(CLI::Range(2, 10000))
@@ -116,22 +123,33 @@ Status run_predict_line(const CommandLine& line, const Config& config,
   return run_predict(arguments, config, terminal);
 }
 
+Status run_bench_line(const CommandLine& line, Terminal& terminal) {
+  if (line.bench_name == "analyze") {
+    BenchAnalyzeArguments arguments = line.bench_analyze;
+    arguments.rounds = line.bench_rounds.value_or(arguments.rounds);
+    return run_bench_analyze(arguments, line.bench_json, terminal);
+  }
+  if (line.bench_name == "ctld") {
+    return run_bench_ctld(line.bench_ctld, line.bench_json, terminal);
+  }
+  if (line.bench_name == "loader") {
+    BenchLoaderArguments arguments = line.bench_loader;
+    arguments.rounds = line.bench_rounds.value_or(arguments.rounds);
+    return run_bench_loader(arguments, line.bench_json, terminal);
+  }
+  if (line.bench_name == "submit") {
+    return run_bench_submit(line.bench_count, line.bench_json, terminal);
+  }
+  return run_bench_allocator(line.bench_json, terminal);
+}
+
 Status run_chosen(const CommandLine& line, Terminal& terminal) {
   const CLI::App& app = line.app;
   if (app.got_subcommand("check-config")) {
     return run_check_config(line.config_file, terminal);
   }
   if (app.got_subcommand("bench")) {
-    if (line.bench_name == "analyze") {
-      return run_bench_analyze(line.bench_analyze, line.bench_json, terminal);
-    }
-    if (line.bench_name == "ctld") {
-      return run_bench_ctld(line.bench_ctld, line.bench_json, terminal);
-    }
-    if (line.bench_name == "submit") {
-      return run_bench_submit(line.bench_count, line.bench_json, terminal);
-    }
-    return run_bench_allocator(line.bench_json, terminal);
+    return run_bench_line(line, terminal);
   }
   if (app.got_subcommand("analyze")) {
     AnalyzeArguments arguments = line.analyze;

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 
 #include "tools/penstock/analyze.h"
 #include "tools/penstock/bench_analyze.h"
 #include "tools/penstock/bench_ctld.h"
+#include "tools/penstock/bench_loader.h"
 #include "tools/penstock/command.h"
 #include "tools/penstock/lmdb_command.h"
 #include "tools/penstock/report_jobs.h"
@@ -32,6 +34,8 @@ struct CommandLine {
   std::string bench_json;
   BenchAnalyzeArguments bench_analyze;
   BenchCtldArguments bench_ctld;
+  BenchLoaderArguments bench_loader;
+  std::optional<int> bench_rounds;
   int bench_count = 1000;
 };
 

@@ -196,6 +196,9 @@ TEST_CASE("a limit that was said to be kept and was not is no measurement") {
   visit.ranks.at(0).cpu_s = 2;  // of one second
   plan.add(kind, visit);
   CHECK(plan.kinds()[kind].visits.empty());
+  CHECK(plan.kinds()[kind].dropped.empty());  // lifted by a new penstockd?
+  plan.add(kind, visit);
+  CHECK(plan.kinds()[kind].visits.empty());
   CHECK_THAT(plan.kinds()[kind].dropped,
              Catch::Matchers::ContainsSubstring("was not kept"));
   // A penstockd that is started anew forgets limits, and sets others.

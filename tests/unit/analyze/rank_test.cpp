@@ -24,7 +24,7 @@ struct Rank {
 
   explicit Rank(const AnalysisAddress& address) {
     write_jpegs(folder, kFiles);
-    options.data = folder.path();
+    options.data = {folder.path()};
     options.batch = kBatch;
     options.accelerator_s_per_sample = 0.0005;
     options.threads = 1;
@@ -36,17 +36,18 @@ struct Rank {
   }
 
   Status run(const AnalysisAddress& address) {
-    auto dataset = open_dataset(options.data, options.format);
+    auto dataset = open_dataset(options.data);
     if (!dataset) return std::move(dataset).error();
-    const AnalysisHello hello = rank_hello(address.secret, options, *dataset);
-    LoaderOptions settings;
+    const AnalysisHello hello = rank_hello(address.secret, options, **dataset);
+    PipelineOptions settings;
     settings.batch_samples = kBatch;
     settings.crop_side = 16;
-    auto loader = Loader::create(*std::move(dataset), settings, {});
+    settings.spans_epochs = true;
+    auto loader = Pipeline::create(*dataset, settings, {});
     if (!loader) return std::move(loader).error();
     auto link = AnalysisLink::connect(address);
     if (!link) return std::move(link).error();
-    AnalysedTrainer trainer(options, **loader, kFiles, nullptr, stop,
+    AnalysedTrainer trainer(options, **loader, **dataset, nullptr, stop,
                             *std::move(link));
     return trainer.run(hello);
   }

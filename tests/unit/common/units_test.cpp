@@ -37,6 +37,34 @@ TEST_CASE("rates take Slurm's suffixes and what people add to them") {
   }
 }
 
+TEST_CASE("times take a unit") {
+  struct Row {
+    const char* text;
+    uint64_t ns;
+  };
+  const Row rows[] = {
+      {"2ms", 2000000},        {"1.5s", 1500000000}, {"0s", 0},
+      {"250us", 250000},       {"17ns", 17},         {"0.6ns", 1},
+      {"3600s", 3600000000000}};
+  for (const Row& row : rows) {
+    CAPTURE(row.text);
+    const auto time_ns = parse_duration_ns(row.text);
+    REQUIRE(time_ns);
+    CHECK(*time_ns == row.ns);
+  }
+}
+
+TEST_CASE("a bad time is refused and quoted") {
+  for (const char* text : {"", "2", "ms", "-1ms", "2 ms", "2msx", "2m", "1e3ms",
+                           "3601s", "nans", "infs"}) {
+    CAPTURE(text);
+    const auto time_ns = parse_duration_ns(text);
+    REQUIRE_FALSE(time_ns);
+    CHECK(time_ns.error().code == Code::kInvalidArgument);
+    CHECK(time_ns.error().message.find('"' + std::string(text) + '"') == 0);
+  }
+}
+
 TEST_CASE("a bad rate is refused and quoted") {
   for (const char* text : {"",         "0",
                            "0.4",      "-1",

@@ -27,86 +27,165 @@ std::vector<float> values(const Batch& batch) {
 }  // namespace
 
 TEST_CASE("batches come in order, however their samples were finished") {
-  BatchRing ring({.batches = 2, .batch_samples = 2});
+  BatchRing ring({.batches = 2, .plan = {.batch_samples = 2}});
   std::vector<BatchRing::Place> places;
   for (int i = 0; i < 4; ++i) places.push_back(fill_next(ring));
-  for (int i : {3, 2, 1}) ring.complete(places[static_cast<size_t>(i)], true);
+  for (int i : {3, 2, 1}) ring.complete(places[static_cast<size_t>(i)], {true});
   CHECK_FALSE(ring.next(0));  // batch 1 is complete, batch 0 is not
-  ring.complete(places[0], true);
+  ring.complete(places[0], {true});
   auto first = ring.next(0);
   REQUIRE(first);
   CHECK(first->number == 0);
   CHECK(values(*first) == std::vector<float>{0, 1});
-  ring.release();
+  ring.release(*first);
   auto second = ring.next(0);
   REQUIRE(second);
   CHECK(values(*second) == std::vector<float>{2, 3});
 }
 
 TEST_CASE("one thread that stands still holds up one sample only") {
-  BatchRing ring({.batches = 4, .batch_samples = 8});
+  BatchRing ring({.batches = 4, .plan = {.batch_samples = 8}});
   const BatchRing::Place frozen = fill_next(ring);
   // The others fill everything else that the ring has room for.
-  for (int i = 1; i < 32; ++i) ring.complete(fill_next(ring), true);
+  for (int i = 1; i < 32; ++i) ring.complete(fill_next(ring), {true});
   BatchRing::Place place;
   CHECK(ring.claim(place, 0) == Claim::kFull);
   CHECK_FALSE(ring.next(0));
-  ring.complete(frozen, true);
+  ring.complete(frozen, {true});
   for (uint64_t number = 0; number < 4; ++number) {
     auto batch = ring.next(0);
     REQUIRE(batch);
     CHECK(batch->number == number);
-    ring.release();
+    ring.release(*batch);
   }
 }
 
 TEST_CASE("a full ring has room again after a release") {
-  BatchRing ring({.batches = 1, .batch_samples = 1});
+  BatchRing ring({.batches = 1, .plan = {.batch_samples = 1}});
   for (int round = 0; round < 5; ++round) {
-    ring.complete(fill_next(ring), true);
+    ring.complete(fill_next(ring), {true});
     BatchRing::Place place;
     CHECK(ring.claim(place, 0) == Claim::kFull);
     auto batch = ring.next(0);
     REQUIRE(batch);
     CHECK(batch->data[0] == static_cast<float>(round));
-    ring.release();
+    ring.release(*batch);
   }
 }
 
 TEST_CASE("broken samples leave no gap in their batch") {
-  BatchRing ring({.batches = 2, .batch_samples = 4});
+  BatchRing ring({.batches = 2, .plan = {.batch_samples = 4}});
   for (int i = 0; i < 8; ++i) {
     const BatchRing::Place place = fill_next(ring);
-    ring.complete(place, place.position % 4 == 1 || place.position == 3);
+    const bool is_good = place.position % 4 == 1 || place.position == 3;
+    ring.complete(place, {is_good, 100 + place.position, -int64_t(i)});
   }
   auto batch = ring.next(0);
   REQUIRE(batch);
   CHECK(values(*batch) == std::vector<float>{1, 3});
-  ring.release();
+  CHECK(batch->sample_floats == 1);
+  CHECK(batch->indices[0] == 101);
+  CHECK(batch->indices[1] == 103);
+  CHECK(batch->labels[0] == -1);
+  CHECK(batch->labels[1] == -3);
+  ring.release(*batch);
   batch = ring.next(0);
   REQUIRE(batch);
   CHECK(values(*batch) == std::vector<float>{5});
 }
 
 TEST_CASE("the last batch of a stream may be a short one") {
-  BatchRing ring({.batches = 4, .batch_samples = 4, .total_samples = 6});
-  for (int i = 0; i < 6; ++i) ring.complete(fill_next(ring), true);
+  BatchRing ring(
+      {.batches = 4, .plan = {.batch_samples = 4, .total_samples = 6}});
+  for (int i = 0; i < 6; ++i) ring.complete(fill_next(ring), {true});
   BatchRing::Place place;
   CHECK(ring.claim(place, kSecond) == Claim::kEnd);
-  REQUIRE(ring.next(0));
-  ring.release();
+  auto whole = ring.next(0);
+  REQUIRE(whole);
+  ring.release(*whole);
   CHECK_FALSE(ring.finished());
   auto last = ring.next(0);
   REQUIRE(last);
   CHECK(values(*last) == std::vector<float>{4, 5});
-  ring.release();
+  ring.release(*last);
   CHECK(ring.finished());
   CHECK_FALSE(ring.next(kSecond));
 }
 
+TEST_CASE("epochs end their batches") {
+  BatchRing ring({.batches = 3,
+                  .plan = {.batch_samples = 4,
+                           .total_samples = 15,
+                           .epoch_samples = 6,
+                           .first_epoch_samples = 5}});
+  const std::vector<std::vector<float>> expected{
+      {0, 1, 2, 3}, {4}, {5, 6, 7, 8}, {9, 10}, {11, 12, 13, 14}};
+  for (size_t i = 0; i < expected.size(); ++i) {
+    for (size_t n = 0; n < expected[i].size(); ++n) {
+      ring.complete(fill_next(ring), {true});
+    }
+    auto batch = ring.next(0);
+    REQUIRE(batch);
+    CHECK(values(*batch) == expected[i]);
+    CHECK(batch->ends_epoch == (i == 1 || i == 3));
+    ring.release(*batch);
+  }
+  CHECK(ring.finished());
+}
+
+TEST_CASE("without order, what is complete does not wait") {
+  BatchRing ring(
+      {.batches = 3, .plan = {.batch_samples = 1}, .is_ordered = false});
+  std::vector<BatchRing::Place> places;
+  for (int i = 0; i < 3; ++i) places.push_back(fill_next(ring));
+  ring.complete(places[2], {true});
+  auto last = ring.next(0);
+  REQUIRE(last);
+  CHECK(last->number == 2);
+  CHECK(ring.unhanded() == 0);
+  CHECK_FALSE(ring.next(0));
+  ring.release(*last);
+  // Its room comes after that of those before it.
+  BatchRing::Place place;
+  CHECK(ring.claim(place, 0) == Claim::kFull);
+  ring.complete(places[1], {true});
+  ring.complete(places[0], {true});
+  auto first = ring.next(0);
+  REQUIRE(first);
+  CHECK(first->number == 0);
+  CHECK(ring.unhanded() == 1);
+  ring.release(*first);
+  REQUIRE(ring.claim(place, 0) == Claim::kGot);
+  CHECK(place.batch == 3);
+  auto middle = ring.next(0);
+  REQUIRE(middle);
+  CHECK(middle->number == 1);
+  CHECK(ring.unhanded() == 3);
+}
+
+TEST_CASE(
+    "the trainer may hold several batches, and release them in any order") {
+  BatchRing ring({.batches = 3, .plan = {.batch_samples = 1}});
+  std::vector<Batch> held;
+  for (int i = 0; i < 3; ++i) {
+    ring.complete(fill_next(ring), {true});
+    held.push_back(*ring.next(0));
+  }
+  CHECK_FALSE(ring.next(0));
+  BatchRing::Place place;
+  ring.release(held[1]);
+  CHECK(ring.claim(place, 0) == Claim::kFull);
+  ring.release(held[0]);
+  for (int i = 0; i < 2; ++i) ring.complete(fill_next(ring), {true});
+  CHECK(ring.claim(place, 0) == Claim::kFull);
+  CHECK(held[2].data[0] == 2);
+  CHECK(ring.next(0)->number == 3);
+}
+
 TEST_CASE("many threads fill many batches without losing a sample") {
   constexpr uint64_t kTotal = 20000;
-  BatchRing ring({.batches = 3, .batch_samples = 7, .total_samples = kTotal});
+  BatchRing ring(
+      {.batches = 3, .plan = {.batch_samples = 7, .total_samples = kTotal}});
   std::vector<std::jthread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&ring] {
@@ -115,7 +194,7 @@ TEST_CASE("many threads fill many batches without losing a sample") {
       while ((claim = ring.claim(place, kSecond / 100)) != Claim::kEnd) {
         if (claim == Claim::kFull) continue;
         place.out[0] = static_cast<float>(place.position);
-        ring.complete(place, true);
+        ring.complete(place, {true});
       }
     });
   }
@@ -127,7 +206,7 @@ TEST_CASE("many threads fill many batches without losing a sample") {
       REQUIRE(value == static_cast<float>(expected));
       ++expected;
     }
-    ring.release();
+    ring.release(*batch);
   }
   CHECK(expected == kTotal);
 }

@@ -82,3 +82,69 @@ TEST_CASE("what cannot be read is refused, naming the path") {
   CHECK(opened.error().code == code);
   CHECK(opened.error().message.find(folder.path(name)) == 0);
 }
+
+TEST_CASE("parts of a file are read, wherever they stand") {
+  const ReadMode mode = GENERATE(ReadMode::kBuffered, ReadMode::kDirect);
+  const TempFolder folder;
+  const auto bytes = numbered_bytes(20001);
+  write_file(folder.path("a"), bytes);
+  FileReader reader;
+  for (const auto& [offset, size] : std::vector<std::pair<size_t, size_t>>{
+           {0, 1}, {4095, 2}, {4096, 4096}, {512, 20001 - 512}, {20000, 1}}) {
+    CAPTURE(offset, size);
+    auto opened =
+        reader.open_part(folder.path("a"), mode, {offset, size, bytes.size()});
+    if (!opened && opened.error().code == Code::kUnavailable) {
+      WARN(opened.error().message);  // /tmp is on such a file system
+      return;
+    }
+    REQUIRE(opened);
+    CHECK(*opened == size);
+    auto read = reader.read();
+    REQUIRE(read);
+    const auto begin = bytes.begin() + static_cast<long>(offset);
+    CHECK(std::vector<uint8_t>(read->begin(), read->end()) ==
+          std::vector<uint8_t>(begin, begin + static_cast<long>(size)));
+  }
+}
+
+TEST_CASE("one reader takes parts and whole files in turn") {
+  const TempFolder folder;
+  write_file(folder.path("a"), {1, 2, 3});
+  write_file(folder.path("b"), {4, 5, 6});
+  FileReader reader;
+  const auto part = [&](const char* name) {
+    REQUIRE(
+        reader.open_part(folder.path(name), ReadMode::kBuffered, {1, 1, 3}));
+    auto read = reader.read();
+    REQUIRE(read);
+    REQUIRE(read->size() == 1);
+    return int((*read)[0]);
+  };
+  CHECK(part("a") == 2);
+  CHECK(part("b") == 5);
+  REQUIRE(reader.open(folder.path("b"), ReadMode::kBuffered));
+  CHECK(reader.read()->size() == 3);
+  CHECK(part("b") == 5);
+}
+
+TEST_CASE("parts of a file that changed are refused, naming it") {
+  const TempFolder folder;
+  write_file(folder.path("a"), numbered_bytes(100));
+  FileReader reader;
+  const auto open = [&](FileReader::Part part) {
+    return reader.open_part(folder.path("a"), ReadMode::kBuffered, part);
+  };
+  CHECK_FALSE(open({0, 0, 100}));
+  const auto other = open({0, 10, 99});
+  REQUIRE_FALSE(other);
+  CHECK(other.error().code == Code::kInvalidArgument);
+  CHECK(other.error().message.find(folder.path("a") + ": 100 bytes now, 99") ==
+        0);
+  REQUIRE(open({90, 10, 100}));
+  write_file(folder.path("a"), numbered_bytes(95));
+  const auto read = reader.read();
+  REQUIRE_FALSE(read);
+  CHECK(read.error().code == Code::kIo);
+  CHECK(read.error().message.find(folder.path("a")) == 0);
+}

@@ -1,21 +1,124 @@
 #include "loader/jpeg.h"
 
+#include <algorithm>
+#include <cmath>
+
+#include "loader/random.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/loader/pictures.h"
 
 using penstock::choose_scale;
+using penstock::Crop;
+using penstock::Error;
 using penstock::JpegDecoder;
+using penstock::JpegPart;
 using penstock::JpegScale;
-using penstock::test::bytes_of;
-using penstock::test::jpeg_bytes;
+using penstock::Random;
+using namespace penstock::test;
 
-TEST_CASE("the scale is the smallest that still covers the crop") {
+namespace {
+
+// What the decoder says to a crop of that picture.
+penstock::Result<JpegPart> decoded(JpegDecoder& decoder,
+                                   const std::vector<uint8_t>& file,
+                                   const Crop& crop, int eighths = 8) {
+  auto size = decoder.open(file);
+  if (!size) return size.error();
+  return decoder.decode(crop, JpegScale{eighths});
+}
+
+Error refused(const std::vector<uint8_t>& file) {
+  JpegDecoder decoder;
+  auto part = decoded(decoder, file, Crop{0, 0, 1, 1});
+  REQUIRE_FALSE(part);
+  CHECK(part.error().code == penstock::Code::kInvalidArgument);
+  CHECK(part.error().message.starts_with("JPEG: "));
+  return part.error();
+}
+
+// The frame header's place of the height; the width's follows.
+size_t height_place(const std::vector<uint8_t>& file) {
+  for (size_t at = 0; at + 9 < file.size(); ++at) {
+    if (file[at] == 0xff && (file[at + 1] == 0xc0 || file[at + 1] == 0xc2)) {
+      return at + 5;
+    }
+  }
+  FAIL("no frame header");
+  return 0;
+}
+
+std::vector<uint8_t> with_size(std::vector<uint8_t> file, int width,
+                               int height) {
+  const size_t at = height_place(file);
+  file[at] = static_cast<uint8_t>(height >> 8);
+  file[at + 1] = static_cast<uint8_t>(height);
+  file[at + 2] = static_cast<uint8_t>(width >> 8);
+  file[at + 3] = static_cast<uint8_t>(width);
+  return file;
+}
+
+const JpegRecipe kRecipes[] = {
+    {.width = 151, .height = 97},
+    {.width = 151, .height = 97, .colour_pixels_x = 2, .colour_pixels_y = 2},
+    {.width = 160, .height = 96, .colour_pixels_x = 2},
+    {.width = 151, .height = 97, .colour_pixels_y = 2},
+    {.width = 151, .height = 97, .colour_pixels_x = 4},
+    {.width = 151, .height = 97, .colour_pixels_x = 2, .colour_pixels_y = 4},
+    {.width = 151, .height = 97, .colour_pixels_x = 4, .colour_pixels_y = 2},
+    {.width = 151, .height = 97, .colours = JpegColours::kGrey},
+    {.width = 151,
+     .height = 97,
+     .colour_pixels_x = 2,
+     .colour_pixels_y = 2,
+     .progressive = true},
+    {.width = 151,
+     .height = 97,
+     .colour_pixels_x = 2,
+     .colour_pixels_y = 2,
+     .restart_blocks = 3},
+    {.width = 7, .height = 300, .colour_pixels_x = 2, .colour_pixels_y = 2},
+    {.width = 1, .height = 1, .colour_pixels_x = 2, .colour_pixels_y = 2},
+};
+
+Crop crop_in(int width, int height, Random& random) {
+  const auto below = [&](int bound) {
+    return static_cast<double>(random.below(static_cast<uint64_t>(bound)));
+  };
+  Crop crop{below(width), below(height), 0, 0, false};
+  crop.width = 1 + below(width - static_cast<int>(crop.x));
+  crop.height = 1 + below(height - static_cast<int>(crop.y));
+  return crop;
+}
+
+// The part's pixels that the crop touches are those of the whole picture.
+void check_same_pixels(const JpegPart& part, const Crop& crop,
+                       const penstock::ImageView& whole) {
+  const double end_x = crop.x + crop.width;
+  const double end_y = crop.y + crop.height;
+  REQUIRE(part.crop.x >= 0);
+  REQUIRE(part.crop.y >= 0);
+  REQUIRE(part.crop.x + part.crop.width <= part.image.width);
+  REQUIRE(part.crop.y + part.crop.height <= part.image.height);
+  const int left = static_cast<int>(crop.x - part.crop.x);
+  const int top = static_cast<int>(crop.y - part.crop.y);
+  const int begin = 3 * static_cast<int>(crop.x);
+  const int end = 3 * static_cast<int>(std::ceil(end_x));
+  for (int y = static_cast<int>(crop.y); y < end_y; ++y) {
+    CAPTURE(y);
+    const uint8_t* row = part.image.row(y - top) - 3 * left;
+    REQUIRE(std::equal(row + begin, row + end, whole.row(y) + begin));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the scale is the smallest that leaves the filter pixels to spare") {
   CHECK(choose_scale(500, 375, 224).eighths == 8);
-  CHECK(choose_scale(448, 448, 224).eighths == 4);
-  CHECK(choose_scale(447, 448, 224).eighths == 8);
-  CHECK(choose_scale(2000, 448, 224).eighths == 4);
-  CHECK(choose_scale(896, 900, 224).eighths == 2);
-  CHECK(choose_scale(1792, 1792, 224).eighths == 1);
+  CHECK(choose_scale(560, 560, 224).eighths == 4);
+  CHECK(choose_scale(559, 560, 224).eighths == 8);
+  CHECK(choose_scale(2000, 560, 224).eighths == 4);
+  CHECK(choose_scale(1120, 1200, 224).eighths == 2);
+  CHECK(choose_scale(2240, 2240, 224).eighths == 1);
   CHECK(choose_scale(100000, 100000, 224).eighths == 1);
   CHECK(choose_scale(10, 10, 224).eighths == 8);  // enlarged anyway
 }
@@ -23,42 +126,138 @@ TEST_CASE("the scale is the smallest that still covers the crop") {
 TEST_CASE("a JPEG is decoded at each scale") {
   const auto file = jpeg_bytes(81, 60, 1);
   JpegDecoder decoder;
-  auto size = decoder.read_size(file);
+  auto size = decoder.open(file);
   REQUIRE(size);
   CHECK(size->width == 81);
   CHECK(size->height == 60);
-  auto full = decoder.decode(file, JpegScale{8});
+  const auto pixels = picture_pixels(81, 60, 1);
+  auto full = decoded(decoder, file, Crop{0, 0, 81, 60});
   REQUIRE(full);
-  // Pixel (40, 30) of the test picture; JPEG is not exact.
-  CHECK(full->row(30)[3 * 40] == Approx((40 + 30 + 13) / 2).margin(4));
-  auto half = decoder.decode(file, JpegScale{4});
+  for (size_t i = 0; i < pixels.size(); ++i) {
+    CAPTURE(i);
+    CHECK(int{full->image.pixels[i]} == Approx(pixels[i]).margin(6));
+  }
+  auto half = decoded(decoder, file, Crop{0, 0, 81, 60}, 4);
   REQUIRE(half);
-  CHECK(half->width == 41);
-  CHECK(half->height == 30);
-  CHECK(half->row(15)[3 * 20] == Approx((40 + 30 + 13) / 2).margin(6));
-  auto eighth = decoder.decode(file, JpegScale{1});
+  CHECK(half->image.width == 41);
+  CHECK(half->image.height == 30);
+  CHECK(half->crop.width == 40.5);
+  CHECK(int{half->image.row(15)[3 * 20]} ==
+        Approx((40 + 30 + 13) / 2).margin(6));
+  auto eighth = decoded(decoder, file, Crop{0, 0, 81, 60}, 1);
   REQUIRE(eighth);
-  CHECK(eighth->width == 11);
-  CHECK(eighth->height == 8);
+  CHECK(eighth->image.width == 11);
+  CHECK(eighth->image.height == 8);
+}
+
+TEST_CASE("a part of a JPEG has the pixels of the whole") {
+  const uint64_t seed = GENERATE(range(0, 60));
+  const int eighths = GENERATE(8, 4, 2, 1);
+  Random random(seed * 8 + static_cast<uint64_t>(eighths));
+  JpegDecoder part_decoder;
+  JpegDecoder whole_decoder;
+  for (size_t kind = 0; kind < std::size(kRecipes); ++kind) {
+    const JpegRecipe& recipe = kRecipes[kind];
+    const auto file = jpeg_bytes(recipe);
+    const Crop crop = crop_in(recipe.width, recipe.height, random);
+    CAPTURE(seed, eighths, kind, crop.x, crop.y, crop.width, crop.height);
+    auto part = decoded(part_decoder, file, crop, eighths);
+    REQUIRE(part);
+    auto whole = decoded(
+        whole_decoder, file,
+        Crop{0, 0, double(recipe.width), double(recipe.height)}, eighths);
+    REQUIRE(whole);
+    check_same_pixels(*part, crop.scaled(eighths / 8.0, eighths / 8.0),
+                      whole->image);
+  }
+}
+
+TEST_CASE("only what the crop needs is decoded") {
+  const auto file = jpeg_bytes({.width = 640,
+                                .height = 480,
+                                .colour_pixels_x = 2,
+                                .colour_pixels_y = 2});
+  JpegDecoder decoder;
+  auto part = decoded(decoder, file, Crop{300, 100, 50, 60});
+  REQUIRE(part);
+  CHECK(part->image.width <= 50 + 2 * 16 + 4);
+  CHECK(part->image.height == 60);
 }
 
 TEST_CASE("what is no JPEG is refused, and the decoder goes on working") {
   JpegDecoder decoder;
-  CHECK_FALSE(decoder.read_size(bytes_of("")));
-  CHECK_FALSE(decoder.read_size(bytes_of("P6 1 1 255\nabc")));
-  CHECK_FALSE(decoder.decode(bytes_of("\xff\xd8\xff"), JpegScale{8}));
-  CHECK(decoder.decode(jpeg_bytes(16, 16, 1), JpegScale{8}));
+  CHECK_FALSE(decoder.open(bytes_of("")));
+  CHECK_FALSE(decoder.open(bytes_of("P6 1 1 255\nabc")));
+  CHECK_FALSE(decoder.open(bytes_of("\xff\xd8\xff")));
+  CHECK(decoded(decoder, jpeg_bytes(16, 16, 1), Crop{0, 0, 16, 16}));
 }
 
-TEST_CASE("every shortened JPEG is refused") {
-  const auto whole = jpeg_bytes(64, 48, 3);
-  JpegDecoder decoder;
-  for (size_t size = 0; size + 2 < whole.size(); ++size) {
+TEST_CASE("every shortened JPEG is refused, wherever the crop lies") {
+  const bool progressive = GENERATE(false, true);
+  const auto whole = jpeg_bytes(
+      {.colour_pixels_x = 2, .colour_pixels_y = 2, .progressive = progressive});
+  for (size_t size = 0; size < whole.size(); ++size) {
     const std::vector<uint8_t> part(whole.begin(),
                                     whole.begin() + static_cast<long>(size));
-    CAPTURE(size, whole.size());
-    auto image = decoder.decode(part, JpegScale{8});
-    REQUIRE_FALSE(image);
-    CHECK(image.error().code == penstock::Code::kInvalidArgument);
+    CAPTURE(progressive, size, whole.size());
+    refused(part);  // by a crop of the first pixel
+    JpegDecoder decoder;
+    CHECK_FALSE(decoded(decoder, part, Crop{0, 0, 64, 48}));
   }
+}
+
+TEST_CASE("what follows the end marker is nobody's business") {
+  auto file = jpeg_bytes(64, 48, 1);
+  const std::string behind = GENERATE("\n", "a trailer of a telephone's");
+  file.insert(file.end(), behind.begin(), behind.end());
+  file.insert(file.end(), 1000, 0);
+  JpegDecoder decoder;
+  CHECK(decoded(decoder, file, Crop{0, 0, 64, 8}));
+  CHECK(decoded(decoder, file, Crop{0, 0, 64, 48}));
+}
+
+TEST_CASE("damage up to the crop's last row is noticed, behind it is not") {
+  auto file = jpeg_bytes({.height = 480, .restart_blocks = 8});
+  const size_t near_end = file.size() - file.size() / 8;
+  for (size_t at = near_end; at < near_end + 40; ++at) file[at] = 0xff;
+  JpegDecoder decoder;
+  CHECK_FALSE(decoded(decoder, file, Crop{0, 0, 64, 480}));
+  CHECK(decoded(decoder, file, Crop{0, 0, 64, 100}));
+}
+
+TEST_CASE("CMYK is refused by name") {
+  const auto error = refused(jpeg_bytes({.colours = JpegColours::kCmyk}));
+  CHECK(error.message.find("CMYK") != std::string::npos);
+}
+
+TEST_CASE("pictures beyond the bounds are refused before they are decoded") {
+  const auto plain = jpeg_bytes(64, 48, 1);
+  CHECK(refused(with_size(plain, 65500, 5000)).message.find("256 Mpixel") !=
+        std::string::npos);
+  CHECK(refused(with_size(plain, 65501, 1)).message.find("65500") !=
+        std::string::npos);
+  refused(with_size(plain, 0, 48));
+  // Inside the bounds, but libjpeg would keep 1.5 GiB.
+  refused(with_size(jpeg_bytes({.progressive = true}), 16000, 16000));
+}
+
+TEST_CASE("a progressive picture of hundreds of scans is refused") {
+  const auto error =
+      refused(jpeg_bytes({.progressive = true, .scan_per_coefficient = true}));
+  CHECK(error.message.find("over 100 scans") != std::string::npos);
+}
+
+TEST_CASE("no file is decoded with another file's tables") {
+  const auto whole = jpeg_bytes(64, 48, 1);
+  auto bare = whole;
+  // The first table of quantisation becomes a comment.
+  for (size_t at = 0; at + 1 < bare.size(); ++at) {
+    if (bare[at] == 0xff && bare[at + 1] == 0xdb) {
+      bare[at + 1] = 0xfe;
+      break;
+    }
+  }
+  JpegDecoder decoder;
+  CHECK(decoded(decoder, whole, Crop{0, 0, 64, 48}));
+  CHECK_FALSE(decoded(decoder, bare, Crop{0, 0, 64, 48}));
 }

@@ -1,7 +1,8 @@
 #include "tests/unit/loader/pictures.h"
 
-#include <turbojpeg.h>
+#include <jpeglib.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -9,7 +10,73 @@
 namespace penstock::test {
 namespace {
 
-std::vector<uint8_t> pixels(int width, int height, int seed) {
+// What a recipe asks of libjpeg, whose own handler ends the test on an error.
+class RecipeEncoder {
+ public:
+  explicit RecipeEncoder(const JpegRecipe& recipe) {
+    info_.err = jpeg_std_error(&errors_);
+    jpeg_create_compress(&info_);
+    jpeg_mem_dest(&info_, &file_, &size_bytes_);
+    info_.image_width = static_cast<JDIMENSION>(recipe.width);
+    info_.image_height = static_cast<JDIMENSION>(recipe.height);
+    const bool cmyk = recipe.colours == JpegColours::kCmyk;
+    info_.input_components = cmyk ? 4 : 3;
+    info_.in_color_space = cmyk ? JCS_CMYK : JCS_RGB;
+    jpeg_set_defaults(&info_);
+    if (recipe.colours == JpegColours::kGrey) {
+      jpeg_set_colorspace(&info_, JCS_GRAYSCALE);
+    }
+    jpeg_set_quality(&info_, 95, TRUE);
+    info_.comp_info[0].h_samp_factor = recipe.colour_pixels_x;
+    info_.comp_info[0].v_samp_factor = recipe.colour_pixels_y;
+    info_.restart_interval = recipe.restart_blocks;
+    if (recipe.progressive) jpeg_simple_progression(&info_);
+    if (recipe.scan_per_coefficient) use_many_scans();
+  }
+  RecipeEncoder(const RecipeEncoder&) = delete;
+  RecipeEncoder& operator=(const RecipeEncoder&) = delete;
+  ~RecipeEncoder() {
+    jpeg_destroy_compress(&info_);
+    std::free(file_);
+  }
+
+  std::vector<uint8_t> encode(const std::vector<uint8_t>& pixels) {
+    std::vector<uint8_t> row(size_t{4} * info_.image_width);
+    jpeg_start_compress(&info_, TRUE);
+    for (size_t y = 0; y < info_.image_height; ++y) {
+      // CMYK: whatever lies in memory will do.
+      const size_t bytes = size_t{3} * info_.image_width;
+      std::copy_n(pixels.begin() + static_cast<long>(y * bytes), bytes,
+                  row.begin());
+      JSAMPROW line = row.data();
+      jpeg_write_scanlines(&info_, &line, 1);
+    }
+    jpeg_finish_compress(&info_);
+    return {file_, file_ + size_bytes_};
+  }
+
+ private:
+  void use_many_scans() {
+    scans_.push_back({3, {0, 1, 2, 0}, 0, 0, 0, 0});
+    for (int component = 0; component < 3; ++component) {
+      for (int i = 1; i < 64; ++i) {
+        scans_.push_back({1, {component, 0, 0, 0}, i, i, 0, 0});
+      }
+    }
+    info_.scan_info = scans_.data();
+    info_.num_scans = static_cast<int>(scans_.size());
+  }
+
+  jpeg_compress_struct info_{};
+  jpeg_error_mgr errors_{};
+  std::vector<jpeg_scan_info> scans_;
+  unsigned char* file_ = nullptr;
+  unsigned long size_bytes_ = 0;
+};
+
+}  // namespace
+
+std::vector<uint8_t> picture_pixels(int width, int height, int seed) {
   std::vector<uint8_t> all;
   for (int y = 0; y < height; ++y) {
     for (int x = 0; x < width; ++x) {
@@ -21,8 +88,6 @@ std::vector<uint8_t> pixels(int width, int height, int seed) {
   }
   return all;
 }
-
-}  // namespace
 
 TempFolder::TempFolder() {
   char folder[] = "/tmp/penstock-test-XXXXXX";
@@ -50,25 +115,19 @@ std::vector<uint8_t> bytes_of(const std::string& text) {
   return {text.begin(), text.end()};
 }
 
+std::vector<uint8_t> jpeg_bytes(const JpegRecipe& recipe) {
+  return RecipeEncoder(recipe).encode(
+      picture_pixels(recipe.width, recipe.height, recipe.seed));
+}
+
 std::vector<uint8_t> jpeg_bytes(int width, int height, int seed) {
-  const tjhandle compressor = tjInitCompress();
-  unsigned char* jpeg = nullptr;
-  unsigned long size = 0;
-  const auto source = pixels(width, height, seed);
-  if (tjCompress2(compressor, source.data(), width, 0, height, TJPF_RGB, &jpeg,
-                  &size, TJSAMP_444, 95, 0) != 0) {
-    std::abort();
-  }
-  std::vector<uint8_t> bytes(jpeg, jpeg + size);
-  tjFree(jpeg);
-  tjDestroy(compressor);
-  return bytes;
+  return jpeg_bytes({.width = width, .height = height, .seed = seed});
 }
 
 std::vector<uint8_t> ppm_bytes(int width, int height, int seed) {
   auto bytes = bytes_of("P6\n" + std::to_string(width) + " " +
                         std::to_string(height) + "\n255\n");
-  const auto body = pixels(width, height, seed);
+  const auto body = picture_pixels(width, height, seed);
   bytes.insert(bytes.end(), body.begin(), body.end());
   return bytes;
 }

@@ -30,40 +30,40 @@ bool is_cached(const std::string& path) {
 class Prepared {
  public:
   explicit Prepared(ReadMode mode)
-      : preparer_(dataset_, mode, kSide, bucket_) {}
+      : preparer_(*dataset_, {mode, kSide}, bucket_) {}
 
   // Whether its file is cached after one more sample from there.
   bool leaves_cached(SampleSource source) {
-    SampleCost cost;
+    SampleFacts facts;
     const Status prepared = preparer_.prepare(
-        0, 1, source, [] { return false; }, out_.data(), cost);
+        0, 1, source, [] { return false; }, out_.data(), facts);
     if (!prepared) INFO(prepared.error().message);
     REQUIRE(prepared);
-    CHECK(cost.bytes > 0);
-    return is_cached(dataset_.paths[0]);
+    CHECK(facts.bytes > 0);
+    return is_cached(path_);
   }
 
   void write_back() {
-    const UniqueFd fd(::open(dataset_.paths[0].c_str(), O_RDONLY | O_CLOEXEC));
+    const UniqueFd fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
     REQUIRE(::fsync(fd.get()) == 0);
     REQUIRE(::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED) == 0);
   }
   bool is_on_disk() const {
-    const UniqueFd fd(
-        ::open(dataset_.paths[0].c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
-    return bool(fd) && !is_cached(dataset_.paths[0]);
+    const UniqueFd fd(::open(path_.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
+    return bool(fd) && !is_cached(path_);
   }
 
  private:
-  static Dataset dataset_of(const TempFolder& folder) {
+  static std::shared_ptr<const Dataset> dataset_of(const TempFolder& folder) {
     write_jpegs(folder, 1);
-    auto dataset = open_dataset(folder.path(), SampleFormat::kJpeg);
+    auto dataset = open_folder(folder.path());
     REQUIRE(dataset);
-    return *std::move(dataset);
+    return *dataset;
   }
 
   const TempFolder folder_;
-  const Dataset dataset_ = dataset_of(folder_);
+  const std::shared_ptr<const Dataset> dataset_ = dataset_of(folder_);
+  const std::string path_ = dataset_->name(0);
   TokenBucket bucket_;
   std::vector<float> out_ = std::vector<float>(3 * kSide * kSide);
   SamplePreparer preparer_;
@@ -86,4 +86,28 @@ TEST_CASE("a sample comes from where it is to come from") {
   CHECK(it.leaves_cached(SampleSource::kMemory));
   CHECK(it.leaves_cached(SampleSource::kStorage) ==
         (mode == ReadMode::kBuffered));
+}
+
+TEST_CASE("a sample's bits depend on its file and the seed only") {
+  const TempFolder folder;
+  write_jpegs(folder, 3);
+  const auto dataset = open_folder(folder.path());
+  REQUIRE(dataset);
+  TokenBucket bucket;
+  SamplePreparer fresh(**dataset, {ReadMode::kBuffered, kSide}, bucket);
+  SamplePreparer used(**dataset, {ReadMode::kBuffered, kSide}, bucket);
+  const auto prepared = [](SamplePreparer& preparer, uint64_t index,
+                           uint64_t seed) {
+    std::vector<float> out(3 * kSide * kSide);
+    SampleFacts facts;
+    REQUIRE(preparer.prepare(
+        index, seed, SampleSource::kUsual, [] { return false; }, out.data(),
+        facts));
+    return out;
+  };
+  for (uint64_t seed = 0; seed < 50; ++seed) prepared(used, seed % 3, seed);
+  const auto first = prepared(fresh, 1, 77);
+  CHECK(first == prepared(used, 1, 77));
+  CHECK(first != prepared(used, 2, 77));
+  CHECK(first != prepared(used, 1, 78));
 }

@@ -2,6 +2,8 @@
 
 #include <sys/vfs.h>
 
+#include <filesystem>
+
 #include "tests/unit/catch.h"
 #include "tests/unit/loader/pictures.h"
 
@@ -9,29 +11,34 @@ using namespace penstock;
 using penstock::test::TempFolder;
 using penstock::test::write_file;
 
-TEST_CASE("what files hold, from some of them") {
+TEST_CASE("what samples hold, from some of them") {
   const TempFolder folder;
   std::vector<std::string> paths;
   for (int i = 0; i < 1000; ++i) {
-    paths.push_back(folder.path() + "/" + std::to_string(i));
+    paths.push_back(folder.path(std::to_string(i) + ".jpg"));
     write_file(paths.back(), std::vector<uint8_t>(1000));
   }
-  CHECK(bytes_of_files(paths) == Approx(1e6));
-  CHECK(bytes_of_files({}) == 0);
-  CHECK(bytes_of_files({folder.path() + "/none"}) == 0);
+  const auto dataset = open_folder(folder.path());
+  REQUIRE(dataset);
+  CHECK(bytes_of_samples(**dataset) == Approx(1e6));
   // Those that are gone are taken to be like the others.
-  paths.push_back(folder.path() + "/none");
-  CHECK(bytes_of_files(paths) == Approx(1.001e6).epsilon(1e-3));
+  std::filesystem::remove(paths[0]);
+  CHECK(bytes_of_samples(**dataset) == Approx(1e6));
+  for (const std::string& path : paths) std::filesystem::remove(path);
+  CHECK(bytes_of_samples(**dataset) == 0);
 }
 
-TEST_CASE("files in memory are read at a rate") {
+TEST_CASE("samples in memory are read at a rate") {
   const TempFolder folder;
-  const std::string file = folder.path() + "/file";
+  const std::string file = folder.path("file.jpg");
   write_file(file, std::vector<uint8_t>(1 << 20));
+  const auto dataset = open_folder(folder.path());
+  REQUIRE(dataset);
   // No disk of today's gives a page that was just written anew.
-  CHECK(read_bytes_per_s({file, file, file}) > 1e7);
-  CHECK(read_bytes_per_s({}) == 0);
-  CHECK(read_bytes_per_s({folder.path() + "/none"}) == 0);
+  CHECK(read_bytes_per_s(**dataset, {0, 0, 0}) > 1e7);
+  CHECK(read_bytes_per_s(**dataset, {}) == 0);
+  std::filesystem::remove(file);
+  CHECK(read_bytes_per_s(**dataset, {0}) == 0);
 }
 
 TEST_CASE("file systems by name") {

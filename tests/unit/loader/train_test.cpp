@@ -51,36 +51,29 @@ Summary example() {
 }  // namespace
 
 TEST_CASE("the command line is read") {
-  const Parsed parsed = parse({"--data",
-                               "/d",
-                               "--format",
-                               "raw",
-                               "--batch",
-                               "16",
-                               "--threads",
-                               "3",
-                               "--accelerator-s-per-sample",
-                               "0.01",
-                               "--wait",
-                               "spin",
-                               "--trainer-cpu",
-                               "1.5",
-                               "--duration",
-                               "2.5",
-                               "--replay",
-                               "--direct",
-                               "--crop",
-                               "64",
-                               "--seed",
-                               "9",
-                               "--log",
-                               "l",
-                               "--json",
-                               "j",
-                               "--write-profile",
+  const Parsed parsed = parse({"--data",   "/d",
+                               "/e",       "--record-bytes",
+                               "3073",     "--label-bytes",
+                               "1",        "--header-bytes",
+                               "16",       "--batch",
+                               "16",       "--threads",
+                               "3",        "--accelerator-s-per-sample",
+                               "0.01",     "--wait",
+                               "spin",     "--trainer-cpu",
+                               "1.5",      "--duration",
+                               "2.5",      "--replay",
+                               "--direct", "--crop",
+                               "64",       "--seed",
+                               "9",        "--log",
+                               "l",        "--json",
+                               "j",        "--write-profile",
                                "p"});
   REQUIRE(parsed.run);
-  CHECK(parsed.options.format == penstock::SampleFormat::kRaw);
+  CHECK(parsed.options.data == std::vector<std::string>{"/d", "/e"});
+  REQUIRE(parsed.options.records);
+  CHECK(parsed.options.records->record_bytes == 3073);
+  CHECK(parsed.options.records->label_bytes == 1);
+  CHECK(parsed.options.records->header_bytes == 16);
   CHECK(parsed.options.batch == 16);
   CHECK(parsed.options.threads == 3);
   CHECK(parsed.options.accelerator_s_per_sample == 0.01);
@@ -97,12 +90,15 @@ TEST_CASE("defaults: one epoch, auto threads") {
   REQUIRE(parsed.run);
   CHECK(parsed.options.epochs == 1);
   CHECK(parsed.options.threads == 0);
+  CHECK_FALSE(parsed.options.records);
 }
 
 TEST_CASE("a bad command line exits with 2") {
   const auto words =
-      GENERATE(std::vector<std::string>{},
-               std::vector<std::string>{"--data", "/d", "--format", "png"},
+      GENERATE(std::vector<std::string>{}, std::vector<std::string>{"--data"},
+               std::vector<std::string>{"--data", "/d", "--label-bytes", "1"},
+               std::vector<std::string>{"--data", "/d", "--header-bytes", "1"},
+               std::vector<std::string>{"--data", "/d", "--record-bytes", "x"},
                std::vector<std::string>{"--data", "/d", "--batch", "0"},
                std::vector<std::string>{"--data", "/d", "--threads", "some"},
                std::vector<std::string>{"--data", "/d", "--threads", "4097"},
@@ -133,7 +129,7 @@ TEST_CASE("what is reported follows the hint with auto threads only") {
   progress.samples = 64;
   progress.steps = 2;
   progress.exchange_ns = 7;
-  const penstock::LoaderCounters loader{.prepared = 96, .threads = 3};
+  const penstock::PipelineCounters loader{.prepared = 96, .threads = 3};
   const auto reported = [&](std::vector<std::string> words) {
     words.insert(words.begin(), {"--data", "/d"});
     return penstock::progress_report(parse(words).options, progress, loader);
@@ -191,6 +187,7 @@ TEST_CASE("the summary's figures follow from what was counted") {
 
 TEST_CASE("every output says that the accelerator is emulated") {
   TrainOptions options;
+  options.data = {"/d", "/e"};
   options.profile_path = "/some/where/alexnet.toml";
   const Summary summary = example();
   using Catch::Matchers::ContainsSubstring;
@@ -200,6 +197,7 @@ TEST_CASE("every output says that the accelerator is emulated") {
       penstock::summary_json(options, summary), nullptr, false);
   REQUIRE_FALSE(json.is_discarded());
   CHECK(json["accelerator"] == "emulated");
+  CHECK(json["data"] == std::vector<std::string>{"/d", "/e"});
   CHECK(json["wait_share"] == 0.25);
   CHECK(json["loader_cpu_s"] == 5.0);
   auto profile = penstock::summary_profile(options, summary);

@@ -1,0 +1,190 @@
+#include "loader/pipeline_core.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "loader/clock.h"
+#include "loader/random.h"
+
+namespace penstock {
+namespace {
+
+constexpr uint64_t kControlPeriodNs = 50000000;
+constexpr uint64_t kClaimWaitNs = 100000000;
+
+}  // namespace
+
+PipelineCore::PipelineCore(std::shared_ptr<const Dataset> dataset,
+                           const PipelineOptions& options,
+                           const EpochSampler& sampler,
+                           const PipelineShape& shape, PipelineLink link)
+    : dataset_(std::move(dataset)),
+      options_(options),
+      link_(std::move(link)),
+      sampler_(sampler),
+      thread_bytes_(shape.thread_bytes),
+      ring_(shape.ring),
+      pool_(options.threads_max,
+            [this](size_t id, const ElasticPool::Wanted& wanted) {
+              run_thread(id, wanted);
+            }) {}
+
+Status PipelineCore::start() {
+  follow_hint();  // starts the threads, the rate already kept
+  control_ = std::thread([this] { run_control(); });
+  if (pool_.running() > 0 || all_claimed_) return Done{};
+  return Error{Code::kLimit, EAGAIN, "the system gives no loader thread"};
+}
+
+PipelineCore::~PipelineCore() {
+  stopping_ = true;
+  control_wakes_.notify_all();
+  if (control_.joinable()) control_.join();
+  pool_.resize(0);  // its destructor waits
+}
+
+void PipelineCore::run_thread(size_t id, const ElasticPool::Wanted& wanted) {
+  const std::string name = "pst_loader_" + std::to_string(id);
+  pthread_setname_np(pthread_self(), name.c_str());
+  if (link_.thread) link_.thread(true);
+  {
+    SamplePreparer preparer(
+        *dataset_, {options_.read_mode, options_.crop_side, thread_bytes_},
+        bucket_);
+    while (wanted() && !stopping_) {
+      BatchRing::Place place;
+      const BatchRing::Claim claim = ring_.claim(place, kClaimWaitNs);
+      if (claim == BatchRing::Claim::kEnd) {
+        all_claimed_ = true;
+        break;
+      }
+      if (claim == BatchRing::Claim::kGot) prepare_place(preparer, place);
+    }
+  }
+  if (link_.thread) link_.thread(false);
+}
+
+void PipelineCore::prepare_place(SamplePreparer& preparer,
+                                 const BatchRing::Place& place) {
+  const uint64_t cpu_begin_ns = thread_cpu_ns();
+  const auto [epoch, index, source] =
+      sample_of(feed_at(place.position), sampler_, place.position);
+  SampleFacts facts;
+  const Status prepared = preparer.prepare(
+      index, sample_seed(options_.seed, epoch, index), source,
+      [this] { return stopping_.load(); }, place.out, facts);
+  bytes_ += facts.bytes;
+  fetch_ns_ += facts.fetch_ns;
+  prep_ns_ += facts.prep_ns;
+  if (prepared) {
+    ++prepared_;
+  } else if (!stopping_) {
+    note_broken(place, index, prepared.error());
+  }
+  cpu_ns_ += thread_cpu_ns() - cpu_begin_ns;
+  ring_.complete(place, {prepared.ok(), index, facts.label});
+}
+
+Feed PipelineCore::feed_at(uint64_t position) {
+  if (!has_feeds_) return {};
+  const std::lock_guard lock(feeds_mutex_);
+  return feeds_.at(position);
+}
+
+// No thread can have claimed a place beyond the ring.
+uint64_t PipelineCore::set_feed(const Feed& feed) {
+  const uint64_t batch = ring_.end_number();
+  const std::lock_guard lock(feeds_mutex_);
+  feeds_.add(ring_.plan().first_sample(batch), feed);
+  has_feeds_ = true;
+  return batch;
+}
+
+std::vector<uint64_t> PipelineCore::subset(uint64_t samples) const {
+  std::vector<uint64_t> indices;
+  for (uint64_t i = 0; i < std::min(samples, samples_per_epoch()); ++i) {
+    indices.push_back(sampler_.sample_at(i).index);
+  }
+  return indices;
+}
+
+void PipelineCore::note_broken(const BatchRing::Place& place, uint64_t index,
+                               const Error& why) {
+  ++broken_;
+  {
+    const std::lock_guard lock(broken_mutex_);
+    last_broken_ = why.message;
+    if (options_.broken == BrokenSamples::kFatal) {
+      fatal_.emplace(place.position, why);
+    }
+    if (!named_.insert(index).second) return;
+  }
+  if (link_.broken) link_.broken(why.message);
+}
+
+// That of its first broken sample, where such an error is fatal.
+std::optional<Error> PipelineCore::error_of(const Batch& batch) {
+  const uint64_t places = ring_.plan().samples(batch.number);
+  if (options_.broken != BrokenSamples::kFatal || batch.size == places) {
+    return std::nullopt;
+  }
+  const std::lock_guard lock(broken_mutex_);
+  return fatal_.lower_bound(ring_.plan().first_sample(batch.number))->second;
+}
+
+Result<std::optional<Batch>> PipelineCore::next(uint64_t timeout_ns) {
+  while (!ended_by_) {
+    auto batch = ring_.next(timeout_ns);
+    if (!batch) return std::optional<Batch>();
+    ended_by_ = error_of(*batch);
+    if (ended_by_) break;
+    if (batch->size > 0) {
+      empty_samples_ = 0;
+      return batch;
+    }
+    empty_samples_ += ring_.plan().samples(batch->number);
+    if (empty_samples_ >= samples_per_epoch() ||
+        (ring_.finished() && prepared_ == 0)) {
+      const std::lock_guard lock(broken_mutex_);
+      ended_by_ = Error{Code::kIo, 0,
+                        "all samples of " + dataset_->path() +
+                            " are broken; the last: " + last_broken_};
+      break;
+    }
+    if (batch->ends_epoch) return batch;
+    ring_.release(*batch);
+  }
+  return *ended_by_;
+}
+
+SamplerState PipelineCore::state() const {
+  return sampler_.state_after(ring_.plan().first_sample(ring_.unhanded()));
+}
+
+void PipelineCore::follow_hint() {
+  const auto hint = link_.hint ? link_.hint() : std::nullopt;
+  bucket_.set_rate(hint ? hint->rate_bytes_per_s : 0, monotonic_ns());
+  if (all_claimed_ || stopping_) return;
+  const bool follow = options_.elastic && hint;
+  pool_.resize(follow ? std::clamp(hint->threads, options_.threads_min,
+                                   options_.threads_max)
+                      : options_.threads);
+}
+
+void PipelineCore::run_control() {
+  pthread_setname_np(pthread_self(), "pst_control");
+  while (!stopping_) {
+    const uint32_t key = control_wakes_.prepare();
+    follow_hint();
+    if (!stopping_) control_wakes_.wait(key, kControlPeriodNs);
+  }
+}
+
+PipelineCounters PipelineCore::counters() const {
+  return {prepared_, broken_, bytes_,         fetch_ns_,
+          prep_ns_,  cpu_ns_, pool_.running()};
+}
+
+}  // namespace penstock

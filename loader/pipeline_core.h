@@ -1,0 +1,92 @@
+// What penstock/loader/pipeline.h hides: threads, ring and counters.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/result.h"
+#include "loader/batch_ring.h"
+#include "loader/elastic_pool.h"
+#include "loader/feed_plan.h"
+#include "loader/pipeline_shape.h"
+#include "loader/sample_preparer.h"
+#include "loader/token_bucket.h"
+#include "penstock/loader/pipeline.h"
+
+namespace penstock {
+
+// Its functions are Pipeline's.
+class PipelineCore {
+ public:
+  PipelineCore(std::shared_ptr<const Dataset> dataset,
+               const PipelineOptions& options, const EpochSampler& sampler,
+               const PipelineShape& shape, PipelineLink link);
+  ~PipelineCore();
+  PipelineCore(const PipelineCore&) = delete;
+  PipelineCore& operator=(const PipelineCore&) = delete;
+
+  // Starts the threads. Throws std::system_error where there is no control
+  // thread. Errors: kLimit  no loader thread
+  Status start();
+
+  Result<std::optional<Batch>> next(uint64_t timeout_ns);
+  void release(const Batch& batch) { ring_.release(batch); }
+  bool finished() const { return ring_.finished(); }
+  SamplerState state() const;
+  uint64_t samples_per_epoch() const { return sampler_.samples_per_epoch(); }
+  uint64_t set_feed(const Feed& feed);
+  std::vector<uint64_t> subset(uint64_t samples) const;
+  PipelineCounters counters() const;
+
+ private:
+  void run_thread(size_t id, const ElasticPool::Wanted& wanted);
+  void prepare_place(SamplePreparer& preparer, const BatchRing::Place& place);
+  Feed feed_at(uint64_t position);
+  void note_broken(const BatchRing::Place& place, uint64_t index,
+                   const Error& why);
+  std::optional<Error> error_of(const Batch& batch);
+  void run_control();
+  void follow_hint();
+
+  const std::shared_ptr<const Dataset> dataset_;
+  const PipelineOptions options_;
+  const PipelineLink link_;
+  const EpochSampler sampler_;
+  const uint64_t thread_bytes_;
+  TokenBucket bucket_;
+  BatchRing ring_;
+
+  std::atomic<bool> has_feeds_{false};
+  std::mutex feeds_mutex_;
+  FeedPlan feeds_;
+
+  std::atomic<uint64_t> prepared_{0};
+  std::atomic<uint64_t> broken_{0};
+  std::atomic<uint64_t> bytes_{0};
+  std::atomic<uint64_t> fetch_ns_{0};
+  std::atomic<uint64_t> prep_ns_{0};
+  std::atomic<uint64_t> cpu_ns_{0};
+
+  std::mutex broken_mutex_;  // taken for broken samples only
+  std::set<uint64_t> named_;
+  std::string last_broken_;
+  std::map<uint64_t, Error> fatal_;  // by position; BrokenSamples::kFatal only
+  std::optional<Error> ended_by_;    // the trainer side's
+  uint64_t empty_samples_ = 0;  // broken in a row, as the trainer sees them
+
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> all_claimed_{false};
+  EventCount control_wakes_;
+  ElasticPool pool_;
+  std::thread control_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,44 @@
+// A part of a picture to a normalised square.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "loader/augment.h"
+#include "loader/filter.h"
+#include "loader/image.h"
+#include "loader/resample_kernel.h"
+
+namespace penstock {
+
+// Resamples a crop to a square with the antialiased triangle filter that
+// Pillow and torchvision use, and normalises it with ImageNet's mean and
+// standard deviation. Nothing is rounded to whole steps of a pixel in between:
+// outputs are within (taps of a row + taps of a column + 1) / 64 of a step of
+// the exact filter's, taps being twice the reduction, rounded up, at least 2.
+// The bits do not depend on the machine. One per thread; its buffers are used
+// again.
+class Resampler {
+ public:
+  // out_side: pixels along the square's side, >= 1.
+  explicit Resampler(int out_side,
+                     const ResampleKernel& kernel = best_kernel());
+
+  // Writes 3 x out_side x out_side floats (channel, row, column).
+  // REQUIRES: the crop lies inside the picture; it need not be whole pixels.
+  void run(const ImageView& image, const Crop& crop, float* out);
+
+ private:
+  void filter_rows(const ImageView& image, int y, int rows);
+  void filter_columns(int y, int rows, float* out);
+
+  int out_side_;
+  const ResampleKernel& kernel_;
+  Filter horizontal_;
+  Filter vertical_;
+  size_t stride_ = 0;             // of rows_
+  std::vector<int16_t> rows_;     // a block's, at the picture's columns
+  std::vector<int16_t> columns_;  // the same, turned
+};
+
+}  // namespace penstock

@@ -1,0 +1,30 @@
+// The samples in a tar shard, as WebDataset writes them. Pure but for what the
+// source does.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+#include "loader/tar.h"
+
+namespace penstock {
+
+struct TarSample {
+  std::string name;     // of the picture
+  uint64_t offset = 0;  // of the picture's first byte in the archive
+  uint64_t bytes = 0;   // > 0
+  int64_t label = -1;   // -1: none
+};
+
+// Members that stand together and share a key (the name up to the first dot
+// behind its last '/') are one sample: its picture is the first member with a
+// picture's ending, its label the text of KEY.cls. Members without a key, and
+// samples without a picture, are passed over.
+// Errors: those of TarWalker; kInvalidArgument  an empty picture, a label that
+//         is no number from 0 to 2^31 - 1, two members of one name in a sample
+[[nodiscard]] Result<std::vector<TarSample>> find_tar_samples(
+    const TarWalker::Source& source);
+
+}  // namespace penstock

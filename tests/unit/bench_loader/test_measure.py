@@ -1,0 +1,121 @@
+"""CPU time of a program and what it started, and figures from it."""
+
+import os
+import sys
+import unittest
+
+from bench_loader import __main__ as bench
+from bench_loader import measure
+from bench_loader.pixels import Difference
+
+# A loop whose child computes; it says "end" after half a second.
+BUSY = """
+import os, sys, time
+child = os.fork()
+if child == 0:
+    while True:
+        pass
+print("something else")
+print("begin", flush=True)
+time.sleep(0.5)
+print("end 50", flush=True)
+sys.stdin.read()
+"""
+
+
+def run(text):
+    return measure.measure([sys.executable, "-c", text], dict(os.environ))
+
+
+class Measure(unittest.TestCase):
+    def test_names_in_stat_may_hold_anything(self):
+        text = "7 (a) R 9 (b)) S 3 7 7 0 -1 4194304 1 0 0 0 250 50 0 0 20\n"
+        parent, seconds = measure.parse_stat(text)
+        self.assertEqual(parent, 3)
+        self.assertAlmostEqual(seconds, 300 * measure.TICK_S)
+
+    def test_children_count_and_end(self):
+        found = run(BUSY)
+        self.assertEqual(found.images, 50)
+        self.assertGreater(found.cpu_s, 0.1)
+        self.assertLess(found.cpu_s, found.wall_s + 0.1)
+        self.assertGreaterEqual(found.wall_s, 0.49)
+        self.assertAlmostEqual(found.per_cpu_s, 50 / found.cpu_s)
+
+    def test_a_program_that_fails_says_why(self):
+        with self.assertRaisesRegex(measure.MeasureError, "no such loader"):
+            run("import sys; sys.exit('no such loader')")
+        with self.assertRaisesRegex(measure.MeasureError, "without a result"):
+            run("print('begin')")
+
+    def test_a_program_that_hangs_is_ended(self):
+        self.addCleanup(setattr, measure, "LIMIT_S", measure.LIMIT_S)
+        measure.LIMIT_S = 0.5
+        with self.assertRaisesRegex(measure.MeasureError, "took over 0.5 s"):
+            run("import time; print('begin', flush=True); time.sleep(60)")
+
+
+def measured(rate):
+    return measure.Measured(int(rate * 2), 2.0, 1.0)
+
+
+class Figures(unittest.TestCase):
+    def test_ratios_are_of_runs_of_one_round(self):
+        rounds = [{"penstock": measured(400), "pytorch": measured(100)},
+                  {"penstock": measured(300), "pytorch": measured(100)},
+                  {"pytorch": measured(10), "penstock": measured(20)}]
+        found = {it["name"]: it for it in bench.rate_figures(rounds)}
+        self.assertEqual(sorted(found), ["penstock_images_per_cpu_s",
+                                         "pytorch_images_per_cpu_s",
+                                         "vs_pytorch"])
+        self.assertEqual(found["vs_pytorch"]["value"], 3)
+        self.assertEqual(found["vs_pytorch"]["spread"], 1)
+        self.assertEqual(found["vs_pytorch"]["runs"], 3)
+        self.assertEqual(found["penstock_images_per_cpu_s"]["value"], 300)
+
+    def test_of_pixels_the_worst_crop_counts(self):
+        found = {it["name"]: it["value"] for it in bench.pixel_figures(
+            [Difference(0.5, 3), Difference(1.5, 2), Difference(0.7, 9)])}
+        self.assertEqual(found, {"pixel_mean_worst": 1.5, "pixel_mean": 0.7,
+                                 "pixel_p99_worst": 9, "pixel_p99": 3})
+
+
+class FakeProgress:
+    def phase(self, text):
+        pass
+
+    live = say = phase
+
+
+class FakePrograms:
+    """Peers that write a result, or fail in their second run."""
+
+    def __init__(self):
+        self._runs = {}
+
+    def command(self, peer, *_):
+        self._runs[peer.name] = self._runs.get(peer.name, 0) + 1
+        if peer.name == "ffcv" and self._runs[peer.name] == 2:
+            return [sys.executable, "-c", "import sys; sys.exit('it broke')"]
+        return [sys.executable, "-c",
+                "import time\nprint('begin', flush=True)\n"
+                "until = time.process_time() + 0.05\n"
+                "while time.process_time() < until: pass\n"
+                "print('end 9', flush=True); input()"]
+
+
+class Rounds(unittest.TestCase):
+    def test_a_peer_that_fails_is_missing_and_the_others_go_on(self):
+        found = [peer for peer in bench.peers.PEERS
+                 if peer.name in ("penstock", "ffcv", "opencv")]
+        missing = {}
+        rounds = bench.Rounds(FakePrograms(), {it.name: "" for it in found},
+                              FakeProgress(), missing)
+        out = rounds.run_all(found, 3)
+        self.assertEqual([sorted(it) for it in out],
+                         3 * [["opencv", "penstock"]])
+        self.assertEqual(missing, {"ffcv": "FFCV from JPEG: it broke"})
+
+
+if __name__ == "__main__":
+    unittest.main()

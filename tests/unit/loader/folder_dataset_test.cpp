@@ -1,0 +1,119 @@
+// The folder dataset of penstock/loader/dataset.h.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "penstock/loader/dataset.h"
+#include "tests/unit/catch.h"
+#include "tests/unit/loader/pictures.h"
+
+using namespace penstock;
+using penstock::test::TempFolder;
+using penstock::test::write_file;
+
+namespace {
+
+std::vector<uint8_t> read_sample(SampleReader& reader, uint64_t index) {
+  REQUIRE(reader.open(index, SampleSource::kUsual));
+  auto bytes = reader.read();
+  REQUIRE(bytes);
+  return {bytes->begin(), bytes->end()};
+}
+
+}  // namespace
+
+TEST_CASE("a folder's samples are the pictures below it, in byte order") {
+  const TempFolder folder;
+  mkdir(folder.path("b").c_str(), 0700);
+  for (const char* name : {"c.JPEG", "b/z.jpg", "b/a.jpg", "note.txt", "x.ppm",
+                           "d.jpg.part", "jpg", "y.webp", "w.PNG"}) {
+    write_file(folder.path(name), {1});
+  }
+  mkdir(folder.path("folder.jpg").c_str(), 0700);
+  REQUIRE(symlink("nowhere", folder.path("e.jpg").c_str()) == 0);
+  auto dataset = open_folder(folder.path());
+  REQUIRE(dataset);
+  std::vector<std::string> names;
+  for (uint64_t i = 0; i < (*dataset)->size(); ++i) {
+    names.push_back((*dataset)->name(i));
+  }
+  CHECK(names ==
+        std::vector<std::string>{folder.path("b/a.jpg"), folder.path("b/z.jpg"),
+                                 folder.path("c.JPEG"), folder.path("w.PNG"),
+                                 folder.path("x.ppm"), folder.path("y.webp")});
+  CHECK((*dataset)->path() == folder.path());
+  CHECK((*dataset)->tensor_bytes() == 0);
+}
+
+TEST_CASE("labels are the sub-folders' numbers, as ImageFolder has them") {
+  const TempFolder folder;
+  for (const char* name : {"a", "a-b", "B", "B/deep", "empty"}) {
+    mkdir(folder.path(name).c_str(), 0700);
+  }
+  for (const char* name : {"a/1.jpg", "a-b/1.jpg", "B/deep/1.jpg", "1.jpg"}) {
+    write_file(folder.path(name), {1});
+  }
+  // A class may stand elsewhere; a loop below a class is not followed.
+  REQUIRE(symlink("B", folder.path("z").c_str()) == 0);
+  REQUIRE(symlink("..", folder.path("a/up").c_str()) == 0);
+  auto dataset = open_folder(folder.path());
+  REQUIRE(dataset);
+  std::vector<std::pair<std::string, int64_t>> labels;
+  for (uint64_t i = 0; i < (*dataset)->size(); ++i) {
+    labels.emplace_back((*dataset)->name(i).substr(folder.path().size() + 1),
+                        (*dataset)->label(i));
+  }
+  // B, a, a-b, empty, z; the order of the samples is that of their paths.
+  CHECK(labels ==
+        std::vector<std::pair<std::string, int64_t>>{{"1.jpg", kNoLabel},
+                                                     {"B/deep/1.jpg", 0},
+                                                     {"a-b/1.jpg", 2},
+                                                     {"a/1.jpg", 1},
+                                                     {"z/deep/1.jpg", 4}});
+}
+
+TEST_CASE("a folder's samples are read in any order") {
+  const TempFolder folder;
+  write_file(folder.path("a.jpg"), {1, 2, 3});
+  write_file(folder.path("b.jpg"), {4});
+  auto dataset = open_folder(folder.path());
+  REQUIRE(dataset);
+  const auto reader = (*dataset)->new_reader(ReadMode::kBuffered);
+  CHECK(read_sample(*reader, 1) == std::vector<uint8_t>{4});
+  CHECK(read_sample(*reader, 0) == std::vector<uint8_t>{1, 2, 3});
+  CHECK(reader->label() == kNoLabel);
+  std::filesystem::remove(folder.path("a.jpg"));
+  const auto gone = reader->open(0, SampleSource::kUsual);
+  REQUIRE_FALSE(gone);
+  CHECK(gone.error().code == Code::kNotFound);
+  CHECK_THAT(gone.error().message,
+             Catch::Matchers::ContainsSubstring(folder.path("a.jpg")));
+}
+
+TEST_CASE("a folder without a sample, or no folder, is an error") {
+  const TempFolder folder;
+  auto empty = open_folder(folder.path());
+  REQUIRE_FALSE(empty);
+  CHECK(empty.error().code == Code::kNotFound);
+  CHECK_THAT(empty.error().message,
+             Catch::Matchers::ContainsSubstring(".jpg, .jpeg"));
+  auto missing = open_folder(folder.path("none"));
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().code == Code::kNotFound);
+}
+
+TEST_CASE("a sub-folder that cannot be read is an error") {
+  const TempFolder folder;
+  mkdir(folder.path("a").c_str(), 0700);
+  write_file(folder.path("a/1.jpg"), {1});
+  write_file(folder.path("2.jpg"), {1});
+  REQUIRE(symlink("loop", folder.path("loop").c_str()) == 0);
+  CHECK(open_folder(folder.path()));  // a link to nothing is no folder
+  if (geteuid() == 0) return;         // root reads everything
+  chmod(folder.path("a").c_str(), 0);
+  auto refused = open_folder(folder.path());
+  chmod(folder.path("a").c_str(), 0700);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::kPermissionDenied);
+}

@@ -1,0 +1,62 @@
+#include "loader/pipeline_shape.h"
+
+#include "tests/unit/catch.h"
+
+using namespace penstock;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+// Batches of 10 samples of 1000 bytes each.
+constexpr uint64_t kFloats = (1000 - 17) / 4;
+constexpr uint64_t kBatchBytes = 10 * (kFloats * 4 + 17);
+constexpr uint64_t kMiB = 1 << 20;
+
+Result<PipelineShape> shape_of(uint64_t memory_bytes, size_t threads) {
+  PipelineOptions options;
+  options.batch_samples = 10;
+  options.threads_max = threads;
+  options.memory_bytes = memory_bytes;
+  return pipeline_shape(options, kFloats, {10});
+}
+
+}  // namespace
+
+TEST_CASE("without a bound there are the batches that threads need") {
+  auto few = shape_of(0, 1);
+  REQUIRE(few);
+  CHECK(few->ring.batches == 4);
+  CHECK(few->thread_bytes == UINT64_MAX);
+  auto many = shape_of(0, 100);
+  REQUIRE(many);
+  CHECK(many->ring.batches == 20);
+}
+
+TEST_CASE("ring and threads stay within the bound") {
+  for (const size_t threads : {1, 7, 64}) {
+    const uint64_t least = 2 * kBatchBytes + threads * kMiB;
+    for (const uint64_t more : {0ul, 1000ul, 50000ul, 1000000ul, 100000000ul}) {
+      CAPTURE(threads, more);
+      auto shape = shape_of(least + more, threads);
+      REQUIRE(shape);
+      CHECK(shape->ring.batches >= 2);
+      CHECK(shape->thread_bytes >= kMiB);
+      CHECK(shape->ring.batches * kBatchBytes + threads * shape->thread_bytes <=
+            least + more);
+      CHECK(shape->ring.batches <= std::max<size_t>(4, threads / 5 + 1));
+    }
+  }
+}
+
+TEST_CASE("a bound that holds no two batches is an error that says what does") {
+  const auto shape = shape_of(2 * kBatchBytes + 3 * kMiB - 1, 3);
+  REQUIRE_FALSE(shape);
+  CHECK(shape.error().code == Code::kLimit);
+  CHECK_THAT(shape.error().message,
+             ContainsSubstring("memory: ") && ContainsSubstring("3 threads"));
+}
+
+TEST_CASE("a prepared sample is a picture's crop, or the tensor") {
+  CHECK(floats_per_sample(0, 224) == 150528);
+  CHECK(floats_per_sample(3072, 224) == 3072);
+}

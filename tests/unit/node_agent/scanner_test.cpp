@@ -1,0 +1,91 @@
+#include "node_agent/scanner.h"
+
+#include "cgroup/v1_backend.h"
+#include "cgroup/v2_backend.h"
+#include "tests/unit/catch.h"
+#include "tests/unit/cgroup/fake_machine.h"
+#include "tests/unit/cgroup/fake_unified.h"
+
+using namespace penstock;
+
+namespace {
+
+// A process of the task's ends, and its number is given to another job's.
+constexpr pid_t kTrainer = 100;
+constexpr pid_t kWorker = 101;
+
+struct SeparateHierarchies {
+  SeparateHierarchies() {
+    for (const char* job : {"7", "8"}) {
+      std::string group;
+      for (const std::string& name :
+           {std::string("slurm_n1"), std::string("uid_5"),
+            std::string("job_") + job, std::string("step_0")}) {
+        group += "/" + name;
+        machine.make_slurm_group(group, "0-1");
+      }
+    }
+    start(kTrainer, "7");
+    start(kWorker, "7");
+  }
+  void start(pid_t pid, const std::string& job) {
+    machine.start(pid, pid, 1);
+    for (const char* controller : {"cpuset", "freezer"}) {
+      machine.place(pid, controller, "/slurm_n1/uid_5/job_" + job + "/step_0");
+    }
+  }
+
+  FakeMachine machine;
+  V1Backend backend = *V1Backend::create(machine.fs(), machine.proc(),
+                                         machine.sched(), machine.mounts(), {});
+};
+
+struct OneHierarchy {
+  OneHierarchy() {
+    start(kTrainer, "7");
+    start(kWorker, "7");
+  }
+  void start(pid_t pid, const std::string& job) {
+    machine.start(pid, pid, machine.make_task("job_" + job, "step_0", 0, "0-1"),
+                  CpuSet{{0, 1}});
+  }
+
+  FakeUnified machine;
+  V2Backend backend =
+      *V2Backend::create(machine.fs(), machine.proc(), machine.sched(), {});
+};
+
+template <typename Node>
+Task task_of(const Node& node) {
+  Task task;
+  task.id = *node.machine.proc().identity(kTrainer);
+  task.home = *node.backend.home_of(task.id);
+  REQUIRE_FALSE(task.home.job_path.empty());
+  return task;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("a number that another job's process has now is not ours",
+                   "", SeparateHierarchies, OneHierarchy) {
+  TestType node;
+  const Scanner scanner(node.machine.proc(), node.backend);
+  const Task task = task_of(node);
+  CHECK(scanner.is_of_job(task, kTrainer));
+  CHECK(scanner.is_of_job(task, kWorker));
+  node.machine.end(kWorker);
+  CHECK_FALSE(scanner.is_of_job(task, kWorker));
+  node.start(kWorker, "8");
+  CHECK_FALSE(scanner.is_of_job(task, kWorker));
+  CHECK(scanner.is_of_job(task, kTrainer));
+}
+
+TEST_CASE("where Slurm tracks no processes by groups, any number will do") {
+  SeparateHierarchies node;
+  const Scanner scanner(node.machine.proc(), node.backend);
+  Task task = task_of(node);
+  task.home.job_path.clear();
+  node.machine.end(kWorker);
+  node.start(kWorker, "8");
+  CHECK(scanner.is_of_job(task, kWorker));
+}

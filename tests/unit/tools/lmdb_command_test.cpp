@@ -1,0 +1,96 @@
+// `penstock lmdb` as it is typed.
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "fake_agent.h"
+#include "ran.h"
+#include "tests/unit/catch.h"
+
+namespace penstock {
+namespace {
+
+struct Imported {
+  ScratchDirectory directory;
+  std::string source = directory.file("in"), database = directory.file("db");
+
+  Imported() {
+    std::filesystem::create_directory(source);
+    for (int i = 0; i < 20; ++i) {
+      directory.write("in/" + std::to_string(i), std::string(5000, 'v'));
+    }
+  }
+};
+
+TEST_CASE("a folder is imported, verified and indexed") {
+  const Imported it;
+  Ran imported({"lmdb", "import", it.source, it.database});
+  REQUIRE(imported.code == kExitOk);
+  CHECK(imported.out ==
+        it.database + "/data.mdb: 20 records, 97.7 KB; index: 144 B\n");
+  Ran verified({"lmdb", "verify", it.database});
+  CHECK(verified.code == kExitOk);
+  CHECK(verified.out == it.database +
+                            ": 20 records, 97.7 KB, as liblmdb reads them; "
+                            "index: the same\n");
+  const std::string index = it.directory.file("index");
+  Ran indexed({"lmdb", "index", it.database, "--output", index});
+  CHECK(indexed.code == kExitOk);
+  CHECK(indexed.out ==
+        it.database + "/data.mdb: 20 records, all computed; index: " + index +
+            ", 144 B\n");
+  Ran as_json({"lmdb", "index", it.database, "--json"});
+  REQUIRE(as_json.code == kExitOk);
+  const auto json = nlohmann::json::parse(as_json.out);
+  CHECK(json["database"] == it.database + "/data.mdb");
+  CHECK(json["index"] == it.database + "/data.mdb.penstock-index");
+  CHECK(json["index_bytes"] == 144);
+  CHECK(json["records"] == 20);
+  CHECK(json["computed"] == 20);
+  CHECK(json["walk_s"].is_number());
+}
+
+TEST_CASE("verify says where there is no index, or none that is used") {
+  const Imported it;
+  REQUIRE(Ran({"lmdb", "import", it.source, it.database}).code == kExitOk);
+  it.directory.write("db/data.mdb.penstock-index", "x");
+  Ran unused({"lmdb", "verify", it.database});
+  CHECK(unused.code == kExitOk);
+  CHECK(unused.out.find("index: not used, ") != std::string::npos);
+  std::filesystem::remove(it.database + "/data.mdb.penstock-index");
+  Ran none({"lmdb", "verify", it.database});
+  CHECK(none.code == kExitOk);
+  CHECK(none.out.find("index: none\n") != std::string::npos);
+}
+
+TEST_CASE("what is wrong ends with the exit code for it") {
+  const Imported it;
+  Ran missing({"lmdb", "verify", it.database});
+  CHECK(missing.code == kExitNoData);
+  CHECK(missing.said(it.database + ": No such file"));
+  Ran other({"lmdb", "index", it.source + "/0"});
+  CHECK(other.code == kExitUsage);
+  CHECK(other.said("no LMDB database"));
+  CHECK(Ran({"lmdb"}).code == kExitUsage);
+  CHECK(Ran({"lmdb", "index"}).code == kExitUsage);
+  CHECK(Ran({"lmdb", "import", it.source}).code == kExitUsage);
+  CHECK(Ran({"lmdb", "verify", ""}).code == kExitUsage);
+  REQUIRE(Ran({"lmdb", "import", it.source, it.database}).code == kExitOk);
+  std::filesystem::resize_file(it.database + "/data.mdb", 20000);
+  Ran damaged({"lmdb", "verify", it.database});
+  CHECK(damaged.code == kExitInternal);
+  CHECK(damaged.said("truncated"));
+}
+
+TEST_CASE("after an interrupt the signal's old action is back") {
+  const Imported it;
+  struct sigaction before {
+  }, after{};
+  ::sigaction(SIGINT, nullptr, &before);
+  REQUIRE(Ran({"lmdb", "import", it.source, it.database}).code == kExitOk);
+  ::sigaction(SIGINT, nullptr, &after);
+  CHECK(before.sa_handler == after.sa_handler);
+}
+
+}  // namespace
+}  // namespace penstock

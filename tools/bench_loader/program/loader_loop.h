@@ -1,0 +1,18 @@
+// Penstock's loader as a training program has it, without a trainer.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "common/result.h"
+#include "tools/bench_loader/program/measured.h"
+
+namespace penstock {
+
+// Draws batches of the JPEGs below folder, prepared for ImageNet training, for
+// so long.
+// Errors: the loader's; kInvalidArgument  a picture is broken
+[[nodiscard]] Status run_loader_loop(const std::string& folder, size_t threads,
+                                     const MeasuredTime& time);
+
+}  // namespace penstock

@@ -1,0 +1,18 @@
+// Pictures to JPEG files, through libjpeg.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/result.h"
+
+namespace penstock {
+
+// Colours of half the size (4:2:0), as cameras write them.
+// pixels: rows of R, G, B without padding. quality: 1 to 100.
+// Errors: kLimit  out of memory
+[[nodiscard]] Result<std::vector<uint8_t>> encode_jpeg(
+    std::span<const uint8_t> pixels, int width, int height, int quality);
+
+}  // namespace penstock

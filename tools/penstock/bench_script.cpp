@@ -1,0 +1,125 @@
+#include "tools/penstock/bench_script.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "common/unique_fd.h"
+#include "tools/penstock/bench_figures.h"
+#include "tools/penstock/spawn.h"
+
+namespace penstock {
+namespace {
+
+volatile pid_t script_pid = 0;
+
+void pass_on(int number) { ::kill(script_pid, number); }
+
+// The script removes what it made; we wait for that. The terminal sends Ctrl-C
+// to it, too; other requests to end have to be passed on.
+class PassedSignals {
+ public:
+  explicit PassedSignals(pid_t script) {
+    script_pid = script;
+    ::signal(SIGINT, SIG_IGN);
+    for (int number : {SIGTERM, SIGHUP}) ::signal(number, pass_on);
+  }
+  ~PassedSignals() {
+    for (int number : {SIGINT, SIGTERM, SIGHUP}) ::signal(number, SIG_DFL);
+  }
+  PassedSignals(const PassedSignals&) = delete;
+  PassedSignals& operator=(const PassedSignals&) = delete;
+};
+
+std::vector<std::string> environment() {
+  std::vector<std::string> out{std::string("PYTHONPATH=") + PENSTOCK_SOURCE +
+                               "/tools"};
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (!std::string_view(*entry).starts_with("PYTHONPATH=")) {
+      out.emplace_back(*entry);
+    }
+  }
+  return out;
+}
+
+std::string read_all(int fd) {
+  std::string text;
+  char buffer[4096];
+  ssize_t got = 0;
+  while ((got = ::read(fd, buffer, sizeof buffer)) > 0) {
+    text.append(buffer, static_cast<size_t>(got));
+  }
+  return text;
+}
+
+std::vector<std::string> command_of(const BenchScript& script) {
+  std::vector<std::string> out{"/usr/bin/python3", "-B", "-m", script.package,
+                               PENSTOCK_BUILD};
+  out.insert(out.end(), script.arguments.begin(), script.arguments.end());
+  return out;
+}
+
+// What the script prints on standard output.
+Result<std::string> run_script(const BenchScript& script) {
+  const std::string file = std::string(PENSTOCK_SOURCE) + "/tools/" +
+                           script.package + "/__main__.py";
+  if (::access(file.c_str(), R_OK) != 0) {
+    return system_error(
+        errno, file + " (bench " + script.name + " needs the sources)");
+  }
+  int output[2];
+  if (::pipe2(output, O_CLOEXEC) != 0) return system_error(errno, "pipe");
+  const UniqueFd output_read(output[0]);
+  UniqueFd output_write(output[1]);
+  Result<pid_t> child =
+      spawn(command_of(script), environment(), -1, output_write.get());
+  if (!child) return std::move(child).error();
+  const PassedSignals passed(*child);
+  output_write.reset();
+  std::string text = read_all(output_read.get());
+  int status = 0;
+  while (::waitpid(*child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (status != 0) {
+    return Error{Code::kUnavailable, 0,
+                 "bench " + script.name +
+                     " did not come to its end; what it made is removed"};
+  }
+  return text;
+}
+
+Result<std::vector<BenchFigure>> parse_figures(const std::string& name,
+                                               const std::string& text) {
+  try {
+    std::vector<BenchFigure> out;
+    for (const auto& one : nlohmann::json::parse(text)) {
+      out.push_back({one.at("name"), one.at("value"), one.at("unit"),
+                     one.at("spread"), one.at("runs")});
+    }
+    return out;
+  } catch (const nlohmann::json::exception& error) {
+    return Error{Code::kIo, 0,
+                 "figures of bench " + name + ": " + error.what()};
+  }
+}
+
+}  // namespace
+
+Status run_bench_script(const BenchScript& script, const std::string& json_file,
+                        Terminal& terminal) {
+  Result<std::string> text = run_script(script);
+  if (!text) return std::move(text).error();
+  Result<std::vector<BenchFigure>> figures = parse_figures(script.name, *text);
+  if (!figures) return std::move(figures).error();
+  const std::string machine = machine_text();
+  terminal.out << machine << "\n" << figures_table(*figures);
+  if (json_file.empty()) return Done{};
+  return write_text(json_file, figures_json(script.name, machine, *figures));
+}
+
+}  // namespace penstock
