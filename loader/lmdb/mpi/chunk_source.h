@@ -8,12 +8,12 @@
 #include <string>
 
 #include "common/result.h"
-#include "loader/epoch_order.h"
 #include "loader/lmdb/lmdb_database.h"
 #include "loader/lmdb/mpi/batch_plan.h"
 #include "loader/lmdb/mpi/mapped_file.h"
 #include "loader/lmdb/mpi/node_ring.h"
 #include "loader/lmdb/mpi/reader_options.h"
+#include "penstock/loader/epoch_order.h"
 
 namespace penstock::lmdb {
 

@@ -45,7 +45,7 @@ class Faults(MpiCase):
 
     def test_a_rank_closes_its_reader(self):
         closed = error(UNAVAILABLE, "rank 1 has (closed its reader|died)")
-        self.run_to("close", {0: closed, 2: closed, 3: closed})
+        self.run_to("close", {0: closed, 1: "closed", 2: closed, 3: closed})
 
 
 class Refused(MpiCase):

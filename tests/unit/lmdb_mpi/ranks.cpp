@@ -21,11 +21,11 @@
 #include <map>
 #include <tuple>
 
-#include "loader/epoch_order.h"
 #include "loader/lmdb/checksum.h"
 #include "loader/lmdb/mpi/lmdb_reader.h"
 #include "loader/lmdb/mpi/patient_comm.h"
 #include "loader/lmdb/sidecar_file.h"
+#include "penstock/loader/epoch_order.h"
 #include "tests/unit/lmdb/lmdb_files.h"
 
 using namespace penstock;

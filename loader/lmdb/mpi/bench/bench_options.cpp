@@ -29,6 +29,11 @@ void add_options(CLI::App& app, BenchOptions& options, Switches& switches) {
   app.add_option("--direct", switches.direct, "Reads past the page cache")
       ->check(CLI::IsMember({"auto", "off", "on"}))
       ->option_text("auto|off|on");
+  app.add_option("--stock-limit", options.stock_limit_s,
+                 "Seconds after which a run of liblmdb ends, however far it "
+                 "has come; 0: none")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->option_text("S [0]");
   app.add_flag("--copies", switches.copies,
                "No pointers into the mapped file, also where it is cached");
   app.add_flag("--shuffle", reader.shuffle, "Shuffled epochs");

@@ -12,8 +12,9 @@ namespace penstock::lmdb {
 
 struct BenchOptions {
   std::string path;
-  bool is_stock = false;  // liblmdb on every rank, as Caffe reads
-  bool is_cold = false;   // the file is dropped from the page cache first
+  bool is_stock = false;     // liblmdb on every rank, as Caffe reads
+  bool is_cold = false;      // the file is dropped from the page cache first
+  double stock_limit_s = 0;  // liblmdb's runs end then; 0: with the database
   ReaderOptions reader;
 };
 

@@ -69,9 +69,13 @@ Status run(const BenchOptions& options, PatientComm& world,
   }
   if (Status ok = world.barrier(); !ok) return ok;
   const uint64_t begin_ns = monotonic_ns(), cpu_ns = process_cpu_ns();
+  const uint64_t end_ns =
+      options.stock_limit_s > 0
+          ? begin_ns + static_cast<uint64_t>(options.stock_limit_s * 1e9)
+          : UINT64_MAX;
   Status read = options.is_stock
-                    ? read_stock(file->path, options.reader, world.rank(),
-                                 world.size(), keys, result)
+                    ? read_stock(file->path, options.reader, end_ns,
+                                 world.rank(), world.size(), keys, result)
                     : read_ours(options, begin_ns, result);
   if (options.is_stock) result.seconds = seconds_since(begin_ns);
   result.cpu_s = static_cast<double>(process_cpu_ns() - cpu_ns) * 1e-9;

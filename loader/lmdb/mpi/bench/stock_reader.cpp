@@ -2,8 +2,9 @@
 
 #include <lmdb.h>
 
-#include "loader/epoch_order.h"
+#include "common/clock.h"
 #include "loader/lmdb/mpi/batch_plan.h"
+#include "penstock/loader/epoch_order.h"
 
 namespace penstock::lmdb {
 namespace {
@@ -62,21 +63,24 @@ void add_value(const MDB_val& value, RankResult& result) {
   result.add({static_cast<const uint8_t*>(value.mv_data), value.mv_size});
 }
 
-Status read_in_turn(StockCursor& cursor, uint64_t rank, uint64_t ranks,
-                    RankResult& result) {
+Status read_in_turn(StockCursor& cursor, uint64_t end_ns, uint64_t rank,
+                    uint64_t ranks, RankResult& result) {
   MDB_val key{}, value{};
   const uint64_t records = cursor.records();
   for (uint64_t i = 0; i < records; ++i) {
     Status moved = cursor.move(i == 0 ? MDB_FIRST : MDB_NEXT, key, value);
     if (!moved) return moved;
-    if (i % ranks == rank) add_value(value, result);
+    if (i % ranks != rank) continue;
+    add_value(value, result);
+    if (monotonic_ns() >= end_ns) break;
   }
   return Done{};
 }
 
 Status read_shuffled(StockCursor& cursor, const ReaderOptions& options,
-                     uint64_t epoch, const BatchPlan& plan, uint32_t rank,
-                     const std::vector<std::string>& keys, RankResult& result) {
+                     uint64_t end_ns, uint64_t epoch, const BatchPlan& plan,
+                     uint32_t rank, const std::vector<std::string>& keys,
+                     RankResult& result) {
   const EpochOrder order(plan.records, options.seed);
   for (uint64_t step = 0; step < plan.steps(); ++step) {
     const Positions mine = plan.of_ranks(step, {rank, 1});
@@ -85,6 +89,7 @@ Status read_shuffled(StockCursor& cursor, const ReaderOptions& options,
       Status found = cursor.find(keys[order.sample_at(epoch, at)], value);
       if (!found) return found;
       add_value(value, result);
+      if (monotonic_ns() >= end_ns) return Done{};
     }
   }
   return Done{};
@@ -106,19 +111,20 @@ Result<std::vector<std::string>> list_keys(const std::string& data_file) {
 }
 
 Status read_stock(const std::string& data_file, const ReaderOptions& options,
-                  int rank, int ranks, const std::vector<std::string>& keys,
-                  RankResult& result) {
+                  uint64_t end_ns, int rank, int ranks,
+                  const std::vector<std::string>& keys, RankResult& result) {
   StockCursor cursor;
   if (Status ok = cursor.open(data_file); !ok) return ok;
   const BatchPlan plan{cursor.records(), static_cast<uint32_t>(ranks),
                        options.batch_records, 1};
   if (plan.records == 0) return Done{};
   for (uint64_t epoch = 0; epoch < options.epochs; ++epoch) {
-    Status read = options.shuffle
-                      ? read_shuffled(cursor, options, epoch, plan,
-                                      static_cast<uint32_t>(rank), keys, result)
-                      : read_in_turn(cursor, static_cast<uint64_t>(rank),
-                                     static_cast<uint64_t>(ranks), result);
+    Status read =
+        options.shuffle
+            ? read_shuffled(cursor, options, end_ns, epoch, plan,
+                            static_cast<uint32_t>(rank), keys, result)
+            : read_in_turn(cursor, end_ns, static_cast<uint64_t>(rank),
+                           static_cast<uint64_t>(ranks), result);
     if (!read) return read;
   }
   return Done{};

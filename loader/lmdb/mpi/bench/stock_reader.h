@@ -17,9 +17,11 @@ namespace penstock::lmdb {
     const std::string& data_file);
 
 // REQUIRES: keys are the database's, if it is shuffled. Errors: as above
+// Ends with the database, or when monotonic_ns() is end_ns.
 [[nodiscard]] Status read_stock(const std::string& data_file,
-                                const ReaderOptions& options, int rank,
-                                int ranks, const std::vector<std::string>& keys,
+                                const ReaderOptions& options, uint64_t end_ns,
+                                int rank, int ranks,
+                                const std::vector<std::string>& keys,
                                 RankResult& result);
 
 }  // namespace penstock::lmdb
