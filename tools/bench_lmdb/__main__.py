@@ -15,6 +15,7 @@ MEMORY_BYTES = 192 << 20  # of cold runs; 16 ranks of MPI need 130 MB of it
 FIO_S = 3
 LADDER_ROUNDS = 3
 NODE_RANKS = 4  # of the 16 that share a buffer where nodes take turns
+NODE_BUFFER_BYTES = 12 << 20  # of each of these: one machine's memory holds all
 FAILURES = (machine.RunError, OSError, RuntimeError)
 # The paper's largest machine, and a storage that serves a hundred nodes at
 # what one took here.
@@ -51,7 +52,8 @@ def ladder(runner, database, where, progress):
     rates = {name: [] for name, _ in cells.LADDER}
     for _ in range(LADDER_ROUNDS):
         for name, switches in cells.LADDER:
-            more = ["--copies", "--ranks-per-buffer", str(NODE_RANKS)]
+            more = ["--copies", "--ranks-per-buffer", str(NODE_RANKS),
+                    "--buffer-bytes", str(NODE_BUFFER_BYTES)]
             run = runner.once(cell, switches, *more)
             rates[name].append(run.bytes_per_s / 1e6)
     for name, values in rates.items():

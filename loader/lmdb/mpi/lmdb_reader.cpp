@@ -111,6 +111,7 @@ class LmdbReader::State {
                              });
     if (all) return;
     parts_.window->abandon();
+    parts_.readers.abandon();
     parts_.world->abandon();
   }
 

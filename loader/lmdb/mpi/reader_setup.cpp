@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "loader/lmdb/checksum.h"
 #include "loader/lmdb/mpi/coalesce.h"
+#include "loader/lmdb/mpi/index_setup.h"
 #include "loader/storage_facts.h"
 
 namespace penstock::lmdb {
@@ -61,16 +62,16 @@ Status open_file(const std::string& path, ReaderParts& parts) {
 
 Status open_index(ReaderParts& parts) {
   const uint64_t begin_ns = monotonic_ns();
-  DatabaseOptions options;
-  options.use_sidecar = parts.options.prov;
-  options.seed = begin_ns;
-  Result<Database> database = Database::open(parts.file.path, options);
-  if (!database) return std::move(database).error();
-  parts.database.emplace(*std::move(database));
-  parts.snapshot = parts.database->snapshot();
+  UniqueFd fd(::fcntl(parts.file.fd.get(), F_DUPFD_CLOEXEC, 0));
+  if (!fd) return system_error(errno, parts.file.path);
+  parts.database.emplace(Database::without_index(
+      {parts.file.path, std::move(fd)}, parts.snapshot));
+  Result<IndexOrigin> origin =
+      find_index(parts.readers, *parts.database, parts.options.prov);
+  if (!origin) return std::move(origin).error();
   parts.facts.index_s = static_cast<double>(monotonic_ns() - begin_ns) * 1e-9;
-  parts.facts.is_from_sidecar = parts.database->is_from_sidecar();
-  parts.facts.sidecar_refusal = parts.database->sidecar_refusal();
+  parts.facts.is_from_sidecar = origin->is_sidecar;
+  parts.facts.sidecar_refusal = origin->refusal;
   return Done{};
 }
 
@@ -120,10 +121,9 @@ Status map_file(ReaderParts& parts) {
   return Done{};
 }
 
-Status open_all(const std::string& path, ReaderParts& parts) {
-  if (Status ok = open_file(path, parts); !ok) return ok;
-  if (!is_reading(parts)) return map_file(parts);
-  parts.facts.is_reading = true;
+Status open_places(ReaderParts& parts) {
+  parts.facts.is_reading = is_reading(parts);
+  if (!parts.facts.is_reading) return map_file(parts);
   if (parts.options.dm) {
     if (Status ok = open_index(parts); !ok) return ok;
   }
@@ -187,12 +187,16 @@ Status set_up_world(MPI_Comm comm, ReaderParts& parts) {
     return Error{Code::kUnavailable, 0,
                  "stag needs MPI_THREAD_MULTIPLE (MPI_Init_thread)"};
   }
+  Result<PatientComm> readers =
+      all.split(is_reading(parts) ? 0 : MPI_UNDEFINED, all.rank());
+  if (!readers) return std::move(readers).error();
+  parts.readers = *std::move(readers);
   return Done{};
 }
 
 Status set_up_file(const std::string& path, ReaderParts& parts) {
   PatientComm& all = parts.world->all();
-  if (Status ok = all.agree(open_all(path, parts)); !ok) return ok;
+  if (Status ok = all.agree(open_file(path, parts)); !ok) return ok;
   const Meta& meta = parts.snapshot.meta;
   const std::string state = std::to_string(meta.txnid) + "," +
                             std::to_string(meta.main.records) + "," +
@@ -203,6 +207,7 @@ Status set_up_file(const std::string& path, ReaderParts& parts) {
       !same) {
     return std::move(same).error().wrap(parts.file.path);
   }
+  if (Status ok = all.agree(open_places(parts)); !ok) return ok;
   parts.plan.node = parts.world->ranks();
   parts.plan.batches = {meta.main.records, static_cast<uint32_t>(all.size()),
                         parts.options.batch_records, 1};

@@ -21,6 +21,7 @@ namespace penstock::lmdb {
 struct ReaderParts {
   ReaderOptions options;
   std::optional<ReaderWorld> world;
+  PatientComm readers;  // all nodes' reading ranks; null on others
   DataFile file;
   Snapshot snapshot;
   std::optional<Database> database;  // of a reading rank, with dm
