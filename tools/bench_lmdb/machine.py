@@ -6,6 +6,7 @@ import os
 import pathlib
 import subprocess
 import tempfile
+import time
 
 MEMORY = pathlib.Path("/sys/fs/cgroup/memory")
 RUN_LIMIT_S = 600
@@ -47,8 +48,16 @@ class MemoryGroup:
         self._remove()
 
     def _remove(self):
-        with contextlib.suppress(OSError):
-            self._path.rmdir()
+        # What was killed takes a while to be gone.
+        for _ in range(50):
+            try:
+                self._path.rmdir()
+            except FileNotFoundError:
+                return
+            except OSError:
+                time.sleep(0.1)
+            else:
+                return
 
     def enter(self):
         """To be called in a child, before it becomes the program."""

@@ -1,38 +1,17 @@
-#include <lmdb.h>
-
 #include <cstring>
 
+#include "loader/lmdb/liblmdb.h"
 #include "loader/lmdb/mpi/chunk_source.h"
 
 namespace penstock::lmdb {
 namespace {
 
-Error lmdb_error(int code, const std::string& what) {
-  return Error{code > 0 ? Code::kIo : Code::kInvalidArgument,
-               code > 0 ? code : 0, what + ": " + ::mdb_strerror(code)};
-}
-
 class CursorSource : public ChunkSource {
  public:
   CursorSource(std::string file, const RunPlan& plan)
       : file_(std::move(file)), plan_(plan) {}
-  ~CursorSource() override {
-    if (cursor_) ::mdb_cursor_close(cursor_);
-    if (txn_) ::mdb_txn_abort(txn_);
-    if (env_) ::mdb_env_close(env_);
-  }
 
-  Status open() {
-    constexpr unsigned kFlags = MDB_RDONLY | MDB_NOTLS | MDB_NOSUBDIR;
-    MDB_dbi dbi = 0;
-    int code = ::mdb_env_create(&env_);
-    if (code == 0) code = ::mdb_env_open(env_, file_.c_str(), kFlags, 0664);
-    if (code == 0) code = ::mdb_txn_begin(env_, nullptr, MDB_RDONLY, &txn_);
-    if (code == 0) code = ::mdb_dbi_open(txn_, nullptr, 0, &dbi);
-    if (code == 0) code = ::mdb_cursor_open(txn_, dbi, &cursor_);
-    if (code != 0) return lmdb_error(code, file_);
-    return Done{};
-  }
+  Status open() { return library_.open(file_); }
 
   Result<bool> fill(const StepChunk& chunk, std::span<SlotEntry> entries,
                     const Room& room) override {
@@ -65,9 +44,11 @@ class CursorSource : public ChunkSource {
     if (next_ > record) next_ = 0;
     while (next_ <= record) {
       const MDB_cursor_op step = next_ == 0 ? MDB_FIRST : MDB_NEXT;
-      const int code = ::mdb_cursor_get(cursor_, &key, &value, step);
+      const int code =
+          ::mdb_cursor_get(library_.cursor.get(), &key, &value, step);
       if (code != 0) {
-        return lmdb_error(code, file_ + ": record " + std::to_string(record));
+        return library_error(code,
+                             file_ + ": record " + std::to_string(record));
       }
       ++next_;
     }
@@ -84,9 +65,7 @@ class CursorSource : public ChunkSource {
 
   std::string file_;
   const RunPlan& plan_;
-  MDB_env* env_ = nullptr;
-  MDB_txn* txn_ = nullptr;
-  MDB_cursor* cursor_ = nullptr;
+  LibraryRecords library_;
   uint64_t next_ = 0;  // of MDB_NEXT
 };
 

@@ -35,6 +35,9 @@ struct ReaderParts {
   ReaderFacts facts;
 };
 
+// Whether the page cache can hold the whole file.
+bool fits_cache(const ReaderParts& parts);
+
 // Errors: LmdbReader::create()'s
 [[nodiscard]] Status set_up_world(MPI_Comm world, ReaderParts& parts);
 [[nodiscard]] Status set_up_file(const std::string& path, ReaderParts& parts);

@@ -1,62 +1,42 @@
 #include "loader/lmdb/mpi/bench/stock_reader.h"
 
-#include <lmdb.h>
-
 #include "common/clock.h"
+#include "loader/lmdb/liblmdb.h"
 #include "loader/lmdb/mpi/batch_plan.h"
 #include "penstock/loader/epoch_order.h"
 
 namespace penstock::lmdb {
 namespace {
 
-// An environment, a transaction and a cursor for reading.
 class StockCursor {
  public:
-  StockCursor() = default;
-  StockCursor(const StockCursor&) = delete;
-  StockCursor& operator=(const StockCursor&) = delete;
-  ~StockCursor() {
-    if (cursor_) ::mdb_cursor_close(cursor_);
-    if (txn_) ::mdb_txn_abort(txn_);
-    if (env_) ::mdb_env_close(env_);
-  }
-
   Status open(const std::string& file) {
     file_ = file;
-    constexpr unsigned kFlags = MDB_RDONLY | MDB_NOTLS | MDB_NOSUBDIR;
-    int code = ::mdb_env_create(&env_);
-    if (code == 0) code = ::mdb_env_open(env_, file.c_str(), kFlags, 0664);
-    if (code == 0) code = ::mdb_txn_begin(env_, nullptr, MDB_RDONLY, &txn_);
-    if (code == 0) code = ::mdb_dbi_open(txn_, nullptr, 0, &dbi_);
-    if (code == 0) code = ::mdb_cursor_open(txn_, dbi_, &cursor_);
-    return check(code);
+    return library_.open(file);
   }
 
   uint64_t records() const {
     MDB_stat stat{};
-    return ::mdb_stat(txn_, dbi_, &stat) == 0 ? stat.ms_entries : 0;
+    const int code = ::mdb_stat(library_.txn.get(), library_.dbi, &stat);
+    return code == 0 ? stat.ms_entries : 0;
   }
 
   Status move(MDB_cursor_op step, MDB_val& key, MDB_val& value) {
-    return check(::mdb_cursor_get(cursor_, &key, &value, step));
+    return check(::mdb_cursor_get(library_.cursor.get(), &key, &value, step));
   }
   Status find(const std::string& name, MDB_val& value) {
     MDB_val key{name.size(), const_cast<char*>(name.data())};
-    return check(::mdb_get(txn_, dbi_, &key, &value));
+    return check(::mdb_get(library_.txn.get(), library_.dbi, &key, &value));
   }
 
  private:
   Status check(int code) const {
     if (code == 0) return Done{};
-    return Error{Code::kIo, code > 0 ? code : 0,
-                 file_ + ": " + ::mdb_strerror(code)};
+    return library_error(code, file_);
   }
 
   std::string file_;
-  MDB_env* env_ = nullptr;
-  MDB_txn* txn_ = nullptr;
-  MDB_cursor* cursor_ = nullptr;
-  MDB_dbi dbi_ = 0;
+  LibraryRecords library_;
 };
 
 void add_value(const MDB_val& value, RankResult& result) {
