@@ -11,7 +11,7 @@ from bench_analyze.figures import figure
 from bench_lmdb import cells, databases, machine, model, pairs
 from demo_lib.progress import Progress
 
-MEMORY_BYTES = 192 << 20  # of cold runs; 16 ranks of MPI need 130 MB of it
+MEMORY_BYTES = 320 << 20  # of cold runs; 16 ranks of MPI need 130 MB of it
 FIO_S = 3
 LADDER_ROUNDS = 3
 NODE_RANKS = 4  # of the 16 that share a buffer where nodes take turns

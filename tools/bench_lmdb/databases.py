@@ -19,7 +19,7 @@ class Kind:
 
 
 # Four times the memory that cold runs may have, and more.
-KINDS = [Kind("12k", 12000, 72000, 32), Kind("150k", 150000, 5800, 4)]
+KINDS = [Kind("12k", 12000, 110000, 32), Kind("150k", 150000, 9000, 4)]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -61,7 +61,7 @@ Result<RecordIndex> walk_together(PatientComm& readers,
       walk_part(database.fd(), snapshot, static_cast<uint64_t>(readers.rank()),
                 static_cast<uint64_t>(readers.size()));
   Status walked = Done{};
-  if (!mine) walked = std::move(mine).error();
+  if (!mine) walked = mine.error();
   if (Status all = readers.agree(walked); !all) return std::move(all).error();
   Result<std::string> spans = readers.gather_bytes(*mine);
   if (!spans) return std::move(spans).error();

@@ -54,7 +54,7 @@ Status set_up_buffer(ReaderParts& parts) {
   Result<BufferShape> shape = BufferShape{};
   if (parts.world->is_leader()) shape = node_shape(parts);
   Status mine = Done{};
-  if (!shape) mine = std::move(shape).error();
+  if (!shape) mine = shape.error();
   if (Status ok = parts.world->all().agree(mine); !ok) return ok;
   parts.shape = *shape;
   if (Status ok = node.broadcast(&parts.shape, sizeof parts.shape, 0); !ok) {
@@ -150,7 +150,7 @@ Status set_up_threads(ReaderParts& parts) {
       *parts.world, NodeRing(parts.window->memory(), parts.shape.ring), *peers);
   auto sources = make_sources(parts);
   Status mine = Done{};
-  if (!sources) mine = std::move(sources).error();
+  if (!sources) mine = sources.error();
   if (Status ok = parts.world->all().agree(mine); !ok) return ok;
   for (uint32_t i = 0; i < sources->size(); ++i) {
     parts.threads.push_back(std::make_unique<ReadingThread>(

@@ -39,6 +39,8 @@ TEST_CASE("usage errors end with 2 and say what is wrong") {
       {{"bench", "analyze", "--jobs", "res50,bert"}, "bert not in"},
       {{"bench", "analyze", "--rounds", "0"}, "--rounds"},
       {{"bench", "loader", "--rounds", "101"}, "--rounds"},
+      {{"bench", "lmdb", "--rounds", "0"}, "--rounds"},
+      {{"lmdb", "bench"}, "DB"},
       {{"bench", "loader", "--peers", "/nowhere"}, "/nowhere"},
       {{"jobs", "0"}, "4294967295"},
       {{"nodes", "n1"}, "n1"},
@@ -102,7 +104,7 @@ TEST_CASE("manual pages and completion know every option") {
     const std::string name = command == "on" ? "off" : command;
     std::string page = text_of("docs/man/penstock-" + name + ".1");
     std::string help = Ran({command, "--help"}).out;
-    size_t at = completion.find("    " + command + ")");
+    size_t at = completion.find("\n    " + command + ")");
     REQUIRE(at != std::string::npos);
     std::string words = completion.substr(at, completion.find(";;", at) - at);
     std::sregex_iterator end;
