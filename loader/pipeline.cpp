@@ -59,6 +59,7 @@ Result<std::optional<Batch>> Pipeline::next(uint64_t timeout_ns) {
 }
 void Pipeline::release(const Batch& batch) { core_->release(batch); }
 bool Pipeline::finished() const { return core_->finished(); }
+bool Pipeline::is_held_up() const { return core_->is_held_up(); }
 SamplerState Pipeline::state() const { return core_->state(); }
 uint64_t Pipeline::samples_per_epoch() const {
   return core_->samples_per_epoch();

@@ -40,6 +40,7 @@ class PipelineCore {
   Result<std::optional<Batch>> next(uint64_t timeout_ns);
   void release(const Batch& batch) { ring_.release(batch); }
   bool finished() const { return ring_.finished(); }
+  bool is_held_up() const { return !finished() && !ring_.has_room(); }
   SamplerState state() const;
   uint64_t samples_per_epoch() const { return sampler_.samples_per_epoch(); }
   uint64_t set_feed(const Feed& feed);

@@ -131,6 +131,8 @@ class Pipeline {
   void release(const Batch& batch);
   // Every batch of the stream was handed out.
   bool finished() const;
+  // next() gives none before one that is in use is released.
+  bool is_held_up() const;
 
   // Where to go on after the batches that were handed out, those passed over
   // included. Without order: after those before the first that was not handed
