@@ -123,8 +123,8 @@ py::object PythonStream::next() {
       const auto* const indices =
           reinterpret_cast<const int64_t*>(taken.indices);
       return py::make_tuple(py::array_t<float>(shape, taken.data, owner),
-                            py::array_t<int64_t>(size, taken.labels, owner),
-                            py::array_t<int64_t>(size, indices, owner),
+                            py::array_t<int64_t>(size, taken.labels),
+                            py::array_t<int64_t>(size, indices),
                             taken.ends_epoch);
     }
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();

@@ -39,8 +39,8 @@ class PythonStream {
 
   // (images, labels, indices, ends_epoch), or None: no batch comes before an
   // older one is freed. Other Python threads run while it waits, and signals'
-  // handlers are called. The arrays share an owner: the last one that dies
-  // gives the batch back, in any thread.
+  // handlers are called. The images are the ring's memory and give the batch
+  // back when their last view dies, in any thread; the others are copies.
   pybind11::object next();
   void end_step();
   // (count, seed, shuffle, epoch, position)

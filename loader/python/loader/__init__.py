@@ -41,8 +41,10 @@ __all__ = [
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 _log = logging.getLogger("penstock.loader")
-# How long other threads may keep all batches.
+# How long other threads may keep the batch that all others wait for, and how
+# long the only thread waits for itself.
 _HELD_S = 60.0
+_ALONE_S = 0.2
 
 
 class State(TypedDict):
@@ -90,8 +92,9 @@ def open_dataset(
 class Batch(tuple):
     """The pair (images, labels), and the samples' numbers in the dataset.
 
-    The arrays are the loader's own memory, which is used again when the last
-    array, view or tensor of the batch is gone: copy what is kept for long.
+    The images are the loader's own memory, which is used again when their last
+    array, view or tensor is gone: copy what is kept for long. Labels and
+    numbers are the batch's own.
     """
 
     indices: "NDArray[np.int64]"
@@ -289,12 +292,13 @@ class Loader:
             samples = self._epoch_samples
             self._epoch_samples = self._stream.samples_per_epoch
             if self._drop_last and samples % self._batch_size:
+                self._is_amid = False
                 return None
         self._is_amid = not ends_epoch
         return Batch(images, labels, indices) if len(labels) else None
 
     def _take(self) -> tuple:
-        patience_s = 0.0
+        waited_s = alone_s = 0.0
         while True:
             begin_s = time.monotonic()
             try:
@@ -305,15 +309,16 @@ class Loader:
             if taken is not None:
                 return taken
             # Other threads may give one back, or a cycle of objects.
-            patience_s += time.monotonic() - begin_s
             gc.collect()
-            is_alone = threading.active_count() == 1
-            if patience_s > (0.2 if is_alone else _HELD_S):
+            slice_s = time.monotonic() - begin_s
+            waited_s += slice_s
+            alone_s = alone_s + slice_s if threading.active_count() == 1 else 0
+            if alone_s > _ALONE_S or waited_s > _HELD_S:
                 raise BufferError(
                     f"all batches of the ring (ring={self._options['ring']}) "
-                    "are prepared or in use, and the oldest is in use: no other "
-                    "can come before its arrays are freed. Copy what is kept "
-                    "(array.copy(), tensor.clone()), or set ring= higher"
+                    "are taken, and the oldest one's images are in use: no other "
+                    "batch can come before they are freed. Copy what is kept "
+                    "(images.copy(), tensor.clone()), or set ring= higher"
                 )
 
     def _end_step(self) -> None:
