@@ -79,6 +79,9 @@ Result<std::optional<Batch>> JobLoader::next(uint64_t timeout_ns) {
 
 Result<std::optional<Batch>> JobLoader::next_within(uint64_t timeout_ns) {
   const std::lock_guard lock(pipeline_mutex_);
+  if (is_stopped_) {
+    return Error{Code::kUnavailable, ECANCELED, "the loader is closed"};
+  }
   count_step();
   const uint64_t begin_ns = monotonic_ns();
   const uint64_t waited_before_ns = wait_ns_;
@@ -104,6 +107,16 @@ void JobLoader::end_step() {
   if (is_forked()) return;
   const std::lock_guard lock(pipeline_mutex_);
   count_step();
+}
+
+void JobLoader::stop() {
+  if (is_forked()) return;
+  const std::lock_guard lock(pipeline_mutex_);
+  if (is_stopped_) return;
+  is_stopped_ = true;
+  pipeline_->stop();
+  count_step();
+  handle_.reset();
 }
 
 void JobLoader::count_step() {

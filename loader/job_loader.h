@@ -41,11 +41,13 @@ class JobLoader {
   // to Penstock in the course of it.
 
   // As Pipeline::next(). What was handed out before counts as trained with.
-  // Errors: those of Pipeline::next(); kUnavailable  is_forked()
+  // Errors: those of Pipeline::next(); kUnavailable  is_forked(), or stopped
   [[nodiscard]] Result<std::optional<Batch>> next(uint64_t timeout_ns);
   // The batch that was handed out last has been trained with; for programs that
   // do not ask for another one soon.
   void end_step();
+  // Ends the threads and the connection to Penstock; batches in use stay valid.
+  void stop();
   // As Pipeline::release(), but never waits for a next() in another thread.
   // Errors: kInvalidArgument  the batch of this number is not in use
   //         kUnavailable  is_forked()
@@ -80,6 +82,7 @@ class JobLoader {
   std::mutex pipeline_mutex_;  // the pipeline's trainer side, and these
   size_t unfinished_ = 0;      // samples of the step under way
   bool has_step_ = false;
+  bool is_stopped_ = false;
   uint64_t samples_ = 0;
   uint64_t steps_ = 0;
   uint64_t wait_ns_ = 0;

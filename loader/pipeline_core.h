@@ -29,13 +29,14 @@ class PipelineCore {
   PipelineCore(std::shared_ptr<const Dataset> dataset,
                const PipelineOptions& options, const EpochSampler& sampler,
                const PipelineShape& shape, PipelineLink link);
-  ~PipelineCore();
+  ~PipelineCore() { stop(); }
   PipelineCore(const PipelineCore&) = delete;
   PipelineCore& operator=(const PipelineCore&) = delete;
 
   // Starts the threads. Throws std::system_error where there is no control
   // thread. Errors: kLimit  no loader thread
   Status start();
+  void stop();
 
   Result<std::optional<Batch>> next(uint64_t timeout_ns);
   void release(const Batch& batch) { ring_.release(batch); }

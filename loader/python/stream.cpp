@@ -163,8 +163,9 @@ py::dict PythonStream::counters() {
 }
 
 void PythonStream::close() {
+  const std::shared_ptr<JobLoader> closed = std::move(loader_);
   const py::gil_scoped_release others;
-  loader_.reset();
+  if (closed) closed->stop();
 }
 
 }  // namespace penstock

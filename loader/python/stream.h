@@ -48,7 +48,7 @@ class PythonStream {
   uint64_t samples_per_epoch();
   pybind11::dict counters();
   std::vector<std::string> take_broken() { return broken_->take(); }
-  // Batches that Python still has keep threads and ring alive.
+  // Ends the threads; batches that Python still has keep the ring.
   void close();
 
  private:

@@ -238,8 +238,7 @@ class Loader:
         return self._stream.counters()
 
     def close(self) -> None:
-        """Ends the threads. Batches stay valid, and keep the threads, until
-        they are freed."""
+        """Ends the threads. Batches stay valid until they are freed."""
         self._stream.close()
 
     def __enter__(self) -> "Loader":
