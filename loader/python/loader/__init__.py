@@ -89,7 +89,7 @@ def open_dataset(
     )
 
 
-class Batch(tuple):
+class Batch(tuple["NDArray[np.float32]", "NDArray[np.int64]"]):
     """The pair (images, labels), and the samples' numbers in the dataset.
 
     The images are the loader's own memory, which is used again when their last
@@ -105,7 +105,7 @@ class Batch(tuple):
         labels: "NDArray[np.int64]",
         indices: "NDArray[np.int64]",
     ) -> "Batch":
-        self = super().__new__(cls, (images, labels))
+        self = super().__new__(cls, (images, labels))  # type: ignore[arg-type]
         self.indices = indices
         return self
 
@@ -125,6 +125,10 @@ class Loader:
     to one thread at a time."""
 
     reports_progress = True  # watch() leaves it as it is
+    _stream: Stream
+    _is_amid: bool  # batches of the epoch were handed out
+    _epoch: "_Epoch | None"
+    _epoch_samples: int  # of this rank, in the epoch under way
 
     def __init__(
         self,
@@ -172,7 +176,7 @@ class Loader:
         self._batch_size = _natural("batch_size", batch_size)
         self._drop_last = drop_last
         self._rank, self._ranks = _own_rank(rank, ranks)
-        self._options = {
+        self._options: dict[str, Any] = {
             "batch_size": self._batch_size,
             "crop": crop,
             "seed": _natural("seed", seed),
@@ -265,8 +269,8 @@ class Loader:
                 state["position"],
             )
         self._stream = Stream(self._dataset, **self._options, position=position)
-        self._is_amid = False  # batches of the epoch were handed out
-        self._epoch: _Epoch | None = None
+        self._is_amid = False
+        self._epoch = None
         self._epoch_samples = self._samples_from(state)
 
     def _samples_from(self, state: State | None) -> int:
@@ -315,8 +319,8 @@ class Loader:
             if alone_s > _ALONE_S or waited_s > _HELD_S:
                 raise BufferError(
                     f"all batches of the ring (ring={self._options['ring']}) "
-                    "are taken, and the oldest one's images are in use: no other "
-                    "batch can come before they are freed. Copy what is kept "
+                    "are taken, and the oldest one's images are in use: no "
+                    "other batch can come before they are freed. Copy what is kept "
                     "(images.copy(), tensor.clone()), or set ring= higher"
                 )
 
