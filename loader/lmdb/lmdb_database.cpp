@@ -70,6 +70,13 @@ Result<Database> Database::open(const std::string& path,
   return database;
 }
 
+Database Database::without_index(DataFile file, const Snapshot& snapshot) {
+  Database database;
+  database.file_ = std::move(file);
+  database.snapshot_ = snapshot;
+  return database;
+}
+
 Status Database::read_sidecar(const DatabaseOptions& options) {
   const std::string sidecar =
       options.sidecar.empty() ? sidecar_path(path()) : options.sidecar;

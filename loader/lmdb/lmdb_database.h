@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 
 #include "common/result.h"
 #include "common/unique_fd.h"
@@ -35,6 +36,14 @@ class Database {
   [[nodiscard]] static Result<Database> open(const std::string& path,
                                              const DatabaseOptions& options);
 
+  // An opened file, without an index: one of the next two has to follow.
+  static Database without_index(DataFile file, const Snapshot& snapshot);
+  // Errors: kNotFound, kInvalidArgument, kIo  there is no sidecar that belongs
+  //                                           to the database
+  [[nodiscard]] Status read_sidecar(const DatabaseOptions& options);
+  // Of this snapshot, found by others.
+  void set_index(RecordIndex index) { index_ = std::move(index); }
+
   const std::string& path() const { return file_.path; }  // of the data file
   int fd() const { return file_.fd.get(); }
   const Snapshot& snapshot() const { return snapshot_; }
@@ -49,7 +58,6 @@ class Database {
 
  private:
   Database() = default;
-  [[nodiscard]] Status read_sidecar(const DatabaseOptions& options);
   [[nodiscard]] Status walk();
 
   DataFile file_;

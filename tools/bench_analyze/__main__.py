@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import pathlib
-import signal
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -19,7 +18,7 @@ from bench_analyze import attribution, jobs, overhead, profiles  # noqa: E402
 from bench_analyze.compare import Comparison  # noqa: E402
 from bench_analyze.figures import figure  # noqa: E402
 from bench_analyze.runs import CPUS, Runner  # noqa: E402
-from demo_lib import data, mix  # noqa: E402
+from demo_lib import data, ending, mix  # noqa: E402
 from demo_lib.pool import Pool, PoolError  # noqa: E402
 from demo_lib.progress import Progress  # noqa: E402
 from demo_lib.session import DemoError, Session  # noqa: E402
@@ -121,9 +120,7 @@ def run(arguments, progress):
 
 def main():
     arguments = parse_arguments()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda got, frame: sys.exit(128 + got))
+    ending.by_exceptions()
     try:
         figures = run(arguments, Progress())
     except KeyboardInterrupt:

@@ -5,11 +5,11 @@ import argparse
 import json
 import os
 import pathlib
-import signal
 import sys
 
 from bench_analyze.figures import figure
 from bench_loader import formats, measure, peers, pixels
+from demo_lib import ending
 from demo_lib.progress import Progress
 
 WARM_S = 1
@@ -133,9 +133,7 @@ def run(arguments, progress):
 
 def main():
     arguments = parse_arguments()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda got, frame: sys.exit(128 + got))
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    ending.by_exceptions()
     try:
         figures = run(arguments, Progress())
     except KeyboardInterrupt:

@@ -92,6 +92,8 @@ def measure(command, environment):
             watch.cancel()
             end(process)
     (cpu_0, wall_0), (cpu_1, wall_1) = looks
+    if images == 0 or cpu_1 == cpu_0:
+        raise MeasureError("prepared nothing while it was measured")
     return Measured(images, cpu_1 - cpu_0, wall_1 - wall_0)
 
 

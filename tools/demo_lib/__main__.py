@@ -15,8 +15,8 @@ sys.path.insert(0, str(ROOT / "tests" / "cluster"))
 # pylint: disable=wrong-import-position
 import embedded
 
-from demo_lib import (calibrate, data, dynamic, launch, machine, mix, optimum,
-                      recalls, results, sets, table, wrong_profiles)
+from demo_lib import (calibrate, data, dynamic, ending, launch, machine, mix,
+                      optimum, recalls, results, sets, table, wrong_profiles)
 from demo_lib.pool import Pool, PoolError
 from demo_lib.progress import Progress
 from demo_lib.session import DemoError, Session
@@ -61,10 +61,7 @@ def parse_arguments():
 
 def main():
     arguments = parse_arguments()
-    # Also where a shell has started us with SIGINT ignored.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda got, frame: sys.exit(128 + got))
+    ending.by_exceptions()
     try:
         return run(arguments, Progress())
     except KeyboardInterrupt:

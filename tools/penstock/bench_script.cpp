@@ -16,14 +16,24 @@
 namespace penstock {
 namespace {
 
-// The terminal sends Ctrl-C to the script too, which removes what it made; we
-// wait for that.
-class IgnoredInterrupt {
+volatile pid_t script_pid = 0;
+
+void pass_on(int number) { ::kill(script_pid, number); }
+
+// The script removes what it made; we wait for that. The terminal sends Ctrl-C
+// to it, too; other requests to end have to be passed on.
+class PassedSignals {
  public:
-  IgnoredInterrupt() { ::signal(SIGINT, SIG_IGN); }
-  ~IgnoredInterrupt() { ::signal(SIGINT, SIG_DFL); }
-  IgnoredInterrupt(const IgnoredInterrupt&) = delete;
-  IgnoredInterrupt& operator=(const IgnoredInterrupt&) = delete;
+  explicit PassedSignals(pid_t script) {
+    script_pid = script;
+    ::signal(SIGINT, SIG_IGN);
+    for (int number : {SIGTERM, SIGHUP}) ::signal(number, pass_on);
+  }
+  ~PassedSignals() {
+    for (int number : {SIGINT, SIGTERM, SIGHUP}) ::signal(number, SIG_DFL);
+  }
+  PassedSignals(const PassedSignals&) = delete;
+  PassedSignals& operator=(const PassedSignals&) = delete;
 };
 
 std::vector<std::string> environment() {
@@ -69,7 +79,7 @@ Result<std::string> run_script(const BenchScript& script) {
   Result<pid_t> child =
       spawn(command_of(script), environment(), -1, output_write.get());
   if (!child) return std::move(child).error();
-  const IgnoredInterrupt ignored;
+  const PassedSignals passed(*child);
   output_write.reset();
   std::string text = read_all(output_read.get());
   int status = 0;

@@ -51,11 +51,12 @@ void add_bench(CommandLine& line) {
                    "allocator: time and loss of its solves and rounding; "
                    "analyze: what-if against real runs; "
                    "ctld: the controller under a storm of jobs; "
+                   "lmdb: the LMDB reader over MPI beside stock LMDB; "
                    "loader: the loader beside others; "
                    "submit: what the job submit plugin costs")
       ->required()
-      ->check(
-          CLI::IsMember({"allocator", "analyze", "ctld", "loader", "submit"}));
+      ->check(CLI::IsMember(
+          {"allocator", "analyze", "ctld", "lmdb", "loader", "submit"}));
   BenchAnalyzeArguments& analyze = line.bench_analyze;
   command->add_option("--jobs", analyze.jobs, "analyze: which kinds of job")
       ->delimiter(',')
@@ -63,7 +64,8 @@ void add_bench(CommandLine& line) {
       ->capture_default_str();
   command
       ->add_option("--rounds", line.bench_rounds,
-                   "analyze: of real runs [3]; loader: of all loaders [7]")
+                   "analyze: of real runs [3]; lmdb: pairs of runs [11]; "
+                   "loader: of all loaders [7]")
       ->check(CLI::Range(1, 100));
   command
       ->add_option("--budget", analyze.budget_s,
@@ -131,6 +133,11 @@ Status run_bench_line(const CommandLine& line, Terminal& terminal) {
   }
   if (line.bench_name == "ctld") {
     return run_bench_ctld(line.bench_ctld, line.bench_json, terminal);
+  }
+  if (line.bench_name == "lmdb") {
+    BenchLmdbArguments arguments = line.bench_lmdb;
+    arguments.rounds = line.bench_rounds.value_or(arguments.rounds);
+    return run_bench_lmdb(arguments, line.bench_json, terminal);
   }
   if (line.bench_name == "loader") {
     BenchLoaderArguments arguments = line.bench_loader;

@@ -12,6 +12,23 @@ void add_database(CLI::App* command, LmdbArguments& it) {
       ->check(has_text);
 }
 
+void add_lmdb_bench(CommandLine& line, CLI::App& lmdb) {
+  CLI::App* bench = lmdb.add_subcommand(
+      "bench", "Measure the reader over MPI beside liblmdb on a database");
+  bench
+      ->add_option("DB", line.bench_lmdb.database,
+                   "a folder with data.mdb, or a data file of MDB_NOSUBDIR")
+      ->required()
+      ->check(has_text);
+  bench
+      ->add_option("--rounds", line.bench_lmdb.rounds,
+                   "pairs of runs of each cell")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  bench->add_option("--json", line.bench_json, "also write the figures here")
+      ->check(has_text);
+}
+
 }  // namespace
 
 void add_lmdb(CommandLine& line) {
@@ -30,6 +47,7 @@ void add_lmdb(CommandLine& line) {
   CLI::App* verify = lmdb->add_subcommand(
       "verify", "Compare each record with what liblmdb reads");
   add_database(verify, it);
+  add_lmdb_bench(line, *lmdb);
   CLI::App* import =
       lmdb->add_subcommand("import", "Make a database of a folder's files");
   import
@@ -47,6 +65,9 @@ Status run_lmdb_line(const CommandLine& line, Terminal& terminal) {
   if (lmdb.got_subcommand("index")) return run_lmdb_index(line.lmdb, terminal);
   if (lmdb.got_subcommand("verify")) {
     return run_lmdb_verify(line.lmdb, terminal);
+  }
+  if (lmdb.got_subcommand("bench")) {
+    return run_bench_lmdb(line.bench_lmdb, line.bench_json, terminal);
   }
   return run_lmdb_import(line.lmdb, terminal);
 }

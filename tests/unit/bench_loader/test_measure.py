@@ -48,6 +48,10 @@ class Measure(unittest.TestCase):
         with self.assertRaisesRegex(measure.MeasureError, "without a result"):
             run("print('begin')")
 
+    def test_a_program_that_does_nothing(self):
+        with self.assertRaisesRegex(measure.MeasureError, "nothing"):
+            run("print('begin\\nend 0', flush=True); input()")
+
     def test_a_program_that_hangs_is_ended(self):
         self.addCleanup(setattr, measure, "LIMIT_S", measure.LIMIT_S)
         measure.LIMIT_S = 0.5
@@ -99,7 +103,7 @@ class FakePrograms:
             return [sys.executable, "-c", "import sys; sys.exit('it broke')"]
         return [sys.executable, "-c",
                 "import time\nprint('begin', flush=True)\n"
-                "until = time.process_time() + 0.05\n"
+                "until = time.process_time() + 0.3\n"
                 "while time.process_time() < until: pass\n"
                 "print('end 9', flush=True); input()"]
 

@@ -111,7 +111,8 @@ TEST_CASE("the map grows with the database") {
   for (uint64_t i = 0; i < 1000; ++i) {
     std::string value = random_value(random, 100000);
     hashes.push_back(checksum(value));
-    REQUIRE(writer.append(number_key(i), std::move(value)));
+    const Status appended = writer.append(number_key(i), std::move(value));
+    REQUIRE(appended);
   }
   REQUIRE(writer.finish());
   const auto records = records_by_liblmdb(folder.path("data.mdb"));

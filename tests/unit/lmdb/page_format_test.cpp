@@ -14,6 +14,10 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 
+uint64_t number_at(const std::vector<uint8_t>& bytes, uint64_t offset) {
+  return bytes[offset] + (uint64_t{bytes[offset + 1]} << 8);
+}
+
 // A database with a branch page, leaf pages and overflow pages.
 struct Sample {
   TempFolder folder;
@@ -35,7 +39,7 @@ struct Sample {
   uint64_t first_leaf() const {
     const auto bytes = file_bytes(file);
     const uint64_t branch = root() * kPage;
-    return bytes[branch + bytes[branch + 16] + 256U * bytes[branch + 17]];
+    return bytes[branch + number_at(bytes, branch + 16)];
   }
   Error error() const {
     auto database = lmdb::Database::open(file, {});
@@ -194,7 +198,7 @@ TEST_CASE("a damaged node is told from a good one") {
   const Sample sample;
   const auto whole = file_bytes(sample.file);
   const uint64_t leaf = sample.first_leaf() * kPage;
-  const uint64_t node = leaf + whole[leaf + 16] + 256U * whole[leaf + 17];
+  const uint64_t node = leaf + number_at(whole, leaf + 16);
   patch_file(sample.file, node, {255, 255, 1, 0});
   check(sample.error(), Code::kIo, "a value of 131071 bytes");
   patch_file(sample.file, node, {44, 1, 0, 0, 8});
@@ -203,8 +207,7 @@ TEST_CASE("a damaged node is told from a good one") {
   check(sample.error(), Code::kIo, "node 0 is at byte");
   write_file(sample.file, whole);
   const uint64_t branch = sample.root() * kPage;
-  const uint64_t child =
-      branch + whole[branch + 16] + 256U * whole[branch + 17];
+  const uint64_t child = branch + number_at(whole, branch + 16);
   patch_file(sample.file, child, {0, 0, 1, 0});
   check(sample.error(), Code::kIo, "it refers to page 65536");
   patch_file(sample.file, child, {1, 0, 0, 0});
@@ -216,8 +219,7 @@ TEST_CASE("a circle of pages ends, and a missing leaf is missed") {
   const auto whole = file_bytes(sample.file);
   const uint64_t root = sample.root();
   const uint64_t branch = root * kPage;
-  const uint64_t child =
-      branch + whole[branch + 16] + 256U * whole[branch + 17];
+  const uint64_t child = branch + number_at(whole, branch + 16);
   // Another leaf in its place.
   patch_file(sample.file, child, {static_cast<uint8_t>(whole[child] + 1)});
   auto walked = records_by_walk(sample.file);
@@ -226,11 +228,9 @@ TEST_CASE("a circle of pages ends, and a missing leaf is missed") {
   write_file(sample.file, whole);
   // All children are the root itself, and the tree is said to be deep.
   sample.patch_metas(94, {32, 0});
-  const uint32_t nodes =
-      (whole[branch + 12] + 256U * whole[branch + 13] - 16) / 2;
-  for (uint32_t i = 0; i < nodes; ++i) {
-    const uint64_t at =
-        branch + whole[branch + 16 + 2 * i] + 256U * whole[branch + 17 + 2 * i];
+  const uint64_t nodes = (number_at(whole, branch + 12) - 16) / 2;
+  for (uint64_t i = 0; i < nodes; ++i) {
+    const uint64_t at = branch + number_at(whole, branch + 16 + 2 * i);
     patch_file(sample.file, at, {static_cast<uint8_t>(root), 0, 0, 0, 0, 0});
   }
   check(sample.error(), Code::kIo, "more pages than it has");

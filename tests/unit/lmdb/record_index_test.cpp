@@ -56,7 +56,8 @@ TEST_CASE("rows may go backwards, in rows that do too") {
 
 TEST_CASE("few regular records, and irregular ones, are listed") {
   std::vector<RecordSpan> records;
-  for (uint32_t i = 0; i < 100; ++i) records.push_back({i * 5000, 100 + i});
+  for (uint32_t i = 0; i < 100; ++i)
+    records.push_back({uint64_t{i} * 5000, 100 + i});
   RecordIndex index = index_of(records);
   check_same(index, records);
   CHECK(index.parts().size() == 1);
@@ -64,7 +65,8 @@ TEST_CASE("few regular records, and irregular ones, are listed") {
   CHECK_FALSE(index.find({0, 101}));
   // Between two lists: a row.
   for (uint64_t i = 0; i < 30; ++i) records.push_back({600000 + i * 512, 500});
-  for (uint32_t i = 0; i < 9; ++i) records.push_back({700000 + i * i, 9 - i});
+  for (uint32_t i = 0; i < 9; ++i)
+    records.push_back({700000 + uint64_t{i} * i, 9 - i});
   index = index_of(records);
   check_same(index, records);
   CHECK(index.parts().size() == 3);

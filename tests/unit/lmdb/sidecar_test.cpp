@@ -16,7 +16,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-constexpr DatabaseOptions kWalk{.use_sidecar = false};
+const DatabaseOptions kWalk{.use_sidecar = false};
 
 struct Indexed {
   TempFolder folder;

@@ -2,6 +2,7 @@
 #include "loader/lmdb/snapshot.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,6 +29,29 @@ void rewrite(LmdbWriter& writer, char byte) {
   }
   writer.commit();
 }
+
+// Another process that rewrites all records with another byte each time, as
+// fast as it can. It goes with the object.
+class OtherWriter {
+ public:
+  explicit OtherWriter(const std::string& file) : child_(::fork()) {
+    if (child_ != 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    LmdbWriter writer(file);
+    for (char byte = 'a';; byte = byte == 'z' ? 'a' : char(byte + 1)) {
+      rewrite(writer, byte);
+    }
+  }
+  OtherWriter(const OtherWriter&) = delete;
+  OtherWriter& operator=(const OtherWriter&) = delete;
+  ~OtherWriter() {
+    ::kill(child_, SIGKILL);
+    ::waitpid(child_, nullptr, 0);
+  }
+
+ private:
+  pid_t child_;
+};
 
 // Everything that the snapshot has, read page by page.
 Result<std::vector<std::string>> values_of(int fd, const Snapshot& snapshot) {
@@ -99,8 +123,6 @@ TEST_CASE("a file that is replaced in place is noticed") {
   CHECK_FALSE(check_intact(fd.get(), *snapshot));
 }
 
-// Another process rewrites all records with another byte, as fast as it can.
-// What is read meanwhile is of one transaction, or refused.
 TEST_CASE("what is read beside a writer is one transaction's, or refused") {
   const TempFolder folder;
   const std::string file = folder.path("a");
@@ -108,13 +130,7 @@ TEST_CASE("what is read beside a writer is one transaction's, or refused") {
     LmdbWriter writer(file);
     rewrite(writer, 'a');
   }
-  const pid_t child = ::fork();
-  if (child == 0) {
-    LmdbWriter writer(file);
-    for (char byte = 'a';; byte = byte == 'z' ? 'a' : char(byte + 1)) {
-      rewrite(writer, byte);
-    }
-  }
+  const OtherWriter other(file);
   const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   int read = 0, refused = 0;
   for (int i = 0; i < 300; ++i) {
@@ -132,8 +148,6 @@ TEST_CASE("what is read beside a writer is one transaction's, or refused") {
     REQUIRE(values);
     CHECK(are_all(*values, values->front().front()));
   }
-  ::kill(child, SIGKILL);
-  ::waitpid(child, nullptr, 0);
   INFO(read << " read, " << refused << " refused");
   CHECK(read + refused > 0);
 }
@@ -145,11 +159,7 @@ TEST_CASE("a walk beside a writer says that it is being written") {
     LmdbWriter writer(file);
     rewrite(writer, 'a');
   }
-  const pid_t child = ::fork();
-  if (child == 0) {
-    LmdbWriter writer(file);
-    while (true) rewrite(writer, 'b');
-  }
+  const OtherWriter other(file);
   for (int i = 0; i < 300; ++i) {
     auto database = Database::open(file, {});
     if (database) {
@@ -161,6 +171,4 @@ TEST_CASE("a walk beside a writer says that it is being written") {
                                           "try again"));
     }
   }
-  ::kill(child, SIGKILL);
-  ::waitpid(child, nullptr, 0);
 }

@@ -37,7 +37,7 @@ TEST_CASE("a sound database is verified, with its index or without") {
   auto verified = verify(file, always);
   REQUIRE(verified);
   CHECK(verified->records == 1000);
-  CHECK(verified->value_bytes == 500 * 5050);
+  CHECK(verified->value_bytes == size_t{500} * 5050);
   CHECK_FALSE(verified->has_index);
   CHECK(verified->index_refusal.empty());
   REQUIRE(write_sidecar(*Database::open(file, {}), ""));

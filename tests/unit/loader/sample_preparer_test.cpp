@@ -91,18 +91,18 @@ TEST_CASE("a sample comes from where it is to come from") {
 TEST_CASE("a sample's bits depend on its file and the seed only") {
   const TempFolder folder;
   write_jpegs(folder, 3);
-  const auto dataset = open_dataset(folder.path(), SampleFormat::kJpeg);
+  const auto dataset = open_folder(folder.path());
   REQUIRE(dataset);
   TokenBucket bucket;
-  SamplePreparer fresh(*dataset, ReadMode::kBuffered, kSide, bucket);
-  SamplePreparer used(*dataset, ReadMode::kBuffered, kSide, bucket);
+  SamplePreparer fresh(**dataset, {ReadMode::kBuffered, kSide}, bucket);
+  SamplePreparer used(**dataset, {ReadMode::kBuffered, kSide}, bucket);
   const auto prepared = [](SamplePreparer& preparer, uint64_t index,
                            uint64_t seed) {
     std::vector<float> out(3 * kSide * kSide);
-    SampleCost cost;
+    SampleFacts facts;
     REQUIRE(preparer.prepare(
         index, seed, SampleSource::kUsual, [] { return false; }, out.data(),
-        cost));
+        facts));
     return out;
   };
   for (uint64_t seed = 0; seed < 50; ++seed) prepared(used, seed % 3, seed);

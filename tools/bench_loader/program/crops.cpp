@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "loader/augment.h"
 #include "loader/jpeg.h"
+#include "loader/resampler.h"
 
 namespace penstock {
 namespace {
@@ -56,17 +56,13 @@ bool is_inside(const Crop& crop, const ImageSize& size) {
 class Cropper {
  public:
   Status run(const std::vector<uint8_t>& file, const Crop& crop, float* out) {
-    const auto size = decoder_.read_size(file);
+    const auto size = decoder_.open(file);
     if (!size) return size.error();
     if (!is_inside(crop, *size)) return invalid("the crop is not inside");
-    const auto image =
-        decoder_.decode(file, choose_scale(crop.width, crop.height, kSide));
-    if (!image) return image.error();
-    resampler_.run(
-        *image,
-        crop.scaled(static_cast<double>(image->width) / size->width,
-                    static_cast<double>(image->height) / size->height),
-        out);
+    const auto part =
+        decoder_.decode(crop, choose_scale(crop.width, crop.height, kSide));
+    if (!part) return part.error();
+    resampler_.run(part->image, part->crop, out);
     return Done{};
   }
 

@@ -1,0 +1,25 @@
+// The command line of penstock-lmdb-bench.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "common/result.h"
+#include "loader/lmdb/mpi/reader_options.h"
+
+namespace penstock::lmdb {
+
+struct BenchOptions {
+  std::string path;
+  bool is_stock = false;     // liblmdb on every rank, as Caffe reads
+  bool is_cold = false;      // the file is dropped from the page cache first
+  double stock_limit_s = 0;  // liblmdb's runs end then; 0: with the database
+  ReaderOptions reader;
+};
+
+// None: help was asked for and printed. Errors: kInvalidArgument
+[[nodiscard]] Result<std::optional<BenchOptions>> parse_bench_options(
+    int argc, const char* const* argv);
+
+}  // namespace penstock::lmdb

@@ -1,0 +1,173 @@
+#include <cstring>
+#include <vector>
+
+#include "common/clock.h"
+#include "loader/lmdb/mpi/chunk_source.h"
+#include "loader/lmdb/mpi/coalesce.h"
+#include "loader/lmdb/mpi/request_sizer.h"
+#include "loader/lmdb/page_batch.h"
+
+namespace penstock::lmdb {
+
+ReadCounts& ReadCounts::operator+=(const ReadCounts& other) {
+  read_bytes += other.read_bytes;
+  requests += other.requests;
+  read_chunks += other.read_chunks;
+  mapped_chunks += other.mapped_chunks;
+  return *this;
+}
+
+namespace {
+
+class IndexSource : public ChunkSource {
+ public:
+  IndexSource(const Database& database, const MappedFile& map,
+              const RunPlan& plan, const ReaderOptions& options,
+              const IndexReading& reading)
+      : database_(database),
+        map_(map),
+        plan_(plan),
+        options_(options),
+        reading_(reading) {}
+
+  Result<bool> fill(const StepChunk& chunk, std::span<SlotEntry> entries,
+                    const Room& room) override {
+    list_records(chunk, entries);
+    if (!map_.is_whole()) return shorter();
+    if (options_.map_cached && map_.is_cached(spans_, !plan_.shuffle)) {
+      ++counts_.mapped_chunks;
+      return use_map(entries);
+    }
+    Result<bool> is_in_cache = bring_in();
+    if (!is_in_cache) {
+      return std::move(is_in_cache).error().wrap(database_.path());
+    }
+    if (*is_in_cache) {
+      ++counts_.read_chunks;
+      return use_map(entries);
+    }
+    Result<std::span<uint8_t>> data = room();
+    if (!data) return std::move(data).error();
+    Status got = options_.dio ? read(entries, *data) : copy(entries, *data);
+    if (!got) return std::move(got).error().wrap(database_.path());
+    if (Status same = database_.check_intact(); !same) {
+      return std::move(same).error();
+    }
+    ++counts_.read_chunks;
+    return false;
+  }
+
+ private:
+  void list_records(const StepChunk& chunk, std::span<SlotEntry> entries) {
+    spans_.clear();
+    for (uint64_t step = chunk.first_step; step < chunk.last_step; ++step) {
+      const Positions mine = plan_.batches.of_ranks(step, plan_.node);
+      for (uint64_t at = mine.first; at < mine.last; ++at) {
+        const uint64_t record = plan_.record_at(chunk.epoch, at);
+        const RecordSpan span = database_.index().at(record);
+        entries[spans_.size()] = {record, 0, span.bytes};
+        spans_.push_back(span);
+      }
+    }
+  }
+
+  bool use_map(std::span<SlotEntry> entries) const {
+    for (size_t i = 0; i < spans_.size(); ++i) {
+      entries[i].place = spans_[i].offset;
+    }
+    return true;
+  }
+
+  Error shorter() const {
+    return Error{Code::kIo, 0,
+                 database_.path() + ": it has become shorter than its " +
+                     std::to_string(map_.bytes()) +
+                     " bytes; start again when it is whole"};
+  }
+
+  Status read(std::span<SlotEntry> entries, std::span<uint8_t> data) {
+    const uint64_t request_bytes = options_.coal ? sizer_.next_bytes() : 0;
+    const uint32_t align =
+        reading_.direct_fd >= 0 ? RingShape::kDataAlignment : 1;
+    Result<ReadPlan> plan =
+        coalesce(spans_, {request_bytes, options_.coal ? kGapBytes : 0, align,
+                          map_.bytes(), data.size()});
+    if (!plan) return std::move(plan).error();
+    ranges_.clear();
+    uint64_t bytes = 0;
+    for (const ReadRequest& request : plan->requests) {
+      ranges_.push_back(
+          {request.offset, data.subspan(request.buffer_offset, request.bytes)});
+      bytes += request.bytes;
+    }
+    const uint64_t begin_ns = monotonic_ns();
+    Status got = batch_.read(
+        reading_.direct_fd >= 0 ? reading_.direct_fd : database_.fd(), ranges_);
+    if (!got) return got;
+    if (options_.coal) {
+      sizer_.observe(request_bytes, bytes, monotonic_ns() - begin_ns);
+    }
+    for (size_t i = 0; i < spans_.size(); ++i) {
+      entries[i].place = plan->places[i];
+    }
+    counts_.read_bytes += bytes;
+    counts_.requests += ranges_.size();
+    return Done{};
+  }
+
+  // Where the page cache can hold the file, it is read into that, in blocks of
+  // which each comes once, and not copied. False: this kernel cannot.
+  Result<bool> bring_in() {
+    constexpr uint64_t kBlock = 128 << 10;
+    if (!reading_.fits_cache || !options_.map_cached) return false;
+    for (const RecordSpan& span : spans_) {
+      if (map_.is_cached({&span, 1}, false)) continue;
+      const uint64_t first = span.offset / kBlock * kBlock;
+      const uint64_t end =
+          (span.offset + span.bytes + kBlock - 1) / kBlock * kBlock;
+      map_.ask_for(first, end - first);
+      counts_.read_bytes += end - first;
+      ++counts_.requests;
+    }
+    for (const RecordSpan& span : spans_) {
+      Result<bool> is_there = map_.wait_for(span.offset, span.bytes);
+      if (!is_there || !*is_there) return is_there;
+    }
+    return true;
+  }
+
+  Status copy(std::span<SlotEntry> entries, std::span<uint8_t> data) {
+    uint64_t used = 0;
+    for (size_t i = 0; i < spans_.size(); ++i) {
+      const RecordSpan& span = spans_[i];
+      std::memcpy(data.data() + used, map_.data() + span.offset, span.bytes);
+      entries[i].place = used;
+      used += span.bytes;
+    }
+    counts_.read_bytes += used;
+    counts_.requests += spans_.size();
+    return Done{};
+  }
+
+  const Database& database_;
+  const MappedFile& map_;
+  const RunPlan& plan_;
+  const ReaderOptions& options_;
+  IndexReading reading_;
+  RequestSizer sizer_{RequestSizer::kSizes_bytes.back()};
+  PageBatch batch_;
+  std::vector<RecordSpan> spans_;
+  std::vector<PageRange> ranges_;
+};
+
+}  // namespace
+
+std::unique_ptr<ChunkSource> make_index_source(const Database& database,
+                                               const MappedFile& map,
+                                               const RunPlan& plan,
+                                               const ReaderOptions& options,
+                                               const IndexReading& reading) {
+  return std::make_unique<IndexSource>(database, map, plan, options, reading);
+}
+
+}  // namespace penstock::lmdb

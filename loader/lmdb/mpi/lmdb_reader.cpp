@@ -1,0 +1,143 @@
+#include "loader/lmdb/mpi/lmdb_reader.h"
+
+#include <vector>
+
+#include "loader/lmdb/mpi/reader_setup.h"
+
+namespace penstock::lmdb {
+
+class LmdbReader::State {
+ public:
+  explicit State(const ReaderOptions& options) { parts_.options = options; }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    parts_.threads.clear();
+    if (parts_.share) close();
+  }
+
+  Status set_up(MPI_Comm world, const std::string& path) {
+    Status ok = set_up_world(world, parts_);
+    if (ok) ok = set_up_file(path, parts_);
+    if (ok) ok = set_up_buffer(parts_);
+    if (ok) ok = set_up_threads(parts_);
+    return ok;
+  }
+
+  Result<std::optional<RecordBatch>> next() {
+    if (Status ok = release(); !ok) return std::move(ok).error();
+    if (is_over()) return std::optional<RecordBatch>();
+    const auto looking = [this] { return parts_.share->look(); };
+    const uint64_t chunk = plan().chunk_of(epoch_, step_);
+    if (Status full = ring().wait_full(chunk, looking); !full) {
+      return std::move(full).error();
+    }
+    const bool is_mapped = ring().is_mapped(chunk);
+    if (is_mapped && !parts_.map->is_whole()) return shorter();
+    list_views(chunk, is_mapped);
+    is_held_ = true;
+    return std::optional<RecordBatch>({epoch_, step_, views_});
+  }
+
+  Status release() {
+    if (!is_held_) return Done{};
+    is_held_ = false;
+    const uint64_t chunk = plan().chunk_of(epoch_, step_);
+    const bool was_mapped = ring().is_mapped(chunk);
+    if (++step_ == plan().steps()) {
+      step_ = 0;
+      ++epoch_;
+    }
+    if (plan().chunk_of(epoch_, step_) == chunk) return Done{};
+    ring().done(chunk);
+    return was_mapped ? check_mapped() : Done{};
+  }
+
+  const ReaderFacts& facts() const { return parts_.facts; }
+  ReadCounts counts() const {
+    ReadCounts sum;
+    for (const auto& thread : parts_.threads) sum += thread->counts();
+    return sum;
+  }
+
+ private:
+  const BatchPlan& plan() const { return parts_.plan.batches; }
+  NodeRing& ring() { return parts_.share->ring(); }
+  bool is_over() const {
+    const uint64_t epochs = parts_.options.epochs;
+    return (epochs > 0 && epoch_ >= epochs) || plan().records == 0;
+  }
+
+  void list_views(uint64_t chunk, bool is_mapped) {
+    const uint32_t me = parts_.world->rank();
+    const uint8_t* const base =
+        is_mapped ? parts_.map->data() : ring().data(chunk).data();
+    const auto entries = ring().entries(chunk).subspan(
+        plan().place_in_chunk(step_, parts_.plan.node, me),
+        plan().of_ranks(step_, {me, 1}).count());
+    views_.clear();
+    for (const SlotEntry& entry : entries) {
+      views_.push_back({base + entry.place, entry.bytes, entry.index});
+    }
+  }
+
+  Error shorter() {
+    Error error{Code::kIo, 0,
+                parts_.file.path + ": it has become shorter than its " +
+                    std::to_string(parts_.map->bytes()) +
+                    " bytes; start again when it is whole"};
+    parts_.share->fail(error);
+    return error;
+  }
+
+  // Pages that were handed out are the writer's, once it is two transactions
+  // on: only afterwards can it be told.
+  Status check_mapped() {
+    Status intact = check_intact(parts_.file.fd.get(), parts_.snapshot);
+    if (intact) return intact;
+    parts_.share->fail(std::move(intact).error().wrap(parts_.file.path));
+    return parts_.share->ring().state();
+  }
+
+  void close() {
+    NodeShare& share = *parts_.share;
+    if (!is_over()) share.close();
+    const Status all = share.is_failed()
+                           ? share.ring().state()
+                           : parts_.world->node().barrier([&]() -> Status {
+                               if (share.is_failed())
+                                 return share.ring().state();
+                               return share.find_dead();
+                             });
+    if (all) return;
+    parts_.window->abandon();
+    parts_.readers.abandon();
+    parts_.world->abandon();
+  }
+
+  ReaderParts parts_;
+  uint64_t epoch_ = 0;  // of the next batch
+  uint64_t step_ = 0;
+  bool is_held_ = false;  // a batch of that step
+  std::vector<RecordView> views_;
+};
+
+LmdbReader::LmdbReader(std::unique_ptr<State> state)
+    : state_(std::move(state)) {}
+LmdbReader::~LmdbReader() = default;
+
+Result<std::unique_ptr<LmdbReader>> LmdbReader::create(
+    MPI_Comm world, const std::string& path, const ReaderOptions& options) {
+  auto state = std::make_unique<State>(options);
+  if (Status ok = state->set_up(world, path); !ok) {
+    return std::move(ok).error();
+  }
+  return std::unique_ptr<LmdbReader>(new LmdbReader(std::move(state)));
+}
+
+Result<std::optional<RecordBatch>> LmdbReader::next() { return state_->next(); }
+Status LmdbReader::release() { return state_->release(); }
+const ReaderFacts& LmdbReader::facts() const { return state_->facts(); }
+ReadCounts LmdbReader::counts() const { return state_->counts(); }
+
+}  // namespace penstock::lmdb

@@ -1,0 +1,138 @@
+#include "loader/lmdb/mpi/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+namespace penstock::lmdb {
+namespace {
+
+// <linux/mman.h> and the C library of bookworm have none of it.
+constexpr long kSysCachestat = 451;
+struct CachestatRange {
+  uint64_t offset;
+  uint64_t bytes;
+};
+struct CachestatCounts {
+  uint64_t cached, dirty, writeback, evicted, recently_evicted;
+};
+
+uint64_t system_page_bytes() {
+  static const auto kBytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  return kBytes;
+}
+
+// Linux 6.5 and later; files of others are refused by some kernels.
+enum class Cached { kNo, kYes, kUnknown };
+Cached ask_cachestat(int fd, uint64_t offset, uint64_t bytes) {
+  CachestatRange range{offset, bytes};
+  CachestatCounts counts{};
+  if (::syscall(kSysCachestat, fd, &range, &counts, 0) != 0) {
+    return Cached::kUnknown;
+  }
+  const uint64_t page = system_page_bytes();
+  const uint64_t pages = (offset + bytes + page - 1) / page - offset / page;
+  return counts.cached >= pages ? Cached::kYes : Cached::kNo;
+}
+
+// One byte of the first page and of the last.
+bool reads_without_waiting(int fd, uint64_t offset, uint64_t bytes) {
+  for (const uint64_t place : {offset, offset + bytes - 1}) {
+    char byte;
+    const iovec into{&byte, 1};
+    if (::preadv2(fd, &into, 1, static_cast<off_t>(place), RWF_NOWAIT) != 1) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<MappedFile> MappedFile::map(int fd, uint64_t bytes) {
+  void* const data = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
+  if (data == MAP_FAILED) {
+    return system_error(errno,
+                        "cannot map " + std::to_string(bytes) + " bytes");
+  }
+  return MappedFile(fd, static_cast<const uint8_t*>(data), bytes);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : fd_(other.fd_),
+      data_(std::exchange(other.data_, nullptr)),
+      bytes_(other.bytes_) {}
+
+MappedFile::~MappedFile() {
+  if (data_) ::munmap(const_cast<uint8_t*>(data_), bytes_);
+}
+
+bool MappedFile::is_whole() const {
+  struct stat status {};
+  return ::fstat(fd_, &status) == 0 &&
+         static_cast<uint64_t>(status.st_size) >= bytes_;
+}
+
+// The kernel cuts off what is more than its readahead's size, 128 KiB in most
+// cases.
+void MappedFile::ask_for(uint64_t offset, uint64_t bytes) const {
+  constexpr uint64_t kPiece = 128 << 10;
+  const uint64_t end = std::min(offset + bytes, bytes_);
+  for (uint64_t at = offset; at < end; at += kPiece) {
+    ::posix_fadvise(fd_, static_cast<off_t>(at),
+                    static_cast<off_t>(std::min(kPiece, end - at)),
+                    POSIX_FADV_WILLNEED);
+  }
+}
+
+Result<bool> MappedFile::wait_for(uint64_t offset, uint64_t bytes) const {
+  constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ
+  const uint64_t page = system_page_bytes();
+  const uint64_t first = offset / page * page;
+  void* const begin = const_cast<uint8_t*>(data_) + first;
+  int code = 0;
+  do {
+    code = ::madvise(begin, offset + bytes - first, kPopulateRead);
+  } while (code != 0 && (errno == EINTR || errno == EAGAIN));
+  if (code == 0) return true;
+  if (errno == EINVAL) return false;
+  return Error{Code::kIo, errno == EFAULT ? EIO : errno,
+               "cannot read at byte " + std::to_string(offset)};
+}
+
+bool MappedFile::is_range_cached(uint64_t offset, uint64_t bytes) const {
+  if (bytes == 0) return true;
+  const Cached cached = ask_cachestat(fd_, offset, bytes);
+  return cached == Cached::kYes || (cached == Cached::kUnknown &&
+                                    reads_without_waiting(fd_, offset, bytes));
+}
+
+bool MappedFile::is_cached(std::span<const RecordSpan> records,
+                           bool is_stretch) const {
+  if (records.empty()) return true;
+  if (is_stretch) {
+    const auto [first, last] = std::minmax_element(
+        records.begin(), records.end(),
+        [](const auto& a, const auto& b) { return a.offset < b.offset; });
+    const uint64_t end = last->offset + last->bytes;
+    // Without cachestat() a long stretch's ends say little: look inside too.
+    const Cached cached =
+        ask_cachestat(fd_, first->offset, end - first->offset);
+    if (cached != Cached::kUnknown) return cached == Cached::kYes;
+  }
+  const size_t step = std::max<size_t>(1, records.size() / kLooks);
+  for (size_t i = 0; i < records.size(); i += step) {
+    if (!is_range_cached(records[i].offset, records[i].bytes)) return false;
+  }
+  return true;
+}
+
+}  // namespace penstock::lmdb

@@ -1,0 +1,52 @@
+// A data file mapped for reading, and what of it is in the page cache.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "common/result.h"
+#include "loader/lmdb/page_format.h"
+
+namespace penstock::lmdb {
+
+class MappedFile {
+ public:
+  // Maps the first `bytes` of the file; fd stays the caller's.
+  // Errors: kIo  mmap() refuses
+  [[nodiscard]] static Result<MappedFile> map(int fd, uint64_t bytes);
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&&) = delete;
+  ~MappedFile();
+
+  // Touching what the file no longer has is a SIGBUS: is_whole() has to be
+  // asked shortly before. What remains is a file that is truncated, or a
+  // storage that fails, between the question and the use.
+  const uint8_t* data() const { return data_; }
+  uint64_t bytes() const { return bytes_; }
+
+  // Whether the file still is as long as the mapping.
+  bool is_whole() const;
+
+  // Whether these records are in the page cache, all of them as far as can be
+  // told from at most kLooks looks. span: their stretch, if they are one.
+  static constexpr size_t kLooks = 16;
+  bool is_cached(std::span<const RecordSpan> records, bool is_stretch) const;
+
+  // Asks the kernel to read the stretch into the page cache; returns at once.
+  void ask_for(uint64_t offset, uint64_t bytes) const;
+  // Waits until the stretch is in the page cache. False: this kernel cannot be
+  // asked to (before Linux 5.14).
+  // Errors: kIo  it cannot be read: touching it would be a SIGBUS
+  Result<bool> wait_for(uint64_t offset, uint64_t bytes) const;
+
+ private:
+  MappedFile(int fd, const uint8_t* data, uint64_t bytes)
+      : fd_(fd), data_(data), bytes_(bytes) {}
+  bool is_range_cached(uint64_t offset, uint64_t bytes) const;
+
+  int fd_;
+  const uint8_t* data_;
+  uint64_t bytes_;
+};
+
+}  // namespace penstock::lmdb

@@ -1,0 +1,221 @@
+#include "loader/lmdb/mpi/node_ring.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <string>
+
+#include "common/unique_fd.h"
+
+namespace penstock::lmdb {
+namespace {
+
+uint64_t padded(uint64_t bytes) {
+  constexpr uint64_t kUnit = RingShape::kDataAlignment;
+  return (bytes + kUnit - 1) / kUnit * kUnit;
+}
+
+// Not FUTEX_*_PRIVATE: the other side is another process.
+void futex_wait(std::atomic<uint32_t>& word, uint32_t seen, int timeout_ms) {
+  const timespec timeout{timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
+  syscall(SYS_futex, &word, FUTEX_WAIT, seen, &timeout, nullptr, 0);
+}
+
+void futex_wake(std::atomic<uint32_t>& word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
+}
+
+enum Failing : uint32_t { kNone, kBeingWritten, kWritten };
+
+}  // namespace
+
+struct NodeRing::Head {
+  std::atomic<uint32_t> failing;
+  int32_t code;
+  int32_t saved_errno;
+  char message[1012];
+};
+
+struct NodeRing::Slot {
+  std::atomic<uint32_t> filled;  // the chunk in it, plus one; 0: none
+  std::atomic<uint32_t> done;    // ranks
+  uint32_t is_mapped;
+  uint32_t is_backed;
+};
+
+namespace {
+constexpr uint64_t kHeadBytes = 1024;
+constexpr uint64_t kSlotHeadBytes = 64;  // a cache line each
+}  // namespace
+
+uint64_t RingShape::bookkeeping_bytes() const {
+  return padded(kHeadBytes + slots * kSlotHeadBytes) +
+         padded(slots * slot_entries * sizeof(SlotEntry));
+}
+
+uint64_t RingShape::window_bytes() const {
+  return bookkeeping_bytes() + slots * slot_bytes;
+}
+
+NodeRing::NodeRing(uint8_t* memory, const RingShape& shape)
+    : memory_(memory), shape_(shape) {
+  static_assert(sizeof(Head) == kHeadBytes && sizeof(Slot) <= kSlotHeadBytes);
+  static_assert(std::atomic<uint32_t>::is_always_lock_free);
+}
+
+NodeRing::Head& NodeRing::head() const {
+  return *reinterpret_cast<Head*>(memory_);
+}
+
+NodeRing::Slot& NodeRing::slot(uint64_t chunk) const {
+  return *reinterpret_cast<Slot*>(memory_ + kHeadBytes +
+                                  chunk % shape_.slots * kSlotHeadBytes);
+}
+
+std::span<SlotEntry> NodeRing::entries(uint64_t chunk) const {
+  auto* const all = reinterpret_cast<SlotEntry*>(
+      memory_ + padded(kHeadBytes + shape_.slots * kSlotHeadBytes));
+  return {all + chunk % shape_.slots * shape_.slot_entries,
+          shape_.slot_entries};
+}
+
+std::span<uint8_t> NodeRing::data(uint64_t chunk) const {
+  return {memory_ + shape_.bookkeeping_bytes() +
+              chunk % shape_.slots * shape_.slot_bytes,
+          shape_.slot_bytes};
+}
+
+Result<std::span<uint8_t>> NodeRing::back_data(uint64_t chunk) {
+  Slot& mine = slot(chunk);
+  if (mine.is_backed == 0) {
+    if (Status ok = back_memory(data(chunk)); !ok) return std::move(ok).error();
+    mine.is_backed = 1;
+  }
+  return data(chunk);
+}
+
+Status NodeRing::wait(std::atomic<uint32_t>& word, uint32_t seen,
+                      const Look& look) {
+  futex_wait(word, seen, kLook_ms);
+  if (Status ok = state(); !ok) return ok;
+  return word.load() == seen ? look() : Done{};
+}
+
+Status NodeRing::wait_free(uint64_t chunk, const Look& look) {
+  if (Status ok = state(); !ok) return ok;
+  Slot& mine = slot(chunk);
+  const uint64_t before = chunk + 1 - shape_.slots;  // what has to be there
+  const uint32_t filled =
+      chunk < shape_.slots ? 0 : static_cast<uint32_t>(before);
+  while (true) {
+    const uint32_t has = mine.filled.load(std::memory_order_acquire);
+    const uint32_t done = mine.done.load(std::memory_order_acquire);
+    const bool all_done = filled == 0 || done == shape_.ranks;
+    if (has == filled && all_done) break;
+    Status waited = has != filled ? wait(mine.filled, has, look)
+                                  : wait(mine.done, done, look);
+    if (!waited) return waited;
+  }
+  mine.done.store(0, std::memory_order_relaxed);
+  return Done{};
+}
+
+void NodeRing::publish(uint64_t chunk, bool is_mapped) {
+  Slot& mine = slot(chunk);
+  mine.is_mapped = is_mapped ? 1 : 0;
+  mine.filled.store(static_cast<uint32_t>(chunk + 1),
+                    std::memory_order_release);
+  futex_wake(mine.filled);
+}
+
+Status NodeRing::wait_full(uint64_t chunk, const Look& look) {
+  Slot& mine = slot(chunk);
+  while (true) {
+    const uint32_t has = mine.filled.load(std::memory_order_acquire);
+    // What is there is taken, whatever has happened since: all ranks come as
+    // far as each other then.
+    if (has == static_cast<uint32_t>(chunk + 1)) return Done{};
+    if (Status ok = state(); !ok) return ok;
+    if (Status waited = wait(mine.filled, has, look); !waited) return waited;
+  }
+}
+
+bool NodeRing::is_mapped(uint64_t chunk) const {
+  return slot(chunk).is_mapped != 0;
+}
+
+void NodeRing::done(uint64_t chunk) {
+  Slot& mine = slot(chunk);
+  if (mine.done.fetch_add(1, std::memory_order_acq_rel) + 1 == shape_.ranks) {
+    futex_wake(mine.done);
+  }
+}
+
+bool NodeRing::fail(const Error& error) {
+  Head& shared = head();
+  uint32_t none = kNone;
+  if (!shared.failing.compare_exchange_strong(none, kBeingWritten)) {
+    return false;
+  }
+  shared.code = static_cast<int32_t>(error.code);
+  shared.saved_errno = error.saved_errno;
+  const size_t length =
+      error.message.copy(shared.message, sizeof shared.message - 1);
+  shared.message[length] = '\0';
+  shared.failing.store(kWritten);
+  wake_all();
+  return true;
+}
+
+Status NodeRing::state() const {
+  const Head& shared = head();
+  if (shared.failing.load(std::memory_order_acquire) != kWritten) return Done{};
+  return Error{static_cast<Code>(shared.code), shared.saved_errno,
+               shared.message};
+}
+
+void NodeRing::wake_all() {
+  for (uint32_t i = 0; i < shape_.slots; ++i) {
+    futex_wake(slot(i).filled);
+    futex_wake(slot(i).done);
+  }
+}
+
+namespace {
+
+// Through read() the kernel touches the pages, so that one that cannot be had
+// is an error and not a signal: for Linux before 5.14.
+bool write_zeros(std::span<uint8_t> bytes) {
+  const UniqueFd zeros(::open("/dev/zero", O_RDONLY | O_CLOEXEC));
+  while (zeros && !bytes.empty()) {
+    const ssize_t got = ::read(zeros.get(), bytes.data(),
+                               std::min<size_t>(bytes.size(), 1 << 20));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(got));
+  }
+  return bytes.empty();
+}
+
+}  // namespace
+
+Status back_memory(std::span<uint8_t> bytes) {
+  constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE
+  int code = 0;
+  do {
+    code = ::madvise(bytes.data(), bytes.size(), kPopulateWrite);
+  } while (code != 0 && (errno == EINTR || errno == EAGAIN));
+  if (code == 0 || (errno == EINVAL && write_zeros(bytes))) return Done{};
+  return Error{Code::kLimit, 0,
+               "there is no shared memory for " + std::to_string(bytes.size()) +
+                   " bytes of the buffer; enlarge /dev/shm or the job's "
+                   "memory, or set a smaller buffer_bytes"};
+}
+
+}  // namespace penstock::lmdb

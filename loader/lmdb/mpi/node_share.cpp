@@ -1,0 +1,46 @@
+#include "loader/lmdb/mpi/node_share.h"
+
+#include <cerrno>
+#include <optional>
+#include <string>
+
+namespace penstock::lmdb {
+
+void NodeShare::fail(const Error& error) {
+  if (ring_.fail(error)) world_.post_failure(error);
+}
+
+void NodeShare::close() {
+  ring_.fail(Error{
+      Code::kUnavailable, ECANCELED,
+      "rank " + std::to_string(world_.rank()) + " has closed its reader"});
+}
+
+bool NodeShare::is_failed() const {
+  const Status state = ring_.state();
+  return !state && state.error().saved_errno != ECANCELED;
+}
+
+Status NodeShare::find_dead() const {
+  const std::optional<size_t> ended = watch_.find_ended();
+  if (!ended) return Done{};
+  return Error{Code::kUnavailable, 0,
+               "rank " + std::to_string(world_.ranks().first + *ended) +
+                   " has died in mid-epoch"};
+}
+
+Status NodeShare::look() {
+  if (Status state = ring_.state(); !state) return state;
+  Status dead = find_dead();
+  if (!dead) fail(dead.error());
+  return dead;
+}
+
+void NodeShare::listen() {
+  // Not told on: who posted it told all.
+  if (const std::optional<Error> posted = world_.find_posted()) {
+    ring_.fail(*posted);
+  }
+}
+
+}  // namespace penstock::lmdb

@@ -1,0 +1,89 @@
+#include "loader/lmdb/mpi/node_window.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "common/unique_fd.h"
+#include "loader/lmdb/mpi/node_ring.h"
+
+namespace penstock::lmdb {
+namespace {
+
+constexpr uint64_t kAlignment = 4096;
+
+Error no_room(uint64_t bytes) {
+  return Error{Code::kLimit, 0,
+               "there are no " + std::to_string(bytes) +
+                   " bytes of shared memory for the buffer; enlarge /dev/shm, "
+                   "or set a smaller buffer_bytes"};
+}
+
+// Where Open MPI's first rank finds no room, the others wait for it for ever
+// (4.1): room is looked for before it is asked.
+Status check_room(uint64_t bytes) {
+  constexpr const char* kFolder = "/dev/shm";
+  struct statvfs room {};
+  if (::statvfs(kFolder, &room) != 0) return Done{};
+  if (room.f_bavail * room.f_frsize < bytes) return no_room(bytes);
+  const UniqueFd trial(
+      ::open(kFolder, O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (!trial || ::ftruncate(trial.get(), static_cast<off_t>(bytes)) == 0) {
+    return Done{};
+  }
+  return no_room(bytes);
+}
+
+}  // namespace
+
+Result<NodeWindow> NodeWindow::allocate(PatientComm& node, uint64_t bytes,
+                                        uint64_t backed_bytes) {
+  const uint64_t size = node.rank() == 0 ? bytes + kAlignment : 0;
+  if (Status all = node.agree(check_room(size)); !all) {
+    return std::move(all).error();
+  }
+  NodeWindow window;
+  void* base = nullptr;
+  const int code =
+      MPI_Win_allocate_shared(static_cast<MPI_Aint>(size), 1, MPI_INFO_NULL,
+                              node.get(), &base, &window.window_);
+  Status mine = Done{};
+  if (code != MPI_SUCCESS) {
+    window.window_ = MPI_WIN_NULL;
+    mine = no_room(bytes);
+  }
+  if (Status all = node.agree(mine); !all) {
+    window.abandon();
+    return std::move(all).error();
+  }
+  MPI_Aint found_bytes = 0;
+  int unit = 0;
+  MPI_Win_shared_query(window.window_, 0, &found_bytes, &unit, &base);
+  // Mappings begin at pages, so that every process skips as much.
+  const auto address = reinterpret_cast<uintptr_t>(base);
+  window.memory_ =
+      static_cast<uint8_t*>(base) +
+      ((address + kAlignment - 1) / kAlignment * kAlignment - address);
+  if (node.rank() == 0) {
+    mine = back_memory({window.memory_, backed_bytes});
+    // Open MPI gives a node of one rank memory that was used before.
+    if (mine) std::memset(window.memory_, 0, backed_bytes);
+  }
+  if (Status all = node.agree(mine); !all) return std::move(all).error();
+  return window;
+}
+
+NodeWindow::NodeWindow(NodeWindow&& other) noexcept
+    : window_(std::exchange(other.window_, MPI_WIN_NULL)),
+      memory_(std::exchange(other.memory_, nullptr)) {}
+
+NodeWindow::~NodeWindow() {
+  if (window_ != MPI_WIN_NULL) MPI_Win_free(&window_);
+}
+
+}  // namespace penstock::lmdb

@@ -1,0 +1,39 @@
+// The memory that a node's ranks share, from MPI.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+
+#include "common/result.h"
+#include "loader/lmdb/mpi/patient_comm.h"
+
+namespace penstock::lmdb {
+
+class NodeWindow {
+ public:
+  // The first `backed_bytes` are zeros; touching the rest before back_memory()
+  // may be a SIGBUS. Collective over node; the first
+  // rank gives the memory.
+  // Errors, on all ranks: kLimit  /dev/shm, or MPI's folder, or memory has no
+  //                               room for it; kIo; PatientComm's
+  [[nodiscard]] static Result<NodeWindow> allocate(PatientComm& node,
+                                                   uint64_t bytes,
+                                                   uint64_t backed_bytes);
+  NodeWindow(NodeWindow&& other) noexcept;
+  NodeWindow& operator=(NodeWindow&&) = delete;
+  // Collective. Waits for all ranks of the node.
+  ~NodeWindow();
+
+  uint8_t* memory() const { return memory_; }  // aligned to 4096
+  // Leaves the memory to the process's end: others may never come to free it.
+  void abandon() { window_ = MPI_WIN_NULL; }
+
+ private:
+  NodeWindow() = default;
+
+  MPI_Win window_ = MPI_WIN_NULL;
+  uint8_t* memory_ = nullptr;
+};
+
+}  // namespace penstock::lmdb

@@ -1,0 +1,187 @@
+#include "loader/lmdb/mpi/patient_comm.h"
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "common/clock.h"
+
+namespace penstock::lmdb {
+namespace {
+
+constexpr long kShortestNap_ns = 20000;
+constexpr long kLongestNap_ns = 1000000;
+
+Error mpi_error(int code, const char* what) {
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  return Error{Code::kIo, 0,
+               std::string(what) + ": " +
+                   std::string(text, static_cast<size_t>(length))};
+}
+
+// What agree() sends: the error's parts, each line one.
+std::string error_text(const Error& error) {
+  return std::to_string(static_cast<int>(error.code)) + "\n" +
+         std::to_string(error.saved_errno) + "\n" + error.message;
+}
+
+Error error_of(const std::string& text) {
+  const size_t first = text.find('\n');
+  const size_t second = text.find('\n', first + 1);
+  return Error{static_cast<Code>(std::atoi(text.c_str())),
+               std::atoi(text.c_str() + first + 1), text.substr(second + 1)};
+}
+
+}  // namespace
+
+PatientComm::PatientComm(MPI_Comm owned, uint32_t timeout_ms)
+    : comm_(owned), timeout_ms_(timeout_ms) {
+  if (comm_ == MPI_COMM_NULL) return;
+  MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(comm_, &rank_);
+  MPI_Comm_size(comm_, &size_);
+}
+
+PatientComm::PatientComm(PatientComm&& other) noexcept
+    : comm_(std::exchange(other.comm_, MPI_COMM_NULL)),
+      rank_(other.rank_),
+      size_(other.size_),
+      timeout_ms_(other.timeout_ms_) {}
+
+PatientComm& PatientComm::operator=(PatientComm&& other) noexcept {
+  std::swap(comm_, other.comm_);
+  std::swap(rank_, other.rank_);
+  std::swap(size_, other.size_);
+  std::swap(timeout_ms_, other.timeout_ms_);
+  return *this;
+}
+
+PatientComm::~PatientComm() {
+  if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
+}
+
+Result<PatientComm> PatientComm::duplicate(MPI_Comm comm, uint32_t timeout_ms) {
+  MPI_Comm copy = MPI_COMM_NULL;
+  const int code = MPI_Comm_dup(comm, &copy);
+  if (code != MPI_SUCCESS) return mpi_error(code, "MPI_Comm_dup");
+  return PatientComm(copy, timeout_ms);
+}
+
+Result<PatientComm> PatientComm::split(int colour, int key) {
+  if (Status all = barrier(); !all) return std::move(all).error();
+  MPI_Comm part = MPI_COMM_NULL;
+  const int code = MPI_Comm_split(comm_, colour, key, &part);
+  if (code != MPI_SUCCESS) return mpi_error(code, "MPI_Comm_split");
+  return PatientComm(part, timeout_ms_);
+}
+
+Result<PatientComm> PatientComm::split_nodes() {
+  if (Status all = barrier(); !all) return std::move(all).error();
+  MPI_Comm part = MPI_COMM_NULL;
+  const int code = MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_,
+                                       MPI_INFO_NULL, &part);
+  if (code != MPI_SUCCESS) return mpi_error(code, "MPI_Comm_split_type");
+  return PatientComm(part, timeout_ms_);
+}
+
+Status PatientComm::finish(MPI_Request request, const char* what) {
+  const uint64_t end_ns = monotonic_ns() + uint64_t{timeout_ms_} * 1000000;
+  long nap_ns = kShortestNap_ns;
+  while (true) {
+    int is_done = 0;
+    const int code = MPI_Test(&request, &is_done, MPI_STATUS_IGNORE);
+    if (code != MPI_SUCCESS) return mpi_error(code, what);
+    if (is_done != 0) return Done{};
+    if (monotonic_ns() > end_ns) {
+      return Error{Code::kUnavailable, 0,
+                   std::string(what) + ": not all ranks came within " +
+                       std::to_string(timeout_ms_) + " ms; one may have died"};
+    }
+    const timespec nap{0, nap_ns};
+    ::nanosleep(&nap, nullptr);
+    nap_ns = std::min(2 * nap_ns, kLongestNap_ns);
+  }
+}
+
+Status PatientComm::barrier() {
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int code = MPI_Ibarrier(comm_, &request);
+  if (code != MPI_SUCCESS) return mpi_error(code, "MPI_Ibarrier");
+  return finish(request, "MPI_Ibarrier");
+}
+
+Status PatientComm::barrier(const std::function<Status()>& look) {
+  constexpr int kNapsPerLook = 250;
+  MPI_Request request = MPI_REQUEST_NULL;
+  int code = MPI_Ibarrier(comm_, &request);
+  for (int nap = 1; code == MPI_SUCCESS; ++nap) {
+    int is_done = 0;
+    code = MPI_Test(&request, &is_done, MPI_STATUS_IGNORE);
+    if (code == MPI_SUCCESS && is_done != 0) return Done{};
+    const timespec time{0, kLongestNap_ns};
+    ::nanosleep(&time, nullptr);
+    if (nap % kNapsPerLook != 0) continue;
+    if (Status ok = look(); !ok) return ok;
+  }
+  return mpi_error(code, "MPI_Ibarrier");
+}
+
+Result<std::vector<uint64_t>> PatientComm::gather(uint64_t mine) {
+  std::vector<uint64_t> all(static_cast<size_t>(size_));
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int code = MPI_Iallgather(&mine, 1, MPI_UINT64_T, all.data(), 1,
+                                  MPI_UINT64_T, comm_, &request);
+  if (code != MPI_SUCCESS) return mpi_error(code, "MPI_Iallgather");
+  if (Status done = finish(request, "MPI_Iallgather"); !done) {
+    return std::move(done).error();
+  }
+  return all;
+}
+
+Status PatientComm::broadcast(void* bytes, size_t count, int root) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int code = MPI_Ibcast(bytes, static_cast<int>(count), MPI_BYTE, root,
+                              comm_, &request);
+  if (code != MPI_SUCCESS) return mpi_error(code, "MPI_Ibcast");
+  return finish(request, "MPI_Ibcast");
+}
+
+Result<std::string> PatientComm::gather_bytes(const std::string& mine) {
+  Result<std::vector<uint64_t>> sizes = gather(mine.size());
+  if (!sizes) return std::move(sizes).error();
+  uint64_t total = 0;
+  for (const uint64_t size : *sizes) total += size;
+  std::string all;
+  all.reserve(total);
+  // In pieces: MPI counts with an int.
+  constexpr uint64_t kPiece = uint64_t{1} << 30;
+  for (int root = 0; root < size_; ++root) {
+    const uint64_t size = (*sizes)[static_cast<size_t>(root)];
+    std::string part = root == rank_ ? mine : std::string(size, '\0');
+    for (uint64_t at = 0; at < size; at += kPiece) {
+      Status sent =
+          broadcast(part.data() + at, std::min(kPiece, size - at), root);
+      if (!sent) return std::move(sent).error();
+    }
+    all += part;
+  }
+  return all;
+}
+
+Status PatientComm::agree(const Status& mine) {
+  std::string text = mine ? "" : error_text(mine.error());
+  Result<std::vector<uint64_t>> sizes = gather(text.size());
+  if (!sizes) return std::move(sizes).error();
+  const auto first = std::find_if(sizes->begin(), sizes->end(),
+                                  [](uint64_t size) { return size > 0; });
+  if (first == sizes->end()) return Done{};
+  text.resize(*first);
+  Status sent = broadcast(text.data(), text.size(),
+                          static_cast<int>(first - sizes->begin()));
+  if (!sent) return sent;
+  return error_of(text);
+}
+
+}  // namespace penstock::lmdb

@@ -1,0 +1,44 @@
+// What LmdbReader::create() does, step by step. Each step is collective and
+// gives all ranks the same error.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "loader/lmdb/lmdb_database.h"
+#include "loader/lmdb/mpi/buffer_shape.h"
+#include "loader/lmdb/mpi/lmdb_reader.h"
+#include "loader/lmdb/mpi/mapped_file.h"
+#include "loader/lmdb/mpi/node_share.h"
+#include "loader/lmdb/mpi/node_window.h"
+#include "loader/lmdb/mpi/reading_thread.h"
+
+namespace penstock::lmdb {
+
+// Members in the order in which they need each other.
+struct ReaderParts {
+  ReaderOptions options;
+  std::optional<ReaderWorld> world;
+  PatientComm readers;  // all nodes' reading ranks; null on others
+  DataFile file;
+  Snapshot snapshot;
+  std::optional<Database> database;  // of a reading rank, with dm
+  std::optional<MappedFile> map;
+  UniqueFd direct_fd;
+  RunPlan plan;
+  BufferShape shape;
+  std::optional<NodeWindow> window;
+  std::optional<NodeShare> share;
+  std::vector<std::unique_ptr<ReadingThread>> threads;
+  ReaderFacts facts;
+};
+
+// Errors: LmdbReader::create()'s
+[[nodiscard]] Status set_up_world(MPI_Comm world, ReaderParts& parts);
+[[nodiscard]] Status set_up_file(const std::string& path, ReaderParts& parts);
+[[nodiscard]] Status set_up_buffer(ReaderParts& parts);
+[[nodiscard]] Status set_up_threads(ReaderParts& parts);
+
+}  // namespace penstock::lmdb

@@ -1,0 +1,102 @@
+#include "loader/lmdb/mpi/reading_thread.h"
+
+#include <cerrno>
+#include <ctime>
+#include <string>
+
+#include "common/clock.h"
+
+namespace penstock::lmdb {
+
+ReadingThread::ReadingThread(NodeShare& share, const RunPlan& plan,
+                             std::unique_ptr<ChunkSource> source,
+                             const Duties& duties)
+    : share_(share),
+      plan_(plan),
+      source_(std::move(source)),
+      duties_(duties),
+      thread_([this] { run(); }) {}
+
+ReadingThread::~ReadingThread() {
+  is_stopping_ = true;
+  share_.ring().wake_all();
+  thread_.join();
+}
+
+Status ReadingThread::look() {
+  if (is_stopping_) return Error{Code::kUnavailable, ECANCELED, "closing"};
+  if (duties_.is_listening) share_.listen();
+  return share_.look();
+}
+
+void ReadingThread::run() {
+  const ChunkShare& chunks = duties_.chunks;
+  for (uint64_t c = chunks.first; c < chunks.end; c += chunks.stride) {
+    Status read = read_chunk(c);
+    if (read) continue;
+    if (read.error().saved_errno != ECANCELED) share_.fail(read.error());
+    return;
+  }
+}
+
+Status ReadingThread::read_chunk(uint64_t chunk) {
+  if (duties_.is_listening) share_.listen();
+  NodeRing& ring = share_.ring();
+  const auto looking = [this] { return look(); };
+  // Room first: who has its turn must not wait for trainers.
+  if (Status free = ring.wait_free(chunk, looking); !free) return free;
+  if (Status turn = wait_turn(chunk); !turn) return turn;
+  const auto room = [&]() { return ring.back_data(chunk); };
+  Result<bool> is_mapped =
+      source_->fill(plan_.batches.chunk(chunk), ring.entries(chunk), room);
+  pass_turn(chunk);
+  if (!is_mapped) return std::move(is_mapped).error();
+  count();
+  ring.publish(chunk, *is_mapped);
+  return Done{};
+}
+
+Status ReadingThread::wait_turn(uint64_t turn) {
+  const auto from = duties_.tokens.from(share_.world().node_number(), turn);
+  if (duties_.tokens.readers == 1 || !from) return Done{};
+  constexpr uint64_t kLook_ns = uint64_t{NodeRing::kLook_ms} * 1000000;
+  const uint64_t begin_ns = monotonic_ns();
+  uint64_t looked_ns = begin_ns;
+  while (!share_.world().has_token(*from, turn)) {
+    const timespec nap{0, 200000};
+    ::nanosleep(&nap, nullptr);
+    const uint64_t now_ns = monotonic_ns();
+    if (now_ns - looked_ns < kLook_ns) continue;
+    looked_ns = now_ns;
+    if (Status ok = look(); !ok) return ok;
+    if (now_ns - begin_ns > uint64_t{duties_.token_timeout_ms} * 1000000) {
+      return Error{Code::kUnavailable, 0,
+                   "node " + std::to_string(*from) +
+                       " did not pass its turn on within " +
+                       std::to_string(duties_.token_timeout_ms) +
+                       " ms; its reader may have died"};
+    }
+  }
+  return Done{};
+}
+
+void ReadingThread::pass_turn(uint64_t turn) {
+  if (duties_.tokens.readers == 1) return;
+  const uint32_t me = share_.world().node_number();
+  const auto to = duties_.tokens.to(me, turn);
+  if (to) share_.world().send_token(*to, *to > me ? turn : turn + 1);
+}
+
+void ReadingThread::count() {
+  const ReadCounts& now = source_->counts();
+  counts_[0] = now.read_bytes;
+  counts_[1] = now.requests;
+  counts_[2] = now.read_chunks;
+  counts_[3] = now.mapped_chunks;
+}
+
+ReadCounts ReadingThread::counts() const {
+  return {counts_[0], counts_[1], counts_[2], counts_[3]};
+}
+
+}  // namespace penstock::lmdb

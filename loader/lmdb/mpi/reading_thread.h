@@ -1,0 +1,60 @@
+// A thread of a reader rank: fills its share of the node's chunks, in order.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+
+#include "loader/lmdb/mpi/chunk_source.h"
+#include "loader/lmdb/mpi/node_share.h"
+#include "loader/lmdb/mpi/token_order.h"
+
+namespace penstock::lmdb {
+
+// Chunks first, first + stride, ... below end.
+struct ChunkShare {
+  uint64_t first = 0;
+  uint64_t stride = 1;
+  uint64_t end = 0;
+};
+
+class ReadingThread {
+ public:
+  struct Duties {
+    ChunkShare chunks;
+    TokenOrder tokens;          // of one reader: no turns are taken
+    bool is_listening = false;  // to other nodes
+    uint32_t token_timeout_ms = 0;
+  };
+
+  // Starts it. share and plan are the caller's. What goes wrong becomes the
+  // share's failure.
+  ReadingThread(NodeShare& share, const RunPlan& plan,
+                std::unique_ptr<ChunkSource> source, const Duties& duties);
+  ReadingThread(const ReadingThread&) = delete;
+  ReadingThread& operator=(const ReadingThread&) = delete;
+  // Ends it, after the chunk that it is at.
+  ~ReadingThread();
+
+  // Of chunks that are published.
+  ReadCounts counts() const;
+
+ private:
+  void run();
+  Status read_chunk(uint64_t chunk);
+  Status wait_turn(uint64_t turn);
+  void pass_turn(uint64_t turn);
+  Status look();
+  void count();
+
+  NodeShare& share_;
+  const RunPlan& plan_;
+  std::unique_ptr<ChunkSource> source_;
+  Duties duties_;
+  std::atomic<bool> is_stopping_{false};
+  std::atomic<uint64_t> counts_[4] = {};
+  std::thread thread_;  // last: it uses all the others
+};
+
+}  // namespace penstock::lmdb

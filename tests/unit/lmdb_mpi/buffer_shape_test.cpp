@@ -1,0 +1,60 @@
+#include "loader/lmdb/mpi/buffer_shape.h"
+
+#include "tests/unit/catch.h"
+
+using namespace penstock;
+using namespace penstock::lmdb;
+
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+BufferWish wish_of(uint64_t limit_bytes) {
+  return {4, 8, 2, 100000, 64 << 10, limit_bytes};
+}
+
+}  // namespace
+
+TEST_CASE("the bound of n records is the sum of the n largest") {
+  const RecordBound bound({10, 30, 20}, 1);
+  CHECK(bound.of(0) == 0);
+  CHECK(bound.of(1) == 30);
+  CHECK(bound.of(2) == 50);
+  CHECK(bound.of(9) == 60);
+}
+
+TEST_CASE("aligned reads need room for whole blocks at both ends") {
+  const RecordBound bound({4096, 2}, 4096);
+  CHECK(bound.of(1) == 8192);
+  CHECK(bound.of(2) == 8192 + 8192);
+}
+
+TEST_CASE("the buffer keeps to its limit") {
+  const RecordBound bound(uint64_t{12000});
+  for (const uint64_t limit : {1 * kMiB, 4 * kMiB, 64 * kMiB, 1024 * kMiB}) {
+    const auto shape = shape_buffer(wish_of(limit), bound);
+    REQUIRE(shape);
+    CHECK(shape->ring.window_bytes() <= limit);
+    CHECK(shape->ring.slot_bytes >= bound.of(32) * shape->chunk_steps);
+    CHECK(shape->ring.slot_entries == 32 * shape->chunk_steps);
+    CHECK(shape->ring.slots >= 2);
+  }
+}
+
+TEST_CASE("chunks are no larger than they need to be") {
+  const auto shape =
+      shape_buffer(wish_of(1024 * kMiB), RecordBound(uint64_t{12000}));
+  REQUIRE(shape);
+  CHECK(shape->ring.slot_bytes <= kChunkBytes + kMiB);
+  CHECK(shape->ring.slots == 4);
+}
+
+TEST_CASE(
+    "a buffer without room for two batches is refused, with what it "
+    "would need") {
+  const auto shape =
+      shape_buffer(wish_of(100000), RecordBound(uint64_t{12000}));
+  REQUIRE(!shape);
+  CHECK(shape.error().code == Code::kLimit);
+  CHECK(shape.error().message.find("100000") != std::string::npos);
+}

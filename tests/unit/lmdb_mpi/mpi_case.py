@@ -1,0 +1,53 @@
+"""Runs programs of the tests with mpirun on this machine."""
+
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+MPIEXEC = os.environ["MPIEXEC"]
+RANKS = os.environ["RANKS"]
+# More ranks than cores, as root, without a network.
+SETTINGS = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_btl": "self,vader,tcp",
+    "OMPI_MCA_btl_tcp_if_include": "lo",
+    "OMPI_MCA_oob_tcp_if_include": "lo",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+    # A rank that dies is for the others to notice.
+    "OMPI_MCA_orte_abort_on_non_zero_status": "0",
+    "OMPI_MCA_orte_allowed_exit_without_sync": "1",
+    "OMPI_MCA_orte_enable_recovery": "1",
+}
+
+
+def mpirun(ranks, *command, timeout_s=120):
+    """What the ranks print, by rank."""
+    done = subprocess.run(
+        [MPIEXEC, "-n", str(ranks), *command],
+        env={**os.environ, **SETTINGS}, text=True, timeout=timeout_s,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    return {int(rank): text for rank, text in re.findall(
+        r"^rank (\d+)[^:]*: (.*)$", done.stdout, re.MULTILINE)}, done.stdout
+
+
+class MpiCase(unittest.TestCase):
+    """With a database in a folder of its own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.database = folder.name + "/data.mdb"
+        self.expect(1, {0: "ok"}, "make", self.database)
+
+    def expect(self, ranks, texts, *words):
+        """texts: what each rank's line matches."""
+        lines, output = mpirun(ranks, RANKS, *words)
+        for rank, text in texts.items():
+            self.assertRegex(lines.get(rank, "nothing"), text,
+                             f"rank {rank}; all of it:\n{output}")
+        self.assertEqual(sorted(lines), sorted(texts), output)

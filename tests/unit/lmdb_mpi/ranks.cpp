@@ -1,0 +1,263 @@
+// What the tests start with mpirun:
+//   make DB             writes a database and its sidecar
+//   check DB RANKS      reads it in every way, RANKS of a node sharing a buffer
+//                       (0: all), and compares with liblmdb's cursor
+//   fail DB RANKS KIND  reads until KIND happens in the third step: `kill`
+//   (rank
+//                       1 dies), `leader` (rank 0 dies), `truncate`, `write`,
+//                       `close` (rank 1 closes its reader)
+//   refuse DB KIND      tries to create a reader that cannot be
+// Prints a line per rank: "ok", or the error's code and message.
+#include <fcntl.h>
+#include <mpi.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <tuple>
+
+#include "loader/lmdb/checksum.h"
+#include "loader/lmdb/mpi/lmdb_reader.h"
+#include "loader/lmdb/mpi/patient_comm.h"
+#include "loader/lmdb/sidecar_file.h"
+#include "penstock/loader/epoch_order.h"
+#include "tests/unit/lmdb/lmdb_files.h"
+
+using namespace penstock;
+using namespace penstock::lmdb;
+using namespace penstock::test;
+
+namespace {
+
+int world_rank() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+
+int world_size() {
+  int size = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  return size;
+}
+
+[[noreturn]] void end_with(const std::string& text, int code) {
+  std::printf("rank %d: %s\n", world_rank(), text.c_str());
+  std::fflush(stdout);
+  ::_exit(code);
+}
+
+[[noreturn]] void end_with(const Error& error) {
+  end_with("error " + std::to_string(static_cast<int>(error.code)) + ": " +
+               error.message,
+           3);
+}
+
+void make(const std::string& file) {
+  std::mt19937_64 random(5);
+  std::vector<size_t> sizes;
+  for (int i = 0; i < 1201; ++i) {
+    sizes.push_back(i % 3 == 0 ? random() % 1500 : random() % 40000);
+  }
+  write_lmdb(file, sizes, 100);
+  const auto database = Database::open(file, {});
+  if (!database) end_with(database.error());
+  const auto written = write_sidecar(*database, "");
+  if (!written) end_with(written.error());
+}
+
+// Options that differ in how they read, by name.
+std::map<std::string, ReaderOptions> ways() {
+  ReaderOptions lmm;
+  lmm.dm = lmm.dio = lmm.prov = lmm.coal = lmm.map_cached = false;
+  lmm.batch_records = 3;
+  ReaderOptions dm = lmm;
+  dm.dm = true;
+  ReaderOptions dio = dm;
+  dio.dio = true;
+  ReaderOptions prov = dio, dm_prov = dm, coal = dio;
+  prov.prov = dm_prov.prov = coal.coal = true;
+  ReaderOptions stag = coal, direct = coal, all = coal, readers = coal;
+  ReaderOptions wide = coal, small = coal;
+  stag.stag = true;
+  direct.direct = DirectReads::kOn;
+  all.prov = all.map_cached = all.stag = true;
+  readers.readers_per_node = 2;
+  wide.stag = true;
+  wide.stagger_width = 2;
+  small.buffer_bytes = 7 << 20;
+  std::map<std::string, ReaderOptions> all_ways{
+      {"lmm", lmm},   {"dm", dm},           {"dio", dio},   {"prov", prov},
+      {"coal", coal}, {"dm,prov", dm_prov}, {"stag", stag}, {"direct", direct},
+      {"all", all},   {"readers", readers}, {"wide", wide}, {"small", small}};
+  std::map<std::string, ReaderOptions> out = all_ways;
+  for (auto [name, options] : all_ways) {
+    if (!options.dm) continue;
+    options.shuffle = true;
+    options.seed = 9;
+    out[name + " shuffled"] = options;
+  }
+  return out;
+}
+
+struct Seen {
+  uint64_t epoch, step, rank, index, bytes, hash;
+};
+
+std::string read_all(const std::string& file, const ReaderOptions& options) {
+  auto reader = LmdbReader::create(MPI_COMM_WORLD, file, options);
+  if (!reader) end_with(reader.error());
+  std::string out;
+  while (true) {
+    auto batch = (*reader)->next();
+    if (!batch) end_with(batch.error());
+    if (!batch->has_value()) return out;
+    for (const RecordView& view : (*batch)->records) {
+      const Seen seen{
+          (*batch)->epoch,
+          (*batch)->step,
+          static_cast<uint64_t>(world_rank()),
+          view.index,
+          view.bytes,
+          checksum({reinterpret_cast<const char*>(view.data), view.bytes})};
+      out.append(reinterpret_cast<const char*>(&seen), sizeof seen);
+    }
+  }
+}
+
+// Ranks' records one after the other, steps one after the other, are the
+// epoch's order, and each is what the cursor gives.
+void compare(const std::string& name, const std::string& text,
+             const std::vector<HashedRecord>& records,
+             const ReaderOptions& options) {
+  std::vector<Seen> seen(text.size() / sizeof(Seen));
+  std::memcpy(seen.data(), text.data(), text.size());
+  std::stable_sort(seen.begin(), seen.end(), [](const Seen& a, const Seen& b) {
+    return std::tie(a.epoch, a.step, a.rank) <
+           std::tie(b.epoch, b.step, b.rank);
+  });
+  // Within a rank's step the order is that of delivery.
+  if (seen.size() != records.size() * options.epochs) {
+    end_with(name + ": " + std::to_string(seen.size()) + " records", 4);
+  }
+  const EpochOrder order(records.size(), options.seed);
+  for (size_t i = 0; i < seen.size(); ++i) {
+    const uint64_t epoch = i / records.size(), at = i % records.size();
+    const uint64_t index = options.shuffle ? order.sample_at(epoch, at) : at;
+    const HashedRecord& record = records[index];
+    if (seen[i].epoch != epoch || seen[i].index != index ||
+        seen[i].bytes != record.bytes || seen[i].hash != record.hash) {
+      end_with(name + ": record " + std::to_string(i) + " differs", 4);
+    }
+  }
+}
+
+void check(const std::string& file, uint32_t ranks_per_buffer) {
+  auto world = PatientComm::duplicate(MPI_COMM_WORLD, 60000);
+  if (!world) end_with(world.error());
+  std::vector<HashedRecord> records;
+  if (world_rank() == 0) records = records_by_liblmdb(file);
+  for (auto [name, options] : ways()) {
+    options.epochs = 2;
+    options.ranks_per_buffer = ranks_per_buffer;
+    options.peer_timeout_ms = 60000;
+    auto text = world->gather_bytes(read_all(file, options));
+    if (!text) end_with(text.error());
+    if (world_rank() == 0) compare(name, *text, records, options);
+  }
+}
+
+void happen(const std::string& kind, const std::string& file,
+            std::unique_ptr<LmdbReader>& reader) {
+  const int rank = world_rank();
+  if ((kind == "kill" && rank == 1) || (kind == "leader" && rank == 0)) {
+    ::kill(::getpid(), SIGKILL);
+  }
+  if (kind == "truncate" && rank == 0 && ::truncate(file.c_str(), 8192) != 0) {
+    end_with("truncate", 5);
+  }
+  if (kind == "write" && rank == 0) {
+    LmdbWriter writer(file);
+    for (int i = 0; i < 3; ++i) {
+      writer.begin();
+      writer.put("new", std::to_string(i));
+      writer.commit();
+    }
+  }
+  if (kind == "close" && rank == 1) {
+    // Others may be in next() still: the end of this one is not the run's.
+    reader.reset();
+    end_with("closed", 0);
+  }
+}
+
+void fail(const std::string& file, uint32_t ranks_per_buffer,
+          const std::string& kind) {
+  ReaderOptions options;
+  options.epochs = 0;
+  options.batch_records = 2;
+  options.ranks_per_buffer = ranks_per_buffer;
+  options.buffer_bytes = 8 << 20;
+  options.map_cached = kind == "write";
+  options.stag = true;
+  options.peer_timeout_ms = 5000;
+  auto reader = LmdbReader::create(MPI_COMM_WORLD, file, options);
+  if (!reader) end_with(reader.error());
+  for (int step = 0; step < 100000; ++step) {
+    if (step == 3) happen(kind, file, *reader);
+    auto batch = (*reader)->next();
+    if (!batch) end_with(batch.error());
+  }
+  end_with("nothing happened", 4);
+}
+
+void refuse(const std::string& file, const std::string& kind) {
+  ReaderOptions options;
+  std::string path = file;
+  if (kind == "buffer") options.buffer_bytes = 100000;
+  if (kind == "memory") {
+    options.buffer_bytes = 4 << 20;
+    options.batch_records = 2;
+    const rlimit limit{65536, 65536};  // of files, which MPI's memory is
+    ::signal(SIGXFSZ, SIG_IGN);
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  if (kind == "options" && world_rank() == 1) options.seed = 1;
+  if (kind == "missing" && world_rank() == 1) path += ".missing";
+  if (kind == "other" && world_rank() == 1) path += ".other";
+  if (kind == "switches") options.dm = false;
+  auto reader = LmdbReader::create(MPI_COMM_WORLD, path, options);
+  if (!reader) end_with(reader.error());
+  end_with("was not refused", 4);
+}
+
+int run(const std::vector<std::string>& words) {
+  if (words.size() < 2) return 2;
+  const std::string& mode = words[0];
+  if (mode == "make") {
+    make(words[1]);
+  } else if (mode == "check") {
+    check(words[1], static_cast<uint32_t>(std::stoul(words.at(2))));
+  } else if (mode == "fail") {
+    fail(words[1], static_cast<uint32_t>(std::stoul(words.at(2))), words.at(3));
+  } else if (mode == "refuse") {
+    refuse(words[1], words.at(2));
+  }
+  std::printf("rank %d of %d: ok\n", world_rank(), world_size());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int level = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+  const int code = run({argv + 1, argv + argc});
+  MPI_Finalize();
+  return code;
+}

@@ -1,0 +1,31 @@
+"""Every record once per epoch, in the epoch's order, as liblmdb gives it."""
+
+import unittest
+
+from mpi_case import MpiCase
+
+
+class Ranks(MpiCase):
+
+    def check(self, ranks, ranks_per_buffer):
+        self.expect(ranks, {rank: "ok" for rank in range(ranks)}, "check",
+                    self.database, str(ranks_per_buffer))
+
+    def test_one(self):
+        self.check(1, 0)
+
+    def test_two(self):
+        self.check(2, 0)
+
+    def test_four_on_two_nodes(self):
+        self.check(4, 2)
+
+    def test_five_on_three_nodes(self):
+        self.check(5, 2)
+
+    def test_sixteen(self):
+        self.check(16, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

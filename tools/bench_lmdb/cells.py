@@ -1,0 +1,110 @@
+"""Cells of the table: stock LMDB and ours by turns."""
+
+import dataclasses
+
+from bench_lmdb import pairs
+
+RANKS = (1, 2, 4, 8, 16)
+OURS = "lmm,dm,dio,prov,coal"
+STOCK_LIMIT_S = 3
+# The optimisations, one by one on those before.
+LADDER = [("stock", "none"), ("lmm", "lmm"), ("dm", "lmm,dm"),
+          ("dio", "lmm,dm,dio"), ("prov", "lmm,dm,dio,prov"),
+          ("coal", OURS), ("stag", OURS + ",stag")]
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    database: object
+    ranks: int
+    cold: bool
+    shuffled: bool
+
+    @property
+    def text(self):
+        return (f"{self.database.name} {self.ranks:2d} ranks "
+                f"{'cold' if self.cold else 'warm'} "
+                f"{'shuffled' if self.shuffled else 'sequential'}")
+
+    def words(self, switches):
+        words = [str(self.database.path), "--switches", switches, "--batch",
+                 str(self.database.batch), "--stock-limit", str(STOCK_LIMIT_S)]
+        return (words + ["--cold"] * self.cold + ["--shuffle"] * self.shuffled)
+
+
+def all_cells(databases):
+    return [Cell(database, ranks, cold, shuffled) for database in databases
+            for cold in (True, False) for shuffled in (False, True)
+            for ranks in RANKS]
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One run of a cell, of all ranks together."""
+    bytes_per_s: float
+    cpu_s: float
+    records: int
+    read_bytes_per_s: float
+    request_bytes: float
+    checksum: int
+
+
+def summed(lines):
+    seconds = max(line["seconds"] for line in lines)
+    requests = sum(line["requests"] for line in lines)
+    read = sum(line["read_bytes"] for line in lines)
+    return Run(sum(line["bytes"] for line in lines) / seconds,
+               sum(line["cpu_s"] for line in lines),
+               sum(line["records"] for line in lines), read / seconds,
+               read / requests if requests else 0,
+               sum(line["checksum"] for line in lines) % 2 ** 64)
+
+
+@dataclasses.dataclass(frozen=True)
+class Compared:
+    cell: Cell
+    stock: list
+    ours: list
+
+    @property
+    def ratios(self):
+        return [ours.bytes_per_s / stock.bytes_per_s
+                for stock, ours in zip(self.stock, self.ours)]
+
+    @property
+    def interval(self):
+        return pairs.interval(self.ratios)
+
+    def text(self):
+        low, high = self.interval
+        rates = [pairs.median([run.bytes_per_s for run in runs]) / 1e6
+                 for runs in (self.stock, self.ours)]
+        return (f"{self.cell.text:32s} {rates[0]:8.0f} {rates[1]:8.0f} MB/s "
+                f"{pairs.median(self.ratios):8.2f} [{low:.2f}, {high:.2f}]")
+
+
+class Runner:
+    def __init__(self, program, group, rounds):
+        self._program = program
+        self._group = group
+        self.rounds = rounds
+
+    def once(self, cell, switches, *more):
+        group = self._group if cell.cold else None
+        return summed(self._program.run(
+            cell.ranks, cell.words(switches) + list(more), group))
+
+    def compare(self, cell):
+        """Stock and ours by turns, each first every other time. Whole runs of
+        both have the same checksum."""
+        if not cell.cold:
+            self.once(cell, OURS)  # into the page cache
+        stock, ours = [], []
+        for number in range(self.rounds):
+            turn = [("none", stock), (OURS, ours)]
+            for switches, into in turn if number % 2 == 0 else turn[::-1]:
+                into.append(self.once(cell, switches))
+            if (stock[-1].records == ours[-1].records
+                    and stock[-1].checksum != ours[-1].checksum):
+                raise RuntimeError(f"{cell.text}: checksums differ")
+        return Compared(cell, stock, ours)

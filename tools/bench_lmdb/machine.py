@@ -1,0 +1,114 @@
+"""What a cell runs in: a memory control group, mpirun, and a slow tier."""
+
+import contextlib
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+
+MEMORY = pathlib.Path("/sys/fs/cgroup/memory")
+RUN_LIMIT_S = 600
+# More ranks than cores; nothing leaves the machine.
+SETTINGS = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_btl": "self,vader,tcp",
+    "OMPI_MCA_btl_tcp_if_include": "lo",
+    "OMPI_MCA_oob_tcp_if_include": "lo",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+}
+
+
+class RunError(Exception):
+    """What did not run."""
+
+
+class MemoryGroup:
+    """Holds what runs in it to an amount of memory, page cache included.
+    Without cgroup v1 or root it holds nothing, and says so in `why`."""
+
+    def __init__(self, limit_bytes):
+        self._path = MEMORY / f"penstock-bench-{os.getpid()}"
+        self.why = ""
+        try:
+            self._path.mkdir()
+            (self._path / "memory.limit_in_bytes").write_text(str(limit_bytes))
+        except OSError as error:
+            self.why = str(error)
+            self._remove()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._remove()
+
+    def _remove(self):
+        with contextlib.suppress(OSError):
+            self._path.rmdir()
+
+    def enter(self):
+        """To be called in a child, before it becomes the program."""
+        if not self.why:
+            (self._path / "cgroup.procs").write_text(str(os.getpid()))
+
+
+class Program:
+    """penstock-lmdb-bench over some ranks."""
+
+    def __init__(self, build):
+        self._path = build / "bin" / "penstock-lmdb-bench"
+        if not self._path.exists():
+            raise RunError(f"{self._path} is not there: it is built where "
+                           "CMake finds MPI (libopenmpi-dev)")
+
+    def run(self, ranks, words, group=None):
+        """The ranks' lines of JSON."""
+        command = ["mpirun", "-n", str(ranks), str(self._path), *words]
+        try:
+            done = subprocess.run(
+                command, env={**os.environ, **SETTINGS}, text=True,
+                capture_output=True, timeout=RUN_LIMIT_S, check=False,
+                preexec_fn=group.enter if group else None)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise RunError(f"{' '.join(command)}: {error}") from error
+        lines = [json.loads(line) for line in done.stdout.splitlines()
+                 if line.startswith("{")]
+        errors = [line["error"] for line in lines if "error" in line]
+        if errors or len(lines) != ranks:
+            raise RunError(f"{' '.join(command)}: "
+                           + (errors or [done.stderr.strip()[-500:]])[0])
+        return lines
+
+
+def fio_bytes_per_s(path, request_bytes, seconds, group):
+    """What fio reads of the file in its order, past the page cache, eight
+    requests at once."""
+    done = subprocess.run(
+        ["fio", "--name=sequential", f"--filename={path}", "--readonly",
+         "--rw=read", f"--bs={request_bytes}", "--iodepth=8", "--direct=1",
+         "--ioengine=libaio", f"--runtime={seconds}", "--output-format=json"],
+        text=True, capture_output=True, check=False, preexec_fn=group.enter)
+    try:
+        job = json.loads(done.stdout)["jobs"][0]["read"]
+    except (ValueError, LookupError) as error:
+        raise RunError(f"fio: {done.stderr.strip()[-300:]}") from error
+    return job["io_bytes"] / (job["runtime"] / 1000)
+
+
+@contextlib.contextmanager
+def slow_tier(build, source):
+    """The folder through penstock-slow-tier: 2 ms and 100 MB/s."""
+    program = build / "bin" / "penstock-slow-tier"
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([str(program), str(source), folder], text=True,
+                              capture_output=True, check=False)
+        if done.returncode != 0:
+            raise RunError(f"{program}: {done.stderr.strip()}")
+        try:
+            yield pathlib.Path(folder)
+        finally:
+            subprocess.run(["fusermount3", "-u", folder], check=False)

@@ -1,0 +1,24 @@
+// `penstock bench lmdb`: the LMDB reader over MPI beside stock LMDB.
+#pragma once
+
+#include <string>
+
+#include "common/result.h"
+#include "tools/penstock/command.h"
+
+namespace penstock {
+
+struct BenchLmdbArguments {
+  int rounds = 11;       // pairs of runs of each cell
+  std::string database;  // "": databases that it makes
+};
+
+// Measures every cell of the table, the six optimisations one by one, also
+// through a slow tier, and fio. json_file: "" for none. Needs the source tree,
+// mpirun, fio and FUSE; root, for cold runs in limited memory.
+// Errors: those of run_bench_script()
+[[nodiscard]] Status run_bench_lmdb(const BenchLmdbArguments& arguments,
+                                    const std::string& json_file,
+                                    Terminal& terminal);
+
+}  // namespace penstock
