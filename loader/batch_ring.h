@@ -59,6 +59,8 @@ class BatchRing {
   bool finished() const { return plan_.samples(unhanded_) == 0; }
   // The first batch that was not handed out.
   uint64_t unhanded() const { return unhanded_; }
+  // The ring has batches that were not handed out.
+  bool has_room() const { return unhanded_ < end_number(); }
   // The first batch that has no room in the ring yet.
   uint64_t end_number() const { return released_.load() + slots_.size(); }
 

@@ -12,7 +12,7 @@ ElasticPool::ElasticPool(size_t max_threads, Body body)
   }
 }
 
-ElasticPool::~ElasticPool() {
+void ElasticPool::stop() {
   target_ = 0;
   for (auto& worker : workers_) {
     if (worker->thread.joinable()) worker->thread.join();

@@ -19,8 +19,7 @@ class ElasticPool {
   using Body = std::function<void(size_t id, const Wanted& wanted)>;
 
   ElasticPool(size_t max_threads, Body body);
-  // Asks all threads to end, and waits for them.
-  ~ElasticPool();
+  ~ElasticPool() { stop(); }
   ElasticPool(const ElasticPool&) = delete;
   ElasticPool& operator=(const ElasticPool&) = delete;
 
@@ -28,6 +27,9 @@ class ElasticPool {
   // finished their piece; does not wait for them. Clamped to max_threads.
   // Where the system gives no more threads, fewer run. One caller at a time.
   void resize(size_t threads);
+  // Asks all threads to end, and waits for them; resize() must not be called
+  // any more.
+  void stop();
 
   size_t running() const { return running_.load(std::memory_order_relaxed); }
 

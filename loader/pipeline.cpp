@@ -58,7 +58,9 @@ Result<std::optional<Batch>> Pipeline::next(uint64_t timeout_ns) {
   return core_->next(timeout_ns);
 }
 void Pipeline::release(const Batch& batch) { core_->release(batch); }
+void Pipeline::stop() { core_->stop(); }
 bool Pipeline::finished() const { return core_->finished(); }
+bool Pipeline::is_held_up() const { return core_->is_held_up(); }
 SamplerState Pipeline::state() const { return core_->state(); }
 uint64_t Pipeline::samples_per_epoch() const {
   return core_->samples_per_epoch();

@@ -38,11 +38,11 @@ Status PipelineCore::start() {
   return Error{Code::kLimit, EAGAIN, "the system gives no loader thread"};
 }
 
-PipelineCore::~PipelineCore() {
+void PipelineCore::stop() {
   stopping_ = true;
   control_wakes_.notify_all();
   if (control_.joinable()) control_.join();
-  pool_.resize(0);  // its destructor waits
+  pool_.stop();
 }
 
 void PipelineCore::run_thread(size_t id, const ElasticPool::Wanted& wanted) {

@@ -29,17 +29,19 @@ class PipelineCore {
   PipelineCore(std::shared_ptr<const Dataset> dataset,
                const PipelineOptions& options, const EpochSampler& sampler,
                const PipelineShape& shape, PipelineLink link);
-  ~PipelineCore();
+  ~PipelineCore() { stop(); }
   PipelineCore(const PipelineCore&) = delete;
   PipelineCore& operator=(const PipelineCore&) = delete;
 
   // Starts the threads. Throws std::system_error where there is no control
   // thread. Errors: kLimit  no loader thread
   Status start();
+  void stop();
 
   Result<std::optional<Batch>> next(uint64_t timeout_ns);
   void release(const Batch& batch) { ring_.release(batch); }
   bool finished() const { return ring_.finished(); }
+  bool is_held_up() const { return !finished() && !ring_.has_room(); }
   SamplerState state() const;
   uint64_t samples_per_epoch() const { return sampler_.samples_per_epoch(); }
   uint64_t set_feed(const Feed& feed);

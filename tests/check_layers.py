@@ -44,6 +44,7 @@ RESERVED = {
     r"systemd/": ["common"],
     r"fuse": ["tools"],
     r"mpi\.h": ["loader", "exchange"],
+    r"pybind11/": ["loader"],
     r"libcgroup|hwloc": ["cgroup", "node_agent"],
 }
 

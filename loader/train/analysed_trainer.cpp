@@ -10,6 +10,7 @@
 #include "common/units.h"
 #include "loader/clock.h"
 #include "loader/storage_facts.h"
+#include "loader/thread_choice.h"
 
 namespace penstock {
 namespace {

@@ -1,6 +1,5 @@
 // penstock-train: a training job with an emulated accelerator
 // (docs/man/penstock-train.1).
-#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include "libpenstock/include/penstock.h"
 #include "loader/clock.h"
 #include "loader/penstock_link.h"
+#include "loader/thread_choice.h"
 #include "loader/train/analysed_trainer.h"
 #include "loader/train/meeting.h"
 #include "loader/train/monitor.h"
@@ -57,29 +57,6 @@ int fail(const Error& error) {
   return 1;
 }
 
-size_t affinity_cpus() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return static_cast<size_t>(CPU_COUNT(&set));
-}
-
-void choose_threads(const TrainOptions& options, PipelineOptions& loader) {
-  loader.elastic = options.threads == 0;
-  if (!loader.elastic) {
-    loader.threads = loader.threads_min = loader.threads_max = options.threads;
-    return;
-  }
-  const auto machine_cpus =
-      static_cast<size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
-  loader.threads_min = options.threads_min;
-  loader.threads_max =
-      std::max(options.threads_min,
-               options.threads_max > 0 ? options.threads_max : machine_cpus);
-  loader.threads = std::clamp(
-      entitled_threads(std::getenv("SLURM_CPUS_PER_TASK"), affinity_cpus()),
-      loader.threads_min, loader.threads_max);
-}
-
 PipelineOptions loader_options(const TrainOptions& options,
                                size_t dataset_size) {
   PipelineOptions loader;
@@ -93,7 +70,8 @@ PipelineOptions loader_options(const TrainOptions& options,
   if (options.replay) loader.total_samples = options.batch;
   // How long it lasts is for penstock analyze to say.
   if (std::getenv(kAnalysisVariable)) loader.total_samples = UINT64_MAX;
-  choose_threads(options, loader);
+  choose_threads({options.threads, options.threads_min, options.threads_max},
+                 loader);
   return loader;
 }
 

@@ -146,11 +146,4 @@ bool parse_train_options(int argc, char** argv, TrainOptions& options,
   return true;
 }
 
-size_t entitled_threads(const char* slurm_cpus_per_task, size_t affinity_cpus) {
-  const size_t cpus = std::max<size_t>(affinity_cpus, 1);
-  if (slurm_cpus_per_task == nullptr) return cpus;
-  return std::min<size_t>(
-      parse_uint(slurm_cpus_per_task, 1, 4096).value_or(cpus), cpus);
-}
-
 }  // namespace penstock

@@ -45,9 +45,4 @@ struct TrainOptions {
 bool parse_train_options(int argc, char** argv, TrainOptions& options,
                          int& exit_code);
 
-// The loader threads that Slurm gave this task: SLURM_CPUS_PER_TASK where it
-// is a number, but never more than the CPUs that the process may run on; at
-// least 1.
-size_t entitled_threads(const char* slurm_cpus_per_task, size_t affinity_cpus);
-
 }  // namespace penstock

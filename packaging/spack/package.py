@@ -40,7 +40,9 @@ class Penstock(CMakePackage):
     depends_on("lmdb")
     depends_on("munge")
     depends_on("nlohmann-json")
-    depends_on("python@3.9:", type=("build", "run"))
+    depends_on("py-numpy", type="run")
+    depends_on("py-pybind11@2.10:", type="build")
+    depends_on("python@3.10:", type=("build", "link", "run"))
     depends_on("sqlite@3.37:")
     depends_on("systemd")
     depends_on("tomlplusplus")
@@ -57,6 +59,7 @@ class Penstock(CMakePackage):
         return [
             self.define("PENSTOCK_PACKAGED", True),
             self.define("PENSTOCK_TESTS", self.run_tests),
+            self.define("PENSTOCK_PYTHON", self["python"].command.path),
             self.define("PENSTOCK_PYTHON_DIR", python_purelib),
             # Slurm's PluginDir may be another's: PluginDir= in slurm.conf takes
             # several.

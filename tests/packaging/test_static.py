@@ -15,8 +15,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEBIAN = ROOT / "packaging" / "debian"
 BUILD = pathlib.Path(os.environ["PENSTOCK_BUILD_DIR"])
 PACKAGES = ["penstock-node", "penstock-ctld", "penstock-client",
-            "penstock-slow-tier", "python3-penstock", "libpenstock1",
-            "libpenstock-dev"]
+            "penstock-slow-tier", "python3-penstock",
+            "python3-penstock-loader", "libpenstock1", "libpenstock-dev",
+            "libpenstock-loader1", "libpenstock-loader-dev"]
 # More is root's rights that nobody has justified.
 MAX_EXPOSURE = {"penstockd": 5.0, "penstockctld": 3.0}
 SKIPPED = 77
@@ -171,8 +172,7 @@ class Others(unittest.TestCase):
                    "python3_sitelib /usr/lib/python3/site-packages", spec)
         self.assertEqual(done.stderr, "")
         names = set(done.stdout.split()) - {"penstock"}
-        debian = {name.replace("libpenstock1", "libpenstock")
-                  .replace("libpenstock-dev", "libpenstock-devel")
+        debian = {re.sub("1$", "", re.sub("-dev$", "-devel", name))
                   for name in PACKAGES}
         self.assertEqual(names, debian)
 

@@ -117,6 +117,12 @@ class FakeDaemon:
             client.close()
             return
         kind = struct.unpack_from("=IHHII", data)[2]
+        try:
+            self._answer(client, kind, data)
+        except BrokenPipeError:  # it left before the answer
+            pass
+
+    def _answer(self, client, kind, data):
         if kind == 5 and self.fault != "silent":
             self._answer_hello(client)
         elif kind == 6:

@@ -65,6 +65,8 @@ class Watched(Generic[Batch]):
             analysis = analysis_of(self._loader)
             if analysis is not None:
                 return analysis
+        if reports_itself(self._loader):
+            return iter(self._loader)
         if self._elastic:
             self._elastic.resize()
         return WatchedIterator(self._loader, self._client, self._elastic)
@@ -139,6 +141,14 @@ class WatchedIterator(Generic[Batch]):
         # millisecond.
         if self._elastic and self._count & (self._count - 1) == 0:
             self._elastic.measure(self._pids)
+
+
+def reports_itself(loader: object) -> bool:
+    """A penstock.loader.Loader, or a DataLoader of one: what went by must not
+    be counted twice."""
+    return getattr(loader, "reports_progress", False) or getattr(
+        getattr(loader, "dataset", None), "reports_progress", False
+    )
 
 
 def worker_pids(iterator: object) -> list[int]:

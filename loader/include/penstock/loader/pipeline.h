@@ -112,7 +112,7 @@ class Pipeline {
   [[nodiscard]] static Result<std::unique_ptr<Pipeline>> create(
       std::shared_ptr<const Dataset> dataset, const PipelineOptions& options,
       PipelineLink link);
-  // Stops the threads and waits for them. No batch may be in use any more.
+  // As stop(). No batch may be in use any more.
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
@@ -129,8 +129,13 @@ class Pipeline {
   // Gives a batch's room back. REQUIRES: it came from next(), and was not
   // released yet.
   void release(const Batch& batch);
+  // Stops the threads and waits for them; batches in use stay valid. next()
+  // must not be called any more.
+  void stop();
   // Every batch of the stream was handed out.
   bool finished() const;
+  // next() gives none before one that is in use is released.
+  bool is_held_up() const;
 
   // Where to go on after the batches that were handed out, those passed over
   // included. Without order: after those before the first that was not handed

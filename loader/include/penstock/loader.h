@@ -1,0 +1,139 @@
+/* libpenstock_loader: samples from storage, as batches in memory, for C.
+ *
+ *   struct penstock_loader_options options = {.size = sizeof options};
+ *   const char* paths[] = {"/data/train"};
+ *   options.paths = paths;
+ *   options.path_count = 1;
+ *   struct penstock_loader* loader;
+ *   if (penstock_loader_open(&options, &loader) != 0)
+ *     die(penstock_loader_error());
+ *   struct penstock_loader_batch batch;
+ *   while (penstock_loader_next(loader, 1000000000, &batch) == 0) {
+ *     train(batch.data, batch.labels, batch.size);
+ *     penstock_loader_release(loader, &batch);
+ *   }
+ *
+ * The stream goes on epoch after epoch without an end. Its order, crops and
+ * flips follow from the seed alone, never from the number of threads. Under
+ * penstockd the loader follows the job's grant and reports its progress; see
+ * penstock.h for what that means.
+ *
+ * Functions return 0, or a positive errno value; penstock_loader_error() then
+ * says what went wrong. No exception leaves them.
+ * Threads: any thread may call anything but penstock_loader_close(), which must
+ * be the last call on its loader; one at a time calls penstock_loader_next().
+ * Signals: the loader's threads take none, and no handler is installed.
+ * Fork: in a child its parent's loader only gives ECHILD; close it or not.
+ */
+#ifndef PENSTOCK_LOADER_H
+#define PENSTOCK_LOADER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct penstock_loader; /* a loader */
+
+/* All that has to be kept to go on with an epoch, by any number of ranks. */
+struct penstock_loader_state {
+  uint64_t count; /* samples of the dataset */
+  uint64_t seed;
+  uint32_t sequential;
+  uint32_t reserved; /* 0 */
+  uint64_t epoch;
+  uint64_t position; /* of the epoch's order: behind all ranks */
+};
+
+/* What is 0 has the value in brackets. */
+struct penstock_loader_options {
+  size_t size; /* sizeof(struct penstock_loader_options) */
+
+  /* A folder of pictures; tar shards; or a file of records, each a label of
+   * record_label_bytes (0 to 4; little-endian) and a tensor of bytes, behind a
+   * header of the file. */
+  const char* const* paths;
+  size_t path_count;
+  uint64_t record_bytes; /* with the label; [no records] */
+  uint64_t record_label_bytes;
+  uint64_t record_header_bytes;
+
+  uint64_t batch_samples; /* [32] */
+  uint64_t crop_side;     /* pixels of a picture's sides [224] */
+  uint64_t seed;
+  uint64_t ranks;        /* [1] */
+  uint64_t rank;         /* < ranks */
+  uint64_t threads;      /* [what Slurm gave, then what Penstock grants] */
+  uint64_t ring_batches; /* prepared ahead, those in use included [4] */
+  uint64_t memory_bytes; /* of ring and threads [unbounded] */
+  uint32_t sequential;   /* 1: not shuffled */
+  uint32_t drop_tail;    /* 1: an epoch's last samples that are no whole round
+                            of all ranks are left out [the round is filled up
+                            from the epoch's beginning] */
+  uint32_t broken_fatal; /* 1: a broken sample ends the stream [it is left
+                            out of its batch] */
+  uint32_t reserved;     /* 0 */
+
+  const struct penstock_loader_state* from; /* [epoch 0's beginning] */
+
+  /* Called once for each broken sample, in any thread, with a sentence that
+   * lives as long as the call. [nobody] */
+  void (*broken)(void* context, const char* why);
+  void* broken_context;
+};
+
+/* Valid until it is released. */
+struct penstock_loader_batch {
+  float* data;             /* size x sample_floats; pictures: 3 planes */
+  const int64_t* labels;   /* size; -1: none */
+  const uint64_t* indices; /* size; in the dataset */
+  size_t size;             /* good samples; may be 0 where ends_epoch */
+  size_t sample_floats;
+  uint64_t number;    /* of the batch, from 0 */
+  int32_t ends_epoch; /* 1: the epoch's last */
+};
+
+/* Opens the data and starts the threads. On failure *loader is null.
+ * EINVAL  a null pointer, a size that is none, an option out of its range, data
+ *         of no known format, a state of other data or options
+ * ENOENT, EACCES, EIO or what the system gave: the data cannot be opened
+ * ENOMEM  no memory, or memory_bytes are too few; EAGAIN  no thread */
+int penstock_loader_open(const struct penstock_loader_options* options,
+                         struct penstock_loader** loader);
+
+/* Waits up to timeout_ns for the next batch.
+ * ETIMEDOUT  there is none yet
+ * EDEADLK    there will be none before one that is in use is released: room is
+ *            used again in the stream's order
+ * ECHILD     this process is a child of the loader's
+ * EINVAL     a null pointer
+ * EIO or what the system gave: a broken sample with broken_fatal, or as many in
+ *            a row as an epoch has; it stays so */
+int penstock_loader_next(struct penstock_loader* loader, uint64_t timeout_ns,
+                         struct penstock_loader_batch* batch);
+
+/* Gives a batch's room back.
+ * EINVAL  a null pointer, or a batch that is not in use; ECHILD */
+int penstock_loader_release(struct penstock_loader* loader,
+                            const struct penstock_loader_batch* batch);
+
+/* Where to go on after the batches that were handed out.
+ * EINVAL  a null pointer; ECHILD */
+int penstock_loader_get_state(struct penstock_loader* loader,
+                              struct penstock_loader_state* state);
+
+/* Stops the threads, waits for them and frees the loader with its batches. Null
+ * is allowed. */
+void penstock_loader_close(struct penstock_loader* loader);
+
+/* What the calling thread's last call that failed says, of any loader; valid
+ * until its next one that fails. "" where none did. */
+const char* penstock_loader_error(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,203 @@
+#include "loader/job_loader.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "loader/clock.h"
+#include "loader/penstock_link.h"
+#include "loader/thread_choice.h"
+
+namespace penstock {
+namespace {
+
+// How often a waiting trainer reports, and what others gave back is taken.
+constexpr uint64_t kSlice_ns = 100000000;
+
+// Threads that are started meanwhile inherit that no signal is theirs.
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+Error forked(pid_t owner) {
+  return {Code::kUnavailable, ECHILD,
+          "the loader's threads are in process " + std::to_string(owner) +
+              ", which opened it and was forked; open it in the process that "
+              "uses it"};
+}
+
+}  // namespace
+
+JobLoader::JobLoader(bool follows_hint)
+    : pid_(::getpid()),
+      follows_hint_(follows_hint),
+      handle_(penstock_open(nullptr)) {}
+
+Result<std::unique_ptr<JobLoader>> JobLoader::open(
+    std::shared_ptr<const Dataset> dataset, JobLoaderOptions options) {
+  choose_threads({options.threads}, options.pipeline);
+  std::unique_ptr<JobLoader> loader(new JobLoader(options.pipeline.elastic));
+  PipelineLink link = penstock_link(loader->handle_.get());
+  link.broken = std::move(options.broken);
+  const BlockedSignals blocked;
+  auto pipeline =
+      Pipeline::create(std::move(dataset), options.pipeline, std::move(link));
+  if (!pipeline) return std::move(pipeline).error();
+  loader->pipeline_ = *std::move(pipeline);
+  loader->report();
+  return loader;
+}
+
+JobLoader::~JobLoader() {
+  if (!is_forked()) return;
+  // It would wait for threads that there are none of.
+  (void)pipeline_.release();
+  (void)handle_.release();
+}
+
+bool JobLoader::is_forked() const { return ::getpid() != pid_; }
+
+Result<std::optional<Batch>> JobLoader::next(uint64_t timeout_ns) {
+  if (is_forked()) return forked(pid_);
+  auto batch = next_within(timeout_ns);
+  take_back_if_free();
+  return batch;
+}
+
+Result<std::optional<Batch>> JobLoader::next_within(uint64_t timeout_ns) {
+  const std::lock_guard lock(pipeline_mutex_);
+  if (is_stopped_) {
+    return Error{Code::kUnavailable, ECANCELED, "the loader is closed"};
+  }
+  count_step();
+  const uint64_t begin_ns = monotonic_ns();
+  const uint64_t waited_before_ns = wait_ns_;
+  for (;;) {
+    take_back();
+    const uint64_t spent_ns = monotonic_ns() - begin_ns;
+    const uint64_t left_ns = timeout_ns - std::min(timeout_ns, spent_ns);
+    auto batch = pipeline_->next(std::min(left_ns, kSlice_ns));
+    wait_ns_ = waited_before_ns + monotonic_ns() - begin_ns;
+    if (batch && *batch) {
+      has_step_ = true;
+      unfinished_ = (*batch)->size;
+      const std::lock_guard held_lock(held_mutex_);
+      held_.emplace((*batch)->number, **batch);
+      return batch;
+    }
+    report();
+    if (!batch || pipeline_->finished() || left_ns == 0) return batch;
+  }
+}
+
+void JobLoader::end_step() {
+  if (is_forked()) return;
+  const std::lock_guard lock(pipeline_mutex_);
+  count_step();
+}
+
+void JobLoader::stop() {
+  if (is_forked()) return;
+  const std::lock_guard lock(pipeline_mutex_);
+  if (is_stopped_) return;
+  is_stopped_ = true;
+  pipeline_->stop();
+  count_step();
+  handle_.reset();
+}
+
+void JobLoader::count_step() {
+  if (!has_step_) return;
+  has_step_ = false;
+  samples_ += unfinished_;
+  ++steps_;
+  report();
+}
+
+void JobLoader::report() {
+  const PipelineCounters loader = pipeline_->counters();
+  penstock_progress progress{};
+  progress.samples = samples_;
+  progress.steps = steps_;
+  progress.wait_ns = wait_ns_;
+  progress.bytes = loader.bytes;
+  progress.fetch_ns = loader.fetch_ns;
+  progress.prep_ns = loader.prep_ns;
+  progress.prepared = loader.prepared;
+  progress.loader_threads = static_cast<uint32_t>(loader.threads);
+  progress.follows_hint = follows_hint_ ? 1 : 0;
+  penstock_report(handle_.get(), &progress);
+}
+
+Status JobLoader::release(uint64_t number) {
+  if (is_forked()) return forked(pid_);
+  {
+    const std::lock_guard lock(held_mutex_);
+    const auto found = held_.find(number);
+    if (found == held_.end()) {
+      return invalid("batch " + std::to_string(number) +
+                     " is not in use: it was released, or comes from another "
+                     "loader");
+    }
+    returned_.push_back(found->second);
+    held_.erase(found);
+  }
+  take_back_if_free();
+  return Done{};
+}
+
+// REQUIRES: pipeline_mutex_ is held.
+void JobLoader::take_back() {
+  std::vector<Batch> returned;
+  {
+    const std::lock_guard lock(held_mutex_);
+    returned.swap(returned_);
+  }
+  for (const Batch& batch : returned) pipeline_->release(batch);
+}
+
+// Where another thread has the pipeline, that one takes them, at the latest
+// when it is done with it.
+void JobLoader::take_back_if_free() {
+  for (;;) {
+    {
+      const std::lock_guard lock(held_mutex_);
+      if (returned_.empty()) return;
+    }
+    const std::unique_lock lock(pipeline_mutex_, std::try_to_lock);
+    if (!lock) return;
+    take_back();
+  }
+}
+
+bool JobLoader::is_held_up() {
+  const std::lock_guard lock(pipeline_mutex_);
+  take_back();
+  return pipeline_->is_held_up();
+}
+
+SamplerState JobLoader::state() {
+  const std::lock_guard lock(pipeline_mutex_);
+  return pipeline_->state();
+}
+
+uint64_t JobLoader::samples_per_epoch() const {
+  return pipeline_->samples_per_epoch();
+}
+
+PipelineCounters JobLoader::counters() const { return pipeline_->counters(); }
+
+}  // namespace penstock

@@ -1,0 +1,95 @@
+// A pipeline in a program that is not ours: it does for Penstock what
+// penstock-train does, and tells the program's mistakes instead of hanging.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+#include "libpenstock/include/penstock.h"
+#include "penstock/loader/pipeline.h"
+
+namespace penstock {
+
+struct JobLoaderOptions {
+  PipelineOptions pipeline;  // its threads are chosen here
+  size_t threads = 0;        // 0: what Slurm gave, then what the hint says
+  std::function<void(const std::string& why)> broken;  // as PipelineLink's
+};
+
+// The destructor wants no batch to be in use, as Pipeline's; in a forked
+// process, which has no loader threads, it frees nothing.
+class JobLoader {
+ public:
+  // The loader's threads get no signal: the program's own do.
+  // Errors: those of Pipeline::create
+  [[nodiscard]] static Result<std::unique_ptr<JobLoader>> open(
+      std::shared_ptr<const Dataset> dataset, JobLoaderOptions options);
+  ~JobLoader();
+  JobLoader(const JobLoader&) = delete;
+  JobLoader& operator=(const JobLoader&) = delete;
+
+  // Any thread may call any of these, one at a time calls next(). They report
+  // to Penstock in the course of it.
+
+  // As Pipeline::next(). What was handed out before counts as trained with.
+  // Errors: those of Pipeline::next(); kUnavailable  is_forked(), or stopped
+  [[nodiscard]] Result<std::optional<Batch>> next(uint64_t timeout_ns);
+  // The batch that was handed out last has been trained with; for programs that
+  // do not ask for another one soon.
+  void end_step();
+  // Ends the threads and the connection to Penstock; batches in use stay valid.
+  void stop();
+  // As Pipeline::release(), but never waits for a next() in another thread.
+  // Errors: kInvalidArgument  the batch of this number is not in use
+  //         kUnavailable  is_forked()
+  [[nodiscard]] Status release(uint64_t number);
+
+  // As Pipeline's; REQUIRES: !is_forked().
+  bool is_held_up();
+  SamplerState state();
+  uint64_t samples_per_epoch() const;
+  PipelineCounters counters() const;
+
+  // This is a child of the process that opened the loader.
+  bool is_forked() const;
+
+ private:
+  struct CloseHandle {
+    void operator()(penstock_handle* handle) const { penstock_close(handle); }
+  };
+
+  explicit JobLoader(bool follows_hint);
+  Result<std::optional<Batch>> next_within(uint64_t timeout_ns);
+  void count_step();
+  void report();
+  void take_back();
+  void take_back_if_free();
+
+  const pid_t pid_;
+  const bool follows_hint_;
+  std::unique_ptr<penstock_handle, CloseHandle> handle_;
+  std::unique_ptr<Pipeline> pipeline_;
+
+  std::mutex pipeline_mutex_;  // the pipeline's trainer side, and these
+  size_t unfinished_ = 0;      // samples of the step under way
+  bool has_step_ = false;
+  bool is_stopped_ = false;
+  uint64_t samples_ = 0;
+  uint64_t steps_ = 0;
+  uint64_t wait_ns_ = 0;
+
+  std::mutex held_mutex_;  // taken last, and for moments only
+  std::map<uint64_t, Batch> held_;
+  std::vector<Batch> returned_;  // not yet the pipeline's again
+};
+
+}  // namespace penstock

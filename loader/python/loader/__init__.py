@@ -1,0 +1,384 @@
+"""Batches of samples for a training loop, prepared by Penstock's loader.
+
+    loader = penstock.loader.Loader("/data/train", batch_size=64)
+    for epoch in range(epochs):
+        for images, labels in loader:
+            train(torch.from_numpy(images), torch.from_numpy(labels))
+
+Its threads are the library's own: no worker processes, no copies. See
+penstock-python(7).
+"""
+
+import atexit
+import gc
+import logging
+import os
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from penstock.loader._native import Dataset, Stream
+from penstock.loader._native import open_dataset as _open_dataset
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from penstock.loader._native import Counters
+    from penstock.loader._torch import TorchDataset as TorchDataset
+
+__all__ = [
+    "Batch",
+    "Dataset",
+    "Loader",
+    "State",
+    "open_dataset",
+]
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+_log = logging.getLogger("penstock.loader")
+# How long other threads may keep the batch that all others wait for, and how
+# long the only thread waits for itself.
+_HELD_S = 60.0
+_ALONE_S = 0.2
+
+
+class State(TypedDict):
+    """All that has to be kept to go on with an epoch, by any number of
+    ranks."""
+
+    count: int
+    seed: int
+    shuffle: bool
+    epoch: int
+    position: int
+
+
+def __getattr__(name: str) -> Any:
+    if name == "TorchDataset":  # torch is imported by who asks for it only
+        from penstock.loader._torch import TorchDataset
+
+        return TorchDataset
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def open_dataset(
+    paths: Paths,
+    *,
+    record_bytes: int = 0,
+    label_bytes: int = 0,
+    header_bytes: int = 0,
+) -> Dataset:
+    """A folder of pictures, tar shards, or a file of records, each a label of
+    label_bytes (0 to 4) and a tensor, record_bytes together, behind a header.
+
+    Raises OSError where they cannot be read, ValueError where they are of no
+    known format.
+    """
+    if isinstance(paths, (str, os.PathLike)):
+        paths = [paths]
+    return _open_dataset(
+        [os.fspath(path) for path in paths],
+        record_bytes=_natural("record_bytes", record_bytes),
+        label_bytes=_natural("label_bytes", label_bytes),
+        header_bytes=_natural("header_bytes", header_bytes),
+    )
+
+
+class Batch(tuple["NDArray[np.float32]", "NDArray[np.int64]"]):
+    """The pair (images, labels), and the samples' numbers in the dataset.
+
+    The images are the loader's own memory, which is used again when their last
+    array, view or tensor is gone: copy what is kept for long. Labels and
+    numbers are the batch's own.
+    """
+
+    indices: "NDArray[np.int64]"
+
+    def __new__(
+        cls,
+        images: "NDArray[np.float32]",
+        labels: "NDArray[np.int64]",
+        indices: "NDArray[np.int64]",
+    ) -> "Batch":
+        self = super().__new__(cls, (images, labels))  # type: ignore[arg-type]
+        self.indices = indices
+        return self
+
+    @property
+    def images(self) -> "NDArray[np.float32]":
+        """size x 3 x crop x crop; of records: size x tensor bytes."""
+        return self[0]
+
+    @property
+    def labels(self) -> "NDArray[np.int64]":
+        """-1: none."""
+        return self[1]
+
+
+class Loader:
+    """Iterated over once per epoch. Belongs to the process that made it, and
+    to one thread at a time."""
+
+    reports_progress = True  # watch() leaves it as it is
+    _stream: Stream
+    _is_amid: bool  # batches of the epoch were handed out
+    _epoch: "_Epoch | None"
+    _epoch_samples: int  # of this rank, in the epoch under way
+
+    def __init__(
+        self,
+        dataset: Dataset | Paths,
+        batch_size: int = 32,
+        *,
+        crop: int = 224,
+        seed: int = 0,
+        shuffle: bool = True,
+        rank: int | Literal["slurm"] | None = None,
+        ranks: int | None = None,
+        drop_last: bool = False,
+        broken: Literal["skip", "fatal"] = "skip",
+        threads: int | None = None,
+        memory: int | None = None,
+        ring: int = 4,
+    ):
+        """Starts the threads.
+
+        rank, ranks: of this process; by default those of torch.distributed
+        where it is initialised, else 0 of 1; "slurm": SLURM_PROCID of
+        SLURM_NTASKS.
+        drop_last: the samples at an epoch's end that fill no batch, and those
+        that are no whole round of all ranks, are left out; else the last batch
+        is a short one, and the round is filled up from the epoch's beginning.
+        broken: what becomes of a sample that cannot be read or decoded: "skip"
+        leaves it out of its batch and logs its name, "fatal" raises OSError or
+        ValueError.
+        threads: None: what Slurm gave, then what Penstock grants.
+        memory: bytes that the ring and the threads may take.
+        ring: batches prepared ahead, those in use included.
+
+        Raises ValueError for a value out of its range, OSError where the data
+        cannot be read or memory is too little.
+        """
+        if broken not in ("skip", "fatal"):
+            raise ValueError(f"broken={broken!r}: allowed: 'skip', 'fatal'")
+        if threads is not None and threads < 1:
+            raise ValueError(f"threads={threads}: allowed: 1 to 4096, or None")
+        if memory is not None and memory < 1:
+            raise ValueError(f"memory={memory}: allowed: 1 or more, or None")
+        if not isinstance(dataset, Dataset):
+            dataset = open_dataset(dataset)
+        self._dataset = dataset
+        self._batch_size = _natural("batch_size", batch_size)
+        self._drop_last = drop_last
+        self._rank, self._ranks = _own_rank(rank, ranks)
+        self._options: dict[str, Any] = {
+            "batch_size": self._batch_size,
+            "crop": crop,
+            "seed": _natural("seed", seed),
+            "shuffle": shuffle,
+            "ranks": self._ranks,
+            "rank": self._rank,
+            "drop_tail": drop_last,
+            "broken_fatal": broken == "fatal",
+            "ring": _natural("ring", ring),
+            "memory_bytes": memory or 0,
+            "threads": threads or 0,
+        }
+        self._start(None)
+        _open.add(self)
+
+    @property
+    def dataset(self) -> Dataset:
+        return self._dataset
+
+    @property
+    def batch_size(self) -> int:
+        return self._batch_size
+
+    def __len__(self) -> int:
+        """Batches of a whole epoch; without those whose samples are all
+        broken."""
+        more = 0 if self._drop_last else self._batch_size - 1
+        return (self._stream.samples_per_epoch + more) // self._batch_size
+
+    def __iter__(self) -> Iterator[Batch]:
+        """The rest of the epoch after load_state_dict(), else the next epoch;
+        an iterator that was left in the middle of one is at its end."""
+        if self._is_amid:
+            state = self.state_dict()
+            state["epoch"] += 1
+            state["position"] = 0
+            self._start(state)
+        self._epoch = _Epoch(self)
+        return self._epoch
+
+    def state_dict(self) -> State:
+        """Where to go on after the batches that were handed out. Any rank's
+        does for all."""
+        count, seed, shuffle, epoch, position = self._stream.state()
+        return {
+            "count": count,
+            "seed": seed,
+            "shuffle": shuffle,
+            "epoch": epoch,
+            "position": position,
+        }
+
+    def load_state_dict(self, state: State) -> None:
+        """The next iterator goes on there, whatever the number of ranks.
+
+        Raises ValueError for a state of another dataset size, seed or
+        shuffling; the loader is then closed.
+        """
+        self._start(state)
+
+    def counters(self) -> "Counters":
+        """Samples, bytes and times of this loader's threads so far."""
+        return self._stream.counters()
+
+    def close(self) -> None:
+        """Ends the threads. Batches stay valid until they are freed."""
+        self._stream.close()
+
+    def __enter__(self) -> "Loader":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            "a Loader cannot be copied or sent to another process; its threads "
+            "are in this one. Under a DataLoader set num_workers=0"
+        )
+
+    def _start(self, state: State | None) -> None:
+        position = None
+        if state is not None:
+            self._stream.close()
+            position = (
+                state["count"],
+                state["seed"],
+                state["shuffle"],
+                state["epoch"],
+                state["position"],
+            )
+        self._stream = Stream(self._dataset, **self._options, position=position)
+        self._is_amid = False
+        self._epoch = None
+        self._epoch_samples = self._samples_from(state)
+
+    def _samples_from(self, state: State | None) -> int:
+        """Of this rank, up to the epoch's end."""
+        whole = self._stream.samples_per_epoch
+        if state is None:
+            return whole
+        more = 0 if self._drop_last else self._ranks - 1
+        left = len(self._dataset) - state["position"] + more
+        return left // self._ranks or whole
+
+    def _next(self, epoch: "_Epoch") -> Batch | None:
+        """None: the epoch has ended."""
+        if epoch is not self._epoch:
+            raise RuntimeError(
+                "this iterator's epoch has ended: the loader was iterated over "
+                "anew, or got another state"
+            )
+        images, labels, indices, ends_epoch = self._take()
+        if ends_epoch:
+            self._epoch = None
+            samples = self._epoch_samples
+            self._epoch_samples = self._stream.samples_per_epoch
+            if self._drop_last and samples % self._batch_size:
+                self._is_amid = False
+                return None
+        self._is_amid = not ends_epoch
+        return Batch(images, labels, indices) if len(labels) else None
+
+    def _take(self) -> tuple:
+        waited_s = alone_s = 0.0
+        while True:
+            begin_s = time.monotonic()
+            try:
+                taken = self._stream.next()
+            finally:
+                for why in self._stream.take_broken():
+                    _log.warning("skipped: %s", why)
+            if taken is not None:
+                return taken
+            # Other threads may give one back, or a cycle of objects.
+            gc.collect()
+            slice_s = time.monotonic() - begin_s
+            waited_s += slice_s
+            alone_s = alone_s + slice_s if threading.active_count() == 1 else 0
+            if alone_s > _ALONE_S or waited_s > _HELD_S:
+                raise BufferError(
+                    f"all batches of the ring (ring={self._options['ring']}) "
+                    "are taken, and the oldest one's images are in use: no "
+                    "other batch can come before they are freed. Copy what is kept "
+                    "(images.copy(), tensor.clone()), or set ring= higher"
+                )
+
+    def _end_step(self) -> None:
+        self._stream.end_step()
+
+
+class _Epoch(Iterator[Batch]):
+    def __init__(self, loader: Loader):
+        self._loader = loader
+        self._has_ended = False
+
+    def __next__(self) -> Batch:
+        if not self._has_ended:
+            batch = self._loader._next(self)
+            if batch is not None:
+                self._has_ended = self._loader._epoch is not self
+                return batch
+            self._has_ended = True
+        self._loader._end_step()
+        raise StopIteration
+
+
+def _natural(name: str, value: int) -> int:
+    if not 0 <= value < 1 << 64:
+        raise ValueError(f"{name}={value}: allowed: 0 to 2^64 - 1")
+    return value
+
+
+def _own_rank(
+    rank: int | Literal["slurm"] | None, ranks: int | None
+) -> tuple[int, int]:
+    if rank == "slurm":
+        try:
+            return int(os.environ["SLURM_PROCID"]), int(
+                os.environ["SLURM_NTASKS"]
+            )
+        except (KeyError, ValueError):
+            raise ValueError(
+                'rank="slurm" needs SLURM_PROCID and SLURM_NTASKS, as srun '
+                "sets"
+            ) from None
+    if rank is None and ranks is None:
+        group = sys.modules.get("torch.distributed")
+        if group and group.is_available() and group.is_initialized():
+            return group.get_rank(), group.get_world_size()
+        return 0, 1
+    if rank is None or ranks is None:
+        raise ValueError("rank and ranks: give both of them or none")
+    return _natural("rank", rank), _natural("ranks", ranks)
+
+
+_open: "weakref.WeakSet[Loader]" = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    for loader in list(_open):
+        loader.close()
+
+
+atexit.register(_close_all)

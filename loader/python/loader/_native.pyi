@@ -1,0 +1,66 @@
+from typing import TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+Position = tuple[int, int, bool, int, int]
+
+class Counters(TypedDict):
+    prepared: int
+    broken: int
+    bytes: int
+    fetch_ns: int
+    prep_ns: int
+    cpu_ns: int
+    threads: int
+
+class Dataset:
+    def __len__(self) -> int: ...
+    def label(self, index: int) -> int: ...
+    def name(self, index: int) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def tensor_bytes(self) -> int: ...
+
+def open_dataset(
+    paths: list[str],
+    *,
+    record_bytes: int,
+    label_bytes: int,
+    header_bytes: int,
+) -> Dataset: ...
+
+class Stream:
+    def __init__(
+        self,
+        dataset: Dataset,
+        *,
+        batch_size: int,
+        crop: int,
+        seed: int,
+        shuffle: bool,
+        ranks: int,
+        rank: int,
+        drop_tail: bool,
+        broken_fatal: bool,
+        ring: int,
+        memory_bytes: int,
+        threads: int,
+        position: Position | None,
+    ) -> None: ...
+    def next(
+        self,
+    ) -> (
+        tuple[
+            NDArray[np.float32], NDArray[np.int64], NDArray[np.int64], bool
+        ]
+        | None
+    ): ...
+    def end_step(self) -> None: ...
+    def state(self) -> Position: ...
+    @property
+    def samples_per_epoch(self) -> int: ...
+    def counters(self) -> Counters: ...
+    def take_broken(self) -> list[str]: ...
+    def close(self) -> None: ...

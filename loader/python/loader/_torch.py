@@ -1,0 +1,46 @@
+"""A Loader as torch.utils.data takes it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.utils.data import IterableDataset, get_worker_info
+
+from penstock.loader import Batch, Loader, State
+
+
+class TorchDataset(IterableDataset):
+    """Yields (images, labels) as tensors that are the loader's memory; for
+    DataLoader(dataset, batch_size=None, num_workers=0), or by itself. Options
+    are the Loader's, or it is one."""
+
+    reports_progress = True
+
+    def __init__(self, loader: Any, *options: Any, **named_options: Any):
+        super().__init__()
+        if not isinstance(loader, Loader):
+            loader = Loader(loader, *options, **named_options)
+        elif options or named_options:
+            raise TypeError("a Loader has its options already")
+        self.loader: Loader = loader
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+    def __iter__(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        if get_worker_info() is not None:
+            raise RuntimeError(
+                "penstock.loader has threads of its own, and none in a worker "
+                "process: set num_workers=0"
+            )
+        return map(_tensors, self.loader)
+
+    def state_dict(self) -> State:
+        return self.loader.state_dict()
+
+    def load_state_dict(self, state: State) -> None:
+        self.loader.load_state_dict(state)
+
+
+def _tensors(batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.from_numpy(batch.images), torch.from_numpy(batch.labels)

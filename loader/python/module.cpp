@@ -1,0 +1,100 @@
+// penstock.loader._native; its types are described in loader/_native.pyi.
+#include <pybind11/stl.h>
+
+#include "loader/python/stream.h"
+
+namespace penstock {
+namespace {
+
+namespace py = pybind11;
+
+using Position = std::tuple<uint64_t, uint64_t, bool, uint64_t, uint64_t>;
+
+PythonDataset open_data(const std::vector<std::string>& paths,
+                        uint64_t record_bytes, uint64_t label_bytes,
+                        uint64_t header_bytes) {
+  std::optional<RecordLayout> records;
+  if (record_bytes > 0 || label_bytes > 0 || header_bytes > 0) {
+    records = {record_bytes, label_bytes, header_bytes};
+  }
+  auto opened = [&] {
+    const py::gil_scoped_release others;
+    return open_dataset(paths, records);
+  }();
+  if (!opened) throw_error(opened.error());
+  return {*std::move(opened)};
+}
+
+const Dataset& sample_in(const PythonDataset& data, uint64_t index) {
+  if (index < data.dataset->size()) return *data.dataset;
+  throw py::index_error("sample " + std::to_string(index) + " of " +
+                        std::to_string(data.dataset->size()));
+}
+
+std::unique_ptr<PythonStream> open_stream(
+    const PythonDataset& dataset, size_t batch_size, int crop, uint64_t seed,
+    bool shuffle, uint64_t ranks, uint64_t rank, bool drop_tail,
+    bool broken_fatal, size_t ring, uint64_t memory_bytes, size_t threads,
+    const std::optional<Position>& from) {
+  PipelineOptions options;
+  options.batch_samples = batch_size;
+  options.crop_side = crop;
+  options.seed = seed;
+  options.shuffle = shuffle;
+  options.ranks = ranks;
+  options.rank = rank;
+  if (drop_tail) options.tail = EpochTail::kDrop;
+  if (broken_fatal) options.broken = BrokenSamples::kFatal;
+  options.ring_batches = ring;
+  options.memory_bytes = memory_bytes;
+  if (from) {
+    const auto& [count, of_seed, of_shuffle, epoch, position] = *from;
+    options.from = {count, of_seed, of_shuffle, epoch, position};
+  }
+  return std::make_unique<PythonStream>(dataset, options, threads);
+}
+
+}  // namespace
+}  // namespace penstock
+
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the macro's
+PYBIND11_MODULE(_native, module) {
+  namespace py = pybind11;
+  using penstock::PythonDataset;
+  using penstock::PythonStream;
+  using py::arg;
+
+  py::class_<PythonDataset>(module, "Dataset")
+      .def("__len__",
+           [](const PythonDataset& data) { return data.dataset->size(); })
+      .def("label",
+           [](const PythonDataset& data, uint64_t index) {
+             return penstock::sample_in(data, index).label(index);
+           })
+      .def("name",
+           [](const PythonDataset& data, uint64_t index) {
+             return penstock::sample_in(data, index).name(index);
+           })
+      .def_property_readonly(
+          "path",
+          [](const PythonDataset& data) { return data.dataset->path(); })
+      .def_property_readonly("tensor_bytes", [](const PythonDataset& data) {
+        return data.dataset->tensor_bytes();
+      });
+  module.def("open_dataset", penstock::open_data, arg("paths"), py::kw_only(),
+             arg("record_bytes"), arg("label_bytes"), arg("header_bytes"));
+
+  py::class_<PythonStream>(module, "Stream")
+      .def(py::init(&penstock::open_stream), arg("dataset"), py::kw_only(),
+           arg("batch_size"), arg("crop"), arg("seed"), arg("shuffle"),
+           arg("ranks"), arg("rank"), arg("drop_tail"), arg("broken_fatal"),
+           arg("ring"), arg("memory_bytes"), arg("threads"), arg("position"))
+      .def("next", &PythonStream::next)
+      .def("end_step", &PythonStream::end_step)
+      .def("state", &PythonStream::state)
+      .def_property_readonly("samples_per_epoch",
+                             &PythonStream::samples_per_epoch)
+      .def("counters", &PythonStream::counters)
+      .def("take_broken", &PythonStream::take_broken)
+      .def("close", &PythonStream::close);
+}

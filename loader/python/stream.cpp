@@ -1,0 +1,171 @@
+#include "loader/python/stream.h"
+
+#include <pybind11/numpy.h>
+
+#include <cerrno>
+
+namespace penstock {
+namespace {
+
+namespace py = pybind11;
+
+// A signal's handler is called after so long at the latest.
+constexpr uint64_t kSlice_ns = 100000000;
+
+int errno_of(const Error& error) {
+  if (error.saved_errno > 0) return error.saved_errno;
+  switch (error.code) {
+    case Code::kNotFound:
+      return ENOENT;
+    case Code::kPermissionDenied:
+      return EACCES;
+    case Code::kLimit:
+      return ENOMEM;
+    default:
+      return EIO;
+  }
+}
+
+struct HeldBatch {
+  std::shared_ptr<JobLoader> loader;
+  uint64_t number;
+};
+
+// What the arrays of one batch share.
+py::capsule owner_of(std::shared_ptr<JobLoader> loader, uint64_t number) {
+  auto held = std::make_unique<HeldBatch>(HeldBatch{std::move(loader), number});
+  py::capsule owner(held.get(), [](void* pointer) {
+    const std::unique_ptr<HeldBatch> last(static_cast<HeldBatch*>(pointer));
+    (void)last->loader->release(last->number);
+  });
+  (void)held.release();
+  return owner;
+}
+
+std::vector<py::ssize_t> shape_of(const Dataset& dataset, int crop_side) {
+  if (dataset.tensor_bytes() > 0) {
+    return {static_cast<py::ssize_t>(dataset.tensor_bytes())};
+  }
+  return {3, crop_side, crop_side};
+}
+
+}  // namespace
+
+void throw_error(const Error& error) {
+  if (error.code == Code::kInvalidArgument) {
+    throw py::value_error(error.message);
+  }
+  const py::tuple arguments = py::make_tuple(errno_of(error), error.message);
+  PyErr_SetObject(PyExc_OSError, arguments.ptr());
+  throw py::error_already_set();
+}
+
+void BrokenList::add(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  reasons_.push_back(why);
+}
+
+std::vector<std::string> BrokenList::take() {
+  std::vector<std::string> taken;
+  const std::lock_guard lock(mutex_);
+  taken.swap(reasons_);
+  return taken;
+}
+
+PythonStream::PythonStream(const PythonDataset& dataset,
+                           const PipelineOptions& options, size_t threads)
+    : broken_(std::make_shared<BrokenList>()),
+      sample_shape_(shape_of(*dataset.dataset, options.crop_side)) {
+  JobLoaderOptions settings;
+  settings.pipeline = options;
+  settings.threads = threads;
+  settings.broken = [broken = broken_](const std::string& why) {
+    broken->add(why);
+  };
+  auto opened = [&] {
+    const py::gil_scoped_release others;
+    return JobLoader::open(dataset.dataset, std::move(settings));
+  }();
+  if (!opened) throw_error(opened.error());
+  loader_ = *std::move(opened);
+}
+
+JobLoader& PythonStream::loader() const {
+  if (!loader_) throw py::value_error("the loader is closed");
+  if (loader_->is_forked()) {
+    throw std::runtime_error(
+        "this loader's threads are in the process that was forked: a Loader "
+        "works in the process that made it. Under a DataLoader set "
+        "num_workers=0; the loader has threads of its own");
+  }
+  return *loader_;
+}
+
+py::object PythonStream::next() {
+  JobLoader& here = loader();
+  const std::shared_ptr<JobLoader> kept = loader_;  // close() may come
+  for (;;) {
+    bool is_held_up = false;
+    auto batch = [&] {
+      const py::gil_scoped_release others;
+      auto taken = here.next(kSlice_ns);
+      if (taken && !*taken) is_held_up = here.is_held_up();
+      return taken;
+    }();
+    if (!batch) throw_error(batch.error());
+    if (*batch) {
+      const Batch& taken = **batch;
+      const py::capsule owner = owner_of(kept, taken.number);
+      const auto size = static_cast<py::ssize_t>(taken.size);
+      std::vector<py::ssize_t> shape = sample_shape_;
+      shape.insert(shape.begin(), size);
+      // torch knows no uint64.
+      const auto* const indices =
+          reinterpret_cast<const int64_t*>(taken.indices);
+      return py::make_tuple(py::array_t<float>(shape, taken.data, owner),
+                            py::array_t<int64_t>(size, taken.labels),
+                            py::array_t<int64_t>(size, indices),
+                            taken.ends_epoch);
+    }
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    if (is_held_up) return py::none();
+  }
+}
+
+void PythonStream::end_step() {
+  JobLoader& here = loader();
+  const py::gil_scoped_release others;
+  here.end_step();
+}
+
+std::tuple<uint64_t, uint64_t, bool, uint64_t, uint64_t> PythonStream::state() {
+  JobLoader& here = loader();
+  const py::gil_scoped_release others;
+  const SamplerState now = here.state();
+  return {now.count, now.seed, now.shuffle, now.epoch, now.position};
+}
+
+uint64_t PythonStream::samples_per_epoch() {
+  return loader().samples_per_epoch();
+}
+
+py::dict PythonStream::counters() {
+  const PipelineCounters now = loader().counters();
+  py::dict counters;
+  counters["prepared"] = now.prepared;
+  counters["broken"] = now.broken;
+  counters["bytes"] = now.bytes;
+  counters["fetch_ns"] = now.fetch_ns;
+  counters["prep_ns"] = now.prep_ns;
+  counters["cpu_ns"] = now.cpu_ns;
+  counters["threads"] = now.threads;
+  return counters;
+}
+
+void PythonStream::close() {
+  const std::shared_ptr<JobLoader> closed = std::move(loader_);
+  const py::gil_scoped_release others;
+  if (closed) closed->stop();
+}
+
+}  // namespace penstock

@@ -1,0 +1,62 @@
+// What penstock.loader (loader/__init__.py) is built on: a JobLoader whose
+// batches are NumPy arrays in the ring. Functions throw, as pybind11 wants it;
+// Python gets OSError and ValueError with the library's messages.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "loader/job_loader.h"
+
+namespace penstock {
+
+[[noreturn]] void throw_error(const Error& error);
+
+struct PythonDataset {
+  std::shared_ptr<const Dataset> dataset;
+};
+
+// The names of a broken sample that Python was not told yet.
+class BrokenList {
+ public:
+  void add(const std::string& why);  // thread-safe
+  std::vector<std::string> take();
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> reasons_;
+};
+
+class PythonStream {
+ public:
+  PythonStream(const PythonDataset& dataset, const PipelineOptions& options,
+               size_t threads);
+
+  // (images, labels, indices, ends_epoch), or None: no batch comes before an
+  // older one is freed. Other Python threads run while it waits, and signals'
+  // handlers are called. The images are the ring's memory and give the batch
+  // back when their last view dies, in any thread; the others are copies.
+  pybind11::object next();
+  void end_step();
+  // (count, seed, shuffle, epoch, position)
+  std::tuple<uint64_t, uint64_t, bool, uint64_t, uint64_t> state();
+  uint64_t samples_per_epoch();
+  pybind11::dict counters();
+  std::vector<std::string> take_broken() { return broken_->take(); }
+  // Ends the threads; batches that Python still has keep the ring.
+  void close();
+
+ private:
+  JobLoader& loader() const;
+
+  const std::shared_ptr<BrokenList> broken_;
+  const std::vector<pybind11::ssize_t> sample_shape_;
+  std::shared_ptr<JobLoader> loader_;  // null: closed
+};
+
+}  // namespace penstock

@@ -1,0 +1,143 @@
+// What loader/job_loader.h adds to a pipeline.
+#include "loader/job_loader.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "loader/clock.h"
+#include "loader/thread_choice.h"
+#include "tests/unit/catch.h"
+#include "tests/unit/loader/pictures.h"
+
+using namespace penstock;
+using namespace penstock::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+constexpr uint64_t kSecond = 1000000000;
+
+// Ten records of one byte.
+class Opened {
+ public:
+  explicit Opened(size_t ring_batches = 4, size_t threads = 1) {
+    write_file(folder_.path("numbers"), std::vector<uint8_t>(10, 7));
+    auto dataset = open_records(folder_.path("numbers"), {1, 0, 0});
+    REQUIRE(dataset);
+    JobLoaderOptions options;
+    options.pipeline.batch_samples = 2;
+    options.pipeline.ring_batches = ring_batches;
+    options.threads = threads;
+    auto opened = JobLoader::open(*std::move(dataset), options);
+    REQUIRE(opened);
+    loader_ = *std::move(opened);
+  }
+  JobLoader& operator*() const { return *loader_; }
+  JobLoader* operator->() const { return loader_.get(); }
+  uint64_t take() const {
+    const auto batch = loader_->next(10 * kSecond);
+    REQUIRE(batch);
+    REQUIRE(*batch);
+    return (*batch)->number;
+  }
+
+ private:
+  const TempFolder folder_;
+  std::unique_ptr<JobLoader> loader_;
+};
+
+}  // namespace
+
+TEST_CASE("a loader is held up by the oldest batch in use") {
+  const Opened loader(2);
+  const uint64_t first = loader.take();
+  CHECK_FALSE(loader->is_held_up());
+  const uint64_t second = loader.take();
+  CHECK(loader->is_held_up());
+  const auto none = loader->next(kSecond / 100);
+  REQUIRE(none);
+  CHECK_FALSE(*none);
+  REQUIRE(loader->release(second));
+  CHECK(loader->is_held_up());
+  REQUIRE(loader->release(first));
+  CHECK_FALSE(loader->is_held_up());
+  CHECK(loader.take() == 2);
+}
+
+TEST_CASE("a batch is given back once") {
+  const Opened loader;
+  const uint64_t number = loader.take();
+  REQUIRE(loader->release(number));
+  const Status again = loader->release(number);
+  REQUIRE_FALSE(again);
+  CHECK(again.error().code == Code::kInvalidArgument);
+  CHECK_THAT(again.error().message, ContainsSubstring("not in use"));
+}
+
+TEST_CASE("another thread gives back while one waits") {
+  const Opened loader(2);
+  const uint64_t first = loader.take();
+  (void)loader.take();
+  std::thread other([&] {
+    usleep(200000);
+    const uint64_t begin_ns = monotonic_ns();
+    CHECK(loader->release(first));
+    CHECK(monotonic_ns() - begin_ns < kSecond / 20);
+  });
+  CHECK(loader.take() == 2);
+  other.join();
+}
+
+TEST_CASE("stopped, it keeps what is in use") {
+  const Opened loader;
+  const auto batch = loader->next(10 * kSecond);
+  REQUIRE(batch);
+  loader->stop();
+  loader->stop();
+  CHECK(loader->counters().threads == 0);
+  CHECK((*batch)->data[0] == 7);
+  const auto none = loader->next(kSecond);
+  REQUIRE_FALSE(none);
+  CHECK(none.error().code == Code::kUnavailable);
+  CHECK(loader->release((*batch)->number));
+  CHECK(loader->state().position == 2);
+}
+
+TEST_CASE("a forked process is told, and frees nothing") {
+  auto loader = std::make_unique<Opened>();
+  const uint64_t number = loader->take();
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto batch = (*loader)->next(kSecond);
+    const bool is_told = !batch && batch.error().code == Code::kUnavailable &&
+                         !(*loader)->release(number);
+    (*loader)->end_step();
+    (*loader)->stop();
+    (void)loader.release();
+    _exit(is_told ? 0 : 1);
+  }
+  int status = 1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(loader->take() == 1);
+}
+
+TEST_CASE("threads are chosen as they are asked for, or as Slurm gives them") {
+  PipelineOptions options;
+  choose_threads({3}, options);
+  CHECK_FALSE(options.elastic);
+  CHECK(options.threads == 3);
+  CHECK(options.threads_min == 3);
+  CHECK(options.threads_max == 3);
+  setenv("SLURM_CPUS_PER_TASK", "1", 1);
+  choose_threads({0, 1, 8}, options);
+  unsetenv("SLURM_CPUS_PER_TASK");
+  CHECK(options.elastic);
+  CHECK(options.threads == 1);
+  CHECK(options.threads_max == 8);
+  choose_threads({0, 5, 8}, options);
+  CHECK(options.threads >= 5);
+}
