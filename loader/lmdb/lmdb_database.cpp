@@ -95,7 +95,7 @@ Status Database::walk() {
   FilePages pages(fd(), PageBatch());
   RecordIndexBuilder builder;
   Status walked = walk_tree(pages, snapshot_, [&](const Record& record) {
-    builder.add(record.value);
+    builder.add(record.value, label_in_key(record.key));
   });
   // Pages that were overwritten meanwhile look damaged: say that instead.
   if (Status intact = lmdb::check_intact(fd(), snapshot_); !intact) {
