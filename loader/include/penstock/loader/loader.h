@@ -7,9 +7,10 @@
  *   ENOENT     no such file, or no sample in it
  *   EACCES     it may not be read
  *   ENOMEM     no memory, no threads, or a bound that holds too little
- *   ENOTSUP    the file system refuses O_DIRECT, where that is fatal
- *   EIO        data cannot be read, or is broken throughout
- * Threads: a dataset serves any number; all else belongs to one at a time.
+ *   ENOTSUP    the file system refuses O_DIRECT, where that is fatal; a
+ * database is being written EIO        data cannot be read, or is broken
+ * throughout Threads: a dataset serves any number; all else belongs to one at a
+ * time.
  */
 #ifndef PENSTOCK_LOADER_H
 #define PENSTOCK_LOADER_H
@@ -35,8 +36,9 @@ struct penstock_records {
   uint64_t header_bytes; /* before the first record */
 };
 
-/* Opens a folder of pictures, tar shards, or with records (may be null) a file
- * of such. The dataset may be closed while loaders still use it. */
+/* Opens a folder of pictures, an LMDB database of such, tar shards, or with
+ * records (may be null) a file of such. The dataset may be closed while loaders
+ * still use it. */
 int penstock_dataset_open(const char* const* paths, size_t count,
                           const struct penstock_records* records,
                           struct penstock_dataset** dataset);
