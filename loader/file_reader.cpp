@@ -36,6 +36,8 @@ Status FileReader::open_file(const std::string& path, ReadMode mode) {
   if (fstat(fd_.get(), &status) != 0) return system_error(errno, path);
   if (!S_ISREG(status.st_mode)) return invalid(path + ": no regular file");
   file_bytes_ = static_cast<uint64_t>(status.st_size);
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
   return Done{};
 }
 
@@ -63,6 +65,11 @@ Result<uint64_t> FileReader::open_part(const std::string& path, ReadMode mode,
     return invalid(path + ": " + std::to_string(file_bytes_) + " bytes now, " +
                    std::to_string(part.file_bytes) +
                    " when it was opened; data must not change under a job");
+  }
+  if (part.inode != 0 && (part.inode != inode_ || part.device != device_)) {
+    return invalid(path +
+                   ": another file has this name since it was opened; data "
+                   "must not change under a job");
   }
   if (part.bytes == 0) return invalid(path + ": empty part");
   if (auto fits = check_size(part.bytes); !fits) return fits.error();

@@ -30,12 +30,13 @@ class FileReader {
 
   // Opens a file for one part of it and returns that part's size. The file
   // stays open for further parts. Errors: as open(), of the part instead of the
-  // file; kInvalidArgument  the
-  //         file has no longer the size that it is known to have
+  // file; kInvalidArgument  the file has no longer the size that it is known
+  //         to have, or another one has its name
   struct Part {
     uint64_t offset = 0;
     uint64_t bytes = 0;
     uint64_t file_bytes = 0;
+    uint64_t device = 0, inode = 0;  // of the file; 0: of no concern
   };
   [[nodiscard]] Result<uint64_t> open_part(const std::string& path,
                                            ReadMode mode, const Part& part);
@@ -64,7 +65,8 @@ class FileReader {
   std::string path_;
   UniqueFd fd_;
   uint64_t file_bytes_ = 0;  // when it was looked at last
-  uint64_t offset_ = 0;      // of what is to be read
+  uint64_t device_ = 0, inode_ = 0;
+  uint64_t offset_ = 0;  // of what is to be read
   uint64_t bytes_ = 0;
   bool is_part_ = false;
   std::unique_ptr<uint8_t, Free> buffer_;

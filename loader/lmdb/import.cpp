@@ -1,17 +1,15 @@
 #include "loader/lmdb/import.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <memory>
 #include <system_error>
-#include <vector>
 
 #include "loader/lmdb/database_writer.h"
-#include "loader/lmdb/page_batch.h"
+#include "loader/lmdb/record_key.h"
 #include "loader/lmdb/sidecar_file.h"
 
 namespace penstock::lmdb {
@@ -19,68 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_hidden(const fs::path& path) {
-  return path.filename().native().starts_with('.');
-}
-
-struct FoundFile {
-  std::string path;
-  uint64_t bytes;
-};
-
-Result<std::vector<FoundFile>> find_files(const std::string& folder) {
-  std::error_code error;
-  if (fs::exists(folder, error) && !fs::is_directory(folder, error)) {
-    return invalid(folder + ": no folder; allowed: a folder of files");
-  }
-  std::vector<FoundFile> files;
-  fs::recursive_directory_iterator it(folder, error);
-  for (; !error && it != fs::recursive_directory_iterator();
-       it.increment(error)) {
-    std::error_code ignored;  // a dangling link is no file
-    if (is_hidden(it->path())) {
-      if (it->is_directory(ignored)) it.disable_recursion_pending();
-    } else if (it->is_regular_file(ignored)) {
-      files.push_back({it->path(), it->file_size(ignored)});
-    }
-  }
-  if (error) return system_error(error.value(), "cannot read " + folder);
-  if (files.empty()) {
-    return Error{Code::kNotFound, 0, folder + ": no file in it"};
-  }
-  if (files.size() > kMostImported) {
-    return invalid(folder + ": " + std::to_string(files.size()) +
-                   " files; allowed: up to " + std::to_string(kMostImported));
-  }
-  std::sort(files.begin(), files.end(),
-            [](const auto& a, const auto& b) { return a.path < b.path; });
-  return files;
-}
-
-Result<std::string> read_file(const std::string& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd) return system_error(errno, path);
-  struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) return system_error(errno, path);
-  if (!S_ISREG(status.st_mode)) return invalid(path + ": no regular file");
-  const auto bytes = static_cast<uint64_t>(status.st_size);
-  if (bytes > kMostImportedBytes) {
-    return invalid(path + ": " + std::to_string(bytes) +
-                   " bytes; allowed: up to 1 GiB");
-  }
-  std::string value(bytes, '\0');
-  const PageRange all{0,
-                      {reinterpret_cast<uint8_t*>(value.data()), value.size()}};
-  if (value.empty()) return value;
-  Status got = PageBatch(ReadWith::kPread).read(fd.get(), {&all, 1});
-  if (!got) return std::move(got).error().wrap(path);
-  return value;
-}
-
-std::string key_of(uint64_t number) {
-  const std::string digits = std::to_string(number);
-  return std::string(8 - digits.size(), '0') + digits;
-}
+// At first; the file grows as it is written to, whatever the map's size.
+constexpr uint64_t kMapBytes = uint64_t{1} << 30;
 
 // A folder beside the one that is to be: with everything in it, it goes with
 // the object, unless it was given its name.
@@ -127,44 +65,74 @@ class FolderAside {
   std::string path_, name_;
 };
 
-// What the database is likely to take, with room: its file grows as it is
-// written to, whatever the map's size.
-uint64_t likely_bytes(const std::vector<FoundFile>& files) {
-  uint64_t bytes = uint64_t{16} << 20;
-  for (const FoundFile& file : files) bytes += file.bytes + 8192;
-  return bytes;
-}
+// Samples of a dataset, one after the other.
+class Samples {
+ public:
+  explicit Samples(const Dataset& dataset)
+      : dataset_(dataset), reader_(dataset.new_reader(ReadMode::kBuffered)) {}
 
-Status write_all(const std::vector<FoundFile>& files, DatabaseWriter& writer,
+  Result<std::string> read(uint64_t index) {
+    auto bytes = reader_->open(index, SampleSource::kUsual);
+    if (!bytes) return std::move(bytes).error();
+    auto value = reader_->read();
+    if (!value) return std::move(value).error();
+    if (value->size() != *bytes) {
+      return Error{Code::kIo, 0,
+                   dataset_.name(index) + ": became shorter while it was read"};
+    }
+    return std::string(value->begin(), value->end());
+  }
+
+ private:
+  const Dataset& dataset_;
+  const std::unique_ptr<SampleReader> reader_;
+};
+
+Status write_all(const Dataset& source, DatabaseWriter& writer,
                  const GoOn& go_on, Imported& imported) {
-  for (const FoundFile& file : files) {
-    if (!go_on(imported.records, files.size())) {
+  Samples samples(source);
+  for (uint64_t i = 0; i < source.size(); ++i) {
+    if (!go_on(i, source.size())) {
       return Error{Code::kUnavailable, 0, "interrupted"};
     }
-    Result<std::string> value = read_file(file.path);
+    Result<std::string> value = samples.read(i);
     if (!value) return std::move(value).error();
+    const auto label = static_cast<int32_t>(source.label(i));
+    ++imported.records;
+    imported.labels += label != kUnlabelled;
     imported.value_bytes += value->size();
-    Status appended =
-        writer.append(key_of(imported.records++), *std::move(value));
+    Status appended = writer.append(record_key(i, label), *std::move(value));
     if (!appended) return appended;
   }
   return writer.finish();
 }
 
+Status check_source(const Dataset& source) {
+  if (source.tensor_bytes() > 0) {
+    return invalid(source.path() +
+                   ": records of a tensor; allowed: pictures, as a file of "
+                   "records is read as fast as a database");
+  }
+  if (source.size() <= kMostNumbered) return Done{};
+  return invalid(source.path() + ": " + std::to_string(source.size()) +
+                 " samples; allowed: up to " + std::to_string(kMostNumbered));
+}
+
 }  // namespace
 
-Result<Imported> import_folder(const std::string& source,
-                               const std::string& database, const GoOn& go_on) {
-  Result<std::vector<FoundFile>> files = find_files(source);
-  if (!files) return std::move(files).error();
+Result<Imported> import_samples(const Dataset& source,
+                                const std::string& database,
+                                const GoOn& go_on) {
+  Status done = check_source(source);
+  if (!done) return std::move(done).error();
   FolderAside folder;
-  Status done = folder.make(database);
+  done = folder.make(database);
   if (!done) return std::move(done).error();
   Imported imported;
   {
     DatabaseWriter writer;
-    done = writer.open(folder.path(), likely_bytes(*files));
-    if (done) done = write_all(*files, writer, go_on, imported);
+    done = writer.open(folder.path(), kMapBytes);
+    if (done) done = write_all(source, writer, go_on, imported);
   }
   if (!done) {
     return std::move(done).error().wrap("nothing of " + folder.name() +

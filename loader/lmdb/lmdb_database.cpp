@@ -2,8 +2,12 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 
 #include "loader/lmdb/page_source.h"
 #include "loader/lmdb/sidecar.h"
@@ -11,6 +15,8 @@
 
 namespace penstock::lmdb {
 namespace {
+
+namespace fs = std::filesystem;
 
 Result<std::string> read_whole(const std::string& path) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -47,6 +53,18 @@ Result<DataFile> open_data_file(const std::string& path) {
   file.fd.reset(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.fd) return system_error(errno, file.path);
   return file;
+}
+
+bool is_database(const std::string& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) {
+    return fs::is_regular_file(path + "/data.mdb", ignored);
+  }
+  Result<DataFile> file = open_data_file(path);
+  if (!file) return false;
+  std::array<uint8_t, 32> begin;
+  const ssize_t got = ::pread(file->fd.get(), begin.data(), begin.size(), 0);
+  return got > 0 && has_magic(Bytes(begin).first(static_cast<size_t>(got)));
 }
 
 Result<Database> Database::open(const std::string& path,
@@ -95,7 +113,7 @@ Status Database::walk() {
   FilePages pages(fd(), PageBatch());
   RecordIndexBuilder builder;
   Status walked = walk_tree(pages, snapshot_, [&](const Record& record) {
-    builder.add(record.value);
+    builder.add(record.value, label_in_key(record.key));
   });
   // Pages that were overwritten meanwhile look damaged: say that instead.
   if (Status intact = lmdb::check_intact(fd(), snapshot_); !intact) {

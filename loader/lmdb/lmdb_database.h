@@ -21,6 +21,10 @@ struct DataFile {
 };
 [[nodiscard]] Result<DataFile> open_data_file(const std::string& path);
 
+// Whether path is a folder with data.mdb, or a file that begins as LMDB's do.
+// What cannot be looked at is none.
+bool is_database(const std::string& path);
+
 struct DatabaseOptions {
   std::string sidecar;  // "": beside the data file
   bool use_sidecar = true;

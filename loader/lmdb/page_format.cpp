@@ -167,6 +167,15 @@ Result<RecordSpan> parse_value(Bytes page, uint64_t number, uint32_t node_at,
 
 }  // namespace
 
+bool has_magic(Bytes page) {
+  for (const size_t at : {kMagicAt, kMagicAt32}) {
+    if (page.size() < at + sizeof kMagic) continue;
+    const auto number = get<uint32_t>(page.data() + at);
+    if (number == kMagic || number == __builtin_bswap32(kMagic)) return true;
+  }
+  return false;
+}
+
 Result<Meta> parse_meta(Bytes page) {
   if (page.size() < kMetaBytes) {
     return invalid("no LMDB database: " + std::to_string(page.size()) +

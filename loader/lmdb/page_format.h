@@ -72,6 +72,10 @@ struct Record {
   RecordSpan value;
 };
 
+// Whether it is a meta page of any LMDB, also of one that is not read. page: as
+// much as there is of it.
+bool has_magic(Bytes page);
+
 // page: the first kMetaBytes of a meta page, or more.
 [[nodiscard]] Result<Meta> parse_meta(Bytes page);
 

@@ -42,8 +42,11 @@ RecordSpan RecordRows::at(uint64_t record) const {
   return {moved(offset, row * row_stride + in_row * stride), record_bytes};
 }
 
-RecordIndex::RecordIndex(std::vector<IndexPart> parts, RecordList list)
-    : parts_(std::move(parts)), list_(std::move(list)) {
+RecordIndex::RecordIndex(std::vector<IndexPart> parts, RecordList list,
+                         std::vector<int32_t> labels)
+    : parts_(std::move(parts)),
+      list_(std::move(list)),
+      labels_(std::move(labels)) {
   uint64_t listed = 0;
   for (const IndexPart& part : parts_) {
     first_record_.push_back(size_);
@@ -80,7 +83,16 @@ std::optional<uint64_t> RecordIndex::find(const RecordSpan& value) const {
   return std::nullopt;
 }
 
-void RecordIndexBuilder::add(const RecordSpan& value) {
+void RecordIndexBuilder::add_label(int32_t label) {
+  if (label != kUnlabelled && labels_.empty()) {
+    labels_.assign(added_, kUnlabelled);
+  }
+  if (label != kUnlabelled || !labels_.empty()) labels_.push_back(label);
+  ++added_;
+}
+
+void RecordIndexBuilder::add(const RecordSpan& value, int32_t label) {
+  add_label(label);
   const bool is_like = row_.row_records > 0 && row_.row_records < UINT32_MAX &&
                        row_.record_bytes == value.bytes;
   if (is_like && row_.row_records == 1) {
@@ -130,7 +142,10 @@ RecordIndex RecordIndexBuilder::finish() {
   close_rows();
   list_.offsets.shrink_to_fit();
   list_.bytes.shrink_to_fit();
-  return RecordIndex(std::exchange(parts_, {}), std::exchange(list_, {}));
+  labels_.shrink_to_fit();
+  added_ = 0;
+  return RecordIndex(std::exchange(parts_, {}), std::exchange(list_, {}),
+                     std::exchange(labels_, {}));
 }
 
 }  // namespace penstock::lmdb

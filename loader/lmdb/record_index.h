@@ -1,4 +1,5 @@
-// Where each record of a database is, by its number in key order.
+// Where each record of a database is, by its number in key order, and what
+// label it has.
 //
 // Records of one size that were written in order lie regularly: in a row with
 // a fixed stride, and such rows, of which each hangs off one leaf page, again
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "loader/lmdb/page_format.h"
+#include "loader/lmdb/record_key.h"
 
 namespace penstock::lmdb {
 
@@ -56,17 +58,26 @@ struct RecordList {
 class RecordIndex {
  public:
   RecordIndex() = default;
+  // labels: of all records, or empty: none has one.
   // REQUIRES: list has as many records as the parts take from it.
-  RecordIndex(std::vector<IndexPart> parts, RecordList list);
+  RecordIndex(std::vector<IndexPart> parts, RecordList list,
+              std::vector<int32_t> labels = {});
 
   uint64_t size() const { return size_; }
   // REQUIRES: record < size().
   RecordSpan at(uint64_t record) const;
+  // kUnlabelled: it has none.
+  // REQUIRES: record < size().
+  int32_t label(uint64_t record) const {
+    return labels_.empty() ? kUnlabelled : labels_[record];
+  }
+  bool has_labels() const { return !labels_.empty(); }
   // The record whose value is there, if one is.
   std::optional<uint64_t> find(const RecordSpan& value) const;
 
   const std::vector<IndexPart>& parts() const { return parts_; }
   const RecordList& list() const { return list_; }
+  const std::vector<int32_t>& labels() const { return labels_; }
   // How many records are computed.
   uint64_t computed() const { return size_ - list_.size(); }
 
@@ -75,17 +86,19 @@ class RecordIndex {
   std::vector<uint64_t> first_record_;  // of each part
   std::vector<uint64_t> first_listed_;  // of each part
   RecordList list_;
+  std::vector<int32_t> labels_;  // 4 bytes a record, or none at all
   uint64_t size_ = 0;
 };
 
 // Takes the records in key order.
 class RecordIndexBuilder {
  public:
-  void add(const RecordSpan& value);
+  void add(const RecordSpan& value, int32_t label = kUnlabelled);
   // Leaves the builder empty.
   RecordIndex finish();
 
  private:
+  void add_label(int32_t label);
   void close_row();
   void close_rows();
 
@@ -93,6 +106,8 @@ class RecordIndexBuilder {
   RecordRows rows_;  // complete rows, to which the next may belong
   std::vector<IndexPart> parts_;
   RecordList list_;
+  std::vector<int32_t> labels_;  // from the first labelled record on, of all
+  uint64_t added_ = 0;
 };
 
 }  // namespace penstock::lmdb

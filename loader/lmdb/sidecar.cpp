@@ -9,7 +9,7 @@ namespace penstock::lmdb {
 namespace {
 
 constexpr std::string_view kMagic = "PnstLmdb";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr size_t kHeaderBytes = 88, kPartBytes = 48, kChecksumBytes = 8;
 // A leaf page has an index and a header for each record.
 constexpr uint64_t kRecordMinBytes = 10;
@@ -215,8 +215,40 @@ Result<RecordList> read_list(Reader& reader, uint64_t records,
     value.bytes = static_cast<uint32_t>(bytes);
     list.push_back(value);
   }
-  if (!reader.rest().empty()) return not_an_index("its list has a tail");
   return list;
+}
+
+// Records that follow one another and have one label. A labelled database has
+// at least one such run, another one none.
+void write_labels(Writer& writer, const std::vector<int32_t>& labels) {
+  for (size_t begin = 0; begin < labels.size();) {
+    size_t end = begin + 1;
+    while (end < labels.size() && labels[end] == labels[begin]) ++end;
+    writer.add_varint(end - begin);
+    writer.add_varint(static_cast<uint64_t>(int64_t{labels[begin]} + 1));
+    begin = end;
+  }
+}
+
+Result<std::vector<int32_t>> read_labels(Reader& reader, uint64_t records) {
+  std::vector<int32_t> labels;
+  if (reader.rest().empty()) return labels;
+  while (!reader.rest().empty()) {
+    uint64_t run = 0, label = 0;
+    if (!reader.take_varint(run) || !reader.take_varint(label)) {
+      return not_an_index("its labels end early");
+    }
+    if (run == 0 || run > records - labels.size() ||
+        label > uint64_t{INT32_MAX} + 1) {
+      return not_an_index("the label of record " +
+                          std::to_string(labels.size()) + " is damaged");
+    }
+    labels.insert(labels.end(), run,
+                  static_cast<int32_t>(static_cast<int64_t>(label) - 1));
+  }
+  if (labels.size() == records) return labels;
+  return not_an_index("it has labels of " + std::to_string(labels.size()) +
+                      " records of " + std::to_string(records));
 }
 
 }  // namespace
@@ -233,6 +265,7 @@ std::string format_sidecar(const Snapshot& snapshot, const RecordIndex& index) {
     writer.add_varint(zigzag(uint64_t{value.bytes} - before.bytes));
     before = value;
   }
+  write_labels(writer, index.labels());
   return writer.finish();
 }
 
@@ -247,7 +280,7 @@ Result<RecordIndex> parse_sidecar(std::string_view text,
   const auto version = reader.take<uint32_t>();
   if (version != kVersion) {
     return not_an_index("its version is " + std::to_string(version) +
-                        "; allowed: 1");
+                        "; allowed: " + std::to_string(kVersion));
   }
   if (Reader(text.substr(body.size())).take<uint64_t>() != checksum(body)) {
     return not_an_index("its checksum is wrong");
@@ -267,7 +300,9 @@ Result<RecordIndex> parse_sidecar(std::string_view text,
   if (!parts) return std::move(parts).error();
   auto list = read_list(reader, counts.listed, snapshot.bounds());
   if (!list) return std::move(list).error();
-  return RecordIndex(*std::move(parts), *std::move(list));
+  auto labels = read_labels(reader, counts.records);
+  if (!labels) return std::move(labels).error();
+  return RecordIndex(*std::move(parts), *std::move(list), *std::move(labels));
 }
 
 }  // namespace penstock::lmdb

@@ -15,6 +15,14 @@ Error differs(uint64_t record) {
                    " is elsewhere; write it again with `penstock lmdb index`"};
 }
 
+Error another_label(uint64_t record) {
+  return Error{Code::kNotFound, 0,
+               "the index is not this database's: record " +
+                   std::to_string(record) +
+                   " has another label; write it again with `penstock lmdb "
+                   "index`"};
+}
+
 // Chooses one of so many children.
 using Choose = std::function<size_t(size_t)>;
 
@@ -79,6 +87,9 @@ class Sampler {
       const uint64_t record = first + i;
       if (record >= index_.size() || index_.at(record) != value) {
         return differs(record);
+      }
+      if (index_.label(record) != label_in_key(records_[i].key)) {
+        return another_label(record);
       }
     }
     return check_header(records_.front().value);

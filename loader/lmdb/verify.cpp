@@ -127,6 +127,12 @@ class SideBySide {
                        ": the index has it elsewhere; write it again with "
                        "`penstock lmdb index`"};
     }
+    if (database_.index().label(number) != label_in_key(record.key)) {
+      return Error{Code::kIo, 0,
+                   "record " + std::to_string(number) +
+                       ": the index has another label; write it again with "
+                       "`penstock lmdb index`"};
+    }
     if (Status read = read_value(record.value); !read) return read;
     MDB_val key, value;
     if (const int error = library_.next(key, value)) {

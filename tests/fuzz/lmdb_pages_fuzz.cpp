@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     FUZZ_CHECK(record.value.offset <= size);
     FUZZ_CHECK(record.value.bytes <= size - record.value.offset);
     for (const char c : record.key) key_bytes += c != 0;
-    builder.add(record.value);
+    builder.add(record.value, label_in_key(record.key));
   });
   if (!walked) {
     FUZZ_CHECK(!walked.error().message.empty());

@@ -34,14 +34,15 @@ class Database:
 
 
 def write_files(folder, kind):
-    """Of sizes around the kind's, an eighth either way."""
+    """Of sizes around the kind's, an eighth either way; named as pictures are,
+    which is what import takes."""
     source = random.Random(kind.name)
     pool = source.randbytes(4 << 20)
     for i in range(kind.records):
         size = source.randrange(kind.record_bytes * 7 // 8,
                                 kind.record_bytes * 9 // 8)
         at = source.randrange(len(pool) - size)
-        with open(f"{folder}/{i:08d}", "wb") as out:
+        with open(f"{folder}/{i:08d}.jpg", "wb") as out:
             out.write(pool[at:at + size])
 
 

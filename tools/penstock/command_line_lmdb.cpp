@@ -49,10 +49,13 @@ void add_lmdb(CommandLine& line) {
   add_database(verify, it);
   add_lmdb_bench(line, *lmdb);
   CLI::App* import =
-      lmdb->add_subcommand("import", "Make a database of a folder's files");
+      lmdb->add_subcommand("import", "Make a database of pictures");
+  import->positionals_at_end();
   import
-      ->add_option("SOURCE", it.source,
-                   "the folder; each file below it becomes a record")
+      ->add_option(
+          "SOURCE", it.sources,
+          "a folder of pictures, or tar shards; each picture becomes a "
+          "record")
       ->required()
       ->check(has_text);
   import->add_option("DB", it.database, "the folder to make")

@@ -6,8 +6,10 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <system_error>
 
 #include "common/clock.h"
 #include "common/units.h"
@@ -15,6 +17,7 @@
 #include "loader/lmdb/lmdb_database.h"
 #include "loader/lmdb/sidecar_file.h"
 #include "loader/lmdb/verify.h"
+#include "penstock/loader/dataset.h"
 
 namespace penstock {
 namespace {
@@ -91,6 +94,30 @@ std::string kept(const lmdb::RecordIndex& index) {
                      index.list().size());
 }
 
+// How many records have a label, for people.
+std::string labelled(uint64_t labels, uint64_t records) {
+  if (labels == 0) return "no labels";
+  if (labels == records) return "all labelled";
+  return fmt::format("{} labelled", labels);
+}
+
+Result<std::shared_ptr<const Dataset>> open_source(
+    const std::vector<std::string>& paths) {
+  if (paths.size() == 1 && lmdb::is_database(paths[0])) {
+    return invalid(paths[0] +
+                   ": an LMDB database already; copy it with mdb_copy");
+  }
+  std::error_code ignored;
+  for (const std::string& path : paths) {
+    if (std::filesystem::is_regular_file(path, ignored) &&
+        !path.ends_with(".tar")) {
+      return invalid(path +
+                     ": neither a folder of pictures nor a tar shard (.tar)");
+    }
+  }
+  return open_dataset(paths);
+}
+
 }  // namespace
 
 Status run_lmdb_index(const LmdbArguments& arguments, Terminal& terminal) {
@@ -140,12 +167,15 @@ Status run_lmdb_verify(const LmdbArguments& arguments, Terminal& terminal) {
 Status run_lmdb_import(const LmdbArguments& arguments, Terminal& terminal) {
   const InterruptAsRequest request;
   RecordProgress progress("import");
-  auto imported = lmdb::import_folder(arguments.source, arguments.database,
-                                      std::ref(progress));
+  auto source = open_source(arguments.sources);
+  if (!source) return std::move(source).error();
+  auto imported =
+      lmdb::import_samples(**source, arguments.database, std::ref(progress));
   if (!imported) return std::move(imported).error();
-  terminal.out << fmt::format("{}: {} records, {}; index: {}\n",
+  terminal.out << fmt::format("{}: {} records, {}, {}; index: {}\n",
                               imported->data_file, imported->records,
                               format_bytes(double(imported->value_bytes)),
+                              labelled(imported->labels, imported->records),
                               format_bytes(double(imported->index_bytes)));
   return Done{};
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "common/result.h"
 #include "tools/penstock/command.h"
@@ -10,9 +11,9 @@ namespace penstock {
 
 struct LmdbArguments {
   std::string database;
-  std::string source;  // of import
-  std::string output;  // of index; "": beside the database
-  bool json = false;   // of index
+  std::vector<std::string> sources;  // of import
+  std::string output;                // of index; "": beside the database
+  bool json = false;                 // of index
 };
 // Errors of all: those of loader/lmdb; a damaged database is kIo.
 [[nodiscard]] Status run_lmdb_index(const LmdbArguments& arguments,

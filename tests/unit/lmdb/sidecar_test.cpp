@@ -123,8 +123,8 @@ TEST_CASE("a damaged sidecar is not believed") {
   CHECK_THAT(indexed.refusal(damaged), ContainsSubstring("checksum is wrong"));
   CHECK_THAT(indexed.refusal(text.substr(0, text.size() - 1)),
              ContainsSubstring("checksum is wrong"));
-  CHECK_THAT(indexed.refusal(with(text, 8, uint32_t{2})),
-             ContainsSubstring("its version is 2; allowed: 1"));
+  CHECK_THAT(indexed.refusal(with(text, 8, uint32_t{1})),
+             ContainsSubstring("its version is 1; allowed: 2"));
   CHECK_THAT(indexed.refusal(with(text, 64, uint64_t{301})),
              ContainsSubstring("its counts are wrong"));
   CHECK_THAT(indexed.refusal(with(text, 72, uint64_t{1} << 40)),
@@ -138,9 +138,51 @@ TEST_CASE("a damaged sidecar is not believed") {
   CHECK_THAT(indexed.refusal(sealed(text.substr(0, text.size() - 9))),
              ContainsSubstring("its list ends early"));
   CHECK_THAT(indexed.refusal(sealed(text.substr(0, text.size() - 8) + "a")),
-             ContainsSubstring("its list has a tail"));
+             ContainsSubstring("its labels end early"));
   CHECK_THAT(indexed.refusal(with(text, 136, uint64_t{0xFFFFFFFFFFFFFFFF})),
              ContainsSubstring("of its list is beyond the database's end"));
+}
+
+TEST_CASE("labels go with the index") {
+  const Indexed plain(irregular(300));
+  CHECK_FALSE(plain.index.has_labels());
+  RecordIndexBuilder builder;
+  for (uint64_t i = 0; i < 300; ++i) {
+    builder.add(plain.index.at(i),
+                i < 10 ? kUnlabelled : static_cast<int32_t>(i / 100));
+  }
+  const RecordIndex labelled = builder.finish();
+  const std::string text = format_sidecar(plain.snapshot, labelled);
+  // Four runs.
+  CHECK(text.size() == plain.text.size() + 8);
+  auto parsed = parse_sidecar(text, plain.snapshot);
+  REQUIRE(parsed);
+  CHECK(parsed->labels() == labelled.labels());
+  CHECK(parsed->label(9) == kUnlabelled);
+  CHECK(parsed->label(10) == 0);
+  CHECK(parsed->label(299) == 2);
+  CHECK_THAT(plain.refusal(text),
+             ContainsSubstring("has another label; write it again"));
+  const auto damaged = [&](const std::string& section) {
+    return plain.refusal(
+        sealed(plain.text.substr(0, plain.text.size() - 8) + section));
+  };
+  const std::string most = "\x80\x80\x80\x80\x08",
+                    over = "\x81\x80\x80\x80\x08";
+  CHECK_THAT(damaged("\x05"), ContainsSubstring("its labels end early"));
+  CHECK_THAT(damaged("\x05\x01"),
+             ContainsSubstring("it has labels of 5 records of 300"));
+  CHECK_THAT(damaged(std::string("\x00\x01", 2)),
+             ContainsSubstring("the label of record 0 is damaged"));
+  CHECK_THAT(damaged("\x05\x01\xA8\x02\x01"),
+             ContainsSubstring("the label of record 5 is damaged"));
+  CHECK_THAT(damaged("\x05" + over),
+             ContainsSubstring("the label of record 0 is damaged"));
+  parsed = parse_sidecar(
+      sealed(plain.text.substr(0, plain.text.size() - 8) + "\xAC\x02" + most),
+      plain.snapshot);
+  REQUIRE(parsed);
+  CHECK(parsed->label(0) == INT32_MAX);
 }
 
 TEST_CASE("rows that leave the file are not believed") {

@@ -88,7 +88,8 @@ TEST_CASE("an overflow page that is another's is found") {
 }
 
 // One record of 20000: most samples do not see it.
-TEST_CASE("an index with a single wrong record is found") {
+TEST_CASE("an index with a single wrong record or label is found") {
+  const bool is_label = GENERATE(false, true);
   const TempFolder folder;
   const std::string file = folder.path("a");
   write_lmdb(file, std::vector<size_t>(20000, 100));
@@ -98,8 +99,8 @@ TEST_CASE("an index with a single wrong record is found") {
     RecordIndexBuilder builder;
     for (uint64_t i = 0; i < 20000; ++i) {
       RecordSpan value = database->index().at(i);
-      value.bytes -= i == wrong ? 1 : 0;
-      builder.add(value);
+      if (!is_label) value.bytes -= i == wrong ? 1 : 0;
+      builder.add(value, is_label && i == wrong ? 7 : kUnlabelled);
     }
     write_file(sidecar_path(file), bytes_of(format_sidecar(database->snapshot(),
                                                            builder.finish())));
@@ -110,7 +111,8 @@ TEST_CASE("an index with a single wrong record is found") {
     CHECK(verified.error().code == Code::kIo);
     CHECK_THAT(verified.error().message,
                ContainsSubstring("record " + std::to_string(wrong) +
-                                 ": the index has it elsewhere"));
+                                 (is_label ? ": the index has another label"
+                                           : ": the index has it elsewhere")));
   }
 }
 

@@ -141,6 +141,11 @@ TEST_CASE("parts of a file that changed are refused, naming it") {
   CHECK(other.error().code == Code::kInvalidArgument);
   CHECK(other.error().message.find(folder.path("a") + ": 100 bytes now, 99") ==
         0);
+  const auto replaced = open({0, 10, 100, 1, 1});
+  REQUIRE_FALSE(replaced);
+  CHECK(replaced.error().code == Code::kInvalidArgument);
+  CHECK(replaced.error().message.find(folder.path("a") + ": another file") ==
+        0);
   REQUIRE(open({90, 10, 100}));
   write_file(folder.path("a"), numbered_bytes(95));
   const auto read = reader.read();

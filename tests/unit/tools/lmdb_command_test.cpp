@@ -6,6 +6,7 @@
 #include "fake_agent.h"
 #include "ran.h"
 #include "tests/unit/catch.h"
+#include "tests/unit/loader/tars.h"
 
 namespace penstock {
 namespace {
@@ -17,7 +18,8 @@ struct Imported {
   Imported() {
     std::filesystem::create_directory(source);
     for (int i = 0; i < 20; ++i) {
-      directory.write("in/" + std::to_string(i), std::string(5000, 'v'));
+      directory.write("in/" + std::to_string(i) + ".jpg",
+                      std::string(5000, 'v'));
     }
   }
 };
@@ -27,7 +29,8 @@ TEST_CASE("a folder is imported, verified and indexed") {
   Ran imported({"lmdb", "import", it.source, it.database});
   REQUIRE(imported.code == kExitOk);
   CHECK(imported.out ==
-        it.database + "/data.mdb: 20 records, 97.7 KB; index: 144 B\n");
+        it.database +
+            "/data.mdb: 20 records, 97.7 KB, no labels; index: 144 B\n");
   Ran verified({"lmdb", "verify", it.database});
   CHECK(verified.code == kExitOk);
   CHECK(verified.out == it.database +
@@ -50,6 +53,33 @@ TEST_CASE("a folder is imported, verified and indexed") {
   CHECK(json["walk_s"].is_number());
 }
 
+TEST_CASE("sources are a folder or tar shards, and what they have is told") {
+  const Imported it;
+  std::filesystem::create_directory(it.source + "/class");
+  it.directory.write("in/class/1.png", "x");
+  Ran some({"lmdb", "import", it.source, it.database});
+  CHECK(some.code == kExitOk);
+  CHECK(some.out.find(": 21 records, 97.7 KB, 1 labelled; index: ") !=
+        std::string::npos);
+  std::vector<std::string> words = {"lmdb", "import"};
+  for (const char* name : {"0.tar", "1.tar"}) {
+    const auto tar = test::tar_of({{"a.jpg", "picture"}, {"a.cls", "5"}});
+    it.directory.write(name, std::string(tar.begin(), tar.end()));
+    words.push_back(it.directory.file(name));
+  }
+  words.push_back(it.directory.file("shards"));
+  Ran shards(words);
+  CHECK(shards.code == kExitOk);
+  CHECK(shards.out.find(": 2 records, 14 B, all labelled; index: ") !=
+        std::string::npos);
+  Ran again({"lmdb", "import", it.database, it.directory.file("other")});
+  CHECK(again.code == kExitUsage);
+  CHECK(again.said(it.database + ": an LMDB database already; copy it"));
+  Ran file({"lmdb", "import", it.source + "/0.jpg", it.directory.file("o")});
+  CHECK(file.code == kExitUsage);
+  CHECK(file.said("neither a folder of pictures nor a tar shard (.tar)"));
+}
+
 TEST_CASE("verify says where there is no index, or none that is used") {
   const Imported it;
   REQUIRE(Ran({"lmdb", "import", it.source, it.database}).code == kExitOk);
@@ -68,7 +98,7 @@ TEST_CASE("what is wrong ends with the exit code for it") {
   Ran missing({"lmdb", "verify", it.database});
   CHECK(missing.code == kExitNoData);
   CHECK(missing.said(it.database + ": No such file"));
-  Ran other({"lmdb", "index", it.source + "/0"});
+  Ran other({"lmdb", "index", it.source + "/0.jpg"});
   CHECK(other.code == kExitUsage);
   CHECK(other.said("no LMDB database"));
   CHECK(Ran({"lmdb"}).code == kExitUsage);

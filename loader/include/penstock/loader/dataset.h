@@ -33,7 +33,7 @@ class SampleReader {
 
   // The sample's bytes, valid until the next open().
   // REQUIRES: open() succeeded, and nothing was read since.
-  // Errors: kIo; kLimit  no memory
+  // Errors: kIo; kLimit  no memory; kUnavailable  a database was written to
   [[nodiscard]] virtual Result<std::span<const uint8_t>> read() = 0;
 
   // Of the sample that read() gave, where it stands in what was read;
@@ -103,8 +103,25 @@ struct RecordLayout {
 [[nodiscard]] Result<std::shared_ptr<const Dataset>> open_records(
     const std::string& path, const RecordLayout& layout);
 
-// Tells by what the paths are: records where a layout is given, else a folder,
-// else tar shards whose names all end in .tar.
+// The values of an LMDB database's records, whole files of a picture format, in
+// the order of their keys. path: a folder with data.mdb, or a data file
+// (MDB_NOSUBDIR). Labels are those in keys as `penstock lmdb import` writes
+// them: eight digits, "/" and the label; other keys have none. Takes places and
+// labels from the index beside the database where it belongs to it, else walks
+// the tree: 12 bytes of memory a record of irregular size, 4 where there are
+// labels.
+// A database that is written to while it is read fails its readers: after each
+// read the time of change and the meta pages are looked at. Reading errors
+// beside those of SampleReader: kUnavailable  the database was written to.
+// Errors: kNotFound  no such file, or no record in it
+//         kInvalidArgument  no LMDB database, or of a kind that is not read
+//         kUnavailable  it is being written
+//         kIo  damaged or truncated; kPermissionDenied
+[[nodiscard]] Result<std::shared_ptr<const Dataset>> open_lmdb(
+    const std::string& path);
+
+// Tells by what the paths are: records where a layout is given, else one LMDB
+// database, else a folder, else tar shards whose names all end in .tar.
 // Errors: those of the above; kInvalidArgument  none of them
 [[nodiscard]] Result<std::shared_ptr<const Dataset>> open_dataset(
     const std::vector<std::string>& paths,

@@ -1,0 +1,38 @@
+#include "loader/lmdb/record_key.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace penstock::lmdb {
+namespace {
+
+constexpr size_t kDigits = 8;
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+}  // namespace
+
+std::string record_key(uint64_t number, int32_t label) {
+  const std::string digits = std::to_string(number);
+  std::string key = std::string(kDigits - digits.size(), '0') + digits;
+  if (label != kUnlabelled) key += "/" + std::to_string(label);
+  return key;
+}
+
+int32_t label_in_key(std::string_view key) {
+  if (key.size() < kDigits + 2 || key[kDigits] != '/' ||
+      !std::all_of(key.begin(), key.begin() + kDigits, is_digit)) {
+    return kUnlabelled;
+  }
+  const std::string_view digits = key.substr(kDigits + 1);
+  // As it is written: without a sign, and without zeros before.
+  if (!is_digit(digits[0]) || (digits[0] == '0' && digits.size() > 1)) {
+    return kUnlabelled;
+  }
+  int32_t label = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [at, error] = std::from_chars(digits.data(), end, label);
+  return error == std::errc() && at == end ? label : kUnlabelled;
+}
+
+}  // namespace penstock::lmdb

@@ -1,0 +1,120 @@
+// An LMDB database as a dataset.
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "common/clock.h"
+#include "loader/file_reader.h"
+#include "loader/lmdb/lmdb_database.h"
+#include "penstock/loader/dataset.h"
+
+namespace penstock {
+namespace {
+
+static_assert(lmdb::kUnlabelled == kNoLabel);
+
+class LmdbDataset : public Dataset {
+ public:
+  LmdbDataset(lmdb::Database database, const struct stat& status)
+      : database_(std::move(database)),
+        device_(status.st_dev),
+        inode_(status.st_ino) {}
+
+  uint64_t size() const override { return database_.index().size(); }
+  int64_t label(uint64_t index) const override {
+    return database_.index().label(index);
+  }
+  std::string name(uint64_t index) const override {
+    return path() + ": record " + std::to_string(index);
+  }
+  const std::string& path() const override { return database_.path(); }
+  std::unique_ptr<SampleReader> new_reader(ReadMode mode) const override;
+
+  FileReader::Part part_of(uint64_t index) const {
+    const lmdb::RecordSpan value = database_.index().at(index);
+    return {value.offset, value.bytes, database_.snapshot().file_bytes, device_,
+            inode_};
+  }
+  Status check_unchanged() const;
+
+ private:
+  const lmdb::Database database_;
+  const uint64_t device_, inode_;
+};
+
+// Whether what was read before is what was there when the database was opened.
+// The meta pages tell of transactions, also of such that write through a map
+// and leave the time of change as it is; the time tells of whatever else
+// writes to the file.
+Status LmdbDataset::check_unchanged() const {
+  struct stat status {};
+  if (::fstat(database_.fd(), &status) != 0) {
+    return system_error(errno, path());
+  }
+  const lmdb::Snapshot& then = database_.snapshot();
+  const bool is_same =
+      static_cast<uint64_t>(status.st_size) == then.file_bytes &&
+      status.st_mtim.tv_sec == then.mtime_s &&
+      static_cast<uint32_t>(status.st_mtim.tv_nsec) == then.mtime_ns;
+  Status intact = database_.check_intact();
+  if (is_same && intact) return Done{};
+  return Error{Code::kUnavailable, 0,
+               path() +
+                   ": the database was written to since it was opened; data "
+                   "must not change under a job: start again when its writer "
+                   "is done, or read a copy (mdb_copy)"};
+}
+
+class LmdbReader : public SampleReader {
+ public:
+  LmdbReader(const LmdbDataset& dataset, ReadMode mode)
+      : dataset_(dataset), mode_(mode) {}
+
+  Result<uint64_t> open(uint64_t index, SampleSource source) override {
+    const bool from_memory = source == SampleSource::kMemory;
+    auto bytes = reader_.open_part(dataset_.path(),
+                                   from_memory ? ReadMode::kBuffered : mode_,
+                                   dataset_.part_of(index));
+    if (!bytes) {
+      return std::move(bytes).error().wrap("record " + std::to_string(index));
+    }
+    if (source == SampleSource::kStorage) reader_.drop_cached();
+    return bytes;
+  }
+  Result<std::span<const uint8_t>> read() override {
+    auto value = reader_.read();
+    // Behind the read: what was overwritten meanwhile is found out too.
+    if (Status same = dataset_.check_unchanged(); !same) {
+      return std::move(same).error();
+    }
+    return value;
+  }
+
+ private:
+  const LmdbDataset& dataset_;
+  const ReadMode mode_;
+  FileReader reader_;
+};
+
+std::unique_ptr<SampleReader> LmdbDataset::new_reader(ReadMode mode) const {
+  return std::make_unique<LmdbReader>(*this, mode);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Dataset>> open_lmdb(const std::string& path) {
+  // Each job compares other parts of an index with the database.
+  auto database = lmdb::Database::open(path, {.seed = monotonic_ns()});
+  if (!database) return std::move(database).error();
+  struct stat status {};
+  if (::fstat(database->fd(), &status) != 0) {
+    return system_error(errno, database->path());
+  }
+  if (database->index().size() == 0) {
+    return Error{Code::kNotFound, 0, database->path() + ": no record in it"};
+  }
+  return std::shared_ptr<const Dataset>(
+      std::make_shared<LmdbDataset>(*std::move(database), status));
+}
+
+}  // namespace penstock

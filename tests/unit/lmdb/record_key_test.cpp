@@ -1,0 +1,28 @@
+#include "loader/lmdb/record_key.h"
+
+#include "tests/unit/catch.h"
+
+using namespace penstock::lmdb;
+
+TEST_CASE("keys have eight digits and the label") {
+  CHECK(record_key(0, kUnlabelled) == "00000000");
+  CHECK(record_key(42, 0) == "00000042/0");
+  CHECK(record_key(kMostNumbered - 1, INT32_MAX) == "99999999/2147483647");
+  // In the order of their numbers, whatever the labels.
+  CHECK(record_key(8, 900) < record_key(9, 1));
+  CHECK(record_key(8, 900) < record_key(9, kUnlabelled));
+}
+
+TEST_CASE("a label is read from such keys only") {
+  for (const int32_t label : {kUnlabelled, 0, 7, 999, INT32_MAX}) {
+    CHECK(label_in_key(record_key(123, label)) == label);
+  }
+  for (const char* key :
+       {"", "00000001", "00000001/", "0000001/5", "000000001/5", "00000001/05",
+        "00000001/-1", "00000001/+1", "00000001/5 ", "00000001/2147483648",
+        "00000001/99999999999", "00000001_5", "0000000a/5", "00000001/cat",
+        "00000001/5/6"}) {
+    CAPTURE(key);
+    CHECK(label_in_key(key) == kUnlabelled);
+  }
+}
