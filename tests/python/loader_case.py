@@ -44,13 +44,15 @@ class LoaderCase(unittest.TestCase):
 
     def records(self, count=100):
         path = os.path.join(self.folder, f"records{count}")
-        write_records(path, count)
+        if not os.path.exists(path):  # another loader may read it
+            write_records(path, count)
         return penstock_loader.open_dataset(
             path, record_bytes=3, label_bytes=1
         )
 
     def pictures(self, count=12):
-        write_pictures(self.pictures_folder, count)
+        if not os.listdir(self.pictures_folder):
+            write_pictures(self.pictures_folder, count)
         return penstock_loader.open_dataset(self.pictures_folder)
 
     def load(self, dataset, batch_size=16, **options):
