@@ -43,6 +43,7 @@ PipelineCore::~PipelineCore() {
   control_wakes_.notify_all();
   if (control_.joinable()) control_.join();
   pool_.resize(0);  // its destructor waits
+  ring_.wake_claimers();
 }
 
 void PipelineCore::run_thread(size_t id, const ElasticPool::Wanted& wanted) {
@@ -168,9 +169,13 @@ void PipelineCore::follow_hint() {
   bucket_.set_rate(hint ? hint->rate_bytes_per_s : 0, monotonic_ns());
   if (all_claimed_ || stopping_) return;
   const bool follow = options_.elastic && hint;
-  pool_.resize(follow ? std::clamp(hint->threads, options_.threads_min,
-                                   options_.threads_max)
-                      : options_.threads);
+  const size_t threads =
+      follow ? std::clamp(hint->threads, options_.threads_min,
+                          options_.threads_max)
+             : options_.threads;
+  pool_.resize(threads);
+  // Those beyond may wait for room in the ring, and shall not be late.
+  if (threads < pool_.running()) ring_.wake_claimers();
 }
 
 void PipelineCore::run_control() {
