@@ -35,7 +35,7 @@ Status FileReader::open_file(const std::string& path, ReadMode mode) {
   struct stat status {};
   if (fstat(fd_.get(), &status) != 0) return system_error(errno, path);
   if (!S_ISREG(status.st_mode)) return invalid(path + ": no regular file");
-  file_bytes_ = static_cast<uint64_t>(status.st_size);
+  file_ = FileVersion::of(status);
   return Done{};
 }
 
@@ -48,10 +48,10 @@ Status FileReader::check_size(uint64_t bytes) const {
 Result<uint64_t> FileReader::open(const std::string& path, ReadMode mode) {
   is_part_ = false;
   if (auto opened = open_file(path, mode); !opened) return opened.error();
-  if (file_bytes_ == 0) return invalid(path + ": empty file");
-  if (auto fits = check_size(file_bytes_); !fits) return fits.error();
+  if (file_.bytes == 0) return invalid(path + ": empty file");
+  if (auto fits = check_size(file_.bytes); !fits) return fits.error();
   offset_ = 0;
-  bytes_ = file_bytes_;
+  bytes_ = file_.bytes;
   return bytes_;
 }
 
@@ -59,10 +59,13 @@ Result<uint64_t> FileReader::open_part(const std::string& path, ReadMode mode,
                                        const Part& part) {
   if (auto opened = open_file(path, mode); !opened) return opened.error();
   is_part_ = true;
-  if (file_bytes_ != part.file_bytes) {
-    return invalid(path + ": " + std::to_string(file_bytes_) + " bytes now, " +
-                   std::to_string(part.file_bytes) +
-                   " when it was opened; data must not change under a job");
+  if (file_ != part.file) {
+    const std::string what =
+        file_.bytes == part.file.bytes
+            ? "written to since it was opened"
+            : std::to_string(file_.bytes) + " bytes now, " +
+                  std::to_string(part.file.bytes) + " when it was opened";
+    return invalid(path + ": " + what + "; data must not change under a job");
   }
   if (part.bytes == 0) return invalid(path + ": empty part");
   if (auto fits = check_size(part.bytes); !fits) return fits.error();
