@@ -337,7 +337,7 @@ std::shared_ptr<const Dataset> one_file(const TempFolder& folder,
     }
     write_file(folder.path("bad.tar"), tar_of(members));
   } else {
-    write_file(folder.path("bad.bin"), std::vector<uint8_t>(4 * 3000, 9));
+    write_file(folder.path("bad.bin"), std::vector<uint8_t>(12000, 9));
   }
   auto dataset = is_shard ? open_dataset({folder.path("bad.tar")})
                           : open_dataset({folder.path("bad.bin")},
