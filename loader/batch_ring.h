@@ -48,6 +48,8 @@ class BatchRing {
   // every place has been claimed. A claimed place must be completed.
   [[nodiscard]] Claim claim(Place& place, uint64_t timeout_ns);
   void complete(const Place& place, const Outcome& outcome);
+  // Those that wait for room look again at once, and may find none.
+  void wake_claimers() { room_.notify_all(); }
 
   // Trainer side; one thread at a time. The next batch that was not handed out
   // yet; nullopt after timeout_ns without one and at the stream's end

@@ -1,6 +1,7 @@
 #include "loader/elastic_pool.h"
 
 #include <algorithm>
+#include <new>
 #include <system_error>
 
 namespace penstock {
@@ -37,10 +38,11 @@ bool ElasticPool::start(size_t id) {
     worker.thread = std::thread([this, id] { run(id); });
     return true;
   } catch (const std::system_error&) {  // EAGAIN: a limit on processes
-    running_.fetch_sub(1);
-    worker.alive = false;
-    return false;
+  } catch (const std::bad_alloc&) {
   }
+  running_.fetch_sub(1);
+  worker.alive = false;
+  return false;
 }
 
 void ElasticPool::resize(size_t threads) {

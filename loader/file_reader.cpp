@@ -15,6 +15,15 @@ constexpr uint64_t kUnit = FileReader::kAlignmentBytes;
 uint64_t round_down(uint64_t bytes) { return bytes / kUnit * kUnit; }
 uint64_t round_up(uint64_t bytes) { return round_down(bytes + kUnit - 1); }
 
+std::string difference(const FileVersion& then, const FileVersion& now) {
+  if (now.device != then.device || now.inode != then.inode) {
+    return "another file has this name since it was opened";
+  }
+  if (now.bytes == then.bytes) return "written to since it was opened";
+  return std::to_string(now.bytes) + " bytes now, " +
+         std::to_string(then.bytes) + " when it was opened";
+}
+
 }  // namespace
 
 Status FileReader::open_file(const std::string& path, ReadMode mode) {
@@ -35,9 +44,7 @@ Status FileReader::open_file(const std::string& path, ReadMode mode) {
   struct stat status {};
   if (fstat(fd_.get(), &status) != 0) return system_error(errno, path);
   if (!S_ISREG(status.st_mode)) return invalid(path + ": no regular file");
-  file_bytes_ = static_cast<uint64_t>(status.st_size);
-  device_ = status.st_dev;
-  inode_ = status.st_ino;
+  file_ = FileVersion::of(status);
   return Done{};
 }
 
@@ -50,10 +57,10 @@ Status FileReader::check_size(uint64_t bytes) const {
 Result<uint64_t> FileReader::open(const std::string& path, ReadMode mode) {
   is_part_ = false;
   if (auto opened = open_file(path, mode); !opened) return opened.error();
-  if (file_bytes_ == 0) return invalid(path + ": empty file");
-  if (auto fits = check_size(file_bytes_); !fits) return fits.error();
+  if (file_.bytes == 0) return invalid(path + ": empty file");
+  if (auto fits = check_size(file_.bytes); !fits) return fits.error();
   offset_ = 0;
-  bytes_ = file_bytes_;
+  bytes_ = file_.bytes;
   return bytes_;
 }
 
@@ -61,15 +68,9 @@ Result<uint64_t> FileReader::open_part(const std::string& path, ReadMode mode,
                                        const Part& part) {
   if (auto opened = open_file(path, mode); !opened) return opened.error();
   is_part_ = true;
-  if (file_bytes_ != part.file_bytes) {
-    return invalid(path + ": " + std::to_string(file_bytes_) + " bytes now, " +
-                   std::to_string(part.file_bytes) +
-                   " when it was opened; data must not change under a job");
-  }
-  if (part.inode != 0 && (part.inode != inode_ || part.device != device_)) {
-    return invalid(path +
-                   ": another file has this name since it was opened; data "
-                   "must not change under a job");
+  if (file_ != part.file) {
+    return invalid(path + ": " + difference(part.file, file_) +
+                   "; data must not change under a job");
   }
   if (part.bytes == 0) return invalid(path + ": empty part");
   if (auto fits = check_size(part.bytes); !fits) return fits.error();

@@ -2,6 +2,8 @@
 // or O_DIRECT past the page cache.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -13,6 +15,22 @@
 #include "penstock/loader/read_mode.h"
 
 namespace penstock {
+
+// Tells whether a file is still what it was.
+struct FileVersion {
+  uint64_t bytes = 0;
+  int64_t modified_ns = 0;  // since 1970
+  uint64_t device = 0;
+  uint64_t inode = 0;
+
+  static FileVersion of(const struct stat& status) {
+    return {
+        static_cast<uint64_t>(status.st_size),
+        int64_t{status.st_mtim.tv_sec} * 1000000000 + status.st_mtim.tv_nsec,
+        status.st_dev, status.st_ino};
+  }
+  bool operator==(const FileVersion&) const = default;
+};
 
 // One reader per thread.
 class FileReader {
@@ -29,14 +47,13 @@ class FileReader {
   [[nodiscard]] Result<uint64_t> open(const std::string& path, ReadMode mode);
 
   // Opens a file for one part of it and returns that part's size. The file
-  // stays open for further parts. Errors: as open(), of the part instead of the
-  // file; kInvalidArgument  the file has no longer the size that it is known
-  //         to have, or another one has its name
+  // stays open for further parts.
+  // Errors: as open(), of the part instead of the file; kInvalidArgument  the
+  //         file is no longer what it is known to be
   struct Part {
     uint64_t offset = 0;
     uint64_t bytes = 0;
-    uint64_t file_bytes = 0;
-    uint64_t device = 0, inode = 0;  // of the file; 0: of no concern
+    FileVersion file;
   };
   [[nodiscard]] Result<uint64_t> open_part(const std::string& path,
                                            ReadMode mode, const Part& part);
@@ -64,8 +81,7 @@ class FileReader {
   ReadMode mode_ = ReadMode::kBuffered;  // of the opened file
   std::string path_;
   UniqueFd fd_;
-  uint64_t file_bytes_ = 0;  // when it was looked at last
-  uint64_t device_ = 0, inode_ = 0;
+  FileVersion file_;     // when it was looked at last
   uint64_t offset_ = 0;  // of what is to be read
   uint64_t bytes_ = 0;
   bool is_part_ = false;

@@ -16,9 +16,7 @@ static_assert(lmdb::kUnlabelled == kNoLabel);
 class LmdbDataset : public Dataset {
  public:
   LmdbDataset(lmdb::Database database, const struct stat& status)
-      : database_(std::move(database)),
-        device_(status.st_dev),
-        inode_(status.st_ino) {}
+      : database_(std::move(database)), file_(FileVersion::of(status)) {}
 
   uint64_t size() const override { return database_.index().size(); }
   int64_t label(uint64_t index) const override {
@@ -32,14 +30,13 @@ class LmdbDataset : public Dataset {
 
   FileReader::Part part_of(uint64_t index) const {
     const lmdb::RecordSpan value = database_.index().at(index);
-    return {value.offset, value.bytes, database_.snapshot().file_bytes, device_,
-            inode_};
+    return {value.offset, value.bytes, file_};
   }
   Status check_unchanged() const;
 
  private:
   const lmdb::Database database_;
-  const uint64_t device_, inode_;
+  const FileVersion file_;
 };
 
 // Whether what was read before is what was there when the database was opened.
@@ -76,6 +73,8 @@ class LmdbReader : public SampleReader {
                                    from_memory ? ReadMode::kBuffered : mode_,
                                    dataset_.part_of(index));
     if (!bytes) {
+      Status same = dataset_.check_unchanged();
+      if (!same) return std::move(same).error();
       return std::move(bytes).error().wrap("record " + std::to_string(index));
     }
     if (source == SampleSource::kStorage) reader_.drop_cached();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 
 #include "loader/clock.h"
 #include "loader/random.h"
@@ -32,8 +33,10 @@ PipelineCore::PipelineCore(std::shared_ptr<const Dataset> dataset,
             }) {}
 
 Status PipelineCore::start() {
-  follow_hint();  // starts the threads, the rate already kept
+  // First, or else loader threads may leave no room for its stack.
   control_ = std::thread([this] { run_control(); });
+  follow_hint();  // starts the threads, the rate already kept
+  is_started_ = true;
   if (pool_.running() > 0 || all_claimed_) return Done{};
   return Error{Code::kLimit, EAGAIN, "the system gives no loader thread"};
 }
@@ -42,6 +45,7 @@ void PipelineCore::stop() {
   stopping_ = true;
   control_wakes_.notify_all();
   if (control_.joinable()) control_.join();
+  ring_.wake_claimers();
   pool_.stop();
 }
 
@@ -49,39 +53,58 @@ void PipelineCore::run_thread(size_t id, const ElasticPool::Wanted& wanted) {
   const std::string name = "pst_loader_" + std::to_string(id);
   pthread_setname_np(pthread_self(), name.c_str());
   if (link_.thread) link_.thread(true);
-  {
-    SamplePreparer preparer(
-        *dataset_, {options_.read_mode, options_.crop_side, thread_bytes_},
-        bucket_);
-    while (wanted() && !stopping_) {
-      BatchRing::Place place;
-      const BatchRing::Claim claim = ring_.claim(place, kClaimWaitNs);
-      if (claim == BatchRing::Claim::kEnd) {
-        all_claimed_ = true;
-        break;
-      }
-      if (claim == BatchRing::Claim::kGot) prepare_place(preparer, place);
+  std::unique_ptr<SamplePreparer> preparer;
+  while (wanted() && !stopping_) {
+    BatchRing::Place place;
+    const BatchRing::Claim claim = ring_.claim(place, kClaimWaitNs);
+    if (claim == BatchRing::Claim::kEnd) {
+      all_claimed_ = true;
+      break;
     }
+    if (claim == BatchRing::Claim::kGot) prepare_place(preparer, place);
   }
+  preparer.reset();
   if (link_.thread) link_.thread(false);
 }
 
-void PipelineCore::prepare_place(SamplePreparer& preparer,
+// Its error has no message where there was no memory.
+Status PipelineCore::prepare(std::unique_ptr<SamplePreparer>& preparer,
+                             uint64_t position, uint64_t& index, float* out,
+                             SampleFacts& facts) {
+  const FeedSample sample = sample_of(feed_at(position), sampler_, position);
+  index = sample.index;
+  try {
+    if (!preparer) {
+      const SamplePreparer::Options options{options_.read_mode,
+                                            options_.crop_side, thread_bytes_};
+      preparer = std::make_unique<SamplePreparer>(*dataset_, options, bucket_);
+    }
+    return preparer->prepare(
+        index, sample_seed(options_.seed, sample.epoch, index), sample.source,
+        [this] { return stopping_.load(); }, out, facts);
+  } catch (const std::bad_alloc&) {
+    return Error{Code::kLimit, ENOMEM, {}};
+  }
+}
+
+void PipelineCore::prepare_place(std::unique_ptr<SamplePreparer>& preparer,
                                  const BatchRing::Place& place) {
   const uint64_t cpu_begin_ns = thread_cpu_ns();
-  const auto [epoch, index, source] =
-      sample_of(feed_at(place.position), sampler_, place.position);
+  uint64_t index = 0;
   SampleFacts facts;
-  const Status prepared = preparer.prepare(
-      index, sample_seed(options_.seed, epoch, index), source,
-      [this] { return stopping_.load(); }, place.out, facts);
+  const Status prepared =
+      prepare(preparer, place.position, index, place.out, facts);
   bytes_ += facts.bytes;
   fetch_ns_ += facts.fetch_ns;
   prep_ns_ += facts.prep_ns;
   if (prepared) {
     ++prepared_;
   } else if (!stopping_) {
-    note_broken(place, index, prepared.error());
+    ++broken_;
+    try {
+      name_broken(place, index, prepared.error());
+    } catch (const std::bad_alloc&) {  // counted all the same
+    }
   }
   cpu_ns_ += thread_cpu_ns() - cpu_begin_ns;
   ring_.complete(place, {prepared.ok(), index, facts.label});
@@ -110,9 +133,11 @@ std::vector<uint64_t> PipelineCore::subset(uint64_t samples) const {
   return indices;
 }
 
-void PipelineCore::note_broken(const BatchRing::Place& place, uint64_t index,
-                               const Error& why) {
-  ++broken_;
+void PipelineCore::name_broken(const BatchRing::Place& place, uint64_t index,
+                               Error why) {
+  if (why.message.empty()) {
+    why.message = dataset_->name(index) + ": no memory to prepare it";
+  }
   {
     const std::lock_guard lock(broken_mutex_);
     last_broken_ = why.message;
@@ -131,7 +156,10 @@ std::optional<Error> PipelineCore::error_of(const Batch& batch) {
     return std::nullopt;
   }
   const std::lock_guard lock(broken_mutex_);
-  return fatal_.lower_bound(ring_.plan().first_sample(batch.number))->second;
+  const auto found =
+      fatal_.lower_bound(ring_.plan().first_sample(batch.number));
+  if (found != fatal_.end()) return found->second;
+  return Error{Code::kLimit, ENOMEM, "no memory"};  // nor any to name it
 }
 
 Result<std::optional<Batch>> PipelineCore::next(uint64_t timeout_ns) {
@@ -168,16 +196,20 @@ void PipelineCore::follow_hint() {
   bucket_.set_rate(hint ? hint->rate_bytes_per_s : 0, monotonic_ns());
   if (all_claimed_ || stopping_) return;
   const bool follow = options_.elastic && hint;
-  pool_.resize(follow ? std::clamp(hint->threads, options_.threads_min,
-                                   options_.threads_max)
-                      : options_.threads);
+  const size_t threads = follow
+                             ? std::clamp(hint->threads, options_.threads_min,
+                                          options_.threads_max)
+                             : options_.threads;
+  pool_.resize(threads);
+  // Those beyond may wait for room in the ring, and shall not be late.
+  if (threads < pool_.running()) ring_.wake_claimers();
 }
 
 void PipelineCore::run_control() {
   pthread_setname_np(pthread_self(), "pst_control");
   while (!stopping_) {
     const uint32_t key = control_wakes_.prepare();
-    follow_hint();
+    if (is_started_) follow_hint();
     if (!stopping_) control_wakes_.wait(key, kControlPeriodNs);
   }
 }

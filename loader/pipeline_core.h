@@ -50,10 +50,12 @@ class PipelineCore {
 
  private:
   void run_thread(size_t id, const ElasticPool::Wanted& wanted);
-  void prepare_place(SamplePreparer& preparer, const BatchRing::Place& place);
+  void prepare_place(std::unique_ptr<SamplePreparer>& preparer,
+                     const BatchRing::Place& place);
+  Status prepare(std::unique_ptr<SamplePreparer>& preparer, uint64_t position,
+                 uint64_t& index, float* out, SampleFacts& facts);
   Feed feed_at(uint64_t position);
-  void note_broken(const BatchRing::Place& place, uint64_t index,
-                   const Error& why);
+  void name_broken(const BatchRing::Place& place, uint64_t index, Error why);
   std::optional<Error> error_of(const Batch& batch);
   void run_control();
   void follow_hint();
@@ -84,6 +86,7 @@ class PipelineCore {
   std::optional<Error> ended_by_;    // the trainer side's
   uint64_t empty_samples_ = 0;  // broken in a row, as the trainer sees them
 
+  std::atomic<bool> is_started_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> all_claimed_{false};
   EventCount control_wakes_;

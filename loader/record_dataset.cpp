@@ -24,15 +24,15 @@ int64_t label_in(std::span<const uint8_t> bytes) {
 
 class RecordDataset : public Dataset {
  public:
-  RecordDataset(std::string path, UniqueFd fd, uint64_t file_bytes,
+  RecordDataset(std::string path, UniqueFd fd, const FileVersion& file,
                 const RecordLayout& layout)
       : path_(std::move(path)),
         fd_(std::move(fd)),
-        file_bytes_(file_bytes),
+        file_(file),
         layout_(layout) {}
 
   uint64_t size() const override {
-    return (file_bytes_ - layout_.header_bytes) / layout_.record_bytes;
+    return (file_.bytes - layout_.header_bytes) / layout_.record_bytes;
   }
   int64_t label(uint64_t index) const override {
     uint8_t bytes[kMostLabelBytes] = {};
@@ -52,14 +52,14 @@ class RecordDataset : public Dataset {
 
   FileReader::Part part_of(uint64_t index) const {
     return {layout_.header_bytes + index * layout_.record_bytes,
-            layout_.record_bytes, file_bytes_};
+            layout_.record_bytes, file_};
   }
   uint64_t label_bytes() const { return layout_.label_bytes; }
 
  private:
   const std::string path_;
   const UniqueFd fd_;
-  const uint64_t file_bytes_;
+  const FileVersion file_;
   const RecordLayout layout_;
 };
 
@@ -119,7 +119,8 @@ Result<std::shared_ptr<const Dataset>> open_records(
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) return system_error(errno, path);
   if (!S_ISREG(status.st_mode)) return invalid(path + ": no regular file");
-  const auto bytes = static_cast<uint64_t>(status.st_size);
+  const FileVersion file = FileVersion::of(status);
+  const uint64_t bytes = file.bytes;
   if (bytes <= layout.header_bytes ||
       (bytes - layout.header_bytes) % layout.record_bytes != 0) {
     return invalid(path + ": " + std::to_string(bytes) + " bytes are not " +
@@ -128,7 +129,7 @@ Result<std::shared_ptr<const Dataset>> open_records(
                    std::to_string(layout.record_bytes) + " bytes each");
   }
   return std::shared_ptr<const Dataset>(
-      std::make_shared<RecordDataset>(path, std::move(fd), bytes, layout));
+      std::make_shared<RecordDataset>(path, std::move(fd), file, layout));
 }
 
 }  // namespace penstock

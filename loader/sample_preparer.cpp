@@ -11,7 +11,7 @@
 namespace penstock {
 namespace {
 
-constexpr uint64_t kWaitSliceNs = 50000000;  // a changed rate is seen in 50 ms
+constexpr uint64_t kWaitSliceNs = 25000000;  // a changed rate is seen in 25 ms
 
 // False when stopping() came first.
 bool wait_for_bandwidth(TokenBucket& bucket, uint64_t bytes,

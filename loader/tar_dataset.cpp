@@ -17,7 +17,7 @@ namespace {
 
 struct Shard {
   std::string path;
-  uint64_t bytes = 0;
+  FileVersion file;
 };
 
 // Names stand one behind the other in a text of their own: a million strings
@@ -49,7 +49,7 @@ class TarDataset : public Dataset {
     return shards_[places_[index].shard];
   }
   FileReader::Part part_of(uint64_t index) const {
-    return {places_[index].offset, places_[index].bytes, shard_of(index).bytes};
+    return {places_[index].offset, places_[index].bytes, shard_of(index).file};
   }
 
   Status add(const std::string& path);
@@ -105,18 +105,18 @@ Status TarDataset::add(const std::string& path) {
   if (!S_ISREG(status.st_mode)) return invalid(path + ": no regular file");
   // What stands between the headers is not to be read.
   (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_RANDOM);
-  const auto bytes = static_cast<uint64_t>(status.st_size);
-  auto samples =
-      find_tar_samples({bytes, [&](uint64_t offset, std::span<uint8_t> out) {
-                          return read_all(fd.get(), offset, out);
-                        }});
+  const FileVersion file = FileVersion::of(status);
+  auto samples = find_tar_samples(
+      {file.bytes, [&](uint64_t offset, std::span<uint8_t> out) {
+         return read_all(fd.get(), offset, out);
+       }});
   if (!samples) return std::move(samples).error().wrap(path);
   for (const TarSample& sample : *samples) {
     places_.push_back({sample.offset, sample.bytes, names_.size(), sample.label,
                        shards_.size()});
     names_ += sample.name;
   }
-  shards_.push_back({path, bytes});
+  shards_.push_back({path, file});
   return Done{};
 }
 

@@ -7,11 +7,18 @@
 
 using penstock::Code;
 using penstock::FileReader;
+using penstock::FileVersion;
 using penstock::ReadMode;
 using penstock::test::TempFolder;
 using penstock::test::write_file;
 
 namespace {
+
+FileVersion version_of(const std::string& path) {
+  struct stat status {};
+  REQUIRE(stat(path.c_str(), &status) == 0);
+  return FileVersion::of(status);
+}
 
 std::vector<uint8_t> numbered_bytes(size_t size) {
   std::vector<uint8_t> bytes(size);
@@ -92,8 +99,8 @@ TEST_CASE("parts of a file are read, wherever they stand") {
   for (const auto& [offset, size] : std::vector<std::pair<size_t, size_t>>{
            {0, 1}, {4095, 2}, {4096, 4096}, {512, 20001 - 512}, {20000, 1}}) {
     CAPTURE(offset, size);
-    auto opened =
-        reader.open_part(folder.path("a"), mode, {offset, size, bytes.size()});
+    auto opened = reader.open_part(
+        folder.path("a"), mode, {offset, size, version_of(folder.path("a"))});
     if (!opened && opened.error().code == Code::kUnavailable) {
       WARN(opened.error().message);  // /tmp is on such a file system
       return;
@@ -114,8 +121,8 @@ TEST_CASE("one reader takes parts and whole files in turn") {
   write_file(folder.path("b"), {4, 5, 6});
   FileReader reader;
   const auto part = [&](const char* name) {
-    REQUIRE(
-        reader.open_part(folder.path(name), ReadMode::kBuffered, {1, 1, 3}));
+    REQUIRE(reader.open_part(folder.path(name), ReadMode::kBuffered,
+                             {1, 1, version_of(folder.path(name))}));
     auto read = reader.read();
     REQUIRE(read);
     REQUIRE(read->size() == 1);
@@ -135,18 +142,29 @@ TEST_CASE("parts of a file that changed are refused, naming it") {
   const auto open = [&](FileReader::Part part) {
     return reader.open_part(folder.path("a"), ReadMode::kBuffered, part);
   };
-  CHECK_FALSE(open({0, 0, 100}));
-  const auto other = open({0, 10, 99});
+  const FileVersion version = version_of(folder.path("a"));
+  CHECK_FALSE(open({0, 0, version}));
+  FileVersion shorter = version;
+  --shorter.bytes;
+  const auto other = open({0, 10, shorter});
   REQUIRE_FALSE(other);
   CHECK(other.error().code == Code::kInvalidArgument);
   CHECK(other.error().message.find(folder.path("a") + ": 100 bytes now, 99") ==
         0);
-  const auto replaced = open({0, 10, 100, 1, 1});
+  FileVersion earlier = version;
+  --earlier.modified_ns;
+  const auto later = open({0, 10, earlier});
+  REQUIRE_FALSE(later);
+  CHECK(later.error().message.find(folder.path("a") + ": written to since") ==
+        0);
+  FileVersion other_version = version;
+  ++other_version.inode;
+  const auto replaced = open({0, 10, other_version});
   REQUIRE_FALSE(replaced);
   CHECK(replaced.error().code == Code::kInvalidArgument);
   CHECK(replaced.error().message.find(folder.path("a") + ": another file") ==
         0);
-  REQUIRE(open({90, 10, 100}));
+  REQUIRE(open({90, 10, version}));
   write_file(folder.path("a"), numbered_bytes(95));
   const auto read = reader.read();
   REQUIRE_FALSE(read);

@@ -73,7 +73,8 @@ struct PipelineHint {
 
 // What the pipeline needs from outside. Every function may be empty.
 struct PipelineLink {
-  // Asked 20 times a second; nullopt: nothing to follow.
+  // Asked 20 times a second, and followed within 100 ms, but that a thread
+  // finishes its sample first; nullopt: nothing to follow.
   std::function<std::optional<PipelineHint>()> hint;
   // Called in each loader thread when it starts (true) and ends (false).
   std::function<void(bool starts)> thread;
