@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -112,17 +113,25 @@ TEST_CASE("memory keeps its bound, and does not grow over 50 epochs") {
   REQUIRE(bytes.size() == 50);
   CHECK((*pipeline)->counters().broken == 0);
   const uint64_t most_bytes = *std::max_element(bytes.begin(), bytes.end());
-  const uint64_t early_bytes =
-      *std::max_element(bytes.begin() + 5, bytes.begin() + 25);
-  const uint64_t late_bytes = *std::max_element(bytes.end() - 20, bytes.end());
-  std::printf("50 epochs: %.1f MiB before, %.1f at most, bound %.1f\n",
-              double(before_bytes) / double(kMiB),
-              double(most_bytes) / double(kMiB),
-              double(kBound_bytes) / double(kMiB));
+  // On average one thread more or less may be alive, with its largest picture:
+  // that is chance. Losing a file of each sample would be many times as much.
+  constexpr uint64_t kThreadShare_bytes = kBound_bytes / 2 / kThreads;
+  const auto mean = [](auto from, auto to) {
+    return std::accumulate(from, to, uint64_t{0}) /
+           static_cast<uint64_t>(to - from);
+  };
+  const uint64_t early_bytes = mean(bytes.begin() + 5, bytes.begin() + 25);
+  const uint64_t late_bytes = mean(bytes.end() - 20, bytes.end());
+  const auto mib = [](uint64_t it) { return double(it) / double(kMiB); };
+  std::printf(
+      "50 epochs: %.1f MiB before, %.1f at most, bound %.1f; on average "
+      "%.1f early, %.1f late\n",
+      mib(before_bytes), mib(most_bytes), mib(kBound_bytes), mib(early_bytes),
+      mib(late_bytes));
   if (!kMemoryIsOurs) return;
   CHECK(most_bytes <=
         before_bytes + kBound_bytes + kThreads * kThreadBase_bytes);
-  CHECK(late_bytes <= early_bytes + kMiB);
+  CHECK(late_bytes <= early_bytes + kThreadShare_bytes);
 }
 
 TEST_CASE("a day's batches leave nothing behind") {
@@ -137,7 +146,8 @@ TEST_CASE("a day's batches leave nothing behind") {
   PipelineOptions options = elastic_options();
   options.batch_samples = 8;
   options.crop_side = 32;
-  options.memory_bytes = 16 * kMiB;
+  constexpr uint64_t kBound_bytes = 16 * kMiB;
+  options.memory_bytes = kBound_bytes;
   options.total_samples = 100 * (*dataset)->size();
   uint64_t batches = 0;
   uint64_t streams = 0;
@@ -175,5 +185,5 @@ TEST_CASE("a day's batches leave nothing behind") {
   CHECK(entries("/proc/self/task") == 1);
   if (!kMemoryIsOurs) return;
   CHECK(double(batches) >= kBatchesPerS * took_s);
-  CHECK(late_bytes <= early_bytes + kMiB);
+  CHECK(late_bytes <= early_bytes + kBound_bytes / 2 / kThreads);
 }
