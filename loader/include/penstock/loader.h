@@ -51,9 +51,9 @@ struct penstock_loader_state {
 struct penstock_loader_options {
   size_t size; /* sizeof(struct penstock_loader_options) */
 
-  /* A folder of pictures; an LMDB database of such; tar shards; or a file of records, each a label of
-   * record_label_bytes (0 to 4; little-endian) and a tensor of bytes, behind a
-   * header of the file. */
+  /* A folder of pictures; an LMDB database of such; tar shards; or a file of
+   * records, each a label of record_label_bytes (0 to 4; little-endian) and a
+   * tensor of bytes, behind a header of the file. */
   const char* const* paths;
   size_t path_count;
   uint64_t record_bytes; /* with the label; [no records] */
