@@ -120,7 +120,11 @@ std::vector<HashedRecord> records_by_liblmdb(const std::string& file) {
   MDB_cursor* cursor = nullptr;
   MDB_dbi dbi = 0;
   need(mdb_env_create(&env), "create");
-  need(mdb_env_open(env, file.c_str(), MDB_NOSUBDIR | MDB_RDONLY, 0), "open");
+  // Without locks: another environment of this process may have the file open,
+  // and closing a second one would destroy its mutexes (LMDB 0.9.31).
+  need(mdb_env_open(env, file.c_str(), MDB_NOSUBDIR | MDB_RDONLY | MDB_NOLOCK,
+                    0),
+       "open");
   need(mdb_txn_begin(env, nullptr, MDB_RDONLY, &txn), "begin");
   need(mdb_dbi_open(txn, nullptr, 0, &dbi), "dbi");
   need(mdb_cursor_open(txn, dbi, &cursor), "cursor");
