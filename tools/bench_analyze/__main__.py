@@ -3,7 +3,6 @@ JSON, and on standard error what it does and every point."""
 
 import argparse
 import contextlib
-import json
 import os
 import pathlib
 import sys
@@ -120,16 +119,8 @@ def run(arguments, progress):
 
 def main():
     arguments = parse_arguments()
-    ending.by_exceptions()
-    try:
-        figures = run(arguments, Progress())
-    except KeyboardInterrupt:
-        return 130
-    except FAILURES as error:
-        print(f"bench analyze: {error}", file=sys.stderr)
-        return 1
-    print(json.dumps(figures), flush=True)
-    return 0
+    return ending.print_figures("analyze", FAILURES,
+                                lambda: run(arguments, Progress()))
 
 
 if __name__ == "__main__":

@@ -2,13 +2,12 @@
 bench`: prints figures as JSON, and on standard error what it does."""
 
 import argparse
-import json
 import pathlib
-import signal
 import sys
 
 from bench_analyze.figures import figure
 from bench_lmdb import cells, databases, machine, model, pairs
+from demo_lib import ending
 from demo_lib.progress import Progress
 
 MEMORY_BYTES = 320 << 20  # of cold runs; 16 ranks of MPI need 130 MB of it
@@ -141,18 +140,8 @@ def run(arguments, progress):
 
 def main():
     arguments = parse_arguments()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda got, frame: sys.exit(128 + got))
-    try:
-        figures = run(arguments, Progress())
-    except KeyboardInterrupt:
-        return 130
-    except FAILURES as error:
-        print(f"bench lmdb: {error}", file=sys.stderr)
-        return 1
-    print(json.dumps(figures), flush=True)
-    return 0
+    return ending.print_figures("lmdb", FAILURES,
+                                lambda: run(arguments, Progress()))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 JSON, and on standard error what it does, every run, and what is missing."""
 
 import argparse
-import json
 import os
 import pathlib
 import sys
@@ -133,16 +132,8 @@ def run(arguments, progress):
 
 def main():
     arguments = parse_arguments()
-    ending.by_exceptions()
-    try:
-        figures = run(arguments, Progress())
-    except KeyboardInterrupt:
-        return 130
-    except FAILURES as error:
-        print(f"bench loader: {error}", file=sys.stderr)
-        return 1
-    print(json.dumps(figures), flush=True)
-    return 0
+    return ending.print_figures("loader", FAILURES,
+                                lambda: run(arguments, Progress()))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """How a script ends that has things to remove."""
 
+import json
 import signal
 import sys
 
@@ -10,3 +11,18 @@ def by_exceptions():
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda got, frame: sys.exit(128 + got))
+
+
+def print_figures(name, failures, measure):
+    """What a benchmark's script does: prints what measure() returns as JSON;
+    returns the exit code."""
+    by_exceptions()
+    try:
+        figures = measure()
+    except KeyboardInterrupt:
+        return 130
+    except failures as error:
+        print(f"bench {name}: {error}", file=sys.stderr)
+        return 1
+    print(json.dumps(figures), flush=True)
+    return 0
