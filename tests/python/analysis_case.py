@@ -98,3 +98,9 @@ class FilesCase(unittest.TestCase):
         self.assertGreater(expected, slack)
         self.assertGreater(read, expected - slack)
         self.assertLess(read, expected * 1.1 + slack)
+
+    def assert_from_memory(self, messages):
+        """Not one file came from storage. What the kernel pages in of the
+        processes' own code under memory pressure, a new worker's most of all,
+        is counted to them as well."""
+        self.assertLess(grown(messages, "read_bytes"), FILE_BYTES)

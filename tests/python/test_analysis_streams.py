@@ -2,7 +2,7 @@
 
 import unittest
 
-from analysis_case import COMMON, TORCH, FilesCase, grown, needs_torch
+from analysis_case import COMMON, TORCH, FilesCase, needs_torch
 
 
 @needs_torch
@@ -30,7 +30,7 @@ for batch in penstock.watch(DataLoader(Stream(), 4, num_workers={workers})):
                     _, messages = rank.run(number, data, 200,
                                            subset_samples=32)
                     if data == "memory":
-                        self.assertEqual(grown(messages, "read_bytes"), 0)
+                        self.assert_from_memory(messages)
                     elif self.drops:
                         self.assert_cold(messages)
                 self.assertEqual(analyze.end()[0][1], 0)
@@ -57,7 +57,7 @@ for batch in penstock.watch(Loader()):
         for number, data in enumerate(("memory", "cold", "memory"), 1):
             _, messages = rank.run(number, data, 200, subset_samples=16)
             if data == "memory":
-                self.assertEqual(grown(messages, "read_bytes"), 0)
+                self.assert_from_memory(messages)
             elif self.drops:
                 self.assert_cold(messages)
 
