@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "loader/lmdb/mpi/backed_memory.h"
 #include "loader/lmdb/mpi/coalesce.h"
 
 namespace penstock::lmdb {
@@ -26,9 +27,11 @@ uint64_t RecordBound::of(uint64_t records) const {
 
 namespace {
 
+// What a huge page has room for is made of them.
 uint64_t slot_bytes(uint64_t needed) {
-  constexpr uint64_t kUnit = RingShape::kDataAlignment;
-  return (needed + kUnit - 1) / kUnit * kUnit;
+  const uint64_t unit =
+      needed < kHugePageBytes ? RingShape::kDataAlignment : kHugePageBytes;
+  return (needed + unit - 1) / unit * unit;
 }
 
 }  // namespace

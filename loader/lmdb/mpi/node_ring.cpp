@@ -1,17 +1,12 @@
 #include "loader/lmdb/mpi/node_ring.h"
 
-#include <fcntl.h>
 #include <linux/futex.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <ctime>
-#include <string>
 
-#include "common/unique_fd.h"
+#include "loader/lmdb/mpi/backed_memory.h"
 
 namespace penstock::lmdb {
 namespace {
@@ -60,7 +55,7 @@ uint64_t RingShape::bookkeeping_bytes() const {
 }
 
 uint64_t RingShape::window_bytes() const {
-  return bookkeeping_bytes() + slots * slot_bytes;
+  return data_bytes() + bookkeeping_bytes();
 }
 
 NodeRing::NodeRing(uint8_t* memory, const RingShape& shape)
@@ -70,24 +65,24 @@ NodeRing::NodeRing(uint8_t* memory, const RingShape& shape)
 }
 
 NodeRing::Head& NodeRing::head() const {
-  return *reinterpret_cast<Head*>(memory_);
+  return *reinterpret_cast<Head*>(memory_ + shape_.data_bytes());
 }
 
 NodeRing::Slot& NodeRing::slot(uint64_t chunk) const {
-  return *reinterpret_cast<Slot*>(memory_ + kHeadBytes +
+  return *reinterpret_cast<Slot*>(memory_ + shape_.data_bytes() + kHeadBytes +
                                   chunk % shape_.slots * kSlotHeadBytes);
 }
 
 std::span<SlotEntry> NodeRing::entries(uint64_t chunk) const {
   auto* const all = reinterpret_cast<SlotEntry*>(
-      memory_ + padded(kHeadBytes + shape_.slots * kSlotHeadBytes));
+      memory_ + shape_.data_bytes() +
+      padded(kHeadBytes + shape_.slots * kSlotHeadBytes));
   return {all + chunk % shape_.slots * shape_.slot_entries,
           shape_.slot_entries};
 }
 
 std::span<uint8_t> NodeRing::data(uint64_t chunk) const {
-  return {memory_ + shape_.bookkeeping_bytes() +
-              chunk % shape_.slots * shape_.slot_bytes,
+  return {memory_ + chunk % shape_.slots * shape_.slot_bytes,
           shape_.slot_bytes};
 }
 
@@ -185,37 +180,6 @@ void NodeRing::wake_all() {
     futex_wake(slot(i).filled);
     futex_wake(slot(i).done);
   }
-}
-
-namespace {
-
-// Through read() the kernel touches the pages, so that one that cannot be had
-// is an error and not a signal: for Linux before 5.14.
-bool write_zeros(std::span<uint8_t> bytes) {
-  const UniqueFd zeros(::open("/dev/zero", O_RDONLY | O_CLOEXEC));
-  while (zeros && !bytes.empty()) {
-    const ssize_t got = ::read(zeros.get(), bytes.data(),
-                               std::min<size_t>(bytes.size(), 1 << 20));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    bytes = bytes.subspan(static_cast<size_t>(got));
-  }
-  return bytes.empty();
-}
-
-}  // namespace
-
-Status back_memory(std::span<uint8_t> bytes) {
-  constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE
-  int code = 0;
-  do {
-    code = ::madvise(bytes.data(), bytes.size(), kPopulateWrite);
-  } while (code != 0 && (errno == EINTR || errno == EAGAIN));
-  if (code == 0 || (errno == EINVAL && write_zeros(bytes))) return Done{};
-  return Error{Code::kLimit, 0,
-               "there is no shared memory for " + std::to_string(bytes.size()) +
-                   " bytes of the buffer; enlarge /dev/shm or the job's "
-                   "memory, or set a smaller buffer_bytes"};
 }
 
 }  // namespace penstock::lmdb

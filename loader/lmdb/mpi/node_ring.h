@@ -30,7 +30,8 @@ struct RingShape {
   uint64_t slot_bytes = 0;  // of data; a multiple of kDataAlignment
 
   static constexpr uint64_t kDataAlignment = 4096;
-  // Of the window: bookkeeping first, then data.
+  // Of the window: data first, then bookkeeping.
+  uint64_t data_bytes() const { return slots * slot_bytes; }
   uint64_t bookkeeping_bytes() const;
   uint64_t window_bytes() const;
 };
@@ -82,9 +83,5 @@ class NodeRing {
   uint8_t* memory_;
   RingShape shape_;
 };
-
-// Has the kernel put memory behind these bytes; it leaves their contents, or
-// writes zeros. Errors: kLimit  there is none
-[[nodiscard]] Status back_memory(std::span<uint8_t> bytes);
 
 }  // namespace penstock::lmdb

@@ -32,8 +32,11 @@ Status NodeShare::find_dead() const {
 Status NodeShare::look() {
   if (Status state = ring_.state(); !state) return state;
   Status dead = find_dead();
-  if (!dead) fail(dead.error());
-  return dead;
+  if (dead) return dead;
+  // Who ended because of an earlier failure is not the reason.
+  fail(dead.error());
+  Status first = ring_.state();
+  return first ? dead : first;
 }
 
 void NodeShare::listen() {

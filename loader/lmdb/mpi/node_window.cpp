@@ -10,12 +10,10 @@
 #include <utility>
 
 #include "common/unique_fd.h"
-#include "loader/lmdb/mpi/node_ring.h"
+#include "loader/lmdb/mpi/backed_memory.h"
 
 namespace penstock::lmdb {
 namespace {
-
-constexpr uint64_t kAlignment = 4096;
 
 Error no_room(uint64_t bytes) {
   return Error{Code::kLimit, 0,
@@ -43,7 +41,7 @@ Status check_room(uint64_t bytes) {
 
 Result<NodeWindow> NodeWindow::allocate(PatientComm& node, uint64_t bytes,
                                         uint64_t backed_bytes) {
-  const uint64_t size = node.rank() == 0 ? bytes + kAlignment : 0;
+  const uint64_t size = node.rank() == 0 ? bytes + kHugePageBytes : 0;
   if (Status all = node.agree(check_room(size)); !all) {
     return std::move(all).error();
   }
@@ -64,15 +62,14 @@ Result<NodeWindow> NodeWindow::allocate(PatientComm& node, uint64_t bytes,
   MPI_Aint found_bytes = 0;
   int unit = 0;
   MPI_Win_shared_query(window.window_, 0, &found_bytes, &unit, &base);
-  // Mappings begin at pages, so that every process skips as much.
-  const auto address = reinterpret_cast<uintptr_t>(base);
-  window.memory_ =
-      static_cast<uint8_t*>(base) +
-      ((address + kAlignment - 1) / kAlignment * kAlignment - address);
+  // Every process finds the same place.
+  window.memory_ = static_cast<uint8_t*>(base);
+  window.memory_ += bytes_to_huge_page(window.memory_);
   if (node.rank() == 0) {
-    mine = back_memory({window.memory_, backed_bytes});
+    uint8_t* const backed = window.memory_ + (bytes - backed_bytes);
+    mine = back_memory({backed, backed_bytes});
     // Open MPI gives a node of one rank memory that was used before.
-    if (mine) std::memset(window.memory_, 0, backed_bytes);
+    if (mine) std::memset(backed, 0, backed_bytes);
   }
   if (Status all = node.agree(mine); !all) return std::move(all).error();
   return window;

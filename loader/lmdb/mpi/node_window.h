@@ -12,9 +12,8 @@ namespace penstock::lmdb {
 
 class NodeWindow {
  public:
-  // The first `backed_bytes` are zeros; touching the rest before back_memory()
-  // may be a SIGBUS. Collective over node; the first
-  // rank gives the memory.
+  // The last `backed_bytes` are zeros; touching the rest before back_memory()
+  // may be a SIGBUS. Collective over node; the first rank gives the memory.
   // Errors, on all ranks: kLimit  /dev/shm, or MPI's folder, or memory has no
   //                               room for it; kIo; PatientComm's
   [[nodiscard]] static Result<NodeWindow> allocate(PatientComm& node,
@@ -25,7 +24,8 @@ class NodeWindow {
   // Collective. Waits for all ranks of the node.
   ~NodeWindow();
 
-  uint8_t* memory() const { return memory_; }  // aligned to 4096
+  // Where a huge page can begin.
+  uint8_t* memory() const { return memory_; }
   // Leaves the memory to the process's end: others may never come to free it.
   void abandon() { window_ = MPI_WIN_NULL; }
 

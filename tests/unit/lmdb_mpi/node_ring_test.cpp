@@ -132,20 +132,3 @@ TEST_CASE("waits look whether there is a reason to give up") {
   ring.publish(0, false);
   CHECK(ring.wait_free(2, look).error().message == "gone");
 }
-
-TEST_CASE("memory that cannot be had is an error and not a signal") {
-  std::FILE* file = std::tmpfile();
-  REQUIRE(file != nullptr);
-  REQUIRE(::ftruncate(fileno(file), 4096) == 0);
-  // The second page is beyond the file's end, as on a full file system.
-  void* const memory = ::mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_SHARED,
-                              fileno(file), 0);
-  REQUIRE(memory != MAP_FAILED);
-  auto* const bytes = static_cast<uint8_t*>(memory);
-  CHECK(back_memory({bytes, 4096}));
-  const Status backed = back_memory({bytes, 8192});
-  REQUIRE(!backed);
-  CHECK(backed.error().code == Code::kLimit);
-  ::munmap(memory, 8192);
-  std::fclose(file);
-}
