@@ -12,6 +12,7 @@ from demo_lib.progress import Progress
 
 MEMORY_BYTES = 320 << 20  # of cold runs; 16 ranks of MPI need 130 MB of it
 FIO_S = 3
+FIO_CELLS = [(1, 1), (4, 1), (4, 2), (16, 1)]  # ranks, and how many of them read
 LADDER_ROUNDS = 3
 NODE_RANKS = 4  # of the 16 that share a buffer where nodes take turns
 NODE_BUFFER_BYTES = 12 << 20  # of each of these: one machine's memory holds all
@@ -31,39 +32,43 @@ def parse_arguments():
 
 def vs_fio(runner, group, database, progress):
     """Ours / fio with requests of the same size, by turns; each with what
-    storage gave it."""
-    cell = cells.Cell(database, 1, True, False)
-    ratios = []
-    for _ in range(runner.rounds):
-        ours = runner.once(cell, cells.OURS, "--direct", "on")
-        request = max(4096, round(ours.request_bytes / 4096) * 4096)
-        fio = machine.fio_bytes_per_s(database.path, request, FIO_S, group)
-        ratios.append(ours.read_bytes_per_s / fio)
-    progress.say(f"{database.name}: {pairs.median(ratios):.2f} of fio's rate "
-                 f"with requests of {request >> 10} KiB")
-    return ratios
+    storage gave it. The ratios of FIO_CELLS, and storage's best rate."""
+    found, rates = [], []
+    for ranks, readers in FIO_CELLS:
+        cell = cells.Cell(database, ranks, True, False)
+        ratios = []
+        for _ in range(runner.rounds):
+            ours = runner.once(cell, cells.OURS, "--direct", "on", "--readers",
+                               str(readers))
+            request = max(4096, round(ours.request_bytes / 4096) * 4096)
+            fio = machine.fio_bytes_per_s(database.path, request, FIO_S, group)
+            ratios.append(ours.read_bytes_per_s / fio)
+            rates.append(max(ours.read_bytes_per_s, fio))
+        progress.say(f"{database.name}, {ranks} ranks, {readers} reading: "
+                     f"{pairs.median(ratios):.2f} of fio's rate with requests "
+                     f"of {request >> 10} KiB")
+        found.append(ratios)
+    return found, max(rates)
 
 
 def ladder(runner, database, where, progress):
     """Figures of the optimisations added one by one: 16 ranks, cold, in order,
     nothing handed out in place."""
     cell = cells.Cell(database, 16, True, False)
-    rates = {name: [] for name, _ in cells.LADDER}
-    for _ in range(LADDER_ROUNDS):
-        for name, switches in cells.LADDER:
-            more = ["--copies", "--ranks-per-buffer", str(NODE_RANKS),
-                    "--buffer-bytes", str(NODE_BUFFER_BYTES)]
-            run = runner.once(cell, switches, *more)
+    rates = {name: [] for name in cells.LADDER}
+    more = ["--copies", "--ranks-per-buffer", str(NODE_RANKS),
+            "--buffer-bytes", str(NODE_BUFFER_BYTES)]
+    for number in range(LADDER_ROUNDS):
+        turn = list(cells.LADDER.items())
+        for name, words in turn if number % 2 == 0 else turn[::-1]:
+            run = runner.once(cell, *words, *more)
             rates[name].append(run.bytes_per_s / 1e6)
     for name, values in rates.items():
         progress.say(f"{where}: {name:6s}{pairs.median(values):8.1f} MB/s "
                      f"{pairs.median(values) / pairs.median(rates['stock']):6.2f}"
                      " of stock")
-    out = [figure(f"six_{where}_{name}", values, "MB/s")
-           for name, values in rates.items()]
-    ratios = [ours / stock for stock, ours in zip(rates["stock"],
-                                                  rates["coal"])]
-    return out, ratios
+    return [figure(f"six_{where}_{name}", values, "MB/s")
+            for name, values in rates.items()]
 
 
 def predicted(compared, progress):
@@ -73,8 +78,10 @@ def predicted(compared, progress):
             and one.cell.database == compared[0].cell.database]
 
     def fit(runs_of):
-        return model.fit_line([(one.cell.ranks, run.cpu_s)
-                               for one in cold for run in runs_of(one)])
+        # Of whole epochs: stock's runs may have been ended before.
+        return model.fit_line(
+            [(one.cell.ranks, run.cpu_s * one.records / run.records)
+             for one in cold for run in runs_of(one)])
 
     size = cold[0].cell.database.bytes
     node_rate = pairs.median([run.bytes_per_s for run in cold[0].ours])
@@ -93,13 +100,19 @@ def predicted(compared, progress):
     return [figure("model_9216", [ratio])]
 
 
-def figures_of(compared):
+def figures_of(compared, best_rates):
+    """best_rates: bytes per second that storage gave of each database."""
     uppers = [one.interval[1] for one in compared]
     sixteen = [one for one in compared if one.cell.ranks == 16
                and one.cell.cold and not one.cell.shuffled]
     worst = min(sixteen, key=lambda one: pairs.median(one.ratios))
+    # Every byte of the file is read for the records in it.
+    share = worst.ours[0].bytes / worst.cell.database.bytes
+    limits = [best_rates[worst.cell.database] * share / run.bytes_per_s
+              for run in worst.stock]
     return [figure("worst_vs_lmdb", uppers, value=min(uppers)),
-            figure("vs_lmdb_16_cold", worst.ratios)]
+            figure("vs_lmdb_16_cold", worst.ratios),
+            figure("vs_lmdb_16_cold_limit", limits)]
 
 
 def measure_slow(build, runner, database, progress):
@@ -107,19 +120,26 @@ def measure_slow(build, runner, database, progress):
     with machine.slow_tier(build, database.path.parent) as folder:
         slow = databases.Database(database.name, folder / database.path.name,
                                   database.batch)
-        figures, ratios = ladder(runner, slow, "slow", progress)
-    return [*figures, figure("vs_lmdb_16_cold_slow", ratios)]
+        figures = ladder(runner, slow, "slow", progress)
+        compared = runner.compare(cells.Cell(slow, 16, True, False))
+        progress.say(compared.text())
+    return [*figures, figure("vs_lmdb_16_cold_slow", compared.ratios)]
 
 
 def run(arguments, progress):
     build = arguments.build
     program = machine.Program(build)
+    machine.check_tools(build)
     chosen = ([databases.given(arguments.database)] if arguments.database
               else [databases.make(build, kind, progress)
                     for kind in databases.KINDS])
     with machine.MemoryGroup(MEMORY_BYTES) as group:
         if group.why:
             progress.say(f"cold runs have all memory: {group.why}")
+        for one in chosen:
+            if one.bytes < 4 * MEMORY_BYTES:
+                progress.say(f"{one.path} is less than four times the memory "
+                             "of cold runs: part of it stays cached")
         runner = cells.Runner(program, group, arguments.rounds)
         progress.phase("stock LMDB, ours, their ratio and its 95% interval")
         compared = []
@@ -127,12 +147,16 @@ def run(arguments, progress):
             progress.live(cell.text)
             compared.append(runner.compare(cell))
             progress.say(compared[-1].text())
-        figures = figures_of(compared)
         progress.phase("fio beside")
-        ratios = [vs_fio(runner, group, one, progress) for one in chosen]
+        beside = {one: vs_fio(runner, group, one, progress) for one in chosen}
+        figures = figures_of(compared, {one: best for one, (_, best)
+                                        in beside.items()})
+        ratios = [one for found, _ in beside.values() for one in found]
         figures.append(figure("vs_fio", min(ratios, key=pairs.median)))
+        memory = 0 if group.why else MEMORY_BYTES
+        figures.append(figure("cold_memory", [memory], "B"))
         progress.phase("the six optimisations, one by one")
-        figures += ladder(runner, chosen[0], "plain", progress)[0]
+        figures += ladder(runner, chosen[0], "plain", progress)
         figures += measure_slow(build, runner, chosen[0], progress)
         figures += predicted(compared, progress)
     return figures

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import time
@@ -91,6 +92,17 @@ class Program:
             raise RunError(f"{' '.join(command)}: "
                            + (errors or [done.stderr.strip()[-500:]])[0])
         return lines
+
+
+def check_tools(build):
+    """What is needed late is missed at once."""
+    for name, package in (("mpirun", "openmpi-bin"), ("fio", "fio"),
+                          ("fusermount3", "fuse3")):
+        if shutil.which(name) is None:
+            raise RunError(f"{name} is not there: install {package}")
+    if not (build / "bin" / "penstock-slow-tier").exists():
+        raise RunError("penstock-slow-tier is not there: it is built where "
+                       "CMake finds libfuse3-dev")
 
 
 def fio_bytes_per_s(path, request_bytes, seconds, group):

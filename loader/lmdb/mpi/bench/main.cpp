@@ -22,6 +22,7 @@ constexpr uint32_t kStart_ms = 600000;
 // fsync: what is not yet written would stay.
 Status drop_cached(const std::string& path) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd && errno == ENOENT) return Done{};
   if (!fd) return system_error(errno, path);
   if (::fsync(fd.get()) != 0) return system_error(errno, path);
   const int code = ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
@@ -65,19 +66,20 @@ Status run(const BenchOptions& options, PatientComm& world,
   }
   if (Status ok = world.barrier(); !ok) return ok;
   if (options.is_cold && world.rank() == 0) {
-    if (Status ok = drop_cached(file->path); !ok) return ok;
+    for (const std::string& path : {file->path, sidecar_path(file->path)}) {
+      if (Status ok = drop_cached(path); !ok) return ok;
+    }
   }
   if (Status ok = world.barrier(); !ok) return ok;
   const uint64_t begin_ns = monotonic_ns(), cpu_ns = process_cpu_ns();
-  const uint64_t end_ns =
-      options.stock_limit_s > 0
-          ? begin_ns + static_cast<uint64_t>(options.stock_limit_s * 1e9)
-          : UINT64_MAX;
+  StockTime time{begin_ns};
+  if (options.stock_limit_s > 0) {
+    time.end_ns = begin_ns + static_cast<uint64_t>(options.stock_limit_s * 1e9);
+  }
   Status read = options.is_stock
-                    ? read_stock(file->path, options.reader, end_ns,
-                                 world.rank(), world.size(), keys, result)
+                    ? read_stock(file->path, options.reader, time, world.rank(),
+                                 world.size(), keys, result)
                     : read_ours(options, begin_ns, result);
-  if (options.is_stock) result.seconds = seconds_since(begin_ns);
   result.cpu_s = static_cast<double>(process_cpu_ns() - cpu_ns) * 1e-9;
   return read;
 }

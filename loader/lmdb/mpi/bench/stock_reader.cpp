@@ -91,7 +91,7 @@ Result<std::vector<std::string>> list_keys(const std::string& data_file) {
 }
 
 Status read_stock(const std::string& data_file, const ReaderOptions& options,
-                  uint64_t end_ns, int rank, int ranks,
+                  StockTime time, int rank, int ranks,
                   const std::vector<std::string>& keys, RankResult& result) {
   StockCursor cursor;
   if (Status ok = cursor.open(data_file); !ok) return ok;
@@ -101,12 +101,13 @@ Status read_stock(const std::string& data_file, const ReaderOptions& options,
   for (uint64_t epoch = 0; epoch < options.epochs; ++epoch) {
     Status read =
         options.shuffle
-            ? read_shuffled(cursor, options, end_ns, epoch, plan,
+            ? read_shuffled(cursor, options, time.end_ns, epoch, plan,
                             static_cast<uint32_t>(rank), keys, result)
-            : read_in_turn(cursor, end_ns, static_cast<uint64_t>(rank),
+            : read_in_turn(cursor, time.end_ns, static_cast<uint64_t>(rank),
                            static_cast<uint64_t>(ranks), result);
     if (!read) return read;
   }
+  result.seconds = static_cast<double>(monotonic_ns() - time.begin_ns) * 1e-9;
   return Done{};
 }
 

@@ -16,10 +16,16 @@ namespace penstock::lmdb {
 [[nodiscard]] Result<std::vector<std::string>> list_keys(
     const std::string& data_file);
 
+// From when it was begun until when it ends, on monotonic_ns()'s clock.
+struct StockTime {
+  uint64_t begin_ns = 0;
+  uint64_t end_ns = UINT64_MAX;
+};
+
 // REQUIRES: keys are the database's, if it is shuffled. Errors: as above
-// Ends with the database, or when monotonic_ns() is end_ns.
+// Ends with the database, or in time; closing it does not count.
 [[nodiscard]] Status read_stock(const std::string& data_file,
-                                const ReaderOptions& options, uint64_t end_ns,
+                                const ReaderOptions& options, StockTime time,
                                 int rank, int ranks,
                                 const std::vector<std::string>& keys,
                                 RankResult& result);
