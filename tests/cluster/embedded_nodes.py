@@ -45,6 +45,8 @@ class NodesCluster(embedded.EmbeddedCluster):
         super()._make_directories()
         for name in self.nodes:
             os.mkdir(f"{self.directory}/run.{name}", 0o755)
+            os.mkdir(f"{self.directory}/tmp.{name}")
+            os.chmod(f"{self.directory}/tmp.{name}", 0o1777)
 
     def write_files(self):
         plugins = [self.expose(self.build / "lib" / name)

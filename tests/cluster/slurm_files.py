@@ -138,6 +138,8 @@ def write_slurm_files(directory, node, cpus, extra_lines, partition,
         lines.append("SlurmdParameters=config_overrides")
     if names:
         lines.append("DebugFlags=NO_CONF_HASH")  # their files differ
+        # Where Slurm's PMIx servers have what is theirs on their node.
+        lines.append(f"TmpFS={directory}/tmp.%n")
     controller_port, *ports = free_ports(1 + len(names or [node]))
     fields = dict(
         directory=directory, node=node, hostname=socket.gethostname(),

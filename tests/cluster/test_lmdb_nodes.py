@@ -1,0 +1,103 @@
+"""An LMDB database read by the ranks of a step over four nodes, started by
+srun through PMIx as an MPI program is."""
+
+import json
+import pathlib
+import random
+import shutil
+import unittest
+
+import cluster_case
+import embedded
+import embedded_nodes
+
+BENCH = embedded.build_directory() / "bin" / "penstock-lmdb-bench"
+PENSTOCK = embedded.build_directory() / "bin" / "penstock"
+RECORDS = 2000
+NODES = 4
+# Nothing leaves the machine; ranks that wait let others run.
+SETTINGS = {"OMPI_MCA_btl": "self,vader,tcp",
+            "OMPI_MCA_btl_tcp_if_include": "lo",
+            "OMPI_MCA_mpi_yield_when_idle": "1"}
+# Nodes of this cluster are one machine, with one name and one /dev/shm, where
+# Open MPI names its files by the machine and by the rank within its node.
+ON_NODE = ('d=$0/$SLURMD_NODENAME; mkdir -p "$d"; '
+           'export OMPI_MCA_btl_vader_backing_directory="$d" '
+           'OMPI_MCA_osc_sm_backing_directory="$d"; exec "$@"')
+
+
+@unittest.skipUnless(BENCH.exists(), "SKIPPED: built without MPI")
+class LmdbNodes(cluster_case.ClusterCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = embedded_nodes.NodesCluster(nodes=NODES)
+        cls.addClassCleanup(cls.cluster.stop)
+        cls.cluster.start()
+        cls.bench = cls.cluster.expose(BENCH)
+        cls.shared = pathlib.Path("/dev/shm", cls.cluster.node)
+        cls.shared.mkdir()
+        cls.shared.chmod(0o1777)
+        cls.addClassCleanup(shutil.rmtree, cls.shared)
+        cls.database = cls.import_records()
+
+    @classmethod
+    def import_records(cls):
+        home = pathlib.Path(cls.cluster.home())
+        files = home / "records"
+        files.mkdir()
+        source = random.Random(6)
+        for number in range(RECORDS):
+            data = source.randbytes(source.randrange(6000, 18000))
+            (files / f"{number:05}.jpg").write_bytes(data)
+        # The user's: liblmdb has its lock beside it.
+        done = cls.cluster.command(cls.cluster.expose(PENSTOCK), "lmdb",
+                                   "import", files, home / "database",
+                                   user=cls.cluster.user)
+        assert done.returncode == 0, done.stderr
+        return home / "database"
+
+    def read(self, ranks, *words, nodes=NODES):
+        """The ranks' lines of a step."""
+        done = self.cluster.srun(
+            "sh", "-c", ON_NODE, self.shared, self.bench, self.database,
+            "--batch", "8", *words, env=SETTINGS, timeout=120,
+            flags=["--mpi=pmix", f"--nodes={nodes}", f"--ntasks={ranks}",
+                   "--overcommit"])
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual(sorted(line["rank"] for line in lines),
+                         list(range(ranks)))
+        self.assertEqual(sum(line["records"] for line in lines), RECORDS)
+        return lines
+
+    def total(self, lines):
+        return sum(line["checksum"] for line in lines) % 2 ** 64
+
+    def test_ranks_on_four_nodes_read_what_one_reads(self):
+        stock = self.total(self.read(1, "--switches", "none", nodes=1))
+        for ranks in (4, 16):
+            for words in ([], ["--shuffle"], ["--cold", "--direct", "on"]):
+                with self.subTest(ranks=ranks, words=words):
+                    lines = self.read(ranks, *words)
+                    self.assertEqual(self.total(lines), stock)
+                    # A reader on each node, and all by the sidecar.
+                    reading = [line for line in lines if line["is_reading"]]
+                    self.assertEqual(len(reading), NODES)
+                    self.assertTrue(all(line["is_from_sidecar"]
+                                        for line in reading))
+                    counts = {line["records"] for line in lines}
+                    self.assertLessEqual(max(counts) - min(counts), 8)
+
+    def test_nodes_take_turns(self):
+        stock = self.total(self.read(1, "--switches", "none", nodes=1))
+        lines = self.read(16, "--switches", "lmm,dm,dio,prov,coal,stag")
+        self.assertEqual(self.total(lines), stock)
+
+    def test_stock_reads_the_same(self):
+        self.assertEqual(
+            self.total(self.read(4, "--switches", "none")),
+            self.total(self.read(4)))
+
+
+if __name__ == "__main__":
+    cluster_case.main()
