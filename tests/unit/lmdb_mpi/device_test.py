@@ -1,0 +1,83 @@
+"""A device that fails: the second half of a loop device's file is gone, so
+that the kernel answers reads of it with EIO. Needs root."""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from mpi_case import MPIEXEC, RANKS, SETTINGS
+
+BENCH = os.environ["LMDB_BENCH"]
+IMAGE_BYTES = 32 << 20
+RANK_COUNT = 4
+
+
+def call(*command):
+    subprocess.run(command, check=True, timeout=60, stdout=subprocess.DEVNULL,
+                   env={**os.environ, **SETTINGS})
+
+
+@unittest.skipUnless(os.geteuid() == 0 and os.path.exists("/dev/loop-control"),
+                     "SKIPPED: needs root and loop devices")
+class Device(unittest.TestCase):
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(dir="/var/tmp")
+        self.addCleanup(folder.cleanup)
+        self.whole = pathlib.Path(folder.name, "whole")
+        self.image = pathlib.Path(folder.name, "image")
+        self.mountpoint = pathlib.Path(folder.name, "mounted")
+        self.mountpoint.mkdir()
+        self.database = self.mountpoint / "data.mdb"
+        self.whole.touch()
+        os.truncate(self.whole, IMAGE_BYTES)
+        call("mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", self.whole)
+        with self.mounted(self.whole):
+            call(MPIEXEC, "-n", "1", RANKS, "make", self.database)
+
+    @contextlib.contextmanager
+    def mounted(self, image):
+        """Nothing of it is in memory before, or after."""
+        call("mount", "-o", "loop", image, self.mountpoint)
+        try:
+            yield
+        finally:
+            call("umount", self.mountpoint)
+
+    def read(self, *words):
+        done = subprocess.run(
+            [MPIEXEC, "-n", str(RANK_COUNT), BENCH, self.database, "--batch",
+             "5", *words],
+            env={**os.environ, **SETTINGS}, text=True, timeout=60,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        lines = [json.loads(line) for line in done.stdout.splitlines()
+                 if line.startswith("{")]
+        self.assertEqual(sorted(line["rank"] for line in lines),
+                         list(range(RANK_COUNT)), done.stdout + done.stderr)
+        return lines
+
+    def test_every_rank_gets_the_error(self):
+        for words in (["--switches", "lmm,dm,dio,prov,coal", "--direct", "on"],
+                      ["--switches", "lmm,dm,dio,coal", "--direct", "off"],
+                      ["--switches", "lmm,dm,dio,prov,coal", "--shuffle"],
+                      ["--switches", "lmm,dm,prov"],
+                      ["--switches", "lmm,dm,prov", "--copies"]):
+            with self.subTest(words=words):
+                shutil.copy(self.whole, self.image)
+                with self.mounted(self.image):
+                    records = [line["records"] for line in self.read(*words)]
+                self.assertEqual(sum(records), 1201)
+                with self.mounted(self.image):
+                    os.truncate(self.image, IMAGE_BYTES // 4)
+                    for line in self.read(*words):
+                        self.assertIn("error", line)
+                        self.assertRegex(line["error"], "Input/output error")
+
+
+if __name__ == "__main__":
+    unittest.main()
