@@ -25,30 +25,4 @@ inline Error library_error(int code, const std::string& what) {
   return Error{Code::kIo, 0, what + ": " + mdb_strerror(code)};
 }
 
-// A cursor over a data file's records, and what it needs.
-struct LibraryRecords {
-  LibraryEnv env;
-  LibraryTxn txn;
-  LibraryCursor cursor;
-  MDB_dbi dbi = 0;
-
-  // As Caffe opens it. Errors: library_error()'s
-  [[nodiscard]] Status open(const std::string& data_file) {
-    MDB_env* handle = nullptr;
-    int code = mdb_env_create(&handle);
-    env.reset(handle);
-    constexpr unsigned kFlags = MDB_RDONLY | MDB_NOTLS | MDB_NOSUBDIR;
-    if (code == 0) code = mdb_env_open(handle, data_file.c_str(), kFlags, 0664);
-    MDB_txn* begun = nullptr;
-    if (code == 0) code = mdb_txn_begin(handle, nullptr, MDB_RDONLY, &begun);
-    txn.reset(begun);
-    if (code == 0) code = mdb_dbi_open(begun, nullptr, 0, &dbi);
-    MDB_cursor* opened = nullptr;
-    if (code == 0) code = mdb_cursor_open(begun, dbi, &opened);
-    cursor.reset(opened);
-    if (code != 0) return library_error(code, data_file + ": liblmdb");
-    return Done{};
-  }
-};
-
 }  // namespace penstock::lmdb

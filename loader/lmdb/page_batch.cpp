@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -64,7 +66,10 @@ class PageBatch::Ring {
   }
 
   Status read(int fd, std::span<const PageRange> ranges) {
-    waiting_.assign(ranges.rbegin(), ranges.rend());
+    // A read of nothing would look like the file's end.
+    waiting_.clear();
+    std::copy_if(ranges.rbegin(), ranges.rend(), std::back_inserter(waiting_),
+                 [](const PageRange& range) { return !range.into.empty(); });
     Status status = Done{};
     // After an error nothing new begins, but what the kernel still writes to
     // has to be waited for.

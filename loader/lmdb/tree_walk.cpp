@@ -63,6 +63,13 @@ Error too_many_pages() {
                "the database is damaged: its tree has more pages than it has"};
 }
 
+Error miscounted(const std::string& found, const Snapshot& snapshot) {
+  return Error{Code::kIo, 0,
+               "the database is damaged: its pages have " + found +
+                   " records, and its meta page says that there are " +
+                   std::to_string(snapshot.meta.main.records)};
+}
+
 }  // namespace
 
 Result<std::vector<uint64_t>> find_leaves(PageSource& source,
@@ -78,12 +85,15 @@ Result<std::vector<uint64_t>> find_leaves(PageSource& source,
                      std::to_string(bounds.file_bytes) + " bytes"};
   }
   level.push_back(tree.root);
+  // What the meta page says may be anything.
+  const uint64_t most_pages =
+      std::min(bounds.last_page + 1, bounds.file_bytes / bounds.page_bytes);
   PageReader reader(source, bounds.page_bytes);
   for (int depth = 1; depth < tree.depth; ++depth) {
     std::vector<uint64_t> below;
     Status read = reader.for_each(level, [&](Bytes page, uint64_t number) {
       // Where pages refer to one another in a circle, a level outgrows them.
-      if (below.size() > bounds.last_page) return Status(too_many_pages());
+      if (below.size() > most_pages) return Status(too_many_pages());
       return parse_branch(page, number, bounds, below);
     });
     if (!read) return std::move(read).error();
@@ -97,10 +107,15 @@ Status walk_leaves(PageSource& source, const Snapshot& snapshot,
   const Bounds bounds = snapshot.bounds();
   PageReader reader(source, bounds.page_bytes);
   std::vector<Record> records;
+  uint64_t left = snapshot.meta.main.records;
   return reader.for_each(leaves, [&](Bytes page, uint64_t number) {
     records.clear();
     Status parsed = parse_leaf(page, number, bounds, records);
-    if (parsed) std::for_each(records.begin(), records.end(), take);
+    if (!parsed) return parsed;
+    // Pages of a crafted file may stand in the list more than once.
+    if (records.size() > left) return Status(miscounted("more", snapshot));
+    left -= records.size();
+    std::for_each(records.begin(), records.end(), take);
     return parsed;
   });
 }
@@ -116,12 +131,7 @@ Status walk_tree(PageSource& source, const Snapshot& snapshot,
         take(record);
       });
   if (walked && count != snapshot.meta.main.records) {
-    return Error{Code::kIo, 0,
-                 "the database is damaged: its pages have " +
-                     std::to_string(count) +
-                     " records, and its meta page says "
-                     "that there are " +
-                     std::to_string(snapshot.meta.main.records)};
+    return miscounted(std::to_string(count), snapshot);
   }
   return walked;
 }

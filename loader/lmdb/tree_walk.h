@@ -23,7 +23,8 @@ namespace penstock::lmdb {
 using TakeRecord = std::function<void(const Record&)>;
 // Calls take for each record of these leaves, in key order. The record's key
 // is valid during the call only.
-// Errors: as above; take was called for what is before the place
+// Errors: as above; kIo  there are more than the database says. take was called
+// for what is before the place
 [[nodiscard]] Status walk_leaves(PageSource& source, const Snapshot& snapshot,
                                  std::span<const uint64_t> leaves,
                                  const TakeRecord& take);

@@ -1,17 +1,14 @@
 #include "loader/lmdb/verify.h"
 
-#include <cerrno>
 #include <vector>
 
-#include "loader/lmdb/liblmdb.h"
+#include "loader/lmdb/library_reader.h"
 #include "loader/lmdb/lmdb_database.h"
 #include "loader/lmdb/page_source.h"
 #include "loader/lmdb/tree_walk.h"
 
 namespace penstock::lmdb {
 namespace {
-
-constexpr std::string_view kInFolder = "/data.mdb";
 
 std::string_view text_of(const MDB_val& value) {
   return {static_cast<const char*>(value.mv_data), value.mv_size};
@@ -31,58 +28,6 @@ std::string shown(std::string_view key) {
     }
   }
   return out + (key.size() > kMost ? "...\"" : "\"");
-}
-
-// liblmdb's cursor, on the transaction that was the newest when it was opened;
-// its slot in the lock file keeps the transaction's pages as they are.
-struct LibraryReader {
-  LibraryEnv env;
-  LibraryTxn txn;
-  LibraryCursor cursor;
-
-  [[nodiscard]] Status open(const std::string& file);
-  size_t txnid() const { return mdb_txn_id(txn.get()); }
-  // MDB_NOTFOUND: there are no more.
-  int next(MDB_val& key, MDB_val& value) const {
-    return mdb_cursor_get(cursor.get(), &key, &value, MDB_NEXT);
-  }
-
- private:
-  [[nodiscard]] int open_env(const std::string& file, unsigned flags);
-};
-
-int LibraryReader::open_env(const std::string& file, unsigned flags) {
-  MDB_env* handle = nullptr;
-  if (const int error = mdb_env_create(&handle)) return error;
-  env.reset(handle);
-  // The lock file has to be the one that a writer uses.
-  std::string path = file.find('/') == file.npos ? "./" + file : file;
-  if (path.ends_with(kInFolder)) {
-    path.resize(path.size() - kInFolder.size());
-  } else {
-    flags |= MDB_NOSUBDIR;
-  }
-  return mdb_env_open(handle, path.c_str(), MDB_RDONLY | flags, 0666);
-}
-
-Status LibraryReader::open(const std::string& file) {
-  int error = open_env(file, 0);
-  // Who may not write to the lock file can read without it.
-  if (error == EACCES || error == EROFS) error = open_env(file, MDB_NOLOCK);
-  MDB_txn* transaction = nullptr;
-  if (error == 0) {
-    error = mdb_txn_begin(env.get(), nullptr, MDB_RDONLY, &transaction);
-    txn.reset(transaction);
-  }
-  MDB_dbi dbi = 0;
-  if (error == 0) error = mdb_dbi_open(transaction, nullptr, 0, &dbi);
-  MDB_cursor* opened = nullptr;
-  if (error == 0) {
-    error = mdb_cursor_open(transaction, dbi, &opened);
-    cursor.reset(opened);
-  }
-  if (error != 0) return library_error(error, file + ": liblmdb");
-  return Done{};
 }
 
 // Walks the tree and liblmdb's cursor side by side.
@@ -199,14 +144,9 @@ Result<Verified> verify(const std::string& path, const GoOn& go_on) {
   Result<Database> database = Database::open(path, {});
   if (!database) return std::move(database).error();
   LibraryReader library;
-  Status opened = library.open(database->path());
+  Status opened =
+      library.open_at(database->path(), database->fd(), database->snapshot());
   if (!opened) return std::move(opened).error();
-  if (library.txnid() != database->snapshot().meta.txnid) {
-    return Error{Code::kUnavailable, 0,
-                 database->path() +
-                     ": the database is being written; try again when its "
-                     "writer is done"};
-  }
   Result<Verified> verified = SideBySide(*database, library, go_on).run();
   if (Status intact = database->check_intact(); !intact) {
     return std::move(intact).error();

@@ -78,10 +78,11 @@ std::unique_ptr<ChunkSource> make_index_source(const Database& database,
                                                const ReaderOptions& options,
                                                const IndexReading& reading);
 
-// With liblmdb's cursor, which walks from record to record (dm off).
-// Errors: those of liblmdb, as kIo or kInvalidArgument
+// With liblmdb's cursor, which walks from record to record (dm off). All that
+// it refers to stays the caller's.
+// Errors: LibraryReader::open_at()'s
 Result<std::unique_ptr<ChunkSource>> make_cursor_source(
-    const std::string& data_file, const RunPlan& plan);
+    const DataFile& file, const Snapshot& snapshot, const RunPlan& plan);
 
 // What a record may lie apart from its neighbour to be read with it.
 inline constexpr uint64_t kGapBytes = 64 << 10;

@@ -50,6 +50,7 @@ Result<ReadPlan> coalesce(std::span<const RecordSpan> spans,
                    "a record at byte " + std::to_string(span.offset) +
                        " is beyond the end of the file"};
     }
+    if (span.bytes == 0) continue;
     const uint64_t first = down(span.offset, rules.align_bytes);
     const uint64_t last = std::min(
         up(span.offset + span.bytes, rules.align_bytes), rules.file_bytes);

@@ -32,8 +32,9 @@ struct ReadRequest {
 
 struct ReadPlan {
   std::vector<ReadRequest> requests;  // in file order
-  std::vector<uint64_t> places;       // of each span, in the buffer
-  uint64_t used_bytes = 0;            // of the buffer
+  // Of each span, in the buffer; 0 of one without bytes, which is not read.
+  std::vector<uint64_t> places;
+  uint64_t used_bytes = 0;  // of the buffer
 
   bool operator==(const ReadPlan&) const = default;
 };

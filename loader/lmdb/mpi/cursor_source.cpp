@@ -1,6 +1,6 @@
 #include <cstring>
 
-#include "loader/lmdb/liblmdb.h"
+#include "loader/lmdb/library_reader.h"
 #include "loader/lmdb/mpi/chunk_source.h"
 
 namespace penstock::lmdb {
@@ -8,16 +8,32 @@ namespace {
 
 class CursorSource : public ChunkSource {
  public:
-  CursorSource(std::string file, const RunPlan& plan)
-      : file_(std::move(file)), plan_(plan) {}
+  CursorSource(const DataFile& file, const Snapshot& snapshot,
+               const RunPlan& plan)
+      : file_(file), snapshot_(snapshot), plan_(plan) {}
 
-  Status open() { return library_.open(file_); }
+  Status open() {
+    return library_.open_at(file_.path, file_.fd.get(), snapshot_);
+  }
 
   Result<bool> fill(const StepChunk& chunk, std::span<SlotEntry> entries,
                     const Room& room) override {
-    Result<std::span<uint8_t>> given = room();
-    if (!given) return std::move(given).error();
-    const std::span<uint8_t> data = *given;
+    Result<std::span<uint8_t>> data = room();
+    if (!data) return std::move(data).error();
+    Status copied = copy(chunk, entries, *data);
+    // Without a slot in the lock file the cursor's pages may be a writer's by
+    // now; what it stumbled over then is no damage.
+    if (Status intact = check_intact(file_.fd.get(), snapshot_); !intact) {
+      return std::move(intact).error().wrap(file_.path);
+    }
+    if (!copied) return std::move(copied).error();
+    ++counts_.read_chunks;
+    return false;
+  }
+
+ private:
+  Status copy(const StepChunk& chunk, std::span<SlotEntry> entries,
+              std::span<uint8_t> data) {
     uint64_t used = 0;
     size_t count = 0;
     for (uint64_t step = chunk.first_step; step < chunk.last_step; ++step) {
@@ -33,11 +49,9 @@ class CursorSource : public ChunkSource {
     }
     counts_.read_bytes += used;
     counts_.requests += count;
-    ++counts_.read_chunks;
-    return false;
+    return Done{};
   }
 
- private:
   // As stock LMDB: no way to a record but through those before it.
   Result<MDB_val> walk_to(uint64_t record) {
     MDB_val key{}, value{};
@@ -48,7 +62,7 @@ class CursorSource : public ChunkSource {
           ::mdb_cursor_get(library_.cursor.get(), &key, &value, step);
       if (code != 0) {
         return library_error(code,
-                             file_ + ": record " + std::to_string(record));
+                             file_.path + ": record " + std::to_string(record));
       }
       ++next_;
     }
@@ -57,23 +71,24 @@ class CursorSource : public ChunkSource {
 
   Error too_large(uint64_t record) const {
     return Error{Code::kLimit, 0,
-                 file_ +
+                 file_.path +
                      ": the buffer's room, from the mean size of records, "
                      "does not suffice at record " +
                      std::to_string(record) + " (dm knows the sizes)"};
   }
 
-  std::string file_;
+  const DataFile& file_;
+  const Snapshot& snapshot_;
   const RunPlan& plan_;
-  LibraryRecords library_;
+  LibraryReader library_;
   uint64_t next_ = 0;  // of MDB_NEXT
 };
 
 }  // namespace
 
 Result<std::unique_ptr<ChunkSource>> make_cursor_source(
-    const std::string& data_file, const RunPlan& plan) {
-  auto source = std::make_unique<CursorSource>(data_file, plan);
+    const DataFile& file, const Snapshot& snapshot, const RunPlan& plan) {
+  auto source = std::make_unique<CursorSource>(file, snapshot, plan);
   if (Status opened = source->open(); !opened) {
     return std::move(opened).error();
   }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -34,27 +35,21 @@ class IndexSource : public ChunkSource {
                     const Room& room) override {
     list_records(chunk, entries);
     if (!map_.is_whole()) return shorter();
-    if (options_.map_cached && map_.is_cached(spans_, !plan_.shuffle)) {
-      ++counts_.mapped_chunks;
-      return use_map(entries);
+    const bool was_cached =
+        options_.map_cached && map_.is_cached(spans_, !plan_.shuffle);
+    if (!was_cached) ask_for_missing();
+    Result<bool> is_mapped = was_cached || brings_in() ? wait_for_all() : false;
+    if (!is_mapped) return std::move(is_mapped).error().wrap(database_.path());
+    if (*is_mapped) {
+      place_in_map(entries);
+    } else if (Status got = fill_room(entries, room); !got) {
+      return std::move(got).error();
     }
-    Result<bool> is_in_cache = bring_in();
-    if (!is_in_cache) {
-      return std::move(is_in_cache).error().wrap(database_.path());
-    }
-    if (*is_in_cache) {
-      ++counts_.read_chunks;
-      return use_map(entries);
-    }
-    Result<std::span<uint8_t>> data = room();
-    if (!data) return std::move(data).error();
-    Status got = options_.dio ? read(entries, *data) : copy(entries, *data);
-    if (!got) return std::move(got).error().wrap(database_.path());
     if (Status same = database_.check_intact(); !same) {
       return std::move(same).error();
     }
-    ++counts_.read_chunks;
-    return false;
+    ++(*is_mapped && was_cached ? counts_.mapped_chunks : counts_.read_chunks);
+    return *is_mapped;
   }
 
  private:
@@ -71,11 +66,24 @@ class IndexSource : public ChunkSource {
     }
   }
 
-  bool use_map(std::span<SlotEntry> entries) const {
+  void place_in_map(std::span<SlotEntry> entries) const {
     for (size_t i = 0; i < spans_.size(); ++i) {
       entries[i].place = spans_[i].offset;
     }
-    return true;
+  }
+
+  Status fill_room(std::span<SlotEntry> entries, const Room& room) {
+    Result<std::span<uint8_t>> data = room();
+    if (!data) return std::move(data).error();
+    Result<bool> is_copied = options_.dio ? false : copy(entries, *data);
+    Status got = Done{};
+    if (!is_copied) {
+      got = std::move(is_copied).error();
+    } else if (!*is_copied) {
+      got = read(entries, *data);
+    }
+    if (!got) return std::move(got).error().wrap(database_.path());
+    return got;
   }
 
   Error shorter() const {
@@ -115,11 +123,14 @@ class IndexSource : public ChunkSource {
     return Done{};
   }
 
-  // Where the page cache can hold the file, it is read into that, in blocks of
-  // which each comes once, and not copied. False: this kernel cannot.
-  Result<bool> bring_in() {
+  // Where the page cache can hold the file, it is read into that, and not
+  // copied.
+  bool brings_in() const { return reading_.fits_cache && options_.map_cached; }
+
+  // In blocks, of which each comes once.
+  void ask_for_missing() {
     constexpr uint64_t kBlock = 128 << 10;
-    if (!reading_.fits_cache || !options_.map_cached) return false;
+    if (!brings_in()) return;
     for (const RecordSpan& span : spans_) {
       if (map_.is_cached({&span, 1}, false)) continue;
       const uint64_t first = span.offset / kBlock * kBlock;
@@ -129,14 +140,36 @@ class IndexSource : public ChunkSource {
       counts_.read_bytes += end - first;
       ++counts_.requests;
     }
-    for (const RecordSpan& span : spans_) {
-      Result<bool> is_there = map_.wait_for(span.offset, span.bytes);
+  }
+
+  // What was looked at may have been a page that is being read, or whose
+  // readahead has failed: touching that is a SIGBUS. False: this kernel cannot.
+  Result<bool> wait_for_all() {
+    sorted_ = spans_;
+    const auto before = [](const RecordSpan& a, const RecordSpan& b) {
+      return a.offset < b.offset;
+    };
+    if (!std::is_sorted(sorted_.begin(), sorted_.end(), before)) {
+      std::sort(sorted_.begin(), sorted_.end(), before);
+    }
+    // Neighbours in one call: there may be many to a page.
+    const uint64_t page = database_.snapshot().meta.page_bytes;
+    for (size_t i = 0; i < sorted_.size();) {
+      const uint64_t first = sorted_[i].offset;
+      uint64_t end = first;
+      for (; i < sorted_.size() && sorted_[i].offset <= end + page; ++i) {
+        end = std::max(end, sorted_[i].offset + sorted_[i].bytes);
+      }
+      Result<bool> is_there = map_.wait_for(first, end - first);
       if (!is_there || !*is_there) return is_there;
     }
     return true;
   }
 
-  Status copy(std::span<SlotEntry> entries, std::span<uint8_t> data) {
+  // False: it has to be read.
+  Result<bool> copy(std::span<SlotEntry> entries, std::span<uint8_t> data) {
+    Result<bool> is_there = wait_for_all();
+    if (!is_there || !*is_there) return is_there;
     uint64_t used = 0;
     for (size_t i = 0; i < spans_.size(); ++i) {
       const RecordSpan& span = spans_[i];
@@ -146,7 +179,7 @@ class IndexSource : public ChunkSource {
     }
     counts_.read_bytes += used;
     counts_.requests += spans_.size();
-    return Done{};
+    return true;
   }
 
   const Database& database_;
@@ -157,6 +190,7 @@ class IndexSource : public ChunkSource {
   RequestSizer sizer_{RequestSizer::kSizes_bytes.back()};
   PageBatch batch_;
   std::vector<RecordSpan> spans_;
+  std::vector<RecordSpan> sorted_;
   std::vector<PageRange> ranges_;
 };
 

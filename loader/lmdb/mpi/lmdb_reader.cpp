@@ -34,6 +34,10 @@ class LmdbReader::State {
     }
     const bool is_mapped = ring().is_mapped(chunk);
     if (is_mapped && !parts_.map->is_whole()) return shorter();
+    // For the chunk's other steps it was a while ago that its reader looked.
+    if (Status ok = is_mapped ? check_mapped() : Done{}; !ok) {
+      return std::move(ok).error();
+    }
     list_views(chunk, is_mapped);
     is_held_ = true;
     return std::optional<RecordBatch>({epoch_, step_, views_});

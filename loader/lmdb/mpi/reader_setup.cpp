@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "loader/lmdb/checksum.h"
 #include "loader/lmdb/mpi/coalesce.h"
+#include "loader/lmdb/mpi/direct_file.h"
 #include "loader/lmdb/mpi/index_setup.h"
 #include "loader/storage_facts.h"
 
@@ -88,16 +89,15 @@ bool wants_direct(const ReaderParts& parts) {
   return parts.options.direct == DirectReads::kOn || !fits_cache(parts);
 }
 
-Status open_direct(ReaderParts& parts) {
+Status open_past_cache(ReaderParts& parts) {
   if (!wants_direct(parts)) return Done{};
   const bool is_asked_for = parts.options.direct == DirectReads::kOn;
   if (has_whole_blocks(parts.snapshot)) {
-    parts.direct_fd.reset(
-        ::open(parts.file.path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT));
-    parts.facts.is_direct = static_cast<bool>(parts.direct_fd);
-    if (parts.direct_fd || !is_asked_for) return Done{};
-    return invalid(parts.file.path +
-                   ": the file system refuses O_DIRECT; use direct=auto");
+    Result<UniqueFd> direct = open_direct(parts.file.fd.get());
+    parts.facts.is_direct = direct.ok();
+    if (direct) parts.direct_fd = *std::move(direct);
+    if (direct || !is_asked_for) return Done{};
+    return std::move(direct).error().wrap(parts.file.path);
   }
   if (!is_asked_for) return Done{};
   return invalid(parts.file.path + ": its pages of " +
@@ -119,7 +119,7 @@ Status open_places(ReaderParts& parts) {
   if (parts.options.dm) {
     if (Status ok = open_index(parts); !ok) return ok;
   }
-  if (Status ok = open_direct(parts); !ok) return ok;
+  if (Status ok = open_past_cache(parts); !ok) return ok;
   return map_file(parts);
 }
 

@@ -104,7 +104,7 @@ Result<std::vector<std::unique_ptr<ChunkSource>>> make_sources(
   std::vector<std::unique_ptr<ChunkSource>> sources;
   if (!parts.facts.is_reading) return sources;
   if (!parts.options.dm) {
-    auto source = make_cursor_source(parts.file.path, parts.plan);
+    auto source = make_cursor_source(parts.file, parts.snapshot, parts.plan);
     if (!source) return std::move(source).error();
     sources.push_back(*std::move(source));
     return sources;

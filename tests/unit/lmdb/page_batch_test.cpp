@@ -56,6 +56,19 @@ TEST_CASE("a batch's ranges are filled, more than are under way at once") {
   }
 }
 
+TEST_CASE("a range without bytes is none") {
+  const Numbers numbers;
+  for (const ReadWith with : {ReadWith::kBest, ReadWith::kPread}) {
+    std::vector<uint8_t> into(20);
+    const PageRange ranges[] = {{7, {}},
+                                {5, std::span(into).first(10)},
+                                {kFileBytes, {}},
+                                {5, std::span(into).last(10)}};
+    REQUIRE(PageBatch(with).read(numbers.fd.get(), ranges));
+    CHECK(std::equal(into.begin() + 10, into.end(), numbers.bytes.begin() + 5));
+  }
+}
+
 TEST_CASE(
     "a range beyond the file's end is an error, and the next batch none") {
   const Numbers numbers;

@@ -1,8 +1,11 @@
 // What is no LMDB database, or none that is read, and what is damaged.
 #include "loader/lmdb/page_format.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include "loader/lmdb/page_source.h"
+#include "loader/lmdb/tree_walk.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/lmdb/lmdb_files.h"
 
@@ -47,6 +50,20 @@ struct Sample {
     CHECK_THAT(database.error().message, ContainsSubstring(file + ": "));
     return database.error();
   }
+};
+
+// Ends a walk that reads without end.
+class FewPages : public lmdb::FilePages {
+ public:
+  explicit FewPages(int fd) : FilePages(fd, lmdb::PageBatch()) {}
+  Status read(std::span<const lmdb::PageRange> ranges) override {
+    for (const lmdb::PageRange& range : ranges) bytes_ += range.into.size();
+    if (bytes_ > 64 << 20) return Error{Code::kLimit, 0, "reads without end"};
+    return FilePages::read(ranges);
+  }
+
+ private:
+  uint64_t bytes_ = 0;
 };
 
 void check(const Error& error, Code code, const std::string& text) {
@@ -234,6 +251,29 @@ TEST_CASE("a circle of pages ends, and a missing leaf is missed") {
     patch_file(sample.file, at, {static_cast<uint8_t>(root), 0, 0, 0, 0, 0});
   }
   check(sample.error(), Code::kIo, "more pages than it has");
+  // A last page far beyond the file's end changes nothing.
+  sample.patch_metas(136, {0, 0, 0, 0, 0, 64, 0, 0});
+  const UniqueFd fd(::open(sample.file.c_str(), O_RDONLY | O_CLOEXEC));
+  FewPages pages(fd.get());
+  const auto leaves = lmdb::find_leaves(pages, *lmdb::take_snapshot(fd.get()));
+  REQUIRE_FALSE(leaves);
+  check(leaves.error(), Code::kIo, "more pages than it has");
+}
+
+TEST_CASE("more records than the database has are not taken") {
+  const Sample sample;
+  sample.patch_metas(120, {50});
+  const UniqueFd fd(::open(sample.file.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto snapshot = lmdb::take_snapshot(fd.get());
+  REQUIRE(snapshot);
+  REQUIRE(snapshot->meta.main.records == 50);
+  FewPages pages(fd.get());
+  uint64_t taken = 0;
+  Status walked =
+      lmdb::walk_tree(pages, *snapshot, [&](const lmdb::Record&) { ++taken; });
+  REQUIRE_FALSE(walked);
+  check(walked.error(), Code::kIo, "its pages have more records");
+  CHECK(taken <= 50);
 }
 
 TEST_CASE("an overflow page's header is compared with the leaf") {

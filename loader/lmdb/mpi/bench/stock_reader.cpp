@@ -1,7 +1,7 @@
 #include "loader/lmdb/mpi/bench/stock_reader.h"
 
 #include "common/clock.h"
-#include "loader/lmdb/liblmdb.h"
+#include "loader/lmdb/library_reader.h"
 #include "loader/lmdb/mpi/batch_plan.h"
 #include "penstock/loader/epoch_order.h"
 
@@ -36,7 +36,7 @@ class StockCursor {
   }
 
   std::string file_;
-  LibraryRecords library_;
+  LibraryReader library_;
 };
 
 void add_value(const MDB_val& value, RankResult& result) {

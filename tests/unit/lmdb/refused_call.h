@@ -1,0 +1,38 @@
+// A child process to which the kernel refuses a system call.
+#pragma once
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace penstock::test {
+
+inline bool refuse_call(uint32_t number, uint32_t errno_value) {
+  sock_filter steps[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | errno_value),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog program{4, steps};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+// Whether `is_right` is in a child that gets this error from this call.
+template <class F>
+bool holds_when_refused(uint32_t number, uint32_t errno_value, F is_right) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::_exit(refuse_call(number, errno_value) && is_right() ? 0 : 1);
+  }
+  int status = 1;
+  ::waitpid(child, &status, 0);
+  return status == 0;
+}
+
+}  // namespace penstock::test
