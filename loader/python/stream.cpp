@@ -2,7 +2,7 @@
 
 #include <pybind11/numpy.h>
 
-#include <cerrno>
+#include "loader/errno_of.h"
 
 namespace penstock {
 namespace {
@@ -12,31 +12,17 @@ namespace py = pybind11;
 // A signal's handler is called after so long at the latest.
 constexpr uint64_t kSlice_ns = 100000000;
 
-int errno_of(const Error& error) {
-  if (error.saved_errno > 0) return error.saved_errno;
-  switch (error.code) {
-    case Code::kNotFound:
-      return ENOENT;
-    case Code::kPermissionDenied:
-      return EACCES;
-    case Code::kLimit:
-      return ENOMEM;
-    default:
-      return EIO;
-  }
-}
-
 struct HeldBatch {
   std::shared_ptr<JobLoader> loader;
-  uint64_t number;
+  Batch batch;
 };
 
 // What the arrays of one batch share.
-py::capsule owner_of(std::shared_ptr<JobLoader> loader, uint64_t number) {
-  auto held = std::make_unique<HeldBatch>(HeldBatch{std::move(loader), number});
+py::capsule owner_of(std::shared_ptr<JobLoader> loader, const Batch& batch) {
+  auto held = std::make_unique<HeldBatch>(HeldBatch{std::move(loader), batch});
   py::capsule owner(held.get(), [](void* pointer) {
     const std::unique_ptr<HeldBatch> last(static_cast<HeldBatch*>(pointer));
-    (void)last->loader->release(last->number);
+    (void)last->loader->release(last->batch);
   });
   (void)held.release();
   return owner;
@@ -130,7 +116,7 @@ py::object PythonStream::next() {
     if (!batch) throw_error(batch.error());
     if (*batch) {
       const Batch& taken = **batch;
-      const py::capsule owner = owner_of(here, taken.number);
+      const py::capsule owner = owner_of(here, taken);
       const auto size = static_cast<py::ssize_t>(taken.size);
       std::vector<py::ssize_t> shape = sample_shape_;
       shape.insert(shape.begin(), size);
