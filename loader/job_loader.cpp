@@ -189,6 +189,11 @@ bool JobLoader::is_held_up() {
   return pipeline_->is_held_up();
 }
 
+std::string JobLoader::pin_refusal() {
+  const std::lock_guard lock(pipeline_mutex_);
+  return pipeline_->pin_refusal();
+}
+
 SamplerState JobLoader::state() {
   const std::lock_guard lock(pipeline_mutex_);
   return pipeline_->state();

@@ -55,6 +55,7 @@ class JobLoader {
 
   // As Pipeline's; REQUIRES: !is_forked().
   bool is_held_up();
+  std::string pin_refusal();
   SamplerState state();
   uint64_t samples_per_epoch() const;
   PipelineCounters counters() const;
