@@ -3,16 +3,28 @@
 #include <cstring>
 
 namespace penstock {
+namespace {
+
+constexpr size_t kLineFloats = 64 / sizeof(float);  // of the CPU's cache
+
+// Each batch begins with a line of its own.
+size_t slot_floats(const BatchRing::Shape& shape) {
+  const size_t floats = shape.plan.batch_samples * shape.sample_floats;
+  return (floats + kLineFloats - 1) / kLineFloats * kLineFloats;
+}
+
+}  // namespace
 
 BatchRing::BatchRing(const Shape& shape)
     : plan_(shape.plan),
       sample_floats_(shape.sample_floats),
       is_ordered_(shape.is_ordered),
-      slots_(shape.batches) {
+      slots_(shape.batches),
+      memory_(shape.batches * slot_floats(shape) * sizeof(float)) {
   const size_t places = plan_.batch_samples();
   for (size_t i = 0; i < slots_.size(); ++i) {
     slots_[i].data =
-        std::make_unique_for_overwrite<float[]>(places * sample_floats_);
+        static_cast<float*>(memory_.begin()) + i * slot_floats(shape);
     slots_[i].good.resize(places);
     slots_[i].labels.resize(places);
     slots_[i].indices.resize(places);
@@ -42,7 +54,7 @@ BatchRing::Claim BatchRing::claim(Place& place, uint64_t timeout_ns) {
     place.batch = batch;
     place.at = at;
     place.position = plan_.first_sample(batch) + at;
-    place.out = slot_of(batch).data.get() + at * sample_floats_;
+    place.out = slot_of(batch).data + at * sample_floats_;
     return Claim::kGot;
   }
 }
@@ -64,8 +76,8 @@ void BatchRing::close_gaps(Slot& slot, size_t places) {
   for (size_t i = 0; i < places; ++i) {
     if (slot.good[i] == 0) continue;
     if (size != i) {
-      std::memcpy(slot.data.get() + size * sample_floats_,
-                  slot.data.get() + i * sample_floats_,
+      std::memcpy(slot.data + size * sample_floats_,
+                  slot.data + i * sample_floats_,
                   sample_floats_ * sizeof(float));
       slot.labels[size] = slot.labels[i];
       slot.indices[size] = slot.indices[i];
@@ -86,10 +98,14 @@ std::optional<Batch> BatchRing::take_ready() {
     while (unhanded_ < end_number() && slot_of(unhanded_).hold != Hold::kRing) {
       ++unhanded_;
     }
-    return Batch{slot.data.get(),        slot.labels.data(),
-                 slot.indices.data(),    slot.size,
-                 sample_floats_,         batch,
-                 plan_.ends_epoch(batch)};
+    return Batch{slot.data,
+                 slot.labels.data(),
+                 slot.indices.data(),
+                 slot.size,
+                 sample_floats_,
+                 batch,
+                 plan_.ends_epoch(batch),
+                 memory_.is_pinned()};
   }
   return std::nullopt;
 }

@@ -11,12 +11,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "loader/batch_plan.h"
 #include "loader/event_count.h"
+#include "loader/pinned_memory.h"
 #include "penstock/loader/batch.h"
 
 namespace penstock {
@@ -57,6 +58,9 @@ class BatchRing {
   // room back; room is used again in the stream's order.
   std::optional<Batch> next(uint64_t timeout_ns);
   void release(const Batch& batch);
+  // As PinnableMemory's.
+  void try_pin() { memory_.try_pin(); }
+  const std::string& pin_refusal() const { return memory_.refusal(); }
   // Every batch was handed out.
   bool finished() const { return plan_.samples(unhanded_) == 0; }
   // The first batch that was not handed out.
@@ -71,7 +75,7 @@ class BatchRing {
  private:
   enum class Hold { kRing, kTrainer, kReleased };
   struct Slot {
-    std::unique_ptr<float[]> data;
+    float* data = nullptr;      // in the ring's memory
     std::vector<uint8_t> good;  // by place, 1 or 0
     std::vector<int64_t> labels;
     std::vector<uint64_t> indices;
@@ -89,6 +93,7 @@ class BatchRing {
   const size_t sample_floats_;
   const bool is_ordered_;
   std::vector<Slot> slots_;
+  PinnableMemory memory_;
   std::atomic<uint64_t> next_place_{0};  // batch x batch_samples + place in it
   std::atomic<uint64_t> released_{0};    // batches before it are, all of them
   uint64_t unhanded_ = 0;                // the trainer side's

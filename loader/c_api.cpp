@@ -6,6 +6,7 @@
 #include <exception>
 #include <new>
 
+#include "loader/errno_of.h"
 #include "loader/job_loader.h"
 #include "penstock/loader.h"
 
@@ -23,21 +24,6 @@ int fail(int error, const char* why) {
   std::memcpy(last_error.data(), why, size);
   last_error[size] = '\0';
   return error;
-}
-
-int errno_of(const Error& error) {
-  if (error.code == Code::kInvalidArgument) return EINVAL;
-  if (error.saved_errno > 0) return error.saved_errno;
-  switch (error.code) {
-    case Code::kNotFound:
-      return ENOENT;
-    case Code::kPermissionDenied:
-      return EACCES;
-    case Code::kLimit:
-      return ENOMEM;
-    default:
-      return EIO;
-  }
 }
 
 int fail(const Error& error) {
@@ -158,6 +144,10 @@ int next(JobLoader& loader, uint64_t timeout_ns, penstock_loader_batch& out) {
 
 int null_argument() { return fail(EINVAL, "an argument is a null pointer"); }
 
+int forked() {
+  return fail(ECHILD, "the loader is another process's, which was forked");
+}
+
 }  // namespace
 }  // namespace penstock
 
@@ -185,7 +175,10 @@ int penstock_loader_release(penstock_loader* loader,
                             const penstock_loader_batch* batch) {
   if (loader == nullptr || batch == nullptr) return null_argument();
   return guarded([&] {
-    const auto released = loader->loader->release(batch->number);
+    penstock::Batch released_batch;
+    released_batch.number = batch->number;
+    released_batch.data = batch->data;
+    const auto released = loader->loader->release(released_batch);
     return released ? 0 : fail(released.error());
   });
 }
@@ -194,14 +187,22 @@ int penstock_loader_get_state(penstock_loader* loader,
                               penstock_loader_state* state) {
   if (loader == nullptr || state == nullptr) return null_argument();
   return guarded([&] {
-    if (loader->loader->is_forked()) {
-      return fail(ECHILD, "the loader is another process's, which was forked");
-    }
+    if (loader->loader->is_forked()) return penstock::forked();
     const penstock::SamplerState now = loader->loader->state();
     *state = {now.count, now.seed,  now.shuffle ? 0u : 1u,
               0,         now.epoch, now.position};
     return 0;
   });
+}
+
+int penstock_loader_get_counters(penstock_loader* loader,
+                                 penstock_loader_counters* counters) {
+  if (loader == nullptr || counters == nullptr) return null_argument();
+  if (loader->loader->is_forked()) return penstock::forked();
+  const penstock::PipelineCounters now = loader->loader->counters();
+  *counters = {now.prepared, now.broken, now.bytes,  now.fetch_ns,
+               now.prep_ns,  now.cpu_ns, now.threads};
+  return 0;
 }
 
 void penstock_loader_close(penstock_loader* loader) { delete loader; }

@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "loader/clock.h"
-#include "loader/penstock_link.h"
 #include "loader/thread_choice.h"
 
 namespace penstock {
@@ -142,13 +141,14 @@ void JobLoader::report() {
   penstock_report(handle_.get(), &progress);
 }
 
-Status JobLoader::release(uint64_t number) {
+Status JobLoader::release(const Batch& batch) {
   if (is_forked()) return forked(pid_);
   {
     const std::lock_guard lock(held_mutex_);
-    const auto found = held_.find(number);
-    if (found == held_.end()) {
-      return invalid("batch " + std::to_string(number) +
+    const auto found = held_.find(batch.number);
+    // Each loader has a batch 0.
+    if (found == held_.end() || found->second.data != batch.data) {
+      return invalid("batch " + std::to_string(batch.number) +
                      " is not in use: it was released, or comes from another "
                      "loader");
     }
@@ -187,6 +187,11 @@ bool JobLoader::is_held_up() {
   const std::lock_guard lock(pipeline_mutex_);
   take_back();
   return pipeline_->is_held_up();
+}
+
+std::string JobLoader::pin_refusal() {
+  const std::lock_guard lock(pipeline_mutex_);
+  return pipeline_->pin_refusal();
 }
 
 SamplerState JobLoader::state() {

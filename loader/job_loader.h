@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "common/result.h"
-#include "libpenstock/include/penstock.h"
+#include "loader/penstock_link.h"
 #include "penstock/loader/pipeline.h"
 
 namespace penstock {
@@ -49,12 +49,13 @@ class JobLoader {
   // Ends the threads and the connection to Penstock; batches in use stay valid.
   void stop();
   // As Pipeline::release(), but never waits for a next() in another thread.
-  // Errors: kInvalidArgument  the batch of this number is not in use
+  // Errors: kInvalidArgument  it is not in use, or another loader's
   //         kUnavailable  is_forked()
-  [[nodiscard]] Status release(uint64_t number);
+  [[nodiscard]] Status release(const Batch& batch);
 
   // As Pipeline's; REQUIRES: !is_forked().
   bool is_held_up();
+  std::string pin_refusal();
   SamplerState state();
   uint64_t samples_per_epoch() const;
   PipelineCounters counters() const;
@@ -63,10 +64,6 @@ class JobLoader {
   bool is_forked() const;
 
  private:
-  struct CloseHandle {
-    void operator()(penstock_handle* handle) const { penstock_close(handle); }
-  };
-
   explicit JobLoader(bool follows_hint);
   Result<std::optional<Batch>> next_within(uint64_t timeout_ns);
   void count_step();
@@ -76,7 +73,7 @@ class JobLoader {
 
   const pid_t pid_;
   const bool follows_hint_;
-  std::unique_ptr<penstock_handle, CloseHandle> handle_;
+  PenstockHandle handle_;
   std::unique_ptr<Pipeline> pipeline_;
 
   std::mutex pipeline_mutex_;  // the pipeline's trainer side, and these

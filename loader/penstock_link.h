@@ -1,10 +1,17 @@
 // The loader's link to Penstock, through libpenstock.
 #pragma once
 
+#include <memory>
+
 #include "libpenstock/include/penstock.h"
 #include "penstock/loader/pipeline.h"
 
 namespace penstock {
+
+struct CloseHandle {
+  void operator()(penstock_handle* handle) const { penstock_close(handle); }
+};
+using PenstockHandle = std::unique_ptr<penstock_handle, CloseHandle>;
 
 // handle may be null and must outlive the loader. `broken` is left empty.
 PipelineLink penstock_link(penstock_handle* handle);

@@ -61,6 +61,9 @@ void Pipeline::release(const Batch& batch) { core_->release(batch); }
 void Pipeline::stop() { core_->stop(); }
 bool Pipeline::finished() const { return core_->finished(); }
 bool Pipeline::is_held_up() const { return core_->is_held_up(); }
+const std::string& Pipeline::pin_refusal() const {
+  return core_->pin_refusal();
+}
 SamplerState Pipeline::state() const { return core_->state(); }
 uint64_t Pipeline::samples_per_epoch() const {
   return core_->samples_per_epoch();

@@ -163,6 +163,7 @@ std::optional<Error> PipelineCore::error_of(const Batch& batch) {
 }
 
 Result<std::optional<Batch>> PipelineCore::next(uint64_t timeout_ns) {
+  if (options_.pinned) ring_.try_pin();
   while (!ended_by_) {
     auto batch = ring_.next(timeout_ns);
     if (!batch) return std::optional<Batch>();

@@ -42,6 +42,7 @@ class PipelineCore {
   void release(const Batch& batch) { ring_.release(batch); }
   bool finished() const { return ring_.finished(); }
   bool is_held_up() const { return !finished() && !ring_.has_room(); }
+  const std::string& pin_refusal() const { return ring_.pin_refusal(); }
   SamplerState state() const;
   uint64_t samples_per_epoch() const { return sampler_.samples_per_epoch(); }
   uint64_t set_feed(const Feed& feed);

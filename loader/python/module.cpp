@@ -73,11 +73,13 @@ PYBIND11_MODULE(_native, module) {
            })
       .def("name",
            [](const PythonDataset& data, uint64_t index) {
-             return penstock::sample_in(data, index).name(index);
+             return penstock::text_of(
+                 penstock::sample_in(data, index).name(index));
            })
-      .def_property_readonly(
-          "path",
-          [](const PythonDataset& data) { return data.dataset->path(); })
+      .def_property_readonly("path",
+                             [](const PythonDataset& data) {
+                               return penstock::text_of(data.dataset->path());
+                             })
       .def_property_readonly("tensor_bytes", [](const PythonDataset& data) {
         return data.dataset->tensor_bytes();
       });

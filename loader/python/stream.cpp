@@ -2,7 +2,7 @@
 
 #include <pybind11/numpy.h>
 
-#include <cerrno>
+#include "loader/errno_of.h"
 
 namespace penstock {
 namespace {
@@ -12,31 +12,17 @@ namespace py = pybind11;
 // A signal's handler is called after so long at the latest.
 constexpr uint64_t kSlice_ns = 100000000;
 
-int errno_of(const Error& error) {
-  if (error.saved_errno > 0) return error.saved_errno;
-  switch (error.code) {
-    case Code::kNotFound:
-      return ENOENT;
-    case Code::kPermissionDenied:
-      return EACCES;
-    case Code::kLimit:
-      return ENOMEM;
-    default:
-      return EIO;
-  }
-}
-
 struct HeldBatch {
   std::shared_ptr<JobLoader> loader;
-  uint64_t number;
+  Batch batch;
 };
 
 // What the arrays of one batch share.
-py::capsule owner_of(std::shared_ptr<JobLoader> loader, uint64_t number) {
-  auto held = std::make_unique<HeldBatch>(HeldBatch{std::move(loader), number});
+py::capsule owner_of(std::shared_ptr<JobLoader> loader, const Batch& batch) {
+  auto held = std::make_unique<HeldBatch>(HeldBatch{std::move(loader), batch});
   py::capsule owner(held.get(), [](void* pointer) {
     const std::unique_ptr<HeldBatch> last(static_cast<HeldBatch*>(pointer));
-    (void)last->loader->release(last->number);
+    (void)last->loader->release(last->batch);
   });
   (void)held.release();
   return owner;
@@ -49,14 +35,30 @@ std::vector<py::ssize_t> shape_of(const Dataset& dataset, int crop_side) {
   return {3, crop_side, crop_side};
 }
 
+// Its last owner is a thread with the GIL, which others need while it waits
+// for the loader's threads.
+std::shared_ptr<JobLoader> shared(std::unique_ptr<JobLoader> loader) {
+  return {loader.release(), [](JobLoader* last) {
+            const py::gil_scoped_release others;
+            delete last;
+          }};
+}
+
 }  // namespace
 
+py::str text_of(const std::string& bytes) {
+  return py::reinterpret_steal<py::str>(PyUnicode_DecodeFSDefaultAndSize(
+      bytes.data(), static_cast<py::ssize_t>(bytes.size())));
+}
+
 void throw_error(const Error& error) {
+  const py::str message = text_of(error.message);
   if (error.code == Code::kInvalidArgument) {
-    throw py::value_error(error.message);
+    PyErr_SetObject(PyExc_ValueError, message.ptr());
+  } else {
+    const py::tuple arguments = py::make_tuple(errno_of(error), message);
+    PyErr_SetObject(PyExc_OSError, arguments.ptr());
   }
-  const py::tuple arguments = py::make_tuple(errno_of(error), error.message);
-  PyErr_SetObject(PyExc_OSError, arguments.ptr());
   throw py::error_already_set();
 }
 
@@ -87,10 +89,10 @@ PythonStream::PythonStream(const PythonDataset& dataset,
     return JobLoader::open(dataset.dataset, std::move(settings));
   }();
   if (!opened) throw_error(opened.error());
-  loader_ = *std::move(opened);
+  loader_ = shared(*std::move(opened));
 }
 
-JobLoader& PythonStream::loader() const {
+std::shared_ptr<JobLoader> PythonStream::loader() const {
   if (!loader_) throw py::value_error("the loader is closed");
   if (loader_->is_forked()) {
     throw std::runtime_error(
@@ -98,24 +100,23 @@ JobLoader& PythonStream::loader() const {
         "works in the process that made it. Under a DataLoader set "
         "num_workers=0; the loader has threads of its own");
   }
-  return *loader_;
+  return loader_;
 }
 
 py::object PythonStream::next() {
-  JobLoader& here = loader();
-  const std::shared_ptr<JobLoader> kept = loader_;  // close() may come
+  const std::shared_ptr<JobLoader> here = loader();
   for (;;) {
     bool is_held_up = false;
     auto batch = [&] {
       const py::gil_scoped_release others;
-      auto taken = here.next(kSlice_ns);
-      if (taken && !*taken) is_held_up = here.is_held_up();
+      auto taken = here->next(kSlice_ns);
+      if (taken && !*taken) is_held_up = here->is_held_up();
       return taken;
     }();
     if (!batch) throw_error(batch.error());
     if (*batch) {
       const Batch& taken = **batch;
-      const py::capsule owner = owner_of(kept, taken.number);
+      const py::capsule owner = owner_of(here, taken);
       const auto size = static_cast<py::ssize_t>(taken.size);
       std::vector<py::ssize_t> shape = sample_shape_;
       shape.insert(shape.begin(), size);
@@ -133,24 +134,24 @@ py::object PythonStream::next() {
 }
 
 void PythonStream::end_step() {
-  JobLoader& here = loader();
+  const std::shared_ptr<JobLoader> here = loader();
   const py::gil_scoped_release others;
-  here.end_step();
+  here->end_step();
 }
 
 std::tuple<uint64_t, uint64_t, bool, uint64_t, uint64_t> PythonStream::state() {
-  JobLoader& here = loader();
+  const std::shared_ptr<JobLoader> here = loader();
   const py::gil_scoped_release others;
-  const SamplerState now = here.state();
+  const SamplerState now = here->state();
   return {now.count, now.seed, now.shuffle, now.epoch, now.position};
 }
 
 uint64_t PythonStream::samples_per_epoch() {
-  return loader().samples_per_epoch();
+  return loader()->samples_per_epoch();
 }
 
 py::dict PythonStream::counters() {
-  const PipelineCounters now = loader().counters();
+  const PipelineCounters now = loader()->counters();
   py::dict counters;
   counters["prepared"] = now.prepared;
   counters["broken"] = now.broken;
@@ -160,6 +161,12 @@ py::dict PythonStream::counters() {
   counters["cpu_ns"] = now.cpu_ns;
   counters["threads"] = now.threads;
   return counters;
+}
+
+py::list PythonStream::take_broken() {
+  py::list taken;
+  for (const std::string& why : broken_->take()) taken.append(text_of(why));
+  return taken;
 }
 
 void PythonStream::close() {

@@ -15,6 +15,9 @@
 
 namespace penstock {
 
+// As os.fsdecode(): a file's name may be no text, and messages name files.
+pybind11::str text_of(const std::string& bytes);
+
 [[noreturn]] void throw_error(const Error& error);
 
 struct PythonDataset {
@@ -47,12 +50,13 @@ class PythonStream {
   std::tuple<uint64_t, uint64_t, bool, uint64_t, uint64_t> state();
   uint64_t samples_per_epoch();
   pybind11::dict counters();
-  std::vector<std::string> take_broken() { return broken_->take(); }
+  pybind11::list take_broken();
   // Ends the threads; batches that Python still has keep the ring.
   void close();
 
  private:
-  JobLoader& loader() const;
+  // The caller's own, as close() may come in another thread.
+  std::shared_ptr<JobLoader> loader() const;
 
   const std::shared_ptr<BrokenList> broken_;
   const std::vector<pybind11::ssize_t> sample_shape_;

@@ -129,10 +129,6 @@ Result<std::optional<Meeting>> meet_others(const TrainOptions& options) {
   return std::optional<Meeting>(*std::move(meeting));
 }
 
-struct CloseHandle {
-  void operator()(penstock_handle* handle) const { penstock_close(handle); }
-};
-
 // Nothing of such a run is worth keeping: it ends without results.
 int run_analysed(const TrainOptions& options, Pipeline& loader,
                  const Dataset& dataset, Meeting* meeting,
@@ -165,8 +161,7 @@ int run(const TrainOptions& options) {
       *address ? rank_hello((*address)->secret, options, **dataset)
                : AnalysisHello();
 
-  const std::unique_ptr<penstock_handle, CloseHandle> handle(
-      penstock_open(nullptr));
+  const PenstockHandle handle(penstock_open(nullptr));
   PipelineLink link = penstock_link(handle.get());
   link.broken = [](const std::string& why) {
     std::fprintf(stderr, "penstock-train: skipped: %s\n", why.c_str());

@@ -6,7 +6,7 @@ import unittest
 from pathlib import Path
 
 import numpy
-from loader_case import SIDE, LoaderCase, penstock_loader
+from loader_case import SIDE, LoaderCase, penstock_loader, write_pictures
 
 from penstock import _memory
 
@@ -207,6 +207,26 @@ class ErrorTest(LoaderCase):
         with self.assertRaisesRegex(FileNotFoundError, "001.ppm"):
             with self.assertLogs("penstock.loader"):
                 list(loader)
+
+    def test_names_that_are_no_text(self):
+        folder = os.path.join(os.fsencode(self.folder), b"\xff")
+        os.mkdir(folder)
+        write_pictures(os.fsdecode(folder), 2)
+        Path(os.fsdecode(folder + b"/\xfe.ppm")).write_bytes(b"no picture")
+        for path in (folder, os.fsdecode(folder), Path(os.fsdecode(folder))):
+            dataset = penstock_loader.open_dataset(path)
+            self.assertEqual(os.fsencode(dataset.path), folder)
+        self.assertIn("\udcfe.ppm", dataset.name(2))
+        loader = self.load([folder], 3, crop=SIDE)
+        with self.assertLogs("penstock.loader", "WARNING") as logs:
+            self.assertEqual([len(labels) for _, labels in loader], [2])
+        self.assertIn("\udcfe.ppm", logs.output[0])
+        loader = self.load(folder, 3, crop=SIDE, broken="fatal")
+        with self.assertRaisesRegex(ValueError, "\udcfe.ppm"):
+            with self.assertLogs("penstock.loader"):
+                list(loader)
+        with self.assertRaisesRegex(FileNotFoundError, "\udcfd"):
+            penstock_loader.open_dataset(b"/nowhere/\xfd")
 
     def test_data_that_cannot_be_opened(self):
         with self.assertRaisesRegex(FileNotFoundError, "/nowhere"):

@@ -5,16 +5,19 @@ import gc
 import os
 import pickle
 import signal
+import struct
 import subprocess
 import sys
 import threading
 import time
 import unittest
+import zlib
+from pathlib import Path
 from unittest import mock
 
 import penstock
 from fake_daemon import FakeDaemon, eventually, socket_folder
-from loader_case import LoaderCase, penstock_loader
+from loader_case import LoaderCase, penstock_loader, write_pictures
 
 # A grant of one byte in a second: its first batch never comes.
 WAITING = """
@@ -34,6 +37,22 @@ try:
 except KeyboardInterrupt:
     print("interrupted", len(ticks) > 20, flush=True)
 """
+
+def write_slow_png(path, side=8000):
+    """One that takes hundreds of milliseconds to decode."""
+
+    def chunk(name, data):
+        body = name + data
+        return struct.pack(">I", len(data)) + body + struct.pack(
+            ">I", zlib.crc32(body)
+        )
+
+    header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+    pixels = zlib.compress(bytes((1 + 3 * side) * side), 1)
+    Path(path).write_bytes(
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header)
+        + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+    )
 
 
 class ProcessTest(LoaderCase):
@@ -98,6 +117,44 @@ class ProcessTest(LoaderCase):
         with self.assertRaisesRegex(ValueError, "closed"):
             next(epoch)
         loader.close()
+
+    def longest_standstill_s(self, action):
+        """How long action takes, and the longest that another Python thread
+        stands still meanwhile."""
+        ticks, has_ended = [time.monotonic()], threading.Event()
+
+        def tick():
+            while not has_ended.wait(0.005):
+                ticks.append(time.monotonic())
+
+        thread = threading.Thread(target=tick)
+        thread.start()
+        begin_s = time.monotonic()
+        action()
+        end_s = time.monotonic()
+        has_ended.set()
+        thread.join()
+        ticks.append(time.monotonic())
+        gaps = [after - before for before, after in zip(ticks, ticks[1:])]
+        return end_s - begin_s, max(gaps)
+
+    def test_other_threads_run_while_one_that_was_not_closed_ends(self):
+        write_pictures(self.pictures_folder, 1)
+        write_slow_png(os.path.join(self.pictures_folder, "b.png"))
+        for last in ("loader", "view"):
+            kept = [
+                penstock_loader.Loader(
+                    self.pictures_folder, 1, crop=8, shuffle=False, threads=1
+                )
+            ]
+            if last == "view":
+                kept = [next(iter(kept[0])).images[0, 0]]
+                gc.collect()  # its iterator and it are a cycle
+            time.sleep(0.02)
+            with self.subTest(last=last):
+                seconds, still_s = self.longest_standstill_s(kept.clear)
+                self.assertGreater(seconds, 0.1)
+                self.assertLess(still_s, seconds / 2)
 
     def test_a_program_ends_with_loaders_and_batches_open(self):
         program = (

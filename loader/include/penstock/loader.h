@@ -108,14 +108,17 @@ int penstock_loader_open(const struct penstock_loader_options* options,
  * EDEADLK    there will be none before one that is in use is released: room is
  *            used again in the stream's order
  * ECHILD     this process is a child of the loader's
- * EINVAL     a null pointer
- * EIO or what the system gave: a broken sample with broken_fatal, or as many in
- *            a row as an epoch has; it stays so */
+ * EINVAL     a null pointer; a sample that cannot be decoded, with broken_fatal
+ * ENOENT, EACCES, EIO or what the system gave: a sample that cannot be read,
+ *            with broken_fatal; ENOMEM  one that is too large for its memory
+ * EIO        as many broken samples in a row as an epoch has
+ * What is broken ends the stream: it stays so. */
 int penstock_loader_next(struct penstock_loader* loader, uint64_t timeout_ns,
                          struct penstock_loader_batch* batch);
 
 /* Gives a batch's room back.
- * EINVAL  a null pointer, or a batch that is not in use; ECHILD */
+ * EINVAL  a null pointer, or a batch that is not in use, or another loader's;
+ * ECHILD */
 int penstock_loader_release(struct penstock_loader* loader,
                             const struct penstock_loader_batch* batch);
 
@@ -123,6 +126,21 @@ int penstock_loader_release(struct penstock_loader* loader,
  * EINVAL  a null pointer; ECHILD */
 int penstock_loader_get_state(struct penstock_loader* loader,
                               struct penstock_loader_state* state);
+
+/* The threads' work so far; times are summed over them. */
+struct penstock_loader_counters {
+  uint64_t prepared; /* good samples */
+  uint64_t broken;   /* broken ones, each time they were */
+  uint64_t bytes;    /* read */
+  uint64_t fetch_ns;
+  uint64_t prep_ns;
+  uint64_t cpu_ns;
+  uint64_t threads; /* now */
+};
+
+/* EINVAL  a null pointer; ECHILD */
+int penstock_loader_get_counters(struct penstock_loader* loader,
+                                 struct penstock_loader_counters* counters);
 
 /* Stops the threads, waits for them and frees the loader with its batches. Null
  * is allowed. */

@@ -38,7 +38,8 @@ __all__ = [
     "open_dataset",
 ]
 
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+Paths = Path | Sequence[Path]
 
 _log = logging.getLogger("penstock.loader")
 # How long other threads may keep the batch that all others wait for, and how
@@ -79,10 +80,10 @@ def open_dataset(
     Raises OSError where they cannot be read, ValueError where they are of no
     known format.
     """
-    if isinstance(paths, (str, os.PathLike)):
+    if isinstance(paths, (str, bytes, os.PathLike)):
         paths = [paths]
     return _open_dataset(
-        [os.fspath(path) for path in paths],
+        [os.fsencode(path) for path in paths],
         record_bytes=_natural("record_bytes", record_bytes),
         label_bytes=_natural("label_bytes", label_bytes),
         header_bytes=_natural("header_bytes", header_bytes),

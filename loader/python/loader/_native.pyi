@@ -24,7 +24,7 @@ class Dataset:
     def tensor_bytes(self) -> int: ...
 
 def open_dataset(
-    paths: list[str],
+    paths: list[bytes],
     *,
     record_bytes: int,
     label_bytes: int,

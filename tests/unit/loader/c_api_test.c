@@ -98,7 +98,25 @@ static void test_batches(void) {
   for (int i = 0; i < kRecords; ++i) CHECK(seen[i] == 2);
   CHECK(penstock_loader_release(loader, &batch) == EINVAL);
   CHECK(says("batch 5 is not in use"));
+  struct penstock_loader_counters counters;
+  CHECK(penstock_loader_get_counters(loader, &counters) == 0);
+  CHECK(counters.prepared >= 2 * kRecords && counters.broken == 0);
+  CHECK(counters.bytes >= 2 * kRecords * (kRecordBytes - 1));
+  CHECK(counters.threads == 1);
   penstock_loader_close(loader);
+}
+
+static void test_another_loaders_batch(void) {
+  struct penstock_loader_options options = options_for(records_path);
+  struct penstock_loader* loaders[2] = {opened(&options), opened(&options)};
+  struct penstock_loader_batch batches[2];
+  for (int i = 0; i < 2; ++i) {
+    CHECK(penstock_loader_next(loaders[i], 10 * kSecond, &batches[i]) == 0);
+  }
+  CHECK(penstock_loader_release(loaders[0], &batches[1]) == EINVAL);
+  CHECK(says("another loader"));
+  CHECK(penstock_loader_release(loaders[0], &batches[0]) == 0);
+  for (int i = 0; i < 2; ++i) penstock_loader_close(loaders[i]);
 }
 
 static void test_held_batches_end_in_an_error(void) {
@@ -212,6 +230,9 @@ static void test_broken_samples(void) {
   loader = opened(&options);
   CHECK(penstock_loader_next(loader, 10 * kSecond, &batch) == EIO);
   CHECK(says("all samples"));
+  struct penstock_loader_counters counters;
+  CHECK(penstock_loader_get_counters(loader, &counters) == 0);
+  CHECK(counters.prepared == 0 && counters.broken >= 1);
   penstock_loader_close(loader);
 }
 
@@ -226,7 +247,9 @@ static void test_a_child_is_refused(void) {
     CHECK(penstock_loader_next(loader, kSecond, &batch) == ECHILD);
     CHECK(says("forked"));
     CHECK(penstock_loader_release(loader, &batch) == ECHILD);
+    struct penstock_loader_counters counters;
     CHECK(penstock_loader_get_state(loader, &state) == ECHILD);
+    CHECK(penstock_loader_get_counters(loader, &counters) == ECHILD);
     penstock_loader_close(loader);
     _exit(0);
   }
@@ -243,6 +266,7 @@ static void test_null_pointers(void) {
   CHECK(penstock_loader_next(loader, 0, NULL) == EINVAL);
   CHECK(penstock_loader_release(loader, NULL) == EINVAL);
   CHECK(penstock_loader_get_state(loader, NULL) == EINVAL);
+  CHECK(penstock_loader_get_counters(loader, NULL) == EINVAL);
   penstock_loader_close(loader);
   penstock_loader_close(NULL);
 }
@@ -251,6 +275,7 @@ int main(void) {
   write_data();
   CHECK(penstock_loader_error()[0] == '\0');
   test_batches();
+  test_another_loaders_batch();
   test_held_batches_end_in_an_error();
   test_a_state_goes_on();
   test_options_out_of_range();

@@ -37,11 +37,11 @@ class Opened {
   }
   JobLoader& operator*() const { return *loader_; }
   JobLoader* operator->() const { return loader_.get(); }
-  uint64_t take() const {
+  Batch take() const {
     const auto batch = loader_->next(10 * kSecond);
     REQUIRE(batch);
     REQUIRE(*batch);
-    return (*batch)->number;
+    return **batch;
   }
 
  private:
@@ -53,9 +53,9 @@ class Opened {
 
 TEST_CASE("a loader is held up by the oldest batch in use") {
   const Opened loader(2);
-  const uint64_t first = loader.take();
+  const Batch first = loader.take();
   CHECK_FALSE(loader->is_held_up());
-  const uint64_t second = loader.take();
+  const Batch second = loader.take();
   CHECK(loader->is_held_up());
   const auto none = loader->next(kSecond / 100);
   REQUIRE(none);
@@ -64,22 +64,34 @@ TEST_CASE("a loader is held up by the oldest batch in use") {
   CHECK(loader->is_held_up());
   REQUIRE(loader->release(first));
   CHECK_FALSE(loader->is_held_up());
-  CHECK(loader.take() == 2);
+  CHECK(loader.take().number == 2);
 }
 
 TEST_CASE("a batch is given back once") {
   const Opened loader;
-  const uint64_t number = loader.take();
-  REQUIRE(loader->release(number));
-  const Status again = loader->release(number);
+  const Batch batch = loader.take();
+  REQUIRE(loader->release(batch));
+  const Status again = loader->release(batch);
   REQUIRE_FALSE(again);
   CHECK(again.error().code == Code::kInvalidArgument);
   CHECK_THAT(again.error().message, ContainsSubstring("not in use"));
 }
 
+TEST_CASE("another loader's batch is refused") {
+  const Opened loader;
+  const Opened other;
+  const Batch batch = loader.take();
+  (void)other.take();
+  const Status released = other->release(batch);
+  REQUIRE_FALSE(released);
+  CHECK(released.error().code == Code::kInvalidArgument);
+  CHECK_THAT(released.error().message, ContainsSubstring("another loader"));
+  CHECK(loader->release(batch));
+}
+
 TEST_CASE("another thread gives back while one waits") {
   const Opened loader(2);
-  const uint64_t first = loader.take();
+  const Batch first = loader.take();
   (void)loader.take();
   std::thread other([&] {
     usleep(200000);
@@ -87,7 +99,7 @@ TEST_CASE("another thread gives back while one waits") {
     CHECK(loader->release(first));
     CHECK(monotonic_ns() - begin_ns < kSecond / 20);
   });
-  CHECK(loader.take() == 2);
+  CHECK(loader.take().number == 2);
   other.join();
 }
 
@@ -102,18 +114,18 @@ TEST_CASE("stopped, it keeps what is in use") {
   const auto none = loader->next(kSecond);
   REQUIRE_FALSE(none);
   CHECK(none.error().code == Code::kUnavailable);
-  CHECK(loader->release((*batch)->number));
+  CHECK(loader->release(**batch));
   CHECK(loader->state().position == 2);
 }
 
 TEST_CASE("a forked process is told, and frees nothing") {
   auto loader = std::make_unique<Opened>();
-  const uint64_t number = loader->take();
+  const Batch held = loader->take();
   const pid_t child = fork();
   if (child == 0) {
     const auto batch = (*loader)->next(kSecond);
     const bool is_told = !batch && batch.error().code == Code::kUnavailable &&
-                         !(*loader)->release(number);
+                         !(*loader)->release(held);
     (*loader)->end_step();
     (*loader)->stop();
     (void)loader.release();
@@ -122,7 +134,7 @@ TEST_CASE("a forked process is told, and frees nothing") {
   int status = 1;
   REQUIRE(waitpid(child, &status, 0) == child);
   CHECK(status == 0);
-  CHECK(loader->take() == 1);
+  CHECK(loader->take().number == 1);
 }
 
 TEST_CASE("threads are chosen as they are asked for, or as Slurm gives them") {

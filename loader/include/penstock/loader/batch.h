@@ -17,6 +17,7 @@ struct Batch {
   size_t sample_floats = 0;
   uint64_t number = 0;      // of the batch in its stream, from 0
   bool ends_epoch = false;  // never where batches span epochs
+  bool is_pinned = false;   // a GPU copies from data without the CPU's help
 };
 
 }  // namespace penstock

@@ -57,6 +57,8 @@ struct PipelineOptions {
   ReadMode read_mode = ReadMode::kBuffered;
   size_t ring_batches = 4;  // 1 to 1024; more where the threads need it, fewer
                             // (but two) where memory_bytes says so
+  bool pinned = false;      // the ring is, from the first next() on in a thread
+                            // that has a CUDA context; see Pipeline::release()
   uint64_t memory_bytes = 0;  // see Pipeline; 0: no bound
 
   size_t threads = 1;      // at the start
@@ -128,7 +130,8 @@ class Pipeline {
   //         with BrokenSamples::kFatal that of a broken sample in the batch
   [[nodiscard]] Result<std::optional<Batch>> next(uint64_t timeout_ns);
   // Gives a batch's room back. REQUIRES: it came from next(), and was not
-  // released yet.
+  // released yet; no copy from it is under way. Of pinned memory one to a GPU
+  // goes on when the call that began it has returned.
   void release(const Batch& batch);
   // Stops the threads and waits for them; batches in use stay valid. next()
   // must not be called any more.
@@ -137,6 +140,10 @@ class Pipeline {
   bool finished() const;
   // next() gives none before one that is in use is released.
   bool is_held_up() const;
+
+  // What CUDA said where it refused to pin the ring, which stays pageable then;
+  // empty: it did not.
+  const std::string& pin_refusal() const;
 
   // Where to go on after the batches that were handed out, those passed over
   // included. Without order: after those before the first that was not handed
