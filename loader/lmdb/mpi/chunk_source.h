@@ -20,6 +20,7 @@ namespace penstock::lmdb {
 struct ReadCounts {
   uint64_t read_bytes = 0;  // asked of the storage, or copied from the mapping
   uint64_t requests = 0;
+  uint64_t fetch_ns = 0;  // summed over threads, waits for bandwidth included
   uint64_t read_chunks = 0;
   uint64_t mapped_chunks = 0;
 
@@ -46,10 +47,21 @@ class ChunkSource {
   virtual Result<bool> fill(const StepChunk& chunk,
                             std::span<SlotEntry> entries, const Room& room) = 0;
 
+  // Asked before bytes are asked of the storage, if it is there. Errors: end
+  // the chunk
+  using Pace = std::function<Status(uint64_t bytes)>;
+  void set_pace(Pace pace) { pace_ = std::move(pace); }
+
   const ReadCounts& counts() const { return counts_; }
 
  protected:
+  Status wait_for_bandwidth(uint64_t bytes) const {
+    return pace_ ? pace_(bytes) : Done{};
+  }
   ReadCounts counts_;
+
+ private:
+  Pace pace_;
 };
 
 // What all sources of a run have in common.

@@ -13,6 +13,7 @@ namespace penstock::lmdb {
 ReadCounts& ReadCounts::operator+=(const ReadCounts& other) {
   read_bytes += other.read_bytes;
   requests += other.requests;
+  fetch_ns += other.fetch_ns;
   read_chunks += other.read_chunks;
   mapped_chunks += other.mapped_chunks;
   return *this;
@@ -37,7 +38,9 @@ class IndexSource : public ChunkSource {
     if (!map_.is_whole()) return shorter();
     const bool was_cached =
         options_.map_cached && map_.is_cached(spans_, !plan_.shuffle);
-    if (!was_cached) ask_for_missing();
+    if (Status ok = was_cached ? Done{} : ask_for_missing(); !ok) {
+      return std::move(ok).error();
+    }
     Result<bool> is_mapped = was_cached || brings_in() ? wait_for_all() : false;
     if (!is_mapped) return std::move(is_mapped).error().wrap(database_.path());
     if (*is_mapped) {
@@ -108,6 +111,7 @@ class IndexSource : public ChunkSource {
           {request.offset, data.subspan(request.buffer_offset, request.bytes)});
       bytes += request.bytes;
     }
+    if (Status ok = wait_for_bandwidth(bytes); !ok) return ok;
     const uint64_t begin_ns = monotonic_ns();
     Status got = batch_.read(
         reading_.direct_fd >= 0 ? reading_.direct_fd : database_.fd(), ranges_);
@@ -128,18 +132,20 @@ class IndexSource : public ChunkSource {
   bool brings_in() const { return reading_.fits_cache && options_.map_cached; }
 
   // In blocks, of which each comes once.
-  void ask_for_missing() {
+  Status ask_for_missing() {
     constexpr uint64_t kBlock = 128 << 10;
-    if (!brings_in()) return;
+    if (!brings_in()) return Done{};
     for (const RecordSpan& span : spans_) {
       if (map_.is_cached({&span, 1}, false)) continue;
       const uint64_t first = span.offset / kBlock * kBlock;
       const uint64_t end =
           (span.offset + span.bytes + kBlock - 1) / kBlock * kBlock;
+      if (Status ok = wait_for_bandwidth(end - first); !ok) return ok;
       map_.ask_for(first, end - first);
       counts_.read_bytes += end - first;
       ++counts_.requests;
     }
+    return Done{};
   }
 
   // What was looked at may have been a page that is being read, or whose
@@ -166,8 +172,17 @@ class IndexSource : public ChunkSource {
     return true;
   }
 
+  Status wait_for_missing() const {
+    uint64_t bytes = 0;
+    for (const RecordSpan& span : spans_) {
+      if (!map_.is_cached({&span, 1}, false)) bytes += span.bytes;
+    }
+    return bytes > 0 ? wait_for_bandwidth(bytes) : Done{};
+  }
+
   // False: it has to be read.
   Result<bool> copy(std::span<SlotEntry> entries, std::span<uint8_t> data) {
+    if (Status ok = wait_for_missing(); !ok) return std::move(ok).error();
     Result<bool> is_there = wait_for_all();
     if (!is_there || !*is_there) return is_there;
     uint64_t used = 0;

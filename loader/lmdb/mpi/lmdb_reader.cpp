@@ -8,7 +8,10 @@ namespace penstock::lmdb {
 
 class LmdbReader::State {
  public:
-  explicit State(const ReaderOptions& options) { parts_.options = options; }
+  State(const ReaderOptions& options, PipelineLink link) {
+    parts_.options = options;
+    parts_.link = std::move(link);
+  }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
@@ -131,8 +134,9 @@ LmdbReader::LmdbReader(std::unique_ptr<State> state)
 LmdbReader::~LmdbReader() = default;
 
 Result<std::unique_ptr<LmdbReader>> LmdbReader::create(
-    MPI_Comm world, const std::string& path, const ReaderOptions& options) {
-  auto state = std::make_unique<State>(options);
+    MPI_Comm world, const std::string& path, const ReaderOptions& options,
+    PipelineLink link) {
+  auto state = std::make_unique<State>(options, std::move(link));
   if (Status ok = state->set_up(world, path); !ok) {
     return std::move(ok).error();
   }

@@ -18,6 +18,7 @@
 #include "common/result.h"
 #include "loader/lmdb/mpi/chunk_source.h"
 #include "loader/lmdb/mpi/reader_options.h"
+#include "penstock/loader/pipeline.h"
 
 namespace penstock::lmdb {
 
@@ -54,7 +55,11 @@ struct ReaderFacts {
 class LmdbReader {
  public:
   // path: a folder with data.mdb, or a data file. Collective over world, with
-  // the same path and options. Sleeps where it waits.
+  // the same path and options. Sleeps where it waits. link: what this rank
+  // follows where it reads for its node: the rate, of which it has the parts of
+  // all that it reads for. It reads as many at once as the storage needs, with
+  // two threads whatever the hint says, and never keeps liblmdb's own reading
+  // (dm off) to a rate.
   // Errors, on all ranks the same:
   //   kInvalidArgument  check_options()'s; options differ; a file that is no
   //                     LMDB database, or of a kind that is not read; O_DIRECT
@@ -64,7 +69,8 @@ class LmdbReader {
   //                     come; stag without MPI_THREAD_MULTIPLE
   //   kLimit            the buffer is too small, or there is no memory for it
   [[nodiscard]] static Result<std::unique_ptr<LmdbReader>> create(
-      MPI_Comm world, const std::string& path, const ReaderOptions& options);
+      MPI_Comm world, const std::string& path, const ReaderOptions& options,
+      PipelineLink link = {});
   LmdbReader(const LmdbReader&) = delete;
   LmdbReader& operator=(const LmdbReader&) = delete;
   // Collective over the node's ranks, unless the run has failed: then shared
@@ -87,7 +93,8 @@ class LmdbReader {
   [[nodiscard]] Status release();
 
   const ReaderFacts& facts() const;
-  // Of this rank as a reader, so far.
+  // Of this rank as a reader, so far. fetch_ns is what Penstock's progress
+  // takes; how long next() took is for the caller to measure.
   ReadCounts counts() const;
 
  private:

@@ -31,6 +31,8 @@ struct ReaderParts {
   BufferShape shape;
   std::optional<NodeWindow> window;
   std::optional<NodeShare> share;
+  PipelineLink link;
+  std::optional<ReadPacer> pacer;
   std::vector<std::unique_ptr<ReadingThread>> threads;
   ReaderFacts facts;
 };

@@ -152,9 +152,13 @@ Status set_up_threads(ReaderParts& parts) {
   Status mine = Done{};
   if (!sources) mine = sources.error();
   if (Status ok = parts.world->all().agree(mine); !ok) return ok;
+  const uint32_t ranks = parts.plan.node.count;
+  parts.pacer.emplace(parts.link,
+                      static_cast<double>(ranks) /
+                          std::min(parts.options.readers_per_node, ranks));
   for (uint32_t i = 0; i < sources->size(); ++i) {
     parts.threads.push_back(std::make_unique<ReadingThread>(
-        *parts.share, parts.plan, std::move((*sources)[i]),
+        *parts.share, parts.plan, *parts.pacer, std::move((*sources)[i]),
         duties_of(parts, i)));
   }
   return Done{};

@@ -9,10 +9,12 @@
 namespace penstock::lmdb {
 
 ReadingThread::ReadingThread(NodeShare& share, const RunPlan& plan,
+                             ReadPacer& pacer,
                              std::unique_ptr<ChunkSource> source,
                              const Duties& duties)
     : share_(share),
       plan_(plan),
+      pacer_(pacer),
       source_(std::move(source)),
       duties_(duties),
       thread_([this] { run(); }) {}
@@ -30,6 +32,15 @@ Status ReadingThread::look() {
 }
 
 void ReadingThread::run() {
+  pacer_.thread(true);
+  source_->set_pace([this](uint64_t bytes) {
+    return pacer_.wait(bytes, [this] { return look(); });
+  });
+  read_all();
+  pacer_.thread(false);
+}
+
+void ReadingThread::read_all() {
   const ChunkShare& chunks = duties_.chunks;
   for (uint64_t c = chunks.first; c < chunks.end; c += chunks.stride) {
     Status read = read_chunk(c);
@@ -47,11 +58,12 @@ Status ReadingThread::read_chunk(uint64_t chunk) {
   if (Status free = ring.wait_free(chunk, looking); !free) return free;
   if (Status turn = wait_turn(chunk); !turn) return turn;
   const auto room = [&]() { return ring.back_data(chunk); };
+  const uint64_t begin_ns = monotonic_ns();
   Result<bool> is_mapped =
       source_->fill(plan_.batches.chunk(chunk), ring.entries(chunk), room);
   pass_turn(chunk);
   if (!is_mapped) return std::move(is_mapped).error();
-  count();
+  count(monotonic_ns() - begin_ns);
   ring.publish(chunk, *is_mapped);
   return Done{};
 }
@@ -87,16 +99,17 @@ void ReadingThread::pass_turn(uint64_t turn) {
   if (to) share_.world().send_token(*to, *to > me ? turn : turn + 1);
 }
 
-void ReadingThread::count() {
+void ReadingThread::count(uint64_t fetch_ns) {
   const ReadCounts& now = source_->counts();
   counts_[0] = now.read_bytes;
   counts_[1] = now.requests;
   counts_[2] = now.read_chunks;
   counts_[3] = now.mapped_chunks;
+  counts_[4] += fetch_ns;
 }
 
 ReadCounts ReadingThread::counts() const {
-  return {counts_[0], counts_[1], counts_[2], counts_[3]};
+  return {counts_[0], counts_[1], counts_[4], counts_[2], counts_[3]};
 }
 
 }  // namespace penstock::lmdb

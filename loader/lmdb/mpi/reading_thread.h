@@ -8,6 +8,7 @@
 
 #include "loader/lmdb/mpi/chunk_source.h"
 #include "loader/lmdb/mpi/node_share.h"
+#include "loader/lmdb/mpi/read_pacer.h"
 #include "loader/lmdb/mpi/token_order.h"
 
 namespace penstock::lmdb {
@@ -28,9 +29,9 @@ class ReadingThread {
     uint32_t token_timeout_ms = 0;
   };
 
-  // Starts it. share and plan are the caller's. What goes wrong becomes the
-  // share's failure.
-  ReadingThread(NodeShare& share, const RunPlan& plan,
+  // Starts it. share, plan and pacer are the caller's. What goes wrong becomes
+  // the share's failure.
+  ReadingThread(NodeShare& share, const RunPlan& plan, ReadPacer& pacer,
                 std::unique_ptr<ChunkSource> source, const Duties& duties);
   ReadingThread(const ReadingThread&) = delete;
   ReadingThread& operator=(const ReadingThread&) = delete;
@@ -42,18 +43,20 @@ class ReadingThread {
 
  private:
   void run();
+  void read_all();
   Status read_chunk(uint64_t chunk);
   Status wait_turn(uint64_t turn);
   void pass_turn(uint64_t turn);
   Status look();
-  void count();
+  void count(uint64_t fetch_ns);
 
   NodeShare& share_;
   const RunPlan& plan_;
+  ReadPacer& pacer_;
   std::unique_ptr<ChunkSource> source_;
   Duties duties_;
   std::atomic<bool> is_stopping_{false};
-  std::atomic<uint64_t> counts_[4] = {};
+  std::atomic<uint64_t> counts_[5] = {};
   std::thread thread_;  // last: it uses all the others
 };
 

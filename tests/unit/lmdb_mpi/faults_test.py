@@ -14,8 +14,11 @@ def error(code, text):
 class Faults(MpiCase):
 
     def run_to(self, kind, texts, ranks_per_buffer=0, ranks=4):
-        self.expect(ranks, texts, "fail", self.database, str(ranks_per_buffer),
-                    kind)
+        for turns in ("0", "1"):
+            with self.subTest(turns=turns):
+                self.make()
+                self.expect(ranks, texts, "fail", self.database,
+                            str(ranks_per_buffer), kind, turns)
 
     def test_a_rank_is_killed(self):
         dead = error(UNAVAILABLE, "rank 1 has died in mid-epoch")

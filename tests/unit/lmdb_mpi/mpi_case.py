@@ -42,6 +42,12 @@ class MpiCase(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.database = folder.name + "/data.mdb"
+        self.make()
+
+    def make(self):
+        """Anew, where it is there already."""
+        for name in os.listdir(os.path.dirname(self.database)):
+            os.unlink(os.path.join(os.path.dirname(self.database), name))
         self.expect(1, {0: "ok"}, "make", self.database)
 
     def expect(self, ranks, texts, *words):

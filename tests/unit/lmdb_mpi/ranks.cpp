@@ -2,10 +2,12 @@
 //   make DB             writes a database and its sidecar
 //   check DB RANKS      reads it in every way, RANKS of a node sharing a buffer
 //                       (0: all), and compares with liblmdb's cursor
-//   fail DB RANKS KIND  reads until KIND happens in the third step: `kill`
-//   (rank
-//                       1 dies), `leader` (rank 0 dies), `truncate`, `write`,
-//                       `close` (rank 1 closes its reader)
+//   fail DB RANKS KIND TURNS
+//                       reads until KIND happens in the third step: `kill`
+//                       (rank 1 dies), `leader` (rank 0 dies), `truncate`,
+//                       `write`, `close` (rank 1 closes its reader); nodes
+//                       take turns if TURNS is 1
+//   paced DB            reads at 4 MB/s and rank, the first one for all
 //   refuse DB KIND      tries to create a reader that cannot be
 // Prints a line per rank: "ok", or the error's code and message.
 #include <fcntl.h>
@@ -21,6 +23,7 @@
 #include <map>
 #include <tuple>
 
+#include "common/clock.h"
 #include "loader/lmdb/checksum.h"
 #include "loader/lmdb/mpi/lmdb_reader.h"
 #include "loader/lmdb/mpi/patient_comm.h"
@@ -207,14 +210,14 @@ void happen(const std::string& kind, const std::string& file,
 }
 
 void fail(const std::string& file, uint32_t ranks_per_buffer,
-          const std::string& kind) {
+          const std::string& kind, bool takes_turns) {
   ReaderOptions options;
   options.epochs = 0;
   options.batch_records = 2;
   options.ranks_per_buffer = ranks_per_buffer;
   options.buffer_bytes = 8 << 20;
   options.map_cached = kind == "write";
-  options.stag = true;
+  options.stag = takes_turns;
   options.peer_timeout_ms = 5000;
   auto reader = LmdbReader::create(MPI_COMM_WORLD, file, options);
   if (!reader) end_with(reader.error());
@@ -250,6 +253,37 @@ void refuse(const std::string& file, const std::string& kind) {
   end_with("was not refused", 4);
 }
 
+void paced(const std::string& file) {
+  PipelineLink link;
+  link.hint = [] { return std::optional<PipelineHint>({1, 4000000}); };
+  ReaderOptions options;
+  options.direct = DirectReads::kOn;
+  options.map_cached = false;
+  options.batch_records = 2;
+  options.buffer_bytes = 4 << 20;
+  const uint64_t begin_ns = monotonic_ns();
+  auto reader = LmdbReader::create(MPI_COMM_WORLD, file, options, link);
+  if (!reader) end_with(reader.error());
+  while (true) {
+    auto batch = (*reader)->next();
+    if (!batch) end_with(batch.error());
+    if (!batch->has_value()) break;
+  }
+  if (world_rank() != 0) return;
+  const double seconds = static_cast<double>(monotonic_ns() - begin_ns) * 1e-9;
+  const ReadCounts counts = (*reader)->counts();
+  // Without what gathers in a tenth of a second and what two threads may owe.
+  const double owed = 1.6e6 + 2.0 * (4 << 20);
+  const double least = (static_cast<double>(counts.read_bytes) - owed) / 16e6;
+  const double fetch = static_cast<double>(counts.fetch_ns) * 1e-9;
+  if (seconds < least || least < 0.3 || fetch < seconds / 2) {
+    end_with(std::to_string(counts.read_bytes) + " bytes in " +
+                 std::to_string(seconds) + " s, of which " +
+                 std::to_string(fetch) + " fetched",
+             4);
+  }
+}
+
 int run(const std::vector<std::string>& words) {
   if (words.size() < 2) return 2;
   const std::string& mode = words[0];
@@ -258,7 +292,10 @@ int run(const std::vector<std::string>& words) {
   } else if (mode == "check") {
     check(words[1], static_cast<uint32_t>(std::stoul(words.at(2))));
   } else if (mode == "fail") {
-    fail(words[1], static_cast<uint32_t>(std::stoul(words.at(2))), words.at(3));
+    fail(words[1], static_cast<uint32_t>(std::stoul(words.at(2))), words.at(3),
+         words.at(4) == "1");
+  } else if (mode == "paced") {
+    paced(words[1]);
   } else if (mode == "refuse") {
     refuse(words[1], words.at(2));
   }

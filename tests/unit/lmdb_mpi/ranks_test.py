@@ -26,6 +26,10 @@ class Ranks(MpiCase):
     def test_sixteen(self):
         self.check(16, 0)
 
+    def test_reading_keeps_to_the_rate(self):
+        self.expect(4, {rank: "ok" for rank in range(4)}, "paced",
+                    self.database)
+
 
 if __name__ == "__main__":
     unittest.main()
