@@ -2,6 +2,7 @@
 that the kernel answers reads of it with EIO. Needs root."""
 
 import contextlib
+import ctypes
 import json
 import os
 import pathlib
@@ -25,6 +26,15 @@ def call(*command):
 @unittest.skipUnless(os.geteuid() == 0 and os.path.exists("/dev/loop-control"),
                      "SKIPPED: needs root and loop devices")
 class Device(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        # Whoever copies this machine's mounts meanwhile would keep the file
+        # system, and what is cached of it, beyond umount.
+        clone_newns = 0x20000
+        if ctypes.CDLL(None, use_errno=True).unshare(clone_newns) != 0:
+            raise OSError(ctypes.get_errno(), "unshare")
+        call("mount", "--make-rprivate", "/")
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(dir="/var/tmp")
