@@ -23,11 +23,12 @@ PipelineCore::PipelineCore(std::shared_ptr<const Dataset> dataset,
                            const PipelineShape& shape, PipelineLink link)
     : dataset_(std::move(dataset)),
       options_(options),
+      threads_max_(shape.threads_max),
       link_(std::move(link)),
       sampler_(sampler),
       thread_bytes_(shape.thread_bytes),
       ring_(shape.ring),
-      pool_(options.threads_max,
+      pool_(shape.threads_max,
             [this](size_t id, const ElasticPool::Wanted& wanted) {
               run_thread(id, wanted);
             }) {}
@@ -196,10 +197,9 @@ void PipelineCore::follow_hint() {
   bucket_.set_rate(hint ? hint->rate_bytes_per_s : 0, monotonic_ns());
   if (all_claimed_ || stopping_) return;
   const bool follow = options_.elastic && hint;
-  const size_t threads = follow
-                             ? std::clamp(hint->threads, options_.threads_min,
-                                          options_.threads_max)
-                             : options_.threads;
+  const size_t threads =
+      follow ? std::clamp(hint->threads, options_.threads_min, threads_max_)
+             : std::min(options_.threads, threads_max_);
   pool_.resize(threads);
   // Those beyond may wait for room in the ring, and shall not be late.
   if (threads < pool_.running()) ring_.wake_claimers();

@@ -3,9 +3,10 @@
 //   auto dataset = open_folder("/data/train");
 //   auto pipeline = Pipeline::create(*dataset, {.batch_samples = 64}, {});
 //   while (!(*pipeline)->finished()) {
-//     auto batch = (*pipeline)->next(1000000000);  // an Error, or maybe a
-//     Batch
-//     ...
+//     auto batch = (*pipeline)->next(1000000000);
+//     if (!batch) return batch.error();
+//     if (!*batch) continue;  // none within a second
+//     train((*batch)->data, (*batch)->labels, (*batch)->size);
 //     (*pipeline)->release(**batch);
 //   }
 #pragma once
@@ -61,7 +62,8 @@ struct PipelineOptions {
 
   size_t threads = 1;      // at the start
   size_t threads_min = 1;  // of the elastic pool
-  size_t threads_max = 1;  // up to 4096
+  size_t threads_max = 1;  // up to 4096; elastic: fewer where memory_bytes
+                           // says so
   bool elastic = false;    // follow the hint's number of threads
 };
 
@@ -94,13 +96,17 @@ struct PipelineCounters {
 
 // Loader threads fill a ring of batches, sample by sample; a thread that stands
 // still holds up one sample. What is in a batch depends on the dataset and the
-// options that say so, never on the number of threads.
+// options, never on how many threads run or on the machine's CPUs.
 //
 // Memory is the ring (batches x samples x floats, and 17 bytes per sample) and,
 // per thread, the largest file and picture so far. With memory_bytes they stay
 // within it: the ring gets at most half where that holds two batches, each
-// thread has an equal share of the rest, and a sample of which the file or the
-// decoded picture takes over a third of that share is a broken one. What the
+// thread has a share of the rest, and a sample of which the file or the decoded
+// picture takes over a third of that share is a broken one. Shares are equal
+// parts for threads_max threads. Elastic threads have a sixteenth each, but at
+// least 16 MiB, or all that there is; there are never more threads than shares,
+// so that threads_max, which may be the machine's CPUs, does not decide which
+// samples are too large. What the
 // decoder libraries use besides (a progressive JPEG's coefficients) and the
 // dataset's index are not counted.
 class Pipeline {
