@@ -182,7 +182,8 @@ Result<std::optional<Batch>> PipelineCore::next(uint64_t timeout_ns) {
                             " are broken; the last: " + last_broken_};
       break;
     }
-    if (batch->ends_epoch) return batch;
+    // Another rank has such a batch, and would wait for this one's.
+    if (batch->ends_epoch || options_.ranks > 1) return batch;
     ring_.release(*batch);
   }
   return *ended_by_;

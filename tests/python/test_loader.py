@@ -182,6 +182,24 @@ class ErrorTest(LoaderCase):
         path.write_bytes(b"no picture")
         return penstock_loader.open_dataset(self.pictures_folder)
 
+    def test_ranks_have_as_many_batches_whatever_is_broken(self):
+        dataset = self.broken_pictures()
+        for i in range(6):
+            Path(dataset.name(i)).write_bytes(b"P6 broken")
+        sizes = []
+        for rank in range(2):
+            loader = self.load(
+                dataset, 2, crop=SIDE, shuffle=False, rank=rank, ranks=2
+            )
+            with self.assertLogs("penstock.loader"):
+                batches = list(loader)
+            self.assertEqual(len(batches), len(loader))
+            for images, labels in batches:
+                self.assertEqual(images.shape, (len(labels), 3, SIDE, SIDE))
+            sizes.append([len(labels) for _, labels in batches])
+        # Sample 6 is broken anyway; rank 1 ends with sample 0.
+        self.assertEqual(sizes, [[0, 0, 2, 1], [0, 1, 2, 0]])
+
     def test_broken_samples_are_logged_and_left_out(self):
         loader = self.load(self.broken_pictures(), 13, crop=SIDE)
         with self.assertLogs("penstock.loader", "WARNING") as logs:

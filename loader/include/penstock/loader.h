@@ -89,7 +89,8 @@ struct penstock_loader_batch {
   float* data;             /* size x sample_floats; pictures: 3 planes */
   const int64_t* labels;   /* size; -1: none */
   const uint64_t* indices; /* size; in the dataset */
-  size_t size;             /* good samples; may be 0 where ends_epoch */
+  size_t size;             /* good samples; may be 0 where ends_epoch, and with
+                              several ranks, which have as many batches each */
   size_t sample_floats;
   uint64_t number;    /* of the batch, from 0 */
   int32_t ends_epoch; /* 1: the epoch's last */

@@ -156,7 +156,7 @@ class Loader:
         is a short one, and the round is filled up from the epoch's beginning.
         broken: what becomes of a sample that cannot be read or decoded: "skip"
         leaves it out of its batch and logs its name, "fatal" raises OSError or
-        ValueError.
+        ValueError. With several ranks a batch may come without any sample.
         threads: None: what Slurm gave, then what Penstock grants.
         memory: bytes that the ring and the threads may take.
         ring: batches prepared ahead, those in use included.
@@ -201,8 +201,8 @@ class Loader:
         return self._batch_size
 
     def __len__(self) -> int:
-        """Batches of a whole epoch; without those whose samples are all
-        broken."""
+        """Batches of a whole epoch; with one rank, those whose samples are all
+        broken do not come."""
         more = 0 if self._drop_last else self._batch_size - 1
         return (self._stream.samples_per_epoch + more) // self._batch_size
 
@@ -298,7 +298,9 @@ class Loader:
                 self._is_amid = False
                 return None
         self._is_amid = not ends_epoch
-        return Batch(images, labels, indices) if len(labels) else None
+        if not len(labels) and self._ranks == 1:
+            return None
+        return Batch(images, labels, indices)
 
     def _take(self) -> tuple:
         waited_s = alone_s = 0.0

@@ -128,7 +128,8 @@ class Pipeline {
 
   // The next batch; nullopt after timeout_ns without one, or somewhat earlier,
   // and at the stream's end (finished()). Batches without a good sample are
-  // passed over, but for those that end an epoch. Several may be in use.
+  // passed over, but for those that end an epoch and, so that all ranks have
+  // the same number of batches, where there are several ranks. Several may be in use.
   // Errors: kIo  as many samples in a row as an epoch has were broken; the
   //              message names the last
   //         with BrokenSamples::kFatal that of a broken sample in the batch
