@@ -77,7 +77,8 @@ Status PipelineCore::prepare(std::unique_ptr<SamplePreparer>& preparer,
   try {
     if (!preparer) {
       const SamplePreparer::Options options{options_.read_mode,
-                                            options_.crop_side, thread_bytes_};
+                                            options_.crop_side,
+                                            options_.augment, thread_bytes_};
       preparer = std::make_unique<SamplePreparer>(*dataset_, options, bucket_);
     }
     return preparer->prepare(

@@ -136,6 +136,7 @@ class Loader:
         batch_size: int = 32,
         *,
         crop: int = 224,
+        augment: Literal["random", "centre"] = "random",
         seed: int = 0,
         shuffle: bool = True,
         rank: int | Literal["slurm"] | None = None,
@@ -148,6 +149,10 @@ class Loader:
     ):
         """Starts the threads.
 
+        augment: what a picture's square is made of: "random", to train with, a
+        random part of it, flipped in one case of two; "centre", to validate
+        with, the centred square whose side is 224/256 of the picture's smaller
+        one, as Resize(256) and CenterCrop(224) leave it.
         rank, ranks: of this process; by default those of torch.distributed
         where it is initialised, else 0 of 1; "slurm": SLURM_PROCID of
         SLURM_NTASKS.
@@ -166,6 +171,10 @@ class Loader:
         """
         if broken not in ("skip", "fatal"):
             raise ValueError(f"broken={broken!r}: allowed: 'skip', 'fatal'")
+        if augment not in ("random", "centre"):
+            raise ValueError(
+                f"augment={augment!r}: allowed: 'random', 'centre'"
+            )
         if threads is not None and threads < 1:
             raise ValueError(f"threads={threads}: allowed: 1 to 4096, or None")
         if memory is not None and memory < 1:
@@ -179,6 +188,7 @@ class Loader:
         self._options: dict[str, Any] = {
             "batch_size": self._batch_size,
             "crop": crop,
+            "augment": augment,
             "seed": _natural("seed", seed),
             "shuffle": shuffle,
             "ranks": self._ranks,

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "penstock/loader/augment.h"
 #include "penstock/loader/batch.h"
 #include "penstock/loader/dataset.h"
 #include "penstock/loader/feed.h"
@@ -39,6 +40,7 @@ struct PipelineOptions {
   size_t batch_samples = 32;  // 1 to 65536
   int crop_side = 224;  // pixels of a prepared picture's sides, 1 to 4096;
                         // tensors stay what they are
+  Augment augment = Augment::kRandom;  // of pictures
 
   // Order, crops and flips follow from the seed alone.
   uint64_t seed = 0;
@@ -129,8 +131,9 @@ class Pipeline {
   // The next batch; nullopt after timeout_ns without one, or somewhat earlier,
   // and at the stream's end (finished()). Batches without a good sample are
   // passed over, but for those that end an epoch and, so that all ranks have
-  // the same number of batches, where there are several ranks. Several may be in use.
-  // Errors: kIo  as many samples in a row as an epoch has were broken; the
+  // the same number of batches, where there are several ranks. Several may be
+  // in use. Errors: kIo  as many samples in a row as an epoch has were broken;
+  // the
   //              message names the last
   //         with BrokenSamples::kFatal that of a broken sample in the batch
   [[nodiscard]] Result<std::optional<Batch>> next(uint64_t timeout_ns);
