@@ -72,7 +72,8 @@ class Dataset {
 // below, sub-folders in byte order; kNoLabel for those in the folder itself.
 // Symbolic links to folders are followed for these sub-folders only.
 // Errors: kNotFound  no such folder, or no such file in it
-//         kIo, kPermissionDenied  a folder in it cannot be read
+//         kIo, kPermissionDenied  a folder in it cannot be read, or something
+//         cannot be looked at; links to nothing are passed over
 [[nodiscard]] Result<std::shared_ptr<const Dataset>> open_folder(
     const std::string& folder);
 
