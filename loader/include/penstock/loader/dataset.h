@@ -33,7 +33,9 @@ class SampleReader {
 
   // The sample's bytes, valid until the next open().
   // REQUIRES: open() succeeded, and nothing was read since.
-  // Errors: kIo; kLimit  no memory; kUnavailable  a database was written to
+  // Errors: kIo; kLimit  no memory; kInvalidArgument  a shard or a file of
+  //         records was written to; kUnavailable  a database was. They name the
+  //         sample.
   [[nodiscard]] virtual Result<std::span<const uint8_t>> read() = 0;
 
   // Of the sample that read() gave, where it stands in what was read;
