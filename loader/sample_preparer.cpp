@@ -35,6 +35,7 @@ SamplePreparer::SamplePreparer(const Dataset& dataset, const Options& options,
       bucket_(bucket),
       reader_(dataset.new_reader(options.read_mode)),
       pictures_(share_bytes_),
+      decoder_(pictures_.buffer(), share_bytes_),
       resampler_(options.crop_side) {}
 
 Result<std::span<const uint8_t>> SamplePreparer::fetch(

@@ -31,8 +31,8 @@ class SamplePreparer {
     int crop_side = 224;
     Augment augment = Augment::kRandom;
     uint64_t most_bytes = UINT64_MAX;  // of memory; a third of it is a file's,
-                                       // a third a JPEG's, a third another
-                                       // picture's
+                                       // a third a decoded picture's, a third
+                                       // libjpeg's own
   };
   SamplePreparer(const Dataset& dataset, const Options& options,
                  TokenBucket& bucket);
@@ -68,8 +68,8 @@ class SamplePreparer {
   const uint64_t share_bytes_;
   TokenBucket& bucket_;
   const std::unique_ptr<SampleReader> reader_;
-  JpegDecoder decoder_;
   PictureDecoder pictures_;
+  JpegDecoder decoder_;
   Resampler resampler_;
 };
 

@@ -103,14 +103,15 @@ struct PipelineCounters {
 // Memory is the ring (batches x samples x floats, and 17 bytes per sample) and,
 // per thread, the largest file and picture so far. With memory_bytes they stay
 // within it: the ring gets at most half where that holds two batches, each
-// thread has a share of the rest, and a sample of which the file or the decoded
-// picture takes over a third of that share is a broken one. Shares are equal
-// parts for threads_max threads. Elastic threads have a sixteenth each, but at
-// least 16 MiB, or all that there is; there are never more threads than shares,
-// so that threads_max, which may be the machine's CPUs, does not decide which
-// samples are too large. What the
-// decoder libraries use besides (a progressive JPEG's coefficients) and the
-// dataset's index are not counted.
+// thread has a share of the rest, and a sample of which the file, the decoded
+// picture or what libjpeg keeps of a progressive one takes over a third of that
+// share is a broken one. Shares are equal parts for threads_max threads.
+// Elastic threads have a sixteenth each, but at least 16 MiB, or all that there
+// is; there are never more threads than shares, so that threads_max, which may
+// be the machine's CPUs, does not decide which samples are too large. Not
+// counted are the rows that the decoder libraries and the resampler work on (of
+// the latter at most 192 bytes for each of the crop's columns), threads' stacks
+// and the dataset's index.
 class Pipeline {
  public:
   // Starts the threads.
