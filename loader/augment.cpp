@@ -40,4 +40,10 @@ Crop random_crop(ImageSize size, Random& random) {
   return crop;
 }
 
+Crop centre_square(ImageSize size) {
+  const double side = std::min(size.width, size.height) * (224.0 / 256.0);
+  return Crop{(size.width - side) / 2, (size.height - side) / 2, side, side,
+              false};
+}
+
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// Random resized crop and horizontal flip. Pure.
+// Which part of a picture a sample is made of. Pure.
 #pragma once
 
 #include "loader/image.h"
@@ -25,5 +25,8 @@ struct Crop {
 // part that keeps the ratio; flipped in one case of two. The crop has whole
 // pixels and lies inside the picture.
 Crop random_crop(ImageSize size, Random& random);
+
+// As Augment::kCentre has it; not of whole pixels.
+Crop centre_square(ImageSize size);
 
 }  // namespace penstock

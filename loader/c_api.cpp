@@ -57,7 +57,11 @@ Result<penstock_loader_options> known(const penstock_loader_options* given) {
     }
   }
   std::memcpy(&options, given, std::min(sizeof options, given->size));
-  if (options.reserved != 0) return invalid("options: reserved is not 0");
+  if (options.augment > PENSTOCK_AUGMENT_CENTRE) {
+    return invalid(
+        "options: augment: allowed: PENSTOCK_AUGMENT_RANDOM (0), "
+        "PENSTOCK_AUGMENT_CENTRE (1)");
+  }
   return options;
 }
 
@@ -86,6 +90,9 @@ JobLoaderOptions options_of(const penstock_loader_options& given) {
   if (given.crop_side > 0) {
     pipeline.crop_side =
         static_cast<int>(std::min<uint64_t>(given.crop_side, INT32_MAX));
+  }
+  if (given.augment == PENSTOCK_AUGMENT_CENTRE) {
+    pipeline.augment = Augment::kCentre;
   }
   pipeline.seed = given.seed;
   pipeline.shuffle = given.sequential == 0;

@@ -24,6 +24,12 @@ std::string difference(const FileVersion& then, const FileVersion& now) {
          std::to_string(then.bytes) + " when it was opened";
 }
 
+Error changed(const std::string& path, const FileVersion& then,
+              const FileVersion& now) {
+  return invalid(path + ": " + difference(then, now) +
+                 "; data must not change under a job");
+}
+
 }  // namespace
 
 Status FileReader::open_file(const std::string& path, ReadMode mode) {
@@ -54,6 +60,16 @@ Status FileReader::check_size(uint64_t bytes) const {
                  " bytes; allowed: up to 1 GiB");
 }
 
+// Behind the read: what was overwritten while the caller waited for bandwidth
+// is found out too.
+Status FileReader::check_unchanged() const {
+  struct stat status {};
+  if (fstat(fd_.get(), &status) != 0) return system_error(errno, path_);
+  const FileVersion now = FileVersion::of(status);
+  if (now == file_) return Done{};
+  return changed(path_, file_, now);
+}
+
 Result<uint64_t> FileReader::open(const std::string& path, ReadMode mode) {
   is_part_ = false;
   if (auto opened = open_file(path, mode); !opened) return opened.error();
@@ -69,8 +85,7 @@ Result<uint64_t> FileReader::open_part(const std::string& path, ReadMode mode,
   if (auto opened = open_file(path, mode); !opened) return opened.error();
   is_part_ = true;
   if (file_ != part.file) {
-    return invalid(path + ": " + difference(part.file, file_) +
-                   "; data must not change under a job");
+    return changed(path, part.file, file_);
   }
   if (part.bytes == 0) return invalid(path + ": empty part");
   if (auto fits = check_size(part.bytes); !fits) return fits.error();
@@ -129,6 +144,9 @@ Result<std::span<const uint8_t>> FileReader::read() {
   if (!is_part_) fd_.reset();
   if (is_part_ && found < before + bytes_) {
     return Error{Code::kIo, 0, path_ + ": became shorter while it was read"};
+  }
+  if (is_part_) {
+    if (Status same = check_unchanged(); !same) return std::move(same).error();
   }
   return std::span<const uint8_t>(buffer_.get() + before,
                                   found < before ? 0 : found - before);

@@ -32,6 +32,16 @@ struct FileVersion {
   bool operator==(const FileVersion&) const = default;
 };
 
+// A reader's error, which begins with the file's path, as one of the part of it
+// that is called so.
+inline Error of_part(Error error, const std::string& path,
+                     const std::string& name) {
+  if (error.message.starts_with(path)) {
+    error.message.replace(0, path.size(), name);
+  }
+  return error;
+}
+
 // One reader per thread.
 class FileReader {
  public:
@@ -65,7 +75,8 @@ class FileReader {
   // Reads what was opened. The bytes are valid until the next call. A file that
   // became shorter gives what is left of it.
   // REQUIRES: open() or open_part() succeeded.
-  // Errors: kIo  also for a part that became shorter; kLimit  no memory
+  // Errors: kIo  also for a part that became shorter; kLimit  no memory;
+  //         kInvalidArgument  the part's file was written to meanwhile
   [[nodiscard]] Result<std::span<const uint8_t>> read();
 
  private:
@@ -76,12 +87,13 @@ class FileReader {
 
   Status open_file(const std::string& path, ReadMode mode);
   Status check_size(uint64_t bytes) const;
+  Status check_unchanged() const;
   Result<uint64_t> fill(uint64_t begin, uint64_t end, uint64_t capacity);
 
   ReadMode mode_ = ReadMode::kBuffered;  // of the opened file
   std::string path_;
   UniqueFd fd_;
-  FileVersion file_;     // when it was looked at last
+  FileVersion file_;     // when it was opened
   uint64_t offset_ = 0;  // of what is to be read
   uint64_t bytes_ = 0;
   bool is_part_ = false;

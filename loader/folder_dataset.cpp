@@ -61,21 +61,66 @@ std::unique_ptr<SampleReader> FolderDataset::new_reader(ReadMode mode) const {
   return std::make_unique<FolderReader>(*this, mode);
 }
 
-bool is_picture(const fs::directory_entry& entry) {
-  std::error_code ignored;  // a dangling link is no file
-  return is_picture_name(entry.path().native()) &&
-         entry.is_regular_file(ignored);
+// A link to nothing is neither file nor folder. Whatever else keeps an entry
+// from being looked at is an error: without it the samples would be others, and
+// so would the labels of the folders behind it.
+void forgive_absent(std::error_code& error) {
+  if (error == std::errc::no_such_file_or_directory ||
+      error == std::errc::not_a_directory ||
+      error == std::errc::too_many_symbolic_link_levels) {
+    error.clear();
+  }
 }
 
-std::error_code add_below(const fs::path& folder, int32_t label,
-                          std::vector<Picture>& pictures) {
+bool is_folder(const fs::directory_entry& entry, std::error_code& error) {
+  const bool is = entry.is_directory(error);
+  forgive_absent(error);
+  return is;
+}
+
+bool is_picture(const fs::directory_entry& entry, std::error_code& error) {
+  if (!is_picture_name(entry.path().native())) return false;
+  const bool is = entry.is_regular_file(error);
+  forgive_absent(error);
+  return is;
+}
+
+Status unreadable(const std::error_code& error, const fs::path& path) {
+  return system_error(error.value(), "cannot read " + path.native());
+}
+
+Status add_below(const fs::path& folder, int32_t label,
+                 std::vector<Picture>& pictures) {
   std::error_code error;
   fs::recursive_directory_iterator it(folder, error);
-  for (; !error && it != fs::recursive_directory_iterator();
-       it.increment(error)) {
-    if (is_picture(*it)) pictures.push_back({it->path(), label});
+  while (!error && it != fs::recursive_directory_iterator()) {
+    if (is_picture(*it, error)) pictures.push_back({it->path(), label});
+    if (error) return unreadable(error, it->path());
+    it.increment(error);
   }
-  return error;
+  if (error) return unreadable(error, folder);
+  return Done{};
+}
+
+// What stands in the folder itself: pictures, and folders in byte order.
+Status look_into(const std::string& folder, std::vector<Picture>& pictures,
+                 std::vector<fs::path>& classes) {
+  std::error_code error;
+  fs::directory_iterator it(folder, error);
+  while (!error && it != fs::directory_iterator()) {
+    if (is_folder(*it, error)) {
+      classes.push_back(it->path());
+    } else if (!error && is_picture(*it, error)) {
+      pictures.push_back({it->path(), kNoLabel});
+    }
+    if (error) return unreadable(error, it->path());
+    it.increment(error);
+  }
+  if (error) return unreadable(error, folder);
+  std::sort(classes.begin(), classes.end(), [](const auto& a, const auto& b) {
+    return a.native() < b.native();
+  });
+  return Done{};
 }
 
 }  // namespace
@@ -83,23 +128,11 @@ std::error_code add_below(const fs::path& folder, int32_t label,
 Result<std::shared_ptr<const Dataset>> open_folder(const std::string& folder) {
   std::vector<Picture> pictures;
   std::vector<fs::path> classes;
-  std::error_code error;
-  fs::directory_iterator it(folder, error);
-  for (; !error && it != fs::directory_iterator(); it.increment(error)) {
-    std::error_code ignored;
-    if (it->is_directory(ignored)) {
-      classes.push_back(it->path());
-    } else if (is_picture(*it)) {
-      pictures.push_back({it->path(), kNoLabel});
-    }
+  Status looked = look_into(folder, pictures, classes);
+  for (size_t label = 0; looked && label < classes.size(); ++label) {
+    looked = add_below(classes[label], int32_t(label), pictures);
   }
-  std::sort(classes.begin(), classes.end(), [](const auto& a, const auto& b) {
-    return a.native() < b.native();
-  });
-  for (size_t label = 0; !error && label < classes.size(); ++label) {
-    error = add_below(classes[label], int32_t(label), pictures);
-  }
-  if (error) return system_error(error.value(), "cannot read " + folder);
+  if (!looked) return std::move(looked).error();
   if (pictures.empty()) {
     return Error{
         Code::kNotFound, 0,

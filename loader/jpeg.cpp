@@ -1,8 +1,10 @@
 #include "loader/jpeg.h"
 
+#include <jerror.h>
 #include <jpeglib.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <csetjmp>
 #include <cstddef>
@@ -22,6 +24,7 @@ struct JpegSession {
   std::jmp_buf jump;
   char message[JMSG_LENGTH_MAX];
   const uint8_t* end;  // of the file
+  long most_bytes;     // of libjpeg's memory
 };
 
 namespace {
@@ -93,7 +96,7 @@ void connect(JpegSession& session, const uint8_t* data, size_t size) {
   session.progress.progress_monitor = on_progress;
   session.info.src = &session.source;
   session.info.progress = &session.progress;
-  session.info.mem->max_memory_to_use = long{kMaxJpegBytes};
+  session.info.mem->max_memory_to_use = session.most_bytes;
 }
 
 // Jumps. False: session.message says why.
@@ -119,13 +122,28 @@ bool can_crop_columns(const jpeg_decompress_struct& info) {
          info.max_h_samp_factor * info.max_v_samp_factor <= 4;
 }
 
+bool has_inks(J_COLOR_SPACE space) {
+  return space == JCS_CMYK || space == JCS_YCCK;
+}
+
+// Adobe's CMYK says how much light each ink leaves. Rounds as Pillow does.
+void multiply_inks(const uint8_t* cmyk, size_t pixels, uint8_t* rgb) {
+  for (size_t i = 0; i < pixels; ++i) {
+    for (size_t channel = 0; channel < 3; ++channel) {
+      const unsigned product = cmyk[4 * i + channel] * cmyk[4 * i + 3];
+      rgb[3 * i + channel] = static_cast<uint8_t>((product + 127) / 255);
+    }
+  }
+}
+
 // Jumps. Begins to decode at that scale and takes the box's columns; where
 // they lie really is put into the box.
 bool begin_part(JpegSession& session, int eighths, Box& box) {
   if (setjmp(session.jump) != 0) return false;
   session.info.scale_num = static_cast<unsigned>(eighths);
   session.info.scale_denom = 8;
-  session.info.out_color_space = JCS_RGB;
+  session.info.out_color_space =
+      has_inks(session.info.jpeg_color_space) ? JCS_CMYK : JCS_RGB;
   // It would guess what a progressive picture's scans leave out from blocks
   // beside it, which a part may not have.
   session.info.do_block_smoothing = FALSE;
@@ -158,19 +176,39 @@ bool read_rows(JpegSession& session, const Box& box, uint8_t* pixels) {
   if (box.y > 0) jpeg_skip_scanlines(&session.info, box.y);
   constexpr JDIMENSION kRows = 8;
   const size_t row_bytes = 3 * size_t{box.width};
+  JSAMPARRAY inks = nullptr;
+  if (session.info.out_color_space == JCS_CMYK) {
+    inks = (*session.info.mem->alloc_sarray)(
+        reinterpret_cast<j_common_ptr>(&session.info), JPOOL_IMAGE,
+        4 * box.width, kRows);
+  }
   for (JDIMENSION y = 0; y < box.height;) {
     JSAMPROW rows[kRows];
     JDIMENSION count = 0;
     for (; count < kRows && y + count < box.height; ++count) {
       rows[count] = pixels + (y + count) * row_bytes;
     }
-    y += jpeg_read_scanlines(&session.info, rows, count);
+    const JDIMENSION got = jpeg_read_scanlines(
+        &session.info, inks == nullptr ? rows : inks, count);
+    for (JDIMENSION i = 0; inks != nullptr && i < got; ++i) {
+      multiply_inks(inks[i], box.width, rows[i]);
+    }
+    y += got;
   }
   if (!has_end_marker(session)) refuse(session, "cut short");
   return true;
 }
 
 Error jpeg_error(const JpegSession& session) {
+  if (session.errors.msg_code == JERR_OUT_OF_MEMORY) {
+    return Error{Code::kLimit, ENOMEM, "JPEG: no memory to decode it"};
+  }
+  if (session.errors.msg_code == JERR_NO_BACKING_STORE) {
+    return Error{Code::kLimit, 0,
+                 "JPEG: a progressive picture for which libjpeg takes over " +
+                     std::to_string(session.most_bytes) +
+                     " bytes; the memory bound leaves no more"};
+  }
   return invalid(std::string("JPEG: ") + session.message);
 }
 
@@ -186,7 +224,8 @@ Box box_around(const Crop& crop, JDIMENSION width) {
 }
 
 bool is_colour_known(J_COLOR_SPACE space) {
-  return space == JCS_GRAYSCALE || space == JCS_YCbCr || space == JCS_RGB;
+  return space == JCS_GRAYSCALE || space == JCS_YCbCr || space == JCS_RGB ||
+         has_inks(space);
 }
 
 }  // namespace
@@ -201,7 +240,12 @@ JpegScale choose_scale(double crop_width, double crop_height, int out_side) {
   return JpegScale{8};
 }
 
-JpegDecoder::JpegDecoder() : session_(std::make_unique<JpegSession>()) {}
+JpegDecoder::JpegDecoder() : JpegDecoder(own_pixels_, kMaxJpegBytes) {}
+
+JpegDecoder::JpegDecoder(PixelBuffer& pixels, uint64_t most_bytes)
+    : session_(std::make_unique<JpegSession>()), pixels_(pixels) {
+  session_->most_bytes = static_cast<long>(std::min(most_bytes, kMaxJpegBytes));
+}
 
 JpegDecoder::~JpegDecoder() { jpeg_destroy_decompress(&session_->info); }
 
@@ -215,7 +259,7 @@ Result<ImageSize> JpegDecoder::open(std::span<const uint8_t> file) {
     return invalid("JPEG: over 65500 pixels along a side, or over 256 Mpixel");
   }
   if (!is_colour_known(info.jpeg_color_space)) {
-    return invalid("JPEG: colours other than grey, YCbCr and RGB (CMYK?)");
+    return invalid("JPEG: colours other than grey, YCbCr, RGB and CMYK");
   }
   return ImageSize{static_cast<int>(info.image_width),
                    static_cast<int>(info.image_height)};
@@ -230,16 +274,14 @@ Result<JpegPart> JpegDecoder::decode(const Crop& crop, JpegScale scale) {
   Box box = box_around(scaled, full_width);
   if (!begin_part(*session_, scale.eighths, box)) return jpeg_error(*session_);
   const uint64_t bytes = 3 * uint64_t{box.width} * box.height;
-  if (bytes > capacity_bytes_) {
-    pixels_ = std::make_unique_for_overwrite<uint8_t[]>(bytes);
-    capacity_bytes_ = bytes;
-  }
-  if (!read_rows(*session_, box, pixels_.get())) return jpeg_error(*session_);
+  auto room = pixels_.reserve(bytes);
+  if (!room) return std::move(room).error().wrap("JPEG");
+  if (!read_rows(*session_, box, *room)) return jpeg_error(*session_);
   scaled.x -= box.x;
   scaled.y -= box.y;
-  return JpegPart{{pixels_.get(), static_cast<int>(box.width),
-                   static_cast<int>(box.height)},
-                  scaled};
+  return JpegPart{
+      {*room, static_cast<int>(box.width), static_cast<int>(box.height)},
+      scaled};
 }
 
 }  // namespace penstock

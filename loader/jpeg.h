@@ -9,6 +9,7 @@
 #include "common/result.h"
 #include "loader/augment.h"
 #include "loader/image.h"
+#include "loader/pixel_buffer.h"
 
 namespace penstock {
 
@@ -16,8 +17,8 @@ namespace penstock {
 // plain one.
 inline constexpr int kMaxJpegScans = 100;
 // Of libjpeg's own memory: a progressive picture is kept whole, 6 bytes a pixel
-// at most.
-inline constexpr int64_t kMaxJpegBytes = int64_t{1} << 30;
+// (of CMYK 8) at most.
+inline constexpr uint64_t kMaxJpegBytes = uint64_t{1} << 30;
 
 // A decoded JPEG may be smaller than the file's picture by `eighths` / 8.
 struct JpegScale {
@@ -43,34 +44,41 @@ struct JpegPart {
 struct JpegSession;  // libjpeg's state; jpeg.cpp
 
 // One decoder per thread; its buffer grows to the largest part seen. Nothing
-// is kept from one file to the next: a file that relies on another one's
+// else is kept from one file to the next: a file that relies on another one's
 // tables is damaged.
 class JpegDecoder {
  public:
   JpegDecoder();
+  // Decodes into a buffer that others use in between, and that must outlive it.
+  // most_bytes: of libjpeg's memory, at most kMaxJpegBytes.
+  JpegDecoder(PixelBuffer& pixels, uint64_t most_bytes);
   ~JpegDecoder();
 
   // Reads the header; the file must stay as it is until decode() is done.
   // Errors: kInvalidArgument  not a JPEG, beyond image.h's bounds, or of other
-  //                           colours than grey, YCbCr and RGB (CMYK).
+  //                           colours than grey, YCbCr, RGB, CMYK and YCCK
   [[nodiscard]] Result<ImageSize> open(std::span<const uint8_t> file);
 
   // Decodes what the crop needs of the file opened last, to RGB at that scale:
   // its rows, and its columns up to whole blocks. Their pixels are those of the
-  // whole picture decoded at that scale. open() comes before each decode().
-  // Errors: kInvalidArgument  damaged (anything that libjpeg-turbo warns of)
+  // whole picture decoded at that scale. CMYK is taken for Adobe's, which is
+  // inverted, and multiplied, as Pillow does. open() comes before each
+  // decode(). Errors: kInvalidArgument  damaged (anything that libjpeg-turbo
+  // warns of)
   //                           up to the crop's last row, or without an end
-  //                           marker (cut short); over kMaxJpegScans scans or
-  //                           kMaxJpegBytes. Damage of the compressed data
-  //                           behind the crop's last row is not noticed, as
-  //                           nothing there is looked at.
+  //                           marker (cut short); over kMaxJpegScans scans.
+  //                           Damage of the compressed data behind the crop's
+  //                           last row is not noticed, as nothing there is
+  //                           looked at.
+  //         kLimit  libjpeg or the buffer would take more than they may, or no
+  //                 memory
   // REQUIRES: open() succeeded; the crop lies inside the picture.
   [[nodiscard]] Result<JpegPart> decode(const Crop& crop, JpegScale scale);
 
  private:
   std::unique_ptr<JpegSession> session_;
-  std::unique_ptr<uint8_t[]> pixels_;
-  uint64_t capacity_bytes_ = 0;
+  PixelBuffer own_pixels_;
+  PixelBuffer& pixels_;
 };
 
 }  // namespace penstock

@@ -72,10 +72,10 @@ class LmdbReader : public SampleReader {
     auto bytes = reader_.open_part(dataset_.path(),
                                    from_memory ? ReadMode::kBuffered : mode_,
                                    dataset_.part_of(index));
+    index_ = index;
     if (!bytes) {
       Status same = dataset_.check_unchanged();
-      if (!same) return std::move(same).error();
-      return std::move(bytes).error().wrap("record " + std::to_string(index));
+      return named(same ? std::move(bytes).error() : std::move(same).error());
     }
     if (source == SampleSource::kStorage) reader_.drop_cached();
     return bytes;
@@ -84,14 +84,20 @@ class LmdbReader : public SampleReader {
     auto value = reader_.read();
     // Behind the read: what was overwritten meanwhile is found out too.
     if (Status same = dataset_.check_unchanged(); !same) {
-      return std::move(same).error();
+      return named(std::move(same).error());
     }
+    if (!value) return named(std::move(value).error());
     return value;
   }
 
  private:
+  Error named(Error error) const {
+    return of_part(std::move(error), dataset_.path(), dataset_.name(index_));
+  }
+
   const LmdbDataset& dataset_;
   const ReadMode mode_;
+  uint64_t index_ = 0;
   FileReader reader_;
 };
 

@@ -30,6 +30,9 @@ class PictureDecoder {
   [[nodiscard]] Result<ImageView> decode(PictureFormat format,
                                          std::span<const uint8_t> file);
 
+  // For a JpegDecoder beside it: only one picture is there at a time.
+  PixelBuffer& buffer() { return buffer_; }
+
  private:
   PixelBuffer buffer_;
 };

@@ -23,11 +23,12 @@ PipelineCore::PipelineCore(std::shared_ptr<const Dataset> dataset,
                            const PipelineShape& shape, PipelineLink link)
     : dataset_(std::move(dataset)),
       options_(options),
+      threads_max_(shape.threads_max),
       link_(std::move(link)),
       sampler_(sampler),
       thread_bytes_(shape.thread_bytes),
       ring_(shape.ring),
-      pool_(options.threads_max,
+      pool_(shape.threads_max,
             [this](size_t id, const ElasticPool::Wanted& wanted) {
               run_thread(id, wanted);
             }) {}
@@ -76,7 +77,8 @@ Status PipelineCore::prepare(std::unique_ptr<SamplePreparer>& preparer,
   try {
     if (!preparer) {
       const SamplePreparer::Options options{options_.read_mode,
-                                            options_.crop_side, thread_bytes_};
+                                            options_.crop_side,
+                                            options_.augment, thread_bytes_};
       preparer = std::make_unique<SamplePreparer>(*dataset_, options, bucket_);
     }
     return preparer->prepare(
@@ -182,7 +184,8 @@ Result<std::optional<Batch>> PipelineCore::next(uint64_t timeout_ns) {
                             " are broken; the last: " + last_broken_};
       break;
     }
-    if (batch->ends_epoch) return batch;
+    // Another rank has such a batch, and would wait for this one's.
+    if (batch->ends_epoch || options_.ranks > 1) return batch;
     ring_.release(*batch);
   }
   return *ended_by_;
@@ -197,10 +200,9 @@ void PipelineCore::follow_hint() {
   bucket_.set_rate(hint ? hint->rate_bytes_per_s : 0, monotonic_ns());
   if (all_claimed_ || stopping_) return;
   const bool follow = options_.elastic && hint;
-  const size_t threads = follow
-                             ? std::clamp(hint->threads, options_.threads_min,
-                                          options_.threads_max)
-                             : options_.threads;
+  const size_t threads =
+      follow ? std::clamp(hint->threads, options_.threads_min, threads_max_)
+             : std::min(options_.threads, threads_max_);
   pool_.resize(threads);
   // Those beyond may wait for room in the ring, and shall not be late.
   if (threads < pool_.running()) ring_.wake_claimers();

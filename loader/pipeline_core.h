@@ -63,6 +63,7 @@ class PipelineCore {
 
   const std::shared_ptr<const Dataset> dataset_;
   const PipelineOptions options_;
+  const size_t threads_max_;
   const PipelineLink link_;
   const EpochSampler sampler_;
   const uint64_t thread_bytes_;

@@ -12,6 +12,10 @@ namespace {
 constexpr size_t kMaxThreads = 4096;
 constexpr uint64_t kMaxRingBytes = uint64_t{64} << 30;
 constexpr uint64_t kLeastThreadBytes = 1 << 20;
+// Of elastic threads, whose most is the machine's CPUs: with an equal share of
+// the rest, which samples are too large would depend on the machine.
+constexpr uint64_t kGoodThreadBytes = 16 << 20;
+constexpr uint64_t kMostShares = 16;
 
 Status check(const PipelineOptions& options) {
   if (options.batch_samples < 1 || options.batch_samples > 65536) {
@@ -31,6 +35,22 @@ Status check(const PipelineOptions& options) {
   }
   if (options.total_samples < 1) return invalid("samples: allowed: 1 or more");
   return Done{};
+}
+
+// Within what the ring leaves, whatever the number of the machine's CPUs.
+void share_elastic(const PipelineOptions& options, uint64_t batch_bytes,
+                   PipelineShape& shape) {
+  const uint64_t ring_bytes =
+      std::max(2 * batch_bytes, options.memory_bytes / 2);
+  const uint64_t room_bytes =
+      options.memory_bytes - std::min(ring_bytes, options.memory_bytes);
+  shape.thread_bytes =
+      std::max(std::min(std::max(room_bytes / kMostShares, kGoodThreadBytes),
+                        room_bytes / options.threads_min),
+               kLeastThreadBytes);
+  shape.threads_max = static_cast<size_t>(
+      std::clamp<uint64_t>(room_bytes / shape.thread_bytes, options.threads_min,
+                           options.threads_max));
 }
 
 std::string text_of(uint64_t bytes) {
@@ -55,7 +75,8 @@ Status share(uint64_t memory_bytes, uint64_t batch_bytes, uint64_t threads,
   shape.ring.batches = static_cast<size_t>(std::clamp<uint64_t>(
       for_ring / batch_bytes, 2, std::max<size_t>(2, shape.ring.batches)));
   shape.thread_bytes =
-      (memory_bytes - shape.ring.batches * batch_bytes) / threads;
+      std::min(shape.thread_bytes,
+               (memory_bytes - shape.ring.batches * batch_bytes) / threads);
   return Done{};
 }
 
@@ -71,20 +92,24 @@ Result<PipelineShape> pipeline_shape(const PipelineOptions& options,
                                      const BatchPlan::Shape& plan) {
   auto checked = check(options);
   if (!checked) return std::move(checked).error();
-  // At least the batches asked for, and two places per thread, so that a small
-  // batch does not leave threads without work.
-  const size_t for_threads =
-      (2 * options.threads_max + options.batch_samples - 1) /
-      options.batch_samples;
-  PipelineShape shape;
-  shape.ring = {std::max(options.ring_batches, for_threads), sample_floats,
-                plan, options.is_ordered};
   const uint64_t sample_bytes =
       sample_floats * sizeof(float) + sizeof(int64_t) + sizeof(uint64_t) + 1;
   const uint64_t batch_bytes = options.batch_samples * sample_bytes;
+  PipelineShape shape;
+  shape.threads_max = options.threads_max;
+  if (options.memory_bytes > 0 && options.elastic) {
+    share_elastic(options, batch_bytes, shape);
+  }
+  // At least the batches asked for, and two places per thread, so that a small
+  // batch does not leave threads without work.
+  const size_t for_threads =
+      (2 * shape.threads_max + options.batch_samples - 1) /
+      options.batch_samples;
+  shape.ring = {std::max(options.ring_batches, for_threads), sample_floats,
+                plan, options.is_ordered};
   if (options.memory_bytes > 0) {
     auto shared =
-        share(options.memory_bytes, batch_bytes, options.threads_max, shape);
+        share(options.memory_bytes, batch_bytes, shape.threads_max, shape);
     if (!shared) return std::move(shared).error();
   }
   const uint64_t ring_bytes = shape.ring.batches * batch_bytes;

@@ -12,6 +12,7 @@ namespace penstock {
 struct PipelineShape {
   BatchRing::Shape ring;
   uint64_t thread_bytes = UINT64_MAX;  // what one thread may use
+  size_t threads_max = 1;  // up to the options'; fewer where memory is short
 };
 
 // What a prepared sample has. tensor_bytes: as Dataset has it.

@@ -73,20 +73,27 @@ class RecordReader : public SampleReader {
     auto bytes = reader_.open_part(dataset_.path(),
                                    from_memory ? ReadMode::kBuffered : mode_,
                                    dataset_.part_of(index));
-    if (bytes && source == SampleSource::kStorage) reader_.drop_cached();
+    index_ = index;
+    if (!bytes) return named(std::move(bytes).error());
+    if (source == SampleSource::kStorage) reader_.drop_cached();
     return bytes;
   }
   Result<std::span<const uint8_t>> read() override {
     auto record = reader_.read();
-    if (!record) return record;
+    if (!record) return named(std::move(record).error());
     label_ = label_in(record->first(dataset_.label_bytes()));
     return record->subspan(dataset_.label_bytes());
   }
   int64_t label() const override { return label_; }
 
  private:
+  Error named(Error error) const {
+    return of_part(std::move(error), dataset_.path(), dataset_.name(index_));
+  }
+
   const RecordDataset& dataset_;
   const ReadMode mode_;
+  uint64_t index_ = 0;
   FileReader reader_;
   int64_t label_ = kNoLabel;
 };

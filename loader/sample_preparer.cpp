@@ -30,10 +30,12 @@ SamplePreparer::SamplePreparer(const Dataset& dataset, const Options& options,
                                TokenBucket& bucket)
     : dataset_(dataset),
       crop_side_(options.crop_side),
+      augment_(options.augment),
       share_bytes_(options.most_bytes / 3),
       bucket_(bucket),
       reader_(dataset.new_reader(options.read_mode)),
       pictures_(share_bytes_),
+      decoder_(pictures_.buffer(), share_bytes_),
       resampler_(options.crop_side) {}
 
 Result<std::span<const uint8_t>> SamplePreparer::fetch(
@@ -56,6 +58,12 @@ Result<std::span<const uint8_t>> SamplePreparer::fetch(
   return reader_->read();
 }
 
+Crop SamplePreparer::crop_of(ImageSize size, uint64_t seed) const {
+  if (augment_ == Augment::kCentre) return centre_square(size);
+  Random random(seed);
+  return random_crop(size, random);
+}
+
 // Of a JPEG that is decoded at that scale.
 Status SamplePreparer::check_share(ImageSize size, JpegScale scale) const {
   const auto scaled = [&](int side) {
@@ -75,8 +83,7 @@ Status SamplePreparer::prepare_jpeg(std::span<const uint8_t> file,
                                     uint64_t seed, float* out) {
   auto size = decoder_.open(file);
   if (!size) return std::move(size).error();
-  Random random(seed);
-  const Crop crop = random_crop(*size, random);
+  const Crop crop = crop_of(*size, seed);
   const JpegScale scale = choose_scale(crop.width, crop.height, crop_side_);
   auto fits = check_share(*size, scale);
   if (!fits) return fits;
@@ -93,8 +100,7 @@ Status SamplePreparer::prepare_picture(std::span<const uint8_t> file,
   if (*format == PictureFormat::kJpeg) return prepare_jpeg(file, seed, out);
   auto image = pictures_.decode(*format, file);
   if (!image) return std::move(image).error();
-  Random random(seed);
-  const Crop crop = random_crop({image->width, image->height}, random);
+  const Crop crop = crop_of({image->width, image->height}, seed);
   resampler_.run(*image, crop, out);
   return Done{};
 }

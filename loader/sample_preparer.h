@@ -10,6 +10,7 @@
 #include "loader/picture_decoder.h"
 #include "loader/resampler.h"
 #include "loader/token_bucket.h"
+#include "penstock/loader/augment.h"
 #include "penstock/loader/dataset.h"
 
 namespace penstock {
@@ -28,14 +29,15 @@ class SamplePreparer {
   struct Options {
     ReadMode read_mode = ReadMode::kBuffered;
     int crop_side = 224;
+    Augment augment = Augment::kRandom;
     uint64_t most_bytes = UINT64_MAX;  // of memory; a third of it is a file's,
-                                       // a third a JPEG's, a third another
-                                       // picture's
+                                       // a third a decoded picture's, a third
+                                       // libjpeg's own
   };
   SamplePreparer(const Dataset& dataset, const Options& options,
                  TokenBucket& bucket);
 
-  // Fetches and prepares sample `index`; seed alone decides the crop and the
+  // Fetches and prepares sample `index`; seed alone decides a random crop and
   // flip, so the result's bits depend on the sample and the seed only.
   // Waits for bandwidth while stopping() is false.
   // out: 3 x crop_side x crop_side floats; of a tensor, each byte's value as a
@@ -51,6 +53,7 @@ class SamplePreparer {
  private:
   Result<std::span<const uint8_t>> fetch(uint64_t index, SampleSource source,
                                          const std::function<bool()>& stopping);
+  Crop crop_of(ImageSize size, uint64_t seed) const;
   Status check_share(ImageSize size, JpegScale scale) const;
   Status prepare_bytes(std::span<const uint8_t> bytes, uint64_t seed,
                        float* out);
@@ -61,11 +64,12 @@ class SamplePreparer {
 
   const Dataset& dataset_;
   const int crop_side_;
+  const Augment augment_;
   const uint64_t share_bytes_;
   TokenBucket& bucket_;
   const std::unique_ptr<SampleReader> reader_;
-  JpegDecoder decoder_;
   PictureDecoder pictures_;
+  JpegDecoder decoder_;
   Resampler resampler_;
 };
 

@@ -70,14 +70,26 @@ class TarReader : public SampleReader {
     auto bytes = reader_.open_part(dataset_.shard_of(index).path,
                                    from_memory ? ReadMode::kBuffered : mode_,
                                    dataset_.part_of(index));
-    if (bytes && source == SampleSource::kStorage) reader_.drop_cached();
+    index_ = index;
+    if (!bytes) return named(std::move(bytes).error());
+    if (source == SampleSource::kStorage) reader_.drop_cached();
     return bytes;
   }
-  Result<std::span<const uint8_t>> read() override { return reader_.read(); }
+  Result<std::span<const uint8_t>> read() override {
+    auto read = reader_.read();
+    if (!read) return named(std::move(read).error());
+    return read;
+  }
 
  private:
+  Error named(Error error) const {
+    return of_part(std::move(error), dataset_.shard_of(index_).path,
+                   dataset_.name(index_));
+  }
+
   const TarDataset& dataset_;
   const ReadMode mode_;
+  uint64_t index_ = 0;
   FileReader reader_;
 };
 

@@ -16,7 +16,8 @@ size_t entitled_threads(const char* slurm_cpus_per_task, size_t affinity_cpus);
 struct ThreadChoice {
   size_t fixed = 0;  // 0: what Slurm gave, then what the hint says
   size_t least = 1;  // unless fixed
-  size_t most = 0;   // unless fixed; 0: the machine's CPUs
+  size_t most = 0;   // unless fixed; 0: the machine's CPUs, of which some may
+                     // be lent beyond those that the process may run on
 };
 // Sets the options' threads for this process.
 void choose_threads(const ThreadChoice& choice, PipelineOptions& options);

@@ -32,13 +32,15 @@ const Dataset& sample_in(const PythonDataset& data, uint64_t index) {
 }
 
 std::unique_ptr<PythonStream> open_stream(
-    const PythonDataset& dataset, size_t batch_size, int crop, uint64_t seed,
-    bool shuffle, uint64_t ranks, uint64_t rank, bool drop_tail,
-    bool broken_fatal, size_t ring, uint64_t memory_bytes, size_t threads,
+    const PythonDataset& dataset, size_t batch_size, int crop,
+    const std::string& augment, uint64_t seed, bool shuffle, uint64_t ranks,
+    uint64_t rank, bool drop_tail, bool broken_fatal, size_t ring,
+    uint64_t memory_bytes, size_t threads,
     const std::optional<Position>& from) {
   PipelineOptions options;
   options.batch_samples = batch_size;
   options.crop_side = crop;
+  if (augment == "centre") options.augment = Augment::kCentre;
   options.seed = seed;
   options.shuffle = shuffle;
   options.ranks = ranks;
@@ -88,9 +90,10 @@ PYBIND11_MODULE(_native, module) {
 
   py::class_<PythonStream>(module, "Stream")
       .def(py::init(&penstock::open_stream), arg("dataset"), py::kw_only(),
-           arg("batch_size"), arg("crop"), arg("seed"), arg("shuffle"),
-           arg("ranks"), arg("rank"), arg("drop_tail"), arg("broken_fatal"),
-           arg("ring"), arg("memory_bytes"), arg("threads"), arg("position"))
+           arg("batch_size"), arg("crop"), arg("augment"), arg("seed"),
+           arg("shuffle"), arg("ranks"), arg("rank"), arg("drop_tail"),
+           arg("broken_fatal"), arg("ring"), arg("memory_bytes"),
+           arg("threads"), arg("position"))
       .def("next", &PythonStream::next)
       .def("end_step", &PythonStream::end_step)
       .def("state", &PythonStream::state)

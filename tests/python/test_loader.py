@@ -26,8 +26,13 @@ class OptionsOfC(ctypes.Structure):
             (name, ctypes.c_uint64)
             for name in (
                 "record_bytes record_label_bytes record_header_bytes "
-                "batch_samples crop_side seed"
+                "batch_samples crop_side seed ranks rank threads ring_batches "
+                "memory_bytes"
             ).split()
+        ]
+        + [
+            (name, ctypes.c_uint32)
+            for name in "sequential drop_tail broken_fatal augment".split()
         ]
     )
 
@@ -116,6 +121,34 @@ class BatchTest(LoaderCase):
                     got.append((images.tobytes(), labels.tolist()))
             self.assertEqual(got, expected)
 
+    def test_a_centred_square_depends_on_the_picture_alone(self):
+        dataset = self.pictures()
+        got = {}
+        for seed in (1, 2):
+            loader = self.load(
+                dataset, 4, crop=35, augment="centre", seed=seed
+            )
+            for _ in range(2):
+                for batch in loader:
+                    for image, index in zip(batch.images, batch.indices):
+                        got.setdefault(int(index), set()).add(image.tobytes())
+        self.assertEqual([len(got[i]) for i in range(12)], [1] * 12)
+        # 35 of 40 pixels: each output is a mean of the four pixels around it.
+        file = Path(dataset.name(0)).read_bytes()
+        pixels = numpy.frombuffer(file[-3 * 40 * 40:], numpy.uint8)
+        pixels = pixels.reshape(40, 40, 3).astype(float)
+        pixels = (pixels[2:-2, :] + pixels[3:-1, :])[:35] / 2
+        pixels = (pixels[:, 2:-2] + pixels[:, 3:-1])[:, :35] / 2
+        mean, deviation = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+        expected = ((pixels / 255 - mean) / deviation).transpose(2, 0, 1)
+        image = numpy.frombuffer(got[0].pop(), numpy.float32)
+        difference = abs(image.reshape(3, 35, 35) - expected)
+        self.assertLess(difference.max(), 5 / 64 / 255 / 0.224)
+        centred = batches_of_c(
+            self.pictures_folder, 3, crop_side=35, sequential=1, augment=1
+        )
+        self.assertEqual(centred[0][0][: image.nbytes], image.tobytes())
+
     def test_drop_last_leaves_out_the_short_batch(self):
         loader = self.load(self.records(), drop_last=True)
         self.assertEqual(len(loader), 6)
@@ -182,6 +215,24 @@ class ErrorTest(LoaderCase):
         path.write_bytes(b"no picture")
         return penstock_loader.open_dataset(self.pictures_folder)
 
+    def test_ranks_have_as_many_batches_whatever_is_broken(self):
+        dataset = self.broken_pictures()
+        for i in range(6):
+            Path(dataset.name(i)).write_bytes(b"P6 broken")
+        sizes = []
+        for rank in range(2):
+            loader = self.load(
+                dataset, 2, crop=SIDE, shuffle=False, rank=rank, ranks=2
+            )
+            with self.assertLogs("penstock.loader"):
+                batches = list(loader)
+            self.assertEqual(len(batches), len(loader))
+            for images, labels in batches:
+                self.assertEqual(images.shape, (len(labels), 3, SIDE, SIDE))
+            sizes.append([len(labels) for _, labels in batches])
+        # Sample 6 is broken anyway; rank 1 ends with sample 0.
+        self.assertEqual(sizes, [[0, 0, 2, 1], [0, 1, 2, 0]])
+
     def test_broken_samples_are_logged_and_left_out(self):
         loader = self.load(self.broken_pictures(), 13, crop=SIDE)
         with self.assertLogs("penstock.loader", "WARNING") as logs:
@@ -244,6 +295,7 @@ class ErrorTest(LoaderCase):
             ({"crop": 0}, "crop: allowed"),
             ({"seed": 1 << 64}, "seed="),
             ({"broken": "no"}, "broken='no'"),
+            ({"augment": "center"}, "augment='center'"),
             ({"threads": 0}, "threads=0"),
             ({"memory": 0}, "memory=0"),
             ({"ring": 0}, "ring: allowed"),

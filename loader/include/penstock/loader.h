@@ -47,6 +47,13 @@ struct penstock_loader_state {
   uint64_t position; /* of the epoch's order: behind all ranks */
 };
 
+/* To train with: a random part of the picture, 8% to 100% of its area, flipped
+ * in one case of two. */
+#define PENSTOCK_AUGMENT_RANDOM 0
+/* To validate with: the centred square whose side is 224/256 of the picture's
+ * smaller one, as Resize(256) and CenterCrop(224) leave it. */
+#define PENSTOCK_AUGMENT_CENTRE 1
+
 /* What is 0 has the value in brackets. */
 struct penstock_loader_options {
   size_t size; /* sizeof(struct penstock_loader_options) */
@@ -74,7 +81,8 @@ struct penstock_loader_options {
                             from the epoch's beginning] */
   uint32_t broken_fatal; /* 1: a broken sample ends the stream [it is left
                             out of its batch] */
-  uint32_t reserved;     /* 0 */
+  uint32_t augment;      /* of a picture, PENSTOCK_AUGMENT_CENTRE or
+                            [PENSTOCK_AUGMENT_RANDOM] */
 
   const struct penstock_loader_state* from; /* [epoch 0's beginning] */
 
@@ -89,7 +97,8 @@ struct penstock_loader_batch {
   float* data;             /* size x sample_floats; pictures: 3 planes */
   const int64_t* labels;   /* size; -1: none */
   const uint64_t* indices; /* size; in the dataset */
-  size_t size;             /* good samples; may be 0 where ends_epoch */
+  size_t size;             /* good samples; may be 0 where ends_epoch, and with
+                              several ranks, which have as many batches each */
   size_t sample_floats;
   uint64_t number;    /* of the batch, from 0 */
   int32_t ends_epoch; /* 1: the epoch's last */

@@ -137,6 +137,7 @@ class Loader:
         batch_size: int = 32,
         *,
         crop: int = 224,
+        augment: Literal["random", "centre"] = "random",
         seed: int = 0,
         shuffle: bool = True,
         rank: int | Literal["slurm"] | None = None,
@@ -149,6 +150,10 @@ class Loader:
     ):
         """Starts the threads.
 
+        augment: what a picture's square is made of: "random", to train with, a
+        random part of it, flipped in one case of two; "centre", to validate
+        with, the centred square whose side is 224/256 of the picture's smaller
+        one, as Resize(256) and CenterCrop(224) leave it.
         rank, ranks: of this process; by default those of torch.distributed
         where it is initialised, else 0 of 1; "slurm": SLURM_PROCID of
         SLURM_NTASKS.
@@ -157,7 +162,7 @@ class Loader:
         is a short one, and the round is filled up from the epoch's beginning.
         broken: what becomes of a sample that cannot be read or decoded: "skip"
         leaves it out of its batch and logs its name, "fatal" raises OSError or
-        ValueError.
+        ValueError. With several ranks a batch may come without any sample.
         threads: None: what Slurm gave, then what Penstock grants.
         memory: bytes that the ring and the threads may take.
         ring: batches prepared ahead, those in use included.
@@ -167,6 +172,10 @@ class Loader:
         """
         if broken not in ("skip", "fatal"):
             raise ValueError(f"broken={broken!r}: allowed: 'skip', 'fatal'")
+        if augment not in ("random", "centre"):
+            raise ValueError(
+                f"augment={augment!r}: allowed: 'random', 'centre'"
+            )
         if threads is not None and threads < 1:
             raise ValueError(f"threads={threads}: allowed: 1 to 4096, or None")
         if memory is not None and memory < 1:
@@ -180,6 +189,7 @@ class Loader:
         self._options: dict[str, Any] = {
             "batch_size": self._batch_size,
             "crop": crop,
+            "augment": augment,
             "seed": _natural("seed", seed),
             "shuffle": shuffle,
             "ranks": self._ranks,
@@ -202,8 +212,8 @@ class Loader:
         return self._batch_size
 
     def __len__(self) -> int:
-        """Batches of a whole epoch; without those whose samples are all
-        broken."""
+        """Batches of a whole epoch; with one rank, those whose samples are all
+        broken do not come."""
         more = 0 if self._drop_last else self._batch_size - 1
         return (self._stream.samples_per_epoch + more) // self._batch_size
 
@@ -299,7 +309,9 @@ class Loader:
                 self._is_amid = False
                 return None
         self._is_amid = not ends_epoch
-        return Batch(images, labels, indices) if len(labels) else None
+        if not len(labels) and self._ranks == 1:
+            return None
+        return Batch(images, labels, indices)
 
     def _take(self) -> tuple:
         waited_s = alone_s = 0.0

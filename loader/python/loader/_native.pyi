@@ -1,4 +1,4 @@
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ class Stream:
         *,
         batch_size: int,
         crop: int,
+        augment: Literal["random", "centre"],
         seed: int,
         shuffle: bool,
         ranks: int,

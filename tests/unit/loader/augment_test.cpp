@@ -2,10 +2,27 @@
 
 #include "tests/unit/catch.h"
 
+using penstock::centre_square;
 using penstock::Crop;
 using penstock::ImageSize;
 using penstock::Random;
 using penstock::random_crop;
+
+TEST_CASE("the centred square is seven eighths of the smaller side") {
+  const auto check = [](ImageSize size, double x, double y, double side) {
+    const Crop crop = centre_square(size);
+    CHECK(crop.x == x);
+    CHECK(crop.y == y);
+    CHECK(crop.width == side);
+    CHECK(crop.height == side);
+    CHECK_FALSE(crop.flip);
+  };
+  check({256, 256}, 16, 16, 224);
+  check({500, 375}, 85.9375, 23.4375, 328.125);
+  check({375, 500}, 23.4375, 85.9375, 328.125);
+  check({1, 1}, 0.0625, 0.0625, 0.875);
+  check({65500, 1}, 32749.5625, 0.0625, 0.875);
+}
 
 TEST_CASE("crops lie inside the picture and keep their bounds") {
   const uint64_t seed = GENERATE(range(0, 2000));

@@ -166,8 +166,8 @@ static void test_options_out_of_range(void) {
   options.size = 0;
   CHECK(penstock_loader_open(&options, &loader) == EINVAL && says("size"));
   options = options_for(records_path);
-  options.reserved = 1;
-  CHECK(penstock_loader_open(&options, &loader) == EINVAL && says("reserved"));
+  options.augment = 2;
+  CHECK(penstock_loader_open(&options, &loader) == EINVAL && says("augment"));
   options = options_for(records_path);
   options.batch_samples = 65537;
   CHECK(penstock_loader_open(&options, &loader) == EINVAL && says("65536"));

@@ -164,7 +164,14 @@ TEST_CASE("parts of a file that changed are refused, naming it") {
   CHECK(replaced.error().code == Code::kInvalidArgument);
   CHECK(replaced.error().message.find(folder.path("a") + ": another file") ==
         0);
-  REQUIRE(open({90, 10, version}));
+  REQUIRE(open({10, 10, version}));
+  write_file(folder.path("a"), numbered_bytes(101));
+  const auto meanwhile = reader.read();
+  REQUIRE_FALSE(meanwhile);
+  CHECK(meanwhile.error().code == Code::kInvalidArgument);
+  CHECK(meanwhile.error().message.find(folder.path("a") +
+                                       ": 101 bytes now, 100") == 0);
+  REQUIRE(open({90, 10, version_of(folder.path("a"))}));
   write_file(folder.path("a"), numbered_bytes(95));
   const auto read = reader.read();
   REQUIRE_FALSE(read);

@@ -1,4 +1,5 @@
 // The folder dataset of penstock/loader/dataset.h.
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +20,16 @@ std::vector<uint8_t> read_sample(SampleReader& reader, uint64_t index) {
   auto bytes = reader.read();
   REQUIRE(bytes);
   return {bytes->begin(), bytes->end()};
+}
+
+// As a user who is not root opens it.
+Result<std::shared_ptr<const Dataset>> opened_by_anybody(
+    const TempFolder& folder) {
+  chmod(folder.path().c_str(), 0755);
+  if (geteuid() == 0) setfsuid(65534);
+  auto opened = open_folder(folder.path());
+  if (geteuid() == 0) setfsuid(0);
+  return opened;
 }
 
 }  // namespace
@@ -110,10 +121,27 @@ TEST_CASE("a sub-folder that cannot be read is an error") {
   write_file(folder.path("2.jpg"), {1});
   REQUIRE(symlink("loop", folder.path("loop").c_str()) == 0);
   CHECK(open_folder(folder.path()));  // a link to nothing is no folder
-  if (geteuid() == 0) return;         // root reads everything
   chmod(folder.path("a").c_str(), 0);
-  auto refused = open_folder(folder.path());
-  chmod(folder.path("a").c_str(), 0700);
+  auto refused = opened_by_anybody(folder);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::kPermissionDenied);
+  CHECK_THAT(refused.error().message,
+             Catch::Matchers::ContainsSubstring(folder.path("a")));
+}
+
+TEST_CASE("what cannot be looked at is an error, not left out") {
+  const TempFolder folder;
+  const TempFolder elsewhere;
+  for (const char* name : {"a", "z"}) mkdir(folder.path(name).c_str(), 0755);
+  write_file(folder.path("z/1.jpg"), {1});
+  // A class, a picture of a class, and one of none.
+  const std::string name = GENERATE("b", "a/2.jpg", "3.jpg");
+  REQUIRE(symlink(elsewhere.path("x").c_str(), folder.path(name).c_str()) == 0);
+  chmod(elsewhere.path().c_str(), 0);
+  const auto refused = opened_by_anybody(folder);
+  chmod(elsewhere.path().c_str(), 0700);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::kPermissionDenied);
+  CHECK_THAT(refused.error().message,
+             Catch::Matchers::ContainsSubstring(folder.path(name)));
 }

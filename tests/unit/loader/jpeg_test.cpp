@@ -15,6 +15,7 @@ using penstock::JpegPart;
 using penstock::JpegScale;
 using penstock::Random;
 using namespace penstock::test;
+using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -66,6 +67,12 @@ const JpegRecipe kRecipes[] = {
     {.width = 151, .height = 97, .colour_pixels_x = 2, .colour_pixels_y = 4},
     {.width = 151, .height = 97, .colour_pixels_x = 4, .colour_pixels_y = 2},
     {.width = 151, .height = 97, .colours = JpegColours::kGrey},
+    {.width = 151, .height = 97, .colours = JpegColours::kCmyk},
+    {.width = 151,
+     .height = 97,
+     .colours = JpegColours::kYcck,
+     .colour_pixels_x = 2,
+     .colour_pixels_y = 2},
     {.width = 151,
      .height = 97,
      .colour_pixels_x = 2,
@@ -225,12 +232,58 @@ TEST_CASE("damage up to the crop's last row is noticed, behind it is not") {
   CHECK(decoded(decoder, file, Crop{0, 0, 64, 100}));
 }
 
-TEST_CASE("CMYK is refused by name") {
-  const auto error = refused(jpeg_bytes({.colours = JpegColours::kCmyk}));
-  CHECK(error.message.find("CMYK") != std::string::npos);
+TEST_CASE("CMYK is what its inks leave of the light") {
+  const auto colours = GENERATE(JpegColours::kCmyk, JpegColours::kYcck);
+  const auto file = jpeg_bytes({.width = 81, .height = 60, .colours = colours});
+  const auto inks = ink_pixels(81, 60, 1);
+  JpegDecoder decoder;
+  const auto part = decoded(decoder, file, Crop{0, 0, 81, 60});
+  REQUIRE(part);
+  for (size_t i = 0; i < size_t{81} * 60; ++i) {
+    for (size_t channel = 0; channel < 3; ++channel) {
+      CAPTURE(i, channel);
+      const double left = inks[4 * i + channel] * inks[4 * i + 3] / 255.0;
+      REQUIRE(int{part->image.pixels[3 * i + channel]} ==
+              Approx(left).margin(9));
+    }
+  }
+}
+
+TEST_CASE("inks are multiplied exactly, and rounded") {
+  // Planes of one value, which JPEG keeps as it is.
+  const std::vector<uint8_t> inks = {0, 200, 255, 130};
+  std::vector<uint8_t> pixels;
+  for (int i = 0; i < 64; ++i) {
+    pixels.insert(pixels.end(), inks.begin(), inks.end());
+  }
+  const auto file =
+      jpeg_of({.width = 8, .height = 8, .colours = JpegColours::kCmyk}, pixels);
+  JpegDecoder decoder;
+  const auto part = decoded(decoder, file, Crop{2, 3, 4, 5});
+  REQUIRE(part);
+  // 0, 26000 / 255 = 101.96, 130
+  CHECK(std::vector<uint8_t>(part->image.pixels, part->image.pixels + 3) ==
+        std::vector<uint8_t>{0, 102, 130});
+}
+
+TEST_CASE("what takes more than a bound is refused as that") {
+  penstock::PixelBuffer pixels(20000);
+  JpegDecoder decoder(pixels, 20000);
+  const auto is_refused = [&](const JpegRecipe& recipe, const char* why) {
+    const auto part = decoded(decoder, jpeg_bytes(recipe), Crop{0, 0, 99, 99});
+    REQUIRE_FALSE(part);
+    CHECK(part.error().code == penstock::Code::kLimit);
+    CHECK_THAT(part.error().message, ContainsSubstring(why));
+  };
+  is_refused({.width = 99, .height = 99},
+             "JPEG: takes 29403 bytes when decoded; the memory bound leaves");
+  is_refused({.width = 99, .height = 99, .progressive = true},
+             "JPEG: a progressive picture for which libjpeg takes over 20000");
+  CHECK(decoded(decoder, jpeg_bytes(80, 80, 1), Crop{0, 0, 80, 80}));
 }
 
 TEST_CASE("pictures beyond the bounds are refused before they are decoded") {
+  JpegDecoder decoder;
   const auto plain = jpeg_bytes(64, 48, 1);
   CHECK(refused(with_size(plain, 65500, 5000)).message.find("256 Mpixel") !=
         std::string::npos);
@@ -238,7 +291,12 @@ TEST_CASE("pictures beyond the bounds are refused before they are decoded") {
         std::string::npos);
   refused(with_size(plain, 0, 48));
   // Inside the bounds, but libjpeg would keep 1.5 GiB.
-  refused(with_size(jpeg_bytes({.progressive = true}), 16000, 16000));
+  const auto large = decoded(
+      decoder, with_size(jpeg_bytes({.progressive = true}), 16000, 16000),
+      Crop{0, 0, 1, 1});
+  REQUIRE_FALSE(large);
+  CHECK(large.error().code == penstock::Code::kLimit);
+  CHECK_THAT(large.error().message, ContainsSubstring("over 1073741824 bytes"));
 }
 
 TEST_CASE("a progressive picture of hundreds of scans is refused") {

@@ -216,8 +216,9 @@ TEST_CASE("a database that is written to fails its readers") {
   REQUIRE_FALSE(read);
   CHECK(read.error().code == Code::kUnavailable);
   CHECK_THAT(read.error().message,
-             ContainsSubstring(it.file + ": the database was written to since "
-                                         "it was opened"));
+             ContainsSubstring(it.file +
+                               ": record 2: the database was written to since "
+                               "it was opened"));
   CHECK_THAT(read_error(*reader, 1).message, ContainsSubstring("must not"));
   // As it is now it can be read.
   CHECK(it.open()->size() == 41);
@@ -274,8 +275,9 @@ TEST_CASE("a database that was cut short is refused") {
   const auto dataset = it.open();
   const auto reader = dataset->new_reader(ReadMode::kBuffered);
   REQUIRE(::truncate(it.file.c_str(), 8192) == 0);
-  CHECK_THAT(read_error(*reader, 39).message,
-             ContainsSubstring(it.file + ": the database was written to"));
+  CHECK_THAT(
+      read_error(*reader, 39).message,
+      ContainsSubstring(it.file + ": record 39: the database was written to"));
   CHECK_FALSE(open_lmdb(it.file));
 }
 

@@ -19,12 +19,18 @@ class RecipeEncoder {
     jpeg_mem_dest(&info_, &file_, &size_bytes_);
     info_.image_width = static_cast<JDIMENSION>(recipe.width);
     info_.image_height = static_cast<JDIMENSION>(recipe.height);
-    const bool cmyk = recipe.colours == JpegColours::kCmyk;
+    const bool cmyk = recipe.colours == JpegColours::kCmyk ||
+                      recipe.colours == JpegColours::kYcck;
     info_.input_components = cmyk ? 4 : 3;
     info_.in_color_space = cmyk ? JCS_CMYK : JCS_RGB;
     jpeg_set_defaults(&info_);
     if (recipe.colours == JpegColours::kGrey) {
       jpeg_set_colorspace(&info_, JCS_GRAYSCALE);
+    }
+    if (recipe.colours == JpegColours::kYcck) {
+      jpeg_set_colorspace(&info_, JCS_YCCK);
+      info_.comp_info[3].h_samp_factor = recipe.colour_pixels_x;
+      info_.comp_info[3].v_samp_factor = recipe.colour_pixels_y;
     }
     jpeg_set_quality(&info_, 95, TRUE);
     info_.comp_info[0].h_samp_factor = recipe.colour_pixels_x;
@@ -41,11 +47,11 @@ class RecipeEncoder {
   }
 
   std::vector<uint8_t> encode(const std::vector<uint8_t>& pixels) {
-    std::vector<uint8_t> row(size_t{4} * info_.image_width);
+    const size_t bytes =
+        static_cast<size_t>(info_.input_components) * info_.image_width;
+    std::vector<uint8_t> row(bytes);
     jpeg_start_compress(&info_, TRUE);
     for (size_t y = 0; y < info_.image_height; ++y) {
-      // CMYK: whatever lies in memory will do.
-      const size_t bytes = size_t{3} * info_.image_width;
       std::copy_n(pixels.begin() + static_cast<long>(y * bytes), bytes,
                   row.begin());
       JSAMPROW line = row.data();
@@ -89,6 +95,16 @@ std::vector<uint8_t> picture_pixels(int width, int height, int seed) {
   return all;
 }
 
+std::vector<uint8_t> ink_pixels(int width, int height, int seed) {
+  const auto pixels = picture_pixels(width, height, seed);
+  std::vector<uint8_t> all;
+  for (size_t i = 0; i < pixels.size(); i += 3) {
+    all.insert(all.end(), {pixels[i], pixels[i + 1], pixels[i + 2]});
+    all.push_back(static_cast<uint8_t>(255 - i / 3 % size_t(width)));
+  }
+  return all;
+}
+
 TempFolder::TempFolder() {
   char folder[] = "/tmp/penstock-test-XXXXXX";
   if (mkdtemp(folder) == nullptr) std::abort();
@@ -115,9 +131,18 @@ std::vector<uint8_t> bytes_of(const std::string& text) {
   return {text.begin(), text.end()};
 }
 
+std::vector<uint8_t> jpeg_of(const JpegRecipe& recipe,
+                             const std::vector<uint8_t>& pixels) {
+  return RecipeEncoder(recipe).encode(pixels);
+}
+
 std::vector<uint8_t> jpeg_bytes(const JpegRecipe& recipe) {
-  return RecipeEncoder(recipe).encode(
-      picture_pixels(recipe.width, recipe.height, recipe.seed));
+  const bool has_inks = recipe.colours == JpegColours::kCmyk ||
+                        recipe.colours == JpegColours::kYcck;
+  return jpeg_of(
+      recipe, has_inks
+                  ? ink_pixels(recipe.width, recipe.height, recipe.seed)
+                  : picture_pixels(recipe.width, recipe.height, recipe.seed));
 }
 
 std::vector<uint8_t> jpeg_bytes(int width, int height, int seed) {

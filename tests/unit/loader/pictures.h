@@ -24,7 +24,7 @@ class TempFolder {
 void write_file(const std::string& path, const std::vector<uint8_t>& bytes);
 std::vector<uint8_t> bytes_of(const std::string& text);
 
-enum class JpegColours { kYCbCr, kGrey, kCmyk };
+enum class JpegColours { kYCbCr, kGrey, kCmyk, kYcck };
 
 struct JpegRecipe {
   int width = 64;
@@ -40,9 +40,15 @@ struct JpegRecipe {
 
 // A smooth picture whose colours depend on the seed.
 std::vector<uint8_t> jpeg_bytes(const JpegRecipe& recipe);
+// The same of other pixels, 3 bytes each or 4.
+std::vector<uint8_t> jpeg_of(const JpegRecipe& recipe,
+                             const std::vector<uint8_t>& pixels);
 std::vector<uint8_t> jpeg_bytes(int width, int height, int seed);
 // Its pixels: rows of R, G, B.
 std::vector<uint8_t> picture_pixels(int width, int height, int seed);
+// Those of kCmyk and kYcck, inverted as Adobe's are: rows of the picture's
+// pixels with a fourth byte each.
+std::vector<uint8_t> ink_pixels(int width, int height, int seed);
 std::vector<uint8_t> ppm_bytes(int width, int height, int seed);
 
 // Fills the folder with count JPEGs of 80 x 60 pixels: 0.jpg, 1.jpg, ...

@@ -245,6 +245,39 @@ TEST_CASE("an epoch's end is told even where its last batch is broken") {
                        {4, false}, {0, true}, {4, false}, {0, true}});
 }
 
+TEST_CASE("ranks have the same batches and states, whatever is broken") {
+  const TempFolder folder;
+  write_jpegs(folder, 8);
+  for (const char* name : {"1.jpg", "3.jpg", "5.jpg", "7.jpg"}) {
+    write_file(folder.path(name), {1, 2, 3});
+  }
+  write_file(folder.path("5.jpg"), jpeg_bytes(80, 60, 5));
+  auto dataset = open_folder(folder.path());
+  REQUIRE(dataset);
+  PipelineOptions options = options_of(1, 4);
+  options.batch_samples = 1;
+  options.crop_side = 8;
+  options.shuffle = false;
+  options.ranks = 2;
+  std::vector<size_t> sizes[2];
+  std::vector<uint64_t> positions[2];
+  for (options.rank = 0; options.rank < 2; ++options.rank) {
+    auto pipeline = Pipeline::create(*dataset, options, {});
+    REQUIRE(pipeline);
+    while (!(*pipeline)->finished()) {
+      auto batch = (*pipeline)->next(kSecond);
+      REQUIRE(batch);
+      if (!*batch) continue;
+      sizes[options.rank].push_back((*batch)->size);
+      positions[options.rank].push_back((*pipeline)->state().position);
+      (*pipeline)->release(**batch);
+    }
+  }
+  CHECK(sizes[0] == std::vector<size_t>{1, 1, 1, 1});
+  CHECK(sizes[1] == std::vector<size_t>{0, 0, 1, 0});
+  CHECK(positions[0] == positions[1]);
+}
+
 TEST_CASE("within a memory bound, what is too large is a broken sample") {
   const TempFolder folder;
   write_jpegs(folder, 3);

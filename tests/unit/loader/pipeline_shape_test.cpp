@@ -48,6 +48,34 @@ TEST_CASE("ring and threads stay within the bound") {
   }
 }
 
+TEST_CASE("what elastic threads may use does not depend on the machine") {
+  const auto shape_on = [](uint64_t memory_bytes, size_t cpus) {
+    PipelineOptions options;
+    options.batch_samples = 10;
+    options.threads_max = cpus;
+    options.memory_bytes = memory_bytes;
+    options.elastic = true;
+    auto shape = pipeline_shape(options, kFloats, {10});
+    REQUIRE(shape);
+    CHECK(shape->ring.batches * kBatchBytes +
+              shape->threads_max * shape->thread_bytes <=
+          memory_bytes);
+    return *shape;
+  };
+  const PipelineShape small = shape_on(64 * kMiB, 256);
+  CHECK(small.threads_max == 2);
+  CHECK(small.thread_bytes == 16 * kMiB);
+  CHECK(shape_on(64 * kMiB, 1).thread_bytes == 16 * kMiB);
+  CHECK(shape_on(64 * kMiB, 1).threads_max == 1);
+  const PipelineShape large = shape_on(1024 * kMiB, 256);
+  CHECK(large.threads_max == 16);
+  CHECK(large.thread_bytes == 32 * kMiB);
+  CHECK(shape_on(1024 * kMiB, 4).thread_bytes == 32 * kMiB);
+  // Where nothing else is left, less than that is enough.
+  CHECK(shape_on(8 * kMiB, 256).threads_max == 1);
+  CHECK(shape_on(8 * kMiB, 256).thread_bytes == 4 * kMiB);
+}
+
 TEST_CASE("a bound that holds no two batches is an error that says what does") {
   const auto shape = shape_of(2 * kBatchBytes + 3 * kMiB - 1, 3);
   REQUIRE_FALSE(shape);

@@ -56,6 +56,27 @@ TEST_CASE("records may have no label") {
   CHECK(reader->label() == kNoLabel);
 }
 
+TEST_CASE("records of a file that changed are refused by name") {
+  const TempFolder folder;
+  write_file(folder.path("r"), {1, 2, 3, 4});
+  auto dataset = open_records(folder.path("r"), {.record_bytes = 2});
+  REQUIRE(dataset);
+  const auto reader = (*dataset)->new_reader(ReadMode::kBuffered);
+  const auto is_named = [&](const Error& error) {
+    CHECK(error.code == Code::kInvalidArgument);
+    CHECK_THAT(error.message,
+               ContainsSubstring(folder.path("r") + ": record 1: 6 bytes now"));
+  };
+  REQUIRE(reader->open(1, SampleSource::kUsual));
+  write_file(folder.path("r"), {1, 2, 3, 4, 5, 6});
+  const auto read = reader->read();
+  REQUIRE_FALSE(read);
+  is_named(read.error());
+  const auto opened = reader->open(1, SampleSource::kUsual);
+  REQUIRE_FALSE(opened);
+  is_named(opened.error());
+}
+
 TEST_CASE("a layout that does not fit is refused, and says why") {
   const TempFolder folder;
   write_file(folder.path("r"), {1, 2, 3, 4, 5, 6});

@@ -88,6 +88,54 @@ TEST_CASE("a sample comes from where it is to come from") {
         (mode == ReadMode::kBuffered));
 }
 
+TEST_CASE("a centred square is what Pillow's filter makes of it") {
+  // 28 of 32 pixels a side, to 14: each output is of the 4 pixels a side around
+  // its centre, weighted 1, 3, 3, 1, but that nothing outside enters.
+  constexpr int kWidth = 40;
+  constexpr int kHeight = 32;
+  constexpr int kOut = 14;
+  const TempFolder folder;
+  write_file(folder.path("a.ppm"), ppm_bytes(kWidth, kHeight, 3));
+  const auto dataset = open_folder(folder.path());
+  REQUIRE(dataset);
+  TokenBucket bucket;
+  SamplePreparer preparer(
+      **dataset, {ReadMode::kBuffered, kOut, Augment::kCentre}, bucket);
+  std::vector<float> out(3 * kOut * kOut);
+  SampleFacts facts;
+  REQUIRE(preparer.prepare(
+      0, GENERATE(1u, 2u, 3u), SampleSource::kUsual, [] { return false; },
+      out.data(), facts));
+  const auto pixels = picture_pixels(kWidth, kHeight, 3);
+  constexpr float kMean[] = {0.485f, 0.456f, 0.406f};
+  constexpr float kDeviation[] = {0.229f, 0.224f, 0.225f};
+  const auto expected = [&](int channel, int y, int x) {
+    double sum = 0;
+    double weights = 0;
+    for (int dy = -1; dy <= 2; ++dy) {
+      for (int dx = -1; dx <= 2; ++dx) {
+        const int row = 2 * y + dy;
+        const int column = 2 * x + dx;
+        if (row < 0 || row >= 28 || column < 0 || column >= 28) continue;
+        const double weight =
+            (dy == 0 || dy == 1 ? 3 : 1) * (dx == 0 || dx == 1 ? 3 : 1);
+        const int at = ((row + 2) * kWidth + column + 6) * 3 + channel;
+        sum += weight * pixels[size_t(at)];
+        weights += weight;
+      }
+    }
+    return sum / weights;
+  };
+  for (int i = 0; i < 3 * kOut * kOut; ++i) {
+    const int channel = i / (kOut * kOut);
+    const int y = i / kOut % kOut;
+    CAPTURE(channel, y, i % kOut);
+    const double byte =
+        (double(out[size_t(i)]) * kDeviation[channel] + kMean[channel]) * 255;
+    REQUIRE(byte == Approx(expected(channel, y, i % kOut)).margin(9 / 64.0));
+  }
+}
+
 TEST_CASE("a sample's bits depend on its file and the seed only") {
   const TempFolder folder;
   write_jpegs(folder, 3);

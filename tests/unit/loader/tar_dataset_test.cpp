@@ -56,7 +56,22 @@ TEST_CASE("a shard that changed after it was opened is refused") {
   REQUIRE_FALSE(bytes);
   CHECK(bytes.error().code == Code::kInvalidArgument);
   CHECK_THAT(bytes.error().message,
-             ContainsSubstring(folder.path("0.tar") + ": 3 bytes now"));
+             ContainsSubstring(folder.path("0.tar") + ": a.jpg: 3 bytes now"));
+}
+
+TEST_CASE("a shard that changes between opening and reading is refused") {
+  const TempFolder folder;
+  write_file(folder.path("0.tar"), tar_of({{"a.jpg", "first"}}));
+  auto dataset = open_tar_shards({folder.path("0.tar")});
+  REQUIRE(dataset);
+  const auto reader = (*dataset)->new_reader(ReadMode::kBuffered);
+  REQUIRE(reader->open(0, SampleSource::kUsual));
+  write_file(folder.path("0.tar"), std::vector<uint8_t>(100000, 1));
+  const auto bytes = reader->read();
+  REQUIRE_FALSE(bytes);
+  CHECK(bytes.error().code == Code::kInvalidArgument);
+  CHECK_THAT(bytes.error().message,
+             ContainsSubstring(folder.path("0.tar") + ": a.jpg: 100000 bytes"));
 }
 
 TEST_CASE("shards that cannot be used are refused, naming file and offset") {

@@ -33,7 +33,9 @@ class SampleReader {
 
   // The sample's bytes, valid until the next open().
   // REQUIRES: open() succeeded, and nothing was read since.
-  // Errors: kIo; kLimit  no memory; kUnavailable  a database was written to
+  // Errors: kIo; kLimit  no memory; kInvalidArgument  a shard or a file of
+  //         records was written to; kUnavailable  a database was. They name the
+  //         sample.
   [[nodiscard]] virtual Result<std::span<const uint8_t>> read() = 0;
 
   // Of the sample that read() gave, where it stands in what was read;
@@ -72,7 +74,8 @@ class Dataset {
 // below, sub-folders in byte order; kNoLabel for those in the folder itself.
 // Symbolic links to folders are followed for these sub-folders only.
 // Errors: kNotFound  no such folder, or no such file in it
-//         kIo, kPermissionDenied  a folder in it cannot be read
+//         kIo, kPermissionDenied  a folder in it cannot be read, or something
+//         cannot be looked at; links to nothing are passed over
 [[nodiscard]] Result<std::shared_ptr<const Dataset>> open_folder(
     const std::string& folder);
 

@@ -3,9 +3,10 @@
 //   auto dataset = open_folder("/data/train");
 //   auto pipeline = Pipeline::create(*dataset, {.batch_samples = 64}, {});
 //   while (!(*pipeline)->finished()) {
-//     auto batch = (*pipeline)->next(1000000000);  // an Error, or maybe a
-//     Batch
-//     ...
+//     auto batch = (*pipeline)->next(1000000000);
+//     if (!batch) return batch.error();
+//     if (!*batch) continue;  // none within a second
+//     train((*batch)->data, (*batch)->labels, (*batch)->size);
 //     (*pipeline)->release(**batch);
 //   }
 #pragma once
@@ -18,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "penstock/loader/augment.h"
 #include "penstock/loader/batch.h"
 #include "penstock/loader/dataset.h"
 #include "penstock/loader/feed.h"
@@ -38,6 +40,7 @@ struct PipelineOptions {
   size_t batch_samples = 32;  // 1 to 65536
   int crop_side = 224;  // pixels of a prepared picture's sides, 1 to 4096;
                         // tensors stay what they are
+  Augment augment = Augment::kRandom;  // of pictures
 
   // Order, crops and flips follow from the seed alone.
   uint64_t seed = 0;
@@ -63,7 +66,8 @@ struct PipelineOptions {
 
   size_t threads = 1;      // at the start
   size_t threads_min = 1;  // of the elastic pool
-  size_t threads_max = 1;  // up to 4096
+  size_t threads_max = 1;  // up to 4096; elastic: fewer where memory_bytes
+                           // says so
   bool elastic = false;    // follow the hint's number of threads
 };
 
@@ -96,15 +100,20 @@ struct PipelineCounters {
 
 // Loader threads fill a ring of batches, sample by sample; a thread that stands
 // still holds up one sample. What is in a batch depends on the dataset and the
-// options that say so, never on the number of threads.
+// options, never on how many threads run or on the machine's CPUs.
 //
 // Memory is the ring (batches x samples x floats, and 17 bytes per sample) and,
 // per thread, the largest file and picture so far. With memory_bytes they stay
 // within it: the ring gets at most half where that holds two batches, each
-// thread has an equal share of the rest, and a sample of which the file or the
-// decoded picture takes over a third of that share is a broken one. What the
-// decoder libraries use besides (a progressive JPEG's coefficients) and the
-// dataset's index are not counted.
+// thread has a share of the rest, and a sample of which the file, the decoded
+// picture or what libjpeg keeps of a progressive one takes over a third of that
+// share is a broken one. Shares are equal parts for threads_max threads.
+// Elastic threads have a sixteenth each, but at least 16 MiB, or all that there
+// is; there are never more threads than shares, so that threads_max, which may
+// be the machine's CPUs, does not decide which samples are too large. Not
+// counted are the rows that the decoder libraries and the resampler work on (of
+// the latter at most 192 bytes for each of the crop's columns), threads' stacks
+// and the dataset's index.
 class Pipeline {
  public:
   // Starts the threads.
@@ -124,8 +133,10 @@ class Pipeline {
 
   // The next batch; nullopt after timeout_ns without one, or somewhat earlier,
   // and at the stream's end (finished()). Batches without a good sample are
-  // passed over, but for those that end an epoch. Several may be in use.
-  // Errors: kIo  as many samples in a row as an epoch has were broken; the
+  // passed over, but for those that end an epoch and, so that all ranks have
+  // the same number of batches, where there are several ranks. Several may be
+  // in use. Errors: kIo  as many samples in a row as an epoch has were broken;
+  // the
   //              message names the last
   //         with BrokenSamples::kFatal that of a broken sample in the batch
   [[nodiscard]] Result<std::optional<Batch>> next(uint64_t timeout_ns);
