@@ -74,8 +74,9 @@ def open_dataset(
     label_bytes: int = 0,
     header_bytes: int = 0,
 ) -> Dataset:
-    """A folder of pictures, tar shards, or a file of records, each a label of
-    label_bytes (0 to 4) and a tensor, record_bytes together, behind a header.
+    """A folder of pictures, an LMDB database of such, tar shards, or a file of
+    records, each a label of label_bytes (0 to 4) and a tensor, record_bytes
+    together, behind a header.
 
     Raises OSError where they cannot be read, ValueError where they are of no
     known format.
@@ -99,15 +100,18 @@ class Batch(tuple["NDArray[np.float32]", "NDArray[np.int64]"]):
     """
 
     indices: "NDArray[np.int64]"
+    is_pinned: bool  # a GPU copies from images without the CPU's help
 
     def __new__(
         cls,
         images: "NDArray[np.float32]",
         labels: "NDArray[np.int64]",
         indices: "NDArray[np.int64]",
+        is_pinned: bool = False,
     ) -> "Batch":
         self = super().__new__(cls, (images, labels))  # type: ignore[arg-type]
         self.indices = indices
+        self.is_pinned = is_pinned
         return self
 
     @property
@@ -130,6 +134,7 @@ class Loader:
     _is_amid: bool  # batches of the epoch were handed out
     _epoch: "_Epoch | None"
     _epoch_samples: int  # of this rank, in the epoch under way
+    _epoch_batches: int  # of the stream, before it
 
     def __init__(
         self,
@@ -146,6 +151,9 @@ class Loader:
         threads: int | None = None,
         memory: int | None = None,
         ring: int = 4,
+        ordered: bool = True,
+        direct: bool = False,
+        pinned: bool = False,
     ):
         """Starts the threads.
 
@@ -160,7 +168,14 @@ class Loader:
         ValueError.
         threads: None: what Slurm gave, then what Penstock grants.
         memory: bytes that the ring and the threads may take.
-        ring: batches prepared ahead, those in use included.
+        ring: batches prepared ahead, those in use included; there are more
+        where the threads need them, and fewer where memory says so.
+        ordered: False: an epoch's batches come as they become complete.
+        direct: the data are read past the page cache.
+        pinned: images are pinned memory from the first batch on that is taken
+        in a thread with a CUDA context. A copy of them to a GPU that does not
+        wait (non_blocking=True) wants them until it is done: TorchDataset sees
+        to that, who takes batches from the Loader itself has to.
 
         Raises ValueError for a value out of its range, OSError where the data
         cannot be read or memory is too little.
@@ -186,10 +201,14 @@ class Loader:
             "rank": self._rank,
             "drop_tail": drop_last,
             "broken_fatal": broken == "fatal",
+            "ordered": ordered,
+            "direct": direct,
+            "pinned": pinned,
             "ring": _natural("ring", ring),
             "memory_bytes": memory or 0,
             "threads": threads or 0,
         }
+        self._awaits_pinning = pinned
         self._start(None)
         _open.add(self)
 
@@ -273,6 +292,7 @@ class Loader:
         self._is_amid = False
         self._epoch = None
         self._epoch_samples = self._samples_from(state)
+        self._epoch_batches = 0
 
     def _samples_from(self, state: State | None) -> int:
         """Of this rank, up to the epoch's end."""
@@ -290,16 +310,21 @@ class Loader:
                 "this iterator's epoch has ended: the loader was iterated over "
                 "anew, or got another state"
             )
-        images, labels, indices, ends_epoch = self._take()
-        if ends_epoch:
-            self._epoch = None
-            samples = self._epoch_samples
-            self._epoch_samples = self._stream.samples_per_epoch
-            if self._drop_last and samples % self._batch_size:
-                self._is_amid = False
+        while True:
+            images, labels, indices, number, ends, is_pinned = self._take()
+            whole, rest = divmod(self._epoch_samples, self._batch_size)
+            # Without order the short batch may come before others.
+            is_short = rest > 0 and number == self._epoch_batches + whole
+            if ends:
+                self._epoch = None
+                self._epoch_samples = self._stream.samples_per_epoch
+                self._epoch_batches += whole + (rest > 0)
+            self._is_amid = not ends
+            if len(labels) and not (self._drop_last and is_short):
+                return Batch(images, labels, indices, is_pinned)
+            if ends:
                 return None
-        self._is_amid = not ends_epoch
-        return Batch(images, labels, indices) if len(labels) else None
+            del images
 
     def _take(self) -> tuple:
         waited_s = alone_s = 0.0
@@ -311,6 +336,8 @@ class Loader:
                 for why in self._stream.take_broken():
                     _log.warning("skipped: %s", why)
             if taken is not None:
+                if self._awaits_pinning:
+                    self._note_pinning(taken[-1])
                 return taken
             # Other threads may give one back, or a cycle of objects.
             gc.collect()
@@ -324,6 +351,12 @@ class Loader:
                     "other batch can come before they are freed. Copy what is kept "
                     "(images.copy(), tensor.clone()), or set ring= higher"
                 )
+
+    def _note_pinning(self, is_pinned: bool) -> None:
+        refusal = "" if is_pinned else self._stream.pin_refusal()
+        if refusal:
+            _log.warning("batches stay pageable: %s", refusal)
+        self._awaits_pinning = not is_pinned and not refusal
 
     def _end_step(self) -> None:
         self._stream.end_step()
