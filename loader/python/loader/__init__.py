@@ -13,20 +13,18 @@ import atexit
 import gc
 import logging
 import os
-import sys
 import threading
 import time
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal
 
+from penstock.loader._batch import Batch, State
 from penstock.loader._native import Dataset, Stream
 from penstock.loader._native import open_dataset as _open_dataset
+from penstock.loader._options import natural, own_rank
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from penstock.loader._native import Counters
     from penstock.loader._torch import TorchDataset as TorchDataset
 
@@ -46,17 +44,6 @@ _log = logging.getLogger("penstock.loader")
 # long the only thread waits for itself.
 _HELD_S = 60.0
 _ALONE_S = 0.2
-
-
-class State(TypedDict):
-    """All that has to be kept to go on with an epoch, by any number of
-    ranks."""
-
-    count: int
-    seed: int
-    shuffle: bool
-    epoch: int
-    position: int
 
 
 def __getattr__(name: str) -> Any:
@@ -85,44 +72,10 @@ def open_dataset(
         paths = [paths]
     return _open_dataset(
         [os.fsencode(path) for path in paths],
-        record_bytes=_natural("record_bytes", record_bytes),
-        label_bytes=_natural("label_bytes", label_bytes),
-        header_bytes=_natural("header_bytes", header_bytes),
+        record_bytes=natural("record_bytes", record_bytes),
+        label_bytes=natural("label_bytes", label_bytes),
+        header_bytes=natural("header_bytes", header_bytes),
     )
-
-
-class Batch(tuple["NDArray[np.float32]", "NDArray[np.int64]"]):
-    """The pair (images, labels), and the samples' numbers in the dataset.
-
-    The images are the loader's own memory, which is used again when their last
-    array, view or tensor is gone: copy what is kept for long. Labels and
-    numbers are the batch's own.
-    """
-
-    indices: "NDArray[np.int64]"
-    is_pinned: bool  # a GPU copies from images without the CPU's help
-
-    def __new__(
-        cls,
-        images: "NDArray[np.float32]",
-        labels: "NDArray[np.int64]",
-        indices: "NDArray[np.int64]",
-        is_pinned: bool = False,
-    ) -> "Batch":
-        self = super().__new__(cls, (images, labels))  # type: ignore[arg-type]
-        self.indices = indices
-        self.is_pinned = is_pinned
-        return self
-
-    @property
-    def images(self) -> "NDArray[np.float32]":
-        """size x 3 x crop x crop; of records: size x tensor bytes."""
-        return self[0]
-
-    @property
-    def labels(self) -> "NDArray[np.int64]":
-        """-1: none."""
-        return self[1]
 
 
 class Loader:
@@ -189,13 +142,13 @@ class Loader:
         if not isinstance(dataset, Dataset):
             dataset = open_dataset(dataset)
         self._dataset = dataset
-        self._batch_size = _natural("batch_size", batch_size)
+        self._batch_size = natural("batch_size", batch_size)
         self._drop_last = drop_last
-        self._rank, self._ranks = _own_rank(rank, ranks)
+        self._rank, self._ranks = own_rank(rank, ranks)
         self._options: dict[str, Any] = {
             "batch_size": self._batch_size,
             "crop": crop,
-            "seed": _natural("seed", seed),
+            "seed": natural("seed", seed),
             "shuffle": shuffle,
             "ranks": self._ranks,
             "rank": self._rank,
@@ -204,7 +157,7 @@ class Loader:
             "ordered": ordered,
             "direct": direct,
             "pinned": pinned,
-            "ring": _natural("ring", ring),
+            "ring": natural("ring", ring),
             "memory_bytes": memory or 0,
             "threads": threads or 0,
         }
@@ -376,35 +329,6 @@ class _Epoch(Iterator[Batch]):
             self._has_ended = True
         self._loader._end_step()
         raise StopIteration
-
-
-def _natural(name: str, value: int) -> int:
-    if not 0 <= value < 1 << 64:
-        raise ValueError(f"{name}={value}: allowed: 0 to 2^64 - 1")
-    return value
-
-
-def _own_rank(
-    rank: int | Literal["slurm"] | None, ranks: int | None
-) -> tuple[int, int]:
-    if rank == "slurm":
-        try:
-            return int(os.environ["SLURM_PROCID"]), int(
-                os.environ["SLURM_NTASKS"]
-            )
-        except (KeyError, ValueError):
-            raise ValueError(
-                'rank="slurm" needs SLURM_PROCID and SLURM_NTASKS, as srun '
-                "sets"
-            ) from None
-    if rank is None and ranks is None:
-        group = sys.modules.get("torch.distributed")
-        if group and group.is_available() and group.is_initialized():
-            return group.get_rank(), group.get_world_size()
-        return 0, 1
-    if rank is None or ranks is None:
-        raise ValueError("rank and ranks: give both of them or none")
-    return _natural("rank", rank), _natural("ranks", ranks)
 
 
 _open: "weakref.WeakSet[Loader]" = weakref.WeakSet()
