@@ -1,5 +1,6 @@
 #include "loader/batch_ring.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace penstock {
@@ -88,8 +89,13 @@ void BatchRing::close_gaps(Slot& slot, size_t places) {
 }
 
 std::optional<Batch> BatchRing::take_ready() {
-  const uint64_t end = is_ordered_ ? unhanded_ + 1 : end_number();
+  // Without order the ring's last batch waits for its turn: else a trainer that
+  // has the oldest one while it asks for another would be held up by itself.
+  const uint64_t end =
+      is_ordered_ ? unhanded_ + 1 : std::max(unhanded_ + 1, end_number() - 1);
   for (uint64_t batch = unhanded_; batch < end; ++batch) {
+    // None of the next epoch while one of this is missing.
+    if (batch > unhanded_ && plan_.ends_epoch(batch - 1)) break;
     Slot& slot = slot_of(batch);
     if (slot.ready_number.load() != batch + 1 || slot.hold != Hold::kRing) {
       continue;
@@ -104,7 +110,7 @@ std::optional<Batch> BatchRing::take_ready() {
                  slot.size,
                  sample_floats_,
                  batch,
-                 plan_.ends_epoch(batch),
+                 unhanded_ > batch && plan_.ends_epoch(unhanded_ - 1),
                  memory_.is_pinned()};
   }
   return std::nullopt;

@@ -28,7 +28,8 @@ class BatchRing {
     size_t batches = 4;        // in the ring, >= 1
     size_t sample_floats = 1;  // >= 1
     BatchPlan::Shape plan;
-    bool is_ordered = true;  // else batches come as they become complete
+    bool is_ordered = true;  // else an epoch's batches come as they become
+                             // complete
   };
   enum class Claim { kGot, kFull, kEnd };
   struct Place {

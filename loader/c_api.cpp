@@ -62,6 +62,7 @@ Result<penstock_loader_options> known(const penstock_loader_options* given) {
         "options: augment: allowed: PENSTOCK_AUGMENT_RANDOM (0), "
         "PENSTOCK_AUGMENT_CENTRE (1)");
   }
+  if (options.reserved != 0) return invalid("options: reserved is not 0");
   return options;
 }
 
@@ -100,6 +101,9 @@ JobLoaderOptions options_of(const penstock_loader_options& given) {
   pipeline.rank = given.rank;
   if (given.drop_tail != 0) pipeline.tail = EpochTail::kDrop;
   if (given.broken_fatal != 0) pipeline.broken = BrokenSamples::kFatal;
+  pipeline.is_ordered = given.unordered == 0;
+  if (given.direct != 0) pipeline.read_mode = ReadMode::kDirect;
+  pipeline.pinned = given.pinned != 0;
   if (given.ring_batches > 0) pipeline.ring_batches = given.ring_batches;
   pipeline.memory_bytes = given.memory_bytes;
   if (given.from != nullptr) {
@@ -145,7 +149,8 @@ int next(JobLoader& loader, uint64_t timeout_ns, penstock_loader_batch& out) {
          batch.size,
          batch.sample_floats,
          batch.number,
-         batch.ends_epoch ? 1 : 0};
+         batch.ends_epoch ? 1 : 0,
+         batch.is_pinned ? 1 : 0};
   return 0;
 }
 
@@ -210,6 +215,15 @@ int penstock_loader_get_counters(penstock_loader* loader,
   *counters = {now.prepared, now.broken, now.bytes,  now.fetch_ns,
                now.prep_ns,  now.cpu_ns, now.threads};
   return 0;
+}
+
+int penstock_loader_check_pinned(penstock_loader* loader) {
+  if (loader == nullptr) return null_argument();
+  return guarded([&] {
+    if (loader->loader->is_forked()) return penstock::forked();
+    const std::string refusal = loader->loader->pin_refusal();
+    return refusal.empty() ? 0 : fail(ENOTSUP, refusal.c_str());
+  });
 }
 
 void penstock_loader_close(penstock_loader* loader) { delete loader; }

@@ -34,8 +34,8 @@ const Dataset& sample_in(const PythonDataset& data, uint64_t index) {
 std::unique_ptr<PythonStream> open_stream(
     const PythonDataset& dataset, size_t batch_size, int crop,
     const std::string& augment, uint64_t seed, bool shuffle, uint64_t ranks,
-    uint64_t rank, bool drop_tail, bool broken_fatal, size_t ring,
-    uint64_t memory_bytes, size_t threads,
+    uint64_t rank, bool drop_tail, bool broken_fatal, bool ordered, bool direct,
+    bool pinned, size_t ring, uint64_t memory_bytes, size_t threads,
     const std::optional<Position>& from) {
   PipelineOptions options;
   options.batch_samples = batch_size;
@@ -47,6 +47,9 @@ std::unique_ptr<PythonStream> open_stream(
   options.rank = rank;
   if (drop_tail) options.tail = EpochTail::kDrop;
   if (broken_fatal) options.broken = BrokenSamples::kFatal;
+  options.is_ordered = ordered;
+  if (direct) options.read_mode = ReadMode::kDirect;
+  options.pinned = pinned;
   options.ring_batches = ring;
   options.memory_bytes = memory_bytes;
   if (from) {
@@ -92,14 +95,15 @@ PYBIND11_MODULE(_native, module) {
       .def(py::init(&penstock::open_stream), arg("dataset"), py::kw_only(),
            arg("batch_size"), arg("crop"), arg("augment"), arg("seed"),
            arg("shuffle"), arg("ranks"), arg("rank"), arg("drop_tail"),
-           arg("broken_fatal"), arg("ring"), arg("memory_bytes"),
-           arg("threads"), arg("position"))
+           arg("broken_fatal"), arg("ordered"), arg("direct"), arg("pinned"),
+           arg("ring"), arg("memory_bytes"), arg("threads"), arg("position"))
       .def("next", &PythonStream::next)
       .def("end_step", &PythonStream::end_step)
       .def("state", &PythonStream::state)
       .def_property_readonly("samples_per_epoch",
                              &PythonStream::samples_per_epoch)
       .def("counters", &PythonStream::counters)
+      .def("pin_refusal", &PythonStream::pin_refusal)
       .def("take_broken", &PythonStream::take_broken)
       .def("close", &PythonStream::close);
 }

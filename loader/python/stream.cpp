@@ -125,8 +125,8 @@ py::object PythonStream::next() {
           reinterpret_cast<const int64_t*>(taken.indices);
       return py::make_tuple(py::array_t<float>(shape, taken.data, owner),
                             py::array_t<int64_t>(size, taken.labels),
-                            py::array_t<int64_t>(size, indices),
-                            taken.ends_epoch);
+                            py::array_t<int64_t>(size, indices), taken.number,
+                            taken.ends_epoch, taken.is_pinned);
     }
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
     if (is_held_up) return py::none();
@@ -161,6 +161,12 @@ py::dict PythonStream::counters() {
   counters["cpu_ns"] = now.cpu_ns;
   counters["threads"] = now.threads;
   return counters;
+}
+
+std::string PythonStream::pin_refusal() {
+  const std::shared_ptr<JobLoader> here = loader();
+  const py::gil_scoped_release others;
+  return here->pin_refusal();
 }
 
 py::list PythonStream::take_broken() {

@@ -40,16 +40,18 @@ class PythonStream {
   PythonStream(const PythonDataset& dataset, const PipelineOptions& options,
                size_t threads);
 
-  // (images, labels, indices, ends_epoch), or None: no batch comes before an
-  // older one is freed. Other Python threads run while it waits, and signals'
-  // handlers are called. The images are the ring's memory and give the batch
-  // back when their last view dies, in any thread; the others are copies.
+  // (images, labels, indices, number, ends_epoch, is_pinned), or None: no batch
+  // comes before an older one is freed. Other Python threads run while it
+  // waits, and signals' handlers are called. The images are the ring's memory
+  // and give the batch back when their last view dies, in any thread; the
+  // others are copies.
   pybind11::object next();
   void end_step();
   // (count, seed, shuffle, epoch, position)
   std::tuple<uint64_t, uint64_t, bool, uint64_t, uint64_t> state();
   uint64_t samples_per_epoch();
   pybind11::dict counters();
+  std::string pin_refusal();
   pybind11::list take_broken();
   // Ends the threads; batches that Python still has keep the ring.
   void close();

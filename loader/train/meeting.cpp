@@ -4,6 +4,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include <cerrno>
 
@@ -45,6 +46,12 @@ void send_at_once(int fd) {
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
+// It bounds the connecting as well; 0: none.
+void set_send_timeout(int fd, int timeout_s) {
+  const timeval timeout{timeout_s, 0};
+  ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
+}
+
 Error not_all(const std::string& address) {
   return Error{Code::kUnavailable, ETIMEDOUT,
                "--meet " + address + ": not all ranks came"};
@@ -77,8 +84,11 @@ Result<UniqueFd> reach(const sockaddr_in& address, const std::string& text,
                        uint64_t deadline_ns, const std::atomic<bool>& stop) {
   while (!stop && monotonic_ns() < deadline_ns) {
     UniqueFd leader(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    // Else a host that does not answer takes minutes.
+    set_send_timeout(leader.get(), 1);
     if (::connect(leader.get(), reinterpret_cast<const sockaddr*>(&address),
                   sizeof address) == 0) {
+      set_send_timeout(leader.get(), 0);
       send_at_once(leader.get());
       return leader;
     }

@@ -41,7 +41,8 @@ void add_record_options(CLI::App& app, TrainOptions& options) {
 
 void add_data_options(CLI::App& app, TrainOptions& options) {
   app.add_option("--data", options.data,
-                 "Folder of pictures, tar shards, or a file of records")
+                 "Folder of pictures, LMDB database, tar shards, or a file of "
+                 "records")
       ->required()
       ->option_text("PATH...");
   add_record_options(app, options);

@@ -1,6 +1,7 @@
 """penstock.loader.Loader: what its batches are, and whose memory."""
 
 import ctypes
+import gc
 import os
 import unittest
 from pathlib import Path
@@ -206,6 +207,41 @@ class MemoryTest(LoaderCase):
         self.load(dataset, 4, memory=16 << 20, threads=1)
         with self.assertRaisesRegex(OSError, "memory: .* hold no two batches"):
             self.load(dataset, 64, memory=16 << 20, threads=1)
+
+
+class PinnedTest(LoaderCase):
+    """With a library that plays CUDA's part."""
+
+    def setUp(self):
+        super().setUp()
+        cuda = ctypes.CDLL(os.environ["PENSTOCK_FAKE_CUDA"])
+        self.registered = ctypes.c_int.in_dll(cuda, "fake_cuda_registered")
+        self.refuses = ctypes.c_int.in_dll(cuda, "fake_cuda_refuses")
+        context = ctypes.c_void_p.in_dll(cuda, "fake_cuda_context")
+        context.value = 1
+        self.addCleanup(setattr, context, "value", None)
+
+    def test_batches_are_pinned_when_it_is_asked_for(self):
+        batch = next(iter(self.load(self.records())))
+        self.assertEqual((batch.is_pinned, self.registered.value), (False, 0))
+        loader = penstock_loader.Loader(self.records(), pinned=True)
+        batch = next(iter(loader))
+        self.assertEqual((batch.is_pinned, self.registered.value), (True, 1))
+        loader.close()
+        del loader
+        gc.collect()
+        self.assertEqual(self.registered.value, 1)
+        del batch
+        self.assertEqual(self.registered.value, 0)
+
+    def test_a_refusal_is_logged_once(self):
+        self.refuses.value = 801
+        self.addCleanup(setattr, self.refuses, "value", 0)
+        loader = self.load(self.records(), pinned=True)
+        with self.assertLogs("penstock.loader", "WARNING") as logs:
+            self.assertFalse(any(batch.is_pinned for batch in loader))
+        self.assertEqual(len(logs.output), 1)
+        self.assertRegex(logs.output[0], "pageable: .*801")
 
 
 class ErrorTest(LoaderCase):

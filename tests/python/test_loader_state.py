@@ -4,6 +4,7 @@ import os
 import unittest
 from unittest import mock
 
+import numpy
 from loader_case import LoaderCase, numbers
 
 
@@ -36,6 +37,38 @@ class EpochTest(LoaderCase):
         epoch = iter(self.load(self.records()))
         self.assertEqual(sum(1 for _ in epoch), 7)
         self.assertEqual(list(epoch), [])
+
+
+class OrderTest(LoaderCase):
+    def test_without_order_epochs_stay_whole(self):
+        for drop_last in (False, True):
+            loader = self.load(
+                self.records(), 7, ordered=False, drop_last=drop_last,
+                threads=4, ring=8, direct=True,
+            )
+            for _ in range(20):
+                epoch = numbers(loader)
+                self.assertEqual(len(epoch), len(loader))
+                seen = sum(epoch, [])
+                self.assertEqual(len(set(seen)), 98 if drop_last else 100)
+                self.assertEqual(len(seen), 98 if drop_last else 100)
+
+    def test_the_short_batch_is_dropped_wherever_it_comes(self):
+        loader = self.load(self.records(), 30, drop_last=True)
+        images = numpy.zeros((30, 2), numpy.float32)
+
+        def batch(number, size, ends_epoch):
+            these = numpy.full(size, number)
+            return images[:size], these, these, number, ends_epoch, False
+
+        coming = [batch(0, 30, False), batch(3, 10, False),
+                  batch(2, 30, False), batch(1, 30, True),
+                  batch(7, 10, False), batch(4, 30, False),
+                  batch(5, 30, False), batch(6, 30, True)]
+        with mock.patch.object(loader, "_take", lambda: coming.pop(0)):
+            epochs = [[batch[0] for batch in numbers(loader)]
+                      for _ in range(2)]
+        self.assertEqual(epochs, [[0, 2, 1], [4, 5, 6]])
 
 
 class StateTest(LoaderCase):

@@ -1,5 +1,7 @@
 """penstock.loader.TorchDataset under torch's DataLoader."""
 
+import ctypes
+import os
 import subprocess
 import sys
 import unittest
@@ -68,6 +70,50 @@ class TorchTest(LoaderCase):
         dataset = self.dataset()
         dataset.load_state_dict(state)
         return dataset
+
+    def test_pinned_batches_are_held_until_they_are_copied(self):
+        """Libraries that play CUDA's part, and torch's."""
+        cuda = ctypes.CDLL(os.environ["PENSTOCK_FAKE_CUDA"])
+        context = ctypes.c_void_p.in_dll(cuda, "fake_cuda_context")
+        stream = unittest.mock.Mock()
+        under_way = set()  # addresses that are copied from
+
+        class Event:
+            def __init__(self, blocking):
+                self.copied = set(under_way)
+
+            def record(self):
+                stream.record()
+
+            def synchronize(self):
+                stream.synchronize_event()
+                under_way.difference_update(self.copied)
+
+        dataset = self.dataset(pinned=True, ring=3)
+        context.value = 1
+        self.addCleanup(setattr, context, "value", None)
+        with unittest.mock.patch.multiple(
+            torch.cuda, is_initialized=lambda: True, Event=Event,
+            current_stream=lambda: stream,
+        ):
+            for _ in range(20):
+                for images, _ in dataset:
+                    self.assertNotIn(images.data_ptr(), under_way)
+                    under_way.add(images.data_ptr())
+                    del images
+                under_way.clear()
+                stream.synchronize.assert_called_once()
+                self.assertEqual(stream.record.call_count, 3)
+                self.assertEqual(stream.synchronize_event.call_count, 2)
+                stream.reset_mock()
+
+    def test_pageable_batches_are_not_held(self):
+        with unittest.mock.patch.multiple(
+            torch.cuda, is_initialized=lambda: True,
+            Event=unittest.mock.DEFAULT,
+        ) as mocks:
+            self.assertEqual(sum(1 for _ in self.dataset(pinned=True)), 3)
+        mocks["Event"].assert_not_called()
 
     def test_it_takes_a_loader_or_a_loaders_options(self):
         loader = self.load(self.records())

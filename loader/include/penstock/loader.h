@@ -83,6 +83,13 @@ struct penstock_loader_options {
                             out of its batch] */
   uint32_t augment;      /* of a picture, PENSTOCK_AUGMENT_CENTRE or
                             [PENSTOCK_AUGMENT_RANDOM] */
+  uint32_t unordered;    /* 1: an epoch's batches come as they become complete
+                            [in the order of the seed] */
+  uint32_t direct;       /* 1: read past the page cache */
+  uint32_t pinned;       /* 1: batches are pinned memory, from the first
+                            penstock_loader_next() on in a thread that has a CUDA
+                            context; see penstock_loader_release() */
+  uint32_t reserved;     /* 0 */
 
   const struct penstock_loader_state* from; /* [epoch 0's beginning] */
 
@@ -101,7 +108,8 @@ struct penstock_loader_batch {
                               several ranks, which have as many batches each */
   size_t sample_floats;
   uint64_t number;    /* of the batch, from 0 */
-  int32_t ends_epoch; /* 1: the epoch's last */
+  int32_t ends_epoch; /* 1: the epoch's last that comes */
+  int32_t is_pinned;  /* 1: a GPU copies from data without the CPU's help */
 };
 
 /* Opens the data and starts the threads. On failure *loader is null.
@@ -125,7 +133,9 @@ int penstock_loader_open(const struct penstock_loader_options* options,
 int penstock_loader_next(struct penstock_loader* loader, uint64_t timeout_ns,
                          struct penstock_loader_batch* batch);
 
-/* Gives a batch's room back.
+/* Gives a batch's room back, for other samples. No copy from it may be under
+ * way any more: of pinned memory one to a GPU goes on after the call that began
+ * it (cudaMemcpyAsync), until an event recorded behind it is done.
  * EINVAL  a null pointer, or a batch that is not in use, or another loader's;
  * ECHILD */
 int penstock_loader_release(struct penstock_loader* loader,
@@ -151,8 +161,13 @@ struct penstock_loader_counters {
 int penstock_loader_get_counters(struct penstock_loader* loader,
                                  struct penstock_loader_counters* counters);
 
-/* Stops the threads, waits for them and frees the loader with its batches. Null
- * is allowed. */
+/* Whether CUDA has refused to pin the batches, which are pageable memory then.
+ * ENOTSUP  it has; EINVAL  a null pointer; ECHILD */
+int penstock_loader_check_pinned(struct penstock_loader* loader);
+
+/* Stops the threads, waits for them and frees the loader with its batches, of
+ * which no copy may be under way. Pinned ones want the CUDA context that they
+ * were pinned in. Null is allowed. */
 void penstock_loader_close(struct penstock_loader* loader);
 
 /* What the calling thread's last call that failed says, of any loader; valid

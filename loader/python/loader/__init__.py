@@ -13,20 +13,18 @@ import atexit
 import gc
 import logging
 import os
-import sys
 import threading
 import time
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal
 
+from penstock.loader._batch import Batch, State
 from penstock.loader._native import Dataset, Stream
 from penstock.loader._native import open_dataset as _open_dataset
+from penstock.loader._options import natural, own_rank
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from penstock.loader._native import Counters
     from penstock.loader._torch import TorchDataset as TorchDataset
 
@@ -48,17 +46,6 @@ _HELD_S = 60.0
 _ALONE_S = 0.2
 
 
-class State(TypedDict):
-    """All that has to be kept to go on with an epoch, by any number of
-    ranks."""
-
-    count: int
-    seed: int
-    shuffle: bool
-    epoch: int
-    position: int
-
-
 def __getattr__(name: str) -> Any:
     if name == "TorchDataset":  # torch is imported by who asks for it only
         from penstock.loader._torch import TorchDataset
@@ -74,8 +61,9 @@ def open_dataset(
     label_bytes: int = 0,
     header_bytes: int = 0,
 ) -> Dataset:
-    """A folder of pictures, tar shards, or a file of records, each a label of
-    label_bytes (0 to 4) and a tensor, record_bytes together, behind a header.
+    """A folder of pictures, an LMDB database of such, tar shards, or a file of
+    records, each a label of label_bytes (0 to 4) and a tensor, record_bytes
+    together, behind a header.
 
     Raises OSError where they cannot be read, ValueError where they are of no
     known format.
@@ -84,41 +72,10 @@ def open_dataset(
         paths = [paths]
     return _open_dataset(
         [os.fsencode(path) for path in paths],
-        record_bytes=_natural("record_bytes", record_bytes),
-        label_bytes=_natural("label_bytes", label_bytes),
-        header_bytes=_natural("header_bytes", header_bytes),
+        record_bytes=natural("record_bytes", record_bytes),
+        label_bytes=natural("label_bytes", label_bytes),
+        header_bytes=natural("header_bytes", header_bytes),
     )
-
-
-class Batch(tuple["NDArray[np.float32]", "NDArray[np.int64]"]):
-    """The pair (images, labels), and the samples' numbers in the dataset.
-
-    The images are the loader's own memory, which is used again when their last
-    array, view or tensor is gone: copy what is kept for long. Labels and
-    numbers are the batch's own.
-    """
-
-    indices: "NDArray[np.int64]"
-
-    def __new__(
-        cls,
-        images: "NDArray[np.float32]",
-        labels: "NDArray[np.int64]",
-        indices: "NDArray[np.int64]",
-    ) -> "Batch":
-        self = super().__new__(cls, (images, labels))  # type: ignore[arg-type]
-        self.indices = indices
-        return self
-
-    @property
-    def images(self) -> "NDArray[np.float32]":
-        """size x 3 x crop x crop; of records: size x tensor bytes."""
-        return self[0]
-
-    @property
-    def labels(self) -> "NDArray[np.int64]":
-        """-1: none."""
-        return self[1]
 
 
 class Loader:
@@ -130,6 +87,7 @@ class Loader:
     _is_amid: bool  # batches of the epoch were handed out
     _epoch: "_Epoch | None"
     _epoch_samples: int  # of this rank, in the epoch under way
+    _epoch_batches: int  # of the stream, before it
 
     def __init__(
         self,
@@ -147,6 +105,9 @@ class Loader:
         threads: int | None = None,
         memory: int | None = None,
         ring: int = 4,
+        ordered: bool = True,
+        direct: bool = False,
+        pinned: bool = False,
     ):
         """Starts the threads.
 
@@ -165,7 +126,14 @@ class Loader:
         ValueError. With several ranks a batch may come without any sample.
         threads: None: what Slurm gave, then what Penstock grants.
         memory: bytes that the ring and the threads may take.
-        ring: batches prepared ahead, those in use included.
+        ring: batches prepared ahead, those in use included; there are more
+        where the threads need them, and fewer where memory says so.
+        ordered: False: an epoch's batches come as they become complete.
+        direct: the data are read past the page cache.
+        pinned: images are pinned memory from the first batch on that is taken
+        in a thread with a CUDA context. A copy of them to a GPU that does not
+        wait (non_blocking=True) wants them until it is done: TorchDataset sees
+        to that, who takes batches from the Loader itself has to.
 
         Raises ValueError for a value out of its range, OSError where the data
         cannot be read or memory is too little.
@@ -183,23 +151,27 @@ class Loader:
         if not isinstance(dataset, Dataset):
             dataset = open_dataset(dataset)
         self._dataset = dataset
-        self._batch_size = _natural("batch_size", batch_size)
+        self._batch_size = natural("batch_size", batch_size)
         self._drop_last = drop_last
-        self._rank, self._ranks = _own_rank(rank, ranks)
+        self._rank, self._ranks = own_rank(rank, ranks)
         self._options: dict[str, Any] = {
             "batch_size": self._batch_size,
             "crop": crop,
             "augment": augment,
-            "seed": _natural("seed", seed),
+            "seed": natural("seed", seed),
             "shuffle": shuffle,
             "ranks": self._ranks,
             "rank": self._rank,
             "drop_tail": drop_last,
             "broken_fatal": broken == "fatal",
-            "ring": _natural("ring", ring),
+            "ordered": ordered,
+            "direct": direct,
+            "pinned": pinned,
+            "ring": natural("ring", ring),
             "memory_bytes": memory or 0,
             "threads": threads or 0,
         }
+        self._awaits_pinning = pinned
         self._start(None)
         _open.add(self)
 
@@ -283,6 +255,7 @@ class Loader:
         self._is_amid = False
         self._epoch = None
         self._epoch_samples = self._samples_from(state)
+        self._epoch_batches = 0
 
     def _samples_from(self, state: State | None) -> int:
         """Of this rank, up to the epoch's end."""
@@ -300,18 +273,22 @@ class Loader:
                 "this iterator's epoch has ended: the loader was iterated over "
                 "anew, or got another state"
             )
-        images, labels, indices, ends_epoch = self._take()
-        if ends_epoch:
-            self._epoch = None
-            samples = self._epoch_samples
-            self._epoch_samples = self._stream.samples_per_epoch
-            if self._drop_last and samples % self._batch_size:
-                self._is_amid = False
+        while True:
+            images, labels, indices, number, ends, is_pinned = self._take()
+            whole, rest = divmod(self._epoch_samples, self._batch_size)
+            # Without order the short batch may come before others.
+            is_short = rest > 0 and number == self._epoch_batches + whole
+            if ends:
+                self._epoch = None
+                self._epoch_samples = self._stream.samples_per_epoch
+                self._epoch_batches += whole + (rest > 0)
+            self._is_amid = not ends
+            is_due = len(labels) > 0 or self._ranks > 1
+            if is_due and not (self._drop_last and is_short):
+                return Batch(images, labels, indices, is_pinned)
+            if ends:
                 return None
-        self._is_amid = not ends_epoch
-        if not len(labels) and self._ranks == 1:
-            return None
-        return Batch(images, labels, indices)
+            del images
 
     def _take(self) -> tuple:
         waited_s = alone_s = 0.0
@@ -323,6 +300,8 @@ class Loader:
                 for why in self._stream.take_broken():
                     _log.warning("skipped: %s", why)
             if taken is not None:
+                if self._awaits_pinning:
+                    self._note_pinning(taken[-1])
                 return taken
             # Other threads may give one back, or a cycle of objects.
             gc.collect()
@@ -336,6 +315,12 @@ class Loader:
                     "other batch can come before they are freed. Copy what is kept "
                     "(images.copy(), tensor.clone()), or set ring= higher"
                 )
+
+    def _note_pinning(self, is_pinned: bool) -> None:
+        refusal = "" if is_pinned else self._stream.pin_refusal()
+        if refusal:
+            _log.warning("batches stay pageable: %s", refusal)
+        self._awaits_pinning = not is_pinned and not refusal
 
     def _end_step(self) -> None:
         self._stream.end_step()
@@ -355,35 +340,6 @@ class _Epoch(Iterator[Batch]):
             self._has_ended = True
         self._loader._end_step()
         raise StopIteration
-
-
-def _natural(name: str, value: int) -> int:
-    if not 0 <= value < 1 << 64:
-        raise ValueError(f"{name}={value}: allowed: 0 to 2^64 - 1")
-    return value
-
-
-def _own_rank(
-    rank: int | Literal["slurm"] | None, ranks: int | None
-) -> tuple[int, int]:
-    if rank == "slurm":
-        try:
-            return int(os.environ["SLURM_PROCID"]), int(
-                os.environ["SLURM_NTASKS"]
-            )
-        except (KeyError, ValueError):
-            raise ValueError(
-                'rank="slurm" needs SLURM_PROCID and SLURM_NTASKS, as srun '
-                "sets"
-            ) from None
-    if rank is None and ranks is None:
-        group = sys.modules.get("torch.distributed")
-        if group and group.is_available() and group.is_initialized():
-            return group.get_rank(), group.get_world_size()
-        return 0, 1
-    if rank is None or ranks is None:
-        raise ValueError("rank and ranks: give both of them or none")
-    return _natural("rank", rank), _natural("ranks", ranks)
 
 
 _open: "weakref.WeakSet[Loader]" = weakref.WeakSet()

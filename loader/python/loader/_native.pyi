@@ -45,6 +45,9 @@ class Stream:
         rank: int,
         drop_tail: bool,
         broken_fatal: bool,
+        ordered: bool,
+        direct: bool,
+        pinned: bool,
         ring: int,
         memory_bytes: int,
         threads: int,
@@ -54,7 +57,12 @@ class Stream:
         self,
     ) -> (
         tuple[
-            NDArray[np.float32], NDArray[np.int64], NDArray[np.int64], bool
+            NDArray[np.float32],
+            NDArray[np.int64],
+            NDArray[np.int64],
+            int,
+            bool,
+            bool,
         ]
         | None
     ): ...
@@ -63,5 +71,6 @@ class Stream:
     @property
     def samples_per_epoch(self) -> int: ...
     def counters(self) -> Counters: ...
+    def pin_refusal(self) -> str: ...
     def take_broken(self) -> list[str]: ...
     def close(self) -> None: ...

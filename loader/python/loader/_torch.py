@@ -33,13 +33,38 @@ class TorchDataset(IterableDataset):
                 "penstock.loader has threads of its own, and none in a worker "
                 "process: set num_workers=0"
             )
-        return map(_tensors, self.loader)
+        return _until_copied(iter(self.loader))
 
     def state_dict(self) -> State:
         return self.loader.state_dict()
 
     def load_state_dict(self, state: State) -> None:
         self.loader.load_state_dict(state)
+
+
+def _until_copied(
+    batches: Iterator[Batch],
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """The batches' tensors. A pinned batch is held until the GPU has done what
+    it was asked for before the next one, on the current stream: a copy with
+    non_blocking=True may be under way when the tensors are gone."""
+    is_copied_from = False
+    held = done = None
+    try:
+        for batch in batches:
+            is_copied_from = batch.is_pinned
+            yield _tensors(batch)
+            if done is not None:
+                done.synchronize()
+            held = done = None
+            if is_copied_from and torch.cuda.is_initialized():
+                held, done = batch, torch.cuda.Event(blocking=True)
+                done.record()
+            del batch
+    finally:
+        if is_copied_from and torch.cuda.is_initialized():
+            torch.cuda.current_stream().synchronize()
+        del held
 
 
 def _tensors(batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:

@@ -135,9 +135,9 @@ TEST_CASE("epochs end their batches") {
 
 TEST_CASE("without order, what is complete does not wait") {
   BatchRing ring(
-      {.batches = 3, .plan = {.batch_samples = 1}, .is_ordered = false});
+      {.batches = 4, .plan = {.batch_samples = 1}, .is_ordered = false});
   std::vector<BatchRing::Place> places;
-  for (int i = 0; i < 3; ++i) places.push_back(fill_next(ring));
+  for (int i = 0; i < 4; ++i) places.push_back(fill_next(ring));
   ring.complete(places[2], {true});
   auto last = ring.next(0);
   REQUIRE(last);
@@ -156,11 +156,61 @@ TEST_CASE("without order, what is complete does not wait") {
   CHECK(ring.unhanded() == 1);
   ring.release(*first);
   REQUIRE(ring.claim(place, 0) == Claim::kGot);
-  CHECK(place.batch == 3);
+  CHECK(place.batch == 4);
   auto middle = ring.next(0);
   REQUIRE(middle);
   CHECK(middle->number == 1);
   CHECK(ring.unhanded() == 3);
+}
+
+TEST_CASE("without order, a trainer that has one batch gets another") {
+  BatchRing ring(
+      {.batches = 3, .plan = {.batch_samples = 1}, .is_ordered = false});
+  std::vector<BatchRing::Place> places;
+  for (int i = 0; i < 3; ++i) places.push_back(fill_next(ring));
+  for (size_t i : {1, 2}) ring.complete(places[i], {true});
+  const auto second = ring.next(0);
+  REQUIRE(second);
+  CHECK(second->number == 1);
+  ring.release(*second);
+  CHECK_FALSE(ring.next(0));
+  ring.complete(places[0], {true});
+  const auto first = ring.next(0);
+  REQUIRE(first);
+  CHECK(ring.has_room());
+  const auto third = ring.next(0);
+  REQUIRE(third);
+  CHECK(third->number == 2);
+}
+
+TEST_CASE("without order, an epoch's last batch is the last that comes") {
+  BatchRing ring({.batches = 7,
+                  .plan = {.batch_samples = 1,
+                           .epoch_samples = 3,
+                           .first_epoch_samples = 3},
+                  .is_ordered = false});
+  std::vector<BatchRing::Place> places;
+  for (int i = 0; i < 6; ++i) places.push_back(fill_next(ring));
+  const auto completed = [&](size_t number) {
+    ring.complete(places[number], {true});
+    return ring.next(0);
+  };
+  CHECK_FALSE(completed(3));  // of the next epoch
+  auto batch = completed(2);
+  REQUIRE(batch);
+  CHECK(batch->number == 2);
+  CHECK_FALSE(batch->ends_epoch);
+  batch = completed(0);
+  REQUIRE(batch);
+  CHECK_FALSE(batch->ends_epoch);
+  batch = completed(1);
+  REQUIRE(batch);
+  CHECK(batch->number == 1);
+  CHECK(batch->ends_epoch);
+  batch = completed(5);
+  REQUIRE(batch);
+  CHECK(batch->number == 3);
+  CHECK_FALSE(batch->ends_epoch);
 }
 
 TEST_CASE(

@@ -1,4 +1,5 @@
 /* penstock/loader.h as a program in C99 uses it, and each error of it. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -119,6 +120,45 @@ static void test_another_loaders_batch(void) {
   for (int i = 0; i < 2; ++i) penstock_loader_close(loaders[i]);
 }
 
+static void test_without_order_and_page_cache(void) {
+  struct penstock_loader_options options = options_for(records_path);
+  options.unordered = 1;
+  options.direct = 1;
+  struct penstock_loader* loader = opened(&options);
+  struct penstock_loader_batch batch;
+  int seen = 0;
+  do {
+    CHECK(penstock_loader_next(loader, 10 * kSecond, &batch) == 0);
+    for (size_t i = 0; i < batch.size; ++i) seen |= 1 << batch.indices[i];
+    CHECK(penstock_loader_release(loader, &batch) == 0);
+  } while (!batch.ends_epoch);
+  CHECK(seen == (1 << kRecords) - 1);
+  penstock_loader_close(loader);
+}
+
+/* The test's library plays CUDA's part. */
+static void test_pinned_batches(void) {
+  struct penstock_loader_options options = options_for(records_path);
+  options.pinned = 1;
+  struct penstock_loader* loader = opened(&options);
+  struct penstock_loader_batch batch;
+  CHECK(penstock_loader_next(loader, 10 * kSecond, &batch) == 0);
+  CHECK(!batch.is_pinned && penstock_loader_check_pinned(loader) == 0);
+  void* cuda = dlopen(getenv("PENSTOCK_FAKE_CUDA"), RTLD_NOW);
+  CHECK(cuda != NULL);
+  *(void**)dlsym(cuda, "fake_cuda_context") = &options;
+  CHECK(penstock_loader_next(loader, 10 * kSecond, &batch) == 0);
+  CHECK(batch.is_pinned && penstock_loader_check_pinned(loader) == 0);
+  penstock_loader_close(loader);
+
+  *(int*)dlsym(cuda, "fake_cuda_refuses") = 801;
+  loader = opened(&options);
+  CHECK(penstock_loader_next(loader, 10 * kSecond, &batch) == 0);
+  CHECK(!batch.is_pinned);
+  CHECK(penstock_loader_check_pinned(loader) == ENOTSUP && says("801"));
+  penstock_loader_close(loader);
+}
+
 static void test_held_batches_end_in_an_error(void) {
   struct penstock_loader_options options = options_for(records_path);
   options.ring_batches = 2;
@@ -168,6 +208,9 @@ static void test_options_out_of_range(void) {
   options = options_for(records_path);
   options.augment = 2;
   CHECK(penstock_loader_open(&options, &loader) == EINVAL && says("augment"));
+  options = options_for(records_path);
+  options.reserved = 1;
+  CHECK(penstock_loader_open(&options, &loader) == EINVAL && says("reserved"));
   options = options_for(records_path);
   options.batch_samples = 65537;
   CHECK(penstock_loader_open(&options, &loader) == EINVAL && says("65536"));
@@ -250,6 +293,7 @@ static void test_a_child_is_refused(void) {
     struct penstock_loader_counters counters;
     CHECK(penstock_loader_get_state(loader, &state) == ECHILD);
     CHECK(penstock_loader_get_counters(loader, &counters) == ECHILD);
+    CHECK(penstock_loader_check_pinned(loader) == ECHILD);
     penstock_loader_close(loader);
     _exit(0);
   }
@@ -267,6 +311,7 @@ static void test_null_pointers(void) {
   CHECK(penstock_loader_release(loader, NULL) == EINVAL);
   CHECK(penstock_loader_get_state(loader, NULL) == EINVAL);
   CHECK(penstock_loader_get_counters(loader, NULL) == EINVAL);
+  CHECK(penstock_loader_check_pinned(NULL) == EINVAL);
   penstock_loader_close(loader);
   penstock_loader_close(NULL);
 }
@@ -276,6 +321,8 @@ int main(void) {
   CHECK(penstock_loader_error()[0] == '\0');
   test_batches();
   test_another_loaders_batch();
+  test_without_order_and_page_cache();
+  test_pinned_batches();
   test_held_batches_end_in_an_error();
   test_a_state_goes_on();
   test_options_out_of_range();

@@ -16,7 +16,8 @@ struct Batch {
   size_t size = 0;                    // good samples
   size_t sample_floats = 0;
   uint64_t number = 0;      // of the batch in its stream, from 0
-  bool ends_epoch = false;  // never where batches span epochs
+  bool ends_epoch = false;  // the epoch's last that comes; never where batches
+                            // span epochs
   bool is_pinned = false;   // a GPU copies from data without the CPU's help
 };
 

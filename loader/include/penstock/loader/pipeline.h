@@ -53,8 +53,8 @@ struct PipelineOptions {
   uint64_t total_samples = UINT64_MAX;  // of this rank's stream, broken ones
                                         // included; epoch after epoch
   bool spans_epochs = false;  // batches do; else each epoch's last one is short
-  bool is_ordered = true;     // else batches come as they become complete, at
-                              // most the ring's batches early
+  bool is_ordered = true;     // else an epoch's batches come as they become
+                              // complete, at most the ring's batches early
   BrokenSamples broken = BrokenSamples::kSkip;
 
   ReadMode read_mode = ReadMode::kBuffered;

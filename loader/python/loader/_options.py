@@ -1,0 +1,34 @@
+"""What a Loader's options mean."""
+
+import os
+import sys
+from typing import Literal
+
+
+def natural(name: str, value: int) -> int:
+    if not 0 <= value < 1 << 64:
+        raise ValueError(f"{name}={value}: allowed: 0 to 2^64 - 1")
+    return value
+
+
+def own_rank(
+    rank: int | Literal["slurm"] | None, ranks: int | None
+) -> tuple[int, int]:
+    if rank == "slurm":
+        try:
+            return int(os.environ["SLURM_PROCID"]), int(
+                os.environ["SLURM_NTASKS"]
+            )
+        except (KeyError, ValueError):
+            raise ValueError(
+                'rank="slurm" needs SLURM_PROCID and SLURM_NTASKS, as srun '
+                "sets"
+            ) from None
+    if rank is None and ranks is None:
+        group = sys.modules.get("torch.distributed")
+        if group and group.is_available() and group.is_initialized():
+            return group.get_rank(), group.get_world_size()
+        return 0, 1
+    if rank is None or ranks is None:
+        raise ValueError("rank and ranks: give both of them or none")
+    return natural("rank", rank), natural("ranks", ranks)
