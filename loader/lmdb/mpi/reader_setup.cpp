@@ -1,6 +1,7 @@
 #include "loader/lmdb/mpi/reader_setup.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,6 +11,7 @@
 #include "loader/lmdb/mpi/coalesce.h"
 #include "loader/lmdb/mpi/direct_file.h"
 #include "loader/lmdb/mpi/index_setup.h"
+#include "loader/lmdb/page_batch.h"
 #include "loader/storage_facts.h"
 
 namespace penstock::lmdb {
@@ -34,15 +36,17 @@ bool is_reading(ReaderParts& parts) {
          static_cast<int>(parts.options.readers_per_node);
 }
 
-// Whether all ranks have the same value.
-Status compare(PatientComm& all, uint64_t mine, Code code, const char* what) {
-  Result<std::vector<uint64_t>> values = all.gather(mine);
+// Whether all ranks have the same value. first: the number of ranks' first.
+Status compare(PatientComm& ranks, uint64_t mine, Code code, const char* what,
+               uint32_t first = 0) {
+  Result<std::vector<uint64_t>> values = ranks.gather(mine);
   if (!values) return std::move(values).error();
   for (size_t rank = 0; rank < values->size(); ++rank) {
     if ((*values)[rank] != (*values)[0]) {
       return Error{code, 0,
-                   std::string(what) + " of rank " + std::to_string(rank) +
-                       " are not those of rank 0"};
+                   std::string(what) + " of rank " +
+                       std::to_string(first + rank) +
+                       " are not those of rank " + std::to_string(first)};
     }
   }
   return Done{};
@@ -56,6 +60,49 @@ Status open_file(const std::string& path, ReaderParts& parts) {
   if (!snapshot) return std::move(snapshot).error().wrap(parts.file.path);
   parts.snapshot = *snapshot;
   return Done{};
+}
+
+// A copy that was changed elsewhere may have the same numbers in its meta page.
+Result<uint64_t> hash_root(int fd, const Meta& meta) {
+  std::string page(meta.main.root == kNoPage ? 0 : meta.page_bytes, '\0');
+  const PageRange range{meta.main.root * meta.page_bytes,
+                        {reinterpret_cast<uint8_t*>(page.data()), page.size()}};
+  Status read = PageBatch(ReadWith::kPread).read(fd, {&range, 1});
+  if (!read) return std::move(read).error();
+  return checksum(page);
+}
+
+Status compare_states(ReaderParts& parts) {
+  PatientComm& all = parts.world->all();
+  const Meta& meta = parts.snapshot.meta;
+  Result<uint64_t> root = hash_root(parts.file.fd.get(), meta);
+  const Status read = root ? Status(Done{}) : Status(root.error());
+  if (Status ok = all.agree(read); !ok) return ok;
+  std::string state;
+  for (const uint64_t value :
+       {meta.txnid, meta.last_page, meta.main.records, meta.main.root,
+        uint64_t{meta.main.depth}, parts.snapshot.file_bytes, *root}) {
+    state += std::to_string(value) + ",";
+  }
+  return compare(all, checksum(state), Code::kUnavailable,
+                 "the database's state and size");
+}
+
+// What one rank of a node finds is read in the mappings of the others. Not the
+// device: each rank may have mounted an image of its own.
+Status compare_files(ReaderParts& parts) {
+  struct stat status {};
+  Status mine = Done{};
+  if (::fstat(parts.file.fd.get(), &status) != 0) {
+    mine = system_error(errno, "cannot look");
+  }
+  if (Status ok = parts.world->all().agree(mine); !ok) return ok;
+  const std::string file = std::to_string(status.st_ino) + "," +
+                           std::to_string(parts.snapshot.mtime_s) + "," +
+                           std::to_string(parts.snapshot.mtime_ns);
+  return parts.world->all().agree(compare(
+      parts.world->node(), checksum(file), Code::kUnavailable,
+      "the file's inode and time of change", parts.world->ranks().first));
 }
 
 Status open_index(ReaderParts& parts) {
@@ -133,8 +180,7 @@ bool fits_cache(const ReaderParts& parts) {
 Status set_up_world(MPI_Comm comm, ReaderParts& parts) {
   const ReaderOptions& options = parts.options;
   Result<ReaderWorld> world = ReaderWorld::make(
-      comm, options.ranks_per_buffer,
-      std::clamp<uint32_t>(options.peer_timeout_ms, 100, 86400000));
+      comm, std::clamp<uint32_t>(options.peer_timeout_ms, 100, 86400000));
   if (!world) return std::move(world).error();
   parts.world.emplace(*std::move(world));
   PatientComm& all = parts.world->all();
@@ -143,6 +189,9 @@ Status set_up_world(MPI_Comm comm, ReaderParts& parts) {
                             Code::kInvalidArgument, "options");
       !same) {
     return same;
+  }
+  if (Status ok = parts.world->find_nodes(options.ranks_per_buffer); !ok) {
+    return ok;
   }
   if (options.stag && parts.world->nodes() > 1 && !parts.world->has_threads()) {
     return Error{Code::kUnavailable, 0,
@@ -159,15 +208,9 @@ Status set_up_file(const std::string& path, ReaderParts& parts) {
   PatientComm& all = parts.world->all();
   if (Status ok = all.agree(open_file(path, parts)); !ok) return ok;
   const Meta& meta = parts.snapshot.meta;
-  const std::string state = std::to_string(meta.txnid) + "," +
-                            std::to_string(meta.main.records) + "," +
-                            std::to_string(meta.main.root) + "," +
-                            std::to_string(parts.snapshot.file_bytes);
-  if (Status same = compare(all, checksum(state), Code::kUnavailable,
-                            "the database's state and size");
-      !same) {
-    return std::move(same).error().wrap(parts.file.path);
-  }
+  Status same = compare_states(parts);
+  if (same) same = compare_files(parts);
+  if (!same) return std::move(same).error().wrap(parts.file.path);
   if (Status ok = all.agree(open_places(parts)); !ok) return ok;
   parts.plan.node = parts.world->ranks();
   parts.plan.batches = {meta.main.records, static_cast<uint32_t>(all.size()),

@@ -38,6 +38,9 @@ struct ReaderParts {
 // Whether the page cache can hold the whole file.
 bool fits_cache(const ReaderParts& parts);
 
+// What a buffer may have if nobody says: of a machine that has so many.
+uint64_t default_buffer_bytes(double room_bytes, uint32_t buffers);
+
 // Errors: LmdbReader::create()'s
 [[nodiscard]] Status set_up_world(MPI_Comm world, ReaderParts& parts);
 [[nodiscard]] Status set_up_file(const std::string& path, ReaderParts& parts);

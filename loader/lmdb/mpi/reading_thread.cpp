@@ -34,7 +34,7 @@ void ReadingThread::run() {
   for (uint64_t c = chunks.first; c < chunks.end; c += chunks.stride) {
     Status read = read_chunk(c);
     if (read) continue;
-    if (read.error().saved_errno != ECANCELED) share_.fail(read.error());
+    if (!is_stopping_) share_.fail(read.error());
     return;
   }
 }
