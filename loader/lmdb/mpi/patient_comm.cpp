@@ -78,15 +78,18 @@ PatientComm::~PatientComm() {
 }
 
 Result<PatientComm> PatientComm::duplicate(MPI_Comm comm, uint32_t timeout_ms) {
-  auto copy = std::make_unique<MPI_Comm>(MPI_COMM_NULL);
-  MPI_Request request = MPI_REQUEST_NULL;
-  const int code = MPI_Comm_idup(comm, copy.get(), &request);
-  if (code != MPI_SUCCESS) return mpi_error(code, "MPI_Comm_idup");
-  PatientComm none(MPI_COMM_NULL, timeout_ms);
-  if (Status done = none.finish(request, "MPI_Comm_idup"); !done) {
-    return left_to_mpi(std::move(copy), std::move(done).error());
-  }
-  return PatientComm(*copy, timeout_ms);
+  // By itself MPI_Comm_dup() would wait for ever. MPI_Comm_idup() takes some
+  // 10 ms more: it gets on only when it is tested.
+  PatientComm callers;
+  callers.comm_ = comm;
+  callers.timeout_ms_ = timeout_ms;
+  Status all = callers.barrier();
+  callers.abandon();
+  if (!all) return std::move(all).error();
+  MPI_Comm copy = MPI_COMM_NULL;
+  const int code = MPI_Comm_dup(comm, &copy);
+  if (code != MPI_SUCCESS) return mpi_error(code, "MPI_Comm_dup");
+  return PatientComm(copy, timeout_ms);
 }
 
 Result<PatientComm> PatientComm::split(int colour, int key) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <initializer_list>
 
 #include "common/clock.h"
 #include "loader/lmdb/checksum.h"
@@ -17,18 +18,20 @@
 namespace penstock::lmdb {
 namespace {
 
-std::string text_of(const ReaderOptions& o) {
+uint64_t hash_of(std::initializer_list<uint64_t> values) {
   std::string text;
-  for (const uint64_t value :
-       {uint64_t{o.lmm}, uint64_t{o.dm}, uint64_t{o.dio}, uint64_t{o.prov},
-        uint64_t{o.coal}, uint64_t{o.stag}, static_cast<uint64_t>(o.direct),
-        uint64_t{o.map_cached}, uint64_t{o.shuffle}, o.seed, o.epochs,
-        uint64_t{o.batch_records}, o.buffer_bytes, uint64_t{o.readers_per_node},
-        uint64_t{o.stagger_width}, uint64_t{o.peer_timeout_ms},
-        uint64_t{o.ranks_per_buffer}}) {
-    text += std::to_string(value) + ",";
-  }
-  return text;
+  for (const uint64_t value : values) text += std::to_string(value) + ",";
+  return checksum(text);
+}
+
+uint64_t hash_of(const ReaderOptions& o) {
+  return hash_of({uint64_t{o.lmm}, uint64_t{o.dm}, uint64_t{o.dio},
+                  uint64_t{o.prov}, uint64_t{o.coal}, uint64_t{o.stag},
+                  static_cast<uint64_t>(o.direct), uint64_t{o.map_cached},
+                  uint64_t{o.shuffle}, o.seed, o.epochs,
+                  uint64_t{o.batch_records}, o.buffer_bytes,
+                  uint64_t{o.readers_per_node}, uint64_t{o.stagger_width},
+                  uint64_t{o.peer_timeout_ms}, uint64_t{o.ranks_per_buffer}});
 }
 
 bool is_reading(ReaderParts& parts) {
@@ -52,16 +55,6 @@ Status compare(PatientComm& ranks, uint64_t mine, Code code, const char* what,
   return Done{};
 }
 
-Status open_file(const std::string& path, ReaderParts& parts) {
-  Result<DataFile> file = open_data_file(path);
-  if (!file) return std::move(file).error();
-  parts.file = *std::move(file);
-  Result<Snapshot> snapshot = take_snapshot(parts.file.fd.get());
-  if (!snapshot) return std::move(snapshot).error().wrap(parts.file.path);
-  parts.snapshot = *snapshot;
-  return Done{};
-}
-
 // A copy that was changed elsewhere may have the same numbers in its meta page.
 Result<uint64_t> hash_root(int fd, const Meta& meta) {
   std::string page(meta.main.root == kNoPage ? 0 : meta.page_bytes, '\0');
@@ -72,37 +65,37 @@ Result<uint64_t> hash_root(int fd, const Meta& meta) {
   return checksum(page);
 }
 
-Status compare_states(ReaderParts& parts) {
-  PatientComm& all = parts.world->all();
-  const Meta& meta = parts.snapshot.meta;
+// What ranks compare: all of them of the state, those of a node of the file,
+// as what one finds is read in the mappings of the others. Not the device: each
+// rank may have mounted an image of its own.
+Status identify(ReaderParts& parts) {
+  const Snapshot& snapshot = parts.snapshot;
+  const Meta& meta = snapshot.meta;
   Result<uint64_t> root = hash_root(parts.file.fd.get(), meta);
-  const Status read = root ? Status(Done{}) : Status(root.error());
-  if (Status ok = all.agree(read); !ok) return ok;
-  std::string state;
-  for (const uint64_t value :
-       {meta.txnid, meta.last_page, meta.main.records, meta.main.root,
-        uint64_t{meta.main.depth}, parts.snapshot.file_bytes, *root}) {
-    state += std::to_string(value) + ",";
+  if (!root) return std::move(root).error();
+  struct stat status {};
+  if (::fstat(parts.file.fd.get(), &status) != 0) {
+    return system_error(errno, "cannot look");
   }
-  return compare(all, checksum(state), Code::kUnavailable,
-                 "the database's state and size");
+  parts.state_hash =
+      hash_of({meta.txnid, meta.last_page, meta.main.records, meta.main.root,
+               uint64_t{meta.main.depth}, snapshot.file_bytes, *root});
+  parts.file_hash =
+      hash_of({status.st_ino, static_cast<uint64_t>(snapshot.mtime_s),
+               uint64_t{snapshot.mtime_ns}});
+  return Done{};
 }
 
-// What one rank of a node finds is read in the mappings of the others. Not the
-// device: each rank may have mounted an image of its own.
-Status compare_files(ReaderParts& parts) {
-  struct stat status {};
-  Status mine = Done{};
-  if (::fstat(parts.file.fd.get(), &status) != 0) {
-    mine = system_error(errno, "cannot look");
-  }
-  if (Status ok = parts.world->all().agree(mine); !ok) return ok;
-  const std::string file = std::to_string(status.st_ino) + "," +
-                           std::to_string(parts.snapshot.mtime_s) + "," +
-                           std::to_string(parts.snapshot.mtime_ns);
-  return parts.world->all().agree(compare(
-      parts.world->node(), checksum(file), Code::kUnavailable,
-      "the file's inode and time of change", parts.world->ranks().first));
+Status open_file(const std::string& path, ReaderParts& parts) {
+  Result<DataFile> file = open_data_file(path);
+  if (!file) return std::move(file).error();
+  parts.file = *std::move(file);
+  Result<Snapshot> snapshot = take_snapshot(parts.file.fd.get());
+  if (!snapshot) return std::move(snapshot).error().wrap(parts.file.path);
+  parts.snapshot = *snapshot;
+  Status identified = identify(parts);
+  if (!identified) return std::move(identified).error().wrap(parts.file.path);
+  return identified;
 }
 
 Status open_index(ReaderParts& parts) {
@@ -185,8 +178,8 @@ Status set_up_world(MPI_Comm comm, ReaderParts& parts) {
   parts.world.emplace(*std::move(world));
   PatientComm& all = parts.world->all();
   if (Status ok = all.agree(check_options(options)); !ok) return ok;
-  if (Status same = compare(all, checksum(text_of(options)),
-                            Code::kInvalidArgument, "options");
+  if (Status same =
+          compare(all, hash_of(options), Code::kInvalidArgument, "options");
       !same) {
     return same;
   }
@@ -208,8 +201,13 @@ Status set_up_file(const std::string& path, ReaderParts& parts) {
   PatientComm& all = parts.world->all();
   if (Status ok = all.agree(open_file(path, parts)); !ok) return ok;
   const Meta& meta = parts.snapshot.meta;
-  Status same = compare_states(parts);
-  if (same) same = compare_files(parts);
+  Status same = compare(all, parts.state_hash, Code::kUnavailable,
+                        "the database's state and size");
+  if (same) {
+    same = all.agree(compare(
+        parts.world->node(), parts.file_hash, Code::kUnavailable,
+        "the file's inode and time of change", parts.world->ranks().first));
+  }
   if (!same) return std::move(same).error().wrap(parts.file.path);
   if (Status ok = all.agree(open_places(parts)); !ok) return ok;
   parts.plan.node = parts.world->ranks();

@@ -24,6 +24,8 @@ struct ReaderParts {
   PatientComm readers;  // all nodes' reading ranks; null on others
   DataFile file;
   Snapshot snapshot;
+  uint64_t state_hash = 0;           // the same on all ranks
+  uint64_t file_hash = 0;            // the same on a node's
   std::optional<Database> database;  // of a reading rank, with dm
   std::optional<MappedFile> map;
   UniqueFd direct_fd;

@@ -109,7 +109,7 @@ class Refused(MpiCase):
         self.refuse("threads", LIMIT, "cannot start a reading thread.*pids.max")
 
     def test_a_rank_does_not_come(self):
-        late = error(UNAVAILABLE, "MPI_Comm_idup: not all ranks came")
+        late = error(UNAVAILABLE, "MPI_Ibarrier: not all ranks came")
         self.expect(3, {0: late, 1: "absent", 2: late}, "refuse",
                     self.database, "absent")
 
