@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -56,7 +57,7 @@ class PageBatch::Ring {
   static std::unique_ptr<Ring> open() {
     auto ring = std::make_unique<Ring>();
     ring->is_open_ = ::io_uring_queue_init(kDepth, &ring->ring_, 0) == 0;
-    return ring->is_open_ ? std::move(ring) : nullptr;
+    return ring->is_open_ && ring->can_read() ? std::move(ring) : nullptr;
   }
   Ring() = default;
   Ring(const Ring&) = delete;
@@ -64,6 +65,9 @@ class PageBatch::Ring {
   ~Ring() {
     if (is_open_) ::io_uring_queue_exit(&ring_);
   }
+
+  // The kernel takes no requests any more, although it gave the ring.
+  bool is_refused() const { return is_refused_; }
 
   Status read(int fd, std::span<const PageRange> ranges) {
     // A read of nothing would look like the file's end.
@@ -77,7 +81,7 @@ class PageBatch::Ring {
       if (status) fill(fd);
       const int submitted = ::io_uring_submit_and_wait(&ring_, 1);
       if (submitted < 0 && !is_transient(-submitted) && submitted != -EBUSY) {
-        return read_failed(-submitted, 0);
+        return read_without(fd, status);
       }
       take_finished(status);
     }
@@ -85,6 +89,31 @@ class PageBatch::Ring {
   }
 
  private:
+  // IORING_OP_READ came with Linux 5.6, io_uring with 5.1.
+  bool can_read() {
+    io_uring_probe* const probe = ::io_uring_get_probe_ring(&ring_);
+    if (!probe) return false;
+    const bool can = ::io_uring_opcode_supported(probe, IORING_OP_READ) != 0;
+    ::io_uring_free_probe(probe);
+    return can;
+  }
+
+  // What the kernel has taken it goes on writing to; the rest it never saw.
+  Status read_without(int fd, Status status) {
+    is_refused_ = true;
+    while (under_way_ > ::io_uring_sq_ready(&ring_)) {
+      const timespec nap{0, 1000000};
+      ::nanosleep(&nap, nullptr);
+      take_finished(status);
+    }
+    waiting_.insert(waiting_.end(), slots_.begin(), slots_.end());
+    for (const PageRange& range : waiting_) {
+      if (!status) return status;
+      status = pread_all(fd, range);
+    }
+    return status;
+  }
+
   void fill(int fd) {
     while (!waiting_.empty() && under_way_ < kDepth) {
       io_uring_sqe* entry = ::io_uring_get_sqe(&ring_);
@@ -135,6 +164,7 @@ class PageBatch::Ring {
 
   io_uring ring_{};
   bool is_open_ = false;
+  bool is_refused_ = false;
   std::vector<PageRange> waiting_;  // from the end
   std::vector<PageRange> slots_{kDepth};
   size_t under_way_ = 0;
@@ -148,6 +178,7 @@ PageBatch::PageBatch(ReadWith with)
 class PageBatch::Ring {
  public:
   Status read(int, std::span<const PageRange>) { return Done{}; }
+  bool is_refused() const { return false; }
 };
 
 PageBatch::PageBatch(ReadWith) {}
@@ -160,7 +191,11 @@ PageBatch::~PageBatch() = default;
 
 Status PageBatch::read(int fd, std::span<const PageRange> ranges) {
   // A single read has nothing to overlap with.
-  if (ring_ && ranges.size() > 1) return ring_->read(fd, ranges);
+  if (ring_ && ranges.size() > 1) {
+    Status got = ring_->read(fd, ranges);
+    if (ring_->is_refused()) ring_.reset();
+    return got;
+  }
   for (const PageRange& range : ranges) {
     if (Status got = pread_all(fd, range); !got) return got;
   }

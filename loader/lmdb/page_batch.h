@@ -1,6 +1,6 @@
 // Many positioned reads of a file at once: through io_uring where the kernel
-// has it, so that a storage of high latency works at several; else pread(), one
-// after the other.
+// has it and lets this process use it, so that a storage of high latency works
+// at several; else pread(), one after the other.
 #pragma once
 
 #include <cstdint>

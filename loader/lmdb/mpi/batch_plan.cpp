@@ -32,6 +32,14 @@ StepChunk BatchPlan::chunk(uint64_t number) const {
   return {number / chunks(), first, std::min(steps(), first + chunk_steps)};
 }
 
+uint64_t BatchPlan::chunks_of_run(uint64_t epochs) const {
+  // A thread adds its stride to a number below the end.
+  constexpr uint64_t kEndless = UINT64_MAX - 4096;
+  if (chunks() == 0) return 0;
+  return epochs == 0 || epochs > kEndless / chunks() ? kEndless
+                                                     : epochs * chunks();
+}
+
 uint64_t BatchPlan::chunk_of(uint64_t epoch, uint64_t step) const {
   return epoch * chunks() + step / chunk_steps;
 }

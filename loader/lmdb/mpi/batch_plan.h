@@ -48,6 +48,8 @@ struct BatchPlan {
   Positions of_ranks(uint64_t step, NodeRanks ranks) const;
   // Chunks are counted through all epochs. REQUIRES: records > 0.
   StepChunk chunk(uint64_t number) const;
+  // Of so many epochs; 0: without end, as for more than can be counted.
+  uint64_t chunks_of_run(uint64_t epochs) const;
   uint64_t chunk_of(uint64_t epoch, uint64_t step) const;
   // Where a rank's part of a step begins among its node's positions of the
   // chunk, in their order.

@@ -24,6 +24,10 @@ class LmdbReader::State {
     if (ok) ok = set_up_file(path, parts_);
     if (ok) ok = set_up_buffer(parts_);
     if (ok) ok = set_up_threads(parts_);
+    if (ok) return ok;
+    parts_.threads.clear();
+    // A rank that has not come by now would not come to free anything either.
+    if (ok.error().code == Code::kUnavailable) abandon();
     return ok;
   }
 
@@ -116,10 +120,14 @@ class LmdbReader::State {
                                  return share.ring().state();
                                return share.find_dead();
                              });
-    if (all) return;
-    parts_.window->abandon();
+    if (!all) abandon();
+  }
+
+  void abandon() {
+    parts_.share.reset();
+    if (parts_.window) parts_.window->abandon();
     parts_.readers.abandon();
-    parts_.world->abandon();
+    if (parts_.world) parts_.world->abandon();
   }
 
   ReaderParts parts_;

@@ -5,6 +5,14 @@
 #include <string>
 
 namespace penstock::lmdb {
+namespace {
+
+// What close() says; a read that is cancelled is a failure of I/O.
+bool is_closing(const Error& error) {
+  return error.code == Code::kUnavailable && error.saved_errno == ECANCELED;
+}
+
+}  // namespace
 
 void NodeShare::fail(const Error& error) {
   if (ring_.fail(error)) world_.post_failure(error);
@@ -18,7 +26,7 @@ void NodeShare::close() {
 
 bool NodeShare::is_failed() const {
   const Status state = ring_.state();
-  return !state && state.error().saved_errno != ECANCELED;
+  return !state && !is_closing(state.error());
 }
 
 Status NodeShare::find_dead() const {

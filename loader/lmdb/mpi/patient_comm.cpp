@@ -1,7 +1,9 @@
 #include "loader/lmdb/mpi/patient_comm.h"
 
 #include <algorithm>
+#include <cstring>
 #include <ctime>
+#include <memory>
 #include <utility>
 
 #include "common/clock.h"
@@ -23,6 +25,16 @@ Error mpi_error(int code, const char* what) {
                std::string(what) + ": " +
                    std::string(text, static_cast<size_t>(length))};
 }
+
+// Whoever comes late may yet have MPI write to a buffer of what was not waited
+// for to its end.
+// NOLINTBEGIN(clang-analyzer-cplusplus.NewDeleteLeaks)
+template <class T>
+Error left_to_mpi(std::unique_ptr<T> buffer, Error error) {
+  (void)buffer.release();
+  return error;
+}
+// NOLINTEND(clang-analyzer-cplusplus.NewDeleteLeaks)
 
 // What agree() sends: the error's parts, each line one.
 std::string error_text(const Error& error) {
@@ -66,6 +78,14 @@ PatientComm::~PatientComm() {
 }
 
 Result<PatientComm> PatientComm::duplicate(MPI_Comm comm, uint32_t timeout_ms) {
+  // By itself MPI_Comm_dup() would wait for ever. MPI_Comm_idup() takes some
+  // 10 ms more: it gets on only when it is tested.
+  PatientComm callers;
+  callers.comm_ = comm;
+  callers.timeout_ms_ = timeout_ms;
+  Status all = callers.barrier();
+  callers.abandon();
+  if (!all) return std::move(all).error();
   MPI_Comm copy = MPI_COMM_NULL;
   const int code = MPI_Comm_dup(comm, &copy);
   if (code != MPI_SUCCESS) return mpi_error(code, "MPI_Comm_dup");
@@ -132,23 +152,36 @@ Status PatientComm::barrier(const std::function<Status()>& look) {
 }
 
 Result<std::vector<uint64_t>> PatientComm::gather(uint64_t mine) {
-  std::vector<uint64_t> all(static_cast<size_t>(size_));
+  struct Numbers {
+    uint64_t mine;
+    std::vector<uint64_t> all;
+  };
+  auto numbers = std::make_unique<Numbers>();
+  numbers->mine = mine;
+  numbers->all.resize(static_cast<size_t>(size_));
   MPI_Request request = MPI_REQUEST_NULL;
-  const int code = MPI_Iallgather(&mine, 1, MPI_UINT64_T, all.data(), 1,
-                                  MPI_UINT64_T, comm_, &request);
+  const int code =
+      MPI_Iallgather(&numbers->mine, 1, MPI_UINT64_T, numbers->all.data(), 1,
+                     MPI_UINT64_T, comm_, &request);
   if (code != MPI_SUCCESS) return mpi_error(code, "MPI_Iallgather");
   if (Status done = finish(request, "MPI_Iallgather"); !done) {
-    return std::move(done).error();
+    return left_to_mpi(std::move(numbers), std::move(done).error());
   }
-  return all;
+  return std::move(numbers->all);
 }
 
 Status PatientComm::broadcast(void* bytes, size_t count, int root) {
+  auto sent =
+      std::make_unique<std::string>(static_cast<const char*>(bytes), count);
   MPI_Request request = MPI_REQUEST_NULL;
-  const int code = MPI_Ibcast(bytes, static_cast<int>(count), MPI_BYTE, root,
-                              comm_, &request);
+  const int code = MPI_Ibcast(sent->data(), static_cast<int>(count), MPI_BYTE,
+                              root, comm_, &request);
   if (code != MPI_SUCCESS) return mpi_error(code, "MPI_Ibcast");
-  return finish(request, "MPI_Ibcast");
+  if (Status done = finish(request, "MPI_Ibcast"); !done) {
+    return left_to_mpi(std::move(sent), std::move(done).error());
+  }
+  std::memcpy(bytes, sent->data(), count);
+  return Done{};
 }
 
 Result<std::string> PatientComm::gather_bytes(const std::string& mine) {
@@ -158,8 +191,8 @@ Result<std::string> PatientComm::gather_bytes(const std::string& mine) {
   for (const uint64_t size : *sizes) total += size;
   std::string all;
   all.reserve(total);
-  // In pieces: MPI counts with an int.
-  constexpr uint64_t kPiece = uint64_t{1} << 30;
+  // In pieces: MPI counts with an int, and each is copied.
+  constexpr uint64_t kPiece = uint64_t{1} << 26;
   for (int root = 0; root < size_; ++root) {
     const uint64_t size = (*sizes)[static_cast<size_t>(root)];
     std::string part = root == rank_ ? mine : std::string(size, '\0');

@@ -1,5 +1,6 @@
 #include "loader/lmdb/mpi/reader_options.h"
 
+#include <climits>
 #include <string>
 
 namespace penstock::lmdb {
@@ -44,8 +45,9 @@ Status check_options(const ReaderOptions& options) {
        {check_range(options.batch_records, 1, 1 << 20, "batch_records"),
         check_range(options.readers_per_node, 1, 64, "readers_per_node"),
         check_range(options.stagger_width, 1, 1 << 20, "stagger_width"),
-        check_range(options.peer_timeout_ms, 100, 86400000,
-                    "peer_timeout_ms")}) {
+        check_range(options.peer_timeout_ms, 100, 86400000, "peer_timeout_ms"),
+        check_range(options.ranks_per_buffer, 0, INT_MAX,
+                    "ranks_per_buffer")}) {
     if (!status) return status;
   }
   return Done{};

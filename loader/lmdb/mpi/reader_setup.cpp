@@ -1,32 +1,37 @@
 #include "loader/lmdb/mpi/reader_setup.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <initializer_list>
 
 #include "common/clock.h"
 #include "loader/lmdb/checksum.h"
 #include "loader/lmdb/mpi/coalesce.h"
 #include "loader/lmdb/mpi/direct_file.h"
 #include "loader/lmdb/mpi/index_setup.h"
+#include "loader/lmdb/page_batch.h"
 #include "loader/storage_facts.h"
 
 namespace penstock::lmdb {
 namespace {
 
-std::string text_of(const ReaderOptions& o) {
+uint64_t hash_of(std::initializer_list<uint64_t> values) {
   std::string text;
-  for (const uint64_t value :
-       {uint64_t{o.lmm}, uint64_t{o.dm}, uint64_t{o.dio}, uint64_t{o.prov},
-        uint64_t{o.coal}, uint64_t{o.stag}, static_cast<uint64_t>(o.direct),
-        uint64_t{o.map_cached}, uint64_t{o.shuffle}, o.seed, o.epochs,
-        uint64_t{o.batch_records}, o.buffer_bytes, uint64_t{o.readers_per_node},
-        uint64_t{o.stagger_width}, uint64_t{o.peer_timeout_ms},
-        uint64_t{o.ranks_per_buffer}}) {
-    text += std::to_string(value) + ",";
-  }
-  return text;
+  for (const uint64_t value : values) text += std::to_string(value) + ",";
+  return checksum(text);
+}
+
+uint64_t hash_of(const ReaderOptions& o) {
+  return hash_of({uint64_t{o.lmm}, uint64_t{o.dm}, uint64_t{o.dio},
+                  uint64_t{o.prov}, uint64_t{o.coal}, uint64_t{o.stag},
+                  static_cast<uint64_t>(o.direct), uint64_t{o.map_cached},
+                  uint64_t{o.shuffle}, o.seed, o.epochs,
+                  uint64_t{o.batch_records}, o.buffer_bytes,
+                  uint64_t{o.readers_per_node}, uint64_t{o.stagger_width},
+                  uint64_t{o.peer_timeout_ms}, uint64_t{o.ranks_per_buffer}});
 }
 
 bool is_reading(ReaderParts& parts) {
@@ -34,17 +39,50 @@ bool is_reading(ReaderParts& parts) {
          static_cast<int>(parts.options.readers_per_node);
 }
 
-// Whether all ranks have the same value.
-Status compare(PatientComm& all, uint64_t mine, Code code, const char* what) {
-  Result<std::vector<uint64_t>> values = all.gather(mine);
+// Whether all ranks have the same value. first: the number of ranks' first.
+Status compare(PatientComm& ranks, uint64_t mine, Code code, const char* what,
+               uint32_t first = 0) {
+  Result<std::vector<uint64_t>> values = ranks.gather(mine);
   if (!values) return std::move(values).error();
   for (size_t rank = 0; rank < values->size(); ++rank) {
     if ((*values)[rank] != (*values)[0]) {
       return Error{code, 0,
-                   std::string(what) + " of rank " + std::to_string(rank) +
-                       " are not those of rank 0"};
+                   std::string(what) + " of rank " +
+                       std::to_string(first + rank) +
+                       " are not those of rank " + std::to_string(first)};
     }
   }
+  return Done{};
+}
+
+// A copy that was changed elsewhere may have the same numbers in its meta page.
+Result<uint64_t> hash_root(int fd, const Meta& meta) {
+  std::string page(meta.main.root == kNoPage ? 0 : meta.page_bytes, '\0');
+  const PageRange range{meta.main.root * meta.page_bytes,
+                        {reinterpret_cast<uint8_t*>(page.data()), page.size()}};
+  Status read = PageBatch(ReadWith::kPread).read(fd, {&range, 1});
+  if (!read) return std::move(read).error();
+  return checksum(page);
+}
+
+// What ranks compare: all of them of the state, those of a node of the file,
+// as what one finds is read in the mappings of the others. Not the device: each
+// rank may have mounted an image of its own.
+Status identify(ReaderParts& parts) {
+  const Snapshot& snapshot = parts.snapshot;
+  const Meta& meta = snapshot.meta;
+  Result<uint64_t> root = hash_root(parts.file.fd.get(), meta);
+  if (!root) return std::move(root).error();
+  struct stat status {};
+  if (::fstat(parts.file.fd.get(), &status) != 0) {
+    return system_error(errno, "cannot look");
+  }
+  parts.state_hash =
+      hash_of({meta.txnid, meta.last_page, meta.main.records, meta.main.root,
+               uint64_t{meta.main.depth}, snapshot.file_bytes, *root});
+  parts.file_hash =
+      hash_of({status.st_ino, static_cast<uint64_t>(snapshot.mtime_s),
+               uint64_t{snapshot.mtime_ns}});
   return Done{};
 }
 
@@ -55,7 +93,9 @@ Status open_file(const std::string& path, ReaderParts& parts) {
   Result<Snapshot> snapshot = take_snapshot(parts.file.fd.get());
   if (!snapshot) return std::move(snapshot).error().wrap(parts.file.path);
   parts.snapshot = *snapshot;
-  return Done{};
+  Status identified = identify(parts);
+  if (!identified) return std::move(identified).error().wrap(parts.file.path);
+  return identified;
 }
 
 Status open_index(ReaderParts& parts) {
@@ -133,16 +173,18 @@ bool fits_cache(const ReaderParts& parts) {
 Status set_up_world(MPI_Comm comm, ReaderParts& parts) {
   const ReaderOptions& options = parts.options;
   Result<ReaderWorld> world = ReaderWorld::make(
-      comm, options.ranks_per_buffer,
-      std::clamp<uint32_t>(options.peer_timeout_ms, 100, 86400000));
+      comm, std::clamp<uint32_t>(options.peer_timeout_ms, 100, 86400000));
   if (!world) return std::move(world).error();
   parts.world.emplace(*std::move(world));
   PatientComm& all = parts.world->all();
   if (Status ok = all.agree(check_options(options)); !ok) return ok;
-  if (Status same = compare(all, checksum(text_of(options)),
-                            Code::kInvalidArgument, "options");
+  if (Status same =
+          compare(all, hash_of(options), Code::kInvalidArgument, "options");
       !same) {
     return same;
+  }
+  if (Status ok = parts.world->find_nodes(options.ranks_per_buffer); !ok) {
+    return ok;
   }
   if (options.stag && parts.world->nodes() > 1 && !parts.world->has_threads()) {
     return Error{Code::kUnavailable, 0,
@@ -159,15 +201,14 @@ Status set_up_file(const std::string& path, ReaderParts& parts) {
   PatientComm& all = parts.world->all();
   if (Status ok = all.agree(open_file(path, parts)); !ok) return ok;
   const Meta& meta = parts.snapshot.meta;
-  const std::string state = std::to_string(meta.txnid) + "," +
-                            std::to_string(meta.main.records) + "," +
-                            std::to_string(meta.main.root) + "," +
-                            std::to_string(parts.snapshot.file_bytes);
-  if (Status same = compare(all, checksum(state), Code::kUnavailable,
-                            "the database's state and size");
-      !same) {
-    return std::move(same).error().wrap(parts.file.path);
+  Status same = compare(all, parts.state_hash, Code::kUnavailable,
+                        "the database's state and size");
+  if (same) {
+    same = all.agree(compare(
+        parts.world->node(), parts.file_hash, Code::kUnavailable,
+        "the file's inode and time of change", parts.world->ranks().first));
   }
+  if (!same) return std::move(same).error().wrap(parts.file.path);
   if (Status ok = all.agree(open_places(parts)); !ok) return ok;
   parts.plan.node = parts.world->ranks();
   parts.plan.batches = {meta.main.records, static_cast<uint32_t>(all.size()),

@@ -24,6 +24,8 @@ struct ReaderParts {
   PatientComm readers;  // all nodes' reading ranks; null on others
   DataFile file;
   Snapshot snapshot;
+  uint64_t state_hash = 0;           // the same on all ranks
+  uint64_t file_hash = 0;            // the same on a node's
   std::optional<Database> database;  // of a reading rank, with dm
   std::optional<MappedFile> map;
   UniqueFd direct_fd;
@@ -39,6 +41,9 @@ struct ReaderParts {
 
 // Whether the page cache can hold the whole file.
 bool fits_cache(const ReaderParts& parts);
+
+// What a buffer may have if nobody says: of a machine that has so many.
+uint64_t default_buffer_bytes(double room_bytes, uint32_t buffers);
 
 // Errors: LmdbReader::create()'s
 [[nodiscard]] Status set_up_world(MPI_Comm world, ReaderParts& parts);

@@ -1,15 +1,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
+#include <system_error>
 
 #include "loader/lmdb/mpi/reader_setup.h"
 #include "loader/storage_facts.h"
 
 namespace penstock::lmdb {
 namespace {
-
-constexpr uint64_t kMostDefaultBuffer_bytes = uint64_t{256} << 20;
 
 RecordBound bound_of(const ReaderParts& parts) {
   if (!parts.database) {
@@ -36,8 +36,7 @@ Result<BufferShape> node_shape(ReaderParts& parts) {
   const uint64_t limit =
       options.buffer_bytes > 0
           ? options.buffer_bytes
-          : std::min(kMostDefaultBuffer_bytes,
-                     static_cast<uint64_t>(cache_room_bytes() / 4));
+          : default_buffer_bytes(cache_room_bytes(), parts.world->buffers());
   const uint32_t readers =
       std::min(options.readers_per_node, parts.plan.node.count);
   return shape_buffer({parts.plan.node.count, options.batch_records,
@@ -48,6 +47,11 @@ Result<BufferShape> node_shape(ReaderParts& parts) {
 }
 
 }  // namespace
+
+uint64_t default_buffer_bytes(double room_bytes, uint32_t buffers) {
+  constexpr uint64_t kMost_bytes = uint64_t{256} << 20;
+  return std::min(kMost_bytes, static_cast<uint64_t>(room_bytes / 4 / buffers));
+}
 
 Status set_up_buffer(ReaderParts& parts) {
   PatientComm& node = parts.world->node();
@@ -127,10 +131,7 @@ ReadingThread::Duties duties_of(ReaderParts& parts, uint32_t thread) {
   ReadingThread::Duties duties;
   duties.chunks.first = uint64_t{thread} * readers + me;
   duties.chunks.stride = uint64_t{readers} * threads;
-  const uint64_t chunks = parts.plan.batches.chunks();
-  duties.chunks.end = options.epochs > 0 ? options.epochs * chunks
-                      : chunks > 0       ? UINT64_MAX - 4096
-                                         : 0;
+  duties.chunks.end = parts.plan.batches.chunks_of_run(options.epochs);
   if (options.stag) {
     const uint32_t nodes = parts.world->nodes();
     duties.tokens = {nodes, std::min(options.stagger_width, nodes),
@@ -139,6 +140,23 @@ ReadingThread::Duties duties_of(ReaderParts& parts, uint32_t thread) {
   duties.is_listening = parts.world->is_leader() && thread == 0;
   duties.token_timeout_ms = options.peer_timeout_ms;
   return duties;
+}
+
+Status start_threads(ReaderParts& parts,
+                     std::vector<std::unique_ptr<ChunkSource>> sources) {
+  try {
+    for (uint32_t i = 0; i < sources.size(); ++i) {
+      parts.threads.push_back(std::make_unique<ReadingThread>(
+          *parts.share, parts.plan, *parts.pacer, std::move(sources[i]),
+          duties_of(parts, i)));
+    }
+  } catch (const std::system_error& error) {
+    return Error{Code::kLimit, error.code().value(),
+                 std::string("cannot start a reading thread: ") +
+                     std::strerror(error.code().value()) +
+                     "; raise the job's limit of tasks (pids.max, ulimit -u)"};
+  }
+  return Done{};
 }
 
 }  // namespace
@@ -156,12 +174,7 @@ Status set_up_threads(ReaderParts& parts) {
   parts.pacer.emplace(parts.link,
                       static_cast<double>(ranks) /
                           std::min(parts.options.readers_per_node, ranks));
-  for (uint32_t i = 0; i < sources->size(); ++i) {
-    parts.threads.push_back(std::make_unique<ReadingThread>(
-        *parts.share, parts.plan, *parts.pacer, std::move((*sources)[i]),
-        duties_of(parts, i)));
-  }
-  return Done{};
+  return parts.world->all().agree(start_threads(parts, *std::move(sources)));
 }
 
 }  // namespace penstock::lmdb

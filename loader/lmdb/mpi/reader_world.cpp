@@ -19,22 +19,21 @@ struct PostedFailure {
 
 }  // namespace
 
-Result<ReaderWorld> ReaderWorld::make(MPI_Comm comm, uint32_t ranks_per_buffer,
-                                      uint32_t timeout_ms) {
+Result<ReaderWorld> ReaderWorld::make(MPI_Comm comm, uint32_t timeout_ms) {
   ReaderWorld world;
   Result<PatientComm> all = PatientComm::duplicate(comm, timeout_ms);
   if (!all) return std::move(all).error();
   world.all_ = *std::move(all);
   Result<PatientComm> posts =
       PatientComm::duplicate(world.all_.get(), timeout_ms);
-  if (!posts) return std::move(posts).error();
+  if (!posts) {
+    world.abandon();
+    return std::move(posts).error();
+  }
   world.posts_ = *std::move(posts);
   int level = MPI_THREAD_SINGLE;
   MPI_Query_thread(&level);
   world.has_threads_ = level == MPI_THREAD_MULTIPLE;
-  if (Status found = world.find_nodes(ranks_per_buffer); !found) {
-    return std::move(found).error();
-  }
   return world;
 }
 
@@ -43,6 +42,7 @@ Status ReaderWorld::find_nodes(uint32_t ranks_per_buffer) {
   if (!node) return std::move(node).error();
   node_ = *std::move(node);
   if (ranks_per_buffer > 0) {
+    buffers_ = (static_cast<uint32_t>(node_.size()) - 1) / ranks_per_buffer + 1;
     Result<PatientComm> part = node_.split(
         node_.rank() / static_cast<int>(ranks_per_buffer), node_.rank());
     if (!part) return std::move(part).error();

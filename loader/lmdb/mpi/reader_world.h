@@ -15,11 +15,12 @@ namespace penstock::lmdb {
 
 class ReaderWorld {
  public:
-  // Collective over world, whose copy it keeps.
+  // Collective over world, whose copy it keeps. find_nodes() has to follow.
   // Errors, on all ranks: PatientComm's
   [[nodiscard]] static Result<ReaderWorld> make(MPI_Comm world,
-                                                uint32_t ranks_per_buffer,
                                                 uint32_t timeout_ms);
+  // Collective, with the same number on all ranks. Errors: as above
+  [[nodiscard]] Status find_nodes(uint32_t ranks_per_buffer);
 
   PatientComm& all() { return all_; }
   PatientComm& node() { return node_; }
@@ -27,6 +28,8 @@ class ReaderWorld {
   PatientComm& leaders() { return leaders_; }
   bool is_leader() const { return node_.rank() == 0; }
   uint32_t nodes() const { return nodes_; }
+  // Of this machine, which is more than one node if ranks_per_buffer says so.
+  uint32_t buffers() const { return buffers_; }
   uint32_t node_number() const { return node_number_; }
   // This node's among all ranks, counted node by node.
   NodeRanks ranks() const { return ranks_; }
@@ -50,7 +53,6 @@ class ReaderWorld {
 
  private:
   ReaderWorld() = default;
-  Status find_nodes(uint32_t ranks_per_buffer);
 
   PatientComm all_;
   PatientComm node_;
@@ -58,6 +60,7 @@ class ReaderWorld {
   PatientComm posts_;                   // a copy of all_, for what threads send
   std::vector<uint64_t> leader_ranks_;  // of nodes, in posts_
   uint32_t nodes_ = 1;
+  uint32_t buffers_ = 1;
   uint32_t node_number_ = 0;
   NodeRanks ranks_;
   bool has_threads_ = false;

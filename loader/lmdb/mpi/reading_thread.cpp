@@ -45,7 +45,7 @@ void ReadingThread::read_all() {
   for (uint64_t c = chunks.first; c < chunks.end; c += chunks.stride) {
     Status read = read_chunk(c);
     if (read) continue;
-    if (read.error().saved_errno != ECANCELED) share_.fail(read.error());
+    if (!is_stopping_) share_.fail(read.error());
     return;
   }
 }

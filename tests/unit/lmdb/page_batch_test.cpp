@@ -1,10 +1,14 @@
 #include "loader/lmdb/page_batch.h"
 
 #include <fcntl.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
 
 #include "common/unique_fd.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/lmdb/lmdb_files.h"
+#include "tests/unit/lmdb/refused_call.h"
 
 using namespace penstock;
 using namespace penstock::lmdb;
@@ -87,6 +91,27 @@ TEST_CASE(
     CHECK(batch.read(numbers.fd.get(), std::span(ranges).first(1)));
     CHECK(batch.read(numbers.fd.get(), {}));
   }
+}
+
+// Filters of containers may let a process set io_uring up, and not enter it.
+TEST_CASE("a ring that may not be entered is done without") {
+  const Numbers numbers;
+  CHECK(holds_when_refused(SYS_io_uring_enter, EPERM, [&] {
+    std::vector<uint8_t> into(20000);
+    std::vector<PageRange> ranges;
+    for (size_t i = 0; i < 200; ++i) {
+      ranges.push_back({i * 100, std::span(into).subspan(i * 100, 100)});
+    }
+    PageBatch batch;
+    return batch.read(numbers.fd.get(), ranges) && !batch.has_io_uring() &&
+           std::equal(into.begin(), into.end(), numbers.bytes.begin()) &&
+           batch.read(numbers.fd.get(), ranges);
+  }));
+}
+
+TEST_CASE("a kernel that cannot say what its ring reads is read without") {
+  CHECK(holds_when_refused(SYS_io_uring_register, EINVAL,
+                           [] { return !PageBatch().has_io_uring(); }));
 }
 
 TEST_CASE("a read that fails says where") {

@@ -76,3 +76,12 @@ TEST_CASE("places in a chunk follow each other without gaps") {
     }
   }
 }
+
+TEST_CASE("a run has its epochs' chunks, however many epochs") {
+  const BatchPlan plan{100, 2, 5, 4};
+  CHECK(plan.chunks_of_run(7) == 21);
+  CHECK(plan.chunks_of_run(0) > uint64_t{1} << 63);
+  CHECK(plan.chunks_of_run(UINT64_MAX / 2) == plan.chunks_of_run(0));
+  CHECK((BatchPlan{0, 2, 5, 4}.chunks_of_run(7)) == 0);
+  CHECK((BatchPlan{0, 2, 5, 4}.chunks_of_run(0)) == 0);
+}

@@ -1,5 +1,7 @@
 """What goes wrong is a clear error on every rank, and never a hang."""
 
+import shutil
+import struct
 import unittest
 
 from mpi_case import MpiCase
@@ -51,6 +53,11 @@ class Faults(MpiCase):
         self.run_to("close", {0: closed, 1: "closed", 2: closed, 3: closed})
 
 
+    def test_a_read_is_cancelled(self):
+        self.expect(1, {0: error(IO, "the read was cancelled")}, "cancel",
+                    self.database)
+
+
 class Refused(MpiCase):
 
     def refuse(self, kind, code, text):
@@ -74,6 +81,40 @@ class Refused(MpiCase):
         with open(self.database + ".other", "ab") as other:
             other.write(bytes(4096))
         self.refuse("other", UNAVAILABLE, "state and size of rank 1")
+
+    def copy(self):
+        """A copy for rank 1, as cp makes it; where its root page is."""
+        shutil.copyfile(self.database, self.database + ".other")
+        with open(self.database, "rb") as file:
+            page = struct.unpack_from("<I", file.read(44), 40)[0]
+            file.seek(0)
+            metas = [file.read(page) for _ in range(2)]
+        newest = max(metas, key=lambda meta: meta[144:152][::-1])
+        return struct.unpack_from("<Q", newest, 128)[0] * page
+
+    def test_a_node_that_has_two_files(self):
+        self.copy()
+        self.refuse("other", UNAVAILABLE, "time of change of rank 1")
+
+    def test_a_copy_whose_tree_was_changed(self):
+        root = self.copy()
+        with open(self.database + ".other", "r+b") as other:
+            other.seek(root + 4000)
+            byte = other.read(1)
+            other.seek(root + 4000)
+            other.write(bytes([byte[0] ^ 1]))
+        self.refuse("other", UNAVAILABLE, "state and size of rank 1")
+
+    def test_ranks_that_share_buffers_differently(self):
+        self.refuse("buffers", INVALID, "options of rank 1")
+
+    def test_no_thread_can_be_had(self):
+        self.refuse("threads", LIMIT, "cannot start a reading thread.*pids.max")
+
+    def test_a_rank_does_not_come(self):
+        late = error(UNAVAILABLE, "MPI_Ibarrier: not all ranks came")
+        self.expect(3, {0: late, 1: "absent", 2: late}, "refuse",
+                    self.database, "absent")
 
     def test_switches_that_do_not_go_together(self):
         self.refuse("switches", INVALID, "dio needs dm")

@@ -8,25 +8,30 @@
 //                       `write`, `close` (rank 1 closes its reader); nodes
 //                       take turns if TURNS is 1
 //   paced DB            reads at 4 MB/s and rank, the first one for all
+//   cancel DB           has a reading thread whose reads are cancelled
 //   refuse DB KIND      tries to create a reader that cannot be
 // Prints a line per rank: "ok", or the error's code and message.
 #include <fcntl.h>
 #include <mpi.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <tuple>
 
 #include "common/clock.h"
 #include "loader/lmdb/checksum.h"
 #include "loader/lmdb/mpi/lmdb_reader.h"
 #include "loader/lmdb/mpi/patient_comm.h"
+#include "loader/lmdb/mpi/reading_thread.h"
 #include "loader/lmdb/sidecar_file.h"
 #include "penstock/loader/epoch_order.h"
 #include "tests/unit/lmdb/lmdb_files.h"
@@ -233,6 +238,14 @@ void fail(const std::string& file, uint32_t ranks_per_buffer,
   end_with("nothing happened", 4);
 }
 
+// No stack has room for what is asked.
+void refuse_threads() {
+  pthread_attr_t attributes;
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setstacksize(&attributes, size_t{1} << 47);
+  ::pthread_setattr_default_np(&attributes);
+}
+
 void refuse(const std::string& file, const std::string& kind) {
   ReaderOptions options;
   std::string path = file;
@@ -248,6 +261,15 @@ void refuse(const std::string& file, const std::string& kind) {
   if (kind == "missing" && world_rank() == 1) path += ".missing";
   if (kind == "other" && world_rank() == 1) path += ".other";
   if (kind == "switches") options.dm = false;
+  if (kind == "buffers" && world_rank() == 1) options.ranks_per_buffer = 1;
+  if (kind == "threads" && world_rank() == 0) refuse_threads();
+  if (kind == "absent") {
+    options.peer_timeout_ms = 1000;
+    if (world_rank() == 1) {
+      ::sleep(3);
+      end_with("absent", 0);
+    }
+  }
   auto reader = LmdbReader::create(MPI_COMM_WORLD, path, options);
   if (!reader) end_with(reader.error());
   end_with("was not refused", 4);
@@ -284,10 +306,45 @@ void paced(const std::string& file) {
   }
 }
 
+class CancelledSource : public ChunkSource {
+ public:
+  Result<bool> fill(const StepChunk&, std::span<SlotEntry>,
+                    const Room&) override {
+    return Error{Code::kIo, ECANCELED, "the read was cancelled"};
+  }
+};
+
+// A reading thread whose read really returns ECANCELED.
+void cancel() {
+  auto world = ReaderWorld::make(MPI_COMM_WORLD, 60000);
+  if (!world) end_with(world.error());
+  if (Status ok = world->find_nodes(0); !ok) end_with(ok.error());
+  const RingShape shape{1, 2, 1, RingShape::kDataAlignment};
+  std::vector<uint8_t> memory(shape.window_bytes() + RingShape::kDataAlignment);
+  void* aligned = memory.data();
+  size_t room = memory.size();
+  std::align(RingShape::kDataAlignment, shape.window_bytes(), aligned, room);
+  NodeShare share(*world, NodeRing(static_cast<uint8_t*>(aligned), shape), {});
+  const RunPlan plan{{10, 1, 1, 1}, {}, false, EpochOrder(10, 0)};
+  ReadPacer pacer({}, 1);
+  const ReadingThread thread(share, plan, pacer,
+                             std::make_unique<CancelledSource>(),
+                             {.chunks = {0, 1, 10}, .tokens = {}});
+  int looks = 0;
+  const Status full = share.ring().wait_full(0, [&]() -> Status {
+    if (++looks < 20) return Done{};
+    return Error{Code::kUnavailable, 0, "nobody was told"};
+  });
+  if (!share.is_failed()) end_with("taken for a reader that closes", 4);
+  if (!full) end_with(full.error());
+}
+
 int run(const std::vector<std::string>& words) {
   if (words.size() < 2) return 2;
   const std::string& mode = words[0];
-  if (mode == "make") {
+  if (mode == "cancel") {
+    cancel();
+  } else if (mode == "make") {
     make(words[1]);
   } else if (mode == "check") {
     check(words[1], static_cast<uint32_t>(std::stoul(words.at(2))));

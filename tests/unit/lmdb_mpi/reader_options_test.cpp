@@ -37,6 +37,7 @@ TEST_CASE(
           {"batch_records", [](auto& o) { o.batch_records = 0; }},
           {"stagger_width", [](auto& o) { o.stagger_width = 0; }},
           {"peer_timeout_ms", [](auto& o) { o.peer_timeout_ms = 1; }},
+          {"ranks_per_buffer", [](auto& o) { o.ranks_per_buffer = 1U << 31; }},
       };
   for (const auto& [name, change] : cases) {
     ReaderOptions options;
