@@ -87,8 +87,8 @@ struct penstock_loader_options {
                             [in the order of the seed] */
   uint32_t direct;       /* 1: read past the page cache */
   uint32_t pinned;       /* 1: batches are pinned memory, from the first
-                            penstock_loader_next() on in a thread that has a CUDA
-                            context; see penstock_loader_release() */
+                            penstock_loader_next() on in a thread that has a
+                            CUDA context; see penstock_loader_release() */
   uint32_t reserved;     /* 0 */
 
   const struct penstock_loader_state* from; /* [epoch 0's beginning] */
