@@ -3,7 +3,7 @@
 //   check DB RANKS      reads it in every way, RANKS of a node sharing a buffer
 //                       (0: all), and compares with liblmdb's cursor
 //   fail DB RANKS KIND TURNS
-//                       reads until KIND happens in the third step: `kill`
+//                       reads until KIND happens in the fourth step: `kill`
 //                       (rank 1 dies), `leader` (rank 0 dies), `truncate`,
 //                       `write`, `close` (rank 1 closes its reader); nodes
 //                       take turns if TURNS is 1
@@ -76,7 +76,7 @@ void make(const std::string& file) {
   write_lmdb(file, sizes, 100);
   const auto database = Database::open(file, {});
   if (!database) end_with(database.error());
-  const auto written = write_sidecar(*database, "");
+  const auto written = write_sidecar(*database);
   if (!written) end_with(written.error());
 }
 
