@@ -9,15 +9,12 @@
 #include "common/units.h"
 
 namespace penstock {
-namespace {
 
-size_t affinity_cpus() {
+size_t own_cpus() {
   cpu_set_t set;
   if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return static_cast<size_t>(CPU_COUNT(&set));
+  return static_cast<size_t>(std::max(1, CPU_COUNT(&set)));
 }
-
-}  // namespace
 
 size_t entitled_threads(const char* slurm_cpus_per_task, size_t affinity_cpus) {
   const size_t cpus = std::max<size_t>(affinity_cpus, 1);
@@ -38,7 +35,7 @@ void choose_threads(const ThreadChoice& choice, PipelineOptions& options) {
   options.threads_max =
       std::max(choice.least, choice.most > 0 ? choice.most : machine_cpus);
   options.threads = std::clamp(
-      entitled_threads(std::getenv("SLURM_CPUS_PER_TASK"), affinity_cpus()),
+      entitled_threads(std::getenv("SLURM_CPUS_PER_TASK"), own_cpus()),
       options.threads_min, options.threads_max);
 }
 

@@ -7,6 +7,9 @@
 
 namespace penstock {
 
+// The CPUs that the process may run on; at least 1.
+size_t own_cpus();
+
 // The loader threads that Slurm gave this task: SLURM_CPUS_PER_TASK where it
 // is a number, but never more than the CPUs that the process may run on; at
 // least 1.

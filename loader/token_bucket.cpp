@@ -24,11 +24,6 @@ void TokenBucket::set_rate(uint64_t rate_bytes_per_s, uint64_t now_ns) {
   rate_bytes_per_s_ = rate_bytes_per_s;
 }
 
-uint64_t TokenBucket::rate_bytes_per_s() const {
-  const std::lock_guard lock(mutex_);
-  return rate_bytes_per_s_;
-}
-
 uint64_t TokenBucket::take(uint64_t bytes, uint64_t now_ns) {
   const std::lock_guard lock(mutex_);
   if (rate_bytes_per_s_ == 0) return 0;

@@ -17,7 +17,6 @@ class TokenBucket {
 
   // rate_bytes_per_s 0: no limit. Takes effect for the next take().
   void set_rate(uint64_t rate_bytes_per_s, uint64_t now_ns);
-  uint64_t rate_bytes_per_s() const;
 
   // Takes the bytes and returns 0, or takes nothing and returns the time after
   // which another try succeeds if nobody else takes before.
@@ -27,7 +26,7 @@ class TokenBucket {
  private:
   void refill(uint64_t now_ns);
 
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   uint64_t rate_bytes_per_s_ = 0;
   double balance_bytes_ = 0;
   uint64_t filled_ns_ = 0;

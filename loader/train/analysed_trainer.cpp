@@ -1,7 +1,5 @@
 #include "loader/train/analysed_trainer.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <variant>
@@ -35,12 +33,6 @@ std::string node_name() {
   return slurms && *slurms ? slurms : host_name();
 }
 
-uint32_t cpus_here() {
-  cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return static_cast<uint32_t>(std::max(1, CPU_COUNT(&set)));
-}
-
 }  // namespace
 
 AnalysisHello rank_hello(const std::string& secret, const TrainOptions& options,
@@ -61,7 +53,7 @@ AnalysisHello rank_hello(const std::string& secret, const TrainOptions& options,
   }
   hello.cache_bytes = cache_room_bytes();
   hello.cpus = static_cast<uint32_t>(
-      entitled_threads(std::getenv("SLURM_CPUS_PER_TASK"), cpus_here()));
+      entitled_threads(std::getenv("SLURM_CPUS_PER_TASK"), own_cpus()));
   hello.filesystem = filesystem_of(dataset.path());
   hello.cold = options.direct ? "direct" : "fadvise";
   if (!options.direct && keeps_files_in_memory(hello.filesystem)) {

@@ -77,6 +77,16 @@ TEST_CASE("records of a file that changed are refused by name") {
   is_named(opened.error());
 }
 
+TEST_CASE("a label that cannot be read is none") {
+  const TempFolder folder;
+  write_file(folder.path("r"), {1, 2, 3, 4});
+  auto dataset = open_records(folder.path("r"), {2, 1, 0});
+  REQUIRE(dataset);
+  CHECK((*dataset)->label(1) == 3);
+  write_file(folder.path("r"), {1, 2});
+  CHECK((*dataset)->label(1) == kNoLabel);
+}
+
 TEST_CASE("a layout that does not fit is refused, and says why") {
   const TempFolder folder;
   write_file(folder.path("r"), {1, 2, 3, 4, 5, 6});

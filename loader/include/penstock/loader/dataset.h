@@ -50,7 +50,9 @@ class Dataset {
 
   virtual uint64_t size() const = 0;  // samples, >= 1
 
-  // kNoLabel: it has none, or it is only known once the sample is read.
+  // kNoLabel: it has none, it is only known once the sample is read, or where
+  // it stands cannot be read. Batches have a sample's label from its reader,
+  // with which the sample is a broken one then.
   // REQUIRES: index < size().
   virtual int64_t label(uint64_t index) const = 0;
 
