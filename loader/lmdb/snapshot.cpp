@@ -35,6 +35,7 @@ Result<MetaPair> read_metas(int fd) {
   Result<Meta> first = read_meta(fd, 0);
   if (!first) return std::move(first).error();
   Result<Meta> second = read_meta(fd, first->page_bytes);
+  if (!second && second.error().saved_errno != 0) return second.error();
   if (!second) {
     return Error{Code::kIo, 0,
                  "its second meta page is damaged: " + second.error().message};
@@ -49,6 +50,13 @@ Error being_written() {
   return Error{Code::kUnavailable, 0,
                "the database is being written; try again when its writer is "
                "done, or read a copy (mdb_copy)"};
+}
+
+Error cut_short(const Snapshot& snapshot) {
+  return Error{Code::kIo, 0,
+               "it has become shorter than its " +
+                   std::to_string(snapshot.file_bytes) +
+                   " bytes; start again when it is whole"};
 }
 
 }  // namespace
@@ -75,7 +83,14 @@ Result<Snapshot> take_snapshot(int fd) {
 
 Status check_intact(int fd, const Snapshot& snapshot) {
   Result<MetaPair> now = read_metas(fd);
-  if (!now) return being_written();
+  if (!now) {
+    if (now.error().saved_errno != 0) return std::move(now).error();
+    struct stat status {};
+    const bool is_shorter =
+        ::fstat(fd, &status) == 0 &&
+        static_cast<uint64_t>(status.st_size) < snapshot.file_bytes;
+    return is_shorter ? cut_short(snapshot) : being_written();
+  }
   const Meta& newest = now->newest();
   const bool is_same = newest == snapshot.meta;
   const bool is_next = newest.txnid == snapshot.meta.txnid + 1 &&

@@ -34,6 +34,7 @@ struct Snapshot {
 
 // Whether everything that was read so far belongs to the snapshot.
 // Errors: kUnavailable  not for certain: the database is being written
+//         kIo           its meta pages cannot be read, or are cut off
 [[nodiscard]] Status check_intact(int fd, const Snapshot& snapshot);
 
 }  // namespace penstock::lmdb

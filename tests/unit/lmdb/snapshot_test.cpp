@@ -3,9 +3,11 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 
 #include "common/unique_fd.h"
@@ -13,6 +15,7 @@
 #include "loader/lmdb/tree_walk.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/lmdb/lmdb_files.h"
+#include "tests/unit/lmdb/refused_call.h"
 
 using namespace penstock;
 using namespace penstock::lmdb;
@@ -120,7 +123,23 @@ TEST_CASE("a file that is replaced in place is noticed") {
   write_file(folder.path("a"), file_bytes(folder.path("b")));
   CHECK_FALSE(check_intact(fd.get(), *snapshot));
   write_file(folder.path("a"), {});
-  CHECK_FALSE(check_intact(fd.get(), *snapshot));
+  Status empty = check_intact(fd.get(), *snapshot);
+  REQUIRE_FALSE(empty);
+  CHECK(empty.error().code == Code::kIo);
+  CHECK_THAT(empty.error().message, ContainsSubstring("has become shorter"));
+}
+
+TEST_CASE("a storage that fails is not taken for a writer") {
+  const TempFolder folder;
+  write_lmdb(folder.path("a"), std::vector<size_t>(100, 10));
+  const UniqueFd fd(::open(folder.path("a").c_str(), O_RDONLY | O_CLOEXEC));
+  auto snapshot = take_snapshot(fd.get());
+  REQUIRE(snapshot);
+  CHECK(holds_when_refused(SYS_pread64, EIO, [&] {
+    Status failed = check_intact(fd.get(), *snapshot);
+    return !failed && failed.error().code == Code::kIo &&
+           failed.error().saved_errno == EIO;
+  }));
 }
 
 TEST_CASE("what is read beside a writer is one transaction's, or refused") {
