@@ -141,7 +141,7 @@ Result<Imported> import_samples(const Dataset& source,
   Result<Database> written =
       Database::open(folder.path(), {.use_sidecar = false});
   if (!written) return std::move(written).error();
-  Result<uint64_t> index_bytes = write_sidecar(*written, "");
+  Result<uint64_t> index_bytes = write_sidecar(*written);
   if (!index_bytes) return std::move(index_bytes).error();
   if (done = folder.give_name(); !done) return std::move(done).error();
   imported.index_bytes = *index_bytes;

@@ -96,8 +96,7 @@ Database Database::without_index(DataFile file, const Snapshot& snapshot) {
 }
 
 Status Database::read_sidecar(const DatabaseOptions& options) {
-  const std::string sidecar =
-      options.sidecar.empty() ? sidecar_path(path()) : options.sidecar;
+  const std::string sidecar = sidecar_path(path());
   Result<std::string> text = read_whole(sidecar);
   if (!text) return std::move(text).error();
   Result<RecordIndex> index = parse_sidecar(*text, snapshot_);

@@ -26,7 +26,6 @@ struct DataFile {
 bool is_database(const std::string& path);
 
 struct DatabaseOptions {
-  std::string sidecar;  // "": beside the data file
   bool use_sidecar = true;
   uint64_t seed = 0;  // chooses what of the sidecar is compared
 };
@@ -58,6 +57,7 @@ class Database {
 
   // Errors: kUnavailable  what was read since open() may not be the database
   //                       as it was then
+  //         kIo           its meta pages cannot be read any more
   [[nodiscard]] Status check_intact() const;
 
  private:

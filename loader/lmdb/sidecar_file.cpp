@@ -14,14 +14,10 @@ namespace {
 
 Error cannot_write(int errno_value, const std::string& path) {
   Error error = system_error(errno_value, "cannot write " + path);
-  if (errno_value == ENOENT || errno_value == ENOTDIR) {
-    error.code = Code::kInvalidArgument;
-    error.message += "; make its folder first";
-  } else if (errno_value == EACCES || errno_value == EPERM ||
-             errno_value == EROFS) {
-    error.message += "; name a file elsewhere with --output";
+  if (errno_value == EACCES || errno_value == EPERM || errno_value == EROFS) {
+    error.message += "; its owner can write it, or a copy (cp -p) can have one";
   } else if (errno_value == ENOSPC || errno_value == EDQUOT) {
-    error.message += "; make room, or name a file elsewhere with --output";
+    error.message += "; make room";
   }
   return error;
 }
@@ -52,9 +48,8 @@ Status check_unchanged(const Database& database) {
 
 }  // namespace
 
-Result<uint64_t> write_sidecar(const Database& database,
-                               const std::string& path) {
-  const std::string file = path.empty() ? sidecar_path(database.path()) : path;
+Result<uint64_t> write_sidecar(const Database& database) {
+  const std::string file = sidecar_path(database.path());
   struct stat status {};
   if (::fstat(database.fd(), &status) != 0) {
     return system_error(errno, database.path());

@@ -8,12 +8,10 @@
 
 namespace penstock::lmdb {
 
-// path: ""  beside the data file. The file appears whole or not at all, with
-// the data file's mode: who may read the one may read the other. Returns its
-// size in bytes.
+// Beside the data file. It appears whole or not at all, with the data file's
+// mode: who may read the one may read the other. Returns its size in bytes.
 // Errors: kUnavailable  the database changed since it was opened
-//         kInvalidArgument, kPermissionDenied, kIo  name the file and the cause
-[[nodiscard]] Result<uint64_t> write_sidecar(const Database& database,
-                                             const std::string& path);
+//         kPermissionDenied, kIo  name the file and the cause
+[[nodiscard]] Result<uint64_t> write_sidecar(const Database& database);
 
 }  // namespace penstock::lmdb

@@ -39,10 +39,6 @@ void add_lmdb(CommandLine& line) {
   CLI::App* index = lmdb->add_subcommand(
       "index", "Write down where records are, so that no job has to look");
   add_database(index, it);
-  index
-      ->add_option("--output", it.output,
-                   "write the index there [DB's file.penstock-index]")
-      ->check(has_text);
   index->add_flag("--json", it.json, "print JSON");
   CLI::App* verify = lmdb->add_subcommand(
       "verify", "Compare each record with what liblmdb reads");

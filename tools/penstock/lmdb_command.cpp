@@ -126,11 +126,9 @@ Status run_lmdb_index(const LmdbArguments& arguments, Terminal& terminal) {
       lmdb::Database::open(arguments.database, {.use_sidecar = false});
   if (!database) return std::move(database).error();
   const double walk_s = double(monotonic_ns() - start_ns) * 1e-9;
-  auto bytes = lmdb::write_sidecar(*database, arguments.output);
+  auto bytes = lmdb::write_sidecar(*database);
   if (!bytes) return std::move(bytes).error();
-  const std::string file = arguments.output.empty()
-                               ? lmdb::sidecar_path(database->path())
-                               : arguments.output;
+  const std::string file = lmdb::sidecar_path(database->path());
   const lmdb::RecordIndex& index = database->index();
   if (arguments.json) {
     const nlohmann::ordered_json json = {

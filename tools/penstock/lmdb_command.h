@@ -12,7 +12,6 @@ namespace penstock {
 struct LmdbArguments {
   std::string database;
   std::vector<std::string> sources;  // of import
-  std::string output;                // of index; "": beside the database
   bool json = false;                 // of index
 };
 // Errors of all: those of loader/lmdb; a damaged database is kIo.

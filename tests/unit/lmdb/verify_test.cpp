@@ -40,7 +40,7 @@ TEST_CASE("a sound database is verified, with its index or without") {
   CHECK(verified->value_bytes == size_t{500} * 5050);
   CHECK_FALSE(verified->has_index);
   CHECK(verified->index_refusal.empty());
-  REQUIRE(write_sidecar(*Database::open(file, {}), ""));
+  REQUIRE(write_sidecar(*Database::open(file, {})));
   verified = verify(file, always);
   REQUIRE(verified);
   CHECK(verified->has_index);

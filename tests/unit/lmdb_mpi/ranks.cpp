@@ -2,10 +2,9 @@
 //   make DB             writes a database and its sidecar
 //   check DB RANKS      reads it in every way, RANKS of a node sharing a buffer
 //                       (0: all), and compares with liblmdb's cursor
-//   fail DB RANKS KIND  reads until KIND happens in the third step: `kill`
-//   (rank
-//                       1 dies), `leader` (rank 0 dies), `truncate`, `write`,
-//                       `close` (rank 1 closes its reader)
+//   fail DB RANKS KIND  reads until KIND happens in the fourth step: `kill`
+//                       (rank 1 dies), `leader` (rank 0 dies), `truncate`,
+//                       `write`, `close` (rank 1 closes its reader)
 //   cancel DB           has a reading thread whose reads are cancelled
 //   refuse DB KIND      tries to create a reader that cannot be
 // Prints a line per rank: "ok", or the error's code and message.
@@ -73,7 +72,7 @@ void make(const std::string& file) {
   write_lmdb(file, sizes, 100);
   const auto database = Database::open(file, {});
   if (!database) end_with(database.error());
-  const auto written = write_sidecar(*database, "");
+  const auto written = write_sidecar(*database);
   if (!written) end_with(written.error());
 }
 

@@ -46,7 +46,7 @@ struct Values {
   void write_index() const {
     auto database = lmdb::Database::open(file, {.use_sidecar = false});
     REQUIRE(database);
-    REQUIRE(lmdb::write_sidecar(*database, ""));
+    REQUIRE(lmdb::write_sidecar(*database));
     CHECK(lmdb::Database::open(file, {})->is_from_sidecar());
   }
   void commit(const std::string& key) const {

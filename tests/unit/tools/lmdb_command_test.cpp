@@ -36,12 +36,11 @@ TEST_CASE("a folder is imported, verified and indexed") {
   CHECK(verified.out == it.database +
                             ": 20 records, 97.7 KB, as liblmdb reads them; "
                             "index: the same\n");
-  const std::string index = it.directory.file("index");
-  Ran indexed({"lmdb", "index", it.database, "--output", index});
+  Ran indexed({"lmdb", "index", it.database});
   CHECK(indexed.code == kExitOk);
-  CHECK(indexed.out ==
-        it.database + "/data.mdb: 20 records, all computed; index: " + index +
-            ", 144 B\n");
+  CHECK(indexed.out == it.database +
+                           "/data.mdb: 20 records, all computed; index: " +
+                           it.database + "/data.mdb.penstock-index, 144 B\n");
   Ran as_json({"lmdb", "index", it.database, "--json"});
   REQUIRE(as_json.code == kExitOk);
   const auto json = nlohmann::json::parse(as_json.out);
