@@ -21,8 +21,8 @@ struct Verified {
 using GoOn = std::function<bool(uint64_t done, uint64_t all)>;
 
 // Compares each record's key and value with what liblmdb's cursor gives, and
-// the sidecar with the walk. Stops at the first difference.
-// Errors: Database::open()'s
+// the sidecar, where it is used, with the walk. Stops at the first difference.
+// Errors: Database::open()'s, and liblmdb's
 //         kIo           a record differs; the message says which, and how
 //         kUnavailable  the database is being written, or go_on said no
 [[nodiscard]] Result<Verified> verify(const std::string& path,

@@ -187,7 +187,7 @@ class IndexSource : public ChunkSource {
   const RunPlan& plan_;
   const ReaderOptions& options_;
   IndexReading reading_;
-  RequestSizer sizer_{RequestSizer::kSizes_bytes.back()};
+  RequestSizer sizer_;
   PageBatch batch_;
   std::vector<RecordSpan> spans_;
   std::vector<RecordSpan> sorted_;

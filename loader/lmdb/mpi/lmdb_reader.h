@@ -60,9 +60,11 @@ class LmdbReader {
   //                     LMDB database, or of a kind that is not read; O_DIRECT
   //                     was asked for and is refused
   //   kNotFound, kPermissionDenied, kIo   the file
-  //   kUnavailable      ranks see different states of the database; one did not
-  //                     come; stag without MPI_THREAD_MULTIPLE
-  //   kLimit            the buffer is too small, or there is no memory for it
+  //   kUnavailable      ranks see different states of the database, or a node's
+  //                     different files; one did not come; stag without
+  //                     MPI_THREAD_MULTIPLE
+  //   kLimit            the buffer is too small, or there is no memory for it;
+  //                     no thread can be started
   [[nodiscard]] static Result<std::unique_ptr<LmdbReader>> create(
       MPI_Comm world, const std::string& path, const ReaderOptions& options);
   LmdbReader(const LmdbReader&) = delete;

@@ -128,7 +128,7 @@ bool MappedFile::is_cached(std::span<const RecordSpan> records,
         ask_cachestat(fd_, first->offset, end - first->offset);
     if (cached != Cached::kUnknown) return cached == Cached::kYes;
   }
-  const size_t step = std::max<size_t>(1, records.size() / kLooks);
+  const size_t step = (records.size() + kLooks - 1) / kLooks;
   for (size_t i = 0; i < records.size(); i += step) {
     if (!is_range_cached(records[i].offset, records[i].bytes)) return false;
   }

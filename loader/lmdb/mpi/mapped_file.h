@@ -28,7 +28,7 @@ class MappedFile {
   bool is_whole() const;
 
   // Whether these records are in the page cache, all of them as far as can be
-  // told from at most kLooks looks. span: their stretch, if they are one.
+  // told from at most kLooks looks. is_stretch: they are one.
   static constexpr size_t kLooks = 16;
   bool is_cached(std::span<const RecordSpan> records, bool is_stretch) const;
 

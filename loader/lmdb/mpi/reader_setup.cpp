@@ -126,7 +126,7 @@ bool wants_direct(const ReaderParts& parts) {
   if (!parts.options.dio || parts.options.direct == DirectReads::kOff) {
     return false;
   }
-  return parts.options.direct == DirectReads::kOn || !fits_cache(parts);
+  return parts.options.direct == DirectReads::kOn || !parts.fits_cache;
 }
 
 Status open_past_cache(ReaderParts& parts) {
@@ -134,10 +134,12 @@ Status open_past_cache(ReaderParts& parts) {
   const bool is_asked_for = parts.options.direct == DirectReads::kOn;
   if (has_whole_blocks(parts.snapshot)) {
     Result<UniqueFd> direct = open_direct(parts.file.fd.get());
-    parts.facts.is_direct = direct.ok();
+    if (!direct && is_asked_for) {
+      return std::move(direct).error().wrap(parts.file.path);
+    }
     if (direct) parts.direct_fd = *std::move(direct);
-    if (direct || !is_asked_for) return Done{};
-    return std::move(direct).error().wrap(parts.file.path);
+    parts.facts.is_direct = static_cast<bool>(parts.direct_fd);
+    return Done{};
   }
   if (!is_asked_for) return Done{};
   return invalid(parts.file.path + ": its pages of " +
@@ -159,16 +161,14 @@ Status open_places(ReaderParts& parts) {
   if (parts.options.dm) {
     if (Status ok = open_index(parts); !ok) return ok;
   }
+  // Once: what is left changes, and both who reads directly and who maps ask.
+  parts.fits_cache = static_cast<double>(parts.snapshot.file_bytes) <=
+                     0.75 * cache_room_bytes();
   if (Status ok = open_past_cache(parts); !ok) return ok;
   return map_file(parts);
 }
 
 }  // namespace
-
-bool fits_cache(const ReaderParts& parts) {
-  return static_cast<double>(parts.snapshot.file_bytes) <=
-         0.75 * cache_room_bytes();
-}
 
 Status set_up_world(MPI_Comm comm, ReaderParts& parts) {
   const ReaderOptions& options = parts.options;

@@ -28,6 +28,7 @@ struct ReaderParts {
   uint64_t file_hash = 0;            // the same on a node's
   std::optional<Database> database;  // of a reading rank, with dm
   std::optional<MappedFile> map;
+  bool fits_cache = false;  // the whole file, when it was looked at
   UniqueFd direct_fd;
   RunPlan plan;
   BufferShape shape;
@@ -36,9 +37,6 @@ struct ReaderParts {
   std::vector<std::unique_ptr<ReadingThread>> threads;
   ReaderFacts facts;
 };
-
-// Whether the page cache can hold the whole file.
-bool fits_cache(const ReaderParts& parts);
 
 // What a buffer may have if nobody says: of a machine that has so many.
 uint64_t default_buffer_bytes(double room_bytes, uint32_t buffers);

@@ -114,7 +114,7 @@ Result<std::vector<std::unique_ptr<ChunkSource>>> make_sources(
     return sources;
   }
   const IndexReading reading{parts.direct_fd.get(),
-                             !parts.direct_fd && fits_cache(parts)};
+                             !parts.direct_fd && parts.fits_cache};
   for (uint32_t i = 0; i < reading_threads(parts.options); ++i) {
     sources.push_back(make_index_source(*parts.database, *parts.map, parts.plan,
                                         parts.options, reading));

@@ -16,9 +16,6 @@ class RequestSizer {
   static constexpr uint32_t kTrials = 2;
   static constexpr uint32_t kUses = 256;
 
-  // limit_bytes: larger sizes are left out, except for the smallest.
-  explicit RequestSizer(uint64_t limit_bytes);
-
   uint64_t next_bytes() const { return kSizes_bytes[current_]; }
   // Of a read with requests of next_bytes() as it was then. REQUIRES: size is
   // one of kSizes_bytes.
@@ -33,8 +30,8 @@ class RequestSizer {
     uint32_t reads = 0;
   };
   std::array<Seen, kSizes_bytes.size()> seen_{};
-  uint32_t count_ = 1;
-  uint32_t current_ = 0;
+  // One that does well everywhere, should there be little to learn from.
+  uint32_t current_ = 1;
   uint32_t uses_left_ = 0;  // 0: trying
 };
 

@@ -87,8 +87,8 @@ TEST_CASE("no chunk is given out once two transactions were committed") {
              ContainsSubstring(it.file + ": the database is being written"));
 }
 
-// The looks at a chunk in no order leave out every other record of 40: what
-// they do not see is an error, and not a page that cannot be touched.
+// The looks at a chunk in no order leave out two of three of its 40 records:
+// what they do not see is an error, and not a page that cannot be touched.
 TEST_CASE("a page that cannot be had is an error and no signal") {
   Chunked it;
   set_way(it, GENERATE(0, 1, 2));
