@@ -36,12 +36,7 @@ class IndexSource : public ChunkSource {
                     const Room& room) override {
     list_records(chunk, entries);
     if (!map_.is_whole()) return shorter();
-    const bool was_cached =
-        options_.map_cached && map_.is_cached(spans_, !plan_.shuffle);
-    if (Status ok = was_cached ? Done{} : ask_for_missing(); !ok) {
-      return std::move(ok).error();
-    }
-    Result<bool> is_mapped = was_cached || brings_in() ? wait_for_all() : false;
+    Result<bool> is_mapped = is_in_map();
     if (!is_mapped) return std::move(is_mapped).error().wrap(database_.path());
     if (*is_mapped) {
       place_in_map(entries);
@@ -51,11 +46,14 @@ class IndexSource : public ChunkSource {
     if (Status same = database_.check_intact(); !same) {
       return std::move(same).error();
     }
-    ++(*is_mapped && was_cached ? counts_.mapped_chunks : counts_.read_chunks);
+    const bool was_cached = *is_mapped && asked_.empty();
+    ++(was_cached ? counts_.mapped_chunks : counts_.read_chunks);
     return *is_mapped;
   }
 
  private:
+  static constexpr uint64_t kBlock = 128 << 10;
+
   void list_records(const StepChunk& chunk, std::span<SlotEntry> entries) {
     spans_.clear();
     for (uint64_t step = chunk.first_step; step < chunk.last_step; ++step) {
@@ -131,25 +129,62 @@ class IndexSource : public ChunkSource {
   // copied.
   bool brings_in() const { return reading_.fits_cache && options_.map_cached; }
 
-  // In blocks, of which each comes once.
+  // Whether the chunk can be handed out in place. False: it has to be read.
+  Result<bool> is_in_map() {
+    asked_.clear();
+    if (!options_.map_cached) return false;
+    if (!brings_in()) return map_.is_cached(spans_, !plan_.shuffle);
+    if (Status ok = ask_for_missing(); !ok) return std::move(ok).error();
+    return wait_for_asked();
+  }
+
+  // In blocks, of which each is looked at once: the page cache can hold all.
   Status ask_for_missing() {
-    constexpr uint64_t kBlock = 128 << 10;
-    if (!brings_in()) return Done{};
+    is_known_.resize((map_.bytes() + kBlock - 1) / kBlock);
     for (const RecordSpan& span : spans_) {
-      if (map_.is_cached({&span, 1}, false)) continue;
-      const uint64_t first = span.offset / kBlock * kBlock;
-      const uint64_t end =
-          (span.offset + span.bytes + kBlock - 1) / kBlock * kBlock;
-      if (Status ok = wait_for_bandwidth(end - first); !ok) return ok;
-      map_.ask_for(first, end - first);
-      counts_.read_bytes += end - first;
-      ++counts_.requests;
+      const uint64_t end = span.offset + span.bytes;
+      for (uint64_t block = span.offset / kBlock; block * kBlock < end;
+           ++block) {
+        if (block >= is_known_.size()) return beyond(span.offset);
+        if (is_known_[block]) continue;
+        if (Status ok = ask_for(block); !ok) return ok;
+      }
     }
     return Done{};
   }
 
-  // What was looked at may have been a page that is being read, or whose
-  // readahead has failed: touching that is a SIGBUS. False: this kernel cannot.
+  Error beyond(uint64_t offset) const {
+    return Error{Code::kIo, 0,
+                 "cannot read at byte " + std::to_string(offset) +
+                     ", beyond the file's end"};
+  }
+
+  Status ask_for(uint64_t block) {
+    const uint64_t first = block * kBlock;
+    const uint64_t bytes = std::min(kBlock, map_.bytes() - first);
+    is_known_[block] = true;
+    if (map_.is_cached({first, bytes})) return Done{};
+    if (Status ok = wait_for_bandwidth(bytes); !ok) return ok;
+    map_.ask_for(first, bytes);
+    asked_.push_back({first, bytes});
+    counts_.read_bytes += bytes;
+    ++counts_.requests;
+    return Done{};
+  }
+
+  // Whole blocks: a page whose readahead has failed stays in the cache, and
+  // would be taken for cached when its record is due. False: this kernel
+  // cannot.
+  Result<bool> wait_for_asked() {
+    for (const Stretch& one : asked_) {
+      Result<bool> is_there = map_.wait_for(one.offset, one.bytes);
+      if (!is_there || !*is_there) return is_there;
+    }
+    return true;
+  }
+
+  // What is copied may be a page that is being read, or whose readahead has
+  // failed: touching that is a SIGBUS. False: this kernel cannot.
   Result<bool> wait_for_all() {
     sorted_ = spans_;
     const auto before = [](const RecordSpan& a, const RecordSpan& b) {
@@ -175,7 +210,7 @@ class IndexSource : public ChunkSource {
   Status wait_for_missing() const {
     uint64_t bytes = 0;
     for (const RecordSpan& span : spans_) {
-      if (!map_.is_cached({&span, 1}, false)) bytes += span.bytes;
+      if (!map_.is_cached({span.offset, span.bytes})) bytes += span.bytes;
     }
     return bytes > 0 ? wait_for_bandwidth(bytes) : Done{};
   }
@@ -206,6 +241,8 @@ class IndexSource : public ChunkSource {
   PageBatch batch_;
   std::vector<RecordSpan> spans_;
   std::vector<RecordSpan> sorted_;
+  std::vector<bool> is_known_;  // blocks that were in the page cache, once
+  std::vector<Stretch> asked_;  // of this chunk
   std::vector<PageRange> ranges_;
 };
 

@@ -108,11 +108,12 @@ Result<bool> MappedFile::wait_for(uint64_t offset, uint64_t bytes) const {
                "cannot read at byte " + std::to_string(offset)};
 }
 
-bool MappedFile::is_range_cached(uint64_t offset, uint64_t bytes) const {
-  if (bytes == 0) return true;
-  const Cached cached = ask_cachestat(fd_, offset, bytes);
-  return cached == Cached::kYes || (cached == Cached::kUnknown &&
-                                    reads_without_waiting(fd_, offset, bytes));
+bool MappedFile::is_cached(Stretch stretch) const {
+  if (stretch.bytes == 0) return true;
+  const Cached cached = ask_cachestat(fd_, stretch.offset, stretch.bytes);
+  return cached == Cached::kYes ||
+         (cached == Cached::kUnknown &&
+          reads_without_waiting(fd_, stretch.offset, stretch.bytes));
 }
 
 bool MappedFile::is_cached(std::span<const RecordSpan> records,
@@ -128,11 +129,10 @@ bool MappedFile::is_cached(std::span<const RecordSpan> records,
         ask_cachestat(fd_, first->offset, end - first->offset);
     if (cached != Cached::kUnknown) return cached == Cached::kYes;
   }
-  const size_t step = (records.size() + kLooks - 1) / kLooks;
-  for (size_t i = 0; i < records.size(); i += step) {
-    if (!is_range_cached(records[i].offset, records[i].bytes)) return false;
-  }
-  return true;
+  return std::all_of(records.begin(), records.end(),
+                     [this](const RecordSpan& record) {
+                       return is_cached(Stretch{record.offset, record.bytes});
+                     });
 }
 
 }  // namespace penstock::lmdb

@@ -9,6 +9,11 @@
 
 namespace penstock::lmdb {
 
+struct Stretch {
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+};
+
 class MappedFile {
  public:
   // Maps the first `bytes` of the file; fd stays the caller's.
@@ -27,9 +32,9 @@ class MappedFile {
   // Whether the file still is as long as the mapping.
   bool is_whole() const;
 
-  // Whether these records are in the page cache, all of them as far as can be
-  // told from at most kLooks looks. is_stretch: they are one.
-  static constexpr size_t kLooks = 16;
+  // Whether these bytes, none beyond the end, are in the page cache.
+  bool is_cached(Stretch stretch) const;
+  // Whether these records are. is_stretch: they are one.
   bool is_cached(std::span<const RecordSpan> records, bool is_stretch) const;
 
   // Asks the kernel to read the stretch into the page cache; returns at once.
@@ -42,7 +47,6 @@ class MappedFile {
  private:
   MappedFile(int fd, const uint8_t* data, uint64_t bytes)
       : fd_(fd), data_(data), bytes_(bytes) {}
-  bool is_range_cached(uint64_t offset, uint64_t bytes) const;
 
   int fd_;
   const uint8_t* data_;
