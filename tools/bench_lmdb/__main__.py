@@ -64,7 +64,7 @@ def ladder(runner, database, where, progress):
             run = runner.once(cell, *words, *more)
             rates[name].append(run.bytes_per_s / 1e6)
     for name, values in rates.items():
-        progress.say(f"{where}: {name:6s}{pairs.median(values):8.1f} MB/s "
+        progress.say(f"{where}: {name:10s}{pairs.median(values):8.1f} MB/s "
                      f"{pairs.median(values) / pairs.median(rates['stock']):6.2f}"
                      " of stock")
     return [figure(f"six_{where}_{name}", values, "MB/s")

@@ -71,7 +71,11 @@ Result<NodeWindow> NodeWindow::allocate(PatientComm& node, uint64_t bytes,
     // Open MPI gives a node of one rank memory that was used before.
     if (mine) std::memset(backed, 0, backed_bytes);
   }
-  if (Status all = node.agree(mine); !all) return std::move(all).error();
+  if (Status all = node.agree(mine); !all) {
+    // Freeing it waits for all ranks, one of which may be gone.
+    window.abandon();
+    return std::move(all).error();
+  }
   return window;
 }
 
