@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import unittest
 
-from mpi_case import MPIEXEC, RANKS, SETTINGS
+from mpi_case import MPIEXEC, RANKS, environment
 
 BENCH = os.environ["LMDB_BENCH"]
 IMAGE_BYTES = 32 << 20
@@ -19,8 +19,9 @@ RANK_COUNT = 4
 
 
 def call(*command):
-    subprocess.run(command, check=True, timeout=60, stdout=subprocess.DEVNULL,
-                   env={**os.environ, **SETTINGS})
+    with environment() as env:
+        subprocess.run(command, check=True, timeout=60, env=env,
+                       stdout=subprocess.DEVNULL)
 
 
 @unittest.skipUnless(os.geteuid() == 0 and os.path.exists("/dev/loop-control"),
@@ -65,11 +66,11 @@ class Device(unittest.TestCase):
             call("umount", self.mountpoint)
 
     def read(self, *words):
-        done = subprocess.run(
-            [MPIEXEC, "-n", str(RANK_COUNT), BENCH, self.database, "--batch",
-             "5", *words],
-            env={**os.environ, **SETTINGS}, text=True, timeout=60,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        with environment() as env:
+            done = subprocess.run(
+                [MPIEXEC, "-n", str(RANK_COUNT), BENCH, self.database,
+                 "--batch", "5", *words], env=env, text=True, timeout=60,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
         lines = [json.loads(line) for line in done.stdout.splitlines()
                  if line.startswith("{")]
         self.assertEqual(sorted(line["rank"] for line in lines),

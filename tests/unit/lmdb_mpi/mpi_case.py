@@ -1,5 +1,6 @@
 """Runs programs of the tests with mpirun on this machine."""
 
+import contextlib
 import os
 import re
 import subprocess
@@ -25,12 +26,22 @@ SETTINGS = {
 }
 
 
+@contextlib.contextmanager
+def environment():
+    """With a place for shared memory that dead ranks leave behind."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as shared:
+        yield {**os.environ, **SETTINGS,
+               "OMPI_MCA_btl_vader_backing_directory": shared,
+               "OMPI_MCA_osc_sm_backing_directory": shared}
+
+
 def mpirun(ranks, *command, timeout_s=120):
     """What the ranks print, by rank."""
-    done = subprocess.run(
-        [MPIEXEC, "-n", str(ranks), *command],
-        env={**os.environ, **SETTINGS}, text=True, timeout=timeout_s,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    with environment() as env:
+        done = subprocess.run(
+            [MPIEXEC, "-n", str(ranks), *command], env=env, text=True,
+            timeout=timeout_s, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, check=False)
     return {int(rank): text for rank, text in re.findall(
         r"^rank (\d+)[^:]*: (.*)$", done.stdout, re.MULTILINE)}, done.stdout
 
