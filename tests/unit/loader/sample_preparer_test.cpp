@@ -101,7 +101,7 @@ TEST_CASE("a centred square is what Pillow's filter makes of it") {
   TokenBucket bucket;
   SamplePreparer preparer(
       **dataset, {ReadMode::kBuffered, kOut, Augment::kCentre}, bucket);
-  std::vector<float> out(3 * kOut * kOut);
+  std::vector<float> out(size_t{3} * kOut * kOut);
   SampleFacts facts;
   REQUIRE(preparer.prepare(
       0, GENERATE(1u, 2u, 3u), SampleSource::kUsual, [] { return false; },
