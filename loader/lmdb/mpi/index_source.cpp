@@ -46,7 +46,7 @@ class IndexSource : public ChunkSource {
     if (Status same = database_.check_intact(); !same) {
       return std::move(same).error();
     }
-    const bool was_cached = *is_mapped && asked_.empty();
+    const bool was_cached = *is_mapped && !is_read_;
     ++(was_cached ? counts_.mapped_chunks : counts_.read_chunks);
     return *is_mapped;
   }
@@ -131,11 +131,15 @@ class IndexSource : public ChunkSource {
 
   // Whether the chunk can be handed out in place. False: it has to be read.
   Result<bool> is_in_map() {
-    asked_.clear();
+    awaited_.clear();
+    is_read_ = false;
     if (!options_.map_cached) return false;
-    if (!brings_in()) return map_.is_cached(spans_, !plan_.shuffle);
+    if (!brings_in()) {
+      const bool is_cached = map_.is_cached(spans_, !plan_.shuffle);
+      return is_cached ? wait_for_all() : false;
+    }
     if (Status ok = ask_for_missing(); !ok) return std::move(ok).error();
-    return wait_for_asked();
+    return wait_for_awaited();
   }
 
   // In blocks, of which each is looked at once: the page cache can hold all.
@@ -163,28 +167,29 @@ class IndexSource : public ChunkSource {
     const uint64_t first = block * kBlock;
     const uint64_t bytes = std::min(kBlock, map_.bytes() - first);
     is_known_[block] = true;
+    if (map_.is_ready({first, bytes})) return Done{};
+    awaited_.push_back({first, bytes});
     if (map_.is_cached({first, bytes})) return Done{};
     if (Status ok = wait_for_bandwidth(bytes); !ok) return ok;
     map_.ask_for(first, bytes);
-    asked_.push_back({first, bytes});
+    is_read_ = true;
     counts_.read_bytes += bytes;
     ++counts_.requests;
     return Done{};
   }
 
-  // Whole blocks: a page whose readahead has failed stays in the cache, and
-  // would be taken for cached when its record is due. False: this kernel
-  // cannot.
-  Result<bool> wait_for_asked() {
-    for (const Stretch& one : asked_) {
+  // A page that the other thread, or anyone, is reading, or whose readahead has
+  // failed, is in the cache, too: touching it then is a SIGBUS. False: this
+  // kernel cannot wait.
+  Result<bool> wait_for_awaited() {
+    for (const Stretch& one : awaited_) {
       Result<bool> is_there = map_.wait_for(one.offset, one.bytes);
       if (!is_there || !*is_there) return is_there;
     }
     return true;
   }
 
-  // What is copied may be a page that is being read, or whose readahead has
-  // failed: touching that is a SIGBUS. False: this kernel cannot.
+  // As wait_for_awaited(), of the records alone.
   Result<bool> wait_for_all() {
     sorted_ = spans_;
     const auto before = [](const RecordSpan& a, const RecordSpan& b) {
@@ -241,8 +246,9 @@ class IndexSource : public ChunkSource {
   PageBatch batch_;
   std::vector<RecordSpan> spans_;
   std::vector<RecordSpan> sorted_;
-  std::vector<bool> is_known_;  // blocks that were in the page cache, once
-  std::vector<Stretch> asked_;  // of this chunk
+  std::vector<bool> is_known_;    // blocks that were in the page cache, once
+  std::vector<Stretch> awaited_;  // of this chunk
+  bool is_read_ = false;          // some of this chunk, into the cache
   std::vector<PageRange> ranges_;
 };
 

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace penstock::lmdb {
 namespace {
@@ -55,7 +56,18 @@ bool reads_without_waiting(int fd, uint64_t offset, uint64_t bytes) {
   return true;
 }
 
+// To others mincore() says that everything is there.
+bool is_owner_or_writer(int fd) {
+  struct stat status {};
+  const std::string same = "/proc/self/fd/" + std::to_string(fd);
+  return (::fstat(fd, &status) == 0 && status.st_uid == ::geteuid()) ||
+         ::faccessat(AT_FDCWD, same.c_str(), W_OK, AT_EACCESS) == 0;
+}
+
 }  // namespace
+
+MappedFile::MappedFile(int fd, const uint8_t* data, uint64_t bytes)
+    : fd_(fd), data_(data), bytes_(bytes), is_told_(is_owner_or_writer(fd)) {}
 
 Result<MappedFile> MappedFile::map(int fd, uint64_t bytes) {
   void* const data = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
@@ -69,7 +81,8 @@ Result<MappedFile> MappedFile::map(int fd, uint64_t bytes) {
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : fd_(other.fd_),
       data_(std::exchange(other.data_, nullptr)),
-      bytes_(other.bytes_) {}
+      bytes_(other.bytes_),
+      is_told_(other.is_told_) {}
 
 MappedFile::~MappedFile() {
   if (data_) ::munmap(const_cast<uint8_t*>(data_), bytes_);
@@ -104,8 +117,10 @@ Result<bool> MappedFile::wait_for(uint64_t offset, uint64_t bytes) const {
   } while (code != 0 && (errno == EINTR || errno == EAGAIN));
   if (code == 0) return true;
   if (errno == EINVAL) return false;
-  return Error{Code::kIo, errno == EFAULT ? EIO : errno,
-               "cannot read at byte " + std::to_string(offset)};
+  Error error = system_error(errno == EFAULT ? EIO : errno,
+                             "cannot read at byte " + std::to_string(offset));
+  error.code = Code::kIo;
+  return error;
 }
 
 bool MappedFile::is_cached(Stretch stretch) const {
@@ -114,6 +129,18 @@ bool MappedFile::is_cached(Stretch stretch) const {
   return cached == Cached::kYes ||
          (cached == Cached::kUnknown &&
           reads_without_waiting(fd_, stretch.offset, stretch.bytes));
+}
+
+bool MappedFile::is_ready(Stretch stretch) const {
+  if (!is_told_) return false;
+  const uint64_t page = system_page_bytes();
+  const uint64_t first = stretch.offset / page * page;
+  const uint64_t bytes = stretch.offset + stretch.bytes - first;
+  std::vector<unsigned char> pages((bytes + page - 1) / page);
+  void* const begin = const_cast<uint8_t*>(data_) + first;
+  return ::mincore(begin, bytes, pages.data()) == 0 &&
+         std::all_of(pages.begin(), pages.end(),
+                     [](unsigned char is) { return (is & 1) != 0; });
 }
 
 bool MappedFile::is_cached(std::span<const RecordSpan> records,

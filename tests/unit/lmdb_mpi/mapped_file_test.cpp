@@ -1,6 +1,8 @@
 #include "loader/lmdb/mpi/mapped_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/unique_fd.h"
@@ -37,6 +39,36 @@ TEST_CASE("a file that was just written is cached; dropped, it is not") {
   // Pages that are mapped and used stay; others go, except on tmpfs.
   const bool is_dropped = !map->is_cached(spans, true);
   CHECK(map->is_cached(spans, false) == !is_dropped);
+  CHECK(map->is_ready({500000, 100}) == !is_dropped);
+}
+
+TEST_CASE("what is ready is told to who may write to the file") {
+  const TempFolder folder;
+  const UniqueFd fd = make_file(folder.path("file"));
+  const auto map = MappedFile::map(fd.get(), kBytes);
+  REQUIRE(map);
+  CHECK(map->is_ready({0, kBytes}));
+  CHECK(map->is_ready({5000, 1}));
+}
+
+// mincore() tells others that all is there, whatever is.
+TEST_CASE("nothing is told to who may only read the file") {
+  if (::geteuid() != 0) {
+    WARN("SKIPPED: needs root, to become another user");
+    return;
+  }
+  const TempFolder folder;
+  const UniqueFd fd = make_file(folder.path("file"));
+  REQUIRE(::fchmod(fd.get(), 0644) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(2);
+    const auto map = MappedFile::map(fd.get(), kBytes);
+    ::_exit(map && !map->is_ready({0, kBytes}) ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }
 
 TEST_CASE("a file that becomes shorter is no longer whole") {
