@@ -3,8 +3,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <string>
 
 namespace penstock::lmdb {
@@ -79,6 +81,22 @@ Result<Snapshot> take_snapshot(int fd) {
                     static_cast<uint32_t>(status.st_mtim.tv_nsec)};
   }
   return being_written();
+}
+
+bool is_unchanged(Bytes mapped, const Snapshot& snapshot) {
+  const uint64_t second = snapshot.meta.page_bytes;
+  if (mapped.size() < second + kMetaBytes) return false;
+  uint64_t newest = 0;
+  bool is_there = false;
+  for (const uint64_t offset : {uint64_t{0}, second}) {
+    std::array<uint8_t, kMetaBytes> page;
+    std::memcpy(page.data(), mapped.data() + offset, page.size());
+    const Result<Meta> meta = parse_meta(page);
+    if (!meta) return false;
+    newest = std::max(newest, meta->txnid);
+    is_there = is_there || *meta == snapshot.meta;
+  }
+  return is_there && newest == snapshot.meta.txnid;
 }
 
 Status check_intact(int fd, const Snapshot& snapshot) {

@@ -37,4 +37,8 @@ struct Snapshot {
 //         kIo           its meta pages cannot be read, or are cut off
 [[nodiscard]] Status check_intact(int fd, const Snapshot& snapshot);
 
+// The same of a file that is mapped, at next to no cost: true is certain, false
+// is for check_intact() to explain. mapped: as much as the snapshot's file has.
+bool is_unchanged(Bytes mapped, const Snapshot& snapshot);
+
 }  // namespace penstock::lmdb

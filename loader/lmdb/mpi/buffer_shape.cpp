@@ -9,20 +9,26 @@
 
 namespace penstock::lmdb {
 
-RecordBound::RecordBound(std::vector<uint32_t> sizes, uint32_t align_bytes) {
-  std::sort(sizes.begin(), sizes.end(), std::greater<>());
-  sums_.reserve(sizes.size());
+RecordBound::RecordBound(std::vector<uint32_t> sizes, uint32_t align_bytes,
+                         uint64_t most)
+    : records_(sizes.size()) {
+  const uint64_t exact = std::min<uint64_t>(most, sizes.size());
+  const auto end = sizes.begin() + static_cast<ptrdiff_t>(exact);
+  std::partial_sort(sizes.begin(), end, sizes.end(), std::greater<>());
   uint64_t sum = 0;
-  for (const uint32_t bytes : sizes) {
-    sum += padded_bytes(bytes, align_bytes);
+  for (uint64_t i = 0; i < exact; ++i) {
+    each_bytes_ = padded_bytes(sizes[i], align_bytes);
+    sum += each_bytes_;
     sums_.push_back(sum);
   }
 }
 
 uint64_t RecordBound::of(uint64_t records) const {
-  if (each_bytes_ > 0) return records * each_bytes_;
-  const uint64_t known = std::min<uint64_t>(records, sums_.size());
-  return known == 0 ? 0 : sums_[known - 1];
+  if (sums_.empty()) return records * each_bytes_;
+  const uint64_t wanted = std::min(records, records_);
+  const uint64_t exact = std::min<uint64_t>(wanted, sums_.size());
+  if (exact == 0) return 0;
+  return sums_[exact - 1] + (wanted - exact) * each_bytes_;
 }
 
 namespace {
@@ -40,7 +46,7 @@ Result<BufferShape> shape_buffer(const BufferWish& wish,
                                  const RecordBound& bound) {
   const uint64_t step_records = uint64_t{wish.ranks} * wish.batch_records;
   const auto shape_of = [&](uint64_t steps, uint32_t slots, uint64_t gaps) {
-    return RingShape{wish.ranks, slots, step_records * steps,
+    return RingShape{wish.ranks, slots, slots, step_records * steps,
                      slot_bytes(bound.of(step_records * steps) + gaps)};
   };
   uint32_t slots = wish.reading_threads + 2;
@@ -64,8 +70,12 @@ Result<BufferShape> shape_buffer(const BufferWish& wish,
          shape_of(2 * steps, slots, gaps).window_bytes() <= wish.limit_bytes) {
     steps *= 2;
   }
-  return BufferShape{shape_of(steps, slots, gaps),
-                     static_cast<uint32_t>(steps)};
+  BufferShape shape{shape_of(steps, slots, gaps), static_cast<uint32_t>(steps)};
+  if (!wish.lists_ahead) return shape;
+  RingShape ahead = shape.ring;
+  ahead.slots = std::max(slots, kListedChunks);
+  if (ahead.window_bytes() <= wish.limit_bytes) shape.ring = ahead;
+  return shape;
 }
 
 }  // namespace penstock::lmdb

@@ -10,6 +10,7 @@
 #include "common/result.h"
 #include "loader/lmdb/lmdb_database.h"
 #include "loader/lmdb/mpi/batch_plan.h"
+#include "loader/lmdb/mpi/cached_blocks.h"
 #include "loader/lmdb/mpi/mapped_file.h"
 #include "loader/lmdb/mpi/node_ring.h"
 #include "loader/lmdb/mpi/reader_options.h"
@@ -39,7 +40,8 @@ class ChunkSource {
   using Room = std::function<Result<std::span<uint8_t>>()>;
 
   // Fills in the first entries, one for each position of the node's ranks in
-  // their order, and their bytes, unless they are mapped: true then.
+  // their order, and their bytes, unless they are mapped: true then, and where
+  // there are several ranks, those have to wait for them (MappedFile).
   // Errors: kIo  reading failed, or the file has become shorter; names the
   //              file and the offset
   //         kUnavailable  the database was written meanwhile
@@ -80,9 +82,9 @@ struct RunPlan {
 // All that it refers to stays the caller's.
 struct IndexReading {
   int direct_fd = -1;  // the file opened with O_DIRECT; -1: through the cache
-  // The page cache can hold the whole file: it is read into that, and what is
-  // beside a record with it.
-  bool fits_cache = false;
+  // Of all sources together, where the page cache can hold the whole file: it
+  // is read into that, and what is beside a record with it. Null: it cannot.
+  CachedBlocks* cached = nullptr;
 };
 std::unique_ptr<ChunkSource> make_index_source(const Database& database,
                                                const MappedFile& map,

@@ -52,7 +52,7 @@ class IndexSource : public ChunkSource {
   }
 
  private:
-  static constexpr uint64_t kBlock = 128 << 10;
+  static constexpr uint64_t kBlock = CachedBlocks::kBytes;
 
   void list_records(const StepChunk& chunk, std::span<SlotEntry> entries) {
     spans_.clear();
@@ -125,32 +125,31 @@ class IndexSource : public ChunkSource {
     return Done{};
   }
 
-  // Where the page cache can hold the file, it is read into that, and not
-  // copied.
-  bool brings_in() const { return reading_.fits_cache && options_.map_cached; }
-
   // Whether the chunk can be handed out in place. False: it has to be read.
   Result<bool> is_in_map() {
-    awaited_.clear();
     is_read_ = false;
     if (!options_.map_cached) return false;
-    if (!brings_in()) {
-      const bool is_cached = map_.is_cached(spans_, !plan_.shuffle);
-      return is_cached ? wait_for_all() : false;
+    if (reading_.cached) {
+      if (Status ok = ask_for_missing(); !ok) return std::move(ok).error();
+      return map_.wait_for(awaited_);
     }
-    if (Status ok = ask_for_missing(); !ok) return std::move(ok).error();
-    return wait_for_awaited();
+    if (!map_.is_cached(spans_, !plan_.shuffle)) return false;
+    return is_alone() ? wait_for_all() : true;
   }
 
+  // Ranks wait for what they touch; for one alone it is done ahead.
+  bool is_alone() const { return plan_.node.count == 1; }
+
   // In blocks, of which each is looked at once: the page cache can hold all.
+  // What the other thread has asked for, ranks wait for.
   Status ask_for_missing() {
-    is_known_.resize((map_.bytes() + kBlock - 1) / kBlock);
+    awaited_.clear();
     for (const RecordSpan& span : spans_) {
       const uint64_t end = span.offset + span.bytes;
       for (uint64_t block = span.offset / kBlock; block * kBlock < end;
            ++block) {
-        if (block >= is_known_.size()) return beyond(span.offset);
-        if (is_known_[block]) continue;
+        if (block >= reading_.cached->count()) return beyond(span.offset);
+        if (reading_.cached->has(block)) continue;
         if (Status ok = ask_for(block); !ok) return ok;
       }
     }
@@ -166,50 +165,26 @@ class IndexSource : public ChunkSource {
   Status ask_for(uint64_t block) {
     const uint64_t first = block * kBlock;
     const uint64_t bytes = std::min(kBlock, map_.bytes() - first);
-    is_known_[block] = true;
-    if (map_.is_ready({first, bytes})) return Done{};
-    awaited_.push_back({first, bytes});
-    if (map_.is_cached({first, bytes})) return Done{};
-    if (Status ok = wait_for_bandwidth(bytes); !ok) return ok;
-    map_.ask_for(first, bytes);
-    is_read_ = true;
-    counts_.read_bytes += bytes;
-    ++counts_.requests;
+    if (!map_.is_cached({first, bytes})) {
+      if (Status ok = wait_for_bandwidth(bytes); !ok) return ok;
+      map_.ask_for(first, bytes);
+      awaited_.push_back({first, bytes});
+      is_read_ = true;
+      counts_.read_bytes += bytes;
+      ++counts_.requests;
+    } else if (is_alone()) {
+      awaited_.push_back({first, bytes});
+    }
+    reading_.cached->add(block);
     return Done{};
   }
 
-  // A page that the other thread, or anyone, is reading, or whose readahead has
-  // failed, is in the cache, too: touching it then is a SIGBUS. False: this
-  // kernel cannot wait.
-  Result<bool> wait_for_awaited() {
-    for (const Stretch& one : awaited_) {
-      Result<bool> is_there = map_.wait_for(one.offset, one.bytes);
-      if (!is_there || !*is_there) return is_there;
-    }
-    return true;
-  }
-
-  // As wait_for_awaited(), of the records alone.
   Result<bool> wait_for_all() {
-    sorted_ = spans_;
-    const auto before = [](const RecordSpan& a, const RecordSpan& b) {
-      return a.offset < b.offset;
-    };
-    if (!std::is_sorted(sorted_.begin(), sorted_.end(), before)) {
-      std::sort(sorted_.begin(), sorted_.end(), before);
+    stretches_.clear();
+    for (const RecordSpan& span : spans_) {
+      stretches_.push_back({span.offset, span.bytes});
     }
-    // Neighbours in one call: there may be many to a page.
-    const uint64_t page = database_.snapshot().meta.page_bytes;
-    for (size_t i = 0; i < sorted_.size();) {
-      const uint64_t first = sorted_[i].offset;
-      uint64_t end = first;
-      for (; i < sorted_.size() && sorted_[i].offset <= end + page; ++i) {
-        end = std::max(end, sorted_[i].offset + sorted_[i].bytes);
-      }
-      Result<bool> is_there = map_.wait_for(first, end - first);
-      if (!is_there || !*is_there) return is_there;
-    }
-    return true;
+    return map_.wait_for(stretches_);
   }
 
   Status wait_for_missing() const {
@@ -245,9 +220,8 @@ class IndexSource : public ChunkSource {
   RequestSizer sizer_;
   PageBatch batch_;
   std::vector<RecordSpan> spans_;
-  std::vector<RecordSpan> sorted_;
-  std::vector<bool> is_known_;    // blocks that were in the page cache, once
-  std::vector<Stretch> awaited_;  // of this chunk
+  std::vector<Stretch> stretches_;
+  std::vector<Stretch> awaited_;  // blocks of this chunk
   bool is_read_ = false;          // some of this chunk, into the cache
   std::vector<PageRange> ranges_;
 };

@@ -22,47 +22,38 @@ class LmdbReader::State {
   Status set_up(MPI_Comm world, const std::string& path) {
     Status ok = set_up_world(world, parts_);
     if (ok) ok = set_up_file(path, parts_);
-    if (ok) ok = set_up_buffer(parts_);
-    if (ok) ok = set_up_threads(parts_);
+    if (ok) ok = set_up_reading(parts_);
     if (ok) return ok;
-    parts_.threads.clear();
     // A rank that has not come by now would not come to free anything either.
     if (ok.error().code == Code::kUnavailable) abandon();
     return ok;
   }
 
   Result<std::optional<RecordBatch>> next() {
-    if (Status ok = release(); !ok) return std::move(ok).error();
-    if (is_over()) return std::optional<RecordBatch>();
+    const bool was_mapped = give_back();
+    if (is_over()) {
+      if (Status ok = check(was_mapped); !ok) return std::move(ok).error();
+      return std::optional<RecordBatch>();
+    }
     const auto looking = [this] { return parts_.share->look(); };
     const uint64_t chunk = plan().chunk_of(epoch_, step_);
     if (Status full = ring().wait_full(chunk, looking); !full) {
       return std::move(full).error();
     }
+    // It was a while ago that the chunk's reader looked.
     const bool is_mapped = ring().is_mapped(chunk);
-    if (is_mapped && !parts_.map->is_whole()) return shorter();
-    // For the chunk's other steps it was a while ago that its reader looked.
-    if (Status ok = is_mapped ? check_mapped() : Done{}; !ok) {
+    if (Status ok = check(was_mapped || is_mapped); !ok) {
       return std::move(ok).error();
     }
     list_views(chunk, is_mapped);
+    if (Status ok = is_mapped ? wait_for_views() : Done{}; !ok) {
+      return std::move(ok).error();
+    }
     is_held_ = true;
     return std::optional<RecordBatch>({epoch_, step_, views_});
   }
 
-  Status release() {
-    if (!is_held_) return Done{};
-    is_held_ = false;
-    const uint64_t chunk = plan().chunk_of(epoch_, step_);
-    const bool was_mapped = ring().is_mapped(chunk);
-    if (++step_ == plan().steps()) {
-      step_ = 0;
-      ++epoch_;
-    }
-    if (plan().chunk_of(epoch_, step_) == chunk) return Done{};
-    ring().done(chunk);
-    return was_mapped ? check_mapped() : Done{};
-  }
+  Status release() { return check(give_back()); }
 
   const ReaderFacts& facts() const { return parts_.facts; }
   ReadCounts counts() const {
@@ -79,6 +70,21 @@ class LmdbReader::State {
     return (epochs > 0 && epoch_ >= epochs) || plan().records == 0;
   }
 
+  // True: it was the last of a chunk that was mapped.
+  bool give_back() {
+    if (!is_held_) return false;
+    is_held_ = false;
+    const uint64_t chunk = plan().chunk_of(epoch_, step_);
+    const bool was_mapped = ring().is_mapped(chunk);
+    if (++step_ == plan().steps()) {
+      step_ = 0;
+      ++epoch_;
+    }
+    if (plan().chunk_of(epoch_, step_) == chunk) return false;
+    ring().done(chunk);
+    return was_mapped;
+  }
+
   void list_views(uint64_t chunk, bool is_mapped) {
     const uint32_t me = parts_.world->rank();
     const uint8_t* const base =
@@ -92,6 +98,31 @@ class LmdbReader::State {
     }
   }
 
+  // Not left to page faults: those are slower, and where storage fails a
+  // SIGBUS.
+  Status wait_for_views() {
+    touched_.clear();
+    for (const RecordView& view : views_) {
+      if (has_waited(view.index)) continue;
+      touched_.push_back(
+          {static_cast<uint64_t>(view.data - parts_.map->data()), view.bytes});
+    }
+    // A kernel that cannot be asked waits when they are touched.
+    Result<bool> is_there = parts_.map->wait_for(touched_);
+    if (is_there) return Done{};
+    parts_.share->fail(std::move(is_there).error().wrap(parts_.file.path));
+    return parts_.share->ring().state();
+  }
+
+  // Where the page cache can hold the file once is enough.
+  bool has_waited(uint64_t record) {
+    if (!parts_.fits_cache) return false;
+    waited_.resize(plan().records);
+    const bool before = waited_[record];
+    waited_[record] = true;
+    return before;
+  }
+
   Error shorter() {
     Error error{Code::kIo, 0,
                 parts_.file.path + ": it has become shorter than its " +
@@ -103,7 +134,11 @@ class LmdbReader::State {
 
   // Pages that were handed out are the writer's, once it is two transactions
   // on: only afterwards can it be told.
-  Status check_mapped() {
+  Status check(bool is_mapped) {
+    if (!is_mapped) return Done{};
+    const MappedFile& map = *parts_.map;
+    if (!map.is_whole()) return shorter();
+    if (is_unchanged({map.data(), map.bytes()}, parts_.snapshot)) return Done{};
     Status intact = check_intact(parts_.file.fd.get(), parts_.snapshot);
     if (intact) return intact;
     parts_.share->fail(std::move(intact).error().wrap(parts_.file.path));
@@ -135,6 +170,8 @@ class LmdbReader::State {
   uint64_t step_ = 0;
   bool is_held_ = false;  // a batch of that step
   std::vector<RecordView> views_;
+  std::vector<Stretch> touched_;  // their places in the map
+  std::vector<bool> waited_;      // for each record
 };
 
 LmdbReader::LmdbReader(std::unique_ptr<State> state)

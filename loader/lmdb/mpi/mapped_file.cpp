@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace penstock::lmdb {
 namespace {
@@ -56,18 +55,7 @@ bool reads_without_waiting(int fd, uint64_t offset, uint64_t bytes) {
   return true;
 }
 
-// To others mincore() says that everything is there.
-bool is_owner_or_writer(int fd) {
-  struct stat status {};
-  const std::string same = "/proc/self/fd/" + std::to_string(fd);
-  return (::fstat(fd, &status) == 0 && status.st_uid == ::geteuid()) ||
-         ::faccessat(AT_FDCWD, same.c_str(), W_OK, AT_EACCESS) == 0;
-}
-
 }  // namespace
-
-MappedFile::MappedFile(int fd, const uint8_t* data, uint64_t bytes)
-    : fd_(fd), data_(data), bytes_(bytes), is_told_(is_owner_or_writer(fd)) {}
 
 Result<MappedFile> MappedFile::map(int fd, uint64_t bytes) {
   void* const data = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
@@ -81,8 +69,7 @@ Result<MappedFile> MappedFile::map(int fd, uint64_t bytes) {
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : fd_(other.fd_),
       data_(std::exchange(other.data_, nullptr)),
-      bytes_(other.bytes_),
-      is_told_(other.is_told_) {}
+      bytes_(other.bytes_) {}
 
 MappedFile::~MappedFile() {
   if (data_) ::munmap(const_cast<uint8_t*>(data_), bytes_);
@@ -106,21 +93,44 @@ void MappedFile::ask_for(uint64_t offset, uint64_t bytes) const {
   }
 }
 
-Result<bool> MappedFile::wait_for(uint64_t offset, uint64_t bytes) const {
+Result<bool> MappedFile::populate(Stretch stretch) const {
   constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ
-  const uint64_t page = system_page_bytes();
-  const uint64_t first = offset / page * page;
+  const uint64_t first =
+      stretch.offset / system_page_bytes() * system_page_bytes();
   void* const begin = const_cast<uint8_t*>(data_) + first;
   int code = 0;
   do {
-    code = ::madvise(begin, offset + bytes - first, kPopulateRead);
+    code =
+        ::madvise(begin, stretch.offset + stretch.bytes - first, kPopulateRead);
   } while (code != 0 && (errno == EINTR || errno == EAGAIN));
   if (code == 0) return true;
   if (errno == EINVAL) return false;
-  Error error = system_error(errno == EFAULT ? EIO : errno,
-                             "cannot read at byte " + std::to_string(offset));
+  Error error =
+      system_error(errno == EFAULT ? EIO : errno,
+                   "cannot read at byte " + std::to_string(stretch.offset));
   error.code = Code::kIo;
   return error;
+}
+
+Result<bool> MappedFile::wait_for(std::span<Stretch> stretches) const {
+  const auto before = [](const Stretch& a, const Stretch& b) {
+    return a.offset < b.offset;
+  };
+  if (!std::is_sorted(stretches.begin(), stretches.end(), before)) {
+    std::sort(stretches.begin(), stretches.end(), before);
+  }
+  // Neighbours in one call: there may be many to a page.
+  for (size_t i = 0; i < stretches.size();) {
+    Stretch all = stretches[i];
+    for (; i < stretches.size(); ++i) {
+      const Stretch& next = stretches[i];
+      if (next.offset > all.offset + all.bytes + system_page_bytes()) break;
+      all.bytes = std::max(all.bytes, next.offset + next.bytes - all.offset);
+    }
+    Result<bool> is_there = populate(all);
+    if (!is_there || !*is_there) return is_there;
+  }
+  return true;
 }
 
 bool MappedFile::is_cached(Stretch stretch) const {
@@ -129,18 +139,6 @@ bool MappedFile::is_cached(Stretch stretch) const {
   return cached == Cached::kYes ||
          (cached == Cached::kUnknown &&
           reads_without_waiting(fd_, stretch.offset, stretch.bytes));
-}
-
-bool MappedFile::is_ready(Stretch stretch) const {
-  if (!is_told_) return false;
-  const uint64_t page = system_page_bytes();
-  const uint64_t first = stretch.offset / page * page;
-  const uint64_t bytes = stretch.offset + stretch.bytes - first;
-  std::vector<unsigned char> pages((bytes + page - 1) / page);
-  void* const begin = const_cast<uint8_t*>(data_) + first;
-  return ::mincore(begin, bytes, pages.data()) == 0 &&
-         std::all_of(pages.begin(), pages.end(),
-                     [](unsigned char is) { return (is & 1) != 0; });
 }
 
 bool MappedFile::is_cached(std::span<const RecordSpan> records,

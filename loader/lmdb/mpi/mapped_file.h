@@ -37,25 +37,22 @@ class MappedFile {
   // Whether these records are. is_stretch: they are one.
   bool is_cached(std::span<const RecordSpan> records, bool is_stretch) const;
 
-  // Whether each page of it is there to be touched, and not one that is being
-  // read or could not be. False too where the kernel does not say: to those who
-  // may not write to the file (mincore(2)).
-  bool is_ready(Stretch stretch) const;
-
   // Asks the kernel to read the stretch into the page cache; returns at once.
   void ask_for(uint64_t offset, uint64_t bytes) const;
-  // Waits until the stretch is in the page cache. False: this kernel cannot be
-  // asked to (before Linux 5.14).
-  // Errors: kIo  it cannot be read: touching it would be a SIGBUS
-  Result<bool> wait_for(uint64_t offset, uint64_t bytes) const;
+  // Waits until these bytes, none beyond the end, can be touched: a page that
+  // is being read, or whose readahead has failed, is in the page cache, too.
+  // Puts the stretches in order. False: this kernel cannot be asked to (before
+  // Linux 5.14). Errors: kIo  one cannot be read: touching it would be a SIGBUS
+  Result<bool> wait_for(std::span<Stretch> stretches) const;
 
  private:
-  MappedFile(int fd, const uint8_t* data, uint64_t bytes);
+  MappedFile(int fd, const uint8_t* data, uint64_t bytes)
+      : fd_(fd), data_(data), bytes_(bytes) {}
+  Result<bool> populate(Stretch stretch) const;
 
   int fd_;
   const uint8_t* data_;
   uint64_t bytes_;
-  bool is_told_;  // what is ready
 };
 
 }  // namespace penstock::lmdb

@@ -39,9 +39,9 @@ struct NodeRing::Head {
 
 struct NodeRing::Slot {
   std::atomic<uint32_t> filled;  // the chunk in it, plus one; 0: none
-  std::atomic<uint32_t> done;    // ranks
+  std::atomic<uint32_t> done;    // ranks, with all chunks that were in it
   uint32_t is_mapped;
-  uint32_t is_backed;
+  uint32_t is_backed;  // the data slot of this number
 };
 
 namespace {
@@ -82,12 +82,12 @@ std::span<SlotEntry> NodeRing::entries(uint64_t chunk) const {
 }
 
 std::span<uint8_t> NodeRing::data(uint64_t chunk) const {
-  return {memory_ + chunk % shape_.slots * shape_.slot_bytes,
+  return {memory_ + chunk % shape_.data_slots * shape_.slot_bytes,
           shape_.slot_bytes};
 }
 
 Result<std::span<uint8_t>> NodeRing::back_data(uint64_t chunk) {
-  Slot& mine = slot(chunk);
+  Slot& mine = slot(chunk % shape_.data_slots);
   if (mine.is_backed == 0) {
     if (Status ok = back_memory(data(chunk)); !ok) return std::move(ok).error();
     mine.is_backed = 1;
@@ -102,23 +102,37 @@ Status NodeRing::wait(std::atomic<uint32_t>& word, uint32_t seen,
   return word.load() == seen ? look() : Done{};
 }
 
+// Whether all ranks are through with it.
+bool NodeRing::is_done(uint64_t chunk) const {
+  const auto wanted =
+      static_cast<uint32_t>((chunk / shape_.slots + 1) * shape_.ranks);
+  const uint32_t done = slot(chunk).done.load(std::memory_order_acquire);
+  return static_cast<int32_t>(done - wanted) >= 0;
+}
+
+Status NodeRing::wait_done(uint64_t chunk, const Look& look) {
+  std::atomic<uint32_t>& done = slot(chunk).done;
+  while (true) {
+    const uint32_t seen = done.load(std::memory_order_acquire);
+    if (is_done(chunk)) return Done{};
+    if (Status waited = wait(done, seen, look); !waited) return waited;
+  }
+}
+
 Status NodeRing::wait_free(uint64_t chunk, const Look& look) {
   if (Status ok = state(); !ok) return ok;
-  Slot& mine = slot(chunk);
-  const uint64_t before = chunk + 1 - shape_.slots;  // what has to be there
-  const uint32_t filled =
-      chunk < shape_.slots ? 0 : static_cast<uint32_t>(before);
-  while (true) {
-    const uint32_t has = mine.filled.load(std::memory_order_acquire);
-    const uint32_t done = mine.done.load(std::memory_order_acquire);
-    const bool all_done = filled == 0 || done == shape_.ranks;
-    if (has == filled && all_done) break;
-    Status waited = has != filled ? wait(mine.filled, has, look)
-                                  : wait(mine.done, done, look);
-    if (!waited) return waited;
-  }
-  mine.done.store(0, std::memory_order_relaxed);
-  return Done{};
+  if (chunk < shape_.slots) return Done{};
+  const uint64_t before = chunk - shape_.slots;
+  if (is_done(before)) return Done{};
+  // Woken for each chunk, it would take the CPU from ranks that have many.
+  const uint64_t spare = (shape_.slots - shape_.data_slots) / 4;
+  return wait_done(before + spare, look);
+}
+
+Status NodeRing::wait_data_free(uint64_t chunk, const Look& look) {
+  if (Status ok = state(); !ok) return ok;
+  if (chunk < shape_.data_slots) return Done{};
+  return wait_done(chunk - shape_.data_slots, look);
 }
 
 void NodeRing::publish(uint64_t chunk, bool is_mapped) {
@@ -147,9 +161,8 @@ bool NodeRing::is_mapped(uint64_t chunk) const {
 
 void NodeRing::done(uint64_t chunk) {
   Slot& mine = slot(chunk);
-  if (mine.done.fetch_add(1, std::memory_order_acq_rel) + 1 == shape_.ranks) {
-    futex_wake(mine.done);
-  }
+  const uint32_t now = mine.done.fetch_add(1, std::memory_order_acq_rel) + 1;
+  if (now % shape_.ranks == 0) futex_wake(mine.done);
 }
 
 bool NodeRing::fail(const Error& error) {

@@ -3,8 +3,10 @@
 //
 // Chunk c is in slot c modulo the number of slots. A reader fills it once
 // every rank is through with what was there before; each rank takes it once it
-// is full. Every wait is cut into pieces of kLook_ms, and looks after each
-// whether there is a reason to give up.
+// is full. Chunks that are mapped need no room for data, so there may be more
+// slots than data slots: ranks that share cores are far apart by turns. Every
+// wait is cut into pieces of kLook_ms, and looks after each whether there is a
+// reason to give up.
 #pragma once
 
 #include <atomic>
@@ -26,12 +28,13 @@ struct SlotEntry {
 struct RingShape {
   uint32_t ranks = 1;
   uint32_t slots = 2;
+  uint32_t data_slots = 2;  // at most as many
   uint64_t slot_entries = 0;
-  uint64_t slot_bytes = 0;  // of data; a multiple of kDataAlignment
+  uint64_t slot_bytes = 0;  // of a data slot; a multiple of kDataAlignment
 
   static constexpr uint64_t kDataAlignment = 4096;
   // Of the window: data first, then bookkeeping.
-  uint64_t data_bytes() const { return slots * slot_bytes; }
+  uint64_t data_bytes() const { return data_slots * slot_bytes; }
   uint64_t bookkeeping_bytes() const;
   uint64_t window_bytes() const;
 };
@@ -48,9 +51,10 @@ class NodeRing {
   // bookkeeping_bytes() zeros at first.
   NodeRing(uint8_t* memory, const RingShape& shape);
 
-  // For the chunk's reader. wait_free(), then fill entries() and data(), then
-  // publish(). Errors: look's; and fail()'s
+  // For the chunk's reader. wait_free(), then fill entries(), and, after
+  // wait_data_free(), data(), then publish(). Errors: look's; and fail()'s
   [[nodiscard]] Status wait_free(uint64_t chunk, const Look& look);
+  [[nodiscard]] Status wait_data_free(uint64_t chunk, const Look& look);
   std::span<SlotEntry> entries(uint64_t chunk) const;
   std::span<uint8_t> data(uint64_t chunk) const;
   // data(), for the chunk's reader, once there is memory behind it: where
@@ -78,6 +82,8 @@ class NodeRing {
   struct Head;
   Head& head() const;
   Slot& slot(uint64_t chunk) const;
+  bool is_done(uint64_t chunk) const;
+  Status wait_done(uint64_t chunk, const Look& look);
   Status wait(std::atomic<uint32_t>& word, uint32_t seen, const Look& look);
 
   uint8_t* memory_;

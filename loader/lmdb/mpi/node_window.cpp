@@ -22,42 +22,35 @@ Error no_room(uint64_t bytes) {
                    "or set a smaller buffer_bytes"};
 }
 
+}  // namespace
+
 // Where Open MPI's first rank finds no room, the others wait for it for ever
 // (4.1): room is looked for before it is asked.
-Status check_room(uint64_t bytes) {
+Status NodeWindow::check_room(uint64_t bytes) {
   constexpr const char* kFolder = "/dev/shm";
+  const uint64_t all_bytes = bytes + kHugePageBytes;
   struct statvfs room {};
   if (::statvfs(kFolder, &room) != 0) return Done{};
-  if (room.f_bavail * room.f_frsize < bytes) return no_room(bytes);
+  if (room.f_bavail * room.f_frsize < all_bytes) return no_room(all_bytes);
   const UniqueFd trial(
       ::open(kFolder, O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR));
-  if (!trial || ::ftruncate(trial.get(), static_cast<off_t>(bytes)) == 0) {
+  if (!trial || ::ftruncate(trial.get(), static_cast<off_t>(all_bytes)) == 0) {
     return Done{};
   }
-  return no_room(bytes);
+  return no_room(all_bytes);
 }
-
-}  // namespace
 
 Result<NodeWindow> NodeWindow::allocate(PatientComm& node, uint64_t bytes,
                                         uint64_t backed_bytes) {
   const uint64_t size = node.rank() == 0 ? bytes + kHugePageBytes : 0;
-  if (Status all = node.agree(check_room(size)); !all) {
-    return std::move(all).error();
-  }
   NodeWindow window;
   void* base = nullptr;
   const int code =
       MPI_Win_allocate_shared(static_cast<MPI_Aint>(size), 1, MPI_INFO_NULL,
                               node.get(), &base, &window.window_);
-  Status mine = Done{};
   if (code != MPI_SUCCESS) {
-    window.window_ = MPI_WIN_NULL;
-    mine = no_room(bytes);
-  }
-  if (Status all = node.agree(mine); !all) {
     window.abandon();
-    return std::move(all).error();
+    return no_room(bytes);
   }
   MPI_Aint found_bytes = 0;
   int unit = 0;
@@ -65,17 +58,14 @@ Result<NodeWindow> NodeWindow::allocate(PatientComm& node, uint64_t bytes,
   // Every process finds the same place.
   window.memory_ = static_cast<uint8_t*>(base);
   window.memory_ += bytes_to_huge_page(window.memory_);
-  if (node.rank() == 0) {
-    uint8_t* const backed = window.memory_ + (bytes - backed_bytes);
-    mine = back_memory({backed, backed_bytes});
-    // Open MPI gives a node of one rank memory that was used before.
-    if (mine) std::memset(backed, 0, backed_bytes);
-  }
-  if (Status all = node.agree(mine); !all) {
-    // Freeing it waits for all ranks, one of which may be gone.
+  if (node.rank() != 0) return window;
+  uint8_t* const backed = window.memory_ + (bytes - backed_bytes);
+  if (Status ok = back_memory({backed, backed_bytes}); !ok) {
     window.abandon();
-    return std::move(all).error();
+    return std::move(ok).error();
   }
+  // Open MPI gives a node of one rank memory that was used before.
+  std::memset(backed, 0, backed_bytes);
   return window;
 }
 

@@ -12,10 +12,13 @@ namespace penstock::lmdb {
 
 class NodeWindow {
  public:
+  // Whether there is room for allocate(), which may otherwise wait for ever:
+  // for the first rank to ask. Errors: kLimit  /dev/shm has none
+  [[nodiscard]] static Status check_room(uint64_t bytes);
   // The last `backed_bytes` are zeros; touching the rest before back_memory()
   // may be a SIGBUS. Collective over node; the first rank gives the memory.
-  // Errors, on all ranks: kLimit  /dev/shm, or MPI's folder, or memory has no
-  //                               room for it; kIo; PatientComm's
+  // Errors: kLimit  MPI's folder, or memory, has no room for it. Ranks may get
+  // it that others do not: those have to abandon() theirs.
   [[nodiscard]] static Result<NodeWindow> allocate(PatientComm& node,
                                                    uint64_t bytes,
                                                    uint64_t backed_bytes);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <ctime>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "common/clock.h"
@@ -92,8 +93,14 @@ Result<PatientComm> PatientComm::duplicate(MPI_Comm comm, uint32_t timeout_ms) {
   return PatientComm(copy, timeout_ms);
 }
 
+Result<PatientComm> PatientComm::alone(uint32_t timeout_ms) {
+  MPI_Comm copy = MPI_COMM_NULL;
+  const int code = MPI_Comm_dup(MPI_COMM_SELF, &copy);
+  if (code != MPI_SUCCESS) return mpi_error(code, "MPI_Comm_dup");
+  return PatientComm(copy, timeout_ms);
+}
+
 Result<PatientComm> PatientComm::split(int colour, int key) {
-  if (Status all = barrier(); !all) return std::move(all).error();
   MPI_Comm part = MPI_COMM_NULL;
   const int code = MPI_Comm_split(comm_, colour, key, &part);
   if (code != MPI_SUCCESS) return mpi_error(code, "MPI_Comm_split");
@@ -101,7 +108,6 @@ Result<PatientComm> PatientComm::split(int colour, int key) {
 }
 
 Result<PatientComm> PatientComm::split_nodes() {
-  if (Status all = barrier(); !all) return std::move(all).error();
   MPI_Comm part = MPI_COMM_NULL;
   const int code = MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_,
                                        MPI_INFO_NULL, &part);
@@ -151,73 +157,92 @@ Status PatientComm::barrier(const std::function<Status()>& look) {
   return mpi_error(code, "MPI_Ibarrier");
 }
 
-Result<std::vector<uint64_t>> PatientComm::gather(uint64_t mine) {
-  struct Numbers {
-    uint64_t mine;
-    std::vector<uint64_t> all;
+Result<std::string> PatientComm::gather_equal(const std::string& mine) {
+  struct Buffers {
+    std::string mine;
+    std::string all;
   };
-  auto numbers = std::make_unique<Numbers>();
-  numbers->mine = mine;
-  numbers->all.resize(static_cast<size_t>(size_));
+  auto buffers = std::make_unique<Buffers>();
+  buffers->mine = mine;
+  buffers->all.resize(mine.size() * static_cast<size_t>(size_));
+  const int count = static_cast<int>(mine.size());
   MPI_Request request = MPI_REQUEST_NULL;
   const int code =
-      MPI_Iallgather(&numbers->mine, 1, MPI_UINT64_T, numbers->all.data(), 1,
-                     MPI_UINT64_T, comm_, &request);
+      MPI_Iallgather(buffers->mine.data(), count, MPI_BYTE, buffers->all.data(),
+                     count, MPI_BYTE, comm_, &request);
   if (code != MPI_SUCCESS) return mpi_error(code, "MPI_Iallgather");
   if (Status done = finish(request, "MPI_Iallgather"); !done) {
-    return left_to_mpi(std::move(numbers), std::move(done).error());
+    return left_to_mpi(std::move(buffers), std::move(done).error());
   }
-  return std::move(numbers->all);
+  return std::move(buffers->all);
 }
 
-Status PatientComm::broadcast(void* bytes, size_t count, int root) {
-  auto sent =
-      std::make_unique<std::string>(static_cast<const char*>(bytes), count);
+Status PatientComm::broadcast(std::string& bytes, int root) {
+  auto sent = std::make_unique<std::string>(bytes);
   MPI_Request request = MPI_REQUEST_NULL;
-  const int code = MPI_Ibcast(sent->data(), static_cast<int>(count), MPI_BYTE,
-                              root, comm_, &request);
+  const int code = MPI_Ibcast(sent->data(), static_cast<int>(sent->size()),
+                              MPI_BYTE, root, comm_, &request);
   if (code != MPI_SUCCESS) return mpi_error(code, "MPI_Ibcast");
   if (Status done = finish(request, "MPI_Ibcast"); !done) {
     return left_to_mpi(std::move(sent), std::move(done).error());
   }
-  std::memcpy(bytes, sent->data(), count);
+  bytes = std::move(*sent);
   return Done{};
 }
 
 Result<std::string> PatientComm::gather_bytes(const std::string& mine) {
-  Result<std::vector<uint64_t>> sizes = gather(mine.size());
-  if (!sizes) return std::move(sizes).error();
-  uint64_t total = 0;
-  for (const uint64_t size : *sizes) total += size;
+  const Result<std::vector<uint64_t>> sizes =
+      share(Done{}, uint64_t{mine.size()});
+  if (!sizes) return sizes.error();
   std::string all;
-  all.reserve(total);
+  all.reserve(std::accumulate(sizes->begin(), sizes->end(), uint64_t{0}));
   // In pieces: MPI counts with an int, and each is copied.
   constexpr uint64_t kPiece = uint64_t{1} << 26;
   for (int root = 0; root < size_; ++root) {
     const uint64_t size = (*sizes)[static_cast<size_t>(root)];
-    std::string part = root == rank_ ? mine : std::string(size, '\0');
     for (uint64_t at = 0; at < size; at += kPiece) {
-      Status sent =
-          broadcast(part.data() + at, std::min(kPiece, size - at), root);
-      if (!sent) return std::move(sent).error();
+      const uint64_t count = std::min(kPiece, size - at);
+      std::string piece =
+          root == rank_ ? mine.substr(at, count) : std::string(count, '\0');
+      if (Status sent = broadcast(piece, root); !sent) {
+        return std::move(sent).error();
+      }
+      all += piece;
     }
-    all += part;
   }
   return all;
 }
 
-Status PatientComm::agree(const Status& mine) {
+Result<std::string> PatientComm::share_bytes(const Status& mine,
+                                             const void* value,
+                                             size_t value_bytes) {
   std::string text = mine ? "" : error_text(mine.error());
-  Result<std::vector<uint64_t>> sizes = gather(text.size());
-  if (!sizes) return std::move(sizes).error();
-  const auto first = std::find_if(sizes->begin(), sizes->end(),
-                                  [](uint64_t size) { return size > 0; });
-  if (first == sizes->end()) return Done{};
-  text.resize(*first);
-  Status sent = broadcast(text.data(), text.size(),
-                          static_cast<int>(first - sizes->begin()));
-  if (!sent) return sent;
-  return error_of(text);
+  const uint64_t text_bytes = text.size();
+  std::string sent(reinterpret_cast<const char*>(&text_bytes),
+                   sizeof text_bytes);
+  sent.append(static_cast<const char*>(value), value_bytes);
+  const Result<std::string> gathered = gather_equal(sent);
+  if (!gathered) return gathered.error();
+  std::string values;
+  for (int rank = 0; rank < size_; ++rank) {
+    const size_t at = sent.size() * static_cast<size_t>(rank);
+    uint64_t its_bytes = 0;
+    std::memcpy(&its_bytes, gathered->data() + at, sizeof its_bytes);
+    if (its_bytes > 0) {
+      text.resize(its_bytes);
+      if (Status told = broadcast(text, rank); !told) {
+        return std::move(told).error();
+      }
+      return error_of(text);
+    }
+    values.append(*gathered, at + sizeof its_bytes, value_bytes);
+  }
+  return values;
+}
+
+Status PatientComm::agree(const Status& mine) {
+  Result<std::string> all = share_bytes(mine, nullptr, 0);
+  return all ? Status(Done{}) : Status(std::move(all).error());
 }
 
 // NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker)

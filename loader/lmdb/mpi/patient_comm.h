@@ -5,8 +5,11 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "common/result.h"
@@ -26,11 +29,13 @@ class PatientComm {
   PatientComm& operator=(PatientComm&& other) noexcept;
   ~PatientComm();
 
-  // A copy of comm, or the part of it that has colour, in key order; null for
-  // MPI_UNDEFINED.
   static Result<PatientComm> duplicate(MPI_Comm comm, uint32_t timeout_ms);
+  // This rank alone; not collective.
+  static Result<PatientComm> alone(uint32_t timeout_ms);
+  // The part that has colour, in key order; null for MPI_UNDEFINED. MPI waits
+  // by itself, and for ever: another collective has to come just before.
   Result<PatientComm> split(int colour, int key);
-  // Ranks that can share memory.
+  // Ranks that can share memory. As split().
   Result<PatientComm> split_nodes();
 
   MPI_Comm get() const { return comm_; }
@@ -44,17 +49,32 @@ class PatientComm {
   // Waits however long, and looks four times a second whether there is a reason
   // to give up. Errors: look's too
   [[nodiscard]] Status barrier(const std::function<Status()>& look);
-  [[nodiscard]] Result<std::vector<uint64_t>> gather(uint64_t mine);  // to all
-  [[nodiscard]] Status broadcast(void* bytes, size_t count, int root);
   // Each rank's bytes, one after the other, to all.
   [[nodiscard]] Result<std::string> gather_bytes(const std::string& mine);
-  // If any rank has an error, all get that of the lowest such rank.
+  // Each rank's value, to all; if any rank has an error, all get that of the
+  // lowest such rank instead.
+  template <class T>
+  [[nodiscard]] Result<std::vector<T>> share(const Status& mine,
+                                             const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    Result<std::string> all = share_bytes(mine, &value, sizeof value);
+    if (!all) return std::move(all).error();
+    std::vector<T> values(all->size() / sizeof value);
+    std::memcpy(values.data(), all->data(), all->size());
+    return values;
+  }
+  // share() of nothing.
   [[nodiscard]] Status agree(const Status& mine);
 
-  // Sleeps until the request is complete. Errors: as above
-  [[nodiscard]] Status finish(MPI_Request request, const char* what);
-
  private:
+  // Sleeps until the request is complete.
+  Status finish(MPI_Request request, const char* what);
+  // Of the same size on all ranks.
+  Result<std::string> gather_equal(const std::string& mine);
+  Result<std::string> share_bytes(const Status& mine, const void* value,
+                                  size_t value_bytes);
+  Status broadcast(std::string& bytes, int root);
+
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 1;

@@ -2,10 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <initializer_list>
+#include <map>
+#include <vector>
 
 #include "common/clock.h"
 #include "loader/lmdb/checksum.h"
@@ -17,6 +20,8 @@
 
 namespace penstock::lmdb {
 namespace {
+
+constexpr uint32_t kAlone_ms = 1000;  // nobody is waited for
 
 uint64_t hash_of(std::initializer_list<uint64_t> values) {
   std::string text;
@@ -39,17 +44,30 @@ bool is_reading(ReaderParts& parts) {
          static_cast<int>(parts.options.readers_per_node);
 }
 
-// Whether all ranks have the same value. first: the number of ranks' first.
-Status compare(PatientComm& ranks, uint64_t mine, Code code, const char* what,
-               uint32_t first = 0) {
-  Result<std::vector<uint64_t>> values = ranks.gather(mine);
-  if (!values) return std::move(values).error();
-  for (size_t rank = 0; rank < values->size(); ++rank) {
-    if ((*values)[rank] != (*values)[0]) {
-      return Error{code, 0,
-                   std::string(what) + " of rank " +
-                       std::to_string(first + rank) +
-                       " are not those of rank " + std::to_string(first)};
+// What each rank says of itself and of the file.
+struct Arrival {
+  uint64_t state_hash = 0;  // the same on all ranks
+  uint64_t file_hash = 0;   // the same on a node's
+  uint64_t leader = 0;
+  PeerProcess process;
+};
+
+Error differs(Code code, const char* what, size_t rank, size_t other) {
+  return Error{code, 0,
+               std::string(what) + " of rank " + std::to_string(rank) +
+                   " are not those of rank " + std::to_string(other)};
+}
+
+Status compare(const std::vector<Arrival>& ranks) {
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (ranks[rank].state_hash != ranks[0].state_hash) {
+      return differs(Code::kUnavailable, "the database's state and size", rank,
+                     0);
+    }
+    const uint64_t leader = ranks[rank].leader;
+    if (ranks[rank].file_hash != ranks[leader].file_hash) {
+      return differs(Code::kUnavailable, "the file's inode and time of change",
+                     rank, leader);
     }
   }
   return Done{};
@@ -68,7 +86,7 @@ Result<uint64_t> hash_root(int fd, const Meta& meta) {
 // What ranks compare: all of them of the state, those of a node of the file,
 // as what one finds is read in the mappings of the others. Not the device: each
 // rank may have mounted an image of its own.
-Status identify(ReaderParts& parts) {
+Status identify(const ReaderParts& parts, Arrival& me) {
   const Snapshot& snapshot = parts.snapshot;
   const Meta& meta = snapshot.meta;
   Result<uint64_t> root = hash_root(parts.file.fd.get(), meta);
@@ -77,23 +95,23 @@ Status identify(ReaderParts& parts) {
   if (::fstat(parts.file.fd.get(), &status) != 0) {
     return system_error(errno, "cannot look");
   }
-  parts.state_hash =
+  me.state_hash =
       hash_of({meta.txnid, meta.last_page, meta.main.records, meta.main.root,
                uint64_t{meta.main.depth}, snapshot.file_bytes, *root});
-  parts.file_hash =
+  me.file_hash =
       hash_of({status.st_ino, static_cast<uint64_t>(snapshot.mtime_s),
                uint64_t{snapshot.mtime_ns}});
   return Done{};
 }
 
-Status open_file(const std::string& path, ReaderParts& parts) {
+Status open_file(const std::string& path, ReaderParts& parts, Arrival& me) {
   Result<DataFile> file = open_data_file(path);
   if (!file) return std::move(file).error();
   parts.file = *std::move(file);
   Result<Snapshot> snapshot = take_snapshot(parts.file.fd.get());
   if (!snapshot) return std::move(snapshot).error().wrap(parts.file.path);
   parts.snapshot = *snapshot;
-  Status identified = identify(parts);
+  Status identified = identify(parts, me);
   if (!identified) return std::move(identified).error().wrap(parts.file.path);
   return identified;
 }
@@ -155,6 +173,25 @@ Status map_file(ReaderParts& parts) {
   return Done{};
 }
 
+// Only of readers, where there are several.
+Status gather_readers(const std::vector<Arrival>& ranks, ReaderParts& parts) {
+  std::map<uint64_t, uint32_t> of_nodes;
+  uint64_t readers = 0;
+  for (const Arrival& rank : ranks) {
+    const bool reads = of_nodes[rank.leader]++ < parts.options.readers_per_node;
+    readers += reads ? 1 : 0;
+  }
+  PatientComm& all = parts.world->all();
+  const int colour = is_reading(parts) ? 0 : MPI_UNDEFINED;
+  Result<PatientComm> found = readers > 1 ? all.split(colour, all.rank())
+                                          : PatientComm::alone(kAlone_ms);
+  if (!found) return std::move(found).error();
+  parts.readers = *std::move(found);
+  return Done{};
+}
+
+}  // namespace
+
 Status open_places(ReaderParts& parts) {
   parts.facts.is_reading = is_reading(parts);
   if (!parts.facts.is_reading) return map_file(parts);
@@ -168,55 +205,53 @@ Status open_places(ReaderParts& parts) {
   return map_file(parts);
 }
 
-}  // namespace
-
 Status set_up_world(MPI_Comm comm, ReaderParts& parts) {
   const ReaderOptions& options = parts.options;
   Result<ReaderWorld> world = ReaderWorld::make(
       comm, std::clamp<uint32_t>(options.peer_timeout_ms, 100, 86400000));
   if (!world) return std::move(world).error();
   parts.world.emplace(*std::move(world));
-  PatientComm& all = parts.world->all();
-  if (Status ok = all.agree(check_options(options)); !ok) return ok;
-  if (Status same =
-          compare(all, hash_of(options), Code::kInvalidArgument, "options");
-      !same) {
-    return same;
+  const Result<std::vector<uint64_t>> hashes =
+      parts.world->all().share(check_options(options), hash_of(options));
+  if (!hashes) return hashes.error();
+  for (size_t rank = 0; rank < hashes->size(); ++rank) {
+    if ((*hashes)[rank] == (*hashes)[0]) continue;
+    return differs(Code::kInvalidArgument, "options", rank, 0);
   }
-  if (Status ok = parts.world->find_nodes(options.ranks_per_buffer); !ok) {
-    return ok;
-  }
-  if (options.stag && parts.world->nodes() > 1 && !parts.world->has_threads()) {
-    return Error{Code::kUnavailable, 0,
-                 "stag needs MPI_THREAD_MULTIPLE (MPI_Init_thread)"};
-  }
-  Result<PatientComm> readers =
-      all.split(is_reading(parts) ? 0 : MPI_UNDEFINED, all.rank());
-  if (!readers) return std::move(readers).error();
-  parts.readers = *std::move(readers);
-  return Done{};
+  return parts.world->find_node(options.ranks_per_buffer);
 }
 
 Status set_up_file(const std::string& path, ReaderParts& parts) {
-  PatientComm& all = parts.world->all();
-  if (Status ok = all.agree(open_file(path, parts)); !ok) return ok;
-  const Meta& meta = parts.snapshot.meta;
-  Status same = compare(all, parts.state_hash, Code::kUnavailable,
-                        "the database's state and size");
-  if (same) {
-    same = all.agree(compare(
-        parts.world->node(), parts.file_hash, Code::kUnavailable,
-        "the file's inode and time of change", parts.world->ranks().first));
+  ReaderWorld& world = *parts.world;
+  const auto pid = static_cast<uint64_t>(::getpid());
+  Arrival me;
+  me.leader = world.leader();
+  me.process = process_of(pid).value_or(PeerProcess{pid, 0});
+  const Status opened = open_file(path, parts, me);
+  const Result<std::vector<Arrival>> ranks = world.all().share(opened, me);
+  if (!ranks) return ranks.error();
+  if (Status same = compare(*ranks); !same) {
+    return std::move(same).error().wrap(parts.file.path);
   }
-  if (!same) return std::move(same).error().wrap(parts.file.path);
-  if (Status ok = all.agree(open_places(parts)); !ok) return ok;
-  parts.plan.node = parts.world->ranks();
-  parts.plan.batches = {meta.main.records, static_cast<uint32_t>(all.size()),
+  std::vector<uint64_t> leaders;
+  for (const Arrival& rank : *ranks) leaders.push_back(rank.leader);
+  world.place_nodes(leaders);
+  for (const uint64_t rank : world.members()) {
+    parts.peers.push_back((*ranks)[rank].process);
+  }
+  if (parts.options.stag && world.nodes() > 1 && !world.has_threads()) {
+    return Error{Code::kUnavailable, 0,
+                 "stag needs MPI_THREAD_MULTIPLE (MPI_Init_thread)"};
+  }
+  const Meta& meta = parts.snapshot.meta;
+  parts.plan.node = world.ranks();
+  parts.plan.batches = {meta.main.records,
+                        static_cast<uint32_t>(world.all().size()),
                         parts.options.batch_records, 1};
   parts.plan.shuffle = parts.options.shuffle;
   parts.plan.order =
       EpochOrder(std::max<uint64_t>(1, meta.main.records), parts.options.seed);
-  return Done{};
+  return gather_readers(*ranks, parts);
 }
 
 }  // namespace penstock::lmdb

@@ -1,5 +1,5 @@
 // What LmdbReader::create() does, step by step. Each step is collective and
-// gives all ranks the same error.
+// but open_places() gives all ranks the same error.
 #pragma once
 
 #include <memory>
@@ -9,6 +9,7 @@
 
 #include "loader/lmdb/lmdb_database.h"
 #include "loader/lmdb/mpi/buffer_shape.h"
+#include "loader/lmdb/mpi/cached_blocks.h"
 #include "loader/lmdb/mpi/lmdb_reader.h"
 #include "loader/lmdb/mpi/mapped_file.h"
 #include "loader/lmdb/mpi/node_share.h"
@@ -24,12 +25,12 @@ struct ReaderParts {
   PatientComm readers;  // all nodes' reading ranks; null on others
   DataFile file;
   Snapshot snapshot;
-  uint64_t state_hash = 0;           // the same on all ranks
-  uint64_t file_hash = 0;            // the same on a node's
+  std::vector<PeerProcess> peers;    // the node's ranks
   std::optional<Database> database;  // of a reading rank, with dm
   std::optional<MappedFile> map;
-  bool fits_cache = false;  // the whole file, when it was looked at
+  bool fits_cache = false;  // the whole file, when the node's reader looked
   UniqueFd direct_fd;
+  std::optional<CachedBlocks> cached;  // where the reading threads use it
   RunPlan plan;
   BufferShape shape;
   std::optional<NodeWindow> window;
@@ -46,7 +47,8 @@ uint64_t default_buffer_bytes(double room_bytes, uint32_t buffers);
 // Errors: LmdbReader::create()'s
 [[nodiscard]] Status set_up_world(MPI_Comm world, ReaderParts& parts);
 [[nodiscard]] Status set_up_file(const std::string& path, ReaderParts& parts);
-[[nodiscard]] Status set_up_buffer(ReaderParts& parts);
-[[nodiscard]] Status set_up_threads(ReaderParts& parts);
+// Index and mapping: of this rank, or of the readers together.
+[[nodiscard]] Status open_places(ReaderParts& parts);
+[[nodiscard]] Status set_up_reading(ReaderParts& parts);
 
 }  // namespace penstock::lmdb

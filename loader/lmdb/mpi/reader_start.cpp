@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -12,17 +10,20 @@ namespace penstock::lmdb {
 namespace {
 
 RecordBound bound_of(const ReaderParts& parts) {
-  if (!parts.database) {
-    // Twice the mean, and a page; what is larger is an error when it comes.
-    const uint64_t records =
-        std::max<uint64_t>(1, parts.snapshot.meta.main.records);
-    return RecordBound(2 * parts.snapshot.file_bytes / records + 4096);
-  }
+  const uint64_t records =
+      std::max<uint64_t>(1, parts.snapshot.meta.main.records);
+  // At most, as the file has more than records.
+  const uint64_t mean_bytes = parts.snapshot.file_bytes / records + 1;
+  // Sizes that are not known: what is larger is an error when it comes.
+  if (!parts.database) return RecordBound(2 * mean_bytes + 4096);
   const RecordIndex& index = parts.database->index();
   std::vector<uint32_t> sizes(index.size());
   for (uint64_t i = 0; i < index.size(); ++i) sizes[i] = index.at(i).bytes;
+  const uint64_t step_records =
+      uint64_t{parts.plan.node.count} * parts.options.batch_records;
   return RecordBound(std::move(sizes),
-                     parts.direct_fd ? RingShape::kDataAlignment : 1);
+                     parts.direct_fd ? RingShape::kDataAlignment : 1,
+                     step_records + 2 * kChunkBytes / mean_bytes);
 }
 
 uint32_t reading_threads(const ReaderOptions& options) {
@@ -42,65 +43,41 @@ Result<BufferShape> node_shape(ReaderParts& parts) {
   return shape_buffer({parts.plan.node.count, options.batch_records,
                        readers * reading_threads(options),
                        std::max<uint64_t>(1, parts.plan.batches.steps()),
-                       options.coal ? 16 * kGapBytes : 0, limit},
+                       options.coal ? 16 * kGapBytes : 0, limit,
+                       // Who has its turn must not wait for trainers.
+                       options.map_cached && options.dm && !options.stag},
                       bound_of(parts));
 }
 
-}  // namespace
+// What a node's first rank has found, for all.
+struct Offer {
+  BufferShape shape;
+  bool fits_cache = false;
+};
 
-uint64_t default_buffer_bytes(double room_bytes, uint32_t buffers) {
-  constexpr uint64_t kMost_bytes = uint64_t{256} << 20;
-  return std::min(kMost_bytes, static_cast<uint64_t>(room_bytes / 4 / buffers));
+Status look_for_places(ReaderParts& parts, Offer& offer) {
+  if (Status ok = open_places(parts); !ok) return ok;
+  if (!parts.world->is_leader()) return Done{};
+  Result<BufferShape> shape = node_shape(parts);
+  if (!shape) return std::move(shape).error();
+  offer = {*shape, parts.fits_cache};
+  return NodeWindow::check_room(shape->ring.window_bytes());
 }
 
-Status set_up_buffer(ReaderParts& parts) {
-  PatientComm& node = parts.world->node();
-  Result<BufferShape> shape = BufferShape{};
-  if (parts.world->is_leader()) shape = node_shape(parts);
-  Status mine = Done{};
-  if (!shape) mine = shape.error();
-  if (Status ok = parts.world->all().agree(mine); !ok) return ok;
-  parts.shape = *shape;
-  if (Status ok = node.broadcast(&parts.shape, sizeof parts.shape, 0); !ok) {
-    return ok;
-  }
+void take(const std::vector<Offer>& offers, ReaderParts& parts) {
+  const Offer& ours = offers[parts.world->leader()];
+  parts.shape = ours.shape;
+  parts.fits_cache = ours.fits_cache;
   // Nodes take turns by chunks: all have the same.
-  Result<std::vector<uint64_t>> steps =
-      parts.world->all().gather(parts.shape.chunk_steps);
-  if (!steps) return std::move(steps).error();
-  parts.plan.batches.chunk_steps =
-      static_cast<uint32_t>(*std::min_element(steps->begin(), steps->end()));
-  const uint64_t bytes = parts.shape.ring.window_bytes();
-  Result<NodeWindow> window =
-      NodeWindow::allocate(node, bytes, parts.shape.ring.bookkeeping_bytes());
-  Status given = Done{};
-  if (window) {
-    parts.window.emplace(*std::move(window));
-  } else {
-    given = std::move(window).error();
+  uint32_t steps = ours.shape.chunk_steps;
+  for (const uint64_t leader : parts.world->leaders()) {
+    steps = std::min(steps, offers[leader].shape.chunk_steps);
   }
-  if (Status ok = parts.world->all().agree(given); !ok) return ok;
+  parts.plan.batches.chunk_steps = steps;
   parts.facts.records = parts.plan.batches.records;
   parts.facts.steps = parts.plan.batches.steps();
-  parts.facts.buffer_bytes = bytes;
-  parts.facts.chunk_steps = parts.plan.batches.chunk_steps;
-  return Done{};
-}
-
-namespace {
-
-Result<std::vector<PeerProcess>> gather_peers(PatientComm& node) {
-  const auto pid = static_cast<uint64_t>(::getpid());
-  const PeerProcess me = process_of(pid).value_or(PeerProcess{pid, 0});
-  Result<std::vector<uint64_t>> pids = node.gather(me.pid);
-  Result<std::vector<uint64_t>> starts = node.gather(me.start_ticks);
-  if (!pids) return std::move(pids).error();
-  if (!starts) return std::move(starts).error();
-  std::vector<PeerProcess> peers;
-  for (size_t i = 0; i < pids->size(); ++i) {
-    peers.push_back({(*pids)[i], (*starts)[i]});
-  }
-  return peers;
+  parts.facts.buffer_bytes = parts.shape.ring.window_bytes();
+  parts.facts.chunk_steps = steps;
 }
 
 Result<std::vector<std::unique_ptr<ChunkSource>>> make_sources(
@@ -113,8 +90,11 @@ Result<std::vector<std::unique_ptr<ChunkSource>>> make_sources(
     sources.push_back(*std::move(source));
     return sources;
   }
+  if (!parts.direct_fd && parts.fits_cache) {
+    parts.cached.emplace(parts.map->bytes());
+  }
   const IndexReading reading{parts.direct_fd.get(),
-                             !parts.direct_fd && parts.fits_cache};
+                             parts.cached ? &*parts.cached : nullptr};
   for (uint32_t i = 0; i < reading_threads(parts.options); ++i) {
     sources.push_back(make_index_source(*parts.database, *parts.map, parts.plan,
                                         parts.options, reading));
@@ -159,22 +139,47 @@ Status start_threads(ReaderParts& parts,
   return Done{};
 }
 
-}  // namespace
-
-Status set_up_threads(ReaderParts& parts) {
-  Result<std::vector<PeerProcess>> peers = gather_peers(parts.world->node());
-  if (!peers) return std::move(peers).error();
-  parts.share.emplace(
-      *parts.world, NodeRing(parts.window->memory(), parts.shape.ring), *peers);
-  auto sources = make_sources(parts);
-  Status mine = Done{};
-  if (!sources) mine = sources.error();
-  if (Status ok = parts.world->all().agree(mine); !ok) return ok;
+Status prepare(ReaderParts& parts) {
+  const RingShape& ring = parts.shape.ring;
+  Result<NodeWindow> window = NodeWindow::allocate(
+      parts.world->node(), ring.window_bytes(), ring.bookkeeping_bytes());
+  if (!window) return std::move(window).error();
+  parts.window.emplace(*std::move(window));
+  parts.share.emplace(*parts.world, NodeRing(parts.window->memory(), ring),
+                      parts.peers);
   const uint32_t ranks = parts.plan.node.count;
   parts.pacer.emplace(parts.link,
                       static_cast<double>(ranks) /
                           std::min(parts.options.readers_per_node, ranks));
-  return parts.world->all().agree(start_threads(parts, *std::move(sources)));
+  auto sources = make_sources(parts);
+  if (!sources) return std::move(sources).error();
+  return start_threads(parts, *std::move(sources));
+}
+
+}  // namespace
+
+uint64_t default_buffer_bytes(double room_bytes, uint32_t buffers) {
+  constexpr uint64_t kMost_bytes = uint64_t{256} << 20;
+  return std::min(kMost_bytes, static_cast<uint64_t>(room_bytes / 4 / buffers));
+}
+
+Status set_up_reading(ReaderParts& parts) {
+  Offer mine;
+  const Status found = look_for_places(parts, mine);
+  const Result<std::vector<Offer>> offers =
+      parts.world->all().share(found, mine);
+  if (!offers) return offers.error();
+  take(*offers, parts);
+  Status all = parts.world->all().agree(prepare(parts));
+  if (!all) {
+    parts.threads.clear();
+    parts.share.reset();
+    // Freeing it waits for all ranks, and some may have none.
+    if (parts.window) parts.window->abandon();
+    return all;
+  }
+  for (const auto& thread : parts.threads) thread->begin();
+  return Done{};
 }
 
 }  // namespace penstock::lmdb

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 namespace penstock::lmdb {
 namespace {
@@ -17,6 +18,23 @@ struct PostedFailure {
   std::array<char, kFailureBytes> message;
 };
 
+// How `all` numbers the ranks of `part`.
+std::vector<uint64_t> ranks_in(MPI_Comm part, MPI_Comm all) {
+  MPI_Group part_group = MPI_GROUP_NULL, all_group = MPI_GROUP_NULL;
+  MPI_Comm_group(part, &part_group);
+  MPI_Comm_group(all, &all_group);
+  int size = 0;
+  MPI_Group_size(part_group, &size);
+  std::vector<int> ranks(static_cast<size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  std::vector<int> numbers(ranks.size());
+  MPI_Group_translate_ranks(part_group, size, ranks.data(), all_group,
+                            numbers.data());
+  MPI_Group_free(&part_group);
+  MPI_Group_free(&all_group);
+  return {numbers.begin(), numbers.end()};
+}
+
 }  // namespace
 
 Result<ReaderWorld> ReaderWorld::make(MPI_Comm comm, uint32_t timeout_ms) {
@@ -24,20 +42,13 @@ Result<ReaderWorld> ReaderWorld::make(MPI_Comm comm, uint32_t timeout_ms) {
   Result<PatientComm> all = PatientComm::duplicate(comm, timeout_ms);
   if (!all) return std::move(all).error();
   world.all_ = *std::move(all);
-  Result<PatientComm> posts =
-      PatientComm::duplicate(world.all_.get(), timeout_ms);
-  if (!posts) {
-    world.abandon();
-    return std::move(posts).error();
-  }
-  world.posts_ = *std::move(posts);
   int level = MPI_THREAD_SINGLE;
   MPI_Query_thread(&level);
   world.has_threads_ = level == MPI_THREAD_MULTIPLE;
   return world;
 }
 
-Status ReaderWorld::find_nodes(uint32_t ranks_per_buffer) {
+Status ReaderWorld::find_node(uint32_t ranks_per_buffer) {
   Result<PatientComm> node = all_.split_nodes();
   if (!node) return std::move(node).error();
   node_ = *std::move(node);
@@ -48,31 +59,23 @@ Status ReaderWorld::find_nodes(uint32_t ranks_per_buffer) {
     if (!part) return std::move(part).error();
     node_ = *std::move(part);
   }
-  Result<PatientComm> leaders =
-      all_.split(is_leader() ? 0 : MPI_UNDEFINED, all_.rank());
-  if (!leaders) return std::move(leaders).error();
-  leaders_ = *std::move(leaders);
-  std::array<uint64_t, 3> facts{};  // number, first rank, nodes
-  if (is_leader()) {
-    Result<std::vector<uint64_t>> sizes =
-        leaders_.gather(static_cast<uint64_t>(node_.size()));
-    Result<std::vector<uint64_t>> ranks =
-        leaders_.gather(static_cast<uint64_t>(all_.rank()));
-    if (!sizes) return std::move(sizes).error();
-    if (!ranks) return std::move(ranks).error();
-    leader_ranks_ = *ranks;
-    facts = {static_cast<uint64_t>(leaders_.rank()), 0, sizes->size()};
-    for (size_t i = 0; i < facts[0]; ++i) facts[1] += (*sizes)[i];
-  }
-  if (Status sent = node_.broadcast(facts.data(), sizeof facts, 0); !sent) {
-    return sent;
-  }
-  node_number_ = static_cast<uint32_t>(facts[0]);
-  nodes_ = static_cast<uint32_t>(facts[2]);
-  leader_ranks_.resize(nodes_);
-  ranks_ = {static_cast<uint32_t>(facts[1]),
+  members_ = ranks_in(node_.get(), all_.get());
+  return Done{};
+}
+
+void ReaderWorld::place_nodes(const std::vector<uint64_t>& leader_of) {
+  leaders_ = leader_of;
+  std::sort(leaders_.begin(), leaders_.end());
+  // Of nodes that have lower leaders.
+  const auto first =
+      std::lower_bound(leaders_.begin(), leaders_.end(), leader());
+  ranks_ = {static_cast<uint32_t>(first - leaders_.begin()),
             static_cast<uint32_t>(node_.size())};
-  return node_.broadcast(leader_ranks_.data(), nodes_ * sizeof(uint64_t), 0);
+  leaders_.erase(std::unique(leaders_.begin(), leaders_.end()), leaders_.end());
+  nodes_ = static_cast<uint32_t>(leaders_.size());
+  node_number_ = static_cast<uint32_t>(
+      std::lower_bound(leaders_.begin(), leaders_.end(), leader()) -
+      leaders_.begin());
 }
 
 // Requests are freed, not waited for: nobody may be there to receive.
@@ -87,9 +90,8 @@ void ReaderWorld::post_failure(const Error& error) {
   for (uint32_t node = 0; node < nodes_; ++node) {
     if (node == node_number_) continue;
     MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Isend(post, sizeof *post, MPI_BYTE,
-              static_cast<int>(leader_ranks_[node]), kFailureTag, posts_.get(),
-              &request);
+    MPI_Isend(post, sizeof *post, MPI_BYTE, static_cast<int>(leaders_[node]),
+              kFailureTag, all_.get(), &request);
     if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
   }
 }
@@ -99,12 +101,12 @@ void ReaderWorld::post_failure(const Error& error) {
 std::optional<Error> ReaderWorld::find_posted() {
   int is_there = 0;
   if (!has_threads_ || nodes_ == 1) return std::nullopt;
-  MPI_Iprobe(MPI_ANY_SOURCE, kFailureTag, posts_.get(), &is_there,
+  MPI_Iprobe(MPI_ANY_SOURCE, kFailureTag, all_.get(), &is_there,
              MPI_STATUS_IGNORE);
   if (is_there == 0) return std::nullopt;
   PostedFailure post{};
   MPI_Recv(&post, sizeof post, MPI_BYTE, MPI_ANY_SOURCE, kFailureTag,
-           posts_.get(), MPI_STATUS_IGNORE);
+           all_.get(), MPI_STATUS_IGNORE);
   return Error{static_cast<Code>(post.code), post.saved_errno,
                std::string("on another node: ") + post.message.data()};
 }
@@ -113,25 +115,25 @@ std::optional<Error> ReaderWorld::find_posted() {
 // taken for it.
 bool ReaderWorld::has_token(uint32_t from, uint64_t turn) {
   const int tag = kTokenTag + static_cast<int>(turn % 1024);
-  const int source = static_cast<int>(leader_ranks_[from]);
+  const int source = static_cast<int>(leaders_[from]);
   int is_there = 0;
-  MPI_Iprobe(source, tag, posts_.get(), &is_there, MPI_STATUS_IGNORE);
+  MPI_Iprobe(source, tag, all_.get(), &is_there, MPI_STATUS_IGNORE);
   if (is_there == 0) return false;
-  MPI_Recv(nullptr, 0, MPI_BYTE, source, tag, posts_.get(), MPI_STATUS_IGNORE);
+  MPI_Recv(nullptr, 0, MPI_BYTE, source, tag, all_.get(), MPI_STATUS_IGNORE);
   return true;
 }
 
 void ReaderWorld::send_token(uint32_t to, uint64_t turn) {
   MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Isend(nullptr, 0, MPI_BYTE, static_cast<int>(leader_ranks_[to]),
-            kTokenTag + static_cast<int>(turn % 1024), posts_.get(), &request);
+  MPI_Isend(nullptr, 0, MPI_BYTE, static_cast<int>(leaders_[to]),
+            kTokenTag + static_cast<int>(turn % 1024), all_.get(), &request);
   if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
 }
 
 // NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker)
 
 void ReaderWorld::abandon() {
-  for (PatientComm* comm : {&all_, &node_, &leaders_, &posts_}) {
+  for (PatientComm* comm : {&all_, &node_}) {
     comm->abandon();
   }
 }

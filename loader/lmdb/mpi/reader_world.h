@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/result.h"
 #include "loader/lmdb/mpi/batch_plan.h"
@@ -15,17 +16,23 @@ namespace penstock::lmdb {
 
 class ReaderWorld {
  public:
-  // Collective over world, whose copy it keeps. find_nodes() has to follow.
-  // Errors, on all ranks: PatientComm's
+  // Collective over world, whose copy it keeps. find_node() has to follow, and
+  // after it place_nodes(). Errors, on all ranks: PatientComm's
   [[nodiscard]] static Result<ReaderWorld> make(MPI_Comm world,
                                                 uint32_t timeout_ms);
-  // Collective, with the same number on all ranks. Errors: as above
-  [[nodiscard]] Status find_nodes(uint32_t ranks_per_buffer);
+  // Collective, with the same number on all ranks, and just after another
+  // collective (PatientComm::split()). Errors: as above
+  [[nodiscard]] Status find_node(uint32_t ranks_per_buffer);
+  // Not collective. leader_of: all ranks' leader().
+  void place_nodes(const std::vector<uint64_t>& leader_of);
 
   PatientComm& all() { return all_; }
   PatientComm& node() { return node_; }
-  // The first ranks of the nodes, in node order; null on other ranks.
-  PatientComm& leaders() { return leaders_; }
+  // This node's ranks, as they are numbered in all(), in order.
+  const std::vector<uint64_t>& members() const { return members_; }
+  uint64_t leader() const { return members_[0]; }
+  // Of all nodes, in node order.
+  const std::vector<uint64_t>& leaders() const { return leaders_; }
   bool is_leader() const { return node_.rank() == 0; }
   uint32_t nodes() const { return nodes_; }
   // Of this machine, which is more than one node if ranks_per_buffer says so.
@@ -56,9 +63,8 @@ class ReaderWorld {
 
   PatientComm all_;
   PatientComm node_;
-  PatientComm leaders_;
-  PatientComm posts_;                   // a copy of all_, for what threads send
-  std::vector<uint64_t> leader_ranks_;  // of nodes, in posts_
+  std::vector<uint64_t> members_;
+  std::vector<uint64_t> leaders_;  // of nodes
   uint32_t nodes_ = 1;
   uint32_t buffers_ = 1;
   uint32_t node_number_ = 0;

@@ -20,18 +20,21 @@ ReadingThread::ReadingThread(NodeShare& share, const RunPlan& plan,
       thread_([this] { run(); }) {}
 
 ReadingThread::~ReadingThread() {
-  is_stopping_ = true;
+  change_to(Phase::kStopping);
   share_.ring().wake_all();
   thread_.join();
 }
 
 Status ReadingThread::look() {
-  if (is_stopping_) return Error{Code::kUnavailable, ECANCELED, "closing"};
+  if (phase_ == Phase::kStopping)
+    return Error{Code::kUnavailable, ECANCELED, "closing"};
   if (duties_.is_listening) share_.listen();
   return share_.look();
 }
 
 void ReadingThread::run() {
+  phase_.wait(Phase::kWaiting);
+  if (phase_ == Phase::kStopping) return;
   pacer_.thread(true);
   source_->set_pace([this](uint64_t bytes) {
     return pacer_.wait(bytes, [this] { return look(); });
@@ -45,7 +48,7 @@ void ReadingThread::read_all() {
   for (uint64_t c = chunks.first; c < chunks.end; c += chunks.stride) {
     Status read = read_chunk(c);
     if (read) continue;
-    if (!is_stopping_) share_.fail(read.error());
+    if (phase_ != Phase::kStopping) share_.fail(read.error());
     return;
   }
 }
@@ -57,13 +60,21 @@ Status ReadingThread::read_chunk(uint64_t chunk) {
   // Room first: who has its turn must not wait for trainers.
   if (Status free = ring.wait_free(chunk, looking); !free) return free;
   if (Status turn = wait_turn(chunk); !turn) return turn;
-  const auto room = [&]() { return ring.back_data(chunk); };
+  uint64_t waited_ns = 0;  // for ranks, and not for storage
+  const auto room = [&]() -> Result<std::span<uint8_t>> {
+    const uint64_t from_ns = monotonic_ns();
+    if (Status free = ring.wait_data_free(chunk, looking); !free) {
+      return std::move(free).error();
+    }
+    waited_ns += monotonic_ns() - from_ns;
+    return ring.back_data(chunk);
+  };
   const uint64_t begin_ns = monotonic_ns();
   Result<bool> is_mapped =
       source_->fill(plan_.batches.chunk(chunk), ring.entries(chunk), room);
   pass_turn(chunk);
   if (!is_mapped) return std::move(is_mapped).error();
-  count(monotonic_ns() - begin_ns);
+  count(monotonic_ns() - begin_ns - waited_ns);
   ring.publish(chunk, *is_mapped);
   return Done{};
 }

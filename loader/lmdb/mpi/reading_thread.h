@@ -29,19 +29,25 @@ class ReadingThread {
     uint32_t token_timeout_ms = 0;
   };
 
-  // Starts it. share, plan and pacer are the caller's. What goes wrong becomes
-  // the share's failure.
+  // Starts it; it waits for begin(). share, plan and pacer are the caller's.
+  // What goes wrong becomes the share's failure.
   ReadingThread(NodeShare& share, const RunPlan& plan, ReadPacer& pacer,
                 std::unique_ptr<ChunkSource> source, const Duties& duties);
   ReadingThread(const ReadingThread&) = delete;
   ReadingThread& operator=(const ReadingThread&) = delete;
   // Ends it, after the chunk that it is at.
   ~ReadingThread();
+  void begin() { change_to(Phase::kReading); }
 
   // Of chunks that are published.
   ReadCounts counts() const;
 
  private:
+  enum class Phase { kWaiting, kReading, kStopping };
+  void change_to(Phase phase) {
+    phase_ = phase;
+    phase_.notify_all();
+  }
   void run();
   void read_all();
   Status read_chunk(uint64_t chunk);
@@ -55,7 +61,7 @@ class ReadingThread {
   ReadPacer& pacer_;
   std::unique_ptr<ChunkSource> source_;
   Duties duties_;
-  std::atomic<bool> is_stopping_{false};
+  std::atomic<Phase> phase_{Phase::kWaiting};
   std::atomic<uint64_t> counts_[5] = {};
   std::thread thread_;  // last: it uses all the others
 };

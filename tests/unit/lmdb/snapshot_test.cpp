@@ -129,6 +129,22 @@ TEST_CASE("a file that is replaced in place is noticed") {
   CHECK_THAT(empty.error().message, ContainsSubstring("has become shorter"));
 }
 
+TEST_CASE("the file's bytes say whether the state is still the newest") {
+  const TempFolder folder;
+  const std::string file = folder.path("a");
+  LmdbWriter writer(file);
+  rewrite(writer, 'a');
+  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto snapshot = take_snapshot(fd.get());
+  REQUIRE(snapshot);
+  CHECK(is_unchanged(file_bytes(file), *snapshot));
+  CHECK_FALSE(is_unchanged(Bytes(file_bytes(file)).first(4096), *snapshot));
+  rewrite(writer, 'b');
+  // One meta page still has it: it is not the newest.
+  CHECK_FALSE(is_unchanged(file_bytes(file), *snapshot));
+  CHECK(check_intact(fd.get(), *snapshot));
+}
+
 TEST_CASE("a storage that fails is not taken for a writer") {
   const TempFolder folder;
   write_lmdb(folder.path("a"), std::vector<size_t>(100, 10));

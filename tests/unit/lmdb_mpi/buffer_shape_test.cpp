@@ -23,6 +23,14 @@ TEST_CASE("the bound of n records is the sum of the n largest") {
   CHECK(bound.of(9) == 60);
 }
 
+TEST_CASE("beyond what is exact a bound is still one") {
+  const RecordBound bound({5, 10, 30, 20, 7}, 1, 2);
+  CHECK(bound.of(1) == 30);
+  CHECK(bound.of(2) == 50);
+  CHECK(bound.of(4) == 50 + 2 * 20);
+  CHECK(bound.of(9) == 50 + 3 * 20);
+}
+
 TEST_CASE("aligned reads need room for whole blocks at both ends") {
   const RecordBound bound({4096, 2}, 4096);
   CHECK(bound.of(1) == 8192);
@@ -47,6 +55,24 @@ TEST_CASE("chunks are no larger than they need to be") {
   REQUIRE(shape);
   CHECK(shape->ring.slot_bytes <= kChunkBytes + kMiB);
   CHECK(shape->ring.slots == 4);
+  CHECK(shape->ring.data_slots == 4);
+}
+
+TEST_CASE("chunks that may be mapped are listed further ahead, if they fit") {
+  BufferWish wish = wish_of(64 * kMiB);
+  const RecordBound bound(uint64_t{12000});
+  const auto near = shape_buffer(wish, bound);
+  wish.lists_ahead = true;
+  const auto far = shape_buffer(wish, bound);
+  REQUIRE(near);
+  REQUIRE(far);
+  CHECK(far->ring.slots == kListedChunks);
+  CHECK(far->ring.data_slots == near->ring.data_slots);
+  CHECK(far->ring.data_bytes() == near->ring.data_bytes());
+  wish.limit_bytes = near->ring.window_bytes();
+  const auto full = shape_buffer(wish, bound);
+  REQUIRE(full);
+  CHECK(full->ring.slots == full->ring.data_slots);
 }
 
 TEST_CASE(

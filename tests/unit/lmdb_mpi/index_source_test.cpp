@@ -23,6 +23,7 @@ struct Chunked {
   std::optional<MappedFile> map;
   RunPlan plan;
   ReaderOptions options;
+  std::optional<CachedBlocks> cached;
   IndexReading reading;
   std::vector<uint8_t> data = std::vector<uint8_t>(1 << 20);
   std::vector<SlotEntry> entries = std::vector<SlotEntry>(kRecords);
@@ -48,7 +49,8 @@ struct Chunked {
 // How chunks come: mapped, brought into the cache, copied, read.
 void set_way(Chunked& it, int way) {
   it.options.map_cached = way < 2;
-  it.reading.fits_cache = way == 1;
+  it.cached.emplace(it.map->bytes());
+  it.reading.cached = way == 1 ? &*it.cached : nullptr;
   it.options.dio = it.options.coal = way == 3;
   if (way == 1) ::posix_fadvise(it.database->fd(), 0, 0, POSIX_FADV_DONTNEED);
 }

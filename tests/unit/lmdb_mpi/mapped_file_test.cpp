@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/unique_fd.h"
@@ -39,36 +38,40 @@ TEST_CASE("a file that was just written is cached; dropped, it is not") {
   // Pages that are mapped and used stay; others go, except on tmpfs.
   const bool is_dropped = !map->is_cached(spans, true);
   CHECK(map->is_cached(spans, false) == !is_dropped);
-  CHECK(map->is_ready({500000, 100}) == !is_dropped);
 }
 
-TEST_CASE("what is ready is told to who may write to the file") {
+TEST_CASE("what was waited for can be touched, in whatever order it is given") {
+  const TempFolder folder;
+  const UniqueFd fd = make_file(folder.path("file"));
+  ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
+  const auto map = MappedFile::map(fd.get(), kBytes);
+  REQUIRE(map);
+  std::vector<Stretch> stretches{{500000, 100}, {100, 9000}, {9200, 0}};
+  const Result<bool> is_there = map->wait_for(stretches);
+  REQUIRE(is_there);
+  if (*is_there) {
+    const std::vector<RecordSpan> spans{{100, 9000}, {500000, 100}};
+    CHECK(map->is_cached(spans, false));
+  }
+}
+
+TEST_CASE("waiting for what the file no longer has is an error") {
   const TempFolder folder;
   const UniqueFd fd = make_file(folder.path("file"));
   const auto map = MappedFile::map(fd.get(), kBytes);
   REQUIRE(map);
-  CHECK(map->is_ready({0, kBytes}));
-  CHECK(map->is_ready({5000, 1}));
-}
-
-// mincore() tells others that all is there, whatever is.
-TEST_CASE("nothing is told to who may only read the file") {
-  if (::geteuid() != 0) {
-    WARN("SKIPPED: needs root, to become another user");
+  REQUIRE(::truncate(folder.path("file").c_str(), kBytes / 2) == 0);
+  std::vector<Stretch> stretches{{100, 9000}, {kBytes - 100, 100}};
+  const Result<bool> is_there = map->wait_for(stretches);
+  if (is_there) {
+    WARN("SKIPPED: this kernel cannot be asked to wait");
+    CHECK_FALSE(*is_there);
     return;
   }
-  const TempFolder folder;
-  const UniqueFd fd = make_file(folder.path("file"));
-  REQUIRE(::fchmod(fd.get(), 0644) == 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(2);
-    const auto map = MappedFile::map(fd.get(), kBytes);
-    ::_exit(map && !map->is_ready({0, kBytes}) ? 0 : 1);
-  }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  CHECK(status == 0);
+  CHECK(is_there.error().code == Code::kIo);
+  CHECK(is_there.error().message ==
+        "cannot read at byte 1048476: "
+        "Input/output error");
 }
 
 TEST_CASE("a file that becomes shorter is no longer whole") {

@@ -8,6 +8,7 @@
 //                       `write`, `close` (rank 1 closes its reader); nodes
 //                       take turns if TURNS is 1
 //   paced DB            reads at 4 MB/s and rank, the first one for all
+//   epochs DB           reads 50 epochs, whose memory does not grow
 //   cancel DB           has a reading thread whose reads are cancelled
 //   refuse DB KIND      tries to create a reader that cannot be
 // Prints a line per rank: "ok", or the error's code and message.
@@ -23,6 +24,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -306,6 +308,51 @@ void paced(const std::string& file) {
   }
 }
 
+// Of this process, by its name in /proc/self/status.
+uint64_t memory_bytes(const std::string& name) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind(name + ":", 0) != 0) continue;
+    return std::stoull(line.substr(name.size() + 1)) << 10;
+  }
+  end_with("no " + name, 4);
+}
+
+void keep_to(const char* what, uint64_t bytes, uint64_t bound_bytes) {
+  if (bytes <= bound_bytes) return;
+  end_with(std::string(what) + " of " + std::to_string(bytes) +
+               " bytes, more than " + std::to_string(bound_bytes),
+           4);
+}
+
+void read_epochs(const std::string& file, const ReaderOptions& options) {
+  const uint64_t shared_before = memory_bytes("RssShmem");
+  uint64_t early = 0;
+  auto reader = LmdbReader::create(MPI_COMM_WORLD, file, options);
+  if (!reader) end_with(reader.error());
+  while (true) {
+    auto batch = (*reader)->next();
+    if (!batch) end_with(batch.error());
+    if (!batch->has_value()) break;
+    if ((*batch)->epoch == 2 && early == 0) early = memory_bytes("RssAnon");
+  }
+  keep_to("memory after 50 epochs", memory_bytes("RssAnon"), early + (1 << 20));
+  // MPI has shared memory of its own, a few MB that it takes when it needs it.
+  keep_to("shared memory", memory_bytes("RssShmem"),
+          shared_before + (*reader)->facts().buffer_bytes + (8 << 20));
+}
+
+void epochs(const std::string& file) {
+  ReaderOptions options;
+  options.epochs = 50;
+  options.shuffle = true;
+  options.buffer_bytes = 24 << 20;
+  read_epochs(file, options);
+  options.direct = DirectReads::kOn;
+  options.map_cached = false;
+  read_epochs(file, options);
+}
+
 class CancelledSource : public ChunkSource {
  public:
   Result<bool> fill(const StepChunk&, std::span<SlotEntry>,
@@ -318,8 +365,9 @@ class CancelledSource : public ChunkSource {
 void cancel() {
   auto world = ReaderWorld::make(MPI_COMM_WORLD, 60000);
   if (!world) end_with(world.error());
-  if (Status ok = world->find_nodes(0); !ok) end_with(ok.error());
-  const RingShape shape{1, 2, 1, RingShape::kDataAlignment};
+  if (Status ok = world->find_node(0); !ok) end_with(ok.error());
+  world->place_nodes({world->leader()});
+  const RingShape shape{1, 2, 2, 1, RingShape::kDataAlignment};
   std::vector<uint8_t> memory(shape.window_bytes() + RingShape::kDataAlignment);
   void* aligned = memory.data();
   size_t room = memory.size();
@@ -327,9 +375,9 @@ void cancel() {
   NodeShare share(*world, NodeRing(static_cast<uint8_t*>(aligned), shape), {});
   const RunPlan plan{{10, 1, 1, 1}, {}, false, EpochOrder(10, 0)};
   ReadPacer pacer({}, 1);
-  const ReadingThread thread(share, plan, pacer,
-                             std::make_unique<CancelledSource>(),
-                             {.chunks = {0, 1, 10}, .tokens = {}});
+  ReadingThread thread(share, plan, pacer, std::make_unique<CancelledSource>(),
+                       {.chunks = {0, 1, 10}, .tokens = {}});
+  thread.begin();
   int looks = 0;
   const Status full = share.ring().wait_full(0, [&]() -> Status {
     if (++looks < 20) return Done{};
@@ -353,6 +401,8 @@ int run(const std::vector<std::string>& words) {
          words.at(4) == "1");
   } else if (mode == "paced") {
     paced(words[1]);
+  } else if (mode == "epochs") {
+    epochs(words[1]);
   } else if (mode == "refuse") {
     refuse(words[1], words.at(2));
   }

@@ -26,6 +26,10 @@ class Ranks(MpiCase):
     def test_sixteen(self):
         self.check(16, 0)
 
+    def test_memory_does_not_grow_over_fifty_epochs(self):
+        self.expect(4, {rank: "ok" for rank in range(4)}, "epochs",
+                    self.database)
+
     def test_reading_keeps_to_the_rate(self):
         self.expect(4, {rank: "ok" for rank in range(4)}, "paced",
                     self.database)

@@ -1,0 +1,31 @@
+// Which blocks of a file have been in the page cache once, or were asked for:
+// none is looked at twice.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+namespace penstock::lmdb {
+
+// Thread-safe.
+class CachedBlocks {
+ public:
+  static constexpr uint64_t kBytes = 128 << 10;
+
+  explicit CachedBlocks(uint64_t file_bytes)
+      : has_((file_bytes + kBytes - 1) / kBytes) {}
+
+  uint64_t count() const { return has_.size(); }
+  bool has(uint64_t block) const {
+    return has_[block].load(std::memory_order_relaxed);
+  }
+  void add(uint64_t block) {
+    has_[block].store(true, std::memory_order_relaxed);
+  }
+
+ private:
+  std::vector<std::atomic<bool>> has_;
+};
+
+}  // namespace penstock::lmdb
