@@ -147,10 +147,19 @@ def run(arguments, progress):
             progress.live(cell.text)
             compared.append(runner.compare(cell))
             progress.say(compared[-1].text())
+        progress.phase("warm, an epoch alone")
+        single = []
+        for cell in cells.one_epoch_cells(chosen):
+            progress.live(cell.text)
+            single.append(runner.compare(cell))
+            progress.say(single[-1].text())
         progress.phase("fio beside")
         beside = {one: vs_fio(runner, group, one, progress) for one in chosen}
         figures = figures_of(compared, {one: best for one, (_, best)
                                         in beside.items()})
+        uppers = [one.interval[1] for one in single]
+        figures.append(figure("worst_vs_lmdb_one_epoch", uppers,
+                              value=min(uppers)))
         ratios = [one for found, _ in beside.values() for one in found]
         figures.append(figure("vs_fio", min(ratios, key=pairs.median)))
         memory = 0 if group.why else MEMORY_BYTES
