@@ -72,9 +72,16 @@ Result<BufferShape> shape_buffer(const BufferWish& wish,
   }
   BufferShape shape{shape_of(steps, slots, gaps), static_cast<uint32_t>(steps)};
   if (!wish.lists_ahead) return shape;
-  RingShape ahead = shape.ring;
-  ahead.slots = std::max(slots, kListedChunks);
-  if (ahead.window_bytes() <= wish.limit_bytes) shape.ring = ahead;
+  // Lists take memory at once, data slots only when they are read into.
+  const uint64_t most_bytes = shape.ring.data_bytes() / 4;
+  for (RingShape ahead = shape.ring; ahead.slots < kListedChunks;) {
+    ahead.slots = std::min(2 * ahead.slots, kListedChunks);
+    if (ahead.window_bytes() > wish.limit_bytes ||
+        ahead.bookkeeping_bytes() > most_bytes) {
+      break;
+    }
+    shape.ring = ahead;
+  }
   return shape;
 }
 

@@ -29,7 +29,28 @@ class LmdbReader::State {
     return ok;
   }
 
+  // After an error there is no next: what is full would still be taken.
   Result<std::optional<RecordBatch>> next() {
+    if (!end_) return end_.error();
+    Result<std::optional<RecordBatch>> batch = take_next();
+    if (!batch) end_ = batch.error();
+    return batch;
+  }
+
+  Status release() {
+    if (end_) end_ = check(give_back());
+    return end_;
+  }
+
+  const ReaderFacts& facts() const { return parts_.facts; }
+  ReadCounts counts() const {
+    ReadCounts sum;
+    for (const auto& thread : parts_.threads) sum += thread->counts();
+    return sum;
+  }
+
+ private:
+  Result<std::optional<RecordBatch>> take_next() {
     const bool was_mapped = give_back();
     if (is_over()) {
       if (Status ok = check(was_mapped); !ok) return std::move(ok).error();
@@ -53,16 +74,6 @@ class LmdbReader::State {
     return std::optional<RecordBatch>({epoch_, step_, views_});
   }
 
-  Status release() { return check(give_back()); }
-
-  const ReaderFacts& facts() const { return parts_.facts; }
-  ReadCounts counts() const {
-    ReadCounts sum;
-    for (const auto& thread : parts_.threads) sum += thread->counts();
-    return sum;
-  }
-
- private:
   const BatchPlan& plan() const { return parts_.plan.batches; }
   NodeRing& ring() { return parts_.share->ring(); }
   bool is_over() const {
@@ -101,35 +112,37 @@ class LmdbReader::State {
   // Not left to page faults: those are slower, and where storage fails a
   // SIGBUS.
   Status wait_for_views() {
+    if (parts_.fits_cache) waited_.resize(plan().records);
     touched_.clear();
     for (const RecordView& view : views_) {
-      if (has_waited(view.index)) continue;
+      // Where the page cache can hold the file once is enough.
+      if (parts_.fits_cache && waited_[view.index]) continue;
       touched_.push_back(
           {static_cast<uint64_t>(view.data - parts_.map->data()), view.bytes});
     }
     // A kernel that cannot be asked waits when they are touched.
     Result<bool> is_there = parts_.map->wait_for(touched_);
-    if (is_there) return Done{};
-    parts_.share->fail(std::move(is_there).error().wrap(parts_.file.path));
-    return parts_.share->ring().state();
+    if (!is_there) {
+      return fail(std::move(is_there).error().wrap(parts_.file.path));
+    }
+    if (!parts_.fits_cache) return Done{};
+    for (const RecordView& view : views_) waited_[view.index] = true;
+    return Done{};
   }
 
-  // Where the page cache can hold the file once is enough.
-  bool has_waited(uint64_t record) {
-    if (!parts_.fits_cache) return false;
-    waited_.resize(plan().records);
-    const bool before = waited_[record];
-    waited_[record] = true;
-    return before;
+  // What ends the run: this, or what another has told before. That one may not
+  // have told all yet.
+  Error fail(Error mine) {
+    parts_.share->fail(mine);
+    Status first = ring().state();
+    return first ? std::move(mine) : std::move(first).error();
   }
 
   Error shorter() {
-    Error error{Code::kIo, 0,
-                parts_.file.path + ": it has become shorter than its " +
-                    std::to_string(parts_.map->bytes()) +
-                    " bytes; start again when it is whole"};
-    parts_.share->fail(error);
-    return error;
+    return fail(Error{Code::kIo, 0,
+                      parts_.file.path + ": it has become shorter than its " +
+                          std::to_string(parts_.map->bytes()) +
+                          " bytes; start again when it is whole"});
   }
 
   // Pages that were handed out are the writer's, once it is two transactions
@@ -141,8 +154,7 @@ class LmdbReader::State {
     if (is_unchanged({map.data(), map.bytes()}, parts_.snapshot)) return Done{};
     Status intact = check_intact(parts_.file.fd.get(), parts_.snapshot);
     if (intact) return intact;
-    parts_.share->fail(std::move(intact).error().wrap(parts_.file.path));
-    return parts_.share->ring().state();
+    return fail(std::move(intact).error().wrap(parts_.file.path));
   }
 
   void close() {
@@ -169,6 +181,7 @@ class LmdbReader::State {
   uint64_t epoch_ = 0;  // of the next batch
   uint64_t step_ = 0;
   bool is_held_ = false;  // a batch of that step
+  Status end_ = Done{};   // why there is no next
   std::vector<RecordView> views_;
   std::vector<Stretch> touched_;  // their places in the map
   std::vector<bool> waited_;      // for each record

@@ -32,6 +32,13 @@ uint32_t reading_threads(const ReaderOptions& options) {
   return options.dm && !options.stag ? 2 : 1;
 }
 
+// What was cached may be gone when its turn comes, if the page cache cannot
+// hold all; and who has its turn must not wait for trainers.
+bool lists_ahead(const ReaderParts& parts) {
+  return parts.options.map_cached && parts.options.dm && parts.fits_cache &&
+         !parts.direct_fd && !parts.options.stag;
+}
+
 Result<BufferShape> node_shape(ReaderParts& parts) {
   const ReaderOptions& options = parts.options;
   const uint64_t limit =
@@ -40,13 +47,12 @@ Result<BufferShape> node_shape(ReaderParts& parts) {
           : default_buffer_bytes(cache_room_bytes(), parts.world->buffers());
   const uint32_t readers =
       std::min(options.readers_per_node, parts.plan.node.count);
-  return shape_buffer({parts.plan.node.count, options.batch_records,
-                       readers * reading_threads(options),
-                       std::max<uint64_t>(1, parts.plan.batches.steps()),
-                       options.coal ? 16 * kGapBytes : 0, limit,
-                       // Who has its turn must not wait for trainers.
-                       options.map_cached && options.dm && !options.stag},
-                      bound_of(parts));
+  return shape_buffer(
+      {parts.plan.node.count, options.batch_records,
+       readers * reading_threads(options),
+       std::max<uint64_t>(1, parts.plan.batches.steps()),
+       options.coal ? 16 * kGapBytes : 0, limit, lists_ahead(parts)},
+      bound_of(parts));
 }
 
 // What a node's first rank has found, for all.

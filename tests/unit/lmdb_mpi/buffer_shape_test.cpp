@@ -69,6 +69,11 @@ TEST_CASE("chunks that may be mapped are listed further ahead, if they fit") {
   CHECK(far->ring.slots == kListedChunks);
   CHECK(far->ring.data_slots == near->ring.data_slots);
   CHECK(far->ring.data_bytes() == near->ring.data_bytes());
+  // Lists of small records take memory that data would not.
+  const auto small = shape_buffer(wish, RecordBound(uint64_t{100}));
+  REQUIRE(small);
+  CHECK(small->ring.slots < kListedChunks);
+  CHECK(small->ring.bookkeeping_bytes() <= small->ring.data_bytes() / 2);
   wish.limit_bytes = near->ring.window_bytes();
   const auto full = shape_buffer(wish, bound);
   REQUIRE(full);

@@ -231,7 +231,10 @@ void fail(const std::string& file, uint32_t ranks_per_buffer,
   for (int step = 0; step < 100000; ++step) {
     if (step == 3) happen(kind, file, *reader);
     auto batch = (*reader)->next();
-    if (!batch) end_with(batch.error());
+    if (!batch) {
+      if ((*reader)->next()) end_with("it goes on after an error", 4);
+      end_with(batch.error());
+    }
     // The chunk goes on, and its pages may be the writer's.
     if (kind == "write" && step == 3 && world_rank() == 0) {
       end_with("a batch of what is overwritten", 4);
