@@ -30,6 +30,15 @@ def parse_arguments():
     return parser.parse_args()
 
 
+def compare(runner, some_cells, progress):
+    compared = []
+    for cell in some_cells:
+        progress.live(cell.text)
+        compared.append(runner.compare(cell))
+        progress.say(compared[-1].text())
+    return compared
+
+
 def vs_fio(runner, group, database, progress):
     """Ours / fio with requests of the same size, by turns; each with what
     storage gave it. The ratios of FIO_CELLS, and storage's best rate."""
@@ -142,17 +151,9 @@ def run(arguments, progress):
                              "of cold runs: part of it stays cached")
         runner = cells.Runner(program, group, arguments.rounds)
         progress.phase("stock LMDB, ours, their ratio and its 95% interval")
-        compared = []
-        for cell in cells.all_cells(chosen):
-            progress.live(cell.text)
-            compared.append(runner.compare(cell))
-            progress.say(compared[-1].text())
+        compared = compare(runner, cells.all_cells(chosen), progress)
         progress.phase("warm, an epoch alone")
-        single = []
-        for cell in cells.one_epoch_cells(chosen):
-            progress.live(cell.text)
-            single.append(runner.compare(cell))
-            progress.say(single[-1].text())
+        single = compare(runner, cells.one_epoch_cells(chosen), progress)
         progress.phase("fio beside")
         beside = {one: vs_fio(runner, group, one, progress) for one in chosen}
         figures = figures_of(compared, {one: best for one, (_, best)

@@ -109,8 +109,7 @@ class LmdbReader::State {
     }
   }
 
-  // Not left to page faults: those are slower, and where storage fails a
-  // SIGBUS.
+  // Not left to page faults: where storage fails those are a SIGBUS.
   Status wait_for_views() {
     if (parts_.fits_cache) waited_.resize(plan().records);
     touched_.clear();

@@ -1,5 +1,5 @@
 // What LmdbReader::create() does, step by step. Each step is collective and
-// but open_places() gives all ranks the same error.
+// gives all ranks the same error, but for open_places().
 #pragma once
 
 #include <memory>
