@@ -1,9 +1,13 @@
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
 #include "loader/file_reader.h"
+#include "loader/fingerprint.h"
 #include "loader/picture_names.h"
 #include "penstock/loader/dataset.h"
 
@@ -17,10 +21,32 @@ struct Picture {
   int32_t label;
 };
 
+// Names as they are below the folder, wherever that is mounted, and each of
+// its folders as it is.
+uint64_t fingerprint_of(const std::string& folder,
+                        const std::vector<Picture>& pictures) {
+  Fingerprint fingerprint;
+  std::string_view last_folder;
+  for (const Picture& picture : pictures) {
+    const std::string_view path = picture.path;
+    const std::string_view holder = path.substr(0, path.rfind('/'));
+    struct stat status {};
+    if (holder != last_folder &&
+        ::stat(std::string(holder).c_str(), &status) == 0) {
+      fingerprint.add(FileVersion::of(status));
+    }
+    last_folder = holder;
+    fingerprint.add(path.substr(folder.size()));
+  }
+  return fingerprint.value();
+}
+
 class FolderDataset : public Dataset {
  public:
   FolderDataset(std::string folder, std::vector<Picture> pictures)
-      : folder_(std::move(folder)), pictures_(std::move(pictures)) {}
+      : folder_(std::move(folder)),
+        pictures_(std::move(pictures)),
+        fingerprint_(fingerprint_of(folder_, pictures_)) {}
 
   uint64_t size() const override { return pictures_.size(); }
   int64_t label(uint64_t index) const override {
@@ -30,11 +56,13 @@ class FolderDataset : public Dataset {
     return pictures_[index].path;
   }
   const std::string& path() const override { return folder_; }
+  uint64_t fingerprint() const override { return fingerprint_; }
   std::unique_ptr<SampleReader> new_reader(ReadMode mode) const override;
 
  private:
   const std::string folder_;
   const std::vector<Picture> pictures_;  // in byte order
+  const uint64_t fingerprint_;
 };
 
 class FolderReader : public SampleReader {

@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "loader/file_reader.h"
+#include "loader/fingerprint.h"
 #include "loader/lmdb/lmdb_database.h"
 #include "penstock/loader/dataset.h"
 
@@ -26,6 +27,12 @@ class LmdbDataset : public Dataset {
     return path() + ": record " + std::to_string(index);
   }
   const std::string& path() const override { return database_.path(); }
+  uint64_t fingerprint() const override {
+    Fingerprint fingerprint;
+    fingerprint.add(file_);
+    fingerprint.add(size());
+    return fingerprint.value();
+  }
   std::unique_ptr<SampleReader> new_reader(ReadMode mode) const override;
 
   FileReader::Part part_of(uint64_t index) const {

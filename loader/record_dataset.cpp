@@ -7,6 +7,7 @@
 
 #include "common/unique_fd.h"
 #include "loader/file_reader.h"
+#include "loader/fingerprint.h"
 #include "penstock/loader/dataset.h"
 
 namespace penstock {
@@ -45,6 +46,14 @@ class RecordDataset : public Dataset {
     return path_ + ": record " + std::to_string(index);
   }
   const std::string& path() const override { return path_; }
+  uint64_t fingerprint() const override {
+    Fingerprint fingerprint;
+    fingerprint.add(file_);
+    fingerprint.add(layout_.record_bytes);
+    fingerprint.add(layout_.label_bytes);
+    fingerprint.add(layout_.header_bytes);
+    return fingerprint.value();
+  }
   uint64_t tensor_bytes() const override {
     return layout_.record_bytes - layout_.label_bytes;
   }

@@ -51,7 +51,8 @@ Result<std::span<const uint8_t>> SamplePreparer::fetch(
                      " bytes; the memory bound leaves " +
                      std::to_string(share_bytes_)};
   }
-  if (!wait_for_bandwidth(bucket_, *size_bytes, stopping)) {
+  if (!reader_->is_cached() &&
+      !wait_for_bandwidth(bucket_, *size_bytes, stopping)) {
     return Error{Code::kUnavailable, 0,
                  dataset_.name(index) + ": not read, as the job ends"};
   }
@@ -136,7 +137,7 @@ Status SamplePreparer::prepare(uint64_t index, uint64_t seed,
   const uint64_t fetched_ns = monotonic_ns();
   facts.fetch_ns = fetched_ns - begin_ns;
   if (!file) return std::move(file).error();
-  facts.bytes = file->size();
+  (reader_->is_cached() ? facts.cached_bytes : facts.bytes) = file->size();
   facts.label = reader_->label();
   if (facts.label == kNoLabel) facts.label = dataset_.label(index);
   Status prepared = prepare_bytes(*file, seed, out);

@@ -5,16 +5,15 @@
 
 #include <algorithm>
 #include <fstream>
-#include <limits>
 #include <sstream>
 
 #include "loader/clock.h"
+#include "loader/memory_room.h"
 
 namespace penstock {
 namespace {
 
 constexpr uint64_t kSamplesLookedAt = 256;
-constexpr double kNoLimit = 1e18;  // v1 writes 2^63 less a page for none
 
 struct FilesystemName {
   unsigned long magic;
@@ -42,52 +41,6 @@ double figure_in(const std::string& path, const std::string& key) {
     return value;
   }
   return 0;
-}
-
-// A file that holds a number, or "max".
-double number_in(const std::string& path) {
-  std::ifstream file(path);
-  double value = 0;
-  return file >> value ? value : std::numeric_limits<double>::infinity();
-}
-
-// What the group and those above it leave; infinite where none is limited.
-double room_below(const std::string& mount, std::string group,
-                  const char* limit, const char* usage, const char* cache) {
-  double room = std::numeric_limits<double>::infinity();
-  for (;;) {
-    const std::string folder = mount + group;
-    const double limit_bytes = number_in(folder + limit);
-    if (limit_bytes < kNoLimit) {
-      const double used = number_in(folder + usage);
-      const double given_up = figure_in(folder + "/memory.stat", cache);
-      room = std::min(room, std::max(0.0, limit_bytes - used + given_up));
-    }
-    if (group.empty() || group == "/") return room;
-    group.resize(group.rfind('/'));
-  }
-}
-
-double group_room_bytes() {
-  std::ifstream groups("/proc/self/cgroup");
-  double room = std::numeric_limits<double>::infinity();
-  for (std::string line; std::getline(groups, line);) {
-    const size_t first = line.find(':');
-    const size_t second = line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const std::string group = line.substr(second + 1);
-    if (controllers == "memory") {
-      room =
-          std::min(room, room_below("/sys/fs/cgroup/memory", group,
-                                    "/memory.limit_in_bytes",
-                                    "/memory.usage_in_bytes", "total_cache "));
-    } else if (controllers.empty()) {
-      room = std::min(room, room_below("/sys/fs/cgroup", group, "/memory.max",
-                                       "/memory.current", "file "));
-    }
-  }
-  return room;
 }
 
 }  // namespace
@@ -146,8 +99,10 @@ double read_bytes_per_s(const Dataset& dataset,
 }
 
 double cache_room_bytes() {
-  return std::min(figure_in("/proc/meminfo", "MemAvailable:") * 1024,
-                  group_room_bytes());
+  const double machine = figure_in("/proc/meminfo", "MemAvailable:") * 1024;
+  const auto group = group_memory();
+  return group ? std::min(machine, static_cast<double>(group->left_bytes))
+               : machine;
 }
 
 }  // namespace penstock

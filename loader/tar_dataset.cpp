@@ -8,6 +8,7 @@
 
 #include "common/unique_fd.h"
 #include "loader/file_reader.h"
+#include "loader/fingerprint.h"
 #include "loader/picture_names.h"
 #include "loader/tar_samples.h"
 #include "penstock/loader/dataset.h"
@@ -43,6 +44,11 @@ class TarDataset : public Dataset {
            names_.substr(begin, end - begin);
   }
   const std::string& path() const override { return shards_[0].path; }
+  uint64_t fingerprint() const override {
+    Fingerprint fingerprint;
+    for (const Shard& shard : shards_) fingerprint.add(shard.file);
+    return fingerprint.value();
+  }
   std::unique_ptr<SampleReader> new_reader(ReadMode mode) const override;
 
   const Shard& shard_of(uint64_t index) const {

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "loader/lmdb/checksum.h"
+#include "common/checksum.h"
 #include "loader/lmdb/little_endian.h"
 
 namespace penstock::lmdb {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "loader/lmdb/checksum.h"
+#include "common/checksum.h"
 #include "loader/lmdb/little_endian.h"
 #include "loader/lmdb/sidecar.h"
 #include "tests/fuzz/fuzz.h"

@@ -10,8 +10,8 @@
 #include <map>
 #include <vector>
 
+#include "common/checksum.h"
 #include "common/clock.h"
-#include "loader/lmdb/checksum.h"
 #include "loader/lmdb/mpi/coalesce.h"
 #include "loader/lmdb/mpi/direct_file.h"
 #include "loader/lmdb/mpi/index_setup.h"

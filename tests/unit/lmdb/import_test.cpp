@@ -8,7 +8,7 @@
 
 #include <filesystem>
 
-#include "loader/lmdb/checksum.h"
+#include "common/checksum.h"
 #include "loader/lmdb/database_writer.h"
 #include "loader/lmdb/lmdb_database.h"
 #include "tests/unit/catch.h"

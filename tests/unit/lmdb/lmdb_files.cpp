@@ -9,8 +9,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "common/checksum.h"
 #include "common/unique_fd.h"
-#include "loader/lmdb/checksum.h"
 #include "loader/lmdb/page_source.h"
 #include "loader/lmdb/tree_walk.h"
 
@@ -32,7 +32,7 @@ std::string text_of(const MDB_val& value) {
 }
 
 HashedRecord hashed(std::string key, const std::string& value) {
-  return {std::move(key), lmdb::checksum(value), value.size()};
+  return {std::move(key), checksum(value), value.size()};
 }
 
 Result<std::string> read_span(int fd, const lmdb::RecordSpan& span) {

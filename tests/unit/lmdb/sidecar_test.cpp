@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "loader/lmdb/checksum.h"
+#include "common/checksum.h"
 #include "loader/lmdb/little_endian.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/lmdb/lmdb_files.h"

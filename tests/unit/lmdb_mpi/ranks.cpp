@@ -29,8 +29,8 @@
 #include <memory>
 #include <tuple>
 
+#include "common/checksum.h"
 #include "common/clock.h"
-#include "loader/lmdb/checksum.h"
 #include "loader/lmdb/mpi/lmdb_reader.h"
 #include "loader/lmdb/mpi/patient_comm.h"
 #include "loader/lmdb/mpi/reading_thread.h"

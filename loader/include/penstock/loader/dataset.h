@@ -41,6 +41,10 @@ class SampleReader {
   // Of the sample that read() gave, where it stands in what was read;
   // kNoLabel: Dataset::label() knows it, if anyone does.
   virtual int64_t label() const { return kNoLabel; }
+
+  // Of the sample that open() found, and then read() gave: it comes from a
+  // cache of ours, and takes none of the storage's bandwidth.
+  virtual bool is_cached() const { return false; }
 };
 
 // Immutable, and so for any number of threads.
@@ -62,6 +66,11 @@ class Dataset {
 
   // The folder or the (first) file that the samples are in.
   virtual const std::string& path() const = 0;
+
+  // Of what was there when it was opened: names and order of the samples, and
+  // size and time of change of the files that hold them; of a folder's pictures
+  // their folders' times, so that what is written anew in place is not told.
+  virtual uint64_t fingerprint() const = 0;
 
   // 0: samples are files of a picture format, told by their first bytes. Else
   // each is a tensor of so many bytes, as it stands.

@@ -2,14 +2,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "loader/lmdb/checksum.h"
+#include "common/checksum.h"
 
 namespace penstock::lmdb {
 
 void RankResult::add(std::span<const uint8_t> value) {
   ++records;
   bytes += value.size();
-  checksum += lmdb::checksum(
+  checksum += penstock::checksum(
       {reinterpret_cast<const char*>(value.data()), value.size()});
 }
 

@@ -1,0 +1,77 @@
+// What is behind SampleCache: one process's side of a cache file.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "loader/cache/cache_file.h"
+#include "loader/cache/fill_share.h"
+#include "loader/cache/memory_watch.h"
+#include "penstock/loader/sample_cache.h"
+
+namespace penstock {
+
+// Thread-safe. In a forked process too, which has a number of its own then.
+class CacheCore {
+ public:
+  using Warn = std::function<void(const std::string& what)>;
+  CacheCore(std::unique_ptr<CacheFile> file, FillShare share,
+            MemoryWatch::Look look, Warn warn);
+
+  // As SampleCache's.
+  std::optional<uint64_t> find(uint64_t index) const;
+  bool read(uint64_t index, std::span<uint8_t> out, int64_t& label);
+  void store(uint64_t index, std::span<const uint8_t> sample, int64_t label);
+  SampleCacheCounters counters() const;
+
+  CacheFile& file() { return *file_; }
+  const CacheFile& file() const { return *file_; }
+
+ private:
+  // A sample in its slot that this process alone puts in.
+  struct Claim {
+    uint64_t index = 0;
+    SlotWord word;  // with the place, once it has one
+  };
+  const Membership* own_membership();
+  std::optional<Claim> claim(uint64_t index);
+  bool is_abandoned(const SlotWord& word, const Membership& own) const;
+  bool place(Claim& claim, uint64_t bytes);
+  bool write(const Claim& claim, std::span<const uint8_t> sample,
+             int64_t label);
+  void publish(const Claim& claim, std::span<const uint8_t> sample,
+               int64_t label);
+  void abandon(const Claim& claim, uint64_t bytes);
+  void drop_damaged(uint64_t index, uint64_t word, uint64_t bytes);
+  void count_hit(uint64_t bytes);
+  void give_back_memory();
+  void drop_newest(uint64_t bytes);
+  void warn_full(const std::string& why);
+
+  const std::unique_ptr<CacheFile> file_;
+  FillShare share_;
+  MemoryWatch memory_;
+  const Warn warn_;
+  std::mutex membership_mutex_;
+  std::unique_ptr<Membership> forked_membership_;
+  std::atomic<uint64_t> full_until_ns_ = 0;  // the tmpfs was
+  std::atomic<bool> has_warned_ = false;     // that it is not filled
+  std::atomic<bool> has_warned_of_drop_ = false;
+  std::atomic<uint64_t> drop_end_ = UINT64_MAX;  // what stands before was not
+                                                 // dropped yet
+  std::atomic<uint64_t> touched_ns_ = 0;
+  std::atomic<uint64_t> hits_ = 0;
+  std::atomic<uint64_t> hit_bytes_ = 0;
+  std::atomic<uint64_t> misses_ = 0;
+  std::atomic<uint64_t> damaged_ = 0;
+  std::atomic<uint64_t> dropped_ = 0;
+};
+
+}  // namespace penstock

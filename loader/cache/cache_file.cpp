@@ -1,0 +1,201 @@
+#include "loader/cache/cache_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <new>
+
+#include "loader/cache/cache_list.h"
+
+namespace penstock {
+namespace {
+
+// Somebody else makes, or removes, a cache of that name at the same time.
+constexpr int kTries = 100;
+constexpr long kPause_ns = 1000000;
+
+void pause_a_moment() {
+  const timespec pause{0, kPause_ns};
+  ::nanosleep(&pause, nullptr);
+}
+
+Error no_room(int error, const std::string& path) {
+  if (error != ENOSPC && error != ENOMEM) return system_error(error, path);
+  return {Code::kLimit, error,
+          path + ": no memory in the tmpfs for the cache's index"};
+}
+
+Status write_header(int fd, const CachedData& data) {
+  alignas(CacheHeader) uint8_t bytes[sizeof(CacheHeader)] = {};
+  auto* header = new (bytes) CacheHeader{};
+  header->magic = kCacheMagic;
+  header->fingerprint = data.fingerprint;
+  header->samples = data.samples;
+  header->data_offset = cache_data_offset(data.samples);
+  header->created_s = static_cast<uint64_t>(::time(nullptr));
+  header->keep_s = data.keep_s;
+  data.path.copy(header->data_set, sizeof header->data_set - 1);
+  header->end_offset = header->data_offset;
+  if (::pwrite(fd, bytes, sizeof bytes, 0) == ssize_t(sizeof bytes)) {
+    return Done{};
+  }
+  return Error{Code::kIo, errno, "cannot write its header"};
+}
+
+// An empty cache, which gets its name when it is whole. False: somebody else
+// was first.
+Result<bool> make_cache(int folder, const CacheOwner& owner,
+                        const std::string& name, const CachedData& data,
+                        const std::string& path) {
+  const UniqueFd fd(::openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC,
+                             owner.group ? 0660 : 0600));
+  if (!fd) return no_room(errno, path);
+  if (owner.group && ::fchmod(fd.get(), 0660) != 0) {  // whatever the umask
+    return system_error(errno, path);
+  }
+  // All of it now: where a page of a map cannot be had, the process dies.
+  const auto bytes = static_cast<off_t>(cache_data_offset(data.samples));
+  if (::fallocate(fd.get(), 0, 0, bytes) != 0) return no_room(errno, path);
+  if (Status written = write_header(fd.get(), data); !written) {
+    return std::move(written).error().wrap(path);
+  }
+  const std::string self = "/proc/self/fd/" + std::to_string(fd.get());
+  if (::linkat(AT_FDCWD, self.c_str(), folder, name.c_str(),
+               AT_SYMLINK_FOLLOW) == 0) {
+    return true;
+  }
+  if (errno == EEXIST) return false;
+  return system_error(errno, path);
+}
+
+Status check(const CacheHeader& header, const CachedData& data,
+             uint64_t file_bytes, const std::string& path) {
+  if (header.magic != kCacheMagic) {
+    return invalid(path +
+                   ": no cache of this version of Penstock; remove it with "
+                   "`penstock cache drop`");
+  }
+  if (header.fingerprint != data.fingerprint ||
+      header.samples != data.samples) {
+    const size_t length =
+        ::strnlen(header.data_set, sizeof header.data_set - 1);
+    return invalid(
+        path + ": holds other data, " + std::to_string(header.samples) +
+        " samples of " + std::string(header.data_set, length) + ", than the " +
+        std::to_string(data.samples) + " of " + data.path +
+        "; the data may have changed since. Use another name, or remove it "
+        "with `penstock cache drop`");
+  }
+  const uint64_t data_offset = cache_data_offset(data.samples);
+  if (file_bytes < data_offset || header.data_offset != data_offset ||
+      header.end_offset < data_offset) {
+    return invalid(path + ": damaged; remove it with `penstock cache drop`");
+  }
+  return Done{};
+}
+
+// Before anything of it is mapped.
+Status check_file(int fd, const CachedData& data, const std::string& path) {
+  struct stat found {};
+  if (::fstat(fd, &found) != 0) return system_error(errno, path);
+  alignas(CacheHeader) uint8_t bytes[sizeof(CacheHeader)] = {};
+  if (S_ISREG(found.st_mode) &&
+      ::pread(fd, bytes, sizeof bytes, 0) != ssize_t(sizeof bytes)) {
+    std::memset(bytes, 0, sizeof bytes);
+  }
+  return check(*reinterpret_cast<const CacheHeader*>(bytes), data,
+               static_cast<uint64_t>(found.st_size), path);
+}
+
+void raise_to(std::atomic<uint64_t>& most, uint64_t value) {
+  uint64_t now = most;
+  while (now < value && !most.compare_exchange_weak(now, value)) {
+  }
+}
+
+bool has_name(int fd) {
+  struct stat found {};
+  return ::fstat(fd, &found) == 0 && found.st_nlink > 0;
+}
+
+}  // namespace
+
+Status CacheFile::open(const CacheOwner& owner, const CachedData& data) {
+  fd_.reset(::openat(folder_.get(), file_name_.c_str(),
+                     O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  while (!fd_ && errno == ENOENT) {
+    auto made = make_cache(folder_.get(), owner, file_name_, data, path_);
+    if (!made) return std::move(made).error();
+    fd_.reset(::openat(folder_.get(), file_name_.c_str(),
+                       O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  }
+  if (!fd_) return system_error(errno, path_);
+  return check_file(fd_.get(), data, path_);
+}
+
+Status CacheFile::map(uint64_t samples) {
+  unmap();
+  const uint64_t bytes = cache_data_offset(samples);
+  void* map =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
+  if (map == MAP_FAILED) return system_error(errno, path_ + ": cannot map it");
+  map_ = static_cast<uint8_t*>(map);
+  map_bytes_ = bytes;
+  return Done{};
+}
+
+void CacheFile::unmap() {
+  if (map_ != nullptr) ::munmap(map_, map_bytes_);
+  map_ = nullptr;
+}
+
+CacheFile::~CacheFile() { unmap(); }
+
+Result<std::unique_ptr<CacheFile>> CacheFile::join(const CacheOwner& owner,
+                                                   const std::string& name,
+                                                   const CachedData& data) {
+  auto file_name = cache_file_name(name);
+  if (!file_name) return std::move(file_name).error();
+  auto folder = open_cache_folder(owner);
+  if (!folder) return std::move(folder).error();
+  std::unique_ptr<CacheFile> file(new CacheFile);
+  file->folder_ = *std::move(folder);
+  file->file_name_ = *std::move(file_name);
+  file->path_ = cache_folder_path(owner) + "/" + file->file_name_;
+  Error last;
+  for (int tried = 0; tried < kTries; ++tried) {
+    if (tried > 0) pause_a_moment();
+    Status ready = file->open(owner, data);
+    if (ready) ready = file->map(data.samples);
+    if (!ready) return std::move(ready).error();
+    auto membership = Membership::join(file->fd(), file->members());
+    if (membership && has_name(file->fd())) {
+      file->membership_ = std::make_unique<Membership>(*std::move(membership));
+      raise_to(file->header().keep_s, data.keep_s);
+      file->touch();
+      return file;
+    }
+    // Who removes it has all numbers.
+    last = membership ? Error{Code::kUnavailable, 0, "it is being removed"}
+                      : std::move(membership).error();
+    if (last.code != Code::kLimit && last.code != Code::kUnavailable) break;
+  }
+  return std::move(last).wrap(file->path_);
+}
+
+void CacheFile::touch() const { (void)::futimens(fd_.get(), nullptr); }
+
+void CacheFile::leave() {
+  if (membership_->pid() != ::getpid()) return;
+  touch();
+  if (header().keep_s > 0 || !membership_->shut()) return;
+  remove_cache(folder_.get(), file_name_, fd_.get());
+}
+
+}  // namespace penstock
