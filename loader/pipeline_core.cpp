@@ -97,6 +97,8 @@ void PipelineCore::prepare_place(std::unique_ptr<SamplePreparer>& preparer,
   const Status prepared =
       prepare(preparer, place.position, index, place.out, facts);
   bytes_ += facts.bytes;
+  cached_ += facts.is_cached ? 1 : 0;
+  cached_bytes_ += facts.cached_bytes;
   fetch_ns_ += facts.fetch_ns;
   prep_ns_ += facts.prep_ns;
   if (prepared) {
@@ -218,8 +220,15 @@ void PipelineCore::run_control() {
 }
 
 PipelineCounters PipelineCore::counters() const {
-  return {prepared_, broken_, bytes_,         fetch_ns_,
-          prep_ns_,  cpu_ns_, pool_.running()};
+  return {.prepared = prepared_,
+          .broken = broken_,
+          .bytes = bytes_,
+          .cached = cached_,
+          .cached_bytes = cached_bytes_,
+          .fetch_ns = fetch_ns_,
+          .prep_ns = prep_ns_,
+          .cpu_ns = cpu_ns_,
+          .threads = pool_.running()};
 }
 
 }  // namespace penstock

@@ -137,7 +137,8 @@ Status SamplePreparer::prepare(uint64_t index, uint64_t seed,
   const uint64_t fetched_ns = monotonic_ns();
   facts.fetch_ns = fetched_ns - begin_ns;
   if (!file) return std::move(file).error();
-  (reader_->is_cached() ? facts.cached_bytes : facts.bytes) = file->size();
+  facts.is_cached = reader_->is_cached();
+  (facts.is_cached ? facts.cached_bytes : facts.bytes) = file->size();
   facts.label = reader_->label();
   if (facts.label == kNoLabel) facts.label = dataset_.label(index);
   Status prepared = prepare_bytes(*file, seed, out);

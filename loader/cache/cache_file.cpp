@@ -157,36 +157,50 @@ void CacheFile::unmap() {
 
 CacheFile::~CacheFile() { unmap(); }
 
+// kUnavailable: somebody is just removing it, or its folder.
+Status CacheFile::try_join(const CacheOwner& owner, const CachedData& data) {
+  auto folder = open_cache_folder(owner);
+  if (!folder) return std::move(folder).error();
+  folder_ = *std::move(folder);
+  Status ready = open(owner, data);
+  if (ready) ready = map(data.samples);
+  if (!ready && ready.error().code == Code::kNotFound) {
+    return Error{Code::kUnavailable, ENOENT, path_ + ": is being removed"};
+  }
+  if (!ready) return ready;
+  auto membership = Membership::join(fd(), members());
+  // Who removes it has all numbers.
+  if (has_name(fd_.get()) && membership) {
+    membership_ = std::make_unique<Membership>(*std::move(membership));
+    return Done{};
+  }
+  if (!has_name(fd_.get()) || membership.error().code == Code::kLimit) {
+    return Error{Code::kUnavailable, 0,
+                 path_ + ": is being removed, or " + std::to_string(kMembers) +
+                     " processes use it already"};
+  }
+  return std::move(membership).error().wrap(path_);
+}
+
 Result<std::unique_ptr<CacheFile>> CacheFile::join(const CacheOwner& owner,
                                                    const std::string& name,
                                                    const CachedData& data) {
   auto file_name = cache_file_name(name);
   if (!file_name) return std::move(file_name).error();
-  auto folder = open_cache_folder(owner);
-  if (!folder) return std::move(folder).error();
   std::unique_ptr<CacheFile> file(new CacheFile);
-  file->folder_ = *std::move(folder);
   file->file_name_ = *std::move(file_name);
   file->path_ = cache_folder_path(owner) + "/" + file->file_name_;
-  Error last;
-  for (int tried = 0; tried < kTries; ++tried) {
-    if (tried > 0) pause_a_moment();
-    Status ready = file->open(owner, data);
-    if (ready) ready = file->map(data.samples);
-    if (!ready) return std::move(ready).error();
-    auto membership = Membership::join(file->fd(), file->members());
-    if (membership && has_name(file->fd())) {
-      file->membership_ = std::make_unique<Membership>(*std::move(membership));
-      raise_to(file->header().keep_s, data.keep_s);
-      file->touch();
-      return file;
-    }
-    // Who removes it has all numbers.
-    last = membership ? Error{Code::kUnavailable, 0, "it is being removed"}
-                      : std::move(membership).error();
-    if (last.code != Code::kLimit && last.code != Code::kUnavailable) break;
+  Status joined = file->try_join(owner, data);
+  for (int tried = 1;
+       tried < kTries && !joined && joined.error().code == Code::kUnavailable;
+       ++tried) {
+    pause_a_moment();
+    joined = file->try_join(owner, data);
   }
-  return std::move(last).wrap(file->path_);
+  if (!joined) return std::move(joined).error();
+  raise_to(file->header().keep_s, data.keep_s);
+  file->touch();
+  return file;
 }
 
 void CacheFile::touch() const { (void)::futimens(fd_.get(), nullptr); }
@@ -196,6 +210,8 @@ void CacheFile::leave() {
   touch();
   if (header().keep_s > 0 || !membership_->shut()) return;
   remove_cache(folder_.get(), file_name_, fd_.get());
+  // With the last of its caches; others make it anew.
+  (void)::rmdir(path_.substr(0, path_.rfind('/')).c_str());
 }
 
 }  // namespace penstock

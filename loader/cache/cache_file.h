@@ -30,8 +30,9 @@ class CacheFile {
   // its data are others.
   // Errors: those of open_cache_folder() and cache_file_name()
   //         kInvalidArgument  the cache is of other data, or damaged
-  //         kLimit  as many processes as can use it, or no memory in the tmpfs
-  //         kUnavailable  it is just being removed; kIo
+  //         kLimit  no memory in the tmpfs
+  //         kUnavailable  it is being removed for longer than 0.1 s, or as many
+  //         processes use it as can; kIo
   [[nodiscard]] static Result<std::unique_ptr<CacheFile>> join(
       const CacheOwner& owner, const std::string& name, const CachedData& data);
   ~CacheFile();
@@ -62,6 +63,7 @@ class CacheFile {
 
  private:
   CacheFile() = default;
+  Status try_join(const CacheOwner& owner, const CachedData& data);
   Status open(const CacheOwner& owner, const CachedData& data);
   Status map(uint64_t samples);
   void unmap();

@@ -123,8 +123,11 @@ Status drop_cache(const CacheOwner& owner, const std::string& name) {
   auto folder = open_if_there(owner);
   if (!folder) return std::move(folder).error();
   if (!*folder) return system_error(ENOENT, path);
-  if (::unlinkat((*folder)->get(), file_name->c_str(), 0) == 0) return Done{};
-  return system_error(errno, path);
+  if (::unlinkat((*folder)->get(), file_name->c_str(), 0) != 0) {
+    return system_error(errno, path);
+  }
+  (void)::rmdir(cache_folder_path(owner).c_str());  // if none is left
+  return Done{};
 }
 
 void sweep_caches(const CacheOwner& owner) {
@@ -140,6 +143,7 @@ void sweep_caches(const CacheOwner& owner) {
       remove_cache((*folder)->get(), name, cache->fd.get());
     }
   }
+  (void)::rmdir(cache_folder_path(owner).c_str());  // if none is left
 }
 
 void remove_cache(int folder, const std::string& file_name, int fd) {

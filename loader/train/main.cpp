@@ -151,10 +151,29 @@ Result<std::optional<AnalysisAddress>> analysis_address() {
   return std::optional<AnalysisAddress>(*std::move(address));
 }
 
+void warn(const std::string& what) {
+  std::fprintf(stderr, "penstock-train: %s\n", what.c_str());
+}
+
+// Without a cache that cannot be had: the job runs all the same.
+Result<std::shared_ptr<const Dataset>> open_data(const TrainOptions& options) {
+  auto dataset = open_dataset(options.data, options.records);
+  if (!dataset || !options.cache) return dataset;
+  SampleCacheOptions wanted = *options.cache;
+  wanted.warn = warn;
+  auto cache = SampleCache::open(**dataset, wanted);
+  if (cache) return with_cache(*std::move(dataset), *std::move(cache));
+  if (cache.error().code == Code::kInvalidArgument) {
+    return std::move(cache).error();
+  }
+  warn("without a cache: " + cache.error().message);
+  return dataset;
+}
+
 int run(const TrainOptions& options) {
   const auto address = analysis_address();
   if (!address) return fail(address.error());
-  auto dataset = open_dataset(options.data, options.records);
+  auto dataset = open_data(options);
   if (!dataset) return fail(dataset.error());
   const PipelineOptions settings = loader_options(options, (*dataset)->size());
   const AnalysisHello hello =
@@ -163,9 +182,7 @@ int run(const TrainOptions& options) {
 
   const PenstockHandle handle(penstock_open(nullptr));
   PipelineLink link = penstock_link(handle.get());
-  link.broken = [](const std::string& why) {
-    std::fprintf(stderr, "penstock-train: skipped: %s\n", why.c_str());
-  };
+  link.broken = [](const std::string& why) { warn("skipped: " + why); };
   set_signals_blocked(true);
   auto loader = Pipeline::create(*dataset, settings, std::move(link));
   if (!loader) return fail(loader.error());

@@ -57,6 +57,14 @@ std::string summary_text(const TrainOptions& options, const Summary& summary) {
       format_bytes(static_cast<double>(summary.loader.bytes)),
       format_bytes(summary.bytes_per_sample()), summary.trainer_cpu_s,
       summary.connected ? "connected" : "not connected");
+  if (options.cache) {
+    const auto samples =
+        static_cast<double>(summary.loader.prepared + summary.loader.broken);
+    text += fmt::format(
+        "cache: {} of its samples ({:.3f}), {}\n", summary.loader.cached,
+        ratio(static_cast<double>(summary.loader.cached), samples),
+        format_bytes(static_cast<double>(summary.loader.cached_bytes)));
+  }
   if (summary.loader.broken > 0) {
     text += fmt::format("broken samples skipped: {}\n", summary.loader.broken);
   }
@@ -90,6 +98,8 @@ std::string summary_json(const TrainOptions& options, const Summary& summary) {
       {"prepared", summary.loader.prepared},
       {"broken", summary.loader.broken},
       {"bytes", summary.loader.bytes},
+      {"cached", summary.loader.cached},
+      {"cached_bytes", summary.loader.cached_bytes},
       {"fetch_s", static_cast<double>(summary.loader.fetch_ns) * 1e-9},
       {"prep_s", static_cast<double>(summary.loader.prep_ns) * 1e-9},
       {"threads", summary.loader.threads},

@@ -57,6 +57,37 @@ void add_data_options(CLI::App& app, TrainOptions& options) {
   app.add_flag("--direct", options.direct, "Read past the page cache");
 }
 
+void add_cache_options(CLI::App& app, TrainOptions& options) {
+  auto* cache = app.add_option_function<std::string>(
+      "--cache",
+      [&options](const std::string& text) {
+        options.cache.emplace();
+        if (text == "auto") return;
+        auto bytes = parse_rate_bytes_per_s(text);
+        if (!bytes) {
+          throw CLI::ValidationError("--cache",
+                                     text + "; " + bytes.error().message);
+        }
+        options.cache->most_bytes = *bytes;
+      },
+      "Bytes of samples that this job keeps in the node's cache; auto: half of "
+      "what its memory cgroup leaves");
+  cache->option_text("SIZE|auto");
+  app.add_option_function<std::string>(
+         "--cache-name",
+         [&options](const std::string& name) { options.cache->name = name; },
+         "Of the cache; without it, one for each data set")
+      ->needs(cache)
+      ->option_text("NAME");
+  app.add_option_function<uint64_t>(
+         "--cache-keep",
+         [&options](uint64_t keep_s) { options.cache->keep_s = keep_s; },
+         "Seconds that the cache is kept when no job uses it any more")
+      ->needs(cache)
+      ->check(CLI::Range(0, 604800))
+      ->option_text("S [0]");
+}
+
 void add_step_options(CLI::App& app, TrainOptions& options) {
   const std::map<std::string, WaitMode> waits{{"sleep", WaitMode::kSleep},
                                               {"spin", WaitMode::kSpin}};
@@ -131,6 +162,7 @@ bool parse_train_options(int argc, char** argv, TrainOptions& options,
                          int& exit_code) {
   CLI::App app(kDescription, "penstock-train");
   add_data_options(app, options);
+  add_cache_options(app, options);
   add_step_options(app, options);
   add_thread_options(app, options);
   add_end_options(app, options);

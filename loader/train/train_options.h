@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "penstock/loader/dataset.h"
+#include "penstock/loader/sample_cache.h"
 
 namespace penstock {
 
@@ -19,6 +20,7 @@ struct TrainOptions {
   int crop = 224;
   uint64_t seed = 0;
   bool direct = false;
+  std::optional<SampleCacheOptions> cache;  // nullopt: none
 
   double accelerator_s_per_sample = 0;  // emulated
   WaitMode wait = WaitMode::kSleep;

@@ -89,10 +89,12 @@ struct PipelineLink {
 };
 
 struct PipelineCounters {
-  uint64_t prepared = 0;  // good samples
-  uint64_t broken = 0;    // broken samples, each time they were
-  uint64_t bytes = 0;
-  uint64_t fetch_ns = 0;  // summed over threads
+  uint64_t prepared = 0;      // good samples
+  uint64_t broken = 0;        // broken samples, each time they were
+  uint64_t bytes = 0;         // read from storage
+  uint64_t cached = 0;        // samples that came out of a cache of ours
+  uint64_t cached_bytes = 0;  // of those
+  uint64_t fetch_ns = 0;      // summed over threads
   uint64_t prep_ns = 0;
   uint64_t cpu_ns = 0;  // of the loader threads
   size_t threads = 0;   // now

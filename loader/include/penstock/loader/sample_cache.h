@@ -52,10 +52,10 @@ class SampleCache {
   // Joins the node's cache of the data, or makes it.
   // Errors: kInvalidArgument  the name is not allowed, or the cache of that
   //         name is of other data; $PENSTOCK_CACHE_DIR is no tmpfs
-  //         kUnavailable  most_bytes is 0, and no memory cgroup has a limit
+  //         kUnavailable  most_bytes is 0, and no memory cgroup has a limit;
+  //         1024 processes use the cache
   //         kPermissionDenied  the folder's name is somebody else's
-  //         kLimit  no memory for the index, 1024 processes use it, or 1024
-  //         jobs have filled it
+  //         kLimit  no memory for the index; 1024 jobs have filled the cache
   //         kIo
   [[nodiscard]] static Result<std::shared_ptr<SampleCache>> open(
       const Dataset& dataset, const SampleCacheOptions& options);
