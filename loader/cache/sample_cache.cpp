@@ -1,6 +1,8 @@
 #include "penstock/loader/sample_cache.h"
 
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "loader/cache/cache_core.h"
@@ -34,7 +36,9 @@ SampleCache::~SampleCache() { core_->file().leave(); }
 
 Result<std::shared_ptr<SampleCache>> SampleCache::open(
     const Dataset& dataset, const SampleCacheOptions& options) {
-  return open(dataset.size(), dataset.fingerprint(), dataset.path(), options);
+  std::error_code ignored;
+  const auto path = std::filesystem::absolute(dataset.path(), ignored);
+  return open(dataset.size(), dataset.fingerprint(), path.string(), options);
 }
 
 Result<std::shared_ptr<SampleCache>> SampleCache::open(

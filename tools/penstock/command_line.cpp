@@ -166,6 +166,7 @@ Status run_chosen(const CommandLine& line, Terminal& terminal) {
   if (app.got_subcommand("simulate")) {
     return run_simulate(line.simulate, terminal);
   }
+  if (app.got_subcommand("cache")) return run_cache_line(line, terminal);
   if (app.got_subcommand("lmdb")) return run_lmdb_line(line, terminal);
   Result<Config> config = site_config(line.site);
   if (!config && app.got_subcommand("off")) {
@@ -215,6 +216,7 @@ void add_all(CommandLine& line) {
   add_publish(line);
   add_simulate(line);
   add_lmdb(line);
+  add_cache(line);
   add_bench(line);
 }
 

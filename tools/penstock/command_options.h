@@ -11,6 +11,7 @@
 #include "tools/penstock/bench_lmdb.h"
 #include "tools/penstock/bench_ctld.h"
 #include "tools/penstock/bench_loader.h"
+#include "tools/penstock/cache_command.h"
 #include "tools/penstock/command.h"
 #include "tools/penstock/lmdb_command.h"
 #include "tools/penstock/report_jobs.h"
@@ -30,6 +31,7 @@ struct CommandLine {
   SimulateArguments simulate;
   AnalyzeArguments analyze;
   LmdbArguments lmdb;
+  CacheArguments cache;
   std::string config_file;
   std::string bench_name;
   std::string bench_json;
@@ -64,6 +66,11 @@ void add_analyze(CommandLine& line);
 void add_many_reports(CLI::App* command, CommandLine& line);
 [[nodiscard]] Status run_report_line(const CommandLine& line,
                                      const Config& config, Terminal& terminal);
+
+// command_line_cache.cpp
+void add_cache(CommandLine& line);
+[[nodiscard]] Status run_cache_line(const CommandLine& line,
+                                    Terminal& terminal);
 
 // command_line_lmdb.cpp
 void add_lmdb(CommandLine& line);

@@ -1,11 +1,7 @@
 #include "tools/penstock/lmdb_command.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <atomic>
-#include <csignal>
-#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -18,73 +14,10 @@
 #include "loader/lmdb/sidecar_file.h"
 #include "loader/lmdb/verify.h"
 #include "penstock/loader/dataset.h"
+#include "tools/penstock/progress_line.h"
 
 namespace penstock {
 namespace {
-
-std::atomic<bool> interrupted{false};
-
-void on_interrupt(int) { interrupted = true; }
-
-// While it stands Ctrl-C is a request, so that what is half done is removed.
-class InterruptAsRequest {
- public:
-  InterruptAsRequest() {
-    interrupted = false;
-    struct sigaction action {};
-    action.sa_handler = on_interrupt;
-    ::sigaction(SIGINT, &action, &int_);
-    ::sigaction(SIGTERM, &action, &term_);
-  }
-  InterruptAsRequest(const InterruptAsRequest&) = delete;
-  InterruptAsRequest& operator=(const InterruptAsRequest&) = delete;
-  ~InterruptAsRequest() {
-    ::sigaction(SIGINT, &int_, nullptr);
-    ::sigaction(SIGTERM, &term_, nullptr);
-  }
-
- private:
-  struct sigaction int_ {};
-  struct sigaction term_ {};
-};
-
-// A line on a terminal for what takes longer than two seconds.
-class RecordProgress {
- public:
-  explicit RecordProgress(const char* what)
-      : what_(what),
-        is_terminal_(::isatty(STDERR_FILENO) == 1),
-        shown_s_(now_s() + 2 - kEvery_s) {}
-  RecordProgress(const RecordProgress&) = delete;
-  RecordProgress& operator=(const RecordProgress&) = delete;
-  ~RecordProgress() {
-    if (is_shown_) std::fputs("\r\033[K", stderr);
-  }
-
-  // Whether to go on.
-  bool operator()(uint64_t done, uint64_t all) {
-    if (is_terminal_ && now_s() - shown_s_ > kEvery_s) show(done, all);
-    return !interrupted;
-  }
-
- private:
-  static constexpr double kEvery_s = 0.5;
-  static double now_s() { return double(monotonic_ns()) * 1e-9; }
-
-  void show(uint64_t done, uint64_t all) {
-    shown_s_ = now_s();
-    is_shown_ = true;
-    std::fprintf(stderr, "\r\033[K%s: %.0f%% of %llu records", what_,
-                 100.0 * double(done) / double(all),
-                 static_cast<unsigned long long>(all));
-    std::fflush(stderr);
-  }
-
-  const char* what_;
-  const bool is_terminal_;
-  bool is_shown_ = false;
-  double shown_s_;
-};
 
 // How the records of an index are kept, for people.
 std::string kept(const lmdb::RecordIndex& index) {
@@ -148,7 +81,7 @@ Status run_lmdb_index(const LmdbArguments& arguments, Terminal& terminal) {
 
 Status run_lmdb_verify(const LmdbArguments& arguments, Terminal& terminal) {
   const InterruptAsRequest request;
-  RecordProgress progress("verify");
+  ProgressLine progress("verify", "records");
   auto verified = lmdb::verify(arguments.database, std::ref(progress));
   if (!verified) return std::move(verified).error();
   terminal.out << fmt::format(
@@ -164,7 +97,7 @@ Status run_lmdb_verify(const LmdbArguments& arguments, Terminal& terminal) {
 
 Status run_lmdb_import(const LmdbArguments& arguments, Terminal& terminal) {
   const InterruptAsRequest request;
-  RecordProgress progress("import");
+  ProgressLine progress("import", "records");
   auto source = open_source(arguments.sources);
   if (!source) return std::move(source).error();
   auto imported =
