@@ -15,7 +15,7 @@ namespace penstock {
 class MemoryWatch {
  public:
   // Of the limit, what the cache leaves free of itself and of everything else.
-  static constexpr uint64_t kFreePart = 16;
+  static constexpr uint64_t kFreePart = 32;
   // How long, and for how many bytes, one look is good.
   static constexpr uint64_t kPeriod_ns = 250000000;
   static constexpr uint64_t kPeriod_bytes = 4 << 20;

@@ -8,6 +8,7 @@ import sys
 from bench_analyze.figures import figure
 from bench_lmdb import cells, databases, machine, model, pairs, parts
 from demo_lib import ending
+from demo_lib.memory_group import MemoryGroup
 from demo_lib.progress import Progress
 
 MEMORY_BYTES = 320 << 20  # of cold runs; 16 ranks of MPI need 130 MB of it
@@ -173,7 +174,7 @@ def run(arguments, measured, progress):
     chosen = ([databases.given(arguments.database)] if arguments.database
               else [databases.make(build, kind, progress)
                     for kind in databases.KINDS])
-    with machine.MemoryGroup(MEMORY_BYTES) as group:
+    with MemoryGroup(MEMORY_BYTES) as group:
         if group.why:
             progress.say(f"cold runs have all memory: {group.why}")
         for one in chosen:

@@ -60,10 +60,10 @@ class WholeRun(unittest.TestCase):
                 contextlib.redirect_stderr(errors), \
                 mock.patch("sys.argv", ["", ".", "--rounds", "1", "--database",
                                         "x"]), \
-                mock.patch.object(bench, "Progress"), \
+                mock.patch.multiple(bench, Progress=mock.DEFAULT,
+                                    MemoryGroup=mock.MagicMock()), \
                 mock.patch.multiple(
                     machine, Program=lambda _: Played(broken),
-                    MemoryGroup=mock.MagicMock(),
                     check_tools=mock.DEFAULT, read_into_cache=mock.DEFAULT,
                     fio_bytes_per_s=mock.Mock(side_effect=fio,
                                               return_value=700.0),
