@@ -93,8 +93,10 @@ Status check(const CacheHeader& header, const CachedData& data,
         "with `penstock cache drop`");
   }
   const uint64_t data_offset = cache_data_offset(data.samples);
+  const uint64_t end_offset = header.end_offset;
   if (file_bytes < data_offset || header.data_offset != data_offset ||
-      header.end_offset < data_offset) {
+      end_offset < data_offset || end_offset >= kMostOffset ||
+      end_offset % kPlaceBytes != 0) {
     return invalid(path + ": damaged; remove it with `penstock cache drop`");
   }
   return Done{};

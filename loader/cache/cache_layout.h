@@ -21,6 +21,7 @@ inline constexpr uint64_t kCacheMagic = 0x3145484341435350;  // "PSCACHE1"
 inline constexpr uint32_t kMembers = 1024;
 inline constexpr uint32_t kShares = 1024;
 inline constexpr uint64_t kPlaceBytes = 64;  // samples begin at multiples
+inline constexpr uint64_t kMostOffset = uint64_t{1} << 46;  // that a slot says
 
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
