@@ -28,7 +28,7 @@ class FillShare {
 
   // False: the job has filled its part.
   [[nodiscard]] bool take(uint64_t bytes);
-  void give(uint64_t bytes);
+  void give(uint64_t bytes);  // more than there is: all of it
 
   // True for one of the job's processes in every interval.
   [[nodiscard]] bool is_turn(uint64_t now_ns, uint64_t interval_ns);
