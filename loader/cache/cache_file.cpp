@@ -149,7 +149,13 @@ Status CacheFile::map(uint64_t samples) {
   if (map == MAP_FAILED) return system_error(errno, path_ + ": cannot map it");
   map_ = static_cast<uint8_t*>(map);
   map_bytes_ = bytes;
+  samples_ = samples;
   return Done{};
+}
+
+bool CacheFile::has_place(uint64_t offset, uint64_t bytes) const {
+  return offset >= data_offset() && offset % kPlaceBytes == 0 &&
+         offset < kMostOffset && place_bytes(bytes) <= kMostOffset - offset;
 }
 
 void CacheFile::unmap() {

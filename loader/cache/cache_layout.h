@@ -69,8 +69,9 @@ static_assert(sizeof(ShareTable) <= kSlotsOffset - kSharesOffset);
 
 struct Slot {
   std::atomic<uint64_t> word;  // see SlotWord
-  std::atomic<uint64_t>
-      facts;  // checksum's lower half << 32 | bytes with label
+  // Ready: its checksum's lower half << 32 | bytes with label. Claimed, with a
+  // place: number of the share that it was counted for << 32 | bytes likewise.
+  std::atomic<uint64_t> facts;
 };
 
 // What a slot's word says. A sample is served when it is ready, and never

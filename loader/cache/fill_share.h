@@ -22,6 +22,11 @@ class FillShare {
   [[nodiscard]] static Result<FillShare> open(ShareTable& table, uint64_t key,
                                               uint64_t most_bytes);
 
+  // REQUIRES: number < kShares.
+  static FillShare at(ShareTable& table, uint32_t number) {
+    return {&table.shares[number], number};
+  }
+
   uint32_t number() const { return number_; }
   uint64_t most_bytes() const { return share_->most_bytes; }
   uint64_t filled_bytes() const { return share_->filled_bytes; }
