@@ -70,7 +70,8 @@ void CacheCore::drop_damaged(uint64_t index, uint64_t word, uint64_t bytes) {
 }
 
 // What a process had that was killed while it put the sample in; its job, which
-// may be another one, has it back.
+// may be another one, has it back. Not where the sample's own facts stand there
+// already: then it is not known any more which job that was.
 void CacheCore::free_left_place(Claim& claim) {
   Slot& slot = file_->slot(claim.index);
   const uint64_t facts = slot.facts;
@@ -80,7 +81,8 @@ void CacheCore::free_left_place(Claim& claim) {
   slot.word = claim.word.packed();
   if (!file_->has_place(left.offset, bytes)) return;
   free_pages(file_->fd(), left);
-  const auto number = static_cast<uint32_t>(facts >> 32) % kShares;
+  const auto number = static_cast<uint32_t>(facts >> 32);
+  if (number >= kShares) return;
   FillShare::at(file_->shares(), number).give(left.bytes);
 }
 
