@@ -30,7 +30,8 @@ class CacheFile {
   // its data are others.
   // Errors: those of open_cache_folder() and cache_file_name()
   //         kInvalidArgument  the cache is of other data, or damaged
-  //         kLimit  as many processes as can use it, or no memory in the tmpfs
+  //         kLimit  as many processes as can use it, or no memory for the
+  //         index in the tmpfs or in the job's memory cgroup
   //         kUnavailable  it is just being removed; kIo
   [[nodiscard]] static Result<std::unique_ptr<CacheFile>> join(
       const CacheOwner& owner, const std::string& name, const CachedData& data);
