@@ -30,15 +30,10 @@ class CacheFile {
   // its data are others.
   // Errors: those of open_cache_folder() and cache_file_name()
   //         kInvalidArgument  the cache is of other data, or damaged
-<<<<<<< HEAD
-  //         kLimit  no memory in the tmpfs
+  //         kLimit  no memory for the index in the tmpfs or in the job's memory
+  //         cgroup
   //         kUnavailable  it is being removed for longer than 0.1 s, or as many
   //         processes use it as can; kIo
-=======
-  //         kLimit  as many processes as can use it, or no memory for the
-  //         index in the tmpfs or in the job's memory cgroup
-  //         kUnavailable  it is just being removed; kIo
->>>>>>> i7-ctests
   [[nodiscard]] static Result<std::unique_ptr<CacheFile>> join(
       const CacheOwner& owner, const std::string& name, const CachedData& data);
   ~CacheFile();
