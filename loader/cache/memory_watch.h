@@ -15,7 +15,7 @@ namespace penstock {
 class MemoryWatch {
  public:
   // Of the limit, what the cache leaves free of itself and of everything else.
-  static constexpr uint64_t kFreePart = 32;
+  static constexpr uint64_t kFreePart = 16;
   // How long, and for how many bytes, one look is good: at most a sixteenth of
   // what is left free, which many processes may take at once.
   static constexpr uint64_t kPeriod_ns = 250000000;

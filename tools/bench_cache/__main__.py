@@ -26,7 +26,7 @@ SLOW_BYTES_PER_S = 20e6
 # What is left to programs' kernel objects, and free beside the cache: it gives
 # back when less than half of that is.
 KERNEL_BYTES = 8 << 20
-FREE_PART = 32
+FREE_PART = 16
 AMPLE_BYTES = 4 << 30
 FAILURES = (epochs.EpochError, DataError, PoolError, OSError)
 

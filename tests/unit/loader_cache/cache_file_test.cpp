@@ -233,7 +233,7 @@ TEST_CASE("who comes while a cache is removed gets a new one") {
   REQUIRE(shut_out_members(shut.get()));
   auto file = test.try_join(kData);
   REQUIRE_FALSE(file);
-  CHECK(file.error().code == Code::kLimit);
+  CHECK(file.error().code == Code::kUnavailable);
   std::unique_ptr<CacheFile> late;
   std::thread joiner([&] { late = test.join(); });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
