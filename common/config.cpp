@@ -177,6 +177,7 @@ const std::map<std::string, Setter>& setters() {
       {"sampleperiod", whole(&Config::sample_period_ms, 100, 60000)},
       {"minsolveinterval", whole(&Config::min_solve_interval_ms, 1, 60000)},
       {"reportmintime", number(&Config::report_min_seconds, 0, 86400)},
+      {"cachekeep", whole(&Config::cache_keep_s, 0, 604800)},
       {"loglevel",
        word<std::string>(&Config::log_level, {{"error", "error"},
                                               {"warning", "warning"},

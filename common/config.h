@@ -70,12 +70,14 @@ struct Config {
   uint64_t min_solve_interval_ms = 50;  // MinSolveInterval, 1..60000
   double report_min_seconds = 30.0;     // ReportMinTime, 0..86400: no
                                         // recommendations for shorter jobs
-  std::string log_level = "info";       // LogLevel=error|warning|info|debug
-  std::string gpu_type;           // GPUType: of this node's GPUs, a name that
-                                  // penstock predict --list-gpus has
-  std::string managed_cpus;       // ManagedCPUs=0-1: what LendIdle may lend;
-                                  // "": all online CPUs
-  std::vector<PoolConfig> pools;  // at most 64; names and paths differ
+  uint64_t cache_keep_s = 0;  // CacheKeep, 0..604800: how long a cache that
+                              // its user keeps stays when no job uses it
+  std::string log_level = "info";  // LogLevel=error|warning|info|debug
+  std::string gpu_type;            // GPUType: of this node's GPUs, a name that
+                                   // penstock predict --list-gpus has
+  std::string managed_cpus;        // ManagedCPUs=0-1: what LendIdle may lend;
+                                   // "": all online CPUs
+  std::vector<PoolConfig> pools;   // at most 64; names and paths differ
   // Controller=HOST[:PORT][,...], the primary first; none: each node is solved
   // alone.
   std::vector<ControllerAddress> controllers;

@@ -37,6 +37,11 @@ struct penstock_progress_page {
   uint32_t follows_hint;   /* 1: their number follows the hint page's, so more
                               could run; else 0, and nothing else */
   uint64_t exchange_ns;    /* time the trainer waited for gradient exchange */
+  uint64_t cached;         /* samples that came out of a cache of the loader's
+                              own, and not from storage */
+  uint64_t cached_bytes;   /* of those; no part of bytes */
+  uint64_t cache_samples;  /* that are in this cache now */
+  uint64_t data_samples;   /* of the data set that it is for */
 };
 
 /* Written by penstockd, read by the job. sequence is odd while a write is

@@ -13,7 +13,9 @@
   DO(fetch_ns)               \
   DO(prep_ns)                \
   DO(prepared)               \
-  DO(exchange_ns)
+  DO(exchange_ns)            \
+  DO(cached)                 \
+  DO(cached_bytes)
 
 /* Without these seals a page could be cut short under us, and touching it
  * would raise SIGBUS. */
@@ -82,6 +84,8 @@ void publish_progress(const struct penstock_handle* handle) {
   STORE(field, handle->base.field + handle->reported.field);
   FOR_EACH_COUNTER(PUBLISH)
 #undef PUBLISH
+  STORE(cache_samples, handle->reported.cache_samples);
+  STORE(data_samples, handle->reported.data_samples);
   STORE(replaying, (uint64_t)(handle->reported.replaying != 0));
   STORE(loader_threads, handle->reported.loader_threads);
   STORE(follows_hint, (uint32_t)(handle->reported.follows_hint != 0));

@@ -138,6 +138,10 @@ void JobLoader::report() {
   progress.prepared = loader.prepared;
   progress.loader_threads = static_cast<uint32_t>(loader.threads);
   progress.follows_hint = follows_hint_ ? 1 : 0;
+  progress.cached = loader.cached;
+  progress.cached_bytes = loader.cached_bytes;
+  progress.cache_samples = loader.cache_samples;
+  progress.data_samples = loader.data_samples;
   penstock_report(handle_.get(), &progress);
 }
 

@@ -225,6 +225,8 @@ PipelineCounters PipelineCore::counters() const {
           .bytes = bytes_,
           .cached = cached_,
           .cached_bytes = cached_bytes_,
+          .cache_samples = dataset_->cached_samples(),
+          .data_samples = dataset_->size(),
           .fetch_ns = fetch_ns_,
           .prep_ns = prep_ns_,
           .cpu_ns = cpu_ns_,

@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/version.h"
+#include "node_agent/cache_sweep.h"
 #include "node_agent/guardian.h"
 #include "node_agent/home_finder.h"
 #include "node_agent/job_totals.h"
@@ -38,6 +39,7 @@ constexpr uint64_t kRefresh_ms = 500;
 // under lost events.
 constexpr uint64_t kPoll_ms = 100;
 constexpr double kRescan_s = 10;
+constexpr uint64_t kCacheSweep_ms = 10000;
 
 LatencyFigures figures_of(const LatencyRecord& record) {
   LatencyFigures figures;
@@ -122,10 +124,18 @@ Status Agent::start_timers() {
   if (!timer) return std::move(timer).error();
   timer = machine_.loop.add_timer(kRefresh_ms, [this] { refresh_groups(); });
   if (!timer) return std::move(timer).error();
+  timer = machine_.loop.add_timer(kCacheSweep_ms, [this] { sweep_caches(); });
+  if (!timer) return std::move(timer).error();
   timer = machine_.loop.add_timer(MetricsFile::kPeriod_ms,
                                   [this] { write_metrics(); });
   if (!timer) return std::move(timer).error();
   return Done{};
+}
+
+void Agent::sweep_caches() {
+  const auto now_s = static_cast<uint64_t>(unix_s());
+  const uint64_t removed = remove_left_caches(config_.cache_keep_s, now_s);
+  if (removed > 0) log_info("removed {} caches that no job uses", removed);
 }
 
 // By the kernel's events, or where there are none by looking again and again.

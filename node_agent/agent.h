@@ -177,6 +177,7 @@ class Agent {
   void take_up_again();
 
   // agent_metrics.cpp
+  void sweep_caches();
   void write_metrics();
   NodeMetrics metrics();
 

@@ -36,6 +36,13 @@ void PageSums::add(const Progress& page) {
   prep_s += double(page.prep_ns) * kNs;
   exchange_s += double(page.exchange_ns) * kNs;
   bytes += double(page.bytes);
+  cached_bytes += double(page.cached_bytes);
+  prepared += double(page.prepared);
+  if (page.data_samples > 0 && page.cache_samples > 0) {
+    held_samples = double(std::min(page.cache_samples, page.data_samples));
+    held_share = held_samples / double(page.data_samples);
+  }
+  cached += double(page.cached);
   replaying = replaying || page.replaying;
 }
 

@@ -92,6 +92,11 @@ struct PageSums {
   double prep_s = 0;
   double exchange_s = 0;
   double bytes = 0;
+  double cached = 0;
+  double cached_bytes = 0;
+  double prepared = 0;
+  double held_share = 0;    // of the data set that is in a cache: of the last
+  double held_samples = 0;  // page that tells
   bool replaying = false;
 
   void add(const Progress& page);
@@ -133,6 +138,7 @@ struct Counters {
   uint64_t updated_ns = 0;  // of the pages, the newest
   double samples = 0;
   double prepared = 0;
+  double cached_bytes = 0;
   double wait_s = 0;
   double exchange_s = 0;
   double fetch_s = 0;

@@ -54,7 +54,8 @@ bool is_plausible(const Progress& before, const Progress& now,
       now.wait_ns < before.wait_ns || now.bytes < before.bytes ||
       now.fetch_ns < before.fetch_ns || now.prep_ns < before.prep_ns ||
       now.prepared < before.prepared || now.updated_ns < before.updated_ns ||
-      now.exchange_ns < before.exchange_ns) {
+      now.exchange_ns < before.exchange_ns || now.cached < before.cached ||
+      now.cached_bytes < before.cached_bytes) {
     return false;
   }
   const uint64_t latest_ns = now_ns + kSkewNs;
@@ -137,6 +138,10 @@ std::optional<Progress> TaskPages::read(Clock clock_ns) {
   const uint32_t follows_hint = progress_->follows_hint;
   now.follows_hint = follows_hint == 1;
   now.exchange_ns = progress_->exchange_ns;
+  now.cached = progress_->cached;
+  now.cached_bytes = progress_->cached_bytes;
+  now.cache_samples = progress_->cache_samples;
+  now.data_samples = progress_->data_samples;
   std::atomic_thread_fence(std::memory_order_acquire);
   if (magic != PENSTOCK_PROGRESS_MAGIC || version != PENSTOCK_PAGE_VERSION ||
       follows_hint > 1 || !is_plausible(last_, now, clock_ns())) {

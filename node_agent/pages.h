@@ -26,6 +26,10 @@ struct Progress {
   uint32_t loader_threads = 0;
   bool follows_hint = false;  // more loader threads would run if hinted
   uint64_t exchange_ns = 0;
+  uint64_t cached = 0;
+  uint64_t cached_bytes = 0;
+  uint64_t cache_samples = 0;
+  uint64_t data_samples = 0;
 };
 
 // The reading, with steps of `batch` samples each where it has steps and no

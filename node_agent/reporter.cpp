@@ -145,6 +145,21 @@ BandwidthFigures bandwidth_of(const Job& job, const ReportContext& context,
   return bandwidth;
 }
 
+CacheFigures cache_of(const PageSums& sums) {
+  if (!(sums.cached > 0) && !(sums.held_share > 0)) return {};
+  CacheFigures cache;
+  cache.hits = sums.cached;
+  cache.hit_bytes = sums.cached_bytes;
+  if (sums.prepared > 0) {
+    cache.hit_share = std::min(1.0, sums.cached / sums.prepared);
+  }
+  cache.held_share = sums.held_share;
+  if (sums.cached > 0) {
+    cache.held_bytes = sums.cached_bytes / sums.cached * sums.held_samples;
+  }
+  return cache;
+}
+
 LoaderSource source_of(const Job& job) {
   switch (job.evidence) {
     case LoaderEvidence::kRegistered:
@@ -222,6 +237,7 @@ JobReport build_report(const Job& job, const ReportContext& context,
   report.breakdown = attribute(time_spent(job, sums, report.pressure, run_s));
   report.cores = cores_of(job, report.ranks, run_s);
   report.bandwidth = bandwidth_of(job, context, report.ranks, run_s);
+  report.cache = cache_of(sums);
   report.changes = job.changes;
   report.changes_dropped = job.changes_dropped;
   report.quality = job.quality;

@@ -106,6 +106,7 @@ Counters Sampler::count(Job& job, const std::string& device,
       if (!rank.progress) continue;
       now.samples += double(rank.progress->samples);
       now.prepared += double(rank.progress->prepared);
+      now.cached_bytes += double(rank.progress->cached_bytes);
       now.wait_s += double(rank.progress->wait_ns) * kNs;
       now.exchange_s += double(rank.progress->exchange_ns) * kNs;
       now.fetch_s += double(rank.progress->fetch_ns) * kNs;
@@ -170,6 +171,8 @@ void Sampler::observe(Job& job, const Counters& now) const {
   seen.wait_s = (now.wait_s - job.last.wait_s) / ranks;
   seen.prepared = (now.prepared - job.last.prepared) / ranks;
   seen.bytes = (now.read_bytes - job.last.read_bytes) / ranks;
+  seen.cached_bytes =
+      std::max(0.0, now.cached_bytes - job.last.cached_bytes) / ranks;
   seen.loader_cpu_s = (now.loader_cpu_s - job.last.loader_cpu_s) / ranks;
   const double trainer_s = std::max(
       0.0, now.job_cpu_s - job.last.job_cpu_s - seen.loader_cpu_s * ranks);

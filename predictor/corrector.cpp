@@ -31,8 +31,9 @@ double kernel_s(const Observation& o) {
 }
 
 bool contradicts_itself(const Observation& o) {
-  for (double field : {o.seconds, o.samples, o.prepared, o.wait_s, o.sampled_s,
-                       o.bytes, o.loader_cpu_s, o.trainer_cpu_s})
+  for (double field :
+       {o.seconds, o.samples, o.prepared, o.wait_s, o.sampled_s, o.bytes,
+        o.cached_bytes, o.loader_cpu_s, o.trainer_cpu_s})
     if (!(field >= 0 && field <= kMaxCounter)) return true;
   if (o.wait_s > o.seconds * 1.01) return true;
   if (o.samples > o.seconds * kMaxSamplesPerS) return true;
@@ -115,6 +116,29 @@ Figure Corrector::cost_per_sample(double Observation::*counter) const {
   return scaled(by_consumed.ratio(), seconds / sampled_s);
 }
 
+// The share of its bytes that the loader's cache has served lately.
+double Corrector::cached_share() const {
+  double cached = 0, stored = 0;
+  for (int i = 0; i < std::min(count_, kCacheWindow); ++i) {
+    const Observation& o = window_[(next_ - 1 - i + kWindow) % kWindow];
+    if (o.replaying) continue;
+    cached += o.cached_bytes;
+    stored += o.bytes;
+  }
+  return cached > 0 ? cached / (cached + stored) : 0;
+}
+
+// s (1 - h): a sample's bytes are the same all the time, what a cache serves of
+// them is not.
+Figure Corrector::storage_bytes_per_sample() const {
+  const Figure stored = cost_per_sample(&Observation::bytes);
+  const Figure cached = cost_per_sample(&Observation::cached_bytes);
+  if (!stored.known() || !cached.known() || cached.value <= 0) return stored;
+  const Figure all{stored.value + cached.value, stored.low + cached.low,
+                   stored.high + cached.high};
+  return scaled(all, 1 - cached_share());
+}
+
 // 95th percentile of the CPUs that the trainer used.
 double Corrector::trainer_cores() const {
   double cores[kWindow];
@@ -148,7 +172,7 @@ Prediction Corrector::corrected(const std::optional<Prediction>& prior) const {
     const Figure cost = cost_per_sample(&Observation::loader_cpu_s);
     if (cost.known()) out.loader_cpu_s_per_sample = cost;
   }
-  const Figure bytes = cost_per_sample(&Observation::bytes);
+  const Figure bytes = storage_bytes_per_sample();
   if (bytes.known()) out.storage_bytes_per_sample = bytes;
   out.demand_cores = product(ceiling, out.loader_cpu_s_per_sample);
   out.demand_bytes_per_s = product(ceiling, out.storage_bytes_per_sample);

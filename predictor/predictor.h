@@ -55,6 +55,7 @@ struct Observation {
   double sampled_s = 0;      // wall time; 0: the same as seconds
   double prepared = 0;       // finished by the loader; 0: the job cannot tell
   double bytes = 0;          // storage bytes, as the kernel counted them
+  double cached_bytes = 0;   // that a cache of the loader's served instead
   double loader_cpu_s = 0;   // CPU time of loader threads, home and away
   double trainer_cpu_s = 0;  // CPU time of everything else in the task
   bool replaying = false;    // one prepared batch was replayed: only the
@@ -96,9 +97,13 @@ class Corrector {
  private:
   static constexpr int kWindow = 64;  // observations kept
   static constexpr int kWarmUp = 2;   // observations with samples left out
+  // A cache's share jumps where an epoch begins: the last few tell it.
+  static constexpr int kCacheWindow = 8;
 
   Figure trainer_s_per_sample() const;
   Figure cost_per_sample(double Observation::*counter) const;
+  Figure storage_bytes_per_sample() const;
+  double cached_share() const;
   double trainer_cores() const;
 
   Observation window_[kWindow];

@@ -13,6 +13,7 @@ namespace {
 // A gain or a saving below these is not worth a reader's time.
 constexpr double kWorthwhileGain = 0.02;
 constexpr double kWorthwhileCores = 0.5;
+constexpr size_t kMostAdvice = 3;
 constexpr int kMostPerTask = 4096;  // what the options allow
 
 std::optional<double> share_of(const Breakdown& breakdown,
@@ -157,6 +158,30 @@ std::optional<Recommendation> advise_bandwidth(const JobReport& report) {
   return out;
 }
 
+// A cache that holds the whole data set, where storage is what is waited for.
+std::optional<Recommendation> advise_cache(const JobReport& report) {
+  const CacheFigures& cache = report.cache;
+  const std::optional<double> fetch =
+      share_of(report.breakdown, report.breakdown.fetch_stall.seconds);
+  if (!fetch || *fetch < kInputBoundShare || !cache.held_share ||
+      !cache.held_bytes || !(*cache.held_share > 0) || *cache.held_share >= 1) {
+    return std::nullopt;
+  }
+  constexpr double kMega = 1 << 20;
+  const double all_mega =
+      std::ceil(*cache.held_bytes / *cache.held_share / kMega);
+  Recommendation out;
+  out.line = fmt::format("--cache={:.0f}M", all_mega);
+  out.reason = fmt::format(
+      "the loader's cache holds {:.0f}% of the data set, and reads the rest "
+      "from storage in every epoch; so much more memory holds all",
+      *cache.held_share * 100);
+  // The first epoch, which no cache helps, is part of what was waited for.
+  const double most = *fetch / std::max(1e-9, 1 - *fetch);
+  out.gain = Estimate{most, 0, most};
+  return out;
+}
+
 std::string shares_text(const Breakdown& breakdown,
                         const std::array<int, kBreakdownParts>& shares) {
   return fmt::format("(fetch {}, prep {})",
@@ -216,8 +241,8 @@ std::vector<Recommendation> recommend(const JobReport& report) {
       report.quality.pages_contradicted || !report.breakdown.waited_s) {
     return out;
   }
-  // One rule, one line at most: there are never more than three.
-  for (auto advise : {advise_threads, advise_cpus, advise_bandwidth}) {
+  for (auto advise :
+       {advise_threads, advise_cpus, advise_bandwidth, advise_cache}) {
     if (auto advice = advise(report)) out.push_back(*std::move(advice));
   }
   auto value = [](const Recommendation& advice) {
@@ -227,6 +252,7 @@ std::vector<Recommendation> recommend(const JobReport& report) {
                    [&](const Recommendation& a, const Recommendation& b) {
                      return value(a) > value(b);
                    });
+  if (out.size() > kMostAdvice) out.resize(kMostAdvice);
   return out;
 }
 

@@ -87,6 +87,15 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("demand_bytes_per_s", it.demand_bytes_per_s);
 }
 
+template <class Visitor, ConstOrNot<CacheFigures> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("hit_share", it.hit_share);
+  visit("hits", it.hits);
+  visit("hit_bytes", it.hit_bytes);
+  visit("held_share", it.held_share);
+  visit("held_bytes", it.held_bytes);
+}
+
 template <class Visitor, ConstOrNot<GrantChange> Struct>
 void visit_fields(Visitor& visit, Struct& it) {
   visit("time_unix_s", it.time_unix_s);
@@ -155,6 +164,7 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("pressure", it.pressure);
   visit("cores", it.cores);
   visit("bandwidth", it.bandwidth);
+  visit("cache", it.cache);
   visit("changes", it.changes);
   visit("changes_dropped", it.changes_dropped);
   visit("quality", it.quality);

@@ -151,6 +151,7 @@ void facts_section(Markup& page, const JobReport& report) {
                    cpus_text(report.cores.allocated)));
   fact(page, "asked for", options_text(report.options));
   fact(page, "policy", report.policy.empty() ? "-" : report.policy);
+  if (report.cache.hits) fact(page, "cache", cache_text(report.cache));
   page.close();
   page.close();
 }

@@ -213,6 +213,7 @@ std::string render_text(const JobReport& report, const TextStyle& style) {
   render_timeline(report, page);
   render_cores(report, page);
   render_bandwidth(report.bandwidth, page);
+  render_cache(report.cache, page);
   render_changes(report, page);
   render_advice(report, page);
   render_quality(report, page);

@@ -100,4 +100,10 @@ void render_bandwidth(const BandwidthFigures& bandwidth, Page& page) {
   }
 }
 
+void render_cache(const CacheFigures& cache, Page& page) {
+  if (!cache.hits) return;
+  page.heading("Cache");
+  page.line("  " + cache_text(cache));
+}
+
 }  // namespace penstock

@@ -9,5 +9,7 @@ namespace penstock {
 
 void render_cores(const JobReport& report, Page& page);
 void render_bandwidth(const BandwidthFigures& bandwidth, Page& page);
+// Nothing where the loader has no cache.
+void render_cache(const CacheFigures& cache, Page& page);
 
 }  // namespace penstock

@@ -136,6 +136,17 @@ struct BandwidthFigures {
                          const BandwidthFigures&) = default;
 };
 
+// What the loader's own cache of samples served. All unknown: it has none.
+struct CacheFigures {
+  std::optional<double> hit_share;   // of the samples loaded, 0 to 1
+  std::optional<double> hits;        // samples
+  std::optional<double> hit_bytes;   // not read from storage
+  std::optional<double> held_share;  // of the data set that is in it, 0 to 1
+  std::optional<double> held_bytes;  // of these samples, by the mean of hits
+
+  friend bool operator==(const CacheFigures&, const CacheFigures&) = default;
+};
+
 // Why a grant changed. Never says whose job it was.
 enum class GrantCause {
   kTaskStart,       // a task started on the node
@@ -213,6 +224,7 @@ struct JobReport {
   PressureFigures pressure;
   CoreFigures cores;
   BandwidthFigures bandwidth;
+  CacheFigures cache;
   std::vector<GrantChange> changes;  // ascending time
   uint64_t changes_dropped = 0;
   // The job's course here; empty in the state of a node.

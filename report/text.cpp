@@ -160,6 +160,14 @@ std::string share_text(const std::optional<double>& share) {
   return share ? fmt::format("{:.0f}%", *share * 100) : "-";
 }
 
+std::string cache_text(const CacheFigures& cache) {
+  return fmt::format(
+      "{} of the samples came from memory, {} not read from storage; it holds "
+      "{} of the data set",
+      share_text(cache.hit_share), format_bytes(cache.hit_bytes.value_or(0)),
+      share_text(cache.held_share));
+}
+
 std::optional<double> ratio(const std::optional<double>& used,
                             const std::optional<double>& granted) {
   if (!used || !granted || !(*granted > 0)) return std::nullopt;

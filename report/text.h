@@ -55,6 +55,9 @@ std::string estimate_text(const std::optional<Estimate>& value);
 std::string rate_text(const std::optional<double>& bytes_per_s);
 // A fraction as "98%"; "-" for unknown.
 std::string share_text(const std::optional<double>& share);
+// "75% of the samples came from memory, 1.2 GB not read from storage; it holds
+// 65% of the data set".
+std::string cache_text(const CacheFigures& cache);
 // used / granted, unknown where either is or granted is not positive.
 std::optional<double> ratio(const std::optional<double>& used,
                             const std::optional<double>& granted);

@@ -48,6 +48,11 @@ struct penstock_progress {
                               no CPUs for more threads than it runs */
   uint64_t exchange_ns;    /* time that the trainer waited for the exchange of
                               gradients; no part of wait_ns */
+  uint64_t cached;         /* samples that came out of a cache that the loader
+                              has for them, and not from storage */
+  uint64_t cached_bytes;   /* of those; no part of bytes */
+  uint64_t cache_samples;  /* that are in this cache now; may shrink */
+  uint64_t data_samples;   /* of the data set; may change */
 };
 
 /* The job's grant as penstockd last wrote it. */

@@ -11,7 +11,7 @@
 #include <ctime>
 #include <new>
 
-#include "loader/cache/cache_list.h"
+#include "common/cache_files.h"
 #include "loader/memory_room.h"
 
 namespace penstock {
@@ -233,7 +233,7 @@ void CacheFile::leave() {
   if (membership_->pid() != ::getpid()) return;
   touch();
   if (header().keep_s > 0 || !membership_->shut()) return;
-  remove_cache(folder_.get(), file_name_, fd_.get());
+  remove_cache_file(folder_.get(), file_name_, fd_.get());
   // With the last of its caches; others make it anew.
   (void)::rmdir(path_.substr(0, path_.rfind('/')).c_str());
 }

@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "common/cache_files.h"
+
 namespace penstock {
 namespace {
 
@@ -86,7 +88,7 @@ CacheOwner own_cache_folder(const std::optional<gid_t>& group) {
 }
 
 std::string cache_folder_path(const CacheOwner& owner) {
-  return owner.base + "/penstock-cache-" +
+  return owner.base + "/" + kCacheFolderPrefix +
          (owner.group ? "g" + std::to_string(*owner.group)
                       : std::to_string(owner.user));
 }
@@ -111,7 +113,7 @@ Result<std::string> cache_file_name(const std::string& name) {
   });
   if (is_plain && !name.empty() && name.size() <= kMostNameBytes &&
       name[0] != '.') {
-    return name + ".cache";
+    return name + kCacheFileEnding;
   }
   return invalid("cache name \"" + name +
                  "\"; allowed: 1 to 64 letters, digits, dots, dashes and "

@@ -7,13 +7,14 @@
 #include <optional>
 #include <string>
 
+#include "common/cache_files.h"
 #include "common/result.h"
 #include "common/unique_fd.h"
 
 namespace penstock {
 
 struct CacheOwner {
-  std::string base = "/dev/shm";
+  std::string base = kCacheBase;
   uid_t user = 0;
   std::optional<gid_t> group;  // whose members share the caches
 };

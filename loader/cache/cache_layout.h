@@ -13,12 +13,15 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+
+#include "common/cache_files.h"
 
 namespace penstock {
 
 inline constexpr uint64_t kCacheMagic = 0x3145484341435350;  // "PSCACHE1"
-inline constexpr uint32_t kMembers = 1024;
+inline constexpr uint32_t kMembers = kCacheMembers;
 inline constexpr uint32_t kShares = 1024;
 inline constexpr uint64_t kPlaceBytes = 64;  // samples begin at multiples
 inline constexpr uint64_t kMostOffset = uint64_t{1} << 46;  // that a slot says
@@ -31,8 +34,8 @@ struct CacheHeader {
   uint64_t samples;      // of it
   uint64_t data_offset;
   uint64_t created_s;            // since 1970
-  char data_set[2048];           // its path, for people; ends in a zero byte
   std::atomic<uint64_t> keep_s;  // after the last process that used it
+  char data_set[2048];           // its path, for people; ends in a zero byte
 
   alignas(64) std::atomic<uint64_t> end_offset;  // of what was given out
   alignas(64) std::atomic<uint64_t> ready_samples;
@@ -46,6 +49,7 @@ struct CacheHeader {
 };
 inline constexpr uint64_t kMembersOffset = 4096;
 static_assert(sizeof(CacheHeader) <= kMembersOffset);
+static_assert(offsetof(CacheHeader, keep_s) == kCacheKeepOffset);
 
 struct MemberTable {
   std::atomic<uint32_t> generations[kMembers];

@@ -18,7 +18,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::string_view kEnding = ".cache";
+constexpr std::string_view kEnding = kCacheFileEnding;
 
 struct CloseFolder {
   void operator()(DIR* folder) const { ::closedir(folder); }
@@ -139,21 +139,12 @@ void sweep_caches(const CacheOwner& owner) {
     if (!cache) continue;
     const auto used_s = static_cast<uint64_t>(cache->status.st_mtim.tv_sec);
     const uint64_t idle_s = now_s - std::min(now_s, used_s);
-    if (idle_s >= cache->header().keep_s && shut_out_members(cache->fd.get())) {
-      remove_cache((*folder)->get(), name, cache->fd.get());
+    if (idle_s >= cache->header().keep_s &&
+        shut_out_cache_members(cache->fd.get())) {
+      remove_cache_file((*folder)->get(), name, cache->fd.get());
     }
   }
   (void)::rmdir(cache_folder_path(owner).c_str());  // if none is left
-}
-
-void remove_cache(int folder, const std::string& file_name, int fd) {
-  struct stat own {
-  }, named{};
-  if (::fstat(fd, &own) == 0 &&
-      ::fstatat(folder, file_name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-      own.st_ino == named.st_ino) {
-    (void)::unlinkat(folder, file_name.c_str(), 0);
-  }
 }
 
 }  // namespace penstock

@@ -45,7 +45,4 @@ struct CacheFacts {
 // Removes those that nobody has used for as long as they are kept.
 void sweep_caches(const CacheOwner& owner);
 
-// Removes the name if it still is that file's.
-void remove_cache(int folder, const std::string& file_name, int fd);
-
 }  // namespace penstock

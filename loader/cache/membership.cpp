@@ -12,14 +12,11 @@
 namespace penstock {
 namespace {
 
-// Behind every byte of the file; a lock needs none there.
-constexpr off_t kLocksOffset = off_t{1} << 62;
-
 struct flock lock_of(uint32_t first, uint32_t count) {
   struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
-  lock.l_start = kLocksOffset + off_t{first};
+  lock.l_start = kCacheLocksOffset + off_t{first};
   lock.l_len = off_t{count};
   return lock;
 }
@@ -52,7 +49,7 @@ Result<Membership> Membership::join(int fd, MemberTable& table) {
                std::to_string(kMembers) + " processes use the cache already"};
 }
 
-bool Membership::shut() { return shut_out_members(fd_.get()); }
+bool Membership::shut() { return shut_out_cache_members(fd_.get()); }
 
 bool is_member(int fd, uint32_t number) {
   return is_locked(fd, number, 1).value_or(true);
@@ -67,11 +64,6 @@ uint32_t count_members(int fd) {
     count += is_member(fd, number) ? 1 : 0;
   }
   return count;
-}
-
-bool shut_out_members(int fd) {
-  struct flock lock = lock_of(0, kMembers);
-  return ::fcntl(fd, F_OFD_SETLK, &lock) == 0;
 }
 
 }  // namespace penstock

@@ -51,8 +51,4 @@ bool is_member(int fd, uint32_t number);
 bool has_members(int fd);
 uint32_t count_members(int fd);
 
-// Takes all numbers, for as long as fd is open for writing; false: somebody has
-// one.
-[[nodiscard]] bool shut_out_members(int fd);
-
 }  // namespace penstock

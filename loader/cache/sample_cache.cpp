@@ -1,5 +1,6 @@
 #include "penstock/loader/sample_cache.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
@@ -82,6 +83,10 @@ void SampleCache::store(uint64_t index, std::span<const uint8_t> sample,
 SampleCacheCounters SampleCache::counters() const { return core_->counters(); }
 
 const std::string& SampleCache::path() const { return core_->file().path(); }
+
+uint64_t SampleCache::ready_samples() const {
+  return std::min<uint64_t>(core_->file().header().ready_samples, samples());
+}
 
 uint64_t SampleCache::samples() const { return core_->file().samples(); }
 

@@ -26,6 +26,10 @@ penstock_progress progress_report(const TrainOptions& options,
       static_cast<uint32_t>(loader.threads),
       options.threads == 0 ? 1u : 0u,
       progress.exchange_ns,
+      loader.cached,
+      loader.cached_bytes,
+      loader.cache_samples,
+      loader.data_samples,
   };
 }
 

@@ -71,14 +71,15 @@ std::string effective_text(const Config& config) {
       "SocketPath={}\nStateDir={}\nReportDir={}\nProfileDir={}\n"
       "CgroupRoot={}\nCgroupName={}\nPolicy={}\nDefault={}\nLendIdle={}\n"
       "LendAcross={}\nAwayYields={}\nMaxWeight={}\nSamplePeriod={}\n"
-      "MinSolveInterval={}\nReportMinTime={}\nLogLevel={}\n"
+      "MinSolveInterval={}\nReportMinTime={}\nCacheKeep={}\nLogLevel={}\n"
       "HistoryFile={}\nHistoryRetention={}\n",
       config.socket_path, config.state_dir, config.report_dir,
       config.profile_dir, config.cgroup_root, config.cgroup_name,
       policy_name(config.policy), config.default_auto ? "auto" : "off",
       yes_no(config.lend_idle), lend_across_name(config.lend_across),
       yes_no(config.away_yields), config.max_weight, config.sample_period_ms,
-      config.min_solve_interval_ms, config.report_min_seconds, config.log_level,
+      config.min_solve_interval_ms, config.report_min_seconds, config.cache_keep_s,
+      config.log_level,
       config.history_file, config.history_retention_days);
   out += config.metrics_file.empty()
              ? "# MetricsFile: no metrics are written\n"

@@ -37,12 +37,17 @@ COUNTER_WORDS = {
     "prepared": 9,
     "replaying": 10,
     "exchange_ns": 12,
+    "cached": 13,
+    "cached_bytes": 14,
+    "cache_samples": 15,
+    "data_samples": 16,
 }
 # Of 4 bytes each, in such.
 STATE_HALVES = {"loader_threads": 22, "follows_hint": 23}
 REPORTED = (*COUNTER_WORDS, *STATE_HALVES)
 # These only grow.
-GROWING = [name for name in COUNTER_WORDS if name != "replaying"]
+_LEVELS = ("replaying", "cache_samples", "data_samples")
+GROWING = [name for name in COUNTER_WORDS if name not in _LEVELS]
 _SEQLOCK_TRIES = 64
 
 

@@ -43,7 +43,7 @@ TEST_CASE("every key is read, in any case") {
       "ProfileDir=/profiles\nCgroupRoot=/cg\nCgroupName=ours\n"
       "Policy=MaxMin\nDefault=auto\nLendIdle=no\nLendAcross=account\n"
       "AwayYields=No\nMaxWeight=4.5\nSamplePeriod=500\nMinSolveInterval=20\n"
-      "ReportMinTime=12.5\nLogLevel=debug\nManagedCPUs=1,0,4-5\n"
+      "ReportMinTime=12.5\nCacheKeep=600\nLogLevel=debug\nManagedCPUs=1,0,4-5\n"
       "HistoryFile=/h.sqlite\nHistoryRetention=30\n"
       "SubmitTable=/table\nSubmitSocket=/submit\nSubmitNodeCores=24\n"
       "SubmitNodeBandwidth=2G\nSubmitOvercommit=1.5\n"
@@ -77,6 +77,7 @@ TEST_CASE("every key is read, in any case") {
   CHECK(config.pools.at(0).shared);
   CHECK_FALSE(config.pools.at(1).shared);
   CHECK(config.report_min_seconds == 12.5);
+  CHECK(config.cache_keep_s == 600);
   CHECK(config.submit_table == "/table");
   CHECK(config.submit_socket == "/submit");
   CHECK(config.submit_node_cores == 24);
@@ -165,6 +166,7 @@ TEST_CASE("values out of range are refused") {
         std::string("MinSolveInterval=0"),
         std::string("ReportMinTime=-1"),
         std::string("ReportMinTime=86401"),
+        std::string("CacheKeep=-1"), std::string("CacheKeep=604801"),
         std::string("LogLevel=trace"),
         std::string("HistoryFile=h.sqlite"),
         std::string("HistoryRetention=0"),

@@ -230,7 +230,7 @@ TEST_CASE("who comes while a cache is removed gets a new one") {
   }
   // Held for longer than anyone is waited for.
   const UniqueFd shut(::open(test.path.c_str(), O_RDWR));
-  REQUIRE(shut_out_members(shut.get()));
+  REQUIRE(shut_out_cache_members(shut.get()));
   auto file = test.try_join(kData);
   REQUIRE_FALSE(file);
   CHECK(file.error().code == Code::kUnavailable);

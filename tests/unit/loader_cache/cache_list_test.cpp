@@ -267,9 +267,9 @@ TEST_CASE("only the file that is meant is removed by its name") {
   const UniqueFd old(::open(test.path("n.cache").c_str(), O_RDWR));
   std::filesystem::remove(test.path("n.cache"));
   test.leave_cache("n", 0, 0);
-  remove_cache(folder->get(), "n.cache", old.get());
+  remove_cache_file(folder->get(), "n.cache", old.get());
   CHECK(test.has("n.cache"));
   const UniqueFd next(::open(test.path("n.cache").c_str(), O_RDWR));
-  remove_cache(folder->get(), "n.cache", next.get());
+  remove_cache_file(folder->get(), "n.cache", next.get());
   CHECK_FALSE(test.has("n.cache"));
 }

@@ -120,7 +120,7 @@ TEST_CASE("nobody joins what is shut, and nobody shuts what another uses") {
   auto member = std::make_unique<Membership>(table.join());
   auto other = std::make_unique<Membership>(table.join());
   CHECK_FALSE(member->shut());
-  CHECK_FALSE(shut_out_members(table.fd.get()));
+  CHECK_FALSE(shut_out_cache_members(table.fd.get()));
   CHECK(is_member(table.fd.get(), 0));  // it has its own still
   other.reset();
   CHECK(member->shut());
@@ -129,7 +129,7 @@ TEST_CASE("nobody joins what is shut, and nobody shuts what another uses") {
   CHECK(late.error().code == Code::kLimit);
   member.reset();
   CHECK(table.join().number() == 0);
-  CHECK(shut_out_members(table.fd.get()));
+  CHECK(shut_out_cache_members(table.fd.get()));
   CHECK_FALSE(Membership::join(table.fd.get(), *table.members));
 }
 
@@ -177,5 +177,5 @@ TEST_CASE("what cannot be opened is an error") {
 TEST_CASE("who cannot ask takes everyone for alive") {
   CHECK(has_members(-1));
   CHECK(is_member(-1, 0));
-  CHECK_FALSE(shut_out_members(-1));
+  CHECK_FALSE(shut_out_cache_members(-1));
 }

@@ -172,3 +172,24 @@ TEST_CASE("options are given back as the user writes them") {
   CHECK(given[1] == OptionGiven{"loader-threads", "6"});
   CHECK(given[2] == OptionGiven{"loader-weight", "0.5"});
 }
+
+TEST_CASE("what the loader's cache served is told") {
+  Fixture f;
+  CHECK(build_report(f.job, f.context, false).cache == CacheFigures());
+  Progress page;
+  page.started_ns = 11 * kSecond;
+  page.updated_ns = 91 * kSecond;
+  page.samples = page.prepared = 8000;
+  page.cached = 6000;
+  page.cached_bytes = 600000;
+  page.cache_samples = 650;
+  page.data_samples = 1000;
+  f.job.ended = {};
+  f.job.ended.add(page);
+  const CacheFigures cache = build_report(f.job, f.context, false).cache;
+  CHECK(*cache.hits == 6000);
+  CHECK(*cache.hit_share == Approx(0.75));
+  CHECK(*cache.hit_bytes == 600000);
+  CHECK(*cache.held_share == Approx(0.65));
+  CHECK(*cache.held_bytes == Approx(65000));
+}

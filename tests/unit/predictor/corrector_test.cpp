@@ -248,5 +248,29 @@ TEST_CASE("the trainer reserve is the 95th percentile") {
   CHECK(corrector.corrected(std::nullopt).trainer_reserve_cores == Approx(0.9));
 }
 
+TEST_CASE("storage has to give what the cache does not serve now") {
+  Corrector corrector = fed(second(0), 20);  // the first epoch
+  CHECK(corrector.corrected(std::nullopt).storage_bytes_per_sample.value ==
+        Approx(1000));
+  Observation cached = second(0);
+  cached.cached_bytes = cached.bytes * 0.75;
+  cached.bytes *= 0.25;
+  for (int i = 0; i < 8; ++i) corrector.add(cached);
+  const Prediction seen = corrector.corrected(std::nullopt);
+  CHECK(seen.storage_bytes_per_sample.value == Approx(250));
+  CHECK(seen.demand_bytes_per_s.value == Approx(25000));
+  cached.cached_bytes = 100 * 1000;
+  cached.bytes = 0;
+  for (int i = 0; i < 8; ++i) corrector.add(cached);
+  CHECK(corrector.corrected(std::nullopt).storage_bytes_per_sample.value ==
+        Approx(0).margin(1e-9));
+}
+
+TEST_CASE("a cache's bytes that are no number contradict the page") {
+  Observation bad = second(0);
+  bad.cached_bytes = std::numeric_limits<double>::quiet_NaN();
+  CHECK_FALSE(fed(bad, 64).trusted());
+}
+
 }  // namespace
 }  // namespace penstock

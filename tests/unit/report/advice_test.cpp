@@ -201,5 +201,30 @@ TEST_CASE("absurd figures stay within what the options allow") {
   CHECK(lines(report).empty());
 }
 
+TEST_CASE("a cache that holds too little is told what would do") {
+  JobReport report = samples::input_bound();  // fetch 22%
+  report.cores = {};
+  report.bandwidth = {};
+  report.cache = {0.5, 5000, 500e6, 0.5, 100 * 1048576.0};
+  const auto advice = recommend(report);
+  REQUIRE(advice.size() == 1);
+  CHECK(advice[0].line == "--cache=200M");
+  CHECK(advice[0].reason.find("holds 50% of the data set") !=
+        std::string::npos);
+  REQUIRE(advice[0].gain);
+  CHECK(advice[0].gain->low == 0);
+  CHECK(advice[0].gain->value == Approx(0.22 / 0.78).margin(0.01));
+  report.cache.held_share = 1.0;
+  CHECK(recommend(report).empty());
+  report.cache = {};
+  CHECK(recommend(report).empty());
+}
+
+TEST_CASE("there are at most three pieces of advice") {
+  JobReport report = samples::input_bound();
+  report.cache = {0.5, 5000, 500e6, 0.5, 100 * 1048576.0};
+  CHECK(recommend(report).size() <= 3);
+}
+
 }  // namespace
 }  // namespace penstock

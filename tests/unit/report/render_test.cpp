@@ -174,5 +174,15 @@ TEST_CASE("a short run is told why nothing is recommended") {
   CHECK(text.find("#SBATCH") == std::string::npos);
 }
 
+TEST_CASE("a cache's hits are told where there is one") {
+  JobReport report = samples::input_bound();
+  CHECK(render_text(report, {}).find("Cache") == std::string::npos);
+  report.cache = {0.75, 6000, 1.5 * 1073741824, 0.65, 1e9};
+  const std::string text = render_text(report, {});
+  CHECK(text.find("75% of the samples came from memory, 1.5 GB not read") !=
+        std::string::npos);
+  CHECK(text.find("65%") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace penstock

@@ -15,7 +15,7 @@ TEST_CASE("check-config prints what can be read back") {
                   "CgroupRoot=/e\nCgroupName=f\nPolicy=maxmin\nDefault=auto\n"
                   "LendIdle=no\nLendAcross=account\nAwayYields=no\n"
                   "MaxWeight=2.5\nSamplePeriod=500\nMinSolveInterval=70\n"
-                  "ReportMinTime=12.5\nLogLevel=debug\nManagedCPUs=0-3\n"
+                  "ReportMinTime=12.5\nCacheKeep=600\nLogLevel=debug\nManagedCPUs=0-3\n"
                   "HistoryFile=/h/file\nHistoryRetention=30\n"
                   "SubmitTable=/g\nSubmitSocket=/h\nSubmitNodeCores=24\n"
                   "SubmitNodeBandwidth=2G\nSubmitOvercommit=1.5\n"
@@ -47,6 +47,7 @@ TEST_CASE("check-config prints what can be read back") {
                            "SamplePeriod=500",
                            "MinSolveInterval=70",
                            "ReportMinTime=12.5",
+                           "CacheKeep=600",
                            "LogLevel=debug",
                            "ManagedCPUs=0-3",
                            "HistoryFile=/h/file",

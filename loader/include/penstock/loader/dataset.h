@@ -76,6 +76,9 @@ class Dataset {
   // each is a tensor of so many bytes, as it stands.
   virtual uint64_t tensor_bytes() const { return 0; }
 
+  // That are in a cache of ours now.
+  virtual uint64_t cached_samples() const { return 0; }
+
   virtual std::unique_ptr<SampleReader> new_reader(ReadMode mode) const = 0;
 };
 

@@ -83,7 +83,8 @@ class SampleCache {
 
   SampleCacheCounters counters() const;  // of this process
   const std::string& path() const;       // of its file
-  uint64_t samples() const;
+  uint64_t samples() const;              // of the data set
+  uint64_t ready_samples() const;        // that are in it now
 
  private:
   explicit SampleCache(std::unique_ptr<class CacheCore> core);
