@@ -27,6 +27,7 @@ void futex_wake(std::atomic<uint32_t>& word) {
 }
 
 enum Failing : uint32_t { kNone, kBeingWritten, kWritten };
+constexpr int kLooksForFirst = 8;
 
 }  // namespace
 
@@ -165,10 +166,15 @@ void NodeRing::done(uint64_t chunk) {
   if (now % shape_.ranks == 0) futex_wake(mine.done);
 }
 
-bool NodeRing::fail(const Error& error) {
+bool NodeRing::fail(const Error& error, const std::function<void()>& before) {
   Head& shared = head();
   uint32_t none = kNone;
   if (!shared.failing.compare_exchange_strong(none, kBeingWritten)) {
+    // Whoever was first may be a thread of this process that is at `before`;
+    // or it was killed there.
+    for (int i = 0; i < kLooksForFirst && shared.failing != kWritten; ++i) {
+      futex_wait(shared.failing, kBeingWritten, kLook_ms);
+    }
     return false;
   }
   shared.code = static_cast<int32_t>(error.code);
@@ -176,7 +182,9 @@ bool NodeRing::fail(const Error& error) {
   const size_t length =
       error.message.copy(shared.message, sizeof shared.message - 1);
   shared.message[length] = '\0';
+  if (before) before();
   shared.failing.store(kWritten);
+  futex_wake(shared.failing);
   wake_all();
   return true;
 }

@@ -70,8 +70,10 @@ class NodeRing {
   void done(uint64_t chunk);
 
   // Ends every wait from now on with this error; the first one stays. True
-  // for who set it.
-  bool fail(const Error& error);
+  // for who set it, who has called `before` then: until it returns nobody sees
+  // the error, and so nobody ends this process because of it. Whoever comes
+  // second waits until the first one stands, for two seconds at most.
+  bool fail(const Error& error, const std::function<void()>& before = {});
   // Done, or the error of fail().
   [[nodiscard]] Status state() const;
   // Ends pieces of waits early, so that they look.

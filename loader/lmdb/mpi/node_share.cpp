@@ -15,7 +15,9 @@ bool is_closing(const Error& error) {
 }  // namespace
 
 void NodeShare::fail(const Error& error) {
-  if (ring_.fail(error)) world_.post_failure(error);
+  // The other nodes first: once this process's trainer has the error, it may
+  // end before another thread has posted anything.
+  ring_.fail(error, [&] { world_.post_failure(error); });
 }
 
 void NodeShare::close() {

@@ -38,10 +38,14 @@ def environment():
 def mpirun(ranks, *command, timeout_s=120):
     """What the ranks print, by rank."""
     with environment() as env:
-        done = subprocess.run(
-            [MPIEXEC, "-n", str(ranks), *command], env=env, text=True,
-            timeout=timeout_s, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, check=False)
+        try:
+            done = subprocess.run(
+                [MPIEXEC, "-n", str(ranks), *command], env=env, text=True,
+                timeout=timeout_s, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, check=False)
+        except subprocess.TimeoutExpired as late:
+            # Others wait for a rank that has ended: its line says why.
+            raise AssertionError(f"{late}: {late.output}") from late
     return {int(rank): text for rank, text in re.findall(
         r"^rank (\d+)[^:]*: (.*)$", done.stdout, re.MULTILINE)}, done.stdout
 

@@ -3,6 +3,8 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -114,6 +116,45 @@ TEST_CASE("a failure ends waits at once, and the first one stays") {
   CHECK(waited.error().code == Code::kIo);
   CHECK(waited.error().saved_errno == 5);
   CHECK(monotonic_ns() - begin_ns < 2000000000);
+}
+
+TEST_CASE("nobody sees a failure before the others have been told") {
+  const RingShape shape{1, 2, 2, 1, 4096};
+  const Memory memory(shape.window_bytes());
+  NodeRing ring(memory.data(), shape);
+  std::atomic<int> told = 0;
+  std::jthread second;
+  Status seen = Done{};
+  int told_when_seen = 0;
+  const auto tell = [&] {
+    second = std::jthread([&] {
+      ring.fail(Error{Code::kLimit, 0, "second"}, [&] { told += 10; });
+      // Not its own, which nobody would be told.
+      seen = ring.state();
+      told_when_seen = told;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    CHECK(ring.state());
+    ++told;
+  };
+  CHECK(ring.fail(Error{Code::kIo, 0, "first"}, tell));
+  second.join();
+  CHECK(told == 1);
+  CHECK(told_when_seen == 1);
+  REQUIRE(!seen);
+  CHECK(seen.error().message == "first");
+}
+
+TEST_CASE("who was killed while it told the others is not waited for") {
+  const RingShape shape{1, 2, 2, 1, 4096};
+  const Memory memory(shape.window_bytes());
+  NodeRing ring(memory.data(), shape);
+  struct Killed {};
+  CHECK_THROWS_AS(
+      ring.fail(Error{Code::kIo, 0, "first"}, [] { throw Killed(); }), Killed);
+  const uint64_t begin_ns = monotonic_ns();
+  CHECK(!ring.fail(Error{Code::kIo, 0, "second"}));
+  CHECK(monotonic_ns() - begin_ns < 10000000000);
 }
 
 TEST_CASE("what is full is still taken after a failure") {
