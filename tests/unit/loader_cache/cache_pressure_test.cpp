@@ -283,6 +283,11 @@ TEST_CASE("processes that fill a tmpfs until it is full serve what is right") {
     }));
   }
   for (const auto& child : children) CHECK(child->wait() == 0);
+  auto caches = list_caches(own_cache_folder());
+  REQUIRE(caches);
+  // What there was no room for was not put in; it isn't found later.
+  CHECK(caches->at(0).damaged == 0);
+  CHECK(caches->at(0).ready_samples > 25);
   uint64_t before = 0, after = 0;
   {
     const auto cache = test.open(100, options_of(1024 * kMiB));

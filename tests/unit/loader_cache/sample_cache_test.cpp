@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/mount.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <random>
@@ -12,6 +11,7 @@
 #include "common/unique_fd.h"
 #include "loader/cache/cache_layout.h"
 #include "tests/unit/loader_cache/cache_case.h"
+#include "tests/unit/loader_cache/children.h"
 
 using namespace penstock;
 using namespace penstock::test;
@@ -42,18 +42,6 @@ uint64_t epoch(SampleCache& cache, unsigned seed) {
     }
   }
   return stored_bytes;
-}
-
-// Runs what a child process does; its exit status.
-int in_child(const std::function<void()>& what) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    what();
-    ::_exit(0);
-  }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 void flip_byte(const std::string& path, uint64_t offset) {
