@@ -18,7 +18,7 @@ std::optional<Error> AskedCache::Trouble::get() const {
 Result<std::shared_ptr<const Dataset>> AskedCache::put_before(
     std::shared_ptr<const Dataset> dataset, SampleCacheOptions options) {
   options.warn = [trouble = trouble_](const std::string& what) {
-    trouble->set({Code::kLimit, ENOMEM, what});
+    trouble->set({Code::kIo, EIO, what});
   };
   auto cache = SampleCache::open(*dataset, options);
   if (cache) return with_cache(std::move(dataset), *std::move(cache));

@@ -183,9 +183,11 @@ struct penstock_loader_cached {
 int penstock_loader_get_cached(struct penstock_loader* loader,
                                struct penstock_loader_cached* cached);
 
-/* Whether the loader has the cache that was asked for, and it takes all that it
- * may have.
- * ENOMEM, EACCES or what the system gave: it does not; the first reason
+/* Whether the loader has the cache that was asked for, and it does what it may.
+ * EACCES, ENOMEM or what the system gave: it has none
+ * EIO     none, as no memory cgroup limits the job so that cache_bytes has to
+ *         be given, or 1024 processes use it; it is not filled as far as it may
+ *         be; a sample was damaged in it, and read from storage: what was first
  * EINVAL  a null pointer; ECHILD */
 int penstock_loader_check_cache(struct penstock_loader* loader);
 
