@@ -36,7 +36,9 @@ uint64_t fingerprint_of(const std::string& folder,
       fingerprint.add(FileVersion::of(status));
     }
     last_folder = holder;
-    fingerprint.add(path.substr(folder.size()));
+    // The folder may have been named with slashes behind it, or without.
+    const size_t below = path.find_first_not_of('/', folder.size());
+    fingerprint.add(path.substr(below));
   }
   return fingerprint.value();
 }

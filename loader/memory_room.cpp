@@ -77,6 +77,7 @@ std::optional<MemoryRoom> group_memory(const std::string& root) {
     if (controllers != "memory" && !controllers.empty()) continue;
     const GroupFiles& names = controllers.empty() ? kV2 : kV1;
     std::string group = line.substr(second + 1);
+    if (!group.starts_with('/')) continue;
     for (;;) {
       take_tightest(root + names.mount + group, names, room);
       if (group.empty() || group == "/") break;

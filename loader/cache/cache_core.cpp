@@ -65,9 +65,14 @@ CacheCore::CacheCore(std::unique_ptr<CacheFile> file, FillShare share,
 std::optional<uint64_t> CacheCore::find(uint64_t index) const {
   const Slot& slot = file_->slot(index);
   const uint64_t word = slot.word.load(std::memory_order_acquire);
-  if (SlotWord::of(word).state != SlotWord::State::kReady) return std::nullopt;
+  const SlotWord found = SlotWord::of(word);
+  if (found.state != SlotWord::State::kReady) return std::nullopt;
   const uint64_t bytes = bytes_in(slot.facts);
-  if (bytes < kLabelBytes) return std::nullopt;
+  const uint64_t end = file_->header().end_offset;
+  if (bytes < kLabelBytes || !file_->has_place(found.offset, bytes) ||
+      found.offset + place_bytes(bytes) > end) {
+    return std::nullopt;
+  }
   return bytes - kLabelBytes;
 }
 
@@ -131,14 +136,19 @@ std::optional<CacheCore::Claim> CacheCore::claim(uint64_t index) {
   std::atomic<uint64_t>& word = file_->slot(index).word;
   uint64_t packed = word;
   const SlotWord found = SlotWord::of(packed);
-  if (found.state == SlotWord::State::kReady) return std::nullopt;
+  if (found.state == SlotWord::State::kReady) {
+    // Only what was damaged is ready and not found.
+    if (!find(index)) drop_damaged(index, packed, 0);
+    return std::nullopt;
+  }
   const Membership* own = own_membership();
   if (own == nullptr) return std::nullopt;
   if (found.state == SlotWord::State::kClaimed && !is_abandoned(found, *own)) {
     return std::nullopt;
   }
+  const bool is_left = found.state == SlotWord::State::kClaimed;
   const SlotWord claimed{SlotWord::State::kClaimed, own->number(),
-                         own->generation(), found.offset};
+                         own->generation(), is_left ? found.offset : 0};
   if (!word.compare_exchange_strong(packed, claimed.packed())) {
     return std::nullopt;
   }
@@ -146,19 +156,20 @@ std::optional<CacheCore::Claim> CacheCore::claim(uint64_t index) {
   return Claim{index, claimed};
 }
 
-// Finds room in the file: what a process left that was killed, or behind
-// everything else.
+// Room in the file, behind everything else.
 bool CacheCore::place(Claim& claim, uint64_t bytes) {
-  Slot& slot = file_->slot(claim.index);
+  if (claim.word.offset != 0) free_left_place(claim);
   const uint64_t room = place_bytes(bytes);
-  if (claim.word.offset != 0 && place_bytes(bytes_in(slot.facts)) == room) {
-    return true;
-  }
-  claim.word.offset = 0;
   if (!share_.take(room)) return false;
   fault_point("counted");
-  slot.facts = bytes;
-  claim.word.offset = file_->header().end_offset.fetch_add(room);
+  const uint64_t offset = file_->header().end_offset.fetch_add(room);
+  if (!file_->has_place(offset, bytes)) {
+    share_.give(room);
+    return false;
+  }
+  Slot& slot = file_->slot(claim.index);
+  slot.facts = uint64_t{share_.number()} << 32 | bytes;
+  claim.word.offset = offset;
   slot.word = claim.word.packed();
   fault_point("placed");
   return true;

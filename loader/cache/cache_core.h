@@ -45,6 +45,7 @@ class CacheCore {
   std::optional<Claim> claim(uint64_t index);
   bool is_abandoned(const SlotWord& word, const Membership& own) const;
   bool place(Claim& claim, uint64_t bytes);
+  void free_left_place(Claim& claim);
   bool write(const Claim& claim, std::span<const uint8_t> sample,
              int64_t label);
   void publish(const Claim& claim, std::span<const uint8_t> sample,
@@ -53,6 +54,12 @@ class CacheCore {
   void drop_damaged(uint64_t index, uint64_t word, uint64_t bytes);
   void count_hit(uint64_t bytes);
   void give_back_memory();
+  struct Newest {
+    uint64_t begin = 0;  // where they stand in the file, up to its end
+    uint64_t samples = 0;
+  };
+  bool is_own(const SlotWord& word) const;
+  Newest newest(uint64_t bytes) const;
   void drop_newest(uint64_t bytes);
   void warn_full(const std::string& why);
 
@@ -65,8 +72,6 @@ class CacheCore {
   std::atomic<uint64_t> full_until_ns_ = 0;  // the tmpfs was
   std::atomic<bool> has_warned_ = false;     // that it is not filled
   std::atomic<bool> has_warned_of_drop_ = false;
-  std::atomic<uint64_t> drop_end_ = UINT64_MAX;  // what stands before was not
-                                                 // dropped yet
   std::atomic<uint64_t> touched_ns_ = 0;
   std::atomic<uint64_t> hits_ = 0;
   std::atomic<uint64_t> hit_bytes_ = 0;

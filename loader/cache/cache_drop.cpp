@@ -2,8 +2,10 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <array>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "loader/cache/cache_core.h"
@@ -21,20 +23,20 @@ struct Place {
   uint64_t bytes = 0;
 };
 
-// Places that touch each other as one.
-std::vector<Place> joined(std::vector<Place> places) {
+// Makes places that touch each other one. Takes no memory.
+void join(std::vector<Place>& places) {
   std::sort(places.begin(), places.end(),
             [](const Place& a, const Place& b) { return a.offset < b.offset; });
-  std::vector<Place> runs;
+  size_t runs = 0;
   for (const Place& place : places) {
-    if (!runs.empty() &&
-        runs.back().offset + runs.back().bytes == place.offset) {
-      runs.back().bytes += place.bytes;
+    Place* const last = runs > 0 ? &places[runs - 1] : nullptr;
+    if (last != nullptr && last->offset + last->bytes == place.offset) {
+      last->bytes += place.bytes;
     } else {
-      runs.push_back(place);
+      places[runs++] = place;
     }
   }
-  return runs;
+  places.resize(runs);
 }
 
 // The pages that nothing else is on: a hole of parts of pages would only be
@@ -53,7 +55,9 @@ void free_pages(int fd, const Place& run) {
 void CacheCore::drop_damaged(uint64_t index, uint64_t word, uint64_t bytes) {
   if (!file_->slot(index).word.compare_exchange_strong(word, 0)) return;
   const SlotWord damaged = SlotWord::of(word);
-  free_pages(file_->fd(), {damaged.offset, place_bytes(bytes)});
+  if (file_->has_place(damaged.offset, bytes)) {
+    free_pages(file_->fd(), {damaged.offset, place_bytes(bytes)});
+  }
   if (damaged.member == share_.number()) share_.give(place_bytes(bytes));
   ++damaged_;
   ++file_->header().damaged;
@@ -65,39 +69,80 @@ void CacheCore::drop_damaged(uint64_t index, uint64_t word, uint64_t bytes) {
   }
 }
 
-// Of the job's own samples, in whose memory the others are not. Who is copying
-// one of them finds its slot changed.
+// What a process had that was killed while it put the sample in; its job, which
+// may be another one, has it back. Not where the sample's own facts stand there
+// already: then it is not known any more which job that was.
+void CacheCore::free_left_place(Claim& claim) {
+  Slot& slot = file_->slot(claim.index);
+  const uint64_t facts = slot.facts;
+  const uint64_t bytes = facts & UINT32_MAX;
+  const Place left{claim.word.offset, place_bytes(bytes)};
+  claim.word.offset = 0;
+  slot.word = claim.word.packed();
+  if (!file_->has_place(left.offset, bytes)) return;
+  free_pages(file_->fd(), left);
+  const auto number = static_cast<uint32_t>(facts >> 32);
+  if (number >= kShares) return;
+  FillShare::at(file_->shares(), number).give(left.bytes);
+}
+
+// Of the job's own samples, in whose memory the others are not.
+bool CacheCore::is_own(const SlotWord& word) const {
+  return word.state == SlotWord::State::kReady &&
+         word.member == share_.number() && file_->has_place(word.offset, 0);
+}
+
+// Those last put in that together have so many bytes, or somewhat more: found
+// by how much stands in each part of the file, for which no memory is needed.
+CacheCore::Newest CacheCore::newest(uint64_t bytes) const {
+  constexpr uint64_t kParts = 2048;
+  std::array<std::pair<uint64_t, uint64_t>, kParts> parts{};  // bytes, samples
+  const uint64_t begin = file_->data_offset();
+  const uint64_t end = std::max<uint64_t>(begin, file_->header().end_offset);
+  const uint64_t part_bytes = (end - begin) / kParts + 1;
+  for (uint64_t index = 0; index < file_->samples(); ++index) {
+    const Slot& slot = file_->slot(index);
+    const SlotWord found = SlotWord::of(slot.word);
+    const uint64_t part = (found.offset - begin) / part_bytes;
+    if (!is_own(found) || part >= kParts) continue;
+    parts[part].first += place_bytes(slot.facts & UINT32_MAX);
+    ++parts[part].second;
+  }
+  Newest newest;
+  uint64_t part = kParts;
+  for (uint64_t held = 0; part > 0 && held < bytes;) {
+    --part;
+    held += parts[part].first;
+    newest.samples += parts[part].second;
+  }
+  newest.begin = begin + part * part_bytes;
+  return newest;
+}
+
+// Who is copying one of them finds its slot changed.
 void CacheCore::drop_newest(uint64_t bytes) {
   CacheHeader& header = file_->header();
-  const uint64_t end = std::min<uint64_t>(drop_end_, header.end_offset);
-  const uint64_t begin = std::max(
-      header.data_offset, end - std::min(end, std::max(bytes, kPageBytes)));
-  drop_end_ = begin;
+  const Newest dropped = newest(std::max(bytes, kPageBytes));
   std::vector<Place> places;
+  places.reserve(dropped.samples);  // before anything has changed
   uint64_t freed = 0;
-  for (uint64_t index = 0; index < header.samples; ++index) {
+  for (uint64_t index = 0; index < file_->samples(); ++index) {
     Slot& slot = file_->slot(index);
     uint64_t word = slot.word;
     const SlotWord found = SlotWord::of(word);
-    if (found.state != SlotWord::State::kReady || found.offset < begin ||
-        found.member != share_.number()) {
-      continue;
-    }
+    if (!is_own(found) || found.offset < dropped.begin) continue;
+    if (places.size() == places.capacity()) break;
     const uint64_t stored = slot.facts & UINT32_MAX;
+    if (!slot.word.compare_exchange_strong(word, 0)) continue;
     places.push_back({found.offset, place_bytes(stored)});
-    if (!slot.word.compare_exchange_strong(word, 0)) {
-      places.pop_back();
-      continue;
-    }
     freed += place_bytes(stored);
     header.ready_bytes -= stored;
     --header.ready_samples;
     ++header.dropped;
     ++dropped_;
   }
-  for (const Place& run : joined(std::move(places))) {
-    free_pages(file_->fd(), run);
-  }
+  join(places);
+  for (const Place& run : places) free_pages(file_->fd(), run);
   share_.give(freed);
   if (freed > 0 && warn_ && !has_warned_of_drop_.exchange(true)) {
     warn_(file_->path() + ": gave " + std::to_string(freed) +

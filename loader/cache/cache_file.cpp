@@ -12,6 +12,7 @@
 #include <new>
 
 #include "loader/cache/cache_list.h"
+#include "loader/memory_room.h"
 
 namespace penstock {
 namespace {
@@ -29,6 +30,16 @@ Error no_room(int error, const std::string& path) {
   if (error != ENOSPC && error != ENOMEM) return system_error(error, path);
   return {Code::kLimit, error,
           path + ": no memory in the tmpfs for the cache's index"};
+}
+
+// Where the job's memory does not do, the kernel would end the process.
+Status check_memory(uint64_t bytes, const std::string& path) {
+  const auto room = group_memory();
+  if (!room || bytes <= room->left_bytes) return Done{};
+  return Error{Code::kLimit, 0,
+               path + ": the cache's index takes " + std::to_string(bytes) +
+                   " bytes, of which the job's memory cgroup leaves " +
+                   std::to_string(room->left_bytes)};
 }
 
 Status write_header(int fd, const CachedData& data) {
@@ -60,8 +71,13 @@ Result<bool> make_cache(int folder, const CacheOwner& owner,
     return system_error(errno, path);
   }
   // All of it now: where a page of a map cannot be had, the process dies.
-  const auto bytes = static_cast<off_t>(cache_data_offset(data.samples));
-  if (::fallocate(fd.get(), 0, 0, bytes) != 0) return no_room(errno, path);
+  const uint64_t bytes = cache_data_offset(data.samples);
+  if (Status fits = check_memory(bytes, path); !fits) {
+    return std::move(fits).error();
+  }
+  if (::fallocate(fd.get(), 0, 0, static_cast<off_t>(bytes)) != 0) {
+    return no_room(errno, path);
+  }
   if (Status written = write_header(fd.get(), data); !written) {
     return std::move(written).error().wrap(path);
   }
@@ -93,8 +109,10 @@ Status check(const CacheHeader& header, const CachedData& data,
         "with `penstock cache drop`");
   }
   const uint64_t data_offset = cache_data_offset(data.samples);
+  const uint64_t end_offset = header.end_offset;
   if (file_bytes < data_offset || header.data_offset != data_offset ||
-      header.end_offset < data_offset) {
+      end_offset < data_offset || end_offset >= kMostOffset ||
+      end_offset % kPlaceBytes != 0) {
     return invalid(path + ": damaged; remove it with `penstock cache drop`");
   }
   return Done{};
@@ -147,7 +165,13 @@ Status CacheFile::map(uint64_t samples) {
   if (map == MAP_FAILED) return system_error(errno, path_ + ": cannot map it");
   map_ = static_cast<uint8_t*>(map);
   map_bytes_ = bytes;
+  samples_ = samples;
   return Done{};
+}
+
+bool CacheFile::has_place(uint64_t offset, uint64_t bytes) const {
+  return offset >= data_offset() && offset % kPlaceBytes == 0 &&
+         offset < kMostOffset && place_bytes(bytes) <= kMostOffset - offset;
 }
 
 void CacheFile::unmap() {

@@ -30,7 +30,8 @@ class CacheFile {
   // its data are others.
   // Errors: those of open_cache_folder() and cache_file_name()
   //         kInvalidArgument  the cache is of other data, or damaged
-  //         kLimit  no memory in the tmpfs
+  //         kLimit  no memory for the index in the tmpfs or in the job's memory
+  //         cgroup
   //         kUnavailable  it is being removed for longer than 0.1 s, or as many
   //         processes use it as can; kIo
   [[nodiscard]] static Result<std::unique_ptr<CacheFile>> join(
@@ -48,7 +49,12 @@ class CacheFile {
   ShareTable& shares() const {
     return *reinterpret_cast<ShareTable*>(map_ + kSharesOffset);
   }
-  // REQUIRES: index < header().samples.
+  // What everybody may write to is not asked where a place has to be right.
+  uint64_t samples() const { return samples_; }
+  uint64_t data_offset() const { return map_bytes_; }
+  // Whether it can be a sample's.
+  bool has_place(uint64_t offset, uint64_t bytes) const;
+  // REQUIRES: index < samples().
   Slot& slot(uint64_t index) const {
     return reinterpret_cast<Slot*>(map_ + kSlotsOffset)[index];
   }
@@ -74,6 +80,7 @@ class CacheFile {
   std::string path_;
   uint8_t* map_ = nullptr;
   uint64_t map_bytes_ = 0;
+  uint64_t samples_ = 0;
   std::unique_ptr<Membership> membership_;
 };
 

@@ -21,6 +21,7 @@ inline constexpr uint64_t kCacheMagic = 0x3145484341435350;  // "PSCACHE1"
 inline constexpr uint32_t kMembers = 1024;
 inline constexpr uint32_t kShares = 1024;
 inline constexpr uint64_t kPlaceBytes = 64;  // samples begin at multiples
+inline constexpr uint64_t kMostOffset = uint64_t{1} << 46;  // that a slot says
 
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
@@ -68,8 +69,9 @@ static_assert(sizeof(ShareTable) <= kSlotsOffset - kSharesOffset);
 
 struct Slot {
   std::atomic<uint64_t> word;  // see SlotWord
-  std::atomic<uint64_t>
-      facts;  // checksum's lower half << 32 | bytes with label
+  // Ready: its checksum's lower half << 32 | bytes with label. Claimed, with a
+  // place: number of the share that it was counted for << 32 | bytes likewise.
+  std::atomic<uint64_t> facts;
 };
 
 // What a slot's word says. A sample is served when it is ready, and never

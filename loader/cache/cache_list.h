@@ -32,7 +32,7 @@ struct CacheFacts {
 
 // The caches of a folder, by name; files that are none are left out. A folder
 // that is not there has none.
-// Errors: kPermissionDenied, kIo
+// Errors: those of open_cache_folder()
 [[nodiscard]] Result<std::vector<CacheFacts>> list_caches(
     const CacheOwner& owner);
 

@@ -1,5 +1,6 @@
 #include "loader/cache/fill_share.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 
@@ -60,7 +61,12 @@ bool FillShare::take(uint64_t bytes) {
   return true;
 }
 
-void FillShare::give(uint64_t bytes) { share_->filled_bytes -= bytes; }
+void FillShare::give(uint64_t bytes) {
+  uint64_t filled = share_->filled_bytes;
+  while (!share_->filled_bytes.compare_exchange_weak(
+      filled, filled - std::min(filled, bytes))) {
+  }
+}
 
 bool FillShare::is_turn(uint64_t now_ns, uint64_t interval_ns) {
   uint64_t last_ns = share_->dropped_ns;

@@ -22,13 +22,18 @@ class FillShare {
   [[nodiscard]] static Result<FillShare> open(ShareTable& table, uint64_t key,
                                               uint64_t most_bytes);
 
+  // REQUIRES: number < kShares.
+  static FillShare at(ShareTable& table, uint32_t number) {
+    return {&table.shares[number], number};
+  }
+
   uint32_t number() const { return number_; }
   uint64_t most_bytes() const { return share_->most_bytes; }
   uint64_t filled_bytes() const { return share_->filled_bytes; }
 
   // False: the job has filled its part.
   [[nodiscard]] bool take(uint64_t bytes);
-  void give(uint64_t bytes);
+  void give(uint64_t bytes);  // more than there is: all of it
 
   // True for one of the job's processes in every interval.
   [[nodiscard]] bool is_turn(uint64_t now_ns, uint64_t interval_ns);

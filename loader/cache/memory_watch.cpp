@@ -11,12 +11,15 @@ void MemoryWatch::take(const std::optional<MemoryRoom>& room) {
   filled_bytes_ = 0;
   left_bytes_ = room ? room->left_bytes : 0;
   limit_bytes_ = room ? room->limit_bytes : 0;
+  period_bytes_ = room
+                      ? std::min(kPeriod_bytes, room->limit_bytes / kPeriodPart)
+                      : kPeriod_bytes;
 }
 
 void MemoryWatch::look_again(uint64_t now_ns) {
   uint64_t looked_ns = looked_ns_;
   const bool is_due = looked_ns == 0 || now_ns >= looked_ns + kPeriod_ns ||
-                      filled_bytes_ >= kPeriod_bytes;
+                      filled_bytes_ >= period_bytes_;
   // One thread looks; the others go by what is known.
   if (!is_due || !looked_ns_.compare_exchange_strong(looked_ns, now_ns)) return;
   take(look_());

@@ -16,9 +16,11 @@ class MemoryWatch {
  public:
   // Of the limit, what the cache leaves free of itself and of everything else.
   static constexpr uint64_t kFreePart = 16;
-  // How long, and for how many bytes, one look is good.
+  // How long, and for how many bytes, one look is good: at most a sixteenth of
+  // what is left free, which many processes may take at once.
   static constexpr uint64_t kPeriod_ns = 250000000;
   static constexpr uint64_t kPeriod_bytes = 4 << 20;
+  static constexpr uint64_t kPeriodPart = 16 * kFreePart;
 
   using Look = std::function<std::optional<MemoryRoom>()>;
   explicit MemoryWatch(Look look = [] { return group_memory(); });
@@ -38,7 +40,8 @@ class MemoryWatch {
   const Look look_;
   std::atomic<uint64_t> looked_ns_ = 0;
   std::atomic<uint64_t> filled_bytes_ = 0;  // since then
-  std::atomic<uint64_t> limit_bytes_ = 0;   // 0: none
+  std::atomic<uint64_t> period_bytes_ = kPeriod_bytes;
+  std::atomic<uint64_t> limit_bytes_ = 0;  // 0: none
   std::atomic<uint64_t> left_bytes_ = 0;
 };
 

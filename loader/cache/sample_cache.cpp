@@ -85,6 +85,6 @@ SampleCacheCounters SampleCache::counters() const { return core_->counters(); }
 
 const std::string& SampleCache::path() const { return core_->file().path(); }
 
-uint64_t SampleCache::samples() const { return core_->file().header().samples; }
+uint64_t SampleCache::samples() const { return core_->file().samples(); }
 
 }  // namespace penstock

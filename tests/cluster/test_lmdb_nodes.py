@@ -23,7 +23,11 @@ SETTINGS = {"OMPI_MCA_btl": "self,vader,tcp",
 # Open MPI names its files by the machine and by the rank within its node.
 ON_NODE = ('d=$0/$SLURMD_NODENAME; mkdir -p "$d"; '
            'export OMPI_MCA_btl_vader_backing_directory="$d" '
-           'OMPI_MCA_osc_sm_backing_directory="$d"; exec "$@"')
+           'OMPI_MCA_osc_sm_backing_directory="$d"; ')
+# The process that becomes this rank, a second after it has the node's buffer.
+KILL = ('[ "$SLURM_PROCID" != {rank} ] || (until grep -q osc_sm '
+        '/proc/$$/maps; do sleep 0.1; done; sleep {wait_s}; ls "$d" >&2; '
+        'kill -KILL $$) & ')
 
 
 @unittest.skipUnless(BENCH.exists(), "SKIPPED: built without MPI")
@@ -31,13 +35,16 @@ class LmdbNodes(cluster_case.ClusterCase):
     @classmethod
     def setUpClass(cls):
         cls.cluster = embedded_nodes.NodesCluster(nodes=NODES)
+        # No other run's, and removed after the cluster: until that is stopped
+        # PMIx removes files in it, too.
+        cls.shared = pathlib.Path(
+            "/dev/shm", pathlib.Path(cls.cluster.directory).name)
+        cls.shared.mkdir()
+        cls.addClassCleanup(shutil.rmtree, cls.shared)
+        cls.shared.chmod(0o1777)
         cls.addClassCleanup(cls.cluster.stop)
         cls.cluster.start()
         cls.bench = cls.cluster.expose(BENCH)
-        cls.shared = pathlib.Path("/dev/shm", cls.cluster.node)
-        cls.shared.mkdir()
-        cls.shared.chmod(0o1777)
-        cls.addClassCleanup(shutil.rmtree, cls.shared)
         cls.database = cls.import_records()
 
     @classmethod
@@ -56,13 +63,18 @@ class LmdbNodes(cluster_case.ClusterCase):
         assert done.returncode == 0, done.stderr
         return home / "database"
 
-    def read(self, ranks, *words, nodes=NODES):
-        """The ranks' lines of a step."""
-        done = self.cluster.srun(
-            "sh", "-c", ON_NODE, self.shared, self.bench, self.database,
-            "--batch", "8", *words, env=SETTINGS, timeout=120,
+    def start(self, ranks, *words, nodes=NODES, before=""):
+        """A step, when it has ended."""
+        return self.cluster.srun(
+            "sh", "-c", ON_NODE + before + 'exec "$@"', self.shared,
+            self.bench, self.database, "--batch", "8", *words, env=SETTINGS,
+            timeout=120,
             flags=["--mpi=pmix", f"--nodes={nodes}", f"--ntasks={ranks}",
                    "--overcommit"])
+
+    def read(self, ranks, *words, nodes=NODES):
+        """The ranks' lines of a step."""
+        done = self.start(ranks, *words, nodes=nodes)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertEqual(sorted(line["rank"] for line in lines),
@@ -97,6 +109,27 @@ class LmdbNodes(cluster_case.ClusterCase):
         self.assertEqual(
             self.total(self.read(4, "--switches", "none")),
             self.total(self.read(4)))
+
+    def test_a_rank_is_killed_in_mid_epoch(self):
+        for rank in (4, 5):  # of the second node: its reader, and another
+            with self.subTest(rank=rank):
+                done = self.start(16, "--epochs", "1000000",
+                                  before=KILL.format(
+                                      rank=rank, wait_s=embedded.PATIENCE))
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(f"task {rank}: Killed", done.stderr)
+                dead = f"rank {rank} has died in mid-epoch"
+                said = {line["rank"]: line["error"] for line in
+                        map(json.loads, done.stdout.splitlines())}
+                self.assertEqual(said, {
+                    other: dead if other // 4 == 1
+                    else "on another node: " + dead
+                    for other in range(16) if other != rank}, done.stderr)
+                # There was shared memory, and it is gone.
+                self.assertIn("vader_segment", done.stderr)
+                self.cluster.wait_empty()
+                self.assertEqual([path for path in self.shared.rglob("*")
+                                  if not path.is_dir()], [])
 
 
 if __name__ == "__main__":

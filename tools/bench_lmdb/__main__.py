@@ -6,8 +6,9 @@ import pathlib
 import sys
 
 from bench_analyze.figures import figure
-from bench_lmdb import cells, databases, machine, model, pairs
+from bench_lmdb import cells, databases, machine, model, pairs, parts
 from demo_lib import ending
+from demo_lib.memory_group import MemoryGroup
 from demo_lib.progress import Progress
 
 MEMORY_BYTES = 320 << 20  # of cold runs; 16 ranks of MPI need 130 MB of it
@@ -109,40 +110,71 @@ def predicted(compared, progress):
     return [figure("model_9216", [ratio])]
 
 
-def figures_of(compared, best_rates):
-    """best_rates: bytes per second that storage gave of each database."""
+def worst_interval(name, compared):
     uppers = [one.interval[1] for one in compared]
+    return figure(name, uppers, value=min(uppers))
+
+
+def worst_of_16(compared):
     sixteen = [one for one in compared if one.cell.ranks == 16
                and one.cell.cold and not one.cell.shuffled]
-    worst = min(sixteen, key=lambda one: pairs.median(one.ratios))
+    return min(sixteen, key=lambda one: pairs.median(one.ratios))
+
+
+def beside_fio(runner, group, chosen, compared, progress):
+    beside = {one: vs_fio(runner, group, one, progress) for one in chosen}
+    worst = worst_of_16(compared)
     # Every byte of the file is read for the records in it.
     share = worst.ours[0].bytes / worst.cell.database.bytes
-    limits = [best_rates[worst.cell.database] * share / run.bytes_per_s
-              for run in worst.stock]
-    return [figure("worst_vs_lmdb", uppers, value=min(uppers)),
-            figure("vs_lmdb_16_cold", worst.ratios),
-            figure("vs_lmdb_16_cold_limit", limits)]
+    _, best_rate = beside[worst.cell.database]
+    limits = [best_rate * share / run.bytes_per_s for run in worst.stock]
+    ratios = [one for found, _ in beside.values() for one in found]
+    return [figure("vs_lmdb_16_cold_limit", limits),
+            figure("vs_fio", min(ratios, key=pairs.median))]
 
 
-def measure_slow(build, runner, database, progress):
-    progress.phase("through the slow tier: 2 ms, 100 MB/s")
+def measure_slow(build, runner, database, measured, progress):
     with machine.slow_tier(build, database.path.parent) as folder:
         slow = databases.Database(database.name, folder / database.path.name,
                                   database.batch)
-        figures = ladder(runner, slow, "slow", progress)
-        compared = runner.compare(cells.Cell(slow, 16, True, False))
-        progress.say(compared.text())
-    return [*figures, figure("vs_lmdb_16_cold_slow", compared.ratios)]
+
+        def compared():
+            one = runner.compare(cells.Cell(slow, 16, True, False))
+            progress.say(one.text())
+            return [figure("vs_lmdb_16_cold_slow", one.ratios)]
+
+        measured.add("slow ladder",
+                     lambda: ladder(runner, slow, "slow", progress))
+        measured.add("slow pairs", compared)
+    return []
 
 
-def run(arguments, progress):
+def measure_late(build, runner, group, chosen, compared, measured, progress):
+    """What is lost alone if it fails."""
+    progress.phase("warm, an epoch alone")
+    measured.add("an epoch alone", lambda: [worst_interval(
+        "worst_vs_lmdb_one_epoch",
+        compare(runner, cells.one_epoch_cells(chosen), progress))])
+    progress.phase("fio beside")
+    measured.add("fio", lambda: beside_fio(runner, group, chosen, compared,
+                                           progress))
+    progress.phase("the six optimisations, one by one")
+    measured.add("plain ladder",
+                 lambda: ladder(runner, chosen[0], "plain", progress))
+    progress.phase("through the slow tier: 2 ms, 100 MB/s")
+    measured.add("slow tier", lambda: measure_slow(build, runner, chosen[0],
+                                                   measured, progress))
+    measured.add("model", lambda: predicted(compared, progress))
+
+
+def run(arguments, measured, progress):
     build = arguments.build
     program = machine.Program(build)
     machine.check_tools(build)
     chosen = ([databases.given(arguments.database)] if arguments.database
               else [databases.make(build, kind, progress)
                     for kind in databases.KINDS])
-    with machine.MemoryGroup(MEMORY_BYTES) as group:
+    with MemoryGroup(MEMORY_BYTES) as group:
         if group.why:
             progress.say(f"cold runs have all memory: {group.why}")
         for one in chosen:
@@ -152,30 +184,20 @@ def run(arguments, progress):
         runner = cells.Runner(program, group, arguments.rounds)
         progress.phase("stock LMDB, ours, their ratio and its 95% interval")
         compared = compare(runner, cells.all_cells(chosen), progress)
-        progress.phase("warm, an epoch alone")
-        single = compare(runner, cells.one_epoch_cells(chosen), progress)
-        progress.phase("fio beside")
-        beside = {one: vs_fio(runner, group, one, progress) for one in chosen}
-        figures = figures_of(compared, {one: best for one, (_, best)
-                                        in beside.items()})
-        uppers = [one.interval[1] for one in single]
-        figures.append(figure("worst_vs_lmdb_one_epoch", uppers,
-                              value=min(uppers)))
-        ratios = [one for found, _ in beside.values() for one in found]
-        figures.append(figure("vs_fio", min(ratios, key=pairs.median)))
-        memory = 0 if group.why else MEMORY_BYTES
-        figures.append(figure("cold_memory", [memory], "B"))
-        progress.phase("the six optimisations, one by one")
-        figures += ladder(runner, chosen[0], "plain", progress)
-        figures += measure_slow(build, runner, chosen[0], progress)
-        figures += predicted(compared, progress)
-    return figures
+        measured.figures += [
+            worst_interval("worst_vs_lmdb", compared),
+            figure("vs_lmdb_16_cold", worst_of_16(compared).ratios),
+            figure("cold_memory", [0 if group.why else MEMORY_BYTES], "B")]
+        measure_late(build, runner, group, chosen, compared, measured, progress)
+    return measured.figures
 
 
 def main():
     arguments = parse_arguments()
-    return ending.print_figures("lmdb", FAILURES,
-                                lambda: run(arguments, Progress()))
+    measured = parts.Parts(FAILURES)
+    code = ending.print_figures(
+        "lmdb", FAILURES, lambda: run(arguments, measured, Progress()))
+    return 1 if measured.failed else code
 
 
 if __name__ == "__main__":

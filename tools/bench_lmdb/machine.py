@@ -7,9 +7,7 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
-import time
 
-MEMORY = pathlib.Path("/sys/fs/cgroup/memory")
 RUN_LIMIT_S = 600
 # More ranks than cores; nothing leaves the machine.
 SETTINGS = {
@@ -26,44 +24,6 @@ SETTINGS = {
 
 class RunError(Exception):
     """What did not run."""
-
-
-class MemoryGroup:
-    """Holds what runs in it to an amount of memory, page cache included.
-    Without cgroup v1 or root it holds nothing, and says so in `why`."""
-
-    def __init__(self, limit_bytes):
-        self._path = MEMORY / f"penstock-bench-{os.getpid()}"
-        self.why = ""
-        try:
-            self._path.mkdir()
-            (self._path / "memory.limit_in_bytes").write_text(str(limit_bytes))
-        except OSError as error:
-            self.why = str(error)
-            self._remove()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self._remove()
-
-    def _remove(self):
-        # What was killed takes a while to be gone.
-        for _ in range(50):
-            try:
-                self._path.rmdir()
-            except FileNotFoundError:
-                return
-            except OSError:
-                time.sleep(0.1)
-            else:
-                return
-
-    def enter(self):
-        """To be called in a child, before it becomes the program."""
-        if not self.why:
-            (self._path / "cgroup.procs").write_text(str(os.getpid()))
 
 
 class Program:

@@ -64,8 +64,7 @@ std::vector<std::string> command_of(const BenchScript& script) {
   return out;
 }
 
-// What the script prints on standard output.
-Result<std::string> run_script(const BenchScript& script) {
+Result<ScriptEnd> run_script(const BenchScript& script) {
   const std::string file = std::string(PENSTOCK_SOURCE) + "/tools/" +
                            script.package + "/__main__.py";
   if (::access(file.c_str(), R_OK) != 0) {
@@ -85,12 +84,7 @@ Result<std::string> run_script(const BenchScript& script) {
   int status = 0;
   while (::waitpid(*child, &status, 0) < 0 && errno == EINTR) {
   }
-  if (status != 0) {
-    return Error{Code::kUnavailable, 0,
-                 "bench " + script.name +
-                     " did not come to its end; what it made is removed"};
-  }
-  return text;
+  return ScriptEnd{std::move(text), status == 0};
 }
 
 Result<std::vector<BenchFigure>> parse_figures(const std::string& name,
@@ -110,16 +104,31 @@ Result<std::vector<BenchFigure>> parse_figures(const std::string& name,
 
 }  // namespace
 
-Status run_bench_script(const BenchScript& script, const std::string& json_file,
-                        Terminal& terminal) {
-  Result<std::string> text = run_script(script);
-  if (!text) return std::move(text).error();
-  Result<std::vector<BenchFigure>> figures = parse_figures(script.name, *text);
+Status show_figures(const BenchScript& script, const ScriptEnd& end,
+                    const std::string& json_file, Terminal& terminal) {
+  const Error failed{Code::kUnavailable, 0,
+                     "bench " + script.name +
+                         " did not come to its end; what it made is removed"};
+  if (!end.is_whole && end.output.empty()) return failed;
+  Result<std::vector<BenchFigure>> figures =
+      parse_figures(script.name, end.output);
   if (!figures) return std::move(figures).error();
   const std::string machine = machine_text();
   terminal.out << machine << "\n" << figures_table(*figures);
-  if (json_file.empty()) return Done{};
-  return write_text(json_file, figures_json(script.name, machine, *figures));
+  if (!json_file.empty()) {
+    Status written =
+        write_text(json_file, figures_json(script.name, machine, *figures));
+    if (!written) return written;
+  }
+  if (!end.is_whole) return failed;
+  return Done{};
+}
+
+Status run_bench_script(const BenchScript& script, const std::string& json_file,
+                        Terminal& terminal) {
+  Result<ScriptEnd> end = run_script(script);
+  if (!end) return std::move(end).error();
+  return show_figures(script, *end, json_file, terminal);
 }
 
 }  // namespace penstock

@@ -50,22 +50,25 @@ void add_bench(CommandLine& line) {
       ->add_option("NAME", line.bench_name,
                    "allocator: time and loss of its solves and rounding; "
                    "analyze: what-if against real runs; "
+                   "cache: the cache of samples beside the page cache; "
                    "ctld: the controller under a storm of jobs; "
                    "lmdb: the LMDB reader over MPI beside stock LMDB; "
                    "loader: the loader beside others; "
                    "submit: what the job submit plugin costs")
       ->required()
-      ->check(CLI::IsMember(
-          {"allocator", "analyze", "ctld", "lmdb", "loader", "submit"}));
+      ->check(CLI::IsMember({"allocator", "analyze", "cache", "ctld", "lmdb",
+                             "loader", "submit"}));
   BenchAnalyzeArguments& analyze = line.bench_analyze;
   command->add_option("--jobs", analyze.jobs, "analyze: which kinds of job")
       ->delimiter(',')
       ->check(CLI::IsMember(analyze.jobs))
       ->capture_default_str();
   command
-      ->add_option("--rounds", line.bench_rounds,
-                   "analyze: of real runs [3]; lmdb: pairs of runs [11]; "
-                   "loader: of all loaders [7]")
+      ->add_option(
+          "--rounds", line.bench_rounds,
+          "analyze: of real runs [3]; cache: epochs of each figure [5]; "
+          "lmdb: pairs of runs [11]; "
+          "loader: of all loaders [7]")
       ->check(CLI::Range(1, 100));
   command
       ->add_option("--budget", analyze.budget_s,
@@ -130,6 +133,11 @@ Status run_bench_line(const CommandLine& line, Terminal& terminal) {
     BenchAnalyzeArguments arguments = line.bench_analyze;
     arguments.rounds = line.bench_rounds.value_or(arguments.rounds);
     return run_bench_analyze(arguments, line.bench_json, terminal);
+  }
+  if (line.bench_name == "cache") {
+    BenchCacheArguments arguments = line.bench_cache;
+    arguments.rounds = line.bench_rounds.value_or(arguments.rounds);
+    return run_bench_cache(arguments, line.bench_json, terminal);
   }
   if (line.bench_name == "ctld") {
     return run_bench_ctld(line.bench_ctld, line.bench_json, terminal);

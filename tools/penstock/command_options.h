@@ -8,6 +8,7 @@
 
 #include "tools/penstock/analyze.h"
 #include "tools/penstock/bench_analyze.h"
+#include "tools/penstock/bench_cache.h"
 #include "tools/penstock/bench_lmdb.h"
 #include "tools/penstock/bench_ctld.h"
 #include "tools/penstock/bench_loader.h"
@@ -36,6 +37,7 @@ struct CommandLine {
   std::string bench_name;
   std::string bench_json;
   BenchAnalyzeArguments bench_analyze;
+  BenchCacheArguments bench_cache;
   BenchLmdbArguments bench_lmdb;
   BenchCtldArguments bench_ctld;
   BenchLoaderArguments bench_loader;

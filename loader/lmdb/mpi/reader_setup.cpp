@@ -104,6 +104,16 @@ Status identify(const ReaderParts& parts, Arrival& me) {
   return Done{};
 }
 
+// Here and not in open_index(), where the other readers wait for this one.
+Status open_database(ReaderParts& parts) {
+  if (!is_reading(parts) || !parts.options.dm) return Done{};
+  UniqueFd fd(::fcntl(parts.file.fd.get(), F_DUPFD_CLOEXEC, 0));
+  if (!fd) return system_error(errno, parts.file.path);
+  parts.database.emplace(Database::without_index(
+      {parts.file.path, std::move(fd)}, parts.snapshot));
+  return Done{};
+}
+
 Status open_file(const std::string& path, ReaderParts& parts, Arrival& me) {
   Result<DataFile> file = open_data_file(path);
   if (!file) return std::move(file).error();
@@ -113,15 +123,11 @@ Status open_file(const std::string& path, ReaderParts& parts, Arrival& me) {
   parts.snapshot = *snapshot;
   Status identified = identify(parts, me);
   if (!identified) return std::move(identified).error().wrap(parts.file.path);
-  return identified;
+  return open_database(parts);
 }
 
 Status open_index(ReaderParts& parts) {
   const uint64_t begin_ns = monotonic_ns();
-  UniqueFd fd(::fcntl(parts.file.fd.get(), F_DUPFD_CLOEXEC, 0));
-  if (!fd) return system_error(errno, parts.file.path);
-  parts.database.emplace(Database::without_index(
-      {parts.file.path, std::move(fd)}, parts.snapshot));
   Result<IndexOrigin> origin =
       find_index(parts.readers, *parts.database, parts.options.prov);
   if (!origin) return std::move(origin).error();

@@ -55,25 +55,43 @@ Result<BufferShape> node_shape(ReaderParts& parts) {
       bound_of(parts));
 }
 
-// What a node's first rank has found, for all.
+// What a rank has found, for all.
 struct Offer {
-  BufferShape shape;
-  bool fits_cache = false;
+  BufferShape shape;        // of a node's first rank
+  bool fits_cache = false;  // likewise
+  bool is_direct = false;   // of a reading rank
 };
 
 Status look_for_places(ReaderParts& parts, Offer& offer) {
   if (Status ok = open_places(parts); !ok) return ok;
+  offer.is_direct = parts.facts.is_direct;
   if (!parts.world->is_leader()) return Done{};
   Result<BufferShape> shape = node_shape(parts);
   if (!shape) return std::move(shape).error();
-  offer = {*shape, parts.fits_cache};
+  offer.shape = *shape;
+  offer.fits_cache = parts.fits_cache;
   return NodeWindow::check_room(shape->ring.window_bytes());
+}
+
+// Whether all of a node's readers can and want to. They looked at different
+// times, and direct reads need room that the first one's shape may not have.
+bool reads_past_cache(const std::vector<Offer>& offers,
+                      const ReaderParts& parts) {
+  const std::vector<uint64_t>& ranks = parts.world->members();
+  const auto readers = static_cast<ptrdiff_t>(
+      std::min<size_t>(parts.options.readers_per_node, ranks.size()));
+  return std::all_of(ranks.begin(), ranks.begin() + readers,
+                     [&](uint64_t rank) { return offers[rank].is_direct; });
 }
 
 void take(const std::vector<Offer>& offers, ReaderParts& parts) {
   const Offer& ours = offers[parts.world->leader()];
   parts.shape = ours.shape;
   parts.fits_cache = ours.fits_cache;
+  if (!reads_past_cache(offers, parts)) {
+    parts.direct_fd.reset();
+    parts.facts.is_direct = false;
+  }
   // Nodes take turns by chunks: all have the same.
   uint32_t steps = ours.shape.chunk_steps;
   for (const uint64_t leader : parts.world->leaders()) {

@@ -1,4 +1,4 @@
-// A child process to which the kernel refuses a system call.
+// System calls that the kernel refuses, to a child process or to this thread.
 #pragma once
 
 #include <linux/filter.h>
@@ -12,13 +12,27 @@
 
 namespace penstock::test {
 
-inline bool refuse_call(uint32_t number, uint32_t errno_value) {
+// The low half of an argument, of which the bits in mask have to be value.
+struct RefusedArgument {
+  uint32_t place = 0;
+  uint32_t mask = 0;
+  uint32_t value = 0;
+};
+
+// To this thread, and to those that it makes.
+inline bool refuse_call(uint32_t number, uint32_t errno_value,
+                        RefusedArgument argument = {}) {
+  const auto place = static_cast<uint32_t>(offsetof(seccomp_data, args) +
+                                           argument.place * sizeof(uint64_t));
   sock_filter steps[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 4),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, place),
+      BPF_STMT(BPF_ALU | BPF_AND | BPF_K, argument.mask),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, argument.value, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | errno_value),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-  const sock_fprog program{4, steps};
+  const sock_fprog program{7, steps};
   return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
          ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }

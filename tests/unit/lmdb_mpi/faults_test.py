@@ -52,6 +52,9 @@ class Faults(MpiCase):
         closed = error(UNAVAILABLE, "rank 1 has (closed its reader|died)")
         self.run_to("close", {0: closed, 1: "closed", 2: closed, 3: closed})
 
+    def test_a_record_is_larger_than_the_room_without_dm(self):
+        large = error(LIMIT, "does not suffice at record 0 .dm knows")
+        self.expect(2, {0: large, 1: large}, "large", self.database)
 
     def test_a_read_is_cancelled(self):
         self.expect(1, {0: error(IO, "the read was cancelled")}, "cancel",
@@ -110,6 +113,9 @@ class Refused(MpiCase):
 
     def test_no_thread_can_be_had(self):
         self.refuse("threads", LIMIT, "cannot start a reading thread.*pids.max")
+
+    def test_a_reader_has_no_descriptors_left(self):
+        self.refuse("descriptors", IO, "data.mdb: Too many open files")
 
     def test_a_rank_does_not_come(self):
         late = error(UNAVAILABLE, "MPI_Ibarrier: not all ranks came")

@@ -11,11 +11,16 @@
 //   epochs DB           reads 50 epochs, whose memory does not grow
 //   cancel DB           has a reading thread whose reads are cancelled
 //   refuse DB KIND      tries to create a reader that cannot be
+//   differ DB RANK      two read a file larger than the page cache, of whom
+//                       RANK cannot past it
+//   room DB             reads, without sizes (dm off), what just has room
+//   large DB            so a record that has none
 // Prints a line per rank: "ok", or the error's code and message.
 #include <fcntl.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,6 +42,7 @@
 #include "loader/lmdb/sidecar_file.h"
 #include "penstock/loader/epoch_order.h"
 #include "tests/unit/lmdb/lmdb_files.h"
+#include "tests/unit/lmdb/refused_call.h"
 
 using namespace penstock;
 using namespace penstock::lmdb;
@@ -129,9 +135,11 @@ struct Seen {
   uint64_t epoch, step, rank, index, bytes, hash;
 };
 
-std::string read_all(const std::string& file, const ReaderOptions& options) {
+std::string read_all(const std::string& file, const ReaderOptions& options,
+                     ReaderFacts* facts = nullptr) {
   auto reader = LmdbReader::create(MPI_COMM_WORLD, file, options);
   if (!reader) end_with(reader.error());
+  if (facts != nullptr) *facts = (*reader)->facts();
   std::string out;
   while (true) {
     auto batch = (*reader)->next();
@@ -177,18 +185,72 @@ void compare(const std::string& name, const std::string& text,
   }
 }
 
-void check(const std::string& file, uint32_t ranks_per_buffer) {
+PatientComm patient_world() {
   auto world = PatientComm::duplicate(MPI_COMM_WORLD, 60000);
   if (!world) end_with(world.error());
-  std::vector<HashedRecord> records;
-  if (world_rank() == 0) records = records_by_liblmdb(file);
+  return *std::move(world);
+}
+
+void compare_all(const std::string& name, PatientComm& world,
+                 const std::string& file, const ReaderOptions& options,
+                 ReaderFacts* facts = nullptr) {
+  auto text = world.gather_bytes(read_all(file, options, facts));
+  if (!text) end_with(text.error());
+  if (world_rank() > 0) return;
+  compare(name, *text, records_by_liblmdb(file), options);
+}
+
+// Of all ranks, once the first one has written the file.
+PatientComm write_first(const std::string& file,
+                        const std::vector<size_t>& sizes) {
+  PatientComm world = patient_world();
+  if (world_rank() == 0) write_lmdb(file, sizes);
+  if (Status ok = world.barrier(); !ok) end_with(ok.error());
+  return world;
+}
+
+void differ(const std::string& file, int rank) {
+  PatientComm world = write_first(file, std::vector<size_t>(5000, 2000));
+  const off_t memory_bytes =
+      ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE);
+  // By all, to the same length.
+  if (::truncate(file.c_str(), 2 * memory_bytes) != 0) end_with("truncate", 5);
+  if (world_rank() == rank &&
+      !refuse_call(SYS_openat, EINVAL, {2, O_DIRECT, O_DIRECT})) {
+    end_with("seccomp", 5);
+  }
+  if (Status ok = world.barrier(); !ok) end_with(ok.error());
+  ReaderOptions options;
+  options.readers_per_node = 2;
+  options.shuffle = true;
+  options.coal = options.map_cached = false;
+  ReaderFacts facts;
+  compare_all("differ", world, file, options, &facts);
+  if (facts.is_direct != (rank > 1 && facts.is_reading)) {
+    end_with(facts.is_direct ? "direct" : "not direct", 4);
+  }
+}
+
+// The first records need all that a step can have, and others little.
+void read_without_sizes(const std::string& file, std::vector<size_t> sizes,
+                        size_t records, uint32_t batch_records) {
+  sizes.resize(records, 1);
+  PatientComm world = write_first(file, sizes);
+  ReaderOptions options;
+  options.dm = options.dio = options.prov = options.coal = false;
+  options.map_cached = false;
+  options.batch_records = batch_records;
+  options.buffer_bytes = 1 << 20;
+  compare_all(std::to_string(sizes[0]), world, file, options);
+}
+
+void check(const std::string& file, uint32_t ranks_per_buffer) {
+  PatientComm world = patient_world();
   for (auto [name, options] : ways()) {
     options.epochs = 2;
     options.ranks_per_buffer = ranks_per_buffer;
     options.peer_timeout_ms = 60000;
-    auto text = world->gather_bytes(read_all(file, options));
-    if (!text) end_with(text.error());
-    if (world_rank() == 0) compare(name, *text, records, options);
+    compare_all(name, world, file, options);
   }
 }
 
@@ -268,6 +330,11 @@ void refuse(const std::string& file, const std::string& kind) {
   if (kind == "switches") options.dm = false;
   if (kind == "buffers" && world_rank() == 1) options.ranks_per_buffer = 1;
   if (kind == "threads" && world_rank() == 0) refuse_threads();
+  if (kind == "descriptors") {
+    options.readers_per_node = 2;
+    constexpr RefusedArgument kDuplicate{1, UINT32_MAX, F_DUPFD_CLOEXEC};
+    if (world_rank() == 1) refuse_call(SYS_fcntl, EMFILE, kDuplicate);
+  }
   if (kind == "absent") {
     options.peer_timeout_ms = 1000;
     if (world_rank() == 1) {
@@ -408,6 +475,15 @@ int run(const std::vector<std::string>& words) {
     epochs(words[1]);
   } else if (mode == "refuse") {
     refuse(words[1], words.at(2));
+  } else if (mode == "differ") {
+    differ(words[1] + ".differ" + words.at(2), std::stoi(words.at(2)));
+  } else if (mode == "room") {
+    read_without_sizes(words[1] + ".4k", std::vector<size_t>(120, 4000), 1200,
+                       8);
+    read_without_sizes(words[1] + ".150k", std::vector<size_t>(50, 150000), 100,
+                       1);
+  } else if (mode == "large") {
+    read_without_sizes(words[1] + ".large", {400000}, 100, 1);
   }
   std::printf("rank %d of %d: ok\n", world_rank(), world_size());
   return 0;

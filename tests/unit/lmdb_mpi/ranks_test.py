@@ -26,6 +26,15 @@ class Ranks(MpiCase):
     def test_sixteen(self):
         self.check(16, 0)
 
+    def test_readers_of_a_node_read_directly_together_or_not_at_all(self):
+        for rank in (0, 1, 9):  # who cannot; 9: nobody
+            with self.subTest(rank=rank):
+                self.expect(3, {0: "ok", 1: "ok", 2: "ok"}, "differ",
+                            self.database, str(rank))
+
+    def test_records_of_uneven_sizes_have_room_without_dm(self):
+        self.expect(2, {0: "ok", 1: "ok"}, "room", self.database)
+
     def test_memory_does_not_grow_over_fifty_epochs(self):
         self.expect(4, {rank: "ok" for rank in range(4)}, "epochs",
                     self.database)

@@ -1,0 +1,228 @@
+// What tells data sets from each other: a cache of one is never another's.
+#include "loader/fingerprint.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "penstock/loader/dataset.h"
+#include "tests/unit/catch.h"
+#include "tests/unit/lmdb/lmdb_files.h"
+#include "tests/unit/loader/pictures.h"
+#include "tests/unit/loader/tars.h"
+
+using namespace penstock;
+using namespace penstock::test;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr RecordLayout kLayout{.record_bytes = 10, .label_bytes = 1};
+
+uint64_t of(const Result<std::shared_ptr<const Dataset>>& dataset) {
+  if (!dataset) FAIL(dataset.error().message);
+  return (*dataset)->fingerprint();
+}
+
+// Writes a file that takes another one's place.
+void replace(const std::string& path, const std::vector<uint8_t>& bytes) {
+  write_file(path + ".new", bytes);
+  fs::rename(path + ".new", path);
+}
+
+// Whatever the clock's step is, it was written at another time.
+void make_older(const std::string& path) {
+  fs::last_write_time(path,
+                      fs::last_write_time(path) - std::chrono::seconds(1));
+}
+
+std::vector<uint8_t> small_tar(const std::string& bytes) {
+  return tar_of({{"0.jpg", bytes}, {"0.cls", "3"}});
+}
+
+// Pictures in the folder itself and in two below it.
+struct Pictures {
+  TempFolder folder;
+
+  Pictures() {
+    fs::create_directory(folder.path("cat"));
+    fs::create_directory(folder.path("dog"));
+    for (const char* name : {"0.jpg", "cat/1.jpg", "cat/2.jpg", "dog/3.jpg"}) {
+      write_file(folder.path(name), bytes_of(name));
+    }
+    // Changes show, however soon they come.
+    for (const char* name : {"", "cat", "dog"}) make_older(folder.path(name));
+  }
+  uint64_t fingerprint() const { return of(open_folder(folder.path())); }
+};
+
+// Of an LMDB database's file.
+void put(const std::string& file, const std::string& key,
+         const std::string& value) {
+  LmdbWriter writer(file);
+  writer.begin();
+  writer.put(key, value);
+  writer.commit();
+}
+
+}  // namespace
+
+TEST_CASE("pieces do not run into each other, and their order counts") {
+  const auto of_texts = [](std::initializer_list<std::string_view> texts) {
+    Fingerprint fingerprint;
+    for (const std::string_view text : texts) fingerprint.add(text);
+    return fingerprint.value();
+  };
+  CHECK(of_texts({"ab", "c"}) == of_texts({"ab", "c"}));
+  CHECK(of_texts({"ab", "c"}) != of_texts({"a", "bc"}));
+  CHECK(of_texts({"a", "b"}) != of_texts({"b", "a"}));
+  CHECK(of_texts({"a", ""}) != of_texts({"a"}));
+}
+
+TEST_CASE("a file is told by size, time and inode, on whatever device") {
+  const auto of_file = [](const FileVersion& file) {
+    Fingerprint fingerprint;
+    fingerprint.add(file);
+    return fingerprint.value();
+  };
+  const FileVersion file{.bytes = 1, .modified_ns = 2, .device = 3, .inode = 4};
+  FileVersion other = file;
+  other.device = 9;
+  CHECK(of_file(other) == of_file(file));
+  other = file;
+  other.bytes = 9;
+  CHECK(of_file(other) != of_file(file));
+  other = file;
+  other.modified_ns = 9;
+  CHECK(of_file(other) != of_file(file));
+  other = file;
+  other.inode = 9;
+  CHECK(of_file(other) != of_file(file));
+}
+
+TEST_CASE("a folder that did not change has the same fingerprint") {
+  const Pictures pictures;
+  CHECK(pictures.fingerprint() == pictures.fingerprint());
+  const Pictures others;  // the same names elsewhere
+  CHECK(pictures.fingerprint() != others.fingerprint());
+}
+
+TEST_CASE("a folder has the same fingerprint by whatever path") {
+  const Pictures pictures;
+  const std::string& path = pictures.folder.path();
+  const TempFolder elsewhere;
+  fs::create_directory_symlink(path, elsewhere.path("link"));
+  const fs::path parent = fs::path(path).parent_path();
+  const std::string name = fs::path(path).filename();
+  for (const std::string& other :
+       {path + "/", path + "//", path + "/.", parent.native() + "//" + name,
+        parent.native() + "/./" + name, path + "/cat/..",
+        elsewhere.path("link"), elsewhere.path("link") + "/"}) {
+    CAPTURE(other);
+    CHECK(of(open_folder(other)) == pictures.fingerprint());
+  }
+  const fs::path before = fs::current_path();
+  fs::current_path(path);
+  CHECK(of(open_folder(".")) == pictures.fingerprint());
+  CHECK(of(open_folder("./")) == pictures.fingerprint());
+  fs::current_path(before);
+}
+
+TEST_CASE("a folder whose files changed has another fingerprint") {
+  const Pictures pictures;
+  const uint64_t before = pictures.fingerprint();
+  SECTION("one replaced") {
+    replace(pictures.folder.path("cat/2.jpg"), bytes_of("other"));
+  }
+  SECTION("one replaced by one of the same size") {
+    replace(pictures.folder.path("cat/2.jpg"), bytes_of("tac/2.jpg"));
+  }
+  SECTION("one renamed") {
+    fs::rename(pictures.folder.path("cat/2.jpg"),
+               pictures.folder.path("cat/4.jpg"));
+  }
+  SECTION("one moved") {
+    fs::rename(pictures.folder.path("cat/2.jpg"),
+               pictures.folder.path("dog/2.jpg"));
+  }
+  SECTION("one added") {
+    write_file(pictures.folder.path("dog/5.jpg"), bytes_of("5"));
+  }
+  SECTION("one removed") { fs::remove(pictures.folder.path("0.jpg")); }
+  SECTION("a folder renamed") {
+    fs::rename(pictures.folder.path("dog"), pictures.folder.path("eel"));
+  }
+  CHECK(pictures.fingerprint() != before);
+}
+
+TEST_CASE("a folder's fingerprint is of what was there when it was opened") {
+  const Pictures pictures;
+  auto opened = open_folder(pictures.folder.path());
+  const uint64_t before = of(opened);
+  write_file(pictures.folder.path("cat/9.jpg"), bytes_of("9"));
+  CHECK(of(opened) == before);
+}
+
+TEST_CASE("tar shards are told by their files, and by their order") {
+  const TempFolder folder;
+  const std::string a = folder.path("a.tar"), b = folder.path("b.tar");
+  write_file(a, small_tar("one"));
+  write_file(b, small_tar("two"));
+  const uint64_t both = of(open_tar_shards({a, b}));
+  CHECK(of(open_tar_shards({a, b})) == both);
+  CHECK(of(open_tar_shards({folder.path("./a.tar"), b})) == both);
+  CHECK(of(open_tar_shards({b, a})) != both);
+  CHECK(of(open_tar_shards({a})) != both);
+  SECTION("replaced") { replace(b, small_tar("two")); }
+  SECTION("written anew") {
+    make_older(b);
+    write_file(b, small_tar("too"));
+  }
+  SECTION("of another size") {
+    write_file(b, small_tar(std::string(600, 'x')));
+  }
+  CHECK(of(open_tar_shards({a, b})) != both);
+}
+
+TEST_CASE("records are told by their file, and by how it is read") {
+  const TempFolder folder;
+  const std::string file = folder.path("records.bin");
+  write_file(file, std::vector<uint8_t>(60, 7));
+  const uint64_t before = of(open_records(file, kLayout));
+  CHECK(of(open_records(file, kLayout)) == before);
+  CHECK(of(open_records(folder.path("./records.bin"), kLayout)) == before);
+  RecordLayout layout = kLayout;
+  layout.label_bytes = 2;
+  CHECK(of(open_records(file, layout)) != before);
+  layout = kLayout;
+  layout.record_bytes = 20;
+  CHECK(of(open_records(file, layout)) != before);
+  layout = kLayout;
+  layout.header_bytes = 10;
+  CHECK(of(open_records(file, layout)) != before);
+  SECTION("replaced") { replace(file, std::vector<uint8_t>(60, 7)); }
+  SECTION("written anew") {
+    make_older(file);
+    write_file(file, std::vector<uint8_t>(60, 8));
+  }
+  SECTION("of another size") { write_file(file, std::vector<uint8_t>(70, 7)); }
+  CHECK(of(open_records(file, kLayout)) != before);
+}
+
+TEST_CASE("a database is told by its file") {
+  const TempFolder folder;
+  const std::string file = folder.path("data.mdb");
+  put(file, "a", "value");
+  make_older(file);
+  const uint64_t before = of(open_lmdb(file));
+  CHECK(of(open_lmdb(file)) == before);
+  CHECK(of(open_lmdb(folder.path())) == before);
+  SECTION("written to") { put(file, "b", "value"); }
+  SECTION("a value changed") { put(file, "a", "other"); }
+  SECTION("replaced by a copy") {
+    fs::copy(file, file + ".new");
+    fs::rename(file + ".new", file);
+  }
+  CHECK(of(open_lmdb(file)) != before);
+}

@@ -1,0 +1,146 @@
+// When a cache may take memory, and when it has to give it back.
+#include "loader/cache/memory_watch.h"
+
+#include <thread>
+#include <vector>
+
+#include "tests/unit/catch.h"
+
+using namespace penstock;
+
+namespace {
+
+constexpr uint64_t kMiB = 1 << 20;
+constexpr uint64_t kLimit = 1600 * kMiB;
+constexpr uint64_t kFree = kLimit / MemoryWatch::kFreePart;  // 100 MiB
+constexpr uint64_t kStart_ns = 1'000'000'000;
+constexpr uint64_t kPeriod_ns = MemoryWatch::kPeriod_ns;
+
+// What is left, as the test likes, and how often it was asked for.
+struct Group {
+  std::optional<MemoryRoom> room = MemoryRoom{kLimit, kLimit};
+  int looks = 0;
+
+  void leave(uint64_t left_bytes) { room->left_bytes = left_bytes; }
+  MemoryWatch watch() {
+    return MemoryWatch([this] {
+      ++looks;
+      return room;
+    });
+  }
+};
+
+}  // namespace
+
+TEST_CASE("without a limit there is room, and nothing to give back") {
+  Group group;
+  group.room.reset();
+  MemoryWatch watch = group.watch();
+  watch.count_filled(1 << 30);
+  CHECK(watch.room_bytes(kStart_ns) == UINT64_MAX);
+  CHECK(watch.excess_bytes(kStart_ns) == 0);
+}
+
+TEST_CASE("a sixteenth of the limit stays free") {
+  Group group;
+  group.leave(150 * kMiB);
+  MemoryWatch watch = group.watch();
+  CHECK(watch.room_bytes(kStart_ns) == 50 * kMiB);
+  group.leave(kFree);
+  CHECK(watch.room_bytes(kStart_ns + kPeriod_ns) == 0);
+  group.leave(0);
+  CHECK(watch.room_bytes(kStart_ns + 2 * kPeriod_ns) == 0);
+}
+
+TEST_CASE("what was filled since it looked counts") {
+  Group group;
+  group.leave(150 * kMiB);
+  MemoryWatch watch = group.watch();
+  REQUIRE(watch.room_bytes(kStart_ns) == 50 * kMiB);
+  watch.count_filled(kMiB);
+  CHECK(watch.room_bytes(kStart_ns) == 49 * kMiB);
+  watch.count_filled(kMiB);
+  CHECK(watch.room_bytes(kStart_ns) == 48 * kMiB);
+}
+
+TEST_CASE("it looks once a period, and once for so many bytes") {
+  Group group;
+  MemoryWatch watch = group.watch();
+  (void)watch.room_bytes(kStart_ns);
+  const int looks = group.looks;
+  for (uint64_t i = 0; i < 1000; ++i) {
+    (void)watch.room_bytes(kStart_ns + i);
+    (void)watch.excess_bytes(kStart_ns + i);
+  }
+  CHECK(group.looks == looks);
+  (void)watch.excess_bytes(kStart_ns + kPeriod_ns);
+  CHECK(group.looks == looks + 1);
+  watch.count_filled(MemoryWatch::kPeriod_bytes);
+  (void)watch.room_bytes(kStart_ns + kPeriod_ns + 1);
+  CHECK(group.looks == looks + 2);
+  (void)watch.room_bytes(kStart_ns + kPeriod_ns + 2);
+  CHECK(group.looks == looks + 2);
+}
+
+TEST_CASE("processes that fill a small group at once look in time") {
+  // Sixteen that each know nothing of the others until they look again take
+  // what is left free, and no more.
+  Group group;
+  group.room = MemoryRoom{64 * kMiB, 32 * kMiB};
+  constexpr uint64_t kSmallFree = 64 * kMiB / MemoryWatch::kFreePart;
+  MemoryWatch watch = group.watch();
+  (void)watch.room_bytes(kStart_ns);
+  const int looks = group.looks;
+  watch.count_filled(kSmallFree / 16);
+  (void)watch.room_bytes(kStart_ns + 1);
+  CHECK(group.looks == looks + 1);
+}
+
+TEST_CASE("memory is given back when half of what stays free is taken") {
+  Group group;
+  MemoryWatch watch = group.watch();
+  uint64_t now_ns = kStart_ns;
+  const auto excess_with = [&](uint64_t left_bytes) {
+    group.leave(left_bytes);
+    return watch.excess_bytes(now_ns += kPeriod_ns);
+  };
+  CHECK(excess_with(kLimit) == 0);
+  CHECK(excess_with(kFree) == 0);
+  CHECK(excess_with(kFree / 2) == 0);
+  CHECK(excess_with(kFree / 2 - 1) == kFree / 2 + 1);
+  CHECK(excess_with(0) == kFree);
+  CHECK(excess_with(kFree) == 0);
+}
+
+TEST_CASE("a limit that is lowered, or lifted, is followed") {
+  Group group;
+  group.leave(800 * kMiB);
+  MemoryWatch watch = group.watch();
+  REQUIRE(watch.room_bytes(kStart_ns) == 700 * kMiB);
+  group.room = MemoryRoom{160 * kMiB, 0};
+  CHECK(watch.excess_bytes(kStart_ns + kPeriod_ns) == 10 * kMiB);
+  CHECK(watch.room_bytes(kStart_ns + kPeriod_ns) == 0);
+  group.room.reset();
+  CHECK(watch.room_bytes(kStart_ns + 2 * kPeriod_ns) == UINT64_MAX);
+  CHECK(watch.excess_bytes(kStart_ns + 2 * kPeriod_ns) == 0);
+}
+
+TEST_CASE("of threads that ask at once one looks") {
+  std::atomic<int> looks = 0;
+  MemoryWatch watch([&] {
+    ++looks;
+    return std::optional(MemoryRoom{kLimit, kLimit});
+  });
+  looks = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (uint64_t i = 1; i <= 100; ++i) {
+        (void)watch.room_bytes(kStart_ns + i * kPeriod_ns);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(looks >= 100);
+  CHECK(looks <= 110);  // those that come late find an older time
+}
