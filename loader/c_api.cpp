@@ -6,11 +6,13 @@
 #include <exception>
 #include <new>
 
+#include "loader/asked_cache.h"
 #include "loader/errno_of.h"
 #include "loader/job_loader.h"
 #include "penstock/loader.h"
 
 struct penstock_loader {
+  penstock::AskedCache cache;
   std::unique_ptr<penstock::JobLoader> loader;
 };
 
@@ -121,14 +123,27 @@ JobLoaderOptions options_of(const penstock_loader_options& given) {
   return options;
 }
 
+SampleCacheOptions cache_of(const penstock_loader_options& given) {
+  SampleCacheOptions options;
+  if (given.cache_name != nullptr) options.name = given.cache_name;
+  if (given.cache_bytes != UINT64_MAX) options.most_bytes = given.cache_bytes;
+  options.keep_s = given.cache_keep_s;
+  return options;
+}
+
 int open(const penstock_loader_options* given, penstock_loader** loader) {
   const auto options = known(given);
   if (!options) return fail(options.error());
+  auto made = std::make_unique<penstock_loader>();
   auto dataset = data_of(*options);
+  if (dataset && options->cache_bytes > 0) {
+    dataset = made->cache.put_before(*std::move(dataset), cache_of(*options));
+  }
   if (!dataset) return fail(dataset.error());
   auto opened = JobLoader::open(*std::move(dataset), options_of(*options));
   if (!opened) return fail(opened.error());
-  *loader = new penstock_loader{*std::move(opened)};
+  made->loader = *std::move(opened);
+  *loader = made.release();
   return 0;
 }
 
@@ -215,6 +230,28 @@ int penstock_loader_get_counters(penstock_loader* loader,
   *counters = {now.prepared, now.broken, now.bytes,  now.fetch_ns,
                now.prep_ns,  now.cpu_ns, now.threads};
   return 0;
+}
+
+int penstock_loader_get_cached(penstock_loader* loader,
+                               penstock_loader_cached* cached) {
+  if (loader == nullptr || cached == nullptr) return null_argument();
+  if (loader->loader->is_forked()) return penstock::forked();
+  if (cached->size < sizeof *cached) {
+    return fail(EINVAL, "the size of penstock_loader_cached is not set");
+  }
+  const penstock::PipelineCounters now = loader->loader->counters();
+  cached->samples = now.cached;
+  cached->bytes = now.cached_bytes;
+  return 0;
+}
+
+int penstock_loader_check_cache(penstock_loader* loader) {
+  if (loader == nullptr) return null_argument();
+  return guarded([&] {
+    if (loader->loader->is_forked()) return penstock::forked();
+    const auto trouble = loader->cache.trouble();
+    return trouble ? fail(*trouble) : 0;
+  });
 }
 
 int penstock_loader_check_pinned(penstock_loader* loader) {

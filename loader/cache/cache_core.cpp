@@ -214,10 +214,14 @@ void CacheCore::abandon(const Claim& claim, uint64_t bytes) {
   file_->slot(claim.index).word = 0;
 }
 
-void CacheCore::store(uint64_t index, std::span<const uint8_t> sample,
-                      int64_t label) {
+void CacheCore::count_miss() {
   ++misses_;
   ++file_->header().misses;
+}
+
+void CacheCore::store(uint64_t index, std::span<const uint8_t> sample,
+                      int64_t label) {
+  count_miss();
   const uint64_t bytes = sample.size() + kLabelBytes;
   const uint64_t now_ns = monotonic_ns();
   if (bytes > UINT32_MAX || now_ns < full_until_ns_) return;

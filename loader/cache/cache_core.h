@@ -29,6 +29,7 @@ class CacheCore {
   std::optional<uint64_t> find(uint64_t index) const;
   bool read(uint64_t index, std::span<uint8_t> out, int64_t& label);
   void store(uint64_t index, std::span<const uint8_t> sample, int64_t label);
+  void count_miss();
   SampleCacheCounters counters() const;
 
   CacheFile& file() { return *file_; }

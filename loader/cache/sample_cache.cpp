@@ -80,6 +80,8 @@ void SampleCache::store(uint64_t index, std::span<const uint8_t> sample,
   core_->store(index, sample, label);
 }
 
+void SampleCache::count_miss() { core_->count_miss(); }
+
 SampleCacheCounters SampleCache::counters() const { return core_->counters(); }
 
 const std::string& SampleCache::path() const { return core_->file().path(); }

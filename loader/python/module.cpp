@@ -1,6 +1,7 @@
 // penstock.loader._native; its types are described in loader/_native.pyi.
 #include <pybind11/stl.h>
 
+#include "loader/python/cache.h"
 #include "loader/python/stream.h"
 
 namespace penstock {
@@ -59,6 +60,27 @@ std::unique_ptr<PythonStream> open_stream(
   return std::make_unique<PythonStream>(dataset, options, threads);
 }
 
+void add_cache(py::module_& module) {
+  using py::arg;
+  module.def("fingerprint_of_text",
+             [](const py::bytes& text) { return fingerprint_of_text(text); });
+  py::class_<PythonCache>(module, "Cache")
+      .def(py::init<uint64_t, uint64_t, std::string, uint64_t, std::string,
+                    std::optional<uint32_t>, uint64_t>(),
+           py::kw_only(), arg("samples"), arg("fingerprint"), arg("data_set"),
+           arg("most_bytes"), arg("name"), arg("group"), arg("keep_s"))
+      .def("get", &PythonCache::get)
+      .def("put", &PythonCache::put)
+      .def("count_miss", &PythonCache::count_miss)
+      .def("__contains__", &PythonCache::contains)
+      .def("__len__", &PythonCache::cached)
+      .def_property_readonly("samples", &PythonCache::samples)
+      .def("counters", &PythonCache::counters)
+      .def_property_readonly("path", &PythonCache::path)
+      .def("take_warnings", &PythonCache::take_warnings)
+      .def("before", &PythonCache::before);
+}
+
 }  // namespace
 }  // namespace penstock
 
@@ -85,11 +107,15 @@ PYBIND11_MODULE(_native, module) {
                              [](const PythonDataset& data) {
                                return penstock::text_of(data.dataset->path());
                              })
+      .def_property_readonly(
+          "fingerprint",
+          [](const PythonDataset& data) { return data.dataset->fingerprint(); })
       .def_property_readonly("tensor_bytes", [](const PythonDataset& data) {
         return data.dataset->tensor_bytes();
       });
   module.def("open_dataset", penstock::open_data, arg("paths"), py::kw_only(),
              arg("record_bytes"), arg("label_bytes"), arg("header_bytes"));
+  penstock::add_cache(module);
 
   py::class_<PythonStream>(module, "Stream")
       .def(py::init(&penstock::open_stream), arg("dataset"), py::kw_only(),

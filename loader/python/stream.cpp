@@ -51,6 +51,12 @@ py::str text_of(const std::string& bytes) {
       bytes.data(), static_cast<py::ssize_t>(bytes.size())));
 }
 
+py::list texts_of(const std::vector<std::string>& all) {
+  py::list texts;
+  for (const std::string& bytes : all) texts.append(text_of(bytes));
+  return texts;
+}
+
 void throw_error(const Error& error) {
   const py::str message = text_of(error.message);
   if (error.code == Code::kInvalidArgument) {
@@ -62,12 +68,12 @@ void throw_error(const Error& error) {
   throw py::error_already_set();
 }
 
-void BrokenList::add(const std::string& why) {
+void ReasonList::add(const std::string& why) {
   const std::lock_guard lock(mutex_);
   reasons_.push_back(why);
 }
 
-std::vector<std::string> BrokenList::take() {
+std::vector<std::string> ReasonList::take() {
   std::vector<std::string> taken;
   const std::lock_guard lock(mutex_);
   taken.swap(reasons_);
@@ -76,7 +82,7 @@ std::vector<std::string> BrokenList::take() {
 
 PythonStream::PythonStream(const PythonDataset& dataset,
                            const PipelineOptions& options, size_t threads)
-    : broken_(std::make_shared<BrokenList>()),
+    : broken_(std::make_shared<ReasonList>()),
       sample_shape_(shape_of(*dataset.dataset, options.crop_side)) {
   JobLoaderOptions settings;
   settings.pipeline = options;
@@ -156,6 +162,8 @@ py::dict PythonStream::counters() {
   counters["prepared"] = now.prepared;
   counters["broken"] = now.broken;
   counters["bytes"] = now.bytes;
+  counters["cached"] = now.cached;
+  counters["cached_bytes"] = now.cached_bytes;
   counters["fetch_ns"] = now.fetch_ns;
   counters["prep_ns"] = now.prep_ns;
   counters["cpu_ns"] = now.cpu_ns;
@@ -169,11 +177,7 @@ std::string PythonStream::pin_refusal() {
   return here->pin_refusal();
 }
 
-py::list PythonStream::take_broken() {
-  py::list taken;
-  for (const std::string& why : broken_->take()) taken.append(text_of(why));
-  return taken;
-}
+py::list PythonStream::take_broken() { return texts_of(broken_->take()); }
 
 void PythonStream::close() {
   const std::shared_ptr<JobLoader> closed = std::move(loader_);

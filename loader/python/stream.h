@@ -6,6 +6,7 @@
 #include <pybind11/pybind11.h>
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -17,6 +18,7 @@ namespace penstock {
 
 // As os.fsdecode(): a file's name may be no text, and messages name files.
 pybind11::str text_of(const std::string& bytes);
+pybind11::list texts_of(const std::vector<std::string>& all);
 
 [[noreturn]] void throw_error(const Error& error);
 
@@ -24,8 +26,8 @@ struct PythonDataset {
   std::shared_ptr<const Dataset> dataset;
 };
 
-// The names of a broken sample that Python was not told yet.
-class BrokenList {
+// What Python was not told yet: broken samples, a cache's warnings.
+class ReasonList {
  public:
   void add(const std::string& why);  // thread-safe
   std::vector<std::string> take();
@@ -60,7 +62,7 @@ class PythonStream {
   // The caller's own, as close() may come in another thread.
   std::shared_ptr<JobLoader> loader() const;
 
-  const std::shared_ptr<BrokenList> broken_;
+  const std::shared_ptr<ReasonList> broken_;
   const std::vector<pybind11::ssize_t> sample_shape_;
   std::shared_ptr<JobLoader> loader_;  // null: closed
 };

@@ -58,30 +58,35 @@ void add_data_options(CLI::App& app, TrainOptions& options) {
 }
 
 void add_cache_options(CLI::App& app, TrainOptions& options) {
+  // Called before it is looked at what an option needs.
+  const auto wanted = [&options]() -> SampleCacheOptions& {
+    if (!options.cache) options.cache.emplace();
+    return *options.cache;
+  };
   auto* cache = app.add_option_function<std::string>(
       "--cache",
-      [&options](const std::string& text) {
-        options.cache.emplace();
+      [wanted](const std::string& text) {
+        SampleCacheOptions& it = wanted();
         if (text == "auto") return;
         auto bytes = parse_rate_bytes_per_s(text);
         if (!bytes) {
           throw CLI::ValidationError("--cache",
                                      text + "; " + bytes.error().message);
         }
-        options.cache->most_bytes = *bytes;
+        it.most_bytes = *bytes;
       },
       "Bytes of samples that this job keeps in the node's cache; auto: half of "
       "what its memory cgroup leaves");
   cache->option_text("SIZE|auto");
   app.add_option_function<std::string>(
          "--cache-name",
-         [&options](const std::string& name) { options.cache->name = name; },
+         [wanted](const std::string& name) { wanted().name = name; },
          "Of the cache; without it, one for each data set")
       ->needs(cache)
       ->option_text("NAME");
   app.add_option_function<uint64_t>(
          "--cache-keep",
-         [&options](uint64_t keep_s) { options.cache->keep_s = keep_s; },
+         [wanted](uint64_t keep_s) { wanted().keep_s = keep_s; },
          "Seconds that the cache is kept when no job uses it any more")
       ->needs(cache)
       ->check(CLI::Range(0, 604800))

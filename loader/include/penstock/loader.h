@@ -97,6 +97,15 @@ struct penstock_loader_options {
    * lives as long as the call. [nobody] */
   void (*broken)(void* context, const char* why);
   void* broken_context;
+
+  /* Samples as they are stored come out of this node's cache of them, which all
+   * loaders of the user that read the same data share. Where it cannot be had
+   * they are read as ever; see penstock_loader_check_cache(). */
+  uint64_t cache_bytes;   /* that this job fills on this node; UINT64_MAX: half
+                             of what its memory cgroups leave [no cache] */
+  uint64_t cache_keep_s;  /* how long it is kept when nobody uses it any more */
+  const char* cache_name; /* 1 to 64 letters, digits, ".-_" [made from the
+                             data] */
 };
 
 /* Valid until it is released. */
@@ -114,7 +123,8 @@ struct penstock_loader_batch {
 
 /* Opens the data and starts the threads. On failure *loader is null.
  * EINVAL  a null pointer, a size that is none, an option out of its range, data
- *         of no known format, a state of other data or options
+ *         of no known format, a state of other data or options, a cache of
+ *         other data
  * ENOENT, EACCES, EIO or what the system gave: the data cannot be opened
  * ENOMEM  no memory, or memory_bytes are too few; EAGAIN  no thread */
 int penstock_loader_open(const struct penstock_loader_options* options,
@@ -160,6 +170,26 @@ struct penstock_loader_counters {
 /* EINVAL  a null pointer; ECHILD */
 int penstock_loader_get_counters(struct penstock_loader* loader,
                                  struct penstock_loader_counters* counters);
+
+/* What came out of the cache so far. */
+struct penstock_loader_cached {
+  size_t size;      /* sizeof(struct penstock_loader_cached), set before */
+  uint64_t samples; /* of those prepared and broken; their bytes are none of
+                       struct penstock_loader_counters */
+  uint64_t bytes;
+};
+
+/* EINVAL  a null pointer, a size that is none; ECHILD */
+int penstock_loader_get_cached(struct penstock_loader* loader,
+                               struct penstock_loader_cached* cached);
+
+/* Whether the loader has the cache that was asked for, and it does what it may.
+ * EACCES, ENOMEM or what the system gave: it has none
+ * EIO     none, as no memory cgroup limits the job so that cache_bytes has to
+ *         be given, or 1024 processes use it; it is not filled as far as it may
+ *         be; a sample was damaged in it, and read from storage: what was first
+ * EINVAL  a null pointer; ECHILD */
+int penstock_loader_check_cache(struct penstock_loader* loader);
 
 /* Whether CUDA has refused to pin the batches, which are pageable memory then.
  * ENOTSUP  it has; EINVAL  a null pointer; ECHILD */

@@ -9,10 +9,19 @@ class Counters(TypedDict):
     prepared: int
     broken: int
     bytes: int
+    cached: int
+    cached_bytes: int
     fetch_ns: int
     prep_ns: int
     cpu_ns: int
     threads: int
+
+class CacheCounters(TypedDict):
+    hits: int
+    hit_bytes: int
+    misses: int
+    damaged: int
+    dropped: int
 
 class Dataset:
     def __len__(self) -> int: ...
@@ -20,6 +29,8 @@ class Dataset:
     def name(self, index: int) -> str: ...
     @property
     def path(self) -> str: ...
+    @property
+    def fingerprint(self) -> int: ...
     @property
     def tensor_bytes(self) -> int: ...
 
@@ -30,6 +41,35 @@ def open_dataset(
     label_bytes: int,
     header_bytes: int,
 ) -> Dataset: ...
+
+def fingerprint_of_text(text: bytes) -> int: ...
+
+class Cache:
+    def __init__(
+        self,
+        *,
+        samples: int,
+        fingerprint: int,
+        data_set: bytes,
+        most_bytes: int,
+        name: str,
+        group: int | None,
+        keep_s: int,
+    ) -> None: ...
+    def get(self, index: int) -> bytes | None: ...
+    def put(
+        self, index: int, sample: bytes | bytearray | memoryview
+    ) -> None: ...
+    def count_miss(self) -> None: ...
+    def __contains__(self, index: int) -> bool: ...
+    def __len__(self) -> int: ...
+    @property
+    def samples(self) -> int: ...
+    def counters(self) -> CacheCounters: ...
+    @property
+    def path(self) -> str: ...
+    def take_warnings(self) -> list[str]: ...
+    def before(self, dataset: Dataset) -> Dataset: ...
 
 class Stream:
     def __init__(

@@ -32,3 +32,18 @@ def own_rank(
     if rank is None or ranks is None:
         raise ValueError("rank and ranks: give both of them or none")
     return natural("rank", rank), natural("ranks", ranks)
+
+
+def check_choices(
+    augment: str, broken: str, threads: int | None, memory: int | None
+) -> None:
+    if broken not in ("skip", "fatal"):
+        raise ValueError(f"broken={broken!r}: allowed: 'skip', 'fatal'")
+    if augment not in ("random", "centre"):
+        raise ValueError(
+            f"augment={augment!r}: allowed: 'random', 'centre'"
+        )
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads={threads}: allowed: 1 to 4096, or None")
+    if memory is not None and memory < 1:
+        raise ValueError(f"memory={memory}: allowed: 1 or more, or None")

@@ -1,10 +1,13 @@
 /* penstock/loader.h as a program in C99 uses it, and each error of it. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +21,9 @@ static const uint64_t kSecond = 1000000000;
 static char folder[] = "/tmp/penstock-c-api-XXXXXX";
 static char records_path[64];
 static char pictures_path[64];
+static char cache_base[] = "/dev/shm/penstock-c-api-XXXXXX";
+static char cache_user_folder[96];
+static char cache_path[128];
 
 static void check(int holds, const char* what, int line) {
   if (holds) return;
@@ -51,6 +57,11 @@ static void write_data(void) {
   write_bytes(records_path, bytes, sizeof bytes);
   snprintf(pictures_path, sizeof pictures_path, "%s/broken.jpg", folder);
   write_bytes(pictures_path, (const unsigned char*)"no picture", 10);
+  CHECK(mkdtemp(cache_base) != NULL);
+  CHECK(setenv("PENSTOCK_CACHE_DIR", cache_base, 1) == 0);
+  snprintf(cache_user_folder, sizeof cache_user_folder, "%s/penstock-cache-%u",
+           cache_base, (unsigned)geteuid());
+  snprintf(cache_path, sizeof cache_path, "%s/c_api.cache", cache_user_folder);
 }
 
 static const char* paths[1];
@@ -279,6 +290,93 @@ static void test_broken_samples(void) {
   penstock_loader_close(loader);
 }
 
+/* Each sample is read from storage once, and all later ones from the cache. */
+static void test_a_cache(void) {
+  struct penstock_loader_options options = options_for(records_path);
+  options.cache_bytes = 1 << 20;
+  options.cache_keep_s = 60;
+  options.cache_name = "c_api";
+  for (int run = 0; run < 2; ++run) {
+    struct penstock_loader* loader = opened(&options);
+    struct penstock_loader_batch batch;
+    for (int i = 0; i < 9; ++i) {
+      CHECK(penstock_loader_next(loader, 10 * kSecond, &batch) == 0);
+      CHECK(batch.labels[0] == 100 + (int64_t)batch.indices[0]);
+      CHECK(batch.data[0] == (float)batch.indices[0]);
+      CHECK(penstock_loader_release(loader, &batch) == 0);
+    }
+    struct penstock_loader_cached cached = {.size = sizeof cached};
+    struct penstock_loader_counters counters;
+    CHECK(penstock_loader_get_cached(loader, &cached) == 0);
+    CHECK(penstock_loader_get_counters(loader, &counters) == 0);
+    CHECK(cached.samples >= (run == 0 ? 2 : 3) * kRecords);
+    CHECK(cached.bytes >= (run == 0 ? 2 : 3) * kRecords * (kRecordBytes - 1));
+    CHECK(counters.bytes == (run == 0 ? kRecords * (kRecordBytes - 1) : 0));
+    CHECK(penstock_loader_check_cache(loader) == 0);
+    cached.size = 0;
+    CHECK(penstock_loader_get_cached(loader, &cached) == EINVAL);
+    CHECK(says("size"));
+    penstock_loader_close(loader);
+  }
+  struct penstock_loader* loader = NULL;
+  options.record_label_bytes = 0; /* other data */
+  CHECK(penstock_loader_open(&options, &loader) == EINVAL);
+  CHECK(loader == NULL && says("c_api.cache: holds other data"));
+  options.cache_name = "/";
+  CHECK(penstock_loader_open(&options, &loader) == EINVAL && says("letters"));
+  CHECK(remove(cache_path) == 0 && rmdir(cache_user_folder) == 0);
+}
+
+static void test_without_a_cache_that_cannot_be_had(void) {
+  struct penstock_loader_options options = options_for(records_path);
+  options.cache_bytes = 1 << 20;
+  CHECK(mkdir(cache_user_folder, 0755) == 0);
+  struct penstock_loader* loader = opened(&options);
+  CHECK(rmdir(cache_user_folder) == 0);
+  struct penstock_loader_batch batch;
+  CHECK(penstock_loader_next(loader, 10 * kSecond, &batch) == 0);
+  CHECK(penstock_loader_check_cache(loader) == EACCES);
+  CHECK(says("without a cache: ") && says("mode 0700"));
+  penstock_loader_close(loader);
+  /* Whether a memory cgroup has a limit is the machine's matter. */
+  options.cache_bytes = UINT64_MAX;
+  loader = opened(&options);
+  const int error = penstock_loader_check_cache(loader);
+  CHECK(error == 0 ||
+        (error == EIO && says("no memory cgroup limits this job")));
+  penstock_loader_close(loader);
+}
+
+/* No file may become larger than the cache is without a sample. */
+static void test_a_cache_that_gets_no_memory(void) {
+  struct penstock_loader_options options = options_for(records_path);
+  options.cache_name = "c_api";
+  options.cache_keep_s = 60;
+  options.cache_bytes = 1; /* room for none */
+  struct penstock_loader* loader = opened(&options);
+  struct penstock_loader_batch batch;
+  CHECK(penstock_loader_next(loader, 10 * kSecond, &batch) == 0);
+  CHECK(penstock_loader_check_cache(loader) == 0);
+  penstock_loader_close(loader);
+  struct stat found;
+  CHECK(stat(cache_path, &found) == 0 && remove(cache_path) == 0);
+
+  struct rlimit before;
+  CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  struct rlimit low = before;
+  low.rlim_cur = (rlim_t)found.st_size;
+  signal(SIGXFSZ, SIG_IGN);
+  CHECK(setrlimit(RLIMIT_FSIZE, &low) == 0);
+  options.cache_bytes = 1 << 20;
+  options.cache_keep_s = 0;
+  loader = opened(&options);
+  CHECK(penstock_loader_next(loader, 10 * kSecond, &batch) == 0);
+  CHECK(batch.size == 4);
+  CHECK(penstock_loader_check_cache(loader) == EIO && says("not filled"));
+  penstock_loader_close(loader);
+  CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
+}
+
 static void test_a_child_is_refused(void) {
   struct penstock_loader_options options = options_for(records_path);
   struct penstock_loader* loader = opened(&options);
@@ -293,6 +391,9 @@ static void test_a_child_is_refused(void) {
     struct penstock_loader_counters counters;
     CHECK(penstock_loader_get_state(loader, &state) == ECHILD);
     CHECK(penstock_loader_get_counters(loader, &counters) == ECHILD);
+    struct penstock_loader_cached cached = {.size = sizeof cached};
+    CHECK(penstock_loader_get_cached(loader, &cached) == ECHILD);
+    CHECK(penstock_loader_check_cache(loader) == ECHILD);
     CHECK(penstock_loader_check_pinned(loader) == ECHILD);
     penstock_loader_close(loader);
     _exit(0);
@@ -311,6 +412,8 @@ static void test_null_pointers(void) {
   CHECK(penstock_loader_release(loader, NULL) == EINVAL);
   CHECK(penstock_loader_get_state(loader, NULL) == EINVAL);
   CHECK(penstock_loader_get_counters(loader, NULL) == EINVAL);
+  CHECK(penstock_loader_get_cached(loader, NULL) == EINVAL);
+  CHECK(penstock_loader_check_cache(NULL) == EINVAL);
   CHECK(penstock_loader_check_pinned(NULL) == EINVAL);
   penstock_loader_close(loader);
   penstock_loader_close(NULL);
@@ -328,9 +431,12 @@ int main(void) {
   test_options_out_of_range();
   test_options_of_other_sizes();
   test_broken_samples();
+  test_a_cache();
+  test_without_a_cache_that_cannot_be_had();
+  test_a_cache_that_gets_no_memory();
   test_a_child_is_refused();
   test_null_pointers();
   CHECK(remove(records_path) == 0 && remove(pictures_path) == 0 &&
-        rmdir(folder) == 0);
+        rmdir(folder) == 0 && rmdir(cache_base) == 0);
   return 0;
 }

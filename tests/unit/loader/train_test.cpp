@@ -94,6 +94,23 @@ TEST_CASE("defaults: one epoch, auto threads") {
   CHECK_FALSE(parsed.options.records);
 }
 
+TEST_CASE("a cache is asked for by its size") {
+  CHECK_FALSE(parse({"--data", "/d"}).options.cache);
+  const Parsed automatic = parse({"--data", "/d", "--cache", "auto"});
+  REQUIRE(automatic.run);
+  REQUIRE(automatic.options.cache);
+  CHECK(automatic.options.cache->most_bytes == 0);
+  CHECK(automatic.options.cache->name.empty());
+  CHECK(automatic.options.cache->keep_s == 0);
+  const Parsed named = parse({"--data", "/d", "--cache-keep", "60",
+                              "--cache-name", "mine", "--cache", "1.5G"});
+  REQUIRE(named.run);
+  REQUIRE(named.options.cache);
+  CHECK(named.options.cache->most_bytes == 3ULL << 29);
+  CHECK(named.options.cache->name == "mine");
+  CHECK(named.options.cache->keep_s == 60);
+}
+
 TEST_CASE("a bad command line exits with 2") {
   const auto words =
       GENERATE(std::vector<std::string>{}, std::vector<std::string>{"--data"},
@@ -108,6 +125,12 @@ TEST_CASE("a bad command line exits with 2") {
                std::vector<std::string>{"--data", "/d", "--samples", "0"},
                std::vector<std::string>{"--data", "/d", "--samples", "1",
                                         "--epochs", "1"},
+               std::vector<std::string>{"--data", "/d", "--cache", "most"},
+               std::vector<std::string>{"--data", "/d", "--cache", "0"},
+               std::vector<std::string>{"--data", "/d", "--cache-name", "n"},
+               std::vector<std::string>{"--data", "/d", "--cache-keep", "1"},
+               std::vector<std::string>{"--data", "/d", "--cache", "1G",
+                                        "--cache-keep", "604801"},
                std::vector<std::string>{"--data", "/d", "--unknown"});
   const Parsed parsed = parse(words);
   CHECK_FALSE(parsed.run);
@@ -210,6 +233,24 @@ TEST_CASE("every output says that the accelerator is emulated") {
                  ContainsSubstring("loader_cpu_s_per_sample = 0.004000000") &&
                  ContainsSubstring("trainer_cpu_s_per_sample = 0.000500000") &&
                  ContainsSubstring("bytes_per_sample = 100.0"));
+}
+
+TEST_CASE("the outputs say what came out of the cache") {
+  TrainOptions options;
+  Summary summary = example();
+  using Catch::Matchers::ContainsSubstring;
+  CHECK_THAT(penstock::summary_text(options, summary),
+             !ContainsSubstring("cache"));
+  options.cache.emplace();
+  summary.loader.cached = 1000;
+  summary.loader.cached_bytes = 100 << 20;
+  CHECK_THAT(penstock::summary_text(options, summary),
+             ContainsSubstring("cache: 1000 of its samples (0.800), 100 MB\n"));
+  const auto json =
+      nlohmann::json::parse(penstock::summary_json(options, summary));
+  CHECK(json["schema_version"] == 2);
+  CHECK(json["cached"] == 1000);
+  CHECK(json["cached_bytes"] == 100 << 20);
 }
 
 TEST_CASE("a run without a step writes no profile") {

@@ -80,6 +80,8 @@ class SampleCache {
   // meanwhile leaves nothing that is served. Counts as a miss.
   // REQUIRES: index < samples().
   void store(uint64_t index, std::span<const uint8_t> sample, int64_t label);
+  // A miss whose sample nobody tries to put in.
+  void count_miss();
 
   SampleCacheCounters counters() const;  // of this process
   const std::string& path() const;       // of its file

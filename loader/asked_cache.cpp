@@ -1,0 +1,32 @@
+#include "loader/asked_cache.h"
+
+#include <cerrno>
+#include <utility>
+
+namespace penstock {
+
+void AskedCache::Trouble::set(Error error) {
+  const std::lock_guard lock(mutex_);
+  if (!first_) first_ = std::move(error);
+}
+
+std::optional<Error> AskedCache::Trouble::get() const {
+  const std::lock_guard lock(mutex_);
+  return first_;
+}
+
+Result<std::shared_ptr<const Dataset>> AskedCache::put_before(
+    std::shared_ptr<const Dataset> dataset, SampleCacheOptions options) {
+  options.warn = [trouble = trouble_](const std::string& what) {
+    trouble->set({Code::kIo, EIO, what});
+  };
+  auto cache = SampleCache::open(*dataset, options);
+  if (cache) return with_cache(std::move(dataset), *std::move(cache));
+  if (cache.error().code == Code::kInvalidArgument) {
+    return std::move(cache).error();
+  }
+  trouble_->set(std::move(cache).error().wrap("without a cache"));
+  return dataset;
+}
+
+}  // namespace penstock

@@ -1,0 +1,38 @@
+// The cache that a program that is not ours asks for. A loader does without one
+// that cannot be had, and tells who asks why.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "penstock/loader/sample_cache.h"
+
+namespace penstock {
+
+class AskedCache {
+ public:
+  // The data with the cache before them, or as they are.
+  // Errors: kInvalidArgument  as SampleCache::open()'s: it is of other data, or
+  //         a value is not allowed
+  [[nodiscard]] Result<std::shared_ptr<const Dataset>> put_before(
+      std::shared_ptr<const Dataset> dataset, SampleCacheOptions options);
+
+  // What went wrong first; nullopt: nothing. Thread-safe.
+  std::optional<Error> trouble() const { return trouble_->get(); }
+
+ private:
+  // Of the cache's threads too, which may outlive this.
+  class Trouble {
+   public:
+    void set(Error error);
+    std::optional<Error> get() const;
+
+   private:
+    mutable std::mutex mutex_;
+    std::optional<Error> first_;
+  };
+  std::shared_ptr<Trouble> trouble_ = std::make_shared<Trouble>();
+};
+
+}  // namespace penstock

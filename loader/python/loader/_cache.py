@@ -1,0 +1,166 @@
+"""A node's cache of samples."""
+
+import grp
+import logging
+import os
+from typing import TYPE_CHECKING, Any, Literal
+
+from penstock.loader._native import Cache, Dataset, fingerprint_of_text
+from penstock.loader._options import natural
+
+if TYPE_CHECKING:
+    from penstock.loader._native import CacheCounters
+
+_log = logging.getLogger("penstock.loader")
+_LONGEST_KEEP_S = 604800
+
+
+def _bytes_of(option: str, size: int | Literal["auto"]) -> int:
+    """0: auto."""
+    if size == "auto":
+        return 0
+    if isinstance(size, str) or size < 1:
+        raise ValueError(f"{option}={size!r}: allowed: 1 or more, or 'auto'")
+    return natural(option, size)
+
+
+def _group_number(group: int | str | None) -> int | None:
+    if not isinstance(group, str):
+        return group
+    try:
+        return grp.getgrnam(group).gr_gid
+    except KeyError:
+        raise ValueError(f"group={group!r}: there is no such group") from None
+
+
+class SampleCache:
+    """Samples by their number, in memory that all processes of the user, or of
+    a group, share on this node; it never replaces one. It may be forked and
+    pickled: who unpickles it joins the same cache."""
+
+    def __init__(
+        self,
+        dataset: Dataset | None = None,
+        *,
+        samples: int | None = None,
+        data: str | bytes | None = None,
+        size: int | Literal["auto"] = "auto",
+        name: str | None = None,
+        group: int | str | None = None,
+        keep: int = 0,
+    ):
+        """Joins the node's cache of a Dataset, or of anyone's data, of which
+        samples is their number, and data what tells them from all others, also
+        from the same data prepared otherwise.
+
+        size: bytes that this job fills on this node; "auto": half of what its
+        memory cgroups leave.
+        name: 1 to 64 letters, digits, dots, dashes, underscores; None: made
+        from the data.
+        group: whose members share it, and trust each other with what they put
+        in; a name or a number.
+        keep: seconds that it is kept when nobody uses it any more.
+
+        Raises ValueError where a value is not allowed or the cache of that name
+        is of other data, OSError where it cannot be had.
+        """
+        self._is_of_dataset = dataset is not None
+        if dataset is not None:
+            if samples is not None or data is not None:
+                raise ValueError("a Dataset, or samples and data, not both")
+            samples = len(dataset)
+            fingerprint = dataset.fingerprint
+            data = os.fsencode(os.path.abspath(dataset.path))
+        else:
+            if samples is None or not data:
+                raise ValueError("a Dataset is needed, or samples and data")
+            if isinstance(data, str):
+                data = data.encode("utf-8", "surrogateescape")
+            fingerprint = fingerprint_of_text(data)
+        if not 0 <= keep <= _LONGEST_KEEP_S:
+            raise ValueError(f"keep={keep}: allowed: 0 to {_LONGEST_KEEP_S}")
+        self._open(
+            {
+                "samples": natural("samples", samples),
+                "fingerprint": fingerprint,
+                "data_set": data,
+                "most_bytes": _bytes_of("size", size),
+                "name": name or "",
+                "group": _group_number(group),
+                "keep_s": keep,
+            }
+        )
+
+    def _open(self, options: dict[str, Any]) -> None:
+        self._options = options
+        self._cache = Cache(**options)
+
+    def __getstate__(self) -> Any:
+        return self._is_of_dataset, self._options
+
+    def __setstate__(self, state: Any) -> None:
+        self._is_of_dataset, options = state
+        self._open(options)
+
+    def get(self, index: int) -> bytes | None:
+        """None: it is not there. Raises IndexError where there is no such
+        sample."""
+        sample = self._cache.get(index)
+        self._log_warnings()
+        return sample
+
+    def put(self, index: int, sample: bytes | bytearray | memoryview) -> None:
+        """Copies it in, if it is not there and there is room. Of a Dataset's
+        sample: its bytes as they are stored."""
+        self._cache.put(index, sample)
+        self._log_warnings()
+
+    def __contains__(self, index: int) -> bool:
+        return 0 <= index < self.samples and index in self._cache
+
+    def __len__(self) -> int:
+        """Of those that are in it, which are counted."""
+        return len(self._cache)
+
+    def __bool__(self) -> bool:
+        return True  # an empty one too
+
+    @property
+    def samples(self) -> int:
+        """Of the data, in the cache or not."""
+        return self._cache.samples
+
+    @property
+    def path(self) -> str:
+        return self._cache.path
+
+    def counters(self) -> "CacheCounters":
+        """What this process had from it."""
+        return self._cache.counters()
+
+    def _before(self, dataset: Dataset) -> Dataset:
+        own = self._options["fingerprint"], self._options["samples"]
+        if own != (dataset.fingerprint, len(dataset)):
+            raise ValueError(
+                f"{self.path}: holds other data than {dataset.path}; open it "
+                "with SampleCache(dataset)"
+            )
+        return self._cache.before(dataset)
+
+    def _log_warnings(self) -> None:
+        for what in self._cache.take_warnings():
+            _log.warning("%s", what)
+
+
+def cache_of_loader(
+    cache: int | Literal["auto"] | SampleCache | None, dataset: Dataset
+) -> SampleCache | None:
+    """Without one that cannot be had, a job runs all the same."""
+    if cache is None or isinstance(cache, SampleCache):
+        return cache
+    _bytes_of("cache", cache)
+    try:
+        return SampleCache(dataset, size=cache)
+    except (MemoryError, OSError) as error:
+        _log.warning("without a cache: %s", error)
+        return None
