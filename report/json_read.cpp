@@ -50,7 +50,8 @@ class Reader {
  private:
   // Files of earlier versions have none.
   static bool is_newer(std::string_view key) {
-    return key == "pressure" || key == "exchange_stall" || key == "what_if";
+    return key == "pressure" || key == "exchange_stall" || key == "what_if" ||
+           key == "cache";
   }
 
   void fail(const std::string& key, const std::string& why,

@@ -18,7 +18,7 @@ namespace penstock {
 namespace {
 
 // Somebody else makes, or removes, a cache of that name at the same time.
-constexpr int kTries = 100;
+constexpr int kTries = 1000;
 constexpr long kPause_ns = 1000000;
 
 void pause_a_moment() {

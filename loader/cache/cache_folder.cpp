@@ -103,7 +103,10 @@ Result<UniqueFd> open_cache_folder(const CacheOwner& owner) {
   if (Status made = make_folder(path, owner); !made) {
     return std::move(made).error();
   }
-  return open_existing(path, owner);
+  folder = open_existing(path, owner);
+  if (folder || folder.error().code != Code::kNotFound) return folder;
+  // It went with the last cache in it.
+  return Error{Code::kUnavailable, ENOENT, path + ": is being removed"};
 }
 
 Result<std::string> cache_file_name(const std::string& name) {

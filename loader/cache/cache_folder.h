@@ -27,7 +27,8 @@ std::string cache_folder_path(const CacheOwner& owner);
 
 // The folder, which is made where it is not there.
 // Errors: kPermissionDenied  the name is taken by somebody else, or others can
-//         get at it; kInvalidArgument  base is no tmpfs; kNotFound, kIo
+//         get at it; kInvalidArgument  base is no tmpfs;
+//         kUnavailable  it is just being removed; kNotFound, kIo
 [[nodiscard]] Result<UniqueFd> open_cache_folder(const CacheOwner& owner);
 
 // Names of the caches in an open folder are NAME.cache.

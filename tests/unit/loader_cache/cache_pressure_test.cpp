@@ -228,7 +228,7 @@ TEST_CASE("a limit that is lowered while it runs is kept to") {
   CHECK(facts_of(test).dropped == 0);
   // The kernel refuses a limit that is not kept to yet.
   uint64_t limit_bytes = 72 * kMiB;
-  for (int i = 0; i < 600 && limit_bytes > 40 * kMiB; ++i) {
+  for (int i = 0; i < 2000 && limit_bytes > 40 * kMiB; ++i) {
     if (group.set_limit(limit_bytes)) limit_bytes -= kMiB / 2;
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
