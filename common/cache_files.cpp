@@ -4,6 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
+#include "common/unique_fd.h"
+
 namespace penstock {
 
 bool shut_out_cache_members(int fd) {
@@ -23,6 +27,31 @@ void remove_cache_file(int folder, const std::string& name, int fd) {
       own.st_ino == named.st_ino) {
     (void)::unlinkat(folder, name.c_str(), 0);
   }
+}
+
+bool remove_if_left(int folder, const std::string& name, uint64_t most_keep_s,
+                    uint64_t now_s) {
+  const UniqueFd fd(::openat(folder, name.c_str(),
+                             O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat status {};
+  char magic[kCacheMagicText.size()] = {};
+  uint64_t keep_s = 0;
+  if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
+      ::pread(fd.get(), magic, sizeof magic, 0) != ssize_t(sizeof magic) ||
+      std::string_view(magic, sizeof magic) != kCacheMagicText ||
+      ::pread(fd.get(), &keep_s, sizeof keep_s, kCacheKeepOffset) !=
+          ssize_t(sizeof keep_s)) {
+    return false;
+  }
+  const auto used_s =
+      static_cast<uint64_t>(std::max<time_t>(0, status.st_mtim.tv_sec));
+  // Clocks go back at times; a user may also have set the time.
+  keep_s = std::min(keep_s, most_keep_s);
+  const bool is_kept =
+      used_s <= now_s ? now_s - used_s < keep_s : used_s - now_s < keep_s;
+  if (is_kept || !shut_out_cache_members(fd.get())) return false;
+  remove_cache_file(folder, name, fd.get());
+  return true;
 }
 
 }  // namespace penstock

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace penstock {
 
@@ -21,6 +22,9 @@ inline constexpr const char* kCacheFileEnding = ".cache";
 inline constexpr uint32_t kCacheMembers = 1024;
 inline constexpr off_t kCacheLocksOffset = off_t{1} << 62;
 
+// The file begins so, whatever its version, which follows.
+inline constexpr std::string_view kCacheMagicText = "PSCACHE";
+
 // Where in the file the seconds stand, of 8 bytes, that it is to be kept when
 // nobody uses it any more.
 inline constexpr uint64_t kCacheKeepOffset = 40;
@@ -31,5 +35,13 @@ inline constexpr uint64_t kCacheKeepOffset = 40;
 
 // Removes a file's name from a folder, if it still is that open file's.
 void remove_cache_file(int folder, const std::string& name, int fd);
+
+// Removes a cache, of whatever version, that no process has locked, and that
+// was not used for as long as its user or the caller keeps it, whichever is
+// less, in the past or in the future. False, and nothing
+// removed, where it is used, kept, or no cache. No link is followed, and
+// nothing waited for. now_s: since 1970.
+bool remove_if_left(int folder, const std::string& name, uint64_t most_keep_s,
+                    uint64_t now_s);
 
 }  // namespace penstock

@@ -14,7 +14,6 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/version.h"
-#include "node_agent/cache_sweep.h"
 #include "node_agent/guardian.h"
 #include "node_agent/home_finder.h"
 #include "node_agent/job_totals.h"
@@ -134,7 +133,7 @@ Status Agent::start_timers() {
 
 void Agent::sweep_caches() {
   const auto now_s = static_cast<uint64_t>(unix_s());
-  const uint64_t removed = remove_left_caches(config_.cache_keep_s, now_s);
+  const uint64_t removed = cache_sweep_.run(config_.cache_keep_s, now_s);
   if (removed > 0) log_info("removed {} caches that no job uses", removed);
 }
 

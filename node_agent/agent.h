@@ -23,6 +23,7 @@
 #include "common/config.h"
 #include "common/event_loop.h"
 #include "node_agent/bounded_child.h"
+#include "node_agent/cache_sweep.h"
 #include "node_agent/cluster_grant.h"
 #include "node_agent/cluster_report.h"
 #include "node_agent/cpu_idle.h"
@@ -213,7 +214,8 @@ class Agent {
   bool watches_gpus_ = false;       // a child does
   bool wants_gpu_use_ = false;      // some job has no better figure
   GpuUse gpu_use_;
-  uint64_t gpu_use_ns_ = 0;   // when it was told
+  uint64_t gpu_use_ns_ = 0;  // when it was told
+  CacheSweep cache_sweep_;
   MetricsFile metrics_file_;  // the children call it back when they end
   BoundedChildren children_;
   std::unique_ptr<Server> server_;

@@ -1,91 +1,91 @@
 #include "node_agent/cache_sweep.h"
 
-#include <dirent.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <memory>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "common/unique_fd.h"
 
 namespace penstock {
 namespace {
 
-// Users may put as much there as they like: the rest waits for the next time.
-constexpr size_t kMostEntries = 1024;
+constexpr mode_t kUserMode = 0700;
+constexpr mode_t kGroupMode = 02770;
 
-struct CloseDirectory {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
-
-UniqueFd open_folder_at(int parent, const std::string& name) {
-  return UniqueFd(::openat(parent, name.c_str(),
-                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+// A user's file system, were one mounted there, might never answer.
+UniqueFd open_inside(int parent, const std::string& name) {
+  open_how how{};
+  how.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS;
+  return UniqueFd(static_cast<int>(
+      ::syscall(SYS_openat2, parent, name.c_str(), &how, sizeof how)));
 }
 
-std::vector<std::string> entries_of(int folder, std::string_view begin,
-                                    std::string_view end) {
-  std::vector<std::string> names;
-  UniqueFd copy = open_folder_at(folder, ".");
-  if (!copy) return names;
-  const std::unique_ptr<DIR, CloseDirectory> directory(::fdopendir(copy.get()));
-  if (!directory) return names;
-  (void)copy.release();  // the directory's now
-  while (const dirent* entry = ::readdir(directory.get())) {
-    const std::string_view name = entry->d_name;
-    if (name.starts_with(begin) && name.ends_with(end) &&
-        names.size() < kMostEntries) {
-      names.emplace_back(name);
-    }
-  }
-  return names;
-}
-
-bool remove_if_left(int folder, const std::string& name, uint64_t most_keep_s,
-                    uint64_t now_s) {
-  // A fifo, or whatever else a user has put there, is not waited for.
-  const UniqueFd fd(::openat(folder, name.c_str(),
-                             O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  struct stat status {};
-  uint64_t keep_s = 0;
-  if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
-      ::pread(fd.get(), &keep_s, sizeof keep_s, kCacheKeepOffset) !=
-          ssize_t(sizeof keep_s)) {
-    return false;
-  }
-  const auto used_s =
-      static_cast<uint64_t>(std::max<time_t>(0, status.st_mtim.tv_sec));
-  const uint64_t idle_s = now_s - std::min(now_s, used_s);
-  if (idle_s < std::min(keep_s, most_keep_s) ||
-      !shut_out_cache_members(fd.get())) {
-    return false;
-  }
-  remove_cache_file(folder, name, fd.get());
-  return true;
+// The loader makes no others, and nobody else can make one of another's name.
+bool is_cache_folder(const std::string& name, const struct stat& status) {
+  const mode_t mode = status.st_mode & 07777;
+  const std::string prefix = kCacheFolderPrefix;
+  return (mode == kUserMode &&
+          name == prefix + std::to_string(status.st_uid)) ||
+         (mode == kGroupMode &&
+          name == prefix + "g" + std::to_string(status.st_gid));
 }
 
 }  // namespace
 
-uint64_t remove_left_caches(uint64_t most_keep_s, uint64_t now_s,
-                            const std::string& base) {
-  const UniqueFd root = open_folder_at(AT_FDCWD, base);
-  if (!root) return 0;
+CacheSweep::CacheSweep(std::string base) : base_(std::move(base)) {}
+
+CacheSweep::Directory CacheSweep::open_folder(int parent,
+                                              const std::string& name) {
+  UniqueFd fd = open_inside(parent, name);
+  struct stat status {};
+  if (!fd || ::fstat(fd.get(), &status) != 0 ||
+      !is_cache_folder(name, status)) {
+    return nullptr;
+  }
+  Directory folder(::fdopendir(fd.get()));
+  if (folder) (void)fd.release();  // the directory's now
+  return folder;
+}
+
+uint64_t CacheSweep::sweep_folder(const std::string& name, uint64_t most_keep_s,
+                                  uint64_t now_s) const {
+  const int root = ::dirfd(root_.get());
+  const Directory folder = open_folder(root, name);
+  if (!folder) return 0;
   uint64_t removed = 0;
-  for (const std::string& name :
-       entries_of(root.get(), kCacheFolderPrefix, "")) {
-    const UniqueFd folder = open_folder_at(root.get(), name);
-    if (!folder) continue;
-    for (const std::string& file :
-         entries_of(folder.get(), "", kCacheFileEnding)) {
-      if (remove_if_left(folder.get(), file, most_keep_s, now_s)) ++removed;
+  for (int i = 0; i < kMostFiles; ++i) {
+    const dirent* entry = ::readdir(folder.get());
+    if (entry == nullptr) break;
+    const std::string file = entry->d_name;
+    if (file.ends_with(kCacheFileEnding) &&
+        remove_if_left(::dirfd(folder.get()), file, most_keep_s, now_s)) {
+      ++removed;
     }
-    // With its last cache; else it is not empty, and stays.
-    if (removed > 0) {
-      (void)::unlinkat(root.get(), name.c_str(), AT_REMOVEDIR);
+  }
+  // With its last cache; else it is not empty, and stays.
+  if (removed > 0) (void)::unlinkat(root, name.c_str(), AT_REMOVEDIR);
+  return removed;
+}
+
+uint64_t CacheSweep::run(uint64_t most_keep_s, uint64_t now_s) {
+  if (!root_) root_.reset(::opendir(base_.c_str()));
+  if (!root_) return 0;
+  uint64_t removed = 0;
+  for (int i = 0; i < kMostEntries; ++i) {
+    const dirent* entry = ::readdir(root_.get());
+    if (entry == nullptr) {
+      root_.reset();  // the next run begins anew
+      break;
+    }
+    const std::string name = entry->d_name;
+    if (name.starts_with(kCacheFolderPrefix)) {
+      removed += sweep_folder(name, most_keep_s, now_s);
     }
   }
   return removed;

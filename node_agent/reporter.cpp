@@ -12,6 +12,9 @@ namespace penstock {
 namespace {
 
 constexpr double kNs = 1e-9;
+// What a sample takes in a cache beside its bytes: its label, and on average
+// half of what places are multiples of.
+constexpr double kPlaceBytes = 8 + 32;
 
 std::optional<Estimate> known(const Figure& figure, double factor = 1) {
   if (!figure.known()) return std::nullopt;
@@ -155,7 +158,8 @@ CacheFigures cache_of(const PageSums& sums) {
   }
   cache.held_share = sums.held_share;
   if (sums.cached > 0) {
-    cache.held_bytes = sums.cached_bytes / sums.cached * sums.held_samples;
+    const double bytes = sums.cached_bytes / sums.cached + kPlaceBytes;
+    cache.held_bytes = bytes * sums.held_samples;
   }
   return cache;
 }

@@ -119,11 +119,13 @@ Figure Corrector::cost_per_sample(double Observation::*counter) const {
 // The share of its bytes that the loader's cache has served lately.
 double Corrector::cached_share() const {
   double cached = 0, stored = 0;
-  for (int i = 0; i < std::min(count_, kCacheWindow); ++i) {
+  int told = 0;  // observations in which anything was loaded
+  for (int i = 0; i < count_ && told < kCacheWindow; ++i) {
     const Observation& o = window_[(next_ - 1 - i + kWindow) % kWindow];
-    if (o.replaying) continue;
+    if (o.replaying || o.cached_bytes + o.bytes <= 0) continue;
     cached += o.cached_bytes;
     stored += o.bytes;
+    ++told;
   }
   return cached > 0 ? cached / (cached + stored) : 0;
 }

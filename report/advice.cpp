@@ -174,7 +174,7 @@ std::optional<Recommendation> advise_cache(const JobReport& report) {
   out.line = fmt::format("--cache={:.0f}M", all_mega);
   out.reason = fmt::format(
       "the loader's cache holds {:.0f}% of the data set, and reads the rest "
-      "from storage in every epoch; so much more memory holds all",
+      "from storage in every epoch; one of this size holds all",
       *cache.held_share * 100);
   // The first epoch, which no cache helps, is part of what was waited for.
   const double most = *fetch / std::max(1e-9, 1 - *fetch);

@@ -162,6 +162,13 @@ bool CacheCore::place(Claim& claim, uint64_t bytes) {
   const uint64_t room = place_bytes(bytes);
   if (!share_.take(room)) return false;
   fault_point("counted");
+  // Again behind the count: so many may be at it at once.
+  FillCounts others = share_.counts();
+  others.filled_bytes -= std::min(others.filled_bytes, room);
+  if (memory_.room_bytes(monotonic_ns(), others) < room) {
+    share_.give(room);
+    return false;
+  }
   const uint64_t offset = file_->header().end_offset.fetch_add(room);
   if (!file_->has_place(offset, bytes)) {
     share_.give(room);
@@ -199,6 +206,7 @@ void CacheCore::publish(const Claim& claim, std::span<const uint8_t> sample,
   const SlotWord ready{SlotWord::State::kReady, share_.number(), 0,
                        claim.word.offset};
   slot.word.store(ready.packed(), std::memory_order_release);
+  share_.settle(place_bytes(sample.size() + kLabelBytes));
   ++file_->header().ready_samples;
   file_->header().ready_bytes += sample.size() + kLabelBytes;
 }
@@ -225,7 +233,7 @@ void CacheCore::store(uint64_t index, std::span<const uint8_t> sample,
   const uint64_t bytes = sample.size() + kLabelBytes;
   const uint64_t now_ns = monotonic_ns();
   if (bytes > UINT32_MAX || now_ns < full_until_ns_) return;
-  if (memory_.room_bytes(now_ns) < place_bytes(bytes)) {
+  if (memory_.room_bytes(now_ns, share_.counts()) < place_bytes(bytes)) {
     warn_full("the job's memory cgroup leaves no more");
     give_back_memory();
     return;
@@ -233,7 +241,6 @@ void CacheCore::store(uint64_t index, std::span<const uint8_t> sample,
   auto claimed = claim(index);
   if (!claimed) return;
   if (place(*claimed, bytes) && write(*claimed, sample, label)) {
-    memory_.count_filled(place_bytes(bytes));
     publish(*claimed, sample, label);
   } else {
     abandon(*claimed, bytes);

@@ -58,7 +58,9 @@ void CacheCore::drop_damaged(uint64_t index, uint64_t word, uint64_t bytes) {
   if (file_->has_place(damaged.offset, bytes)) {
     free_pages(file_->fd(), {damaged.offset, place_bytes(bytes)});
   }
-  if (damaged.member == share_.number()) share_.give(place_bytes(bytes));
+  // Whoever's it was has room for another one.
+  FillShare::at(file_->shares(), damaged.member)
+      .give_settled(place_bytes(bytes));
   ++damaged_;
   ++file_->header().damaged;
   --file_->header().ready_samples;
@@ -143,7 +145,7 @@ void CacheCore::drop_newest(uint64_t bytes) {
   }
   join(places);
   for (const Place& run : places) free_pages(file_->fd(), run);
-  share_.give(freed);
+  share_.give_settled(freed);
   if (freed > 0 && warn_ && !has_warned_of_drop_.exchange(true)) {
     warn_(file_->path() + ": gave " + std::to_string(freed) +
           " bytes back, as the job's memory runs short; a smaller cache, or "
@@ -153,7 +155,7 @@ void CacheCore::drop_newest(uint64_t bytes) {
 
 void CacheCore::give_back_memory() {
   const uint64_t now_ns = monotonic_ns();
-  const uint64_t excess = memory_.excess_bytes(now_ns);
+  const uint64_t excess = memory_.excess_bytes(now_ns, share_.counts());
   if (excess == 0 || !share_.is_turn(now_ns, kDropPeriod_ns)) return;
   try {
     drop_newest(excess);

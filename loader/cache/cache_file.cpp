@@ -12,6 +12,7 @@
 #include <new>
 
 #include "common/cache_files.h"
+#include "loader/cache/memory_watch.h"
 #include "loader/memory_room.h"
 
 namespace penstock {
@@ -32,14 +33,19 @@ Error no_room(int error, const std::string& path) {
           path + ": no memory in the tmpfs for the cache's index"};
 }
 
-// Where the job's memory does not do, the kernel would end the process.
+// Where the job's memory does not do, the kernel would end the process, now or
+// when it wants more: as much stays free as the cache leaves later.
 Status check_memory(uint64_t bytes, const std::string& path) {
   const auto room = group_memory();
-  if (!room || bytes <= room->left_bytes) return Done{};
+  if (!room) return Done{};
+  const uint64_t left =
+      room->left_bytes -
+      std::min(room->left_bytes, room->limit_bytes / MemoryWatch::kFreePart);
+  if (bytes <= left) return Done{};
   return Error{Code::kLimit, 0,
                path + ": the cache's index takes " + std::to_string(bytes) +
                    " bytes, of which the job's memory cgroup leaves " +
-                   std::to_string(room->left_bytes)};
+                   std::to_string(left)};
 }
 
 Status write_header(int fd, const CachedData& data) {

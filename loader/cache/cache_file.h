@@ -32,8 +32,8 @@ class CacheFile {
   //         kInvalidArgument  the cache is of other data, or damaged
   //         kLimit  no memory for the index in the tmpfs or in the job's memory
   //         cgroup
-  //         kUnavailable  it is being removed for longer than a second, or as many
-  //         processes use it as can; kIo
+  //         kUnavailable  it is being removed for longer than a second, or as
+  //         many processes use it as can; kIo
   [[nodiscard]] static Result<std::unique_ptr<CacheFile>> join(
       const CacheOwner& owner, const std::string& name, const CachedData& data);
   ~CacheFile();

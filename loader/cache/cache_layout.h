@@ -4,7 +4,7 @@
 //   0            CacheHeader
 //   4096         MemberTable: how often each member's number was taken
 //   8192         ShareTable: what each job may fill, and has filled
-//   40960        Slot[samples], up to the next 4096
+//   49152        Slot[samples], up to the next 4096
 //   data_offset  label and bytes of samples, from multiples of 64 on
 //
 // Numbers are the machine's own: the file never leaves it. Everything but
@@ -62,13 +62,14 @@ struct ShareTable {
   struct Share {
     std::atomic<uint64_t> key;  // of the job; 0: free
     std::atomic<uint64_t> most_bytes;
-    std::atomic<uint64_t> filled_bytes;
+    std::atomic<uint64_t> filled_bytes;   // and being filled
+    std::atomic<uint64_t> settled_bytes;  // of these, what is ready
     std::atomic<uint64_t> dropped_ns;  // CLOCK_MONOTONIC of the last time that
                                        // samples of it were dropped
   };
   Share shares[kShares];
 };
-inline constexpr uint64_t kSlotsOffset = 40960;
+inline constexpr uint64_t kSlotsOffset = 49152;
 static_assert(sizeof(ShareTable) <= kSlotsOffset - kSharesOffset);
 
 struct Slot {

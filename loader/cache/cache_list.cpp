@@ -135,14 +135,7 @@ void sweep_caches(const CacheOwner& owner) {
   if (!folder || !*folder) return;
   const auto now_s = static_cast<uint64_t>(::time(nullptr));
   for (const std::string& name : cache_files((*folder)->get())) {
-    const auto cache = open_cache((*folder)->get(), name);
-    if (!cache) continue;
-    const auto used_s = static_cast<uint64_t>(cache->status.st_mtim.tv_sec);
-    const uint64_t idle_s = now_s - std::min(now_s, used_s);
-    if (idle_s >= cache->header().keep_s &&
-        shut_out_cache_members(cache->fd.get())) {
-      remove_cache_file((*folder)->get(), name, cache->fd.get());
-    }
+    (void)remove_if_left((*folder)->get(), name, UINT64_MAX, now_s);
   }
   (void)::rmdir(cache_folder_path(owner).c_str());  // if none is left
 }

@@ -20,6 +20,13 @@ std::string memory_cgroup() {
   return unified;
 }
 
+// No counter wraps, whatever stands there.
+void take_from(std::atomic<uint64_t>& counter, uint64_t bytes) {
+  uint64_t now = counter;
+  while (!counter.compare_exchange_weak(now, now - std::min(now, bytes))) {
+  }
+}
+
 }  // namespace
 
 uint64_t own_job_key() {
@@ -52,6 +59,11 @@ Result<FillShare> FillShare::open(ShareTable& table, uint64_t key,
                    "remove it with `penstock cache drop`"};
 }
 
+FillShare FillShare::none() {
+  static ShareTable::Share nothing;
+  return {&nothing, kShares};
+}
+
 bool FillShare::take(uint64_t bytes) {
   uint64_t filled = share_->filled_bytes;
   do {
@@ -61,11 +73,13 @@ bool FillShare::take(uint64_t bytes) {
   return true;
 }
 
-void FillShare::give(uint64_t bytes) {
-  uint64_t filled = share_->filled_bytes;
-  while (!share_->filled_bytes.compare_exchange_weak(
-      filled, filled - std::min(filled, bytes))) {
-  }
+void FillShare::settle(uint64_t bytes) { share_->settled_bytes += bytes; }
+
+void FillShare::give(uint64_t bytes) { take_from(share_->filled_bytes, bytes); }
+
+void FillShare::give_settled(uint64_t bytes) {
+  take_from(share_->settled_bytes, bytes);
+  take_from(share_->filled_bytes, bytes);
 }
 
 bool FillShare::is_turn(uint64_t now_ns, uint64_t interval_ns) {

@@ -13,6 +13,11 @@ namespace penstock {
 // cgroup. Never 0.
 uint64_t own_job_key();
 
+struct FillCounts {
+  uint64_t filled_bytes = 0;   // and being filled
+  uint64_t settled_bytes = 0;  // of these, what is there for certain
+};
+
 // A job's entry in a share table, thread-safe.
 class FillShare {
  public:
@@ -27,13 +32,24 @@ class FillShare {
     return {&table.shares[number], number};
   }
 
+  // Of a process that puts nothing in: a share of nothing, no job's.
+  static FillShare none();
+
   uint32_t number() const { return number_; }
   uint64_t most_bytes() const { return share_->most_bytes; }
   uint64_t filled_bytes() const { return share_->filled_bytes; }
+  FillCounts counts() const {
+    // In this order: what is settled is counted as filled.
+    const uint64_t settled = share_->settled_bytes;
+    return {share_->filled_bytes, settled};
+  }
 
   // False: the job has filled its part.
   [[nodiscard]] bool take(uint64_t bytes);
-  void give(uint64_t bytes);  // more than there is: all of it
+  void settle(uint64_t bytes);  // what was taken is there now
+  // Of both more than there is means all of it.
+  void give(uint64_t bytes);  // what was taken, and not settled
+  void give_settled(uint64_t bytes);
 
   // True for one of the job's processes in every interval.
   [[nodiscard]] bool is_turn(uint64_t now_ns, uint64_t interval_ns);

@@ -61,7 +61,12 @@ Result<std::shared_ptr<SampleCache>> SampleCache::open(
       {fingerprint, samples, data_set, options.keep_s});
   if (!file) return std::move(file).error();
   auto share = FillShare::open((*file)->shares(), own_job_key(), *most_bytes);
-  if (!share) return std::move(share).error().wrap((*file)->path());
+  if (!share) {  // it has what others have put in
+    if (options.warn) {
+      options.warn((*file)->path() + ": " + share.error().message);
+    }
+    share = FillShare::none();
+  }
   auto core = std::make_unique<CacheCore>(
       *std::move(file), *share, [] { return group_memory(); }, options.warn);
   return std::shared_ptr<SampleCache>(new SampleCache(std::move(core)));

@@ -211,9 +211,11 @@ TEST_CASE("a sweep leaves what is in use, however long it was not read") {
 
 TEST_CASE("time that went back removes nothing early") {
   const ListCase test;
-  test.leave_cache("n", 100, uint64_t(0) - 1000);
+  test.leave_cache("n", 100, uint64_t(0) - 50);
+  test.leave_cache("never", 100, uint64_t(0) - 1000);
   sweep_caches(test.owner);
   CHECK(test.has("n.cache"));
+  CHECK_FALSE(test.has("never.cache"));
 }
 
 TEST_CASE("use is noted: hits keep a cache from being swept") {

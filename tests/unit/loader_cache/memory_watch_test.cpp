@@ -33,76 +33,77 @@ struct Group {
 }  // namespace
 
 TEST_CASE("without a limit there is room, and nothing to give back") {
+  uint64_t filled = 0;
   Group group;
   group.room.reset();
   MemoryWatch watch = group.watch();
-  watch.count_filled(1 << 30);
-  CHECK(watch.room_bytes(kStart_ns) == UINT64_MAX);
-  CHECK(watch.excess_bytes(kStart_ns) == 0);
+  filled += 1 << 30;
+  CHECK(watch.room_bytes(kStart_ns, {filled, 0}) == UINT64_MAX);
+  CHECK(watch.excess_bytes(kStart_ns, {filled, 0}) == 0);
 }
 
 TEST_CASE("a sixteenth of the limit stays free") {
+  uint64_t filled = 0;
   Group group;
   group.leave(150 * kMiB);
   MemoryWatch watch = group.watch();
-  CHECK(watch.room_bytes(kStart_ns) == 50 * kMiB);
+  CHECK(watch.room_bytes(kStart_ns, {filled, 0}) == 50 * kMiB);
   group.leave(kFree);
-  CHECK(watch.room_bytes(kStart_ns + kPeriod_ns) == 0);
+  CHECK(watch.room_bytes(kStart_ns + kPeriod_ns, {filled, 0}) == 0);
   group.leave(0);
-  CHECK(watch.room_bytes(kStart_ns + 2 * kPeriod_ns) == 0);
+  CHECK(watch.room_bytes(kStart_ns + 2 * kPeriod_ns, {filled, 0}) == 0);
 }
 
 TEST_CASE("what was filled since it looked counts") {
+  uint64_t filled = 0;
   Group group;
   group.leave(150 * kMiB);
   MemoryWatch watch = group.watch();
-  REQUIRE(watch.room_bytes(kStart_ns) == 50 * kMiB);
-  watch.count_filled(kMiB);
-  CHECK(watch.room_bytes(kStart_ns) == 49 * kMiB);
-  watch.count_filled(kMiB);
-  CHECK(watch.room_bytes(kStart_ns) == 48 * kMiB);
+  REQUIRE(watch.room_bytes(kStart_ns, {filled, 0}) == 50 * kMiB);
+  filled += kMiB;
+  CHECK(watch.room_bytes(kStart_ns, {filled, 0}) == 49 * kMiB);
+  filled += kMiB;
+  CHECK(watch.room_bytes(kStart_ns, {filled, 0}) == 48 * kMiB);
 }
 
 TEST_CASE("it looks once a period, and once for so many bytes") {
+  uint64_t filled = 0;
   Group group;
   MemoryWatch watch = group.watch();
-  (void)watch.room_bytes(kStart_ns);
+  (void)watch.room_bytes(kStart_ns, {filled, 0});
   const int looks = group.looks;
   for (uint64_t i = 0; i < 1000; ++i) {
-    (void)watch.room_bytes(kStart_ns + i);
-    (void)watch.excess_bytes(kStart_ns + i);
+    (void)watch.room_bytes(kStart_ns + i, {filled, 0});
+    (void)watch.excess_bytes(kStart_ns + i, {filled, 0});
   }
   CHECK(group.looks == looks);
-  (void)watch.excess_bytes(kStart_ns + kPeriod_ns);
+  (void)watch.excess_bytes(kStart_ns + kPeriod_ns, {filled, 0});
   CHECK(group.looks == looks + 1);
-  watch.count_filled(MemoryWatch::kPeriod_bytes);
-  (void)watch.room_bytes(kStart_ns + kPeriod_ns + 1);
+  filled += MemoryWatch::kPeriod_bytes;
+  (void)watch.room_bytes(kStart_ns + kPeriod_ns + 1, {filled, 0});
   CHECK(group.looks == looks + 2);
-  (void)watch.room_bytes(kStart_ns + kPeriod_ns + 2);
+  (void)watch.room_bytes(kStart_ns + kPeriod_ns + 2, {filled, 0});
   CHECK(group.looks == looks + 2);
 }
 
-TEST_CASE("processes that fill a small group at once look in time") {
-  // Sixteen that each know nothing of the others until they look again take
-  // what is left free, and no more.
+TEST_CASE("what all processes of a job fill counts for each of them") {
   Group group;
-  group.room = MemoryRoom{64 * kMiB, 32 * kMiB};
-  constexpr uint64_t kSmallFree = 64 * kMiB / MemoryWatch::kFreePart;
+  group.room = MemoryRoom{64 * kMiB, 8 * kMiB};  // 4 MiB stay free
   MemoryWatch watch = group.watch();
-  (void)watch.room_bytes(kStart_ns);
-  const int looks = group.looks;
-  watch.count_filled(kSmallFree / 16);
-  (void)watch.room_bytes(kStart_ns + 1);
-  CHECK(group.looks == looks + 1);
+  REQUIRE(watch.room_bytes(kStart_ns, {100 * kMiB, 100 * kMiB}) == 4 * kMiB);
+  CHECK(watch.room_bytes(kStart_ns, {103 * kMiB, 103 * kMiB}) == kMiB);
+  // Less than before: others have given some back, which the next look tells.
+  CHECK(watch.room_bytes(kStart_ns, {90 * kMiB, 90 * kMiB}) == 4 * kMiB);
 }
 
 TEST_CASE("memory is given back when half of what stays free is taken") {
+  uint64_t filled = 0;
   Group group;
   MemoryWatch watch = group.watch();
   uint64_t now_ns = kStart_ns;
   const auto excess_with = [&](uint64_t left_bytes) {
     group.leave(left_bytes);
-    return watch.excess_bytes(now_ns += kPeriod_ns);
+    return watch.excess_bytes(now_ns += kPeriod_ns, {filled, 0});
   };
   CHECK(excess_with(kLimit) == 0);
   CHECK(excess_with(kFree) == 0);
@@ -113,19 +114,22 @@ TEST_CASE("memory is given back when half of what stays free is taken") {
 }
 
 TEST_CASE("a limit that is lowered, or lifted, is followed") {
+  uint64_t filled = 0;
   Group group;
   group.leave(800 * kMiB);
   MemoryWatch watch = group.watch();
-  REQUIRE(watch.room_bytes(kStart_ns) == 700 * kMiB);
+  REQUIRE(watch.room_bytes(kStart_ns, {filled, 0}) == 700 * kMiB);
   group.room = MemoryRoom{160 * kMiB, 0};
-  CHECK(watch.excess_bytes(kStart_ns + kPeriod_ns) == 10 * kMiB);
-  CHECK(watch.room_bytes(kStart_ns + kPeriod_ns) == 0);
+  CHECK(watch.excess_bytes(kStart_ns + kPeriod_ns, {filled, 0}) == 10 * kMiB);
+  CHECK(watch.room_bytes(kStart_ns + kPeriod_ns, {filled, 0}) == 0);
   group.room.reset();
-  CHECK(watch.room_bytes(kStart_ns + 2 * kPeriod_ns) == UINT64_MAX);
-  CHECK(watch.excess_bytes(kStart_ns + 2 * kPeriod_ns) == 0);
+  CHECK(watch.room_bytes(kStart_ns + 2 * kPeriod_ns, {filled, 0}) ==
+        UINT64_MAX);
+  CHECK(watch.excess_bytes(kStart_ns + 2 * kPeriod_ns, {filled, 0}) == 0);
 }
 
 TEST_CASE("of threads that ask at once one looks") {
+  uint64_t filled = 0;
   std::atomic<int> looks = 0;
   MemoryWatch watch([&] {
     ++looks;
@@ -136,7 +140,7 @@ TEST_CASE("of threads that ask at once one looks") {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (uint64_t i = 1; i <= 100; ++i) {
-        (void)watch.room_bytes(kStart_ns + i * kPeriod_ns);
+        (void)watch.room_bytes(kStart_ns + i * kPeriod_ns, {filled, 0});
       }
     });
   }

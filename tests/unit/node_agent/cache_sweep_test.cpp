@@ -24,8 +24,8 @@ struct Node {
     char name[] = "/dev/shm/penstock-test-XXXXXX";
     REQUIRE(::mkdtemp(name) != nullptr);
     base = name;
-    folder = base + "/penstock-cache-1000";
-    fs::create_directory(folder);
+    folder = base + "/penstock-cache-" + std::to_string(::getuid());
+    REQUIRE(::mkdir(folder.c_str(), 0700) == 0);
   }
   ~Node() { fs::remove_all(base); }
 
@@ -34,6 +34,7 @@ struct Node {
                     uint64_t idle_s) const {
     const std::string path = folder + "/" + name;
     std::string bytes(4096, '\0');
+    bytes.replace(0, kCacheMagicText.size(), kCacheMagicText);
     bytes.replace(kCacheKeepOffset, sizeof keep_s,
                   reinterpret_cast<const char*>(&keep_s), sizeof keep_s);
     std::ofstream(path) << bytes;
@@ -53,11 +54,11 @@ TEST_CASE("a cache goes when neither its user nor the admin keeps it longer") {
   const std::string gone = node.cache("a.cache", 60, 60);
   const std::string kept = node.cache("b.cache", 61, 60);
   const std::string capped = node.cache("c.cache", UINT64_MAX, 600);
-  CHECK(remove_left_caches(600, kNow_s, node.base) == 2);
+  CHECK(CacheSweep(node.base).run(600, kNow_s) == 2);
   CHECK_FALSE(fs::exists(gone));
   CHECK(fs::exists(kept));
   CHECK_FALSE(fs::exists(capped));
-  CHECK(remove_left_caches(0, kNow_s, node.base) == 1);
+  CHECK(CacheSweep(node.base).run(0, kNow_s) == 1);
   CHECK_FALSE(fs::exists(node.folder));
 }
 
@@ -70,9 +71,45 @@ TEST_CASE("one that a process uses stays") {
   lock.l_start = kCacheLocksOffset + kCacheMembers - 1;
   lock.l_len = 1;
   REQUIRE(::fcntl(user.get(), F_OFD_SETLK, &lock) == 0);
-  CHECK(remove_left_caches(0, kNow_s, node.base) == 0);
+  CHECK(CacheSweep(node.base).run(0, kNow_s) == 0);
   user.reset();
-  CHECK(remove_left_caches(0, kNow_s, node.base) == 1);
+  CHECK(CacheSweep(node.base).run(0, kNow_s) == 1);
+}
+
+TEST_CASE("one that was used in the future is not kept for ever") {
+  const Node node;
+  const std::string path = node.cache("a.cache", UINT64_MAX, 0);
+  CHECK(CacheSweep(node.base).run(600, kNow_s) == 0);
+  CHECK(CacheSweep(node.base).run(600, kNow_s - 100) == 0);
+  CHECK(CacheSweep(node.base).run(600, kNow_s - 1000) == 1);
+}
+
+TEST_CASE("who fills the node's tmpfs with folders delays, and no more") {
+  const Node node;
+  node.cache("a.cache", 0, 1000);
+  for (int i = 0; i < 2 * CacheSweep::kMostEntries; ++i) {
+    fs::create_directory(node.base + "/penstock-cache-x" + std::to_string(i));
+  }
+  CacheSweep sweep(node.base);
+  uint64_t removed = 0;
+  for (int run = 0; run < 4; ++run) removed += sweep.run(0, kNow_s);
+  CHECK(removed == 1);
+}
+
+TEST_CASE("a folder that is no user's or group's cache folder is left alone") {
+  const Node node;
+  const std::string path = node.cache("a.cache", 0, 1000);
+  REQUIRE(::chmod(node.folder.c_str(), 0755) == 0);
+  CHECK(CacheSweep(node.base).run(0, kNow_s) == 0);
+  const std::string other = node.base + "/penstock-cache-12345678";
+  fs::rename(node.folder, other);
+  REQUIRE(::chmod(other.c_str(), 0700) == 0);
+  CHECK(CacheSweep(node.base).run(0, kNow_s) == 0);
+  const std::string group =
+      node.base + "/penstock-cache-g" + std::to_string(::getgid());
+  fs::rename(other, group);
+  REQUIRE(::chmod(group.c_str(), 02770) == 0);
+  CHECK(CacheSweep(node.base).run(0, kNow_s) == 1);
 }
 
 TEST_CASE("whatever else is there is left alone, and nothing is waited for") {
@@ -83,15 +120,17 @@ TEST_CASE("whatever else is there is left alone, and nothing is waited for") {
   REQUIRE(::mkfifo((node.folder + "/f.cache").c_str(), 0600) == 0);
   fs::create_directory(node.folder + "/d.cache");
   std::ofstream(node.folder + "/short.cache") << "x";
+  std::ofstream(node.folder + "/results.cache") << std::string(4096, '\0');
   std::ofstream(node.folder + "/note.txt") << std::string(4096, '\0');
   fs::create_directory(node.base + "/penstock-else");
   std::ofstream(node.base + "/penstock-else/a.cache")
       << std::string(4096, '\0');
   REQUIRE(::symlink((node.base + "/penstock-else").c_str(),
                     (node.base + "/penstock-cache-7").c_str()) == 0);
-  CHECK(remove_left_caches(0, kNow_s, node.base) == 0);
+  CHECK(CacheSweep(node.base).run(0, kNow_s) == 0);
   CHECK(fs::exists(other));
   CHECK(fs::exists(node.folder + "/note.txt"));
+  CHECK(fs::exists(node.folder + "/results.cache"));
   CHECK(fs::exists(node.base + "/penstock-else/a.cache"));
-  CHECK(remove_left_caches(0, kNow_s, node.base + "/none") == 0);
+  CHECK(CacheSweep(node.base + "/none").run(0, kNow_s) == 0);
 }

@@ -266,6 +266,18 @@ TEST_CASE("storage has to give what the cache does not serve now") {
         Approx(0).margin(1e-9));
 }
 
+TEST_CASE("a cache serves as before when nothing was loaded for a while") {
+  Observation cached = second(0);
+  cached.cached_bytes = cached.bytes;
+  cached.bytes = 0;
+  Corrector corrector = fed(cached, 20);
+  Observation idle = second(0);
+  idle.bytes = idle.prepared = 0;
+  for (int i = 0; i < 8; ++i) corrector.add(idle);
+  CHECK(corrector.corrected(std::nullopt).storage_bytes_per_sample.value ==
+        Approx(0).margin(1e-9));
+}
+
 TEST_CASE("a cache's bytes that are no number contradict the page") {
   Observation bad = second(0);
   bad.cached_bytes = std::numeric_limits<double>::quiet_NaN();

@@ -55,7 +55,7 @@ class SampleCache {
   //         kUnavailable  most_bytes is 0, and no memory cgroup has a limit;
   //         1024 processes use the cache
   //         kPermissionDenied  the folder's name is somebody else's
-  //         kLimit  no memory for the index; 1024 jobs have filled the cache
+  //         kLimit  no memory for the index
   //         kIo
   [[nodiscard]] static Result<std::shared_ptr<SampleCache>> open(
       const Dataset& dataset, const SampleCacheOptions& options);
