@@ -12,7 +12,6 @@
 #include <new>
 
 #include "common/cache_files.h"
-#include "loader/cache/memory_watch.h"
 #include "loader/memory_room.h"
 
 namespace penstock {
@@ -33,19 +32,16 @@ Error no_room(int error, const std::string& path) {
           path + ": no memory in the tmpfs for the cache's index"};
 }
 
-// Where the job's memory does not do, the kernel would end the process, now or
-// when it wants more: as much stays free as the cache leaves later.
+// The index is never given back: half of what is left is for programs. Where
+// the job's memory does not do, the kernel would end the process.
 Status check_memory(uint64_t bytes, const std::string& path) {
   const auto room = group_memory();
-  if (!room) return Done{};
-  const uint64_t left =
-      room->left_bytes -
-      std::min(room->left_bytes, room->limit_bytes / MemoryWatch::kFreePart);
-  if (bytes <= left) return Done{};
+  if (!room || bytes <= room->left_bytes / 2) return Done{};
   return Error{Code::kLimit, 0,
                path + ": the cache's index takes " + std::to_string(bytes) +
-                   " bytes, of which the job's memory cgroup leaves " +
-                   std::to_string(left)};
+                   " bytes, more than half of the " +
+                   std::to_string(room->left_bytes) +
+                   " that the job's memory cgroup leaves"};
 }
 
 Status write_header(int fd, const CachedData& data) {
