@@ -1,7 +1,10 @@
 // A cache is filled before a job runs.
 #include "loader/cache/cache_fill.h"
 
+#include <unistd.h>
+
 #include <atomic>
+#include <cerrno>
 #include <set>
 
 #include "tests/unit/loader_cache/cache_case.h"
@@ -109,7 +112,7 @@ TEST_CASE("all samples are read once, and not again") {
 TEST_CASE("a full cache ends the reading after a hundred in vain") {
   FillCase test;
   const auto data = std::make_shared<CountedData>(2000);
-  const auto filled = test.fill(data, 100 * 1024);
+  const auto filled = test.fill(data, 100 << 10);
   REQUIRE(filled);
   CHECK(filled->is_full);
   CHECK(filled->cached_samples >= 90);
@@ -121,7 +124,7 @@ TEST_CASE("a full cache ends the reading after a hundred in vain") {
 TEST_CASE("a cache is full, too, where fewer than a hundred find no room") {
   FillCase test;
   const auto data = std::make_shared<CountedData>(20);
-  const auto filled = test.fill(data, 16 * 1024);
+  const auto filled = test.fill(data, 16 << 10);
   REQUIRE(filled);
   CHECK(filled->is_full);
   CHECK(filled->cached_samples < 20);
