@@ -5,11 +5,12 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
+#include <optional>
 
 namespace penstock {
 namespace {
 
-constexpr double kMaxRate = 4611686018427387904.0;  // 2^62
+constexpr double kMaxBytes = 4611686018427387904.0;  // 2^62
 constexpr double kMaxDuration_ns = 3600e9;
 
 // The factor of a suffix letter, 0 where it is none.
@@ -32,10 +33,10 @@ double suffix_factor(char letter) {
   }
 }
 
-Error bad_rate(std::string_view text) {
-  return invalid(quoted(text) +
-                 " is not a rate; allowed: a number over 0 with K, M, G or "
-                 "T, such as 200M or 1.5G");
+Error bad_amount(std::string_view text, const char* what) {
+  return invalid(quoted(text) + " is not a " + what +
+                 "; allowed: a number over 0 with K, M, G or T, such as 200M "
+                 "or 1.5G");
 }
 
 Error bad_cpu_list(std::string_view text) {
@@ -88,14 +89,14 @@ std::string format_scaled(double value, const char* suffix) {
   return (value < 0 ? "-" : "") + text + " " + kUnits[unit] + suffix;
 }
 
-}  // namespace
-
-Result<uint64_t> parse_rate_bytes_per_s(std::string_view text) {
+// Bytes; suffix may follow. nullopt: no such number.
+std::optional<uint64_t> parse_bytes(std::string_view text,
+                                    std::string_view suffix) {
   double value = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] =
       std::from_chars(text.data(), end, value, std::chars_format::fixed);
-  if (error != std::errc() || !std::isfinite(value)) return bad_rate(text);
+  if (error != std::errc() || !std::isfinite(value)) return std::nullopt;
   std::string_view rest(stop, static_cast<size_t>(end - stop));
   if (!rest.empty() && suffix_factor(rest.front()) > 0) {
     value *= suffix_factor(rest.front());
@@ -103,10 +104,22 @@ Result<uint64_t> parse_rate_bytes_per_s(std::string_view text) {
     if (rest.substr(0, 2) == "iB") rest.remove_prefix(1);
   }
   if (!rest.empty() && rest.front() == 'B') rest.remove_prefix(1);
-  if (rest == "/s") rest = {};
+  if (rest == suffix) rest = {};
   value = std::round(value);
-  if (!rest.empty() || value < 1 || value > kMaxRate) return bad_rate(text);
+  if (!rest.empty() || value < 1 || value > kMaxBytes) return std::nullopt;
   return static_cast<uint64_t>(value);
+}
+
+}  // namespace
+
+Result<uint64_t> parse_rate_bytes_per_s(std::string_view text) {
+  if (const auto bytes = parse_bytes(text, "/s")) return *bytes;
+  return bad_amount(text, "rate");
+}
+
+Result<uint64_t> parse_size_bytes(std::string_view text) {
+  if (const auto bytes = parse_bytes(text, "")) return *bytes;
+  return bad_amount(text, "size");
 }
 
 Result<uint64_t> parse_duration_ns(std::string_view text) {

@@ -12,12 +12,16 @@
 
 namespace penstock {
 
-// Parses "200M" (bytes per second, or bytes). Suffixes K M G T (or k m g t)
+// Parses "200M": bytes per second. Suffixes K M G T (or k m g t)
 // are powers of 1024, as in Slurm; an optional "B", "iB" or "/s" may follow
 // ("200MB/s"). Fractions are allowed ("1.5G"); the result is rounded to whole
 // bytes.
 // Errors: kInvalidArgument  empty, negative, zero, trailing text, over 2^62.
 [[nodiscard]] Result<uint64_t> parse_rate_bytes_per_s(std::string_view text);
+
+// Parses "40G": bytes, as above but for the "/s".
+// Errors: as above.
+[[nodiscard]] Result<uint64_t> parse_size_bytes(std::string_view text);
 
 // Parses "2ms": a number with ns, us, ms or s, at most an hour. Fractions are
 // allowed; the result is rounded to whole nanoseconds.

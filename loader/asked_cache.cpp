@@ -5,6 +5,18 @@
 
 namespace penstock {
 
+Result<std::shared_ptr<const Dataset>> with_asked_cache(
+    std::shared_ptr<const Dataset> dataset, const SampleCacheOptions& options,
+    const std::function<void(Error why)>& without) {
+  auto cache = SampleCache::open(*dataset, options);
+  if (cache) return with_cache(std::move(dataset), *std::move(cache));
+  if (cache.error().code == Code::kInvalidArgument) {
+    return std::move(cache).error();
+  }
+  without(std::move(cache).error().wrap("without a cache"));
+  return dataset;
+}
+
 void AskedCache::Trouble::set(Error error) {
   const std::lock_guard lock(mutex_);
   if (!first_) first_ = std::move(error);
@@ -20,13 +32,8 @@ Result<std::shared_ptr<const Dataset>> AskedCache::put_before(
   options.warn = [trouble = trouble_](const std::string& what) {
     trouble->set({Code::kIo, EIO, what});
   };
-  auto cache = SampleCache::open(*dataset, options);
-  if (cache) return with_cache(std::move(dataset), *std::move(cache));
-  if (cache.error().code == Code::kInvalidArgument) {
-    return std::move(cache).error();
-  }
-  trouble_->set(std::move(cache).error().wrap("without a cache"));
-  return dataset;
+  return with_asked_cache(std::move(dataset), options,
+                          [this](Error why) { trouble_->set(std::move(why)); });
 }
 
 }  // namespace penstock

@@ -1,7 +1,7 @@
-// The cache that a program that is not ours asks for. A loader does without one
-// that cannot be had, and tells who asks why.
+// The cache that a job asks for. It runs without one that cannot be had.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -10,11 +10,18 @@
 
 namespace penstock {
 
+// The data with the cache before them, or as they are: `without` is told why
+// then.
+// Errors: kInvalidArgument  as SampleCache::open()'s: it is of other data, or
+//         a value is not allowed
+[[nodiscard]] Result<std::shared_ptr<const Dataset>> with_asked_cache(
+    std::shared_ptr<const Dataset> dataset, const SampleCacheOptions& options,
+    const std::function<void(Error why)>& without);
+
+// For who asks later what went wrong.
 class AskedCache {
  public:
-  // The data with the cache before them, or as they are.
-  // Errors: kInvalidArgument  as SampleCache::open()'s: it is of other data, or
-  //         a value is not allowed
+  // As with_asked_cache().
   [[nodiscard]] Result<std::shared_ptr<const Dataset>> put_before(
       std::shared_ptr<const Dataset> dataset, SampleCacheOptions options);
 

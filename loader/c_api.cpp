@@ -64,6 +64,10 @@ Result<penstock_loader_options> known(const penstock_loader_options* given) {
         "options: augment: allowed: PENSTOCK_AUGMENT_RANDOM (0), "
         "PENSTOCK_AUGMENT_CENTRE (1)");
   }
+  if (options.cache_keep_s > kLongestCacheKeep_s) {
+    return invalid("options: cache_keep_s: allowed: 0 to " +
+                   std::to_string(kLongestCacheKeep_s));
+  }
   if (options.reserved != 0) return invalid("options: reserved is not 0");
   return options;
 }

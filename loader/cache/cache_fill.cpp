@@ -26,7 +26,7 @@ class Filling {
   void stop() { is_over_ = true; }
 
   uint64_t done() const { return std::min<uint64_t>(next_, dataset_.size()); }
-  CacheFilled filled() const;
+  CacheFilled filled();  // when all readers have ended
   std::optional<Error> error();
 
  private:
@@ -37,20 +37,22 @@ class Filling {
   SampleCache& cache_;
   std::atomic<uint64_t> next_{0};
   std::atomic<bool> is_over_{false};
-  std::atomic<bool> is_full_{false};
   std::atomic<uint64_t> read_bytes_{0};
   std::atomic<uint64_t> without_room_{0};  // in a row
+  std::atomic<bool> has_no_room_{false};   // for some
   std::mutex mutex_;                       // of what follows
   std::condition_variable ended_;
   unsigned readers_ended_ = 0;
-  uint64_t unreadable_ = 0;  // in a row
+  uint64_t in_a_row_ = 0;  // that cannot be read
+  uint64_t unreadable_ = 0;
   std::optional<Error> first_unreadable_;
 };
 
 void Filling::note_error(Error error) {
   const std::lock_guard lock(mutex_);
   if (!first_unreadable_) first_unreadable_ = std::move(error);
-  if (++unreadable_ >= kMostInVain) is_over_ = true;
+  ++unreadable_;
+  if (++in_a_row_ >= kMostInVain) is_over_ = true;
 }
 
 void Filling::fill(SampleReader& reader, uint64_t index) {
@@ -59,16 +61,15 @@ void Filling::fill(SampleReader& reader, uint64_t index) {
   if (!sample) return note_error(std::move(sample).error());
   {
     const std::lock_guard lock(mutex_);
-    unreadable_ = 0;
-    first_unreadable_.reset();
+    in_a_row_ = 0;
   }
   read_bytes_ += sample->size();
   if (cache_.find(index)) {
     without_room_ = 0;
-  } else if (++without_room_ >= kMostInVain) {
-    is_full_ = true;
-    is_over_ = true;
+    return;
   }
+  has_no_room_ = true;
+  if (++without_room_ >= kMostInVain) is_over_ = true;
 }
 
 void Filling::run_reader() {
@@ -91,18 +92,28 @@ bool Filling::wait_for_readers() {
 
 std::optional<Error> Filling::error() {
   const std::lock_guard lock(mutex_);
-  if (unreadable_ < std::min(kMostInVain, dataset_.size())) return std::nullopt;
+  if (in_a_row_ < std::min(kMostInVain, dataset_.size())) return std::nullopt;
   return first_unreadable_;
 }
 
-CacheFilled Filling::filled() const {
-  CacheFilled filled{.read_bytes = read_bytes_, .is_full = is_full_};
+// What another process was just putting in is not there at first, but now.
+CacheFilled Filling::filled() {
+  CacheFilled filled;
+  filled.read_bytes = read_bytes_;
+  {
+    const std::lock_guard lock(mutex_);
+    filled.unreadable_samples = unreadable_;
+    filled.first_unreadable = first_unreadable_;
+  }
   for (uint64_t index = 0; index < dataset_.size(); ++index) {
     if (const auto bytes = cache_.find(index)) {
       ++filled.cached_samples;
       filled.cached_bytes += *bytes;
     }
   }
+  filled.is_full =
+      has_no_room_ &&
+      filled.cached_samples + filled.unreadable_samples < dataset_.size();
   return filled;
 }
 

@@ -1,6 +1,7 @@
 #include "loader/cache/cache_folder.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -13,6 +14,7 @@
 #include <cstdlib>
 
 #include "common/cache_files.h"
+#include "common/units.h"
 
 namespace penstock {
 namespace {
@@ -25,11 +27,18 @@ mode_t mode_of(const CacheOwner& owner) {
   return owner.group ? kGroupMode : kUserMode;
 }
 
+Error bad_base(Error error) {
+  error.message += "; set PENSTOCK_CACHE_DIR to a tmpfs that you may write to";
+  return error;
+}
+
 Status check_tmpfs(const std::string& base) {
   struct statfs facts {};
-  if (::statfs(base.c_str(), &facts) != 0) return system_error(errno, base);
+  if (::statfs(base.c_str(), &facts) != 0) {
+    return bad_base(system_error(errno, base));
+  }
   if (static_cast<unsigned long>(facts.f_type) == TMPFS_MAGIC) return Done{};
-  return invalid(base + ": no tmpfs; a cache has to be in memory");
+  return bad_base(invalid(base + ": no tmpfs; a cache has to be in memory"));
 }
 
 Error not_ours(const std::string& path, const struct stat& found,
@@ -64,7 +73,9 @@ Result<UniqueFd> open_existing(const std::string& path,
 // Nobody ever sees it with another owner or mode: it gets its name last.
 Status make_folder(const std::string& path, const CacheOwner& owner) {
   std::string draft = path + ".XXXXXX";
-  if (::mkdtemp(draft.data()) == nullptr) return system_error(errno, path);
+  if (::mkdtemp(draft.data()) == nullptr) {
+    return bad_base(system_error(errno, "cannot make " + path));
+  }
   int error = 0;
   if (owner.group && ::chown(draft.c_str(), uid_t(-1), *owner.group) != 0) {
     error = errno;
@@ -83,8 +94,19 @@ Status make_folder(const std::string& path, const CacheOwner& owner) {
 
 CacheOwner own_cache_folder(const std::optional<gid_t>& group) {
   CacheOwner owner{.user = ::geteuid(), .group = group};
-  if (const char* base = std::getenv("PENSTOCK_CACHE_DIR")) owner.base = base;
+  const char* base = std::getenv("PENSTOCK_CACHE_DIR");
+  if (base != nullptr && *base != '\0') owner.base = base;
   return owner;
+}
+
+// The greatest number is nobody's: to chown(2) it is no group.
+Result<gid_t> cache_group(const std::string& group) {
+  if (const auto number = parse_uint(group, 0, UINT32_MAX - 1)) {
+    return gid_t(*number);
+  }
+  const struct group* found = ::getgrnam(group.c_str());
+  if (found != nullptr) return found->gr_gid;
+  return Error{Code::kNotFound, 0, quoted(group) + ": there is no such group"};
 }
 
 std::string cache_folder_path(const CacheOwner& owner) {
@@ -121,6 +143,13 @@ Result<std::string> cache_file_name(const std::string& name) {
   return invalid("cache name \"" + name +
                  "\"; allowed: 1 to 64 letters, digits, dots, dashes and "
                  "underscores, no dot in front");
+}
+
+Error cache_file_error(int error, const std::string& path) {
+  if (error != ELOOP && error != EISDIR) return system_error(error, path);
+  return {Code::kIo, error,
+          path + ": is a " + (error == ELOOP ? "link" : "folder") +
+              ", not a cache's file; remove it, or use another name"};
 }
 
 }  // namespace penstock

@@ -19,8 +19,12 @@ struct CacheOwner {
   std::optional<gid_t> group;  // whose members share the caches
 };
 
-// $PENSTOCK_CACHE_DIR where it is set.
+// $PENSTOCK_CACHE_DIR where it is set and not empty.
 CacheOwner own_cache_folder(const std::optional<gid_t>& group = std::nullopt);
+
+// Of a group's name or number.
+// Errors: kNotFound  there is no such group
+[[nodiscard]] Result<gid_t> cache_group(const std::string& group);
 
 // BASE/penstock-cache-UID, or BASE/penstock-cache-gGID.
 std::string cache_folder_path(const CacheOwner& owner);
@@ -35,5 +39,9 @@ std::string cache_folder_path(const CacheOwner& owner);
 // Errors: kInvalidArgument  not 1 to 64 letters, digits, dots, dashes and
 //         underscores, or a dot in front
 [[nodiscard]] Result<std::string> cache_file_name(const std::string& name);
+
+// Why a cache's file cannot be opened or removed, by errno; of a link or a
+// folder in its place, with what to do.
+Error cache_file_error(int error, const std::string& path);
 
 }  // namespace penstock

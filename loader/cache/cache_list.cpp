@@ -24,6 +24,13 @@ struct CloseFolder {
   void operator()(DIR* folder) const { ::closedir(folder); }
 };
 
+// Not as somebody may have called a file to do something to a terminal.
+bool is_called_as_a_cache(std::string_view file) {
+  if (!file.ends_with(kEnding)) return false;
+  file.remove_suffix(kEnding.size());
+  return bool(cache_file_name(std::string(file)));
+}
+
 // The open folder's entries that are called as caches are, in byte order.
 std::vector<std::string> cache_files(int folder) {
   std::vector<std::string> names;
@@ -32,9 +39,7 @@ std::vector<std::string> cache_files(int folder) {
                                                             : nullptr);
   if (!entries) return names;
   while (const dirent* entry = ::readdir(entries.get())) {
-    if (std::string_view(entry->d_name).ends_with(kEnding)) {
-      names.emplace_back(entry->d_name);
-    }
+    if (is_called_as_a_cache(entry->d_name)) names.emplace_back(entry->d_name);
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -89,6 +94,25 @@ CacheFacts facts_of(const OpenedCache& cache, const std::string& file_name,
   return facts;
 }
 
+// nullopt: no regular file.
+std::optional<CacheFacts> facts_in(int folder, const std::string& file_name,
+                                   const std::string& path) {
+  if (const auto cache = open_cache(folder, file_name)) {
+    return facts_of(*cache, file_name, path);
+  }
+  struct stat status {};
+  if (::fstatat(folder, file_name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+      !S_ISREG(status.st_mode)) {
+    return std::nullopt;
+  }
+  CacheFacts facts;
+  facts.name = file_name.substr(0, file_name.size() - kEnding.size());
+  facts.path = path + "/" + file_name;
+  facts.is_unknown = true;
+  facts.memory_bytes = static_cast<uint64_t>(status.st_blocks) * 512;
+  return facts;
+}
+
 // nullopt: there is none.
 Result<std::optional<UniqueFd>> open_if_there(const CacheOwner& owner) {
   struct stat found {};
@@ -109,9 +133,8 @@ Result<std::vector<CacheFacts>> list_caches(const CacheOwner& owner) {
   std::vector<CacheFacts> caches;
   if (!*folder) return caches;
   for (const std::string& name : cache_files((*folder)->get())) {
-    if (const auto cache = open_cache((*folder)->get(), name)) {
-      caches.push_back(facts_of(*cache, name, cache_folder_path(owner)));
-    }
+    auto facts = facts_in((*folder)->get(), name, cache_folder_path(owner));
+    if (facts) caches.push_back(*std::move(facts));
   }
   return caches;
 }
@@ -124,10 +147,23 @@ Status drop_cache(const CacheOwner& owner, const std::string& name) {
   if (!folder) return std::move(folder).error();
   if (!*folder) return system_error(ENOENT, path);
   if (::unlinkat((*folder)->get(), file_name->c_str(), 0) != 0) {
-    return system_error(errno, path);
+    return cache_file_error(errno, path);
   }
   (void)::rmdir(cache_folder_path(owner).c_str());  // if none is left
   return Done{};
+}
+
+void drop_empty_cache(const CacheOwner& owner, const std::string& name) {
+  const auto file_name = cache_file_name(name);
+  auto folder = open_if_there(owner);
+  if (!file_name || !folder || !*folder) return;
+  const auto cache = open_cache((*folder)->get(), *file_name);
+  if (!cache || cache->header().ready_samples > 0 ||
+      !shut_out_cache_members(cache->fd.get())) {
+    return;
+  }
+  remove_cache_file((*folder)->get(), *file_name, cache->fd.get());
+  (void)::rmdir(cache_folder_path(owner).c_str());  // if none is left
 }
 
 void sweep_caches(const CacheOwner& owner) {

@@ -15,6 +15,9 @@ struct CacheFacts {
   std::string name;
   std::string path;
   std::string data_set;
+  // No more is known than its name, path and memory_bytes: it is of another
+  // version of Penstock, damaged, or cannot be read.
+  bool is_unknown = false;
   uint64_t samples = 0;  // of the data set
   uint64_t ready_samples = 0;
   uint64_t ready_bytes = 0;
@@ -30,8 +33,8 @@ struct CacheFacts {
   uint32_t processes = 0;  // that use it
 };
 
-// The caches of a folder, by name; files that are none are left out. A folder
-// that is not there has none.
+// The caches of a folder, by name: its regular files that are called as caches
+// may be. A folder that is not there has none.
 // Errors: those of open_cache_folder()
 [[nodiscard]] Result<std::vector<CacheFacts>> list_caches(
     const CacheOwner& owner);
@@ -41,6 +44,9 @@ struct CacheFacts {
 //         kPermissionDenied, kIo
 [[nodiscard]] Status drop_cache(const CacheOwner& owner,
                                 const std::string& name);
+
+// Removes one that nobody uses and that holds no sample.
+void drop_empty_cache(const CacheOwner& owner, const std::string& name);
 
 // Removes those that nobody has used for as long as they are kept.
 void sweep_caches(const CacheOwner& owner);

@@ -12,6 +12,7 @@
 
 #include "common/units.h"
 #include "libpenstock/include/penstock.h"
+#include "loader/asked_cache.h"
 #include "loader/clock.h"
 #include "loader/penstock_link.h"
 #include "loader/thread_choice.h"
@@ -155,19 +156,13 @@ void warn(const std::string& what) {
   std::fprintf(stderr, "penstock-train: %s\n", what.c_str());
 }
 
-// Without a cache that cannot be had: the job runs all the same.
 Result<std::shared_ptr<const Dataset>> open_data(const TrainOptions& options) {
   auto dataset = open_dataset(options.data, options.records);
   if (!dataset || !options.cache) return dataset;
   SampleCacheOptions wanted = *options.cache;
   wanted.warn = warn;
-  auto cache = SampleCache::open(**dataset, wanted);
-  if (cache) return with_cache(*std::move(dataset), *std::move(cache));
-  if (cache.error().code == Code::kInvalidArgument) {
-    return std::move(cache).error();
-  }
-  warn("without a cache: " + cache.error().message);
-  return dataset;
+  return with_asked_cache(*std::move(dataset), wanted,
+                          [](const Error& why) { warn(why.message); });
 }
 
 int run(const TrainOptions& options) {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "common/units.h"
+#include "loader/cache/cache_folder.h"
 
 namespace penstock {
 namespace {
@@ -57,6 +58,17 @@ void add_data_options(CLI::App& app, TrainOptions& options) {
   app.add_flag("--direct", options.direct, "Read past the page cache");
 }
 
+// What CLI11 makes a wrong command line of.
+template <class T>
+T value_of(const char* option, Result<T> found) {
+  if (!found) throw CLI::ValidationError(option, found.error().message);
+  return *std::move(found);
+}
+
+uint64_t cache_bytes(const std::string& text) {
+  return text == "auto" ? 0 : value_of("--cache", parse_size_bytes(text));
+}
+
 void add_cache_options(CLI::App& app, TrainOptions& options) {
   // Called before it is looked at what an option needs.
   const auto wanted = [&options]() -> SampleCacheOptions& {
@@ -66,21 +78,17 @@ void add_cache_options(CLI::App& app, TrainOptions& options) {
   auto* cache = app.add_option_function<std::string>(
       "--cache",
       [wanted](const std::string& text) {
-        SampleCacheOptions& it = wanted();
-        if (text == "auto") return;
-        auto bytes = parse_rate_bytes_per_s(text);
-        if (!bytes) {
-          throw CLI::ValidationError("--cache",
-                                     text + "; " + bytes.error().message);
-        }
-        it.most_bytes = *bytes;
+        wanted().most_bytes = cache_bytes(text);
       },
       "Bytes of samples that this job keeps in the node's cache; auto: half of "
       "what its memory cgroup leaves");
   cache->option_text("SIZE|auto");
   app.add_option_function<std::string>(
          "--cache-name",
-         [wanted](const std::string& name) { wanted().name = name; },
+         [wanted](const std::string& name) {
+           (void)value_of("--cache-name", cache_file_name(name));
+           wanted().name = name;
+         },
          "Of the cache; without it, one for each data set")
       ->needs(cache)
       ->option_text("NAME");
@@ -89,8 +97,16 @@ void add_cache_options(CLI::App& app, TrainOptions& options) {
          [wanted](uint64_t keep_s) { wanted().keep_s = keep_s; },
          "Seconds that the cache is kept when no job uses it any more")
       ->needs(cache)
-      ->check(CLI::Range(0, 604800))
+      ->check(CLI::Range(uint64_t{0}, kLongestCacheKeep_s))
       ->option_text("S [0]");
+  app.add_option_function<std::string>(
+         "--cache-group",
+         [wanted](const std::string& group) {
+           wanted().group = value_of("--cache-group", cache_group(group));
+         },
+         "Whose members share the cache, by name or number")
+      ->needs(cache)
+      ->option_text("GROUP");
 }
 
 void add_step_options(CLI::App& app, TrainOptions& options) {

@@ -13,6 +13,9 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                *rate > uint64_t{1} << 53);
     FUZZ_CHECK(!format_rate(static_cast<double>(*rate)).empty());
   }
+  if (const auto size_bytes = parse_size_bytes(text)) {
+    FUZZ_CHECK(*size_bytes == *parse_rate_bytes_per_s(text));
+  }
   if (const auto time_ns = parse_duration_ns(text)) {
     FUZZ_CHECK(*time_ns <= 3'600'000'000'000);
     FUZZ_CHECK(*parse_duration_ns(std::to_string(*time_ns) + "ns") == *time_ns);

@@ -113,18 +113,53 @@ class SampleCacheTest(CacheCase):
             ("keep=604801: allowed", (data,), {"keep": 604801}),
             ("name .*letters", (data,), {"name": "a/b"}),
             ("there is no such group", (data,), {"group": "no such"}),
+            ("name=''.*letters", (data,), {"name": ""}),
+            ("name='\\\\udc80'.*letters", (data,), {"name": "\udc80"}),
+            ("group=-1: allowed", (data,), {"group": -1}),
+            ("group=4294967295: allowed", (data,), {"group": 2**32 - 1}),
+            ("group=18446.*: allowed", (data,), {"group": 2**64}),
+            ("size=18446.*: allowed", (data,), {"size": 2**64}),
             ("0 samples", (None,), {"samples": 0, "data": "x"}),
+            ("samples=-1: allowed", (None,), {"samples": -1, "data": "x"}),
         ):
             with self.subTest(words=words), self.assertRaisesRegex(
                 ValueError, words
             ):
                 self.cache(*arguments, **options)
+
+    def test_values_of_another_type(self):
+        data = self.records()
+        for words, arguments, options in (
+            ("dataset='/d': has to be", ("/d",), {}),
+            ("samples='9': has to be", (None,), {"samples": "9", "data": "x"}),
+            ("data=5: has to be", (None,), {"samples": 9, "data": 5}),
+            ("size=None: has to be", (data,), {"size": None}),
+            ("size=1.5: has to be", (data,), {"size": 1.5}),
+            ("keep='1': has to be", (data,), {"keep": "1"}),
+            ("keep=None: has to be", (data,), {"keep": None}),
+            ("name=5: has to be", (data,), {"name": 5}),
+            ("group=1.5: has to be", (data,), {"group": 1.5}),
+        ):
+            with self.subTest(words=words), self.assertRaisesRegex(
+                TypeError, words
+            ):
+                self.cache(*arguments, **options)
+
+    def test_indices_and_samples_that_are_not_allowed(self):
         cache = self.cache()
         for use in (cache.get, lambda index: cache.put(index, b"")):
-            with self.assertRaisesRegex(IndexError, "sample 10 of 10"):
-                use(10)
-        with self.assertRaises(TypeError):
+            for index in (-1, 10, 2**64):
+                with self.assertRaisesRegex(IndexError, f"{index} of 10"):
+                    use(index)
+            with self.assertRaisesRegex(TypeError, "index='1': has to be"):
+                use("1")
+        self.assertNotIn(2**64, cache)
+        with self.assertRaisesRegex(TypeError, "index='1': has to be"):
+            "1" in cache
+        with self.assertRaisesRegex(TypeError, "bytes, not str"):
             cache.put(1, "text")
+        cache.put(numpy.int64(3), numpy.arange(3, dtype=numpy.uint8))
+        self.assertEqual(cache.get(numpy.int32(3)), bytes([0, 1, 2]))
 
     def test_other_data_under_its_name_are_refused(self):
         cache = self.cache(name="mine")
@@ -249,6 +284,8 @@ class LoaderCacheTest(CacheCase):
         for size in (0, -1, "most"):
             with self.assertRaisesRegex(ValueError, f"cache={size!r}"):
                 self.load(data, cache=size)
+        with self.assertRaisesRegex(TypeError, "cache=1.5: has to be"):
+            self.load(data, cache=1.5)
 
     def test_without_memory_samples_are_read_as_ever(self):
         data = self.records()

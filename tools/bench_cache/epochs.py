@@ -39,8 +39,7 @@ class Penstock:
         self._seeds = itertools.count(1)
 
     def epoch(self, group, *words):
-        """cached: bytes of the cache; 0: none, past the page cache; None:
-        through the page cache."""
+        """words: penstock-train's options for where its samples come from."""
         with tempfile.NamedTemporaryFile(suffix=".json") as out:
             before = self._pool.bytes_read()
             run([self._program, "--data", self._pool.mountpoint / "jpeg",

@@ -44,7 +44,6 @@ class MemoryGroup:
         return int(figures["total_rss"]) + int(figures["total_shmem"])
 
 
-
 def remove(path):
     # What was killed takes a while to be gone.
     for _ in range(50):

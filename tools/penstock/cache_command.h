@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/result.h"
+#include "loader/cache/cache_folder.h"
 #include "penstock/loader/dataset.h"
 #include "tools/penstock/command.h"
 
@@ -30,8 +31,14 @@ struct CacheArguments {
                                       Terminal& terminal);
 [[nodiscard]] Status run_cache_drop(const CacheArguments& arguments,
                                     Terminal& terminal);
-// Ctrl-C ends it; what is in the cache by then stays.
+// Ctrl-C ends it; what is in the cache by then stays. What hinders it goes to
+// errors.
 [[nodiscard]] Status run_cache_warm(const CacheArguments& arguments,
-                                    Terminal& terminal);
+                                    Terminal& terminal, std::ostream& errors);
+
+// A line for who keeps a cache for longer than penstockd with that
+// configuration does; "": there is none, or it removes it in time.
+std::string shorter_keep(const CacheOwner& owner, uint64_t keep_s,
+                         const std::string& config_path);
 
 }  // namespace penstock

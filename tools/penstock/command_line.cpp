@@ -158,7 +158,8 @@ Status run_bench_line(const CommandLine& line, Terminal& terminal) {
   return run_bench_allocator(line.bench_json, terminal);
 }
 
-Status run_chosen(const CommandLine& line, Terminal& terminal) {
+Status run_chosen(const CommandLine& line, Terminal& terminal,
+                  std::ostream& errors) {
   const CLI::App& app = line.app;
   if (app.got_subcommand("check-config")) {
     return run_check_config(line.config_file, terminal);
@@ -174,7 +175,9 @@ Status run_chosen(const CommandLine& line, Terminal& terminal) {
   if (app.got_subcommand("simulate")) {
     return run_simulate(line.simulate, terminal);
   }
-  if (app.got_subcommand("cache")) return run_cache_line(line, terminal);
+  if (app.got_subcommand("cache")) {
+    return run_cache_line(line, terminal, errors);
+  }
   if (app.got_subcommand("lmdb")) return run_lmdb_line(line, terminal);
   Result<Config> config = site_config(line.site);
   if (!config && app.got_subcommand("off")) {
@@ -262,7 +265,7 @@ int run_guarded(int argc, const char* const* argv, Terminal& terminal,
   if (line.app.got_subcommand("doctor")) {
     code = run_doctor(line.doctor, terminal);
   } else {
-    status = run_chosen(line, terminal);
+    status = run_chosen(line, terminal, errors);
   }
   terminal.out.flush();
   if (status && !terminal.out) {

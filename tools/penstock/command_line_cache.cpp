@@ -1,14 +1,26 @@
 // penstock cache: a command of commands.
+#include "loader/cache/cache_folder.h"
+#include "penstock/loader/sample_cache.h"
 #include "tools/penstock/command_options.h"
 
 namespace penstock {
 namespace {
 
+// Else an unset variable would stand for the user's own caches.
+std::string is_given(const std::string& text) {
+  return text.empty() ? "must not be empty" : "";
+}
+
+std::string is_a_name(const std::string& text) {
+  const auto file = cache_file_name(text);
+  return file ? "" : file.error().message;
+}
+
 void add_group(CLI::App* command, CacheArguments& it) {
   command
       ->add_option("--group", it.group,
                    "caches that the members of this group share")
-      ->check(has_text);
+      ->check(is_given);
 }
 
 void add_warm(CLI::App& cache, CacheArguments& it) {
@@ -18,15 +30,14 @@ void add_warm(CLI::App& cache, CacheArguments& it) {
                    "a folder of pictures, an LMDB database, tar shards, or a "
                    "file of records")
       ->required()
-      ->check(has_text);
+      ->check(is_given);
   warm->add_option("--size", it.size,
                    "bytes to fill; auto: half of what the memory cgroup leaves")
-      ->check(has_text)
       ->capture_default_str();
-  warm->add_option("--name", it.name, "of the cache")->check(has_text);
+  warm->add_option("--name", it.name, "of the cache")->check(is_a_name);
   warm->add_option("--keep", it.keep_s,
                    "seconds that it is kept when nobody uses it")
-      ->check(CLI::Range(1, 604800))
+      ->check(CLI::Range(uint64_t{1}, kLongestCacheKeep_s))
       ->capture_default_str();
   const auto layout = [&it]() -> RecordLayout& {
     if (!it.records) it.records.emplace();
@@ -63,17 +74,20 @@ void add_cache(CommandLine& line) {
   add_warm(*cache, it);
   CLI::App* drop = cache->add_subcommand(
       "drop", "Remove caches; jobs that use one go on with it");
-  drop->add_option("NAME", it.names, "as status has it");
-  drop->add_flag("--all", it.all, "all of them");
+  CLI::Option* names = drop->add_option("NAME", it.names, "as status has it");
+  drop->add_flag("--all", it.all, "all of them")->excludes(names);
   add_group(drop, it);
 }
 
-Status run_cache_line(const CommandLine& line, Terminal& terminal) {
+Status run_cache_line(const CommandLine& line, Terminal& terminal,
+                      std::ostream& errors) {
   const CLI::App& cache = *line.app.get_subcommand("cache");
   if (cache.got_subcommand("status")) {
     return run_cache_status(line.cache, terminal);
   }
-  if (cache.got_subcommand("warm")) return run_cache_warm(line.cache, terminal);
+  if (cache.got_subcommand("warm")) {
+    return run_cache_warm(line.cache, terminal, errors);
+  }
   return run_cache_drop(line.cache, terminal);
 }
 

@@ -71,8 +71,8 @@ void add_many_reports(CLI::App* command, CommandLine& line);
 
 // command_line_cache.cpp
 void add_cache(CommandLine& line);
-[[nodiscard]] Status run_cache_line(const CommandLine& line,
-                                    Terminal& terminal);
+[[nodiscard]] Status run_cache_line(const CommandLine& line, Terminal& terminal,
+                                    std::ostream& errors);
 
 // command_line_lmdb.cpp
 void add_lmdb(CommandLine& line);

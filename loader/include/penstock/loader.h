@@ -103,7 +103,8 @@ struct penstock_loader_options {
    * they are read as ever; see penstock_loader_check_cache(). */
   uint64_t cache_bytes;   /* that this job fills on this node; UINT64_MAX: half
                              of what its memory cgroups leave [no cache] */
-  uint64_t cache_keep_s;  /* how long it is kept when nobody uses it any more */
+  uint64_t cache_keep_s;  /* how long it is kept when nobody uses it any more,
+                             at most 604800 */
   const char* cache_name; /* 1 to 64 letters, digits, ".-_" [made from the
                              data] */
 };

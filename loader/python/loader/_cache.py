@@ -6,31 +6,72 @@ import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from penstock.loader._native import Cache, Dataset, fingerprint_of_text
-from penstock.loader._options import natural
+from penstock.loader._options import integer, natural
 
 if TYPE_CHECKING:
     from penstock.loader._native import CacheCounters
 
 _log = logging.getLogger("penstock.loader")
 _LONGEST_KEEP_S = 604800
+_GREATEST_GROUP = (1 << 32) - 2  # one more is nobody's
 
 
 def _bytes_of(option: str, size: int | Literal["auto"]) -> int:
     """0: auto."""
-    if size == "auto":
-        return 0
-    if isinstance(size, str) or size < 1:
+    if isinstance(size, str):
+        number = 0 if size == "auto" else -1
+    else:
+        number = integer(option, size) or -1
+    if number < 0:
         raise ValueError(f"{option}={size!r}: allowed: 1 or more, or 'auto'")
-    return natural(option, size)
+    return natural(option, number)
 
 
 def _group_number(group: int | str | None) -> int | None:
-    if not isinstance(group, str):
-        return group
-    try:
-        return grp.getgrnam(group).gr_gid
-    except KeyError:
-        raise ValueError(f"group={group!r}: there is no such group") from None
+    if group is None:
+        return None
+    if isinstance(group, str):
+        try:
+            return grp.getgrnam(group).gr_gid
+        except (KeyError, ValueError):
+            raise ValueError(
+                f"group={group!r}: there is no such group"
+            ) from None
+    number = integer("group", group)
+    if not 0 <= number <= _GREATEST_GROUP:
+        raise ValueError(
+            f"group={number}: allowed: a name, or 0 to {_GREATEST_GROUP}"
+        )
+    return number
+
+
+def _name_of(name: str | None) -> str:
+    """"": made from the data."""
+    if name is None:
+        return ""
+    if not isinstance(name, str):
+        raise TypeError(f"name={name!r}: has to be a text, or None")
+    if not name or not name.isascii():
+        raise ValueError(
+            f"name={name!r}: allowed: 1 to 64 letters, digits, dots, dashes "
+            "and underscores, no dot in front"
+        )
+    return name
+
+
+def _keep_of(keep: int) -> int:
+    keep = integer("keep", keep)
+    if not 0 <= keep <= _LONGEST_KEEP_S:
+        raise ValueError(f"keep={keep}: allowed: 0 to {_LONGEST_KEEP_S}")
+    return keep
+
+
+def _bytes_of_data(data: str | bytes) -> bytes:
+    if isinstance(data, str):
+        return data.encode("utf-8", "surrogateescape")
+    if not isinstance(data, bytes):
+        raise TypeError(f"data={data!r}: has to be a text, or bytes")
+    return data
 
 
 class SampleCache:
@@ -61,33 +102,36 @@ class SampleCache:
         in; a name or a number.
         keep: seconds that it is kept when nobody uses it any more.
 
-        Raises ValueError where a value is not allowed or the cache of that name
-        is of other data, OSError where it cannot be had.
+        Raises TypeError or ValueError where a value is not allowed, ValueError
+        where the cache of that name is of other data, OSError where it cannot
+        be had.
         """
         self._is_of_dataset = dataset is not None
         if dataset is not None:
+            if not isinstance(dataset, Dataset):
+                raise TypeError(
+                    f"dataset={dataset!r}: has to be open_dataset()'s; of "
+                    "other data give samples and data"
+                )
             if samples is not None or data is not None:
                 raise ValueError("a Dataset, or samples and data, not both")
             samples = len(dataset)
             fingerprint = dataset.fingerprint
-            data = os.fsencode(os.path.abspath(dataset.path))
+            data_set = os.fsencode(os.path.abspath(dataset.path))
         else:
             if samples is None or not data:
                 raise ValueError("a Dataset is needed, or samples and data")
-            if isinstance(data, str):
-                data = data.encode("utf-8", "surrogateescape")
-            fingerprint = fingerprint_of_text(data)
-        if not 0 <= keep <= _LONGEST_KEEP_S:
-            raise ValueError(f"keep={keep}: allowed: 0 to {_LONGEST_KEEP_S}")
+            data_set = _bytes_of_data(data)
+            fingerprint = fingerprint_of_text(data_set)
         self._open(
             {
                 "samples": natural("samples", samples),
                 "fingerprint": fingerprint,
-                "data_set": data,
+                "data_set": data_set,
                 "most_bytes": _bytes_of("size", size),
-                "name": name or "",
+                "name": _name_of(name),
                 "group": _group_number(group),
-                "keep_s": keep,
+                "keep_s": _keep_of(keep),
             }
         )
 
@@ -105,18 +149,31 @@ class SampleCache:
     def get(self, index: int) -> bytes | None:
         """None: it is not there. Raises IndexError where there is no such
         sample."""
-        sample = self._cache.get(index)
+        sample = self._cache.get(self._number(index))
         self._log_warnings()
         return sample
 
     def put(self, index: int, sample: bytes | bytearray | memoryview) -> None:
         """Copies it in, if it is not there and there is room. Of a Dataset's
         sample: its bytes as they are stored."""
-        self._cache.put(index, sample)
+        try:
+            view = memoryview(sample)
+        except TypeError:
+            raise TypeError(
+                f"a sample has to be bytes, not {type(sample).__name__}"
+            ) from None
+        self._cache.put(self._number(index), view)
         self._log_warnings()
 
+    def _number(self, index: int) -> int:
+        number = integer("index", index)
+        if 0 <= number < self.samples:
+            return number
+        raise IndexError(f"sample {number} of {self.samples}")
+
     def __contains__(self, index: int) -> bool:
-        return 0 <= index < self.samples and index in self._cache
+        number = integer("index", index)
+        return 0 <= number < self.samples and number in self._cache
 
     def __len__(self) -> int:
         """Of those that are in it, which are counted."""

@@ -1,11 +1,21 @@
 """What a Loader's options mean."""
 
+import operator
 import os
 import sys
 from typing import Literal
 
 
+def integer(name: str, value: int) -> int:
+    """NumPy's are, too."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}={value!r}: has to be an integer") from None
+
+
 def natural(name: str, value: int) -> int:
+    value = integer(name, value)
     if not 0 <= value < 1 << 64:
         raise ValueError(f"{name}={value}: allowed: 0 to 2^64 - 1")
     return value

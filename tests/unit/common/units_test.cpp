@@ -87,6 +87,23 @@ TEST_CASE("a bad rate is refused and quoted") {
   }
 }
 
+TEST_CASE("a size is what a rate is, but for the /s") {
+  CHECK(parse_size_bytes("40G").value_or(0) == uint64_t{40} << 30);
+  CHECK(parse_size_bytes("1.5KiB").value_or(0) == 1536);
+  CHECK(parse_size_bytes("7").value_or(0) == 7);
+  for (const char* text :
+       {"", "0", "-1", "most", "1M/s", "1MB/s", "1M ", "nan", "5000000T"}) {
+    CAPTURE(text);
+    const auto size = parse_size_bytes(text);
+    REQUIRE_FALSE(size);
+    CHECK(size.error().code == Code::kInvalidArgument);
+    CHECK(size.error().message ==
+          "\"" + std::string(text) +
+              "\" is not a size; allowed: a number over 0 with K, M, G or T, "
+              "such as 200M or 1.5G");
+  }
+}
+
 TEST_CASE("figures for people have three digits") {
   CHECK(format_rate(0) == "0 B/s");
   CHECK(format_rate(1) == "1 B/s");

@@ -324,6 +324,9 @@ static void test_a_cache(void) {
   CHECK(loader == NULL && says("c_api.cache: holds other data"));
   options.cache_name = "/";
   CHECK(penstock_loader_open(&options, &loader) == EINVAL && says("letters"));
+  options.cache_keep_s = 604801;
+  CHECK(penstock_loader_open(&options, &loader) == EINVAL &&
+        says("cache_keep_s: allowed: 0 to 604800"));
   CHECK(remove(cache_path) == 0 && rmdir(cache_user_folder) == 0);
 }
 

@@ -109,6 +109,16 @@ TEST_CASE("a cache is asked for by its size") {
   CHECK(named.options.cache->most_bytes == 3ULL << 29);
   CHECK(named.options.cache->name == "mine");
   CHECK(named.options.cache->keep_s == 60);
+  CHECK_FALSE(named.options.cache->group);
+}
+
+TEST_CASE("a group's cache is asked for by the group's name or number") {
+  for (const char* group : {"root", "0"}) {
+    const Parsed parsed =
+        parse({"--data", "/d", "--cache", "1G", "--cache-group", group});
+    REQUIRE(parsed.run);
+    CHECK(parsed.options.cache->group == gid_t{0});
+  }
 }
 
 TEST_CASE("a bad command line exits with 2") {
@@ -131,6 +141,14 @@ TEST_CASE("a bad command line exits with 2") {
                std::vector<std::string>{"--data", "/d", "--cache-keep", "1"},
                std::vector<std::string>{"--data", "/d", "--cache", "1G",
                                         "--cache-keep", "604801"},
+               std::vector<std::string>{"--data", "/d", "--cache", "1M/s"},
+               std::vector<std::string>{"--data", "/d", "--cache", "1G",
+                                        "--cache-name", ""},
+               std::vector<std::string>{"--data", "/d", "--cache-group", "0"},
+               std::vector<std::string>{"--data", "/d", "--cache", "1G",
+                                        "--cache-group", ""},
+               std::vector<std::string>{"--data", "/d", "--cache", "1G",
+                                        "--cache-group", "4294967295"},
                std::vector<std::string>{"--data", "/d", "--unknown"});
   const Parsed parsed = parse(words);
   CHECK_FALSE(parsed.run);

@@ -169,6 +169,10 @@ TEST_CASE("a base that is no tmpfs, or not there, is refused") {
   REQUIRE_FALSE(missing);
   CHECK(missing.error().code == Code::kNotFound);
   CHECK_THAT(missing.error().message, ContainsSubstring("/nothing"));
+  for (const auto* refused : {&folder, &missing}) {
+    CHECK_THAT(refused->error().message,
+               ContainsSubstring("set PENSTOCK_CACHE_DIR to a tmpfs"));
+  }
 }
 
 TEST_CASE("a base that one may not write to is an error") {
@@ -181,7 +185,9 @@ TEST_CASE("a base that one may not write to is an error") {
   ::setfsuid(0);
   REQUIRE_FALSE(folder);
   CHECK(folder.error().code == Code::kPermissionDenied);
-  CHECK_THAT(folder.error().message, ContainsSubstring(test.base()));
+  CHECK_THAT(folder.error().message,
+             ContainsSubstring(test.base()) &&
+                 ContainsSubstring("PENSTOCK_CACHE_DIR"));
 }
 
 TEST_CASE("processes that make it at the same time use the same one") {
@@ -208,8 +214,32 @@ TEST_CASE("the environment names the base") {
   CHECK(own_cache_folder().user == ::geteuid());
   CHECK_FALSE(own_cache_folder().group);
   CHECK(own_cache_folder(gid_t{5}).group == gid_t{5});
+  ::setenv("PENSTOCK_CACHE_DIR", "", 1);
+  CHECK(own_cache_folder().base == "/dev/shm");
   ::unsetenv("PENSTOCK_CACHE_DIR");
   CHECK(own_cache_folder().base == "/dev/shm");
+}
+
+TEST_CASE("a group is named, or its number given") {
+  CHECK(cache_group("root").value_or(1) == 0);
+  CHECK(cache_group("54321").value_or(0) == 54321);
+  CHECK(cache_group("4294967294").value_or(0) == 4294967294);
+  for (const char* group : {"", "no such", "-1", "4294967295", "4294967296"}) {
+    auto refused = cache_group(group);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == Code::kNotFound);
+    CHECK_THAT(refused.error().message,
+               ContainsSubstring("there is no such group"));
+  }
+}
+
+TEST_CASE("what stands in a cache's place is named, and what to do") {
+  CHECK_THAT(cache_file_error(ELOOP, "/x.cache").message,
+             ContainsSubstring("/x.cache: is a link, not a cache's file; "
+                               "remove it, or use another name"));
+  CHECK_THAT(cache_file_error(EISDIR, "/x.cache").message,
+             ContainsSubstring("is a folder, not"));
+  CHECK(cache_file_error(ENOENT, "/x.cache").code == Code::kNotFound);
 }
 
 TEST_CASE("a cache's name is plain, and its file's name made from it") {

@@ -167,6 +167,7 @@ TEST_CASE("what cannot be dropped is an error that names it") {
   Status folder = drop_cache(test.owner, "n");
   REQUIRE_FALSE(folder);
   CHECK(folder.error().code == Code::kIo);
+  CHECK_THAT(folder.error().message, ContainsSubstring("is a folder"));
 }
 
 TEST_CASE("a cache that is damaged, or of another version, can be dropped") {
@@ -241,7 +242,53 @@ TEST_CASE("opening a cache sweeps the others") {
   CHECK(test.has("n.cache"));
 }
 
-TEST_CASE("files that are no caches are neither listed nor swept") {
+TEST_CASE("a file of another version is listed, as one") {
+  const ListCase test;
+  test.leave_cache("n", 10, 0);
+  std::ofstream(test.path("text.cache")) << std::string(10'000, 'x');
+  const auto caches = test.list();
+  REQUIRE(caches.size() == 2);
+  CHECK_FALSE(caches[0].is_unknown);
+  CHECK(caches[1].is_unknown);
+  CHECK(caches[1].name == "text");
+  CHECK(caches[1].path == test.path("text.cache"));
+  CHECK(caches[1].memory_bytes >= 10'000);
+  CHECK(caches[1].samples == 0);
+}
+
+TEST_CASE("files whose names no cache may have are neither listed nor swept") {
+  const ListCase test;
+  test.leave_cache("n", 0, 0);
+  for (const char* file :
+       {"\x1b]0;x\a.cache", "a b.cache", ".hidden.cache", ".cache"}) {
+    CAPTURE(file);
+    std::filesystem::copy(test.path("n.cache"), test.path(file));
+    CHECK(test.list().size() == 1);
+    std::filesystem::remove(test.path(file));
+  }
+}
+
+TEST_CASE("a cache with nothing in it goes, unless somebody uses it") {
+  ListCase test;
+  test.leave_cache("n", 100, 0);
+  drop_empty_cache(test.owner, "other");
+  {
+    const auto cache = test.open(10, {.name = "n", .most_bytes = kMany});
+    drop_empty_cache(test.owner, "n");
+    CHECK(test.has("n.cache"));
+  }
+  drop_empty_cache(test.owner, "n");
+  CHECK_FALSE(std::filesystem::exists(test.folder));
+  {
+    const auto cache =
+        test.open(10, {.name = "n", .most_bytes = kMany, .keep_s = 100});
+    cache->store(1, sample_bytes(1), 1);
+  }
+  drop_empty_cache(test.owner, "n");
+  CHECK(test.has("n.cache"));
+}
+
+TEST_CASE("files that are no caches are not swept") {
   const ListCase test;
   test.leave_cache("n", 0, 0);
   std::filesystem::copy(test.path("n.cache"), test.path("copy"));
@@ -251,9 +298,9 @@ TEST_CASE("files that are no caches are neither listed nor swept") {
   std::filesystem::create_directory(test.path("folder.cache"));
   REQUIRE(::mkfifo(test.path("fifo.cache").c_str(), 0600) == 0);
   std::filesystem::create_symlink("copy", test.path("link.cache"));
-  CHECK(test.list().size() == 1);
+  CHECK(test.list().size() == 4);
   sweep_caches(test.owner);
-  CHECK(test.list().empty());
+  CHECK(test.list().size() == 3);
   for (const char* file : {"copy", "text.cache", "short.cache", "empty.cache",
                            "folder.cache", "fifo.cache", "link.cache"}) {
     CAPTURE(file);

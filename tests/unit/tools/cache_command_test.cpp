@@ -1,10 +1,14 @@
 // `penstock cache` as it is typed.
+#include "tools/penstock/cache_command.h"
+
 #include <grp.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "fake_agent.h"
@@ -72,8 +76,8 @@ TEST_CASE("a cache is filled once, shown and dropped") {
                           "/mine.cache: 20 of 20 samples, 97.7 KB; 97.7 KB "
                           "read from storage; kept for 600 s\n");
   const Ran again = node.warm({"--name", "mine", "--keep", "60"});
-  CHECK(again.out.find("97.7 KB; 0 B read from storage; kept for 60 s\n") !=
-        std::string::npos);
+  CHECK(again.out.find("97.7 KB; 0 B read from storage; kept for 600 s\n") !=
+        std::string::npos);  // the longest that was asked for
 
   const Ran text({"cache", "status"});
   CHECK(text.code == kExitOk);
@@ -119,7 +123,8 @@ TEST_CASE("status as JSON has what the cache's file has") {
   CHECK(it["keep_s"] == 600);
   CHECK(it["created_s"] > 1700000000);
   CHECK(it["used_s"] >= it["created_s"]);
-  CHECK(Ran({"cache", "status"}).out.find(", 1 processes\n") !=
+  CHECK(it["unknown"] == false);
+  CHECK(Ran({"cache", "status"}).out.find(", 1 process\n") !=
         std::string::npos);
 }
 
@@ -149,11 +154,86 @@ TEST_CASE("all are dropped together") {
   CHECK(status().empty());
 }
 
+TEST_CASE("a cache of another version is shown, and dropped with the others") {
+  const Node node;
+  REQUIRE(node.warm({"--name", "b"}).code == kExitOk);
+  std::ofstream(node.folder + "/a.cache") << std::string(4000, 'x');
+  std::filesystem::copy(node.folder + "/b.cache",
+                        node.folder + "/\x1b[2J.cache");
+  const Ran shown({"cache", "status"});
+  CHECK(shown.code == kExitOk);
+  CHECK(shown.out.starts_with(
+      "a: 4 KB of memory; of another version of Penstock, damaged, or not to "
+      "be read; remove it with `penstock cache drop a`\nb: "));
+  CHECK(shown.out.find('\x1b') == std::string::npos);
+  const auto json = status();
+  REQUIRE(json.size() == 2);
+  CHECK(json[0]["unknown"] == true);
+  CHECK(json[1]["unknown"] == false);
+  CHECK(Ran({"cache", "drop", "--all"}).out == "a: dropped\nb: dropped\n");
+  CHECK_FALSE(node.is_there("a"));
+  CHECK_FALSE(node.is_there("b"));
+}
+
+TEST_CASE("samples that cannot be read are counted, and the first is named") {
+  const Node node;
+  const std::string folder = node.directory.file("pictures");
+  std::filesystem::create_directory(folder);
+  for (const char* name : {"/a.jpg", "/b.jpg", "/c.jpg"}) {
+    std::ofstream(folder + name) << (name[1] == 'b' ? "" : "picture");
+  }
+  const Ran some({"cache", "warm", folder, "--size", "1M", "--name", "some"});
+  CHECK(some.code == kExitInternal);
+  CHECK(some.out.find(": 2 of 3 samples, ") != std::string::npos);
+  CHECK(
+      some.said("penstock: 1 of 3 samples cannot be read; the first error: "));
+  CHECK(some.said("b.jpg"));
+  CHECK(node.is_there("some"));
+  for (const char* name : {"/a.jpg", "/c.jpg"}) std::ofstream(folder + name);
+  const Ran none({"cache", "warm", folder, "--size", "1M", "--name", "none"});
+  CHECK(none.code == kExitUsage);  // empty files are no samples
+  CHECK(none.said(".jpg"));
+  CHECK_FALSE(node.is_there("none"));
+}
+
+TEST_CASE("what the system refuses is said on standard error") {
+  const Node node;
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const auto old = ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{rlim_t{60} << 10, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  const Ran ran = node.warm({"--name", "mine"});
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, old);
+  CHECK(ran.code == kExitOk);
+  CHECK(ran.said("penstock: "));
+  CHECK(ran.said("not filled to the 1048576 bytes"));
+  CHECK(ran.out.find("; it is full\n") != std::string::npos);
+}
+
+TEST_CASE("where penstockd keeps it for less, that is said") {
+  const ScratchDirectory directory;
+  const std::string config = directory.file("penstock.conf");
+  const CacheOwner owner;
+  CHECK(shorter_keep(owner, 600, config).empty());
+  directory.write("penstock.conf", "CacheKeep=60\n");
+  CHECK(shorter_keep(owner, 600, config) ==
+        "where penstockd runs it removes the cache 60 s after its last use: "
+        "CacheKeep in " +
+            config + " is less than 600 s");
+  CHECK(shorter_keep(owner, 60, config).empty());
+  CHECK(shorter_keep({.base = "/dev/shm/mine"}, 600, config).empty());
+  directory.write("penstock.conf", "CacheKeep=ever\n");
+  CHECK(shorter_keep(owner, 600, config).empty());
+}
+
 TEST_CASE("a cache has no more than its size") {
   const Node node;
   const Ran filled = node.warm({"--name", "mine"}, "52K");
   CHECK(filled.code == kExitOk);
   CHECK(filled.out.find(": 10 of 20 samples, ") != std::string::npos);
+  CHECK(filled.out.ends_with("; it is full\n"));
 }
 
 TEST_CASE("a group's caches are in its own folder") {
@@ -194,7 +274,15 @@ TEST_CASE("what is wrong ends with the exit code for it") {
       Wrong{{"cache", "warm", node.data, "--record-bytes", "5000", "--size",
              "most"},
             kExitUsage,
-            "--size most"},
+            "--size: \"most\" is not a size; allowed"},
+      Wrong{{"cache", "warm", node.data, "--name", ""}, kExitUsage, "letters"},
+      Wrong{{"cache", "warm", ""}, kExitUsage, "must not be empty"},
+      Wrong{
+          {"cache", "status", "--group", ""}, kExitUsage, "must not be empty"},
+      Wrong{{"cache", "status", "--group", "4294967295"},
+            kExitNoData,
+            "there is no such group"},
+      Wrong{{"cache", "drop", "mine", "--all"}, kExitUsage, "excludes"},
       Wrong{{"cache", "warm", node.data, "--keep", "0"}, kExitUsage, "--keep"},
       Wrong{{"cache", "warm", node.data, "--label-bytes", "1"},
             kExitUsage,
@@ -227,6 +315,7 @@ TEST_CASE("a folder that is not the user's, or in no memory, is refused") {
   const Ran ran = node.warm({});
   CHECK(ran.code == kExitUsage);
   CHECK(ran.said("/proc: no tmpfs"));
+  CHECK(ran.said("PENSTOCK_CACHE_DIR"));
 }
 
 TEST_CASE("after an interrupt the signal's old action is back") {

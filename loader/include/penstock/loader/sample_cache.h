@@ -26,6 +26,7 @@
 namespace penstock {
 
 inline constexpr uint64_t kMostCachedSamples = uint64_t{1} << 32;
+inline constexpr uint64_t kLongestCacheKeep_s = 604800;
 
 struct SampleCacheOptions {
   std::string name;  // 1 to 64 letters, digits, ".-_"; "": made from the data
@@ -33,7 +34,8 @@ struct SampleCacheOptions {
                                // processes together; 0: half of what its memory
                                // cgroups leave when the first one opens it
   std::optional<gid_t> group;  // whose members share it; the caller is one
-  uint64_t keep_s = 0;  // how long it is kept when nobody uses it any more
+  uint64_t keep_s = 0;  // how long it is kept when nobody uses it any more, at
+                        // most kLongestCacheKeep_s
   std::function<void(const std::string& what)> warn;  // in any thread
 };
 

@@ -1,0 +1,75 @@
+// A job has the cache that it asks for, or runs without one.
+#include "loader/asked_cache.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/unit/loader/pictures.h"
+#include "tests/unit/loader_cache/cache_case.h"
+
+using namespace penstock;
+using namespace penstock::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+const SampleCacheOptions kWanted{.name = "n", .most_bytes = 1 << 20};
+
+struct AskedCase : CacheCase {
+  TempFolder folder;
+  std::shared_ptr<const Dataset> dataset;
+
+  AskedCase() {
+    write_jpegs(folder, 3);
+    auto opened = open_folder(folder.path());
+    REQUIRE(opened);
+    dataset = *opened;
+  }
+  // As if it were somebody else's.
+  void take_the_folder() const {
+    const std::string path =
+        base() + "/penstock-cache-" + std::to_string(::geteuid());
+    REQUIRE(::mkdir(path.c_str(), 0755) == 0);
+    REQUIRE(::chmod(path.c_str(), 0755) == 0);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the cache that is asked for is before the data") {
+  const AskedCase test;
+  AskedCache asked;
+  const auto found = asked.put_before(test.dataset, kWanted);
+  REQUIRE(found);
+  CHECK(*found != test.dataset);
+  CHECK_FALSE(asked.trouble());
+}
+
+TEST_CASE("without a cache that cannot be had the data are as they were") {
+  const AskedCase test;
+  test.take_the_folder();
+  AskedCache asked;
+  const auto found = asked.put_before(test.dataset, kWanted);
+  REQUIRE(found);
+  CHECK(*found == test.dataset);
+  REQUIRE(asked.trouble());
+  CHECK(asked.trouble()->code == Code::kPermissionDenied);
+  CHECK_THAT(asked.trouble()->message, ContainsSubstring("without a cache: ") &&
+                                           ContainsSubstring("mode 0700"));
+  int told = 0;
+  const auto again = with_asked_cache(test.dataset, kWanted,
+                                      [&told](const Error&) { ++told; });
+  REQUIRE(again);
+  CHECK(*again == test.dataset);
+  CHECK(told == 1);
+}
+
+TEST_CASE("a value that is not allowed is an error all the same") {
+  const AskedCase test;
+  AskedCache asked;
+  const auto refused =
+      asked.put_before(test.dataset, {.name = "a/b", .most_bytes = 1 << 20});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::kInvalidArgument);
+  CHECK_FALSE(asked.trouble());
+}
