@@ -155,7 +155,7 @@ Status CacheFile::open(const CacheOwner& owner, const CachedData& data) {
     fd_.reset(::openat(folder_.get(), file_name_.c_str(),
                        O_RDWR | O_NOFOLLOW | O_CLOEXEC));
   }
-  if (!fd_) return system_error(errno, path_);
+  if (!fd_) return cache_file_error(errno, path_);
   return check_file(fd_.get(), data, path_);
 }
 
