@@ -362,7 +362,9 @@ TEST_CASE(
     fill(disk.path + "/ballast");
   }
   for (uint32_t id = 2; id <= 300; ++id) history->put(recent(id));
-  wait_for("the failure", [&] { return history->counts().failing; });
+  // It is counted first.
+  wait_for("the failure",
+           [&] { return history->counts().failing && !said.lines().empty(); });
   const uint64_t written = history->counts().written;
   REQUIRE(said.lines().size() == 1);
   CHECK_THAT(said.lines().front(),
