@@ -59,7 +59,8 @@ class StageSeat {
   // Nobody waits for the job any more. REQUIRES: no batch is taken.
   void leave();
 
-  bool is_in() const;  // any thread
+  bool is_in() const;  // any thread, once it has a place
+  bool has_place() const { return place_ < kStageConsumers; }
 
  private:
   StageConsumer& own() const { return file_.consumer(place_); }
