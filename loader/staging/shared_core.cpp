@@ -21,6 +21,8 @@ SharedCore::SharedCore(std::unique_ptr<StageFile> file, BatchRecipe recipe,
     : options_(options),
       file_(std::move(file)),
       recipe_(std::move(recipe)),
+      began_ns_(monotonic_ns()),
+      jobs_(*file_),
       overdue_(file_->shape().window),
       claims_(*file_, overdue_),
       seat_(*file_, overdue_, options.times),
@@ -56,6 +58,16 @@ void SharedCore::enter(uint64_t epoch) {
   seat_.set_end((epoch + options_.epochs - epochs_handed_) * per_epoch());
 }
 
+// Jobs that begin together have the first epoch together.
+bool SharedCore::may_claim(uint64_t now_ns) {
+  if (!has_gathered_ && now_ns - began_ns_ < options_.times.gather_ns &&
+      jobs_.active() < options_.jobs && jobs_.newest() == 0) {
+    return false;
+  }
+  has_gathered_ = true;
+  return seat_.is_in();  // one that was put out works for itself
+}
+
 void SharedCore::run_thread(const ElasticPool::Wanted& wanted) {
   pthread_setname_np(pthread_self(), "pst_share");
   BatchPreparer preparer(recipe_, bucket_, counters_);
@@ -65,9 +77,8 @@ void SharedCore::run_thread(const ElasticPool::Wanted& wanted) {
     const uint64_t now_ns = monotonic_ns();
     const bool looks = now_ns - looked_ns >= kLookPeriod_ns;
     if (looks) looked_ns = now_ns;
-    // One that was put out works for itself.
     const auto claim =
-        seat_.is_in() ? claims_.claim(looks) : std::optional<StageClaim>();
+        may_claim(now_ns) ? claims_.claim(looks) : std::optional<StageClaim>();
     if (claim) {
       prepare(*claim, preparer);
     } else {

@@ -42,6 +42,7 @@ class SharedCore {
 
  private:
   void run_thread(const ElasticPool::Wanted& wanted);
+  bool may_claim(uint64_t now_ns);
   void prepare(const StageClaim& claim, BatchPreparer& preparer);
   Result<std::optional<Batch>> next_shared(uint64_t timeout_ns);
   Result<std::optional<Batch>> next_alone(uint64_t timeout_ns);
@@ -57,6 +58,8 @@ class SharedCore {
   const SharedOptions options_;
   const std::unique_ptr<StageFile> file_;
   const BatchRecipe recipe_;
+  const uint64_t began_ns_;
+  const StageJobs jobs_;
   OverdueClaims overdue_;
   StageClaims claims_;
   StageSeat seat_;
@@ -77,6 +80,7 @@ class SharedCore {
   std::optional<Error> ended_by_;
   uint64_t looked_ns_ = 0;
 
+  std::atomic<bool> has_gathered_ = false;
   std::atomic<bool> stopping_ = false;
   ElasticPool pool_;
 };

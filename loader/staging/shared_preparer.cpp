@@ -22,6 +22,9 @@ Status check(const SharedOptions& options) {
   if (options.threads < 1 || options.threads > 4096) {
     return invalid("threads: allowed: 1 to 4096");
   }
+  if (options.jobs < 1 || options.jobs > kStageConsumers) {
+    return invalid("jobs to wait for: allowed: 1 to 64");
+  }
   if (options.window_batches < 2 || options.window_batches > kMostWindow) {
     return invalid("window: allowed: 2 to 512 batches");
   }

@@ -45,6 +45,9 @@ struct SharedOptions {
   bool shuffle = true;
 
   uint64_t epochs = 0;  // that this job wants; 0: without an end
+  // How many jobs are to begin together: the share's first batch waits for
+  // them, for StageTimes::gather_ns. Others come in with a later epoch.
+  uint64_t jobs = 1;
   // Of the share, as its first job has them: batches from the slowest job on, 2
   // to 512, and how many more get memory where one is still read or written by
   // a job that was given up, 1 to 512.

@@ -19,6 +19,15 @@ StageWindow StageJobs::window() const {
   return stage_window({active.data(), count}, file_.shape().window);
 }
 
+uint64_t StageJobs::active() const {
+  uint64_t active = 0;
+  for (uint32_t i = 0; i < kStageConsumers; ++i) {
+    const ConsumerWord word = ConsumerWord::of(file_.consumer(i).word);
+    active += word.state == ConsumerWord::State::kActive ? 1 : 0;
+  }
+  return active;
+}
+
 uint64_t StageJobs::newest() const {
   const uint32_t window = file_.shape().window;
   uint64_t newest = 0;

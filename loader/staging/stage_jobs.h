@@ -15,6 +15,7 @@ class StageJobs {
 
   // Of the jobs that are active.
   StageWindow window() const;
+  uint64_t active() const;  // how many
   // The newest batch that was ever claimed, + 1; 0: none was.
   uint64_t newest() const;
   // Whether a living job reads that buffer, or may.

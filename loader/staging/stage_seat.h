@@ -11,7 +11,8 @@
 
 namespace penstock {
 
-// How long a job that waits for a batch puts up with others.
+// How long a job that waits for a batch puts up with others. The last one is
+// more than each of the rest.
 struct StageTimes {
   // A claim that is older is taken over; whoever has it may be stopped.
   uint64_t claim_ns = 30'000'000'000;
@@ -19,6 +20,8 @@ struct StageTimes {
   uint64_t patience_ns = 60'000'000'000;
   // A job for which nothing goes on in spite of both goes on alone.
   uint64_t alone_ns = 120'000'000'000;
+  // The share's first batch waits so long for jobs that are to come.
+  uint64_t gather_ns = 60'000'000'000;
 };
 
 // For one thread at a time, but for is_in(). What it is given must outlive it.

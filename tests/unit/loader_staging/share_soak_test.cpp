@@ -34,7 +34,8 @@ SharedOptions options_of(uint64_t seed) {
   options.epochs = kEpochs;
   options.window_batches = 6;
   options.threads = 2;
-  options.times = {150 * kMs, 200 * kMs, 2000 * kMs};
+  options.jobs = kJobs - kLate;
+  options.times = {150 * kMs, 200 * kMs, 2000 * kMs, 1000 * kMs};
   return options;
 }
 

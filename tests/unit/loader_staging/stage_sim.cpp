@@ -91,20 +91,48 @@ bool StageSim::consume_epoch(Job& job, uint64_t epoch, bool& is_alone) {
   return true;
 }
 
+uint64_t StageSim::enter(Job& job, uint64_t epoch) {
+  job.has_entered = false;
+  epoch = job.seat->enter(epoch);
+  job.has_entered = true;
+  return epoch;
+}
+
+// No job that is in has lost the batch that it is at.
+void StageSim::check_jobs() {
+  const uint32_t window = options_.shape.window;
+  for (uint32_t i = 0; i < kStageConsumers; ++i) {
+    const ConsumerWord word = ConsumerWord::of(observer_->consumer(i).word);
+    if (word.state != ConsumerWord::State::kActive) continue;
+    const bool has_entered =
+        std::any_of(jobs_.begin(), jobs_.end(), [&](const Job& job) {
+          return job.has_entered && job.file->member() == word.member &&
+                 job.file->generation() == word.generation;
+        });
+    const auto slot = static_cast<uint32_t>(word.next % window);
+    const StageWord found = StageWord::of(observer_->slot(slot).word);
+    if (has_entered && found.state != StageWord::State::kUnused &&
+        found.lap > word.next / window) {
+      complain("batch " + std::to_string(word.next) +
+               " is gone before a job had it");
+    }
+  }
+}
+
 void StageSim::consume(Job& job) {
   if (!job.seat->reserve()) return complain("no place");
-  uint64_t epoch = job.seat->enter(0);
+  uint64_t epoch = enter(job, 0);
   for (uint64_t done = 0; done < options_.epochs;) {
     job.seat->set_end((epoch + options_.epochs - done) *
                       options_.shape.batches_per_epoch);
     bool is_alone = false;
     if (!consume_epoch(job, epoch, is_alone)) {
-      epoch = job.seat->enter(epoch);
+      epoch = enter(job, epoch);
       continue;
     }
     ++done;
     ++epoch;
-    if (is_alone && done < options_.epochs) epoch = job.seat->enter(epoch);
+    if (is_alone && done < options_.epochs) epoch = enter(job, epoch);
   }
   job.seat->leave();
   job.has_finished = true;
@@ -176,6 +204,7 @@ void StageSim::step() {
   }
   waits_ = false;
   thread.fiber->resume();
+  check_jobs();
 }
 
 // What nobody uses can be had again.

@@ -52,6 +52,7 @@ class StageSim {
     bool is_started = false;
     bool is_dead = false;
     bool has_finished = false;
+    bool has_entered = false;
     uint64_t begins = 0;  // step
     uint64_t dies = 0;    // step; 0: never
   };
@@ -63,11 +64,13 @@ class StageSim {
 
   void start(size_t job);
   void consume(Job& job);
+  uint64_t enter(Job& job, uint64_t epoch);
   // False: the job is out of the epoch that it was to begin.
   bool consume_epoch(Job& job, uint64_t epoch, bool& is_alone);
   bool consume_batch(Job& job, uint64_t batch, bool& has_waited);
   void prepare(Job& job);
   void check_batch(Job& job, uint32_t buffer, uint64_t batch);
+  void check_jobs();
   void check_end();
   void pause(bool waits);
   void complain(const std::string& what);
