@@ -98,6 +98,20 @@ uint64_t StageSim::enter(Job& job, uint64_t epoch) {
   return epoch;
 }
 
+// Batches only ever follow each other, and one that is ready stays what it is.
+void StageSim::check_slots() {
+  for (uint32_t i = 0; i < options_.shape.window; ++i) {
+    const uint64_t now = observer_->slot(i).word;
+    const StageWord before = StageWord::of(words_[i]);
+    if (StageWord::of(now).lap < before.lap ||
+        (before.state == StageWord::State::kReady && now != words_[i] &&
+         StageWord::of(now).lap == before.lap)) {
+      complain("a batch is taken back");
+    }
+    words_[i] = now;
+  }
+}
+
 // No job that is in has lost the batch that it is at.
 void StageSim::check_jobs() {
   const uint32_t window = options_.shape.window;
@@ -205,6 +219,7 @@ void StageSim::step() {
   waits_ = false;
   thread.fiber->resume();
   check_jobs();
+  check_slots();
 }
 
 // What nobody uses can be had again.

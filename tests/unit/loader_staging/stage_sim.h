@@ -71,6 +71,7 @@ class StageSim {
   void prepare(Job& job);
   void check_batch(Job& job, uint32_t buffer, uint64_t batch);
   void check_jobs();
+  void check_slots();
   void check_end();
   void pause(bool waits);
   void complain(const std::string& what);
@@ -82,6 +83,7 @@ class StageSim {
   const SimOptions options_;
   std::mt19937_64 random_;
   std::unique_ptr<StageFile> observer_;
+  std::array<uint64_t, kMostWindow> words_{};  // of slots, a step before
   std::vector<Job> jobs_;
   std::vector<Thread> threads_;
   size_t running_ = 0;  // thread
