@@ -88,6 +88,7 @@ void SharedCore::run_thread(const ElasticPool::Wanted& wanted) {
 }
 
 void SharedCore::prepare(const StageClaim& claim, BatchPreparer& preparer) {
+  file_->map_in(claim.buffer);
   const auto stopping = [&] { return stopping_ || !claims_.holds(claim); };
   if (!preparer.prepare(claim.batch, file_->buffer(claim.buffer), stopping)) {
     claims_.give_up(claim);

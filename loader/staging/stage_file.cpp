@@ -11,6 +11,7 @@
 #include <new>
 
 #include "common/cache_files.h"
+#include "loader/cache/fault_point.h"
 #include "loader/memory_room.h"
 
 namespace penstock {
@@ -19,6 +20,13 @@ namespace {
 // Somebody else makes, or removes, a share of that name at the same time.
 constexpr int kTries = 100;
 constexpr long kPause_ns = 1000000;
+// For the memory that the maker gets; then who waits gets it too.
+constexpr int kMemoryTries = 10000;
+
+void pause_a_moment() {
+  const timespec pause{0, kPause_ns};
+  ::nanosleep(&pause, nullptr);
+}
 
 Error try_again(const std::string& path) {
   return {Code::kUnavailable, 0,
@@ -96,6 +104,7 @@ Status StageFile::map(const StageShape& shape) {
   if (map == MAP_FAILED) return system_error(errno, path_ + ": cannot map it");
   map_ = static_cast<uint8_t*>(map);
   shape_ = shape;
+  is_mapped_in_ = std::make_unique<std::atomic<bool>[]>(shape.buffers);
   return Done{};
 }
 
@@ -117,6 +126,15 @@ Status StageFile::allocate(uint32_t buffer) const {
                         batches_text(1, shape_.buffer_bytes), path_);
 }
 
+// To be read: the kernel maps pages around one that is read, not around one
+// that is written to. Kernels before 5.14 do not know it, and map them later.
+void StageFile::map_in(uint32_t index) const {
+  if (is_mapped_in_[index].exchange(true)) return;
+#ifdef MADV_POPULATE_READ
+  (void)::madvise(buffer(index), shape_.buffer_bytes, MADV_POPULATE_READ);
+#endif
+}
+
 Status StageFile::become_member() {
   auto membership = Membership::join(fd_.get(), members());
   // Who removes the file has all numbers.
@@ -130,8 +148,29 @@ Status StageFile::become_member() {
   return Done{};
 }
 
-// It gets its name when it is whole and has a member, so that nobody takes it
-// for one that was left.
+// A buffer's memory is had before the buffer is used: where a page cannot be
+// had later, the process dies. What is there already stays.
+Status StageFile::get_memory() {
+  Status allocated =
+      allocate_bytes(fd_.get(), stage_buffers_offset(shape_),
+                     shape_.window * shape_.buffer_bytes,
+                     batches_text(shape_.window, shape_.buffer_bytes), path_);
+  if (allocated) header().has_memory = 1;
+  return allocated;
+}
+
+// Jobs that begin together would each get it otherwise.
+Status StageFile::wait_for_memory() {
+  for (int tried = 0; tried < kMemoryTries; ++tried) {
+    if (header().has_memory == 1) return Done{};
+    if (has_ended(header().maker, header().maker_generation)) break;
+    pause_a_moment();
+  }
+  return get_memory();
+}
+
+// It gets its name when its index is whole and it has a member, so that nobody
+// takes it for one that was left; its memory, which takes a while, afterwards.
 Status StageFile::make(const StagedData& data) {
   fd_.reset(::openat(folder_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!fd_) return system_error(errno, path_);
@@ -139,20 +178,19 @@ Status StageFile::make(const StagedData& data) {
   if (::ftruncate(fd_.get(), static_cast<off_t>(stage_bytes(shape))) != 0) {
     return system_error(errno, path_);
   }
-  // The window at once: where a page of a map cannot be had, the process dies.
-  const uint64_t bytes =
-      stage_buffers_offset(shape) + shape.window * shape.buffer_bytes;
-  Status ready =
-      allocate_bytes(fd_.get(), 0, bytes,
-                     batches_text(shape.window, shape.buffer_bytes), path_);
+  Status ready = allocate_bytes(fd_.get(), 0, stage_buffers_offset(shape),
+                                "the share's index", path_);
   if (ready) ready = map(shape);
   if (!ready) return ready;
   write_header(*this, data);
   if (Status joined = become_member(); !joined) return joined;
+  header().maker = member_;
+  header().maker_generation = generation_;
   const std::string self = "/proc/self/fd/" + std::to_string(fd_.get());
   if (::linkat(AT_FDCWD, self.c_str(), folder_.get(), file_name_.c_str(),
                AT_SYMLINK_FOLLOW) == 0) {
-    return Done{};
+    fault_point("has a name");
+    return get_memory();
   }
   const int error = errno;
   membership_.reset();
@@ -204,7 +242,7 @@ Status StageFile::open(const StagedData& data) {
   if (!has_members(fd_.get())) return remove_left_one();
   if (Status checked = check(data); !checked) return checked;
   if (Status joined = become_member(); !joined) return joined;
-  if (has_name(fd_.get())) return Done{};
+  if (has_name(fd_.get())) return wait_for_memory();
   membership_.reset();
   return try_again(path_);
 }
@@ -234,11 +272,13 @@ Result<std::unique_ptr<StageFile>> StageFile::join(const CacheOwner& owner,
   for (int tried = 1;
        tried < kTries && !joined && joined.error().code == Code::kUnavailable;
        ++tried) {
-    const timespec pause{0, kPause_ns};
-    ::nanosleep(&pause, nullptr);
+    pause_a_moment();
     joined = file->try_join(owner, data);
   }
-  if (!joined) return std::move(joined).error();
+  if (!joined) {
+    file->leave();
+    return std::move(joined).error();
+  }
   return file;
 }
 

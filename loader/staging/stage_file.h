@@ -61,6 +61,10 @@ class StageFile {
   // Errors: kLimit, with figures
   [[nodiscard]] Status allocate(uint32_t buffer) const;
 
+  // Maps the buffer's pages, many at a time; without it each is mapped when it
+  // is first touched, which takes a process of a large window longer.
+  void map_in(uint32_t buffer) const;
+
   // This process's, until leave().
   uint32_t member() const { return member_; }
   uint32_t generation() const { return generation_; }
@@ -84,6 +88,8 @@ class StageFile {
   Status map(const StageShape& shape);
   void unmap();
   Status become_member();
+  Status get_memory();
+  Status wait_for_memory();
 
   UniqueFd folder_;
   UniqueFd fd_;
@@ -91,6 +97,7 @@ class StageFile {
   std::string path_;
   uint8_t* map_ = nullptr;
   StageShape shape_;
+  std::unique_ptr<std::atomic<bool>[]> is_mapped_in_;  // by buffer
   std::unique_ptr<Membership> membership_;
   uint32_t member_ = 0;
   uint32_t generation_ = 0;

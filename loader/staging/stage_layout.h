@@ -45,6 +45,10 @@ struct StageHeader {
   uint64_t fingerprint;  // of what is prepared
   StageShape shape;
   char prepared[1024];  // what it is, for people; ends in a zero byte
+  uint32_t maker;       // the member that made it, and gets its memory
+  uint32_t maker_generation;
+
+  std::atomic<uint32_t> has_memory;  // 1: for all buffers of the window
 
   alignas(64) std::atomic<uint64_t> tickets;  // that were given out
   alignas(64) SharedEvent ready;              // a batch became ready

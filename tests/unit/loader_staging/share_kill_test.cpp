@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 #include <iostream>
+#include <thread>
 
 #include "loader/cache/fault_point.h"
 #include "tests/unit/loader/pictures.h"
@@ -180,4 +181,19 @@ TEST_CASE("a job that is killed while it takes another's place leaves both") {
   std::cout << came_there << " of " << std::size(kRescuePoints)
             << " ended where they stepped in\n";
   CHECK(came_there >= 5);  // whoever is first steps in
+}
+
+TEST_CASE("a job that is killed while it gets the memory leaves that, too") {
+  Killing test;
+  Child child(test.fails_at("has a name", SIGSTOP, 0));
+  int status = 0;
+  REQUIRE(::waitpid(child.pid(), &status, WUNTRACED) == child.pid());
+  REQUIRE(WIFSTOPPED(status));
+  std::thread killer([&] {
+    ::usleep(200'000);
+    ::kill(child.pid(), SIGKILL);
+  });
+  CHECK(test.run("own", 3) == "");
+  killer.join();
+  CHECK(are_whole(read_epochs(test.folder.path("own")), kSamples));
 }
