@@ -73,8 +73,10 @@ Result<std::unique_ptr<SharedCore>> make_core(
       (samples + options.batch_samples - 1) / options.batch_samples,
       layout.bytes(), options.window_batches,
       options.window_batches + options.spare_batches};
+  const CacheOwner owner = own_cache_folder();
+  sweep_shares(owner);
   auto file = StageFile::join(
-      own_cache_folder(), options.name,
+      owner, options.name,
       {fingerprint_of(*dataset, options), text_of(*dataset, options), shape});
   if (!file) return std::move(file).error();
   const BatchPlan plan({.batch_samples = options.batch_samples,

@@ -103,4 +103,7 @@ class StageFile {
   uint32_t generation_ = 0;
 };
 
+// Removes the owner's shares whose jobs were killed, all of them.
+void sweep_shares(const CacheOwner& owner);
+
 }  // namespace penstock

@@ -44,6 +44,7 @@ struct StageHeader {
   uint64_t magic;
   uint64_t fingerprint;  // of what is prepared
   StageShape shape;
+  uint64_t keep_s;      // 0: when nobody uses it any more it goes, as a cache
   char prepared[1024];  // what it is, for people; ends in a zero byte
   uint32_t maker;       // the member that made it, and gets its memory
   uint32_t maker_generation;
@@ -59,6 +60,7 @@ struct StageHeader {
   std::atomic<uint64_t> put_out;     // jobs that held up the others
 };
 static_assert(sizeof(StageHeader) <= kMembersOffset);
+static_assert(offsetof(StageHeader, keep_s) == kCacheKeepOffset);
 
 struct alignas(64) StageConsumer {
   std::atomic<uint64_t> word;  // see ConsumerWord

@@ -109,6 +109,20 @@ TEST_CASE("a file that killed jobs left is made anew, whatever it was for") {
   CHECK(file->header().fingerprint == 7);
 }
 
+TEST_CASE("files that killed jobs left are removed, others stay") {
+  StageCase test;
+  CHECK(in_child([&] {
+          (void)test.try_join({8, "dogs", kShape}, "dogs");
+          ::_exit(7);
+        }) == 7);
+  const auto file = test.join(kShape);
+  std::ofstream(cache_folder_path(test.owner()) + "/x.cache") << "x";
+  sweep_shares(test.owner());
+  CHECK_FALSE(std::filesystem::exists(test.path("dogs")));
+  CHECK(std::filesystem::exists(test.path()));
+  CHECK(std::filesystem::exists(cache_folder_path(test.owner()) + "/x.cache"));
+}
+
 TEST_CASE("names that are none are refused") {
   StageCase test;
   for (const char* name : {"", ".x", "a/b", "a b"}) {
