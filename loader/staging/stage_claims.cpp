@@ -24,10 +24,12 @@ std::optional<StageClaim> StageClaims::try_claim(uint64_t batch,
   const auto slot = static_cast<uint32_t>(batch % window);
   const uint64_t found = file_.slot(slot).word;
   fault_point("looked at the slot");
+  const StageWord word = StageWord::of(found);
+  // A job that comes in sees the floor, or is seen below.
+  if (passes_over(word, batch, window)) jobs_.raise_floor(batch - window + 1);
   // In this order: a job that came in after the slot was read found no batch of
   // its epoch claimed, so that what stands there is older than that.
   if (!jobs_.window().holds(batch)) return std::nullopt;
-  const StageWord word = StageWord::of(found);
   const SlotRule rule = slot_rule(word, batch, window);
   if (rule == SlotRule::kDone || batch / window >= kMostLaps) {
     return std::nullopt;

@@ -30,7 +30,7 @@ uint64_t StageJobs::active() const {
 
 uint64_t StageJobs::newest() const {
   const uint32_t window = file_.shape().window;
-  uint64_t newest = 0;
+  uint64_t newest = file_.header().floor;
   for (uint32_t i = 0; i < window; ++i) {
     const StageWord word = StageWord::of(file_.slot(i).word);
     fault_point("looked for the newest");
@@ -38,6 +38,14 @@ uint64_t StageJobs::newest() const {
     newest = std::max(newest, batch_of(word, i, window) + 1);
   }
   return newest;
+}
+
+void StageJobs::raise_floor(uint64_t batch) const {
+  std::atomic<uint64_t>& floor = file_.header().floor;
+  uint64_t now = floor;
+  while (now < batch && !floor.compare_exchange_weak(now, batch)) {
+  }
+  fault_point("raised the floor");
 }
 
 bool StageJobs::is_held(uint32_t buffer) const {

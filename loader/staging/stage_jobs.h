@@ -16,12 +16,14 @@ class StageJobs {
   // Of the jobs that are active.
   StageWindow window() const;
   uint64_t active() const;  // how many
-  // The newest batch that was ever claimed, + 1; 0: none was.
+  // The newest batch that was ever claimed or passed over, + 1; 0: none was.
   uint64_t newest() const;
   // Whether a living job reads that buffer, or may.
   bool is_held(uint32_t buffer) const;
   // Whether a batch stands in it, or is to.
   bool is_placed(uint32_t buffer) const;
+  // Nobody comes in before this batch any more, who has not before it is seen.
+  void raise_floor(uint64_t batch) const;
   // Gives the places of jobs that have ended back. False: there was none.
   bool drop_ended() const;
 

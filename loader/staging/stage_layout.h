@@ -52,8 +52,10 @@ struct StageHeader {
   std::atomic<uint32_t> has_memory;  // 1: for all buffers of the window
 
   alignas(64) std::atomic<uint64_t> tickets;  // that were given out
-  alignas(64) SharedEvent ready;              // a batch became ready
-  alignas(64) SharedEvent room;               // one may have become claimable
+  // Nobody comes in before this batch: some that are older were passed over.
+  alignas(64) std::atomic<uint64_t> floor;
+  alignas(64) SharedEvent ready;  // a batch became ready
+  alignas(64) SharedEvent room;   // one may have become claimable
   // Since the file was made, of all who use it.
   alignas(64) std::atomic<uint64_t> prepared_batches;
   std::atomic<uint64_t> taken_over;  // claims

@@ -40,6 +40,15 @@ enum class SlotRule {
 };
 SlotRule slot_rule(const StageWord& word, uint64_t batch, uint32_t window);
 
+// Whether a batch that belongs between what stands in the slot and this one is
+// passed over, as no job is at it, nor before.
+constexpr bool passes_over(const StageWord& word, uint64_t batch,
+                           uint32_t window) {
+  const uint64_t next_lap =
+      word.state == StageWord::State::kUnused ? 0 : word.lap + 1;
+  return batch / window > next_lap;
+}
+
 // The first epoch of which no batch was claimed; `newest`: the slots' newest
 // batch + 1, or 0.
 constexpr uint64_t epoch_to_join(uint64_t newest, uint64_t batches_per_epoch) {

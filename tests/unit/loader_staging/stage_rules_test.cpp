@@ -65,6 +65,17 @@ TEST_CASE("a slot is had for a batch when what stands there is older") {
   CHECK(rule(State::kClaimed, 2, 6) == SlotRule::kDone);
 }
 
+TEST_CASE("a batch is passed over where its slot leaves out a lap") {
+  const auto passes = [](StageWord::State state, uint64_t lap, uint64_t batch) {
+    return passes_over({.state = state, .lap = lap}, batch, 4);
+  };
+  CHECK_FALSE(passes(StageWord::State::kUnused, 0, 2));
+  CHECK(passes(StageWord::State::kUnused, 0, 6));
+  CHECK_FALSE(passes(StageWord::State::kReady, 0, 6));
+  CHECK_FALSE(passes(StageWord::State::kClaimed, 1, 6));
+  CHECK(passes(StageWord::State::kReady, 0, 10));
+}
+
 TEST_CASE("an epoch is joined when none of its batches was claimed") {
   CHECK(epoch_to_join(0, 3) == 0);
   CHECK(epoch_to_join(1, 3) == 1);
