@@ -1,0 +1,60 @@
+#include "loader/staging/batch_preparer.h"
+
+#include <cerrno>
+#include <new>
+
+#include "loader/cache/fault_point.h"
+#include "loader/clock.h"
+#include "loader/random.h"
+
+namespace penstock {
+
+Status BatchPreparer::prepare_sample(const EpochSampler::Sample& sample,
+                                     const std::function<bool()>& stopping,
+                                     float* out, SampleFacts& facts) {
+  try {
+    if (!preparer_) {
+      preparer_ = std::make_unique<SamplePreparer>(*recipe_.dataset,
+                                                   recipe_.options, bucket_);
+    }
+    return preparer_->prepare(
+        sample.index, sample_seed(recipe_.seed, sample.epoch, sample.index),
+        SampleSource::kUsual, stopping, out, facts);
+  } catch (const std::bad_alloc&) {
+    return Error{
+        Code::kLimit, ENOMEM,
+        recipe_.dataset->name(sample.index) + ": no memory to prepare it"};
+  }
+}
+
+bool BatchPreparer::prepare(uint64_t batch, uint8_t* buffer,
+                            const std::function<bool()>& stopping) {
+  const uint64_t cpu_begin_ns = thread_cpu_ns();
+  const StageBatchLayout& layout = recipe_.layout;
+  const uint64_t first = recipe_.plan.first_sample(batch);
+  const uint64_t samples = recipe_.plan.samples(batch);
+  uint64_t good = 0, tried = 0;
+  for (; tried < samples && !stopping(); ++tried) {
+    const auto sample = recipe_.sampler.sample_at(first + tried);
+    SampleFacts facts;
+    const Status prepared = prepare_sample(
+        sample, stopping, layout.data(buffer) + good * layout.sample_floats(),
+        facts);
+    fault_point("prepared a sample");
+    if (!prepared && stopping()) break;
+    if (!prepared) {
+      ++counters_.broken;
+      if (recipe_.broken) recipe_.broken(prepared.error().message);
+      continue;
+    }
+    layout.labels(buffer)[good] = facts.label;
+    layout.indices(buffer)[good] = sample.index;
+    ++good;
+  }
+  layout.size(buffer) = good;
+  counters_.prepared += good;
+  counters_.cpu_ns += thread_cpu_ns() - cpu_begin_ns;
+  return tried == samples;
+}
+
+}  // namespace penstock

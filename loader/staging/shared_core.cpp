@@ -1,0 +1,245 @@
+#include "loader/staging/shared_core.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "loader/clock.h"
+
+namespace penstock {
+namespace {
+
+// How often a process asks the kernel who has ended, and looks who is late:
+// not at each of many wakes.
+constexpr uint64_t kLookPeriod_ns = 100'000'000;
+
+}  // namespace
+
+SharedCore::SharedCore(std::unique_ptr<StageFile> file, BatchRecipe recipe,
+                       const SharedOptions& options)
+    : options_(options),
+      file_(std::move(file)),
+      recipe_(std::move(recipe)),
+      began_ns_(monotonic_ns()),
+      jobs_(*file_),
+      overdue_(file_->shape().window),
+      claims_(*file_, overdue_),
+      seat_(*file_, overdue_, options.times),
+      pool_(options.threads,
+            [this](size_t /*id*/, const ElasticPool::Wanted& wanted) {
+              run_thread(wanted);
+            }) {}
+
+// What its threads prepare is left to others.
+SharedCore::~SharedCore() {
+  stopping_ = true;
+  shut();
+}
+
+void SharedCore::shut() {
+  pool_.stop();
+  seat_.leave();
+  file_->leave();
+}
+
+Status SharedCore::start() {
+  if (Status reserved = seat_.reserve(); !reserved) return reserved;
+  enter(0);
+  pool_.resize(options_.threads);
+  if (pool_.running() > 0) return Done{};
+  return Error{Code::kLimit, EAGAIN, "the system gives no loader thread"};
+}
+
+void SharedCore::enter(uint64_t epoch) {
+  epoch = seat_.enter(epoch);
+  has_waited_ = false;
+  if (options_.epochs == 0) return;
+  seat_.set_end((epoch + options_.epochs - epochs_handed_) * per_epoch());
+}
+
+// Jobs that begin together have the first epoch together.
+bool SharedCore::may_claim(uint64_t now_ns) {
+  if (!has_gathered_ && now_ns - began_ns_ < options_.times.gather_ns &&
+      jobs_.active() < options_.jobs && jobs_.newest() == 0) {
+    return false;
+  }
+  has_gathered_ = true;
+  return seat_.is_in();  // one that was put out works for itself
+}
+
+void SharedCore::run_thread(const ElasticPool::Wanted& wanted) {
+  pthread_setname_np(pthread_self(), "pst_share");
+  BatchPreparer preparer(recipe_, bucket_, counters_);
+  uint64_t looked_ns = 0;
+  while (wanted() && !stopping_) {
+    const uint32_t key = file_->header().room.prepare();
+    const uint64_t now_ns = monotonic_ns();
+    const bool looks = now_ns - looked_ns >= kLookPeriod_ns;
+    if (looks) looked_ns = now_ns;
+    const auto claim =
+        may_claim(now_ns) ? claims_.claim(looks) : std::optional<StageClaim>();
+    if (claim) {
+      prepare(*claim, preparer);
+    } else {
+      file_->header().room.wait(key, kLookPeriod_ns);
+    }
+  }
+}
+
+void SharedCore::prepare(const StageClaim& claim, BatchPreparer& preparer) {
+  file_->map_in(claim.buffer);
+  const auto stopping = [&] { return stopping_ || !claims_.holds(claim); };
+  if (!preparer.prepare(claim.batch, file_->buffer(claim.buffer), stopping)) {
+    claims_.give_up(claim);
+    lost_claims_ += stopping_ ? 0 : 1;
+  } else if (!claims_.publish(claim)) {
+    ++lost_claims_;
+  }
+}
+
+Result<std::optional<Batch>> SharedCore::next(uint64_t timeout_ns) {
+  if (ended_by_) return *ended_by_;
+  if (in_use_) {
+    return invalid(
+        "a share's batches are used one at a time: the last one was "
+        "not released");
+  }
+  const uint64_t begin_ns = monotonic_ns();
+  uint64_t waited_ns = 0;
+  do {
+    if (finished()) return std::optional<Batch>();
+    auto batch = alone_ ? next_alone(timeout_ns - waited_ns)
+                        : next_shared(timeout_ns - waited_ns);
+    if (!batch || *batch) return batch;
+    waited_ns = monotonic_ns() - begin_ns;
+  } while (waited_ns < timeout_ns);
+  return std::optional<Batch>();
+}
+
+std::optional<Batch> SharedCore::hand_out(Batch batch) {
+  in_use_ = batch;
+  epochs_handed_ += batch.ends_epoch ? 1 : 0;
+  if (batch.size > 0) empty_samples_ = 0;
+  batch.number = handed_++;
+  return batch;
+}
+
+// Of a batch that has no good sample, and does not end its epoch.
+Status SharedCore::skip_empty(uint64_t samples) {
+  ++handed_;
+  empty_samples_ += samples;
+  if (empty_samples_ < recipe_.dataset->size()) return Done{};
+  ended_by_ =
+      Error{Code::kIo, 0,
+            "all samples of " + recipe_.dataset->path() + " are broken"};
+  return *ended_by_;
+}
+
+Result<std::optional<Batch>> SharedCore::next_shared(uint64_t timeout_ns) {
+  const uint32_t key = file_->header().ready.prepare();
+  uint32_t buffer = 0;
+  const StageSeat::Take took = seat_.take(buffer);
+  if (took == StageSeat::Take::kOut) {
+    if (Status gone = go_on_without_share(); !gone) {
+      return std::move(gone).error();
+    }
+    return std::optional<Batch>();
+  }
+  if (took == StageSeat::Take::kNotYet) {
+    has_waited_ = true;
+    look_around();
+    file_->header().ready.wait(key, std::min(timeout_ns, kLookPeriod_ns));
+    return std::optional<Batch>();
+  }
+  has_waited_ = false;
+  Batch batch = recipe_.layout.view(file_->buffer(buffer));
+  batch.ends_epoch = recipe_.plan.ends_epoch(seat_.next());
+  const uint64_t samples = recipe_.plan.samples(seat_.next());
+  if (batch.size > 0 || batch.ends_epoch) return hand_out(batch);
+  (void)seat_.release();  // take() says whether it is out
+  if (Status skipped = skip_empty(samples); !skipped) {
+    return std::move(skipped).error();
+  }
+  return std::optional<Batch>();
+}
+
+void SharedCore::look_around() {
+  const uint64_t now_ns = monotonic_ns();
+  if (now_ns - looked_ns_ < kLookPeriod_ns) return;
+  looked_ns_ = now_ns;
+  seat_.look_around(now_ns);
+}
+
+// What is left of an epoch that has begun is prepared here; so is a whole one,
+// where the share had nothing for us.
+Status SharedCore::go_on_without_share() {
+  ++times_out_;
+  alone_first_ = seat_.next();
+  const uint64_t in_epoch = alone_first_ % per_epoch();
+  if (in_epoch == 0 && !has_waited_) {
+    enter(alone_first_ / per_epoch());
+    return Done{};
+  }
+  return go_alone(in_epoch * recipe_.plan.batch_samples());
+}
+
+Status SharedCore::go_alone(uint64_t position) {
+  const uint64_t samples = recipe_.dataset->size();
+  PipelineOptions options;
+  options.batch_samples = options_.batch_samples;
+  options.crop_side = options_.crop_side;
+  options.augment = options_.augment;
+  options.seed = options_.seed;
+  options.shuffle = options_.shuffle;
+  options.from = SamplerState{samples, options_.seed, options_.shuffle,
+                              alone_first_ / per_epoch(), position};
+  options.total_samples = samples - position;
+  options.read_mode = options_.read_mode;
+  options.threads = options.threads_max = options_.threads;
+  auto pipeline =
+      Pipeline::create(recipe_.dataset, options, {.broken = options_.broken});
+  if (!pipeline) return std::move(pipeline).error();
+  alone_ = *std::move(pipeline);
+  return Done{};
+}
+
+Result<std::optional<Batch>> SharedCore::next_alone(uint64_t timeout_ns) {
+  auto batch = alone_->next(timeout_ns);
+  if (batch && !*batch) return batch;
+  ++alone_batches_;
+  if (batch) return hand_out(**batch);
+  // All that is left of the epoch is broken.
+  const uint64_t first = recipe_.plan.first_sample(alone_first_);
+  const uint64_t left = recipe_.sampler.epoch_end(first) - first;
+  if (Status skipped = skip_empty(left); !skipped) {
+    return std::move(skipped).error();
+  }
+  return hand_out({.ends_epoch = true});
+}
+
+void SharedCore::release() {
+  if (!in_use_) return;
+  const Batch batch = *in_use_;
+  in_use_.reset();
+  if (!alone_) {
+    (void)seat_.release();  // take() says whether it is out
+  } else if (batch.data != nullptr) {
+    alone_->release(batch);
+  }
+  if (finished()) return shut();
+  if (!alone_ || !batch.ends_epoch) return;
+  alone_.reset();
+  enter(alone_first_ / per_epoch() + 1);
+}
+
+SharedCounters SharedCore::counters() const {
+  return {.prepared = counters_.prepared,
+          .broken = counters_.broken,
+          .cpu_ns = counters_.cpu_ns,
+          .lost_claims = lost_claims_,
+          .times_out = times_out_,
+          .alone_batches = alone_batches_};
+}
+
+}  // namespace penstock

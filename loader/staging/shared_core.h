@@ -1,0 +1,88 @@
+// What SharedPreparer hides: the job's seat, its threads, and what it does
+// alone.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "loader/elastic_pool.h"
+#include "loader/staging/batch_preparer.h"
+#include "loader/staging/shared_preparer.h"
+#include "loader/staging/stage_claims.h"
+#include "loader/staging/stage_file.h"
+#include "loader/staging/stage_seat.h"
+#include "penstock/loader/pipeline.h"
+
+namespace penstock {
+
+// Its functions are SharedPreparer's.
+class SharedCore {
+ public:
+  SharedCore(std::unique_ptr<StageFile> file, BatchRecipe recipe,
+             const SharedOptions& options);
+  ~SharedCore();
+  SharedCore(const SharedCore&) = delete;
+  SharedCore& operator=(const SharedCore&) = delete;
+
+  // Errors: kLimit  64 jobs share it; no thread
+  Status start();
+
+  Result<std::optional<Batch>> next(uint64_t timeout_ns);
+  void release();
+  bool finished() const {
+    return options_.epochs > 0 && epochs_handed_ == options_.epochs;
+  }
+  uint64_t epoch() const {
+    return (alone_ ? alone_first_ : seat_.next()) / per_epoch();
+  }
+  bool is_alone() const { return alone_ != nullptr; }
+  SharedCounters counters() const;
+
+ private:
+  void run_thread(const ElasticPool::Wanted& wanted);
+  bool may_claim(uint64_t now_ns);
+  void prepare(const StageClaim& claim, BatchPreparer& preparer);
+  Result<std::optional<Batch>> next_shared(uint64_t timeout_ns);
+  Result<std::optional<Batch>> next_alone(uint64_t timeout_ns);
+  Status go_on_without_share();
+  Status go_alone(uint64_t position);
+  void enter(uint64_t epoch);
+  std::optional<Batch> hand_out(Batch batch);
+  Status skip_empty(uint64_t samples);
+  void look_around();
+  void shut();
+  uint64_t per_epoch() const { return file_->shape().batches_per_epoch; }
+
+  const SharedOptions options_;
+  const std::unique_ptr<StageFile> file_;
+  const BatchRecipe recipe_;
+  const uint64_t began_ns_;
+  const StageJobs jobs_;
+  OverdueClaims overdue_;
+  StageClaims claims_;
+  StageSeat seat_;
+  TokenBucket bucket_;
+  BatchCounters counters_;
+  std::atomic<uint64_t> lost_claims_ = 0;
+  std::atomic<uint64_t> times_out_ = 0;
+  std::atomic<uint64_t> alone_batches_ = 0;
+
+  // Of the thread that calls next().
+  std::unique_ptr<Pipeline> alone_;
+  uint64_t alone_first_ = 0;     // the batch that it began with
+  bool has_waited_ = false;      // for the share's next batch
+  std::optional<Batch> in_use_;  // as share or pipeline have it
+  uint64_t handed_ = 0;          // batches
+  uint64_t epochs_handed_ = 0;
+  uint64_t empty_samples_ = 0;  // broken in a row
+  std::optional<Error> ended_by_;
+  uint64_t looked_ns_ = 0;
+
+  std::atomic<bool> has_gathered_ = false;
+  std::atomic<bool> stopping_ = false;
+  ElasticPool pool_;
+};
+
+}  // namespace penstock

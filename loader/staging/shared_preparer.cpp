@@ -1,0 +1,125 @@
+#include "loader/staging/shared_preparer.h"
+
+#include <cerrno>
+#include <filesystem>
+#include <new>
+#include <system_error>
+
+#include "loader/fingerprint.h"
+#include "loader/pipeline_shape.h"
+#include "loader/staging/shared_core.h"
+
+namespace penstock {
+namespace {
+
+Status check(const SharedOptions& options) {
+  if (options.batch_samples < 1 || options.batch_samples > 65536) {
+    return invalid("batch: allowed: 1 to 65536");
+  }
+  if (options.crop_side < 1 || options.crop_side > 4096) {
+    return invalid("crop: allowed: 1 to 4096");
+  }
+  if (options.threads < 1 || options.threads > 4096) {
+    return invalid("threads: allowed: 1 to 4096");
+  }
+  if (options.jobs < 1 || options.jobs > kStageConsumers) {
+    return invalid("jobs to wait for: allowed: 1 to 64");
+  }
+  if (options.window_batches < 2 || options.window_batches > kMostWindow) {
+    return invalid("window: allowed: 2 to 512 batches");
+  }
+  if (options.spare_batches < 1 ||
+      options.spare_batches > kMostBuffers - kMostWindow) {
+    return invalid("spare batches: allowed: 1 to 512");
+  }
+  return Done{};
+}
+
+uint64_t fingerprint_of(const Dataset& dataset, const SharedOptions& options) {
+  Fingerprint fingerprint;
+  fingerprint.add(dataset.fingerprint());
+  fingerprint.add(dataset.size());
+  fingerprint.add(dataset.tensor_bytes());
+  fingerprint.add(uint64_t{options.batch_samples});
+  fingerprint.add(static_cast<uint64_t>(options.crop_side));
+  fingerprint.add(static_cast<uint64_t>(options.augment));
+  fingerprint.add(options.seed);
+  fingerprint.add(uint64_t{options.shuffle});
+  return fingerprint.value();
+}
+
+std::string text_of(const Dataset& dataset, const SharedOptions& options) {
+  std::error_code ignored;
+  const auto path = std::filesystem::absolute(dataset.path(), ignored);
+  return std::to_string(dataset.size()) + " samples of " + path.string() +
+         " (fingerprint " + std::to_string(dataset.fingerprint()) +
+         "), batches of " + std::to_string(options.batch_samples) + ", crop " +
+         std::to_string(options.crop_side) +
+         (options.augment == Augment::kRandom ? ", random" : ", centre") +
+         ", seed " + std::to_string(options.seed) +
+         (options.shuffle ? ", shuffled" : ", not shuffled");
+}
+
+Result<std::unique_ptr<SharedCore>> make_core(
+    std::shared_ptr<const Dataset> dataset, const SharedOptions& options) {
+  const uint64_t samples = dataset->size();
+  auto sampler = EpochSampler::create(
+      {.count = samples, .seed = options.seed, .shuffle = options.shuffle});
+  if (!sampler) return std::move(sampler).error();
+  const StageBatchLayout layout(
+      options.batch_samples,
+      floats_per_sample(dataset->tensor_bytes(), options.crop_side));
+  const StageShape shape{
+      (samples + options.batch_samples - 1) / options.batch_samples,
+      layout.bytes(), options.window_batches,
+      options.window_batches + options.spare_batches};
+  const CacheOwner owner = own_cache_folder();
+  sweep_shares(owner);
+  auto file = StageFile::join(
+      owner, options.name,
+      {fingerprint_of(*dataset, options), text_of(*dataset, options), shape});
+  if (!file) return std::move(file).error();
+  const BatchPlan plan({.batch_samples = options.batch_samples,
+                        .epoch_samples = samples,
+                        .first_epoch_samples = samples});
+  BatchRecipe recipe{
+      std::move(dataset),
+      {options.read_mode, options.crop_side, options.augment, UINT64_MAX},
+      options.seed,
+      *std::move(sampler),
+      plan,
+      layout,
+      options.broken};
+  return std::make_unique<SharedCore>(*std::move(file), std::move(recipe),
+                                      options);
+}
+
+}  // namespace
+
+SharedPreparer::SharedPreparer(std::unique_ptr<SharedCore> core)
+    : core_(std::move(core)) {}
+SharedPreparer::~SharedPreparer() = default;
+
+Result<std::unique_ptr<SharedPreparer>> SharedPreparer::create(
+    std::shared_ptr<const Dataset> dataset, const SharedOptions& options) {
+  if (Status checked = check(options); !checked) {
+    return std::move(checked).error();
+  }
+  auto core = make_core(std::move(dataset), options);
+  if (!core) return std::move(core).error();
+  if (Status started = (*core)->start(); !started) {
+    return std::move(started).error();
+  }
+  return std::unique_ptr<SharedPreparer>(new SharedPreparer(*std::move(core)));
+}
+
+Result<std::optional<Batch>> SharedPreparer::next(uint64_t timeout_ns) {
+  return core_->next(timeout_ns);
+}
+void SharedPreparer::release() { core_->release(); }
+bool SharedPreparer::finished() const { return core_->finished(); }
+uint64_t SharedPreparer::epoch() const { return core_->epoch(); }
+bool SharedPreparer::is_alone() const { return core_->is_alone(); }
+SharedCounters SharedPreparer::counters() const { return core_->counters(); }
+
+}  // namespace penstock

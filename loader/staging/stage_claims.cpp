@@ -1,0 +1,152 @@
+#include "loader/staging/stage_claims.h"
+
+#include "loader/cache/fault_point.h"
+
+namespace penstock {
+
+std::optional<StageClaim> StageClaims::claim(bool look_for_ended) {
+  // A job that has ended keeps its batches, until somebody looks.
+  if (look_for_ended) (void)jobs_.drop_ended();
+  return claim_first(look_for_ended);
+}
+
+std::optional<StageClaim> StageClaims::claim_first(bool look_for_ended) {
+  const StageWindow window = jobs_.window();
+  for (uint64_t batch = window.begin; batch < window.end; ++batch) {
+    if (auto claim = try_claim(batch, look_for_ended)) return claim;
+  }
+  return std::nullopt;
+}
+
+std::optional<StageClaim> StageClaims::try_claim(uint64_t batch,
+                                                 bool look_for_ended) {
+  const uint32_t window = file_.shape().window;
+  const auto slot = static_cast<uint32_t>(batch % window);
+  const uint64_t found = file_.slot(slot).word;
+  fault_point("looked at the slot");
+  const StageWord word = StageWord::of(found);
+  // A job that comes in sees the floor, or is seen below.
+  if (passes_over(word, batch, window)) jobs_.raise_floor(batch - window + 1);
+  // In this order: a job that came in after the slot was read found no batch of
+  // its epoch claimed, so that what stands there is older than that.
+  if (!jobs_.window().holds(batch)) return std::nullopt;
+  const SlotRule rule = slot_rule(word, batch, window);
+  if (rule == SlotRule::kDone || batch / window >= kMostLaps) {
+    return std::nullopt;
+  }
+  if (rule == SlotRule::kClaimed &&
+      !(look_for_ended && file_.has_ended(word.member, word.generation))) {
+    if (!overdue_.has(slot, found)) return std::nullopt;
+    return take_with_spare(batch, found);  // its preparer may go on any time
+  }
+  if (jobs_.is_held(word.buffer)) return take_with_spare(batch, found);
+  return take(batch, found, word.buffer);
+}
+
+bool StageClaims::place(StageClaim& claim, uint64_t found) {
+  const StageWord word{StageWord::State::kClaimed, file_.member(),
+                       file_.generation(), claim.buffer,
+                       claim.batch / file_.shape().window};
+  claim.word = word.packed();
+  fault_point("claiming");
+  if (!slot_of(claim.batch).word.compare_exchange_strong(found, claim.word)) {
+    return false;
+  }
+  fault_point("claimed");
+  if (StageWord::of(found).state == StageWord::State::kClaimed) {
+    ++file_.header().taken_over;
+  }
+  return true;
+}
+
+// With the buffer of what stood there.
+std::optional<StageClaim> StageClaims::take(uint64_t batch, uint64_t found,
+                                            uint32_t buffer) {
+  StageClaim claim{.batch = batch, .buffer = buffer};
+  if (!place(claim, found) || !take_buffer(claim)) return std::nullopt;
+  return claim;
+}
+
+// The slot has it for this claim. Who was stopped here for so long that the
+// claim was taken over finds either that, or that the buffer is another's.
+bool StageClaims::take_buffer(StageClaim& claim) {
+  std::atomic<uint64_t>& tag = file_.tag(claim.buffer);
+  claim.tag = new_tag();
+  uint64_t found = tag;
+  do {
+    fault_point("looked at the tag");
+    if (!holds(claim)) return false;
+    fault_point("taking the buffer");
+  } while (!tag.compare_exchange_strong(found, claim.tag));
+  fault_point("has the buffer");
+  return true;
+}
+
+std::optional<StageClaim> StageClaims::take_with_spare(uint64_t batch,
+                                                       uint64_t found) {
+  StageClaim claim{.batch = batch};
+  if (!take_spare(claim)) return std::nullopt;
+  if (place(claim, found)) return claim;
+  give_up(claim);
+  return std::nullopt;
+}
+
+// No batch stands in it, nobody reads it and nobody writes to it: that stays so
+// as long as its tag does.
+bool StageClaims::take_spare(StageClaim& claim) {
+  for (uint32_t i = 0; i < file_.shape().buffers; ++i) {
+    uint64_t found = file_.tag(i);
+    fault_point("looked at a spare");
+    if (!is_free(found) || jobs_.is_placed(i) || jobs_.is_held(i)) continue;
+    claim.buffer = i;
+    claim.tag = new_tag();
+    fault_point("taking a spare");
+    if (!file_.tag(i).compare_exchange_strong(found, claim.tag)) continue;
+    fault_point("has a spare");
+    if (file_.allocate(i)) return true;
+    give_up(claim);
+    return false;
+  }
+  return false;
+}
+
+bool StageClaims::is_free(uint64_t tag) const {
+  const BufferTag word = BufferTag::of(tag);
+  return !word.is_written || file_.has_ended(word.member, word.generation);
+}
+
+uint64_t StageClaims::new_tag() {
+  const BufferTag tag{true, file_.member(), file_.generation(),
+                      ++file_.header().tickets};
+  return tag.packed();
+}
+
+bool StageClaims::holds(const StageClaim& claim) const {
+  return slot_of(claim.batch).word == claim.word;
+}
+
+bool StageClaims::publish(const StageClaim& claim) {
+  // First, so that who takes the slot's buffer later finds nobody writing.
+  give_up(claim);
+  fault_point("finished");
+  const StageWord word = StageWord::of(claim.word);
+  const StageWord ready{StageWord::State::kReady, 0, 0, word.buffer, word.lap};
+  uint64_t expected = claim.word;
+  if (!slot_of(claim.batch)
+           .word.compare_exchange_strong(expected, ready.packed())) {
+    return false;
+  }
+  fault_point("published");
+  ++file_.header().prepared_batches;
+  file_.header().ready.notify_all();
+  return true;
+}
+
+// Nobody else changes the tag of a buffer that a living member writes to.
+void StageClaims::give_up(const StageClaim& claim) {
+  BufferTag tag = BufferTag::of(claim.tag);
+  tag.is_written = false;
+  file_.tag(claim.buffer) = tag.packed();
+}
+
+}  // namespace penstock

@@ -1,0 +1,301 @@
+#include "loader/staging/stage_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <new>
+
+#include "common/cache_files.h"
+#include "loader/cache/fault_point.h"
+#include "loader/memory_room.h"
+
+namespace penstock {
+namespace {
+
+// Somebody else makes, or removes, a share of that name at the same time.
+constexpr int kTries = 100;
+constexpr long kPause_ns = 1000000;
+// For the memory that the maker gets; then who waits gets it too.
+constexpr int kMemoryTries = 10000;
+
+void pause_a_moment() {
+  const timespec pause{0, kPause_ns};
+  ::nanosleep(&pause, nullptr);
+}
+
+Error try_again(const std::string& path) {
+  return {Code::kUnavailable, 0,
+          path + ": is being removed, or " + std::to_string(kMembers) +
+              " processes use it already"};
+}
+
+Result<std::string> stage_file_name(const std::string& name) {
+  auto cache_name = cache_file_name(name);
+  if (!cache_name) {
+    return invalid("share name \"" + name +
+                   "\"; allowed: 1 to 64 letters, digits, dots, dashes and "
+                   "underscores, no dot in front");
+  }
+  return name + kStageFileEnding;
+}
+
+std::string batches_text(uint64_t batches, uint64_t buffer_bytes) {
+  return std::to_string(batches) + (batches == 1 ? " batch" : " batches") +
+         " of " + std::to_string(buffer_bytes) + " bytes";
+}
+
+// tmpfs may be full; where the job's memory does not do, the kernel would end
+// the process.
+Status allocate_bytes(int fd, uint64_t offset, uint64_t bytes,
+                      const std::string& what, const std::string& path) {
+  const auto room = group_memory();
+  if (room && bytes > room->left_bytes) {
+    return Error{Code::kLimit, 0,
+                 path + ": " + what +
+                     " do not fit into the job's memory cgroup, of which " +
+                     std::to_string(room->left_bytes) + " bytes are left of " +
+                     std::to_string(room->limit_bytes) +
+                     "; a smaller window or batch takes less"};
+  }
+  int result = 0;
+  do {
+    result = ::fallocate(fd, 0, static_cast<off_t>(offset),
+                         static_cast<off_t>(bytes));
+  } while (result != 0 && errno == EINTR);
+  if (result == 0) return Done{};
+  if (errno != ENOSPC && errno != ENOMEM) return system_error(errno, path);
+  return Error{Code::kLimit, errno,
+               path + ": no memory in the tmpfs for " + what +
+                   "; a smaller window or batch takes less"};
+}
+
+bool has_name(int fd) {
+  struct stat found {};
+  return ::fstat(fd, &found) == 0 && found.st_nlink > 0;
+}
+
+void write_header(const StageFile& file, const StagedData& data) {
+  auto* header = new (&file.header()) StageHeader{};
+  header->magic = kStageMagic;
+  header->fingerprint = data.fingerprint;
+  header->shape = data.shape;
+  data.prepared.copy(header->prepared, sizeof header->prepared - 1);
+  for (uint32_t i = 0; i < data.shape.window; ++i) {
+    file.slot(i).word = StageWord{.buffer = i}.packed();
+  }
+}
+
+bool is_sane(const StageShape& shape) {
+  return shape.window >= 2 && shape.window <= kMostWindow &&
+         shape.buffers > shape.window && shape.buffers <= kMostBuffers;
+}
+
+}  // namespace
+
+Status StageFile::map(const StageShape& shape) {
+  unmap();
+  void* map = ::mmap(nullptr, stage_bytes(shape), PROT_READ | PROT_WRITE,
+                     MAP_SHARED, fd_.get(), 0);
+  if (map == MAP_FAILED) return system_error(errno, path_ + ": cannot map it");
+  map_ = static_cast<uint8_t*>(map);
+  shape_ = shape;
+  is_mapped_in_ = std::make_unique<std::atomic<bool>[]>(shape.buffers);
+  return Done{};
+}
+
+void StageFile::unmap() {
+  if (map_ != nullptr) ::munmap(map_, stage_bytes(shape_));
+  map_ = nullptr;
+}
+
+StageFile::~StageFile() { unmap(); }
+
+Status StageFile::allocate(uint32_t buffer) const {
+  const auto begin = static_cast<off_t>(stage_buffers_offset(shape_) +
+                                        buffer * shape_.buffer_bytes);
+  const auto bytes = static_cast<off_t>(shape_.buffer_bytes);
+  // Written to all over before.
+  if (::lseek(fd_.get(), begin, SEEK_HOLE) >= begin + bytes) return Done{};
+  return allocate_bytes(fd_.get(), static_cast<uint64_t>(begin),
+                        shape_.buffer_bytes,
+                        batches_text(1, shape_.buffer_bytes), path_);
+}
+
+// To be read: the kernel maps pages around one that is read, not around one
+// that is written to. Kernels before 5.14 do not know it, and map them later.
+void StageFile::map_in(uint32_t index) const {
+  if (is_mapped_in_[index].exchange(true)) return;
+#ifdef MADV_POPULATE_READ
+  (void)::madvise(buffer(index), shape_.buffer_bytes, MADV_POPULATE_READ);
+#endif
+}
+
+Status StageFile::become_member() {
+  auto membership = Membership::join(fd_.get(), members());
+  // Who removes the file has all numbers.
+  if (!membership && membership.error().code == Code::kLimit) {
+    return try_again(path_);
+  }
+  if (!membership) return std::move(membership).error().wrap(path_);
+  membership_ = std::make_unique<Membership>(*std::move(membership));
+  member_ = membership_->number();
+  generation_ = membership_->generation();
+  return Done{};
+}
+
+// A buffer's memory is had before the buffer is used: where a page cannot be
+// had later, the process dies. What is there already stays.
+Status StageFile::get_memory() {
+  Status allocated =
+      allocate_bytes(fd_.get(), stage_buffers_offset(shape_),
+                     shape_.window * shape_.buffer_bytes,
+                     batches_text(shape_.window, shape_.buffer_bytes), path_);
+  if (allocated) header().has_memory = 1;
+  return allocated;
+}
+
+// Jobs that begin together would each get it otherwise.
+Status StageFile::wait_for_memory() {
+  for (int tried = 0; tried < kMemoryTries; ++tried) {
+    if (header().has_memory == 1) return Done{};
+    if (has_ended(header().maker, header().maker_generation)) break;
+    pause_a_moment();
+  }
+  return get_memory();
+}
+
+// It gets its name when its index is whole and it has a member, so that nobody
+// takes it for one that was left; its memory, which takes a while, afterwards.
+Status StageFile::make(const StagedData& data) {
+  fd_.reset(::openat(folder_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (!fd_) return system_error(errno, path_);
+  const StageShape& shape = data.shape;
+  if (::ftruncate(fd_.get(), static_cast<off_t>(stage_bytes(shape))) != 0) {
+    return system_error(errno, path_);
+  }
+  Status ready = allocate_bytes(fd_.get(), 0, stage_buffers_offset(shape),
+                                "the share's index", path_);
+  if (ready) ready = map(shape);
+  if (!ready) return ready;
+  write_header(*this, data);
+  if (Status joined = become_member(); !joined) return joined;
+  header().maker = member_;
+  header().maker_generation = generation_;
+  const std::string self = "/proc/self/fd/" + std::to_string(fd_.get());
+  if (::linkat(AT_FDCWD, self.c_str(), folder_.get(), file_name_.c_str(),
+               AT_SYMLINK_FOLLOW) == 0) {
+    fault_point("has a name");
+    return get_memory();
+  }
+  const int error = errno;
+  membership_.reset();
+  if (error == EEXIST) return try_again(path_);
+  return system_error(error, path_);
+}
+
+// Before anything of it is mapped.
+Status StageFile::check(const StagedData& data) {
+  struct stat found {};
+  if (::fstat(fd_.get(), &found) != 0) return system_error(errno, path_);
+  alignas(StageHeader) uint8_t bytes[sizeof(StageHeader)] = {};
+  if (S_ISREG(found.st_mode) &&
+      ::pread(fd_.get(), bytes, sizeof bytes, 0) != ssize_t(sizeof bytes)) {
+    std::memset(bytes, 0, sizeof bytes);
+  }
+  const auto& header = *reinterpret_cast<const StageHeader*>(bytes);
+  if (header.magic != kStageMagic) {
+    return invalid(path_ + ": no share of this version of Penstock; remove it");
+  }
+  if (header.fingerprint != data.fingerprint) {
+    const size_t length =
+        ::strnlen(header.prepared, sizeof header.prepared - 1);
+    return invalid(path_ + ": its jobs share " +
+                   std::string(header.prepared, length) + "; this job wants " +
+                   data.prepared + "; give it another name to share");
+  }
+  if (!is_sane(header.shape) ||
+      header.shape.batches_per_epoch != data.shape.batches_per_epoch ||
+      header.shape.buffer_bytes != data.shape.buffer_bytes ||
+      static_cast<uint64_t>(found.st_size) != stage_bytes(header.shape)) {
+    return invalid(path_ + ": damaged; remove it");
+  }
+  return map(header.shape);
+}
+
+// Of jobs that were killed, all of them.
+Status StageFile::remove_left_one() {
+  if (shut_out_cache_members(fd_.get())) {
+    remove_cache_file(folder_.get(), file_name_, fd_.get());
+  }
+  return try_again(path_);
+}
+
+Status StageFile::open(const StagedData& data) {
+  fd_.reset(::openat(folder_.get(), file_name_.c_str(),
+                     O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!fd_) return system_error(errno, path_);
+  if (!has_members(fd_.get())) return remove_left_one();
+  if (Status checked = check(data); !checked) return checked;
+  if (Status joined = become_member(); !joined) return joined;
+  if (has_name(fd_.get())) return wait_for_memory();
+  membership_.reset();
+  return try_again(path_);
+}
+
+// kUnavailable: somebody is just making or removing it.
+Status StageFile::try_join(const CacheOwner& owner, const StagedData& data) {
+  auto folder = open_cache_folder(owner);
+  if (!folder) return std::move(folder).error();
+  folder_ = *std::move(folder);
+  Status ready = open(data);
+  if (!ready && ready.error().code == Code::kNotFound) {
+    ready = make(data);
+  }
+  if (!ready && ready.error().code == Code::kNotFound) return try_again(path_);
+  return ready;
+}
+
+Result<std::unique_ptr<StageFile>> StageFile::join(const CacheOwner& owner,
+                                                   const std::string& name,
+                                                   const StagedData& data) {
+  auto file_name = stage_file_name(name);
+  if (!file_name) return std::move(file_name).error();
+  std::unique_ptr<StageFile> file(new StageFile);
+  file->file_name_ = *std::move(file_name);
+  file->path_ = cache_folder_path(owner) + "/" + file->file_name_;
+  Status joined = file->try_join(owner, data);
+  for (int tried = 1;
+       tried < kTries && !joined && joined.error().code == Code::kUnavailable;
+       ++tried) {
+    pause_a_moment();
+    joined = file->try_join(owner, data);
+  }
+  if (!joined) {
+    file->leave();
+    return std::move(joined).error();
+  }
+  return file;
+}
+
+bool StageFile::has_ended(uint32_t member, uint32_t generation) const {
+  const uint32_t now = members().generations[member];
+  return generation != now % SlotWord::kGenerations ||
+         !is_member(fd_.get(), member);
+}
+
+void StageFile::leave() {
+  if (!membership_ || membership_->pid() != ::getpid()) return;
+  if (membership_->shut()) {
+    remove_cache_file(folder_.get(), file_name_, fd_.get());
+    // With the last of its files; others make it anew.
+    (void)::rmdir(path_.substr(0, path_.rfind('/')).c_str());
+  }
+  membership_.reset();
+}
+
+}  // namespace penstock

@@ -1,0 +1,407 @@
+#include "loader/staging/shared_preparer.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+
+#include "penstock/loader/pipeline.h"
+#include "tests/unit/loader/pictures.h"
+#include "tests/unit/loader_cache/cache_case.h"
+#include "tests/unit/loader_staging/sharing.h"
+
+using namespace penstock;
+using namespace penstock::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+constexpr uint64_t kMs = 1'000'000;
+
+SharedOptions small_options(uint64_t epochs) {
+  SharedOptions options;
+  options.name = "test";
+  options.batch_samples = 4;
+  options.crop_side = 16;
+  options.seed = 7;
+  options.epochs = epochs;
+  options.threads = 2;
+  options.jobs = 2;
+  return options;
+}
+
+std::unique_ptr<SharedPreparer> make(
+    const std::shared_ptr<const Dataset>& dataset,
+    const SharedOptions& options) {
+  auto shared = SharedPreparer::create(dataset, options);
+  if (!shared) FAIL(shared.error().message);
+  return *std::move(shared);
+}
+
+// The next batch, within ten seconds.
+template <class Source>
+Batch next_of(Source& source) {
+  for (int tries = 0; tries < 10; ++tries) {
+    auto batch = source.next(kSecond);
+    if (!batch) FAIL(batch.error().message);
+    if (*batch) return **batch;
+  }
+  FAIL("no batch");
+  return {};
+}
+
+struct Seen {
+  std::vector<float> floats;
+  std::vector<int64_t> labels;
+  std::vector<uint64_t> indices;
+  std::vector<uint64_t> ends;  // numbers of the batches that end an epoch
+  uint64_t batches = 0;
+
+  bool operator==(const Seen&) const = default;
+  void add(const Batch& batch) {
+    floats.insert(floats.end(), batch.data,
+                  batch.data + batch.size * batch.sample_floats);
+    labels.insert(labels.end(), batch.labels, batch.labels + batch.size);
+    indices.insert(indices.end(), batch.indices, batch.indices + batch.size);
+    if (batch.ends_epoch) ends.push_back(batch.number);
+    CHECK(batch.number == batches);
+    ++batches;
+  }
+};
+
+Seen all_of(SharedPreparer& shared) {
+  Seen seen;
+  while (!shared.finished()) {
+    seen.add(next_of(shared));
+    shared.release();
+  }
+  return seen;
+}
+
+Seen of_pipeline(const std::shared_ptr<const Dataset>& dataset,
+                 const SharedOptions& options) {
+  PipelineOptions same;
+  same.batch_samples = options.batch_samples;
+  same.crop_side = options.crop_side;
+  same.augment = options.augment;
+  same.seed = options.seed;
+  same.shuffle = options.shuffle;
+  same.total_samples = options.epochs * dataset->size();
+  auto pipeline = Pipeline::create(dataset, same, {});
+  REQUIRE(pipeline);
+  Seen seen;
+  while (!(*pipeline)->finished()) {
+    const Batch batch = next_of(**pipeline);
+    seen.add(batch);
+    (*pipeline)->release(batch);
+  }
+  return seen;
+}
+
+}  // namespace
+
+TEST_CASE("jobs that share have the bits that each would have alone") {
+  const CacheCase cache;
+  const TempFolder folder;
+  write_jpegs(folder, 10);
+  const auto dataset = *open_folder(folder.path());
+  for (const auto augment : {Augment::kRandom, Augment::kCentre}) {
+    for (const bool shuffle : {true, false}) {
+      CAPTURE(shuffle);
+      SharedOptions options = small_options(3);
+      options.augment = augment;
+      options.shuffle = shuffle;
+      const Seen expected = of_pipeline(dataset, options);
+      CHECK(expected.batches == 9);
+      const auto one = make(dataset, options);
+      const auto two = make(dataset, options);
+      Seen seen;
+      std::thread other([&] { seen = all_of(*two); });
+      CHECK(all_of(*one) == expected);
+      other.join();
+      CHECK(seen == expected);
+      // Once for both, and nothing that nobody wanted.
+      const uint64_t prepared =
+          one->counters().prepared + two->counters().prepared;
+      CHECK(prepared == 30);
+      CHECK(one->counters().times_out + two->counters().times_out == 0);
+    }
+  }
+}
+
+TEST_CASE("a job that comes later begins with an epoch, and has all of it") {
+  const CacheCase cache;
+  const TempFolder folder;
+  const auto dataset = write_records(folder.path("records"), 30);
+  SharedOptions first = small_options(6);
+  first.jobs = 1;
+  const auto one = make(dataset, first);
+  (void)next_of(*one);
+  one->release();
+  const auto two = make(dataset, small_options(2));
+  const uint64_t begin = two->epoch();
+  CHECK(begin >= 1);
+  Seen seen;
+  std::thread other([&] { seen = all_of(*two); });
+  while (!one->finished()) {
+    (void)next_of(*one);
+    one->release();
+  }
+  other.join();
+  REQUIRE(seen.indices.size() == 60);
+  Epochs epochs(2);
+  epochs[0].assign(seen.indices.begin(), seen.indices.begin() + 30);
+  epochs[1].assign(seen.indices.begin() + 30, seen.indices.end());
+  CHECK(are_whole(epochs, 30));
+  // The share's own.
+  SharedOptions all = small_options(begin + 2);
+  const Seen expected = of_pipeline(dataset, all);
+  CHECK(std::equal(seen.indices.begin(), seen.indices.end(),
+                   expected.indices.end() - 60));
+}
+
+TEST_CASE("a job that holds up the others goes on alone, and comes in again") {
+  const CacheCase cache;
+  const TempFolder folder;
+  write_jpegs(folder, 24);
+  const auto dataset = *open_folder(folder.path());
+  SharedOptions options = small_options(4);
+  options.window_batches = 3;
+  options.times = {100 * kMs, 300 * kMs, 5000 * kMs};
+  const auto one = make(dataset, options);
+  const auto two = make(dataset, options);
+  // Two holds a batch until one has done two epochs.
+  const Batch held = next_of(*two);
+  const std::vector<float> before(held.data, held.data + 1000);
+  const auto begin = std::chrono::steady_clock::now();
+  Seen first;
+  for (int i = 0; i < 12; ++i) {
+    first.add(next_of(*one));
+    one->release();
+  }
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(3));
+  CHECK(std::equal(before.begin(), before.end(), held.data));
+  Seen seen;
+  seen.add(held);
+  two->release();
+  for (int i = 1; i < 6; ++i) {
+    seen.add(next_of(*two));
+    CHECK(two->is_alone());
+    two->release();
+  }
+  CHECK(two->counters().times_out == 1);
+  CHECK(two->counters().alone_batches == 5);
+  CHECK_FALSE(two->is_alone());
+  CHECK(two->epoch() >= 2);
+  const Seen expected = of_pipeline(dataset, options);
+  CHECK(std::equal(seen.floats.begin(), seen.floats.end(),
+                   expected.floats.begin()));
+  std::thread other([&] {
+    while (!one->finished()) {
+      (void)next_of(*one);
+      one->release();
+    }
+  });
+  std::vector<uint64_t> indices;
+  while (!two->finished()) {
+    const Batch batch = next_of(*two);
+    indices.insert(indices.end(), batch.indices, batch.indices + batch.size);
+    two->release();
+  }
+  other.join();
+  Epochs epochs(3);
+  REQUIRE(indices.size() == 72);
+  for (size_t i = 0; i < 72; ++i) epochs[i / 24].push_back(indices[i]);
+  CHECK(are_whole(epochs, 24));
+  CHECK(two->counters().times_out == 1);
+}
+
+TEST_CASE("broken samples are left out for all") {
+  const CacheCase cache;
+  const TempFolder folder;
+  write_jpegs(folder, 9);
+  write_file(folder.path("broken.jpg"), {1, 2, 3});
+  const auto dataset = *open_folder(folder.path());
+  std::mutex mutex;
+  std::vector<std::string> named;
+  SharedOptions options = small_options(2);
+  options.batch_samples = 1;
+  options.broken = [&](const std::string& why) {
+    const std::lock_guard lock(mutex);
+    named.push_back(why);
+  };
+  const auto one = make(dataset, options);
+  const auto two = make(dataset, options);
+  Seen seen;
+  uint64_t samples = 0;
+  std::thread other([&] {
+    while (!two->finished()) {
+      samples += next_of(*two).size;
+      two->release();
+    }
+  });
+  uint64_t own = 0;
+  while (!one->finished()) {
+    own += next_of(*one).size;
+    one->release();
+  }
+  other.join();
+  CHECK(own == 18);
+  CHECK(samples == 18);
+  CHECK(one->counters().broken + two->counters().broken == 2);
+  REQUIRE(named.size() == 2);
+  CHECK_THAT(named[0], ContainsSubstring("broken.jpg"));
+}
+
+TEST_CASE("data of which nothing can be prepared are an error") {
+  const CacheCase cache;
+  const TempFolder folder;
+  for (int i = 0; i < 5; ++i) {
+    write_file(folder.path(std::to_string(i) + ".jpg"), {1, 2, 3});
+  }
+  const auto dataset = *open_folder(folder.path());
+  SharedOptions options = small_options(0);
+  options.jobs = 1;
+  options.batch_samples = 2;
+  const auto shared = make(dataset, options);
+  for (int tries = 0; tries < 20; ++tries) {
+    auto batch = shared->next(kSecond);
+    if (batch) {
+      shared->release();
+      continue;
+    }
+    CHECK(batch.error().code == Code::kIo);
+    CHECK_THAT(batch.error().message, ContainsSubstring("are broken"));
+    CHECK_FALSE(shared->next(0));
+    return;
+  }
+  FAIL("no error");
+}
+
+TEST_CASE("options out of their range are refused") {
+  const CacheCase cache;
+  const TempFolder folder;
+  const auto dataset = write_records(folder.path("records"), 5);
+  const auto refused = [&](const char* why, const auto& change) {
+    SharedOptions options = small_options(1);
+    change(options);
+    const auto shared = SharedPreparer::create(dataset, options);
+    REQUIRE_FALSE(shared);
+    CHECK(shared.error().code == Code::kInvalidArgument);
+    CHECK_THAT(shared.error().message, ContainsSubstring(why));
+  };
+  using O = SharedOptions;
+  refused("batch", [](O& options) { options.batch_samples = 0; });
+  refused("batch", [](O& options) { options.batch_samples = 65537; });
+  refused("crop", [](O& options) { options.crop_side = 0; });
+  refused("crop", [](O& options) { options.crop_side = 4097; });
+  refused("threads", [](O& options) { options.threads = 0; });
+  refused("threads", [](O& options) { options.threads = 4097; });
+  refused("jobs", [](O& options) { options.jobs = 0; });
+  refused("jobs", [](O& options) { options.jobs = 65; });
+  refused("window", [](O& options) { options.window_batches = 1; });
+  refused("window", [](O& options) { options.window_batches = 513; });
+  refused("spare", [](O& options) { options.spare_batches = 0; });
+  refused("spare", [](O& options) { options.spare_batches = 513; });
+  refused("share name", [](O& options) { options.name = "a/b"; });
+}
+
+TEST_CASE("two searches under one name are told what they differ in") {
+  const CacheCase cache;
+  const TempFolder folder;
+  const auto dataset = write_records(folder.path("records"), 5);
+  const auto shared = make(dataset, small_options(1));
+  SharedOptions options = small_options(1);
+  options.seed = 8;
+  const auto other = SharedPreparer::create(dataset, options);
+  REQUIRE_FALSE(other);
+  CHECK_THAT(other.error().message,
+             ContainsSubstring("seed 7") && ContainsSubstring("seed 8"));
+  const auto more = write_records(folder.path("more"), 6);
+  const auto another = SharedPreparer::create(more, small_options(1));
+  REQUIRE_FALSE(another);
+  CHECK_THAT(another.error().message,
+             ContainsSubstring(folder.path("records")) &&
+                 ContainsSubstring(folder.path("more")));
+}
+
+TEST_CASE(
+    "batches are used one at a time, and waited for no longer than asked") {
+  const CacheCase cache;
+  const TempFolder folder;
+  const auto dataset = write_records(folder.path("records"), 40);
+  SharedOptions options = small_options(1);
+  options.window_batches = 2;
+  const auto one = make(dataset, options);
+  const auto two = make(dataset, options);
+  one->release();  // nothing
+  (void)next_of(*one);
+  const auto again = one->next(0);
+  REQUIRE_FALSE(again);
+  CHECK(again.error().code == Code::kInvalidArgument);
+  CHECK_THAT(again.error().message, ContainsSubstring("not released"));
+  // The window ends two batches behind the other one.
+  one->release();
+  (void)next_of(*one);
+  one->release();
+  const auto begin = std::chrono::steady_clock::now();
+  const auto none = one->next(200 * kMs);
+  const auto waited = std::chrono::steady_clock::now() - begin;
+  REQUIRE(none);
+  CHECK_FALSE(*none);
+  CHECK(waited >= std::chrono::milliseconds(200));
+  CHECK(waited < std::chrono::seconds(2));
+  (void)next_of(*two);
+  two->release();
+  (void)next_of(*one);
+}
+
+TEST_CASE("a job that leaves, or ends, holds up nobody") {
+  const CacheCase cache;
+  const TempFolder folder;
+  const auto dataset = write_records(folder.path("records"), 40);
+  const auto one = make(dataset, small_options(3));
+  auto two = make(dataset, small_options(3));
+  (void)next_of(*two);
+  two.reset();  // in the middle of a batch
+  const Seen seen = all_of(*one);
+  CHECK(seen.indices.size() == 120);
+  CHECK(std::filesystem::is_empty(cache.base()));
+}
+
+TEST_CASE("the first batch waits for other jobs no longer than it may") {
+  const CacheCase cache;
+  const TempFolder folder;
+  const auto dataset = write_records(folder.path("records"), 5);
+  SharedOptions options = small_options(1);
+  options.times.gather_ns = 500 * kMs;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto shared = make(dataset, options);
+  (void)next_of(*shared);
+  const auto waited = std::chrono::steady_clock::now() - begin;
+  CHECK(waited >= std::chrono::milliseconds(500));
+  CHECK(waited < std::chrono::seconds(3));
+}
+
+TEST_CASE("as many jobs share as there are places") {
+  const CacheCase cache;
+  const TempFolder folder;
+  const auto dataset = write_records(folder.path("records"), 5);
+  SharedOptions options = small_options(1);
+  options.threads = 1;
+  std::vector<std::unique_ptr<SharedPreparer>> jobs;
+  for (uint32_t i = 0; i < kStageConsumers; ++i) {
+    jobs.push_back(make(dataset, options));
+  }
+  const auto more = SharedPreparer::create(dataset, options);
+  REQUIRE_FALSE(more);
+  CHECK(more.error().code == Code::kLimit);
+  CHECK_THAT(more.error().message, ContainsSubstring("64 jobs"));
+  jobs.pop_back();
+  CHECK(SharedPreparer::create(dataset, options));
+}
