@@ -96,18 +96,18 @@ void PeerServer::serve_once() {
                           {listener_.get(), POLLIN, 0}};
   if (monotonic_ns() < accept_from_ns_) fds[1].fd = -1;
   std::vector<uint64_t> ids;
+  bool wants_turn = false;
   for (const auto& [id, peer] : peers_) {
+    wants_turn = wants_turn || peer->wants_turn();
     fds.push_back({peer->fd(), peer->events(), 0});
     ids.push_back(id);
   }
-  const int found = ::poll(fds.data(), fds.size(), kTick_ms);
+  const int found = ::poll(fds.data(), fds.size(), wants_turn ? 0 : kTick_ms);
   const uint64_t now_ns = monotonic_ns();
-  if (found > 0) {
+  if (found > 0 || wants_turn) {
     if (fds[0].revents != 0) waker_->clear();
     for (size_t i = 0; i < ids.size(); ++i) {
-      if (fds[i + 2].revents != 0) {
-        go_on_with(ids[i], fds[i + 2].revents, now_ns);
-      }
+      go_on_with(ids[i], fds[i + 2].revents, now_ns);
     }
     chores_.finish();
     if (fds[1].revents != 0) accept_all(now_ns);
@@ -144,7 +144,9 @@ void PeerServer::accept_all(uint64_t now_ns) {
 
 void PeerServer::go_on_with(uint64_t id, short events, uint64_t now_ns) {
   const auto peer = peers_.find(id);
-  if (peer == peers_.end()) return;
+  if (peer == peers_.end() || (events == 0 && !peer->second->wants_turn())) {
+    return;
+  }
   if (!peer->second->go_on(events, now_ns)) {
     peers_.erase(peer);
     return;

@@ -57,6 +57,7 @@ bool ServedPeer::go_on(short events, uint64_t now_ns) {
 
 // Also what came before the answers to it could be taken.
 bool ServedPeer::handle_frames() {
+  has_frames_ = false;
   while (may_read()) {
     auto frame = input_.next();
     if (!frame) return false;
@@ -67,6 +68,7 @@ bool ServedPeer::handle_frames() {
     set_reserved(0);
     if (!handle(**frame)) return false;
   }
+  has_frames_ = true;
   return true;
 }
 

@@ -43,6 +43,9 @@ class ServedPeer {
   int fd() const { return fd_.get(); }
   bool is_known() const { return state_ == State::kKnown; }
   short events() const;  // for poll(2)
+  // It has been asked more already than it has answered, and can go on without
+  // anything from the socket.
+  bool wants_turn() const { return has_frames_ && may_read(); }
   // What poll(2) found. False: it is to be closed; so with the others.
   [[nodiscard]] bool go_on(short events, uint64_t now_ns);
   bool is_late(uint64_t now_ns) const { return now_ns >= deadline_ns_; }
@@ -79,6 +82,7 @@ class ServedPeer {
   PeerClaim claim_;
   PeerInput input_;
   PeerOutput output_;
+  bool has_frames_ = false;  // in input_, which waited for output_
   uint64_t counted_output_bytes_ = 0;  // in the service's
   uint64_t reserved_bytes_ = 0;        // likewise, of input
   uint64_t deadline_ns_ = 0;           // UINT64_MAX: none

@@ -64,6 +64,7 @@ struct PeerNode {
   std::shared_ptr<PeerGroup> group;
 
   explicit PeerNode(uint64_t samples) {
+    ::setenv("PENSTOCK_CACHE_DIR", folder->base().c_str(), 1);
     cache = folder->open(samples, {.most_bytes = kManyBytes});
   }
   PeerNode(PeerNode&&) = default;
