@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "common/host_name.h"
 #include "common/units.h"
 #include "loader/peer/node_list.h"
 
@@ -137,15 +138,20 @@ void PeerGroup::put(uint64_t index, std::span<const uint8_t> sample,
 CachePeersCounters PeerGroup::counters() const { return client_->counters(); }
 
 Result<CachePeersOptions> slurm_cache_peers() {
-  CachePeersOptions options;
   std::string list = variable("SLURM_STEP_NODELIST");
   if (list.empty()) list = variable("SLURM_JOB_NODELIST");
-  options.self = variable("SLURMD_NODENAME");
-  if (list.empty() || options.self.empty()) {
+  if (list.empty() || variable("SLURMD_NODENAME").empty()) {
     return Error{Code::kNotFound, 0,
                  "no SLURM_JOB_NODELIST and SLURMD_NODENAME, as Slurm sets in "
                  "a job"};
   }
+  return listed_cache_peers(list);
+}
+
+Result<CachePeersOptions> listed_cache_peers(const std::string& list) {
+  CachePeersOptions options;
+  options.self = variable("SLURMD_NODENAME");
+  if (options.self.empty()) options.self = host_name();
   auto nodes = expand_node_list(list);
   if (!nodes) return std::move(nodes).error();
   options.nodes = *std::move(nodes);

@@ -155,6 +155,35 @@ void warn(const std::string& what) {
   std::fprintf(stderr, "penstock-train: %s\n", what.c_str());
 }
 
+// nullptr: this node's cache is alone.
+Result<std::shared_ptr<CachePeers>> open_peers(
+    const TrainOptions& options, const Dataset& dataset,
+    const std::shared_ptr<SampleCache>& cache) {
+  if (options.cache_peers.empty()) return std::shared_ptr<CachePeers>();
+  auto wanted = options.cache_peers == "auto"
+                    ? slurm_cache_peers()
+                    : listed_cache_peers(options.cache_peers);
+  if (!wanted) return std::move(wanted).error();
+  if (wanted->nodes.size() == 1) return std::shared_ptr<CachePeers>();
+  wanted->sample_bytes = dataset.tensor_bytes();
+  wanted->warn = warn;
+  return open_cache_peers(cache, *wanted);
+}
+
+Result<std::shared_ptr<const Dataset>> put_cache_before(
+    const TrainOptions& options, std::shared_ptr<const Dataset> dataset,
+    std::shared_ptr<SampleCache> cache) {
+  auto peers = open_peers(options, *dataset, cache);
+  if (!peers && peers.error().code == Code::kInvalidArgument) {
+    return std::move(peers).error();
+  }
+  if (!peers) {
+    warn("without other nodes' caches: " + peers.error().message);
+    return with_cache(std::move(dataset), std::move(cache));
+  }
+  return with_cache(std::move(dataset), std::move(cache), *std::move(peers));
+}
+
 // Without a cache that cannot be had: the job runs all the same.
 Result<std::shared_ptr<const Dataset>> open_data(const TrainOptions& options) {
   auto dataset = open_dataset(options.data, options.records);
@@ -162,7 +191,9 @@ Result<std::shared_ptr<const Dataset>> open_data(const TrainOptions& options) {
   SampleCacheOptions wanted = *options.cache;
   wanted.warn = warn;
   auto cache = SampleCache::open(**dataset, wanted);
-  if (cache) return with_cache(*std::move(dataset), *std::move(cache));
+  if (cache) {
+    return put_cache_before(options, *std::move(dataset), *std::move(cache));
+  }
   if (cache.error().code == Code::kInvalidArgument) {
     return std::move(cache).error();
   }

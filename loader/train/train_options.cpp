@@ -91,6 +91,11 @@ void add_cache_options(CLI::App& app, TrainOptions& options) {
       ->needs(cache)
       ->check(CLI::Range(0, 604800))
       ->option_text("S [0]");
+  app.add_option("--cache-peers", options.cache_peers,
+                 "Nodes that each keep a part of the data in their caches; "
+                 "auto: the job's")
+      ->needs(cache)
+      ->option_text("auto|NODES");
 }
 
 void add_step_options(CLI::App& app, TrainOptions& options) {

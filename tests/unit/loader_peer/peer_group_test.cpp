@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "common/host_name.h"
 #include "tests/unit/loader_cache/children.h"
 #include "tests/unit/loader_peer/peer_case.h"
 
@@ -271,4 +272,17 @@ TEST_CASE("Slurm's variables name the nodes") {
   ::unsetenv("SLURM_STEP_NODELIST");
   ::unsetenv("SLURM_JOB_NODELIST");
   ::unsetenv("SLURMD_NODENAME");
+}
+
+TEST_CASE("listed nodes are as Slurm writes them") {
+  ::setenv("SLURMD_NODENAME", "n2", 1);
+  auto options = listed_cache_peers("n[1-2],m");
+  REQUIRE(options);
+  CHECK(options->nodes == std::vector<std::string>{"n1", "n2", "m"});
+  CHECK(options->self == "n2");
+  ::unsetenv("SLURMD_NODENAME");
+  options = listed_cache_peers(host_name());
+  REQUIRE(options);
+  CHECK(options->self == options->nodes[0]);
+  CHECK_FALSE(listed_cache_peers("n1,,n2"));
 }

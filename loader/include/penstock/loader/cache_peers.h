@@ -73,6 +73,11 @@ class CachePeers {
 // PENSTOCK_CACHE_PORTS (FIRST-LAST) where it is set.
 // Errors: kNotFound  not in a job; kInvalidArgument  what stands in there
 [[nodiscard]] Result<CachePeersOptions> slurm_cache_peers();
+// The same of nodes that are listed as Slurm does; this one is SLURMD_NODENAME,
+// or else what the machine is called.
+// Errors: kInvalidArgument
+[[nodiscard]] Result<CachePeersOptions> listed_cache_peers(
+    const std::string& nodes);
 
 // Serves this node's cache to the others, and asks them; one process of the
 // node serves at a time, and when it ends another one does within a second.
