@@ -86,8 +86,8 @@ PeerGroup::PeerGroup(const CachePeersOptions& options, size_t self)
     : placement_(options.nodes), self_(self), pid_(::getpid()) {}
 
 Result<std::shared_ptr<PeerGroup>> PeerGroup::open(
-    std::shared_ptr<SampleCache> cache, const CachePeersOptions& options,
-    std::shared_ptr<PeerAuthority> authority) {
+    const std::shared_ptr<SampleCache>& cache, const CachePeersOptions& options,
+    const std::shared_ptr<PeerAuthority>& authority) {
   if (Status good = check(options); !good) return std::move(good).error();
   if (Status there = check_authority(authority); !there) {
     return std::move(there).error();
@@ -165,9 +165,9 @@ Result<CachePeersOptions> listed_cache_peers(const std::string& list) {
 }
 
 Result<std::shared_ptr<CachePeers>> open_cache_peers(
-    std::shared_ptr<SampleCache> cache, const CachePeersOptions& options) {
-  auto group = PeerGroup::open(std::move(cache), options,
-                               munge_authority(options.group));
+    const std::shared_ptr<SampleCache>& cache,
+    const CachePeersOptions& options) {
+  auto group = PeerGroup::open(cache, options, munge_authority(options.group));
   if (!group) return std::move(group).error().wrap("between nodes");
   return std::shared_ptr<CachePeers>(*std::move(group));
 }

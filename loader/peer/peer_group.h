@@ -18,8 +18,9 @@ class PeerGroup : public CachePeers {
  public:
   // As open_cache_peers(), which takes munge for the authority.
   [[nodiscard]] static Result<std::shared_ptr<PeerGroup>> open(
-      std::shared_ptr<SampleCache> cache, const CachePeersOptions& options,
-      std::shared_ptr<PeerAuthority> authority);
+      const std::shared_ptr<SampleCache>& cache,
+      const CachePeersOptions& options,
+      const std::shared_ptr<PeerAuthority>& authority);
   ~PeerGroup() override;
 
   bool is_own(uint64_t index) const override {

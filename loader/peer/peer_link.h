@@ -100,12 +100,17 @@ class PeerLink {
   void connect(uint64_t now_ns);
   void take_connection(uint64_t now_ns);
   void try_next_port(uint64_t now_ns, Trouble trouble, const std::string& why);
+  // False: it is not connected any more, and left alone or at another port.
   bool receive_all(uint64_t now_ns);
+  bool take_end(uint64_t now_ns);
+  bool take_frames(uint64_t now_ns);
+  // What is wrong with it, or with an answer; nullptr: nothing.
+  const char* take_frame(const PeerInput::Frame& frame);
   void take_challenge(const PeerInput::Frame& frame);
   void take_proof(const Result<std::string>& proof, uint64_t now_ns);
-  // What is wrong with an answer; nullptr: nothing.
   const char* take_answer(const PeerInput::Frame& frame);
   bool is_good(const PeerHead& head, std::span<const uint8_t> body) const;
+  void fill_output();
   void send(uint64_t now_ns);
   void count_gone_gifts();
   void close();

@@ -82,7 +82,7 @@ class ServedPeer {
   PeerClaim claim_;
   PeerInput input_;
   PeerOutput output_;
-  bool has_frames_ = false;  // in input_, which waited for output_
+  bool has_frames_ = false;            // in input_, which waited for output_
   uint64_t counted_output_bytes_ = 0;  // in the service's
   uint64_t reserved_bytes_ = 0;        // likewise, of input
   uint64_t deadline_ns_ = 0;           // UINT64_MAX: none

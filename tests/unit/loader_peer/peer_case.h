@@ -84,10 +84,18 @@ inline std::string node_name(size_t i) {
   return "127.0.0." + std::to_string(i + 2);
 }
 
+// Ports of a test's own, its children's too: others may run at the same time.
+inline uint16_t test_port(int number = 0) {
+  static const int first = 20000 + ::getpid() % 500 * 20;
+  return static_cast<uint16_t>(first + number);
+}
+
 inline CachePeersOptions options_of(size_t nodes, size_t self) {
   CachePeersOptions options;
   for (size_t i = 0; i < nodes; ++i) options.nodes.push_back(node_name(i));
   options.self = options.address = node_name(self);
+  options.first_port = test_port();
+  options.last_port = test_port(19);
   return options;
 }
 

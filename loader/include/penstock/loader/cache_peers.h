@@ -87,6 +87,7 @@ class CachePeers {
 //         kUnavailable  no munge, by which nodes know each other
 //         kLimit  the system gives no thread or descriptor
 [[nodiscard]] Result<std::shared_ptr<CachePeers>> open_cache_peers(
-    std::shared_ptr<SampleCache> cache, const CachePeersOptions& options);
+    const std::shared_ptr<SampleCache>& cache,
+    const CachePeersOptions& options);
 
 }  // namespace penstock
