@@ -240,6 +240,7 @@ TEST_CASE("who does not take what it is given is left alone") {
   client.it->put(1, 1, sample, 3);
   CHECK(wait_until([&] { return client.counters().dropped == 1; }));
   CHECK(client.counters().given == 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
   CHECK_FALSE(client.get(1));
   CHECK(client.counters().asked == 0);
   client.it.reset();

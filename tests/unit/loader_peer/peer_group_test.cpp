@@ -15,10 +15,14 @@ namespace {
 
 constexpr uint64_t kSamples = 200;
 
-std::vector<PeerNode> nodes_of(size_t count) {
+std::vector<PeerNode> nodes_of(size_t count, uint64_t answer_ms = 500) {
   std::vector<PeerNode> nodes;
   for (size_t i = 0; i < count; ++i) nodes.emplace_back(kSamples);
-  for (size_t i = 0; i < count; ++i) nodes[i].join(options_of(count, i));
+  for (size_t i = 0; i < count; ++i) {
+    CachePeersOptions options = options_of(count, i);
+    options.answer_ms = answer_ms;
+    nodes[i].join(options);
+  }
   for (auto& node : nodes) {
     REQUIRE(wait_until([&] { return node.group->server().port() != 0; }));
   }
@@ -126,7 +130,7 @@ TEST_CASE("many threads ask on one connection") {
 }
 
 TEST_CASE("samples as large as may travel do, and larger ones do not") {
-  auto nodes = nodes_of(2);
+  auto nodes = nodes_of(2, 20000);
   const uint64_t index = sample_of(*nodes[0].group, false);
   const uint64_t other = sample_of(*nodes[0].group, false, index + 1);
   const std::vector<uint8_t> large(kMostPeerSampleBytes, 7);
@@ -138,7 +142,7 @@ TEST_CASE("samples as large as may travel do, and larger ones do not") {
   std::vector<uint8_t> sample;
   int64_t label = 0;
   CHECK(nodes[0].group->get(index, sample, label));
-  CHECK(sample == large);
+  CHECK((sample == large));
   nodes[1].cache->store(other, larger, 1);
   CHECK_FALSE(nodes[0].group->get(other, sample, label));
 }
@@ -211,6 +215,7 @@ TEST_CASE("options out of their range are refused") {
   refused(options, "1 to 255 bytes");
   options = options_of(2, 0);
   options.first_port = 30000;
+  options.last_port = 29999;
   refused(options, "ports 30000 to 29999");
   options.first_port = 0;
   refused(options, "ports 0 to 29999");

@@ -29,7 +29,8 @@ struct Served {
     server.reset();
     cache.reset();
   }
-  void start(const std::vector<uint16_t>& ports = {23456, 23457, 23458}) {
+  void start(const std::vector<uint16_t>& ports = {test_port(0), test_port(1),
+                                                   test_port(2)}) {
     auto started =
         PeerServer::start(cache, authority, {kHost, kHost, ports, {}});
     REQUIRE(started);
@@ -307,36 +308,40 @@ TEST_CASE("connections are bounded") {
 TEST_CASE("one process serves at a time, and the next one when it ends") {
   Served test;
   test.start();
-  auto second = PeerServer::start(test.cache, test.authority,
-                                  {kHost, kHost, {23457, 23458}, {}});
+  auto second =
+      PeerServer::start(test.cache, test.authority,
+                        {kHost, kHost, {test_port(1), test_port(2)}, {}});
   REQUIRE(second);
   std::this_thread::sleep_for(std::chrono::milliseconds(700));
   CHECK((*second)->port() == 0);
   test.server.reset();
   CHECK(seconds_of([&] {
-          CHECK(wait_until([&] { return (*second)->port() == 23457; }));
+          CHECK(wait_until([&] { return (*second)->port() == test_port(1); }));
         }) < 1);
 }
 
 TEST_CASE("the first port that is free is taken") {
   Served first, second, third;
-  first.start({23456, 23457});
-  second.start({23456, 23457});
-  CHECK(first.server->port() == 23456);
-  CHECK(second.server->port() == 23457);
+  first.start({test_port(0), test_port(1)});
+  second.start({test_port(0), test_port(1)});
+  CHECK(first.server->port() == test_port(0));
+  CHECK(second.server->port() == test_port(1));
   std::atomic<bool> has_warned = false;
   std::string warning;
-  auto started = PeerServer::start(
-      third.cache, third.authority,
-      {kHost, kHost, {23456, 23457}, [&](const std::string& what) {
-         warning = what;
-         has_warned = true;
-       }});
+  auto started = PeerServer::start(third.cache, third.authority,
+                                   {kHost,
+                                    kHost,
+                                    {test_port(0), test_port(1)},
+                                    [&](const std::string& what) {
+                                      warning = what;
+                                      has_warned = true;
+                                    }});
   REQUIRE(started);
   REQUIRE(wait_until([&] { return has_warned.load(); }));
-  CHECK_THAT(warning, ContainsSubstring("all 2 ports, of which 23456"));
+  CHECK_THAT(warning, ContainsSubstring("all 2 ports, of which " +
+                                        std::to_string(test_port(0))));
   first.server.reset();
-  CHECK(wait_until([&] { return (*started)->port() == 23456; }));
+  CHECK(wait_until([&] { return (*started)->port() == test_port(0); }));
 }
 
 TEST_CASE("a munge that hangs holds up only those that come") {
@@ -372,13 +377,13 @@ TEST_CASE("ports follow from what is served, within the range") {
 }
 
 TEST_CASE("an address that is none is refused") {
-  const auto listener = listen_for_peers("no address", {23456});
+  const auto listener = listen_for_peers("no address", {test_port(0)});
   REQUIRE_FALSE(listener);
   CHECK(listener.error().code == Code::kInvalidArgument);
 }
 
 TEST_CASE("without an address all of the machine's are served") {
-  const auto listener = listen_for_peers("", {23456, 23457});
+  const auto listener = listen_for_peers("", {test_port(0), test_port(1)});
   REQUIRE(listener);
   (void)RawPeer::connect("127.0.0.1", listener->port);
   (void)RawPeer::connect("127.0.0.7", listener->port);
