@@ -15,8 +15,11 @@ namespace penstock {
 namespace {
 
 constexpr int kTick_ms = 500;
+constexpr int kFullTick_ms = 10;
 // Without descriptors or memory for one more connection.
 constexpr uint64_t kNoAccept_ns = 500000000;
+// All strangers are speaking.
+constexpr uint64_t kNoRoom_ns = 10000000;
 
 }  // namespace
 
@@ -94,7 +97,8 @@ void PeerServer::wait_for_turn() {
 void PeerServer::serve_once() {
   std::vector<pollfd> fds{{waker_->fd(), POLLIN, 0},
                           {listener_.get(), POLLIN, 0}};
-  if (monotonic_ns() < accept_from_ns_) fds[1].fd = -1;
+  const bool is_full = monotonic_ns() < accept_from_ns_;
+  if (is_full) fds[1].fd = -1;
   std::vector<uint64_t> ids;
   bool wants_turn = false;
   for (const auto& [id, peer] : peers_) {
@@ -102,7 +106,10 @@ void PeerServer::serve_once() {
     fds.push_back({peer->fd(), peer->events(), 0});
     ids.push_back(id);
   }
-  const int found = ::poll(fds.data(), fds.size(), wants_turn ? 0 : kTick_ms);
+  const int found = ::poll(fds.data(), fds.size(),
+                           wants_turn ? 0
+                           : is_full  ? kFullTick_ms
+                                      : kTick_ms);
   const uint64_t now_ns = monotonic_ns();
   if (found > 0 || wants_turn) {
     if (fds[0].revents != 0) waker_->clear();
@@ -121,20 +128,29 @@ size_t PeerServer::strangers() const {
                     [](const auto& peer) { return !peer.second->is_known(); }));
 }
 
+// For one more stranger, at the cost of the first that says nothing. All
+// processes of a job may come at once: those that speak are not sent away.
+bool PeerServer::make_room(uint64_t now_ns) {
+  if (strangers() < kMostStrangers) return true;
+  const auto silent = std::find_if(
+      peers_.begin(), peers_.end(),
+      [now_ns](const auto& peer) { return peer.second->is_silent(now_ns); });
+  if (silent == peers_.end()) return false;
+  peers_.erase(silent);
+  return true;
+}
+
 void PeerServer::accept_all(uint64_t now_ns) {
   while (true) {
+    if (!make_room(now_ns)) {
+      accept_from_ns_ = now_ns + kNoRoom_ns;
+      return;
+    }
     UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr,
                           SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd && (errno == EINTR || errno == ECONNABORTED)) continue;
     if (!fd && errno != EAGAIN) accept_from_ns_ = now_ns + kNoAccept_ns;
     if (!fd) return;
-    // The first of those that say nothing makes room.
-    if (strangers() >= kMostStrangers) {
-      const auto first = std::find_if(
-          peers_.begin(), peers_.end(),
-          [](const auto& peer) { return !peer.second->is_known(); });
-      peers_.erase(first);
-    }
     if (peers_.size() >= kMostPeers) continue;  // which closes it
     peers_.emplace(next_id_++,
                    std::make_unique<ServedPeer>(UnforkedFd(std::move(fd)),

@@ -59,6 +59,7 @@ class PeerServer {
                    const Result<std::string>& answer);
   void close_late(uint64_t now_ns);
   size_t strangers() const;
+  bool make_room(uint64_t now_ns);
   void publish_counters();
 
   const Options options_;

@@ -27,6 +27,12 @@ ServedPeer::~ServedPeer() {
   service_.input_bytes -= reserved_bytes_;
 }
 
+bool ServedPeer::is_silent(uint64_t now_ns) const {
+  const uint64_t age_ns = now_ns + kProofTime_ns - deadline_ns_;
+  return (state_ == State::kHello && age_ns >= kHelloTime_ns) ||
+         (state_ == State::kProof && age_ns >= kAnswerTime_ns);
+}
+
 // Who does not take its answers is not listened to.
 bool ServedPeer::may_read() const {
   return state_ != State::kSealing && state_ != State::kOpening &&

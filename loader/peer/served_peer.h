@@ -31,7 +31,9 @@ struct PeerService {
 class ServedPeer {
  public:
   static constexpr uint64_t kProofTime_ns = 5000000000;
-  static constexpr uint64_t kStallTime_ns = 5000000000;  // within a message
+  static constexpr uint64_t kHelloTime_ns = 50000000;     // before it makes
+  static constexpr uint64_t kAnswerTime_ns = 1000000000;  // room for another
+  static constexpr uint64_t kStallTime_ns = 5000000000;   // within a message
   static constexpr uint64_t kMostWaiting_bytes = 1 << 20;
   static constexpr uint64_t kMostAll_bytes = 64 << 20;  // of all, each way
 
@@ -42,6 +44,8 @@ class ServedPeer {
 
   int fd() const { return fd_.get(); }
   bool is_known() const { return state_ == State::kKnown; }
+  // It is not known, and has let its turn to speak pass.
+  bool is_silent(uint64_t now_ns) const;
   short events() const;  // for poll(2)
   // It has been asked more already than it has answered, and can go on without
   // anything from the socket.

@@ -215,6 +215,32 @@ TEST_CASE("strangers that say nothing make room, and go after a while") {
   CHECK(strangers.back().is_closed(7000));  // after 5 s
 }
 
+TEST_CASE("all that come at once, and speak, are let in") {
+  Served test;
+  test.authority->set_delay_ms(2);
+  test.start();
+  std::atomic<int> known = 0;
+  std::vector<RawPeer> peers;
+  std::vector<PeerClaim> claims;
+  for (int i = 0; i < 150; ++i) {
+    peers.push_back(test.connect());
+    claims.push_back(test.claim());
+    claims.back().client_nonce = random_nonce();
+    peers.back().say({PeerKind::kHello}, {claims.back().client_nonce.begin(),
+                                          claims.back().client_nonce.end()});
+  }
+  for (size_t i = 0; i < peers.size(); ++i) {
+    const auto said = peers[i].hear();
+    if (!said) continue;
+    std::copy_n(said->body.begin(), kPeerNonceBytes,
+                claims[i].server_nonce.begin());
+    peers[i].prove(*test.authority->seal(client_claim_text(claims[i])));
+    peers[i].say({PeerKind::kGet, 0, 1});
+    known += peers[i].hear().has_value();
+  }
+  CHECK(known == 150);
+}
+
 TEST_CASE("who stops within a message is sent away after a while") {
   Served test;
   test.start();
