@@ -7,14 +7,24 @@ namespace penstock {
 
 Result<std::shared_ptr<const Dataset>> with_asked_cache(
     std::shared_ptr<const Dataset> dataset, const SampleCacheOptions& options,
-    const std::function<void(Error why)>& without) {
+    const std::function<void(Error why)>& without, const PeersOf& peers_of) {
   auto cache = SampleCache::open(*dataset, options);
-  if (cache) return with_cache(std::move(dataset), *std::move(cache));
-  if (cache.error().code == Code::kInvalidArgument) {
+  if (!cache && cache.error().code == Code::kInvalidArgument) {
     return std::move(cache).error();
   }
-  without(std::move(cache).error().wrap("without a cache"));
-  return dataset;
+  if (!cache) {
+    without(std::move(cache).error().wrap("without a cache"));
+    return dataset;
+  }
+  auto peers = peers_of ? peers_of(*cache) : std::shared_ptr<CachePeers>();
+  if (!peers && peers.error().code == Code::kInvalidArgument) {
+    return std::move(peers).error();
+  }
+  if (!peers) {
+    without(std::move(peers).error().wrap("without other nodes' caches"));
+    peers = std::shared_ptr<CachePeers>();
+  }
+  return with_cache(std::move(dataset), *std::move(cache), *std::move(peers));
 }
 
 void AskedCache::Trouble::set(Error error) {

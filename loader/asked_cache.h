@@ -10,13 +10,18 @@
 
 namespace penstock {
 
-// The data with the cache before them, or as they are: `without` is told why
-// then.
+// Other nodes' caches beside that one; nullptr: it is alone.
+using PeersOf = std::function<Result<std::shared_ptr<CachePeers>>(
+    const std::shared_ptr<SampleCache>& cache)>;
+
+// The data with the cache, and those of other nodes, before them, or without
+// what cannot be had: `without` is told why then.
 // Errors: kInvalidArgument  as SampleCache::open()'s: it is of other data, or
-//         a value is not allowed
+//         a value is not allowed; as peers_of()'s
 [[nodiscard]] Result<std::shared_ptr<const Dataset>> with_asked_cache(
     std::shared_ptr<const Dataset> dataset, const SampleCacheOptions& options,
-    const std::function<void(Error why)>& without);
+    const std::function<void(Error why)>& without,
+    const PeersOf& peers_of = nullptr);
 
 // For who asks later what went wrong.
 class AskedCache {

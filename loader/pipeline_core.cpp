@@ -99,6 +99,10 @@ void PipelineCore::prepare_place(std::unique_ptr<SamplePreparer>& preparer,
   bytes_ += facts.bytes;
   cached_ += facts.is_cached ? 1 : 0;
   cached_bytes_ += facts.cached_bytes;
+  if (facts.is_from_peer) {
+    ++peer_;
+    peer_bytes_ += facts.cached_bytes;
+  }
   fetch_ns_ += facts.fetch_ns;
   prep_ns_ += facts.prep_ns;
   if (prepared) {
@@ -225,6 +229,8 @@ PipelineCounters PipelineCore::counters() const {
           .bytes = bytes_,
           .cached = cached_,
           .cached_bytes = cached_bytes_,
+          .peer = peer_,
+          .peer_bytes = peer_bytes_,
           .cache_samples = dataset_->cached_samples(),
           .data_samples = dataset_->size(),
           .fetch_ns = fetch_ns_,

@@ -79,6 +79,8 @@ class PipelineCore {
   std::atomic<uint64_t> bytes_{0};
   std::atomic<uint64_t> cached_{0};
   std::atomic<uint64_t> cached_bytes_{0};
+  std::atomic<uint64_t> peer_{0};
+  std::atomic<uint64_t> peer_bytes_{0};
   std::atomic<uint64_t> fetch_ns_{0};
   std::atomic<uint64_t> prep_ns_{0};
   std::atomic<uint64_t> cpu_ns_{0};

@@ -138,6 +138,7 @@ Status SamplePreparer::prepare(uint64_t index, uint64_t seed,
   facts.fetch_ns = fetched_ns - begin_ns;
   if (!file) return std::move(file).error();
   facts.is_cached = reader_->is_cached();
+  facts.is_from_peer = reader_->is_from_peer();
   (facts.is_cached ? facts.cached_bytes : facts.bytes) = file->size();
   facts.label = reader_->label();
   if (facts.label == kNoLabel) facts.label = dataset_.label(index);

@@ -20,8 +20,9 @@ struct SampleFacts {
   uint64_t bytes = 0;         // read from storage
   uint64_t cached_bytes = 0;  // from a cache of ours instead
   bool is_cached = false;
-  uint64_t fetch_ns = 0;  // waiting for bandwidth and reading
-  uint64_t prep_ns = 0;   // decoding, cropping, normalising
+  bool is_from_peer = false;  // and that cache is another node's
+  uint64_t fetch_ns = 0;      // waiting for bandwidth and reading
+  uint64_t prep_ns = 0;       // decoding, cropping, normalising
 };
 
 // One preparer per thread; its buffers are used again. The dataset and the

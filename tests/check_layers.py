@@ -38,7 +38,7 @@ RESERVED = {
     r"slurm/(?!slurm_version\.h)": ["spank_plugin", "common/slurm_release.h"],
     r"common/slurm_release\.h": ["select_ext/job_submit",
                                  "select_ext/ctld/slurm_api.cpp"],
-    r"munge\.h": ["select_ext/ctld"],
+    r"munge\.h": ["select_ext/ctld", "loader/peer/munge_authority.cpp"],
     r"zmq\.h(pp)?": ["select_ext/ctld"],
     r"sqlite3\.h": ["select_ext/ctld"],
     r"systemd/": ["common"],

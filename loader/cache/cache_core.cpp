@@ -77,6 +77,12 @@ std::optional<uint64_t> CacheCore::find(uint64_t index) const {
 }
 
 bool CacheCore::read(uint64_t index, std::span<uint8_t> out, int64_t& label) {
+  if (!copy(index, out, label)) return false;
+  count_hit(out.size());
+  return true;
+}
+
+bool CacheCore::copy(uint64_t index, std::span<uint8_t> out, int64_t& label) {
   give_back_memory();
   const Slot& slot = file_->slot(index);
   const uint64_t word = slot.word.load(std::memory_order_acquire);
@@ -92,7 +98,6 @@ bool CacheCore::read(uint64_t index, std::span<uint8_t> out, int64_t& label) {
     drop_damaged(index, word, bytes_in(facts));
     return false;
   }
-  count_hit(out.size());
   return true;
 }
 
@@ -227,9 +232,19 @@ void CacheCore::count_miss() {
   ++file_->header().misses;
 }
 
+void CacheCore::count_peer(uint64_t bytes) {
+  ++peer_;
+  peer_bytes_ += bytes;
+}
+
 void CacheCore::store(uint64_t index, std::span<const uint8_t> sample,
                       int64_t label) {
   count_miss();
+  put_in(index, sample, label);
+}
+
+void CacheCore::put_in(uint64_t index, std::span<const uint8_t> sample,
+                       int64_t label) {
   const uint64_t bytes = sample.size() + kLabelBytes;
   const uint64_t now_ns = monotonic_ns();
   if (bytes > UINT32_MAX || now_ns < full_until_ns_) return;
@@ -255,7 +270,7 @@ void CacheCore::warn_full(const std::string& why) {
 }
 
 SampleCacheCounters CacheCore::counters() const {
-  return {hits_, hit_bytes_, misses_, damaged_, dropped_};
+  return {hits_, hit_bytes_, misses_, damaged_, dropped_, peer_, peer_bytes_};
 }
 
 }  // namespace penstock

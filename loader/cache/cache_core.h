@@ -30,6 +30,12 @@ class CacheCore {
   bool read(uint64_t index, std::span<uint8_t> out, int64_t& label);
   void store(uint64_t index, std::span<const uint8_t> sample, int64_t label);
   void count_miss();
+
+  // read() and store() of what others ask for: not counted.
+  bool copy(uint64_t index, std::span<uint8_t> out, int64_t& label);
+  void put_in(uint64_t index, std::span<const uint8_t> sample, int64_t label);
+  // Another node's cache had it.
+  void count_peer(uint64_t bytes);
   SampleCacheCounters counters() const;
 
   CacheFile& file() { return *file_; }
@@ -76,6 +82,8 @@ class CacheCore {
   std::atomic<uint64_t> hits_ = 0;
   std::atomic<uint64_t> hit_bytes_ = 0;
   std::atomic<uint64_t> misses_ = 0;
+  std::atomic<uint64_t> peer_ = 0;
+  std::atomic<uint64_t> peer_bytes_ = 0;
   std::atomic<uint64_t> damaged_ = 0;
   std::atomic<uint64_t> dropped_ = 0;
 };

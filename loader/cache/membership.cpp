@@ -28,12 +28,19 @@ std::optional<bool> is_locked(int fd, uint32_t first, uint32_t count) {
   return lock.l_type != F_UNLCK;
 }
 
-}  // namespace
-
-Result<Membership> Membership::join(int fd, MemberTable& table) {
+Result<UniqueFd> open_again(int fd) {
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
   UniqueFd own(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (!own) return system_error(errno, "cannot open the cache again");
+  return own;
+}
+
+}  // namespace
+
+Result<Membership> Membership::join(int fd, MemberTable& table) {
+  auto opened = open_again(fd);
+  if (!opened) return std::move(opened).error();
+  UniqueFd own = *std::move(opened);
   for (uint32_t number = 0; number < kMembers; ++number) {
     struct flock lock = lock_of(number, 1);
     if (::fcntl(own.get(), F_OFD_SETLK, &lock) == 0) {
@@ -64,6 +71,17 @@ uint32_t count_members(int fd) {
     count += is_member(fd, number) ? 1 : 0;
   }
   return count;
+}
+
+Result<UniqueFd> lock_serving(int fd) {
+  auto own = open_again(fd);
+  if (!own) return own;
+  struct flock lock = lock_of(kMembers, 1);  // behind those of members
+  if (::fcntl(own->get(), F_OFD_SETLK, &lock) == 0) return own;
+  if (errno != EAGAIN && errno != EACCES) {
+    return system_error(errno, "cannot lock the cache");
+  }
+  return Error{Code::kUnavailable, 0, "another process serves the cache"};
 }
 
 }  // namespace penstock

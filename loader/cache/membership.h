@@ -51,4 +51,9 @@ bool is_member(int fd, uint32_t number);
 bool has_members(int fd);
 uint32_t count_members(int fd);
 
+// The lock of the one process that serves the cache to other nodes, as long as
+// what is returned is open. Opens the file anew.
+// Errors: kUnavailable  another process has it; kIo
+[[nodiscard]] Result<UniqueFd> lock_serving(int fd);
+
 }  // namespace penstock

@@ -65,6 +65,11 @@ std::string summary_text(const TrainOptions& options, const Summary& summary) {
         ratio(static_cast<double>(summary.loader.cached), samples),
         format_bytes(static_cast<double>(summary.loader.cached_bytes)));
   }
+  if (!options.cache_peers.empty()) {
+    text += fmt::format(
+        "other nodes' caches: {} of these, {}\n", summary.loader.peer,
+        format_bytes(static_cast<double>(summary.loader.peer_bytes)));
+  }
   if (summary.loader.broken > 0) {
     text += fmt::format("broken samples skipped: {}\n", summary.loader.broken);
   }
@@ -100,6 +105,8 @@ std::string summary_json(const TrainOptions& options, const Summary& summary) {
       {"bytes", summary.loader.bytes},
       {"cached", summary.loader.cached},
       {"cached_bytes", summary.loader.cached_bytes},
+      {"peer", summary.loader.peer},
+      {"peer_bytes", summary.loader.peer_bytes},
       {"fetch_s", static_cast<double>(summary.loader.fetch_ns) * 1e-9},
       {"prep_s", static_cast<double>(summary.loader.prep_ns) * 1e-9},
       {"threads", summary.loader.threads},

@@ -107,6 +107,11 @@ void add_cache_options(CLI::App& app, TrainOptions& options) {
          "Whose members share the cache, by name or number")
       ->needs(cache)
       ->option_text("GROUP");
+  app.add_option("--cache-peers", options.cache_peers,
+                 "Nodes that each keep a part of the data in their caches; "
+                 "auto: the job's")
+      ->needs(cache)
+      ->option_text("auto|NODES");
 }
 
 void add_step_options(CLI::App& app, TrainOptions& options) {

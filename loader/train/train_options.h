@@ -21,6 +21,7 @@ struct TrainOptions {
   uint64_t seed = 0;
   bool direct = false;
   std::optional<SampleCacheOptions> cache;  // nullopt: none
+  std::string cache_peers;  // nodes, or "auto"; "": this one's cache alone
 
   double accelerator_s_per_sample = 0;  // emulated
   WaitMode wait = WaitMode::kSleep;

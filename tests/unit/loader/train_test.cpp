@@ -94,6 +94,14 @@ TEST_CASE("defaults: one epoch, auto threads") {
   CHECK_FALSE(parsed.options.records);
 }
 
+TEST_CASE("other nodes' caches are asked for with one's own") {
+  CHECK(parse({"--data", "/d"}).options.cache_peers.empty());
+  const Parsed peers =
+      parse({"--data", "/d", "--cache", "auto", "--cache-peers", "n[1-2],m"});
+  CHECK(peers.options.cache_peers == "n[1-2],m");
+  CHECK_FALSE(parse({"--data", "/d", "--cache-peers", "auto"}).run);
+}
+
 TEST_CASE("a cache is asked for by its size") {
   CHECK_FALSE(parse({"--data", "/d"}).options.cache);
   const Parsed automatic = parse({"--data", "/d", "--cache", "auto"});

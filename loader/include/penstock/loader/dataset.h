@@ -45,6 +45,8 @@ class SampleReader {
   // Of the sample that open() found, and then read() gave: it comes from a
   // cache of ours, and takes none of the storage's bandwidth.
   virtual bool is_cached() const { return false; }
+  // And that is another node's.
+  virtual bool is_from_peer() const { return false; }
 };
 
 // Immutable, and so for any number of threads.

@@ -94,9 +94,11 @@ struct PipelineCounters {
   uint64_t bytes = 0;         // read from storage
   uint64_t cached = 0;        // samples that came out of a cache of ours
   uint64_t cached_bytes = 0;  // of those
+  uint64_t peer = 0;          // of those, samples out of other nodes' caches
+  uint64_t peer_bytes = 0;
   uint64_t cache_samples = 0;  // that are in this cache now
   uint64_t data_samples = 0;   // of the data set
-  uint64_t fetch_ns = 0;      // summed over threads
+  uint64_t fetch_ns = 0;       // summed over threads
   uint64_t prep_ns = 0;
   uint64_t cpu_ns = 0;  // of the loader threads
   size_t threads = 0;   // now

@@ -20,6 +20,7 @@
 #include <span>
 #include <string>
 
+#include "penstock/loader/cache_peers.h"
 #include "penstock/loader/dataset.h"
 #include "penstock/result.h"
 
@@ -46,6 +47,9 @@ struct SampleCacheCounters {
   uint64_t misses = 0;
   uint64_t damaged = 0;  // samples whose checksum was wrong
   uint64_t dropped = 0;  // samples that gave their memory back
+  uint64_t peer = 0;     // samples that other nodes' caches had; neither hits
+                         // nor misses
+  uint64_t peer_bytes = 0;
 };
 
 // Its functions are thread-safe, and may be used in a forked process.
@@ -90,15 +94,22 @@ class SampleCache {
   uint64_t samples() const;              // of the data set
   uint64_t ready_samples() const;        // that are in it now
 
+  // For the loader's own parts.
+  class CacheCore& core() {
+    return *core_;
+  }
+
  private:
   explicit SampleCache(std::unique_ptr<class CacheCore> core);
 
   std::unique_ptr<class CacheCore> core_;
 };
 
-// The same samples, out of the cache where they are there. What is to come from
-// storage (SampleSource::kStorage) does.
+// The same samples, out of the cache where they are there; with peers each in
+// its own node's, out of theirs. What is to come from storage
+// (SampleSource::kStorage) does.
 std::shared_ptr<const Dataset> with_cache(
-    std::shared_ptr<const Dataset> dataset, std::shared_ptr<SampleCache> cache);
+    std::shared_ptr<const Dataset> dataset, std::shared_ptr<SampleCache> cache,
+    std::shared_ptr<CachePeers> peers = nullptr);
 
 }  // namespace penstock

@@ -1,0 +1,82 @@
+// Asks other nodes for samples: one connection to each, on which the askings of
+// all threads are under way at once.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "loader/peer/peer_chores.h"
+#include "loader/peer/peer_link.h"
+#include "penstock/loader/cache_peers.h"
+
+namespace penstock {
+
+// Thread-safe, in the process that started it.
+class PeerClient {
+ public:
+  static constexpr uint64_t kMostGifts_bytes = 16 << 20;  // that wait, of
+                                                          // all nodes
+
+  // warn: called once for each node and kind of trouble, in the client's
+  // thread. Errors: kLimit  the system gives no thread or descriptor
+  [[nodiscard]] static Result<std::unique_ptr<PeerClient>> start(
+      const std::vector<std::string>& nodes, PeerLinkOptions options,
+      std::function<void(const std::string& what)> warn);
+  ~PeerClient();
+  PeerClient(const PeerClient&) = delete;
+  PeerClient& operator=(const PeerClient&) = delete;
+
+  // node: a number of nodes. False, at the latest after connect_ns and
+  // answer_ns: the node does not have it, does not say, or is left alone.
+  [[nodiscard]] bool get(size_t node, uint64_t index, std::vector<uint8_t>& out,
+                         int64_t& label);
+  void put(size_t node, uint64_t index, std::span<const uint8_t> sample,
+           int64_t label);
+  CachePeersCounters counters() const;
+
+ private:
+  struct Peer {
+    uint64_t alone_until_ns = 0;                   // under mutex_
+    std::vector<std::shared_ptr<PeerCall>> calls;  // likewise: new ones
+    std::vector<PeerGift> gifts;                   // likewise
+    bool has_warned[2] = {};  // of being late, and of what cannot be right
+    std::atomic<uint64_t> gift_bytes = 0;  // that are not gone yet
+    std::unique_ptr<PeerLink> link;        // the thread's
+  };
+  PeerClient(PeerLinkOptions options,
+             std::function<void(const std::string& what)> warn);
+  PeerLink::Events events_of(size_t node);
+  void run();
+  void run_once();
+  void hand_over();
+  void finish(PeerCall& call, const PeerHead* head,
+              std::span<const uint8_t> body);
+  void leave_alone(size_t node, uint64_t until_ns, PeerLink::Trouble trouble,
+                   const std::string& why);
+  void wake_once();
+
+  const PeerLinkOptions options_;
+  const std::function<void(const std::string& what)> warn_;
+  const std::shared_ptr<PeerWaker> waker_;
+  PeerChores chores_;
+  std::vector<Peer> peers_;
+  std::mutex mutex_;
+  bool is_woken_ = false;  // under mutex_
+  bool stopping_ = false;  // likewise
+  std::atomic<uint64_t> asked_ = 0;
+  std::atomic<uint64_t> had_ = 0;
+  std::atomic<uint64_t> failed_ = 0;
+  std::atomic<uint64_t> refused_ = 0;
+  std::atomic<uint64_t> given_ = 0;
+  std::atomic<uint64_t> dropped_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace penstock

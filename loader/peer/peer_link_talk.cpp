@@ -1,0 +1,184 @@
+// What a link says and hears once it is connected.
+#include <algorithm>
+#include <utility>
+
+#include "loader/clock.h"
+#include "loader/peer/peer_link.h"
+
+namespace penstock {
+namespace {
+
+// Gifts wait until so little is on its way that an asking is not held up.
+constexpr uint64_t kMostAhead_bytes = 256 << 10;
+constexpr int kMostReceives = 16;  // until others have a turn
+constexpr const char* kClosed = "closed the connection";
+constexpr const char* kGarbage = "what it says is no answer";
+
+}  // namespace
+
+bool PeerLink::receive_all(uint64_t now_ns) {
+  for (int i = 0; i < kMostReceives && state_ != State::kProving; ++i) {
+    switch (receive(fd_.get(), input_)) {
+      case PeerReceived::kNothing:
+        return true;
+      case PeerReceived::kEnd:
+        return take_end(now_ns);
+      case PeerReceived::kSome:
+        if (!take_frames(now_ns)) return false;
+    }
+  }
+  return true;
+}
+
+bool PeerLink::take_end(uint64_t now_ns) {
+  if (state_ != State::kOpen) {
+    try_next_port(now_ns, Trouble::kLate, kClosed);
+    return false;
+  }
+  // An idle server's end costs nothing: the next one is looked for.
+  if (asked_.empty()) {
+    close();
+    return true;
+  }
+  leave_alone(Trouble::kLate, where() + ": " + kClosed, now_ns);
+  return false;
+}
+
+bool PeerLink::take_frames(uint64_t now_ns) {
+  while (state_ == State::kGreeting || state_ == State::kOpen) {
+    auto frame = input_.next();
+    if (frame && !*frame) return true;
+    const char* const wrong = frame ? take_frame(**frame) : kGarbage;
+    if (wrong == nullptr) continue;
+    if (state_ == State::kOpen) {
+      leave_alone(Trouble::kRefused, where() + ": " + wrong, now_ns);
+    } else {
+      try_next_port(now_ns, Trouble::kRefused, wrong);
+    }
+    return false;
+  }
+  return true;
+}
+
+const char* PeerLink::take_frame(const PeerInput::Frame& frame) {
+  if (state_ == State::kOpen) return take_answer(frame);
+  if (frame.head.kind != PeerKind::kChallenge) {
+    return "what it says is no greeting";
+  }
+  take_challenge(frame);
+  return nullptr;
+}
+
+void PeerLink::take_challenge(const PeerInput::Frame& frame) {
+  std::copy_n(frame.body.begin(), kPeerNonceBytes, claim_.server_nonce.begin());
+  const auto credential = frame.body.subspan(kPeerNonceBytes);
+  state_ = State::kProving;
+  const uint64_t connection = connection_;
+  const bool is_added = chores_.add(
+      [this, connection, claim = claim_, authority = options_.authority,
+       text = std::string(credential.begin(),
+                          credential.end())]() -> PeerChores::Then {
+        auto proof = authority->open(text);
+        if (proof && *proof != server_claim_text(claim)) {
+          proof = Error{Code::kPermissionDenied, 0,
+                        "speaks for another node or port, or has other data"};
+        } else if (proof) {
+          proof = authority->seal(client_claim_text(claim));
+        }
+        return [this, connection, proof = std::move(proof)] {
+          if (connection == connection_) take_proof(proof, monotonic_ns());
+        };
+      });
+  if (!is_added) step_deadline_ns_ = 0;
+}
+
+void PeerLink::take_proof(const Result<std::string>& proof, uint64_t now_ns) {
+  if (!proof) {
+    const bool is_ours = proof.error().code == Code::kUnavailable ||
+                         proof.error().code == Code::kIo;
+    if (is_ours) {
+      leave_alone(Trouble::kLate, proof.error().message, now_ns);
+    } else {
+      try_next_port(now_ns, Trouble::kRefused, proof.error().message);
+    }
+    return;
+  }
+  output_.add({.kind = PeerKind::kProof}, {proof->begin(), proof->end()});
+  state_ = State::kOpen;
+  was_open_ = true;
+  step_deadline_ns_ = UINT64_MAX;
+  go_on(0, now_ns);
+}
+
+bool PeerLink::is_good(const PeerHead& head,
+                       std::span<const uint8_t> body) const {
+  return (options_.sample_bytes == 0 || head.bytes == options_.sample_bytes) &&
+         peer_checksum(body, head.label) == head.sum;
+}
+
+const char* PeerLink::take_answer(const PeerInput::Frame& frame) {
+  const PeerHead& head = frame.head;
+  if ((head.kind != PeerKind::kSample && head.kind != PeerKind::kMiss) ||
+      asked_.empty() || asked_.front()->index != head.index) {
+    return "what it says is no answer to what it was asked";
+  }
+  if (head.kind == PeerKind::kSample && !is_good(head, frame.body)) {
+    return "a sample's length or checksum is wrong";
+  }
+  const std::shared_ptr<PeerCall> call = std::move(asked_.front());
+  asked_.pop_front();
+  events_.answered(*call, head, frame.body);
+  pause_ns_ = kFirstPause_ns;
+  return nullptr;
+}
+
+void PeerLink::fill_output() {
+  for (; !calls_.empty(); calls_.pop_front()) {
+    output_.add({.kind = PeerKind::kGet, .index = calls_.front()->index});
+    asked_.push_back(std::move(calls_.front()));
+  }
+  while (!gifts_.empty() && output_.bytes() < kMostAhead_bytes) {
+    PeerGift& gift = gifts_.front();
+    PeerHead head{
+        .kind = PeerKind::kPut, .index = gift.index, .label = gift.label};
+    head.sum = peer_checksum(gift.sample, gift.label);
+    ++puts_;
+    put_bytes_ += gift.sample.size();
+    output_.add(head, std::move(gift.sample));
+    gifts_.pop_front();
+  }
+}
+
+void PeerLink::send(uint64_t now_ns) {
+  while (true) {
+    if (state_ == State::kOpen) fill_output();
+    const uint64_t before_bytes = output_.bytes();
+    const PeerOutput::Sent sent = output_.send(fd_.get());
+    if (sent == PeerOutput::Sent::kBroken) {
+      leave_alone(Trouble::kLate, where() + ": " + kClosed, now_ns);
+      return;
+    }
+    const bool has_moved = output_.bytes() < before_bytes;
+    count_gone_gifts();
+    if (puts_ == 0) {
+      gift_deadline_ns_ = UINT64_MAX;
+    } else if (has_moved || gift_deadline_ns_ == UINT64_MAX) {
+      gift_deadline_ns_ = now_ns + options_.answer_ns;
+    }
+    if (sent == PeerOutput::Sent::kSome || state_ != State::kOpen ||
+        gifts_.empty()) {
+      return;
+    }
+  }
+}
+
+// Of the output's, those that went.
+void PeerLink::count_gone_gifts() {
+  if (output_.puts() == puts_) return;
+  events_.gifts_gone(true, puts_ - output_.puts(),
+                     put_bytes_ - output_.put_bytes());
+  puts_ = output_.puts();
+  put_bytes_ = output_.put_bytes();
+}
+
+}  // namespace penstock

@@ -1,0 +1,212 @@
+// What a client makes of nodes that lie.
+#include <algorithm>
+
+#include "tests/unit/loader_peer/scripted.h"
+
+using namespace penstock;
+using namespace penstock::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+// It costs what a late answer does at most, is counted and said once, and
+// the node is left alone.
+void check_refused(Client& client, const std::string& why) {
+  CHECK(seconds_of([&] { CHECK_FALSE(client.get(5)); }) < 0.9);
+  CHECK(wait_until([&] { return client.counters().refused == 1; }));
+  CHECK(seconds_of([&] { CHECK_FALSE(client.get(5)); }) < 0.1);
+  CHECK(client.counters().asked == 1);
+  CHECK(client.counters().failed == 1);
+  REQUIRE(wait_until([&] { return !client.all_warnings().empty(); }));
+  CHECK_THAT(client.all_warnings()[0], ContainsSubstring(why));
+  CHECK_THAT(client.all_warnings()[0], ContainsSubstring(kHost));
+}
+
+void check_lie(const std::function<void(RawPeer& peer, uint64_t index)>& lie,
+               const std::string& why, uint64_t sample_bytes = 0) {
+  FakeAuthority authority;
+  const Scripted scripted(liar(authority, lie));
+  Client client({scripted.port()});
+  client.options.sample_bytes = sample_bytes;
+  client.start();
+  check_refused(client, why);
+  client.it.reset();
+}
+
+// A server that never becomes known.
+void check_stranger(
+    const std::function<void(RawPeer& peer, PeerClaim claim)>& speak,
+    const std::string& why) {
+  const Scripted scripted([&](RawPeer& peer, PeerClaim claim) {
+    if (!peer.hear_hello(claim)) return;
+    speak(peer, claim);
+    (void)peer.is_closed(3000);
+  });
+  Client client({scripted.port()});
+  client.start();
+  check_refused(client, why);
+  client.it.reset();
+}
+
+}  // namespace
+
+TEST_CASE("answers that cannot be right are not taken") {
+  const std::vector<uint8_t> sample = sample_bytes(5);
+  const char* const unasked = "no answer to what it was asked";
+  SECTION("another sample's number") {
+    check_lie(
+        [&](RawPeer& peer, uint64_t index) {
+          peer.say_sample(PeerKind::kSample, index + 1, sample, 3);
+        },
+        unasked);
+  }
+  SECTION("another sample is missing") {
+    check_lie(
+        [&](RawPeer& peer, uint64_t index) {
+          peer.say({PeerKind::kMiss, 0, index + 1});
+        },
+        unasked);
+  }
+  SECTION("a wrong checksum") {
+    check_lie(
+        [&](RawPeer& peer, uint64_t index) {
+          peer.say({PeerKind::kSample, 0, index, 3, 12345}, sample);
+        },
+        "checksum is wrong");
+  }
+  SECTION("another label than the checksum's") {
+    check_lie(
+        [&](RawPeer& peer, uint64_t index) {
+          peer.say({PeerKind::kSample, 0, index, 4, peer_checksum(sample, 3)},
+                   sample);
+        },
+        "checksum is wrong");
+  }
+  SECTION("a length that no sample has") {
+    check_lie(
+        [&](RawPeer& peer, uint64_t index) {
+          peer.say_sample(PeerKind::kSample, index, sample, 3);
+        },
+        "length or checksum is wrong", sample.size() + 1);
+  }
+  SECTION("an answer more than it was asked") {
+    FakeAuthority authority;
+    const Scripted scripted(liar(authority, [&](RawPeer& peer, uint64_t index) {
+      peer.say_sample(PeerKind::kSample, index, sample, 3);
+      peer.say_sample(PeerKind::kSample, index, sample, 3);
+    }));
+    Client client({scripted.port()});
+    client.start();
+    CHECK(client.get(5));
+    CHECK(wait_until([&] { return client.counters().refused == 1; }));
+    client.it.reset();
+  }
+  SECTION("garbage") {
+    check_lie(
+        [&](RawPeer& peer, uint64_t) {
+          const std::vector<uint8_t> garbage(100000, 'x');
+          peer.say_bytes(garbage.data(), garbage.size());
+        },
+        "no answer");
+  }
+  SECTION("a sample that is too large") {
+    check_lie(
+        [&](RawPeer& peer, uint64_t index) {
+          const PeerHeadBytes head = encode_peer_head(
+              {PeerKind::kSample, kMostPeerSampleBytes + 1, index});
+          peer.say_bytes(head.data(), head.size());
+        },
+        "no answer");
+  }
+  SECTION("what only a client says") {
+    check_lie(
+        [&](RawPeer& peer, uint64_t index) {
+          peer.say_sample(PeerKind::kPut, index, sample, 3);
+        },
+        unasked);
+  }
+}
+
+TEST_CASE("who cannot show who it is gets no answer taken") {
+  FakeAuthority authority, other("somebody else");
+  const auto sealed = [&](const std::string& claim) {
+    return *authority.seal(claim);
+  };
+  const char* const wrong = "speaks for another node or port";
+  SECTION("another user") {
+    check_stranger(
+        [&](RawPeer& peer, PeerClaim claim) {
+          peer.challenge(claim, *other.seal(server_claim_text(claim)));
+        },
+        "another user's");
+  }
+  SECTION("other data") {
+    check_stranger(
+        [&](RawPeer& peer, PeerClaim claim) {
+          ++claim.fingerprint;
+          peer.challenge(claim, sealed(server_claim_text(claim)));
+        },
+        "has other data");
+  }
+  SECTION("another number of samples") {
+    check_stranger(
+        [&](RawPeer& peer, PeerClaim claim) {
+          ++claim.samples;
+          peer.challenge(claim, sealed(server_claim_text(claim)));
+        },
+        wrong);
+  }
+  SECTION("another node, whose words are passed on") {
+    check_stranger(
+        [&](RawPeer& peer, PeerClaim claim) {
+          claim.node = "127.0.0.9";
+          peer.challenge(claim, sealed(server_claim_text(claim)));
+        },
+        wrong);
+  }
+  SECTION("another port, likewise") {
+    check_stranger(
+        [&](RawPeer& peer, PeerClaim claim) {
+          ++claim.port;
+          peer.challenge(claim, sealed(server_claim_text(claim)));
+        },
+        wrong);
+  }
+  SECTION("what was sealed for another connection") {
+    check_stranger(
+        [&](RawPeer& peer, PeerClaim claim) {
+          PeerClaim before = claim;
+          before.client_nonce = random_nonce();
+          peer.challenge(claim, sealed(server_claim_text(before)));
+        },
+        wrong);
+  }
+  SECTION("what a client would say") {
+    check_stranger(
+        [&](RawPeer& peer, PeerClaim claim) {
+          peer.challenge(claim, sealed(client_claim_text(claim)));
+        },
+        wrong);
+  }
+  SECTION("no credential") {
+    check_stranger(
+        [&](RawPeer& peer, PeerClaim claim) { peer.challenge(claim, "x"); },
+        "no credential");
+  }
+  SECTION("garbage") {
+    check_stranger(
+        [&](RawPeer& peer, const PeerClaim&) {
+          const std::string garbage =
+              "SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\n";
+          peer.say_bytes(garbage.data(), garbage.size());
+        },
+        "no answer");
+  }
+  SECTION("a sample at once") {
+    check_stranger(
+        [&](RawPeer& peer, const PeerClaim&) {
+          peer.say_sample(PeerKind::kSample, 5, sample_bytes(5), 3);
+        },
+        "no greeting");
+  }
+}

@@ -1,0 +1,47 @@
+#include "loader/peer/unforked_fd.h"
+
+#include <fcntl.h>
+
+#include "tests/unit/loader_cache/children.h"
+
+using namespace penstock;
+using namespace penstock::test;
+
+namespace {
+
+bool is_open(int fd) { return ::fcntl(fd, F_GETFD) >= 0; }
+UniqueFd null() { return UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
+}  // namespace
+
+TEST_CASE("a forked process does not keep such a descriptor") {
+  UnforkedFd fd(null());
+  const UniqueFd other = null();
+  CHECK(in_child([&] {
+          if (is_open(fd.get()) || !is_open(other.get())) ::_exit(1);
+        }) == 0);
+  CHECK(is_open(fd.get()));
+}
+
+TEST_CASE("nor closes another that has its number") {
+  UnforkedFd fd(null());
+  CHECK(in_child([&] {
+          const UniqueFd own = null();
+          if (own.get() != fd.get()) ::_exit(1);
+          fd.reset();
+          if (!is_open(own.get())) ::_exit(2);
+        }) == 0);
+}
+
+TEST_CASE("it is closed once, by its owner") {
+  UnforkedFd fd(null());
+  const int number = fd.get();
+  UnforkedFd moved(std::move(fd));
+  CHECK(is_open(number));
+  moved = UnforkedFd(null());
+  CHECK_FALSE(is_open(number));
+  const int second = moved.get();
+  moved.reset();
+  CHECK_FALSE(is_open(second));
+  CHECK_FALSE(moved);
+}
