@@ -95,7 +95,7 @@ TEST_CASE("after the first epoch nothing is read from storage") {
       CHECK((counters.peer_bytes > 0) == (counters.peer > 0));
     }
     CHECK(misses == kPictures);
-    CHECK(hits + peer == 2 * kPictures);
+    CHECK(hits + peer == uint64_t{2} * kPictures);
   }
 }
 

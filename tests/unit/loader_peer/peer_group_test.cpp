@@ -111,6 +111,7 @@ TEST_CASE("many threads ask on one connection") {
   }
   std::atomic<int> wrong = 0, had = 0;
   std::vector<std::thread> threads;
+  threads.reserve(8);
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
       for (uint64_t n = 0; n < kSamples; ++n) {

@@ -135,7 +135,7 @@ TEST_CASE("who cannot show who it is gets no answer taken") {
   const char* const wrong = "speaks for another node or port";
   SECTION("another user") {
     check_stranger(
-        [&](RawPeer& peer, PeerClaim claim) {
+        [&](RawPeer& peer, const PeerClaim& claim) {
           peer.challenge(claim, *other.seal(server_claim_text(claim)));
         },
         "another user's");
@@ -174,7 +174,7 @@ TEST_CASE("who cannot show who it is gets no answer taken") {
   }
   SECTION("what was sealed for another connection") {
     check_stranger(
-        [&](RawPeer& peer, PeerClaim claim) {
+        [&](RawPeer& peer, const PeerClaim& claim) {
           PeerClaim before = claim;
           before.client_nonce = random_nonce();
           peer.challenge(claim, sealed(server_claim_text(before)));
@@ -183,15 +183,15 @@ TEST_CASE("who cannot show who it is gets no answer taken") {
   }
   SECTION("what a client would say") {
     check_stranger(
-        [&](RawPeer& peer, PeerClaim claim) {
+        [&](RawPeer& peer, const PeerClaim& claim) {
           peer.challenge(claim, sealed(client_claim_text(claim)));
         },
         wrong);
   }
   SECTION("no credential") {
-    check_stranger(
-        [&](RawPeer& peer, PeerClaim claim) { peer.challenge(claim, "x"); },
-        "no credential");
+    check_stranger([&](RawPeer& peer,
+                       const PeerClaim& claim) { peer.challenge(claim, "x"); },
+                   "no credential");
   }
   SECTION("garbage") {
     check_stranger(

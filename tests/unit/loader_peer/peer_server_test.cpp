@@ -209,6 +209,7 @@ TEST_CASE("strangers that say nothing make room, and go after a while") {
   Served test;
   test.start();
   std::vector<RawPeer> strangers;
+  strangers.reserve(200);
   for (int i = 0; i < 200; ++i) strangers.push_back(test.connect());
   CHECK(test.still_serves());
   CHECK(strangers.front().is_closed());
