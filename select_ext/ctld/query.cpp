@@ -160,11 +160,23 @@ json answer_body(const Envelope& query, const Result<json>& document) {
   return out;
 }
 
+namespace {
+
+// Not any number that would be that one if it were converted: what is out of
+// an integer's range is none.
+bool is_number(const json& body, const char* key, uint64_t value) {
+  const auto found = body.find(key);
+  return found != body.end() && found->is_number_unsigned() &&
+         found->get<uint64_t>() == value;
+}
+
+}  // namespace
+
 Result<json> read_answer(const Envelope& answer, const Envelope& query) try {
   const json& body = answer.body;
   if (answer.type != kAnswerType ||
       body.value("to_session", "") != fmt::format("{:016x}", query.session) ||
-      body.value("to_sequence", uint64_t{0}) != query.sequence) {
+      !is_number(body, "to_sequence", query.sequence)) {
     return invalid("not the answer to this question");
   }
   if (body.contains("document") && body["document"].is_object()) {

@@ -116,6 +116,7 @@ TEST_CASE("an answer to something else, or none at all, is refused") {
   CHECK(refused([](Envelope& it) { it.body["to_session"] = "1"; }));
   CHECK(refused([](Envelope& it) { it.body["to_session"] = 1; }));
   CHECK(refused([](Envelope& it) { it.body["to_sequence"] = 2; }));
+  CHECK(refused([](Envelope& it) { it.body["to_sequence"] = 1e60; }));
   CHECK(refused([](Envelope& it) { it.body.erase("to_sequence"); }));
   CHECK(refused([](Envelope& it) { it.body["document"] = "text"; }));
   CHECK(refused([](Envelope& it) { it.body.erase("document"); }));
