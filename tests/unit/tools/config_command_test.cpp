@@ -10,17 +10,18 @@ namespace {
 
 TEST_CASE("check-config prints what can be read back") {
   ScratchDirectory directory;
-  directory.write("c",
-                  "SocketPath=/a/s\nStateDir=/b\nReportDir=/c\nProfileDir=/d\n"
-                  "CgroupRoot=/e\nCgroupName=f\nPolicy=maxmin\nDefault=auto\n"
-                  "LendIdle=no\nLendAcross=account\nAwayYields=no\n"
-                  "MaxWeight=2.5\nSamplePeriod=500\nMinSolveInterval=70\n"
-                  "ReportMinTime=12.5\nCacheKeep=600\nLogLevel=debug\nManagedCPUs=0-3\n"
-                  "HistoryFile=/h/file\nHistoryRetention=30\n"
-                  "SubmitTable=/g\nSubmitSocket=/h\nSubmitNodeCores=24\n"
-                  "SubmitNodeBandwidth=2G\nSubmitOvercommit=1.5\n"
-                  "SubmitComment=comment\nSubmitModel=res50\n"
-                  "Pool=scratch Path=/scratch Bandwidth=200M\n");
+  directory.write(
+      "c",
+      "SocketPath=/a/s\nStateDir=/b\nReportDir=/c\nProfileDir=/d\n"
+      "CgroupRoot=/e\nCgroupName=f\nPolicy=maxmin\nDefault=auto\n"
+      "LendIdle=no\nLendAcross=account\nAwayYields=no\n"
+      "MaxWeight=2.5\nSamplePeriod=500\nMinSolveInterval=70\n"
+      "ReportMinTime=12.5\nCacheKeep=600\nLogLevel=debug\nManagedCPUs=0-3\n"
+      "HistoryFile=/h/file\nHistoryRetention=30\n"
+      "SubmitTable=/g\nSubmitSocket=/h\nSubmitNodeCores=24\n"
+      "SubmitNodeBandwidth=2G\nSubmitOvercommit=1.5\n"
+      "SubmitComment=comment\nSubmitModel=res50\n"
+      "Pool=scratch Path=/scratch Bandwidth=200M\n");
   Ran first({"check-config", directory.file("c")});
   REQUIRE(first.code == kExitOk);
   CHECK(first.out.starts_with("# " + directory.file("c") + ": ok\n"));
@@ -32,33 +33,21 @@ TEST_CASE("check-config prints what can be read back") {
   CHECK(second.out.substr(second.out.find('\n')) ==
         first.out.substr(first.out.find('\n')));
   // Every key that was given is among what is printed, with its value.
-  for (const char* line : {"SocketPath=/a/s",
-                           "StateDir=/b",
-                           "ReportDir=/c",
-                           "ProfileDir=/d",
-                           "CgroupRoot=/e",
-                           "CgroupName=f",
-                           "Policy=maxmin",
-                           "Default=auto",
-                           "LendIdle=no",
-                           "LendAcross=account",
-                           "AwayYields=no",
-                           "MaxWeight=2.5",
-                           "SamplePeriod=500",
-                           "MinSolveInterval=70",
-                           "ReportMinTime=12.5",
-                           "CacheKeep=600",
-                           "LogLevel=debug",
-                           "ManagedCPUs=0-3",
-                           "HistoryFile=/h/file",
-                           "HistoryRetention=30",
-                           "SubmitTable=/g",
-                           "SubmitSocket=/h",
-                           "SubmitNodeCores=24",
-                           "SubmitNodeBandwidth=2147483648",
-                           "SubmitOvercommit=1.5",
-                           "SubmitComment=comment",
-                           "SubmitModel=res50"}) {
+  for (const char* line :
+       {"SocketPath=/a/s",      "StateDir=/b",
+        "ReportDir=/c",         "ProfileDir=/d",
+        "CgroupRoot=/e",        "CgroupName=f",
+        "Policy=maxmin",        "Default=auto",
+        "LendIdle=no",          "LendAcross=account",
+        "AwayYields=no",        "MaxWeight=2.5",
+        "SamplePeriod=500",     "MinSolveInterval=70",
+        "ReportMinTime=12.5",   "CacheKeep=600",
+        "LogLevel=debug",       "ManagedCPUs=0-3",
+        "HistoryFile=/h/file",  "HistoryRetention=30",
+        "SubmitTable=/g",       "SubmitSocket=/h",
+        "SubmitNodeCores=24",   "SubmitNodeBandwidth=2147483648",
+        "SubmitOvercommit=1.5", "SubmitComment=comment",
+        "SubmitModel=res50"}) {
     CHECK(first.out.find(std::string("\n") + line + "\n") != std::string::npos);
   }
 }
