@@ -9,6 +9,15 @@
 #include "common/unique_fd.h"
 
 namespace penstock {
+namespace {
+
+static_assert(kCacheMagicText.size() == kStageMagicText.size());
+
+bool is_magic(std::string_view text) {
+  return text == kCacheMagicText || text == kStageMagicText;
+}
+
+}  // namespace
 
 bool shut_out_cache_members(int fd) {
   struct flock lock {};
@@ -38,7 +47,7 @@ bool remove_if_left(int folder, const std::string& name, uint64_t most_keep_s,
   uint64_t keep_s = 0;
   if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
       ::pread(fd.get(), magic, sizeof magic, 0) != ssize_t(sizeof magic) ||
-      std::string_view(magic, sizeof magic) != kCacheMagicText ||
+      !is_magic({magic, sizeof magic}) ||
       ::pread(fd.get(), &keep_s, sizeof keep_s, kCacheKeepOffset) !=
           ssize_t(sizeof keep_s)) {
     return false;

@@ -63,7 +63,9 @@ uint64_t CacheSweep::sweep_folder(const std::string& name, uint64_t most_keep_s,
     const dirent* entry = ::readdir(folder.get());
     if (entry == nullptr) break;
     const std::string file = entry->d_name;
-    if (file.ends_with(kCacheFileEnding) &&
+    const bool is_ours =
+        file.ends_with(kCacheFileEnding) || file.ends_with(kStageFileEnding);
+    if (is_ours &&
         remove_if_left(::dirfd(folder.get()), file, most_keep_s, now_s)) {
       ++removed;
     }

@@ -1,5 +1,5 @@
-// Removes the loaders' caches of samples that nobody uses any more: their
-// memory belongs to no job.
+// Removes the loaders' caches of samples, and batches that jobs shared, that
+// nobody uses any more: their memory belongs to no job.
 #pragma once
 
 #include <dirent.h>
@@ -13,7 +13,7 @@
 namespace penstock {
 
 // Looks at base's folders penstock-cache-UID of user UID with mode 0700, and
-// penstock-cache-gGID of group GID with mode 2770, and in them at caches as
+// penstock-cache-gGID of group GID with mode 2770, and in them at what
 // remove_if_left() does. Whatever else is there is not touched, no link and no
 // mount is entered. Needs openat2(2) (Linux 5.6); without it nothing is
 // removed.

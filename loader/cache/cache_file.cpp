@@ -12,19 +12,11 @@
 #include <new>
 
 #include "common/cache_files.h"
+#include "loader/cache/shared_file.h"
 #include "loader/memory_room.h"
 
 namespace penstock {
 namespace {
-
-// Somebody else makes, or removes, a cache of that name at the same time.
-constexpr int kTries = 1000;
-constexpr long kPause_ns = 1000000;
-
-void pause_a_moment() {
-  const timespec pause{0, kPause_ns};
-  ::nanosleep(&pause, nullptr);
-}
 
 Error no_room(int error, const std::string& path) {
   if (error != ENOSPC && error != ENOMEM) return system_error(error, path);
@@ -139,11 +131,6 @@ void raise_to(std::atomic<uint64_t>& most, uint64_t value) {
   }
 }
 
-bool has_name(int fd) {
-  struct stat found {};
-  return ::fstat(fd, &found) == 0 && found.st_nlink > 0;
-}
-
 }  // namespace
 
 Status CacheFile::open(const CacheOwner& owner, const CachedData& data) {
@@ -216,13 +203,7 @@ Result<std::unique_ptr<CacheFile>> CacheFile::join(const CacheOwner& owner,
   std::unique_ptr<CacheFile> file(new CacheFile);
   file->file_name_ = *std::move(file_name);
   file->path_ = cache_folder_path(owner) + "/" + file->file_name_;
-  Status joined = file->try_join(owner, data);
-  for (int tried = 1;
-       tried < kTries && !joined && joined.error().code == Code::kUnavailable;
-       ++tried) {
-    pause_a_moment();
-    joined = file->try_join(owner, data);
-  }
+  Status joined = join_in_a_second([&] { return file->try_join(owner, data); });
   if (!joined) return std::move(joined).error();
   raise_to(file->header().keep_s, data.keep_s);
   file->touch();

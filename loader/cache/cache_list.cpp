@@ -1,6 +1,5 @@
 #include "loader/cache/cache_list.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,15 +13,12 @@
 
 #include "loader/cache/cache_layout.h"
 #include "loader/cache/membership.h"
+#include "loader/cache/shared_file.h"
 
 namespace penstock {
 namespace {
 
 constexpr std::string_view kEnding = kCacheFileEnding;
-
-struct CloseFolder {
-  void operator()(DIR* folder) const { ::closedir(folder); }
-};
 
 // Not as somebody may have called a file to do something to a terminal.
 bool is_called_as_a_cache(std::string_view file) {
@@ -33,15 +29,10 @@ bool is_called_as_a_cache(std::string_view file) {
 
 // The open folder's entries that are called as caches are, in byte order.
 std::vector<std::string> cache_files(int folder) {
-  std::vector<std::string> names;
-  const int copy = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const std::unique_ptr<DIR, CloseFolder> entries(copy >= 0 ? ::fdopendir(copy)
-                                                            : nullptr);
-  if (!entries) return names;
-  while (const dirent* entry = ::readdir(entries.get())) {
-    if (is_called_as_a_cache(entry->d_name)) names.emplace_back(entry->d_name);
-  }
-  std::sort(names.begin(), names.end());
+  std::vector<std::string> names = names_ending(folder, kEnding);
+  std::erase_if(names, [](const std::string& name) {
+    return !is_called_as_a_cache(name);
+  });
   return names;
 }
 

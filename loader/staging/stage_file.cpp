@@ -12,21 +12,14 @@
 
 #include "common/cache_files.h"
 #include "loader/cache/fault_point.h"
+#include "loader/cache/shared_file.h"
 #include "loader/memory_room.h"
 
 namespace penstock {
 namespace {
 
-// Somebody else makes, or removes, a share of that name at the same time.
-constexpr int kTries = 100;
-constexpr long kPause_ns = 1000000;
 // For the memory that the maker gets; then who waits gets it too.
 constexpr int kMemoryTries = 10000;
-
-void pause_a_moment() {
-  const timespec pause{0, kPause_ns};
-  ::nanosleep(&pause, nullptr);
-}
 
 Error try_again(const std::string& path) {
   return {Code::kUnavailable, 0,
@@ -72,11 +65,6 @@ Status allocate_bytes(int fd, uint64_t offset, uint64_t bytes,
   return Error{Code::kLimit, errno,
                path + ": no memory in the tmpfs for " + what +
                    "; a smaller window or batch takes less"};
-}
-
-bool has_name(int fd) {
-  struct stat found {};
-  return ::fstat(fd, &found) == 0 && found.st_nlink > 0;
 }
 
 void write_header(const StageFile& file, const StagedData& data) {
@@ -268,13 +256,7 @@ Result<std::unique_ptr<StageFile>> StageFile::join(const CacheOwner& owner,
   std::unique_ptr<StageFile> file(new StageFile);
   file->file_name_ = *std::move(file_name);
   file->path_ = cache_folder_path(owner) + "/" + file->file_name_;
-  Status joined = file->try_join(owner, data);
-  for (int tried = 1;
-       tried < kTries && !joined && joined.error().code == Code::kUnavailable;
-       ++tried) {
-    pause_a_moment();
-    joined = file->try_join(owner, data);
-  }
+  Status joined = join_in_a_second([&] { return file->try_join(owner, data); });
   if (!joined) {
     file->leave();
     return std::move(joined).error();

@@ -30,7 +30,6 @@ inline constexpr uint32_t kStageConsumers = 64;
 inline constexpr uint32_t kMostWindow = 512;
 inline constexpr uint32_t kMostBuffers = 1024;
 inline constexpr uint64_t kMostLaps = uint64_t{1} << 30;
-inline constexpr const char* kStageFileEnding = ".stage";
 
 // What all who share have to agree on.
 struct StageShape {

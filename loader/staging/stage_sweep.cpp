@@ -1,36 +1,13 @@
-#include <dirent.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <memory>
-#include <string_view>
-#include <vector>
+#include <ctime>
 
 #include "common/cache_files.h"
+#include "loader/cache/shared_file.h"
 #include "loader/staging/stage_file.h"
 
 namespace penstock {
-namespace {
-
-struct CloseStageFolder {
-  void operator()(DIR* folder) const { ::closedir(folder); }
-};
-
-std::vector<std::string> stage_files(const std::string& folder) {
-  std::vector<std::string> names;
-  const std::unique_ptr<DIR, CloseStageFolder> entries(
-      ::opendir(folder.c_str()));
-  if (!entries) return names;
-  while (const dirent* entry = ::readdir(entries.get())) {
-    if (std::string_view(entry->d_name).ends_with(kStageFileEnding)) {
-      names.emplace_back(entry->d_name);
-    }
-  }
-  return names;
-}
-
-}  // namespace
 
 // A file gets its name when it has a member, and not before.
 void sweep_shares(const CacheOwner& owner) {
@@ -39,12 +16,10 @@ void sweep_shares(const CacheOwner& owner) {
   if (::lstat(path.c_str(), &found) != 0) return;
   const auto folder = open_cache_folder(owner);
   if (!folder) return;
-  for (const std::string& name : stage_files(path)) {
-    const UniqueFd fd(::openat(folder->get(), name.c_str(),
-                               O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    if (fd && shut_out_cache_members(fd.get())) {
-      remove_cache_file(folder->get(), name, fd.get());
-    }
+  const auto now_s = static_cast<uint64_t>(::time(nullptr));
+  for (const std::string& name :
+       names_ending(folder->get(), kStageFileEnding)) {
+    (void)remove_if_left(folder->get(), name, UINT64_MAX, now_s);
   }
   (void)::rmdir(path.c_str());  // if nothing is left
 }

@@ -3,7 +3,7 @@ in the build directory."""
 
 import shutil
 
-from demo_lib.data import run
+from demo_lib.data import make_ext4, run
 
 COUNT = 6000
 SIZE = (500, 375)
@@ -22,13 +22,7 @@ def make_image(build, progress):
     run(build / "bin" / "penstock-demo-data", "--out", content / "jpeg",
         "--count", COUNT, "--width", SIZE[0], "--height", SIZE[1],
         "--quality", QUALITY)
-    part = image.with_suffix(".part")
-    part.unlink(missing_ok=True)
-    size = sum(path.stat().st_size for path in content.rglob("*"))
-    run("/sbin/mke2fs", "-q", "-F", "-t", "ext4", "-O", "^has_journal", "-m",
-        "0", "-d", content, part, f"{size * 12 // 10 // 1024 + 8192}k")
-    shutil.rmtree(content)
-    part.rename(image)
+    make_ext4(content, image)
     return image
 
 

@@ -29,7 +29,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -43,45 +42,14 @@
 #include "penstock/loader/epoch_order.h"
 #include "tests/unit/lmdb/lmdb_files.h"
 #include "tests/unit/lmdb/refused_call.h"
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/lsan_interface.h>
-#endif
+#include "tests/unit/lmdb_mpi/own_memory.h"
+#include "tests/unit/lmdb_mpi/sanitized_mpi.h"
 
 using namespace penstock;
 using namespace penstock::lmdb;
 using namespace penstock::test;
 
-#ifdef __SANITIZE_ADDRESS__
-// Open MPI does not free all that it takes.
-extern "C" const char* __lsan_default_suppressions() {
-  return "leak:libpmix.so";
-}
-extern "C" const char* __lsan_default_options() {
-  return "print_suppressions=0";
-}
-#endif
-
 namespace {
-
-#ifdef __SANITIZE_ADDRESS__
-constexpr bool kMemoryIsOurs = false;  // the sanitizer keeps what was freed
-
-void init_mpi(int& argc, char**& argv, int& level) {
-  // Most of it here, by modules that have no names any more at the end.
-  const __lsan::ScopedDisabler not_ours;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-}
-
-bool has_leaks() { return __lsan_do_recoverable_leak_check() != 0; }
-#else
-constexpr bool kMemoryIsOurs = true;
-
-void init_mpi(int& argc, char**& argv, int& level) {
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-}
-
-bool has_leaks() { return false; }
-#endif
 
 int world_rank() {
   int rank = 0;
@@ -409,16 +377,6 @@ void paced(const std::string& file) {
                  std::to_string(fetch) + " fetched",
              4);
   }
-}
-
-// Of this process, by its name in /proc/self/status.
-uint64_t memory_bytes(const std::string& name) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.rfind(name + ":", 0) != 0) continue;
-    return std::stoull(line.substr(name.size() + 1)) << 10;
-  }
-  end_with("no " + name, 4);
 }
 
 void keep_to(const char* what, uint64_t bytes, uint64_t bound_bytes) {

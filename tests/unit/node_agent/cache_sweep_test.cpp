@@ -62,6 +62,14 @@ TEST_CASE("a cache goes when neither its user nor the admin keeps it longer") {
   CHECK_FALSE(fs::exists(node.folder));
 }
 
+TEST_CASE("batches that killed jobs shared go as well") {
+  const Node node;
+  const std::string path = node.cache("a.stage", 0, 1);
+  std::fstream(path, std::ios::in | std::ios::out) << kStageMagicText;
+  CHECK(CacheSweep(node.base).run(0, kNow_s + 10) == 1);
+  CHECK_FALSE(fs::exists(path));
+}
+
 TEST_CASE("one that a process uses stays") {
   const Node node;
   const std::string path = node.cache("a.cache", 0, 1000);
