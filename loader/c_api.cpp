@@ -230,7 +230,7 @@ int penstock_loader_get_counters(penstock_loader* loader,
                                  penstock_loader_counters* counters) {
   if (loader == nullptr || counters == nullptr) return null_argument();
   if (loader->loader->is_forked()) return penstock::forked();
-  const penstock::PipelineCounters now = loader->loader->counters();
+  const penstock::LoaderCounters now = loader->loader->counters();
   *counters = {now.prepared, now.broken, now.bytes,  now.fetch_ns,
                now.prep_ns,  now.cpu_ns, now.threads};
   return 0;
@@ -243,7 +243,7 @@ int penstock_loader_get_cached(penstock_loader* loader,
   if (cached->size < sizeof *cached) {
     return fail(EINVAL, "the size of penstock_loader_cached is not set");
   }
-  const penstock::PipelineCounters now = loader->loader->counters();
+  const penstock::LoaderCounters now = loader->loader->counters();
   cached->samples = now.cached;
   cached->bytes = now.cached_bytes;
   return 0;

@@ -127,7 +127,7 @@ void JobLoader::count_step() {
 }
 
 void JobLoader::report() {
-  const PipelineCounters loader = pipeline_->counters();
+  const LoaderCounters loader = pipeline_->counters();
   penstock_progress progress{};
   progress.samples = samples_;
   progress.steps = steps_;
@@ -207,6 +207,6 @@ uint64_t JobLoader::samples_per_epoch() const {
   return pipeline_->samples_per_epoch();
 }
 
-PipelineCounters JobLoader::counters() const { return pipeline_->counters(); }
+LoaderCounters JobLoader::counters() const { return pipeline_->counters(); }
 
 }  // namespace penstock

@@ -58,7 +58,7 @@ class JobLoader {
   std::string pin_refusal();
   SamplerState state();
   uint64_t samples_per_epoch() const;
-  PipelineCounters counters() const;
+  LoaderCounters counters() const;
 
   // This is a child of the process that opened the loader.
   bool is_forked() const;

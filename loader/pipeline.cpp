@@ -72,6 +72,6 @@ uint64_t Pipeline::set_feed(const Feed& feed) { return core_->set_feed(feed); }
 std::vector<uint64_t> Pipeline::subset(uint64_t samples) const {
   return core_->subset(samples);
 }
-PipelineCounters Pipeline::counters() const { return core_->counters(); }
+LoaderCounters Pipeline::counters() const { return core_->counters(); }
 
 }  // namespace penstock

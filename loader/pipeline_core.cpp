@@ -12,7 +12,6 @@
 namespace penstock {
 namespace {
 
-constexpr uint64_t kControlPeriodNs = 50000000;
 constexpr uint64_t kClaimWaitNs = 100000000;
 
 }  // namespace
@@ -35,7 +34,9 @@ PipelineCore::PipelineCore(std::shared_ptr<const Dataset> dataset,
 
 Status PipelineCore::start() {
   // First, or else loader threads may leave no room for its stack.
-  control_ = std::thread([this] { run_control(); });
+  control_.start([this] {
+    if (is_started_) follow_hint();
+  });
   follow_hint();  // starts the threads, the rate already kept
   is_started_ = true;
   if (pool_.running() > 0 || all_claimed_) return Done{};
@@ -44,8 +45,7 @@ Status PipelineCore::start() {
 
 void PipelineCore::stop() {
   stopping_ = true;
-  control_wakes_.notify_all();
-  if (control_.joinable()) control_.join();
+  control_.stop();
   ring_.wake_claimers();
   pool_.stop();
 }
@@ -96,25 +96,17 @@ void PipelineCore::prepare_place(std::unique_ptr<SamplePreparer>& preparer,
   SampleFacts facts;
   const Status prepared =
       prepare(preparer, place.position, index, place.out, facts);
-  bytes_ += facts.bytes;
-  cached_ += facts.is_cached ? 1 : 0;
-  cached_bytes_ += facts.cached_bytes;
-  if (facts.is_from_peer) {
-    ++peer_;
-    peer_bytes_ += facts.cached_bytes;
-  }
-  fetch_ns_ += facts.fetch_ns;
-  prep_ns_ += facts.prep_ns;
+  counters_.add(facts);
   if (prepared) {
-    ++prepared_;
+    counters_.add_prepared(1);
   } else if (!stopping_) {
-    ++broken_;
+    counters_.add_broken();
     try {
       name_broken(place, index, prepared.error());
     } catch (const std::bad_alloc&) {  // counted all the same
     }
   }
-  cpu_ns_ += thread_cpu_ns() - cpu_begin_ns;
+  counters_.add_cpu_ns(thread_cpu_ns() - cpu_begin_ns);
   ring_.complete(place, {prepared.ok(), index, facts.label});
 }
 
@@ -183,7 +175,7 @@ Result<std::optional<Batch>> PipelineCore::next(uint64_t timeout_ns) {
     }
     empty_samples_ += ring_.plan().samples(batch->number);
     if (empty_samples_ >= samples_per_epoch() ||
-        (ring_.finished() && prepared_ == 0)) {
+        (ring_.finished() && counters_.prepared() == 0)) {
       const std::lock_guard lock(broken_mutex_);
       ended_by_ = Error{Code::kIo, 0,
                         "all samples of " + dataset_->path() +
@@ -214,29 +206,12 @@ void PipelineCore::follow_hint() {
   if (threads < pool_.running()) ring_.wake_claimers();
 }
 
-void PipelineCore::run_control() {
-  pthread_setname_np(pthread_self(), "pst_control");
-  while (!stopping_) {
-    const uint32_t key = control_wakes_.prepare();
-    if (is_started_) follow_hint();
-    if (!stopping_) control_wakes_.wait(key, kControlPeriodNs);
-  }
-}
-
-PipelineCounters PipelineCore::counters() const {
-  return {.prepared = prepared_,
-          .broken = broken_,
-          .bytes = bytes_,
-          .cached = cached_,
-          .cached_bytes = cached_bytes_,
-          .peer = peer_,
-          .peer_bytes = peer_bytes_,
-          .cache_samples = dataset_->cached_samples(),
-          .data_samples = dataset_->size(),
-          .fetch_ns = fetch_ns_,
-          .prep_ns = prep_ns_,
-          .cpu_ns = cpu_ns_,
-          .threads = pool_.running()};
+LoaderCounters PipelineCore::counters() const {
+  LoaderCounters counters = counters_.read();
+  counters.cache_samples = dataset_->cached_samples();
+  counters.data_samples = dataset_->size();
+  counters.threads = pool_.running();
+  return counters;
 }
 
 }  // namespace penstock

@@ -9,14 +9,15 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "common/result.h"
 #include "loader/batch_ring.h"
+#include "loader/control_thread.h"
 #include "loader/elastic_pool.h"
 #include "loader/feed_plan.h"
 #include "loader/pipeline_shape.h"
+#include "loader/sample_counters.h"
 #include "loader/sample_preparer.h"
 #include "loader/token_bucket.h"
 #include "penstock/loader/pipeline.h"
@@ -47,7 +48,7 @@ class PipelineCore {
   uint64_t samples_per_epoch() const { return sampler_.samples_per_epoch(); }
   uint64_t set_feed(const Feed& feed);
   std::vector<uint64_t> subset(uint64_t samples) const;
-  PipelineCounters counters() const;
+  LoaderCounters counters() const;
 
  private:
   void run_thread(size_t id, const ElasticPool::Wanted& wanted);
@@ -58,7 +59,6 @@ class PipelineCore {
   Feed feed_at(uint64_t position);
   void name_broken(const BatchRing::Place& place, uint64_t index, Error why);
   std::optional<Error> error_of(const Batch& batch);
-  void run_control();
   void follow_hint();
 
   const std::shared_ptr<const Dataset> dataset_;
@@ -74,16 +74,7 @@ class PipelineCore {
   std::mutex feeds_mutex_;
   FeedPlan feeds_;
 
-  std::atomic<uint64_t> prepared_{0};
-  std::atomic<uint64_t> broken_{0};
-  std::atomic<uint64_t> bytes_{0};
-  std::atomic<uint64_t> cached_{0};
-  std::atomic<uint64_t> cached_bytes_{0};
-  std::atomic<uint64_t> peer_{0};
-  std::atomic<uint64_t> peer_bytes_{0};
-  std::atomic<uint64_t> fetch_ns_{0};
-  std::atomic<uint64_t> prep_ns_{0};
-  std::atomic<uint64_t> cpu_ns_{0};
+  SampleCounters counters_;
 
   std::mutex broken_mutex_;  // taken for broken samples only
   std::set<uint64_t> named_;
@@ -95,9 +86,8 @@ class PipelineCore {
   std::atomic<bool> is_started_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> all_claimed_{false};
-  EventCount control_wakes_;
   ElasticPool pool_;
-  std::thread control_;
+  ControlThread control_;
 };
 
 }  // namespace penstock

@@ -157,7 +157,7 @@ uint64_t PythonStream::samples_per_epoch() {
 }
 
 py::dict PythonStream::counters() {
-  const PipelineCounters now = loader()->counters();
+  const LoaderCounters now = loader()->counters();
   py::dict counters;
   counters["prepared"] = now.prepared;
   counters["broken"] = now.broken;

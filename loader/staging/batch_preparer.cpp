@@ -41,10 +41,12 @@ bool BatchPreparer::prepare(uint64_t batch, uint8_t* buffer,
         sample, stopping, layout.data(buffer) + good * layout.sample_floats(),
         facts);
     fault_point("prepared a sample");
+    counters_.add(facts);
     if (!prepared && stopping()) break;
     if (!prepared) {
-      ++counters_.broken;
-      if (recipe_.broken) recipe_.broken(prepared.error().message);
+      counters_.add_broken();
+      broken_(sample.index, prepared.error().message);
+      layout.indices(buffer)[samples - 1 - (tried - good)] = sample.index;
       continue;
     }
     layout.labels(buffer)[good] = facts.label;
@@ -52,8 +54,8 @@ bool BatchPreparer::prepare(uint64_t batch, uint8_t* buffer,
     ++good;
   }
   layout.size(buffer) = good;
-  counters_.prepared += good;
-  counters_.cpu_ns += thread_cpu_ns() - cpu_begin_ns;
+  counters_.add_prepared(good);
+  counters_.add_cpu_ns(thread_cpu_ns() - cpu_begin_ns);
   return tried == samples;
 }
 

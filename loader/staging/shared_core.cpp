@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
+#include <thread>
 
 #include "loader/clock.h"
 
@@ -17,27 +19,41 @@ constexpr uint64_t kLookPeriod_ns = 100'000'000;
 }  // namespace
 
 SharedCore::SharedCore(std::unique_ptr<StageFile> file, BatchRecipe recipe,
-                       const SharedOptions& options)
+                       const SharedOptions& options, PipelineLink link)
     : options_(options),
       file_(std::move(file)),
       recipe_(std::move(recipe)),
+      link_(std::move(link)),
+      broken_([this](uint64_t index, const std::string& why) {
+        name_broken(index, why);
+      }),
       began_ns_(monotonic_ns()),
       jobs_(*file_),
       overdue_(file_->shape().window),
       claims_(*file_, overdue_),
       seat_(*file_, overdue_, options.times),
-      pool_(options.threads,
-            [this](size_t /*id*/, const ElasticPool::Wanted& wanted) {
-              run_thread(wanted);
+      alone_(recipe_, options_, link_),
+      pool_(options.threads_max,
+            [this](size_t id, const ElasticPool::Wanted& wanted) {
+              run_thread(id, wanted);
             }) {}
 
-// What its threads prepare is left to others.
 SharedCore::~SharedCore() {
-  stopping_ = true;
+  stop();
   shut();
 }
 
+// What its threads prepare is left to others.
+void SharedCore::stop() {
+  stopping_ = true;
+  control_.stop();
+  pool_.stop();
+  seat_.go_out();
+  if (alone_.is_on()) alone_.stop();
+}
+
 void SharedCore::shut() {
+  control_.stop();
   pool_.stop();
   seat_.leave();
   file_->leave();
@@ -46,9 +62,24 @@ void SharedCore::shut() {
 Status SharedCore::start() {
   if (Status reserved = seat_.reserve(); !reserved) return reserved;
   enter(0);
-  pool_.resize(options_.threads);
-  if (pool_.running() > 0) return Done{};
-  return Error{Code::kLimit, EAGAIN, "the system gives no loader thread"};
+  follow_hint();  // starts the threads, the rate already kept
+  if (pool_.running() == 0) {
+    return Error{Code::kLimit, EAGAIN, "the system gives no loader thread"};
+  }
+  control_.start([this] { follow_hint(); });
+  return Done{};
+}
+
+// A pipeline of its own follows the hint itself.
+void SharedCore::follow_hint() {
+  const auto hint = link_.hint ? link_.hint() : std::nullopt;
+  bucket_.set_rate(hint ? hint->rate_bytes_per_s : 0, monotonic_ns());
+  const bool follow = options_.elastic && hint;
+  const size_t threads = follow
+                             ? std::clamp(hint->threads, options_.threads_min,
+                                          options_.threads_max)
+                             : options_.threads;
+  pool_.resize(alone_.is_on() ? 0 : threads);
 }
 
 void SharedCore::enter(uint64_t epoch) {
@@ -68,9 +99,16 @@ bool SharedCore::may_claim(uint64_t now_ns) {
   return seat_.is_in();  // one that was put out works for itself
 }
 
-void SharedCore::run_thread(const ElasticPool::Wanted& wanted) {
-  pthread_setname_np(pthread_self(), "pst_share");
-  BatchPreparer preparer(recipe_, bucket_, counters_);
+void SharedCore::run_thread(size_t id, const ElasticPool::Wanted& wanted) {
+  const std::string name = "pst_loader_" + std::to_string(id);
+  pthread_setname_np(pthread_self(), name.c_str());
+  if (link_.thread) link_.thread(true);
+  prepare_batches(wanted);
+  if (link_.thread) link_.thread(false);
+}
+
+void SharedCore::prepare_batches(const ElasticPool::Wanted& wanted) {
+  BatchPreparer preparer(recipe_, bucket_, counters_, broken_);
   uint64_t looked_ns = 0;
   while (wanted() && !stopping_) {
     const uint32_t key = file_->header().room.prepare();
@@ -91,26 +129,35 @@ void SharedCore::prepare(const StageClaim& claim, BatchPreparer& preparer) {
   file_->map_in(claim.buffer);
   const auto stopping = [&] { return stopping_ || !claims_.holds(claim); };
   if (!preparer.prepare(claim.batch, file_->buffer(claim.buffer), stopping)) {
-    claims_.give_up(claim);
+    claims_.leave(claim);
     lost_claims_ += stopping_ ? 0 : 1;
   } else if (!claims_.publish(claim)) {
     ++lost_claims_;
   }
 }
 
+void SharedCore::name_broken(uint64_t index, const std::string& why) {
+  try {
+    const std::lock_guard lock(broken_mutex_);
+    if (!named_.insert(index).second) return;
+  } catch (const std::bad_alloc&) {  // said more than once, then
+  }
+  if (link_.broken) link_.broken(why);
+}
+
 Result<std::optional<Batch>> SharedCore::next(uint64_t timeout_ns) {
   if (ended_by_) return *ended_by_;
-  if (in_use_) {
-    return invalid(
-        "a share's batches are used one at a time: the last one was "
-        "not released");
+  if (in_use_) {  // only the caller can change that
+    std::this_thread::sleep_for(
+        std::chrono::nanoseconds(std::min(timeout_ns, kLookPeriod_ns)));
+    return std::optional<Batch>();
   }
   const uint64_t begin_ns = monotonic_ns();
   uint64_t waited_ns = 0;
   do {
     if (finished()) return std::optional<Batch>();
-    auto batch = alone_ ? next_alone(timeout_ns - waited_ns)
-                        : next_shared(timeout_ns - waited_ns);
+    auto batch = alone_.is_on() ? next_alone(timeout_ns - waited_ns)
+                                : next_shared(timeout_ns - waited_ns);
     if (!batch || *batch) return batch;
     waited_ns = monotonic_ns() - begin_ns;
   } while (waited_ns < timeout_ns);
@@ -153,15 +200,36 @@ Result<std::optional<Batch>> SharedCore::next_shared(uint64_t timeout_ns) {
     return std::optional<Batch>();
   }
   has_waited_ = false;
+  return use(buffer);
+}
+
+Result<std::optional<Batch>> SharedCore::use(uint32_t buffer) {
   Batch batch = recipe_.layout.view(file_->buffer(buffer));
   batch.ends_epoch = recipe_.plan.ends_epoch(seat_.next());
   const uint64_t samples = recipe_.plan.samples(seat_.next());
+  ended_by_ = error_of(batch, samples);
+  if (ended_by_) return *ended_by_;
+  ++used_batches_;
   if (batch.size > 0 || batch.ends_epoch) return hand_out(batch);
   (void)seat_.release();  // take() says whether it is out
   if (Status skipped = skip_empty(samples); !skipped) {
     return std::move(skipped).error();
   }
   return std::optional<Batch>();
+}
+
+// Another job may have prepared it, and known why.
+std::optional<Error> SharedCore::error_of(const Batch& batch,
+                                          uint64_t samples) {
+  if (options_.broken != BrokenSamples::kFatal || batch.size >= samples) {
+    return std::nullopt;
+  }
+  const uint64_t index =
+      std::min(batch.indices[samples - 1], recipe_.dataset->size() - 1);
+  return Error{Code::kIo, 0,
+               recipe_.dataset->name(index) +
+                   ": cannot be read or decoded; the job of share " +
+                   options_.name + " that tried it says why"};
 }
 
 void SharedCore::look_around() {
@@ -181,34 +249,18 @@ Status SharedCore::go_on_without_share() {
     enter(alone_first_ / per_epoch());
     return Done{};
   }
-  return go_alone(in_epoch * recipe_.plan.batch_samples());
-}
-
-Status SharedCore::go_alone(uint64_t position) {
-  const uint64_t samples = recipe_.dataset->size();
-  PipelineOptions options;
-  options.batch_samples = options_.batch_samples;
-  options.crop_side = options_.crop_side;
-  options.augment = options_.augment;
-  options.seed = options_.seed;
-  options.shuffle = options_.shuffle;
-  options.from = SamplerState{samples, options_.seed, options_.shuffle,
-                              alone_first_ / per_epoch(), position};
-  options.total_samples = samples - position;
-  options.read_mode = options_.read_mode;
-  options.threads = options.threads_max = options_.threads;
-  auto pipeline =
-      Pipeline::create(recipe_.dataset, options, {.broken = options_.broken});
-  if (!pipeline) return std::move(pipeline).error();
-  alone_ = *std::move(pipeline);
-  return Done{};
+  return alone_.begin(alone_first_ / per_epoch(), in_epoch);
 }
 
 Result<std::optional<Batch>> SharedCore::next_alone(uint64_t timeout_ns) {
-  auto batch = alone_->next(timeout_ns);
+  auto batch = alone_.next(timeout_ns);
   if (batch && !*batch) return batch;
   ++alone_batches_;
   if (batch) return hand_out(**batch);
+  if (options_.broken == BrokenSamples::kFatal) {
+    ended_by_ = batch.error();
+    return batch;
+  }
   // All that is left of the epoch is broken.
   const uint64_t first = recipe_.plan.first_sample(alone_first_);
   const uint64_t left = recipe_.sampler.epoch_end(first) - first;
@@ -222,21 +274,28 @@ void SharedCore::release() {
   if (!in_use_) return;
   const Batch batch = *in_use_;
   in_use_.reset();
-  if (!alone_) {
+  if (!alone_.is_on()) {
     (void)seat_.release();  // take() says whether it is out
   } else if (batch.data != nullptr) {
-    alone_->release(batch);
+    alone_.release(batch);
   }
+  if (stopping_) return;
   if (finished()) return shut();
-  if (!alone_ || !batch.ends_epoch) return;
-  alone_.reset();
+  if (!alone_.is_on() || !batch.ends_epoch) return;
+  alone_.end();
   enter(alone_first_ / per_epoch() + 1);
 }
 
-SharedCounters SharedCore::counters() const {
-  return {.prepared = counters_.prepared,
-          .broken = counters_.broken,
-          .cpu_ns = counters_.cpu_ns,
+LoaderCounters SharedCore::counters() const {
+  LoaderCounters counters = counters_.read() + alone_.counters();
+  counters.threads += pool_.running();
+  counters.cache_samples = recipe_.dataset->cached_samples();
+  counters.data_samples = recipe_.dataset->size();
+  return counters;
+}
+
+ShareCounters SharedCore::share() const {
+  return {.used_batches = used_batches_,
           .lost_claims = lost_claims_,
           .times_out = times_out_,
           .alone_batches = alone_batches_};

@@ -5,9 +5,14 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
+#include <string>
 
+#include "loader/control_thread.h"
 #include "loader/elastic_pool.h"
+#include "loader/staging/alone_stream.h"
 #include "loader/staging/batch_preparer.h"
 #include "loader/staging/shared_preparer.h"
 #include "loader/staging/stage_claims.h"
@@ -21,13 +26,15 @@ namespace penstock {
 class SharedCore {
  public:
   SharedCore(std::unique_ptr<StageFile> file, BatchRecipe recipe,
-             const SharedOptions& options);
+             const SharedOptions& options, PipelineLink link);
   ~SharedCore();
   SharedCore(const SharedCore&) = delete;
   SharedCore& operator=(const SharedCore&) = delete;
 
+  // Throws std::system_error where there is no control thread.
   // Errors: kLimit  64 jobs share it; no thread
   Status start();
+  void stop();
 
   Result<std::optional<Batch>> next(uint64_t timeout_ns);
   void release();
@@ -35,19 +42,26 @@ class SharedCore {
     return options_.epochs > 0 && epochs_handed_ == options_.epochs;
   }
   uint64_t epoch() const {
-    return (alone_ ? alone_first_ : seat_.next()) / per_epoch();
+    return (alone_.is_on() ? alone_first_ : seat_.next()) / per_epoch();
   }
-  bool is_alone() const { return alone_ != nullptr; }
-  SharedCounters counters() const;
+  bool is_held_up() const { return in_use_.has_value(); }
+  bool is_alone() const { return alone_.is_on(); }
+  uint64_t samples_per_epoch() const { return recipe_.dataset->size(); }
+  LoaderCounters counters() const;
+  ShareCounters share() const;
 
  private:
-  void run_thread(const ElasticPool::Wanted& wanted);
+  void run_thread(size_t id, const ElasticPool::Wanted& wanted);
+  void prepare_batches(const ElasticPool::Wanted& wanted);
   bool may_claim(uint64_t now_ns);
   void prepare(const StageClaim& claim, BatchPreparer& preparer);
   Result<std::optional<Batch>> next_shared(uint64_t timeout_ns);
   Result<std::optional<Batch>> next_alone(uint64_t timeout_ns);
+  Result<std::optional<Batch>> use(uint32_t buffer);
+  std::optional<Error> error_of(const Batch& batch, uint64_t samples);
+  void name_broken(uint64_t index, const std::string& why);
   Status go_on_without_share();
-  Status go_alone(uint64_t position);
+  void follow_hint();
   void enter(uint64_t epoch);
   std::optional<Batch> hand_out(Batch batch);
   Status skip_empty(uint64_t samples);
@@ -58,19 +72,22 @@ class SharedCore {
   const SharedOptions options_;
   const std::unique_ptr<StageFile> file_;
   const BatchRecipe recipe_;
+  const PipelineLink link_;
+  const BatchPreparer::Broken broken_;
   const uint64_t began_ns_;
   const StageJobs jobs_;
   OverdueClaims overdue_;
   StageClaims claims_;
   StageSeat seat_;
   TokenBucket bucket_;
-  BatchCounters counters_;
+  SampleCounters counters_;
+  std::atomic<uint64_t> used_batches_ = 0;
   std::atomic<uint64_t> lost_claims_ = 0;
   std::atomic<uint64_t> times_out_ = 0;
   std::atomic<uint64_t> alone_batches_ = 0;
 
   // Of the thread that calls next().
-  std::unique_ptr<Pipeline> alone_;
+  AloneStream alone_;
   uint64_t alone_first_ = 0;     // the batch that it began with
   bool has_waited_ = false;      // for the share's next batch
   std::optional<Batch> in_use_;  // as share or pipeline have it
@@ -80,9 +97,13 @@ class SharedCore {
   std::optional<Error> ended_by_;
   uint64_t looked_ns_ = 0;
 
+  std::mutex broken_mutex_;
+  std::set<uint64_t> named_;
+
   std::atomic<bool> has_gathered_ = false;
   std::atomic<bool> stopping_ = false;
   ElasticPool pool_;
+  ControlThread control_;
 };
 
 }  // namespace penstock

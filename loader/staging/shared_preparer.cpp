@@ -19,8 +19,9 @@ Status check(const SharedOptions& options) {
   if (options.crop_side < 1 || options.crop_side > 4096) {
     return invalid("crop: allowed: 1 to 4096");
   }
-  if (options.threads < 1 || options.threads > 4096) {
-    return invalid("threads: allowed: 1 to 4096");
+  if (options.threads_min < 1 || options.threads < options.threads_min ||
+      options.threads_max < options.threads || options.threads_max > 4096) {
+    return invalid("threads: allowed: 1 <= least <= first <= most <= 4096");
   }
   if (options.jobs < 1 || options.jobs > kStageConsumers) {
     return invalid("jobs to wait for: allowed: 1 to 64");
@@ -61,7 +62,8 @@ std::string text_of(const Dataset& dataset, const SharedOptions& options) {
 }
 
 Result<std::unique_ptr<SharedCore>> make_core(
-    std::shared_ptr<const Dataset> dataset, const SharedOptions& options) {
+    std::shared_ptr<const Dataset> dataset, const SharedOptions& options,
+    PipelineLink link) {
   const uint64_t samples = dataset->size();
   auto sampler = EpochSampler::create(
       {.count = samples, .seed = options.seed, .shuffle = options.shuffle});
@@ -88,10 +90,9 @@ Result<std::unique_ptr<SharedCore>> make_core(
       options.seed,
       *std::move(sampler),
       plan,
-      layout,
-      options.broken};
+      layout};
   return std::make_unique<SharedCore>(*std::move(file), std::move(recipe),
-                                      options);
+                                      options, std::move(link));
 }
 
 }  // namespace
@@ -101,25 +102,40 @@ SharedPreparer::SharedPreparer(std::unique_ptr<SharedCore> core)
 SharedPreparer::~SharedPreparer() = default;
 
 Result<std::unique_ptr<SharedPreparer>> SharedPreparer::create(
-    std::shared_ptr<const Dataset> dataset, const SharedOptions& options) {
+    std::shared_ptr<const Dataset> dataset, const SharedOptions& options,
+    PipelineLink link) {
   if (Status checked = check(options); !checked) {
     return std::move(checked).error();
   }
-  auto core = make_core(std::move(dataset), options);
-  if (!core) return std::move(core).error();
-  if (Status started = (*core)->start(); !started) {
-    return std::move(started).error();
+  try {
+    auto core = make_core(std::move(dataset), options, std::move(link));
+    if (!core) return std::move(core).error();
+    if (Status started = (*core)->start(); !started) {
+      return std::move(started).error();
+    }
+    return std::unique_ptr<SharedPreparer>(
+        new SharedPreparer(*std::move(core)));
+  } catch (const std::bad_alloc&) {
+    return Error{Code::kLimit, ENOMEM, "share " + options.name + ": no memory"};
+  } catch (const std::system_error& error) {
+    return Error{Code::kLimit, error.code().value(),
+                 "the system gives no control thread"};
   }
-  return std::unique_ptr<SharedPreparer>(new SharedPreparer(*std::move(core)));
 }
 
 Result<std::optional<Batch>> SharedPreparer::next(uint64_t timeout_ns) {
   return core_->next(timeout_ns);
 }
-void SharedPreparer::release() { core_->release(); }
+void SharedPreparer::release(const Batch& /*batch*/) { core_->release(); }
+void SharedPreparer::stop() { core_->stop(); }
 bool SharedPreparer::finished() const { return core_->finished(); }
+bool SharedPreparer::is_held_up() const { return core_->is_held_up(); }
 uint64_t SharedPreparer::epoch() const { return core_->epoch(); }
 bool SharedPreparer::is_alone() const { return core_->is_alone(); }
-SharedCounters SharedPreparer::counters() const { return core_->counters(); }
+uint64_t SharedPreparer::samples_per_epoch() const {
+  return core_->samples_per_epoch();
+}
+LoaderCounters SharedPreparer::counters() const { return core_->counters(); }
+ShareCounters SharedPreparer::share() const { return core_->share(); }
 
 }  // namespace penstock

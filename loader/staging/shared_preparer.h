@@ -8,7 +8,7 @@
 //     if (!batch) return batch.error();
 //     if (!*batch) continue;  // none within a second
 //     train((*batch)->data, (*batch)->labels, (*batch)->size);
-//     (*shared)->release();
+//     (*shared)->release(**batch);
 //   }
 //
 // The bits are those of a Pipeline of the same seed with one rank, whose
@@ -21,15 +21,15 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "loader/staging/stage_seat.h"
 #include "penstock/loader/augment.h"
-#include "penstock/loader/batch.h"
+#include "penstock/loader/batch_source.h"
 #include "penstock/loader/dataset.h"
+#include "penstock/loader/pipeline.h"
 #include "penstock/loader/read_mode.h"
 #include "penstock/result.h"
 
@@ -54,55 +54,63 @@ struct SharedOptions {
   uint32_t window_batches = 8;
   uint32_t spare_batches = 4;
 
-  size_t threads = 1;  // of this job, that prepare; 1 to 4096
+  // Of this job, that prepare: as PipelineOptions'.
+  size_t threads = 1;
+  size_t threads_min = 1;
+  size_t threads_max = 1;
+  bool elastic = false;
+
+  // Broken samples are left out of their batch for all jobs.
+  BrokenSamples broken = BrokenSamples::kSkip;
   ReadMode read_mode = ReadMode::kBuffered;
   StageTimes times;
-  // Called for each broken sample that this job prepares, in any thread, each
-  // time. Such samples are left out of their batch for all jobs.
-  std::function<void(const std::string& why)> broken;
 };
 
-struct SharedCounters {
-  uint64_t prepared = 0;       // good samples that this job prepared
-  uint64_t broken = 0;         // broken ones
-  uint64_t cpu_ns = 0;         // of its threads that prepare
+struct ShareCounters {
+  uint64_t used_batches = 0;   // that the share had for this job
   uint64_t lost_claims = 0;    // batches prepared in vain: taken over by others
   uint64_t times_out = 0;      // that it went on alone
   uint64_t alone_batches = 0;  // that it prepared for itself
 };
 
-// One thread at a time calls next() and release(). Not to be used in a forked
-// process.
-class SharedPreparer {
+// One batch at a time is in use. Not to be used in a forked process.
+class SharedPreparer : public BatchSource {
  public:
   // Joins the share, or makes it, and starts the threads.
   // Errors: kInvalidArgument  an option out of its range; the share of that
   //         name prepares something else
   //         kLimit  no memory for the window; 64 jobs share it; no thread
   //         kPermissionDenied, kUnavailable, kIo  as StageFile::join()
+  // link: what it needs from outside; `broken` is called for the samples that
+  // this job prepares.
   [[nodiscard]] static Result<std::unique_ptr<SharedPreparer>> create(
-      std::shared_ptr<const Dataset> dataset, const SharedOptions& options);
+      std::shared_ptr<const Dataset> dataset, const SharedOptions& options,
+      PipelineLink link = {});
   // Leaves the share. A batch that is in use is no longer valid.
-  ~SharedPreparer();
+  ~SharedPreparer() override;
   SharedPreparer(const SharedPreparer&) = delete;
   SharedPreparer& operator=(const SharedPreparer&) = delete;
 
-  // The job's next batch, a view of memory that all jobs read; nullopt: none
-  // within timeout_ns, or finished(). Valid until release(), also where the job
-  // is put out meanwhile.
-  // Errors: kInvalidArgument  the last one was not released
-  //         kIo  all samples of an epoch are broken; it stays so
+  // The job's next batch, a view of memory that all jobs read. Valid until
+  // release(), also where the job is put out meanwhile; batches without a good
+  // sample are passed over, but for those that end an epoch.
+  // Errors: kIo  all samples of an epoch are broken; it stays so
+  //         kIo  a sample of the batch is broken, with BrokenSamples::kFatal
   //         those of Pipeline::create(), where the job goes on alone
-  [[nodiscard]] Result<std::optional<Batch>> next(uint64_t timeout_ns);
-  // Of the batch that next() gave; nothing where there is none.
-  void release();
-  // All epochs were handed out.
-  bool finished() const;
-  // Of the next batch.
+  [[nodiscard]] Result<std::optional<Batch>> next(uint64_t timeout_ns) override;
+  void release(const Batch& batch) override;
+  // The others go on without this job.
+  void stop() override;
+  bool finished() const override;  // all epochs
+  bool is_held_up() const override;
+  // The epoch of the next batch.
   uint64_t epoch() const;
   bool is_alone() const;
+  uint64_t samples_per_epoch() const;
 
-  SharedCounters counters() const;  // thread-safe
+  // What this job's threads did, alone or for all.
+  LoaderCounters counters() const override;
+  ShareCounters share() const;  // thread-safe
 
  private:
   explicit SharedPreparer(std::unique_ptr<class SharedCore> core);

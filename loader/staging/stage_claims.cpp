@@ -142,6 +142,20 @@ bool StageClaims::publish(const StageClaim& claim) {
   return true;
 }
 
+// First the buffer, as above.
+void StageClaims::leave(const StageClaim& claim) {
+  give_up(claim);
+  fault_point("gave the buffer up");
+  const StageWord word = StageWord::of(claim.word);
+  const StageWord left{StageWord::State::kLeft, 0, 0, word.buffer, word.lap};
+  uint64_t expected = claim.word;
+  if (slot_of(claim.batch)
+          .word.compare_exchange_strong(expected, left.packed())) {
+    fault_point("left the claim");
+    file_.header().room.notify_all();
+  }
+}
+
 // Nobody else changes the tag of a buffer that a living member writes to.
 void StageClaims::give_up(const StageClaim& claim) {
   BufferTag tag = BufferTag::of(claim.tag);

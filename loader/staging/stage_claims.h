@@ -47,10 +47,11 @@ class StageClaims {
   bool holds(const StageClaim& claim) const;
   // What is in the buffer is the batch. False: somebody else has taken it over.
   bool publish(const StageClaim& claim);
-  // To be followed by leave(): until then it keeps others from the batch.
-  void give_up(const StageClaim& claim);
+  // What is in the buffer is no batch: others prepare it.
+  void leave(const StageClaim& claim);
 
  private:
+  void give_up(const StageClaim& claim);
   std::optional<StageClaim> claim_first(bool look_for_ended);
   std::optional<StageClaim> try_claim(uint64_t batch, bool look_for_ended);
   std::optional<StageClaim> take(uint64_t batch, uint64_t found,

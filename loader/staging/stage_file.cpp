@@ -27,16 +27,6 @@ Error try_again(const std::string& path) {
               " processes use it already"};
 }
 
-Result<std::string> stage_file_name(const std::string& name) {
-  auto cache_name = cache_file_name(name);
-  if (!cache_name) {
-    return invalid("share name \"" + name +
-                   "\"; allowed: 1 to 64 letters, digits, dots, dashes and "
-                   "underscores, no dot in front");
-  }
-  return name + kStageFileEnding;
-}
-
 std::string batches_text(uint64_t batches, uint64_t buffer_bytes) {
   return std::to_string(batches) + (batches == 1 ? " batch" : " batches") +
          " of " + std::to_string(buffer_bytes) + " bytes";
@@ -84,6 +74,16 @@ bool is_sane(const StageShape& shape) {
 }
 
 }  // namespace
+
+Result<std::string> stage_file_name(const std::string& name) {
+  auto cache_name = cache_file_name(name);
+  if (!cache_name) {
+    return invalid("share name \"" + name +
+                   "\"; allowed: 1 to 64 letters, digits, dots, dashes and "
+                   "underscores, no dot in front");
+  }
+  return name + kStageFileEnding;
+}
 
 Status StageFile::map(const StageShape& shape) {
   unmap();

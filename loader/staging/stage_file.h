@@ -103,6 +103,10 @@ class StageFile {
   uint32_t generation_ = 0;
 };
 
+// Of the share of that name.
+// Errors: kInvalidArgument  it is not allowed
+[[nodiscard]] Result<std::string> stage_file_name(const std::string& name);
+
 // Removes the owner's shares whose jobs were killed, all of them.
 void sweep_shares(const CacheOwner& owner);
 

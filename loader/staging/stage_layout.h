@@ -108,6 +108,7 @@ struct StageWord {
     kUnused = 0,   // no batch yet
     kClaimed = 1,  // a member prepares it
     kReady = 2,
+    kLeft = 3,  // who had claimed it left it to others
   };
   State state = State::kUnused;
   uint32_t member = 0;  // who claimed it

@@ -17,6 +17,7 @@ SlotRule slot_rule(const StageWord& word, uint64_t batch, uint32_t window) {
   const uint64_t lap = batch / window;
   if (word.lap > lap) return SlotRule::kDone;
   if (word.state == StageWord::State::kClaimed) return SlotRule::kClaimed;
+  if (word.state == StageWord::State::kLeft) return SlotRule::kFree;
   return word.lap == lap ? SlotRule::kDone : SlotRule::kFree;
 }
 

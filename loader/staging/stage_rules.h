@@ -35,7 +35,8 @@ constexpr uint64_t batch_of(const StageWord& word, uint32_t slot,
 // What a slot's word says of a batch of the window that belongs there.
 enum class SlotRule {
   kDone,     // it is ready, or even gone
-  kFree,     // its slot can be had: what stands there nobody wants any more
+  kFree,     // its slot can be had: what stands there nobody wants any more,
+             // or was left
   kClaimed,  // somebody prepares it, or what stood there before
 };
 SlotRule slot_rule(const StageWord& word, uint64_t batch, uint32_t window);

@@ -167,6 +167,11 @@ void StageSeat::look_around(uint64_t now_ns) {
     state = mix64(state) + look_at_job(i, now_ns);
   }
   if (!everything_.has_lasted(state, now_ns, times_.alone_ns)) return;
+  go_out();
+}
+
+void StageSeat::go_out() {
+  if (place_ == kStageConsumers) return;
   uint64_t active = word(State::kActive, next_);
   if (own().word.compare_exchange_strong(active, word(State::kOut, next_))) {
     file_.header().room.notify_all();

@@ -52,6 +52,8 @@ class StageSeat {
   // The batch that take() gave is done with. False: the job is out.
   // REQUIRES: take() gave kGot.
   bool release();
+  // The others go on without this job; the batch that it has stays what it is.
+  void go_out();
   // The batch that take() gives next, or would give.
   uint64_t next() const { return next_; }
 

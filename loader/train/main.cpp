@@ -15,6 +15,7 @@
 #include "loader/asked_cache.h"
 #include "loader/clock.h"
 #include "loader/penstock_link.h"
+#include "loader/staging/shared_preparer.h"
 #include "loader/thread_choice.h"
 #include "loader/train/analysed_trainer.h"
 #include "loader/train/meeting.h"
@@ -76,14 +77,32 @@ PipelineOptions loader_options(const TrainOptions& options,
   return loader;
 }
 
+SharedOptions share_options(const TrainOptions& options,
+                            const PipelineOptions& alone) {
+  SharedOptions shared;
+  shared.name = options.share;
+  shared.batch_samples = alone.batch_samples;
+  shared.crop_side = alone.crop_side;
+  shared.seed = alone.seed;
+  shared.epochs = options.epochs;
+  shared.jobs = options.share_jobs;
+  shared.window_batches = options.share_window;
+  shared.threads = alone.threads;
+  shared.threads_min = alone.threads_min;
+  shared.threads_max = alone.threads_max;
+  shared.elastic = alone.elastic;
+  shared.read_mode = alone.read_mode;
+  return shared;
+}
+
 // CPU time of everything but the loader threads.
-uint64_t trainer_cpu_ns(const Pipeline& loader) {
+uint64_t trainer_cpu_ns(const BatchSource& loader) {
   const uint64_t loader_ns = loader.counters().cpu_ns;  // first: never larger
   return process_cpu_ns() - loader_ns;
 }
 
 Summary summarise(const Trainer& trainer, const TrainProgress& progress,
-                  const Pipeline& loader, bool connected) {
+                  const BatchSource& loader, bool connected) {
   Summary summary;
   summary.seconds =
       static_cast<double>(trainer.end_ns() - trainer.begin_ns()) * 1e-9;
@@ -184,12 +203,47 @@ Result<std::shared_ptr<const Dataset>> open_data(const TrainOptions& options) {
       });
 }
 
-int run(const TrainOptions& options) {
+// One of the two is the source.
+struct Loader {
+  std::unique_ptr<BatchSource> source;
+  Pipeline* pipeline = nullptr;
+  SharedPreparer* share = nullptr;
+};
+
+Result<Loader> open_loader(const TrainOptions& options,
+                           const std::shared_ptr<const Dataset>& dataset,
+                           PipelineLink link) {
+  const PipelineOptions settings = loader_options(options, dataset->size());
+  Loader loader;
+  if (options.share.empty()) {
+    auto pipeline = Pipeline::create(dataset, settings, std::move(link));
+    if (!pipeline) return std::move(pipeline).error();
+    loader.pipeline = pipeline->get();
+    loader.source = *std::move(pipeline);
+    return loader;
+  }
+  auto share = SharedPreparer::create(dataset, share_options(options, settings),
+                                      std::move(link));
+  if (!share) return std::move(share).error();
+  loader.share = share->get();
+  loader.source = *std::move(share);
+  return loader;
+}
+
+// What is analysed is this job, and not what others do for it.
+TrainOptions analysed_alone(TrainOptions options) {
+  if (options.share.empty()) return options;
+  warn("analysed without share " + options.share);
+  options.share.clear();
+  return options;
+}
+
+int run(const TrainOptions& given) {
   const auto address = analysis_address();
   if (!address) return fail(address.error());
+  const TrainOptions options = *address ? analysed_alone(given) : given;
   auto dataset = open_data(options);
   if (!dataset) return fail(dataset.error());
-  const PipelineOptions settings = loader_options(options, (*dataset)->size());
   const AnalysisHello hello =
       *address ? rank_hello((*address)->secret, options, **dataset)
                : AnalysisHello();
@@ -198,10 +252,11 @@ int run(const TrainOptions& options) {
   PipelineLink link = penstock_link(handle.get());
   link.broken = [](const std::string& why) { warn("skipped: " + why); };
   set_signals_blocked(true);
-  auto loader = Pipeline::create(*dataset, settings, std::move(link));
+  const auto loader = open_loader(options, *dataset, std::move(link));
   if (!loader) return fail(loader.error());
+  BatchSource& source = *loader->source;
   TrainProgress progress;
-  auto monitor = Monitor::start(options.log_path, **loader, progress);
+  auto monitor = Monitor::start(options.log_path, source, progress);
   if (!monitor) return fail(monitor.error());
   set_signals_blocked(false);
 
@@ -210,16 +265,18 @@ int run(const TrainOptions& options) {
 
   Meeting* const others = *meeting ? &**meeting : nullptr;
   if (*address) {
-    return run_analysed(options, **loader, **dataset, others, hello, **address);
+    return run_analysed(options, *loader->pipeline, **dataset, others, hello,
+                        **address);
   }
-  Trainer trainer(options, **loader, progress, handle.get(), others, stop);
-  const uint64_t cpu_before_ns = trainer_cpu_ns(**loader);
+  Trainer trainer(options, source, progress, handle.get(), others, stop);
+  const uint64_t cpu_before_ns = trainer_cpu_ns(source);
   const Status trained = trainer.run();
   monitor->reset();
-  Summary summary = summarise(trainer, progress, **loader,
+  Summary summary = summarise(trainer, progress, source,
                               penstock_connected(handle.get()) == 1);
   summary.trainer_cpu_s =
-      static_cast<double>(trainer_cpu_ns(**loader) - cpu_before_ns) * 1e-9;
+      static_cast<double>(trainer_cpu_ns(source) - cpu_before_ns) * 1e-9;
+  if (loader->share != nullptr) summary.share = loader->share->share();
   if (!trained) return fail(trained.error());
   if (auto written = write_results(options, summary); !written) {
     return fail(written.error());

@@ -16,14 +16,14 @@ double seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
 }  // namespace
 
-Monitor::Monitor(const Pipeline& loader, const TrainProgress& progress)
+Monitor::Monitor(const BatchSource& loader, const TrainProgress& progress)
     : loader_(loader),
       progress_(progress),
       begin_ns_(monotonic_ns()),
       text_ns_(begin_ns_) {}
 
 Result<std::unique_ptr<Monitor>> Monitor::start(const std::string& log_path,
-                                                const Pipeline& loader,
+                                                const BatchSource& loader,
                                                 const TrainProgress& progress) {
   std::unique_ptr<Monitor> monitor(new Monitor(loader, progress));
   if (!log_path.empty()) {
@@ -66,7 +66,7 @@ void Monitor::run() {
 // A log that can no longer be written (disk full) is given up, and said so.
 void Monitor::write_log_line() {
   if (!log_) return;
-  const PipelineCounters loader = loader_.counters();
+  const LoaderCounters loader = loader_.counters();
   const std::string line = fmt::format(
       "{{\"t_realtime\":{:.6f},\"t_monotonic\":{:.6f},\"samples\":{},"
       "\"wait_s\":{:.6f},\"bytes\":{},\"threads\":{},\"fetch_s\":{:.6f},"

@@ -11,7 +11,7 @@
 #include "common/result.h"
 #include "loader/event_count.h"
 #include "loader/train/progress.h"
-#include "penstock/loader/pipeline.h"
+#include "penstock/loader/batch_source.h"
 
 namespace penstock {
 
@@ -20,7 +20,7 @@ class Monitor {
   // loader and progress must outlive it. log_path "": no log.
   // Errors: the log cannot be created.
   [[nodiscard]] static Result<std::unique_ptr<Monitor>> start(
-      const std::string& log_path, const Pipeline& loader,
+      const std::string& log_path, const BatchSource& loader,
       const TrainProgress& progress);
   // Writes the last line and ends.
   ~Monitor();
@@ -31,12 +31,12 @@ class Monitor {
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
-  Monitor(const Pipeline& loader, const TrainProgress& progress);
+  Monitor(const BatchSource& loader, const TrainProgress& progress);
   void run();
   void write_log_line();
   void write_text_line();
 
-  const Pipeline& loader_;
+  const BatchSource& loader_;
   const TrainProgress& progress_;
   std::unique_ptr<std::FILE, Close> log_;
   uint64_t begin_ns_;

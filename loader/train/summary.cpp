@@ -70,14 +70,30 @@ std::string summary_text(const TrainOptions& options, const Summary& summary) {
         "other nodes' caches: {} of these, {}\n", summary.loader.peer,
         format_bytes(static_cast<double>(summary.loader.peer_bytes)));
   }
+  if (!options.share.empty()) {
+    text += fmt::format(
+        "share {}: {} batches used, {} samples prepared here; alone for {} "
+        "batches, {} prepared in vain\n",
+        options.share, summary.share.used_batches, summary.loader.prepared,
+        summary.share.alone_batches, summary.share.lost_claims);
+  }
   if (summary.loader.broken > 0) {
     text += fmt::format("broken samples skipped: {}\n", summary.loader.broken);
   }
   return text;
 }
 
+nlohmann::ordered_json share_json(const TrainOptions& options,
+                                  const ShareCounters& share) {
+  return {{"name", options.share},
+          {"used_batches", share.used_batches},
+          {"lost_claims", share.lost_claims},
+          {"times_out", share.times_out},
+          {"alone_batches", share.alone_batches}};
+}
+
 std::string summary_json(const TrainOptions& options, const Summary& summary) {
-  const nlohmann::ordered_json json{
+  nlohmann::ordered_json json{
       {"schema_version", 2},
       {"accelerator", "emulated"},
       {"accelerator_s_per_sample", options.accelerator_s_per_sample},
@@ -113,6 +129,8 @@ std::string summary_json(const TrainOptions& options, const Summary& summary) {
       {"cpu_s_per_sample", summary.cpu_s_per_sample()},
       {"bytes_per_sample", summary.bytes_per_sample()},
   };
+  if (!options.share.empty())
+    json["share"] = share_json(options, summary.share);
   // A path that is no UTF-8 must not throw here.
   return json.dump(2, ' ', false,
                    nlohmann::ordered_json::error_handler_t::replace) +

@@ -5,9 +5,10 @@
 #include <string>
 
 #include "common/result.h"
+#include "loader/staging/shared_preparer.h"
 #include "loader/train/progress.h"
 #include "loader/train/train_options.h"
-#include "penstock/loader/pipeline.h"
+#include "penstock/loader/batch_source.h"
 
 namespace penstock {
 
@@ -18,7 +19,8 @@ struct Summary {
   double wait_s = 0;
   double step_s = 0;         // in steps, summed
   double trainer_cpu_s = 0;  // of everything but the loader threads
-  PipelineCounters loader;
+  LoaderCounters loader;
+  ShareCounters share;     // options.share
   bool connected = false;  // penstockd answered
   std::string ended_by;    // "end", "SIGTERM", "SIGINT"
 

@@ -6,6 +6,7 @@
 
 #include "common/units.h"
 #include "loader/cache/cache_folder.h"
+#include "loader/staging/stage_file.h"
 
 namespace penstock {
 namespace {
@@ -114,6 +115,45 @@ void add_cache_options(CLI::App& app, TrainOptions& options) {
       ->option_text("auto|NODES");
 }
 
+void add_share_options(CLI::App& app, TrainOptions& options) {
+  app.add_option_function<std::string>(
+         "--loader-share",
+         [&options](const std::string& name) {
+           (void)value_of("--loader-share", stage_file_name(name));
+           options.share = name;
+         },
+         "Share, of this user's jobs on the node, that prepares each batch "
+         "once "
+         "for all of them")
+      ->envname("PENSTOCK_LOADER_SHARE")
+      ->option_text("NAME");
+  app.add_option("--share-jobs", options.share_jobs,
+                 "Jobs that the share's first batch waits for, 60 s at most")
+      ->check(CLI::Range(1, 64))
+      ->option_text("N [1]");
+  app.add_option("--share-window", options.share_window,
+                 "Batches that the fastest job may be ahead of the slowest")
+      ->check(CLI::Range(2, 512))
+      ->option_text("N [8]");
+}
+
+// A share knows whole epochs only.
+void check_share(const TrainOptions& options) {
+  if (options.share.empty()) return;
+  if (options.samples > 0) {
+    throw CLI::ValidationError(
+        "--loader-share", options.share +
+                              " gives whole epochs; use --epochs or --duration "
+                              "instead of --samples");
+  }
+  if (options.replay) {
+    throw CLI::ValidationError("--loader-share",
+                               options.share +
+                                   " is no use with --replay; leave one "
+                                   "of them out");
+  }
+}
+
 void add_step_options(CLI::App& app, TrainOptions& options) {
   const std::map<std::string, WaitMode> waits{{"sleep", WaitMode::kSleep},
                                               {"spin", WaitMode::kSpin}};
@@ -189,12 +229,14 @@ bool parse_train_options(int argc, char** argv, TrainOptions& options,
   CLI::App app(kDescription, "penstock-train");
   add_data_options(app, options);
   add_cache_options(app, options);
+  add_share_options(app, options);
   add_step_options(app, options);
   add_thread_options(app, options);
   add_end_options(app, options);
   add_output_options(app, options);
   try {
     app.parse(argc, argv);
+    check_share(options);
   } catch (const CLI::ParseError& error) {
     exit_code = app.exit(error) == 0 ? 0 : 2;
     return false;

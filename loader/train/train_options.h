@@ -23,6 +23,10 @@ struct TrainOptions {
   std::optional<SampleCacheOptions> cache;  // nullopt: none
   std::string cache_peers;  // nodes, or "auto"; "": this one's cache alone
 
+  std::string share;  // whose batches are prepared together; "": alone
+  uint64_t share_jobs = 1;
+  uint32_t share_window = 8;  // batches
+
   double accelerator_s_per_sample = 0;  // emulated
   WaitMode wait = WaitMode::kSleep;
   double trainer_cpu_ms = 0;  // per step

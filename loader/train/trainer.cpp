@@ -13,7 +13,7 @@ constexpr uint64_t kWaitSliceNs = 100000000;
 
 penstock_progress progress_report(const TrainOptions& options,
                                   const TrainProgress& progress,
-                                  const PipelineCounters& loader) {
+                                  const LoaderCounters& loader) {
   return {
       progress.samples,
       progress.steps,

@@ -9,7 +9,7 @@
 #include "loader/train/meeting.h"
 #include "loader/train/progress.h"
 #include "loader/train/train_options.h"
-#include "penstock/loader/pipeline.h"
+#include "penstock/loader/batch_source.h"
 
 namespace penstock {
 
@@ -17,13 +17,13 @@ namespace penstock {
 // hint with auto threads.
 penstock_progress progress_report(const TrainOptions& options,
                                   const TrainProgress& progress,
-                                  const PipelineCounters& loader);
+                                  const LoaderCounters& loader);
 
 class Trainer {
  public:
   // All must outlive it; handle may be null, and meeting where there is one
   // rank.
-  Trainer(const TrainOptions& options, Pipeline& loader,
+  Trainer(const TrainOptions& options, BatchSource& loader,
           TrainProgress& progress, penstock_handle* handle, Meeting* meeting,
           const std::atomic<bool>& stop)
       : options_(options),
@@ -34,7 +34,7 @@ class Trainer {
         stop_(stop) {}
 
   // Steps until the options' end, the data's end, another rank's end, or stop.
-  // Errors: those of Pipeline::next.
+  // Errors: those of the loader's next().
   [[nodiscard]] Status run();
 
   uint64_t begin_ns() const { return begin_ns_; }  // CLOCK_MONOTONIC
@@ -52,7 +52,7 @@ class Trainer {
   void report() const;
 
   const TrainOptions& options_;
-  Pipeline& loader_;
+  BatchSource& loader_;
   TrainProgress& progress_;
   penstock_handle* handle_;
   Meeting* meeting_;

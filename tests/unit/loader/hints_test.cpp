@@ -254,7 +254,7 @@ TEST_CASE("what a program of its own reports stands on the page") {
     progress.samples += (*batch)->size;
     ++progress.steps;
     pipeline->release(**batch);
-    const PipelineCounters counters = pipeline->counters();
+    const LoaderCounters counters = pipeline->counters();
     progress.bytes = counters.bytes;
     progress.fetch_ns = counters.fetch_ns;
     progress.prep_ns = counters.prep_ns;

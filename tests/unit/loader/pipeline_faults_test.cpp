@@ -74,7 +74,7 @@ class Faulty {
 struct Taken {
   std::map<uint64_t, std::vector<std::vector<float>>> samples;
   std::vector<std::string> why;  // broken
-  PipelineCounters counters;
+  LoaderCounters counters;
   std::optional<Error> error;
 };
 

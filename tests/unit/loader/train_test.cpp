@@ -179,7 +179,7 @@ TEST_CASE("what is reported follows the hint with auto threads only") {
   progress.samples = 64;
   progress.steps = 2;
   progress.exchange_ns = 7;
-  const penstock::PipelineCounters loader{.prepared = 96, .threads = 3};
+  const penstock::LoaderCounters loader{.prepared = 96, .threads = 3};
   const auto reported = [&](std::vector<std::string> words) {
     words.insert(words.begin(), {"--data", "/d"});
     return penstock::progress_report(parse(words).options, progress, loader);

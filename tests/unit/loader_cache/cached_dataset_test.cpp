@@ -75,7 +75,7 @@ PipelineOptions options_of(uint64_t samples) {
 struct Loaded {
   std::vector<float> pixels;
   std::vector<int64_t> labels;
-  PipelineCounters counters;
+  LoaderCounters counters;
   bool is_whole = false;
 };
 

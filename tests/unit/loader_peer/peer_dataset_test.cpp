@@ -38,8 +38,8 @@ struct Cluster {
 };
 
 // An epoch of one of the job's ranks.
-PipelineCounters load(const std::shared_ptr<const Dataset>& dataset,
-                      uint64_t ranks, uint64_t rank, uint64_t seed) {
+LoaderCounters load(const std::shared_ptr<const Dataset>& dataset,
+                    uint64_t ranks, uint64_t rank, uint64_t seed) {
   PipelineOptions options;
   options.batch_samples = 4;
   options.crop_side = 16;
@@ -74,7 +74,7 @@ TEST_CASE("after the first epoch nothing is read from storage") {
     for (const uint64_t seed : {2U, 3U}) {
       uint64_t cached_bytes = 0, peer = 0;
       for (size_t i = 0; i < count; ++i) {
-        const PipelineCounters now = load(cluster.data[i], count, i, seed);
+        const LoaderCounters now = load(cluster.data[i], count, i, seed);
         CHECK(now.bytes == 0);
         CHECK(now.prepared == kPictures / count);
         CHECK(now.cached == now.prepared);
@@ -168,7 +168,7 @@ TEST_CASE("a node that is gone costs little, and storage serves its samples") {
   REQUIRE(wait_until([&] { return cluster.cached() == kPictures; }));
   cluster.data[1].reset();
   cluster.nodes[1].group.reset();
-  PipelineCounters now;
+  LoaderCounters now;
   CHECK(seconds_of([&] { now = load(cluster.data[0], 1, 0, 2); }) < 3);
   CHECK(now.prepared == kPictures);
   CHECK(now.peer == 0);

@@ -33,7 +33,7 @@ SharedOptions options_of(uint64_t seed) {
   options.seed = seed;
   options.epochs = kEpochs;
   options.window_batches = 6;
-  options.threads = 2;
+  options.threads = options.threads_max = 2;
   options.jobs = kJobs - kLate;
   options.times = {150 * kMs, 200 * kMs, 2000 * kMs, 1000 * kMs};
   return options;

@@ -81,7 +81,7 @@ inline std::string run_job(
       out << line.str() << std::endl;
       line.str("");
     }
-    (*shared)->release();
+    (*shared)->release({});
   }
   return "";
 }

@@ -63,6 +63,9 @@ TEST_CASE("a slot is had for a batch when what stands there is older") {
   CHECK(rule(State::kClaimed, 0, 6) == SlotRule::kClaimed);
   CHECK(rule(State::kReady, 2, 6) == SlotRule::kDone);
   CHECK(rule(State::kClaimed, 2, 6) == SlotRule::kDone);
+  CHECK(rule(State::kLeft, 0, 2) == SlotRule::kFree);
+  CHECK(rule(State::kLeft, 0, 6) == SlotRule::kFree);
+  CHECK(rule(State::kLeft, 2, 6) == SlotRule::kDone);
 }
 
 TEST_CASE("a batch is passed over where its slot leaves out a lap") {

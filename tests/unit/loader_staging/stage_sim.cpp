@@ -158,11 +158,17 @@ void StageSim::prepare(Job& job) {
     if (!job.seat->has_place() || !job.seat->is_in()) continue;
     const auto claim = job.claims->claim(below(2) == 0);
     if (!claim) continue;
-    for (size_t i = 0; i < kWords; ++i) {
+    const size_t words = below(16) == 0 ? below(kWords) : kWords;
+    for (size_t i = 0; i < words; ++i) {
       words_of(*job.file, claim->buffer)[i] = claim->batch;
       pause(false);
     }
-    if (!job.claims->publish(*claim)) ++result_.lost_claims;
+    if (words < kWords) {
+      job.claims->leave(*claim);
+      ++result_.left_claims;
+    } else if (!job.claims->publish(*claim)) {
+      ++result_.lost_claims;
+    }
   }
 }
 

@@ -36,6 +36,7 @@ struct SimResult {
   uint64_t put_out = 0;
   uint64_t alone_epochs = 0;
   uint64_t lost_claims = 0;
+  uint64_t left_claims = 0;
 };
 
 class StageSim {

@@ -51,6 +51,7 @@ TEST_CASE("a share survives every schedule") {
     all.put_out += result.put_out;
     all.alone_epochs += result.alone_epochs;
     all.lost_claims += result.lost_claims;
+    all.left_claims += result.left_claims;
   }
   std::cout << schedules << " schedules from seed " << first << ": "
             << all.steps << " steps, " << all.taken_over
@@ -60,6 +61,7 @@ TEST_CASE("a share survives every schedule") {
   if (schedules < 1000) return;
   CHECK(all.taken_over > 0);
   CHECK(all.lost_claims > 0);
+  CHECK(all.left_claims > 0);
   CHECK(all.put_out > 0);
   CHECK(all.alone_epochs > 0);
 }

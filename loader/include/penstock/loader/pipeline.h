@@ -21,6 +21,7 @@
 
 #include "penstock/loader/augment.h"
 #include "penstock/loader/batch.h"
+#include "penstock/loader/batch_source.h"
 #include "penstock/loader/dataset.h"
 #include "penstock/loader/feed.h"
 #include "penstock/loader/read_mode.h"
@@ -88,22 +89,6 @@ struct PipelineLink {
   std::function<void(const std::string& why)> broken;
 };
 
-struct PipelineCounters {
-  uint64_t prepared = 0;      // good samples
-  uint64_t broken = 0;        // broken samples, each time they were
-  uint64_t bytes = 0;         // read from storage
-  uint64_t cached = 0;        // samples that came out of a cache of ours
-  uint64_t cached_bytes = 0;  // of those
-  uint64_t peer = 0;          // of those, samples out of other nodes' caches
-  uint64_t peer_bytes = 0;
-  uint64_t cache_samples = 0;  // that are in this cache now
-  uint64_t data_samples = 0;   // of the data set
-  uint64_t fetch_ns = 0;       // summed over threads
-  uint64_t prep_ns = 0;
-  uint64_t cpu_ns = 0;  // of the loader threads
-  size_t threads = 0;   // now
-};
-
 // Loader threads fill a ring of batches, sample by sample; a thread that stands
 // still holds up one sample. What is in a batch depends on the dataset and the
 // options, never on how many threads run or on the machine's CPUs.
@@ -120,7 +105,7 @@ struct PipelineCounters {
 // counted are the rows that the decoder libraries and the resampler work on (of
 // the latter at most 192 bytes for each of the crop's columns), threads' stacks
 // and the dataset's index.
-class Pipeline {
+class Pipeline : public BatchSource {
  public:
   // Starts the threads.
   // Errors: kInvalidArgument  an option out of its range, or a ring over 64 GB;
@@ -131,7 +116,7 @@ class Pipeline {
       std::shared_ptr<const Dataset> dataset, const PipelineOptions& options,
       PipelineLink link);
   // As stop(). No batch may be in use any more.
-  ~Pipeline();
+  ~Pipeline() override;
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
 
@@ -145,18 +130,18 @@ class Pipeline {
   // the
   //              message names the last
   //         with BrokenSamples::kFatal that of a broken sample in the batch
-  [[nodiscard]] Result<std::optional<Batch>> next(uint64_t timeout_ns);
+  [[nodiscard]] Result<std::optional<Batch>> next(uint64_t timeout_ns) override;
   // Gives a batch's room back. REQUIRES: it came from next(), and was not
   // released yet; no copy from it is under way. Of pinned memory one to a GPU
   // goes on when the call that began it has returned.
-  void release(const Batch& batch);
+  void release(const Batch& batch) override;
   // Stops the threads and waits for them; batches in use stay valid. next()
   // must not be called any more.
-  void stop();
+  void stop() override;
   // Every batch of the stream was handed out.
-  bool finished() const;
+  bool finished() const override;
   // next() gives none before one that is in use is released.
-  bool is_held_up() const;
+  bool is_held_up() const override;
 
   // What CUDA said where it refused to pin the ring, which stays pageable then;
   // empty: it did not.
@@ -175,7 +160,7 @@ class Pipeline {
   // The samples of the subset that a feed of so many reads.
   std::vector<uint64_t> subset(uint64_t samples) const;
 
-  PipelineCounters counters() const;  // thread-safe
+  LoaderCounters counters() const override;  // thread-safe
 
  private:
   explicit Pipeline(std::unique_ptr<class PipelineCore> core);

@@ -1,0 +1,74 @@
+// What loader threads count. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "loader/sample_preparer.h"
+#include "penstock/loader/batch_source.h"
+
+namespace penstock {
+
+// Of two that read the same data set.
+inline LoaderCounters operator+(LoaderCounters a, const LoaderCounters& b) {
+  a.prepared += b.prepared;
+  a.broken += b.broken;
+  a.bytes += b.bytes;
+  a.cached += b.cached;
+  a.cached_bytes += b.cached_bytes;
+  a.peer += b.peer;
+  a.peer_bytes += b.peer_bytes;
+  a.fetch_ns += b.fetch_ns;
+  a.prep_ns += b.prep_ns;
+  a.cpu_ns += b.cpu_ns;
+  a.threads += b.threads;
+  return a;
+}
+
+class SampleCounters {
+ public:
+  void add_prepared(uint64_t samples) { prepared_ += samples; }
+  void add_broken() { ++broken_; }
+  void add_cpu_ns(uint64_t cpu_ns) { cpu_ns_ += cpu_ns; }
+  // Of a sample, good or broken.
+  void add(const SampleFacts& facts) {
+    bytes_ += facts.bytes;
+    cached_ += facts.is_cached ? 1 : 0;
+    cached_bytes_ += facts.cached_bytes;
+    if (facts.is_from_peer) {
+      ++peer_;
+      peer_bytes_ += facts.cached_bytes;
+    }
+    fetch_ns_ += facts.fetch_ns;
+    prep_ns_ += facts.prep_ns;
+  }
+
+  uint64_t prepared() const { return prepared_; }
+  // Of the threads and the data set nothing.
+  LoaderCounters read() const {
+    return {.prepared = prepared_,
+            .broken = broken_,
+            .bytes = bytes_,
+            .cached = cached_,
+            .cached_bytes = cached_bytes_,
+            .peer = peer_,
+            .peer_bytes = peer_bytes_,
+            .fetch_ns = fetch_ns_,
+            .prep_ns = prep_ns_,
+            .cpu_ns = cpu_ns_};
+  }
+
+ private:
+  std::atomic<uint64_t> prepared_{0};
+  std::atomic<uint64_t> broken_{0};
+  std::atomic<uint64_t> bytes_{0};
+  std::atomic<uint64_t> cached_{0};
+  std::atomic<uint64_t> cached_bytes_{0};
+  std::atomic<uint64_t> peer_{0};
+  std::atomic<uint64_t> peer_bytes_{0};
+  std::atomic<uint64_t> fetch_ns_{0};
+  std::atomic<uint64_t> prep_ns_{0};
+  std::atomic<uint64_t> cpu_ns_{0};
+};
+
+}  // namespace penstock
