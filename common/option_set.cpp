@@ -5,11 +5,21 @@
 #include "common/units.h"
 
 namespace penstock {
+namespace {
+
+int index_of(std::string_view name) {
+  for (int i = 0; i < kOptionCount; ++i)
+    if (option_spec(i).name == name) return i;
+  return -1;
+}
+
+}  // namespace
 
 Status OptionSet::apply_flag(int index, std::string_view value,
                              const OptionLimits& limits) {
   if (Status status = apply_option(index, value, limits, options_); !status)
     return status;
+  keep_share(index, value);
   flags_ |= uint32_t{1} << index;
   return Done{};
 }
@@ -18,13 +28,23 @@ Status OptionSet::apply_variable(int index, std::string_view value,
                                  const OptionLimits& limits) {
   if (value.empty() || has_flag(index)) return Done{};
   Status status = apply_option(index, value, limits, options_);
-  if (status) return status;
+  if (status) {
+    keep_share(index, value);
+    return status;
+  }
   // The message names the flag; the user wrote the variable.
   const OptionSpec& spec = option_spec(index);
   std::string message = status.error().message;
   const std::string flag = "--" + std::string(spec.name);
   if (message.starts_with(flag)) message.replace(0, flag.size(), spec.variable);
   return invalid(message);
+}
+
+// REQUIRES: value is valid.
+void OptionSet::keep_share(int index, std::string_view value) {
+  if (index != share_index()) return;
+  std::memset(share_, 0, sizeof share_);
+  std::memcpy(share_, value.data(), value.size());
 }
 
 void OptionSet::set_model(const char* path) {
@@ -36,10 +56,7 @@ bool OptionSet::has_relative_model() const {
   return model[0] != '/' && std::strchr(model, '/') != nullptr;
 }
 
-int model_index() {
-  for (int i = 0; i < kOptionCount; ++i)
-    if (std::string_view(option_spec(i).name) == "loader-model") return i;
-  return -1;
-}
+int model_index() { return index_of("loader-model"); }
+int share_index() { return index_of("loader-share"); }
 
 }  // namespace penstock

@@ -25,6 +25,9 @@ class OptionSet {
   bool has_flag(int index) const { return flags_ >> index & 1; }
   const penstock_wire_options& options() const { return options_; }
 
+  // The share's name, or "".
+  const char* share() const { return share_; }
+
   // Replaces the model: by the absolute path that names the same file for
   // another process, or by "" for none. path is NUL-terminated and shorter
   // than the field.
@@ -33,11 +36,15 @@ class OptionSet {
   bool has_relative_model() const;
 
  private:
+  void keep_share(int index, std::string_view value);
+
   penstock_wire_options options_{};
-  uint32_t flags_ = 0;  // bit i: option i came as a flag
+  char share_[65] = {};  // NUL-terminated
+  uint32_t flags_ = 0;   // bit i: option i came as a flag
 };
 
-// The number of --loader-model among the options.
+// The numbers of --loader-model and --loader-share among the options.
 int model_index();
+int share_index();
 
 }  // namespace penstock

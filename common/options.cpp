@@ -22,6 +22,7 @@ enum Index {
   kBatch,
   kWeight,
   kMatch,
+  kShare,
   kReport,
 };
 
@@ -45,6 +46,9 @@ constexpr OptionSpec kSpecs[kOptionCount] = {
     {"loader-match", "PENSTOCK_LOADER_MATCH", "PATTERN",
      "thread name or command line of the loader, e.g. 'dali*'",
      "1 to 63 printable ASCII characters; * and ? are wildcards"},
+    {"loader-share", "PENSTOCK_LOADER_SHARE", "NAME",
+     "share of your jobs that prepares each batch once",
+     "1 to 64 letters, digits, '.', '_' or '-', no dot in front"},
     {"loader-report", "PENSTOCK_LOADER_REPORT", "text|json|none",
      "form of the report that the job leaves", "text, json or none"},
 };
@@ -65,10 +69,7 @@ bool is_path(std::string_view text) {
   return text.find('/') != std::string_view::npos;
 }
 
-bool valid_model(std::string_view value) {
-  if (is_path(value))
-    return value.size() < sizeof(penstock_wire_options::model) &&
-           is_printable(value);
+bool is_name(std::string_view value) {
   if (value.empty() || value.size() > kMaxNameBytes) return false;
   for (char c : value) {
     const bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -77,6 +78,12 @@ bool valid_model(std::string_view value) {
     if (!good) return false;
   }
   return true;
+}
+
+bool valid_model(std::string_view value) {
+  if (!is_path(value)) return is_name(value);
+  return value.size() < sizeof(penstock_wire_options::model) &&
+         is_printable(value);
 }
 
 bool valid_match(std::string_view value) {
@@ -132,6 +139,13 @@ bool set_weight(std::string_view value, const OptionLimits& limits,
   return true;
 }
 
+// As --loader=auto, unless --loader says otherwise.
+bool set_share(std::string_view value, penstock_wire_options& options) {
+  if (!is_name(value) || value.front() == '.') return false;
+  if (options.mode == 0) options.mode = PENSTOCK_MODE_AUTO;
+  return true;
+}
+
 bool set_report(std::string_view value, penstock_wire_options& options) {
   if (value == "text")
     options.report_format = PENSTOCK_REPORT_TEXT;
@@ -166,6 +180,8 @@ bool set_option(int index, std::string_view value, const OptionLimits& limits,
       if (!valid_match(value)) return false;
       store(value, options.match);
       return true;
+    case kShare:
+      return set_share(value, options);
     case kReport:
       return set_report(value, options);
     default:

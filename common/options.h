@@ -27,17 +27,18 @@ struct OptionSpec {
 
 // In the order in which srun --help shows them: loader, loader-threads,
 // loader-bw, loader-model, loader-batch, loader-weight, loader-match,
-// loader-report.
-inline constexpr int kOptionCount = 8;
+// loader-share, loader-report.
+inline constexpr int kOptionCount = 9;
 // REQUIRES: 0 <= index < kOptionCount.
 const OptionSpec& option_spec(int index);
 
 // Checks value for the option and stores it in options.
 // Errors: kInvalidArgument, message as a user reads it:
 //   "--loader-threads=abc: not valid; allowed: 1 to 4096, or auto"
-// On error options is not modified. Opens no file: a model's path is checked
-// for form only. A value with a '/' is a path and is stored as it was given:
-// the caller makes a relative one absolute before it sends it.
+// On error options is not modified. A share's name is for the job alone: of it
+// only is stored that the job wants to be managed. Opens no file: a model's
+// path is checked for form only. A value with a '/' is a path and is stored as
+// it was given: the caller makes a relative one absolute before it sends it.
 [[nodiscard]] Status apply_option(int index, std::string_view value,
                                   const OptionLimits& limits,
                                   penstock_wire_options& options);

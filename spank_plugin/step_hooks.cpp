@@ -116,6 +116,10 @@ int finish_step_options(spank_t spank) {
                now.asked.options().model);
     now.asked.set_model("");
   }
+  // The job's loader looks for it there, however it was asked for.
+  if (now.asked.share()[0] != '\0')
+    spank_setenv(spank, option_spec(share_index()).variable, now.asked.share(),
+                 1);
   // So that libpenstock finds a socket that is not in the usual place.
   if (std::string_view(now.settings.socket_path) != PENSTOCK_SOCKET_PATH)
     spank_setenv(spank, "PENSTOCK_SOCKET", now.settings.socket_path, 0);

@@ -11,7 +11,8 @@ import protocol
 from fake_agent import FakeAgent
 
 NAMES = ["loader", "loader-threads", "loader-bw", "loader-model",
-         "loader-batch", "loader-weight", "loader-match", "loader-report"]
+         "loader-batch", "loader-weight", "loader-match", "loader-share",
+         "loader-report"]
 BAD = {  # flag: (bad value, words of what is allowed)
     "loader": ("yes", "auto or off"),
     "loader-threads": ("abc", "1 to 4096, or auto"),
@@ -20,6 +21,7 @@ BAD = {  # flag: (bad value, words of what is allowed)
     "loader-batch": ("0", "1 to 1000000"),
     "loader-weight": ("2.5", "(2)"),
     "loader-match": ("x" * 64, "1 to 63 printable"),
+    "loader-share": (".x", "no dot in front"),
     "loader-report": ("html", "text, json or none"),
 }
 
@@ -90,6 +92,21 @@ class Accepted(FlagsCase):
                                                   job_id=job)]
         self.assertEqual(found, [(protocol.BATCH_STEP, 5, 7), (0, 5, 7),
                                  (1, 6, 7)])
+
+    def test_a_share_reaches_the_job(self):
+        """The loader finds it in its environment, the flag before the
+        variable, in the steps of a batch script too."""
+        show = "printenv PENSTOCK_LOADER_SHARE"
+        done = self.cluster.srun("sh", "-c", show,
+                                 env={"PENSTOCK_LOADER_SHARE": "other"},
+                                 flags=["--loader-share=search"])
+        self.assertEqual(done.stdout, "search\n", done.stderr)
+        self.assertEqual(self.start_of().mode, protocol.MODE_AUTO)
+        home = pathlib.Path(self.cluster.home())
+        self.batch_script([f"{show} > {home}/batch", f"srun sh -c '{show}' > {home}/step"],
+                          ["--loader-share=search2"])
+        self.assertEqual([(home / name).read_text() for name in ("batch", "step")],
+                         ["search2\n"] * 2)
 
     def test_export_none_keeps_the_flags(self):
         job = self.batch_script(["/usr/bin/srun /bin/true"],

@@ -36,6 +36,19 @@ TEST_CASE("option_set: a flag counts before its variable, in either order") {
   CHECK(variable_first.options().threads == 3);
 }
 
+TEST_CASE("option_set: a share's name is kept for the job") {
+  const int share = penstock::share_index();
+  OptionSet set;
+  CHECK(set.share() == std::string());
+  REQUIRE(set.apply_variable(share, "from-variable", kLimits));
+  CHECK(set.share() == std::string("from-variable"));
+  REQUIRE(set.apply_flag(share, "search.1", kLimits));
+  REQUIRE(set.apply_variable(share, "other", kLimits));
+  CHECK_FALSE(set.apply_flag(share, "a/b", kLimits));
+  CHECK(set.share() == std::string("search.1"));
+  CHECK(penstock::asks_for_management(set.options()));
+}
+
 TEST_CASE("option_set: the last flag counts") {
   const int threads = index_of("loader-threads");
   OptionSet set;

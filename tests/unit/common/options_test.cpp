@@ -27,8 +27,9 @@ std::string text_of(const char* field, size_t size) {
 
 TEST_CASE("the options come in help order, each with its variable") {
   const char* const names[] = {
-      "loader",       "loader-threads", "loader-bw",    "loader-model",
-      "loader-batch", "loader-weight",  "loader-match", "loader-report"};
+      "loader",       "loader-threads", "loader-bw",
+      "loader-model", "loader-batch",   "loader-weight",
+      "loader-match", "loader-share",   "loader-report"};
   for (int i = 0; i < kOptionCount; ++i) {
     const OptionSpec& spec = option_spec(i);
     CHECK(spec.name == std::string(names[i]));
@@ -128,6 +129,10 @@ TEST_CASE("a bad value is refused by name and changes nothing") {
       {"loader-match", std::string(64, 'a')},
       {"loader-match", "a\tb"},
       {"loader-match", "\xc3\xa4"},
+      {"loader-share", ""},
+      {"loader-share", ".a"},
+      {"loader-share", "a/b"},
+      {"loader-share", std::string(65, 'a')},
       {"loader-report", "xml"},
       {"loader-report", ""},
   };
@@ -212,7 +217,8 @@ TEST_CASE("any option asks for management, and off wins") {
       {"loader-threads", "auto"}, {"loader-bw", "1M"},
       {"loader-bw", "auto"},      {"loader-model", "res50"},
       {"loader-batch", "1"},      {"loader-weight", "1"},
-      {"loader-match", "*"},      {"loader-report", "none"}};
+      {"loader-match", "*"},      {"loader-report", "none"},
+      {"loader-share", "search"}};
   for (const auto& [name, value] : values) {
     CAPTURE(name, value);
     penstock_wire_options options{};
@@ -221,6 +227,13 @@ TEST_CASE("any option asks for management, and off wins") {
     options.mode = PENSTOCK_MODE_OFF;
     CHECK_FALSE(asks_for_management(options));
   }
+}
+
+TEST_CASE("a share does not overrule that Penstock is to leave a job be") {
+  penstock_wire_options options{};
+  REQUIRE(apply("loader", "off", options));
+  REQUIRE(apply("loader-share", "search", options));
+  CHECK(options.mode == PENSTOCK_MODE_OFF);
 }
 
 TEST_CASE("a loader's pattern matches the whole of a name") {
