@@ -54,10 +54,11 @@ void add_bench(CommandLine& line) {
                    "ctld: the controller under a storm of jobs; "
                    "lmdb: the LMDB reader over MPI beside stock LMDB; "
                    "loader: the loader beside others; "
+                   "staging: jobs that prepare batches together; "
                    "submit: what the job submit plugin costs")
       ->required()
       ->check(CLI::IsMember({"allocator", "analyze", "cache", "ctld", "lmdb",
-                             "loader", "submit"}));
+                             "loader", "staging", "submit"}));
   BenchAnalyzeArguments& analyze = line.bench_analyze;
   command->add_option("--jobs", analyze.jobs, "analyze: which kinds of job")
       ->delimiter(',')
@@ -68,7 +69,7 @@ void add_bench(CommandLine& line) {
           "--rounds", line.bench_rounds,
           "analyze: of real runs [3]; cache: epochs of each figure [5]; "
           "lmdb: pairs of runs [11]; "
-          "loader: of all loaders [7]")
+          "loader: of all loaders [7]; staging: of all jobs [5]")
       ->check(CLI::Range(1, 100));
   command
       ->add_option("--budget", analyze.budget_s,
@@ -138,6 +139,11 @@ Status run_bench_line(const CommandLine& line, Terminal& terminal) {
     BenchCacheArguments arguments = line.bench_cache;
     arguments.rounds = line.bench_rounds.value_or(arguments.rounds);
     return run_bench_cache(arguments, line.bench_json, terminal);
+  }
+  if (line.bench_name == "staging") {
+    BenchStagingArguments arguments = line.bench_staging;
+    arguments.rounds = line.bench_rounds.value_or(arguments.rounds);
+    return run_bench_staging(arguments, line.bench_json, terminal);
   }
   if (line.bench_name == "ctld") {
     return run_bench_ctld(line.bench_ctld, line.bench_json, terminal);

@@ -9,9 +9,10 @@
 #include "tools/penstock/analyze.h"
 #include "tools/penstock/bench_analyze.h"
 #include "tools/penstock/bench_cache.h"
-#include "tools/penstock/bench_lmdb.h"
 #include "tools/penstock/bench_ctld.h"
+#include "tools/penstock/bench_lmdb.h"
 #include "tools/penstock/bench_loader.h"
+#include "tools/penstock/bench_staging.h"
 #include "tools/penstock/cache_command.h"
 #include "tools/penstock/command.h"
 #include "tools/penstock/lmdb_command.h"
@@ -38,6 +39,7 @@ struct CommandLine {
   std::string bench_json;
   BenchAnalyzeArguments bench_analyze;
   BenchCacheArguments bench_cache;
+  BenchStagingArguments bench_staging;
   BenchLmdbArguments bench_lmdb;
   BenchCtldArguments bench_ctld;
   BenchLoaderArguments bench_loader;
