@@ -22,7 +22,6 @@ its own of a node. So the janitor removes all of it, as it does any cluster.
 import os
 import pathlib
 import shutil
-import subprocess
 
 import embedded
 import embedded_nodes
@@ -77,7 +76,7 @@ class SeparateNodes(embedded_nodes.NodesCluster):
     """See the module's text. Without Penstock's daemons.
 
     image             of ext4, with the data; not modified
-    memory_bytes      limit of each node: slurmd, jobs, /dev/shm
+    memory_bytes      limit of each node's jobs and /dev/shm
     read_bytes_per_s  limit of each node's disk
     other arguments are NodesCluster's; self.data is where jobs find the data"""
 
@@ -148,7 +147,7 @@ class SeparateNodes(embedded_nodes.NodesCluster):
         self._must("ip", "link", "set", end, "master", "br0", "up")
         self._must("nsenter", f"--net=/proc/{pid}/ns/net", "sh", "-e", "-c",
                    ENDS, "ends", self.address(name))
-        for group in self._groups(name):
+        for group in (self._memory(name), self._blkio(name)):
             group.mkdir(exist_ok=True)
         (self._memory(name) / "memory.limit_in_bytes").write_text(
             str(self._memory_bytes), "ascii")
@@ -163,9 +162,10 @@ class SeparateNodes(embedded_nodes.NodesCluster):
 
     def _slurmd_argv(self, name):
         pid = self._pids[name]
-        enter = ('for group in "$1" "$2"; do echo 0 >"$group/cgroup.procs"; '
-                 'done; shift 2; exec "$@"')
-        return ["sh", "-e", "-c", enter, name, *self._groups(name), "nsenter",
+        # Slurm puts tasks into the memory group; the daemon is not in it, or
+        # would be killed where /dev/shm fills it.
+        enter = 'echo 0 >"$0/cgroup.procs"; exec "$@"'
+        return ["sh", "-e", "-c", enter, self._blkio(name), "nsenter",
                 f"--net=/proc/{pid}/ns/net", f"--mount=/proc/{pid}/ns/mnt",
                 *super()._slurmd_argv(name)]
 
@@ -176,9 +176,6 @@ class SeparateNodes(embedded_nodes.NodesCluster):
 
     def _blkio(self, name):
         return pathlib.Path(hierarchy.ROOT, "blkio", f"slurm_{name}")
-
-    def _groups(self, name):
-        return [self._memory(name), self._blkio(name)]
 
     def namespace(self, name, kind):
         """What tells it from others: "net" or "mnt"."""
