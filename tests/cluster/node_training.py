@@ -101,8 +101,8 @@ class NodeTraining:
         return self
 
     def __exit__(self, *unused):
-        self._runner.shutdown()
         self._cluster.cancel(str(self._job))
+        self._runner.shutdown()  # of a step that has not ended too
         self._cluster.wait_empty()
 
     def _begin(self, words):
