@@ -21,6 +21,7 @@ TIMEOUT_S = 4  # ControllerTimeout, where none is given
 class NodesCluster(embedded.EmbeddedCluster):
     """Several nodes; see the module's text.
 
+    agent        run Penstock's daemons
     nodes        how many; self.nodes has their names
     controllers  how many penstockctld, on ports of their own
     timeout_s    ControllerTimeout
@@ -28,8 +29,8 @@ class NodesCluster(embedded.EmbeddedCluster):
     other arguments are EmbeddedCluster's"""
 
     def __init__(self, *, nodes=4, controllers=1, pools=(), agent_lines=(),
-                 policy="throughput", timeout_s=TIMEOUT_S, **more):
-        super().__init__(agent=True, policy=policy, pools=pools,
+                 policy="throughput", timeout_s=TIMEOUT_S, agent=True, **more):
+        super().__init__(agent=agent, policy=policy, pools=pools,
                          agent_lines=agent_lines, **more)
         self.nodes = [f"{self.node}n{index + 1}" for index in range(nodes)]
         self._settings = (policy, tuple(pools), tuple(agent_lines))
@@ -55,7 +56,7 @@ class NodesCluster(embedded.EmbeddedCluster):
         lines = [*lines, *self._write_submit_files()]
         self.cpus = slurm_files.write_slurm_files(
             self.directory, self.node, cpus, lines, partition, self.nodes,
-            counted_gres)
+            counted_gres, self._addresses())
         for name in ["", *self.nodes]:
             slurm_files.write_plugstack(self.directory, plugins,
                                         self._plugin_arguments, name)
@@ -64,6 +65,10 @@ class NodesCluster(embedded.EmbeddedCluster):
         ports = slurm_files.free_ports(taken + self._controller_count)[taken:]
         self.controllers = [f"127.0.0.1:{port}" for port in ports]
         self.conf_of = {name: self._write_conf(name) for name in self.nodes}
+
+    def _addresses(self):
+        """As write_slurm_files() takes them."""
+        return None
 
     def set_policy(self, name, policy):
         """For the next start of the node's penstockd."""
@@ -123,13 +128,15 @@ class NodesCluster(embedded.EmbeddedCluster):
         self._start_daemon("slurmctld", "slurmctld", "-D", "-c")
         for name in self.nodes:
             self._start_daemon(
-                f"slurmd.{name}",
-                *hierarchy.slurmd_argv(name, "-D", "-N", name),
+                f"slurmd.{name}", *self._slurmd_argv(name),
                 env={"SLURM_CONF": f"{self.directory}/slurm.{name}.conf"})
         self._wait("all nodes to be idle", lambda: self._run(
             ["sinfo", "-h", "-N", "-o", "%t"]).stdout.split() ==
             ["idle"] * len(self.nodes), embedded.DAEMON_TIMEOUT_S,
             ("slurmctld", *(f"slurmd.{name}" for name in self.nodes)))
+
+    def _slurmd_argv(self, name):
+        return hierarchy.slurmd_argv(name, "-D", "-N", name)
 
     # -- what is known --------------------------------------------------------
 

@@ -17,14 +17,13 @@ GPU_MAJOR = 240
 
 SLURM_CONF = """\
 ClusterName={node}
-SlurmctldHost={hostname}(127.0.0.1)
+SlurmctldHost={hostname}({controller_address})
 SlurmctldPort={controller_port}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
 AuthInfo=socket={directory}/munge.sock
 CredType=cred/munge
-CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 StateSaveLocation={directory}/state
 SlurmdSpoolDir={directory}/spool{of_node}
 SlurmctldPidFile={directory}/slurmctld.pid
@@ -51,7 +50,8 @@ KillWait=5
 PartitionName=main Nodes={names} Default=YES MaxTime=INFINITE {partition}
 """
 
-NODE_LINE = ("NodeName={name} NodeHostname={hostname} NodeAddr=127.0.0.1 "
+LOOPBACK = "127.0.0.1"
+NODE_LINE = ("NodeName={name} NodeHostname={hostname} NodeAddr={address} "
              "Port={port} {topology} Gres={gres} State=UNKNOWN")
 
 CGROUP_CONF = """\
@@ -125,12 +125,13 @@ def system_plugin_dir():
 
 
 def write_slurm_files(directory, node, cpus, extra_lines, partition,
-                      names=None, counted_gres=()):
+                      names=None, counted_gres=(), addresses=None):
     """Writes everything that Slurm's daemons read; returns the CPU count.
 
     names: of several nodes, which then each have a slurm.NAME.conf that
     differs in its plugstack.NAME.conf; None: one node, `node`.
-    counted_gres: (name, count) of GRES that are no devices."""
+    counted_gres: (name, count) of GRES that are no devices.
+    addresses: the controller's, and one for each name; None: loopback."""
     layout, count = topology(cpus)
     gres = [("gpu", count), *counted_gres]
     lines = list(extra_lines)
@@ -141,17 +142,23 @@ def write_slurm_files(directory, node, cpus, extra_lines, partition,
         # Where Slurm's PMIx servers have what is theirs on their node.
         lines.append(f"TmpFS={directory}/tmp.%n")
     controller_port, *ports = free_ports(1 + len(names or [node]))
+    controller_address, *node_addresses = (
+        addresses or [LOOPBACK] * (1 + len(ports)))
+    if not addresses:  # only at the address of the machine's name: loopback
+        lines.append("CommunicationParameters=NoCtldInAddrAny,NoInAddrAny")
     fields = dict(
         directory=directory, node=node, hostname=socket.gethostname(),
-        controller_port=controller_port, extra="\n".join(lines),
+        controller_port=controller_port,
+        controller_address=controller_address, extra="\n".join(lines),
         partition=partition, of_node=".%n" if names else "",
         names=",".join(names or [node]),
         gres_types=",".join(name for name, _ in gres),
         nodes="\n".join(NODE_LINE.format(
-            name=name, hostname=socket.gethostname(), port=port,
-            topology=layout,
+            name=name, hostname=socket.gethostname(), address=address,
+            port=port, topology=layout,
             gres=",".join(f"{kind}:{amount}" for kind, amount in gres))
-            for name, port in zip(names or [node], ports)))
+            for name, address, port in zip(names or [node], node_addresses,
+                                           ports)))
     write(f"{directory}/slurm.conf",
           SLURM_CONF.format(plugstack_of="", **fields))
     for name in names or []:

@@ -11,13 +11,19 @@ import sys
 import tempfile
 import threading
 
-from bench_analyze.figures import figure
-from bench_cache import epochs, pictures
-from demo_lib import ending
-from demo_lib.data import DataError
-from demo_lib.memory_group import MemoryGroup
-from demo_lib.pool import Pool, PoolError
-from demo_lib.progress import Progress
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests" / "cluster"))
+
+# pylint: disable=wrong-import-position
+import embedded  # noqa: E402
+
+from bench_analyze.figures import figure  # noqa: E402
+from bench_cache import epochs, nodes, pictures  # noqa: E402
+from demo_lib import ending  # noqa: E402
+from demo_lib.data import DataError  # noqa: E402
+from demo_lib.memory_group import MemoryGroup  # noqa: E402
+from demo_lib.pool import Pool, PoolError  # noqa: E402
+from demo_lib.progress import Progress  # noqa: E402
 
 SHARES = (0.25, 0.50, 0.75)
 SLOW_SHARE = 0.65
@@ -28,7 +34,8 @@ SLOW_BYTES_PER_S = 20e6
 KERNEL_BYTES = 8 << 20
 FREE_PART = 16
 AMPLE_BYTES = 4 << 30
-FAILURES = (epochs.EpochError, DataError, PoolError, OSError)
+FAILURES = (epochs.EpochError, DataError, PoolError, embedded.ClusterError,
+            OSError)
 
 
 def parse_arguments():
@@ -242,12 +249,14 @@ class Bench:
 
 def run(arguments, progress):
     image = pictures.make_image(arguments.build, progress)
+    # First, as it is what most machines lack something for.
+    between = nodes.measure_all(arguments.build, arguments.rounds, progress)
     with Caches(arguments.build) as caches:
         bench = Bench(arguments.build, arguments.rounds, caches, progress)
         progress.phase("caches beside the page cache, in the same memory")
         figures = bench.shares(image)
         progress.phase(f"storage of {SLOW_BYTES_PER_S / 1e6:.0f} MB/s")
-        return figures + bench.fetch_bound(image)
+        return figures + bench.fetch_bound(image) + between
 
 
 def main():
