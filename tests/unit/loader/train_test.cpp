@@ -1,4 +1,5 @@
 // penstock-train's parts.
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "common/clock.h"
@@ -277,6 +278,53 @@ TEST_CASE("the outputs say what came out of the cache") {
   CHECK(json["schema_version"] == 2);
   CHECK(json["cached"] == 1000);
   CHECK(json["cached_bytes"] == 100 << 20);
+}
+
+TEST_CASE("jobs that share say so, and give whole epochs") {
+  const Parsed none = parse({"--data", "/d"});
+  CHECK(none.options.share.empty());
+  const Parsed shares =
+      parse({"--data", "/d", "--loader-share", "search", "--share-jobs", "8",
+             "--share-window", "16", "--epochs", "2"});
+  REQUIRE(shares.run);
+  CHECK(shares.options.share == "search");
+  CHECK(shares.options.share_jobs == 8);
+  CHECK(shares.options.share_window == 16);
+  ::setenv("PENSTOCK_LOADER_SHARE", "from-srun", 1);
+  CHECK(parse({"--data", "/d"}).options.share == "from-srun");
+  CHECK(parse({"--data", "/d", "--loader-share", "own"}).options.share ==
+        "own");
+  CHECK(parse({"--data", "/d", "--samples", "5"}).exit_code == 2);
+  ::unsetenv("PENSTOCK_LOADER_SHARE");
+  for (const char* name : {"", ".x", "a/b"}) {
+    CHECK(parse({"--data", "/d", "--loader-share", name}).exit_code == 2);
+  }
+  CHECK(parse({"--data", "/d", "--loader-share", "x", "--replay"}).exit_code ==
+        2);
+  CHECK(parse({"--data", "/d", "--share-jobs", "65"}).exit_code == 2);
+  CHECK(parse({"--data", "/d", "--share-window", "1"}).exit_code == 2);
+}
+
+TEST_CASE("the outputs say what was prepared together") {
+  TrainOptions options;
+  Summary summary = example();
+  CHECK_FALSE(nlohmann::json::parse(penstock::summary_json(options, summary))
+                  .contains("share"));
+  options.share = "search";
+  summary.share = {
+      .used_batches = 30, .lost_claims = 1, .times_out = 2, .alone_batches = 3};
+  using Catch::Matchers::ContainsSubstring;
+  CHECK_THAT(penstock::summary_text(options, summary),
+             ContainsSubstring("share search: 30 batches used, 1250 samples "
+                               "prepared here; alone for 3 batches, 1 prepared "
+                               "in vain\n"));
+  const auto share =
+      nlohmann::json::parse(penstock::summary_json(options, summary))["share"];
+  CHECK(share["name"] == "search");
+  CHECK(share["used_batches"] == 30);
+  CHECK(share["lost_claims"] == 1);
+  CHECK(share["times_out"] == 2);
+  CHECK(share["alone_batches"] == 3);
 }
 
 TEST_CASE("a run without a step writes no profile") {

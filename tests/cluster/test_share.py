@@ -1,0 +1,74 @@
+"""Jobs of a user that prepare their batches together under --loader-share."""
+
+import json
+import pathlib
+import secrets
+import unittest
+
+import agent_case
+
+
+class Share(agent_case.AgentCase):
+    def setUp(self):
+        self.name = f"test-{secrets.token_hex(8)}"
+
+    def start(self, job_name, *words, name=None):
+        job = self.cluster.sbatch(
+            self.trainer(job_name, 1, extra=[*words]),
+            flags=[f"--loader-share={name or self.name}"])
+        self.addCleanup(self.cluster.cancel, str(job))
+        return job
+
+    def log(self, job_name):
+        """The last line of the job's log, {} where there is none."""
+        path = pathlib.Path(self.cluster.home(), f"{job_name}.log")
+        lines = path.read_text("utf-8").splitlines() if path.exists() else []
+        try:
+            return json.loads(lines[-1]) if lines else {}
+        except ValueError:  # half a line
+            return {}
+
+    def files(self):
+        return list(pathlib.Path("/dev/shm").glob(
+            f"penstock-cache-*/{self.name}.stage"))
+
+    def counts(self, *job_names):
+        """Samples used and prepared."""
+        logs = [self.log(name) for name in job_names]
+        return [sum(log.get(key, 0) for log in logs)
+                for key in ("samples", "prepared")]
+
+    def test_both_prepare_and_one_that_is_killed_holds_up_nobody(self):
+        first = self.start("first")
+        self.wait("the share", self.files)
+        second = self.start("second")
+        self.wait("both to prepare", lambda: all(
+            self.log(name).get("prepared") for name in ("first", "second")))
+        before = self.counts("first", "second")
+        self.wait("both to go on", lambda: self.counts(
+            "first", "second")[0] > before[0] + 2000)
+        used, prepared = (now - then for now, then in zip(
+            self.counts("first", "second"), before))
+        self.assertLess(prepared, 0.65 * used)  # half, but for the window
+        self.cluster.command("scancel", "--signal=KILL", "--full", str(first))
+        self.wait("the first job's end",
+                  lambda: self.job_status(first) is None)
+        before = self.log("second")["samples"]
+        self.wait("the second job to go on",
+                  lambda: self.log("second")["samples"] > before + 500)
+        self.cluster.cancel(str(second))
+        self.wait("the share to be removed", lambda: not self.files())
+
+    def test_other_data_under_the_name_are_refused(self):
+        self.start("first")
+        self.wait("the share", self.files)
+        done = self.cluster.srun(
+            *self.trainer("second", 1, extra=["--seed", "8"]),
+            flags=[f"--loader-share={self.name}"])
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("seed 8", done.stderr)
+        self.assertIn("give it another name to share", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
