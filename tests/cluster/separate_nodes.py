@@ -169,7 +169,7 @@ class SeparateNodes(embedded_nodes.NodesCluster):
                 f"--net=/proc/{pid}/ns/net", f"--mount=/proc/{pid}/ns/mnt",
                 *super()._slurmd_argv(name)]
 
-    # -- what a node has --------------------------------------------------------
+    # -- what a node has -------------------------------------------------------
 
     def _memory(self, name):
         return pathlib.Path(hierarchy.ROOT, "memory", f"slurm_{name}")

@@ -5,6 +5,7 @@ limits and counts the reads (tests/cluster/separate_nodes.py)."""
 
 import dataclasses
 import json
+import os
 import pathlib
 import shutil
 import statistics
@@ -52,9 +53,9 @@ def make_image(build, progress):
     content = folder / "content"
     shutil.rmtree(content, ignore_errors=True)
     content.mkdir(parents=True)
-    with open(content / FILE, "wb") as file, open("/dev/urandom", "rb") as noise:
+    with open(content / FILE, "wb") as file:
         for _ in range(RECORDS):
-            file.write(noise.read(RECORD_BYTES))
+            file.write(os.urandom(RECORD_BYTES))
     data.make_ext4(content, image)
     return image
 
