@@ -55,7 +55,29 @@ Result<std::unique_ptr<JobLoader>> JobLoader::open(
   auto pipeline =
       Pipeline::create(std::move(dataset), options.pipeline, std::move(link));
   if (!pipeline) return std::move(pipeline).error();
-  loader->pipeline_ = *std::move(pipeline);
+  loader->pipeline_ = pipeline->get();
+  loader->source_ = *std::move(pipeline);
+  loader->report();
+  return loader;
+}
+
+Result<std::unique_ptr<JobLoader>> JobLoader::join(
+    std::shared_ptr<const Dataset> dataset, SharedOptions share,
+    JobLoaderOptions options) {
+  choose_threads({options.threads}, options.pipeline);
+  share.threads = options.pipeline.threads;
+  share.threads_min = options.pipeline.threads_min;
+  share.threads_max = options.pipeline.threads_max;
+  share.elastic = options.pipeline.elastic;
+  std::unique_ptr<JobLoader> loader(new JobLoader(share.elastic));
+  PipelineLink link = penstock_link(loader->handle_.get());
+  link.broken = std::move(options.broken);
+  const BlockedSignals blocked;
+  auto joined =
+      SharedPreparer::create(std::move(dataset), share, std::move(link));
+  if (!joined) return std::move(joined).error();
+  loader->share_ = joined->get();
+  loader->source_ = *std::move(joined);
   loader->report();
   return loader;
 }
@@ -63,7 +85,7 @@ Result<std::unique_ptr<JobLoader>> JobLoader::open(
 JobLoader::~JobLoader() {
   if (!is_forked()) return;
   // It would wait for threads that there are none of.
-  (void)pipeline_.release();
+  (void)source_.release();
   (void)handle_.release();
 }
 
@@ -88,7 +110,7 @@ Result<std::optional<Batch>> JobLoader::next_within(uint64_t timeout_ns) {
     take_back();
     const uint64_t spent_ns = monotonic_ns() - begin_ns;
     const uint64_t left_ns = timeout_ns - std::min(timeout_ns, spent_ns);
-    auto batch = pipeline_->next(std::min(left_ns, kSlice_ns));
+    auto batch = source_->next(std::min(left_ns, kSlice_ns));
     wait_ns_ = waited_before_ns + monotonic_ns() - begin_ns;
     if (batch && *batch) {
       has_step_ = true;
@@ -98,7 +120,7 @@ Result<std::optional<Batch>> JobLoader::next_within(uint64_t timeout_ns) {
       return batch;
     }
     report();
-    if (!batch || pipeline_->finished() || left_ns == 0) return batch;
+    if (!batch || source_->finished() || left_ns == 0) return batch;
   }
 }
 
@@ -113,7 +135,7 @@ void JobLoader::stop() {
   const std::lock_guard lock(pipeline_mutex_);
   if (is_stopped_) return;
   is_stopped_ = true;
-  pipeline_->stop();
+  source_->stop();
   count_step();
   handle_.reset();
 }
@@ -127,7 +149,7 @@ void JobLoader::count_step() {
 }
 
 void JobLoader::report() {
-  const LoaderCounters loader = pipeline_->counters();
+  const LoaderCounters loader = source_->counters();
   penstock_progress progress{};
   progress.samples = samples_;
   progress.steps = steps_;
@@ -170,7 +192,7 @@ void JobLoader::take_back() {
     const std::lock_guard lock(held_mutex_);
     returned.swap(returned_);
   }
-  for (const Batch& batch : returned) pipeline_->release(batch);
+  for (const Batch& batch : returned) source_->release(batch);
 }
 
 // Where another thread has the pipeline, that one takes them, at the latest
@@ -190,7 +212,7 @@ void JobLoader::take_back_if_free() {
 bool JobLoader::is_held_up() {
   const std::lock_guard lock(pipeline_mutex_);
   take_back();
-  return pipeline_->is_held_up();
+  return source_->is_held_up();
 }
 
 std::string JobLoader::pin_refusal() {
@@ -204,9 +226,10 @@ SamplerState JobLoader::state() {
 }
 
 uint64_t JobLoader::samples_per_epoch() const {
-  return pipeline_->samples_per_epoch();
+  return share_ != nullptr ? share_->samples_per_epoch()
+                           : pipeline_->samples_per_epoch();
 }
 
-LoaderCounters JobLoader::counters() const { return pipeline_->counters(); }
+LoaderCounters JobLoader::counters() const { return source_->counters(); }
 
 }  // namespace penstock

@@ -15,6 +15,7 @@
 
 #include "common/result.h"
 #include "loader/penstock_link.h"
+#include "loader/staging/shared_preparer.h"
 #include "penstock/loader/pipeline.h"
 
 namespace penstock {
@@ -33,6 +34,11 @@ class JobLoader {
   // Errors: those of Pipeline::create
   [[nodiscard]] static Result<std::unique_ptr<JobLoader>> open(
       std::shared_ptr<const Dataset> dataset, JobLoaderOptions options);
+  // Of a share: its threads are chosen as above, whatever `share` has.
+  // Errors: those of SharedPreparer::create()
+  [[nodiscard]] static Result<std::unique_ptr<JobLoader>> join(
+      std::shared_ptr<const Dataset> dataset, SharedOptions share,
+      JobLoaderOptions options);
   ~JobLoader();
   JobLoader(const JobLoader&) = delete;
   JobLoader& operator=(const JobLoader&) = delete;
@@ -55,13 +61,16 @@ class JobLoader {
 
   // As Pipeline's; REQUIRES: !is_forked().
   bool is_held_up();
+  uint64_t samples_per_epoch() const;
+  // REQUIRES: !is_shared(), too
   std::string pin_refusal();
   SamplerState state();
-  uint64_t samples_per_epoch() const;
   LoaderCounters counters() const;
 
   // This is a child of the process that opened the loader.
   bool is_forked() const;
+  // One batch at a time is in use then, which others may wait for.
+  bool is_shared() const { return share_ != nullptr; }
 
  private:
   explicit JobLoader(bool follows_hint);
@@ -74,7 +83,9 @@ class JobLoader {
   const pid_t pid_;
   const bool follows_hint_;
   PenstockHandle handle_;
-  std::unique_ptr<Pipeline> pipeline_;
+  std::unique_ptr<BatchSource> source_;
+  Pipeline* pipeline_ = nullptr;  // one of these two is the source
+  SharedPreparer* share_ = nullptr;
 
   std::mutex pipeline_mutex_;  // the pipeline's trainer side, and these
   size_t unfinished_ = 0;      // samples of the step under way

@@ -60,6 +60,25 @@ std::unique_ptr<PythonStream> open_stream(
   return std::make_unique<PythonStream>(dataset, options, threads);
 }
 
+std::unique_ptr<PythonStream> join_share(
+    const PythonDataset& dataset, const std::string& name, size_t batch_size,
+    int crop, const std::string& augment, uint64_t seed, bool shuffle,
+    uint64_t jobs, uint32_t window, bool broken_fatal, bool direct,
+    size_t threads) {
+  SharedOptions share;
+  share.name = name;
+  share.batch_samples = batch_size;
+  share.crop_side = crop;
+  if (augment == "centre") share.augment = Augment::kCentre;
+  share.seed = seed;
+  share.shuffle = shuffle;
+  share.jobs = jobs;
+  share.window_batches = window;
+  if (broken_fatal) share.broken = BrokenSamples::kFatal;
+  if (direct) share.read_mode = ReadMode::kDirect;
+  return std::make_unique<PythonStream>(dataset, share, threads);
+}
+
 void add_cache(py::module_& module) {
   using py::arg;
   module.def("fingerprint_of_text",
@@ -116,6 +135,10 @@ PYBIND11_MODULE(_native, module) {
   module.def("open_dataset", penstock::open_data, arg("paths"), py::kw_only(),
              arg("record_bytes"), arg("label_bytes"), arg("header_bytes"));
   penstock::add_cache(module);
+  module.def("join_share", penstock::join_share, arg("dataset"), py::kw_only(),
+             arg("name"), arg("batch_size"), arg("crop"), arg("augment"),
+             arg("seed"), arg("shuffle"), arg("jobs"), arg("window"),
+             arg("broken_fatal"), arg("direct"), arg("threads"));
 
   py::class_<PythonStream>(module, "Stream")
       .def(py::init(&penstock::open_stream), arg("dataset"), py::kw_only(),

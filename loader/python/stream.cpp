@@ -84,18 +84,35 @@ PythonStream::PythonStream(const PythonDataset& dataset,
                            const PipelineOptions& options, size_t threads)
     : broken_(std::make_shared<ReasonList>()),
       sample_shape_(shape_of(*dataset.dataset, options.crop_side)) {
+  JobLoaderOptions wanted = settings(threads);
+  wanted.pipeline = options;
+  auto opened = [&] {
+    const py::gil_scoped_release others;
+    return JobLoader::open(dataset.dataset, std::move(wanted));
+  }();
+  if (!opened) throw_error(opened.error());
+  loader_ = shared(*std::move(opened));
+}
+
+PythonStream::PythonStream(const PythonDataset& dataset,
+                           const SharedOptions& share, size_t threads)
+    : broken_(std::make_shared<ReasonList>()),
+      sample_shape_(shape_of(*dataset.dataset, share.crop_side)) {
+  auto joined = [&] {
+    const py::gil_scoped_release others;
+    return JobLoader::join(dataset.dataset, share, settings(threads));
+  }();
+  if (!joined) throw_error(joined.error());
+  loader_ = shared(*std::move(joined));
+}
+
+JobLoaderOptions PythonStream::settings(size_t threads) const {
   JobLoaderOptions settings;
-  settings.pipeline = options;
   settings.threads = threads;
   settings.broken = [broken = broken_](const std::string& why) {
     broken->add(why);
   };
-  auto opened = [&] {
-    const py::gil_scoped_release others;
-    return JobLoader::open(dataset.dataset, std::move(settings));
-  }();
-  if (!opened) throw_error(opened.error());
-  loader_ = shared(*std::move(opened));
+  return settings;
 }
 
 std::shared_ptr<JobLoader> PythonStream::loader() const {
@@ -123,13 +140,15 @@ py::object PythonStream::next() {
     if (*batch) {
       const Batch& taken = **batch;
       const py::capsule owner = owner_of(here, taken);
+      // NumPy copies what nobody owns.
+      const py::handle base = here->is_shared() ? nullptr : owner.ptr();
       const auto size = static_cast<py::ssize_t>(taken.size);
       std::vector<py::ssize_t> shape = sample_shape_;
       shape.insert(shape.begin(), size);
       // torch knows no uint64.
       const auto* const indices =
           reinterpret_cast<const int64_t*>(taken.indices);
-      return py::make_tuple(py::array_t<float>(shape, taken.data, owner),
+      return py::make_tuple(py::array_t<float>(shape, taken.data, base),
                             py::array_t<int64_t>(size, taken.labels),
                             py::array_t<int64_t>(size, indices), taken.number,
                             taken.ends_epoch, taken.is_pinned);
@@ -147,6 +166,7 @@ void PythonStream::end_step() {
 
 std::tuple<uint64_t, uint64_t, bool, uint64_t, uint64_t> PythonStream::state() {
   const std::shared_ptr<JobLoader> here = loader();
+  if (here->is_shared()) throw py::value_error("a share's jobs have no state");
   const py::gil_scoped_release others;
   const SamplerState now = here->state();
   return {now.count, now.seed, now.shuffle, now.epoch, now.position};

@@ -7,9 +7,14 @@ Works with any iterable. Where no penstockd answers, everything here is a cheap
 no-op. See penstock-python(7).
 """
 
+from typing import TYPE_CHECKING, Any
+
 from penstock._client import Client, Hint, default_client
 from penstock._lightning import LightningCallback
 from penstock._watch import Watched, watch
+
+if TYPE_CHECKING:
+    from penstock.loader import SharedLoader as SharedLoader
 
 __all__ = [
     "Client",
@@ -21,6 +26,14 @@ __all__ = [
     "report",
     "watch",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "SharedLoader":  # NumPy is imported by who asks for it only
+        from penstock.loader import SharedLoader
+
+        return SharedLoader
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def connected() -> bool:

@@ -17,6 +17,7 @@ from penstock.loader._cached_dataset import CachedDataset
 from penstock.loader._data import open_dataset
 from penstock.loader._loader import Loader
 from penstock.loader._native import Dataset
+from penstock.loader._shared_loader import SharedLoader
 
 if TYPE_CHECKING:
     from penstock.loader._torch import TorchDataset as TorchDataset
@@ -27,6 +28,7 @@ __all__ = [
     "Dataset",
     "Loader",
     "SampleCache",
+    "SharedLoader",
     "State",
     "open_dataset",
 ]

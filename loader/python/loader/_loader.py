@@ -119,7 +119,7 @@ class Loader:
         }
         self._awaits_pinning = pinned
         self._start(None)
-        _open.add(self)
+        close_at_exit(self)
 
     @property
     def dataset(self) -> Dataset:
@@ -274,7 +274,11 @@ class Loader:
         self._stream.end_step()
 
 
-_open: "weakref.WeakSet[Loader]" = weakref.WeakSet()
+_open: "weakref.WeakSet[Any]" = weakref.WeakSet()
+
+
+def close_at_exit(loader: Any) -> None:
+    _open.add(loader)
 
 
 def _close_all() -> None:

@@ -114,3 +114,19 @@ class Stream:
     def pin_refusal(self) -> str: ...
     def take_broken(self) -> list[str]: ...
     def close(self) -> None: ...
+
+def join_share(
+    dataset: Dataset,
+    *,
+    name: str,
+    batch_size: int,
+    crop: int,
+    augment: Literal["random", "centre"],
+    seed: int,
+    shuffle: bool,
+    jobs: int,
+    window: int,
+    broken_fatal: bool,
+    direct: bool,
+    threads: int,
+) -> Stream: ...

@@ -1,0 +1,159 @@
+"""The SharedLoader: batches that several jobs prepare together."""
+
+import logging
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+from penstock.loader._batch import Batch
+from penstock.loader._cache import SampleCache, cache_of_loader
+from penstock.loader._data import Paths, open_dataset
+from penstock.loader._loader import close_at_exit
+from penstock.loader._native import Dataset, join_share
+from penstock.loader._options import check_choices, natural
+
+if TYPE_CHECKING:
+    from penstock.loader._native import Counters
+
+_log = logging.getLogger("penstock.loader")
+
+
+def _named(share: str | None) -> str:
+    name = os.environ.get("PENSTOCK_LOADER_SHARE") if share is None else share
+    if not name:
+        raise ValueError(
+            "share: none is named; give share=, or srun --loader-share=NAME"
+        )
+    return name
+
+
+class SharedLoader:
+    """Iterated over once per epoch. Belongs to the process that made it, and
+    to one thread at a time."""
+
+    reports_progress = True  # watch() leaves it as it is
+
+    def __init__(
+        self,
+        dataset: Dataset | Paths,
+        batch_size: int = 32,
+        *,
+        share: str | None = None,
+        jobs: int = 1,
+        window: int = 8,
+        crop: int = 224,
+        augment: Literal["random", "centre"] = "random",
+        seed: int = 0,
+        shuffle: bool = True,
+        broken: Literal["skip", "fatal"] = "skip",
+        threads: int | None = None,
+        direct: bool = False,
+        cache: int | Literal["auto"] | SampleCache | None = None,
+    ):
+        """Joins the share of that name, or makes it, and starts the threads.
+
+        share: what the jobs of one user on a node have alike; None: what srun
+        --loader-share=NAME says. The data, batch_size, crop, augment, seed and
+        shuffle have to be alike, too.
+        jobs: that begin together: the first batch waits for them, 60 s at
+        most. Others come in with a later epoch.
+        window: batches that the fastest job may be ahead of the slowest one,
+        2 to 512, as the share's first job has it.
+        The others are Loader's.
+
+        Raises ValueError for a value out of its range, and where the share of
+        that name prepares something else; OSError where the data cannot be
+        read, the share is another user's, or its batches have no memory.
+        """
+        check_choices(augment, broken, threads, None)
+        if not isinstance(dataset, Dataset):
+            dataset = open_dataset(dataset)
+        self._dataset = dataset
+        self._batch_size = natural("batch_size", batch_size)
+        if not 2 <= window <= 512:
+            raise ValueError(f"window={window}: allowed: 2 to 512 batches")
+        self._cache = cache_of_loader(cache, dataset)
+        self._stream = join_share(
+            self._cache._before(dataset) if self._cache else dataset,
+            name=_named(share),
+            batch_size=self._batch_size,
+            crop=crop,
+            augment=augment,
+            seed=natural("seed", seed),
+            shuffle=shuffle,
+            jobs=natural("jobs", jobs),
+            window=window,
+            broken_fatal=broken == "fatal",
+            direct=direct,
+            threads=threads or 0,
+        )
+        self._is_amid = False  # batches of the epoch were handed out
+        self._iterator: object = None
+        close_at_exit(self)
+
+    @property
+    def dataset(self) -> Dataset:
+        return self._dataset
+
+    @property
+    def batch_size(self) -> int:
+        return self._batch_size
+
+    def __len__(self) -> int:
+        """Batches of an epoch; those whose samples are all broken do not
+        come."""
+        return -(-self._stream.samples_per_epoch // self._batch_size)
+
+    def __iter__(self) -> Iterator[Batch]:
+        """The next epoch; what is left of one that an iterator was left in the
+        middle of is passed over."""
+        self._iterator = iterator = object()
+        while self._is_amid:
+            self._take()
+        while True:
+            if self._iterator is not iterator:
+                raise RuntimeError(
+                    "this iterator's epoch has ended: the loader was iterated "
+                    "over anew"
+                )
+            batch = self._take()
+            has_ended = not self._is_amid
+            if len(batch.labels) > 0:
+                yield batch
+            if has_ended:
+                break
+        self._stream.end_step()
+
+    def counters(self) -> "Counters":
+        """Samples, bytes and times of this job's threads so far."""
+        return self._stream.counters()
+
+    def close(self) -> None:
+        """Leaves the share; the other jobs go on."""
+        self._stream.close()
+
+    def __enter__(self) -> "SharedLoader":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            "a SharedLoader cannot be copied or sent to another process; its "
+            "threads are in this one. Under a DataLoader set num_workers=0"
+        )
+
+    def _take(self) -> Batch:
+        try:
+            taken = None
+            while taken is None:
+                taken = self._stream.next()
+        finally:
+            for why in self._stream.take_broken():
+                _log.warning("skipped: %s", why)
+            if self._cache:
+                self._cache._log_warnings()
+        images, labels, indices, _, ends, _ = taken
+        self._is_amid = not ends
+        return Batch(images, labels, indices)
