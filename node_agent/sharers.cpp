@@ -27,10 +27,10 @@ void count_sharers(std::map<JobId, Job>& jobs) {
     for_each_share(job, [&](const Share& share) { ++ranks[share]; });
   }
   for (auto& [id, job] : jobs) {
-    job.sharers = 1;
-    for_each_share(job, [&](const Share& share) {
-      job.sharers = std::max(job.sharers, ranks[share]);
-    });
+    uint32_t most = 1;
+    for_each_share(
+        job, [&](const Share& share) { most = std::max(most, ranks[share]); });
+    job.sharers = most;
   }
 }
 
