@@ -42,6 +42,10 @@ struct penstock_progress_page {
   uint64_t cached_bytes;   /* of those; no part of bytes */
   uint64_t cache_samples;  /* that are in this cache now */
   uint64_t data_samples;   /* of the data set that it is for */
+  uint64_t peer;           /* of cached, samples out of other nodes' caches */
+  uint64_t peer_bytes;     /* of those */
+  uint64_t share;          /* what jobs of a user that prepare their batches
+                              together have alike; 0: this one prepares alone */
 };
 
 /* Written by penstockd, read by the job. sequence is odd while a write is

@@ -15,7 +15,9 @@
   DO(prepared)               \
   DO(exchange_ns)            \
   DO(cached)                 \
-  DO(cached_bytes)
+  DO(cached_bytes)           \
+  DO(peer)                   \
+  DO(peer_bytes)
 
 /* Without these seals a page could be cut short under us, and touching it
  * would raise SIGBUS. */
@@ -86,6 +88,7 @@ void publish_progress(const struct penstock_handle* handle) {
 #undef PUBLISH
   STORE(cache_samples, handle->reported.cache_samples);
   STORE(data_samples, handle->reported.data_samples);
+  STORE(share, handle->reported.share);
   STORE(replaying, (uint64_t)(handle->reported.replaying != 0));
   STORE(loader_threads, handle->reported.loader_threads);
   STORE(follows_hint, (uint32_t)(handle->reported.follows_hint != 0));

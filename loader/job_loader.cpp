@@ -164,6 +164,9 @@ void JobLoader::report() {
   progress.cached_bytes = loader.cached_bytes;
   progress.cache_samples = loader.cache_samples;
   progress.data_samples = loader.data_samples;
+  progress.peer = loader.peer;
+  progress.peer_bytes = loader.peer_bytes;
+  progress.share = loader.share;
   penstock_report(handle_.get(), &progress);
 }
 

@@ -20,6 +20,7 @@
 #include "node_agent/job_what_if.h"
 #include "node_agent/last_sweep.h"
 #include "node_agent/reporter.h"
+#include "node_agent/sharers.h"
 #include "node_agent/stopped.h"
 #include "report/file.h"
 
@@ -273,6 +274,7 @@ void Agent::on_sample_timer() {
   const bool late = period_s > 2e-3 * double(config_.sample_period_ms);
   sampled_ns_ = now_ns;
   look_at_gpu_use(now_ns);
+  count_sharers(registry_.jobs());
   for (auto& [id, job] : registry_.jobs()) {
     if (!job.managed || job.tasks.empty()) continue;
     const int pool = pool_of(job);

@@ -37,6 +37,8 @@ void PageSums::add(const Progress& page) {
   exchange_s += double(page.exchange_ns) * kNs;
   bytes += double(page.bytes);
   cached_bytes += double(page.cached_bytes);
+  peer += double(std::min(page.peer, page.cached));
+  peer_bytes += double(std::min(page.peer_bytes, page.cached_bytes));
   prepared += double(page.prepared);
   if (page.data_samples > 0 && page.cache_samples > 0) {
     held_samples = double(std::min(page.cache_samples, page.data_samples));

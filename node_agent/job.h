@@ -94,6 +94,8 @@ struct PageSums {
   double bytes = 0;
   double cached = 0;
   double cached_bytes = 0;
+  double peer = 0;  // of cached, from other nodes
+  double peer_bytes = 0;
   double prepared = 0;
   double held_share = 0;    // of the data set that is in a cache: of the last
   double held_samples = 0;  // page that tells
@@ -202,6 +204,9 @@ struct Job {
   std::string limit_device;        // on which
   bool pool_pressed = false;
   bool contradicted = false;
+  // Ranks of all jobs that prepare their batches together with one of these, it
+  // included; see sharers.h.
+  uint32_t sharers = 1;
 
   std::optional<MeasuredLimit> measured_limit;
 

@@ -55,7 +55,8 @@ bool is_plausible(const Progress& before, const Progress& now,
       now.fetch_ns < before.fetch_ns || now.prep_ns < before.prep_ns ||
       now.prepared < before.prepared || now.updated_ns < before.updated_ns ||
       now.exchange_ns < before.exchange_ns || now.cached < before.cached ||
-      now.cached_bytes < before.cached_bytes) {
+      now.cached_bytes < before.cached_bytes || now.peer < before.peer ||
+      now.peer_bytes < before.peer_bytes) {
     return false;
   }
   const uint64_t latest_ns = now_ns + kSkewNs;
@@ -142,6 +143,9 @@ std::optional<Progress> TaskPages::read(Clock clock_ns) {
   now.cached_bytes = progress_->cached_bytes;
   now.cache_samples = progress_->cache_samples;
   now.data_samples = progress_->data_samples;
+  now.peer = progress_->peer;
+  now.peer_bytes = progress_->peer_bytes;
+  now.share = progress_->share;
   std::atomic_thread_fence(std::memory_order_acquire);
   if (magic != PENSTOCK_PROGRESS_MAGIC || version != PENSTOCK_PAGE_VERSION ||
       follows_hint > 1 || !is_plausible(last_, now, clock_ns())) {

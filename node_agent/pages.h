@@ -30,6 +30,9 @@ struct Progress {
   uint64_t cached_bytes = 0;
   uint64_t cache_samples = 0;
   uint64_t data_samples = 0;
+  uint64_t peer = 0;
+  uint64_t peer_bytes = 0;
+  uint64_t share = 0;
 };
 
 // The reading, with steps of `batch` samples each where it has steps and no

@@ -153,6 +153,8 @@ CacheFigures cache_of(const PageSums& sums) {
   CacheFigures cache;
   cache.hits = sums.cached;
   cache.hit_bytes = sums.cached_bytes;
+  cache.peer_hits = sums.peer;
+  cache.peer_bytes = sums.peer_bytes;
   if (sums.prepared > 0) {
     cache.hit_share = std::min(1.0, sums.cached / sums.prepared);
   }

@@ -169,7 +169,10 @@ void Sampler::observe(Job& job, const Counters& now) const {
   seen.seconds = seconds_between(job.last.updated_ns, now.updated_ns);
   seen.samples = (now.samples - job.last.samples) / ranks;
   seen.wait_s = (now.wait_s - job.last.wait_s) / ranks;
-  seen.prepared = (now.prepared - job.last.prepared) / ranks;
+  // What it prepares, all jobs of its share use: of a sample's cost it has that
+  // part, and all of them together have it once.
+  seen.prepared =
+      (now.prepared - job.last.prepared) / ranks * double(job.sharers);
   seen.bytes = (now.read_bytes - job.last.read_bytes) / ranks;
   seen.cached_bytes =
       std::max(0.0, now.cached_bytes - job.last.cached_bytes) / ranks;

@@ -94,6 +94,8 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("hit_bytes", it.hit_bytes);
   visit("held_share", it.held_share);
   visit("held_bytes", it.held_bytes);
+  visit("peer_hits", it.peer_hits);
+  visit("peer_bytes", it.peer_bytes);
 }
 
 template <class Visitor, ConstOrNot<GrantChange> Struct>

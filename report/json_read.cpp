@@ -51,7 +51,7 @@ class Reader {
   // Files of earlier versions have none.
   static bool is_newer(std::string_view key) {
     return key == "pressure" || key == "exchange_stall" || key == "what_if" ||
-           key == "cache";
+           key == "cache" || key == "peer_hits" || key == "peer_bytes";
   }
 
   void fail(const std::string& key, const std::string& why,

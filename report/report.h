@@ -143,6 +143,8 @@ struct CacheFigures {
   std::optional<double> hit_bytes;   // not read from storage
   std::optional<double> held_share;  // of the data set that is in it, 0 to 1
   std::optional<double> held_bytes;  // of these samples, by the mean of hits
+  std::optional<double> peer_hits;   // of hits, out of other nodes' caches
+  std::optional<double> peer_bytes;  // of hit_bytes
 
   friend bool operator==(const CacheFigures&, const CacheFigures&) = default;
 };

@@ -160,12 +160,19 @@ std::string share_text(const std::optional<double>& share) {
   return share ? fmt::format("{:.0f}%", *share * 100) : "-";
 }
 
+std::string peers_text(const CacheFigures& cache) {
+  if (!(cache.peer_hits.value_or(0) > 0) || !cache.hits) return "";
+  return fmt::format(" (other nodes' {} of these, {})",
+                     share_text(*cache.peer_hits / *cache.hits),
+                     format_bytes(cache.peer_bytes.value_or(0)));
+}
+
 std::string cache_text(const CacheFigures& cache) {
   return fmt::format(
-      "{} of the samples came from memory, {} not read from storage; it holds "
-      "{} of the data set",
-      share_text(cache.hit_share), format_bytes(cache.hit_bytes.value_or(0)),
-      share_text(cache.held_share));
+      "{} of the samples came from memory{}, {} not read from storage; it "
+      "holds {} of the data set",
+      share_text(cache.hit_share), peers_text(cache),
+      format_bytes(cache.hit_bytes.value_or(0)), share_text(cache.held_share));
 }
 
 std::optional<double> ratio(const std::optional<double>& used,

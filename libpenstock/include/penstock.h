@@ -53,6 +53,10 @@ struct penstock_progress {
   uint64_t cached_bytes;   /* of those; no part of bytes */
   uint64_t cache_samples;  /* that are in this cache now; may shrink */
   uint64_t data_samples;   /* of the data set; may change */
+  uint64_t peer;           /* of cached, samples out of other nodes' caches */
+  uint64_t peer_bytes;     /* of those */
+  uint64_t share;          /* a number that the jobs which prepare their batches
+                              together have alike; 0: it prepares alone */
 };
 
 /* The job's grant as penstockd last wrote it. */

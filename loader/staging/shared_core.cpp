@@ -291,6 +291,7 @@ LoaderCounters SharedCore::counters() const {
   counters.threads += pool_.running();
   counters.cache_samples = recipe_.dataset->cached_samples();
   counters.data_samples = recipe_.dataset->size();
+  counters.share = alone_.is_on() ? 0 : file_->key();
   return counters;
 }
 

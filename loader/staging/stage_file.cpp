@@ -13,6 +13,7 @@
 #include "common/cache_files.h"
 #include "loader/cache/fault_point.h"
 #include "loader/cache/shared_file.h"
+#include "loader/fingerprint.h"
 #include "loader/memory_room.h"
 
 namespace penstock {
@@ -25,6 +26,16 @@ Error try_again(const std::string& path) {
   return {Code::kUnavailable, 0,
           path + ": is being removed, or " + std::to_string(kMembers) +
               " processes use it already"};
+}
+
+// As long as the file is there no other one has it.
+uint64_t key_of(int fd) {
+  struct stat file {};
+  if (::fstat(fd, &file) != 0) return 1;
+  Fingerprint key;
+  key.add(file.st_dev);
+  key.add(file.st_ino);
+  return std::max<uint64_t>(key.value(), 1);
 }
 
 std::string batches_text(uint64_t batches, uint64_t buffer_bytes) {
@@ -92,6 +103,7 @@ Status StageFile::map(const StageShape& shape) {
   if (map == MAP_FAILED) return system_error(errno, path_ + ": cannot map it");
   map_ = static_cast<uint8_t*>(map);
   shape_ = shape;
+  key_ = key_of(fd_.get());
   is_mapped_in_ = std::make_unique<std::atomic<bool>[]>(shape.buffers);
   return Done{};
 }

@@ -40,6 +40,8 @@ class StageFile {
   StageFile& operator=(const StageFile&) = delete;
 
   const std::string& path() const { return path_; }
+  // The same for all who have opened this file, and hardly for others; not 0.
+  uint64_t key() const { return key_; }
   // What everybody may write to is not asked where a place has to be right.
   const StageShape& shape() const { return shape_; }
   StageHeader& header() const { return *reinterpret_cast<StageHeader*>(map_); }
@@ -99,6 +101,7 @@ class StageFile {
   StageShape shape_;
   std::unique_ptr<std::atomic<bool>[]> is_mapped_in_;  // by buffer
   std::unique_ptr<Membership> membership_;
+  uint64_t key_ = 0;
   uint32_t member_ = 0;
   uint32_t generation_ = 0;
 };

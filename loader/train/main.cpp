@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <memory>
 #include <optional>
 
@@ -288,11 +289,16 @@ int run(const TrainOptions& given) {
 }  // namespace penstock
 
 int main(int argc, char** argv) {
-  penstock::TrainOptions options;
-  int exit_code = 0;
-  if (!penstock::parse_train_options(argc, argv, options, exit_code)) {
-    return exit_code;
+  try {
+    penstock::TrainOptions options;
+    int exit_code = 0;
+    if (!penstock::parse_train_options(argc, argv, options, exit_code)) {
+      return exit_code;
+    }
+    penstock::install_signals();
+    return penstock::run(options);
+  } catch (const std::exception& error) {  // no memory
+    std::fprintf(stderr, "penstock-train: %s\n", error.what());
+    return 1;
   }
-  penstock::install_signals();
-  return penstock::run(options);
 }

@@ -30,6 +30,9 @@ penstock_progress progress_report(const TrainOptions& options,
       loader.cached_bytes,
       loader.cache_samples,
       loader.data_samples,
+      loader.peer,
+      loader.peer_bytes,
+      loader.share,
   };
 }
 

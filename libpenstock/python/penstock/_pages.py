@@ -41,12 +41,15 @@ COUNTER_WORDS = {
     "cached_bytes": 14,
     "cache_samples": 15,
     "data_samples": 16,
+    "peer": 17,
+    "peer_bytes": 18,
+    "share": 19,
 }
 # Of 4 bytes each, in such.
 STATE_HALVES = {"loader_threads": 22, "follows_hint": 23}
 REPORTED = (*COUNTER_WORDS, *STATE_HALVES)
 # These only grow.
-_LEVELS = ("replaying", "cache_samples", "data_samples")
+_LEVELS = ("replaying", "cache_samples", "data_samples", "share")
 GROWING = [name for name in COUNTER_WORDS if name not in _LEVELS]
 _SEQLOCK_TRIES = 64
 

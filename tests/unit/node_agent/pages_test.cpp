@@ -129,13 +129,14 @@ TEST_CASE("who is stopped while it reads takes nothing for nonsense") {
 }
 
 TEST_CASE("garbage is noticed and never believed again") {
-  auto scribble = GENERATE(0, 1, 2, 3, 4, 5, 6, 7, 8, 9);
+  auto scribble = GENERATE(range(0, 12));
   auto pages = TaskPages::create();
   JobSide job(*pages);
   job.greet();
   job.progress->samples = 100;
   job.progress->exchange_ns = kSecond;
   job.progress->cached = job.progress->cached_bytes = 7;
+  job.progress->peer = job.progress->peer_bytes = 7;
   REQUIRE(pages->read(at<10>)->exchange_ns == kSecond);
   if (scribble == 0) job.progress->magic = 0xdeadbeef;
   if (scribble == 1) job.progress->version = 99;
@@ -147,6 +148,8 @@ TEST_CASE("garbage is noticed and never believed again") {
   if (scribble == 7) job.progress->exchange_ns = 100 * kSecond;
   if (scribble == 8) job.progress->cached = 6;
   if (scribble == 9) job.progress->cached_bytes = 6;
+  if (scribble == 10) job.progress->peer = 6;
+  if (scribble == 11) job.progress->peer_bytes = 6;
   CHECK_FALSE(pages->read(at<10>).has_value());
   CHECK(pages->garbage());
   job.greet();

@@ -182,6 +182,8 @@ TEST_CASE("what the loader's cache served is told") {
   page.samples = page.prepared = 8000;
   page.cached = 6000;
   page.cached_bytes = 600000;
+  page.peer = 1500;
+  page.peer_bytes = 150000;
   page.cache_samples = 650;
   page.data_samples = 1000;
   f.job.ended = {};
@@ -190,6 +192,8 @@ TEST_CASE("what the loader's cache served is told") {
   CHECK(*cache.hits == 6000);
   CHECK(*cache.hit_share == Approx(0.75));
   CHECK(*cache.hit_bytes == 600000);
+  CHECK(*cache.peer_hits == 1500);
+  CHECK(*cache.peer_bytes == 150000);
   CHECK(*cache.held_share == Approx(0.65));
   CHECK(*cache.held_bytes == Approx(650 * 140));
 }

@@ -78,6 +78,20 @@ TEST_CASE("the time in which a job was stopped is no part of its rate") {
   }
 }
 
+TEST_CASE("what jobs prepare together is counted once for all of them") {
+  Reporting reporting;
+  reporting.job.sharers = GENERATE(1u, 4u);
+  for (int i = 0; i < 60; ++i) {
+    reporting.page->prepared += 25;
+    reporting.job.totals.home_cpu_s += 0.1;
+    reporting.run(1);
+  }
+  const Prediction found = reporting.job.corrector.corrected(std::nullopt);
+  REQUIRE(found.loader_cpu_s_per_sample.known());
+  CHECK(found.loader_cpu_s_per_sample.value ==
+        Approx(0.1 / 25 / reporting.job.sharers));
+}
+
 TEST_CASE("bytes that no controller counts are the loader's, or unknown") {
   Reporting f;
   f.device = "254:16";

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "report/text.h"
 #include "samples.h"
 #include "tests/unit/catch.h"
 
@@ -182,6 +183,14 @@ TEST_CASE("a cache's hits are told where there is one") {
   CHECK(text.find("75% of the samples came from memory, 1.5 GB not read") !=
         std::string::npos);
   CHECK(text.find("65%") != std::string::npos);
+  CHECK(text.find("other nodes") == std::string::npos);
+  report.cache.peer_hits = 4500;
+  report.cache.peer_bytes = 1073741824;
+  CHECK(
+      cache_text(report.cache) ==
+      "75% of the samples came from memory (other nodes' 75% of these, 1 GB), "
+      "1.5 GB not read from storage; it holds 65% of the data set");
+  CHECK(render_text(report, {}).find("other nodes' 75%") != std::string::npos);
 }
 
 }  // namespace

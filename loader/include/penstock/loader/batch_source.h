@@ -25,6 +25,7 @@ struct LoaderCounters {
   uint64_t prep_ns = 0;
   uint64_t cpu_ns = 0;  // of the loader threads
   size_t threads = 0;   // now
+  uint64_t share = 0;   // what jobs that prepare together have alike; 0: none
 };
 
 // For one thread at a time, all but counters(). What its functions do in detail

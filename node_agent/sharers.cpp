@@ -1,0 +1,37 @@
+#include "node_agent/sharers.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace penstock {
+namespace {
+
+using Share = std::pair<uid_t, uint64_t>;
+
+// Calls what it is given with the share of each rank that has one.
+template <class Function>
+void for_each_share(const Job& job, const Function& function) {
+  for (const auto& [pid, task] : job.tasks) {
+    for (const Rank& rank : task.ranks) {
+      if (rank.gone || !rank.progress || rank.progress->share == 0) continue;
+      function(Share{job.uid, rank.progress->share});
+    }
+  }
+}
+
+}  // namespace
+
+void count_sharers(std::map<JobId, Job>& jobs) {
+  std::map<Share, uint32_t> ranks;
+  for (const auto& [id, job] : jobs) {
+    for_each_share(job, [&](const Share& share) { ++ranks[share]; });
+  }
+  for (auto& [id, job] : jobs) {
+    uint32_t most = 1;
+    for_each_share(
+        job, [&](const Share& share) { most = std::max(most, ranks[share]); });
+    job.sharers = most;
+  }
+}
+
+}  // namespace penstock

@@ -1,0 +1,52 @@
+#include "node_agent/sharers.h"
+
+#include "tests/unit/catch.h"
+
+using namespace penstock;
+
+namespace {
+
+Job job_of(uid_t uid, std::vector<uint64_t> shares) {
+  Job job;
+  job.uid = uid;
+  for (const uint64_t share : shares) {
+    Rank rank{.pages = *TaskPages::create()};
+    rank.progress.emplace();
+    rank.progress->share = share;
+    job.tasks[100].ranks.push_back(std::move(rank));
+  }
+  return job;
+}
+
+}  // namespace
+
+TEST_CASE("jobs of one user that say the same number share") {
+  std::map<JobId, Job> jobs;
+  jobs.emplace(1, job_of(1000, {7}));
+  jobs.emplace(2, job_of(1000, {7, 7}));
+  jobs.emplace(3, job_of(1000, {8}));
+  jobs.emplace(4, job_of(1000, {0}));
+  jobs.emplace(5, job_of(1001, {7}));  // another user's word
+  jobs.emplace(6, job_of(1000, {}));
+  count_sharers(jobs);
+  CHECK(jobs.at(1).sharers == 3);
+  CHECK(jobs.at(2).sharers == 3);
+  CHECK(jobs.at(3).sharers == 1);
+  CHECK(jobs.at(4).sharers == 1);
+  CHECK(jobs.at(5).sharers == 1);
+  CHECK(jobs.at(6).sharers == 1);
+}
+
+TEST_CASE("who has ended, or prepares alone again, shares no more") {
+  std::map<JobId, Job> jobs;
+  jobs.emplace(1, job_of(1000, {7}));
+  jobs.emplace(2, job_of(1000, {7}));
+  jobs.emplace(3, job_of(1000, {7}));
+  jobs.at(2).tasks[100].ranks[0].gone = true;
+  count_sharers(jobs);
+  CHECK(jobs.at(1).sharers == 2);
+  CHECK(jobs.at(2).sharers == 1);
+  jobs.at(3).tasks[100].ranks[0].progress->share = 0;
+  count_sharers(jobs);
+  CHECK(jobs.at(1).sharers == 1);
+}
