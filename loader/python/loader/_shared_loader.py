@@ -63,7 +63,7 @@ class SharedLoader:
 
         Raises ValueError for a value out of its range, and where the share of
         that name prepares something else; OSError where the data cannot be
-        read, the share is another user's, or its batches have no memory.
+        read, or the share's batches have no memory.
         """
         check_choices(augment, broken, threads, None)
         if not isinstance(dataset, Dataset):
