@@ -142,7 +142,7 @@ bool set_weight(std::string_view value, const OptionLimits& limits,
 // As --loader=auto, unless --loader says otherwise.
 bool set_share(std::string_view value, penstock_wire_options& options) {
   if (!is_name(value) || value.front() == '.') return false;
-  if (options.mode == 0) options.mode = PENSTOCK_MODE_AUTO;
+  if (options.mode == PENSTOCK_MODE_UNSET) options.mode = PENSTOCK_MODE_AUTO;
   return true;
 }
 

@@ -62,19 +62,19 @@ Result<std::unique_ptr<JobLoader>> JobLoader::open(
 }
 
 Result<std::unique_ptr<JobLoader>> JobLoader::join(
-    std::shared_ptr<const Dataset> dataset, SharedOptions share,
+    std::shared_ptr<const Dataset> dataset, const JobShare& share,
     JobLoaderOptions options) {
   choose_threads({options.threads}, options.pipeline);
-  share.threads = options.pipeline.threads;
-  share.threads_min = options.pipeline.threads_min;
-  share.threads_max = options.pipeline.threads_max;
-  share.elastic = options.pipeline.elastic;
-  std::unique_ptr<JobLoader> loader(new JobLoader(share.elastic));
+  SharedOptions shared = shared_options(options.pipeline);
+  shared.name = share.name;
+  shared.jobs = share.jobs;
+  shared.window_batches = share.window_batches;
+  std::unique_ptr<JobLoader> loader(new JobLoader(shared.elastic));
   PipelineLink link = penstock_link(loader->handle_.get());
   link.broken = std::move(options.broken);
   const BlockedSignals blocked;
   auto joined =
-      SharedPreparer::create(std::move(dataset), share, std::move(link));
+      SharedPreparer::create(std::move(dataset), shared, std::move(link));
   if (!joined) return std::move(joined).error();
   loader->share_ = joined->get();
   loader->source_ = *std::move(joined);

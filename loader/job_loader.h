@@ -26,6 +26,13 @@ struct JobLoaderOptions {
   std::function<void(const std::string& why)> broken;  // as PipelineLink's
 };
 
+// Of the jobs that prepare together: see SharedOptions.
+struct JobShare {
+  std::string name;
+  uint64_t jobs = 1;
+  uint32_t window_batches = 8;
+};
+
 // The destructor wants no batch to be in use, as Pipeline's; in a forked
 // process, which has no loader threads, it frees nothing.
 class JobLoader {
@@ -34,10 +41,11 @@ class JobLoader {
   // Errors: those of Pipeline::create
   [[nodiscard]] static Result<std::unique_ptr<JobLoader>> open(
       std::shared_ptr<const Dataset> dataset, JobLoaderOptions options);
-  // Of a share: its threads are chosen as above, whatever `share` has.
+  // The same out of a share, as far as it knows the pipeline's options: see
+  // shared_options().
   // Errors: those of SharedPreparer::create()
   [[nodiscard]] static Result<std::unique_ptr<JobLoader>> join(
-      std::shared_ptr<const Dataset> dataset, SharedOptions share,
+      std::shared_ptr<const Dataset> dataset, const JobShare& share,
       JobLoaderOptions options);
   ~JobLoader();
   JobLoader(const JobLoader&) = delete;

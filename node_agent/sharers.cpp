@@ -8,9 +8,11 @@ namespace {
 
 using Share = std::pair<uid_t, uint64_t>;
 
-// Calls what it is given with the share of each rank that has one.
+// Calls what it is given with the share of each rank that has one. A job that
+// is stopped neither prepares nor uses anything.
 template <class Function>
 void for_each_share(const Job& job, const Function& function) {
+  if (job.stopped) return;
   for (const auto& [pid, task] : job.tasks) {
     for (const Rank& rank : task.ranks) {
       if (rank.gone || !rank.progress || rank.progress->share == 0) continue;

@@ -32,24 +32,32 @@ const Dataset& sample_in(const PythonDataset& data, uint64_t index) {
                         std::to_string(data.dataset->size()));
 }
 
-std::unique_ptr<PythonStream> open_stream(
-    const PythonDataset& dataset, size_t batch_size, int crop,
-    const std::string& augment, uint64_t seed, bool shuffle, uint64_t ranks,
-    uint64_t rank, bool drop_tail, bool broken_fatal, bool ordered, bool direct,
-    bool pinned, size_t ring, uint64_t memory_bytes, size_t threads,
-    const std::optional<Position>& from) {
+PipelineOptions options_of(size_t batch_size, int crop,
+                           const std::string& augment, uint64_t seed,
+                           bool shuffle, bool broken_fatal, bool direct) {
   PipelineOptions options;
   options.batch_samples = batch_size;
   options.crop_side = crop;
   if (augment == "centre") options.augment = Augment::kCentre;
   options.seed = seed;
   options.shuffle = shuffle;
+  if (broken_fatal) options.broken = BrokenSamples::kFatal;
+  if (direct) options.read_mode = ReadMode::kDirect;
+  return options;
+}
+
+std::unique_ptr<PythonStream> open_stream(
+    const PythonDataset& dataset, size_t batch_size, int crop,
+    const std::string& augment, uint64_t seed, bool shuffle, uint64_t ranks,
+    uint64_t rank, bool drop_tail, bool broken_fatal, bool ordered, bool direct,
+    bool pinned, size_t ring, uint64_t memory_bytes, size_t threads,
+    const std::optional<Position>& from) {
+  PipelineOptions options = options_of(batch_size, crop, augment, seed, shuffle,
+                                       broken_fatal, direct);
   options.ranks = ranks;
   options.rank = rank;
   if (drop_tail) options.tail = EpochTail::kDrop;
-  if (broken_fatal) options.broken = BrokenSamples::kFatal;
   options.is_ordered = ordered;
-  if (direct) options.read_mode = ReadMode::kDirect;
   options.pinned = pinned;
   options.ring_batches = ring;
   options.memory_bytes = memory_bytes;
@@ -65,18 +73,11 @@ std::unique_ptr<PythonStream> join_share(
     int crop, const std::string& augment, uint64_t seed, bool shuffle,
     uint64_t jobs, uint32_t window, bool broken_fatal, bool direct,
     size_t threads) {
-  SharedOptions share;
-  share.name = name;
-  share.batch_samples = batch_size;
-  share.crop_side = crop;
-  if (augment == "centre") share.augment = Augment::kCentre;
-  share.seed = seed;
-  share.shuffle = shuffle;
-  share.jobs = jobs;
-  share.window_batches = window;
-  if (broken_fatal) share.broken = BrokenSamples::kFatal;
-  if (direct) share.read_mode = ReadMode::kDirect;
-  return std::make_unique<PythonStream>(dataset, share, threads);
+  return std::make_unique<PythonStream>(
+      dataset,
+      options_of(batch_size, crop, augment, seed, shuffle, broken_fatal,
+                 direct),
+      threads, JobShare{name, jobs, window});
 }
 
 void add_cache(py::module_& module) {

@@ -81,38 +81,23 @@ std::vector<std::string> ReasonList::take() {
 }
 
 PythonStream::PythonStream(const PythonDataset& dataset,
-                           const PipelineOptions& options, size_t threads)
+                           const PipelineOptions& options, size_t threads,
+                           const std::optional<JobShare>& share)
     : broken_(std::make_shared<ReasonList>()),
       sample_shape_(shape_of(*dataset.dataset, options.crop_side)) {
-  JobLoaderOptions wanted = settings(threads);
-  wanted.pipeline = options;
-  auto opened = [&] {
-    const py::gil_scoped_release others;
-    return JobLoader::open(dataset.dataset, std::move(wanted));
-  }();
-  if (!opened) throw_error(opened.error());
-  loader_ = shared(*std::move(opened));
-}
-
-PythonStream::PythonStream(const PythonDataset& dataset,
-                           const SharedOptions& share, size_t threads)
-    : broken_(std::make_shared<ReasonList>()),
-      sample_shape_(shape_of(*dataset.dataset, share.crop_side)) {
-  auto joined = [&] {
-    const py::gil_scoped_release others;
-    return JobLoader::join(dataset.dataset, share, settings(threads));
-  }();
-  if (!joined) throw_error(joined.error());
-  loader_ = shared(*std::move(joined));
-}
-
-JobLoaderOptions PythonStream::settings(size_t threads) const {
   JobLoaderOptions settings;
+  settings.pipeline = options;
   settings.threads = threads;
   settings.broken = [broken = broken_](const std::string& why) {
     broken->add(why);
   };
-  return settings;
+  auto opened = [&] {
+    const py::gil_scoped_release others;
+    return share ? JobLoader::join(dataset.dataset, *share, std::move(settings))
+                 : JobLoader::open(dataset.dataset, std::move(settings));
+  }();
+  if (!opened) throw_error(opened.error());
+  loader_ = shared(*std::move(opened));
 }
 
 std::shared_ptr<JobLoader> PythonStream::loader() const {

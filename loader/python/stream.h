@@ -39,12 +39,10 @@ class ReasonList {
 
 class PythonStream {
  public:
+  // Of a share, where one is given: images are copies then, so that no other
+  // job waits for Python to free them, and there is no state().
   PythonStream(const PythonDataset& dataset, const PipelineOptions& options,
-               size_t threads);
-  // Of a share: images are copies, so that no other job waits for Python to
-  // free them; there is no state().
-  PythonStream(const PythonDataset& dataset, const SharedOptions& share,
-               size_t threads);
+               size_t threads, const std::optional<JobShare>& share = {});
 
   // (images, labels, indices, number, ends_epoch, is_pinned), or None: no batch
   // comes before an older one is freed. Other Python threads run while it
@@ -63,7 +61,6 @@ class PythonStream {
   void close();
 
  private:
-  JobLoaderOptions settings(size_t threads) const;
   // The caller's own, as close() may come in another thread.
   std::shared_ptr<JobLoader> loader() const;
 

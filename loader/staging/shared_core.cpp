@@ -177,10 +177,15 @@ Status SharedCore::skip_empty(uint64_t samples) {
   ++handed_;
   empty_samples_ += samples;
   if (empty_samples_ < recipe_.dataset->size()) return Done{};
-  ended_by_ =
-      Error{Code::kIo, 0,
-            "all samples of " + recipe_.dataset->path() + " are broken"};
-  return *ended_by_;
+  return end_by({Code::kIo, 0,
+                 "all samples of " + recipe_.dataset->path() + " are broken"});
+}
+
+// next() gives it from now on, and the others go on without this job.
+Error SharedCore::end_by(Error why) {
+  seat_.go_out();
+  ended_by_ = why;
+  return why;
 }
 
 Result<std::optional<Batch>> SharedCore::next_shared(uint64_t timeout_ns) {
@@ -207,8 +212,10 @@ Result<std::optional<Batch>> SharedCore::use(uint32_t buffer) {
   Batch batch = recipe_.layout.view(file_->buffer(buffer));
   batch.ends_epoch = recipe_.plan.ends_epoch(seat_.next());
   const uint64_t samples = recipe_.plan.samples(seat_.next());
-  ended_by_ = error_of(batch, samples);
-  if (ended_by_) return *ended_by_;
+  if (const auto error = error_of(batch, samples)) {
+    (void)seat_.release();
+    return end_by(*error);
+  }
   ++used_batches_;
   if (batch.size > 0 || batch.ends_epoch) return hand_out(batch);
   (void)seat_.release();  // take() says whether it is out
@@ -257,10 +264,7 @@ Result<std::optional<Batch>> SharedCore::next_alone(uint64_t timeout_ns) {
   if (batch && !*batch) return batch;
   ++alone_batches_;
   if (batch) return hand_out(**batch);
-  if (options_.broken == BrokenSamples::kFatal) {
-    ended_by_ = batch.error();
-    return batch;
-  }
+  if (options_.broken == BrokenSamples::kFatal) return end_by(batch.error());
   // All that is left of the epoch is broken.
   const uint64_t first = recipe_.plan.first_sample(alone_first_);
   const uint64_t left = recipe_.sampler.epoch_end(first) - first;

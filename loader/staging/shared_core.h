@@ -59,6 +59,7 @@ class SharedCore {
   Result<std::optional<Batch>> next_alone(uint64_t timeout_ns);
   Result<std::optional<Batch>> use(uint32_t buffer);
   std::optional<Error> error_of(const Batch& batch, uint64_t samples);
+  Error end_by(Error why);
   void name_broken(uint64_t index, const std::string& why);
   Status go_on_without_share();
   void follow_hint();

@@ -97,6 +97,22 @@ Result<std::unique_ptr<SharedCore>> make_core(
 
 }  // namespace
 
+SharedOptions shared_options(const PipelineOptions& same) {
+  SharedOptions shared;
+  shared.batch_samples = same.batch_samples;
+  shared.crop_side = same.crop_side;
+  shared.augment = same.augment;
+  shared.seed = same.seed;
+  shared.shuffle = same.shuffle;
+  shared.threads = same.threads;
+  shared.threads_min = same.threads_min;
+  shared.threads_max = same.threads_max;
+  shared.elastic = same.elastic;
+  shared.broken = same.broken;
+  shared.read_mode = same.read_mode;
+  return shared;
+}
+
 SharedPreparer::SharedPreparer(std::unique_ptr<SharedCore> core)
     : core_(std::move(core)) {}
 SharedPreparer::~SharedPreparer() = default;

@@ -66,6 +66,11 @@ struct SharedOptions {
   StageTimes times;
 };
 
+// Of a share whose batches are such a pipeline's, prepared by as many threads;
+// what a pipeline has not is left to be set. Ranks, feeds, rings and memory are
+// not a share's.
+SharedOptions shared_options(const PipelineOptions& same);
+
 struct ShareCounters {
   uint64_t used_batches = 0;   // that the share had for this job
   uint64_t lost_claims = 0;    // batches prepared in vain: taken over by others

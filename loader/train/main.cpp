@@ -80,19 +80,11 @@ PipelineOptions loader_options(const TrainOptions& options,
 
 SharedOptions share_options(const TrainOptions& options,
                             const PipelineOptions& alone) {
-  SharedOptions shared;
+  SharedOptions shared = shared_options(alone);
   shared.name = options.share;
-  shared.batch_samples = alone.batch_samples;
-  shared.crop_side = alone.crop_side;
-  shared.seed = alone.seed;
   shared.epochs = options.epochs;
   shared.jobs = options.share_jobs;
   shared.window_batches = options.share_window;
-  shared.threads = alone.threads;
-  shared.threads_min = alone.threads_min;
-  shared.threads_max = alone.threads_max;
-  shared.elastic = alone.elastic;
-  shared.read_mode = alone.read_mode;
   return shared;
 }
 

@@ -122,8 +122,7 @@ void add_share_options(CLI::App& app, TrainOptions& options) {
            (void)value_of("--loader-share", stage_file_name(name));
            options.share = name;
          },
-         "Share, of this user's jobs on the node, that prepares each batch "
-         "once "
+         "Share of this user's jobs on the node, which prepare each batch once "
          "for all of them")
       ->envname("PENSTOCK_LOADER_SHARE")
       ->option_text("NAME");

@@ -1,23 +1,19 @@
 """The Loader: batches out of the library's own threads."""
 
-import atexit
 import gc
 import logging
 import threading
 import time
-import weakref
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from penstock.loader._base import StreamLoader, close_at_exit
 from penstock.loader._batch import Batch, State
 from penstock.loader._cache import SampleCache, cache_of_loader
 from penstock.loader._data import Paths, open_dataset
 from penstock.loader._epoch import Epoch
 from penstock.loader._native import Dataset, Stream
 from penstock.loader._options import check_choices, natural, own_rank
-
-if TYPE_CHECKING:
-    from penstock.loader._native import Counters
 
 _log = logging.getLogger("penstock.loader")
 # How long other threads may keep the batch that all others wait for, and how
@@ -26,12 +22,10 @@ _HELD_S = 60.0
 _ALONE_S = 0.2
 
 
-class Loader:
+class Loader(StreamLoader):
     """Iterated over once per epoch. Belongs to the process that made it, and
     to one thread at a time."""
 
-    reports_progress = True  # watch() leaves it as it is
-    _stream: Stream
     _is_amid: bool  # batches of the epoch were handed out
     _epoch: "Epoch | None"
     _epoch_samples: int  # of this rank, in the epoch under way
@@ -121,14 +115,6 @@ class Loader:
         self._start(None)
         close_at_exit(self)
 
-    @property
-    def dataset(self) -> Dataset:
-        return self._dataset
-
-    @property
-    def batch_size(self) -> int:
-        return self._batch_size
-
     def __len__(self) -> int:
         """Batches of a whole epoch; with one rank, those whose samples are all
         broken do not come."""
@@ -165,26 +151,6 @@ class Loader:
         shuffling; the loader is then closed.
         """
         self._start(state)
-
-    def counters(self) -> "Counters":
-        """Samples, bytes and times of this loader's threads so far."""
-        return self._stream.counters()
-
-    def close(self) -> None:
-        """Ends the threads. Batches stay valid until they are freed."""
-        self._stream.close()
-
-    def __enter__(self) -> "Loader":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        raise TypeError(
-            "a Loader cannot be copied or sent to another process; its threads "
-            "are in this one. Under a DataLoader set num_workers=0"
-        )
 
     def _start(self, state: State | None) -> None:
         position = None
@@ -272,18 +238,3 @@ class Loader:
 
     def _end_step(self) -> None:
         self._stream.end_step()
-
-
-_open: "weakref.WeakSet[Any]" = weakref.WeakSet()
-
-
-def close_at_exit(loader: Any) -> None:
-    _open.add(loader)
-
-
-def _close_all() -> None:
-    for loader in list(_open):
-        loader.close()
-
-
-atexit.register(_close_all)

@@ -3,17 +3,14 @@
 import logging
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
+from penstock.loader._base import StreamLoader, close_at_exit
 from penstock.loader._batch import Batch
 from penstock.loader._cache import SampleCache, cache_of_loader
 from penstock.loader._data import Paths, open_dataset
-from penstock.loader._loader import close_at_exit
 from penstock.loader._native import Dataset, join_share
 from penstock.loader._options import check_choices, natural
-
-if TYPE_CHECKING:
-    from penstock.loader._native import Counters
 
 _log = logging.getLogger("penstock.loader")
 
@@ -27,11 +24,9 @@ def _named(share: str | None) -> str:
     return name
 
 
-class SharedLoader:
+class SharedLoader(StreamLoader):
     """Iterated over once per epoch. Belongs to the process that made it, and
     to one thread at a time."""
-
-    reports_progress = True  # watch() leaves it as it is
 
     def __init__(
         self,
@@ -91,14 +86,6 @@ class SharedLoader:
         self._iterator: object = None
         close_at_exit(self)
 
-    @property
-    def dataset(self) -> Dataset:
-        return self._dataset
-
-    @property
-    def batch_size(self) -> int:
-        return self._batch_size
-
     def __len__(self) -> int:
         """Batches of an epoch; those whose samples are all broken do not
         come."""
@@ -123,26 +110,6 @@ class SharedLoader:
             if has_ended:
                 break
         self._stream.end_step()
-
-    def counters(self) -> "Counters":
-        """Samples, bytes and times of this job's threads so far."""
-        return self._stream.counters()
-
-    def close(self) -> None:
-        """Leaves the share; the other jobs go on."""
-        self._stream.close()
-
-    def __enter__(self) -> "SharedLoader":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        raise TypeError(
-            "a SharedLoader cannot be copied or sent to another process; its "
-            "threads are in this one. Under a DataLoader set num_workers=0"
-        )
 
     def _take(self) -> Batch:
         try:

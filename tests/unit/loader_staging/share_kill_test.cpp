@@ -87,19 +87,19 @@ struct Killing {
       write_records(folder.path("records"), kSamples);
 
   std::string run(
-      const std::string& name, uint64_t epochs,
+      const std::string& name, const SharedOptions& options,
       const std::function<void()>& joined = [] {}) {
     return run_job(
-        dataset, options_of(epochs), folder.path(name), [] { ::usleep(1000); },
-        joined);
+        dataset, options, folder.path(name), [] { ::usleep(1000); }, joined);
   }
   Child::Work fails_at(const char* point, int signal, int passes,
+                       const SharedOptions& options = options_of(6),
                        const std::string& name = "other") {
     return [=, this](const auto& done) {
       fault = point;
       fault_signal = signal;
       passes_left = passes;
-      const std::string wrong = run(name, 6, done);
+      const std::string wrong = run(name, options, done);
       if (!wrong.empty()) {
         std::cerr << wrong << "\n";
         ::_exit(3);
@@ -117,7 +117,7 @@ TEST_CASE("a job that is killed at any step leaves the rest to the other") {
       Killing test;
       Child child(test.fails_at(point, SIGKILL, passes));
       const auto begin = std::chrono::steady_clock::now();
-      CHECK(test.run("own", 6) == "");
+      CHECK(test.run("own", options_of(6)) == "");
       CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
       const Epochs own = read_epochs(test.folder.path("own"));
       CHECK(own.size() == 6);
@@ -137,7 +137,7 @@ TEST_CASE("a job that is stopped at any step holds the other up for a bound") {
       Killing test;
       Child child(test.fails_at(point, SIGSTOP, passes));
       const auto begin = std::chrono::steady_clock::now();
-      CHECK(test.run("own", 6) == "");
+      CHECK(test.run("own", options_of(6)) == "");
       CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(8));
       CHECK(are_whole(read_epochs(test.folder.path("own")), kSamples));
       // It goes on, and has all of its epochs too.
@@ -156,31 +156,45 @@ TEST_CASE("a job that is stopped at any step holds the other up for a bound") {
   }
 }
 
+namespace {
+
+// Four begin together. One is stopped while it prepares a batch, another one
+// while it reads one, one is killed; so the last one has to step in for all of
+// them, and ends in the middle of that. Then a fifth one comes. False: the last
+// one did not come to the point, as another one did before it was stopped.
+bool ends_where_it_steps_in(const char* point) {
+  Killing test;
+  SharedOptions together = options_of(6);
+  together.jobs = 4;
+  together.times.gather_ns = 20'000 * kMs;
+  const auto fails_at = [&](const char* where, int signal, int passes) {
+    return test.fails_at(where, signal, passes, together, where);
+  };
+  Child prepares(fails_at("prepared a sample", SIGSTOP, 2));
+  Child reads(fails_at("taken", SIGSTOP, 2));
+  Child dead(fails_at("claimed", SIGKILL, 1));
+  Child child(fails_at(point, SIGKILL, 0));
+  const int status = child.wait();
+  CHECK((status == 0 || status == 128 + SIGKILL));
+  CHECK(dead.wait() == 128 + SIGKILL);
+  CHECK(test.run("own", options_of(6)) == "");
+  const Epochs own = read_epochs(test.folder.path("own"));
+  CHECK(own.size() == 6);
+  CHECK(are_whole(own, kSamples));
+  prepares.kill();
+  reads.kill();
+  return status != 0;
+}
+
+}  // namespace
+
 TEST_CASE("a job that is killed while it takes another's place leaves both") {
-  int came_there = 0;
   for (const char* point : kRescuePoints) {
     CAPTURE(point);
-    Killing test;
-    // One is stopped while it prepares a batch, another one while it reads one,
-    // one is killed; and one that steps in for them ends in the middle of it.
-    Child prepares(test.fails_at("prepared a sample", SIGSTOP, 12, "prepares"));
-    Child reads(test.fails_at("taken", SIGSTOP, 2, "reads"));
-    Child dead(test.fails_at("claimed", SIGKILL, 2, "dead"));
-    Child child(test.fails_at(point, SIGKILL, 0));
-    CHECK(test.run("own", 12) == "");
-    const Epochs own = read_epochs(test.folder.path("own"));
-    CHECK(own.size() == 12);
-    CHECK(are_whole(own, kSamples));
-    prepares.kill();
-    reads.kill();
-    CHECK(dead.wait() == 128 + SIGKILL);
-    const int status = child.wait();
-    CHECK((status == 0 || status == 128 + SIGKILL));
-    came_there += status == 0 ? 0 : 1;
+    int tries = 1;
+    while (!ends_where_it_steps_in(point) && tries < 5) ++tries;
+    CHECK(tries < 5);
   }
-  std::cout << came_there << " of " << std::size(kRescuePoints)
-            << " ended where they stepped in\n";
-  CHECK(came_there >= 5);  // whoever is first steps in
 }
 
 TEST_CASE("a job that is killed while it gets the memory leaves that, too") {
@@ -193,7 +207,7 @@ TEST_CASE("a job that is killed while it gets the memory leaves that, too") {
     ::usleep(200'000);
     ::kill(child.pid(), SIGKILL);
   });
-  CHECK(test.run("own", 3) == "");
+  CHECK(test.run("own", options_of(3)) == "");
   killer.join();
   CHECK(are_whole(read_epochs(test.folder.path("own")), kSamples));
 }

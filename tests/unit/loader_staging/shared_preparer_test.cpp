@@ -266,8 +266,9 @@ TEST_CASE("broken samples are left out for all") {
   CHECK(own == 18);
   CHECK(samples == 18);
   CHECK(one->counters().broken + two->counters().broken == 2);
-  REQUIRE(!named.empty());  // each job that tries it names it once
-  CHECK(named.size() <= 2);
+  // Each job that tries it names it once.
+  CHECK(named.size() == size_t{one->counters().broken > 0} +
+                            size_t{two->counters().broken > 0});
   CHECK_THAT(named[0], ContainsSubstring("broken.jpg"));
 }
 
@@ -294,8 +295,7 @@ TEST_CASE("a broken sample ends a job that wants none, whoever prepared it") {
     if (!batch) error = batch.error();
     if (batch) wants_all->release({});
   }
-  wants_all->stop();  // as the destructor does: the other one goes on
-  other.join();
+  other.join();  // it is held up by nobody
   CHECK(samples == 18);
   REQUIRE(error);
   CHECK(error->code == Code::kIo);

@@ -37,7 +37,7 @@ TEST_CASE("jobs of one user that say the same number share") {
   CHECK(jobs.at(6).sharers == 1);
 }
 
-TEST_CASE("who has ended, or prepares alone again, shares no more") {
+TEST_CASE("who has ended, is stopped or prepares alone again shares no more") {
   std::map<JobId, Job> jobs;
   jobs.emplace(1, job_of(1000, {7}));
   jobs.emplace(2, job_of(1000, {7}));
@@ -46,6 +46,10 @@ TEST_CASE("who has ended, or prepares alone again, shares no more") {
   count_sharers(jobs);
   CHECK(jobs.at(1).sharers == 2);
   CHECK(jobs.at(2).sharers == 1);
+  jobs.at(1).stopped = true;
+  count_sharers(jobs);
+  CHECK(jobs.at(3).sharers == 1);
+  jobs.at(1).stopped = false;
   jobs.at(3).tasks[100].ranks[0].progress->share = 0;
   count_sharers(jobs);
   CHECK(jobs.at(1).sharers == 1);

@@ -1,0 +1,62 @@
+"""What Loader and SharedLoader have in common: a stream of the library's, that
+belongs to this process, and ends."""
+
+import atexit
+import weakref
+from typing import TYPE_CHECKING, Any, Self
+
+from penstock.loader._native import Dataset, Stream
+
+if TYPE_CHECKING:
+    from penstock.loader._native import Counters
+
+
+class StreamLoader:
+    reports_progress = True  # watch() leaves it as it is
+    _dataset: Dataset
+    _batch_size: int
+    _stream: Stream
+
+    @property
+    def dataset(self) -> Dataset:
+        return self._dataset
+
+    @property
+    def batch_size(self) -> int:
+        return self._batch_size
+
+    def counters(self) -> "Counters":
+        """Samples, bytes and times of this loader's threads so far."""
+        return self._stream.counters()
+
+    def close(self) -> None:
+        """Ends the threads. Batches stay valid until they are freed."""
+        self._stream.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            f"a {type(self).__name__} cannot be copied or sent to another "
+            "process; its threads are in this one. Under a DataLoader set "
+            "num_workers=0"
+        )
+
+
+_open: "weakref.WeakSet[StreamLoader]" = weakref.WeakSet()
+
+
+def close_at_exit(loader: StreamLoader) -> None:
+    _open.add(loader)
+
+
+def _close_all() -> None:
+    for loader in list(_open):
+        loader.close()
+
+
+atexit.register(_close_all)
