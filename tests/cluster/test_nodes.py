@@ -49,9 +49,10 @@ class NodesCase(cluster_case.ClusterCase):
                         f"loader_cpu_s_per_sample = {cpu_s}\n{more}", "utf-8")
         return path
 
-    def trainer(self, name, ceiling, extra="", seconds=cluster_case.LONG_S):
+    def trainer(self, name, ceiling, extra="", seconds=cluster_case.LONG_S,
+                batch=4):
         """A shell command; each rank has a log of its own."""
-        return (f"{self.train} --data {self.data} --batch 4 "
+        return (f"{self.train} --data {self.data} --batch {batch} "
                 f"--accelerator-s-per-sample {1 / ceiling} "
                 f"--duration {seconds} "
                 f"--log {self.cluster.home()}/{name}.$SLURM_PROCID.log {extra}")
@@ -135,8 +136,10 @@ class Lending(NodesCase):
         command = self.trainer("spans", 4000, self.meeting()).replace(
             f"--data {self.data}", f"--data {data}")
         spans = self.submit("spans", 4000, [first, second], command)
-        neighbour = self.submit("neighbour", 4000, [first],
-                                self.trainer("neighbour", 4000))
+        # A step of 4 ms: one of 1 ms takes 2 where its CPU is shared, and its
+        # rate would then need little more than the CPU it has.
+        neighbour = self.submit("neighbour", 4000, [first], self.trainer(
+            "neighbour", 4000, batch=16))
 
         def lent_to_kept():
             self.wait("a CPU to be lent to the neighbour", lambda: (

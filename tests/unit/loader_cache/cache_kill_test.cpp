@@ -141,15 +141,13 @@ TEST_CASE("who was stopped while it put a sample in holds nobody up") {
     CAPTURE(point);
     CacheCase test;
     Child child(fails_at(test, point, SIGSTOP));
-    int status = 0;
-    REQUIRE(::waitpid(child.pid(), &status, WUNTRACED) == child.pid());
-    REQUIRE(WIFSTOPPED(status));
+    child.wait_until_stopped();
     const auto cache = test.open(10, kOptions);
     // Its sample comes from storage as long as it stands still.
     CHECK(epoch(*cache, 1) == 9);
     CHECK(epoch(*cache, 2) == 1);
     CHECK_FALSE(cache->find(3));
-    REQUIRE(::kill(child.pid(), SIGCONT) == 0);
+    child.go_on();
     CHECK(child.wait() == 0);
     check_right(*cache, 3);
     CHECK(epoch(*cache, 3) == 0);
@@ -161,8 +159,7 @@ TEST_CASE("who is killed after it was stopped leaves its sample, too") {
     CAPTURE(point);
     CacheCase test;
     Child child(fails_at(test, point, SIGSTOP));
-    int status = 0;
-    REQUIRE(::waitpid(child.pid(), &status, WUNTRACED) == child.pid());
+    child.wait_until_stopped();
     const auto cache = test.open(10, kOptions);
     CHECK(epoch(*cache, 1) == 9);
     child.kill();

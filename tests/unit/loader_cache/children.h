@@ -46,10 +46,14 @@ class Child {
   }
   void stop() const {
     REQUIRE(::kill(pid_, SIGSTOP) == 0);
+    wait_until_stopped();
+  }
+  void wait_until_stopped() const {
     int status = 0;
     REQUIRE(::waitpid(pid_, &status, WUNTRACED) == pid_);
     REQUIRE(WIFSTOPPED(status));
   }
+  void go_on() const { REQUIRE(::kill(pid_, SIGCONT) == 0); }
   int kill() {
     ::kill(pid_, SIGKILL);
     return wait();

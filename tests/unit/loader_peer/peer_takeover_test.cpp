@@ -145,6 +145,6 @@ TEST_CASE("a node that stands still costs a bounded delay, and comes back") {
   CHECK(seconds_of([&] {
           for (int i = 0; i < 100; ++i) CHECK_FALSE(has_it());
         }) < 0.2);
-  REQUIRE(::kill(other.pid(), SIGCONT) == 0);
+  other.go_on();
   CHECK(wait_until(has_it, 5));
 }

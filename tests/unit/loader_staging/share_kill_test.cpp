@@ -46,24 +46,32 @@ constexpr const char* kPoints[] = {"reserving",
                                    "released",
                                    "leaving",
                                    "left"};
-// Those that one comes to who takes another's place.
-constexpr const char* kRescuePoints[] = {
-    "dropping a job",    "putting out",
-    "has put out",       "looked at who is in the way",
-    "looked at a spare", "looked where it is placed",
-    "taking a spare",    "has a spare",
-    "found it held"};
+// Those that one comes to who gets past a job that reads on and on.
+constexpr const char* kPassingPoints[] = {"looked at who is in the way",
+                                          "putting out", "has put out",
+                                          "found it held"};
+// Those that one comes to who prepares what another one has begun.
+constexpr const char* kSparePoints[] = {"looked at a spare",
+                                        "looked where it is placed",
+                                        "taking a spare", "has a spare"};
 
 const char* fault = nullptr;  // the point at which this process ends
 int fault_signal = 0;
-std::atomic<int> passes_left = 0;  // of it
+std::atomic<const char*> waits_at{nullptr};  // it stops here once before
+std::atomic<int> passes_left = 0;            // of it
 
 }  // namespace
 
-// As the library for such tests has it.
+// As the library for such tests has it. To this thread: a process is stopped by
+// its main thread, and the others go on for a while.
 void penstock::fault_point(const char* name) {
+  const char* wait = waits_at;
+  if (wait != nullptr && std::strcmp(wait, name) == 0 &&
+      waits_at.compare_exchange_strong(wait, nullptr)) {
+    ::raise(SIGSTOP);
+  }
   if (fault == nullptr || std::strcmp(fault, name) != 0) return;
-  if (passes_left.fetch_sub(1) == 0) ::kill(::getpid(), fault_signal);
+  if (passes_left.fetch_sub(1) == 0) ::raise(fault_signal);
 }
 
 namespace {
@@ -158,51 +166,74 @@ TEST_CASE("a job that is stopped at any step holds the other up for a bound") {
 
 namespace {
 
-// Four begin together. One is stopped while it prepares a batch, another one
-// while it reads one, one is killed; so the last one has to step in for all of
-// them, and ends in the middle of that. Then a fifth one comes. False: the last
-// one did not come to the point, as another one did before it was stopped.
-bool ends_where_it_steps_in(const char* point) {
-  Killing test;
-  SharedOptions together = options_of(6);
-  together.jobs = 4;
-  together.times.gather_ns = 20'000 * kMs;
-  const auto fails_at = [&](const char* where, int signal, int passes) {
-    return test.fails_at(where, signal, passes, together, where);
-  };
-  Child prepares(fails_at("prepared a sample", SIGSTOP, 2));
-  Child reads(fails_at("taken", SIGSTOP, 2));
-  Child dead(fails_at("claimed", SIGKILL, 1));
-  Child child(fails_at(point, SIGKILL, 0));
-  const int status = child.wait();
-  CHECK((status == 0 || status == 128 + SIGKILL));
-  CHECK(dead.wait() == 128 + SIGKILL);
+// No job ends by its time alone.
+SharedOptions patient() {
+  SharedOptions options = options_of(6);
+  options.times = {20'000 * kMs, 20'000 * kMs, 60'000 * kMs, 20'000 * kMs};
+  return options;
+}
+
+SharedOptions gathered() {
+  SharedOptions options = options_of(6);
+  options.times.gather_ns = 20'000 * kMs;
+  return options;
+}
+
+void check_that_another_one_has_all(Killing& test) {
   CHECK(test.run("own", options_of(6)) == "");
   const Epochs own = read_epochs(test.folder.path("own"));
   CHECK(own.size() == 6);
   CHECK(are_whole(own, kSamples));
-  prepares.kill();
-  reads.kill();
-  return status != 0;
 }
 
 }  // namespace
 
-TEST_CASE("a job that is killed while it takes another's place leaves both") {
-  for (const char* point : kRescuePoints) {
+TEST_CASE("a job that is killed while it puts another out leaves both") {
+  for (const char* point : kPassingPoints) {
     CAPTURE(point);
-    int tries = 1;
-    while (!ends_where_it_steps_in(point) && tries < 5) ++tries;
-    CHECK(tries < 5);
+    Killing test;
+    Child reads(test.fails_at("taken", SIGSTOP, 0, patient(), "reads"));
+    Child child(test.fails_at(point, SIGKILL, 0, gathered()));
+    CHECK(child.wait() == 128 + SIGKILL);
+    check_that_another_one_has_all(test);
+    reads.kill();
   }
+}
+
+TEST_CASE("a job that is killed while it takes another's place leaves both") {
+  for (const char* point : kSparePoints) {
+    CAPTURE(point);
+    Killing test;
+    // It has a batch in any case, for the other one waits with its first.
+    Child prepares(
+        test.fails_at("prepared a sample", SIGSTOP, 0, patient(), "prepares"));
+    Child child([&](const auto& done) {
+      waits_at = "claiming";
+      test.fails_at(point, SIGKILL, 0, gathered())(done);
+    });
+    child.wait_until_stopped();
+    prepares.wait_until_stopped();
+    child.go_on();
+    CHECK(child.wait() == 128 + SIGKILL);
+    check_that_another_one_has_all(test);
+    prepares.kill();
+  }
+}
+
+TEST_CASE("a job that is killed while it drops a dead one leaves that, too") {
+  Killing test;
+  Child dead(test.fails_at("taken", SIGSTOP, 0, patient(), "dead"));
+  Child child(test.fails_at("dropping a job", SIGKILL, 0, patient()));
+  dead.wait_until_stopped();
+  dead.kill();
+  CHECK(child.wait() == 128 + SIGKILL);
+  check_that_another_one_has_all(test);
 }
 
 TEST_CASE("a job that is killed while it gets the memory leaves that, too") {
   Killing test;
   Child child(test.fails_at("has a name", SIGSTOP, 0));
-  int status = 0;
-  REQUIRE(::waitpid(child.pid(), &status, WUNTRACED) == child.pid());
-  REQUIRE(WIFSTOPPED(status));
+  child.wait_until_stopped();
   std::thread killer([&] {
     ::usleep(200'000);
     ::kill(child.pid(), SIGKILL);
