@@ -102,6 +102,7 @@ PlanJob Agent::plan_job(const Job& job, const std::set<int>& shared) const {
       job.options.weight_milli == 0 ? 1.0 : job.options.weight_milli / 1000.0;
   entry.shares = job.shares();
   entry.weight = weight * double(entry.shares);
+  entry.share = job.share;
   entry.pool = pool_of(job);
   entry.pool_pressed = job.pool_pressed;
   entry.on_entitlement = is_off() || job.contradicted ||

@@ -207,6 +207,7 @@ struct Job {
   // Ranks of all jobs that prepare their batches together with one of these, it
   // included; see sharers.h.
   uint32_t sharers = 1;
+  uint64_t share = 0;  // the number that those have alike; 0: none
 
   std::optional<MeasuredLimit> measured_limit;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "node_agent/even_shares.h"
 #include "select_ext/allocator/problem.h"
 
 namespace penstock {
@@ -311,6 +312,21 @@ std::vector<double> pools_that_hold(const PlanInput& input,
   return pools;
 }
 
+// A rate in cores is none that jobs have in common.
+void even_out_shares(const PlanInput& input, const std::vector<size_t>& group,
+                     const std::vector<Costs>& costs, const Problem& problem,
+                     allocator::Allocation& answer) {
+  std::map<std::pair<uint32_t, uint64_t>, std::vector<Sharer>> shares;
+  for (size_t i = 0; i < group.size(); ++i) {
+    const PlanJob& job = input.jobs[group[i]];
+    if (job.share == 0 || costs[group[i]].in_cores) continue;
+    shares[{job.uid, job.share}].push_back({i, double(job.ranks)});
+  }
+  for (const auto& [share, sharers] : shares) {
+    even_out(problem, sharers, answer);
+  }
+}
+
 struct GroupResult {
   allocator::Allocation answer;
   allocator::Rounded rounded;
@@ -334,6 +350,7 @@ Result<GroupResult> solve_group(const PlanInput& input,
         build_problem(input, group, idle, costs, entitled, pools, pinned);
     problem.cores -= barred_spare(input, group, costs);
     answer = solve(problem, objective);
+    if (answer) even_out_shares(input, group, costs, problem, *answer);
     if (answer || answer.error().code != Code::kInfeasible) break;
   }
   if (!answer) return std::move(answer).error();

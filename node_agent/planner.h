@@ -42,6 +42,9 @@ struct PlanJob {
   bool pool_pressed = false;    // reads as fast as its limit lets it
   bool on_entitlement = false;  // its pages contradict the kernel
   bool stopped = false;         // suspended: uses nothing until it goes on
+  // Jobs of one user that have the same number here prepare their batches
+  // together, each an even part; 0: it prepares its own.
+  uint64_t share = 0;
   // Of a job that spans nodes, as its controller has them, of all ranks here:
   // the rate that its slowest ranks allow, and the part of it that is a floor.
   double cluster_rate = 0;  // 0: none

@@ -29,10 +29,13 @@ void count_sharers(std::map<JobId, Job>& jobs) {
     for_each_share(job, [&](const Share& share) { ++ranks[share]; });
   }
   for (auto& [id, job] : jobs) {
-    uint32_t most = 1;
-    for_each_share(
-        job, [&](const Share& share) { most = std::max(most, ranks[share]); });
-    job.sharers = most;
+    job.sharers = 1;
+    job.share = 0;
+    for_each_share(job, [&](const Share& share) {
+      if (job.share != 0 && ranks[share] <= job.sharers) return;
+      job.sharers = ranks[share];
+      job.share = share.second;
+    });
   }
 }
 

@@ -59,6 +59,33 @@ class Share(agent_case.AgentCase):
         self.cluster.cancel(str(second))
         self.wait("the share to be removed", lambda: not self.files())
 
+    def demands(self, *flags):
+        """Of two jobs of the same kind, in cores, when both were measured."""
+        jobs = [self.submit(f"needs{i}", 1, flags=flags) for i in range(2)]
+
+        def status():
+            return [self.job_status(job) for job in jobs]
+
+        self.wait("both to be measured for 10 s", lambda: all(
+            one and one["ceiling"]["corrected"] for one in status()), 60)
+        measured = status()
+        self.cluster.cancel(*map(str, jobs))
+        self.wait("their end", lambda: not any(status()))
+        return ([one["cores"]["demand"]["value"] for one in measured],
+                [one["cores"]["granted_home"] + one["cores"]["granted_away"]
+                 for one in measured])
+
+    # What one of them needs alone, both need together, whoever prepares.
+    def test_what_they_need_is_counted_once(self):
+        shared, granted = self.demands(f"--loader-share={self.name}")
+        alone, _ = self.demands()
+        print(f"cores needed by two jobs, shared: {shared}, alone: {alone}")
+        self.assertLess(sum(shared), 0.7 * sum(alone))
+        self.assertGreater(sum(shared), 0.35 * sum(alone))
+        for one in shared:  # by the same cost, each measured on its own
+            self.assertGreater(one, 0.3 * sum(shared))
+        self.assertAlmostEqual(granted[0], granted[1], delta=0.2)
+
     def test_other_data_under_the_name_are_refused(self):
         self.start("first")
         self.wait("the share", self.files)

@@ -35,6 +35,10 @@ TEST_CASE("jobs of one user that say the same number share") {
   CHECK(jobs.at(4).sharers == 1);
   CHECK(jobs.at(5).sharers == 1);
   CHECK(jobs.at(6).sharers == 1);
+  CHECK(jobs.at(1).share == 7);
+  CHECK(jobs.at(2).share == 7);
+  CHECK(jobs.at(3).share == 8);
+  CHECK(jobs.at(4).share == 0);
 }
 
 TEST_CASE("who has ended, is stopped or prepares alone again shares no more") {
@@ -48,6 +52,7 @@ TEST_CASE("who has ended, is stopped or prepares alone again shares no more") {
   CHECK(jobs.at(2).sharers == 1);
   jobs.at(1).stopped = true;
   count_sharers(jobs);
+  CHECK(jobs.at(1).share == 0);
   CHECK(jobs.at(3).sharers == 1);
   jobs.at(1).stopped = false;
   jobs.at(3).tasks[100].ranks[0].progress->share = 0;
