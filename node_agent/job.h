@@ -208,6 +208,7 @@ struct Job {
   // included; see sharers.h.
   uint32_t sharers = 1;
   uint64_t share = 0;  // the number that those have alike; 0: none
+  uint32_t most_sharers = 1;
 
   std::optional<MeasuredLimit> measured_limit;
 

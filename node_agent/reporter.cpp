@@ -181,6 +181,18 @@ LoaderSource source_of(const Job& job) {
   return LoaderSource::kNone;
 }
 
+std::vector<std::string> notes_of(const Job& job) {
+  std::vector<std::string> notes = job.notes;
+  if (job.most_sharers > 1 && notes.size() < kMaxReportNotes) {
+    notes.push_back(
+        fmt::format("it prepared its batches together with others, {} ranks in "
+                    "all at most; the cores and bandwidth that it needs are "
+                    "its part of what that takes",
+                    job.most_sharers));
+  }
+  return notes;
+}
+
 }  // namespace
 
 std::vector<OptionGiven> options_given(const penstock_wire_options& options) {
@@ -254,7 +266,7 @@ JobReport build_report(const Job& job, const ReportContext& context,
   report.quality.process_events = context.process_events;
   report.quality.pages_contradicted = job.contradicted;
   report.recommend_after_s = context.config->report_min_seconds;
-  report.notes = job.notes;
+  report.notes = notes_of(job);
   return report;
 }
 

@@ -28,7 +28,8 @@ void count_sharers(std::map<JobId, Job>& jobs) {
   for (const auto& [id, job] : jobs) {
     for_each_share(job, [&](const Share& share) { ++ranks[share]; });
   }
-  for (auto& [id, job] : jobs) {
+  for (auto& entry : jobs) {
+    Job& job = entry.second;
     job.sharers = 1;
     job.share = 0;
     for_each_share(job, [&](const Share& share) {
@@ -36,6 +37,7 @@ void count_sharers(std::map<JobId, Job>& jobs) {
       job.sharers = ranks[share];
       job.share = share.second;
     });
+    job.most_sharers = std::max(job.most_sharers, job.sharers);
   }
 }
 

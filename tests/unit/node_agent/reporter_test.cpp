@@ -197,3 +197,14 @@ TEST_CASE("what the loader's cache served is told") {
   CHECK(*cache.held_share == Approx(0.65));
   CHECK(*cache.held_bytes == Approx(650 * 140));
 }
+
+TEST_CASE("that a job prepared together with others is told") {
+  Fixture f;
+  CHECK(build_report(f.job, f.context, false).notes.empty());
+  f.job.most_sharers = 8;
+  const JobReport report = build_report(f.job, f.context, false);
+  REQUIRE(report.notes.size() == 1);
+  CHECK(report.notes[0].find("8 ranks in all") != std::string::npos);
+  f.job.notes.assign(kMaxReportNotes, "another one");
+  CHECK(build_report(f.job, f.context, false).notes == f.job.notes);
+}

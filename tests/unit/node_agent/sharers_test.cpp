@@ -53,6 +53,7 @@ TEST_CASE("who has ended, is stopped or prepares alone again shares no more") {
   jobs.at(1).stopped = true;
   count_sharers(jobs);
   CHECK(jobs.at(1).share == 0);
+  CHECK(jobs.at(1).most_sharers == 2);
   CHECK(jobs.at(3).sharers == 1);
   jobs.at(1).stopped = false;
   jobs.at(3).tasks[100].ranks[0].progress->share = 0;
