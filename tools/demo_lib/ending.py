@@ -1,6 +1,8 @@
 """How a script ends that has things to remove."""
 
+import ctypes
 import json
+import os
 import signal
 import sys
 
@@ -13,10 +15,20 @@ def by_exceptions():
         signal.signal(number, lambda got, frame: sys.exit(128 + got))
 
 
+def with_parent():
+    """A parent that was killed with SIGKILL asks us to end, too."""
+    parent = os.getppid()
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent:  # it has ended meanwhile
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
 def print_figures(name, failures, measure):
     """What a benchmark's script does: prints what measure() returns as JSON;
     returns the exit code."""
     by_exceptions()
+    with_parent()
     try:
         figures = measure()
     except KeyboardInterrupt:
