@@ -18,7 +18,7 @@ TENSOR_BYTES = 1000
 NODES = ("127.0.0.2", "127.0.0.3")
 # A node's part is not exactly half; all samples have no room in one cache.
 CACHE_BYTES = RECORDS * 1024 * 65 // 100
-WAIT_S = 30
+WAIT_S = 50  # a node that was met too early is left alone for a while
 
 # libmunge looks for munged here only.
 ENTER = """

@@ -34,6 +34,13 @@ class PeersTest(PeerCase):
             self.assertEqual(counters["peer_bytes"],
                              counters["peer"] * TENSOR_BYTES)
         self.assertEqual(sum(ask_all("cached")), RECORDS)
+        for node in nodes:
+            _, said = node.process.communicate(timeout=peer_case.WAIT_S)
+            self.assertEqual(node.process.returncode, 0)
+            # On loopback one may meet itself at the other's address.
+            for line in said.splitlines():
+                self.assertRegex(line, "^WARNING:penstock.loader:127.0.0.*"
+                                 "speaks for another node or port")
 
     def test_loaders_read_nothing_after_the_first_epoch(self):
         self.check_nodes("Loader")

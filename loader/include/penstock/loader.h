@@ -220,7 +220,7 @@ struct penstock_loader_shared {
   uint64_t epoch;        /* of the batch in use, or else of the next one */
   uint64_t used_batches; /* that the share had for it, whoever prepared them */
   uint64_t lost_claims;  /* batches prepared in vain: taken over by others */
-  uint64_t times_out;    /* that it went on alone to its epoch's end */
+  uint64_t times_out;    /* that it was out of the share */
   uint64_t alone_batches; /* that it prepared for itself then */
 };
 

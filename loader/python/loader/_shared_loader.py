@@ -98,9 +98,10 @@ class SharedLoader(StreamLoader):
 
     def share_counters(self) -> "ShareCounters":
         """What this job had of the share so far: used_batches that the share
-        had for it, whoever prepared them; times_out, that it was put out, and
-        alone_batches, that it prepared for itself then; lost_claims, batches
-        that it prepared in vain, as others had taken them over."""
+        had for it, whoever prepared them; times_out, how often it was out of
+        the share, and alone_batches, that it prepared for itself then;
+        lost_claims, batches that it prepared in vain, as others had taken them
+        over."""
         return self._stream.share_counters()
 
     def __iter__(self) -> Iterator[Batch]:

@@ -152,6 +152,8 @@ TEST_CASE("a share has places for 64 jobs") {
   options.share = "c";
   options.share_jobs = 64;
   std::vector<Loader> jobs;
+  jobs.reserve(64);
+  jobs.reserve(64);
   for (int i = 0; i < 64; ++i) jobs.push_back(opened(options));
   check_refused(options, ENOMEM, "64 jobs share it already");
   jobs.pop_back();
