@@ -36,7 +36,8 @@ from penstock.loader import Loader, SampleCache, SharedLoader, open_dataset
 from peer_case import CACHE_BYTES, check
 logging.basicConfig(level=logging.WARNING)
 data = open_dataset(sys.argv[1], record_bytes=int(sys.argv[2]), label_bytes=1)
-cache = SampleCache(data, size=CACHE_BYTES)
+group = int(sys.argv[4]) if len(sys.argv) > 4 else None
+cache = SampleCache(data, size=CACHE_BYTES, group=group)
 loaders = []
 for line in sys.stdin:
     kind, *words = line.split()
@@ -55,7 +56,7 @@ for line in sys.stdin:
 
 def missing():
     """Why there can be no such nodes here, or ""."""
-    for program in ("munged", "unshare"):
+    for program in ("munged", "setpriv", "unshare"):
         if shutil.which(program, path="/usr/sbin:/usr/bin:/sbin") is None:
             return f"{program} is not installed"
     entered = subprocess.run(["unshare", "--mount", "true"],
@@ -122,14 +123,21 @@ class PeerCase(LoaderCase):
         self.wait_until(answers)
         return path
 
-    def start_node(self, name, munged):
+    def start_node(self, name, munged, user=None, group=None):
+        """user: as whom it runs, with that group."""
         base = tempfile.mkdtemp(prefix="penstock-test-", dir="/dev/shm")
         self.addCleanup(shutil.rmtree, base)
+        become, words = [], [str(group)] if group is not None else []
+        if user is not None:
+            os.chmod(base, 0o1777)
+            os.chmod(self.folder, 0o755)
+            become = ["setpriv", f"--reuid={user}", f"--regid={group}",
+                      "--clear-groups"]
         first = 20000 + os.getpid() % 500 * 20
         process = subprocess.Popen(
             ["unshare", "--mount", "sh", "-e", "-c", ENTER, "sh", munged,
-             sys.executable, "-B", "-c", NODE, self.data_path,
-             str(1 + TENSOR_BYTES), ",".join(NODES)],
+             *become, sys.executable, "-B", "-c", NODE, self.data_path,
+             str(1 + TENSOR_BYTES), ",".join(NODES), *words],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True,
             env=os.environ | {

@@ -13,9 +13,12 @@ from peer_case import NODES, RECORDS, TENSOR_BYTES, PeerCase
 
 @unittest.skipIf(peer_case.missing(), f"SKIPPED: {peer_case.missing()}")
 class PeersTest(PeerCase):
-    def check_nodes(self, kind):
+    def check_nodes(self, kind, *options):
         munged = self.start_munged()
-        nodes = [self.start_node(name, munged) for name in NODES]
+        nodes = [
+            self.start_node(name, munged, **each)
+            for name, each in zip(NODES, options or ({}, {}), strict=True)
+        ]
 
         def ask_all(line):
             for node in nodes:
@@ -47,6 +50,11 @@ class PeersTest(PeerCase):
 
     def test_nor_do_shared_loaders(self):
         self.check_nodes("SharedLoader")
+
+    def test_members_of_a_caches_group_serve_each_other(self):
+        group = os.getegid()
+        self.check_nodes("Loader", {"group": group},
+                         {"group": group, "user": 1})
 
     def test_without_munge_that_is_logged_and_the_cache_is_alone(self):
         node = self.start_node(NODES[0], "/nowhere")
