@@ -52,9 +52,9 @@ class StageFile {
   StageSlot& slot(uint32_t i) const {
     return reinterpret_cast<StageSlot*>(map_ + kStageSlotsOffset)[i];
   }
-  std::atomic<uint64_t>& tag(uint32_t i) const {
-    return reinterpret_cast<std::atomic<uint64_t>*>(
-        map_ + stage_tags_offset(shape_.window))[i];
+  std::atomic<uint64_t>& tag(uint32_t i) const { return writer(i).tag; }
+  std::atomic<uint64_t>& progress(uint32_t i) const {
+    return writer(i).progress;
   }
   uint8_t* buffer(uint32_t i) const {
     return map_ + stage_buffers_offset(shape_) + i * shape_.buffer_bytes;
@@ -79,6 +79,10 @@ class StageFile {
 
  private:
   StageFile() = default;
+  StageWriter& writer(uint32_t i) const {
+    return reinterpret_cast<StageWriter*>(
+        map_ + stage_writers_offset(shape_.window))[i];
+  }
   MemberTable& members() const {
     return *reinterpret_cast<MemberTable*>(map_ + kMembersOffset);
   }

@@ -117,8 +117,11 @@ void StageSeat::leave() {
 void StageSeat::look_at_claims(uint64_t now_ns) {
   for (uint32_t i = 0; i < file_.shape().window; ++i) {
     const uint64_t found = file_.slot(i).word;
-    if (StageWord::of(found).state == StageWord::State::kClaimed &&
-        claims_[i].has_lasted(found, now_ns, times_.claim_ns)) {
+    const StageWord word = StageWord::of(found);
+    if (word.state != StageWord::State::kClaimed) continue;
+    // Who gets on with it will have done sooner than anybody who begins now.
+    const uint64_t state = mix64(found) + file_.progress(word.buffer);
+    if (claims_[i].has_lasted(state, now_ns, times_.claim_ns)) {
       overdue_.mark(i, found);
       file_.header().room.notify_all();
     }
