@@ -25,7 +25,12 @@ constexpr int kMemoryTries = 10000;
 Error try_again(const std::string& path) {
   return {Code::kUnavailable, 0,
           path + ": is being removed, or " + std::to_string(kMembers) +
-              " processes use it already"};
+              " processes use it already; try again, or use another name"};
+}
+
+Error no_share(const std::string& path, const std::string& what) {
+  return invalid(path + ": is " + what +
+                 ", not a share; remove it, or use another name");
 }
 
 // As long as the file is there no other one has it.
@@ -203,13 +208,14 @@ Status StageFile::check(const StagedData& data) {
   struct stat found {};
   if (::fstat(fd_.get(), &found) != 0) return system_error(errno, path_);
   alignas(StageHeader) uint8_t bytes[sizeof(StageHeader)] = {};
-  if (S_ISREG(found.st_mode) &&
-      ::pread(fd_.get(), bytes, sizeof bytes, 0) != ssize_t(sizeof bytes)) {
+  if (::pread(fd_.get(), bytes, sizeof bytes, 0) != ssize_t(sizeof bytes)) {
     std::memset(bytes, 0, sizeof bytes);
   }
   const auto& header = *reinterpret_cast<const StageHeader*>(bytes);
   if (header.magic != kStageMagic) {
-    return invalid(path_ + ": no share of this version of Penstock; remove it");
+    return invalid(path_ +
+                   ": its jobs use another version of Penstock; wait for their "
+                   "end, or use another name");
   }
   if (header.fingerprint != data.fingerprint) {
     const size_t length =
@@ -227,6 +233,42 @@ Status StageFile::check(const StagedData& data) {
   return map(header.shape);
 }
 
+Error StageFile::cannot_open(int error) const {
+  struct stat found {};
+  switch (error) {
+    case ELOOP:
+      return no_share(path_, "a link");
+    case EISDIR:
+      return no_share(path_, "a folder");
+    case ENXIO:
+      return no_share(path_, "a pipe, socket or device");
+    case EACCES:
+      if (::fstatat(folder_.get(), file_name_.c_str(), &found, 0) != 0) break;
+      return {Code::kPermissionDenied, error,
+              path_ + ": belongs to user " + std::to_string(found.st_uid) +
+                  ", and cannot be shared with; remove it, or use another "
+                  "name"};
+    default:
+      break;
+  }
+  return system_error(error, path_);
+}
+
+// Whatever else stands under that name may be wanted: nothing is done to it.
+Status StageFile::check_kind() const {
+  struct stat found {};
+  if (::fstat(fd_.get(), &found) != 0) return system_error(errno, path_);
+  if (!S_ISREG(found.st_mode)) {
+    return no_share(path_, "a pipe, socket or device");
+  }
+  char text[kStageMagicText.size()] = {};
+  if (::pread(fd_.get(), text, sizeof text, 0) != ssize_t(sizeof text) ||
+      kStageMagicText != std::string_view(text, sizeof text)) {
+    return no_share(path_, "a file that was not made by Penstock");
+  }
+  return Done{};
+}
+
 // Of jobs that were killed, all of them.
 Status StageFile::remove_left_one() {
   if (shut_out_cache_members(fd_.get())) {
@@ -238,7 +280,8 @@ Status StageFile::remove_left_one() {
 Status StageFile::open(const StagedData& data) {
   fd_.reset(::openat(folder_.get(), file_name_.c_str(),
                      O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (!fd_) return system_error(errno, path_);
+  if (!fd_) return cannot_open(errno);
+  if (Status share = check_kind(); !share) return share;
   if (!has_members(fd_.get())) return remove_left_one();
   if (Status checked = check(data); !checked) return checked;
   if (Status joined = become_member(); !joined) return joined;

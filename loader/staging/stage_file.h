@@ -28,7 +28,8 @@ class StageFile {
   // is made anew.
   // Errors: those of open_cache_folder()
   //         kInvalidArgument  the name is not allowed (as a cache's); the share
-  //         prepares something else, or its file is damaged
+  //         prepares something else, or its file is damaged, or no share's
+  //         kPermissionDenied  the file is another user's
   //         kLimit  no memory for the window's batches in the tmpfs or in the
   //         job's memory cgroup
   //         kUnavailable  it is being removed for longer than 0.1 s, or as many
@@ -89,6 +90,8 @@ class StageFile {
   Status try_join(const CacheOwner& owner, const StagedData& data);
   Status make(const StagedData& data);
   Status open(const StagedData& data);
+  Error cannot_open(int error) const;
+  Status check_kind() const;
   Status remove_left_one();
   Status check(const StagedData& data);
   Status map(const StageShape& shape);

@@ -39,7 +39,7 @@ Status StageSeat::reserve() {
   }
   return Error{Code::kLimit, 0,
                file_.path() + ": " + std::to_string(kStageConsumers) +
-                   " jobs share it already"};
+                   " jobs share it already; share under another name"};
 }
 
 // First it says where it comes in, then it looks whether it may: a batch that
