@@ -97,6 +97,8 @@ class StageFile {
   Status map(const StageShape& shape);
   void unmap();
   Status become_member();
+  Status allocate_bytes(uint64_t offset, uint64_t bytes,
+                        const std::string& what) const;
   Status get_memory();
   Status wait_for_memory();
 
