@@ -39,7 +39,9 @@ std::optional<StageClaim> StageClaims::try_claim(uint64_t batch,
     if (!overdue_.has(slot, found)) return std::nullopt;
     return take_with_spare(batch, found);  // its preparer may go on any time
   }
-  if (jobs_.is_held(word.buffer)) return take_with_spare(batch, found);
+  if (!file_.has_buffer(word) || jobs_.is_held(word.buffer)) {
+    return take_with_spare(batch, found);
+  }
   return take(batch, found, word.buffer);
 }
 

@@ -149,7 +149,7 @@ Status StageFile::check(const StagedData& data) {
                    std::string(header.prepared, length) + "; this job wants " +
                    data.prepared + "; give it another name to share");
   }
-  if (!is_sane(header.shape) ||
+  if (!is_sane(header.shape) || header.maker >= kMembers ||
       header.shape.batches_per_epoch != data.shape.batches_per_epoch ||
       header.shape.buffer_bytes != data.shape.buffer_bytes ||
       static_cast<uint64_t>(found.st_size) != stage_bytes(header.shape)) {

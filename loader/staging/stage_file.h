@@ -57,6 +57,10 @@ class StageFile {
   std::atomic<uint64_t>& progress(uint32_t i) const {
     return writer(i).progress;
   }
+  // False: the slot's word is damaged, and names no buffer of the file.
+  bool has_buffer(const StageWord& word) const {
+    return word.buffer < shape_.buffers;
+  }
   uint8_t* buffer(uint32_t i) const {
     return map_ + stage_buffers_offset(shape_) + i * shape_.buffer_bytes;
   }

@@ -103,3 +103,27 @@ TEST_CASE(
     CHECK(buffer == sibling->buffer);
   }
 }
+
+// Another process of the user may have written anywhere.
+TEST_CASE("a slot that names a buffer that there is none of harms nobody") {
+  StageCase folder;
+  Job job(folder);
+  const auto damage = [&](StageWord::State state) {
+    StageWord word;
+    word.state = state;
+    word.buffer = kMostBuffers - 1;
+    job.file->slot(0).word = word.packed();
+  };
+  uint32_t buffer = 0;
+  damage(StageWord::State::kReady);
+  CHECK(job.seat.take(buffer) == StageSeat::Take::kNotYet);
+  damage(StageWord::State::kClaimed);
+  job.seat.look_around(0);
+  damage(StageWord::State::kLeft);
+  const auto claim = job.claims.claim(true);
+  REQUIRE(claim);
+  CHECK(claim->batch == 0);
+  CHECK(claim->buffer < kShape.buffers);
+  CHECK(job.claims.publish(*claim));
+  CHECK(job.seat.take(buffer) == StageSeat::Take::kGot);
+}

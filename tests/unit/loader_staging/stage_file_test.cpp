@@ -156,6 +156,9 @@ TEST_CASE("a damaged file that is in use is refused") {
   std::filesystem::resize_file(test.path(), stage_bytes(kShape) + 4096);
   refused("damaged");
   std::filesystem::resize_file(test.path(), stage_bytes(kShape));
+  file->header().maker = kMembers;
+  refused("damaged");
+  file->header().maker = file->member();
   CHECK(test.try_join({7, "seven", kShape}));
   file->header().magic = kStageMagic + (uint64_t{1} << 56);
   refused("another version");
