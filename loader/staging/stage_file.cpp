@@ -71,6 +71,13 @@ Status StageFile::map(const StageShape& shape) {
   unmap();
   void* map = ::mmap(nullptr, stage_bytes(shape), PROT_READ | PROT_WRITE,
                      MAP_SHARED, fd_.get(), 0);
+  if (map == MAP_FAILED && errno == ENOMEM) {
+    return Error{Code::kLimit, ENOMEM,
+                 path_ + ": " + std::to_string(stage_bytes(shape)) +
+                     " bytes are more than this process may map; a smaller "
+                     "window or batch takes less; ulimit -v says how much it "
+                     "may"};
+  }
   if (map == MAP_FAILED) return system_error(errno, path_ + ": cannot map it");
   map_ = static_cast<uint8_t*>(map);
   shape_ = shape;

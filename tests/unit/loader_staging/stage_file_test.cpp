@@ -196,6 +196,16 @@ TEST_CASE(
   ::umount(small.c_str());
 }
 
+TEST_CASE("a window that no process can map is refused") {
+  StageCase test;
+  const auto file = test.try_join({7, "seven", {3, uint64_t{1} << 45, 4, 6}});
+  REQUIRE_FALSE(file);
+  CHECK(file.error().code == Code::kLimit);
+  CHECK_THAT(file.error().message, ContainsSubstring("may map") &&
+                                       ContainsSubstring("smaller window"));
+  CHECK_FALSE(std::filesystem::exists(test.path()));
+}
+
 TEST_CASE("a link, a folder or somebody else's file is no share") {
   StageCase test;
   const auto file = test.join(kShape, "real");
