@@ -1,6 +1,8 @@
 // A job that is killed, or stopped, at every step of the protocol: the other
 // one has each sample once an epoch all the same, and waits no longer than it
 // may.
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -241,4 +243,27 @@ TEST_CASE("a job that is killed while it gets the memory leaves that, too") {
   CHECK(test.run("own", options_of(3)) == "");
   killer.join();
   CHECK(are_whole(read_epochs(test.folder.path("own")), kSamples));
+}
+
+TEST_CASE("without memory for a spare buffer a job goes on alone") {
+  if (::geteuid() != 0) return;  // who may mount one
+  Killing test;
+  const std::string small = test.cache.base() + "/small";
+  REQUIRE(::mkdir(small.c_str(), 0700) == 0);
+  // Pages of the index, and of the window's three buffers.
+  REQUIRE(::mount("penstock-test", small.c_str(), "tmpfs", 0, "size=28k") == 0);
+  ::setenv("PENSTOCK_CACHE_DIR", small.c_str(), 1);
+  {
+    Child prepares(
+        test.fails_at("prepared a sample", SIGSTOP, 0, patient(), "prepares"));
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK(test.run("own", options_of(2)) == "");
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(12));
+    const Epochs own = read_epochs(test.folder.path("own"));
+    CHECK(own.size() == 2);
+    CHECK(are_whole(own, kSamples));
+    prepares.wait_until_stopped();
+    prepares.kill();
+  }
+  ::umount2(small.c_str(), MNT_DETACH);
 }
