@@ -55,7 +55,7 @@ class SlowData : public Dataset {
 };
 
 // Batches of 0.6 s, of which two may be prepared at a time, for four threads.
-SharedOptions options_of(uint64_t claim_ns) {
+SharedOptions small_options() {
   SharedOptions options;
   options.name = "slow";
   options.batch_samples = kBatchSamples;
@@ -63,8 +63,34 @@ SharedOptions options_of(uint64_t claim_ns) {
   options.jobs = 2;
   options.window_batches = 2;
   options.threads = options.threads_max = 2;
-  options.times.claim_ns = claim_ns;
   return options;
+}
+
+// Both jobs to their end.
+using Jobs = std::vector<std::unique_ptr<SharedPreparer>>;
+Jobs run_two(const std::shared_ptr<const Dataset>& dataset,
+             const SharedOptions& options) {
+  Jobs jobs;
+  for (int i = 0; i < 2; ++i) {
+    auto job = SharedPreparer::create(dataset, options);
+    REQUIRE(job);
+    jobs.push_back(*std::move(job));
+  }
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(15);
+  std::vector<uint64_t> samples(2);
+  while (!jobs[0]->finished() || !jobs[1]->finished()) {
+    for (size_t i = 0; i < 2; ++i) {
+      auto batch = jobs[i]->next(50 * kMs);
+      REQUIRE(batch);
+      if (!*batch) continue;
+      CHECK(is_right(**batch));
+      samples[i] += (*batch)->size;
+      jobs[i]->release({});
+    }
+    REQUIRE(std::chrono::steady_clock::now() < end);
+  }
+  CHECK(samples == std::vector<uint64_t>(2, 2 * kSamples));
+  return jobs;
 }
 
 }  // namespace
@@ -74,28 +100,27 @@ TEST_CASE("who gets on with a batch keeps it, however long it takes") {
   const TempFolder folder;
   const auto dataset = std::make_shared<SlowData>(
       write_records(folder.path("records"), kSamples));
-  std::vector<std::unique_ptr<SharedPreparer>> jobs;
-  for (int i = 0; i < 2; ++i) {
-    auto job = SharedPreparer::create(dataset, options_of(200 * kMs));
-    REQUIRE(job);
-    jobs.push_back(*std::move(job));
-  }
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(15);
-  while (!jobs[0]->finished() || !jobs[1]->finished()) {
-    for (const auto& job : jobs) {
-      auto batch = job->next(50 * kMs);
-      REQUIRE(batch);
-      if (!*batch) continue;
-      CHECK(is_right(**batch));
-      job->release({});
-    }
-    REQUIRE(std::chrono::steady_clock::now() < end);
-  }
+  SharedOptions options = small_options();
+  options.times.claim_ns = 200 * kMs;
   uint64_t prepared = 0;
-  for (const auto& job : jobs) {
+  for (const auto& job : run_two(dataset, options)) {
     prepared += job->counters().prepared;
     CHECK(job->share().lost_claims == 0);
     CHECK(job->share().times_out == 0);
   }
   CHECK(prepared == 2 * kSamples);
+}
+
+TEST_CASE("who gets on too slowly for others does not keep them") {
+  const CacheCase cache;
+  const TempFolder folder;
+  const auto dataset = std::make_shared<SlowData>(
+      write_records(folder.path("records"), kSamples));
+  SharedOptions options = small_options();
+  options.times.claim_ns = 100 * kMs;
+  options.times.alone_ns = 200 * kMs;
+  for (const auto& job : run_two(dataset, options)) {
+    CHECK(job->share().times_out > 0);
+    CHECK(job->share().alone_batches > 0);
+  }
 }
