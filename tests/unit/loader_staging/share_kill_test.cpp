@@ -61,6 +61,18 @@ const char* fault = nullptr;  // the point at which this process ends
 int fault_signal = 0;
 std::atomic<const char*> waits_at{nullptr};  // it stops here once before
 std::atomic<int> passes_left = 0;            // of it
+// Before it ends it forks a process that lives on, and says its number here.
+int orphan_fd = -1;
+
+void leave_orphan() {
+  const pid_t orphan = ::fork();
+  if (orphan != 0) {
+    (void)!::write(orphan_fd, &orphan, sizeof orphan);
+    return;
+  }
+  ::alarm(60);
+  for (;;) ::pause();
+}
 
 }  // namespace
 
@@ -73,7 +85,9 @@ void penstock::fault_point(const char* name) {
     ::raise(SIGSTOP);
   }
   if (fault == nullptr || std::strcmp(fault, name) != 0) return;
-  if (passes_left.fetch_sub(1) == 0) ::raise(fault_signal);
+  if (passes_left.fetch_sub(1) != 0) return;
+  if (orphan_fd >= 0) leave_orphan();
+  ::raise(fault_signal);
 }
 
 namespace {
@@ -266,4 +280,27 @@ TEST_CASE("without memory for a spare buffer a job goes on alone") {
     prepares.kill();
   }
   ::umount2(small.c_str(), MNT_DETACH);
+}
+
+// That one has the dead job's lock: it seems to be stopped.
+TEST_CASE("a job whose forked process lives on holds others up for a bound") {
+  for (const char* point : {"entered", "claimed", "taken"}) {
+    CAPTURE(point);
+    Killing test;
+    int numbers[2];
+    REQUIRE(::pipe(numbers) == 0);
+    orphan_fd = numbers[1];
+    Child child(test.fails_at(point, SIGKILL, 0));
+    orphan_fd = -1;
+    const auto begin = std::chrono::steady_clock::now();
+    check_that_another_one_has_all(test);
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(8));
+    CHECK(child.wait() == 128 + SIGKILL);
+    check_that_another_one_has_all(test);  // so does one that comes later
+    pid_t orphan = 0;
+    REQUIRE(::read(numbers[0], &orphan, sizeof orphan) == sizeof orphan);
+    ::kill(orphan, SIGKILL);
+    ::close(numbers[0]);
+    ::close(numbers[1]);
+  }
 }
