@@ -14,8 +14,8 @@ using namespace penstock::test;
 namespace {
 
 constexpr uint64_t kMs = 1'000'000;
-constexpr uint64_t kSamples = 40;
-constexpr uint64_t kBatchSamples = 20;
+constexpr uint64_t kSamples = 80;
+constexpr uint64_t kBatchSamples = 40;
 
 // Another data set's samples, each of which storage takes a while for.
 class SlowData : public Dataset {
@@ -54,7 +54,7 @@ class SlowData : public Dataset {
   const std::shared_ptr<const Dataset> data_;
 };
 
-// Batches of 0.6 s, of which two may be prepared at a time, for four threads.
+// Batches of 1.2 s, of which two may be prepared at a time, for four threads.
 SharedOptions small_options() {
   SharedOptions options;
   options.name = "slow";
@@ -76,7 +76,7 @@ Jobs run_two(const std::shared_ptr<const Dataset>& dataset,
     REQUIRE(job);
     jobs.push_back(*std::move(job));
   }
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(15);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   std::vector<uint64_t> samples(2);
   while (!jobs[0]->finished() || !jobs[1]->finished()) {
     for (size_t i = 0; i < 2; ++i) {
@@ -101,7 +101,7 @@ TEST_CASE("who gets on with a batch keeps it, however long it takes") {
   const auto dataset = std::make_shared<SlowData>(
       write_records(folder.path("records"), kSamples));
   SharedOptions options = small_options();
-  options.times.claim_ns = 200 * kMs;
+  options.times.claim_ns = 500 * kMs;
   uint64_t prepared = 0;
   for (const auto& job : run_two(dataset, options)) {
     prepared += job->counters().prepared;
