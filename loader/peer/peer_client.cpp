@@ -73,8 +73,10 @@ PeerLink::Events PeerClient::events_of(size_t node) {
   };
   events.gifts_gone = [this, node](bool is_sent, uint64_t samples,
                                    uint64_t bytes) {
-    peers_[node].gift_bytes -= bytes;
     (is_sent ? given_ : dropped_) += samples;
+    const std::lock_guard lock(mutex_);
+    peers_[node].gift_bytes -= bytes;
+    gift_bytes_ -= bytes;
   };
   return events;
 }
@@ -145,20 +147,29 @@ bool PeerClient::get(size_t node, uint64_t index, std::vector<uint8_t>& out,
 
 void PeerClient::put(size_t node, uint64_t index,
                      std::span<const uint8_t> sample, int64_t label) {
-  Peer& peer = peers_[node];
-  const uint64_t most_bytes = kMostGifts_bytes / peers_.size();
-  const uint64_t waiting_bytes = peer.gift_bytes;
-  // One always may, or the largest samples never would.
   if (sample.empty() || sample.size() > kMostPeerSampleBytes ||
-      (waiting_bytes > 0 && waiting_bytes + sample.size() > most_bytes)) {
+      !take_gift_room(node, sample.size())) {
     ++dropped_;
     return;
   }
   PeerGift gift{index, label, {sample.begin(), sample.end()}};
   const std::lock_guard lock(mutex_);
-  peer.gift_bytes += sample.size();
-  peer.gifts.push_back(std::move(gift));
+  peers_[node].gifts.push_back(std::move(gift));
   wake_once();
+}
+
+// One of a node's may be larger than its part, or the largest never would.
+bool PeerClient::take_gift_room(size_t node, uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  uint64_t& own_bytes = peers_[node].gift_bytes;
+  const uint64_t part_bytes = kGifts_bytes / peers_.size();
+  if ((own_bytes > 0 && own_bytes + bytes > part_bytes) ||
+      gift_bytes_ + bytes > kMostGifts_bytes) {
+    return false;
+  }
+  own_bytes += bytes;
+  gift_bytes_ += bytes;
+  return true;
 }
 
 CachePeersCounters PeerClient::counters() const {

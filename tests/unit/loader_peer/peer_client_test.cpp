@@ -161,9 +161,7 @@ TEST_CASE("a server that ends while it is not asked costs nothing") {
 TEST_CASE("an answer that never ends is late") {
   FakeAuthority authority;
   const Scripted scripted(liar(authority, [](RawPeer& peer, uint64_t index) {
-    const PeerHeadBytes head =
-        encode_peer_head({PeerKind::kSample, kMostPeerSampleBytes, index});
-    peer.say_bytes(head.data(), head.size());
+    peer.begin_sample(index, kMostPeerSampleBytes);
     const uint8_t byte = 0;
     for (int i = 0; i < 200 && peer.say_bytes(&byte, 1); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -244,4 +242,32 @@ TEST_CASE("who does not take what it is given is left alone") {
   CHECK_FALSE(client.get(1));
   CHECK(client.counters().asked == 0);
   client.it.reset();
+}
+
+TEST_CASE("threads that give at once do not pass the bound together") {
+  Client client({1});
+  client.host = "no-such-node.invalid";
+  client.start();
+  const std::vector<uint8_t> sample(PeerClient::kGifts_bytes / 4, 1);
+  std::vector<std::thread> threads;
+  for (uint64_t i = 0; i < 16; ++i) {
+    threads.emplace_back([&, i] { client.it->put(1, i, sample, 3); });
+  }
+  for (auto& thread : threads) thread.join();
+  // Half of all is each node's part.
+  CHECK(client.counters().dropped == 14);
+}
+
+TEST_CASE("nodes that are not there keep no more than the bound together") {
+  Client client({1});
+  std::vector<std::string> nodes;
+  for (int i = 0; i < 100; ++i) {
+    nodes.push_back("no-such-node" + std::to_string(i) + ".invalid");
+  }
+  auto started = PeerClient::start(nodes, client.options, {});
+  REQUIRE(started);
+  const std::vector<uint8_t> sample(1 << 20, 1);
+  for (size_t i = 0; i < nodes.size(); ++i) (*started)->put(i, i, sample, 3);
+  CHECK((*started)->counters().dropped ==
+        nodes.size() - PeerClient::kMostGifts_bytes / sample.size());
 }
