@@ -104,12 +104,12 @@ class PeerLink {
   bool receive_all(uint64_t now_ns);
   bool take_end(uint64_t now_ns);
   bool take_frames(uint64_t now_ns);
-  // What is wrong with it, or with an answer; nullptr: nothing.
+  // What is wrong with it, its head or an answer; nullptr: nothing.
   const char* take_frame(const PeerInput::Frame& frame);
+  const char* wrong_in(const PeerHead& head) const;
   void take_challenge(const PeerInput::Frame& frame);
   void take_proof(const Result<std::string>& proof, uint64_t now_ns);
   const char* take_answer(const PeerInput::Frame& frame);
-  bool is_good(const PeerHead& head, std::span<const uint8_t> body) const;
   void fill_output();
   void send(uint64_t now_ns);
   void count_gone_gifts();

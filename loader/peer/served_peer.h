@@ -69,11 +69,12 @@ class ServedPeer {
   enum class State { kHello, kSealing, kProof, kOpening, kKnown };
   bool handle_frames();
   bool handle(const PeerInput::Frame& frame);
-  bool handle_stranger(const PeerInput::Frame& frame);
+  void handle_stranger(const PeerInput::Frame& frame);
+  bool may_come(const PeerHead& head) const;
   bool answer(uint64_t index);
   bool take_put(const PeerInput::Frame& frame);
   void answer_miss(uint64_t index);
-  void watch_begun();
+  bool take_begun();
   void set_reserved(uint64_t bytes);
   bool send(uint64_t now_ns);
   bool may_read() const;

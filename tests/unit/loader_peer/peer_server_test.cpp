@@ -205,6 +205,31 @@ TEST_CASE("a known client that says what cannot be is sent away") {
   CHECK(test.still_serves());
 }
 
+TEST_CASE("who says what is not its turn is not heard to the end") {
+  Served test;
+  test.start();
+  RawPeer peer = test.connect();
+  PeerClaim claim = test.claim();
+  PeerHead head{PeerKind::kPut, kMostPeerSampleBytes, 1};
+  SECTION("a stranger, for a hello") {}
+  SECTION("a stranger, for a proof") {
+    REQUIRE(peer.greet(claim));
+    head.kind = PeerKind::kSample;
+  }
+  SECTION("a client that answers") {
+    peer = test.client();
+    head.kind = PeerKind::kSample;
+  }
+  SECTION("a client that gives what the data set does not have") {
+    peer = test.client();
+    head.index = kSamples;
+  }
+  const PeerHeadBytes bytes = encode_peer_head(head);
+  peer.say_bytes(bytes.data(), bytes.size());
+  CHECK(peer.is_closed(2000));  // before what never ends is late
+  CHECK(wait_until([&] { return test.server->refused() == 1; }));
+}
+
 TEST_CASE("strangers that say nothing make room, and go after a while") {
   Served test;
   test.start();
