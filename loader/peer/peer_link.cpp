@@ -10,7 +10,6 @@
 #include "loader/clock.h"
 
 namespace penstock {
-namespace {}  // namespace
 
 PeerLink::PeerLink(std::string node, const PeerLinkOptions& options,
                    PeerChores& chores, Events events)
@@ -179,13 +178,12 @@ void PeerLink::close() {
 void PeerLink::leave_alone(Trouble trouble, const std::string& why,
                            uint64_t now_ns) {
   close();
-  // Tried often, as long as this costs nothing.
-  const uint64_t pause_ns =
-      trouble == Trouble::kAbsent ? kFirstPause_ns : pause_ns_;
-  if (trouble != Trouble::kAbsent) {
-    pause_ns_ = std::min(2 * pause_ns_, kMostPause_ns);
-  }
+  // Where nobody listens costs nothing, and the node may be about to begin.
+  const bool is_absent = trouble == Trouble::kAbsent;
+  uint64_t& pause_ns = is_absent ? absent_pause_ns_ : pause_ns_;
   alone_until_ns_ = now_ns + pause_ns;
+  pause_ns =
+      std::min(2 * pause_ns, is_absent ? kMostAbsentPause_ns : kMostPause_ns);
   events_.left_alone(alone_until_ns_, trouble, why);
   for (auto* calls : {&calls_, &asked_}) {
     for (const auto& call : *calls) events_.failed(*call);

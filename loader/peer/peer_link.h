@@ -51,6 +51,8 @@ class PeerLink {
  public:
   static constexpr uint64_t kFirstPause_ns = 1000000000;
   static constexpr uint64_t kMostPause_ns = 30000000000;
+  static constexpr uint64_t kFirstAbsentPause_ns = 20000000;
+  static constexpr uint64_t kMostAbsentPause_ns = 1000000000;
 
   // Why a node is left alone.
   enum class Trouble {
@@ -141,6 +143,7 @@ class PeerLink {
   uint64_t step_deadline_ns_ = UINT64_MAX;       // until it is open
   uint64_t gift_deadline_ns_ = UINT64_MAX;       // by when some have to go
   uint64_t pause_ns_ = kFirstPause_ns;
+  uint64_t absent_pause_ns_ = kFirstAbsentPause_ns;
   uint64_t alone_until_ns_ = 0;
   bool was_open_ = false;
 };

@@ -141,6 +141,7 @@ const char* PeerLink::take_answer(const PeerInput::Frame& frame) {
   asked_.pop_front();
   events_.answered(*call, head, frame.body);
   pause_ns_ = kFirstPause_ns;
+  absent_pause_ns_ = kFirstAbsentPause_ns;
   return nullptr;
 }
 
