@@ -30,7 +30,8 @@ PeerClient::PeerClient(PeerLinkOptions options,
     : options_(std::move(options)),
       warn_(std::move(warn)),
       waker_(std::make_shared<PeerWaker>()),
-      chores_([waker = waker_] { waker->wake(); }) {}
+      chores_{PeerChores([waker = waker_] { waker->wake(); }),
+              PeerChores([waker = waker_] { waker->wake(); })} {}
 
 Result<std::unique_ptr<PeerClient>> PeerClient::start(
     const std::vector<std::string>& nodes, PeerLinkOptions options,
@@ -226,7 +227,8 @@ void PeerClient::run_once() {
   }
   if (fds[0].revents == 0) return;
   waker_->clear();
-  chores_.finish();
+  chores_.names.finish();
+  chores_.proofs.finish();
   hand_over();
 }
 

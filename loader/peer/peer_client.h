@@ -68,7 +68,7 @@ class PeerClient {
   const PeerLinkOptions options_;
   const std::function<void(const std::string& what)> warn_;
   const std::shared_ptr<PeerWaker> waker_;
-  PeerChores chores_;
+  LinkChores chores_;
   std::vector<Peer> peers_;
   std::mutex mutex_;
   bool is_woken_ = false;    // under mutex_

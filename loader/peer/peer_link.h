@@ -46,6 +46,12 @@ struct PeerLinkOptions {
   std::shared_ptr<PeerAuthority> authority;
 };
 
+// A name that hangs must not hold up the proofs for other nodes.
+struct LinkChores {
+  PeerChores names;
+  PeerChores proofs;  // munge's
+};
+
 // For its client's thread, but for what is noted.
 class PeerLink {
  public:
@@ -73,7 +79,7 @@ class PeerLink {
         gifts_gone;
   };
 
-  PeerLink(std::string node, const PeerLinkOptions& options, PeerChores& chores,
+  PeerLink(std::string node, const PeerLinkOptions& options, LinkChores& chores,
            Events events);
 
   void ask(std::shared_ptr<PeerCall> call);
@@ -121,11 +127,12 @@ class PeerLink {
 
   const std::string node_;
   const PeerLinkOptions& options_;
-  PeerChores& chores_;
+  LinkChores& chores_;
   const Events events_;
 
   State state_ = State::kIdle;
   std::optional<PeerAddress> address_;
+  bool is_looked_up_ = false;  // just now
   UnforkedFd fd_;
   size_t port_ = 0;  // which of options_.ports
   size_t tried_ports_ = 0;

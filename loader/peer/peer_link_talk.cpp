@@ -95,7 +95,7 @@ void PeerLink::take_challenge(const PeerInput::Frame& frame) {
   const auto credential = frame.body.subspan(kPeerNonceBytes);
   state_ = State::kProving;
   const uint64_t connection = connection_;
-  const bool is_added = chores_.add(
+  const bool is_added = chores_.proofs.add(
       [this, connection, claim = claim_, authority = options_.authority,
        text = std::string(credential.begin(),
                           credential.end())]() -> PeerChores::Then {
