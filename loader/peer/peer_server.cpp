@@ -151,7 +151,7 @@ void PeerServer::accept_all(uint64_t now_ns) {
     if (!fd && (errno == EINTR || errno == ECONNABORTED)) continue;
     if (!fd && errno != EAGAIN) accept_from_ns_ = now_ns + kNoAccept_ns;
     if (!fd) return;
-    if (peers_.size() >= kMostPeers) continue;  // which closes it
+    if (peers_.size() >= kMostPeers || !can_spare(fd.get())) continue;
     peers_.emplace(next_id_++,
                    std::make_unique<ServedPeer>(UnforkedFd(std::move(fd)),
                                                 service_, now_ns));

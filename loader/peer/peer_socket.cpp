@@ -4,6 +4,7 @@
 #include <netinet/tcp.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -127,9 +128,21 @@ Result<PeerListener> listen_for_peers(const std::string& address,
                    std::to_string(ports.front()) + " is the first, are taken"};
 }
 
+// The kernel gives the lowest number that is free.
+bool can_spare(int fd) {
+  rlimit files{};
+  return ::getrlimit(RLIMIT_NOFILE, &files) != 0 ||
+         static_cast<rlim_t>(fd) < files.rlim_cur - files.rlim_cur / 4;
+}
+
 Result<UnforkedFd> connect_peer(PeerAddress address, uint16_t port) {
   UnforkedFd fd = stream_socket(address.it.ss_family);
   if (!fd) return system_error(errno, "no socket");
+  if (!can_spare(fd.get())) {
+    return Error{Code::kLimit, 0,
+                 "three quarters of the descriptors that this process may have "
+                 "(ulimit -n) are taken"};
+  }
   set_port(address, port);
   set_peer_options(fd.get());
   if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address.it),

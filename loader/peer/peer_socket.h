@@ -40,8 +40,13 @@ struct PeerListener {
 [[nodiscard]] Result<PeerListener> listen_for_peers(
     const std::string& address, const std::vector<uint16_t>& ports);
 
+// Whether the program can spare a descriptor that it was given: the last
+// quarter of what it may have is for its own files.
+bool can_spare(int fd);
+
 // Begins to connect.
-// Errors: kUnavailable  nobody listens there; kIo
+// Errors: kUnavailable  nobody listens there
+//         kLimit  the program needs its descriptors itself; kIo
 [[nodiscard]] Result<UnforkedFd> connect_peer(PeerAddress address,
                                               uint16_t port);
 // What became of it: 0, or an errno value.

@@ -280,3 +280,21 @@ TEST_CASE("nodes that are not there keep no more than the bound together") {
   CHECK((*started)->counters().dropped ==
         nodes.size() - PeerClient::kMostGifts_bytes / sample.size());
 }
+
+TEST_CASE("the program's last descriptors are not for asking nodes") {
+  FakeAuthority authority;
+  const Scripted scripted(good_server(authority));
+  Client client({scripted.port()});
+  client.start();
+  {
+    const FewFds few(200);
+    std::vector<UniqueFd> fds = take_fds(200);
+    fds.resize(fds.size() - 30);
+    CHECK_FALSE(client.get(1));
+    CHECK(scripted.connections() == 0);
+    REQUIRE(wait_until([&] { return !client.all_warnings().empty(); }));
+    CHECK_THAT(client.all_warnings()[0], ContainsSubstring("descriptors"));
+  }
+  CHECK(wait_until([&] { return client.get(1); }, 5));
+  client.it.reset();
+}

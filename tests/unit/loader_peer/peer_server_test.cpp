@@ -357,6 +357,27 @@ TEST_CASE("connections are bounded") {
   }));
 }
 
+TEST_CASE("the program's descriptors are not used up by connections") {
+  Served test;
+  test.start();
+  const FewFds few(200);
+  std::vector<RawPeer> peers;
+  while (true) {
+    RawPeer peer = test.connect();
+    PeerClaim claim = test.claim();
+    if (!peer.greet(claim)) break;
+    peer.prove(*test.authority->seal(client_claim_text(claim)));
+    peers.push_back(std::move(peer));
+  }
+  CHECK(take_fds(45).size() == 45);
+  // And when some are there again, so is the server.
+  peers.clear();
+  CHECK(wait_until([&] {
+    PeerClaim claim = test.claim();
+    return test.connect().greet(claim).has_value();
+  }));
+}
+
 TEST_CASE("one process serves at a time, and the next one when it ends") {
   Served test;
   test.start();
