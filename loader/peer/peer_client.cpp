@@ -177,17 +177,23 @@ CachePeersCounters PeerClient::counters() const {
   return {asked_, had_, failed_, refused_, given_, dropped_};
 }
 
-void PeerClient::run() {
-  while (true) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (stopping_) break;
-    }
-    run_once();
-  }
-  // Nobody may wait any more.
+bool PeerClient::is_stopping() {
   const std::lock_guard lock(mutex_);
-  for (Peer& peer : peers_) peer.calls.clear();
+  return stopping_;
+}
+
+void PeerClient::run() {
+  while (!is_stopping()) run_once(UINT64_MAX);
+  // What was given last goes yet, where its node is there to take it.
+  const uint64_t end_ns = monotonic_ns() + options_.answer_ns;
+  hand_over();
+  const auto is_giving = [](const Peer& peer) {
+    return peer.link->is_giving();
+  };
+  while (std::any_of(peers_.begin(), peers_.end(), is_giving) &&
+         monotonic_ns() < end_ns) {
+    run_once(end_ns);
+  }
 }
 
 // What threads have asked for, and given, since.
@@ -211,9 +217,10 @@ void PeerClient::hand_over() {
   }
 }
 
-void PeerClient::run_once() {
+// Waits no longer than until then.
+void PeerClient::run_once(uint64_t until_ns) {
   std::vector<pollfd> fds{{waker_->fd(), POLLIN, 0}};
-  uint64_t deadline_ns = UINT64_MAX;
+  uint64_t deadline_ns = until_ns;
   for (const Peer& peer : peers_) {
     fds.push_back({peer.link->fd(), peer.link->events(), 0});
     deadline_ns = std::min(deadline_ns, peer.link->deadline_ns());

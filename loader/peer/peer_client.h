@@ -31,7 +31,7 @@ class PeerClient {
   [[nodiscard]] static Result<std::unique_ptr<PeerClient>> start(
       const std::vector<std::string>& nodes, PeerLinkOptions options,
       std::function<void(const std::string& what)> warn);
-  ~PeerClient();
+  ~PeerClient();  // waits no longer than answer_ns for gifts to go
   PeerClient(const PeerClient&) = delete;
   PeerClient& operator=(const PeerClient&) = delete;
 
@@ -55,8 +55,9 @@ class PeerClient {
   PeerClient(PeerLinkOptions options,
              std::function<void(const std::string& what)> warn);
   PeerLink::Events events_of(size_t node);
+  bool is_stopping();
   void run();
-  void run_once();
+  void run_once(uint64_t until_ns);
   void hand_over();
   void finish(PeerCall& call, const PeerHead* head,
               std::span<const uint8_t> body);

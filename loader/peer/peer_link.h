@@ -90,6 +90,8 @@ class PeerLink {
   short events() const;
   // Does what can be done now, and fails what is too late.
   void go_on(short events, uint64_t now_ns);
+  // Gifts are on their way, or wait for a connection that is being made.
+  bool is_giving() const { return fd_ && (puts_ > 0 || !gifts_.empty()); }
   // When go_on() has to be called again at the latest.
   uint64_t deadline_ns() const;
 
