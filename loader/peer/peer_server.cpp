@@ -69,9 +69,11 @@ void PeerServer::run() {
 }
 
 bool PeerServer::try_to_serve() {
-  auto lock = lock_serving(service_.cache->core().file().fd());
-  if (!lock) return false;
-  lock_ = UnforkedFd(*std::move(lock));
+  lock_ = UnforkedFd([this] {
+    auto lock = lock_serving(service_.cache->core().file().fd());
+    return lock ? *std::move(lock) : UniqueFd();
+  });
+  if (!lock_) return false;
   auto listener = listen_for_peers(options_.address, options_.ports);
   if (!listener) {
     lock_.reset();
@@ -146,15 +148,16 @@ void PeerServer::accept_all(uint64_t now_ns) {
       accept_from_ns_ = now_ns + kNoRoom_ns;
       return;
     }
-    UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr,
-                          SOCK_NONBLOCK | SOCK_CLOEXEC));
+    UnforkedFd fd([this] {
+      return UniqueFd(::accept4(listener_.get(), nullptr, nullptr,
+                                SOCK_NONBLOCK | SOCK_CLOEXEC));
+    });
     if (!fd && (errno == EINTR || errno == ECONNABORTED)) continue;
     if (!fd && errno != EAGAIN) accept_from_ns_ = now_ns + kNoAccept_ns;
     if (!fd) return;
     if (peers_.size() >= kMostPeers || !can_spare(fd.get())) continue;
-    peers_.emplace(next_id_++,
-                   std::make_unique<ServedPeer>(UnforkedFd(std::move(fd)),
-                                                service_, now_ns));
+    peers_.emplace(next_id_++, std::make_unique<ServedPeer>(std::move(fd),
+                                                            service_, now_ns));
   }
 }
 

@@ -43,8 +43,10 @@ Result<PeerAddress> look_up(const std::string& name, int flags) {
 }
 
 UnforkedFd stream_socket(int family) {
-  return UnforkedFd(UniqueFd(
-      ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)));
+  return UnforkedFd([family] {
+    return UniqueFd(
+        ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  });
 }
 
 // All of the machine's addresses, of both kinds where it has both.
