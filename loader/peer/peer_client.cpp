@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "loader/clock.h"
@@ -75,9 +76,7 @@ PeerLink::Events PeerClient::events_of(size_t node) {
   events.gifts_gone = [this, node](bool is_sent, uint64_t samples,
                                    uint64_t bytes) {
     (is_sent ? given_ : dropped_) += samples;
-    const std::lock_guard lock(mutex_);
-    peers_[node].gift_bytes -= bytes;
-    gift_bytes_ -= bytes;
+    leave_gift_room(node, bytes);
   };
   return events;
 }
@@ -85,7 +84,12 @@ PeerLink::Events PeerClient::events_of(size_t node) {
 // head: of the answer; nullptr: there is none.
 void PeerClient::finish(PeerCall& call, const PeerHead* head,
                         std::span<const uint8_t> body) {
-  std::vector<uint8_t> sample(body.begin(), body.end());
+  std::vector<uint8_t> sample;
+  try {
+    sample.assign(body.begin(), body.end());
+  } catch (const std::bad_alloc&) {
+    head = nullptr;
+  }
   const std::lock_guard lock(mutex_);
   if (call.is_over) return;
   call.is_over = true;
@@ -153,7 +157,14 @@ void PeerClient::put(size_t node, uint64_t index,
     ++dropped_;
     return;
   }
-  PeerGift gift{index, label, {sample.begin(), sample.end()}};
+  PeerGift gift{index, label, {}};
+  try {
+    gift.sample.assign(sample.begin(), sample.end());
+  } catch (const std::bad_alloc&) {
+    leave_gift_room(node, sample.size());
+    ++dropped_;
+    return;
+  }
   const std::lock_guard lock(mutex_);
   peers_[node].gifts.push_back(std::move(gift));
   wake_once();
@@ -171,6 +182,12 @@ bool PeerClient::take_gift_room(size_t node, uint64_t bytes) {
   own_bytes += bytes;
   gift_bytes_ += bytes;
   return true;
+}
+
+void PeerClient::leave_gift_room(size_t node, uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  peers_[node].gift_bytes -= bytes;
+  gift_bytes_ -= bytes;
 }
 
 CachePeersCounters PeerClient::counters() const {

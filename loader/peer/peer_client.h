@@ -65,6 +65,7 @@ class PeerClient {
                    const std::string& why);
   void wake_once();
   bool take_gift_room(size_t node, uint64_t bytes);
+  void leave_gift_room(size_t node, uint64_t bytes);
 
   const PeerLinkOptions options_;
   const std::function<void(const std::string& what)> warn_;

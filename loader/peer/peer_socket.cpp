@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 
 #include "common/checksum.h"
 
@@ -175,7 +176,12 @@ void set_peer_options(int fd) {
 }
 
 PeerReceived receive(int fd, PeerInput& input) {
-  const std::span<uint8_t> room = input.room();
+  std::span<uint8_t> room;
+  try {
+    room = input.room();
+  } catch (const std::bad_alloc&) {
+    return PeerReceived::kEnd;
+  }
   ssize_t got = 0;
   do {
     got = ::recv(fd, room.data(), room.size(), MSG_DONTWAIT);

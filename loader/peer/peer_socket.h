@@ -54,7 +54,8 @@ int connect_outcome(int fd);
 // Small messages at once, and a machine that is gone is noticed.
 void set_peer_options(int fd);
 
-// Takes in what has come, at most so much that others have a turn too.
+// Takes in what has come, at most so much that others have a turn too. kEnd:
+// the other side closed, or there is no memory for what it says.
 enum class PeerReceived { kSome, kNothing, kEnd };
 PeerReceived receive(int fd, PeerInput& input);
 

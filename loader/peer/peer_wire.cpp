@@ -113,7 +113,10 @@ std::span<uint8_t> PeerInput::room() {
         std::max(wanted, std::min(2 * end_, begun_->bytes + kPeerHeadBytes));
   }
   if (wanted == end_) wanted += kUsualRoom_bytes;
-  if (wanted > buffer_.size()) buffer_.resize(wanted);
+  if (wanted > buffer_.size()) {
+    buffer_.reserve(wanted);  // or it would get twice as much
+    buffer_.resize(wanted);
+  }
   return std::span(buffer_).subspan(end_);
 }
 

@@ -1,13 +1,10 @@
 // What a server makes of those that connect to it.
-#include "loader/peer/peer_server.h"
-
 #include <fcntl.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "loader/cache/cache_layout.h"
-#include "tests/unit/loader_peer/raw_peer.h"
+#include "tests/unit/loader_peer/served.h"
 
 using namespace penstock;
 using namespace penstock::test;
@@ -15,58 +12,8 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-constexpr uint64_t kSamples = 100;
-constexpr const char* kHost = "127.0.0.2";
-
-struct Served {
-  CacheCase folder;
-  std::shared_ptr<SampleCache> cache;
-  std::shared_ptr<FakeAuthority> authority = std::make_shared<FakeAuthority>();
-  std::vector<std::string> warnings;
-  std::unique_ptr<PeerServer> server;
-
-  Served() { cache = folder.open(kSamples, {.most_bytes = kManyBytes}); }
-  ~Served() {
-    server.reset();
-    cache.reset();
-  }
-  void start(const std::vector<uint16_t>& ports = {test_port(0), test_port(1),
-                                                   test_port(2)}) {
-    auto started =
-        PeerServer::start(cache, authority, {kHost, kHost, ports, {}});
-    REQUIRE(started);
-    server = *std::move(started);
-    REQUIRE(wait_until([&] { return server->port() != 0; }));
-  }
-  PeerClaim claim() const {
-    return {{}, {}, 7, kSamples, kHost, server->port()};
-  }
-  RawPeer connect() const { return RawPeer::connect(kHost, server->port()); }
-  // A client that is known.
-  RawPeer client() const {
-    RawPeer peer = connect();
-    PeerClaim own = claim();
-    REQUIRE(peer.greet(own));
-    REQUIRE(peer.prove(*authority->seal(client_claim_text(own))));
-    return peer;
-  }
-  bool still_serves() const {
-    RawPeer peer = client();
-    if (!peer.say({PeerKind::kGet, 0, 1})) return false;
-    return peer.hear().has_value();
-  }
-};
-
-// That this process has, but for what it shares.
-uint64_t anonymous_bytes() {
-  std::ifstream status("/proc/self/status");
-  std::string word;
-  uint64_t kib = 0;
-  while (status >> word && word != "RssAnon:") {
-  }
-  REQUIRE(status >> kib);
-  return kib << 10;
-}
+constexpr uint64_t kSamples = Served::kSamples;
+constexpr const char* kHost = Served::kHost;
 
 }  // namespace
 
@@ -351,23 +298,6 @@ TEST_CASE("more than there is memory for is passed over") {
   CHECK(test.cache->find(0));
   CHECK_FALSE(test.cache->find(1));
 }
-
-#ifndef __SANITIZE_ADDRESS__  // which keeps what is freed for a while
-TEST_CASE("clients that have given large samples leave no memory behind") {
-  Served test;
-  test.start();
-  const std::vector<uint8_t> large(40 << 20, 5);
-  std::vector<RawPeer> peers;
-  const uint64_t before = anonymous_bytes();
-  for (uint64_t i = 0; i < 6; ++i) {
-    peers.push_back(test.client());
-    REQUIRE(peers[i].say_sample(PeerKind::kPut, i, large, 1));
-    REQUIRE(wait_until([&] { return test.server->taken() == i + 1; }));
-  }
-  CHECK(wait_until(
-      [&] { return anonymous_bytes() < before + 3 * large.size(); }, 2));
-}
-#endif
 
 TEST_CASE("connections are bounded") {
   Served test;
