@@ -115,9 +115,7 @@ void PeerLink::take_challenge(const PeerInput::Frame& frame) {
 
 void PeerLink::take_proof(const Result<std::string>& proof, uint64_t now_ns) {
   if (!proof) {
-    const bool is_ours = proof.error().code == Code::kUnavailable ||
-                         proof.error().code == Code::kIo;
-    if (is_ours) {
+    if (is_own_trouble(proof.error())) {
       leave_alone(Trouble::kLate, proof.error().message, now_ns);
     } else {
       try_next_port(now_ns, Trouble::kRefused, proof.error().message);

@@ -195,7 +195,9 @@ void PeerServer::take_answer(uint64_t id, bool is_sealed,
   if (found == peers_.end()) return;
   ServedPeer& peer = *found->second;
   const uint64_t now_ns = monotonic_ns();
-  if (!answer && !is_sealed) ++service_.refused;
+  if (!answer && !is_sealed && !is_own_trouble(answer.error())) {
+    ++service_.refused;
+  }
   if (answer && (is_sealed ? peer.take_sealed(*answer, now_ns)
                            : peer.take_opened(*answer, now_ns))) {
     ask_authority(id);  // what it said meanwhile may want more

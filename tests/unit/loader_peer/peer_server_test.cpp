@@ -394,6 +394,21 @@ TEST_CASE("a munge that hangs holds up only those that come") {
   CHECK(seconds_of([&] { test.server.reset(); }) < 0.5);
 }
 
+TEST_CASE("who comes while munge is not there is sent away, but not refused") {
+  Served test;
+  test.start();
+  RawPeer peer = test.connect();
+  PeerClaim claim = test.claim();
+  REQUIRE(peer.greet(claim));
+  const std::string proof = *test.authority->seal(client_claim_text(claim));
+  test.authority->set_gone(true);
+  peer.prove(proof);
+  CHECK(peer.is_closed());
+  test.authority->set_gone(false);
+  CHECK(test.still_serves());
+  CHECK(test.server->refused() == 0);
+}
+
 TEST_CASE("ports follow from what is served, within the range") {
   const auto ports =
       candidate_ports("penstock-cache-0/a.cache", 7, 20000, 29999);
