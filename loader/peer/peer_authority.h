@@ -28,6 +28,11 @@ class PeerAuthority {
       const std::string& credential) = 0;
 };
 
+// Of an error of open(): it says nothing about who sealed.
+inline bool is_own_trouble(const Error& error) {
+  return error.code == Code::kUnavailable || error.code == Code::kIo;
+}
+
 // Credentials that only processes of this user, or of a group's members, can
 // open, within a minute.
 //   socket  munged's; "": where this machine's is

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "loader/clock.h"
@@ -30,7 +31,8 @@ PeerClient::PeerClient(PeerLinkOptions options,
     : options_(std::move(options)),
       warn_(std::move(warn)),
       waker_(std::make_shared<PeerWaker>()),
-      chores_([waker = waker_] { waker->wake(); }) {}
+      chores_{PeerChores([waker = waker_] { waker->wake(); }),
+              PeerChores([waker = waker_] { waker->wake(); })} {}
 
 Result<std::unique_ptr<PeerClient>> PeerClient::start(
     const std::vector<std::string>& nodes, PeerLinkOptions options,
@@ -73,8 +75,8 @@ PeerLink::Events PeerClient::events_of(size_t node) {
   };
   events.gifts_gone = [this, node](bool is_sent, uint64_t samples,
                                    uint64_t bytes) {
-    peers_[node].gift_bytes -= bytes;
     (is_sent ? given_ : dropped_) += samples;
+    leave_gift_room(node, bytes);
   };
   return events;
 }
@@ -82,7 +84,12 @@ PeerLink::Events PeerClient::events_of(size_t node) {
 // head: of the answer; nullptr: there is none.
 void PeerClient::finish(PeerCall& call, const PeerHead* head,
                         std::span<const uint8_t> body) {
-  std::vector<uint8_t> sample(body.begin(), body.end());
+  std::vector<uint8_t> sample;
+  try {
+    sample.assign(body.begin(), body.end());
+  } catch (const std::bad_alloc&) {
+    head = nullptr;
+  }
   const std::lock_guard lock(mutex_);
   if (call.is_over) return;
   call.is_over = true;
@@ -145,37 +152,65 @@ bool PeerClient::get(size_t node, uint64_t index, std::vector<uint8_t>& out,
 
 void PeerClient::put(size_t node, uint64_t index,
                      std::span<const uint8_t> sample, int64_t label) {
-  Peer& peer = peers_[node];
-  const uint64_t most_bytes = kMostGifts_bytes / peers_.size();
-  const uint64_t waiting_bytes = peer.gift_bytes;
-  // One always may, or the largest samples never would.
   if (sample.empty() || sample.size() > kMostPeerSampleBytes ||
-      (waiting_bytes > 0 && waiting_bytes + sample.size() > most_bytes)) {
+      !take_gift_room(node, sample.size())) {
     ++dropped_;
     return;
   }
-  PeerGift gift{index, label, {sample.begin(), sample.end()}};
+  PeerGift gift{index, label, {}};
+  try {
+    gift.sample.assign(sample.begin(), sample.end());
+  } catch (const std::bad_alloc&) {
+    leave_gift_room(node, sample.size());
+    ++dropped_;
+    return;
+  }
   const std::lock_guard lock(mutex_);
-  peer.gift_bytes += sample.size();
-  peer.gifts.push_back(std::move(gift));
+  peers_[node].gifts.push_back(std::move(gift));
   wake_once();
+}
+
+// One of a node's may be larger than its part, or the largest never would.
+bool PeerClient::take_gift_room(size_t node, uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  uint64_t& own_bytes = peers_[node].gift_bytes;
+  const uint64_t part_bytes = kGifts_bytes / peers_.size();
+  if ((own_bytes > 0 && own_bytes + bytes > part_bytes) ||
+      gift_bytes_ + bytes > kMostGifts_bytes) {
+    return false;
+  }
+  own_bytes += bytes;
+  gift_bytes_ += bytes;
+  return true;
+}
+
+void PeerClient::leave_gift_room(size_t node, uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  peers_[node].gift_bytes -= bytes;
+  gift_bytes_ -= bytes;
 }
 
 CachePeersCounters PeerClient::counters() const {
   return {asked_, had_, failed_, refused_, given_, dropped_};
 }
 
-void PeerClient::run() {
-  while (true) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (stopping_) break;
-    }
-    run_once();
-  }
-  // Nobody may wait any more.
+bool PeerClient::is_stopping() {
   const std::lock_guard lock(mutex_);
-  for (Peer& peer : peers_) peer.calls.clear();
+  return stopping_;
+}
+
+void PeerClient::run() {
+  while (!is_stopping()) run_once(UINT64_MAX);
+  // What was given last goes yet, where its node is there to take it.
+  const uint64_t end_ns = monotonic_ns() + options_.answer_ns;
+  hand_over();
+  const auto is_giving = [](const Peer& peer) {
+    return peer.link->is_giving();
+  };
+  while (std::any_of(peers_.begin(), peers_.end(), is_giving) &&
+         monotonic_ns() < end_ns) {
+    run_once(end_ns);
+  }
 }
 
 // What threads have asked for, and given, since.
@@ -199,9 +234,10 @@ void PeerClient::hand_over() {
   }
 }
 
-void PeerClient::run_once() {
+// Waits no longer than until then.
+void PeerClient::run_once(uint64_t until_ns) {
   std::vector<pollfd> fds{{waker_->fd(), POLLIN, 0}};
-  uint64_t deadline_ns = UINT64_MAX;
+  uint64_t deadline_ns = until_ns;
   for (const Peer& peer : peers_) {
     fds.push_back({peer.link->fd(), peer.link->events(), 0});
     deadline_ns = std::min(deadline_ns, peer.link->deadline_ns());
@@ -215,7 +251,8 @@ void PeerClient::run_once() {
   }
   if (fds[0].revents == 0) return;
   waker_->clear();
-  chores_.finish();
+  chores_.names.finish();
+  chores_.proofs.finish();
   hand_over();
 }
 

@@ -21,15 +21,17 @@ namespace penstock {
 // Thread-safe, in the process that started it.
 class PeerClient {
  public:
-  static constexpr uint64_t kMostGifts_bytes = 16 << 20;  // that wait, of
-                                                          // all nodes
+  // Gifts that wait: of all nodes, an equal part for each; and where one is
+  // larger than its node's part.
+  static constexpr uint64_t kGifts_bytes = 16 << 20;
+  static constexpr uint64_t kMostGifts_bytes = 64 << 20;
 
   // warn: called once for each node and kind of trouble, in the client's
   // thread. Errors: kLimit  the system gives no thread or descriptor
   [[nodiscard]] static Result<std::unique_ptr<PeerClient>> start(
       const std::vector<std::string>& nodes, PeerLinkOptions options,
       std::function<void(const std::string& what)> warn);
-  ~PeerClient();
+  ~PeerClient();  // waits no longer than answer_ns for gifts to go
   PeerClient(const PeerClient&) = delete;
   PeerClient& operator=(const PeerClient&) = delete;
 
@@ -46,30 +48,34 @@ class PeerClient {
     uint64_t alone_until_ns = 0;                   // under mutex_
     std::vector<std::shared_ptr<PeerCall>> calls;  // likewise: new ones
     std::vector<PeerGift> gifts;                   // likewise
+    uint64_t gift_bytes = 0;  // likewise: of those that are not gone yet
     bool has_warned[2] = {};  // of being late, and of what cannot be right
-    std::atomic<uint64_t> gift_bytes = 0;  // that are not gone yet
-    std::unique_ptr<PeerLink> link;        // the thread's
+    std::unique_ptr<PeerLink> link;  // the thread's
   };
   PeerClient(PeerLinkOptions options,
              std::function<void(const std::string& what)> warn);
   PeerLink::Events events_of(size_t node);
+  bool is_stopping();
   void run();
-  void run_once();
+  void run_once(uint64_t until_ns);
   void hand_over();
   void finish(PeerCall& call, const PeerHead* head,
               std::span<const uint8_t> body);
   void leave_alone(size_t node, uint64_t until_ns, PeerLink::Trouble trouble,
                    const std::string& why);
   void wake_once();
+  bool take_gift_room(size_t node, uint64_t bytes);
+  void leave_gift_room(size_t node, uint64_t bytes);
 
   const PeerLinkOptions options_;
   const std::function<void(const std::string& what)> warn_;
   const std::shared_ptr<PeerWaker> waker_;
-  PeerChores chores_;
+  LinkChores chores_;
   std::vector<Peer> peers_;
   std::mutex mutex_;
-  bool is_woken_ = false;  // under mutex_
-  bool stopping_ = false;  // likewise
+  bool is_woken_ = false;    // under mutex_
+  bool stopping_ = false;    // likewise
+  uint64_t gift_bytes_ = 0;  // likewise, of all nodes
   std::atomic<uint64_t> asked_ = 0;
   std::atomic<uint64_t> had_ = 0;
   std::atomic<uint64_t> failed_ = 0;

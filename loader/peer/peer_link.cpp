@@ -10,10 +10,9 @@
 #include "loader/clock.h"
 
 namespace penstock {
-namespace {}  // namespace
 
 PeerLink::PeerLink(std::string node, const PeerLinkOptions& options,
-                   PeerChores& chores, Events events)
+                   LinkChores& chores, Events events)
     : node_(std::move(node)),
       options_(options),
       chores_(chores),
@@ -96,21 +95,23 @@ void PeerLink::begin(uint64_t now_ns) {
 void PeerLink::resolve(uint64_t now_ns) {
   state_ = State::kResolving;
   step_deadline_ns_ = UINT64_MAX;  // calls have their own
-  const uint64_t connection = ++connection_;
-  const bool is_added =
-      chores_.add([this, connection, node = node_]() -> PeerChores::Then {
-        return [this, connection, found = resolve_peer(node)] {
-          if (found) address_ = *found;
-          if (connection != connection_) return;
-          if (found) {
-            connect(monotonic_ns());
-          } else {
-            leave_alone(Trouble::kLate, found.error().message, monotonic_ns());
-          }
-        };
-      });
-  if (!is_added)
+  // Also since an earlier try: a name that hangs is not asked for twice.
+  if (is_looked_up_) return;
+  is_looked_up_ = chores_.names.add([this, node = node_]() -> PeerChores::Then {
+    return [this, found = resolve_peer(node)] {
+      is_looked_up_ = false;
+      if (found) address_ = *found;
+      if (state_ != State::kResolving) return;
+      if (found) {
+        connect(monotonic_ns());
+      } else {
+        leave_alone(Trouble::kLate, found.error().message, monotonic_ns());
+      }
+    };
+  });
+  if (!is_looked_up_) {
     leave_alone(Trouble::kLate, node_ + ": too much to do", now_ns);
+  }
 }
 
 void PeerLink::connect(uint64_t now_ns) {
@@ -179,13 +180,12 @@ void PeerLink::close() {
 void PeerLink::leave_alone(Trouble trouble, const std::string& why,
                            uint64_t now_ns) {
   close();
-  // Tried often, as long as this costs nothing.
-  const uint64_t pause_ns =
-      trouble == Trouble::kAbsent ? kFirstPause_ns : pause_ns_;
-  if (trouble != Trouble::kAbsent) {
-    pause_ns_ = std::min(2 * pause_ns_, kMostPause_ns);
-  }
+  // Where nobody listens costs nothing, and the node may be about to begin.
+  const bool is_absent = trouble == Trouble::kAbsent;
+  uint64_t& pause_ns = is_absent ? absent_pause_ns_ : pause_ns_;
   alone_until_ns_ = now_ns + pause_ns;
+  pause_ns =
+      std::min(2 * pause_ns, is_absent ? kMostAbsentPause_ns : kMostPause_ns);
   events_.left_alone(alone_until_ns_, trouble, why);
   for (auto* calls : {&calls_, &asked_}) {
     for (const auto& call : *calls) events_.failed(*call);

@@ -46,11 +46,19 @@ struct PeerLinkOptions {
   std::shared_ptr<PeerAuthority> authority;
 };
 
+// A name that hangs must not hold up the proofs for other nodes.
+struct LinkChores {
+  PeerChores names;
+  PeerChores proofs;  // munge's
+};
+
 // For its client's thread, but for what is noted.
 class PeerLink {
  public:
   static constexpr uint64_t kFirstPause_ns = 1000000000;
   static constexpr uint64_t kMostPause_ns = 30000000000;
+  static constexpr uint64_t kFirstAbsentPause_ns = 20000000;
+  static constexpr uint64_t kMostAbsentPause_ns = 1000000000;
 
   // Why a node is left alone.
   enum class Trouble {
@@ -71,7 +79,7 @@ class PeerLink {
         gifts_gone;
   };
 
-  PeerLink(std::string node, const PeerLinkOptions& options, PeerChores& chores,
+  PeerLink(std::string node, const PeerLinkOptions& options, LinkChores& chores,
            Events events);
 
   void ask(std::shared_ptr<PeerCall> call);
@@ -82,6 +90,8 @@ class PeerLink {
   short events() const;
   // Does what can be done now, and fails what is too late.
   void go_on(short events, uint64_t now_ns);
+  // Gifts are on their way, or wait for a connection that is being made.
+  bool is_giving() const { return fd_ && (puts_ > 0 || !gifts_.empty()); }
   // When go_on() has to be called again at the latest.
   uint64_t deadline_ns() const;
 
@@ -104,12 +114,12 @@ class PeerLink {
   bool receive_all(uint64_t now_ns);
   bool take_end(uint64_t now_ns);
   bool take_frames(uint64_t now_ns);
-  // What is wrong with it, or with an answer; nullptr: nothing.
+  // What is wrong with it, its head or an answer; nullptr: nothing.
   const char* take_frame(const PeerInput::Frame& frame);
+  const char* wrong_in(const PeerHead& head) const;
   void take_challenge(const PeerInput::Frame& frame);
   void take_proof(const Result<std::string>& proof, uint64_t now_ns);
   const char* take_answer(const PeerInput::Frame& frame);
-  bool is_good(const PeerHead& head, std::span<const uint8_t> body) const;
   void fill_output();
   void send(uint64_t now_ns);
   void count_gone_gifts();
@@ -119,11 +129,12 @@ class PeerLink {
 
   const std::string node_;
   const PeerLinkOptions& options_;
-  PeerChores& chores_;
+  LinkChores& chores_;
   const Events events_;
 
   State state_ = State::kIdle;
   std::optional<PeerAddress> address_;
+  bool is_looked_up_ = false;  // just now
   UnforkedFd fd_;
   size_t port_ = 0;  // which of options_.ports
   size_t tried_ports_ = 0;
@@ -141,6 +152,7 @@ class PeerLink {
   uint64_t step_deadline_ns_ = UINT64_MAX;       // until it is open
   uint64_t gift_deadline_ns_ = UINT64_MAX;       // by when some have to go
   uint64_t pause_ns_ = kFirstPause_ns;
+  uint64_t absent_pause_ns_ = kFirstAbsentPause_ns;
   uint64_t alone_until_ns_ = 0;
   bool was_open_ = false;
 };

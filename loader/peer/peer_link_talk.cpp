@@ -13,6 +13,7 @@ constexpr uint64_t kMostAhead_bytes = 256 << 10;
 constexpr int kMostReceives = 16;  // until others have a turn
 constexpr const char* kClosed = "closed the connection";
 constexpr const char* kGarbage = "what it says is no answer";
+constexpr const char* kWrongSample = "a sample's length or checksum is wrong";
 
 }  // namespace
 
@@ -47,8 +48,13 @@ bool PeerLink::take_end(uint64_t now_ns) {
 bool PeerLink::take_frames(uint64_t now_ns) {
   while (state_ == State::kGreeting || state_ == State::kOpen) {
     auto frame = input_.next();
-    if (frame && !*frame) return true;
-    const char* const wrong = frame ? take_frame(**frame) : kGarbage;
+    const char* wrong = kGarbage;
+    if (frame && *frame) {
+      wrong = take_frame(**frame);
+    } else if (frame) {
+      wrong = input_.begun() ? wrong_in(*input_.begun()) : nullptr;
+      if (wrong == nullptr) return true;
+    }
     if (wrong == nullptr) continue;
     if (state_ == State::kOpen) {
       leave_alone(Trouble::kRefused, where() + ": " + wrong, now_ns);
@@ -60,11 +66,26 @@ bool PeerLink::take_frames(uint64_t now_ns) {
   return true;
 }
 
-const char* PeerLink::take_frame(const PeerInput::Frame& frame) {
-  if (state_ == State::kOpen) return take_answer(frame);
-  if (frame.head.kind != PeerKind::kChallenge) {
-    return "what it says is no greeting";
+// Also before the body is there, for which no memory is taken then.
+const char* PeerLink::wrong_in(const PeerHead& head) const {
+  if (state_ != State::kOpen) {
+    return head.kind == PeerKind::kChallenge ? nullptr
+                                             : "what it says is no greeting";
   }
+  const bool is_sample = head.kind == PeerKind::kSample;
+  if ((!is_sample && head.kind != PeerKind::kMiss) || asked_.empty() ||
+      asked_.front()->index != head.index) {
+    return "what it says is no answer to what it was asked";
+  }
+  const bool has_length =
+      options_.sample_bytes == 0 || head.bytes == options_.sample_bytes;
+  return is_sample && !has_length ? kWrongSample : nullptr;
+}
+
+const char* PeerLink::take_frame(const PeerInput::Frame& frame) {
+  const char* const wrong = wrong_in(frame.head);
+  if (wrong != nullptr) return wrong;
+  if (state_ == State::kOpen) return take_answer(frame);
   take_challenge(frame);
   return nullptr;
 }
@@ -74,7 +95,7 @@ void PeerLink::take_challenge(const PeerInput::Frame& frame) {
   const auto credential = frame.body.subspan(kPeerNonceBytes);
   state_ = State::kProving;
   const uint64_t connection = connection_;
-  const bool is_added = chores_.add(
+  const bool is_added = chores_.proofs.add(
       [this, connection, claim = claim_, authority = options_.authority,
        text = std::string(credential.begin(),
                           credential.end())]() -> PeerChores::Then {
@@ -94,9 +115,7 @@ void PeerLink::take_challenge(const PeerInput::Frame& frame) {
 
 void PeerLink::take_proof(const Result<std::string>& proof, uint64_t now_ns) {
   if (!proof) {
-    const bool is_ours = proof.error().code == Code::kUnavailable ||
-                         proof.error().code == Code::kIo;
-    if (is_ours) {
+    if (is_own_trouble(proof.error())) {
       leave_alone(Trouble::kLate, proof.error().message, now_ns);
     } else {
       try_next_port(now_ns, Trouble::kRefused, proof.error().message);
@@ -110,25 +129,17 @@ void PeerLink::take_proof(const Result<std::string>& proof, uint64_t now_ns) {
   go_on(0, now_ns);
 }
 
-bool PeerLink::is_good(const PeerHead& head,
-                       std::span<const uint8_t> body) const {
-  return (options_.sample_bytes == 0 || head.bytes == options_.sample_bytes) &&
-         peer_checksum(body, head.label) == head.sum;
-}
-
 const char* PeerLink::take_answer(const PeerInput::Frame& frame) {
   const PeerHead& head = frame.head;
-  if ((head.kind != PeerKind::kSample && head.kind != PeerKind::kMiss) ||
-      asked_.empty() || asked_.front()->index != head.index) {
-    return "what it says is no answer to what it was asked";
-  }
-  if (head.kind == PeerKind::kSample && !is_good(head, frame.body)) {
-    return "a sample's length or checksum is wrong";
+  if (head.kind == PeerKind::kSample &&
+      peer_checksum(frame.body, head.label) != head.sum) {
+    return kWrongSample;
   }
   const std::shared_ptr<PeerCall> call = std::move(asked_.front());
   asked_.pop_front();
   events_.answered(*call, head, frame.body);
   pause_ns_ = kFirstPause_ns;
+  absent_pause_ns_ = kFirstAbsentPause_ns;
   return nullptr;
 }
 

@@ -69,9 +69,11 @@ void PeerServer::run() {
 }
 
 bool PeerServer::try_to_serve() {
-  auto lock = lock_serving(service_.cache->core().file().fd());
-  if (!lock) return false;
-  lock_ = UnforkedFd(*std::move(lock));
+  lock_ = UnforkedFd([this] {
+    auto lock = lock_serving(service_.cache->core().file().fd());
+    return lock ? *std::move(lock) : UniqueFd();
+  });
+  if (!lock_) return false;
   auto listener = listen_for_peers(options_.address, options_.ports);
   if (!listener) {
     lock_.reset();
@@ -146,15 +148,16 @@ void PeerServer::accept_all(uint64_t now_ns) {
       accept_from_ns_ = now_ns + kNoRoom_ns;
       return;
     }
-    UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr,
-                          SOCK_NONBLOCK | SOCK_CLOEXEC));
+    UnforkedFd fd([this] {
+      return UniqueFd(::accept4(listener_.get(), nullptr, nullptr,
+                                SOCK_NONBLOCK | SOCK_CLOEXEC));
+    });
     if (!fd && (errno == EINTR || errno == ECONNABORTED)) continue;
     if (!fd && errno != EAGAIN) accept_from_ns_ = now_ns + kNoAccept_ns;
     if (!fd) return;
-    if (peers_.size() >= kMostPeers) continue;  // which closes it
-    peers_.emplace(next_id_++,
-                   std::make_unique<ServedPeer>(UnforkedFd(std::move(fd)),
-                                                service_, now_ns));
+    if (peers_.size() >= kMostPeers || !can_spare(fd.get())) continue;
+    peers_.emplace(next_id_++, std::make_unique<ServedPeer>(std::move(fd),
+                                                            service_, now_ns));
   }
 }
 
@@ -192,7 +195,9 @@ void PeerServer::take_answer(uint64_t id, bool is_sealed,
   if (found == peers_.end()) return;
   ServedPeer& peer = *found->second;
   const uint64_t now_ns = monotonic_ns();
-  if (!answer && !is_sealed) ++service_.refused;
+  if (!answer && !is_sealed && !is_own_trouble(answer.error())) {
+    ++service_.refused;
+  }
   if (answer && (is_sealed ? peer.take_sealed(*answer, now_ns)
                            : peer.take_opened(*answer, now_ns))) {
     ask_authority(id);  // what it said meanwhile may want more

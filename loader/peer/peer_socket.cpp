@@ -4,10 +4,12 @@
 #include <netinet/tcp.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 
 #include "common/checksum.h"
 
@@ -42,8 +44,10 @@ Result<PeerAddress> look_up(const std::string& name, int flags) {
 }
 
 UnforkedFd stream_socket(int family) {
-  return UnforkedFd(UniqueFd(
-      ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)));
+  return UnforkedFd([family] {
+    return UniqueFd(
+        ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  });
 }
 
 // All of the machine's addresses, of both kinds where it has both.
@@ -127,9 +131,21 @@ Result<PeerListener> listen_for_peers(const std::string& address,
                    std::to_string(ports.front()) + " is the first, are taken"};
 }
 
+// The kernel gives the lowest number that is free.
+bool can_spare(int fd) {
+  rlimit files{};
+  return ::getrlimit(RLIMIT_NOFILE, &files) != 0 ||
+         static_cast<rlim_t>(fd) < files.rlim_cur - files.rlim_cur / 4;
+}
+
 Result<UnforkedFd> connect_peer(PeerAddress address, uint16_t port) {
   UnforkedFd fd = stream_socket(address.it.ss_family);
   if (!fd) return system_error(errno, "no socket");
+  if (!can_spare(fd.get())) {
+    return Error{Code::kLimit, 0,
+                 "three quarters of the descriptors that this process may have "
+                 "(ulimit -n) are taken"};
+  }
   set_port(address, port);
   set_peer_options(fd.get());
   if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address.it),
@@ -160,7 +176,12 @@ void set_peer_options(int fd) {
 }
 
 PeerReceived receive(int fd, PeerInput& input) {
-  const std::span<uint8_t> room = input.room();
+  std::span<uint8_t> room;
+  try {
+    room = input.room();
+  } catch (const std::bad_alloc&) {
+    return PeerReceived::kEnd;
+  }
   ssize_t got = 0;
   do {
     got = ::recv(fd, room.data(), room.size(), MSG_DONTWAIT);

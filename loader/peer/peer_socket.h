@@ -40,8 +40,13 @@ struct PeerListener {
 [[nodiscard]] Result<PeerListener> listen_for_peers(
     const std::string& address, const std::vector<uint16_t>& ports);
 
+// Whether the program can spare a descriptor that it was given: the last
+// quarter of what it may have is for its own files.
+bool can_spare(int fd);
+
 // Begins to connect.
-// Errors: kUnavailable  nobody listens there; kIo
+// Errors: kUnavailable  nobody listens there
+//         kLimit  the program needs its descriptors itself; kIo
 [[nodiscard]] Result<UnforkedFd> connect_peer(PeerAddress address,
                                               uint16_t port);
 // What became of it: 0, or an errno value.
@@ -49,7 +54,8 @@ int connect_outcome(int fd);
 // Small messages at once, and a machine that is gone is noticed.
 void set_peer_options(int fd);
 
-// Takes in what has come, at most so much that others have a turn too.
+// Takes in what has come, at most so much that others have a turn too. kEnd:
+// the other side closed, or there is no memory for what it says.
 enum class PeerReceived { kSome, kNothing, kEnd };
 PeerReceived receive(int fd, PeerInput& input);
 

@@ -10,7 +10,6 @@ namespace {
 
 constexpr uint8_t kVersion = 1;
 constexpr size_t kUsualRoom_bytes = 64 << 10;
-constexpr size_t kMostKept_bytes = 1 << 20;  // by a connection that is idle
 
 void put_number(uint8_t* to, uint64_t number, size_t bytes) {
   for (size_t i = 0; i < bytes; ++i) {
@@ -103,7 +102,6 @@ uint64_t peer_checksum(std::span<const uint8_t> body, int64_t label) {
 std::span<uint8_t> PeerInput::room() {
   if (begin_ == end_) {
     begin_ = end_ = 0;
-    if (buffer_.size() > kMostKept_bytes) std::vector<uint8_t>().swap(buffer_);
   } else if (begin_ > 0) {
     std::memmove(buffer_.data(), &buffer_[begin_], end_ - begin_);
     end_ -= begin_;
@@ -115,7 +113,10 @@ std::span<uint8_t> PeerInput::room() {
         std::max(wanted, std::min(2 * end_, begun_->bytes + kPeerHeadBytes));
   }
   if (wanted == end_) wanted += kUsualRoom_bytes;
-  if (wanted > buffer_.size()) buffer_.resize(wanted);
+  if (wanted > buffer_.size()) {
+    buffer_.reserve(wanted);  // or it would get twice as much
+    buffer_.resize(wanted);
+  }
   return std::span(buffer_).subspan(end_);
 }
 
@@ -124,6 +125,10 @@ Result<std::optional<PeerInput::Frame>> PeerInput::next() {
   begin_ += skipped;
   skip_bytes_ -= skipped;
   begun_.reset();
+  if (begin_ == end_ && buffer_.size() > kept_bytes_) {
+    std::vector<uint8_t>().swap(buffer_);
+    begin_ = end_ = 0;
+  }
   if (skip_bytes_ > 0 || end_ - begin_ < kPeerHeadBytes) {
     return std::optional<Frame>();
   }

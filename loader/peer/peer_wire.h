@@ -68,8 +68,11 @@ class PeerInput {
  public:
   struct Frame {
     PeerHead head;
-    std::span<const uint8_t> body;  // until the next room()
+    std::span<const uint8_t> body;  // until the next room() or next()
   };
+
+  // kept_bytes: of memory, while nothing of a frame is there.
+  explicit PeerInput(size_t kept_bytes = 1 << 20) : kept_bytes_(kept_bytes) {}
 
   // Where what comes next belongs; never empty.
   std::span<uint8_t> room();
@@ -87,6 +90,7 @@ class PeerInput {
   bool is_within() const { return skip_bytes_ > 0 || begin_ < end_; }
 
  private:
+  size_t kept_bytes_;
   std::vector<uint8_t> buffer_;
   size_t begin_ = 0;  // what was not given yet
   size_t end_ = 0;

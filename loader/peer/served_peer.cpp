@@ -67,10 +67,7 @@ bool ServedPeer::handle_frames() {
   while (may_read()) {
     auto frame = input_.next();
     if (!frame) return false;
-    if (!*frame) {
-      watch_begun();
-      return true;
-    }
+    if (!*frame) return take_begun();
     set_reserved(0);
     if (!handle(**frame)) return false;
   }
@@ -78,15 +75,28 @@ bool ServedPeer::handle_frames() {
   return true;
 }
 
+// Whether it is that frame's turn. A head says so before its body takes memory.
+bool ServedPeer::may_come(const PeerHead& head) const {
+  if (is_known()) {
+    return (head.kind == PeerKind::kGet || head.kind == PeerKind::kPut) &&
+           head.index < service_.cache->samples();
+  }
+  return head.kind ==
+         (state_ == State::kHello ? PeerKind::kHello : PeerKind::kProof);
+}
+
 // A large sample that is coming: room for it, or it is passed over.
-void ServedPeer::watch_begun() {
+bool ServedPeer::take_begun() {
   const auto& begun = input_.begun();
-  if (!begun || begun->kind != PeerKind::kPut || reserved_bytes_ > 0) return;
+  if (!begun) return true;
+  if (!may_come(*begun)) return false;
+  if (begun->kind != PeerKind::kPut || reserved_bytes_ > 0) return true;
   if (service_.input_bytes + begun->bytes > kMostAll_bytes) {
     input_.skip_begun();
-    return;
+  } else {
+    set_reserved(begun->bytes);
   }
-  set_reserved(begun->bytes);
+  return true;
 }
 
 void ServedPeer::set_reserved(uint64_t bytes) {
@@ -96,35 +106,28 @@ void ServedPeer::set_reserved(uint64_t bytes) {
 }
 
 bool ServedPeer::handle(const PeerInput::Frame& frame) {
-  if (!is_known()) return handle_stranger(frame);
-  if (frame.head.index >= service_.cache->samples()) return false;
-  switch (frame.head.kind) {
-    case PeerKind::kGet:
-      return answer(frame.head.index);
-    case PeerKind::kPut:
-      return take_put(frame);
-    default:
-      return false;
+  if (!may_come(frame.head)) return false;
+  if (!is_known()) {
+    handle_stranger(frame);
+    return true;
   }
+  return frame.head.kind == PeerKind::kGet ? answer(frame.head.index)
+                                           : take_put(frame);
 }
 
-bool ServedPeer::handle_stranger(const PeerInput::Frame& frame) {
-  if (frame.head.kind == PeerKind::kHello && state_ == State::kHello) {
+void ServedPeer::handle_stranger(const PeerInput::Frame& frame) {
+  if (state_ == State::kHello) {
     std::copy(frame.body.begin(), frame.body.end(),
               claim_.client_nonce.begin());
     claim_.server_nonce = random_nonce();
     state_ = State::kSealing;
     wanted_ = Wanted::kSeal;
     wanted_text_ = server_claim_text(claim_);
-    return true;
+    return;
   }
-  if (frame.head.kind == PeerKind::kProof && state_ == State::kProof) {
-    state_ = State::kOpening;
-    wanted_ = Wanted::kOpen;
-    wanted_text_.assign(frame.body.begin(), frame.body.end());
-    return true;
-  }
-  return false;
+  state_ = State::kOpening;
+  wanted_ = Wanted::kOpen;
+  wanted_text_.assign(frame.body.begin(), frame.body.end());
 }
 
 std::string ServedPeer::take_wanted() {

@@ -35,6 +35,7 @@ class ServedPeer {
   static constexpr uint64_t kAnswerTime_ns = 1000000000;  // room for another
   static constexpr uint64_t kStallTime_ns = 5000000000;   // within a message
   static constexpr uint64_t kMostWaiting_bytes = 1 << 20;
+  static constexpr uint64_t kKept_bytes = 64 << 10;     // while it is idle
   static constexpr uint64_t kMostAll_bytes = 64 << 20;  // of all, each way
 
   ServedPeer(UnforkedFd fd, PeerService& service, uint64_t now_ns);
@@ -69,11 +70,12 @@ class ServedPeer {
   enum class State { kHello, kSealing, kProof, kOpening, kKnown };
   bool handle_frames();
   bool handle(const PeerInput::Frame& frame);
-  bool handle_stranger(const PeerInput::Frame& frame);
+  void handle_stranger(const PeerInput::Frame& frame);
+  bool may_come(const PeerHead& head) const;
   bool answer(uint64_t index);
   bool take_put(const PeerInput::Frame& frame);
   void answer_miss(uint64_t index);
-  void watch_begun();
+  bool take_begun();
   void set_reserved(uint64_t bytes);
   bool send(uint64_t now_ns);
   bool may_read() const;
@@ -84,7 +86,7 @@ class ServedPeer {
   Wanted wanted_ = Wanted::kNothing;
   std::string wanted_text_;
   PeerClaim claim_;
-  PeerInput input_;
+  PeerInput input_{kKept_bytes};
   PeerOutput output_;
   bool has_frames_ = false;            // in input_, which waited for output_
   uint64_t counted_output_bytes_ = 0;  // in the service's

@@ -34,9 +34,10 @@ void watch_forks() {
 
 }  // namespace
 
-UnforkedFd::UnforkedFd(UniqueFd fd) : fd_(std::move(fd)) {
+UnforkedFd::UnforkedFd(const std::function<UniqueFd()>& open) {
   watch_forks();
   const std::lock_guard lock(open_fds().mutex);
+  fd_ = open();
   if (fd_) open_fds().fds.insert(fd_.get());
 }
 

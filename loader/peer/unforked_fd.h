@@ -2,6 +2,7 @@
 // other end of a connection, or who waits for a lock, has to notice.
 #pragma once
 
+#include <functional>
 #include <utility>
 
 #include "common/unique_fd.h"
@@ -11,7 +12,8 @@ namespace penstock {
 class UnforkedFd {
  public:
   UnforkedFd() = default;
-  explicit UnforkedFd(UniqueFd fd);
+  // open: quick, as no thread can fork meanwhile.
+  explicit UnforkedFd(const std::function<UniqueFd()>& open);
   UnforkedFd(UnforkedFd&& other) noexcept : fd_(std::move(other.fd_)) {}
   UnforkedFd& operator=(UnforkedFd&& other) noexcept;
   UnforkedFd(const UnforkedFd&) = delete;

@@ -2,6 +2,9 @@
 // own.
 #pragma once
 
+#include <fcntl.h>
+#include <sys/resource.h>
+
 #include <chrono>
 #include <functional>
 #include <mutex>
@@ -114,6 +117,33 @@ inline double seconds_of(const std::function<void()>& work) {
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
       .count();
+}
+
+// How many descriptors the test may have, as long as the object is there.
+class FewFds {
+ public:
+  explicit FewFds(rlim_t count) {
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before_) == 0);
+    const rlimit few{count, before_.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  }
+  ~FewFds() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  FewFds(const FewFds&) = delete;
+  FewFds& operator=(const FewFds&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+// Takes so many, or what is left.
+inline std::vector<UniqueFd> take_fds(size_t count) {
+  std::vector<UniqueFd> fds;
+  while (fds.size() < count) {
+    UniqueFd fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!fd) break;
+    fds.push_back(std::move(fd));
+  }
+  return fds;
 }
 
 // The first sample from `from` on that is a node's.

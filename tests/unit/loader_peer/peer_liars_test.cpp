@@ -112,11 +112,23 @@ TEST_CASE("answers that cannot be right are not taken") {
   SECTION("a sample that is too large") {
     check_lie(
         [&](RawPeer& peer, uint64_t index) {
-          const PeerHeadBytes head = encode_peer_head(
-              {PeerKind::kSample, kMostPeerSampleBytes + 1, index});
-          peer.say_bytes(head.data(), head.size());
+          peer.begin_sample(index, kMostPeerSampleBytes + 1);
         },
         "no answer");
+  }
+  SECTION("another sample's, that only begins") {
+    check_lie(
+        [&](RawPeer& peer, uint64_t index) {
+          peer.begin_sample(index + 1, kMostPeerSampleBytes);
+        },
+        unasked);
+  }
+  SECTION("one of a length that no sample has, that only begins") {
+    check_lie(
+        [&](RawPeer& peer, uint64_t index) {
+          peer.begin_sample(index, kMostPeerSampleBytes);
+        },
+        "length or checksum is wrong", sample.size());
   }
   SECTION("what only a client says") {
     check_lie(
@@ -201,6 +213,13 @@ TEST_CASE("who cannot show who it is gets no answer taken") {
           peer.say_bytes(garbage.data(), garbage.size());
         },
         "no answer");
+  }
+  SECTION("a large sample, that only begins") {
+    check_stranger(
+        [&](RawPeer& peer, const PeerClaim&) {
+          peer.begin_sample(5, kMostPeerSampleBytes);
+        },
+        "no greeting");
   }
   SECTION("a sample at once") {
     check_stranger(

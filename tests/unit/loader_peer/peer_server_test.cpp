@@ -1,12 +1,10 @@
 // What a server makes of those that connect to it.
-#include "loader/peer/peer_server.h"
-
 #include <fcntl.h>
 
 #include <algorithm>
 
 #include "loader/cache/cache_layout.h"
-#include "tests/unit/loader_peer/raw_peer.h"
+#include "tests/unit/loader_peer/served.h"
 
 using namespace penstock;
 using namespace penstock::test;
@@ -14,47 +12,8 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-constexpr uint64_t kSamples = 100;
-constexpr const char* kHost = "127.0.0.2";
-
-struct Served {
-  CacheCase folder;
-  std::shared_ptr<SampleCache> cache;
-  std::shared_ptr<FakeAuthority> authority = std::make_shared<FakeAuthority>();
-  std::vector<std::string> warnings;
-  std::unique_ptr<PeerServer> server;
-
-  Served() { cache = folder.open(kSamples, {.most_bytes = kManyBytes}); }
-  ~Served() {
-    server.reset();
-    cache.reset();
-  }
-  void start(const std::vector<uint16_t>& ports = {test_port(0), test_port(1),
-                                                   test_port(2)}) {
-    auto started =
-        PeerServer::start(cache, authority, {kHost, kHost, ports, {}});
-    REQUIRE(started);
-    server = *std::move(started);
-    REQUIRE(wait_until([&] { return server->port() != 0; }));
-  }
-  PeerClaim claim() const {
-    return {{}, {}, 7, kSamples, kHost, server->port()};
-  }
-  RawPeer connect() const { return RawPeer::connect(kHost, server->port()); }
-  // A client that is known.
-  RawPeer client() const {
-    RawPeer peer = connect();
-    PeerClaim own = claim();
-    REQUIRE(peer.greet(own));
-    REQUIRE(peer.prove(*authority->seal(client_claim_text(own))));
-    return peer;
-  }
-  bool still_serves() const {
-    RawPeer peer = client();
-    if (!peer.say({PeerKind::kGet, 0, 1})) return false;
-    return peer.hear().has_value();
-  }
-};
+constexpr uint64_t kSamples = Served::kSamples;
+constexpr const char* kHost = Served::kHost;
 
 }  // namespace
 
@@ -205,6 +164,31 @@ TEST_CASE("a known client that says what cannot be is sent away") {
   CHECK(test.still_serves());
 }
 
+TEST_CASE("who says what is not its turn is not heard to the end") {
+  Served test;
+  test.start();
+  RawPeer peer = test.connect();
+  PeerClaim claim = test.claim();
+  PeerHead head{PeerKind::kPut, kMostPeerSampleBytes, 1};
+  SECTION("a stranger, for a hello") {}
+  SECTION("a stranger, for a proof") {
+    REQUIRE(peer.greet(claim));
+    head.kind = PeerKind::kSample;
+  }
+  SECTION("a client that answers") {
+    peer = test.client();
+    head.kind = PeerKind::kSample;
+  }
+  SECTION("a client that gives what the data set does not have") {
+    peer = test.client();
+    head.index = kSamples;
+  }
+  const PeerHeadBytes bytes = encode_peer_head(head);
+  peer.say_bytes(bytes.data(), bytes.size());
+  CHECK(peer.is_closed(2000));  // before what never ends is late
+  CHECK(wait_until([&] { return test.server->refused() == 1; }));
+}
+
 TEST_CASE("strangers that say nothing make room, and go after a while") {
   Served test;
   test.start();
@@ -220,7 +204,7 @@ TEST_CASE("all that come at once, and speak, are let in") {
   Served test;
   test.authority->set_delay_ms(2);
   test.start();
-  std::atomic<int> known = 0;
+  int known = 0;
   std::vector<RawPeer> peers;
   std::vector<PeerClaim> claims;
   for (int i = 0; i < 150; ++i) {
@@ -237,8 +221,8 @@ TEST_CASE("all that come at once, and speak, are let in") {
                 claims[i].server_nonce.begin());
     peers[i].prove(*test.authority->seal(client_claim_text(claims[i])));
     peers[i].say({PeerKind::kGet, 0, 1});
-    known += peers[i].hear().has_value();
   }
+  for (RawPeer& peer : peers) known += peer.hear().has_value();
   CHECK(known == 150);
 }
 
@@ -332,6 +316,27 @@ TEST_CASE("connections are bounded") {
   }));
 }
 
+TEST_CASE("the program's descriptors are not used up by connections") {
+  Served test;
+  test.start();
+  const FewFds few(200);
+  std::vector<RawPeer> peers;
+  while (true) {
+    RawPeer peer = test.connect();
+    PeerClaim claim = test.claim();
+    if (!peer.greet(claim)) break;
+    peer.prove(*test.authority->seal(client_claim_text(claim)));
+    peers.push_back(std::move(peer));
+  }
+  CHECK(take_fds(45).size() == 45);
+  // And when some are there again, so is the server.
+  peers.clear();
+  CHECK(wait_until([&] {
+    PeerClaim claim = test.claim();
+    return test.connect().greet(claim).has_value();
+  }));
+}
+
 TEST_CASE("one process serves at a time, and the next one when it ends") {
   Served test;
   test.start();
@@ -387,6 +392,21 @@ TEST_CASE("a munge that hangs holds up only those that come") {
           CHECK(known.hear());
         }) < 0.5);
   CHECK(seconds_of([&] { test.server.reset(); }) < 0.5);
+}
+
+TEST_CASE("who comes while munge is not there is sent away, but not refused") {
+  Served test;
+  test.start();
+  RawPeer peer = test.connect();
+  PeerClaim claim = test.claim();
+  REQUIRE(peer.greet(claim));
+  const std::string proof = *test.authority->seal(client_claim_text(claim));
+  test.authority->set_gone(true);
+  peer.prove(proof);
+  CHECK(peer.is_closed());
+  test.authority->set_gone(false);
+  CHECK(test.still_serves());
+  CHECK(test.server->refused() == 0);
 }
 
 TEST_CASE("ports follow from what is served, within the range") {

@@ -48,6 +48,12 @@ class RawPeer {
                   const std::vector<uint8_t>& sample, int64_t label) {
     return say({kind, 0, index, label, peer_checksum(sample, label)}, sample);
   }
+  // Only a sample's head.
+  bool begin_sample(uint64_t index, uint32_t bytes) {
+    const PeerHeadBytes head =
+        encode_peer_head({PeerKind::kSample, bytes, index});
+    return say_bytes(head.data(), head.size());
+  }
   // What is said within some time; nullopt: nothing, or it was closed.
   std::optional<Said> hear(int timeout_ms = 10000) {
     while (true) {

@@ -50,6 +50,7 @@ class Scripted {
       UniqueFd fd(::accept(fd_.get(), nullptr, nullptr));
       if (!fd) return;
       ++connections_;
+      set_peer_options(fd.get());  // or its small words wait for each other
       RawPeer peer(std::move(fd));
       speak_(peer, claim());
     }
@@ -94,6 +95,15 @@ struct Client {
     const bool is_there = it->get(1, index, sample, label);
     if (out != nullptr) *out = sample;
     return is_there;
+  }
+  // Until it has been asked so often, by asking all the time.
+  double seconds_until_asked(uint64_t count) {
+    return seconds_of([&] {
+      CHECK(wait_until([&] {
+        (void)get(1);
+        return counters().asked >= count;
+      }));
+    });
   }
   CachePeersCounters counters() const { return it->counters(); }
   std::vector<std::string> all_warnings() {

@@ -1,6 +1,10 @@
 #include "loader/peer/unforked_fd.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <thread>
 
 #include "tests/unit/loader_cache/children.h"
 
@@ -15,7 +19,7 @@ UniqueFd null() { return UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 }  // namespace
 
 TEST_CASE("a forked process does not keep such a descriptor") {
-  UnforkedFd fd(null());
+  UnforkedFd fd(null);
   const UniqueFd other = null();
   CHECK(in_child([&] {
           if (is_open(fd.get()) || !is_open(other.get())) ::_exit(1);
@@ -24,7 +28,7 @@ TEST_CASE("a forked process does not keep such a descriptor") {
 }
 
 TEST_CASE("nor closes another that has its number") {
-  UnforkedFd fd(null());
+  UnforkedFd fd(null);
   CHECK(in_child([&] {
           const UniqueFd own = null();
           if (own.get() != fd.get()) ::_exit(1);
@@ -34,14 +38,40 @@ TEST_CASE("nor closes another that has its number") {
 }
 
 TEST_CASE("it is closed once, by its owner") {
-  UnforkedFd fd(null());
+  UnforkedFd fd(null);
   const int number = fd.get();
   UnforkedFd moved(std::move(fd));
   CHECK(is_open(number));
-  moved = UnforkedFd(null());
+  moved = UnforkedFd(null);
   CHECK_FALSE(is_open(number));
   const int second = moved.get();
   moved.reset();
   CHECK_FALSE(is_open(second));
   CHECK_FALSE(moved);
+}
+
+TEST_CASE("nor one that another thread is just opening") {
+  const auto named = [] {
+    return UniqueFd(::memfd_create("unforked", MFD_CLOEXEC));
+  };
+  std::atomic<bool> is_over = false;
+  std::thread opening([&] {
+    while (!is_over) const UnforkedFd fd(named);
+  });
+  int kept = 0;
+  for (int i = 0; i < 300; ++i) {
+    kept += in_child([] {
+      for (int fd = 0; fd < 100; ++fd) {
+        char path[64] = {};
+        const std::string link = "/proc/self/fd/" + std::to_string(fd);
+        (void)!::readlink(link.c_str(), path, sizeof path - 1);
+        if (std::string(path).find("unforked") != std::string::npos) {
+          ::_exit(1);
+        }
+      }
+    });
+  }
+  is_over = true;
+  opening.join();
+  CHECK(kept == 0);
 }

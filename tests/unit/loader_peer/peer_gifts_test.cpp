@@ -1,0 +1,93 @@
+// What a client gives to other nodes.
+#include "tests/unit/loader_peer/scripted.h"
+
+using namespace penstock;
+using namespace penstock::test;
+
+namespace {
+
+// Takes what it is given, but not at once.
+Scripted::Speak slow_taker(FakeAuthority& authority, std::atomic<int>& taken) {
+  return [&](RawPeer& peer, PeerClaim claim) {
+    if (!become_known(peer, claim, authority)) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    while (auto said = peer.hear()) taken += said->head.kind == PeerKind::kPut;
+  };
+}
+
+}  // namespace
+
+TEST_CASE("what was given last goes before the client ends") {
+  FakeAuthority authority;
+  std::atomic<int> taken = 0;
+  const Scripted scripted(slow_taker(authority, taken));
+  Client client({scripted.port()});
+  client.start();
+  const std::vector<uint8_t> sample(200000, 1);
+  for (uint64_t i = 0; i < 40; ++i) client.it->put(1, i, sample, 3);
+  CHECK(client.counters().dropped == 0);
+  CHECK(seconds_of([&] { client.it.reset(); }) < 0.9);
+  CHECK(wait_until([&] { return taken == 40; }, 3));
+}
+
+TEST_CASE("a client ends in time where nobody takes what was given") {
+  FakeAuthority authority;
+  const Scripted scripted([&](RawPeer& peer, PeerClaim claim) {
+    if (become_known(peer, claim, authority)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    }
+  });
+  Client client({scripted.port()});
+  client.start();
+  const std::vector<uint8_t> sample(7 << 20, 1);
+  client.it->put(1, 1, sample, 3);
+  CHECK(seconds_of([&] { client.it.reset(); }) < 0.9);
+}
+
+TEST_CASE("who does not take what it is given is left alone") {
+  FakeAuthority authority;
+  const Scripted scripted([&](RawPeer& peer, PeerClaim claim) {
+    if (become_known(peer, claim, authority)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    }
+  });
+  Client client({scripted.port()});
+  client.start();
+  const std::vector<uint8_t> sample(7 << 20, 1);
+  client.it->put(1, 1, sample, 3);
+  CHECK(wait_until([&] { return client.counters().dropped == 1; }));
+  CHECK(client.counters().given == 0);
+  CHECK(wait_until([&] { return !client.all_warnings().empty(); }));
+  CHECK_FALSE(client.get(1));
+  CHECK(client.counters().asked == 0);
+  client.it.reset();
+}
+
+TEST_CASE("threads that give at once do not pass the bound together") {
+  Client client({1});
+  client.host = "no-such-node.invalid";
+  client.start();
+  const std::vector<uint8_t> sample(PeerClient::kGifts_bytes / 4, 1);
+  std::vector<std::thread> threads;
+  for (uint64_t i = 0; i < 16; ++i) {
+    threads.emplace_back([&, i] { client.it->put(1, i, sample, 3); });
+  }
+  for (auto& thread : threads) thread.join();
+  // Half of all is each node's part.
+  CHECK(client.counters().dropped == 14);
+}
+
+TEST_CASE("nodes that are not there keep no more than the bound together") {
+  Client client({1});
+  std::vector<std::string> nodes;
+  nodes.reserve(100);
+  for (int i = 0; i < 100; ++i) {
+    nodes.push_back("no-such-node" + std::to_string(i) + ".invalid");
+  }
+  auto started = PeerClient::start(nodes, client.options, {});
+  REQUIRE(started);
+  const std::vector<uint8_t> sample(1 << 20, 1);
+  for (size_t i = 0; i < nodes.size(); ++i) (*started)->put(i, i, sample, 3);
+  CHECK((*started)->counters().dropped ==
+        nodes.size() - PeerClient::kMostGifts_bytes / sample.size());
+}

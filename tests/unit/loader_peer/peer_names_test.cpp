@@ -1,0 +1,81 @@
+// Names of nodes that whoever knows names takes long for: this program's
+// getaddrinfo(3) is the test's.
+#include <netdb.h>
+
+#include "tests/unit/loader_peer/scripted.h"
+
+using namespace penstock;
+using namespace penstock::test;
+
+namespace {
+
+constexpr const char* kHangs = "node-that-hangs";
+constexpr const char* kKnown = "node-that-is-known";
+
+std::atomic<int> asked_names = 0;  // for kHangs
+std::atomic<bool> names_hang = false;
+
+}  // namespace
+
+extern "C" int getaddrinfo(const char* node, const char*, const addrinfo*,
+                           addrinfo** found) {
+  if (std::string(node) == kHangs) {
+    ++asked_names;
+    wait_until([] { return !names_hang; });
+    return EAI_AGAIN;
+  }
+  auto* const at = new sockaddr_in{};
+  at->sin_family = AF_INET;
+  at->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* const one = new addrinfo{};
+  one->ai_addr = reinterpret_cast<sockaddr*>(at);
+  one->ai_addrlen = sizeof *at;
+  *found = one;
+  return 0;
+}
+
+extern "C" void freeaddrinfo(addrinfo* found) {
+  delete reinterpret_cast<sockaddr_in*>(found->ai_addr);
+  delete found;
+}
+
+TEST_CASE("a name that hangs holds up no other node, and is asked for once") {
+  names_hang = true;
+  asked_names = 0;
+  FakeAuthority authority;
+  // Each asking is a connection's only one, so that each needs a proof.
+  const Scripted scripted([&](RawPeer& peer, PeerClaim claim) {
+    claim.node = kKnown;
+    if (!become_known(peer, claim, authority)) return;
+    const auto said = peer.hear();
+    if (said) peer.say_sample(PeerKind::kSample, said->head.index, {1, 2}, 3);
+  });
+  Client client({scripted.port()});
+  auto started =
+      PeerClient::start({"self", kKnown, kHangs}, client.options, {});
+  REQUIRE(started);
+  std::vector<uint8_t> sample;
+  int64_t label = 0;
+  const auto has = [&](size_t node) {
+    return (*started)->get(node, 1, sample, label);
+  };
+  REQUIRE(has(1));
+  CHECK(seconds_of([&] { CHECK_FALSE(has(2)); }) < 0.9);
+  CHECK(asked_names == 1);
+  const auto asked = [&] { return (*started)->counters().asked; };
+  const uint64_t before = asked();
+  // Tried again twice, after 1 s and 2.
+  CHECK(wait_until([&] {
+    CHECK_FALSE(has(2));
+    return asked() == before + 2;
+  }));
+  CHECK(has(1));
+  CHECK(has(1));
+  names_hang = false;
+  // Not three times, one after the other.
+  CHECK(wait_until([&] {
+    (void)has(2);
+    return asked_names == 2;
+  }));
+  CHECK(seconds_of([&] { started->reset(); }) < 0.5);
+}
