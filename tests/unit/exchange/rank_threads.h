@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "exchange/transport/thread_ranks.h"
+#include "tests/unit/exchange/transport_cases.h"
 
 namespace penstock::exchange::test {
 
@@ -22,21 +23,6 @@ inline void as_ranks(int ranks, const std::function<void(Transport&)>& work) {
     threads.emplace_back([&work, &transport] { work(*transport); });
   }
   for (std::thread& thread : threads) thread.join();
-}
-
-// Waits for the end of an operation; false: it failed, or took 10 s.
-inline bool wait_for(Transport& transport,
-                     const Result<Transport::Request>& request,
-                     size_t* received = nullptr) {
-  if (!request) return false;
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (std::chrono::steady_clock::now() < end) {
-    const Result<bool> done = transport.test(*request, received);
-    if (!done) return false;
-    if (*done) return true;
-    std::this_thread::yield();
-  }
-  return false;
 }
 
 }  // namespace penstock::exchange::test
