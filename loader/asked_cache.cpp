@@ -4,10 +4,31 @@
 #include <utility>
 
 namespace penstock {
+namespace {
+
+// nullptr: this node's cache is alone.
+Result<std::shared_ptr<CachePeers>> open_peers(
+    const std::string& nodes, const Dataset& dataset,
+    const std::shared_ptr<SampleCache>& cache,
+    const SampleCacheOptions& options) {
+  if (nodes.empty()) return std::shared_ptr<CachePeers>();
+  auto wanted =
+      nodes == "auto" ? slurm_cache_peers() : listed_cache_peers(nodes);
+  if (!wanted) return std::move(wanted).error();
+  if (wanted->nodes.size() == 1 && wanted->nodes[0] == wanted->self) {
+    return std::shared_ptr<CachePeers>();
+  }
+  wanted->sample_bytes = dataset.tensor_bytes();
+  wanted->group = options.group;
+  wanted->warn = options.warn;
+  return open_cache_peers(cache, *wanted);
+}
+
+}  // namespace
 
 Result<std::shared_ptr<const Dataset>> with_asked_cache(
     std::shared_ptr<const Dataset> dataset, const SampleCacheOptions& options,
-    const std::function<void(Error why)>& without, const PeersOf& peers_of) {
+    const std::function<void(Error why)>& without, const std::string& peers) {
   auto cache = SampleCache::open(*dataset, options);
   if (!cache && cache.error().code == Code::kInvalidArgument) {
     return std::move(cache).error();
@@ -16,7 +37,15 @@ Result<std::shared_ptr<const Dataset>> with_asked_cache(
     without(std::move(cache).error().wrap("without a cache"));
     return dataset;
   }
-  auto peers = peers_of ? peers_of(*cache) : std::shared_ptr<CachePeers>();
+  return with_asked_peers(std::move(dataset), *std::move(cache), options,
+                          without, peers);
+}
+
+Result<std::shared_ptr<const Dataset>> with_asked_peers(
+    std::shared_ptr<const Dataset> dataset, std::shared_ptr<SampleCache> cache,
+    const SampleCacheOptions& options,
+    const std::function<void(Error why)>& without, const std::string& nodes) {
+  auto peers = open_peers(nodes, *dataset, cache, options);
   if (!peers && peers.error().code == Code::kInvalidArgument) {
     return std::move(peers).error();
   }
@@ -24,7 +53,7 @@ Result<std::shared_ptr<const Dataset>> with_asked_cache(
     without(std::move(peers).error().wrap("without other nodes' caches"));
     peers = std::shared_ptr<CachePeers>();
   }
-  return with_cache(std::move(dataset), *std::move(cache), *std::move(peers));
+  return with_cache(std::move(dataset), std::move(cache), *std::move(peers));
 }
 
 void AskedCache::Trouble::set(Error error) {
@@ -38,12 +67,14 @@ std::optional<Error> AskedCache::Trouble::get() const {
 }
 
 Result<std::shared_ptr<const Dataset>> AskedCache::put_before(
-    std::shared_ptr<const Dataset> dataset, SampleCacheOptions options) {
+    std::shared_ptr<const Dataset> dataset, SampleCacheOptions options,
+    const std::string& peers) {
   options.warn = [trouble = trouble_](const std::string& what) {
     trouble->set({Code::kIo, EIO, what});
   };
-  return with_asked_cache(std::move(dataset), options,
-                          [this](Error why) { trouble_->set(std::move(why)); });
+  return with_asked_cache(
+      std::move(dataset), options,
+      [this](Error why) { trouble_->set(std::move(why)); }, peers);
 }
 
 }  // namespace penstock

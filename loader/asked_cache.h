@@ -5,30 +5,37 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "penstock/loader/sample_cache.h"
 
 namespace penstock {
 
-// Other nodes' caches beside that one; nullptr: it is alone.
-using PeersOf = std::function<Result<std::shared_ptr<CachePeers>>(
-    const std::shared_ptr<SampleCache>& cache)>;
-
 // The data with the cache, and those of other nodes, before them, or without
 // what cannot be had: `without` is told why then.
+//   peers  nodes as penstock-train --cache-peers has them: "auto", the job's; a
+//          list as Slurm writes it; "": this node's cache is alone
 // Errors: kInvalidArgument  as SampleCache::open()'s: it is of other data, or
-//         a value is not allowed; as peers_of()'s
+//         a value is not allowed; as with_asked_peers()'s
 [[nodiscard]] Result<std::shared_ptr<const Dataset>> with_asked_cache(
     std::shared_ptr<const Dataset> dataset, const SampleCacheOptions& options,
     const std::function<void(Error why)>& without,
-    const PeersOf& peers_of = nullptr);
+    const std::string& peers = "");
+
+// The same with a cache that is there, which was opened with these options.
+// Errors: kInvalidArgument  as listed_cache_peers()'s and open_cache_peers()'s
+[[nodiscard]] Result<std::shared_ptr<const Dataset>> with_asked_peers(
+    std::shared_ptr<const Dataset> dataset, std::shared_ptr<SampleCache> cache,
+    const SampleCacheOptions& options,
+    const std::function<void(Error why)>& without, const std::string& peers);
 
 // For who asks later what went wrong.
 class AskedCache {
  public:
   // As with_asked_cache().
   [[nodiscard]] Result<std::shared_ptr<const Dataset>> put_before(
-      std::shared_ptr<const Dataset> dataset, SampleCacheOptions options);
+      std::shared_ptr<const Dataset> dataset, SampleCacheOptions options,
+      const std::string& peers = "");
 
   // What went wrong first; nullopt: nothing. Thread-safe.
   std::optional<Error> trouble() const { return trouble_->get(); }

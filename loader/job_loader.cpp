@@ -233,6 +233,14 @@ uint64_t JobLoader::samples_per_epoch() const {
                            : pipeline_->samples_per_epoch();
 }
 
+uint64_t JobLoader::epoch() {
+  const std::lock_guard lock(pipeline_mutex_);
+  take_back();
+  return share_ != nullptr ? share_->epoch() : pipeline_->state().epoch;
+}
+
 LoaderCounters JobLoader::counters() const { return source_->counters(); }
+
+ShareCounters JobLoader::share() const { return share_->share(); }
 
 }  // namespace penstock

@@ -70,10 +70,14 @@ class JobLoader {
   // As Pipeline's; REQUIRES: !is_forked().
   bool is_held_up();
   uint64_t samples_per_epoch() const;
+  // Of the next batch; of a share, of the one that is in use where one is.
+  uint64_t epoch();
+  LoaderCounters counters() const;
   // REQUIRES: !is_shared(), too
   std::string pin_refusal();
   SamplerState state();
-  LoaderCounters counters() const;
+  // REQUIRES: is_shared(), too
+  ShareCounters share() const;
 
   // This is a child of the process that opened the loader.
   bool is_forked() const;

@@ -122,17 +122,17 @@ Status TwoPhase::post(int rank) {
 
 Result<bool> TwoPhase::advance() {
   if (phase_ == Phase::kToOwners) {
-    const Result<bool> received = all_received();
+    Result<bool> received = all_received();
     if (!received || !*received) return received;
     if (Status added = add_up(); !added) return std::move(added).error();
     if (Status given = give_to_all(); !given) return std::move(given).error();
     phase_ = Phase::kToAll;
   }
   if (phase_ == Phase::kToAll) {
-    const Result<bool> sent = all_sent();
+    Result<bool> sent = all_sent();
     if (!sent || !*sent) return sent;
     if (!is_gathered_) {
-      const Result<bool> gathered = transport_.test(gather_);
+      Result<bool> gathered = transport_.test(gather_);
       if (!gathered || !*gathered) return gathered;
       is_gathered_ = true;
     }

@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "loader/asked_cache.h"
 #include "loader/fingerprint.h"
 
 namespace penstock {
@@ -50,17 +51,16 @@ PythonCache::PythonCache(uint64_t samples, uint64_t fingerprint,
                          const std::string& name, std::optional<uint32_t> group,
                          uint64_t keep_s)
     : warnings_(std::make_shared<ReasonList>()) {
-  SampleCacheOptions options;
-  options.name = name;
-  options.most_bytes = most_bytes;
-  options.group = group;
-  options.keep_s = keep_s;
-  options.warn = [warnings = warnings_](const std::string& what) {
+  options_.name = name;
+  options_.most_bytes = most_bytes;
+  options_.group = group;
+  options_.keep_s = keep_s;
+  options_.warn = [warnings = warnings_](const std::string& what) {
     warnings->add(what);
   };
   auto opened = [&] {
     const py::gil_scoped_release others;
-    return SampleCache::open(samples, fingerprint, data_set, options);
+    return SampleCache::open(samples, fingerprint, data_set, options_);
   }();
   if (!opened) throw_error(opened.error());
   cache_ = *std::move(opened);
@@ -114,11 +114,21 @@ py::dict PythonCache::counters() const {
   counters["misses"] = now.misses;
   counters["damaged"] = now.damaged;
   counters["dropped"] = now.dropped;
+  counters["peer"] = now.peer;
+  counters["peer_bytes"] = now.peer_bytes;
   return counters;
 }
 
-PythonDataset PythonCache::before(const PythonDataset& dataset) const {
-  return {with_cache(dataset.dataset, cache_)};
+PythonDataset PythonCache::before(const PythonDataset& dataset,
+                                  const std::string& peers) const {
+  auto cached = [&] {
+    const py::gil_scoped_release others;
+    return with_asked_peers(
+        dataset.dataset, cache_, options_,
+        [this](const Error& why) { warnings_->add(why.message); }, peers);
+  }();
+  if (!cached) throw_error(cached.error());
+  return {*std::move(cached)};
 }
 
 }  // namespace penstock

@@ -33,10 +33,14 @@ class PythonCache {
   pybind11::dict counters() const;
   pybind11::str path() const { return text_of(cache_->path()); }
   pybind11::list take_warnings() { return texts_of(warnings_->take()); }
-  PythonDataset before(const PythonDataset& dataset) const;
+  // peers: as with_asked_cache()'s; where they cannot be had, a warning says
+  // so.
+  PythonDataset before(const PythonDataset& dataset,
+                       const std::string& peers) const;
 
  private:
   const std::shared_ptr<ReasonList> warnings_;
+  SampleCacheOptions options_;
   std::shared_ptr<SampleCache> cache_;
 };
 

@@ -98,7 +98,7 @@ void add_cache(py::module_& module) {
       .def("counters", &PythonCache::counters)
       .def_property_readonly("path", &PythonCache::path)
       .def("take_warnings", &PythonCache::take_warnings)
-      .def("before", &PythonCache::before);
+      .def("before", &PythonCache::before, arg("dataset"), arg("peers"));
 }
 
 }  // namespace
@@ -152,7 +152,9 @@ PYBIND11_MODULE(_native, module) {
       .def("state", &PythonStream::state)
       .def_property_readonly("samples_per_epoch",
                              &PythonStream::samples_per_epoch)
+      .def_property_readonly("epoch", &PythonStream::epoch)
       .def("counters", &PythonStream::counters)
+      .def("share_counters", &PythonStream::share_counters)
       .def("pin_refusal", &PythonStream::pin_refusal)
       .def("take_broken", &PythonStream::take_broken)
       .def("close", &PythonStream::close);

@@ -161,6 +161,12 @@ uint64_t PythonStream::samples_per_epoch() {
   return loader()->samples_per_epoch();
 }
 
+uint64_t PythonStream::epoch() {
+  const std::shared_ptr<JobLoader> here = loader();
+  const py::gil_scoped_release others;
+  return here->epoch();
+}
+
 py::dict PythonStream::counters() {
   const LoaderCounters now = loader()->counters();
   py::dict counters;
@@ -169,10 +175,22 @@ py::dict PythonStream::counters() {
   counters["bytes"] = now.bytes;
   counters["cached"] = now.cached;
   counters["cached_bytes"] = now.cached_bytes;
+  counters["peer"] = now.peer;
+  counters["peer_bytes"] = now.peer_bytes;
   counters["fetch_ns"] = now.fetch_ns;
   counters["prep_ns"] = now.prep_ns;
   counters["cpu_ns"] = now.cpu_ns;
   counters["threads"] = now.threads;
+  return counters;
+}
+
+py::dict PythonStream::share_counters() {
+  const ShareCounters now = loader()->share();
+  py::dict counters;
+  counters["used_batches"] = now.used_batches;
+  counters["lost_claims"] = now.lost_claims;
+  counters["times_out"] = now.times_out;
+  counters["alone_batches"] = now.alone_batches;
   return counters;
 }
 

@@ -54,7 +54,10 @@ class PythonStream {
   // (count, seed, shuffle, epoch, position)
   std::tuple<uint64_t, uint64_t, bool, uint64_t, uint64_t> state();
   uint64_t samples_per_epoch();
+  uint64_t epoch();  // of the next batch
   pybind11::dict counters();
+  // REQUIRES: a share was given.
+  pybind11::dict share_counters();
   std::string pin_refusal();
   pybind11::list take_broken();
   // Ends the threads; batches that Python still has keep the ring.

@@ -28,6 +28,7 @@ Status BatchPreparer::prepare_sample(const EpochSampler::Sample& sample,
 }
 
 bool BatchPreparer::prepare(uint64_t batch, uint8_t* buffer,
+                            std::atomic<uint64_t>& progress,
                             const std::function<bool()>& stopping) {
   const uint64_t cpu_begin_ns = thread_cpu_ns();
   const StageBatchLayout& layout = recipe_.layout;
@@ -41,6 +42,7 @@ bool BatchPreparer::prepare(uint64_t batch, uint8_t* buffer,
         sample, stopping, layout.data(buffer) + good * layout.sample_floats(),
         facts);
     fault_point("prepared a sample");
+    progress.fetch_add(1, std::memory_order_relaxed);
     counters_.add(facts);
     if (!prepared && stopping()) break;
     if (!prepared) {

@@ -1,6 +1,7 @@
 // Prepares whole batches, each sample as a Pipeline does.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -38,9 +39,10 @@ class BatchPreparer {
         broken_(broken) {}
 
   // Fills the buffer. Broken samples are left out, but for their numbers, which
-  // stand behind the good ones'. False: stopping() said so between two samples,
-  // and the buffer is not whole.
+  // stand behind the good ones'. Adds each one to `progress`. False: stopping()
+  // said so between two samples, and the buffer is not whole.
   [[nodiscard]] bool prepare(uint64_t batch, uint8_t* buffer,
+                             std::atomic<uint64_t>& progress,
                              const std::function<bool()>& stopping);
 
  private:

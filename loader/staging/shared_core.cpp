@@ -128,7 +128,8 @@ void SharedCore::prepare_batches(const ElasticPool::Wanted& wanted) {
 void SharedCore::prepare(const StageClaim& claim, BatchPreparer& preparer) {
   file_->map_in(claim.buffer);
   const auto stopping = [&] { return stopping_ || !claims_.holds(claim); };
-  if (!preparer.prepare(claim.batch, file_->buffer(claim.buffer), stopping)) {
+  if (!preparer.prepare(claim.batch, file_->buffer(claim.buffer),
+                        file_->progress(claim.buffer), stopping)) {
     claims_.leave(claim);
     lost_claims_ += stopping_ ? 0 : 1;
   } else if (!claims_.publish(claim)) {

@@ -12,6 +12,9 @@
 namespace penstock {
 namespace {
 
+// So that batches' numbers do not run over.
+constexpr uint64_t kMostEpochs = uint64_t{1} << 20;
+
 Status check(const SharedOptions& options) {
   if (options.batch_samples < 1 || options.batch_samples > 65536) {
     return invalid("batch: allowed: 1 to 65536");
@@ -22,6 +25,10 @@ Status check(const SharedOptions& options) {
   if (options.threads_min < 1 || options.threads < options.threads_min ||
       options.threads_max < options.threads || options.threads_max > 4096) {
     return invalid("threads: allowed: 1 <= least <= first <= most <= 4096");
+  }
+  if (options.epochs > kMostEpochs) {
+    return invalid("epochs: allowed: 0 (without an end) to " +
+                   std::to_string(kMostEpochs));
   }
   if (options.jobs < 1 || options.jobs > kStageConsumers) {
     return invalid("jobs to wait for: allowed: 1 to 64");

@@ -44,7 +44,7 @@ struct SharedOptions {
   uint64_t seed = 0;
   bool shuffle = true;
 
-  uint64_t epochs = 0;  // that this job wants; 0: without an end
+  uint64_t epochs = 0;  // that this job wants, to 2^20; 0: without an end
   // How many jobs are to begin together: the share's first batch waits for
   // them, for StageTimes::gather_ns. Others come in with a later epoch.
   uint64_t jobs = 1;

@@ -39,7 +39,9 @@ std::optional<StageClaim> StageClaims::try_claim(uint64_t batch,
     if (!overdue_.has(slot, found)) return std::nullopt;
     return take_with_spare(batch, found);  // its preparer may go on any time
   }
-  if (jobs_.is_held(word.buffer)) return take_with_spare(batch, found);
+  if (!file_.has_buffer(word) || jobs_.is_held(word.buffer)) {
+    return take_with_spare(batch, found);
+  }
   return take(batch, found, word.buffer);
 }
 
@@ -62,9 +64,11 @@ bool StageClaims::place(StageClaim& claim, uint64_t found) {
 // With the buffer of what stood there.
 std::optional<StageClaim> StageClaims::take(uint64_t batch, uint64_t found,
                                             uint32_t buffer) {
+  if (has_claim_[buffer].exchange(true)) return std::nullopt;
   StageClaim claim{.batch = batch, .buffer = buffer};
-  if (!place(claim, found) || !take_buffer(claim)) return std::nullopt;
-  return claim;
+  if (place(claim, found) && take_buffer(claim)) return claim;
+  has_claim_[buffer] = false;
+  return std::nullopt;
 }
 
 // The slot has it for this claim. Who was stopped here for so long that the
@@ -88,25 +92,36 @@ std::optional<StageClaim> StageClaims::take_with_spare(uint64_t batch,
   if (!take_spare(claim)) return std::nullopt;
   if (place(claim, found)) return claim;
   give_up(claim);
+  has_claim_[claim.buffer] = false;
   return std::nullopt;
+}
+
+bool StageClaims::take_spare(StageClaim& claim) {
+  for (uint32_t i = 0; i < file_.shape().buffers; ++i) {
+    if (!take_if_spare(i, claim)) continue;
+    fault_point("has a spare");
+    if (file_.allocate(i)) return true;
+    give_up(claim);
+    has_claim_[i] = false;
+    return false;
+  }
+  return false;
 }
 
 // No batch stands in it, nobody reads it and nobody writes to it: that stays so
 // as long as its tag does.
-bool StageClaims::take_spare(StageClaim& claim) {
-  for (uint32_t i = 0; i < file_.shape().buffers; ++i) {
-    uint64_t found = file_.tag(i);
-    fault_point("looked at a spare");
-    if (!is_free(found) || jobs_.is_placed(i) || jobs_.is_held(i)) continue;
-    claim.buffer = i;
-    claim.tag = new_tag();
-    fault_point("taking a spare");
-    if (!file_.tag(i).compare_exchange_strong(found, claim.tag)) continue;
-    fault_point("has a spare");
-    if (file_.allocate(i)) return true;
-    give_up(claim);
+bool StageClaims::take_if_spare(uint32_t buffer, StageClaim& claim) {
+  uint64_t found = file_.tag(buffer);
+  fault_point("looked at a spare");
+  if (!is_free(found) || jobs_.is_placed(buffer) || jobs_.is_held(buffer) ||
+      has_claim_[buffer].exchange(true)) {
     return false;
   }
+  claim.buffer = buffer;
+  claim.tag = new_tag();
+  fault_point("taking a spare");
+  if (file_.tag(buffer).compare_exchange_strong(found, claim.tag)) return true;
+  has_claim_[buffer] = false;
   return false;
 }
 
@@ -125,35 +140,32 @@ bool StageClaims::holds(const StageClaim& claim) const {
   return slot_of(claim.batch).word == claim.word;
 }
 
-bool StageClaims::publish(const StageClaim& claim) {
+// False: somebody else has taken it over.
+bool StageClaims::finish(const StageClaim& claim, StageWord::State state) {
   // First, so that who takes the slot's buffer later finds nobody writing.
   give_up(claim);
   fault_point("finished");
   const StageWord word = StageWord::of(claim.word);
-  const StageWord ready{StageWord::State::kReady, 0, 0, word.buffer, word.lap};
+  const StageWord now{state, 0, 0, word.buffer, word.lap};
   uint64_t expected = claim.word;
-  if (!slot_of(claim.batch)
-           .word.compare_exchange_strong(expected, ready.packed())) {
-    return false;
-  }
+  const bool is_ours =
+      slot_of(claim.batch).word.compare_exchange_strong(expected, now.packed());
+  has_claim_[claim.buffer] = false;
+  return is_ours;
+}
+
+bool StageClaims::publish(const StageClaim& claim) {
+  if (!finish(claim, StageWord::State::kReady)) return false;
   fault_point("published");
   ++file_.header().prepared_batches;
   file_.header().ready.notify_all();
   return true;
 }
 
-// First the buffer, as above.
 void StageClaims::leave(const StageClaim& claim) {
-  give_up(claim);
-  fault_point("gave the buffer up");
-  const StageWord word = StageWord::of(claim.word);
-  const StageWord left{StageWord::State::kLeft, 0, 0, word.buffer, word.lap};
-  uint64_t expected = claim.word;
-  if (slot_of(claim.batch)
-          .word.compare_exchange_strong(expected, left.packed())) {
-    fault_point("left the claim");
-    file_.header().room.notify_all();
-  }
+  if (!finish(claim, StageWord::State::kLeft)) return;
+  fault_point("left the claim");
+  file_.header().room.notify_all();
 }
 
 // Nobody else changes the tag of a buffer that a living member writes to.

@@ -32,11 +32,16 @@ struct StageClaim {
   uint64_t tag = 0;   // of the buffer
 };
 
-// Thread-safe. What it is given must outlive it.
+// One for all threads of the process that has joined: they tell each other's
+// claims apart by it. Thread-safe. What it is given must outlive it.
 class StageClaims {
  public:
   StageClaims(const StageFile& file, const OverdueClaims& overdue)
-      : file_(file), overdue_(overdue), jobs_(file) {}
+      : file_(file),
+        overdue_(overdue),
+        jobs_(file),
+        has_claim_(
+            std::make_unique<std::atomic<bool>[]>(file.shape().buffers)) {}
 
   // The first batch of the window that nobody prepares, or whose preparer is
   // overdue or, where it is to look for such, has ended. A claim has to be
@@ -60,6 +65,8 @@ class StageClaims {
   bool place(StageClaim& claim, uint64_t found);
   bool take_buffer(StageClaim& claim);
   bool take_spare(StageClaim& claim);
+  bool take_if_spare(uint32_t buffer, StageClaim& claim);
+  bool finish(const StageClaim& claim, StageWord::State state);
   bool is_free(uint64_t tag) const;
   uint64_t new_tag();
   StageSlot& slot_of(uint64_t batch) const {
@@ -69,6 +76,9 @@ class StageClaims {
   const StageFile& file_;
   const OverdueClaims& overdue_;
   const StageJobs jobs_;
+  // By buffer: a thread of this process is at a claim with it, however stale.
+  // Another one's for the same batch would have the same word.
+  const std::unique_ptr<std::atomic<bool>[]> has_claim_;
 };
 
 }  // namespace penstock

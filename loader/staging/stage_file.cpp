@@ -14,18 +14,19 @@
 #include "loader/cache/fault_point.h"
 #include "loader/cache/shared_file.h"
 #include "loader/fingerprint.h"
-#include "loader/memory_room.h"
 
 namespace penstock {
 namespace {
 
-// For the memory that the maker gets; then who waits gets it too.
-constexpr int kMemoryTries = 10000;
-
 Error try_again(const std::string& path) {
   return {Code::kUnavailable, 0,
           path + ": is being removed, or " + std::to_string(kMembers) +
-              " processes use it already"};
+              " processes use it already; try again, or use another name"};
+}
+
+Error no_share(const std::string& path, const std::string& what) {
+  return invalid(path + ": is " + what +
+                 ", not a share; remove it, or use another name");
 }
 
 // As long as the file is there no other one has it.
@@ -36,36 +37,6 @@ uint64_t key_of(int fd) {
   key.add(file.st_dev);
   key.add(file.st_ino);
   return std::max<uint64_t>(key.value(), 1);
-}
-
-std::string batches_text(uint64_t batches, uint64_t buffer_bytes) {
-  return std::to_string(batches) + (batches == 1 ? " batch" : " batches") +
-         " of " + std::to_string(buffer_bytes) + " bytes";
-}
-
-// tmpfs may be full; where the job's memory does not do, the kernel would end
-// the process.
-Status allocate_bytes(int fd, uint64_t offset, uint64_t bytes,
-                      const std::string& what, const std::string& path) {
-  const auto room = group_memory();
-  if (room && bytes > room->left_bytes) {
-    return Error{Code::kLimit, 0,
-                 path + ": " + what +
-                     " do not fit into the job's memory cgroup, of which " +
-                     std::to_string(room->left_bytes) + " bytes are left of " +
-                     std::to_string(room->limit_bytes) +
-                     "; a smaller window or batch takes less"};
-  }
-  int result = 0;
-  do {
-    result = ::fallocate(fd, 0, static_cast<off_t>(offset),
-                         static_cast<off_t>(bytes));
-  } while (result != 0 && errno == EINTR);
-  if (result == 0) return Done{};
-  if (errno != ENOSPC && errno != ENOMEM) return system_error(errno, path);
-  return Error{Code::kLimit, errno,
-               path + ": no memory in the tmpfs for " + what +
-                   "; a smaller window or batch takes less"};
 }
 
 void write_header(const StageFile& file, const StagedData& data) {
@@ -100,6 +71,13 @@ Status StageFile::map(const StageShape& shape) {
   unmap();
   void* map = ::mmap(nullptr, stage_bytes(shape), PROT_READ | PROT_WRITE,
                      MAP_SHARED, fd_.get(), 0);
+  if (map == MAP_FAILED && errno == ENOMEM) {
+    return Error{Code::kLimit, ENOMEM,
+                 path_ + ": " + std::to_string(stage_bytes(shape)) +
+                     " bytes are more than this process may map; a smaller "
+                     "window or batch takes less; ulimit -v says how much it "
+                     "may"};
+  }
   if (map == MAP_FAILED) return system_error(errno, path_ + ": cannot map it");
   map_ = static_cast<uint8_t*>(map);
   shape_ = shape;
@@ -115,26 +93,6 @@ void StageFile::unmap() {
 
 StageFile::~StageFile() { unmap(); }
 
-Status StageFile::allocate(uint32_t buffer) const {
-  const auto begin = static_cast<off_t>(stage_buffers_offset(shape_) +
-                                        buffer * shape_.buffer_bytes);
-  const auto bytes = static_cast<off_t>(shape_.buffer_bytes);
-  // Written to all over before.
-  if (::lseek(fd_.get(), begin, SEEK_HOLE) >= begin + bytes) return Done{};
-  return allocate_bytes(fd_.get(), static_cast<uint64_t>(begin),
-                        shape_.buffer_bytes,
-                        batches_text(1, shape_.buffer_bytes), path_);
-}
-
-// To be read: the kernel maps pages around one that is read, not around one
-// that is written to. Kernels before 5.14 do not know it, and map them later.
-void StageFile::map_in(uint32_t index) const {
-  if (is_mapped_in_[index].exchange(true)) return;
-#ifdef MADV_POPULATE_READ
-  (void)::madvise(buffer(index), shape_.buffer_bytes, MADV_POPULATE_READ);
-#endif
-}
-
 Status StageFile::become_member() {
   auto membership = Membership::join(fd_.get(), members());
   // Who removes the file has all numbers.
@@ -148,27 +106,6 @@ Status StageFile::become_member() {
   return Done{};
 }
 
-// A buffer's memory is had before the buffer is used: where a page cannot be
-// had later, the process dies. What is there already stays.
-Status StageFile::get_memory() {
-  Status allocated =
-      allocate_bytes(fd_.get(), stage_buffers_offset(shape_),
-                     shape_.window * shape_.buffer_bytes,
-                     batches_text(shape_.window, shape_.buffer_bytes), path_);
-  if (allocated) header().has_memory = 1;
-  return allocated;
-}
-
-// Jobs that begin together would each get it otherwise.
-Status StageFile::wait_for_memory() {
-  for (int tried = 0; tried < kMemoryTries; ++tried) {
-    if (header().has_memory == 1) return Done{};
-    if (has_ended(header().maker, header().maker_generation)) break;
-    pause_a_moment();
-  }
-  return get_memory();
-}
-
 // It gets its name when its index is whole and it has a member, so that nobody
 // takes it for one that was left; its memory, which takes a while, afterwards.
 Status StageFile::make(const StagedData& data) {
@@ -178,8 +115,8 @@ Status StageFile::make(const StagedData& data) {
   if (::ftruncate(fd_.get(), static_cast<off_t>(stage_bytes(shape))) != 0) {
     return system_error(errno, path_);
   }
-  Status ready = allocate_bytes(fd_.get(), 0, stage_buffers_offset(shape),
-                                "the share's index", path_);
+  Status ready =
+      allocate_bytes(0, stage_buffers_offset(shape), "the share's index");
   if (ready) ready = map(shape);
   if (!ready) return ready;
   write_header(*this, data);
@@ -203,13 +140,14 @@ Status StageFile::check(const StagedData& data) {
   struct stat found {};
   if (::fstat(fd_.get(), &found) != 0) return system_error(errno, path_);
   alignas(StageHeader) uint8_t bytes[sizeof(StageHeader)] = {};
-  if (S_ISREG(found.st_mode) &&
-      ::pread(fd_.get(), bytes, sizeof bytes, 0) != ssize_t(sizeof bytes)) {
+  if (::pread(fd_.get(), bytes, sizeof bytes, 0) != ssize_t(sizeof bytes)) {
     std::memset(bytes, 0, sizeof bytes);
   }
   const auto& header = *reinterpret_cast<const StageHeader*>(bytes);
   if (header.magic != kStageMagic) {
-    return invalid(path_ + ": no share of this version of Penstock; remove it");
+    return invalid(path_ +
+                   ": its jobs use another version of Penstock; wait for their "
+                   "end, or use another name");
   }
   if (header.fingerprint != data.fingerprint) {
     const size_t length =
@@ -218,13 +156,49 @@ Status StageFile::check(const StagedData& data) {
                    std::string(header.prepared, length) + "; this job wants " +
                    data.prepared + "; give it another name to share");
   }
-  if (!is_sane(header.shape) ||
+  if (!is_sane(header.shape) || header.maker >= kMembers ||
       header.shape.batches_per_epoch != data.shape.batches_per_epoch ||
       header.shape.buffer_bytes != data.shape.buffer_bytes ||
       static_cast<uint64_t>(found.st_size) != stage_bytes(header.shape)) {
     return invalid(path_ + ": damaged; remove it");
   }
   return map(header.shape);
+}
+
+Error StageFile::cannot_open(int error) const {
+  struct stat found {};
+  switch (error) {
+    case ELOOP:
+      return no_share(path_, "a link");
+    case EISDIR:
+      return no_share(path_, "a folder");
+    case ENXIO:
+      return no_share(path_, "a pipe, socket or device");
+    case EACCES:
+      if (::fstatat(folder_.get(), file_name_.c_str(), &found, 0) != 0) break;
+      return {Code::kPermissionDenied, error,
+              path_ + ": belongs to user " + std::to_string(found.st_uid) +
+                  ", and cannot be shared with; remove it, or use another "
+                  "name"};
+    default:
+      break;
+  }
+  return system_error(error, path_);
+}
+
+// Whatever else stands under that name may be wanted: nothing is done to it.
+Status StageFile::check_kind() const {
+  struct stat found {};
+  if (::fstat(fd_.get(), &found) != 0) return system_error(errno, path_);
+  if (!S_ISREG(found.st_mode)) {
+    return no_share(path_, "a pipe, socket or device");
+  }
+  char text[kStageMagicText.size()] = {};
+  if (::pread(fd_.get(), text, sizeof text, 0) != ssize_t(sizeof text) ||
+      kStageMagicText != std::string_view(text, sizeof text)) {
+    return no_share(path_, "a file that was not made by Penstock");
+  }
+  return Done{};
 }
 
 // Of jobs that were killed, all of them.
@@ -238,7 +212,8 @@ Status StageFile::remove_left_one() {
 Status StageFile::open(const StagedData& data) {
   fd_.reset(::openat(folder_.get(), file_name_.c_str(),
                      O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (!fd_) return system_error(errno, path_);
+  if (!fd_) return cannot_open(errno);
+  if (Status share = check_kind(); !share) return share;
   if (!has_members(fd_.get())) return remove_left_one();
   if (Status checked = check(data); !checked) return checked;
   if (Status joined = become_member(); !joined) return joined;

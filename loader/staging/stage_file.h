@@ -28,7 +28,8 @@ class StageFile {
   // is made anew.
   // Errors: those of open_cache_folder()
   //         kInvalidArgument  the name is not allowed (as a cache's); the share
-  //         prepares something else, or its file is damaged
+  //         prepares something else, or its file is damaged, or no share's
+  //         kPermissionDenied  the file is another user's
   //         kLimit  no memory for the window's batches in the tmpfs or in the
   //         job's memory cgroup
   //         kUnavailable  it is being removed for longer than 0.1 s, or as many
@@ -52,9 +53,13 @@ class StageFile {
   StageSlot& slot(uint32_t i) const {
     return reinterpret_cast<StageSlot*>(map_ + kStageSlotsOffset)[i];
   }
-  std::atomic<uint64_t>& tag(uint32_t i) const {
-    return reinterpret_cast<std::atomic<uint64_t>*>(
-        map_ + stage_tags_offset(shape_.window))[i];
+  std::atomic<uint64_t>& tag(uint32_t i) const { return writer(i).tag; }
+  std::atomic<uint64_t>& progress(uint32_t i) const {
+    return writer(i).progress;
+  }
+  // False: the slot's word is damaged, and names no buffer of the file.
+  bool has_buffer(const StageWord& word) const {
+    return word.buffer < shape_.buffers;
   }
   uint8_t* buffer(uint32_t i) const {
     return map_ + stage_buffers_offset(shape_) + i * shape_.buffer_bytes;
@@ -79,17 +84,25 @@ class StageFile {
 
  private:
   StageFile() = default;
+  StageWriter& writer(uint32_t i) const {
+    return reinterpret_cast<StageWriter*>(
+        map_ + stage_writers_offset(shape_.window))[i];
+  }
   MemberTable& members() const {
     return *reinterpret_cast<MemberTable*>(map_ + kMembersOffset);
   }
   Status try_join(const CacheOwner& owner, const StagedData& data);
   Status make(const StagedData& data);
   Status open(const StagedData& data);
+  Error cannot_open(int error) const;
+  Status check_kind() const;
   Status remove_left_one();
   Status check(const StagedData& data);
   Status map(const StageShape& shape);
   void unmap();
   Status become_member();
+  Status allocate_bytes(uint64_t offset, uint64_t bytes,
+                        const std::string& what) const;
   Status get_memory();
   Status wait_for_memory();
 

@@ -4,8 +4,7 @@
 //   0              StageHeader
 //   4096           MemberTable, as the cache's
 //   8192           StageConsumer[64]: the jobs, and where each of them is
-//   12288          StageSlot[window], then a tag for each buffer, up to the
-//   next
+//   12288          StageSlot[window], then StageWriter[buffers], up to the next
 //                  4096
 //   buffers_offset the buffers, as many bytes each
 //
@@ -149,12 +148,19 @@ struct BufferTag {
   }
 };
 
-constexpr uint64_t stage_tags_offset(uint32_t window) {
+// Of a buffer.
+struct alignas(64) StageWriter {
+  std::atomic<uint64_t> tag;  // see BufferTag
+  // Changes with each sample that whoever writes to it has done.
+  std::atomic<uint64_t> progress;
+};
+
+constexpr uint64_t stage_writers_offset(uint32_t window) {
   return kStageSlotsOffset + window * sizeof(StageSlot);
 }
 constexpr uint64_t stage_buffers_offset(const StageShape& shape) {
   const uint64_t end =
-      stage_tags_offset(shape.window) + shape.buffers * sizeof(uint64_t);
+      stage_writers_offset(shape.window) + shape.buffers * sizeof(StageWriter);
   return (end + 4095) / 4096 * 4096;
 }
 constexpr uint64_t stage_bytes(const StageShape& shape) {

@@ -39,7 +39,7 @@ Status StageSeat::reserve() {
   }
   return Error{Code::kLimit, 0,
                file_.path() + ": " + std::to_string(kStageConsumers) +
-                   " jobs share it already"};
+                   " jobs share it already; share under another name"};
 }
 
 // First it says where it comes in, then it looks whether it may: a batch that
@@ -75,7 +75,8 @@ StageSeat::Take StageSeat::take(uint32_t& buffer) {
   if (own().word != active) return Take::kOut;
   const StageWord found =
       StageWord::of(file_.slot(static_cast<uint32_t>(next_ % window)).word);
-  if (found.state != StageWord::State::kReady || found.lap != next_ / window) {
+  if (found.state != StageWord::State::kReady || found.lap != next_ / window ||
+      !file_.has_buffer(found)) {
     return Take::kNotYet;
   }
   fault_point("taking");
@@ -117,8 +118,13 @@ void StageSeat::leave() {
 void StageSeat::look_at_claims(uint64_t now_ns) {
   for (uint32_t i = 0; i < file_.shape().window; ++i) {
     const uint64_t found = file_.slot(i).word;
-    if (StageWord::of(found).state == StageWord::State::kClaimed &&
-        claims_[i].has_lasted(found, now_ns, times_.claim_ns)) {
+    const StageWord word = StageWord::of(found);
+    if (word.state != StageWord::State::kClaimed || !file_.has_buffer(word)) {
+      continue;
+    }
+    // Who gets on with it will have done sooner than anybody who begins now.
+    const uint64_t state = mix64(found) + file_.progress(word.buffer);
+    if (claims_[i].has_lasted(state, now_ns, times_.claim_ns)) {
       overdue_.mark(i, found);
       file_.header().room.notify_all();
     }

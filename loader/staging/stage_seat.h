@@ -14,7 +14,8 @@ namespace penstock {
 // How long a job that waits for a batch puts up with others. The last one is
 // more than each of the rest.
 struct StageTimes {
-  // A claim that is older is taken over; whoever has it may be stopped.
+  // A claim of which no sample was done for longer is taken over; whoever has
+  // it may be stopped.
   uint64_t claim_ns = 30'000'000'000;
   // A job whose batch is ready, and that holds up others, is put out.
   uint64_t patience_ns = 60'000'000'000;

@@ -168,21 +168,6 @@ void warn(const std::string& what) {
   std::fprintf(stderr, "penstock-train: %s\n", what.c_str());
 }
 
-// nullptr: this node's cache is alone.
-Result<std::shared_ptr<CachePeers>> open_peers(
-    const TrainOptions& options, const Dataset& dataset,
-    const std::shared_ptr<SampleCache>& cache) {
-  if (options.cache_peers.empty()) return std::shared_ptr<CachePeers>();
-  auto wanted = options.cache_peers == "auto"
-                    ? slurm_cache_peers()
-                    : listed_cache_peers(options.cache_peers);
-  if (!wanted) return std::move(wanted).error();
-  if (wanted->nodes.size() == 1) return std::shared_ptr<CachePeers>();
-  wanted->sample_bytes = dataset.tensor_bytes();
-  wanted->warn = warn;
-  return open_cache_peers(cache, *wanted);
-}
-
 // Without a cache that cannot be had: the job runs all the same.
 Result<std::shared_ptr<const Dataset>> open_data(const TrainOptions& options) {
   auto dataset = open_dataset(options.data, options.records);
@@ -190,10 +175,8 @@ Result<std::shared_ptr<const Dataset>> open_data(const TrainOptions& options) {
   SampleCacheOptions wanted = *options.cache;
   wanted.warn = warn;
   return with_asked_cache(
-      *dataset, wanted, [](const Error& why) { warn(why.message); },
-      [&](const std::shared_ptr<SampleCache>& cache) {
-        return open_peers(options, **dataset, cache);
-      });
+      *std::move(dataset), wanted, [](const Error& why) { warn(why.message); },
+      options.cache_peers);
 }
 
 // One of the two is the source.

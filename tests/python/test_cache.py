@@ -48,7 +48,7 @@ class SampleCacheTest(CacheCase):
         self.assertEqual(
             cache.counters(),
             {"hits": 3, "hit_bytes": 9, "misses": 4, "damaged": 0,
-             "dropped": 0},
+             "dropped": 0, "peer": 0, "peer_bytes": 0},
         )
         self.assertTrue(cache.path.startswith(self.base))
         self.assertTrue(cache.path.endswith(".cache"))

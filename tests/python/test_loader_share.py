@@ -20,7 +20,8 @@ with penstock.SharedLoader(data, 10, share=sys.argv[2], jobs=2) as loader:
             print(*batch.indices, flush=True)
             if sys.argv[3] == "steps":
                 sys.stdin.readline()
-    print("prepared", loader.counters()["prepared"], flush=True)
+    print("prepared", loader.counters()["prepared"],
+          loader.share_counters()["used_batches"], loader.epoch, flush=True)
 """
 
 
@@ -88,10 +89,46 @@ class ShareTest(LoaderCase):
         for epoch in lines[0][:10], lines[0][10:20]:
             samples = sorted(int(n) for line in epoch for n in line.split())
             self.assertEqual(samples, list(range(100)))
+        # Each used all of them, whoever prepared them.
+        self.assertEqual([job[-1].split()[2:] for job in lines],
+                         [["20", "2"]] * 2)
         prepared = sum(int(job[-1].split()[1]) for job in lines)
         # Ahead of the last epoch's end they may begin with the next one.
         self.assertGreaterEqual(prepared, 200)
         self.assertLessEqual(prepared, 200 + 8 * 10)
+
+    def test_who_comes_later_is_told_its_epoch(self):
+        first = self.join(self.records(), seed=3)
+        self.assertEqual(first.epoch, 0)
+        begun = iter(first)
+        next(begun)
+        later = self.join(self.records(), seed=3)
+        self.assertGreater(later.epoch, 0)
+        self.assertEqual(len(numbers(begun)), 9)
+        while first.epoch < later.epoch:
+            numbers(first)
+        alone = self.load(self.records(), 10, seed=3, ring=40)
+        while alone.epoch < later.epoch:
+            numbers(alone)
+        same = numbers(alone)
+        self.assertEqual(
+            [[batch.indices.tolist() for batch in pair]
+             for pair in zip(first, later, strict=True)],
+            [[one, one] for one in same],
+        )
+        self.assertEqual(later.epoch, alone.epoch)
+
+    def test_what_it_had_of_the_share_is_counted(self):
+        with self.join(self.records()) as shared:
+            numbers(shared)
+            self.assertEqual(
+                shared.share_counters(),
+                {"used_batches": 10, "lost_claims": 0, "times_out": 0,
+                 "alone_batches": 0},
+            )
+        for use in (shared.share_counters, lambda: shared.epoch):
+            with self.assertRaisesRegex(ValueError, "closed"):
+                use()
 
     def test_one_that_is_killed_holds_nobody_up(self):
         killed, other = self.job("steps"), self.job()

@@ -107,11 +107,33 @@ struct penstock_loader_options {
                              at most 604800 */
   const char* cache_name; /* 1 to 64 letters, digits, ".-_" [made from the
                              data] */
+  /* Nodes that each keep a part of the data in their caches, this one among
+   * them: what is another one's part comes out of that one's memory before
+   * storage is read. "auto": the job's; or a list as Slurm writes it,
+   * "n[1-4],m7". They know each other by munge. Where they cannot be had, this
+   * node's cache is alone; see penstock_loader_check_cache(). */
+  const char* cache_peers; /* with cache_bytes [none] */
+
+  /* Batches that jobs of one user on this node prepare together, each once for
+   * all that say the same name, data, batch_samples, crop_side, augment, seed
+   * and sequential: 1 to 64 letters, digits, ".-_". What srun
+   * --loader-share=NAME says is getenv("PENSTOCK_LOADER_SHARE"). Each job has
+   * all samples of each of its epochs; who comes later begins with a later one.
+   * One batch at a time is in use, and is not to be written to, as all jobs
+   * read the same memory. Without ranks, rank, ring_batches, memory_bytes,
+   * drop_tail, unordered, pinned and from. */
+  const char* share;     /* [the job is alone] */
+  uint64_t share_jobs;   /* that begin together: the first batch waits for them,
+                            60 s at most; 1 to 64 [1] */
+  uint64_t share_window; /* batches that the fastest job may be ahead of the
+                            slowest one, as the share's first job has it; 2 to
+                            512 [8] */
 };
 
 /* Valid until it is released. */
 struct penstock_loader_batch {
-  float* data;             /* size x sample_floats; pictures: 3 planes */
+  float* data;             /* size x sample_floats; pictures: 3 planes; of a
+                              share: to be read only */
   const int64_t* labels;   /* size; -1: none */
   const uint64_t* indices; /* size; in the dataset */
   size_t size;             /* good samples; may be 0 where ends_epoch, and with
@@ -125,18 +147,23 @@ struct penstock_loader_batch {
 /* Opens the data and starts the threads. On failure *loader is null.
  * EINVAL  a null pointer, a size that is none, an option out of its range, data
  *         of no known format, a state of other data or options, a cache of
- *         other data
- * ENOENT, EACCES, EIO or what the system gave: the data cannot be opened
- * ENOMEM  no memory, or memory_bytes are too few; EAGAIN  no thread */
+ *         other data, nodes that are no list or do not have this one, a share
+ *         that prepares something else
+ * ENOENT, EACCES, EIO or what the system gave: the data, or the share, cannot
+ *         be opened
+ * ENOMEM  no memory, also for a share's batches, or memory_bytes are too few;
+ *         64 jobs share already
+ * EAGAIN  no thread */
 int penstock_loader_open(const struct penstock_loader_options* options,
                          struct penstock_loader** loader);
 
 /* Waits up to timeout_ns for the next batch.
  * ETIMEDOUT  there is none yet
  * EDEADLK    there will be none before one that is in use is released: room is
- *            used again in the stream's order
+ *            used again in the stream's order, and a share has one in use
  * ECHILD     this process is a child of the loader's
  * EINVAL     a null pointer; a sample that cannot be decoded, with broken_fatal
+ *            (of a share: EIO, whoever tried it)
  * ENOENT, EACCES, EIO or what the system gave: a sample that cannot be read,
  *            with broken_fatal; ENOMEM  one that is too large for its memory
  * EIO        as many broken samples in a row as an epoch has
@@ -153,7 +180,7 @@ int penstock_loader_release(struct penstock_loader* loader,
                             const struct penstock_loader_batch* batch);
 
 /* Where to go on after the batches that were handed out.
- * EINVAL  a null pointer; ECHILD */
+ * ENOTSUP  of a share; EINVAL  a null pointer; ECHILD */
 int penstock_loader_get_state(struct penstock_loader* loader,
                               struct penstock_loader_state* state);
 
@@ -178,17 +205,39 @@ struct penstock_loader_cached {
   uint64_t samples; /* of those prepared and broken; their bytes are none of
                        struct penstock_loader_counters */
   uint64_t bytes;
+  uint64_t peer_samples; /* of samples, those out of other nodes' caches */
+  uint64_t peer_bytes;
 };
 
-/* EINVAL  a null pointer, a size that is none; ECHILD */
+/* Sets as much of it as its size says.
+ * EINVAL  a null pointer, a size that is none; ECHILD */
 int penstock_loader_get_cached(struct penstock_loader* loader,
                                struct penstock_loader_cached* cached);
 
-/* Whether the loader has the cache that was asked for, and it does what it may.
+/* What this job had of its share so far. */
+struct penstock_loader_shared {
+  size_t size;           /* sizeof(struct penstock_loader_shared), set before */
+  uint64_t epoch;        /* of the batch in use, or else of the next one */
+  uint64_t used_batches; /* that the share had for it, whoever prepared them */
+  uint64_t lost_claims;  /* batches prepared in vain: taken over by others */
+  uint64_t times_out;    /* that it was out of the share */
+  uint64_t alone_batches; /* that it prepared for itself then */
+};
+
+/* ENOTSUP  the loader is of no share
+ * EINVAL  a null pointer, a size that is none; ECHILD */
+int penstock_loader_get_shared(struct penstock_loader* loader,
+                               struct penstock_loader_shared* shared);
+
+/* Whether the loader has the caches that were asked for, of this node and
+ * others, and they do what they may.
  * EACCES, ENOMEM or what the system gave: it has none
  * EIO     none, as no memory cgroup limits the job so that cache_bytes has to
  *         be given, or 1024 processes use it; it is not filled as far as it may
- *         be; a sample was damaged in it, and read from storage: what was first
+ *         be; a sample was damaged in it, and read from storage; munge does not
+ *         answer; another node was late, or said what cannot be right: what was
+ *         first
+ * ENOENT  cache_peers is "auto", and there is no job
  * EINVAL  a null pointer; ECHILD */
 int penstock_loader_check_cache(struct penstock_loader* loader);
 

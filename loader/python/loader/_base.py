@@ -25,6 +25,11 @@ class StreamLoader:
     def batch_size(self) -> int:
         return self._batch_size
 
+    @property
+    def epoch(self) -> int:
+        """Of the next batch."""
+        return self._stream.epoch
+
     def counters(self) -> "Counters":
         """Samples, bytes and times of this loader's threads so far."""
         return self._stream.counters()

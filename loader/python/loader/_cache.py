@@ -195,24 +195,55 @@ class SampleCache:
         """What this process had from it."""
         return self._cache.counters()
 
-    def _before(self, dataset: Dataset) -> Dataset:
+    def _before(self, dataset: Dataset, peers: str | None) -> Dataset:
         own = self._options["fingerprint"], self._options["samples"]
         if own != (dataset.fingerprint, len(dataset)):
             raise ValueError(
                 f"{self.path}: holds other data than {dataset.path}; open it "
                 "with SampleCache(dataset)"
             )
-        return self._cache.before(dataset)
+        cached = self._cache.before(dataset, peers or "")
+        self._log_warnings()
+        return cached
 
     def _log_warnings(self) -> None:
         for what in self._cache.take_warnings():
             _log.warning("%s", what)
 
 
-def cache_of_loader(
+def source_of_loader(
+    dataset: Dataset,
+    cache: int | Literal["auto"] | SampleCache | None,
+    peers: str | None,
+) -> tuple[Dataset, SampleCache | None]:
+    """The dataset with its cache before it. Without one that cannot be had, a
+    job runs all the same."""
+    _check_peers(peers, cache)
+    opened = _cache_of_loader(cache, dataset)
+    if opened is None:
+        return dataset, None
+    return opened._before(dataset, peers), opened
+
+
+def _check_peers(peers: str | None, cache: object) -> None:
+    if peers is None:
+        return
+    if not isinstance(peers, str):
+        raise TypeError(f"cache_peers={peers!r}: has to be a text, or None")
+    if not peers or not peers.isascii():
+        raise ValueError(
+            f"cache_peers={peers!r}: allowed: 'auto', or nodes as Slurm lists "
+            "them"
+        )
+    if cache is None:
+        raise ValueError(
+            f"cache_peers={peers!r}: this node has no cache; give cache="
+        )
+
+
+def _cache_of_loader(
     cache: int | Literal["auto"] | SampleCache | None, dataset: Dataset
 ) -> SampleCache | None:
-    """Without one that cannot be had, a job runs all the same."""
     if cache is None or isinstance(cache, SampleCache):
         return cache
     _bytes_of("cache", cache)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from penstock.loader._base import StreamLoader, close_at_exit
 from penstock.loader._batch import Batch, State
-from penstock.loader._cache import SampleCache, cache_of_loader
+from penstock.loader._cache import SampleCache, source_of_loader
 from penstock.loader._data import Paths, open_dataset
 from penstock.loader._epoch import Epoch
 from penstock.loader._native import Dataset, Stream
@@ -51,6 +51,7 @@ class Loader(StreamLoader):
         direct: bool = False,
         pinned: bool = False,
         cache: int | Literal["auto"] | SampleCache | None = None,
+        cache_peers: str | None = None,
     ):
         """Starts the threads.
 
@@ -81,16 +82,24 @@ class Loader(StreamLoader):
         bytes that this job fills there; "auto": half of what its memory cgroups
         leave; or a SampleCache of the dataset. Where it cannot be had, that is
         logged, and the samples are read as ever.
+        cache_peers: nodes that each keep a part of the data in their caches,
+        this one among them; what is another one's part comes out of that one's
+        memory before storage is read. "auto": the nodes of the Slurm job, or a
+        list as Slurm writes it ("n[1-4],m7"). They know each other by munge;
+        without it, or outside of a job, that is logged, and this node's cache
+        is alone.
 
-        Raises ValueError for a value out of its range, OSError where the data
-        cannot be read or memory is too little.
+        Raises TypeError or ValueError for a value that is not allowed,
+        ValueError for a cache of other data, OSError where the data cannot be
+        read or memory is too little.
         """
         check_choices(augment, broken, threads, memory)
         if not isinstance(dataset, Dataset):
             dataset = open_dataset(dataset)
         self._dataset = dataset
-        self._cache = cache_of_loader(cache, dataset)
-        self._source = self._cache._before(dataset) if self._cache else dataset
+        self._source, self._cache = source_of_loader(
+            dataset, cache, cache_peers
+        )
         self._batch_size = natural("batch_size", batch_size)
         self._drop_last = drop_last
         self._rank, self._ranks = own_rank(rank, ranks)

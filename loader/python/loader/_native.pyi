@@ -11,6 +11,8 @@ class Counters(TypedDict):
     bytes: int
     cached: int
     cached_bytes: int
+    peer: int
+    peer_bytes: int
     fetch_ns: int
     prep_ns: int
     cpu_ns: int
@@ -22,6 +24,14 @@ class CacheCounters(TypedDict):
     misses: int
     damaged: int
     dropped: int
+    peer: int
+    peer_bytes: int
+
+class ShareCounters(TypedDict):
+    used_batches: int
+    lost_claims: int
+    times_out: int
+    alone_batches: int
 
 class Dataset:
     def __len__(self) -> int: ...
@@ -69,7 +79,7 @@ class Cache:
     @property
     def path(self) -> str: ...
     def take_warnings(self) -> list[str]: ...
-    def before(self, dataset: Dataset) -> Dataset: ...
+    def before(self, dataset: Dataset, peers: str) -> Dataset: ...
 
 class Stream:
     def __init__(
@@ -110,7 +120,10 @@ class Stream:
     def state(self) -> Position: ...
     @property
     def samples_per_epoch(self) -> int: ...
+    @property
+    def epoch(self) -> int: ...
     def counters(self) -> Counters: ...
+    def share_counters(self) -> ShareCounters: ...
     def pin_refusal(self) -> str: ...
     def take_broken(self) -> list[str]: ...
     def close(self) -> None: ...

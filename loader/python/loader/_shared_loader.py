@@ -3,14 +3,17 @@
 import logging
 import os
 from collections.abc import Iterator
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from penstock.loader._base import StreamLoader, close_at_exit
 from penstock.loader._batch import Batch
-from penstock.loader._cache import SampleCache, cache_of_loader
+from penstock.loader._cache import SampleCache, source_of_loader
 from penstock.loader._data import Paths, open_dataset
 from penstock.loader._native import Dataset, join_share
 from penstock.loader._options import check_choices, natural
+
+if TYPE_CHECKING:
+    from penstock.loader._native import ShareCounters
 
 _log = logging.getLogger("penstock.loader")
 
@@ -44,6 +47,7 @@ class SharedLoader(StreamLoader):
         threads: int | None = None,
         direct: bool = False,
         cache: int | Literal["auto"] | SampleCache | None = None,
+        cache_peers: str | None = None,
     ):
         """Joins the share of that name, or makes it, and starts the threads.
 
@@ -56,9 +60,10 @@ class SharedLoader(StreamLoader):
         2 to 512, as the share's first job has it.
         The others are Loader's.
 
-        Raises ValueError for a value out of its range, and where the share of
-        that name prepares something else; OSError where the data cannot be
-        read, or the share's batches have no memory.
+        Raises TypeError or ValueError for a value that is not allowed,
+        ValueError for a cache of other data, and where the share of that name
+        prepares something else; OSError where the data cannot be read, or the
+        share's batches have no memory.
         """
         check_choices(augment, broken, threads, None)
         if not isinstance(dataset, Dataset):
@@ -67,9 +72,9 @@ class SharedLoader(StreamLoader):
         self._batch_size = natural("batch_size", batch_size)
         if not 2 <= window <= 512:
             raise ValueError(f"window={window}: allowed: 2 to 512 batches")
-        self._cache = cache_of_loader(cache, dataset)
+        source, self._cache = source_of_loader(dataset, cache, cache_peers)
         self._stream = join_share(
-            self._cache._before(dataset) if self._cache else dataset,
+            source,
             name=_named(share),
             batch_size=self._batch_size,
             crop=crop,
@@ -90,6 +95,14 @@ class SharedLoader(StreamLoader):
         """Batches of an epoch; those whose samples are all broken do not
         come."""
         return -(-self._stream.samples_per_epoch // self._batch_size)
+
+    def share_counters(self) -> "ShareCounters":
+        """What this job had of the share so far: used_batches that the share
+        had for it, whoever prepared them; times_out, how often it was out of
+        the share, and alone_batches, that it prepared for itself then;
+        lost_claims, batches that it prepared in vain, as others had taken them
+        over."""
+        return self._stream.share_counters()
 
     def __iter__(self) -> Iterator[Batch]:
         """The next epoch; what is left of one that an iterator was left in the

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <thread>
 
@@ -11,6 +12,7 @@
 #include "loader/thread_choice.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/loader/pictures.h"
+#include "tests/unit/loader_cache/cache_case.h"
 
 using namespace penstock;
 using namespace penstock::test;
@@ -93,14 +95,19 @@ TEST_CASE("another thread gives back while one waits") {
   const Opened loader(2);
   const Batch first = loader.take();
   (void)loader.take();
+  bool is_released = false;  // Catch has one thread
+  uint64_t took_ns = 0;
   std::thread other([&] {
     usleep(200000);
     const uint64_t begin_ns = monotonic_ns();
-    CHECK(loader->release(first));
-    CHECK(monotonic_ns() - begin_ns < kSecond / 20);
+    is_released = bool(loader->release(first));
+    took_ns = monotonic_ns() - begin_ns;
   });
-  CHECK(loader.take().number == 2);
+  const Batch third = loader.take();
   other.join();
+  CHECK(third.number == 2);
+  CHECK(is_released);
+  CHECK(took_ns < kSecond / 20);
 }
 
 TEST_CASE("stopped, it keeps what is in use") {
@@ -152,4 +159,49 @@ TEST_CASE("threads are chosen as they are asked for, or as Slurm gives them") {
   CHECK(options.threads_max == 8);
   choose_threads({0, 5, 8}, options);
   CHECK(options.threads >= 5);
+}
+
+TEST_CASE(
+    "out of a share each job has all, and one that stops keeps its batch") {
+  const CacheCase cache;
+  const TempFolder folder;
+  write_file(folder.path("numbers"), std::vector<uint8_t>(10, 7));
+  std::vector<std::unique_ptr<JobLoader>> jobs;
+  for (int i = 0; i < 2; ++i) {
+    JobLoaderOptions options;
+    options.pipeline.batch_samples = 2;
+    options.threads = 1;
+    auto dataset = open_records(folder.path("numbers"), {1, 0, 0});
+    REQUIRE(dataset);
+    auto joined = JobLoader::join(
+        *dataset, {.name = "job", .jobs = 2, .window_batches = 2}, options);
+    REQUIRE(joined);
+    jobs.push_back(*std::move(joined));
+    CHECK(jobs.back()->is_shared());
+    CHECK(jobs.back()->samples_per_epoch() == 10);
+  }
+  const auto take = [&](size_t job) {
+    const auto batch = jobs[job]->next(10 * kSecond);
+    REQUIRE(batch);
+    REQUIRE(*batch);
+    return **batch;
+  };
+  for (uint64_t number = 0; number < 7; ++number) {
+    const Batch one = take(0), two = take(1);
+    CHECK(one.number == number);
+    CHECK(std::equal(one.indices, one.indices + 2, two.indices));
+    CHECK(one.ends_epoch == (number == 4));
+    // One at a time, and only what is in use.
+    CHECK(jobs[0]->is_held_up());
+    CHECK(jobs[0]->release(one));
+    CHECK_FALSE(jobs[0]->release(one));
+    CHECK(jobs[1]->release(two));
+  }
+  const Batch held = take(1);
+  const uint64_t index = held.indices[0];
+  jobs[1]->stop();
+  CHECK(jobs[1]->next(0).error().code == Code::kUnavailable);
+  for (int i = 0; i < 10; ++i) CHECK(jobs[0]->release(take(0)));
+  CHECK(held.indices[0] == index);
+  CHECK(jobs[1]->release(held));
 }

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "tests/unit/loader/pictures.h"
 #include "tests/unit/loader_cache/cache_case.h"
 
@@ -62,6 +64,46 @@ TEST_CASE("without a cache that cannot be had the data are as they were") {
   REQUIRE(again);
   CHECK(*again == test.dataset);
   CHECK(told == 1);
+}
+
+TEST_CASE("outside of a job a node's cache is alone, and that is told") {
+  const AskedCase test;
+  for (const char* name :
+       {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURMD_NODENAME"}) {
+    ::unsetenv(name);
+  }
+  AskedCache asked;
+  const auto found = asked.put_before(test.dataset, kWanted, "auto");
+  REQUIRE(found);
+  CHECK(*found != test.dataset);
+  REQUIRE(asked.trouble());
+  CHECK(asked.trouble()->code == Code::kNotFound);
+  CHECK_THAT(asked.trouble()->message,
+             ContainsSubstring("without other nodes' caches: no SLURM_JOB"));
+}
+
+TEST_CASE("a job of one node has no others to ask") {
+  const AskedCase test;
+  ::setenv("SLURMD_NODENAME", "n1", 1);
+  AskedCache asked;
+  CHECK(asked.put_before(test.dataset, kWanted, "n1"));
+  CHECK_FALSE(asked.trouble());
+}
+
+TEST_CASE("nodes that cannot be the cache's are an error") {
+  const AskedCase test;
+  ::setenv("SLURMD_NODENAME", "n1", 1);
+  const auto check = [&](const char* nodes, const char* why) {
+    AskedCache asked;
+    const auto refused = asked.put_before(test.dataset, kWanted, nodes);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == Code::kInvalidArgument);
+    CHECK_THAT(refused.error().message, ContainsSubstring(why));
+  };
+  check("n[1-", "a [ without its ]");
+  check("n[2-3]", "\"n1\", is none of the cache's 2 nodes");
+  check("n2", "\"n1\", is none of the cache's 1 nodes");
+  check("n1,n1", "comes twice");
 }
 
 TEST_CASE("a value that is not allowed is an error all the same") {

@@ -1,6 +1,8 @@
 // A job that is killed, or stopped, at every step of the protocol: the other
 // one has each sample once an epoch all the same, and waits no longer than it
 // may.
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -59,6 +61,18 @@ const char* fault = nullptr;  // the point at which this process ends
 int fault_signal = 0;
 std::atomic<const char*> waits_at{nullptr};  // it stops here once before
 std::atomic<int> passes_left = 0;            // of it
+// Before it ends it forks a process that lives on, and says its number here.
+int orphan_fd = -1;
+
+void leave_orphan() {
+  const pid_t orphan = ::fork();
+  if (orphan != 0) {
+    (void)!::write(orphan_fd, &orphan, sizeof orphan);
+    return;
+  }
+  ::alarm(60);
+  for (;;) ::pause();
+}
 
 }  // namespace
 
@@ -71,7 +85,9 @@ void penstock::fault_point(const char* name) {
     ::raise(SIGSTOP);
   }
   if (fault == nullptr || std::strcmp(fault, name) != 0) return;
-  if (passes_left.fetch_sub(1) == 0) ::raise(fault_signal);
+  if (passes_left.fetch_sub(1) != 0) return;
+  if (orphan_fd >= 0) leave_orphan();
+  ::raise(fault_signal);
 }
 
 namespace {
@@ -241,4 +257,50 @@ TEST_CASE("a job that is killed while it gets the memory leaves that, too") {
   CHECK(test.run("own", options_of(3)) == "");
   killer.join();
   CHECK(are_whole(read_epochs(test.folder.path("own")), kSamples));
+}
+
+TEST_CASE("without memory for a spare buffer a job goes on alone") {
+  if (::geteuid() != 0) return;  // who may mount one
+  Killing test;
+  const std::string small = test.cache.base() + "/small";
+  REQUIRE(::mkdir(small.c_str(), 0700) == 0);
+  // Pages of the index, and of the window's three buffers.
+  REQUIRE(::mount("penstock-test", small.c_str(), "tmpfs", 0, "size=28k") == 0);
+  ::setenv("PENSTOCK_CACHE_DIR", small.c_str(), 1);
+  {
+    Child prepares(
+        test.fails_at("prepared a sample", SIGSTOP, 0, patient(), "prepares"));
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK(test.run("own", options_of(2)) == "");
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(12));
+    const Epochs own = read_epochs(test.folder.path("own"));
+    CHECK(own.size() == 2);
+    CHECK(are_whole(own, kSamples));
+    prepares.wait_until_stopped();
+    prepares.kill();
+  }
+  ::umount2(small.c_str(), MNT_DETACH);
+}
+
+// That one has the dead job's lock: it seems to be stopped.
+TEST_CASE("a job whose forked process lives on holds others up for a bound") {
+  for (const char* point : {"entered", "claimed", "taken"}) {
+    CAPTURE(point);
+    Killing test;
+    int numbers[2];
+    REQUIRE(::pipe(numbers) == 0);
+    orphan_fd = numbers[1];
+    Child child(test.fails_at(point, SIGKILL, 0));
+    orphan_fd = -1;
+    const auto begin = std::chrono::steady_clock::now();
+    check_that_another_one_has_all(test);
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(8));
+    CHECK(child.wait() == 128 + SIGKILL);
+    check_that_another_one_has_all(test);  // so does one that comes later
+    pid_t orphan = 0;
+    REQUIRE(::read(numbers[0], &orphan, sizeof orphan) == sizeof orphan);
+    ::kill(orphan, SIGKILL);
+    ::close(numbers[0]);
+    ::close(numbers[1]);
+  }
 }

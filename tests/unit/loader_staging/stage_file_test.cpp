@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 
 #include "tests/unit/loader_cache/children.h"
 #include "tests/unit/loader_staging/stage_case.h"
@@ -155,9 +156,12 @@ TEST_CASE("a damaged file that is in use is refused") {
   std::filesystem::resize_file(test.path(), stage_bytes(kShape) + 4096);
   refused("damaged");
   std::filesystem::resize_file(test.path(), stage_bytes(kShape));
+  file->header().maker = kMembers;
+  refused("damaged");
+  file->header().maker = file->member();
   CHECK(test.try_join({7, "seven", kShape}));
-  file->header().magic = 1;
-  refused("no share of this version");
+  file->header().magic = kStageMagic + (uint64_t{1} << 56);
+  refused("another version");
 }
 
 TEST_CASE(
@@ -192,16 +196,98 @@ TEST_CASE(
   ::umount(small.c_str());
 }
 
-TEST_CASE("another user's share cannot be joined") {
+TEST_CASE("a window that no process can map is refused") {
+  StageCase test;
+  const auto file = test.try_join({7, "seven", {3, uint64_t{1} << 45, 4, 6}});
+  REQUIRE_FALSE(file);
+  CHECK(file.error().code == Code::kLimit);
+  CHECK_THAT(file.error().message, ContainsSubstring("may map") &&
+                                       ContainsSubstring("smaller window"));
+  CHECK_FALSE(std::filesystem::exists(test.path()));
+}
+
+TEST_CASE("a link, a folder or somebody else's file is no share") {
+  StageCase test;
+  const auto file = test.join(kShape, "real");
+  const auto refused = [&](const char* why) {
+    const auto other = test.try_join({7, "seven", kShape});
+    REQUIRE_FALSE(other);
+    CHECK_THAT(other.error().message,
+               ContainsSubstring(test.path()) && ContainsSubstring(why) &&
+                   ContainsSubstring("remove it, or use another name"));
+  };
+  std::filesystem::create_symlink(test.path("real"), test.path());
+  refused("is a link");
+  std::filesystem::remove(test.path());
+  std::filesystem::create_directory(test.path());
+  refused("is a folder");
+  std::filesystem::remove(test.path());
+  REQUIRE(::mkfifo(test.path().c_str(), 0600) == 0);
+  refused("is a pipe, socket or device");
+  CHECK(std::filesystem::exists(test.path()));
+  std::filesystem::remove(test.path());
+  std::ofstream(test.path()) << "notes of my search";
+  refused("was not made by Penstock");
+  CHECK(std::filesystem::exists(test.path()));
+}
+
+namespace {
+
+// Whether a process of user 65534 that joins there is refused with that text.
+bool is_refused_to_nobody(const CacheOwner& owner, const std::string& text) {
+  return in_child([&] {
+           if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(1);
+           const auto file = StageFile::join(owner, "n", {7, "seven", kShape});
+           if (file) ::_exit(2);
+           const Error& error = file.error();
+           const bool is_told = error.code == Code::kPermissionDenied &&
+                                error.message.find(text) != std::string::npos;
+           if (!is_told) std::cerr << error.message << "\n";
+           ::_exit(is_told ? 0 : 3);
+         }) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("another user's share, folder or file cannot be joined") {
   if (::geteuid() != 0) return;  // who may become another
   StageCase test;
   const auto file = test.join(kShape);
   ::chmod(test.base().c_str(), 0755);
+  const CacheOwner owner = test.owner();
+  // Where it is told whose folder, even.
+  CHECK(is_refused_to_nobody(owner, "belongs to user 0, group 0"));
+  // Where that has its folder's name.
+  CacheOwner own = owner;
+  own.user = 65534;
+  const std::string path = cache_folder_path(own);
+  std::filesystem::create_directory(path);
+  CHECK(is_refused_to_nobody(own, path + ": belongs to user 0"));
+  std::filesystem::remove(path);
+  std::filesystem::create_symlink(cache_folder_path(owner), path);
+  CHECK(is_refused_to_nobody(own, path + ": belongs to user 0"));
+  std::filesystem::remove(path);
+  // Where the folder is its own, and the file is not.
+  std::filesystem::rename(cache_folder_path(owner), path);
+  REQUIRE(::chown(path.c_str(), 65534, 65534) == 0);
+  CHECK(is_refused_to_nobody(own, path + "/n.stage: belongs to user 0, and "
+                                         "cannot be shared with; remove it, or "
+                                         "use another name"));
+}
+
+TEST_CASE("two users' shares of one name are two") {
+  if (::geteuid() != 0) return;  // who may become another
+  StageCase test;
+  const auto file = test.try_join({8, "eight", kShape});
+  REQUIRE(file);
+  ::chmod(test.base().c_str(), 01777);
   CHECK(in_child([&] {
           if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(1);
-          // Where it is told whose folder, even.
           const auto other = test.try_join({7, "seven", kShape});
-          ::_exit(!other && other.error().code == Code::kPermissionDenied ? 0
-                                                                          : 2);
+          if (!other) std::cerr << other.error().message << "\n";
+          if (!other || (*other)->path() == (*file)->path()) ::_exit(2);
+          if ((*other)->key() == (*file)->key()) ::_exit(3);
+          (*other)->leave();
         }) == 0);
+  CHECK(std::filesystem::exists((*file)->path()));
 }

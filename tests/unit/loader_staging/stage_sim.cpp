@@ -11,6 +11,9 @@ namespace penstock::test {
 namespace {
 
 constexpr size_t kWords = 5;  // of a batch, written and read one by one
+// A word says which batch it is, and above these bits whose claim wrote it: of
+// two that prepare one batch in one buffer, each would write what is right.
+constexpr uint64_t kBatchBits = 24;
 
 volatile uint64_t* words_of(const StageFile& file, uint32_t buffer) {
   return reinterpret_cast<uint64_t*>(file.buffer(buffer));
@@ -44,10 +47,14 @@ void StageSim::pause(bool waits) {
   Fiber::pause();
 }
 
-void StageSim::check_batch(Job& job, uint32_t buffer, uint64_t batch) {
+// written: by whom, where it was looked at before.
+void StageSim::check_batch(Job& job, uint32_t buffer, uint64_t batch,
+                           uint64_t& written) {
   if (buffer >= options_.shape.buffers) complain("a buffer that is none");
+  const volatile uint64_t* const words = words_of(*job.file, buffer);
+  if (written == 0) written = words[0];
   for (size_t i = 0; i < kWords; ++i) {
-    if (words_of(*job.file, buffer)[i] != batch) {
+    if (words[i] != written || words[i] % (1 << kBatchBits) != batch) {
       complain("batch " + std::to_string(batch) + " is torn");
     }
   }
@@ -57,14 +64,15 @@ void StageSim::check_batch(Job& job, uint32_t buffer, uint64_t batch) {
 bool StageSim::consume_batch(Job& job, uint64_t batch, bool& has_waited) {
   for (;;) {
     uint32_t buffer = 0;
+    uint64_t written = 0;
     switch (job.seat->take(buffer)) {
       case StageSeat::Take::kGot:
         if (job.seat->next() != batch) complain("not the batch it is at");
         for (uint64_t reads = 1 + below(8); reads > 0; --reads) {
-          check_batch(job, buffer, batch);
+          check_batch(job, buffer, batch, written);
           pause(false);
         }
-        check_batch(job, buffer, batch);
+        check_batch(job, buffer, batch, written);
         (void)job.seat->release();
         return true;
       case StageSeat::Take::kOut:
@@ -158,9 +166,10 @@ void StageSim::prepare(Job& job) {
     if (!job.seat->has_place() || !job.seat->is_in()) continue;
     const auto claim = job.claims->claim(below(2) == 0);
     if (!claim) continue;
+    const uint64_t written = ++claims_ << kBatchBits | claim->batch;
     const size_t words = below(16) == 0 ? below(kWords) : kWords;
     for (size_t i = 0; i < words; ++i) {
-      words_of(*job.file, claim->buffer)[i] = claim->batch;
+      words_of(*job.file, claim->buffer)[i] = written;
       pause(false);
     }
     if (words < kWords) {

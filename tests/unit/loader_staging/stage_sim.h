@@ -70,7 +70,8 @@ class StageSim {
   bool consume_epoch(Job& job, uint64_t epoch, bool& is_alone);
   bool consume_batch(Job& job, uint64_t batch, bool& has_waited);
   void prepare(Job& job);
-  void check_batch(Job& job, uint32_t buffer, uint64_t batch);
+  void check_batch(Job& job, uint32_t buffer, uint64_t batch,
+                   uint64_t& written);
   void check_jobs();
   void check_slots();
   void check_end();
@@ -87,6 +88,7 @@ class StageSim {
   std::array<uint64_t, kMostWindow> words_{};  // of slots, a step before
   std::vector<Job> jobs_;
   std::vector<Thread> threads_;
+  uint64_t claims_ = 0;
   size_t running_ = 0;  // thread
   bool waits_ = false;  // the one that ran last, for others
   bool is_sticky_ = false;

@@ -1,0 +1,129 @@
+// Who may write to a buffer, where threads are stopped between two steps.
+#include "loader/staging/stage_claims.h"
+
+#include <cstring>
+#include <optional>
+
+#include "loader/cache/fault_point.h"
+#include "loader/staging/stage_seat.h"
+#include "tests/unit/loader_staging/fibers.h"
+#include "tests/unit/loader_staging/stage_case.h"
+
+using namespace penstock;
+using namespace penstock::test;
+
+namespace {
+
+const char* stops_at = nullptr;
+
+}  // namespace
+
+// As the library for such tests has it.
+void penstock::fault_point(const char* name) {
+  if (stops_at == nullptr || std::strcmp(stops_at, name) != 0) return;
+  stops_at = nullptr;
+  Fiber::pause();
+}
+
+namespace {
+
+constexpr StageShape kShape{8, 4096, 2, 4};
+
+// A job that is in, with what its threads prepare by.
+struct Job {
+  explicit Job(StageCase& folder)
+      : file(folder.join(kShape)),
+        overdue(kShape.window),
+        claims(*file, overdue),
+        seat(*file, overdue, {}) {
+    REQUIRE(seat.reserve());
+    CHECK(seat.enter(0) == 0);
+  }
+  ~Job() { file->leave(); }
+
+  // As if the slot's claim had stood still for long.
+  void give_up_waiting(uint32_t slot) {
+    overdue.mark(slot, file->slot(slot).word);
+  }
+
+  std::unique_ptr<StageFile> file;
+  OverdueClaims overdue;
+  StageClaims claims;
+  StageSeat seat;
+};
+
+// One that claims, and is stopped at that point of it or of what follows.
+struct StoppedThread {
+  StoppedThread(Job& job, const char* point)
+      : fiber([this, &job] {
+          claim = job.claims.claim(false);
+          if (claim && job.claims.publish(*claim)) published = claim->batch;
+        }) {
+    stops_at = point;
+    fiber.resume();
+    REQUIRE_FALSE(fiber.has_ended());
+  }
+  void go_on() {
+    fiber.resume();
+    REQUIRE(fiber.has_ended());
+  }
+
+  std::optional<StageClaim> claim;
+  std::optional<uint64_t> published;
+  Fiber fiber;
+};
+
+}  // namespace
+
+// The words of two claims of one process to one batch in one buffer are alike.
+TEST_CASE(
+    "a thread that was stopped does not take its sibling's claim for its own") {
+  for (const char* point :
+       {"looked at the tag", "taking the buffer", "finished"}) {
+    CAPTURE(point);
+    StageCase folder;
+    Job one(folder), two(folder);
+    StoppedThread stopped(one, point);
+    two.give_up_waiting(0);
+    const auto other = two.claims.claim(false);
+    REQUIRE(other);
+    CHECK(other->batch == 0);
+    CHECK(other->buffer != 0);
+    one.give_up_waiting(0);  // that one is stopped, too
+    const auto sibling = one.claims.claim(false);
+    REQUIRE(sibling);
+    CHECK(sibling->batch == 0);
+    stopped.go_on();
+    CHECK(stopped.published != 0);
+    CHECK(one.claims.holds(*sibling));
+    CHECK(one.claims.publish(*sibling));
+    CHECK_FALSE(two.claims.publish(*other));
+    uint32_t buffer = 0;
+    CHECK(one.seat.take(buffer) == StageSeat::Take::kGot);
+    CHECK(buffer == sibling->buffer);
+  }
+}
+
+// Another process of the user may have written anywhere.
+TEST_CASE("a slot that names a buffer that there is none of harms nobody") {
+  StageCase folder;
+  Job job(folder);
+  const auto damage = [&](StageWord::State state) {
+    StageWord word;
+    word.state = state;
+    word.buffer = kMostBuffers - 1;
+    job.file->slot(0).word = word.packed();
+  };
+  uint32_t buffer = 0;
+  damage(StageWord::State::kReady);
+  CHECK(job.seat.take(buffer) == StageSeat::Take::kNotYet);
+  damage(StageWord::State::kClaimed);
+  job.seat.look_around(0);
+  damage(StageWord::State::kLeft);
+  const auto claim = job.claims.claim(true);
+  REQUIRE(claim);
+  CHECK(claim->batch == 0);
+  CHECK(claim->buffer < kShape.buffers);
+  CHECK(job.claims.publish(*claim));
+  CHECK(job.seat.take(buffer) == StageSeat::Take::kGot);
+}
