@@ -61,18 +61,23 @@ std::string run_case(const std::string& name) {
   return cases.at(name)(**transport);
 }
 
-}  // namespace
-
-int main(int count, char** arguments) {
-  if (count != 2) return 2;
+int run(const std::string& name) {
   const auto early = mpi_transport(MPI_COMM_WORLD);
   if (early || early.error().code != Code::kUnavailable) return 3;
   int provided = 0, rank = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  const std::string wrong = run_case(arguments[1]);
+  const std::string wrong = run_case(name);
   std::printf("rank %d: %s\n", rank, wrong.empty() ? "ok" : wrong.c_str());
   std::fflush(stdout);
   MPI_Finalize();
   return wrong.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) try {
+  return count == 2 ? run(arguments[1]) : 2;
+} catch (...) {
+  return 4;
 }

@@ -99,7 +99,8 @@ TEST_CASE("it is a positive number, whatever comes") {
     threshold.set_exact(found);
     CHECK(threshold.value() > 0);
     CHECK(std::isfinite(threshold.value()));
-    for (int step = 0; step < 1000; ++step) threshold.correct(step % 2 * 10000);
+    for (int step = 0; step < 1000; ++step)
+      threshold.correct(step % 2 == 0 ? 0 : 10000);
     CHECK(threshold.value() > 0);
     CHECK(std::isfinite(threshold.value()));
   }
