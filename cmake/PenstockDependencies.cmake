@@ -8,6 +8,7 @@ find_package(CLI11 REQUIRED)
 # A version that is asked for must be of the same major: 3 and 5 will do.
 find_package(Eigen3 REQUIRED NO_MODULE)
 pkg_check_modules(FUSE3 REQUIRED IMPORTED_TARGET fuse3)
+pkg_check_modules(HIGHWAY REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 pkg_check_modules(LIBCGROUP REQUIRED IMPORTED_TARGET libcgroup)
 pkg_check_modules(LIBJPEG REQUIRED IMPORTED_TARGET libjpeg)

@@ -26,6 +26,7 @@ MAY_INCLUDE = {
     "report": ["common"],
     "libpenstock": ["common"],
     "loader": ["common", "libpenstock", "predictor"],
+    "exchange": ["common"],
     "spank_plugin": ["common"],
     "node_agent": ["common", "cgroup", "predictor", "select_ext/allocator",
                    "report", *MESSAGES],
@@ -44,6 +45,7 @@ RESERVED = {
     r"systemd/": ["common"],
     r"fuse": ["tools"],
     r"mpi\.h": ["loader", "exchange"],
+    r"hwy/": ["exchange"],
     r"pybind11/": ["loader"],
     r"libcgroup|hwloc": ["cgroup", "node_agent"],
 }

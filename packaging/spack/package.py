@@ -29,6 +29,7 @@ class Penstock(CMakePackage):
     depends_on("cli11")
     depends_on("eigen@3.3:")
     depends_on("fmt")
+    depends_on("highway")
     depends_on("hwloc@2:")
     depends_on("libcgroup")
     depends_on("libfuse@3.2:")

@@ -1,0 +1,16 @@
+// The exact threshold of a top-k selection. Pure; thread-safe; allocates
+// nothing.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace penstock::exchange {
+
+// The k-th largest magnitude: at least k values reach it, and fewer than k are
+// above it. What is no number counts as larger than an infinity. By counting
+// the numbers' bits, from the top; three passes.
+// REQUIRES: 1 <= k <= values.size()
+float kth_magnitude(std::span<const float> values, size_t k);
+
+}  // namespace penstock::exchange

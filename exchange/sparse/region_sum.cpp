@@ -1,0 +1,79 @@
+#include "exchange/sparse/region_sum.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "exchange/select/kth_magnitude.h"
+
+namespace penstock::exchange {
+namespace {
+
+constexpr size_t kBits = 64;
+
+// Calls visit(element) for each bit that is set, in order.
+template <class Visit>
+void for_each_bit(std::span<const uint64_t> words, const Visit& visit) {
+  for (size_t w = 0; w < words.size(); ++w) {
+    for (uint64_t left = words[w]; left != 0; left &= left - 1) {
+      visit(w * kBits + size_t(std::countr_zero(left)));
+    }
+  }
+}
+
+}  // namespace
+
+RegionSum::RegionSum(size_t largest_region, size_t most_entries)
+    : sums_(largest_region), is_touched_((largest_region + kBits - 1) / kBits) {
+  magnitudes_.reserve(most_entries);
+}
+
+void RegionSum::begin(size_t first, size_t size) {
+  first_ = first;
+  size_ = size;
+}
+
+void RegionSum::add(const SparseView& entries) {
+  for (size_t i = 0; i < entries.indices.size(); ++i) {
+    const size_t element = entries.indices[i] - first_;
+    sums_[element] += entries.values[i];
+    is_touched_[element / kBits] |= uint64_t{1} << element % kBits;
+  }
+}
+
+// Of the `count` largest sums.
+RegionSum::Bound RegionSum::bound_of(size_t count) {
+  magnitudes_.clear();
+  for_each_bit(is_touched_, [&](size_t i) { magnitudes_.push_back(sums_[i]); });
+  if (magnitudes_.size() <= count || count == 0) return {0, count};
+  const float least = kth_magnitude(magnitudes_, count);
+  const auto above =
+      std::count_if(magnitudes_.begin(), magnitudes_.end(),
+                    [&](float sum) { return !(std::fabs(sum) <= least); });
+  return {least, count - std::min(count, size_t(above))};
+}
+
+size_t RegionSum::take(SparseRoom room, std::span<float> residual) {
+  const size_t most = room.values.size();
+  Bound bound = bound_of(most);
+  size_t taken = 0;
+  for_each_bit(is_touched_, [&](size_t i) {
+    const float sum = std::exchange(sums_[i], 0.0f);
+    if (sum == 0) return;  // they cancelled each other
+    const float magnitude = std::fabs(sum);
+    const bool is_above = !(magnitude <= bound.least);
+    const bool is_tie = magnitude == bound.least && bound.ties > 0;
+    if (taken < most && (is_above || is_tie)) {
+      bound.ties -= is_above ? 0 : 1;
+      room.indices[taken] = static_cast<uint32_t>(first_ + i);
+      room.values[taken++] = sum;
+    } else {
+      residual[i] += sum;
+    }
+  });
+  std::fill(is_touched_.begin(), is_touched_.end(), 0);
+  return taken;
+}
+
+}  // namespace penstock::exchange

@@ -1,0 +1,45 @@
+// Where the owner of a region adds up what all ranks sent for it. Pure.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "exchange/sparse/sparse_message.h"
+
+namespace penstock::exchange {
+
+// For one thread. Memory for the largest region, allocated once: 33/32 of its
+// floats, and a float for each entry that may come in.
+class RegionSum {
+ public:
+  RegionSum(size_t largest_region, size_t most_entries);
+
+  // A region's first element has this index.
+  // REQUIRES: size <= largest_region; what was added is taken out already.
+  void begin(size_t first, size_t size);
+
+  // REQUIRES: the indices are of the region; no more entries in all than
+  // most_entries.
+  void add(const SparseView& entries);
+
+  // Takes the largest sums out, as many as there is room for, in the order of
+  // their indices; the others go to residual (of the region, from its first
+  // element on). Returns how many were taken.
+  size_t take(SparseRoom room, std::span<float> residual);
+
+ private:
+  struct Bound {
+    float least = 0;  // larger ones are all taken,
+    size_t ties = 0;  // and so many that are as large
+  };
+  Bound bound_of(size_t count);
+
+  size_t first_ = 0;
+  size_t size_ = 0;
+  std::vector<float> sums_;
+  std::vector<uint64_t> is_touched_;  // a bit for each element
+  std::vector<float> magnitudes_;     // of touched sums, to find the largest
+};
+
+}  // namespace penstock::exchange

@@ -1,0 +1,65 @@
+#include "exchange/plan/cost_model.h"
+
+#include "tests/unit/catch.h"
+
+using namespace penstock::exchange;
+
+namespace {
+
+constexpr size_t kElements = 16'000'000;
+// A gigabit per second, and nothing else.
+constexpr ExchangeCosts kSlowLink{.byte_s = 8e-9};
+
+double seconds(Method method, int ranks, double density,
+               const ExchangeCosts& costs = kSlowLink) {
+  return exchange_s(method, {kElements, ranks, density}, costs);
+}
+
+}  // namespace
+
+TEST_CASE("by bandwidth alone the ways cross where they are known to") {
+  for (const int ranks : {3, 4, 8, 64}) {
+    CAPTURE(ranks);
+    const double few = 0.99 / ranks, many = 1.01 / ranks;
+    CHECK(seconds(Method::kAllgather, ranks, few) <
+          seconds(Method::kDense, ranks, few));
+    CHECK(seconds(Method::kAllgather, ranks, many) >
+          seconds(Method::kDense, ranks, many));
+    CHECK(seconds(Method::kTwoPhase, ranks, 0.399) <
+          seconds(Method::kDense, ranks, 0.399));
+    CHECK(seconds(Method::kTwoPhase, ranks, 0.401) >
+          seconds(Method::kDense, ranks, 0.401));
+    CHECK(cheapest({kElements, ranks, 0.01}, kSlowLink) == Method::kTwoPhase);
+    CHECK(cheapest({kElements, ranks, 0.5}, kSlowLink) == Method::kDense);
+  }
+  CHECK(cheapest({kElements, 2, 0.01}, kSlowLink) == Method::kAllgather);
+}
+
+TEST_CASE("16 M floats over four ranks at 1 Gb/s take what can be reckoned") {
+  // 2 x 3/4 x 64 MB, and 2 x 1.25 x 3/4 x 1.28 MB.
+  CHECK(seconds(Method::kDense, 4, 1) == Approx(0.768));
+  CHECK(seconds(Method::kTwoPhase, 4, 0.01) == Approx(0.0192));
+  CHECK(seconds(Method::kAllgather, 4, 0.01) == Approx(0.03072));
+}
+
+TEST_CASE("where selecting costs more than the link, nothing is selected") {
+  ExchangeCosts fast{.byte_s = 1e-11, .select_s = 8e-9};
+  CHECK(cheapest({kElements, 8, 0.001}, fast) == Method::kDense);
+  fast.select_s = 0;
+  CHECK(cheapest({kElements, 8, 0.001}, fast) == Method::kTwoPhase);
+}
+
+TEST_CASE("small layers are begun with as few messages as can be") {
+  const ExchangeCosts late{.message_s = 1e-4, .byte_s = 8e-9};
+  CHECK(cheapest({1000, 64, 0.01}, late) == Method::kAllgather);
+  CHECK(exchange_s(Method::kTwoPhase, {1000, 64, 0.01}, late) >
+        exchange_s(Method::kDense, {1000, 64, 0.01}, late));
+}
+
+TEST_CASE("one rank pays for its selection only") {
+  const ExchangeCosts costs{1, 1, 1, 2, 0};
+  CHECK(exchange_s(Method::kDense, {10, 1, 0.5}, costs) == 0);
+  CHECK(exchange_s(Method::kTwoPhase, {10, 1, 0.5}, costs) == 20);
+  CHECK(exchange_s(Method::kAllgather, {10, 1, 0.5}, costs) == 20);
+  CHECK(cheapest({10, 1, 0.5}, costs) == Method::kDense);
+}

@@ -1,0 +1,53 @@
+"""The transport over MPI, by programs that mpirun starts."""
+
+import os
+import subprocess
+import unittest
+
+
+def run(case, ranks):
+    """Each rank's line, and the exit code."""
+    environment = {
+        **os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "OMPI_MCA_rmaps_base_oversubscribe": "1",
+        "OMPI_MCA_mpi_yield_when_idle": "1",
+        "OMPI_MCA_hwloc_base_binding_policy": "none",
+        "OMPI_MCA_btl": "self,vader"}
+    done = subprocess.run(
+        [os.environ["MPIEXEC"], "-n", str(ranks), os.environ["RANKS"], case],
+        env=environment, capture_output=True, text=True, timeout=100)
+    return sorted(done.stdout.splitlines()), done.returncode, done.stderr
+
+
+class MpiTransport(unittest.TestCase):
+    def check(self, case, counts):
+        for ranks in counts:
+            with self.subTest(case=case, ranks=ranks):
+                lines, code, errors = run(case, ranks)
+                self.assertEqual(
+                    lines, [f"rank {rank}: ok" for rank in range(ranks)],
+                    errors)
+                self.assertEqual(code, 0, errors)
+
+    def test_messages_of_a_sender_and_tag_arrive_in_order(self):
+        self.check("messages", [1, 2, 3])
+
+    def test_all_ranks_have_what_each_gave_and_the_sum(self):
+        self.check("all", [1, 2, 5])
+
+    def test_a_message_that_is_too_long_is_an_error(self):
+        self.check("long", [2])
+
+    def test_nothing_waits(self):
+        self.check("nothing", [2, 3])
+
+    def test_more_than_there_is_room_for_is_an_error(self):
+        self.check("room", [1])
+
+    def test_a_sparse_sum(self):
+        self.check("sparse", [1, 2, 3, 8])
+
+
+if __name__ == "__main__":
+    unittest.main()

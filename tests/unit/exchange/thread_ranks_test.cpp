@@ -1,0 +1,88 @@
+#include "exchange/transport/thread_ranks.h"
+
+#include <array>
+#include <atomic>
+#include <mutex>
+
+#include "tests/unit/catch.h"
+#include "tests/unit/exchange/rank_threads.h"
+
+using namespace penstock::exchange;
+using namespace penstock::exchange::test;
+
+namespace {
+
+// What each rank finds wrong, or nothing.
+using Case = std::string (*)(Transport&);
+void check_case(Case one, const std::vector<int>& counts) {
+  for (const int ranks : counts) {
+    CAPTURE(ranks);
+    std::mutex mutex;
+    std::vector<std::string> wrong;
+    as_ranks(ranks, [&](Transport& transport) {
+      const std::string found = one(transport);
+      const std::lock_guard lock(mutex);
+      wrong.push_back(found);
+    });
+    CHECK(wrong == std::vector<std::string>(size_t(ranks)));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("messages of a sender and tag arrive in order, and whole") {
+  check_case(messages_arrive, {1, 2, 3, 5, 8});
+}
+
+TEST_CASE("all ranks have what each gave, and the sum") {
+  check_case(all_have_all, {1, 2, 3, 5, 8});
+}
+
+TEST_CASE("a message that is too long for its room is an error there") {
+  check_case(too_long_is_an_error, {2});
+}
+
+TEST_CASE("what a rank does not do is not done, and holds up no call") {
+  check_case(nothing_waits, {1, 2, 3});
+}
+
+TEST_CASE("a sum has the same bits on all ranks, whoever came last") {
+  std::mutex mutex;
+  std::vector<std::vector<float>> sums;
+  as_ranks(5, [&](Transport& transport) {
+    for (int i = 0; i < 50; ++i) {
+      std::vector<float> values(3, 0.1f * float(transport.rank() + 1));
+      const bool is_done = wait_for(transport, transport.allreduce_sum(values));
+      const std::lock_guard lock(mutex);
+      if (is_done) sums.push_back(values);
+    }
+  });
+  REQUIRE(sums.size() == 250);
+  for (const auto& values : sums) CHECK(values == sums[0]);
+}
+
+TEST_CASE("ranks that begin different things are told, all of them") {
+  std::atomic<int> told = 0;
+  as_ranks(3, [&](Transport& transport) {
+    std::array<float, 4> values{}, all[3];
+    const auto mine = std::span(values).first(transport.rank() == 1 ? 3 : 4);
+    told += wait_for(transport, transport.allreduce_sum(mine)) ? 0 : 1;
+    const auto sum_or_not =
+        transport.rank() == 2
+            ? transport.allreduce_sum(values)
+            : transport.allgather(bytes_of(values), room_of(all));
+    told += wait_for(transport, sum_or_not) ? 0 : 1;
+  });
+  CHECK(told == 6);
+}
+
+TEST_CASE("no more is begun than there is room for") {
+  ThreadRanks group(1);
+  const auto alone = group.transport(0);
+  alone->reserve(2);
+  std::array<int, 1> value{};
+  for (int i = 0; i < 2; ++i) REQUIRE(alone->receive(0, 0, room_of(value)));
+  const auto more = alone->receive(0, 0, room_of(value));
+  REQUIRE_FALSE(more);
+  CHECK(more.error().message == "more than 2 operations of a rank at once");
+}

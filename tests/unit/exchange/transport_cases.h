@@ -1,0 +1,122 @@
+// What every transport does, as each of its ranks finds it. Each returns what
+// went wrong, or "".
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "exchange/transport/transport.h"
+
+namespace penstock::exchange::test {
+
+template <class T>
+std::span<const std::byte> bytes_of(const T& values) {
+  return std::as_bytes(std::span(values));
+}
+template <class T>
+std::span<std::byte> room_of(T& values) {
+  return std::as_writable_bytes(std::span(values));
+}
+
+// Waits for the end of an operation; false: it failed, or took 10 s.
+inline bool wait_for(Transport& transport,
+                     const Result<Transport::Request>& request,
+                     size_t* received = nullptr) {
+  if (!request) return false;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (std::chrono::steady_clock::now() < end) {
+    const Result<bool> done = transport.test(*request, received);
+    if (!done) return false;
+    if (*done) return true;
+    std::this_thread::yield();
+  }
+  return false;
+}
+
+// Messages of a sender and tag arrive in order, and whole.
+inline std::string messages_arrive(Transport& transport) {
+  const int ranks = transport.size();
+  const int to = (transport.rank() + 1) % ranks;
+  const int from = (transport.rank() + ranks - 1) % ranks;
+  for (int i = 0; i < 100; ++i) {
+    const std::array<int, 2> one{transport.rank(), i}, two{i, -i};
+    std::array<int, 3> got{}, other{};
+    size_t received = 0;
+    const auto second = transport.receive(from, 2, room_of(other));
+    const auto sends_two = transport.send(to, 2, bytes_of(two));
+    const auto sends_one = transport.send(to, 1, bytes_of(one));
+    const auto first = transport.receive(from, 1, room_of(got));
+    const bool are_done =
+        wait_for(transport, first, &received) && wait_for(transport, second) &&
+        wait_for(transport, sends_one) && wait_for(transport, sends_two);
+    if (!are_done) return "a message did not arrive";
+    if (received != sizeof one) return "a message has another length";
+    if (got != std::array{from, i, 0} || other != std::array{i, -i, 0}) {
+      return "a message is another one";
+    }
+  }
+  return "";
+}
+
+// All ranks have what each gave, and sums, the later one asked for first.
+inline std::string all_have_all(Transport& transport) {
+  const int ranks = transport.size();
+  for (int i = 0; i < 50; ++i) {
+    const std::array<int, 1> mine{transport.rank() * 1000 + i};
+    std::vector<int> all(static_cast<size_t>(ranks));
+    std::vector<float> values(5, float(transport.rank() + 1));
+    const auto gather = transport.allgather(bytes_of(mine), room_of(all));
+    const auto sum = transport.allreduce_sum(values);
+    if (!wait_for(transport, sum)) return "there is no sum";
+    if (!wait_for(transport, gather)) return "what others gave is not there";
+    for (int rank = 0; rank < ranks; ++rank) {
+      if (all[size_t(rank)] != rank * 1000 + i) return "it is another's";
+    }
+    for (const float value : values) {
+      if (value != float(ranks * (ranks + 1) / 2)) return "the sum is wrong";
+    }
+  }
+  return "";
+}
+
+// A message that is too long for its room is an error of who receives it.
+inline std::string too_long_is_an_error(Transport& transport) {
+  std::array<int, 2> values{};
+  if (transport.rank() == 0) {
+    return wait_for(transport, transport.send(1, 1, bytes_of(values)))
+               ? ""
+               : "it was not sent";
+  }
+  if (transport.rank() > 1) return "";
+  const auto request =
+      transport.receive(0, 1, room_of(values).first(sizeof(int)));
+  return wait_for(transport, request) ? "it was taken" : "";
+}
+
+// What a rank does not do is not done, and holds up no call. A rank sends what
+// another one waits for when that one has looked for it in vain.
+inline std::string nothing_waits(Transport& transport) {
+  const int ranks = transport.size();
+  const int next = (transport.rank() + 1) % ranks;
+  const int before = (transport.rank() + ranks - 1) % ranks;
+  std::array<int, 1> value{}, looked{}, has_looked{};
+  const auto request = transport.receive(next, 3, room_of(value));
+  if (!request) return "it was refused";
+  for (int i = 0; i < 10; ++i) {
+    const auto done = transport.test(*request);
+    if (!done || *done) return "it was done by nobody";
+  }
+  const auto tells = transport.send(next, 4, bytes_of(looked));
+  const bool may_send =
+      wait_for(transport, transport.receive(before, 4, room_of(has_looked)));
+  const auto sends = transport.send(before, 3, bytes_of(value));
+  return may_send && wait_for(transport, tells) && wait_for(transport, sends) &&
+                 wait_for(transport, request)
+             ? ""
+             : "it did not come";
+}
+
+}  // namespace penstock::exchange::test
