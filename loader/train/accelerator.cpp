@@ -29,6 +29,8 @@ void EmulatedAccelerator::step(uint64_t begin_ns, size_t samples,
     }
     return;
   }
+  // Sleeping until a time that is over gives the CPU away all the same.
+  if (monotonic_ns() >= deadline_ns) return;
   const timespec deadline{static_cast<time_t>(deadline_ns / 1000000000),
                           static_cast<long>(deadline_ns % 1000000000)};
   while (!stop && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline,
