@@ -45,10 +45,6 @@ TwoPhase::TwoPhase(Transport& transport,
   values_.resize(largest.keep_entries * ranks);
   sum_ =
       std::make_unique<RegionSum>(largest.region, largest.send_entries * ranks);
-  memory_bytes_ = message * (2 * ranks - 1) + kept * (ranks + 1) +
-                  2 * sizeof(float) * largest.keep_entries * ranks +
-                  largest.region * sizeof(float) + largest.region / 8 +
-                  largest.send_entries * ranks * sizeof(float);
 }
 
 SparseMessage TwoPhase::sent_to(int rank) {

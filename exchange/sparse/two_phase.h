@@ -58,8 +58,6 @@ class TwoPhase {
   // False: what some rank gave was infinite or no number.
   bool is_finite() const { return is_finite_; }
 
-  size_t memory_bytes() const { return memory_bytes_; }
-
  private:
   enum class Phase { kIdle, kToOwners, kToAll };
   struct Peer {
@@ -90,7 +88,6 @@ class TwoPhase {
   std::vector<uint32_t> indices_;
   std::vector<float> values_;
   std::unique_ptr<RegionSum> sum_;
-  size_t memory_bytes_ = 0;
 
   Phase phase_ = Phase::kIdle;
   Input input_;
