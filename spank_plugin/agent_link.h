@@ -38,8 +38,9 @@ Outcome send_message(const char* socket_path, uid_t owner, const void* message,
                      size_t size_bytes);
 
 // Waits for the reply to message (it begins with a penstock_header), and for
-// room in a full queue, and takes the time that took from budget. reply is written on kDone only. With nothing
-// left in budget the message is sent and the outcome is kTimedOut.
+// room in a full queue, and takes the time that took from budget. reply is
+// written on kDone only. With nothing left in budget the message is sent and
+// the outcome is kTimedOut.
 Outcome request(const char* socket_path, uid_t owner, const void* message,
                 size_t size_bytes, WaitBudget& budget, penstock_reply& reply);
 

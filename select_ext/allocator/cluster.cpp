@@ -124,7 +124,8 @@ int ClusterSolver::full_nodes() const {
 
 int ClusterSolver::full_pools() const {
   int full = 0;
-  for (size_t r = 2 * size_t(state_->nodes); r < state_->resources.size(); ++r) {
+  for (size_t r = 2 * size_t(state_->nodes); r < state_->resources.size();
+       ++r) {
     full += state_->resources[r].price > 0;
   }
   return full;

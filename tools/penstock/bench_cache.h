@@ -1,5 +1,5 @@
-// `penstock bench cache`: the node's cache of samples beside the page cache, and
-// nodes' caches together beside each alone.
+// `penstock bench cache`: the node's cache of samples beside the page cache,
+// and nodes' caches together beside each alone.
 #pragma once
 
 #include <string>

@@ -78,9 +78,9 @@ std::string effective_text(const Config& config) {
       policy_name(config.policy), config.default_auto ? "auto" : "off",
       yes_no(config.lend_idle), lend_across_name(config.lend_across),
       yes_no(config.away_yields), config.max_weight, config.sample_period_ms,
-      config.min_solve_interval_ms, config.report_min_seconds, config.cache_keep_s,
-      config.log_level,
-      config.history_file, config.history_retention_days);
+      config.min_solve_interval_ms, config.report_min_seconds,
+      config.cache_keep_s, config.log_level, config.history_file,
+      config.history_retention_days);
   out += config.metrics_file.empty()
              ? "# MetricsFile: no metrics are written\n"
              : fmt::format("MetricsFile={}\n", config.metrics_file);

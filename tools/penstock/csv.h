@@ -12,7 +12,8 @@ namespace penstock {
 // '?', and one that begins with = + - or @, which a spreadsheet would take for
 // a formula, is given an apostrophe in front.
 std::string csv_text(std::string_view text);
-// The shortest text without an exponent that reads back as the same number; "" for unknown.
+// The shortest text without an exponent that reads back as the same number; ""
+// for unknown.
 std::string csv_number(const std::optional<double>& value);
 
 // One record with its CR LF; quotes what holds a comma, a semicolon (which some

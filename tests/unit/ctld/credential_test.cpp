@@ -2,6 +2,7 @@
 #include "select_ext/ctld/credential.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <munge.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -91,12 +92,10 @@ TEST_CASE("a credential opens once, for its user only, under its key only") {
 namespace {
 
 // Each side rounds to a second, and time(2) may be a tick behind other clocks.
-bool says_ten_minutes(const std::string& message, const std::string& before,
-                      const std::string& after) {
-  for (const char* seconds : {"599", "600", "601"}) {
-    if (message.find(before + seconds + after) != std::string::npos) {
-      return true;
-    }
+bool says_ten_minutes(const std::string& message, const char* format) {
+  for (const int seconds : {599, 600, 601}) {
+    const std::string text = fmt::format(fmt::runtime(format), seconds);
+    if (message.find(text) != std::string::npos) return true;
   }
   return false;
 }
@@ -115,14 +114,14 @@ TEST_CASE("a clock that is ten minutes wrong is named with its seconds") {
   CHECK(opened.error().code == Code::kPermissionDenied);
   CHECK_THAT(opened.error().message, ContainsSubstring("from the future"));
   CAPTURE(opened.error().message);
-  CHECK(says_ten_minutes(opened.error().message, " ", " s ahead"));
+  CHECK(says_ten_minutes(opened.error().message, " {} s ahead"));
   sealed = MungeCredentials(behind.socket()).encode("x", kAnyUid, 60);
   REQUIRE(sealed);
   opened = ours.decode(*sealed);
   REQUIRE_FALSE(opened);
   CHECK(opened.error().code == Code::kPermissionDenied);
   CHECK_THAT(opened.error().message, ContainsSubstring("expired"));
-  CHECK(says_ten_minutes(opened.error().message, "by up to ", " s"));
+  CHECK(says_ten_minutes(opened.error().message, "by up to {} s"));
   CHECK_THAT(opened.error().message, ContainsSubstring("allowed are 60 s"));
 }
 

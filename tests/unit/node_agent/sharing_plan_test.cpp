@@ -22,8 +22,8 @@ struct Node {
     return cpu;
   }
   void add_idle(int cpus) {
-    std::vector<int> added;
-    for (int i = 0; i < cpus; ++i) added.push_back(add_cpu());
+    std::vector<int> added(static_cast<size_t>(cpus));
+    for (int& cpu : added) cpu = add_cpu();
     input.idle_cpus = CpuSet(added);
   }
   // Of one CPU, that needs so many cores.
