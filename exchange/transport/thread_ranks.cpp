@@ -1,9 +1,7 @@
 #include "exchange/transport/thread_ranks.h"
 
 #include <algorithm>
-#include <cstring>
-
-#include "common/result.h"
+#include <utility>
 
 namespace penstock::exchange {
 

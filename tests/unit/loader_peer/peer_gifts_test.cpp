@@ -15,6 +15,15 @@ Scripted::Speak slow_taker(FakeAuthority& authority, std::atomic<int>& taken) {
   };
 }
 
+// A server that knows us, and reads nothing of what it is given.
+Scripted::Speak takes_nothing(FakeAuthority& authority) {
+  return [&authority](RawPeer& peer, PeerClaim claim) {
+    if (become_known(peer, claim, authority)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    }
+  };
+}
+
 }  // namespace
 
 TEST_CASE("what was given last goes before the client ends") {
@@ -32,11 +41,7 @@ TEST_CASE("what was given last goes before the client ends") {
 
 TEST_CASE("a client ends in time where nobody takes what was given") {
   FakeAuthority authority;
-  const Scripted scripted([&](RawPeer& peer, PeerClaim claim) {
-    if (become_known(peer, claim, authority)) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1500));
-    }
-  });
+  const Scripted scripted(takes_nothing(authority));
   Client client({scripted.port()});
   client.start();
   const std::vector<uint8_t> sample(7 << 20, 1);
@@ -46,11 +51,7 @@ TEST_CASE("a client ends in time where nobody takes what was given") {
 
 TEST_CASE("who does not take what it is given is left alone") {
   FakeAuthority authority;
-  const Scripted scripted([&](RawPeer& peer, PeerClaim claim) {
-    if (become_known(peer, claim, authority)) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1500));
-    }
-  });
+  const Scripted scripted(takes_nothing(authority));
   Client client({scripted.port()});
   client.start();
   const std::vector<uint8_t> sample(7 << 20, 1);
