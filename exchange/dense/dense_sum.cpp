@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "exchange/transport/tags.h"
+
 namespace penstock::exchange {
 namespace {
 
-constexpr int kToOwnersTag = 2;
-constexpr int kToAllTag = 3;
 // Parts of 256 KiB and more on up to eight ranks, which fit into caches.
 constexpr size_t kPieceElements = size_t{1} << 19;
 
@@ -21,21 +21,13 @@ void add(std::span<const float> from, std::span<float> to) {
 
 }  // namespace
 
-size_t DenseSum::memory_floats(size_t largest, int ranks) {
-  return kPieces * size_t(ranks) * part_size(largest, ranks);
-}
-
-size_t DenseSum::requests_of(int ranks) { return 2 * kPieces * size_t(ranks); }
-
-DenseSum::DenseSum(Transport& transport, size_t largest,
-                   std::span<float> memory)
+DenseSum::DenseSum(Transport& transport, Arena& arena, size_t largest)
     : transport_(transport), part_size_(part_size(largest, transport.size())) {
   const auto ranks = size_t(transport.size());
-  for (size_t i = 0; i < kPieces; ++i) {
-    const size_t size = ranks * part_size_;
-    pieces_[i].memory = memory.subspan(i * size, size);
-    pieces_[i].sent.resize(ranks);
-    pieces_[i].received.resize(ranks);
+  for (Piece& piece : pieces_) {
+    piece.memory = arena.take<float>(ranks * part_size_);
+    piece.sent.resize(ranks);
+    piece.received.resize(ranks);
   }
 }
 
@@ -63,11 +55,12 @@ Status DenseSum::begin_piece(size_t number) {
   it.phase = Phase::kToOwners;
   ++begun_;
   const size_t own = part_of(it, transport_.rank()).size();
-  Status received = receive(it, kToOwnersTag, [&](int rank) {
+  Status received = receive(it, kDenseToOwnersTag, [&](int rank) {
     return it.memory.subspan(size_t(rank) * part_size_, own);
   });
   if (!received) return received;
-  return send(it, kToOwnersTag, [&](int rank) { return part_of(it, rank); });
+  return send(it, kDenseToOwnersTag,
+              [&](int rank) { return part_of(it, rank); });
 }
 
 // Pieces go from phase to phase in their order, and so do their messages.
@@ -117,10 +110,10 @@ void DenseSum::add_up(Piece& it) {
 Status DenseSum::give_to_all(Piece& it) {
   it.phase = Phase::kToAll;
   Status received =
-      receive(it, kToAllTag, [&](int rank) { return part_of(it, rank); });
+      receive(it, kDenseToAllTag, [&](int rank) { return part_of(it, rank); });
   if (!received) return received;
   const std::span<float> sums = part_of(it, transport_.rank());
-  return send(it, kToAllTag, [&](int) { return sums; });
+  return send(it, kDenseToAllTag, [&](int) { return sums; });
 }
 
 // Both sides know how long parts are, and leave out empty ones.

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "exchange/memory/arena.h"
 #include "exchange/transport/transport.h"
 
 namespace penstock::exchange {
@@ -18,11 +19,10 @@ namespace penstock::exchange {
 // constructor.
 class DenseSum {
  public:
-  // The transport, and memory of memory_floats(), must outlive it.
-  // largest: elements of a sum at most.
-  DenseSum(Transport& transport, size_t largest, std::span<float> memory);
-  static size_t memory_floats(size_t largest, int ranks);
-  static size_t requests_of(int ranks);
+  // Memory for sums of so many elements at most. The transport, with room for
+  // requests_of(ranks), and the arena must outlive it.
+  DenseSum(Transport& transport, Arena& arena, size_t largest);
+  static size_t requests_of(int ranks) { return 2 * kPieces * size_t(ranks); }
 
   // Begins to replace the values by their sums; the same bits on all ranks.
   // They must stay until it is done.

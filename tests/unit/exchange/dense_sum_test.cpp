@@ -33,6 +33,18 @@ Values sums_of(int ranks, size_t count, int step = 0) {
   return out;
 }
 
+size_t bytes_for(Transport& transport, size_t largest) {
+  Arena measure;
+  const DenseSum sum(transport, measure, largest);
+  return measure.used();
+}
+
+Arena arena_for(Transport& transport, size_t largest) {
+  Result<Arena> arena = Arena::of(bytes_for(transport, largest));
+  REQUIRE(arena);
+  return std::move(*arena);
+}
+
 bool sum_up(DenseSum& sum, std::span<float> values) {
   if (!sum.begin(values)) return false;
   while (true) {
@@ -48,8 +60,8 @@ void check(int ranks, size_t largest, const std::vector<size_t>& counts) {
   std::mutex mutex;
   test::as_ranks(ranks, [&](Transport& transport) {
     transport.reserve(DenseSum::requests_of(ranks));
-    Values memory(DenseSum::memory_floats(largest, ranks));
-    DenseSum sum(transport, largest, memory);
+    Arena arena = arena_for(transport, largest);
+    DenseSum sum(transport, arena, largest);
     int step = 0;
     for (const size_t count : counts) {
       Values values = values_of(transport.rank(), count, ++step);
@@ -78,11 +90,13 @@ TEST_CASE("more pieces than are on their way at once") {
 }
 
 TEST_CASE("memory is that of a few pieces, however large the sum is") {
-  const size_t most = 3 * ((size_t{1} << 19) + 64);
+  constexpr size_t kMost = 3 * ((size_t{1} << 19) + 64) * sizeof(float);
   for (const int ranks : {1, 2, 8, 64}) {
     CAPTURE(ranks);
-    CHECK(DenseSum::memory_floats(size_t{1} << 30, ranks) <= most);
-    CHECK(DenseSum::memory_floats(100, ranks) <= 3 * (100 + size_t(ranks)));
+    ThreadRanks group(ranks);
+    const auto transport = group.transport(0);
+    CHECK(bytes_for(*transport, size_t{1} << 30) <= kMost);
+    CHECK(bytes_for(*transport, 100) <= 3 * (100 + size_t(ranks) + 16) * 4);
   }
 }
 
@@ -90,8 +104,9 @@ TEST_CASE("a transport's error ends it") {
   ThreadRanks group(2);
   const auto transport = group.transport(0);
   transport->reserve(1);  // too few
-  Values memory(DenseSum::memory_floats(100, 2)), values(100);
-  DenseSum sum(*transport, 100, memory);
+  Values values(100);
+  Arena arena = arena_for(*transport, 100);
+  DenseSum sum(*transport, arena, 100);
   const Status begun = sum.begin(values);
   REQUIRE_FALSE(begun);
   CHECK(begun.error().code == Code::kLimit);
