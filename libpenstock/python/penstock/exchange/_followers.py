@@ -3,7 +3,7 @@
 from typing import Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from penstock.exchange import _native
 from penstock.exchange._exchange import Exchange
@@ -15,15 +15,31 @@ class Follower(Protocol):
     def follow(self, layer: Layer, gradient: Tensor) -> None:
         """Takes this rank's gradient; it is the follower's from now on."""
 
+    def finish(self) -> None:
+        """At the end of a step, when all gradients were given."""
+
 
 class Alone:
-    """One rank: what the optimizer does, at once."""
+    """One rank: what the optimizer does, for large layers at once, for small
+    ones several together, as each call of it takes its time."""
 
-    def __init__(self, stepper: Stepper):
+    def __init__(self, stepper: Stepper, bucket_elements: int):
         self._stepper = stepper
+        self._bucket_elements = bucket_elements
+        self._bucket: list[tuple[nn.Parameter, Tensor]] = []
+        self._elements = 0
 
     def follow(self, layer: Layer, gradient: Tensor) -> None:
-        self._stepper.step(gradient, self._stepper.group_of(layer.parameter))
+        self._bucket.append((layer.parameter, gradient))
+        self._elements += gradient.numel()
+        if self._elements >= self._bucket_elements:
+            self.finish()
+
+    def finish(self) -> None:
+        bucket, self._bucket, self._elements = self._bucket, [], 0
+        if bucket:
+            parameters = [parameter for parameter, _ in bucket]
+            self._stepper.step(bucket, self._stepper.groups_of(parameters))
 
 
 class Together:
@@ -46,6 +62,9 @@ class Together:
         _mark_changed(layer.parameter)
         self._exchange.submit(layer, gradient, update)
 
+    def finish(self) -> None:
+        self._exchange.free_gradients()
+
     def _sgd(
         self, layer: Layer, lr: float, weight_decay: float
     ) -> _native.Update:
@@ -66,7 +85,7 @@ class Together:
         mean = gradient if is_kept else self._room(weights.numel())
         mean = mean.view_as(weights)
         update = _native.Update.replaces(
-            then=lambda: self._stepper.step(mean, group)
+            then=lambda: self._stepper.step([(weights, mean)], [group])
         )
         update.set(mean.data_ptr(), mean.numel(), 1 / self._exchange.size)
         return update

@@ -75,9 +75,10 @@ class MirrorTrainer:
                 "DistributedDataParallel exchanges gradients itself: give "
                 "MirrorTrainer the model in it, or use ddp_hook"
             )
-        self._exchange = Exchange(model, ExchangeOptions(**options), why_not)
+        chosen = ExchangeOptions(**options)
+        self._exchange = Exchange(model, chosen, why_not)
         self._waits: ForwardWaits | None = None
-        self._follower: Follower = Alone(stepper)
+        self._follower: Follower = Alone(stepper, chosen.bucket_elements)
         if self._exchange.size > 1:
             self._waits = ForwardWaits(
                 model, self._exchange.layers, self._exchange.wait
@@ -148,6 +149,7 @@ class MirrorTrainer:
                 "before the trainer is made"
             )
         self._has_gradient.clear()
+        self._follower.finish()
         self._exchange.tell_stall()
 
     @property

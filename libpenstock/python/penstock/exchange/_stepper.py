@@ -1,4 +1,4 @@
-"""Steps of an optimizer for one parameter at a time."""
+"""Steps of an optimizer for some of its parameters at a time."""
 
 from typing import Any
 
@@ -21,10 +21,10 @@ class Stepper:
             for number, group in enumerate(optimizer.param_groups)
             for parameter in group["params"]
         }
-        # The same optimizer, of one parameter.
-        self._one = object.__new__(type(optimizer))
-        self._one.__dict__.update(optimizer.__dict__)
-        self._one.__dict__.pop("step", None)  # a scheduler's, of all of them
+        # The same optimizer, of those whose turn it is.
+        self._some = object.__new__(type(optimizer))
+        self._some.__dict__.update(optimizer.__dict__)
+        self._some.__dict__.pop("step", None)  # a scheduler's, of all of them
 
     def refusals(self, model: nn.Module) -> list[str]:
         """Why it cannot step so."""
@@ -50,10 +50,18 @@ class Stepper:
             left_out.append("the optimizer has parameters of another model")
         return left_out
 
-    def group_of(self, parameter: Tensor) -> Group:
-        """The parameter's settings as they are now."""
-        group = self._optimizer.param_groups[self._places[id(parameter)]]
-        return {**group, "params": [parameter]}
+    def group_of(self, *parameters: Tensor) -> Group:
+        """The settings, as they are now, of parameters of one group."""
+        place = self._places[id(parameters[0])]
+        group = self._optimizer.param_groups[place]
+        return {**group, "params": list(parameters)}
+
+    def groups_of(self, parameters: list[Tensor]) -> list[Group]:
+        by_place: dict[int, list[Tensor]] = {}
+        for parameter in parameters:
+            place = self._places[id(parameter)]
+            by_place.setdefault(place, []).append(parameter)
+        return [self.group_of(*some) for some in by_place.values()]
 
     def is_plain_sgd(self, group: Group) -> bool:
         return (
@@ -62,13 +70,16 @@ class Stepper:
             and not group.get("maximize", False)
         )
 
-    def step(self, gradient: Tensor, group: Group) -> None:
+    def step(
+        self, gradients: list[tuple[nn.Parameter, Tensor]], groups: list[Group]
+    ) -> None:
         """REQUIRES: one thread at a time."""
-        (parameter,) = group["params"]
-        self._one.state = self._optimizer.state
-        self._one.param_groups = [group]
-        parameter.grad = gradient
+        self._some.state = self._optimizer.state
+        self._some.param_groups = groups
+        for parameter, gradient in gradients:
+            parameter.grad = gradient
         try:
-            self._one.step()
+            self._some.step()
         finally:
-            parameter.grad = None
+            for parameter, _ in gradients:
+                parameter.grad = None
