@@ -246,3 +246,32 @@ TEST_CASE("a saved state goes on as if nothing had been") {
   check_all(again, "");
   CHECK(resumed == at_once);
 }
+
+TEST_CASE("elements that a float cannot number are summed where they are") {
+  constexpr size_t kElements = (size_t{1} << 24) + 1000;
+  const Method method = GENERATE(Method::kTwoPhase, Method::kAllgather);
+  const auto wrong = on_ranks(2, [&](auto transport) -> std::string {
+    const float own = transport->rank() == 0 ? 3 : 5;
+    Context context(std::move(transport), quick());
+    const std::vector<LayerOptions> layers = {{.name = "large",
+                                               .elements = kElements,
+                                               .density = 1e-5,
+                                               .method = method}};
+    if (std::string text = plan(context, layers); !text.empty()) return text;
+    std::vector<float> gradient(kElements), weights(kElements);
+    AddScaled update(weights, 1);
+    for (size_t i = kElements - 101; i < kElements; i += 2) gradient[i] = own;
+    Status done = context.submit(0, gradient, update);
+    if (done) done = context.wait(0);
+    if (!done) return done.error().message;
+    for (size_t i = 0; i < kElements; ++i) {
+      const bool was_given =
+          i + 101 >= kElements && (i + 101 - kElements) % 2 == 0;
+      if (weights[i] != (was_given ? 8 : 0)) {
+        return "element " + std::to_string(i) + " is wrong";
+      }
+    }
+    return "";
+  });
+  check_all(wrong, "");
+}
