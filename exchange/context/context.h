@@ -56,6 +56,7 @@ class Update {
   // is the sum; an element may be in several parts.
   virtual void add_sparse(const SparseView& part) = 0;
   virtual void add_dense(std::span<const float> sums) = 0;  // once
+  virtual void done() {}  // after the last part, or the dense sums
 
  protected:
   Update() = default;

@@ -168,6 +168,7 @@ void Runner::apply_sparse(Layer& layer) {
     layer.stats.applied += part.indices.size();
     layer.update->add_sparse(part);
   }
+  layer.update->done();
 }
 
 void Runner::apply_dense(Layer& layer, std::span<const float> sums) {
@@ -175,6 +176,7 @@ void Runner::apply_dense(Layer& layer, std::span<const float> sums) {
   if (!layer.was_finite) return;
   layer.stats.applied += sums.size();
   layer.update->add_dense(sums);
+  layer.update->done();
 }
 
 LayerStats Runner::layer_stats(int layer) const {
