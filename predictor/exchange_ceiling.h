@@ -18,7 +18,7 @@ struct GradientExchange {
 };
 
 // The lowest density that anybody is asked about.
-inline constexpr double kLeastDensity = 1e-6;
+inline constexpr double kLeastDensity = 1e-5;
 
 // A step in which a rank computes for compute_s. REQUIRES: density over 0, at
 // most 1.

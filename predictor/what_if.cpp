@@ -284,7 +284,7 @@ Enough WhatIf::most_density(const Amounts& others) const {
   };
   if (keeps_up(1)) return amount(1);
   if (!keeps_up(kLeastDensity))
-    return none("selecting and messages take too long at any");
+    return none("selecting and messages take too long");
   double low = std::log(kLeastDensity);
   double high = 0;
   for (int i = 0; i < kBisections; ++i) {

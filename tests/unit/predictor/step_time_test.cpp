@@ -181,6 +181,23 @@ TEST_CASE("a higher density or a slower link never make a step shorter") {
   }
 }
 
+TEST_CASE("of a stall no more is left than of the exchange") {
+  Random random("of a stall no more is left");
+  int stalls = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const ComputeStep step = random_step(random);
+    ExchangeWay way = random_way(random);
+    way.method = Method::kDense;
+    way.costs = {.byte_s = way.costs.byte_s};
+    const double before_s = step_times(step, way).stall_s();
+    const double share = random.real(0, 1);
+    way.costs.byte_s *= share;
+    REQUIRE(step_times(step, way).stall_s() <= share * before_s + 1e-9);
+    stalls += before_s > 1e-6;
+  }
+  CHECK(stalls > 1000);
+}
+
 TEST_CASE("no way takes less of a layer than the one that is chosen") {
   Random random("no way takes less");
   for (int i = 0; i < 1000; ++i) {
