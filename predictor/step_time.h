@@ -39,7 +39,7 @@ struct ExchangeWay {
   // passes it once, so that only what is sparse has to share its bandwidth.
   int ranks_per_link = 1;
   // nullopt: of each layer the one that takes least, dense at density 1.
-  std::optional<exchange::Method> method = std::nullopt;
+  std::optional<exchange::Method> method;
 };
 
 struct LayerTimes {

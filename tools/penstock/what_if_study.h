@@ -20,7 +20,7 @@ struct StudyRow {
   WhatIfPoint point;
   bool present = false;  // the amount that the profile was measured with
   // Of a density: what of each is enough if the other limits nothing.
-  Enough cores{}, bandwidth{};
+  Enough cores, bandwidth;
 };
 
 struct StudyTable {
