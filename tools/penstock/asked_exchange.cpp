@@ -104,12 +104,12 @@ Result<std::optional<AskedExchange>> asked_exchange(
 
 std::string exchange_text(const AskedExchange& asked) {
   const GradientExchange& it = asked.exchange;
-  const std::string whose =
-      it.ranks_per_link > 1 ? fmt::format("for {} of them", it.ranks_per_link)
-                            : "each";
-  return fmt::format("{:.4g}M parameters, {} ranks, {} {}",
-                     double(it.parameters) * 1e-6, it.ranks,
-                     format_rate(1 / it.costs.byte_s), whose);
+  std::string out = fmt::format("{:.4g}M parameters, {} ranks",
+                                double(it.parameters) * 1e-6, it.ranks);
+  if (it.costs.byte_s == 0) return out;  // too little to be measured
+  out += ", " + format_rate(1 / it.costs.byte_s);
+  if (it.ranks_per_link == 1) return out + " each";
+  return out + fmt::format(" for {} of them", it.ranks_per_link);
 }
 
 const char* method_name(const StepTimes& step) {
@@ -133,12 +133,14 @@ std::string time_text(double seconds) {
 }
 
 nlohmann::ordered_json exchange_json(const AskedExchange& asked) {
+  using json = nlohmann::ordered_json;
   const GradientExchange& it = asked.exchange;
   return {{"parameters", it.parameters},
           {"samples_per_step", it.batch},
           {"ranks", it.ranks},
           {"ranks_per_link", it.ranks_per_link},
-          {"link_bytes_per_s", 1 / it.costs.byte_s},
+          {"link_bytes_per_s",
+           it.costs.byte_s > 0 ? json(1 / it.costs.byte_s) : json()},
           {"costs_measured", asked.knows_costs}};
 }
 

@@ -38,7 +38,6 @@ Result<ExchangeCosts> parse_exchange_costs(std::string_view text) {
                      ": not valid; allowed: seconds from 0 to 1");
     out.*it.field = value;
   }
-  if (out.byte_s == 0) return invalid("byte_s: not valid; allowed: over 0");
   return out;
 }
 

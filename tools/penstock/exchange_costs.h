@@ -10,7 +10,7 @@
 namespace penstock {
 
 // A JSON object with message_s, byte_s, add_s, select_s and record_s, each from
-// 0 to 1, byte_s over 0. Other keys are passed over.
+// 0 to 1. Other keys are passed over.
 // Errors: kInvalidArgument  names the key, and what is allowed.
 [[nodiscard]] Result<exchange::ExchangeCosts> parse_exchange_costs(
     std::string_view text);

@@ -200,6 +200,22 @@ TEST_CASE("measured costs count, and a named link takes the place of theirs") {
         answer["densities"][1]["step"]["step_s"]);
 }
 
+TEST_CASE("a link that costs nothing has no bandwidth to tell") {
+  const Files files;
+  files.directory.write("free.json",
+                        R"({"message_s": 1e-5, "byte_s": 0, "add_s": 0,
+                            "select_s": 0, "record_s": 0})");
+  const std::vector<std::string> asked = {
+      "predict",          files.profile,
+      "--density",        "1%",
+      "--params",         "110",
+      "--batch",          "32",
+      "--gpus",           "4",
+      "--exchange-costs", files.directory.file("free.json")};
+  CHECK(json_of(asked)["exchange"]["link_bytes_per_s"].is_null());
+  CHECK(Ran(asked).out.find("110M parameters, 4 ranks\n") != std::string::npos);
+}
+
 TEST_CASE("ranks of a node share its link with what is sparse") {
   const Files files;
   const json answer = json_of(
