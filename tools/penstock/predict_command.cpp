@@ -43,8 +43,20 @@ Status run_predict_profile(const PredictArguments& arguments,
   if (!prediction) return std::move(prediction).error().wrap(profile->name);
   Result<allocator::Curve> curve = cores_curve(*profile, *prediction);
   if (!curve) return std::move(curve).error();
-  return print_prediction(*prediction, *curve, *limits, 1, arguments.json,
-                          terminal);
+  PredictAnswer answer{*prediction, *curve, *limits, 1, {}};
+  const int ranks = profile->describes_job()
+                        ? profile->job.gpus
+                        : profile->ranks * profile->job.nodes;
+  Result<std::optional<AskedExchange>> asked =
+      asked_exchange(exchange_arguments(arguments), profile->job, ranks);
+  if (!asked) return std::move(asked).error();
+  if (*asked) {
+    Result<DensityAnswer> densities = densities_of(**asked, *profile);
+    if (!densities) return std::move(densities).error();
+    answer.densities = *std::move(densities);
+  }
+  print_prediction(answer, arguments.json, terminal);
+  return Done{};
 }
 
 }  // namespace
