@@ -25,7 +25,7 @@ StepTimes step_with(const GradientExchange& exchange, double compute_s,
 }
 
 Result<double> compute_s(const GradientExchange& exchange,
-                         double ceiling_samples_per_s, int measured_ranks) {
+                         double ceiling_samples_per_s, int64_t measured_ranks) {
   const double step_s = exchange.batch / ceiling_samples_per_s;
   if (measured_ranks != exchange.ranks) return step_s;
   const double exchange_s = step_with(exchange, 0, 1).step_s;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "common/result.h"
 #include "predictor/step_time.h"
@@ -31,6 +32,6 @@ StepTimes step_with(const GradientExchange& exchange, double compute_s,
 // Errors: kInvalidArgument  by these costs the exchange alone takes longer
 [[nodiscard]] Result<double> compute_s(const GradientExchange& exchange,
                                        double ceiling_samples_per_s,
-                                       int measured_ranks);
+                                       int64_t measured_ranks);
 
 }  // namespace penstock

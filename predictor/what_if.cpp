@@ -90,7 +90,7 @@ Result<WhatIf> WhatIf::from(const Profile& profile, CoresOf cores_of) {
           : kInfinity;
   out.present_.cached_share = profile.cached_share;
   out.present_.ranks = std::max(1, profile.ranks);
-  out.measured_ranks_ = out.present_.ranks * profile.job.nodes;
+  out.measured_ranks_ = profile.ranks_in_all();
   if (profile.fetch_bytes_per_s > 0)
     out.present_.bandwidth_bytes_per_s = profile.fetch_bytes_per_s;
   return out;

@@ -135,7 +135,7 @@ class WhatIf {
   double most_cores_ = 0;      // that the loader's threads can use
   double corner_ceiling_ = 0;  // exponents; infinite: sharp
   double corner_storage_ = 0;
-  int measured_ranks_ = 1;  // on all nodes
+  int64_t measured_ranks_ = 1;  // on all nodes
   std::optional<GradientExchange> exchange_;
   double compute_s_ = 0;  // of a step, with exchange_
   bool prep_known_ = false;

@@ -18,6 +18,7 @@ namespace {
 
 constexpr size_t kMaxCostsBytes = size_t{64} * 1024;
 constexpr double kBytesPerGb = 1e9;
+constexpr int64_t kMostRanks = 1000000;
 
 Error needs(const char* what) {
   return invalid(std::string("--density: needs ") + what);
@@ -63,24 +64,25 @@ Status set_costs(const ExchangeArguments& arguments, const JobFeatures& job,
 }
 
 Status set_ranks(const ExchangeArguments& arguments, const JobFeatures& job,
-                 int ranks, AskedExchange& out) {
+                 int64_t ranks, AskedExchange& out) {
   if (arguments.gpus > 0) ranks = arguments.gpus;
   if (ranks < 2)
     return needs("--gpus N of 2 or more: one rank exchanges nothing");
+  if (ranks > kMostRanks) return needs("--gpus N of at most 1000000");
   const int nodes = arguments.nodes > 0 ? arguments.nodes : job.nodes;
   if (nodes > ranks) return invalid("--nodes: must not be more than --gpus");
-  out.exchange.ranks = ranks;
+  out.exchange.ranks = static_cast<int>(ranks);
   // What was calibrated was so with a node's ranks on one link.
   const bool calibrated = out.knows_costs && arguments.interconnect.empty();
   if (nodes > 1 && !calibrated)
-    out.exchange.ranks_per_link = (ranks + nodes - 1) / nodes;
+    out.exchange.ranks_per_link = (out.exchange.ranks - 1) / nodes + 1;
   return Done{};
 }
 
 }  // namespace
 
 Result<std::optional<AskedExchange>> asked_exchange(
-    const ExchangeArguments& arguments, const JobFeatures& job, int ranks) {
+    const ExchangeArguments& arguments, const JobFeatures& job, int64_t ranks) {
   if (!arguments.density) return std::optional<AskedExchange>();
   AskedExchange out;
   Result<std::vector<double>> named =

@@ -2,6 +2,7 @@
 // asked about.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -27,7 +28,7 @@ struct AskedExchange {
 // Errors: kInvalidArgument  names the option, and what it needs
 //         and read_file()'s of the file of costs
 [[nodiscard]] Result<std::optional<AskedExchange>> asked_exchange(
-    const ExchangeArguments& arguments, const JobFeatures& job, int ranks);
+    const ExchangeArguments& arguments, const JobFeatures& job, int64_t ranks);
 
 // "110M parameters, 16 ranks, 1.16 GB/s each".
 std::string exchange_text(const AskedExchange& asked);

@@ -44,9 +44,8 @@ Status run_predict_profile(const PredictArguments& arguments,
   Result<allocator::Curve> curve = cores_curve(*profile, *prediction);
   if (!curve) return std::move(curve).error();
   PredictAnswer answer{*prediction, *curve, *limits, 1, {}};
-  const int ranks = profile->describes_job()
-                        ? profile->job.gpus
-                        : profile->ranks * profile->job.nodes;
+  const int64_t ranks =
+      profile->describes_job() ? profile->job.gpus : profile->ranks_in_all();
   Result<std::optional<AskedExchange>> asked =
       asked_exchange(exchange_arguments(arguments), profile->job, ranks);
   if (!asked) return std::move(asked).error();

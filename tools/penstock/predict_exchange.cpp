@@ -40,7 +40,7 @@ Result<DensityAnswer> densities_of_costs(const AskedExchange& asked,
                                          const Profile& profile) {
   const Result<double> computing_s =
       compute_s(asked.exchange, 1 / profile.accelerator_s_per_sample,
-                profile.ranks * profile.job.nodes);
+                profile.ranks_in_all());
   if (!computing_s) return Error(computing_s.error()).wrap("--density");
   DensityAnswer out{.asked = asked, .rows = {}};
   for (const double density : asked.densities) {

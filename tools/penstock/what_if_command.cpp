@@ -53,8 +53,8 @@ Status run_what_if(const WhatIfArguments& arguments, const Config& config,
   if (!asked) return std::move(asked).error();
   Result<Profile> profile = find_profile(arguments.profile, config);
   if (!profile) return std::move(profile).error();
-  Result<std::optional<AskedExchange>> exchange = asked_exchange(
-      arguments.exchange, profile->job, profile->ranks * profile->job.nodes);
+  Result<std::optional<AskedExchange>> exchange =
+      asked_exchange(arguments.exchange, profile->job, profile->ranks_in_all());
   if (!exchange) return std::move(exchange).error();
   if (*exchange)
     (*asked)[static_cast<size_t>(Axis::kDensity)] = (*exchange)->named;

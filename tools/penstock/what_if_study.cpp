@@ -208,7 +208,7 @@ std::vector<std::string> notes_of(const Profile& profile, const WhatIf& model,
 void add_exchange_notes(const AskedExchange& asked, const Profile& profile,
                         const WhatIf& model, std::vector<std::string>& out) {
   if (!asked.knows_costs) out.emplace_back(kOnlyLinkNote);
-  const int ranks = profile.ranks * profile.job.nodes;
+  const int64_t ranks = profile.ranks_in_all();
   if (ranks > 1 && !model.present().density)
     out.push_back("What the exchange between the " + std::to_string(ranks) +
                   " ranks that the profile was measured with took is counted "

@@ -221,15 +221,8 @@ TEST_CASE("a cache that holds too little is told what would do") {
 }
 
 TEST_CASE("a job that waits for the exchange most is told of a sparse one") {
-  JobReport report = samples::wasteful();
-  report.cores = {};
-  Breakdown parts{.wall_s = 300,
-                  .compute = {{200.0}},
-                  .fetch_stall = {{3.0}},
-                  .prep_stall = {{3.0}},
-                  .exchange_stall = {{90.0}},
-                  .waited_s = 6.0};
-  report.breakdown = make_breakdown(parts);
+  JobReport report = samples::exchange_bound();
+  Breakdown parts = report.breakdown;
   const auto advice = recommend(report);
   REQUIRE(advice.size() == 1);
   CHECK(advice[0].line ==

@@ -301,6 +301,19 @@ TEST_CASE("what-if takes nothing of an exchange without a density") {
   }
 }
 
+TEST_CASE("a profile of more ranks than there are is refused") {
+  const Files files;
+  files.directory.write("many.toml", std::string(kProfile) +
+                                         "ranks = 1000000\nnodes = 1000000\n");
+  const std::string profile = files.directory.file("many.toml");
+  for (const char* command : {"predict", "what-if"}) {
+    const Ran ran({command, profile, "--density", "1%", "--params", "9",
+                   "--batch", "8", "--exchange-costs", files.costs});
+    CHECK(ran.code == kExitUsage);
+    CHECK(ran.said("--density: needs --gpus N of at most 1000000"));
+  }
+}
+
 TEST_CASE("what a density needs, and cannot be, is said") {
   const Files files;
   files.directory.write("broken.json", "{\"message_s\": 2}");
