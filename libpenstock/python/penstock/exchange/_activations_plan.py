@@ -96,17 +96,22 @@ class _Step:
         """Bytes that stay until the backward pass."""
         resident = 0
         link_free_s = 0.0
-        leaving: list[tuple[float, int]] = []  # until when, bytes
-        for layer, stays, moves in zip(self._layers, self._stays, self._moves):
+        leaving: list[tuple[float, int, int]] = []  # until, bytes, layer
+        for index, layer in enumerate(self._layers):
             self._now_s += layer.forward_s
-            resident += stays
+            resident += self._stays[index]
+            moves = self._moves[index]
             link_free_s = max(link_free_s, self._now_s) + moves / self._rate
-            leaving.append((link_free_s, moves))
-            while sum(size for _, size in leaving[:-1]) > self._window:
+            leaving.append((link_free_s, moves, index))
+            while sum(one[1] for one in leaving[:-1]) > self._window:
                 self._now_s = max(self._now_s, leaving.pop(0)[0])
             leaving = [one for one in leaving if one[0] > self._now_s]
-            way_bytes = sum(size for _, size in leaving)
+            way_bytes = sum(one[1] for one in leaving)
             self._peak = max(self._peak, resident + way_bytes)
+        for _, moves, index in leaving:  # needed before it has left
+            self._moves[index] = 0
+            self._stays[index] += moves
+            resident += moves
         return resident
 
     def _backward(self, resident: int) -> None:
@@ -147,56 +152,48 @@ def predict(
 
 
 class _Search:
-    """Changes one layer at a time, from a plan that keeps all."""
+    """Changes one layer at a time, from a plan that treats all alike."""
 
     def __init__(
         self,
         layers: Sequence[Layer],
+        begin: Action,
+        choices: Sequence[Action],
         budget_bytes: int,
-        link_bytes_per_s: float | None,
+        link_bytes_per_s: float,
         window_bytes: int,
     ):
         self._layers = layers
+        self._choices = choices
         self._budget = budget_bytes
-        self._rate = link_bytes_per_s or 1.0  # nothing is moved without one
-        self._window = window_bytes
-        self._choices = [
-            one
-            for one in Action
-            if link_bytes_per_s is not None
-            or one in (Action.KEEP, Action.RECOMPUTE)
-        ]
-        self.actions = [Action.KEEP] * len(layers)
+        self._rate = link_bytes_per_s
+        self.window_bytes = window_bytes
+        self.actions = [begin] * len(layers)
         self.cost = self._predict(self.actions)
+
+    def run(self) -> "_Search":
+        self._free()
+        if self.fits():
+            while self._hasten():
+                pass
+        return self
 
     def fits(self) -> bool:
         return self.cost.peak_bytes <= self._budget
 
-    def free(self) -> None:
+    def _free(self) -> None:
         """Takes the change that costs the least time for each byte, until the
         plan fits or nothing frees more."""
         while not self.fits():
             freeing = [
                 one
-                for one in self._changes()
+                for index in range(len(self._layers))
+                for one in self._changes(index)
                 if one[1].peak_bytes < self.cost.peak_bytes
             ]
             if not freeing:
                 return
             self.actions, self.cost = min(freeing, key=self._price)
-
-    def hasten(self) -> None:
-        """Takes back, or changes, what turned out not to be needed."""
-        while True:
-            faster = [
-                one
-                for one in self._changes()
-                if one[1].peak_bytes <= self._budget
-                and one[1].step_s < self.cost.step_s
-            ]
-            if not faster:
-                return
-            self.actions, self.cost = min(faster, key=lambda one: one[1].step_s)
 
     def _price(self, change: tuple[list[Action], Cost]) -> float:
         slower_s = change[1].step_s - self.cost.step_s
@@ -204,16 +201,29 @@ class _Search:
         enough = max(change[1].peak_bytes, self._budget)
         return slower_s / (self.cost.peak_bytes - enough)
 
-    def _changes(self) -> Iterator[tuple[list[Action], Cost]]:
-        for index, action in enumerate(self.actions):
-            for choice in self._choices:
-                if choice is not action and self._layers[index].saved_bytes:
-                    changed = list(self.actions)
-                    changed[index] = choice
-                    yield changed, self._predict(changed)
+    def _hasten(self) -> bool:
+        """Changes each layer once for the better; whether one was."""
+        before_s = self.cost.step_s
+        for index in range(len(self._layers)):
+            for actions, cost in self._changes(index):
+                if (
+                    cost.peak_bytes <= self._budget
+                    and cost.step_s < self.cost.step_s
+                ):
+                    self.actions, self.cost = actions, cost
+        return self.cost.step_s < before_s
+
+    def _changes(self, index: int) -> Iterator[tuple[list[Action], Cost]]:
+        if not self._layers[index].saved_bytes:
+            return
+        for choice in self._choices:
+            if choice is not self.actions[index]:
+                changed = list(self.actions)
+                changed[index] = choice
+                yield changed, self._predict(changed)
 
     def _predict(self, actions: Sequence[Action]) -> Cost:
-        return predict(self._layers, actions, self._rate, self._window)
+        return predict(self._layers, actions, self._rate, self.window_bytes)
 
 
 def choose(
@@ -224,22 +234,24 @@ def choose(
     BudgetError where none keeps to it."""
     if not layers:
         raise BudgetError("no layers to make room with: name some")
-    searches = []
-    for share in (0, 8, 4, 2):
-        window_bytes = budget_bytes // share if share else 0
-        search = _Search(layers, budget_bytes, link_bytes_per_s, window_bytes)
-        search.free()
-        searches.append((search, window_bytes))
-        if link_bytes_per_s is None:
-            break
-    fitting = [one for one in searches if one[0].fits()]
+    choices = list(Action)
+    windows = [0, *(budget_bytes // share for share in (8, 4, 2))]
+    if link_bytes_per_s is None:
+        choices, windows = [Action.KEEP, Action.RECOMPUTE], [0]
+    ends = choices[0], choices[-1]  # the fastest, and the smallest
+    searches = [
+        _Search(
+            layers, begin, choices, budget_bytes, link_bytes_per_s or 1.0, window
+        ).run()
+        for begin in ends
+        for window in windows
+    ]
+    fitting = [one for one in searches if one.fits()]
     if not fitting:
-        raise _too_small(layers, budget_bytes, [one for one, _ in searches])
-    for search, _ in fitting:
-        search.hasten()
-    best, window_bytes = min(fitting, key=lambda one: one[0].cost.step_s)
+        raise _too_small(layers, budget_bytes, searches)
+    best = min(fitting, key=lambda one: one.cost.step_s)
     actions = {layer.name: one for layer, one in zip(layers, best.actions)}
-    return Plan(actions, window_bytes, best.cost)
+    return Plan(actions, best.window_bytes, best.cost)
 
 
 def _too_small(
