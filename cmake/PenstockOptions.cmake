@@ -12,13 +12,17 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 
-add_compile_options(-Wall -Wextra -Wshadow -Wno-missing-field-initializers)
+# nvcc has other options.
+set(host_only "$<COMPILE_LANGUAGE:C,CXX>")
+add_compile_options(
+  "$<${host_only}:-Wall;-Wextra;-Wshadow;-Wno-missing-field-initializers>")
 if(PENSTOCK_WERROR)
-  add_compile_options(-Werror)
+  add_compile_options("$<${host_only}:-Werror>")
 endif()
 if(PENSTOCK_SANITIZE)
-  add_compile_options(-fsanitize=${PENSTOCK_SANITIZE} -fno-omit-frame-pointer
-                      -fno-sanitize-recover=all)
+  add_compile_options(
+    "$<${host_only}:-fsanitize=${PENSTOCK_SANITIZE};-fno-omit-frame-pointer>"
+    "$<${host_only}:-fno-sanitize-recover=all>")
   add_link_options(-fsanitize=${PENSTOCK_SANITIZE})
 endif()
 

@@ -46,7 +46,7 @@ RESERVED = {
     r"fuse": ["tools"],
     r"mpi\.h": ["loader", "exchange"],
     r"hwy/": ["exchange"],
-    r"pybind11/": ["loader"],
+    r"pybind11/": ["loader", "exchange"],
     r"libcgroup|hwloc": ["cgroup", "node_agent"],
 }
 

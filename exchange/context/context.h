@@ -39,21 +39,24 @@ struct ContextOptions {
   // Layers of fewer elements are summed densely, together with the ones next to
   // them, in buckets of so many elements at most; 0: none are.
   size_t bucket_elements = 262144;
-  uint32_t exact_steps = 64;   // Threshold's
-  double keep_factor = 1;      // sums that owners keep, by density x elements
-  double timeout_s = 300;      // without any progress
-  bool has_thread = false;     // a thread of its own exchanges
+  uint32_t exact_steps = 64;  // Threshold's
+  double keep_factor = 1;     // sums that owners keep, by density x elements
+  double timeout_s = 600;     // for the exchange of a layer
+  bool has_thread = false;    // a thread of its own exchanges
   bool passes_nonfinite = false;  // infinities and NaNs are summed as they are
 };
 
-// What is done with a layer's sums over all ranks. Called once for each
-// submit(), by the thread that finds the exchange done: one in submit(),
-// poll() or wait(), or the context's own. Must not call the context.
+// What is done with a layer's sums over all ranks, after each submit(). Called
+// by the thread that finds the exchange done: one in submit(), poll() or
+// wait(), or the context's own. Must not call the context.
 class Update {
  public:
   virtual ~Update() = default;
-  virtual void add_sparse(const SparseView& sums) = 0;  // the others are 0
-  virtual void add_dense(std::span<const float> sums) = 0;
+  // Part by part, in the same order on all ranks: what has to be added in all
+  // is the sum; an element may be in several parts.
+  virtual void add_sparse(const SparseView& part) = 0;
+  virtual void add_dense(std::span<const float> sums) = 0;  // once
+  virtual void done() {}  // after the last part, or the dense sums
 
  protected:
   Update() = default;
@@ -68,7 +71,7 @@ class AddScaled : public Update {
   AddScaled() = default;
   AddScaled(std::span<float> target, float factor)
       : target_(target), factor_(factor) {}
-  void add_sparse(const SparseView& sums) override;
+  void add_sparse(const SparseView& part) override;
   void add_dense(std::span<const float> sums) override;
 
  private:
@@ -130,7 +133,7 @@ class Context {
   // Errors: kInvalidArgument  not planned, no such layer, another length, or
   //                           the layer's last exchange is not done
   //         and poll()'s
-  [[nodiscard]] Status submit(int layer, std::span<const float> gradient,
+  [[nodiscard]] Status submit(int layer, std::span<float> gradient,
                               Update& update);
   // Whether submit() needs the gradient until the exchange is done: that of a
   // layer outside of buckets that is summed densely; it is overwritten then.
@@ -151,14 +154,14 @@ class Context {
   [[nodiscard]] Status wait(int layer);
 
   ContextStats stats() const;
-  // REQUIRES: planned, a layer.
+  // REQUIRES: planned, a layer, its exchange is done.
   LayerStats layer_stats(int layer) const;
 
   // What training resumes from: the layer's residual, empty where it has none,
   // and its threshold. REQUIRES: planned, a layer, its exchange is done.
   struct LayerState {
     std::vector<float> residual;
-    float threshold = 0;  // 0: none yet
+    float threshold = 0;      // 0: none yet
     uint32_t steps_left = 0;  // with that threshold
     uint64_t steps = 0;
   };

@@ -3,15 +3,28 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <initializer_list>
 
 namespace penstock::exchange {
 namespace {
 
 // The bits of a magnitude, without its sign, as they order numbers. The first
 // digit has the exponent and the mantissa's first three bits.
-constexpr int kBits = 31;
-constexpr int kDigits = 3;
-constexpr int kDigitBits[kDigits] = {11, 10, 10};
+struct Float32 {
+  using Value = float;
+  static constexpr int kBits = 31;
+  static constexpr std::initializer_list<int> kDigitBits = {11, 10, 10};
+  static uint32_t magnitude(float value) {
+    return std::bit_cast<uint32_t>(value) & 0x7fffffffu;
+  }
+};
+struct Bfloat16 {
+  using Value = uint16_t;
+  static constexpr int kBits = 15;
+  static constexpr std::initializer_list<int> kDigitBits = {11, 4};
+  static uint32_t magnitude(uint16_t value) { return value & 0x7fffu; }
+};
+
 constexpr size_t kMostBins = 1 << 11;
 // Counters of neighbours are apart, for a processor waits where one is raised
 // twice in a row.
@@ -19,17 +32,14 @@ constexpr size_t kTables = 4;
 
 using Counts = std::array<std::array<uint32_t, kMostBins>, kTables>;
 
-uint32_t magnitude_bits(float value) {
-  return std::bit_cast<uint32_t>(value) & 0x7fffffffu;
-}
-
 // Of those whose bits above `shift + bits` are `prefix`.
-void count(std::span<const float> values, uint32_t prefix, int shift, int bits,
-           Counts& counts) {
+template <class Kind>
+void count(std::span<const typename Kind::Value> values, uint32_t prefix,
+           int shift, int bits, Counts& counts) {
   const uint32_t mask = (1u << bits) - 1;
   for (auto& table : counts) table.fill(0);
-  const auto add = [&](float value, size_t table) {
-    const uint32_t digits = magnitude_bits(value) >> shift;
+  const auto add = [&](typename Kind::Value value, size_t table) {
+    const uint32_t digits = Kind::magnitude(value) >> shift;
     if (digits >> bits == prefix) ++counts[table][digits & mask];
   };
   size_t i = 0;
@@ -41,16 +51,16 @@ void count(std::span<const float> values, uint32_t prefix, int shift, int bits,
   for (; i < values.size(); ++i) add(values[i], 0);
 }
 
-}  // namespace
-
-float kth_magnitude(std::span<const float> values, size_t k) {
+// The magnitude's bits.
+template <class Kind>
+uint32_t kth(std::span<const typename Kind::Value> values, size_t k) {
   Counts counts;
   uint32_t prefix = 0;
-  int shift = kBits;
+  int shift = Kind::kBits;
   size_t left = k;  // how far down among those with the prefix
-  for (const int bits : kDigitBits) {
+  for (const int bits : Kind::kDigitBits) {
     shift -= bits;
-    count(values, prefix, shift, bits, counts);
+    count<Kind>(values, prefix, shift, bits, counts);
     uint32_t digit = (1u << bits) - 1;
     for (;; --digit) {
       size_t here = 0;
@@ -60,7 +70,17 @@ float kth_magnitude(std::span<const float> values, size_t k) {
     }
     prefix = prefix << bits | digit;
   }
-  return std::bit_cast<float>(prefix);
+  return prefix;
+}
+
+}  // namespace
+
+float kth_magnitude(std::span<const float> values, size_t k) {
+  return std::bit_cast<float>(kth<Float32>(values, k));
+}
+
+float kth_magnitude_bfloat16(std::span<const uint16_t> values, size_t k) {
+  return std::bit_cast<float>(kth<Bfloat16>(values, k) << 16);
 }
 
 }  // namespace penstock::exchange

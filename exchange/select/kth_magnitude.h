@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace penstock::exchange {
@@ -12,5 +13,7 @@ namespace penstock::exchange {
 // the numbers' bits, from the top; three passes.
 // REQUIRES: 1 <= k <= values.size()
 float kth_magnitude(std::span<const float> values, size_t k);
+// Of bfloat16 numbers, by their bits; two passes.
+float kth_magnitude_bfloat16(std::span<const uint16_t> values, size_t k);
 
 }  // namespace penstock::exchange

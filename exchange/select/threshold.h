@@ -26,6 +26,13 @@ class Threshold {
   // What the step found that used it.
   void correct(size_t candidates);
 
+  // Of the steps, until it is found exactly again; with value(), all its state.
+  uint32_t steps_left() const { return steps_left_; }
+  void restore(float value, uint32_t steps_left) {
+    value_ = value;
+    steps_left_ = steps_left;
+  }
+
  private:
   size_t wanted_;
   uint32_t exact_steps_;

@@ -24,10 +24,10 @@ void for_each_bit(std::span<const uint64_t> words, const Visit& visit) {
 
 }  // namespace
 
-RegionSum::RegionSum(size_t largest_region, size_t most_entries)
-    : sums_(largest_region), is_touched_((largest_region + kBits - 1) / kBits) {
-  magnitudes_.reserve(most_entries);
-}
+RegionSum::RegionSum(size_t largest_region, size_t most_entries, Arena& arena)
+    : sums_(arena.take<float>(largest_region)),
+      is_touched_(arena.take<uint64_t>((largest_region + kBits - 1) / kBits)),
+      magnitudes_(arena.take<float>(most_entries)) {}
 
 void RegionSum::begin(size_t first, size_t size) {
   first_ = first;
@@ -44,17 +44,19 @@ void RegionSum::add(const SparseView& entries) {
 
 // Of the `count` largest sums.
 RegionSum::Bound RegionSum::bound_of(size_t count) {
-  magnitudes_.clear();
-  for_each_bit(is_touched_, [&](size_t i) { magnitudes_.push_back(sums_[i]); });
-  if (magnitudes_.size() <= count || count == 0) return {0, count};
-  const float least = kth_magnitude(magnitudes_, count);
+  size_t touched = 0;
+  for_each_bit(is_touched_,
+               [&](size_t i) { magnitudes_[touched++] = sums_[i]; });
+  if (touched <= count || count == 0) return {0, count};
+  const auto magnitudes = magnitudes_.first(touched);
+  const float least = kth_magnitude(magnitudes, count);
   const auto above =
-      std::count_if(magnitudes_.begin(), magnitudes_.end(),
+      std::count_if(magnitudes.begin(), magnitudes.end(),
                     [&](float sum) { return !(std::fabs(sum) <= least); });
   return {least, count - std::min(count, size_t(above))};
 }
 
-size_t RegionSum::take(SparseRoom room, std::span<float> residual) {
+size_t RegionSum::take(SparseRoom room, Residual& residual) {
   const size_t most = room.values.size();
   Bound bound = bound_of(most);
   size_t taken = 0;
@@ -69,7 +71,7 @@ size_t RegionSum::take(SparseRoom room, std::span<float> residual) {
       room.indices[taken] = static_cast<uint32_t>(first_ + i);
       room.values[taken++] = sum;
     } else {
-      residual[i] += sum;
+      residual.add(first_ + i, sum);
     }
   });
   std::fill(is_touched_.begin(), is_touched_.end(), 0);

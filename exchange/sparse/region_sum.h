@@ -3,17 +3,18 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
+#include "exchange/memory/arena.h"
+#include "exchange/sparse/residual.h"
 #include "exchange/sparse/sparse_message.h"
 
 namespace penstock::exchange {
 
-// For one thread. Memory for the largest region, allocated once: 33/32 of its
-// floats, and a float for each entry that may come in.
+// For one thread. Memory for the largest region: 33/32 of its floats, and a
+// float for each entry that may come in.
 class RegionSum {
  public:
-  RegionSum(size_t largest_region, size_t most_entries);
+  RegionSum(size_t largest_region, size_t most_entries, Arena& arena);
 
   // A region's first element has this index.
   // REQUIRES: size <= largest_region; what was added is taken out already.
@@ -24,9 +25,9 @@ class RegionSum {
   void add(const SparseView& entries);
 
   // Takes the largest sums out, as many as there is room for, in the order of
-  // their indices; the others go to residual (of the region, from its first
-  // element on). Returns how many were taken.
-  size_t take(SparseRoom room, std::span<float> residual);
+  // their indices; the others go to the layer's residual. Returns how many
+  // were taken.
+  size_t take(SparseRoom room, Residual& residual);
 
  private:
   struct Bound {
@@ -37,9 +38,9 @@ class RegionSum {
 
   size_t first_ = 0;
   size_t size_ = 0;
-  std::vector<float> sums_;
-  std::vector<uint64_t> is_touched_;  // a bit for each element
-  std::vector<float> magnitudes_;     // of touched sums, to find the largest
+  std::span<float> sums_;
+  std::span<uint64_t> is_touched_;  // a bit for each element
+  std::span<float> magnitudes_;     // of touched sums, to find the largest
 };
 
 }  // namespace penstock::exchange

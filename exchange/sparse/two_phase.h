@@ -1,100 +1,76 @@
-// A sparse sum over all ranks in two phases of messages that have a bound
-// (docs/exchange.md): each rank sends what it picked out to the owner of the
-// region, who adds up, keeps the largest sums and gives them to all. What is
-// not among them stays in a residual: with who picked it out where the message
-// was full, with the owner where its sum was not large enough (as SparDL has
-// it). So no size has to be agreed on first, and nothing is lost.
+// A sparse sum in two phases of messages that have a bound (docs/exchange.md):
+// each rank sends what it picked out to the owner of the region, who adds up,
+// keeps the largest sums and gives them to all. What is not among them stays in
+// a residual: with who picked it out where the message was full, with the owner
+// where its sum was not large enough (as SparDL has it). So no size has to be
+// agreed on first, and nothing is lost.
 #pragma once
 
-#include <memory>
 #include <vector>
 
+#include "exchange/memory/arena.h"
+#include "exchange/sparse/peer_messages.h"
 #include "exchange/sparse/region_sum.h"
 #include "exchange/sparse/regions.h"
-#include "exchange/sparse/sparse_message.h"
+#include "exchange/sparse/sparse_exchange.h"
 #include "exchange/transport/transport.h"
 
 namespace penstock::exchange {
 
-// Of a layer; the same on all ranks.
-struct TwoPhaseShape {
-  size_t elements = 0;
-  size_t send_entries = 0;  // most in the message to the owner of a region
-  size_t keep_entries = 0;  // most that an owner gives to all
-};
+// Messages with kSlack of room. keep_factor: of the density, for sums.
+SparseShape two_phase_shape(size_t elements, double density, double keep_factor,
+                            int ranks);
 
-// For one thread. One exchange at a time; nothing is allocated after the
-// constructor.
-class TwoPhase {
+class TwoPhase : public SparseExchange {
  public:
-  // Memory for the largest of the layers. The transport must outlive it, and
-  // have room for requests_of(ranks).
-  TwoPhase(Transport& transport, const std::vector<TwoPhaseShape>& layers);
-  static size_t requests_of(int ranks) { return 2 * size_t(ranks); }
-
-  struct Input {
-    TwoPhaseShape shape;
-    uint32_t layer = 0;  // for ranks that lose each other
-    uint32_t step = 0;
-    float threshold = 0;              // as accumulate_and_select()
-    std::span<const float> gradient;  // may be reused when begin() returns
-    std::span<float> residual;
-  };
-  // Picks out and sends. The residual must stay until the exchange is done.
-  // REQUIRES: the exchange before is done; the shape is one of the layers'.
-  [[nodiscard]] Result<SelectPass> begin(const Input& input);
-
-  // Goes on as far as messages are there; true: it is done. After an error
-  // nothing more can be exchanged.
-  // Errors: kInvalidArgument  ranks have lost each other
-  //         kIo               the transport's
-  [[nodiscard]] Result<bool> advance();
-
-  // The largest sums, the same on all ranks, by their indices. Until begin().
-  // REQUIRES: it is done.
-  SparseView sums() const {
-    return {{indices_.data(), entries_}, {values_.data(), entries_}};
+  // Memory for the largest of the layers. The transport and the arena must
+  // outlive it; the transport needs room for requests_of(ranks).
+  TwoPhase(Transport& transport, Arena& arena,
+           const std::vector<SparseShape>& layers);
+  static size_t requests_of(int ranks) {
+    return PeerMessages::requests_of(ranks) + 1;
   }
-  // False: what some rank gave was infinite or no number.
-  bool is_finite() const { return is_finite_; }
+
+  [[nodiscard]] Result<SelectPass> begin(const Input& input) override;
+  [[nodiscard]] Result<bool> advance() override;
+  SparseView part(int rank) const override {
+    return parts_[size_t(rank)];  // the sums that this owner has kept
+  }
+  int parts() const override { return int(parts_.size()); }
+  bool is_finite() const override { return is_finite_; }
+  size_t sent_bytes() const override;
+  std::string missing() const override { return messages_.missing(); }
 
  private:
   enum class Phase { kIdle, kToOwners, kToAll };
-  struct Peer {
-    std::vector<std::byte> sent, received;
-    Transport::Request send, receive;
-    bool is_sent = true, is_received = true;
-    uint32_t entries = 0;  // sent
-    size_t sent_bytes = 0, received_bytes = 0;
+  struct Sent {
+    std::span<std::byte> memory;
+    uint32_t entries = 0;
+    size_t bytes = 0;
   };
 
   SparseMessage sent_to(int rank);
-  SparseMessage received_from(int rank);
   SparseMessage gathered_from(int rank);
   MessageHead head(uint32_t entries = 0, bool is_finite = true) const {
     return {input_.layer, input_.step, entries, is_finite ? 1u : 0u};
   }
   SelectPass select();
-  Status post(int rank);
-  Result<bool> all_received();
-  Result<bool> all_sent();
   Status add_up();
   Status give_to_all();
   Status take_all();
 
   Transport& transport_;
-  std::vector<Peer> peers_;
-  std::vector<std::byte> kept_, gathered_;
-  std::vector<uint32_t> indices_;
-  std::vector<float> values_;
-  std::unique_ptr<RegionSum> sum_;
+  PeerMessages messages_;
+  std::vector<Sent> sent_;
+  std::span<std::byte> kept_, gathered_;
+  std::vector<SparseView> parts_;
+  RegionSum sum_;
 
   Phase phase_ = Phase::kIdle;
   Input input_;
   Regions regions_{0, 1};
   Transport::Request gather_;
   bool is_gathered_ = true;
-  size_t entries_ = 0;
   bool is_finite_ = true;
 };
 

@@ -54,6 +54,12 @@ class MpiTransport : public Transport {
                        from, tag, comm_, request);
     });
   }
+  Result<bool> has_message(int from, int tag) override {
+    int is_there = 0;
+    const int code = MPI_Iprobe(from, tag, comm_, &is_there, MPI_STATUS_IGNORE);
+    if (code != MPI_SUCCESS) return mpi_error(code, "MPI_Iprobe");
+    return is_there != 0;
+  }
   Result<Request> allgather(std::span<const std::byte> mine,
                             std::span<std::byte> all) override {
     const auto bytes = static_cast<int>(mine.size());

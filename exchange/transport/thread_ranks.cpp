@@ -114,6 +114,10 @@ class ThreadTransport : public Transport {
                   .tag = tag,
                   .room = room});
   }
+  Result<bool> has_message(int from, int tag) override {
+    const std::lock_guard lock(ranks_.mutex_);
+    return ranks_.first(from, Kind::kSend, rank_, tag) != nullptr;
+  }
   Result<Request> allgather(std::span<const std::byte> mine,
                             std::span<std::byte> all) override {
     return begin({.kind = Kind::kAllgather,

@@ -45,6 +45,9 @@ class Transport {
   // all: size() x mine.size(), in the order of ranks.
   [[nodiscard]] virtual Result<Request> allgather(
       std::span<const std::byte> mine, std::span<std::byte> all) = 0;
+  // Whether a message of this sender and tag is there for a receive() to come.
+  [[nodiscard]] virtual Result<bool> has_message(int from, int tag) = 0;
+
   // The sum over all ranks, in place; the same bits on all of them.
   [[nodiscard]] virtual Result<Request> allreduce_sum(
       std::span<float> values) = 0;

@@ -39,6 +39,7 @@ class Penstock(CMakePackage):
     depends_on("libwebp")
     depends_on("libzmq")
     depends_on("lmdb")
+    depends_on("mpi")
     depends_on("munge")
     depends_on("nlohmann-json")
     depends_on("py-numpy", type="run")

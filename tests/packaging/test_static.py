@@ -16,7 +16,8 @@ DEBIAN = ROOT / "packaging" / "debian"
 BUILD = pathlib.Path(os.environ["PENSTOCK_BUILD_DIR"])
 PACKAGES = ["penstock-node", "penstock-ctld", "penstock-client",
             "penstock-slow-tier", "python3-penstock",
-            "python3-penstock-loader", "libpenstock1", "libpenstock-dev",
+            "python3-penstock-exchange", "python3-penstock-loader",
+            "libpenstock1", "libpenstock-dev",
             "libpenstock-loader1", "libpenstock-loader-dev"]
 # More is root's rights that nobody has justified.
 MAX_EXPOSURE = {"penstockd": 5.0, "penstockctld": 3.0}

@@ -78,9 +78,10 @@ def make(cache, suite, kind, prepare):
     new = cache / f"{kind}-{suite}.new"
     shutil.rmtree(new, ignore_errors=True)
     try:
-        run(["debootstrap", "--variant=minbase",
-             "--include=" + ",".join(packages), suite, new],
-            cache / f"debootstrap-{kind}-{suite}.log")
+        # It mounts a /proc, which must go with it also when it is killed.
+        run(["unshare", "--mount", "--propagation", "private", "debootstrap",
+             "--variant=minbase", "--include=" + ",".join(packages), suite,
+             new], cache / f"debootstrap-{kind}-{suite}.log")
     except RuntimeError as error:
         raise Unprepared(f"no root of Debian {suite}; without its archive "
                          f"none can be made: {error}") from error

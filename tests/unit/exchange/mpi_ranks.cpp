@@ -1,11 +1,14 @@
 // What the tests start with mpirun: runs the case of that name as each rank,
-// and prints "rank N: ok", or what went wrong.
+// and prints "rank N: ok", or what went wrong. A second argument gives contexts
+// a thread of their own.
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <numeric>
 
-#include "exchange/sparse/two_phase.h"
+#include "exchange/context/context.h"
 #include "exchange/transport/mpi_transport.h"
 #include "tests/unit/exchange/transport_cases.h"
 
@@ -15,32 +18,54 @@ using namespace penstock::exchange::test;
 
 namespace {
 
-// The sum of what all ranks give, all of it.
-std::string sums_in_two_phases(Transport& transport) {
-  constexpr size_t kElements = 100'000;
-  const TwoPhaseShape shape{kElements, kElements, kElements};
-  TwoPhase exchange(transport, {shape});
-  std::vector<float> gradient(kElements), residual(kElements);
-  std::iota(gradient.begin(), gradient.end(), float(transport.rank() + 1));
-  const auto begun = exchange.begin({shape, 0, 0, 0.5f, gradient, residual});
-  if (!begun) return begun.error().message;
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  for (;;) {
-    const Result<bool> done = exchange.advance();
-    if (!done) return done.error().message;
-    if (*done) break;
-    if (std::chrono::steady_clock::now() > end) return "not done in 20 s";
+constexpr size_t kElements = 100'000;
+
+// Of a context with a layer of this method: what all ranks give, all of it.
+std::string sums_all(std::unique_ptr<Transport> transport, Method method,
+                     bool has_thread) {
+  const auto ranks = float(transport->size());
+  const auto rank = float(transport->rank());
+  Context context(std::move(transport),
+                  {.timeout_s = 20, .has_thread = has_thread});
+  context.add_layer({.elements = kElements, .density = 1, .method = method});
+  if (Status planned = context.plan(); !planned) {
+    return planned.error().message;
   }
-  const SparseView sums = exchange.sums();
-  if (sums.indices.size() != kElements) return "some are missing";
-  const auto ranks = float(transport.size());
-  for (size_t i = 0; i < kElements; ++i) {
-    const float expected = ranks * float(i) + ranks * (ranks + 1) / 2;
-    if (sums.indices[i] != i || sums.values[i] != expected) {
-      return "element " + std::to_string(i) + " is wrong";
+  for (int step = 0; step < 5; ++step) {
+    std::vector<float> gradient(kElements), sums(kElements);
+    std::iota(gradient.begin(), gradient.end(), rank + 1);
+    AddScaled update(sums, 1);
+    Status done = context.submit(0, gradient, update);
+    if (done) done = context.wait(0);
+    if (!done) return done.error().message;
+    for (size_t i = 0; i < kElements; ++i) {
+      const float expected = ranks * float(i) + ranks * (ranks + 1) / 2;
+      if (sums[i] != expected) {
+        return "element " + std::to_string(i) + " is wrong";
+      }
     }
   }
   return "";
+}
+
+// Rank 1 ends before the others are done; their launcher lets them live.
+std::string outlives_a_rank(std::unique_ptr<Transport> transport) {
+  const bool dies = transport->rank() == 1;
+  Context context(std::move(transport), {.timeout_s = 2});
+  context.add_layer(
+      {.name = "w", .elements = kElements, .method = Method::kTwoPhase});
+  if (Status planned = context.plan(); !planned) {
+    return planned.error().message;
+  }
+  if (dies) std::raise(SIGKILL);
+  std::vector<float> gradient(kElements, 1), weights(kElements);
+  AddScaled update(weights, 1);
+  Status done = context.submit(0, gradient, update);
+  if (done) done = context.wait(0);
+  std::printf("rank %d: %s\n", context.rank(),
+              done ? "done" : done.error().message.c_str());
+  std::fflush(stdout);
+  std::_Exit(0);  // MPI_Finalize() would wait for the dead one
 }
 
 std::string runs_out_of_requests(Transport& transport) {
@@ -50,24 +75,36 @@ std::string runs_out_of_requests(Transport& transport) {
   return !more && more.error().code == Code::kLimit ? "" : "it was begun";
 }
 
-std::string run_case(const std::string& name) {
+std::string run_case(const std::string& name, bool has_thread) {
   const std::map<std::string, std::function<std::string(Transport&)>> cases = {
-      {"messages", messages_arrive},  {"all", all_have_all},
-      {"long", too_long_is_an_error}, {"nothing", nothing_waits},
-      {"sparse", sums_in_two_phases}, {"room", runs_out_of_requests}};
+      {"messages", messages_arrive},
+      {"all", all_have_all},
+      {"long", too_long_is_an_error},
+      {"nothing", nothing_waits},
+      {"room", runs_out_of_requests}};
+  const std::map<std::string, Method> methods = {
+      {"dense", Method::kDense},
+      {"allgather", Method::kAllgather},
+      {"two-phase", Method::kTwoPhase}};
   auto transport = mpi_transport(MPI_COMM_WORLD);
   if (!transport) return transport.error().message;
+  if (name == "outlive") return outlives_a_rank(std::move(*transport));
+  if (const auto method = methods.find(name); method != methods.end()) {
+    return sums_all(std::move(*transport), method->second, has_thread);
+  }
   (*transport)->reserve(64);
   return cases.at(name)(**transport);
 }
 
-int run(const std::string& name) {
+int run(const std::string& name, bool has_thread) {
   const auto early = mpi_transport(MPI_COMM_WORLD);
   if (early || early.error().code != Code::kUnavailable) return 3;
   int provided = 0, rank = 0;
-  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+  MPI_Init_thread(nullptr, nullptr,
+                  has_thread ? MPI_THREAD_SERIALIZED : MPI_THREAD_FUNNELED,
+                  &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  const std::string wrong = run_case(name);
+  const std::string wrong = run_case(name, has_thread);
   std::printf("rank %d: %s\n", rank, wrong.empty() ? "ok" : wrong.c_str());
   std::fflush(stdout);
   MPI_Finalize();
@@ -77,7 +114,7 @@ int run(const std::string& name) {
 }  // namespace
 
 int main(int count, char** arguments) try {
-  return count == 2 ? run(arguments[1]) : 2;
+  return count == 2 || count == 3 ? run(arguments[1], count == 3) : 2;
 } catch (...) {
   return 4;
 }

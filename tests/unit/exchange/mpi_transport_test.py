@@ -1,11 +1,11 @@
-"""The transport over MPI, by programs that mpirun starts."""
+"""The transport over MPI and contexts on it, by programs that mpirun starts."""
 
 import os
 import subprocess
 import unittest
 
 
-def run(case, ranks):
+def run(case, ranks, options=(), arguments=()):
     """Each rank's line, and the exit code."""
     environment = {
         **os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -15,16 +15,17 @@ def run(case, ranks):
         "OMPI_MCA_hwloc_base_binding_policy": "none",
         "OMPI_MCA_btl": "self,vader"}
     done = subprocess.run(
-        [os.environ["MPIEXEC"], "-n", str(ranks), os.environ["RANKS"], case],
+        [os.environ["MPIEXEC"], *options, "-n", str(ranks),
+         os.environ["RANKS"], case, *arguments],
         env=environment, capture_output=True, text=True, timeout=100)
     return sorted(done.stdout.splitlines()), done.returncode, done.stderr
 
 
 class MpiTransport(unittest.TestCase):
-    def check(self, case, counts):
+    def check(self, case, counts, *arguments):
         for ranks in counts:
             with self.subTest(case=case, ranks=ranks):
-                lines, code, errors = run(case, ranks)
+                lines, code, errors = run(case, ranks, arguments=arguments)
                 self.assertEqual(
                     lines, [f"rank {rank}: ok" for rank in range(ranks)],
                     errors)
@@ -45,8 +46,21 @@ class MpiTransport(unittest.TestCase):
     def test_more_than_there_is_room_for_is_an_error(self):
         self.check("room", [1])
 
-    def test_a_sparse_sum(self):
-        self.check("sparse", [1, 2, 3, 8])
+    def test_sums_of_each_method(self):
+        for method in ("dense", "allgather", "two-phase"):
+            self.check(method, [1, 2, 3, 8])
+
+    def test_sums_by_a_thread_of_the_contexts(self):
+        for method in ("dense", "allgather", "two-phase"):
+            self.check(method, [3], "thread")
+
+    def test_a_rank_that_is_killed_is_named_by_all_others(self):
+        # So that mpirun does not end the others.
+        lines, _, errors = run("outlive", 3, ["--enable-recovery"])
+        self.assertEqual(len(lines), 2, errors)
+        for line in lines:
+            self.assertIn("the exchange of layer w is not done after 2 s: "
+                          "rank 1 has not answered", line)
 
 
 if __name__ == "__main__":

@@ -24,13 +24,20 @@ struct Taken {
   std::vector<float> residual;
 };
 
-Taken take(RegionSum& sum, size_t room, size_t region) {
+constexpr size_t kMemory = 1 << 20;
+
+// What stays of a region that begins at `first`.
+Taken take(RegionSum& sum, size_t room, size_t first, size_t region) {
   Taken out;
+  Arena arena = std::move(*Arena::of(kMemory));
+  Residual residual = Residual::float32(first + region, arena);
   out.entries.indices.resize(room);
   out.entries.values.resize(room);
-  out.residual.assign(region, 0);
   const size_t taken =
-      sum.take({out.entries.indices, out.entries.values}, out.residual);
+      sum.take({out.entries.indices, out.entries.values}, residual);
+  std::vector<float> left(first + region);
+  residual.read(left);
+  out.residual.assign(left.begin() + std::ptrdiff_t(first), left.end());
   out.entries.indices.resize(taken);
   out.entries.values.resize(taken);
   return out;
@@ -59,7 +66,8 @@ TEST_CASE("the largest sums are taken, the others stay, none is lost") {
   const unsigned seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937 random(seed);
-  RegionSum sum(500, 2000);
+  Arena arena = std::move(*Arena::of(kMemory));
+  RegionSum sum(500, 2000, arena);
   for (int run = 0; run < 300; ++run) {
     const size_t region = std::uniform_int_distribution<size_t>(1, 500)(random);
     const size_t room = std::uniform_int_distribution<size_t>(0, 300)(random);
@@ -78,7 +86,7 @@ TEST_CASE("the largest sums are taken, the others stay, none is lost") {
       }
       sum.add(entries.view());
     }
-    const Taken taken = take(sum, room, region);
+    const Taken taken = take(sum, room, first, region);
     std::erase_if(expected, [](const auto& one) { return one.second == 0; });
     CHECK(taken.entries.indices.size() == std::min(room, expected.size()));
     CHECK(std::is_sorted(taken.entries.indices.begin(),
@@ -100,11 +108,12 @@ TEST_CASE("the largest sums are taken, the others stay, none is lost") {
 }
 
 TEST_CASE("what is no number goes on before all others") {
-  RegionSum sum(32, 8);
+  Arena arena = std::move(*Arena::of(kMemory));
+  RegionSum sum(32, 8, arena);
   sum.begin(0, 32);
   const float nan = std::nanf("");
   sum.add({std::vector<uint32_t>{3, 9, 20}, std::vector<float>{5, nan, 7}});
-  const Taken taken = take(sum, 2, 32);
+  const Taken taken = take(sum, 2, 0, 32);
   REQUIRE(taken.entries.indices == std::vector<uint32_t>{9, 20});
   CHECK(std::isnan(taken.entries.values[0]));
   CHECK(taken.residual[3] == 5);

@@ -1,4 +1,4 @@
-#include "exchange/sparse/two_phase.h"
+#include "exchange/sparse/sparse_exchange.h"
 
 #include <cmath>
 #include <limits>
@@ -6,6 +6,8 @@
 #include <numeric>
 #include <random>
 
+#include "exchange/sparse/to_everybody.h"
+#include "exchange/sparse/two_phase.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/exchange/rank_threads.h"
 
@@ -15,25 +17,45 @@ using namespace penstock::exchange::test;
 
 namespace {
 
+constexpr size_t kMemory = 1 << 20;
+
+enum class Way { kTwoPhase, kToEverybody };
+
+std::unique_ptr<SparseExchange> make(Way way, Transport& transport,
+                                     Arena& arena, const SparseShape& shape) {
+  const std::vector<SparseShape> layers = {shape};
+  if (way == Way::kTwoPhase) {
+    return std::make_unique<TwoPhase>(transport, arena, layers);
+  }
+  return std::make_unique<ToEverybody>(transport, arena, layers);
+}
+
+Arena memory() {
+  Result<Arena> arena = Arena::of(kMemory);
+  REQUIRE(arena.ok());
+  return std::move(*arena);
+}
+
 // A layer of whole-numbered gradients, whose sums are exact in any order, and
 // what all ranks did with it.
 struct Layer {
-  TwoPhaseShape shape;
+  Way way = Way::kTwoPhase;
+  bool is_narrow = false;  // its residual
+  SparseShape shape;
   int ranks = 1;
   float threshold = 5;
   int steps = 4;
   unsigned seed = 1;
   float most = 10;  // of a gradient's numbers
 
-  std::vector<double> given, applied, left;
-  std::vector<std::vector<uint32_t>> indices;  // of the ranks' last step
-  std::vector<std::vector<float>> values;
-  size_t most_sums = 0;
+  std::vector<double> given, left;           // of all ranks together
+  std::vector<std::vector<double>> applied;  // by each
+  size_t most_in_part = 0;
   std::vector<std::string> errors;
 };
 
 // Runs an exchange to its end; "" or what went wrong.
-std::string run(TwoPhase& exchange, const TwoPhase::Input& input) {
+std::string run(SparseExchange& exchange, const SparseExchange::Input& input) {
   const auto begun = exchange.begin(input);
   if (!begun) return begun.error().message;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
@@ -56,46 +78,57 @@ std::vector<float> gradient_of(const Layer& layer, int rank, int step) {
   return gradient;
 }
 
+// Adds the last exchange's sums.
+void apply(const SparseExchange& exchange, int ranks,
+           std::vector<double>& applied) {
+  for (int rank = 0; rank < ranks; ++rank) {
+    const SparseView part = exchange.part(rank);
+    for (size_t i = 0; i < part.indices.size(); ++i) {
+      applied[part.indices[i]] += part.values[i];
+    }
+  }
+}
+
 void run_rank(Layer& layer, Transport& transport, std::mutex& mutex) {
   const auto rank = size_t(transport.rank());
-  TwoPhase exchange(transport, {layer.shape});
-  std::vector<float> residual(layer.shape.elements);
+  Arena arena = memory();
+  const auto exchange = make(layer.way, transport, arena, layer.shape);
+  Residual residual = layer.is_narrow
+                          ? Residual::bfloat16(layer.shape.elements, arena)
+                          : Residual::float32(layer.shape.elements, arena);
   std::vector<double> given(layer.shape.elements), applied(given);
   std::string wrong;
-  size_t most_sums = 0;
+  size_t most_in_part = 0;
   for (int step = 0; step < layer.steps && wrong.empty(); ++step) {
     const std::vector<float> gradient =
         gradient_of(layer, transport.rank(), step);
     for (size_t i = 0; i < given.size(); ++i) given[i] += gradient[i];
-    wrong = run(exchange, {.shape = layer.shape,
-                           .step = uint32_t(step),
-                           .threshold = layer.threshold,
-                           .gradient = gradient,
-                           .residual = residual});
-    const SparseView sums = exchange.sums();
-    most_sums = std::max(most_sums, sums.indices.size());
-    for (size_t i = 0; i < sums.indices.size(); ++i) {
-      applied[sums.indices[i]] += sums.values[i];
+    wrong = run(*exchange, {.shape = layer.shape,
+                            .step = uint32_t(step),
+                            .threshold = layer.threshold,
+                            .gradient = gradient,
+                            .residual = &residual});
+    apply(*exchange, transport.size(), applied);
+    for (int one = 0; one < transport.size(); ++one) {
+      most_in_part = std::max(most_in_part, exchange->part(one).indices.size());
     }
   }
-  const SparseView sums = exchange.sums();
+  std::vector<float> left(layer.shape.elements);
+  residual.read(left);
   const std::lock_guard lock(mutex);
   layer.errors[rank] = wrong;
-  layer.indices[rank].assign(sums.indices.begin(), sums.indices.end());
-  layer.values[rank].assign(sums.values.begin(), sums.values.end());
-  layer.most_sums = most_sums;
-  if (rank == 0) layer.applied = applied;
+  layer.applied[rank] = applied;
+  layer.most_in_part = std::max(layer.most_in_part, most_in_part);
   for (size_t i = 0; i < given.size(); ++i) {
     layer.given[i] += given[i];
-    layer.left[i] += residual[i];
+    layer.left[i] += left[i];
   }
 }
 
 void run_all(Layer& layer) {
   layer.given.assign(layer.shape.elements, 0);
   layer.left = layer.given;
-  layer.indices.resize(size_t(layer.ranks));
-  layer.values.resize(size_t(layer.ranks));
+  layer.applied.resize(size_t(layer.ranks));
   layer.errors.resize(size_t(layer.ranks));
   std::mutex mutex;
   as_ranks(layer.ranks,
@@ -105,17 +138,14 @@ void run_all(Layer& layer) {
 void check_nothing_is_lost(const Layer& layer) {
   for (const std::string& error : layer.errors) CHECK(error.empty());
   for (size_t i = 0; i < layer.given.size(); ++i) {
-    if (layer.given[i] == layer.applied[i] + layer.left[i]) continue;
+    if (layer.given[i] == layer.applied[0][i] + layer.left[i]) continue;
     FAIL("element " << i << ": given " << layer.given[i] << ", applied "
-                    << layer.applied[i] << ", left " << layer.left[i]);
+                    << layer.applied[0][i] << ", left " << layer.left[i]);
   }
 }
 
 void check_all_are_alike(const Layer& layer) {
-  for (size_t rank = 1; rank < layer.indices.size(); ++rank) {
-    CHECK(layer.indices[rank] == layer.indices[0]);
-    CHECK(layer.values[rank] == layer.values[0]);
-  }
+  for (const auto& applied : layer.applied) CHECK(applied == layer.applied[0]);
 }
 
 }  // namespace
@@ -125,8 +155,10 @@ TEST_CASE("what was given is what was applied and what is left, bit for bit") {
   CAPTURE(seed);
   std::mt19937 random(seed);
   for (const int ranks : {1, 2, 3, 5, 8}) {
-    for (int run = 0; run < 20; ++run) {
+    for (int run = 0; run < 40; ++run) {
       Layer layer;
+      layer.way = run % 2 == 0 ? Way::kTwoPhase : Way::kToEverybody;
+      layer.is_narrow = run % 4 >= 2;  // these whole numbers fit
       layer.ranks = ranks;
       layer.seed = random() % 1000;
       layer.shape.elements = 1 + random() % 700;
@@ -138,21 +170,26 @@ TEST_CASE("what was given is what was applied and what is left, bit for bit") {
       run_all(layer);
       check_nothing_is_lost(layer);
       check_all_are_alike(layer);
-      CHECK(layer.most_sums <= layer.shape.keep_entries * size_t(ranks));
+      CHECK(layer.most_in_part <= (layer.way == Way::kTwoPhase
+                                       ? layer.shape.keep_entries
+                                       : layer.shape.send_entries));
     }
   }
 }
 
 TEST_CASE("with room for all it is the sum of all") {
   for (const int ranks : {1, 2, 3, 5, 8}) {
-    Layer layer;
-    layer.ranks = ranks;
-    layer.steps = 1;
-    layer.threshold = std::numeric_limits<float>::denorm_min();
-    layer.shape = {333, 333, 333};
-    run_all(layer);
-    check_nothing_is_lost(layer);
-    for (const double left : layer.left) CHECK(left == 0);
+    for (const Way way : {Way::kTwoPhase, Way::kToEverybody}) {
+      Layer layer;
+      layer.way = way;
+      layer.ranks = ranks;
+      layer.steps = 1;
+      layer.threshold = std::numeric_limits<float>::denorm_min();
+      layer.shape = {333, 333, 333};
+      run_all(layer);
+      check_nothing_is_lost(layer);
+      for (const double left : layer.left) CHECK(left == 0);
+    }
   }
 }
 
@@ -168,35 +205,41 @@ TEST_CASE("fewer elements than ranks, and none that is large enough") {
   layer.threshold = 1000;
   run_all(layer);
   check_nothing_is_lost(layer);
-  CHECK(layer.indices[0].empty());
+  for (const double applied : layer.applied[0]) CHECK(applied == 0);
 }
 
 TEST_CASE("an infinity or no number on one rank is told to all") {
+  const Way way = GENERATE(Way::kTwoPhase, Way::kToEverybody);
   for (const int bad_rank : {0, 2}) {
     std::atomic<int> told = 0;
     as_ranks(3, [&](Transport& transport) {
-      const TwoPhaseShape shape{100, 20, 20};
-      TwoPhase exchange(transport, {shape});
-      std::vector<float> gradient(100, 1), residual(100);
+      const SparseShape shape{100, 20, 20};
+      Arena arena = memory();
+      const auto exchange = make(way, transport, arena, shape);
+      Residual residual = Residual::float32(100, arena);
+      std::vector<float> gradient(100, 1);
       if (transport.rank() == bad_rank) gradient[77] = std::nanf("");
       const std::string wrong =
-          run(exchange, {shape, 0, 0, 2, gradient, residual});
-      told += wrong.empty() && !exchange.is_finite() ? 1 : 0;
+          run(*exchange, {shape, 0, 0, 2, gradient, &residual});
+      told += wrong.empty() && !exchange->is_finite() ? 1 : 0;
     });
     CHECK(told == 3);
   }
 }
 
 TEST_CASE("ranks that have lost each other are told") {
+  const Way way = GENERATE(Way::kTwoPhase, Way::kToEverybody);
   std::mutex mutex;
   std::vector<std::string> errors;
   as_ranks(3, [&](Transport& transport) {
-    const TwoPhaseShape shape{100, 20, 20};
-    TwoPhase exchange(transport, {shape});
-    std::vector<float> gradient(100, 1), residual(100);
+    const SparseShape shape{100, 20, 20};
+    Arena arena = memory();
+    const auto exchange = make(way, transport, arena, shape);
+    Residual residual = Residual::float32(100, arena);
+    const std::vector<float> gradient(100, 1);
     const uint32_t layer = transport.rank() == 1 ? 7 : 4;
     const std::string wrong =
-        run(exchange, {shape, layer, 9, 0.5f, gradient, residual});
+        run(*exchange, {shape, layer, 9, 0.5f, gradient, &residual});
     const std::lock_guard lock(mutex);
     errors.push_back(wrong);
   });

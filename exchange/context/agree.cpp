@@ -1,0 +1,74 @@
+#include "exchange/context/agree.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "exchange/context/agreement.h"
+#include "exchange/context/pause.h"
+
+namespace penstock::exchange {
+namespace {
+
+// What all ranks have, in their order.
+template <class Record>
+Result<std::vector<Record>> gather(Transport& transport, double timeout_s,
+                                   const std::vector<Record>& mine) {
+  std::vector<Record> all(mine.size() * size_t(transport.size()));
+  const auto request = transport.allgather(
+      std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
+  if (!request) return request.error();
+  const auto start = std::chrono::steady_clock::now();
+  for (Pause pause;; pause.wait()) {
+    const Result<bool> done = transport.test(*request);
+    if (!done) return done.error();
+    if (*done) return all;
+    const std::chrono::duration<double> waited =
+        std::chrono::steady_clock::now() - start;
+    if (waited.count() > timeout_s) {
+      return Error{Code::kUnavailable, 0,
+                   fmt::format("not all {} ranks have planned their exchange "
+                               "within {} s: has one of them ended?",
+                               transport.size(), timeout_s)};
+    }
+  }
+}
+
+std::string refusal_of_this(const ContextOptions& options,
+                            std::span<const LayerOptions> layers,
+                            const std::string& refusal) {
+  if (!refusal.empty()) return refusal;
+  if (layers.empty()) return "there is no layer to exchange";
+  if (std::string text = refusal_of(options); !text.empty()) return text;
+  for (const LayerOptions& layer : layers) {
+    if (std::string text = refusal_of(layer); !text.empty()) return text;
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<ExchangeCosts> agree(Transport& transport, const ContextOptions& options,
+                            std::span<const LayerOptions> layers,
+                            const std::string& refusal) {
+  // One that is refused must not keep the others from hearing of it.
+  const double timeout_s =
+      options.timeout_s > 0 ? options.timeout_s : ContextOptions().timeout_s;
+  const auto ranks = gather<RankRecord>(
+      transport, timeout_s,
+      {record_of(options, layers.size(),
+                 refusal_of_this(options, layers, refusal))});
+  if (!ranks) return ranks.error();
+  if (std::string text = disagreement(*ranks); !text.empty()) {
+    return invalid(std::move(text));
+  }
+  std::vector<LayerRecord> mine;
+  for (const LayerOptions& layer : layers) mine.push_back(record_of(layer));
+  const auto records = gather(transport, timeout_s, mine);
+  if (!records) return records.error();
+  std::string text = disagreement(*records, transport.size());
+  if (!text.empty()) return invalid(std::move(text));
+  return (*ranks)[0].costs;
+}
+
+}  // namespace penstock::exchange

@@ -1,0 +1,22 @@
+// The ranks tell each other what they are about to exchange.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "exchange/context/context.h"
+
+namespace penstock::exchange {
+
+// All ranks call it. Returns rank 0's costs.
+// refusal: why this rank cannot go on, or "". The transport needs room for an
+// operation.
+// Errors: kInvalidArgument  a rank refuses, or two differ: the same text on all
+//         kUnavailable      a rank does not answer in options.timeout_s
+//         kIo               the transport's
+[[nodiscard]] Result<ExchangeCosts> agree(Transport& transport,
+                                          const ContextOptions& options,
+                                          std::span<const LayerOptions> layers,
+                                          const std::string& refusal);
+
+}  // namespace penstock::exchange

@@ -1,0 +1,97 @@
+// What a planned exchange has of memory, and what is done with it: one group of
+// layers at a time, by one thread at a time. When, Context decides.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "exchange/context/context.h"
+#include "exchange/context/engine.h"
+#include "exchange/context/schedule.h"
+#include "exchange/memory/arena.h"
+#include "exchange/select/threshold.h"
+#include "exchange/sparse/residual.h"
+
+namespace penstock::exchange {
+
+// Not thread-safe; but take() of a layer may run beside all else that is about
+// other groups.
+class Runner {
+ public:
+  // Errors: kLimit  no memory for it
+  [[nodiscard]] static Result<std::unique_ptr<Runner>> make(
+      Transport& transport, const ContextOptions& options,
+      std::vector<LayerOptions> layers);
+
+  size_t groups() const { return groups_.size(); }
+  const Group& group(size_t group) const { return groups_[group]; }
+  size_t group_of(int layer) const { return layer_of(layer).group; }
+  bool keeps_gradient(int layer) const;
+  size_t elements(int layer) const { return layer_of(layer).options.elements; }
+  const std::string& name(int layer) const {
+    return layer_of(layer).options.name;
+  }
+
+  // Takes a gradient up, for a begin() later.
+  void take(int layer, std::span<float> gradient, Update& update);
+  // take() and begin() of a sparse group in one pass. REQUIRES: not busy.
+  [[nodiscard]] Status take_and_begin(int layer, std::span<float> gradient,
+                                      Update& update);
+  // REQUIRES: not busy; the gradients of all its layers have been taken.
+  [[nodiscard]] Status begin(size_t group);
+
+  bool is_busy() const { return engine_->is_busy(); }
+  // True: the group that was begun last is done, and applied.
+  // Errors: SparseExchange::advance()'s
+  [[nodiscard]] Result<bool> advance();
+  std::string missing() const { return engine_->missing(); }
+
+  // Of the layer's last exchange; false: nothing was applied.
+  bool was_finite(int layer) const { return layer_of(layer).was_finite; }
+  LayerStats layer_stats(int layer) const;
+  void add_memory(ContextStats& stats) const;
+  // In the group's exchange that was done last.
+  uint64_t sent_bytes() const { return engine_->sent_bytes(); }
+
+  Context::LayerState state(int layer) const;
+  [[nodiscard]] Status set_state(int layer, const Context::LayerState& state);
+
+  // Its memory stays: a transport still has some of it.
+  void abandon();
+
+ private:
+  struct Layer {
+    LayerOptions options;
+    size_t group = 0;
+    size_t first = 0;  // in its bucket
+    Residual residual;
+    std::optional<Threshold> threshold;
+    Update* update = nullptr;
+    std::span<float> gradient;  // where it is kept
+    bool was_finite = true;
+    LayerStats stats;
+  };
+  struct Memory {
+    Arena device, host;
+  };
+
+  Runner(const ContextOptions& options, std::vector<LayerOptions> layers);
+  void build(Transport& transport, Memory memory);
+  Layer& layer_of(int layer) { return layers_[size_t(layer)]; }
+  const Layer& layer_of(int layer) const { return layers_[size_t(layer)]; }
+  Status begin_sparse(Layer& layer, std::span<const float> gradient);
+  void apply(const Group& group);
+  void apply_sparse(Layer& layer);
+  void apply_dense(Layer& layer, std::span<const float> sums);
+
+  ContextOptions options_;
+  std::vector<Layer> layers_;
+  std::vector<Group> groups_;
+  std::optional<Memory> memory_;
+  std::vector<std::span<float>> buckets_;  // of each group; empty: none
+  std::optional<Engine> engine_;
+  size_t busy_group_ = 0;
+};
+
+}  // namespace penstock::exchange

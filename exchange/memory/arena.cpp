@@ -1,0 +1,47 @@
+#include "exchange/memory/arena.h"
+
+#include <sys/mman.h>
+
+#include <cassert>
+#include <utility>
+
+namespace penstock::exchange {
+namespace {
+
+constexpr size_t kLine = 64;
+
+}  // namespace
+
+Result<Arena> Arena::of(size_t bytes) {
+  Arena arena;
+  if (bytes == 0) return arena;
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    return Error{Code::kLimit, errno,
+                 "no memory for an arena of " + std::to_string(bytes) +
+                     " bytes: " + std::strerror(errno)};
+  }
+  arena.memory_ = static_cast<std::byte*>(memory);
+  arena.capacity_ = bytes;
+  return arena;
+}
+
+Arena::Arena(Arena&& other) noexcept
+    : memory_(std::exchange(other.memory_, nullptr)),
+      capacity_(std::exchange(other.capacity_, 0)),
+      used_(std::exchange(other.used_, 0)),
+      is_abandoned_(other.is_abandoned_) {}
+
+Arena::~Arena() {
+  if (memory_ != nullptr && !is_abandoned_) munmap(memory_, capacity_);
+}
+
+std::byte* Arena::next(size_t bytes) {
+  std::byte* memory = memory_ == nullptr ? nullptr : memory_ + used_;
+  used_ += (bytes + kLine - 1) / kLine * kLine;
+  assert(memory_ == nullptr || used_ <= capacity_);
+  return memory;
+}
+
+}  // namespace penstock::exchange

@@ -1,0 +1,92 @@
+#include "exchange/python/context.h"
+
+#include <utility>
+
+namespace penstock::exchange {
+
+namespace py = pybind11;
+
+PythonContext::PythonContext(PythonTransport& transport, ContextOptions options)
+    : under_(transport.under()) {
+  options.has_thread = transport.allows_thread() && transport.size() > 1;
+  context_ = std::make_unique<Context>(transport.take(), options);
+}
+
+PythonContext::~PythonContext() { close(); }
+
+void PythonContext::close() {
+  // Its thread may be in a function of Python's that an update calls.
+  const py::gil_scoped_release others;
+  context_.reset();
+}
+
+Context& PythonContext::open() const {
+  if (!context_) throw py::value_error("the exchange is closed");
+  return *context_;
+}
+
+int PythonContext::add_layer(LayerOptions layer) {
+  updates_.emplace_back(py::none());
+  return open().add_layer(std::move(layer));
+}
+
+void PythonContext::plan() {
+  Context& context = open();
+  const Status status = [&] {
+    const py::gil_scoped_release others;
+    return context.plan();
+  }();
+  if (!status) throw_error(status.error());
+}
+
+void PythonContext::submit(int layer, uintptr_t address, size_t count,
+                           const py::object& update) {
+  Context& context = open();
+  auto& target = update.cast<PythonUpdate&>();
+  updates_.at(static_cast<size_t>(layer)) = update;
+  const Status status = [&] {
+    const py::gil_scoped_release others;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a tensor's data_ptr()
+    auto* const gradient = reinterpret_cast<float*>(address);
+    return context.submit(layer, {gradient, count}, target);
+  }();
+  if (!status) throw_error(status.error());
+}
+
+bool PythonContext::poll(int layer) {
+  Context& context = open();
+  const auto is_done = [&] {
+    const py::gil_scoped_release others;
+    return context.poll(layer);
+  }();
+  if (!is_done) throw_error(is_done.error());
+  if (*is_done) check_update(layer);
+  return *is_done;
+}
+
+void PythonContext::wait(int layer) {
+  Context& context = open();
+  const Status status = [&] {
+    const py::gil_scoped_release others;
+    return context.wait(layer);
+  }();
+  if (!status) throw_error(status.error());
+  check_update(layer);
+}
+
+void PythonContext::check_update(int layer) {
+  const py::object& update = updates_.at(static_cast<size_t>(layer));
+  if (!update.is_none()) update.cast<PythonUpdate&>().rethrow();
+}
+
+Context::LayerState PythonContext::layer_state(int layer) {
+  return open().layer_state(layer);
+}
+
+void PythonContext::set_layer_state(int layer,
+                                    const Context::LayerState& state) {
+  const Status status = open().set_layer_state(layer, state);
+  if (!status) throw_error(status.error());
+}
+
+}  // namespace penstock::exchange

@@ -1,0 +1,49 @@
+// A Context for Python: layers' memory by address, errors as exceptions, and
+// no GIL while it works.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "exchange/python/transport.h"
+#include "exchange/python/update.h"
+
+namespace penstock::exchange {
+
+class PythonContext {
+ public:
+  PythonContext(PythonTransport& transport, ContextOptions options);
+  ~PythonContext();
+  PythonContext(const PythonContext&) = delete;
+  PythonContext& operator=(const PythonContext&) = delete;
+
+  int add_layer(LayerOptions layer);
+  void refuse(const std::string& why) { open().refuse(why); }
+  void plan();
+  // The memory must stay as Context::submit() says; the update is kept.
+  void submit(int layer, uintptr_t address, size_t count,
+              const pybind11::object& update);
+  bool keeps_gradient(int layer) { return open().keeps_gradient(layer); }
+  bool poll(int layer);
+  void wait(int layer);
+  ContextStats stats() { return open().stats(); }
+  LayerStats layer_stats(int layer) { return open().layer_stats(layer); }
+  Context::LayerState layer_state(int layer);
+  void set_layer_state(int layer, const Context::LayerState& state);
+  // Ends it, with its thread; everything else throws ValueError then.
+  void close();
+
+ private:
+  Context& open() const;
+  // Throws what the layer's update could not do.
+  void check_update(int layer);
+
+  std::shared_ptr<void> under_;  // the transport's
+  std::unique_ptr<Context> context_;
+  std::vector<pybind11::object> updates_;  // of each layer, the last
+};
+
+}  // namespace penstock::exchange

@@ -1,0 +1,51 @@
+#include "exchange/python/update.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace penstock::exchange {
+
+namespace py = pybind11;
+
+void PythonUpdate::set(uintptr_t address, size_t count, float factor) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a tensor's data_ptr()
+  target_ = {reinterpret_cast<float*>(address), count};
+  factor_ = factor;
+  is_cleared_ = kind_ == Kind::kAdd;
+}
+
+// Late, as other layers' sums may have been there until now.
+void PythonUpdate::clear() {
+  if (!is_cleared_) std::ranges::fill(target_, 0.0F);
+  is_cleared_ = true;
+}
+
+void PythonUpdate::add_sparse(const SparseView& part) {
+  clear();
+  AddScaled(target_, factor_).add_sparse(part);
+}
+
+// The sums may be in the target's memory.
+void PythonUpdate::add_dense(std::span<const float> sums) {
+  if (sums.data() != target_.data()) clear();
+  AddScaled(target_, factor_).add_dense(sums);
+}
+
+void PythonUpdate::rethrow() {
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+// In whichever thread found the exchange done; the error is the trainer's.
+void PythonUpdate::done() {
+  if (!then_) return;
+  const py::gil_scoped_acquire here;
+  // What it refers to, a gradient perhaps, goes with it.
+  const Then then = std::exchange(then_, std::nullopt);
+  try {
+    (*then)();
+  } catch (const py::error_already_set&) {
+    failure_ = std::current_exception();
+  }
+}
+
+}  // namespace penstock::exchange

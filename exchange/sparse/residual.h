@@ -1,0 +1,55 @@
+// What a rank has not given away yet of a layer: gradients are added to it, and
+// what is large leaves it for the exchange (error feedback). In 32 bits, where
+// nothing is lost, or in bfloat16, where sums are rounded at random, so that
+// what is small adds up in the long run (an average without bias).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "exchange/memory/arena.h"
+#include "exchange/select/select_pass.h"
+
+namespace penstock::exchange {
+
+// For one thread. The arenas must outlive it.
+class Residual {
+ public:
+  Residual() = default;  // of no elements
+  static Residual float32(size_t elements, Arena& arena);
+  static Residual bfloat16(size_t elements, Arena& arena);
+
+  size_t size() const { return wide_.size() + narrow_.size(); }
+
+  // What the next roundings depend on, beside the place: the step's number.
+  void set_step(uint64_t step) { step_ = step; }
+
+  // Adds a gradient of all elements.
+  void accumulate(std::span<const float> gradient);
+
+  // accumulate_and_select() of the elements from `first` on; `gradient` is
+  // theirs, or empty.
+  SelectPass select(std::span<const float> gradient, size_t first, size_t size,
+                    float threshold, SparseRoom room);
+
+  // What an exchange gives back.
+  void add(size_t element, float value);
+
+  // The k-th largest magnitude. REQUIRES: 1 <= k <= size()
+  float kth_magnitude(size_t k) const;
+
+  void read(std::span<float> values) const;
+  void write(std::span<const float> values);
+
+ private:
+  SelectPass select_narrow(std::span<const float> gradient, size_t first,
+                           size_t size, float threshold, SparseRoom room);
+  void narrow(std::span<const float> values, size_t first);
+
+  std::span<float> wide_;
+  std::span<uint16_t> narrow_;
+  uint64_t step_ = 0;
+};
+
+}  // namespace penstock::exchange

@@ -1,0 +1,51 @@
+// A sparse sum by giving what each rank picked out to all others: fewer
+// messages after each other than two phases, more bytes from three ranks on.
+#pragma once
+
+#include <vector>
+
+#include "exchange/memory/arena.h"
+#include "exchange/sparse/peer_messages.h"
+#include "exchange/sparse/sparse_exchange.h"
+#include "exchange/transport/transport.h"
+
+namespace penstock::exchange {
+
+// Messages with kSlack of room; only what is picked out is sent.
+SparseShape to_everybody_shape(size_t elements, double density);
+
+class ToEverybody : public SparseExchange {
+ public:
+  // Memory for the largest of the layers. The transport and the arena must
+  // outlive it; the transport needs room for requests_of(ranks).
+  ToEverybody(Transport& transport, Arena& arena,
+              const std::vector<SparseShape>& layers);
+  static size_t requests_of(int ranks) {
+    return PeerMessages::requests_of(ranks);
+  }
+
+  [[nodiscard]] Result<SelectPass> begin(const Input& input) override;
+  [[nodiscard]] Result<bool> advance() override;
+  SparseView part(int rank) const override { return parts_[size_t(rank)]; }
+  int parts() const override { return int(parts_.size()); }
+  bool is_finite() const override { return is_finite_; }
+  size_t sent_bytes() const override {
+    return sent_bytes_ * (parts_.size() - 1);
+  }
+  std::string missing() const override { return messages_.missing(); }
+
+ private:
+  Status take_all();
+
+  Transport& transport_;
+  PeerMessages messages_;
+  std::span<std::byte> sent_;
+  std::vector<SparseView> parts_;
+
+  Input input_;
+  size_t sent_bytes_ = 0;
+  bool is_busy_ = false;
+  bool is_finite_ = true;
+};
+
+}  // namespace penstock::exchange

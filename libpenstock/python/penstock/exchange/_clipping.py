@@ -1,0 +1,71 @@
+"""Clipping, as far as one layer's gradient is enough for it."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from penstock.exchange._layers import Layer
+
+_MARK = "_penstock_has_no_gradient"
+_NAMES = ("clip_grad_norm_", "clip_grad_value_")
+
+
+def check_clipping(clip_norm: float | None, clip: str) -> None:
+    """Raises ValueError for a way of clipping that there is not."""
+    if clip not in ("global", "layer"):
+        raise ValueError(f'no way to clip {clip!r}: "layer"')
+    if clip_norm is None:
+        return
+    if not clip_norm > 0:
+        raise ValueError(f"clip_norm {clip_norm}: must be above 0")
+    if clip == "global":
+        raise ValueError(
+            "clipping by the norm of all gradients needs all of them at once, "
+            "which MirrorTrainer never has: with clip=\"layer\" each layer's "
+            "own is clipped to clip_norm; penstock.exchange.ddp_hook leaves "
+            "gradients to be clipped"
+        )
+
+
+def clip_layer(gradient: torch.Tensor, most: float) -> None:
+    norm = float(gradient.norm())
+    if norm > most:
+        gradient.mul_(most / norm)
+
+
+def refuse_clipping_of(layers: list[Layer]) -> None:
+    """torch's functions find no gradients here, and would say nothing."""
+    for layer in layers:
+        setattr(layer.parameter, _MARK, True)
+    for name in _NAMES:
+        function = getattr(torch.nn.utils, name)
+        if not hasattr(function, _MARK):
+            guarded = _guarded(function)
+            setattr(torch.nn.utils, name, guarded)
+            setattr(torch.nn.utils.clip_grad, name, guarded)
+
+
+def allow_clipping_of(layers: list[Layer]) -> None:
+    for layer in layers:
+        if hasattr(layer.parameter, _MARK):
+            delattr(layer.parameter, _MARK)
+
+
+def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def guarded(parameters: Any, *arguments: Any, **named: Any) -> Any:
+        if isinstance(parameters, torch.Tensor):
+            parameters = [parameters]
+        parameters = list(parameters)
+        if any(hasattr(parameter, _MARK) for parameter in parameters):
+            raise RuntimeError(
+                f"{function.__name__}() comes too late: MirrorTrainer has "
+                'applied these gradients; give it clip_norm and clip="layer" '
+                "instead"
+            )
+        return function(parameters, *arguments, **named)
+
+    setattr(guarded, _MARK, True)
+    return guarded

@@ -1,0 +1,116 @@
+"""The communication half, for torch's DistributedDataParallel."""
+
+from typing import Any
+
+import torch
+import torch.distributed
+from torch import Tensor
+from torch.distributed import GradBucket
+from torch.futures import Future
+from torch.nn.parallel import DistributedDataParallel
+
+from penstock.exchange import _native
+from penstock.exchange._exchange import Exchange
+from penstock.exchange._layers import Layer
+from penstock.exchange._options import ExchangeOptions
+from penstock.exchange._state import load_state, state_of
+
+# DDP divides parameters anew between its buckets after the first step.
+_DENSE_STEPS = 2
+
+
+class DdpState:
+    """What ddp_hook() works with:
+
+        state = penstock.exchange.DdpState(ddp)
+        ddp.register_comm_hook(state, penstock.exchange.ddp_hook)
+
+    Residuals belong to parameters, not to buckets.
+    """
+
+    def __init__(self, ddp: DistributedDataParallel, **options: Any):
+        """All ranks make it together. options: ExchangeOptions'. Raises
+        ValueError, on all ranks, for what cannot be exchanged."""
+        self._exchange = Exchange(
+            ddp.module, ExchangeOptions(**options), _refusals(ddp)
+        )
+        self._layers = {
+            id(layer.parameter): layer for layer in self._exchange.layers
+        }
+        self._updates = {
+            layer: _native.Update.replaces() for layer in self._exchange.layers
+        }
+        self._promised: list[tuple[Future, Tensor]] = []
+        self._steps = 0
+
+    def exchange_bucket(self, bucket: GradBucket) -> Future[Tensor]:
+        is_last = bucket.is_last()
+        is_dense = self._steps < _DENSE_STEPS
+        self._steps += is_last
+        if is_dense or self._exchange.size == 1:
+            return _dense_mean(bucket.buffer())
+        for parameter, gradient in zip(
+            bucket.parameters(), bucket.gradients()
+        ):
+            self._submit(self._layers[id(parameter)], gradient)
+        promise: Future[Tensor] = Future()
+        self._promised.append((promise, bucket.buffer()))
+        if is_last:
+            self._keep_promises()
+        return promise
+
+    def _submit(self, layer: Layer, gradient: Tensor) -> None:
+        update = self._updates[layer]
+        mean = 1 / self._exchange.size
+        update.set(gradient.data_ptr(), gradient.numel(), mean)
+        self._exchange.submit(layer, gradient, update)
+
+    def _keep_promises(self) -> None:
+        self._exchange.wait_all()
+        self._exchange.tell_stall()
+        for promise, mean in self._promised:
+            promise.set_result(mean)
+        self._promised.clear()
+
+    @property
+    def exchange_wait_s(self) -> float:
+        """Seconds that this rank has waited for exchanges."""
+        return self._exchange.wait_s
+
+    @property
+    def exchanged_bytes(self) -> int:
+        """Sent by this rank, beside the dense steps at the beginning."""
+        return self._exchange.sent_bytes
+
+    def state_dict(self) -> dict[str, Any]:
+        """What this rank resumes from, beside those of model and optimizer."""
+        return {**state_of(self._exchange), "ddp_steps": self._steps}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Of the same rank. Raises ValueError for another one's."""
+        load_state(self._exchange, state)
+        self._steps = state["ddp_steps"]
+
+
+def ddp_hook(state: DdpState, bucket: GradBucket) -> Future[Tensor]:
+    """For DistributedDataParallel.register_comm_hook(): gradients become the
+    mean over ranks of what is exchanged of them; the rest stays for later
+    steps. Buckets stay in memory, as DDP wants them: MirrorTrainer frees them.
+    A GradScaler must not change its scale between steps: residuals are scaled
+    as well."""
+    return state.exchange_bucket(bucket)
+
+
+def _dense_mean(buffer: Tensor) -> Future[Tensor]:
+    size = torch.distributed.get_world_size()
+    work = torch.distributed.all_reduce(buffer, async_op=True)
+    return work.get_future().then(lambda sum_: sum_.value()[0].div_(size))
+
+
+def _refusals(ddp: DistributedDataParallel) -> list[str]:
+    if ddp.find_unused_parameters:
+        return [
+            "find_unused_parameters=True: what a step does not use loses what "
+            "was exchanged for it; freeze it with requires_grad_(False)"
+        ]
+    return []

@@ -1,0 +1,125 @@
+"""A model's layers on a context of the library: what both adapters are built
+on."""
+
+from torch import Tensor, nn
+
+from penstock._client import default_client
+from penstock.exchange import _native
+from penstock.exchange._layers import Layer, layers_of, refusals
+from penstock.exchange._options import ExchangeOptions
+from penstock.exchange._transport import close_at_exit, open_transport
+from penstock.exchange._weights import check_same_weights
+
+
+class Exchange:
+    """Of a model's gradients; of one rank there is nothing to exchange, and no
+    context. Layers that are exchanged densely need their gradients until that
+    is done: they are kept here."""
+
+    def __init__(
+        self, model: nn.Module, options: ExchangeOptions, why_not: list[str]
+    ):
+        """All ranks make it together, with why each cannot go on. Raises
+        ValueError on all of them where one cannot, or where they differ."""
+        transport = open_transport(options.transport)
+        self.rank, self.size = transport.rank, transport.size
+        self.layers = layers_of(model)
+        self._kept: list[tuple[Layer, Tensor]] = []
+        self._told_s = 0.0
+        self._context: _native.Context | None = None
+        why_not = why_not + refusals(model, self.layers)
+        if self.size > 1:
+            check_same_weights(
+                transport, self.layers, not why_not, options.timeout_s
+            )
+            self._context = self._plan(transport, options, why_not)
+        elif why_not:
+            raise ValueError(_first_of(why_not))
+
+    def _plan(
+        self,
+        transport: _native.Transport,
+        options: ExchangeOptions,
+        why_not: list[str],
+    ) -> _native.Context:
+        context = _native.Context(
+            transport,
+            costs=options.native_costs(),
+            timeout_s=options.timeout_s,
+            bucket_elements=options.bucket_elements,
+        )
+        for layer in self.layers:
+            context.add_layer(
+                layer.name,
+                elements=layer.parameter.numel(),
+                density=options.density,
+                residual=options.residual,
+                method=options.method,
+            )
+        if why_not:
+            context.refuse(_first_of(why_not))
+        context.plan()
+        close_at_exit(context)
+        return context
+
+    @property
+    def context(self) -> _native.Context:
+        """Of several ranks."""
+        if self._context is None:
+            raise ValueError("one rank exchanges nothing")
+        return self._context
+
+    def submit(
+        self, layer: Layer, gradient: Tensor, update: _native.Update
+    ) -> None:
+        context = self.context
+        if context.keeps_gradient(layer.number):
+            self._kept.append((layer, gradient))
+        context.submit(
+            layer.number, gradient.data_ptr(), gradient.numel(), update
+        )
+        self.free_gradients()
+
+    def free_gradients(self) -> None:
+        """Those of exchanges that are done, the oldest first."""
+        while self._kept and self.context.poll(self._kept[0][0].number):
+            self._kept.pop(0)
+
+    def keeps_gradient(self, layer: Layer) -> bool:
+        return self.context.keeps_gradient(layer.number)
+
+    def wait(self, layer: Layer) -> None:
+        self.context.wait(layer.number)
+
+    def wait_all(self) -> None:
+        if self._context is None:
+            return
+        for layer in self.layers:
+            self.wait(layer)
+        self._kept.clear()
+
+    @property
+    def wait_s(self) -> float:
+        """How long this rank has waited for the others."""
+        return self._context.stats().wait_s if self._context else 0.0
+
+    @property
+    def sent_bytes(self) -> int:
+        return self._context.stats().sent_bytes if self._context else 0
+
+    def tell_stall(self) -> None:
+        """Publishes it on the job's page."""
+        new_s = self.wait_s - self._told_s
+        if new_s > 0:
+            self._told_s += new_s
+            default_client().add(exchange_ns=int(new_s * 1e9))
+
+    def close(self) -> None:
+        if self._context is not None:
+            self._context.close()
+
+
+def _first_of(why_not: list[str]) -> str:
+    """Ranks tell each other some hundred letters only."""
+    others = len(why_not) - 1
+    return why_not[0] + (f" (and {others} more)" if others else "")

@@ -1,0 +1,107 @@
+"""How weights follow gradients, layer by layer."""
+
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from penstock.exchange import _native
+from penstock.exchange._exchange import Exchange
+from penstock.exchange._layers import Layer
+from penstock.exchange._stepper import Stepper
+
+
+class Follower(Protocol):
+    def follow(self, layer: Layer, gradient: Tensor) -> None:
+        """Takes this rank's gradient; it is the follower's from now on."""
+
+    def finish(self) -> None:
+        """At the end of a step, when all gradients were given."""
+
+
+class Alone:
+    """One rank: what the optimizer does, for large layers at once, for small
+    ones several together, as each call of it takes its time."""
+
+    def __init__(self, stepper: Stepper, bucket_elements: int):
+        self._stepper = stepper
+        self._bucket_elements = bucket_elements
+        self._bucket: list[tuple[nn.Parameter, Tensor]] = []
+        self._elements = 0
+
+    def follow(self, layer: Layer, gradient: Tensor) -> None:
+        self._bucket.append((layer.parameter, gradient))
+        self._elements += gradient.numel()
+        if self._elements >= self._bucket_elements:
+            self.finish()
+
+    def finish(self) -> None:
+        bucket, self._bucket, self._elements = self._bucket, [], 0
+        if bucket:
+            parameters = [parameter for parameter, _ in bucket]
+            self._stepper.step(bucket, self._stepper.groups_of(parameters))
+
+
+class Together:
+    """Several ranks. With plain SGD the mean over ranks goes straight to the
+    weights, else an optimizer steps with it, in memory for one gradient."""
+
+    def __init__(self, stepper: Stepper, exchange: Exchange):
+        self._stepper = stepper
+        self._exchange = exchange
+        self._onto_weights: dict[Layer, _native.Update] = {}
+        self._scratch = torch.empty(0)
+
+    def follow(self, layer: Layer, gradient: Tensor) -> None:
+        group = self._stepper.group_of(layer.parameter)
+        if self._stepper.is_plain_sgd(group):
+            lr = float(group["lr"])
+            update = self._sgd(layer, lr, float(group["weight_decay"]))
+        else:
+            update = self._optimizer_step(layer, gradient, group)
+        _mark_changed(layer.parameter)
+        self._exchange.submit(layer, gradient, update)
+
+    def finish(self) -> None:
+        self._exchange.free_gradients()
+
+    def _sgd(
+        self, layer: Layer, lr: float, weight_decay: float
+    ) -> _native.Update:
+        weights = layer.parameter
+        if weight_decay:  # needs no other rank
+            weights.detach().mul_(1 - lr * weight_decay)
+        update = self._onto_weights.setdefault(layer, _native.Update.adds())
+        factor = -lr / self._exchange.size
+        update.set(weights.data_ptr(), weights.numel(), factor)
+        return update
+
+    def _optimizer_step(
+        self, layer: Layer, gradient: Tensor, group: dict
+    ) -> _native.Update:
+        weights = layer.parameter
+        # Sums that are given in the gradient's memory need no other.
+        is_kept = self._exchange.keeps_gradient(layer)
+        mean = gradient if is_kept else self._room(weights.numel())
+        mean = mean.view_as(weights)
+        update = _native.Update.replaces(
+            then=lambda: self._stepper.step([(weights, mean)], [group])
+        )
+        update.set(mean.data_ptr(), mean.numel(), 1 / self._exchange.size)
+        return update
+
+    def _room(self, elements: int) -> Tensor:
+        """One layer's at a time, as sums come in one thread at a time."""
+        if self._scratch.numel() < elements:
+            self._scratch = torch.empty(
+                max(
+                    layer.parameter.numel() for layer in self._exchange.layers
+                )
+            )
+        return self._scratch[:elements]
+
+
+def _mark_changed(weights: Tensor) -> None:
+    """The library changes weights behind autograd's back. So whoever goes
+    backward through what used the old ones gets autograd's error."""
+    weights.detach().view(-1)[:0].zero_()

@@ -1,0 +1,81 @@
+"""Which weights a module's forward waits for."""
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import nn
+
+from penstock.exchange._layers import Layer
+
+
+class ForwardWaits:
+    """Waits for a module's own layers before its forward. Modules whose
+    weights others use, without a call of theirs (as nn.MultiheadAttention
+    does), are found in the first step: nothing is under way then. What a later
+    step uses in another way is an error, as it may have used half a weight."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        layers: list[Layer],
+        wait: Callable[[Layer], None],
+    ):
+        self._wait = wait
+        self._modules = dict(model.named_modules())
+        self._has_run: set[nn.Module] = set()
+        self._has_forward: set[Layer] = set()
+        self._is_current: set[Layer] = set()
+        self._needs: dict[nn.Module, list[Layer]] = {}
+        of_parameter = {id(layer.parameter): layer for layer in layers}
+        for module in self._modules.values():
+            self._needs[module] = [
+                of_parameter[id(parameter)]
+                for parameter in module._parameters.values()
+                if id(parameter) in of_parameter
+            ]
+        self._handles = [
+            module.register_forward_pre_hook(self._before)
+            for module in self._modules.values()
+        ]
+
+    def _before(self, module: nn.Module, _: Any) -> None:
+        self._has_run.add(module)
+        for layer in self._needs[module]:
+            self.wait_for(layer)
+
+    def wait_for(self, layer: Layer) -> None:
+        if layer not in self._is_current:
+            self._wait(layer)
+            self._is_current.add(layer)
+
+    def end_use(self, layer: Layer) -> None:
+        """Its gradient is there, so a forward has used it. Raises
+        RuntimeError where nothing had waited for it."""
+        if layer not in self._has_forward:
+            needs = self._needs[self._caller(layer)]
+            if layer not in needs:
+                needs.append(layer)
+            self._has_forward.add(layer)
+        elif layer not in self._is_current:
+            raise RuntimeError(
+                f"{layer.name} was used outside of its module's forward, "
+                "perhaps before its last update was there: call "
+                "MirrorTrainer.wait() before such a use"
+            )
+        self._is_current.discard(layer)
+
+    def _caller(self, layer: Layer) -> nn.Module:
+        """The module next to the layer that a forward has called."""
+        name = layer.name
+        while name:
+            name = name.rpartition(".")[0]
+            if self._modules[name] in self._has_run:
+                return self._modules[name]
+        raise RuntimeError(
+            f"{layer.name} has a gradient, but no module that has it was "
+            "called: call the model, not functions on its weights"
+        )
+
+    def close(self) -> None:
+        for handle in self._handles:
+            handle.remove()

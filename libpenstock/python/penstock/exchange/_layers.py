@@ -1,0 +1,80 @@
+"""A model's parameters as layers of an exchange."""
+
+import torch
+from torch import nn
+
+
+class Layer:
+    """A parameter. number: the exchange's."""
+
+    def __init__(self, number: int, name: str, parameter: nn.Parameter):
+        self.number = number
+        self.name = name
+        self.parameter = parameter
+
+    def __repr__(self) -> str:
+        return f"Layer({self.number}, {self.name!r})"
+
+
+def layers_of(model: nn.Module) -> list[Layer]:
+    """Of all that is trained, the last first: so gradients become ready."""
+    trained = [
+        (name, parameter)
+        for name, parameter in model.named_parameters()
+        if parameter.requires_grad
+    ]
+    return [
+        Layer(number, name, parameter)
+        for number, (name, parameter) in enumerate(reversed(trained))
+    ]
+
+
+def refusals(model: nn.Module, layers: list[Layer]) -> list[str]:
+    """Why the model's gradients cannot be exchanged, each with what to do."""
+    found = [] if layers else ["the model has nothing to train"]
+    for layer in reversed(layers):
+        why = _refusal(layer.parameter)
+        if why:
+            found.append(f"{layer.name} {why}")
+    for name, module in model.named_modules():
+        if isinstance(module, (nn.Embedding, nn.EmbeddingBag)) and (
+            module.sparse
+        ):
+            found.append(
+                f"{name} has sparse gradients: make it with sparse=False"
+            )
+    return found
+
+
+def _refusal(parameter: nn.Parameter) -> str | None:
+    if isinstance(parameter, nn.parameter.UninitializedParameter):
+        return "has no shape yet: run the model once before"
+    if parameter.device.type != "cpu":
+        return f"is on {parameter.device}: only the CPU's are exchanged"
+    if parameter.dtype != torch.float32:
+        return (
+            f"is {parameter.dtype}: only float32 is exchanged; keep weights in "
+            "float32 and compute in lower precision with torch.autocast()"
+        )
+    if not parameter.is_contiguous():
+        return (
+            "is not contiguous: make it so, as with "
+            "model.to(memory_format=torch.contiguous_format)"
+        )
+    if parameter.numel() == 0:
+        return "has no elements: freeze it with requires_grad_(False)"
+    return None
+
+
+def check_gradient(layer: Layer, gradient: torch.Tensor) -> None:
+    """Raises RuntimeError for one that cannot be exchanged."""
+    if gradient.layout != torch.strided:
+        raise RuntimeError(
+            f"the gradient of {layer.name} is sparse: only dense ones are "
+            "exchanged"
+        )
+    if not gradient.is_contiguous():
+        raise RuntimeError(
+            f"the gradient of {layer.name} is not contiguous, though its "
+            "weights are: a hook of its own has replaced it"
+        )

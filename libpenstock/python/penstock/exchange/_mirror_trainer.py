@@ -1,0 +1,194 @@
+"""MirrorTrainer: weights follow gradients layer by layer."""
+
+from typing import Any, Literal, Protocol
+
+import torch
+from torch import nn
+
+from penstock.exchange._clipping import (
+    allow_clipping_of,
+    check_clipping,
+    clip_layer,
+    refuse_clipping_of,
+)
+from penstock.exchange._exchange import Exchange
+from penstock.exchange._followers import Alone, Follower, Together
+from penstock.exchange._forward import ForwardWaits
+from penstock.exchange._hooks import GradientHook
+from penstock.exchange._layers import Layer, check_gradient
+from penstock.exchange._optimizer_hold import OptimizerHold
+from penstock.exchange._options import ExchangeOptions
+from penstock.exchange._state import load_state, state_of
+from penstock.exchange._stepper import Stepper
+
+
+class Activations(Protocol):
+    """What keeps a model's activations elsewhere until backward."""
+
+    def attach(self, model: nn.Module) -> None: ...
+
+    def detach(self) -> None: ...
+
+
+class MirrorTrainer:
+    """Trains a model without ever having all its gradients: each is taken as
+    soon as backward has made it, and freed; its exchange with the other ranks
+    and the update of the layer's weights go on meanwhile, until a forward
+    needs them. The training loop stays as it is:
+
+        trainer = MirrorTrainer(model, optimizer)
+        for images, labels in loader:
+            loss = criterion(model(images), labels)
+            loss.backward()
+            optimizer.step()  # ends the step
+
+    Every trained parameter takes part in every step. What reads weights
+    outside of a forward or of model.state_dict() calls wait() before. Not
+    thread-safe.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        *,
+        clip_norm: float | None = None,
+        clip: Literal["global", "layer"] = "global",
+        activations: Activations | None = None,
+        **options: Any,
+    ):
+        """All ranks make it together, of the same weights. Raises ValueError,
+        on all of them, for what cannot be trained so.
+
+        clip_norm: of this rank's gradients, with clip="layer" each by itself.
+        options: ExchangeOptions'.
+        """
+        check_clipping(clip_norm, clip)
+        self._model = model
+        self._optimizer = optimizer
+        self._clip_norm = clip_norm
+        self._activations = activations
+        stepper = Stepper(optimizer)
+        why_not = stepper.refusals(model)
+        if isinstance(model, nn.parallel.DistributedDataParallel):
+            why_not.append(
+                "DistributedDataParallel exchanges gradients itself: give "
+                "MirrorTrainer the model in it, or use ddp_hook"
+            )
+        chosen = ExchangeOptions(**options)
+        self._exchange = Exchange(model, chosen, why_not)
+        self._waits: ForwardWaits | None = None
+        self._follower: Follower = Alone(stepper, chosen.bucket_elements)
+        if self._exchange.size > 1:
+            self._waits = ForwardWaits(
+                model, self._exchange.layers, self._exchange.wait
+            )
+            self._follower = Together(stepper, self._exchange)
+        self._has_gradient: set[Layer] = set()
+        self._install()
+
+    def _install(self) -> None:
+        self._hooks = [self._hook(layer) for layer in self._exchange.layers]
+        refuse_clipping_of(self._exchange.layers)
+        self._state_hooks = [
+            self._model._register_state_dict_hook(lambda *_: self.wait()),
+            self._model._register_load_state_dict_pre_hook(
+                lambda *_: self.wait()
+            ),
+        ]
+        self._hold = OptimizerHold(self._optimizer, self._end_step, self.wait)
+        if self._activations is not None:
+            self._activations.attach(self._model)
+
+    def _hook(self, layer: Layer) -> GradientHook:
+        layer.parameter.grad = None
+        return GradientHook(layer.parameter, lambda: self._take(layer))
+
+    def _take(self, layer: Layer) -> None:
+        gradient = layer.parameter.grad
+        layer.parameter.grad = None
+        if layer in self._has_gradient:
+            raise RuntimeError(
+                f"a second gradient of {layer.name} in one step: each is "
+                "applied at once, so they cannot be accumulated; call "
+                "optimizer.step() after each backward()"
+            )
+        if torch.is_grad_enabled():
+            raise RuntimeError(
+                "create_graph=True: gradients are applied and freed, nothing "
+                "can be derived from them"
+            )
+        check_gradient(layer, gradient)
+        self._has_gradient.add(layer)
+        if self._clip_norm is not None:
+            clip_layer(gradient, self._clip_norm)
+        if self._waits is not None:
+            self._waits.end_use(layer)
+        self._follower.follow(layer, gradient)
+
+    def _end_step(self, closure: Any = None, **options: Any) -> None:
+        """In the place of the optimizer's."""
+        if closure is not None:
+            raise ValueError("optimizer.step() takes no closure here")
+        if options or self._hold.has_scaler():
+            raise RuntimeError(
+                "a GradScaler multiplies gradients, which are applied before "
+                "it can divide them: train without it, with bfloat16 where "
+                "precision is to be lower"
+            )
+        without = [
+            layer.name
+            for layer in self._exchange.layers
+            if layer not in self._has_gradient
+        ]
+        if without:
+            raise RuntimeError(
+                f"{len(without)} parameters got no gradient in this step, "
+                f"{without[0]} for one: every rank needs all of them in every "
+                "step; freeze with requires_grad_(False) what is not used, "
+                "before the trainer is made"
+            )
+        self._has_gradient.clear()
+        self._follower.finish()
+        self._exchange.tell_stall()
+
+    @property
+    def exchange_wait_s(self) -> float:
+        """Seconds that this rank has waited for exchanges."""
+        return self._exchange.wait_s
+
+    @property
+    def exchanged_bytes(self) -> int:
+        """Sent by this rank."""
+        return self._exchange.sent_bytes
+
+    def wait(self) -> None:
+        """Until all weights are those after the last step."""
+        self._exchange.wait_all()
+
+    def state_dict(self) -> dict[str, Any]:
+        """What this rank resumes from, beside those of model and optimizer."""
+        return state_of(self._exchange)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Of the same rank. Raises ValueError for another one's."""
+        load_state(self._exchange, state)
+
+    def close(self) -> None:
+        """Leaves the model and the optimizer as they were, with the weights
+        of the last step. All ranks call it."""
+        try:
+            self.wait()
+        finally:
+            self._uninstall()
+
+    def _uninstall(self) -> None:
+        for hook in (*self._hooks, *self._state_hooks):
+            hook.remove()
+        if self._waits is not None:
+            self._waits.close()
+        allow_clipping_of(self._exchange.layers)
+        self._hold.let_go()
+        if self._activations is not None:
+            self._activations.detach()
+        self._exchange.close()

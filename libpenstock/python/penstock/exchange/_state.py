@@ -1,0 +1,79 @@
+"""What training resumes from, beside weights and the optimizer's state."""
+
+from typing import Any
+
+import torch
+
+from penstock.exchange import _native
+from penstock.exchange._exchange import Exchange
+from penstock.exchange._layers import Layer
+
+_VERSION = 1
+
+
+def state_of(exchange: Exchange) -> dict[str, Any]:
+    """This rank's, for torch.save()."""
+    exchange.wait_all()
+    layers = exchange.layers if exchange.size > 1 else []
+    return {
+        "version": _VERSION,
+        "rank": exchange.rank,
+        "size": exchange.size,
+        "layers": {layer.name: _of_layer(exchange, layer) for layer in layers},
+    }
+
+
+def load_state(exchange: Exchange, state: dict[str, Any]) -> None:
+    """Raises ValueError for that of another rank or model."""
+    if state.get("version") != _VERSION:
+        raise ValueError(
+            f"the state is of version {state.get('version')}: "
+            f"{_VERSION} is known"
+        )
+    if (state["rank"], state["size"]) != (exchange.rank, exchange.size):
+        raise ValueError(
+            f"this is rank {exchange.rank} of {exchange.size}, and the state "
+            f"is that of rank {state['rank']} of {state['size']}: each rank "
+            "loads its own; with another number of ranks leave it out, and "
+            "residuals begin at zero"
+        )
+    exchange.wait_all()
+    layers = exchange.layers if exchange.size > 1 else []
+    names = {layer.name for layer in layers}
+    if names != state["layers"].keys():
+        differ = sorted(names ^ state["layers"].keys())
+        raise ValueError(
+            "the state is another model's: of one of them only is "
+            + ", ".join(differ[:3])
+        )
+    for layer in layers:
+        _load_layer(exchange, layer, state["layers"][layer.name])
+
+
+def _of_layer(exchange: Exchange, layer: Layer) -> dict[str, Any]:
+    state = exchange.context.layer_state(layer.number)
+    residual = torch.empty(0)
+    if len(state):
+        residual = torch.frombuffer(state, dtype=torch.float32).clone()
+    return {
+        "residual": residual,
+        "threshold": state.threshold,
+        "steps_left": state.steps_left,
+        "steps": state.steps,
+    }
+
+
+def _load_layer(
+    exchange: Exchange, layer: Layer, state: dict[str, Any]
+) -> None:
+    residual = state["residual"].contiguous()
+    exchange.context.set_layer_state(
+        layer.number,
+        _native.LayerState(
+            address=residual.data_ptr(),
+            count=residual.numel(),
+            threshold=state["threshold"],
+            steps_left=state["steps_left"],
+            steps=state["steps"],
+        ),
+    )

@@ -1,0 +1,85 @@
+"""Steps of an optimizer for some of its parameters at a time."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+_ALL_AT_ONCE = (torch.optim.LBFGS, torch.optim.SparseAdam)
+
+Group = dict[str, Any]
+
+
+class Stepper:
+    """With the optimizer's own state and settings, so that schedulers and
+    state dicts stay what they are."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer):
+        self._optimizer = optimizer
+        self._places = {
+            id(parameter): number
+            for number, group in enumerate(optimizer.param_groups)
+            for parameter in group["params"]
+        }
+        # The same optimizer, of those whose turn it is.
+        self._some = object.__new__(type(optimizer))
+        self._some.__dict__.update(optimizer.__dict__)
+        self._some.__dict__.pop("step", None)  # a scheduler's, of all of them
+
+    def refusals(self, model: nn.Module) -> list[str]:
+        """Why it cannot step so."""
+        if isinstance(self._optimizer, _ALL_AT_ONCE):
+            name = type(self._optimizer).__name__
+            return [f"{name} cannot step for one parameter at a time"]
+        trained = {
+            id(parameter): name
+            for name, parameter in model.named_parameters()
+            if parameter.requires_grad
+        }
+        left_out = [
+            f"{name} is not the optimizer's: give it that, or freeze it with "
+            "requires_grad_(False)"
+            for place, name in trained.items()
+            if place not in self._places
+        ]
+        if any(
+            parameter.requires_grad and id(parameter) not in trained
+            for group in self._optimizer.param_groups
+            for parameter in group["params"]
+        ):
+            left_out.append("the optimizer has parameters of another model")
+        return left_out
+
+    def group_of(self, *parameters: Tensor) -> Group:
+        """The settings, as they are now, of parameters of one group."""
+        place = self._places[id(parameters[0])]
+        group = self._optimizer.param_groups[place]
+        return {**group, "params": list(parameters)}
+
+    def groups_of(self, parameters: list[Tensor]) -> list[Group]:
+        by_place: dict[int, list[Tensor]] = {}
+        for parameter in parameters:
+            place = self._places[id(parameter)]
+            by_place.setdefault(place, []).append(parameter)
+        return [self.group_of(*some) for some in by_place.values()]
+
+    def is_plain_sgd(self, group: Group) -> bool:
+        return (
+            type(self._optimizer) is torch.optim.SGD
+            and group["momentum"] == 0
+            and not group.get("maximize", False)
+        )
+
+    def step(
+        self, gradients: list[tuple[nn.Parameter, Tensor]], groups: list[Group]
+    ) -> None:
+        """REQUIRES: one thread at a time."""
+        self._some.state = self._optimizer.state
+        self._some.param_groups = groups
+        for parameter, gradient in gradients:
+            parameter.grad = gradient
+        try:
+            self._some.step()
+        finally:
+            for parameter, _ in gradients:
+                parameter.grad = None

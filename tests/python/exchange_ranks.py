@@ -1,0 +1,140 @@
+"""What mpirun starts for the tests of penstock.exchange: a rank of a case.
+
+Prints one line: the case's result.
+"""
+
+import os
+import sys
+
+from exchange_case import exchange, perceptron, torch, train, weights_hash
+
+RANK = int(os.environ["OMPI_COMM_WORLD_RANK"])
+SIZE = int(os.environ["OMPI_COMM_WORLD_SIZE"])
+# Small enough for some layers to be exchanged sparsely, and some densely.
+OPTIONS = {"density": 0.05, "bucket_elements": 200, "timeout_s": 20}
+
+
+def trained(model, optimizer_of, steps, **options):
+    optimizer = optimizer_of(model.parameters())
+    trainer = exchange.MirrorTrainer(
+        model, optimizer, **{**OPTIONS, **options}
+    )
+    train(model, optimizer, steps, RANK)
+    return trainer
+
+
+def sgd(parameters):
+    return torch.optim.SGD(parameters, lr=0.05, momentum=0.9)
+
+
+def same(steps, method, residual):
+    """Weights after so many steps."""
+    model = perceptron()
+    trained(
+        model,
+        lambda parameters: torch.optim.SGD(parameters, lr=0.05),
+        range(int(steps)),
+        method=method,
+        residual=residual,
+    )
+    return weights_hash(model)
+
+
+def resumed(folder, first, last, residual):
+    """Weights after the steps from first to last, begun with what is in the
+    folder if first is not the very first one; the end is put there."""
+    file = os.path.join(folder, f"{RANK}.pt")
+    model = perceptron()
+    optimizer = sgd(model.parameters())
+    saved = torch.load(file) if int(first) else None
+    if saved:
+        model.load_state_dict(saved["model"])
+        optimizer.load_state_dict(saved["optimizer"])
+    trainer = exchange.MirrorTrainer(
+        model, optimizer, **OPTIONS, residual=residual
+    )
+    if saved:
+        trainer.load_state_dict(saved["trainer"])
+    train(model, optimizer, range(int(first), int(last)), RANK)
+    state = {
+        "model": model.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "trainer": trainer.state_dict(),
+    }
+    torch.save(state, file)
+    return weights_hash(model)
+
+
+def distributed(folder, **options):
+    """A DDP model, in several buckets."""
+    meeting = f"{folder}/{os.environ['PMIX_NAMESPACE']}"  # mpirun's own
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{meeting}", rank=RANK, world_size=SIZE
+    )
+    return torch.nn.parallel.DistributedDataParallel(
+        perceptron(), bucket_cap_mb=0.005, **options
+    )
+
+
+def ddp(folder, hook, method, density):
+    """Weights after some steps, with this hook or DDP's own exchange."""
+    model = distributed(folder)
+    if hook == "penstock":
+        options = {**OPTIONS, "method": method, "density": float(density)}
+        state = exchange.DdpState(model, **options)
+        model.register_comm_hook(state, exchange.ddp_hook)
+    train(model, sgd(model.parameters()), range(30), RANK)
+    torch.save(model.module.state_dict(), f"{folder}/{hook}-{RANK}.pt")
+    return weights_hash(model.module)
+
+
+def ddp_resumed(folder, first, last):
+    file = os.path.join(folder, f"{RANK}.pt")
+    model = distributed(folder)
+    optimizer = sgd(model.parameters())
+    state = exchange.DdpState(model, **OPTIONS)
+    if int(first):
+        saved = torch.load(file)
+        model.module.load_state_dict(saved["model"])
+        optimizer.load_state_dict(saved["optimizer"])
+        state.load_state_dict(saved["hook"])
+    model.register_comm_hook(state, exchange.ddp_hook)
+    train(model, optimizer, range(int(first), int(last)), RANK)
+    saved = {
+        "model": model.module.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "hook": state.state_dict(),
+    }
+    torch.save(saved, file)
+    return weights_hash(model.module)
+
+
+def ddp_unused(folder):
+    model = distributed(folder, find_unused_parameters=True)
+    try:
+        exchange.DdpState(model, **OPTIONS)
+    except ValueError as error:
+        return error
+    return "nothing was refused"
+
+
+def raises(step):
+    """Rank 1 does in the step what it should not."""
+    model = perceptron()
+    optimizer = sgd(model.parameters())
+    exchange.MirrorTrainer(model, optimizer, **OPTIONS)
+    train(model, optimizer, range(int(step)), RANK)
+    if RANK == 1:
+        raise ArithmeticError("rank 1 gives up")
+    train(model, optimizer, range(int(step), 1000), RANK)
+    return "went on"
+
+
+if __name__ == "__main__":
+    case = {
+        function.__name__: function
+        for function in (same, resumed, ddp, ddp_resumed, ddp_unused, raises)
+    }[sys.argv[1]]
+    result = case(*sys.argv[2:])
+    # At once: lines of ranks must not mix.
+    os.write(1, f"{RANK} {result}\n".encode())

@@ -1,0 +1,230 @@
+"""penstock.exchange.MirrorTrainer: what it trains is what it should."""
+
+import copy
+import unittest
+import warnings
+
+from exchange_case import (
+    ExchangeCase,
+    as_ranks,
+    batch,
+    exchange,
+    fine,
+    mean_gradient_training,
+    perceptron,
+    seeded,
+    torch,
+    train,
+    weights_hash,
+)
+from torch.nn import functional
+
+OPTIMIZERS = {
+    "sgd": lambda p: torch.optim.SGD(p, lr=0.1),
+    "decay": lambda p: torch.optim.SGD(p, lr=0.1, weight_decay=0.01),
+    "momentum": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9),
+    "adam": lambda p: torch.optim.AdamW(p, lr=0.01),
+}
+
+
+class OneRank(ExchangeCase):
+    def test_weights_are_bit_for_bit_those_of_plain_training(self):
+        for name, optimizer_of in OPTIMIZERS.items():
+            with self.subTest(optimizer=name):
+                plain, mirrored = perceptron(), perceptron()
+                train(plain, optimizer_of(plain.parameters()), range(20))
+                optimizer = optimizer_of(mirrored.parameters())
+                exchange.MirrorTrainer(mirrored, optimizer, transport="self")
+                train(mirrored, optimizer, range(20))
+                self.assertEqual(weights_hash(plain), weights_hash(mirrored))
+
+    def test_gradients_never_all_live_at_once(self):
+        model = perceptron()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        exchange.MirrorTrainer(model, optimizer, transport="self")
+        alive = []
+
+        def count(*_):
+            alive.append(sum(p.grad is not None for p in model.parameters()))
+
+        for module in model:
+            module.register_full_backward_hook(count)
+        train(model, optimizer, range(2))
+        self.assertEqual(set(alive), {0})
+
+    def test_settings_of_groups_and_schedulers_are_followed(self):
+        def trained(is_mirrored, before):
+            model = perceptron()
+            optimizer = torch.optim.SGD(
+                [
+                    {"params": model[0].parameters(), "lr": 0.2},
+                    {"params": model[2].parameters(), "momentum": 0.5},
+                    {"params": model[4].parameters()},
+                ],
+                lr=0.1,
+            )
+            of = torch.optim.lr_scheduler.StepLR
+            scheduler = of(optimizer, 2, 0.5) if before else None
+            if is_mirrored:
+                exchange.MirrorTrainer(model, optimizer, transport="self")
+            scheduler = scheduler or of(optimizer, 2, 0.5)
+            for step in range(6):
+                train(model, optimizer, [step])
+                scheduler.step()
+            return weights_hash(model)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for before in (False, True):
+                with self.subTest(before=before):
+                    self.assertEqual(
+                        trained(True, before), trained(False, before)
+                    )
+
+    def test_close_gives_model_and_optimizer_back(self):
+        plain, model = perceptron(), perceptron()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        trainer = exchange.MirrorTrainer(model, optimizer, transport="self")
+        train(model, optimizer, range(5))
+        trainer.close()
+        self.assertNotIn("step", vars(optimizer))
+        train(model, optimizer, range(5, 10))
+        other = torch.optim.SGD(plain.parameters(), lr=0.1, momentum=0.9)
+        train(plain, other, range(10))
+        self.assertEqual(weights_hash(plain), weights_hash(model))
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+
+    def test_layers_are_clipped_each_by_itself(self):
+        model = perceptron()
+        before = copy.deepcopy(model)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        exchange.MirrorTrainer(
+            model, optimizer, transport="self", clip_norm=1e-3, clip="layer"
+        )
+        train(model, optimizer, range(1))
+        for new, old in zip(model.parameters(), before.parameters()):
+            self.assertAlmostEqual((new - old).norm().item(), 1e-3, places=6)
+
+
+def trained(transport, optimizer_of, steps, model=None, **options):
+    """The model, and the trainer, closed by who has no more use for it."""
+    model = model or perceptron()
+    optimizer = optimizer_of(model.parameters())
+    trainer = exchange.MirrorTrainer(
+        model, optimizer, transport=transport, timeout_s=20, **options
+    )
+    train(model, optimizer, range(steps), transport.rank)
+    trainer.wait()
+    return model, trainer
+
+
+class SeveralRanks(ExchangeCase):
+    def test_dense_is_the_mean_of_gradients(self):
+        for name, optimizer_of in OPTIMIZERS.items():
+            with self.subTest(optimizer=name):
+                expected = mean_gradient_training(optimizer_of, 20, ranks=3)
+                results = fine(
+                    as_ranks(
+                        3,
+                        lambda transport: trained(
+                            transport,
+                            optimizer_of,
+                            20,
+                            density=1,
+                            method="dense",
+                        )[0],
+                    )
+                )
+                for model in results:
+                    self.assert_close(model, expected, 2e-5)
+                self.assertEqual(len(set(map(weights_hash, results))), 1)
+
+    def test_weights_are_the_same_on_all_ranks_after_many_steps(self):
+        for method in ("allgather", "two_phase", "auto"):
+            for name in ("sgd", "adam"):
+                with self.subTest(method=method, optimizer=name):
+                    results = fine(
+                        as_ranks(
+                            4,
+                            lambda transport: weights_hash(
+                                trained(
+                                    transport,
+                                    OPTIMIZERS[name],
+                                    200,
+                                    density=0.05,
+                                    bucket_elements=100,
+                                    method=method,
+                                )[0]
+                            ),
+                        )
+                    )
+                    self.assertEqual(len(set(results)), 1)
+
+    def test_weights_that_others_use_are_waited_for(self):
+        """nn.MultiheadAttention uses its projection's without a call of it."""
+
+        def work(transport):
+            model = seeded(lambda: torch.nn.MultiheadAttention(8, 2))
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            exchange.MirrorTrainer(model, optimizer, transport=transport)
+            for step in range(20):
+                samples, _ = batch(step, transport.rank, inputs=8)
+                samples = samples.unsqueeze(1)
+                model(samples, samples, samples)[0].square().mean().backward()
+                optimizer.step()
+            return weights_hash(model)
+
+        self.assertEqual(len(set(fine(as_ranks(2, work)))), 1)
+
+    def test_a_use_that_nothing_waited_for_is_an_error(self):
+        def work(transport):
+            model = perceptron()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            trainer = exchange.MirrorTrainer(
+                model, optimizer, transport=transport
+            )
+            train(model, optimizer, range(2), transport.rank)
+            trainer.wait()
+            samples, classes = batch(2, transport.rank)
+            weights = dict(model.named_parameters())
+            hidden = functional.linear(samples, weights["0.weight"])
+            with self.assertRaisesRegex(RuntimeError, "0.weight was used out"):
+                hidden.sum().backward()
+
+        fine(as_ranks(2, work))
+
+    def test_backward_through_old_weights_is_an_error(self):
+        def work(transport):
+            model = perceptron()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            exchange.MirrorTrainer(model, optimizer, transport=transport)
+            old = model(batch(0)[0]).sum()
+            train(model, optimizer, range(1), transport.rank)
+            with self.assertRaisesRegex(RuntimeError, "modified by an inplace"):
+                old.backward()
+
+        fine(as_ranks(2, work))
+
+    def test_the_stall_is_counted(self):
+        def work(transport):
+            _, trainer = trained(transport, OPTIMIZERS["sgd"], 5)
+            return trainer.exchange_wait_s, trainer.exchanged_bytes
+
+        for wait_s, sent_bytes in fine(as_ranks(2, work)):
+            self.assertGreater(wait_s, 0)
+            self.assertGreater(sent_bytes, 0)
+
+    def test_a_failing_optimizer_is_the_trainers_error(self):
+        class Failing(torch.optim.Adam):
+            def step(self, closure=None):
+                raise ArithmeticError("no step")
+
+        def work(transport):
+            with self.assertRaisesRegex(ArithmeticError, "no step"):
+                trained(transport, Failing, 3)
+
+        fine(as_ranks(2, work))
+
+
+if __name__ == "__main__":
+    unittest.main()

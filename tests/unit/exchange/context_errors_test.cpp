@@ -1,0 +1,314 @@
+// What a context says when something is wrong: the same on every rank.
+#include <atomic>
+#include <cmath>
+#include <limits>
+
+#include "exchange/context/context.h"
+#include "tests/unit/catch.h"
+#include "tests/unit/exchange/context_ranks.h"
+
+using namespace penstock;
+using namespace penstock::exchange;
+using namespace penstock::exchange::test;
+
+namespace {
+
+const std::vector<LayerOptions> kLayers = {
+    {.name = "a", .elements = 3000, .method = Method::kTwoPhase},
+    {.name = "b", .elements = 10},
+    {.name = "c", .elements = 2000, .method = Method::kAllgather}};
+
+// Plans with what `change` makes of a rank's layers and options.
+using Change =
+    std::function<void(int, std::vector<LayerOptions>&, ContextOptions&)>;
+std::vector<std::string> planned(const Change& change) {
+  return on_ranks(3, [&](auto transport) -> std::string {
+    std::vector<LayerOptions> layers = kLayers;
+    ContextOptions options = quick();
+    change(transport->rank(), layers, options);
+    Context context(std::move(transport), options);
+    return plan(context, layers);
+  });
+}
+
+void check_plan(const std::string& text, const Change& change) {
+  CAPTURE(text);
+  for (const std::string& found : planned(change)) {
+    CAPTURE(found);
+    CHECK(found.find(text) != std::string::npos);
+  }
+}
+
+// A planned context of each rank, and what it found wrong.
+std::vector<std::string> exchanged(
+    int ranks, const ContextOptions& options,
+    const std::function<std::string(Context&, Model&)>& work) {
+  return on_ranks(ranks, [&](auto transport) -> std::string {
+    const auto rank = unsigned(transport->rank());
+    Context context(std::move(transport), options);
+    if (std::string text = plan(context, kLayers); !text.empty()) return text;
+    Model model(kLayers, rank);
+    model.next_gradients();
+    return work(context, model);
+  });
+}
+
+std::string submit(Context& context, Model& model, int layer) {
+  const auto submitted = context.submit(layer, model.gradients[size_t(layer)],
+                                        model.updates[size_t(layer)]);
+  return submitted ? "" : submitted.error().message;
+}
+
+std::string wait(Context& context, int layer) {
+  const Status done = context.wait(layer);
+  return done ? "" : done.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("a density that is none is refused on all ranks") {
+  const double density =
+      GENERATE(0.0, -0.1, 1.5, std::numeric_limits<double>::quiet_NaN());
+  check_plan("rank 1: layer c: a density of",
+             [&](int rank, auto& layers, auto&) {
+               if (rank == 1) layers[2].density = density;
+             });
+}
+
+TEST_CASE("layers that cannot be are refused on all ranks") {
+  check_plan("rank 2: layer a: it has no elements",
+             [](int rank, auto& layers, auto&) {
+               if (rank == 2) layers[0].elements = 0;
+             });
+  check_plan("rank 0: layer a: 4294967296 elements are more than 32 bits",
+             [](int rank, auto& layers, auto&) {
+               if (rank == 0) layers[0].elements = size_t{1} << 32;
+             });
+  check_plan("rank 0: there is no layer", [](int rank, auto& layers, auto&) {
+    if (rank == 0) layers.clear();
+  });
+}
+
+TEST_CASE("options that cannot be are refused on all ranks") {
+  check_plan("rank 1: a keep factor of 0", [](int rank, auto&, auto& options) {
+    if (rank == 1) options.keep_factor = 0;
+  });
+  check_plan("rank 1: a time-out of nan s", [](int rank, auto&, auto& options) {
+    if (rank == 1) {
+      options.timeout_s = std::numeric_limits<double>::quiet_NaN();
+    }
+  });
+}
+
+TEST_CASE("ranks that do not agree are told so, all of them") {
+  check_plan("rank 2 has a number of layers of 2, rank 0 has 3",
+             [](int rank, auto& layers, auto&) {
+               if (rank == 2) layers.pop_back();
+             });
+  check_plan("layer 1 (b): rank 1 has a number of elements of 11",
+             [](int rank, auto& layers, auto&) {
+               if (rank == 1) layers[1].elements = 11;
+             });
+  check_plan("layer 0 (a): rank 2 has a density of 0.02, rank 0 has 0.01",
+             [](int rank, auto& layers, auto&) {
+               if (rank == 2) layers[0].density = 0.02;
+             });
+  check_plan("layer 0 (a): rank 1 has the name b, rank 0 has a",
+             [](int rank, auto& layers, auto&) {
+               if (rank == 1) std::swap(layers[0], layers[1]);
+             });
+  check_plan("layer 2 (c): rank 1 has the residual bfloat16, rank 0 has float",
+             [](int rank, auto& layers, auto&) {
+               if (rank == 1) layers[2].residual = ResidualKind::kBfloat16;
+             });
+  check_plan("layer 2 (c): rank 1 has the method by model, rank 0 has allgath",
+             [](int rank, auto& layers, auto&) {
+               if (rank == 1) layers[2].method.reset();
+             });
+  check_plan("rank 1 has buckets of 5, rank 0 has 100",
+             [](int rank, auto&, auto& options) {
+               if (rank == 1) options.bucket_elements = 5;
+             });
+}
+
+TEST_CASE("rank 0's costs choose for all") {
+  const auto methods = on_ranks(2, [&](auto transport) -> std::string {
+    ContextOptions options = quick();
+    // Rank 1 would think that bytes are for nothing, and sum densely.
+    options.costs.byte_s = transport->rank() == 0 ? 1e-9 : 0;
+    options.costs.select_s = 1e-10;
+    Context context(std::move(transport), options);
+    const std::vector<LayerOptions> layers = {{.name = "a", .elements = 1000}};
+    if (std::string text = plan(context, layers); !text.empty()) return text;
+    return context.layer_stats(0).method == Method::kDense ? "dense" : "sparse";
+  });
+  check_all(methods, "sparse");
+}
+
+TEST_CASE("a rank that refuses has all plans fail") {
+  const auto found = on_ranks(3, [&](auto transport) -> std::string {
+    const bool refuses = transport->rank() == 1;
+    Context context(std::move(transport), quick());
+    if (refuses) context.refuse("parameter w is of half precision");
+    return plan(context, kLayers);
+  });
+  check_all(found, "rank 1: parameter w is of half precision");
+}
+
+TEST_CASE("a rank that does not plan is not waited for for ever") {
+  std::atomic<int> left = 2;
+  const auto found = on_ranks(3, [&](auto transport) -> std::string {
+    if (transport->rank() == 2) {
+      while (left > 0) std::this_thread::yield();
+      return "";
+    }
+    ContextOptions options = quick();
+    options.timeout_s = 0.1;
+    Context context(std::move(transport), options);
+    std::string text = plan(context, kLayers);
+    --left;
+    return text;
+  });
+  const std::string expected =
+      "not all 3 ranks have planned their exchange within 0.1 s: has one of "
+      "them ended?";
+  CHECK(found == std::vector<std::string>{expected, expected, ""});
+}
+
+TEST_CASE("a rank that does not submit is named, and not waited for for ever") {
+  const bool has_thread = GENERATE(false, true);
+  ContextOptions options = quick(has_thread);
+  options.timeout_s = 0.2;
+  std::atomic<int> left = 2;
+  const auto found = exchanged(3, options, [&](Context& context, Model& model) {
+    if (context.rank() == 1) {
+      while (left > 0) std::this_thread::yield();
+      return std::string();
+    }
+    std::string text = submit(context, model, 0);
+    if (text.empty()) text = wait(context, 0);
+    --left;
+    return text;
+  });
+  for (const size_t rank : {0u, 2u}) {
+    CAPTURE(found[rank]);
+    CHECK(found[rank].find("the exchange of layer a is not done after 0 s: "
+                           "rank 1 has not answered") == 0);
+  }
+}
+
+TEST_CASE("a rank that fails has all others fail at once") {
+  const bool has_thread = GENERATE(false, true);
+  const auto found =
+      exchanged(3, quick(has_thread), [&](Context& context, Model& model) {
+        if (context.rank() == 2) {
+          model.gradients[0].resize(7);
+          return submit(context, model, 0);
+        }
+        const std::string text = submit(context, model, 0);
+        return text.empty() ? wait(context, 0) : text;
+      });
+  const std::string text =
+      "a gradient of 7 elements was submitted for layer a, which has 3000";
+  CHECK(found == std::vector<std::string>{"rank 2 has failed: " + text,
+                                          "rank 2 has failed: " + text, text});
+}
+
+TEST_CASE(
+    "a rank that leaves in the middle of an exchange has all others fail") {
+  const auto found = exchanged(3, quick(), [&](Context& context, Model& model) {
+    if (context.rank() == 0) {
+      (void)submit(context, model, 1);  // of the bucket, not yet its turn
+      return std::string();
+    }
+    const std::string text = submit(context, model, 0);
+    return text.empty() ? wait(context, 0) : text;
+  });
+  const std::string expected =
+      "rank 0 has failed: it has ended its exchange before it was done";
+  CHECK(found == std::vector<std::string>{"", expected, expected});
+}
+
+TEST_CASE(
+    "a gradient that is not finite is refused on all ranks, and passed by "
+    "choice") {
+  const float bad = GENERATE(std::numeric_limits<float>::infinity(),
+                             std::numeric_limits<float>::quiet_NaN());
+  const bool passes = GENERATE(false, true);
+  ContextOptions options = quick();
+  options.passes_nonfinite = passes;
+  const int layer = GENERATE(0, 1, 2);
+  CAPTURE(layer, passes, bad);
+  const auto found = exchanged(2, options, [&](Context& context, Model& model) {
+    if (context.rank() == 1) model.gradients[size_t(layer)][5] = bad;
+    for (const int one : {0, 1, 2}) {
+      if (std::string text = submit(context, model, one); !text.empty()) {
+        return text;
+      }
+    }
+    for (const int one : {0, 1, 2}) {
+      std::string text = wait(context, one);
+      if (one != layer && !text.empty()) return "another layer: " + text;
+      if (one == layer && text.empty() != passes) return "it says " + text;
+    }
+    const bool has_it = !std::isfinite(model.weights[size_t(layer)][5]);
+    if (has_it != passes) return std::string("the weight has another value");
+    // The context goes on.
+    model.next_gradients();
+    for (const int one : {0, 1, 2}) (void)submit(context, model, one);
+    return wait(context, layer);
+  });
+  check_all(found, "");
+}
+
+TEST_CASE("what is called at the wrong time is told what would be right") {
+  const auto found = exchanged(1, quick(), [&](Context& context, Model& model) {
+    CHECK(wait(context, 0).empty());
+    CHECK(wait(context, 3) == "there is no layer 3: 3 were added");
+    CHECK(wait(context, -1) == "there is no layer -1: 3 were added");
+    CHECK_FALSE(context.poll(3).ok());
+    const Status again = context.plan();
+    REQUIRE_FALSE(again.ok());
+    CHECK(again.error().message == "the exchange is planned already");
+    return submit(context, model, 9);
+  });
+  check_all(found, "there is no layer 9: 3 were added");
+  ThreadRanks ranks(1);
+  Context context(ranks.transport(0), quick());
+  AddScaled update;
+  CHECK(context.submit(0, {}, update).error().message ==
+        "plan() was not called");
+  CHECK(context.wait(0).error().message == "plan() was not called");
+  CHECK(context.poll(0).error().message == "plan() was not called");
+}
+
+TEST_CASE("a layer that waits for one that was not submitted is told so") {
+  const bool has_thread = GENERATE(false, true);
+  const auto found =
+      exchanged(2, quick(has_thread), [&](Context& context, Model& model) {
+        if (std::string text = submit(context, model, 2); !text.empty()) {
+          return text;
+        }
+        return wait(context, 2);
+      });
+  bool has_cause = false;
+  for (const std::string& text : found) {
+    CAPTURE(text);
+    CHECK(text.find("layer c waits for layer a, which was not submitted") !=
+          std::string::npos);
+    has_cause = has_cause || text.find("layer c") == 0;
+  }
+  CHECK(has_cause);
+}
+
+TEST_CASE("a layer is not submitted again before it is done") {
+  const auto found = exchanged(2, quick(), [&](Context& context, Model& model) {
+    const std::string text = submit(context, model, 1);  // after layer a
+    return text.empty() ? submit(context, model, 1) : text;
+  });
+  for (const std::string& text : found) {
+    CAPTURE(text);
+    CHECK(text.find("layer b was submitted before its last exchange was done: "
+                    "wait for it") != std::string::npos);
+  }
+}
