@@ -64,9 +64,9 @@ class Activations:
                 ...
 
     MirrorTrainer takes one as activations=. Gradients are those of plain
-    training, bit for bit. Not for backward(create_graph=True), nor for layers
-    that do something else when they run again with the same arguments and
-    random numbers.
+    training, bit for bit. Layers that are recomputed have to do the same when
+    they run again with the same arguments and random numbers, and are not for
+    backward(create_graph=True).
     """
 
     def __init__(

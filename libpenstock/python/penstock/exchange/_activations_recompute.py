@@ -23,10 +23,6 @@ def is_recomputing() -> bool:
     return getattr(_thread, "is_recomputing", False)
 
 
-class RecomputeError(RuntimeError):
-    """A layer that cannot be recomputed."""
-
-
 class _Enough(Exception):
     """All that the layer had saved is there."""
 
@@ -65,7 +61,7 @@ class _Missing:
         self._version.check()
         tensor = self._call._take(self._index)
         if tensor is None or (tensor.shape, tensor.dtype) != self._like:
-            raise RecomputeError(
+            raise RuntimeError(
                 f"{self._call.name}: its forward pass saves other tensors when "
                 "it runs again with the same input; leave it out of the layers"
             )
@@ -126,7 +122,7 @@ class RecomputedCall:
 
     def _run_again(self) -> None:
         if torch.is_grad_enabled():
-            raise RecomputeError(
+            raise RuntimeError(
                 f"{self.name}: backward(create_graph=True) cannot go through a "
                 "layer that is recomputed; detach its Activations for that"
             )
