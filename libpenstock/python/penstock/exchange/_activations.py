@@ -10,7 +10,7 @@ import torch
 from torch.autograd.graph import saved_tensors_hooks
 
 from penstock.exchange._activations_measure import Meter
-from penstock.exchange._activations_plan import Action, Plan, choose
+from penstock.exchange._activations_plan import Action, Layer, Plan, choose
 from penstock.exchange._activations_recompute import (
     RecomputedCall,
     is_recomputing,
@@ -131,6 +131,11 @@ class Activations:
             yield self
         finally:
             self.detach()
+
+    @property
+    def layers(self) -> list[Layer]:
+        """What the plan was made from. REQUIRES: it was made here."""
+        return self._meter.layers()
 
     @property
     def wait_s(self) -> float:
