@@ -12,6 +12,7 @@
 #include "tools/penstock/bench_ctld.h"
 #include "tools/penstock/bench_lmdb.h"
 #include "tools/penstock/bench_loader.h"
+#include "tools/penstock/bench_memory.h"
 #include "tools/penstock/bench_staging.h"
 #include "tools/penstock/cache_command.h"
 #include "tools/penstock/command.h"
@@ -39,6 +40,7 @@ struct CommandLine {
   std::string bench_json;
   BenchAnalyzeArguments bench_analyze;
   BenchCacheArguments bench_cache;
+  BenchMemoryArguments bench_memory;
   BenchStagingArguments bench_staging;
   BenchLmdbArguments bench_lmdb;
   BenchCtldArguments bench_ctld;
