@@ -34,7 +34,7 @@ CLI::Option* add_density(CLI::App* command, std::optional<std::string>& density,
                           "exchange: 1%, 0.1,1,10%");
   command
       ->add_option("--exchange-costs", costs_file,
-                   "what bench exchange --calibrate measured")
+                   "file of costs that bench exchange measured")
       ->needs(out);
   return out;
 }
