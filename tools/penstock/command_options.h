@@ -10,6 +10,7 @@
 #include "tools/penstock/bench_analyze.h"
 #include "tools/penstock/bench_cache.h"
 #include "tools/penstock/bench_ctld.h"
+#include "tools/penstock/bench_exchange.h"
 #include "tools/penstock/bench_lmdb.h"
 #include "tools/penstock/bench_loader.h"
 #include "tools/penstock/bench_staging.h"
@@ -39,6 +40,7 @@ struct CommandLine {
   std::string bench_json;
   BenchAnalyzeArguments bench_analyze;
   BenchCacheArguments bench_cache;
+  BenchExchangeArguments bench_exchange;
   BenchStagingArguments bench_staging;
   BenchLmdbArguments bench_lmdb;
   BenchCtldArguments bench_ctld;
