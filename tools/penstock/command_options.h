@@ -10,6 +10,7 @@
 #include "tools/penstock/bench_analyze.h"
 #include "tools/penstock/bench_cache.h"
 #include "tools/penstock/bench_ctld.h"
+#include "tools/penstock/bench_exchange.h"
 #include "tools/penstock/bench_lmdb.h"
 #include "tools/penstock/bench_loader.h"
 #include "tools/penstock/bench_memory.h"
@@ -40,6 +41,7 @@ struct CommandLine {
   std::string bench_json;
   BenchAnalyzeArguments bench_analyze;
   BenchCacheArguments bench_cache;
+  BenchExchangeArguments bench_exchange;
   BenchMemoryArguments bench_memory;
   BenchStagingArguments bench_staging;
   BenchLmdbArguments bench_lmdb;
