@@ -59,9 +59,9 @@ void add_bench(CommandLine& line) {
                    "staging: jobs that prepare batches together; "
                    "submit: what the job submit plugin costs")
       ->required()
-      ->check(CLI::IsMember({"allocator", "analyze", "cache", "ctld",
-                             "exchange", "lmdb", "loader", "memory", "staging",
-                             "submit"}));
+      ->check(
+          CLI::IsMember({"allocator", "analyze", "cache", "ctld", "exchange",
+                         "lmdb", "loader", "memory", "staging", "submit"}));
   BenchAnalyzeArguments& analyze = line.bench_analyze;
   command->add_option("--jobs", analyze.jobs, "analyze: which kinds of job")
       ->delimiter(',')
