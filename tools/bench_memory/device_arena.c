@@ -1,7 +1,7 @@
 // A stand-in for a GPU's memory, for a process that preloads it: what it
-// allocates with posix_memalign(), as PyTorch does for tensors of the CPU, comes
-// out of one arena, is counted, and fails beyond a limit. Smaller blocks than a
-// page are the C library's.
+// allocates with posix_memalign(), as PyTorch does for tensors of the CPU,
+// comes out of one arena, is counted, and fails beyond a limit. Smaller blocks
+// than a page are the C library's.
 //
 // The arena keeps its pages: like a GPU's caching allocator it costs no page
 // faults once it is warm.
@@ -95,7 +95,8 @@ static void* allocate(size_t alignment, size_t size) {
   if (size > limit - (current < limit ? current : limit)) return NULL;
   if (!arena && map_arena() != 0) return NULL;
   if (alignment < kUnit) alignment = kUnit;
-  const size_t taken = (size + alignment + 2 * kUnit - 1) & ~(size_t)(kUnit - 1);
+  const size_t taken =
+      (size + alignment + 2 * kUnit - 1) & ~(size_t)(kUnit - 1);
   const uintptr_t begin = take(taken);
   if (!begin) return NULL;
   const uintptr_t block =

@@ -12,7 +12,7 @@ from penstock.exchange import BudgetError
 
 def turns(training, budget_bytes, rounds):
     """Times and peaks of all ways, by turns."""
-    plan = training.plan(training.measure_layers(), budget_bytes)
+    plan = training.plan(budget_bytes)
     found = {name: [] for name in NAMES}
     for _ in range(rounds):
         for name in NAMES:
@@ -37,7 +37,7 @@ def alone(training, name, budget_bytes, limit_bytes):
     try:
         plan = None
         if name == "planned":
-            plan = training.plan(training.measure_layers(), budget_bytes)
+            plan = training.plan(budget_bytes)
         with training.way(name, plan):
             peaks = [training.step()[1] for _ in range(2)]
     except BudgetError:

@@ -36,16 +36,14 @@ class Training:
         self.tier = (HostTier() if self.device.name == "cuda"
                      else RatedHostTier(RATE_BYTES_PER_S))
 
-    def measure_layers(self):
-        """What a plan is made from; needs no more memory than recomputing."""
-        activations = Activations(budget_bytes=1 << 60, tier=self.tier)
+    def plan(self, budget_bytes):
+        """As Activations makes one."""
+        activations = Activations(budget_bytes=budget_bytes, tier=self.tier)
         with activations.attached(self.model):
-            while activations.plan is None:
+            while not activations.layers:
                 self._step()
-        return activations.layers
-
-    def plan(self, layers, budget_bytes):
-        return choose(layers, budget_bytes, measure_link(self.tier))
+        return choose(activations.layers, budget_bytes,
+                      measure_link(self.tier))
 
     def way(self, name, plan=None):
         """A context in which step() trains so."""

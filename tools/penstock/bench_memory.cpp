@@ -6,9 +6,8 @@ namespace penstock {
 
 Status run_bench_memory(const BenchMemoryArguments& arguments,
                         const std::string& json_file, Terminal& terminal) {
-  const BenchScript script{"memory",
-                           "bench_memory",
-                           {"--rounds", std::to_string(arguments.rounds)}};
+  const BenchScript script{
+      "memory", "bench_memory", {"--rounds", std::to_string(arguments.rounds)}};
   return run_bench_script(script, json_file, terminal);
 }
 

@@ -103,10 +103,14 @@ class Activations:
         layers = find_layers(model, self._names)
         if self._tier is None:
             self._tier = _default_tier(model)
-        self._meter = Meter(self._synchronize)
+        self._meter = Meter(self._synchronize, lambda: self.wait_s)
         self._kept = _addresses(model)
         if self.plan is not None:
             self._prepare(self.plan, layers)
+        elif self._tier is not None:
+            self._offloader = Offloader(
+                self._tier, self._budget_bytes // 8, self._kept
+            )
         for name, layer in layers.items():
             if not self._keeps(name):
                 layer.forward = functools.partial(
@@ -134,8 +138,8 @@ class Activations:
 
     @property
     def layers(self) -> list[Layer]:
-        """What the plan was made from. REQUIRES: it was made here."""
-        return self._meter.layers()
+        """What was measured; nothing before the first steps are over."""
+        return self._meter.layers() if self._meter.is_done() else []
 
     @property
     def wait_s(self) -> float:
@@ -145,6 +149,11 @@ class Activations:
     def _synchronize(self) -> None:
         if self._tier is not None:
             self._tier.synchronize()
+
+    def _pack(self, tensor: torch.Tensor) -> Any:
+        if self._offloader is None:
+            return Kept(tensor)
+        return self._offloader.pack(tensor)
 
     def _keeps(self, name: str) -> bool:
         return (
@@ -186,17 +195,16 @@ class Activations:
         if self.plan is None:
             if not self._meter.is_done():
                 return self._meter.run(
-                    name, layer, forward, (args, kwargs), self._kept
+                    name, layer, forward, (args, kwargs), self._kept, self._pack
                 )
             self._make_plan()
         if self._keeps(name):
             return forward(*args, **kwargs)
         action = self.plan.actions[name]
         if action is Action.OFFLOAD:
-            pack = self._offloader.pack
-            with saved_tensors_hooks(pack, lambda packed: packed.get()):
+            with saved_tensors_hooks(self._pack, lambda packed: packed.get()):
                 return forward(*args, **kwargs)
-        keep = Kept if action is Action.RECOMPUTE else self._offloader.pack
+        keep = Kept if action is Action.RECOMPUTE else self._pack
         call = RecomputedCall(name, layer, self._kept)
         return call.run(forward, (args, kwargs), keep)
 

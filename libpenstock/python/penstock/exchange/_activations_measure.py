@@ -1,5 +1,6 @@
 """What each layer takes in a step: time of both passes, and bytes between
-them. Layers are recomputed meanwhile, so that a batch need not fit otherwise."""
+them. Layers are recomputed meanwhile, and their arguments offloaded where there
+is a tier, so that a batch need not fit otherwise."""
 
 import dataclasses
 import time
@@ -10,7 +11,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from penstock.exchange._activations_plan import Layer
 from penstock.exchange._activations_recompute import RecomputedCall
-from penstock.exchange._activations_saved import Kept, storage_of
+from penstock.exchange._activations_saved import storage_of
 
 _STEPS = 3  # of which the first warms up
 
@@ -37,17 +38,25 @@ class _Storages:
 
 
 class _MeasuredCall(RecomputedCall):
-    def __init__(self, name: str, layer: Any, kept: set[int], meter: "Meter"):
+    def __init__(
+        self,
+        name: str,
+        layer: torch.nn.Module,
+        kept: set[int],
+        meter: "Meter",
+        keep: Callable[[torch.Tensor], Any],
+    ):
         super().__init__(name, layer, kept)
         self.saved = _Storages()
         self.arguments = _Storages()
         self._meter = meter
+        self._keep = keep
         self._is_asked = False
 
-    def keep(self, tensor: torch.Tensor) -> Kept:
+    def keep(self, tensor: torch.Tensor) -> Any:
         if not self._stays(tensor):
             self.arguments.add(tensor)
-        return Kept(tensor)
+        return self._keep(tensor)
 
     def _pack(self, tensor: torch.Tensor) -> Any:
         if not self._stays(tensor):
@@ -74,8 +83,12 @@ class _Figures:
 class Meter:
     """Measures steps as they come, until it is done."""
 
-    def __init__(self, synchronize: Callable[[], None]):
+    def __init__(
+        self, synchronize: Callable[[], None], wait_s: Callable[[], float]
+    ):
+        """wait_s: time so far that computation has waited for a link."""
         self._synchronize = synchronize
+        self._wait_s = wait_s
         self._steps: list[dict[str, _Figures]] = []
         self._step: dict[str, _Figures] = {}
         self._before: tuple[str, _Storages] | None = None
@@ -92,12 +105,13 @@ class Meter:
         forward: Callable[..., Any],
         arguments: tuple[tuple[Any, ...], dict[str, Any]],
         kept: set[int],
+        keep: Callable[[torch.Tensor], Any],
     ) -> Any:
-        call = _MeasuredCall(name, layer, kept, self)
-        begin_s = self._now_s()
+        call = _MeasuredCall(name, layer, kept, self, keep)
+        begin_s = self._now_s() - self._wait_s()
         result = call.run(forward, arguments, call.keep)
         figures = self._step.setdefault(name, _Figures())
-        figures.forward_s += self._now_s() - begin_s
+        figures.forward_s += self._now_s() - self._wait_s() - begin_s
         figures.argument_bytes += call.arguments.bytes()
         figures.saved_bytes += call.saved.bytes()
         self._count_once(call)

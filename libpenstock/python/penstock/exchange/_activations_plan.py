@@ -24,16 +24,6 @@ class Layer:
     forward_s: float
     backward_s: float
 
-    def scaled(self, factor: float) -> "Layer":
-        """Of a batch so many times as large."""
-        return Layer(
-            self.name,
-            round(self.saved_bytes * factor),
-            round(self.argument_bytes * factor),
-            self.forward_s * factor,
-            self.backward_s * factor,
-        )
-
 
 @dataclasses.dataclass(frozen=True)
 class Cost:

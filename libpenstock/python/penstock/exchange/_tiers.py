@@ -75,7 +75,7 @@ class HostTier:
     """Pinned memory beside one GPU, and a stream for each way."""
 
     def __init__(self, device: Any = None):
-        self.device = torch.device("cuda", device)
+        self.device = torch.device("cuda" if device is None else device)
         self.arena = HostArena(
             lambda size: torch.empty(size, dtype=torch.uint8, pin_memory=True)
         )
