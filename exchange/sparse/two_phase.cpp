@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "exchange/plan/cost_model.h"
 #include "exchange/transport/tags.h"
@@ -93,11 +94,7 @@ Result<SelectPass> TwoPhase::begin(const Input& input) {
 SelectPass TwoPhase::select() {
   SelectPass all;
   for (int rank = 0; rank < transport_.size(); ++rank) {
-    const size_t first = regions_.begin(rank), size = regions_.size(rank);
-    const SelectPass found = input_.residual->select(
-        input_.gradient.empty() ? input_.gradient
-                                : input_.gradient.subspan(first, size),
-        first, size, input_.threshold, sent_to(rank).room());
+    const SelectPass found = select_region(rank);
     sent_[size_t(rank)].entries = static_cast<uint32_t>(found.taken);
     all.taken += found.taken;
     all.candidates += found.candidates;
@@ -108,6 +105,37 @@ SelectPass TwoPhase::select() {
     one.bytes = sent_to(rank).finish(head(one.entries, all.is_finite)).size();
   }
   return all;
+}
+
+SelectPass TwoPhase::select_region(int rank) {
+  const size_t first = regions_.begin(rank), size = regions_.size(rank);
+  SelectPass found = input_.residual->select(
+      input_.gradient.empty() ? input_.gradient
+                              : input_.gradient.subspan(first, size),
+      first, size, input_.threshold, sent_to(rank).room());
+  if (found.candidates > found.taken && found.taken > 0 && found.is_finite) {
+    found.taken = select_largest(rank, found.taken);
+  }
+  return found;
+}
+
+// Instead of the first ones, `taken` as there was room for: those behind them
+// would never leave the residual where as many are large in every step.
+size_t TwoPhase::select_largest(int rank, size_t taken) {
+  const size_t first = regions_.begin(rank), size = regions_.size(rank);
+  Residual& residual = *input_.residual;
+  const SparseRoom room = sent_to(rank).room();
+  for (size_t i = 0; i < taken; ++i) {
+    residual.add(room.indices[i], room.values[i]);
+  }
+  const float least =
+      std::max(residual.kth_magnitude(first, size, taken), input_.threshold);
+  const float above =
+      std::nextafter(least, std::numeric_limits<float>::infinity());
+  const size_t larger = residual.select({}, first, size, above, room).taken;
+  const SparseRoom rest = {room.indices.subspan(larger),
+                           room.values.subspan(larger)};
+  return larger + residual.select({}, first, size, least, rest).taken;
 }
 
 Result<bool> TwoPhase::advance() {

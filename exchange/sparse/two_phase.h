@@ -55,6 +55,8 @@ class TwoPhase : public SparseExchange {
     return {input_.layer, input_.step, entries, is_finite ? 1u : 0u};
   }
   SelectPass select();
+  SelectPass select_region(int rank);
+  size_t select_largest(int rank, size_t taken);
   Status add_up();
   Status give_to_all();
   Status take_all();

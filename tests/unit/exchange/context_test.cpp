@@ -159,6 +159,36 @@ TEST_CASE("layers may be submitted in any order, another one on each rank") {
   check_conserved(totals);
 }
 
+TEST_CASE("what a message has no room for is not passed over for ever") {
+  // Large ones of a region, always the same, and more than its message takes.
+  constexpr size_t kLarge = 32;
+  const auto residual =
+      GENERATE(ResidualKind::kFloat32, ResidualKind::kBfloat16);
+  const auto wrong = on_ranks(2, [&](auto transport) -> std::string {
+    Context context(std::move(transport), quick());
+    const std::vector<LayerOptions> layers = {{.name = "a",
+                                               .elements = 100 * kLarge,
+                                               .residual = residual,
+                                               .method = Method::kTwoPhase}};
+    if (std::string text = plan(context, layers); !text.empty()) return text;
+    std::vector<float> gradient(layers[0].elements), weights(gradient.size());
+    std::fill_n(gradient.begin(), kLarge, 1.0f);
+    AddScaled update(weights, 1);
+    for (int step = 0; step < 40; ++step) {
+      Status done = context.submit(0, gradient, update);
+      if (done) done = context.wait(0);
+      if (!done) return done.error().message;
+    }
+    for (size_t i = 0; i < kLarge; ++i) {
+      if (weights[i] < 60) {  // of 80
+        return "element " + std::to_string(i) + " was passed over";
+      }
+    }
+    return "";
+  });
+  check_all(wrong, "");
+}
+
 TEST_CASE("memory is what was planned") {
   const auto wrong = on_ranks(2, [&](auto transport) -> std::string {
     Context context(std::move(transport), quick());
