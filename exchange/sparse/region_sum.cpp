@@ -12,6 +12,8 @@ namespace {
 
 constexpr size_t kBits = 64;
 
+size_t words_of(size_t elements) { return (elements + kBits - 1) / kBits; }
+
 // Calls visit(element) for each bit that is set, in order.
 template <class Visit>
 void for_each_bit(std::span<const uint64_t> words, const Visit& visit) {
@@ -26,12 +28,12 @@ void for_each_bit(std::span<const uint64_t> words, const Visit& visit) {
 
 RegionSum::RegionSum(size_t largest_region, size_t most_entries, Arena& arena)
     : sums_(arena.take<float>(largest_region)),
-      is_touched_(arena.take<uint64_t>((largest_region + kBits - 1) / kBits)),
+      touched_memory_(arena.take<uint64_t>(words_of(largest_region))),
       magnitudes_(arena.take<float>(most_entries)) {}
 
 void RegionSum::begin(size_t first, size_t size) {
   first_ = first;
-  size_ = size;
+  is_touched_ = touched_memory_.first(words_of(size));
 }
 
 void RegionSum::add(const SparseView& entries) {

@@ -37,9 +37,9 @@ class RegionSum {
   Bound bound_of(size_t count);
 
   size_t first_ = 0;
-  size_t size_ = 0;
   std::span<float> sums_;
-  std::span<uint64_t> is_touched_;  // a bit for each element
+  std::span<uint64_t> touched_memory_;
+  std::span<uint64_t> is_touched_;  // a bit for each element of the region
   std::span<float> magnitudes_;     // of touched sums, to find the largest
 };
 
