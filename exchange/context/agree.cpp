@@ -2,27 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "exchange/context/agreement.h"
 #include "exchange/context/pause.h"
+#include "exchange/memory/arena.h"
 
 namespace penstock::exchange {
 namespace {
 
-// What all ranks have, in their order.
-template <class Record>
-Result<std::vector<Record>> gather(Transport& transport, double timeout_s,
-                                   const std::vector<Record>& mine) {
-  std::vector<Record> all(mine.size() * size_t(transport.size()));
-  const auto request = transport.allgather(
-      std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
-  if (!request) return request.error();
+Status wait_for(Transport& transport, Transport::Request request,
+                double timeout_s) {
   const auto start = std::chrono::steady_clock::now();
   for (Pause pause;; pause.wait()) {
-    const Result<bool> done = transport.test(*request);
+    const Result<bool> done = transport.test(request);
     if (!done) return done.error();
-    if (*done) return all;
+    if (*done) return Done{};
     const std::chrono::duration<double> waited =
         std::chrono::steady_clock::now() - start;
     if (waited.count() > timeout_s) {
@@ -32,6 +28,28 @@ Result<std::vector<Record>> gather(Transport& transport, double timeout_s,
                                transport.size(), timeout_s)};
     }
   }
+}
+
+// What all ranks have, in their order.
+template <class Record>
+Result<std::vector<Record>> gather(Transport& transport, double timeout_s,
+                                   const std::vector<Record>& mine) {
+  const size_t records = mine.size() * (size_t(transport.size()) + 1);
+  Arena measured;
+  (void)measured.take<Record>(records);
+  Result<Arena> memory = Arena::of(measured.used());
+  if (!memory) return std::move(memory).error();
+  const auto held = memory->take<Record>(records);
+  const auto given = held.first(mine.size()), all = held.subspan(mine.size());
+  std::copy(mine.begin(), mine.end(), given.begin());
+  const auto request =
+      transport.allgather(std::as_bytes(given), std::as_writable_bytes(all));
+  if (!request) return request.error();
+  if (Status done = wait_for(transport, *request, timeout_s); !done) {
+    memory->abandon();  // a rank that answers later still writes into it
+    return std::move(done).error();
+  }
+  return std::vector<Record>(all.begin(), all.end());
 }
 
 std::string refusal_of_this(const ContextOptions& options,

@@ -18,6 +18,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 // How often an exchange that stands still asks whether a rank has failed.
 constexpr auto kListen = std::chrono::milliseconds(10);
+// Who has not looked for so long, as a job that was stopped for a while, or a
+// rank without a thread that did something else, cannot say that nothing came.
+constexpr auto kAway = std::chrono::seconds(1);
 
 double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -127,7 +130,9 @@ Status Context::Impl::plan() {
   const auto costs = agree(*transport_, options_, layers_, refusal_);
   if (!costs) return Error(costs.error());
   options_.costs = *costs;
-  failures_.emplace(*transport_);
+  auto failures = Failures::make(*transport_);
+  if (!failures) return std::move(failures).error();
+  failures_.emplace(std::move(*failures));
   auto runner = Runner::make(*transport_, options_, layers_);
   if (!runner) {
     failures_->tell(runner.error().message);
@@ -256,8 +261,10 @@ Result<bool> Context::Impl::step(bool begins) {
 // Of an exchange that stands still.
 Status Context::Impl::watch() {
   const auto now = Clock::now();
-  if (now - listened_ < kListen) return Done{};
+  const auto unheard = now - listened_;
+  if (unheard < kListen) return Done{};
   listened_ = now;
+  if (unheard > kAway) moved_ = now;
   if (const auto failure = failures_->heard()) {
     return Error{Code::kUnavailable, 0, *failure};
   }

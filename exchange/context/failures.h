@@ -2,11 +2,12 @@
 // for a time-out.
 #pragma once
 
-#include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "exchange/memory/arena.h"
 #include "exchange/transport/transport.h"
 
 namespace penstock::exchange {
@@ -15,7 +16,8 @@ namespace penstock::exchange {
 // requests_of(ranks) beside what else it does.
 class Failures {
  public:
-  explicit Failures(Transport& transport);
+  // Errors: kLimit  no memory for it
+  [[nodiscard]] static Result<Failures> make(Transport& transport);
   static size_t requests_of(int ranks) { return size_t(ranks) + 1; }
 
   // What failed, to all others: a rank that is there hears of it. Waits for a
@@ -26,11 +28,11 @@ class Failures {
   std::optional<std::string> heard();
 
  private:
-  static constexpr size_t kMostText = 256;
-  using Text = std::array<char, kMostText>;
+  Failures(Transport& transport, Arena memory);
 
   Transport& transport_;
-  Text told_{}, heard_{};
+  Arena memory_;  // stays where a rank has not taken what it was told
+  std::span<char> told_, heard_;
   std::vector<Transport::Request> sends_;
 };
 
