@@ -7,7 +7,9 @@
 namespace penstock::exchange {
 namespace {
 
-constexpr float kLeast = std::numeric_limits<float>::denorm_min();
+// Less would be 0 where denormal numbers are flushed (torch.set_flush_denormal)
+// and pick out zeros.
+constexpr float kLeast = std::numeric_limits<float>::min();
 constexpr float kMost = std::numeric_limits<float>::max();
 // How much of a deviation is corrected at once. The number of entries over a
 // threshold falls with a high power of it, and what is below it goes on adding
