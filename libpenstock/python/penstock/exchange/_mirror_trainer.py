@@ -153,6 +153,14 @@ class MirrorTrainer:
         self._exchange.tell_stall()
 
     @property
+    def rank(self) -> int:
+        return self._exchange.rank
+
+    @property
+    def size(self) -> int:
+        return self._exchange.size
+
+    @property
     def exchange_wait_s(self) -> float:
         """Seconds that this rank has waited for exchanges."""
         return self._exchange.wait_s
