@@ -9,6 +9,7 @@ Engine::Engine(Transport& transport, Arena& arena,
                const std::vector<LayerOptions>& layers, double keep_factor)
     : transport_(transport) {
   std::vector<SparseShape> in_two_phases, to_everybody;
+  size_t largest_dense = 0;
   for (const Group& group : groups) {
     const double density = layers[size_t(group.layers[0])].density;
     SparseShape shape{.elements = group.elements};
@@ -19,6 +20,8 @@ Engine::Engine(Transport& transport, Arena& arena,
     } else if (group.method == Method::kAllgather) {
       shape = to_everybody_shape(group.elements, density);
       to_everybody.push_back(shape);
+    } else {
+      largest_dense = std::max(largest_dense, group.elements);
     }
     shapes_.push_back(shape);
   }
@@ -27,6 +30,9 @@ Engine::Engine(Transport& transport, Arena& arena,
   }
   if (!to_everybody.empty()) {
     to_everybody_.emplace(transport, arena, to_everybody);
+  }
+  if (largest_dense > 0 && transport.size() > 1) {
+    dense_sum_.emplace(transport, arena, largest_dense);
   }
   for (const Group& group : groups) {
     SparseExchange* exchange = nullptr;
@@ -55,10 +61,7 @@ Status Engine::begin_dense(std::span<float> values) {
   dense_ = values;
   is_busy_ = true;
   if (transport_.size() == 1) return Done{};
-  const auto sum = transport_.allreduce_sum(values);
-  if (!sum) return Error(sum.error());
-  sum_ = *sum;
-  return Done{};
+  return dense_sum_->begin(values);
 }
 
 Result<bool> Engine::advance() {
@@ -66,13 +69,13 @@ Result<bool> Engine::advance() {
   if (sparse_ != nullptr) {
     done = sparse_->advance();
   } else if (transport_.size() > 1) {
-    done = transport_.test(sum_);
+    done = dense_sum_->advance();
   }
   if (done && *done) is_busy_ = false;
   return done;
 }
 
-// A ring's bytes, where the transport sums.
+// Of a dense sum what parts of one size take.
 size_t Engine::sent_bytes() const {
   if (sparse_ != nullptr) return sparse_->sent_bytes();
   const auto ranks = size_t(transport_.size());

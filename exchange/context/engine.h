@@ -1,11 +1,13 @@
 // Exchanges one group of layers after the other over a transport.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "exchange/context/schedule.h"
+#include "exchange/dense/dense_sum.h"
 #include "exchange/memory/arena.h"
 #include "exchange/sparse/to_everybody.h"
 #include "exchange/sparse/two_phase.h"
@@ -20,7 +22,9 @@ class Engine {
   // requests_of(ranks).
   Engine(Transport& transport, Arena& arena, const std::vector<Group>& groups,
          const std::vector<LayerOptions>& layers, double keep_factor);
-  static size_t requests_of(int ranks) { return TwoPhase::requests_of(ranks); }
+  static size_t requests_of(int ranks) {
+    return std::max(TwoPhase::requests_of(ranks), DenseSum::requests_of(ranks));
+  }
 
   // Of a sparse group. REQUIRES: not busy.
   [[nodiscard]] Result<SelectPass> begin_sparse(size_t group, uint32_t step,
@@ -47,11 +51,11 @@ class Engine {
   std::vector<SparseExchange*> exchanges_;  // of each group; none: dense
   std::optional<TwoPhase> two_phase_;
   std::optional<ToEverybody> to_everybody_;
+  std::optional<DenseSum> dense_sum_;
 
   bool is_busy_ = false;
   SparseExchange* sparse_ = nullptr;
   std::span<float> dense_;
-  Transport::Request sum_;
 };
 
 }  // namespace penstock::exchange

@@ -4,10 +4,11 @@
 #include <chrono>
 #include <thread>
 
+#include "exchange/transport/tags.h"
+
 namespace penstock::exchange {
 namespace {
 
-constexpr int kFailedTag = 3;
 constexpr auto kMostWait = std::chrono::seconds(1);
 constexpr auto kPause = std::chrono::microseconds(100);
 

@@ -44,9 +44,11 @@ void select_vectors(const float* gradient, std::span<float> residual,
       continue;
     }
     hn::StoreU(hn::IfThenZeroElse(hit, sum), floats, residual.data() + i);
-    hn::CompressStore(index, hn::RebindMask(words, hit), words,
-                      room.indices.data() + taken);
-    taken += hn::CompressStore(sum, hit, floats, room.values.data() + taken);
+    // In registers: to memory at once takes ten times as long on Zen 4.
+    hn::StoreU(hn::Compress(index, hn::RebindMask(words, hit)), words,
+               room.indices.data() + taken);
+    hn::StoreU(hn::Compress(sum, hit), floats, room.values.data() + taken);
+    taken += hn::CountTrue(floats, hit);
   }
   place.i = i;
   place.found.taken = place.found.candidates = taken;

@@ -4,11 +4,10 @@
 #include <cmath>
 
 #include "exchange/plan/cost_model.h"
+#include "exchange/transport/tags.h"
 
 namespace penstock::exchange {
 namespace {
-
-constexpr int kToEverybodyTag = 2;
 
 size_t most_entries(const std::vector<SparseShape>& layers) {
   size_t most = 0;

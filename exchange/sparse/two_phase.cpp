@@ -4,11 +4,10 @@
 #include <cmath>
 
 #include "exchange/plan/cost_model.h"
+#include "exchange/transport/tags.h"
 
 namespace penstock::exchange {
 namespace {
-
-constexpr int kToOwnersTag = 1;
 
 SparseShape largest_of(const std::vector<SparseShape>& layers) {
   SparseShape largest;

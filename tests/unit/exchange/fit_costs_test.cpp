@@ -1,0 +1,69 @@
+#include "exchange/plan/fit_costs.h"
+
+#include <vector>
+
+#include "tests/unit/catch.h"
+
+using namespace penstock::exchange;
+
+namespace {
+
+constexpr ExchangeCosts kCosts{2e-5, 8e-9, 1e-9, 4e-10, 2e-8};
+constexpr Method kMethods[] = {Method::kDense, Method::kAllgather,
+                               Method::kTwoPhase};
+
+// As `penstock bench exchange --calibrate` measures them.
+std::vector<MeasuredExchange> measure(const ExchangeCosts& costs) {
+  std::vector<MeasuredExchange> out;
+  for (const size_t elements : {1u << 14, 1u << 20, 1u << 24}) {
+    for (const double density : {0.001, 0.01, 0.1}) {
+      for (const Method method : kMethods) {
+        const ExchangeSize size{elements, 4, density};
+        out.push_back({method, size, exchange_s(method, size, costs)});
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("costs are found again from the times that they make") {
+  const ExchangeCosts found = fit_costs(measure(kCosts));
+  CHECK(found.message_s == Approx(kCosts.message_s).epsilon(1e-4));
+  CHECK(found.byte_s == Approx(kCosts.byte_s).epsilon(1e-4));
+  CHECK(found.add_s == Approx(kCosts.add_s).epsilon(1e-4));
+  CHECK(found.select_s == Approx(kCosts.select_s).epsilon(1e-4));
+  CHECK(found.record_s == Approx(kCosts.record_s).epsilon(1e-4));
+}
+
+TEST_CASE("times that are a little off leave the choice as it is") {
+  std::vector<MeasuredExchange> measured = measure(kCosts);
+  for (size_t i = 0; i < measured.size(); ++i) {
+    measured[i].seconds *= i % 2 == 0 ? 1.05 : 0.95;
+  }
+  const ExchangeCosts found = fit_costs(measured);
+  for (const MeasuredExchange& one : measured) {
+    CHECK(cheapest(one.size, found) == cheapest(one.size, kCosts));
+    CHECK(exchange_s(one.method, one.size, found) ==
+          Approx(one.seconds).epsilon(0.15));
+  }
+}
+
+TEST_CASE("no cost is negative where times shrink with a layer") {
+  const MeasuredExchange measured[] = {{Method::kDense, {1000, 2, 1}, 2e-3},
+                                       {Method::kDense, {1000000, 2, 1}, 1e-3}};
+  const ExchangeCosts found = fit_costs(measured);
+  CHECK(found.message_s > 0);
+  CHECK(found.byte_s >= 0);
+  CHECK(found.add_s >= 0);
+}
+
+TEST_CASE("what nothing depends on costs nothing") {
+  const MeasuredExchange dense[] = {{Method::kDense, {1000, 2, 1}, 1e-3}};
+  const ExchangeCosts found = fit_costs(dense);
+  CHECK(found.select_s == 0);
+  CHECK(found.record_s == 0);
+  CHECK(exchange_s(Method::kDense, {1000, 2, 1}, found) == Approx(1e-3));
+  CHECK(fit_costs({}).byte_s == 0);
+}
