@@ -1,4 +1,4 @@
-"""The networks that converge here."""
+"""The networks that converge here, of pictures of 14 x 14 pixels."""
 
 from torch import nn
 
@@ -6,24 +6,24 @@ from torch import nn
 def mlp():
     return nn.Sequential(
         nn.Flatten(),
-        nn.Linear(784, 256),
+        nn.Linear(196, 32),
         nn.ReLU(),
-        nn.Linear(256, 128),
+        nn.Linear(32, 32),
         nn.ReLU(),
-        nn.Linear(128, 10),
+        nn.Linear(32, 10),
     )
 
 
 def cnn():
     return nn.Sequential(
-        nn.Conv2d(1, 16, 5, stride=2, padding=2),
+        nn.Conv2d(1, 8, 3, stride=2, padding=1),
         nn.ReLU(),
-        nn.Conv2d(16, 32, 5, stride=2, padding=2),
+        nn.Conv2d(8, 16, 3, stride=2, padding=1),
         nn.ReLU(),
         nn.Flatten(),
-        nn.Linear(32 * 49, 64),
+        nn.Linear(16 * 16, 32),
         nn.ReLU(),
-        nn.Linear(64, 10),
+        nn.Linear(32, 10),
     )
 
 

@@ -10,7 +10,7 @@ from torch.nn import functional
 _SAMPLES = 32
 _LEARNING_RATE = 0.1
 # Weights are exchanged sparsely, biases densely in one bucket.
-_BUCKET_ELEMENTS = 2000
+_BUCKET_ELEMENTS = 100
 
 WAYS = {
     "dense": {"method": "dense", "density": 1.0},
