@@ -15,11 +15,16 @@ def by_exceptions():
         signal.signal(number, lambda got, frame: sys.exit(128 + got))
 
 
+def signal_at_parents_end(number):
+    """What this process is sent when its parent has ended in whatever way."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, number, 0, 0, 0)
+
+
 def with_parent():
     """A parent that was killed with SIGKILL asks us to end, too."""
     parent = os.getppid()
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM, 0, 0, 0)
+    signal_at_parents_end(signal.SIGTERM)
     if os.getppid() != parent:  # it has ended meanwhile
         os.kill(os.getpid(), signal.SIGTERM)
 

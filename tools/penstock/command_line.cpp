@@ -52,13 +52,16 @@ void add_bench(CommandLine& line) {
                    "analyze: what-if against real runs; "
                    "cache: the cache of samples beside the page cache; "
                    "ctld: the controller under a storm of jobs; "
+                   "exchange: ways to exchange gradients over MPI; "
                    "lmdb: the LMDB reader over MPI beside stock LMDB; "
                    "loader: the loader beside others; "
+                   "memory: training within less memory; "
                    "staging: jobs that prepare batches together; "
                    "submit: what the job submit plugin costs")
       ->required()
-      ->check(CLI::IsMember({"allocator", "analyze", "cache", "ctld", "lmdb",
-                             "loader", "staging", "submit"}));
+      ->check(
+          CLI::IsMember({"allocator", "analyze", "cache", "ctld", "exchange",
+                         "lmdb", "loader", "memory", "staging", "submit"}));
   BenchAnalyzeArguments& analyze = line.bench_analyze;
   command->add_option("--jobs", analyze.jobs, "analyze: which kinds of job")
       ->delimiter(',')
@@ -68,8 +71,9 @@ void add_bench(CommandLine& line) {
       ->add_option(
           "--rounds", line.bench_rounds,
           "analyze: of real runs [3]; cache: epochs of each figure [5]; "
-          "lmdb: pairs of runs [11]; "
-          "loader: of all loaders [7]; staging: of all jobs [5]")
+          "exchange: of all ways [11]; lmdb: pairs of runs [11]; "
+          "loader: of all loaders [7]; memory: of all ways to train [5]; "
+          "staging: of all jobs [5]")
       ->check(CLI::Range(1, 100));
   command
       ->add_option("--budget", analyze.budget_s,
@@ -80,6 +84,18 @@ void add_bench(CommandLine& line) {
       ->add_option("--peers", line.bench_loader.peers_dir,
                    "loader: the directory that tests/peers made")
       ->check(CLI::ExistingDirectory);
+  BenchExchangeArguments& exchange = line.bench_exchange;
+  command->add_option("--parts", exchange.parts, "exchange: what is measured")
+      ->delimiter(',')
+      ->check(CLI::IsMember(exchange.parts))
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--calibrate", exchange.costs_dir,
+          "exchange: only fit the cost model, and write what messages, "
+          "bytes, sums and selections cost to a directory "
+          "[exchange-costs]")
+      ->expected(0, 1);
   BenchCtldArguments& ctld = line.bench_ctld;
   command->add_option("--agents", ctld.agents, "ctld: nodes that are played")
       ->check(CLI::Range(2, 10000))
@@ -140,6 +156,13 @@ Status run_bench_line(const CommandLine& line, Terminal& terminal) {
     arguments.rounds = line.bench_rounds.value_or(arguments.rounds);
     return run_bench_cache(arguments, line.bench_json, terminal);
   }
+  if (line.bench_name == "exchange") {
+    BenchExchangeArguments arguments = line.bench_exchange;
+    arguments.rounds = line.bench_rounds.value_or(arguments.rounds);
+    arguments.calibrates =
+        line.app.get_subcommand("bench")->count("--calibrate") > 0;
+    return run_bench_exchange(arguments, line.bench_json, terminal);
+  }
   if (line.bench_name == "staging") {
     BenchStagingArguments arguments = line.bench_staging;
     arguments.rounds = line.bench_rounds.value_or(arguments.rounds);
@@ -157,6 +180,11 @@ Status run_bench_line(const CommandLine& line, Terminal& terminal) {
     BenchLoaderArguments arguments = line.bench_loader;
     arguments.rounds = line.bench_rounds.value_or(arguments.rounds);
     return run_bench_loader(arguments, line.bench_json, terminal);
+  }
+  if (line.bench_name == "memory") {
+    BenchMemoryArguments arguments = line.bench_memory;
+    arguments.rounds = line.bench_rounds.value_or(arguments.rounds);
+    return run_bench_memory(arguments, line.bench_json, terminal);
   }
   if (line.bench_name == "submit") {
     return run_bench_submit(line.bench_count, line.bench_json, terminal);

@@ -10,8 +10,10 @@
 #include "tools/penstock/bench_analyze.h"
 #include "tools/penstock/bench_cache.h"
 #include "tools/penstock/bench_ctld.h"
+#include "tools/penstock/bench_exchange.h"
 #include "tools/penstock/bench_lmdb.h"
 #include "tools/penstock/bench_loader.h"
+#include "tools/penstock/bench_memory.h"
 #include "tools/penstock/bench_staging.h"
 #include "tools/penstock/cache_command.h"
 #include "tools/penstock/command.h"
@@ -39,6 +41,8 @@ struct CommandLine {
   std::string bench_json;
   BenchAnalyzeArguments bench_analyze;
   BenchCacheArguments bench_cache;
+  BenchExchangeArguments bench_exchange;
+  BenchMemoryArguments bench_memory;
   BenchStagingArguments bench_staging;
   BenchLmdbArguments bench_lmdb;
   BenchCtldArguments bench_ctld;

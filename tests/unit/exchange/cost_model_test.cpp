@@ -56,6 +56,17 @@ TEST_CASE("small layers are begun with as few messages as can be") {
         exchange_s(Method::kDense, {1000, 64, 0.01}, late));
 }
 
+TEST_CASE("few ranks on a fast link are not worth an owner's work") {
+  constexpr ExchangeCosts kFast{.byte_s = 2e-10, .record_s = 4e-9};
+  for (const double density : {0.001, 0.01, 0.1}) {
+    CAPTURE(density);
+    CHECK(seconds(Method::kAllgather, 4, density, kFast) <
+          seconds(Method::kTwoPhase, 4, density, kFast));
+    CHECK(seconds(Method::kAllgather, 16, density, kFast) >
+          seconds(Method::kTwoPhase, 16, density, kFast));
+  }
+}
+
 TEST_CASE("one rank pays for its selection only") {
   const ExchangeCosts costs{1, 1, 1, 2, 0};
   CHECK(exchange_s(Method::kDense, {10, 1, 0.5}, costs) == 0);

@@ -1,0 +1,68 @@
+#include "exchange/bench/ranks_options.h"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "exchange/bench/costs_json.h"
+
+namespace penstock::exchange {
+namespace {
+
+const char* const kDescription =
+    "Exchanges gradients over the ranks of an MPI program; rank 0 prints lines "
+    "of JSON.";
+
+// CLI11 says what is wrong by exceptions.
+Status parse(CLI::App& app, int argc, const char* const* argv, bool& is_help) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& help) {
+    app.exit(help, std::cout, std::cerr);
+    is_help = true;
+  } catch (const CLI::Error& error) {
+    return invalid(error.what());
+  }
+  return Done{};
+}
+
+}  // namespace
+
+Result<std::optional<RanksOptions>> parse_ranks_options(
+    int argc, const char* const* argv) {
+  RanksOptions options;
+  std::string costs_file;
+  CLI::App app(kDescription);
+  app.require_subcommand(1);
+  CLI::App* calibrate = app.add_subcommand(
+      "calibrate", "Fit what messages, bytes, sums and selections cost here");
+  CLI::App* compare = app.add_subcommand(
+      "compare", "Dense, sparse and automatically chosen exchanges by turns");
+  for (CLI::App* command : {calibrate, compare}) {
+    command->add_option("--elements", options.elements, "Of the layer")
+        ->check(CLI::Range(size_t{1} << 10, size_t{1} << 30))
+        ->capture_default_str();
+    command->add_option("--densities", options.densities, "Of what is sent")
+        ->delimiter(',')
+        ->check(CLI::Range(1e-6, 1.0))
+        ->capture_default_str();
+  }
+  compare->add_option("--rounds", options.rounds, "In which each runs once")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  compare->add_option("--costs", costs_file, "File that calibrate printed")
+      ->required();
+  bool is_help = false;
+  if (Status parsed = parse(app, argc, argv, is_help); !parsed) {
+    return std::move(parsed).error();
+  }
+  if (is_help) return std::optional<RanksOptions>();
+  options.calibrates = app.got_subcommand(calibrate);
+  if (!options.calibrates) {
+    const Result<ExchangeCosts> costs = read_costs(costs_file);
+    if (!costs) return costs.error();
+    options.costs = *costs;
+  }
+  return std::optional(std::move(options));
+}
+
+}  // namespace penstock::exchange

@@ -1,0 +1,27 @@
+// The command line of penstock-exchange-bench.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+#include "exchange/plan/cost_model.h"
+
+namespace penstock::exchange {
+
+struct RanksOptions {
+  bool calibrates = false;  // instead of comparing
+  size_t elements = size_t{1} << 24;
+  std::vector<double> densities = {0.001, 0.01, 0.05, 0.1};
+  int rounds = 11;
+  ExchangeCosts costs;  // compare: what the automatic choice goes by
+};
+
+// None: help was asked for and printed.
+// Errors: kInvalidArgument; kIo, kNotFound  the file of costs
+[[nodiscard]] Result<std::optional<RanksOptions>> parse_ranks_options(
+    int argc, const char* const* argv);
+
+}  // namespace penstock::exchange
