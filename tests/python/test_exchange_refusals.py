@@ -228,6 +228,24 @@ class Gradients(ExchangeCase):
         for error in as_ranks(2, work):
             self.assertIsInstance(error, ValueError)
 
+    def test_what_a_rank_raises_the_others_are_told(self):
+        def work(transport):
+            model = perceptron()
+            _, optimizer = trainer_of(model, transport=transport)
+            train(model, optimizer, range(3), transport.rank)
+            if transport.rank == 1:
+                model[:4](batch(3)[0]).sum().backward()
+                optimizer.step()
+            train(model, optimizer, range(3, 1000), transport.rank)
+
+        first, own, last = as_ranks(3, work)
+        self.assertRegex(str(own), "2 parameters got no gradient")
+        for error in (first, last):
+            self.assertIsInstance(error, ConnectionError)
+            self.assertRegex(
+                str(error), "rank 1 has failed: .*2 parameters got no gradient"
+            )
+
     def test_sparse(self):
         class Table(nn.Module):
             def __init__(self):

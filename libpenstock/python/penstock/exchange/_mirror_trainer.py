@@ -102,7 +102,14 @@ class MirrorTrainer:
 
     def _hook(self, layer: Layer) -> GradientHook:
         layer.parameter.grad = None
-        return GradientHook(layer.parameter, lambda: self._take(layer))
+        return GradientHook(layer.parameter, lambda: self._take_or_fail(layer))
+
+    def _take_or_fail(self, layer: Layer) -> None:
+        try:
+            self._take(layer)
+        except Exception as error:
+            self._exchange.fail(error)
+            raise
 
     def _take(self, layer: Layer) -> None:
         gradient = layer.parameter.grad
@@ -142,15 +149,25 @@ class MirrorTrainer:
             if layer not in self._has_gradient
         ]
         if without:
-            raise RuntimeError(
+            error = RuntimeError(
                 f"{len(without)} parameters got no gradient in this step, "
                 f"{without[0]} for one: every rank needs all of them in every "
                 "step; freeze with requires_grad_(False) what is not used, "
                 "before the trainer is made"
             )
+            self._exchange.fail(error)
+            raise error
         self._has_gradient.clear()
         self._follower.finish()
         self._exchange.tell_stall()
+
+    @property
+    def rank(self) -> int:
+        return self._exchange.rank
+
+    @property
+    def size(self) -> int:
+        return self._exchange.size
 
     @property
     def exchange_wait_s(self) -> float:
