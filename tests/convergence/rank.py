@@ -17,6 +17,7 @@ def options():
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=6000)
+    parser.add_argument("--method", default="two_phase")
     parser.add_argument("--density", type=float, default=0.01)
     return parser.parse_args()
 
@@ -35,8 +36,8 @@ def main():
         for seed in range(1, chosen.seeds + 1):
             dense, sparse, forgetful = (
                 final_loss(
-                    MODELS[name], data, seed, way, chosen.density,
-                    chosen.steps, "mpi",
+                    MODELS[name], data, seed, chosen.steps, way,
+                    method=chosen.method, density=chosen.density,
                 )
                 for way in WAYS
             )

@@ -12,24 +12,21 @@ _LEARNING_RATE = 0.1
 # Weights are exchanged sparsely, biases densely in one bucket.
 _BUCKET_ELEMENTS = 100
 
-WAYS = {
-    "dense": {"method": "dense", "density": 1.0},
-    "sparse": {"method": "two_phase"},
-    "forgetful": {"method": "two_phase"},  # without error feedback
-}
+# The last is without error feedback.
+WAYS = ("dense", "sparse", "forgetful")
 
 
-def final_loss(model_of, data, seed, way, density, steps, transport):
+def final_loss(model_of, data, seed, steps, way, **options):
     """The loss over all the data after so many steps; ranks draw batches of
-    their own."""
+    their own. options: ExchangeOptions', unless it is dense."""
     torch.manual_seed(seed)
     model = model_of()
     optimizer = torch.optim.SGD(model.parameters(), lr=_LEARNING_RATE)
-    options = {"density": density, **WAYS[way]}
+    if way == "dense":
+        options = {"method": "dense", "density": 1}
     trainer = exchange.MirrorTrainer(
         model,
         optimizer,
-        transport=transport,
         bucket_elements=_BUCKET_ELEMENTS,
         **options,
     )

@@ -94,6 +94,33 @@ class OneRank(ExchangeCase):
         self.assertEqual(weights_hash(plain), weights_hash(model))
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
 
+    def test_activations_may_be_recomputed(self):
+        plain, mirrored = perceptron(), perceptron()
+        adam = OPTIMIZERS["adam"]
+        train(plain, adam(plain.parameters()), range(20))
+        optimizer = adam(mirrored.parameters())
+        trainer = exchange.MirrorTrainer(
+            mirrored,
+            optimizer,
+            transport="self",
+            activations=exchange.Activations(budget_bytes=1 << 20),
+        )
+        train(mirrored, optimizer, range(20))
+        trainer.close()
+        self.assertEqual(weights_hash(plain), weights_hash(mirrored))
+
+    def test_activations_that_cannot_be_are_refused(self):
+        model = perceptron()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        activations = exchange.Activations(
+            budget_bytes=1 << 20, layers=["nowhere"]
+        )
+        with self.assertRaisesRegex(ValueError, "nowhere"):
+            exchange.MirrorTrainer(
+                model, optimizer, transport="self", activations=activations
+            )
+        self.assertNotIn("step", vars(optimizer))
+
     def test_layers_are_clipped_each_by_itself(self):
         model = perceptron()
         before = copy.deepcopy(model)

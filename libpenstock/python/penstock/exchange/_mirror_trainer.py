@@ -76,7 +76,16 @@ class MirrorTrainer:
                 "MirrorTrainer the model in it, or use ddp_hook"
             )
         chosen = ExchangeOptions(**options)
-        self._exchange = Exchange(model, chosen, why_not)
+        try:
+            if activations is not None:
+                activations.attach(model)
+        except ValueError as error:
+            why_not.append(str(error))
+        try:
+            self._exchange = Exchange(model, chosen, why_not)
+        except BaseException:
+            self._detach()
+            raise
         self._waits: ForwardWaits | None = None
         self._follower: Follower = Alone(stepper, chosen.bucket_elements)
         if self._exchange.size > 1:
@@ -97,8 +106,10 @@ class MirrorTrainer:
             ),
         ]
         self._hold = OptimizerHold(self._optimizer, self._end_step, self.wait)
+
+    def _detach(self) -> None:
         if self._activations is not None:
-            self._activations.attach(self._model)
+            self._activations.detach()
 
     def _hook(self, layer: Layer) -> GradientHook:
         layer.parameter.grad = None
@@ -211,6 +222,5 @@ class MirrorTrainer:
             self._waits.close()
         allow_clipping_of(self._exchange.layers)
         self._hold.let_go()
-        if self._activations is not None:
-            self._activations.detach()
+        self._detach()
         self._exchange.close()
