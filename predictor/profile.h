@@ -3,6 +3,7 @@
 // Pure.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,7 @@ struct Profile {
   std::string cpu_class;  // in place of loader_cpu_s_per_sample: "raw", "jpeg"
 
   bool describes_job() const { return !job.model.empty(); }
+  int64_t ranks_in_all() const { return int64_t{ranks} * job.nodes; }
 };
 
 // Parses TOML, or JSON where the first character is '{'. Keys are the field

@@ -90,6 +90,7 @@ Result<WhatIf> WhatIf::from(const Profile& profile, CoresOf cores_of) {
           : kInfinity;
   out.present_.cached_share = profile.cached_share;
   out.present_.ranks = std::max(1, profile.ranks);
+  out.measured_ranks_ = profile.ranks_in_all();
   if (profile.fetch_bytes_per_s > 0)
     out.present_.bandwidth_bytes_per_s = profile.fetch_bytes_per_s;
   return out;
@@ -97,7 +98,23 @@ Result<WhatIf> WhatIf::from(const Profile& profile, CoresOf cores_of) {
 
 bool WhatIf::corner_known() const { return std::isfinite(corner_ceiling_); }
 
+Status WhatIf::set_exchange(const GradientExchange& exchange) {
+  Result<double> computing_s = compute_s(exchange, ceiling_, measured_ranks_);
+  if (!computing_s) return std::move(computing_s).error();
+  compute_s_ = *computing_s;
+  exchange_ = exchange;
+  present_.density.reset();
+  if (exchange.ranks == measured_ranks_) present_.density = 1;
+  return Done{};
+}
+
+StepTimes WhatIf::step(const Amounts& amounts) const {
+  return step_with(*exchange_, compute_s_ / amounts.accelerator_factor,
+                   *amounts.density);
+}
+
 double WhatIf::ceiling(const Amounts& amounts) const {
+  if (amounts.density) return exchange_->batch / step(amounts).step_s;
   return ceiling_ * amounts.accelerator_factor;
 }
 
@@ -124,23 +141,26 @@ double WhatIf::loader_cores(const Amounts& amounts, double rate) const {
   return *amounts.cores - trainer_cpu_s_ * rate;
 }
 
-// The rate that is reached while the trainer uses the CPU of `rate`.
-double WhatIf::rate_with(const Amounts& amounts, double rate) const {
+// The rate that is reached under the ceiling `top` while the trainer uses the
+// CPU of `rate`.
+double WhatIf::rate_with(const Amounts& amounts, double top,
+                         double rate) const {
   const double cores = loader_cores(amounts, rate);
   const double loader = corner(std::isinf(cores) ? kInfinity : prep(cores),
                                fetch(amounts), corner_storage_);
-  return corner(ceiling(amounts), loader, corner_ceiling_);
+  return corner(top, loader, corner_ceiling_);
 }
 
 // rate_with() falls as the trainer's rate rises: they meet once.
 double WhatIf::solve(const Amounts& amounts) const {
-  double high = rate_with(amounts, 0);
-  if (rate_with(amounts, high) >= high) return high;
+  const double top = ceiling(amounts);
+  double high = rate_with(amounts, top, 0);
+  if (rate_with(amounts, top, high) >= high) return high;
   double low = 0;
   for (int i = 0; i < kBisections && low < high; ++i) {
     const double middle = low + (high - low) / 2;
     if (middle == low || middle == high) break;
-    (rate_with(amounts, middle) >= middle ? low : high) = middle;
+    (rate_with(amounts, top, middle) >= middle ? low : high) = middle;
   }
   return low;
 }
@@ -151,6 +171,7 @@ WhatIfPoint WhatIf::at(const Amounts& amounts) const {
   out.samples_per_s = {rate, rate * (1 - relative_error_),
                        rate * (1 + relative_error_)};
   out.ceiling_samples_per_s = ceiling(amounts);
+  if (amounts.density) out.step = step(amounts);
   const double cores = loader_cores(amounts, rate);
   if (prep_known_ && amounts.cores) out.prep_samples_per_s = prep(cores);
   const bool all_cached = amounts.cached_share == 1;
@@ -250,6 +271,27 @@ Enough WhatIf::most_ranks(const Amounts& others) const {
     (data_keeps_up(shared_among(others, middle)) ? low : high) = middle;
   }
   return amount(low);
+}
+
+Enough WhatIf::most_density(const Amounts& others) const {
+  if (!exchange_) return unknown("nothing tells what the exchange takes");
+  const double alone =
+      exchange_->batch / compute_s_ * others.accelerator_factor;
+  const auto keeps_up = [&](double density) {
+    Amounts tried = others;
+    tried.density = density;
+    return ceiling(tried) >= kDataKeepsUp * alone;
+  };
+  if (keeps_up(1)) return amount(1);
+  if (!keeps_up(kLeastDensity))
+    return none("selecting and messages take too long");
+  double low = std::log(kLeastDensity);
+  double high = 0;
+  for (int i = 0; i < kBisections; ++i) {
+    const double middle = low + (high - low) / 2;
+    (keeps_up(std::exp(middle)) ? low : high) = middle;
+  }
+  return amount(std::exp(low));
 }
 
 }  // namespace penstock

@@ -1,12 +1,14 @@
 // A rank's rate with other amounts of what feeds it: cores, cache, storage
-// bandwidth, a faster accelerator, more ranks on the node. docs/model.md,
-// section "What-if", derives it. Pure; thread-safe.
+// bandwidth, a faster accelerator, more ranks on the node, a sparser exchange
+// of gradients. docs/model.md, section "What-if", derives it. Pure;
+// thread-safe.
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "common/result.h"
+#include "predictor/exchange_ceiling.h"
 #include "predictor/predictor.h"
 #include "predictor/profile.h"
 #include "predictor/rate_curve.h"
@@ -31,6 +33,9 @@ struct Amounts {
   double cached_share = 0;                      // 0..1
   double accelerator_factor = 1;                // > 0; 2: twice as fast
   int ranks = 1;                                // on the node, >= 1
+  // Of the exchange of gradients, over 0; 1: dense. nullopt: the profile's
+  // ceiling holds, whatever exchange is in it.
+  std::optional<double> density;
 };
 
 // The amounts of `ranks` ranks that share what those of `from` have together.
@@ -50,7 +55,8 @@ struct WhatIfPoint {
   std::optional<double> fetch_samples_per_s;  // infinite: nothing is fetched
   double trainer_cores = 0;  // of the task's cores; 0 where they are not its
   Bottleneck bottleneck = Bottleneck::kCompute;
-  bool extrapolated = false;  // more loader cores than were measured
+  bool extrapolated = false;      // more loader cores than were measured
+  std::optional<StepTimes> step;  // where the amounts have a density
 
   double share_of_ceiling() const {
     return samples_per_s.value / ceiling_samples_per_s;
@@ -73,8 +79,14 @@ class WhatIf {
   [[nodiscard]] static Result<WhatIf> from(const Profile& profile,
                                            CoresOf cores_of = CoresOf::kTask);
 
+  // From now on amounts may have a density.
+  // Errors: compute_s()'s
+  [[nodiscard]] Status set_exchange(const GradientExchange& exchange);
+  bool exchange_known() const { return exchange_.has_value(); }
+
   // The amounts that the profile was measured with: the most cores of its
-  // curve, its cached share, the bandwidth that was reached, its ranks.
+  // curve, its cached share, the bandwidth that was reached, its ranks; density
+  // 1 where the exchange is among as many ranks.
   const Amounts& present() const { return present_; }
   bool prep_known() const { return prep_known_; }
   bool fetch_known() const { return bytes_known_; }  // given a bandwidth
@@ -93,16 +105,20 @@ class WhatIf {
   // `others` has, at most kMostRanks.
   Enough most_accelerator(const Amounts& others) const;
   Enough most_ranks(const Amounts& others) const;
+  // The highest density at which the ceiling is kDataKeepsUp of what it would
+  // be without exchange.
+  Enough most_density(const Amounts& others) const;
 
   static constexpr int kMostRanks = 4096;
 
  private:
   double ceiling(const Amounts& amounts) const;
+  StepTimes step(const Amounts& amounts) const;
   double prep(double loader_cores) const;
   double prep_limit() const;
   double fetch(const Amounts& amounts) const;
   double loader_cores(const Amounts& amounts, double rate) const;
-  double rate_with(const Amounts& amounts, double rate) const;
+  double rate_with(const Amounts& amounts, double top, double rate) const;
   double solve(const Amounts& amounts) const;
   double needed_of_loader(const Amounts& amounts) const;
   double fetch_needed(const Amounts& others) const;
@@ -119,6 +135,9 @@ class WhatIf {
   double most_cores_ = 0;      // that the loader's threads can use
   double corner_ceiling_ = 0;  // exponents; infinite: sharp
   double corner_storage_ = 0;
+  int64_t measured_ranks_ = 1;  // on all nodes
+  std::optional<GradientExchange> exchange_;
+  double compute_s_ = 0;  // of a step, with exchange_
   bool prep_known_ = false;
   bool bytes_known_ = false;
 };

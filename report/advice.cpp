@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "exchange/plan/cost_model.h"
 #include "report/text.h"
 
 namespace penstock {
@@ -15,6 +16,7 @@ constexpr double kWorthwhileGain = 0.02;
 constexpr double kWorthwhileCores = 0.5;
 constexpr size_t kMostAdvice = 3;
 constexpr int kMostPerTask = 4096;  // what the options allow
+constexpr double kAdvisedDensity = 0.01;
 
 std::optional<double> share_of(const Breakdown& breakdown,
                                const std::optional<double>& seconds) {
@@ -182,6 +184,47 @@ std::optional<Recommendation> advise_cache(const JobReport& report) {
   return out;
 }
 
+// What links carry in a sparse exchange, of what they carry in a dense one: the
+// same for any number of ranks, elements and bytes per second.
+double sparse_share(double density) {
+  constexpr exchange::ExchangeCosts kOnlyLink{.byte_s = 1};
+  const exchange::ExchangeSize size{1'000'000, 8, density};
+  return exchange_s(exchange::Method::kTwoPhase, size, kOnlyLink) /
+         exchange_s(exchange::Method::kDense, size, kOnlyLink);
+}
+
+// A sparser exchange, where the exchange is what is waited for most. What is
+// left of the waiting is at most in proportion: what hides behind the backward
+// pass stays hidden.
+std::optional<Recommendation> advise_exchange(const JobReport& report) {
+  const Breakdown& breakdown = report.breakdown;
+  const std::optional<double> stall =
+      share_of(breakdown, breakdown.exchange_stall.seconds);
+  if (!stall || *stall < kInputBoundShare ||
+      *breakdown.exchange_stall.seconds <
+          std::max({breakdown.fetch_stall.seconds.value_or(0),
+                    breakdown.prep_stall.seconds.value_or(0),
+                    breakdown.waited_s.value_or(0)})) {
+    return std::nullopt;
+  }
+  const double carried = sparse_share(kAdvisedDensity);
+  const double gone = *stall * (1 - carried);
+  const double gain = gone / std::max(1e-9, 1 - gone);
+  Recommendation out;
+  out.line = fmt::format(
+      "penstock.exchange.MirrorTrainer(model, optimizer, density={})",
+      kAdvisedDensity);
+  out.reason = fmt::format(
+      "ranks wait {:.0f}% of the time for the exchange of gradients; at "
+      "density "
+      "{:.0f}% links carry {:.1f}% of what they do in a dense one, and the "
+      "loader then has to supply up to {:.2f} times as much",
+      *stall * 100, kAdvisedDensity * 100, carried * 100, 1 + gain);
+  // Waiting for a slower rank, or for messages, goes on.
+  out.gain = Estimate{gain, 0, gain};
+  return out;
+}
+
 std::string shares_text(const Breakdown& breakdown,
                         const std::array<int, kBreakdownParts>& shares) {
   return fmt::format("(fetch {}, prep {})",
@@ -241,8 +284,8 @@ std::vector<Recommendation> recommend(const JobReport& report) {
       report.quality.pages_contradicted || !report.breakdown.waited_s) {
     return out;
   }
-  for (auto advise :
-       {advise_threads, advise_cpus, advise_bandwidth, advise_cache}) {
+  for (auto advise : {advise_threads, advise_cpus, advise_bandwidth,
+                      advise_cache, advise_exchange}) {
     if (auto advice = advise(report)) out.push_back(*std::move(advice));
   }
   auto value = [](const Recommendation& advice) {

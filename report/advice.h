@@ -19,7 +19,7 @@ inline constexpr double kInputBoundShare = 0.05;
 std::string verdict(const JobReport& report);
 
 struct Recommendation {
-  std::string line;    // pasteable: "#SBATCH --cpus-per-task=2"
+  std::string line;    // pasteable: "#SBATCH --cpus-per-task=2", or a call
   std::string reason;  // one sentence without a full stop
   // Expected gain in throughput as a fraction; nullopt where the line saves
   // resources instead.

@@ -68,13 +68,6 @@ class MpiTransport : public Transport {
                             MPI_BYTE, comm_, request);
     });
   }
-  Result<Request> allreduce_sum(std::span<float> values) override {
-    return begin(values.size(), "MPI_Iallreduce", [&](MPI_Request* request) {
-      return MPI_Iallreduce(MPI_IN_PLACE, values.data(),
-                            static_cast<int>(values.size()), MPI_FLOAT, MPI_SUM,
-                            comm_, request);
-    });
-  }
 
   Result<bool> test(Request request, size_t* received) override {
     int done = 0;

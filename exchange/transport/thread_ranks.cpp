@@ -20,9 +20,7 @@ ThreadRanks::Operation* ThreadRanks::first(int rank, Kind kind, int peer,
 
 ThreadRanks::Operation* ThreadRanks::of_all(int rank, uint64_t number) {
   for (Operation& one : operations_[size_t(rank)]) {
-    const bool is_of_all =
-        one.kind == Kind::kAllgather || one.kind == Kind::kSum;
-    if (is_of_all && one.number == number) return &one;
+    if (one.kind == Kind::kAllgather && one.number == number) return &one;
   }
   return nullptr;
 }
@@ -36,7 +34,6 @@ void ThreadRanks::deliver(Operation& send, Operation& receive) {
   send.is_done = receive.is_done = true;
 }
 
-// Sums go in the order of ranks: the same bits, whoever came last.
 void ThreadRanks::meet(uint64_t number) {
   std::vector<Operation*>& all = met_;
   all.clear();
@@ -45,14 +42,12 @@ void ThreadRanks::meet(uint64_t number) {
     if (all.back() == nullptr) return;
   }
   for (const Operation* one : all) {
-    if (one->kind != all[0]->kind ||
-        one->given.size() != all[0]->given.size()) {
+    if (one->given.size() != all[0]->given.size()) {
       for (Operation* each : all) each->is_done = each->is_too_long = true;
       return;
     }
   }
-  if (all[0]->kind == Kind::kAllgather) gather(all);
-  if (all[0]->kind == Kind::kSum) add_up(all);
+  gather(all);
   for (Operation* one : all) one->is_done = true;
 }
 
@@ -63,21 +58,6 @@ void ThreadRanks::gather(const std::vector<Operation*>& all) {
       std::copy(all[rank]->given.begin(), all[rank]->given.end(),
                 one->room.begin() + std::ptrdiff_t(rank * bytes));
     }
-  }
-}
-
-void ThreadRanks::add_up(const std::vector<Operation*>& all) {
-  const auto floats = [](const Operation& one) {
-    return reinterpret_cast<float*>(one.room.data());
-  };
-  const size_t count = all[0]->room.size() / sizeof(float);
-  float* sums = floats(*all[0]);
-  for (size_t rank = 1; rank < all.size(); ++rank) {
-    const float* values = floats(*all[rank]);
-    for (size_t i = 0; i < count; ++i) sums[i] += values[i];
-  }
-  for (size_t rank = 1; rank < all.size(); ++rank) {
-    std::copy(sums, sums + count, floats(*all[rank]));
   }
 }
 
@@ -125,13 +105,6 @@ class ThreadTransport : public Transport {
                   .given = mine,
                   .room = all});
   }
-  Result<Request> allreduce_sum(std::span<float> values) override {
-    const auto bytes = std::as_writable_bytes(values);
-    return begin({.kind = Kind::kSum,
-                  .number = of_all_++,
-                  .given = bytes,
-                  .room = bytes});
-  }
 
   Result<bool> test(Request request, size_t* received) override {
     const std::lock_guard lock(ranks_.mutex_);
@@ -141,7 +114,7 @@ class ThreadTransport : public Transport {
     if (done.is_too_long) {
       return invalid(
           "what other ranks began at this place of the order has "
-          "another kind or size");
+          "another size");
     }
     if (received != nullptr) *received = done.received;
     return true;

@@ -28,7 +28,7 @@ class ThreadRanks {
   // What a rank has begun. Whoever brings the last one that it takes does it
   // for all of them.
   struct Operation {
-    enum class Kind { kFree, kSend, kReceive, kAllgather, kSum };
+    enum class Kind { kFree, kSend, kReceive, kAllgather };
     Kind kind = Kind::kFree;
     uint64_t number = 0;  // among the rank's messages, or operations of all
     int peer = 0;
@@ -47,7 +47,6 @@ class ThreadRanks {
   static void deliver(Operation& send, Operation& receive);
   void meet(uint64_t number);
   static void gather(const std::vector<Operation*>& all);
-  static void add_up(const std::vector<Operation*>& all);
 
   std::mutex mutex_;
   std::vector<std::vector<Operation>> operations_;  // of each rank

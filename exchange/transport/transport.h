@@ -48,10 +48,6 @@ class Transport {
   // Whether a message of this sender and tag is there for a receive() to come.
   [[nodiscard]] virtual Result<bool> has_message(int from, int tag) = 0;
 
-  // The sum over all ranks, in place; the same bits on all of them.
-  [[nodiscard]] virtual Result<Request> allreduce_sum(
-      std::span<float> values) = 0;
-
   // Whether it is done; it must not be asked for again then. received: of a
   // message, its bytes.
   [[nodiscard]] virtual Result<bool> test(Request request,

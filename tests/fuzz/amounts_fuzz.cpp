@@ -15,6 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (double amount : *amounts) {
       FUZZ_CHECK(amount > last && amount <= 4.7e18);
       FUZZ_CHECK(axis != Axis::kCache || amount <= 1);
+      FUZZ_CHECK(axis != Axis::kDensity || (amount > 0 && amount <= 1));
       FUZZ_CHECK(axis != Axis::kRanks || amount == static_cast<int>(amount));
       FUZZ_CHECK(!named_amount(axis, amount).empty());
       last = amount;

@@ -1,6 +1,6 @@
 // Profiles in TOML and JSON: whatever is accepted reads back from its own text,
 // gives a prediction whose figures are finite and in order, and where it holds
-// costs rates with other amounts.
+// costs rates with other amounts, and ceilings at other densities.
 #include <cmath>
 
 #include "predictor/predictor.h"
@@ -22,6 +22,22 @@ void check_enough(const Enough& enough) {
   FUZZ_CHECK((enough.kind == Enough::Kind::kAmount) == enough.why.empty());
 }
 
+void check_density(WhatIf model) {
+  const GradientExchange exchange{
+      .parameters = 1'000'000,
+      .batch = 8,
+      .ranks = 4,
+      .costs = {.message_s = 1e-5, .byte_s = 1e-9, .select_s = 1e-9}};
+  if (!model.set_exchange(exchange)) return;
+  check_enough(model.most_density(model.present()));
+  Amounts sparse = model.present();
+  sparse.density = 0.01;
+  const WhatIfPoint at = model.at(sparse);
+  check_figure(at.samples_per_s);
+  FUZZ_CHECK(at.step && at.step->stall_s() >= 0);
+  FUZZ_CHECK(at.samples_per_s.value <= at.ceiling_samples_per_s);
+}
+
 void check_what_if(const Profile& profile) {
   const auto model = WhatIf::from(profile);
   FUZZ_CHECK(model.ok());
@@ -32,6 +48,7 @@ void check_what_if(const Profile& profile) {
   check_enough(model->enough_cores(present));
   check_enough(model->enough_cache(present));
   check_enough(model->enough_bandwidth(present));
+  check_density(*model);
 }
 
 }  // namespace

@@ -106,6 +106,18 @@ struct DescribeArguments {
   std::string parameters;             // a file; "": the built-in ones
 };
 
+// What a rank's ceiling is at other densities of the exchange of gradients.
+// Numbers that are 0 and empty texts are as the profile or the model has them.
+struct ExchangeArguments {
+  std::optional<std::string> density;  // as parse_amounts() has them
+  std::string costs_file;
+  std::string interconnect;  // a rate
+  double params_m = 0;
+  double batch = 0;
+  int gpus = 0;
+  int nodes = 0;
+};
+
 struct PredictArguments {
   std::string profile;    // a path has a '/'; else a name
   std::string cores;      // "": not limited
@@ -115,6 +127,8 @@ struct PredictArguments {
   bool list_gpus = false;
   PredictTables tables;
   DescribeArguments job;
+  std::optional<std::string> density;  // as parse_amounts() has them
+  std::string exchange_costs;          // a file; "": none
 };
 [[nodiscard]] Status run_predict(const PredictArguments& arguments,
                                  const Config& config, Terminal& terminal);
@@ -125,6 +139,7 @@ struct WhatIfArguments {
   std::optional<std::string> cores, cache, bandwidth, accelerator, ranks;
   bool json = false;
   std::string svg_file;  // "": none
+  ExchangeArguments exchange;
 };
 [[nodiscard]] Status run_what_if(const WhatIfArguments& arguments,
                                  const Config& config, Terminal& terminal);

@@ -55,12 +55,13 @@ void add_bench(CommandLine& line) {
                    "exchange: ways to exchange gradients over MPI; "
                    "lmdb: the LMDB reader over MPI beside stock LMDB; "
                    "loader: the loader beside others; "
+                   "memory: training within less memory; "
                    "staging: jobs that prepare batches together; "
                    "submit: what the job submit plugin costs")
       ->required()
       ->check(
           CLI::IsMember({"allocator", "analyze", "cache", "ctld", "exchange",
-                         "lmdb", "loader", "staging", "submit"}));
+                         "lmdb", "loader", "memory", "staging", "submit"}));
   BenchAnalyzeArguments& analyze = line.bench_analyze;
   command->add_option("--jobs", analyze.jobs, "analyze: which kinds of job")
       ->delimiter(',')
@@ -71,7 +72,8 @@ void add_bench(CommandLine& line) {
           "--rounds", line.bench_rounds,
           "analyze: of real runs [3]; cache: epochs of each figure [5]; "
           "exchange: of all ways [11]; lmdb: pairs of runs [11]; "
-          "loader: of all loaders [7]; staging: of all jobs [5]")
+          "loader: of all loaders [7]; memory: of all ways to train [5]; "
+          "staging: of all jobs [5]")
       ->check(CLI::Range(1, 100));
   command
       ->add_option("--budget", analyze.budget_s,
@@ -178,6 +180,11 @@ Status run_bench_line(const CommandLine& line, Terminal& terminal) {
     BenchLoaderArguments arguments = line.bench_loader;
     arguments.rounds = line.bench_rounds.value_or(arguments.rounds);
     return run_bench_loader(arguments, line.bench_json, terminal);
+  }
+  if (line.bench_name == "memory") {
+    BenchMemoryArguments arguments = line.bench_memory;
+    arguments.rounds = line.bench_rounds.value_or(arguments.rounds);
+    return run_bench_memory(arguments, line.bench_json, terminal);
   }
   if (line.bench_name == "submit") {
     return run_bench_submit(line.bench_count, line.bench_json, terminal);

@@ -25,6 +25,40 @@ void add_costs(CLI::App* command, DescribeArguments& it) {
       ->check(positive);
 }
 
+// The option that all others of an exchange go with.
+CLI::Option* add_density(CLI::App* command, std::optional<std::string>& density,
+                         std::string& costs_file) {
+  CLI::Option* out =
+      command->add_option("--density", density,
+                          "share of the gradients' elements that ranks "
+                          "exchange: 1%, 0.1,1,10%");
+  command
+      ->add_option("--exchange-costs", costs_file,
+                   "file of costs that bench exchange measured")
+      ->needs(out);
+  return out;
+}
+
+void add_exchange(CLI::App* command, ExchangeArguments& it) {
+  CLI::Option* density = add_density(command, it.density, it.costs_file);
+  command->add_option("--gpus", it.gpus, "ranks that exchange, on all nodes")
+      ->check(CLI::Range(1, 1000000))
+      ->needs(density);
+  command->add_option("--nodes", it.nodes, "their nodes")
+      ->check(CLI::Range(1, 1000000))
+      ->needs(density);
+  command
+      ->add_option("--interconnect", it.interconnect,
+                   "bandwidth between their nodes, such as 1G")
+      ->needs(density);
+  command->add_option("--params", it.params_m, "parameters, in millions")
+      ->check(CLI::Range(1e-6, 1e9))
+      ->needs(density);
+  command->add_option("--batch", it.batch, "samples of a rank in a step")
+      ->check(CLI::Range(1.0, 1e9))
+      ->needs(density);
+}
+
 void add_described_job(CLI::App* command, DescribeArguments& it) {
   command->add_option("--model", it.model, "predict a job of this model");
   command->add_option("--gpu", it.gpu, "on this GPU type");
@@ -97,6 +131,7 @@ void add_predict(CommandLine& line) {
   command->add_option("--bandwidth", it.bandwidth,
                       "and so much storage bandwidth, such as 200M");
   add_described_job(command, it.job);
+  add_density(command, it.density, it.exchange_costs);
   add_tables(command, it.tables);
   command->add_flag("--list-models", it.list_models, "the built-in models");
   command->add_flag("--list-gpus", it.list_gpus, "the built-in GPU types");
@@ -126,6 +161,7 @@ void add_what_if(CommandLine& line) {
                       "an accelerator so many times as fast: 2x, 1x..4x");
   command->add_option("--ranks", it.ranks,
                       "ranks that share the node's cores and bandwidth: 1..8");
+  add_exchange(command, it.exchange);
   command->add_flag("--json", it.json, "print JSON");
   command
       ->add_option("--svg", it.svg_file,

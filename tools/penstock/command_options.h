@@ -13,6 +13,7 @@
 #include "tools/penstock/bench_exchange.h"
 #include "tools/penstock/bench_lmdb.h"
 #include "tools/penstock/bench_loader.h"
+#include "tools/penstock/bench_memory.h"
 #include "tools/penstock/bench_staging.h"
 #include "tools/penstock/cache_command.h"
 #include "tools/penstock/command.h"
@@ -41,6 +42,7 @@ struct CommandLine {
   BenchAnalyzeArguments bench_analyze;
   BenchCacheArguments bench_cache;
   BenchExchangeArguments bench_exchange;
+  BenchMemoryArguments bench_memory;
   BenchStagingArguments bench_staging;
   BenchLmdbArguments bench_lmdb;
   BenchCtldArguments bench_ctld;

@@ -8,6 +8,7 @@
 #include "select_ext/allocator/curve.h"
 #include "select_ext/allocator/problem.h"
 #include "tools/penstock/command.h"
+#include "tools/penstock/predict_exchange.h"
 
 namespace penstock {
 
@@ -19,13 +20,18 @@ struct Limits {
 // Errors: kInvalidArgument  names the option.
 [[nodiscard]] Result<Limits> given_limits(const PredictArguments& arguments);
 
-// Prints prediction, and the rate under limits where there are any. curve:
-// the loader cores that a rate needs.
-// Errors: the allocator's, for a curve that it refuses.
-[[nodiscard]] Status print_prediction(const Prediction& prediction,
-                                      const allocator::Curve& curve,
-                                      const Limits& limits, int ranks,
-                                      bool json, Terminal& terminal);
+// The arguments of a density, as both forms have them.
+ExchangeArguments exchange_arguments(const PredictArguments& arguments);
+
+struct PredictAnswer {
+  Prediction prediction;
+  allocator::Curve curve;  // the loader cores that a rate needs
+  Limits limits;           // under which the rate is told, where there are any
+  int ranks = 1;
+  std::optional<DensityAnswer> densities;
+};
+void print_prediction(const PredictAnswer& answer, bool json,
+                      Terminal& terminal);
 
 // The job that the arguments describe, and lists of what they may name.
 [[nodiscard]] Status run_predict_job(const PredictArguments& arguments,

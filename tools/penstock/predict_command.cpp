@@ -43,8 +43,19 @@ Status run_predict_profile(const PredictArguments& arguments,
   if (!prediction) return std::move(prediction).error().wrap(profile->name);
   Result<allocator::Curve> curve = cores_curve(*profile, *prediction);
   if (!curve) return std::move(curve).error();
-  return print_prediction(*prediction, *curve, *limits, 1, arguments.json,
-                          terminal);
+  PredictAnswer answer{*prediction, *curve, *limits, 1, {}};
+  const int64_t ranks =
+      profile->describes_job() ? profile->job.gpus : profile->ranks_in_all();
+  Result<std::optional<AskedExchange>> asked =
+      asked_exchange(exchange_arguments(arguments), profile->job, ranks);
+  if (!asked) return std::move(asked).error();
+  if (*asked) {
+    Result<DensityAnswer> densities = densities_of(**asked, *profile);
+    if (!densities) return std::move(densities).error();
+    answer.densities = *std::move(densities);
+  }
+  print_prediction(answer, arguments.json, terminal);
+  return Done{};
 }
 
 }  // namespace

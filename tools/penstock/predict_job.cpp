@@ -132,6 +132,30 @@ void correct(const DescribedJob& described, const ArrivalParameters& learned,
   prediction.basis += fmt::format(", {} measured", points.size());
 }
 
+// Measured points of several GPUs have their exchange in them; else a step of
+// one GPU computes as long as one of all of them.
+Result<std::optional<DensityAnswer>> densities_asked(
+    const PredictArguments& arguments, const JobFeatures& job,
+    DescribedJob described, const ArrivalParameters& learned,
+    const Prediction& prediction) {
+  ExchangeArguments options = exchange_arguments(arguments);
+  options.batch = described.batch;
+  Result<std::optional<AskedExchange>> asked =
+      asked_exchange(options, job, job.gpus);
+  if (!asked) return std::move(asked).error();
+  if (!*asked) return std::optional<DensityAnswer>();
+  const bool measured = !arguments.job.measured.empty();
+  described.job.gpus = described.job.nodes = 1;
+  const Figure ceiling = measured ? prediction.ceiling_samples_per_s
+                                  : rate_per_gpu(described, learned);
+  Result<double> computing_s =
+      compute_s((*asked)->exchange, ceiling.value, measured ? job.gpus : 1);
+  if (!computing_s) return std::move(computing_s).error().wrap("--density");
+  DensityAnswer out = densities_of(**asked, *computing_s, prediction);
+  out.from_one_gpu = !measured;
+  return std::optional(std::move(out));
+}
+
 }  // namespace
 
 Status run_predict_job(const PredictArguments& arguments, Terminal& terminal) {
@@ -154,8 +178,12 @@ Status run_predict_job(const PredictArguments& arguments, Terminal& terminal) {
   Prediction prediction = predict_arrival(described, *costs, *learned);
   if (!points->empty()) correct(described, *learned, *points, prediction);
   const double cpu_s = prediction.loader_cpu_s_per_sample.value;
-  return print_prediction(prediction, {{1.0, cpu_s}}, *limits, it.gpus,
-                          arguments.json, terminal);
+  Result<std::optional<DensityAnswer>> densities =
+      densities_asked(arguments, *job, described, *learned, prediction);
+  if (!densities) return std::move(densities).error();
+  print_prediction({prediction, {{1.0, cpu_s}}, *limits, it.gpus, *densities},
+                   arguments.json, terminal);
+  return Done{};
 }
 
 void list_models(Terminal& terminal) {

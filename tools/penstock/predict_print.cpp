@@ -63,8 +63,9 @@ std::optional<double> reserve_of(const Prediction& prediction) {
   return std::nullopt;
 }
 
-void print_text(const Prediction& prediction, const Limited& limited,
-                bool limits_given, int ranks, std::ostream& out) {
+void print_text(const PredictAnswer& answer, const Limited& limited,
+                std::ostream& out) {
+  const Prediction& prediction = answer.prediction;
   std::optional<double> reserve = reserve_of(prediction);
   out << fmt::format(
       "Per rank, from {}\n"
@@ -76,11 +77,11 @@ void print_text(const Prediction& prediction, const Limited& limited,
       figure(prediction.demand_cores, "for the ceiling"),
       rate_figure(prediction.demand_bytes_per_s),
       reserve ? fmt::format("{:.4g} cores", *reserve) : "unknown");
-  if (ranks > 1) {
-    out << fmt::format("  all {} ranks     {:.4g} samples/s\n", ranks,
-                       ranks * prediction.ceiling_samples_per_s.value);
+  if (answer.ranks > 1) {
+    out << fmt::format("  all {} ranks     {:.4g} samples/s\n", answer.ranks,
+                       answer.ranks * prediction.ceiling_samples_per_s.value);
   }
-  if (!limits_given) return;
+  if (!answer.limits.cores && !answer.limits.bytes_per_s) return;
   if (!limited.samples_per_s) {
     out << "  rate with that   unknown: nothing says what a sample "
            "costs\n";
@@ -94,24 +95,21 @@ void print_text(const Prediction& prediction, const Limited& limited,
       limited.by);
 }
 
-nlohmann::ordered_json json_of(const Figure& it) {
-  if (!it.known()) return nullptr;
-  return {{"value", it.value}, {"low", it.low}, {"high", it.high}};
-}
-
-void print_json(const Prediction& prediction, const Limited& limited, int ranks,
+void print_json(const PredictAnswer& answer, const Limited& limited,
                 std::ostream& out) {
+  const Prediction& prediction = answer.prediction;
   nlohmann::ordered_json json = {
       {"schema_version", 1},
       {"kind", "prediction"},
       {"basis", prediction.basis},
-      {"ranks", ranks},
-      {"ceiling_samples_per_s", json_of(prediction.ceiling_samples_per_s)},
-      {"loader_cpu_s_per_sample", json_of(prediction.loader_cpu_s_per_sample)},
+      {"ranks", answer.ranks},
+      {"ceiling_samples_per_s", figure_json(prediction.ceiling_samples_per_s)},
+      {"loader_cpu_s_per_sample",
+       figure_json(prediction.loader_cpu_s_per_sample)},
       {"storage_bytes_per_sample",
-       json_of(prediction.storage_bytes_per_sample)},
-      {"demand_cores", json_of(prediction.demand_cores)},
-      {"demand_bytes_per_s", json_of(prediction.demand_bytes_per_s)},
+       figure_json(prediction.storage_bytes_per_sample)},
+      {"demand_cores", figure_json(prediction.demand_cores)},
+      {"demand_bytes_per_s", figure_json(prediction.demand_bytes_per_s)},
       {"trainer_reserve_cores", nullptr},
       {"rate_samples_per_s", nullptr},
       {"limited_by", nullptr}};
@@ -122,6 +120,7 @@ void print_json(const Prediction& prediction, const Limited& limited, int ranks,
     json["rate_samples_per_s"] = *limited.samples_per_s;
     json["limited_by"] = limited.by;
   }
+  if (answer.densities) json["exchange"] = density_json(*answer.densities);
   out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
       << "\n";
 }
@@ -143,17 +142,25 @@ Result<Limits> given_limits(const PredictArguments& arguments) {
   return out;
 }
 
-Status print_prediction(const Prediction& prediction,
-                        const allocator::Curve& curve, const Limits& limits,
-                        int ranks, bool json, Terminal& terminal) {
-  const Limited limited = limited_rate(curve, prediction, limits);
-  if (json) {
-    print_json(prediction, limited, ranks, terminal.out);
-  } else {
-    print_text(prediction, limited, limits.cores || limits.bytes_per_s, ranks,
-               terminal.out);
-  }
-  return Done{};
+ExchangeArguments exchange_arguments(const PredictArguments& arguments) {
+  const DescribeArguments& job = arguments.job;
+  return {.density = arguments.density,
+          .costs_file = arguments.exchange_costs,
+          .interconnect = job.interconnect,
+          .params_m = job.params_m,
+          .batch = job.batch_per_gpu,
+          .gpus = job.gpus > 1 ? job.gpus : 0,
+          .nodes = job.nodes > 1 ? job.nodes : 0};
+}
+
+void print_prediction(const PredictAnswer& answer, bool json,
+                      Terminal& terminal) {
+  const Limited limited =
+      limited_rate(answer.curve, answer.prediction, answer.limits);
+  if (json) return print_json(answer, limited, terminal.out);
+  print_text(answer, limited, terminal.out);
+  if (answer.densities)
+    terminal.out << density_text(*answer.densities, terminal.style);
 }
 
 }  // namespace penstock

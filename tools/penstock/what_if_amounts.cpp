@@ -26,6 +26,8 @@ const char* examples(Axis axis) {
       return "2x, 1,2,4x or 1x..4x:0.5x";
     case Axis::kRanks:
       return "4, 1,2,4 or 1..8";
+    case Axis::kDensity:
+      return "1%, 0.1,1,10% or 1..10%:1%";
   }
   return "";
 }
@@ -69,6 +71,11 @@ Result<double> parse_token(Axis axis, const Token& token,
       Result<uint64_t> ranks = parse_uint(whole, 1, 4096);
       if (!ranks) return std::move(ranks).error();
       return static_cast<double>(*ranks);
+    }
+    case Axis::kDensity: {
+      Result<double> percent = plain("%", 0.001, 100);
+      if (percent) *percent /= 100;
+      return percent;
     }
   }
   return invalid("no such amount");
@@ -179,6 +186,7 @@ std::string amount_text(Axis axis, double amount) {
     case Axis::kCores:
       return rounded(amount, 1000);
     case Axis::kCache:
+    case Axis::kDensity:
       return rounded(amount * 100, 10) + "%";
     case Axis::kBandwidth:
       return format_rate(amount);

@@ -9,10 +9,11 @@
 
 namespace penstock {
 
-enum class Axis { kCores, kCache, kBandwidth, kAccelerator, kRanks };
+enum class Axis { kCores, kCache, kBandwidth, kAccelerator, kRanks, kDensity };
 
-inline constexpr Axis kAxes[] = {Axis::kCores, Axis::kCache, Axis::kBandwidth,
-                                 Axis::kAccelerator, Axis::kRanks};
+inline constexpr Axis kAxes[] = {Axis::kCores,     Axis::kCache,
+                                 Axis::kBandwidth, Axis::kAccelerator,
+                                 Axis::kRanks,     Axis::kDensity};
 inline constexpr size_t kMaxAmounts = 256;
 
 // "4", "1,2,4", "1..24", "0.25..2:0.25"; ascending, without doubles.
@@ -21,6 +22,7 @@ inline constexpr size_t kMaxAmounts = 256;
 //   bandwidth    as parse_rate_bytes_per_s() has them
 //   accelerator  0.01 to 1000, an 'x' may follow
 //   ranks        whole, 1 to 4096
+//   density      percent with its sign, 0.001% to 100%, given as 0.00001 to 1
 // An amount without a unit has that of the last one: "50..400M". A range
 // without a step has round ones (spread()).
 // Errors: kInvalidArgument  names the text, and what is allowed.

@@ -53,7 +53,12 @@ Status run_what_if(const WhatIfArguments& arguments, const Config& config,
   if (!asked) return std::move(asked).error();
   Result<Profile> profile = find_profile(arguments.profile, config);
   if (!profile) return std::move(profile).error();
-  Result<Study> study = study_of(*profile, *asked);
+  Result<std::optional<AskedExchange>> exchange =
+      asked_exchange(arguments.exchange, profile->job, profile->ranks_in_all());
+  if (!exchange) return std::move(exchange).error();
+  if (*exchange)
+    (*asked)[static_cast<size_t>(Axis::kDensity)] = (*exchange)->named;
+  Result<Study> study = study_of(*profile, *asked, *exchange);
   if (!study) return std::move(study).error();
   if (!arguments.svg_file.empty()) {
     Status written = write_svg(*study, arguments.svg_file, terminal);

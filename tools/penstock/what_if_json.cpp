@@ -22,6 +22,8 @@ const char* axis_name(Axis axis) {
       return "accelerator_factor";
     case Axis::kRanks:
       return "ranks";
+    case Axis::kDensity:
+      return "density";
   }
   return "";
 }
@@ -30,6 +32,10 @@ const char* axis_name(Axis axis) {
 Json number(const std::optional<double>& value) {
   if (!value || !std::isfinite(*value)) return nullptr;
   return *value;
+}
+
+Json amount_or_null(const Enough& enough) {
+  return enough.kind == Enough::Kind::kAmount ? Json(enough.amount) : Json();
 }
 
 Json json_of(const Study& study, const StudyRow& row) {
@@ -47,6 +53,7 @@ Json json_of(const Study& study, const StudyRow& row) {
   json["trainer_cores"] = point.trainer_cores;
   json["bottleneck"] = bottleneck_name(point.bottleneck);
   json["extrapolated"] = point.extrapolated;
+  if (point.step) json["step"] = step_json(*point.step);
   return json;
 }
 
@@ -55,12 +62,15 @@ Json json_of(const Study& study, const StudyTable& table) {
   for (const StudyRow& row : table.rows) {
     rows.push_back(json_of(study, row));
     rows.back()["present"] = row.present;
+    if (table.axis != Axis::kDensity) continue;
+    rows.back()["enough_cores"] = amount_or_null(row.cores);
+    rows.back()["enough_bandwidth_bytes_per_s"] = amount_or_null(row.bandwidth);
   }
   const Enough& enough = table.enough;
   const bool found = enough.kind == Enough::Kind::kAmount;
   return {{"of", axis_name(table.axis)},
           {"unknown", table.unknown.empty() ? Json() : Json(table.unknown)},
-          {"enough", found ? Json(enough.amount) : Json()},
+          {"enough", amount_or_null(enough)},
           {"enough_extrapolated", enough.extrapolated},
           {"why_none", found ? Json() : Json(enough.why)},
           {"rows", std::move(rows)}};
@@ -72,16 +82,18 @@ std::string study_json(const Study& study) {
   Json tables = Json::array();
   for (const StudyTable& table : study.tables)
     tables.push_back(json_of(study, table));
-  Json json = {{"schema_version", 1},
-               {"kind", "what_if"},
-               {"profile", printable(study.profile.name)},
-               {"cores_of", "task"},
-               {"data_keeps_up_share", kDataKeepsUp},
-               {"corner_known", study.corner_known},
-               {"present", json_of(study, study.present)},
-               {"set", study.set ? json_of(study, *study.set) : Json()},
-               {"tables", std::move(tables)},
-               {"notes", study.notes}};
+  Json json = {
+      {"schema_version", 1},
+      {"kind", "what_if"},
+      {"profile", printable(study.profile.name)},
+      {"cores_of", "task"},
+      {"data_keeps_up_share", kDataKeepsUp},
+      {"corner_known", study.corner_known},
+      {"present", json_of(study, study.present)},
+      {"set", study.set ? json_of(study, *study.set) : Json()},
+      {"exchange", study.exchange ? exchange_json(*study.exchange) : Json()},
+      {"tables", std::move(tables)},
+      {"notes", study.notes}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

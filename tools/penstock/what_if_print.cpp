@@ -23,6 +23,8 @@ const char* heading_of(Axis axis) {
       return "A faster accelerator";
     case Axis::kRanks:
       return "Ranks on the node, which share its cores and bandwidth";
+    case Axis::kDensity:
+      return "Density of the exchange of gradients";
   }
   return "";
 }
@@ -51,6 +53,8 @@ std::string amounts_text(const Amounts& it, bool cache_known) {
   if (it.accelerator_factor != 1)
     out += ", accelerator " +
            amount_text(Axis::kAccelerator, it.accelerator_factor);
+  if (it.density)
+    out += ", density " + amount_text(Axis::kDensity, *it.density);
   return out;
 }
 
@@ -93,6 +97,31 @@ void add_point(const Study& study, const char* label, const StudyRow& row,
 std::string second_column(const StudyTable& table, const StudyRow& row) {
   if (table.axis != Axis::kRanks) return interval_text(row.point.samples_per_s);
   return figure_text(row.point.samples_per_s.value * row.amounts.ranks);
+}
+
+std::string needed_text(Axis axis, const Enough& enough) {
+  if (enough.kind == Enough::Kind::kUnknown) return "-";
+  if (enough.kind == Enough::Kind::kNone) return "none";
+  return axis == Axis::kCores ? fmt::format("{:.2f}", enough.amount)
+                              : amount_text(axis, enough.amount);
+}
+
+// The ceiling moves with the density, and with it what the loader needs.
+void add_density_rows(const StudyTable& table, Page& page) {
+  page.line(fmt::format("  {:>7}  {:<9} {:>8} {:>8} {:>8} {:>9} {:>7} {:>11}",
+                        "density", "how", "exchange", "stall", "ceiling",
+                        "samples/s", "cores", "storage"));
+  for (const StudyRow& row : table.rows) {
+    const StepTimes& step = *row.point.step;
+    page.line(fmt::format(
+        "{} {:>7}  {:<9} {:>8} {:>8} {:>8} {:>9} {:>7} {:>11}",
+        row.present ? '>' : ' ', amount_text(table.axis, row.amount),
+        method_name(step), time_text(step.exchange_s),
+        time_text(step.stall_s()), figure_text(row.point.ceiling_samples_per_s),
+        figure_text(row.point.samples_per_s.value),
+        needed_text(Axis::kCores, row.cores),
+        needed_text(Axis::kBandwidth, row.bandwidth)));
+  }
 }
 
 void add_rows(const StudyTable& table, Page& page) {
@@ -151,6 +180,8 @@ std::string enough_text(const Study& study, const StudyTable& table) {
   const Enough& it = table.enough;
   const bool largest =
       table.axis == Axis::kAccelerator || table.axis == Axis::kRanks;
+  if (table.axis == Axis::kDensity && it.kind == Enough::Kind::kNone)
+    return "No density is low enough: " + it.why;
   if (it.kind == Enough::Kind::kNone)
     return std::string(largest ? "Data keeps up with none: "
                                : "No amount is enough: ") +
@@ -170,6 +201,9 @@ std::string enough_text(const Study& study, const StudyTable& table) {
       return "Fastest accelerator that data keeps up with: " + amount;
     case Axis::kRanks:
       return "Most ranks that data keeps up with: " + amount;
+    case Axis::kDensity:
+      return "Highest density with 97% of the ceiling without exchange: " +
+             amount;
   }
   return "";
 }
@@ -186,7 +220,12 @@ std::string study_text(const Study& study, const TextStyle& style) {
       page.line("  not known: " + table.unknown, 4);
       continue;
     }
-    add_rows(table, page);
+    if (table.axis == Axis::kDensity) {
+      page.line("  " + exchange_text(*study.exchange), 4);
+      add_density_rows(table, page);
+    } else {
+      add_rows(table, page);
+    }
     page.line("  " + enough_text(study, table), 4);
   }
   add_legend(study, page);

@@ -31,6 +31,9 @@ Amounts with_amount(Axis axis, const Amounts& base, double amount) {
       break;
     case Axis::kRanks:
       return shared_among(base, static_cast<int>(amount));
+    case Axis::kDensity:
+      out.density = amount;
+      break;
   }
   return out;
 }
@@ -47,6 +50,8 @@ Enough enough_of(Axis axis, const WhatIf& model, const Amounts& others) {
       return model.most_accelerator(others);
     case Axis::kRanks:
       return model.most_ranks(others);
+    case Axis::kDensity:
+      return model.most_density(others);
   }
   return {};
 }
@@ -76,6 +81,8 @@ std::vector<double> default_amounts(const StudyTable& table, int ranks) {
       return {1, 1.25, 1.5, 2, 3, 4};
     case Axis::kRanks:
       return spread(Axis::kRanks, 1, std::max(kRanksShown, 2 * ranks));
+    case Axis::kDensity:  // has no table where none is named
+      return {};
   }
   return {};
 }
@@ -117,12 +124,22 @@ class TableMaker {
   }
 
  private:
+  void set_demand(StudyRow& row) const {
+    Amounts plenty = row.amounts;
+    plenty.bandwidth_bytes_per_s.reset();
+    row.cores = model_.enough_cores(plenty);
+    plenty = row.amounts;
+    plenty.cores.reset();
+    row.bandwidth = model_.enough_bandwidth(plenty);
+  }
+
   StudyRow row(const StudyTable& table, double amount) const {
     StudyRow out;
     out.amount = amount;
     out.amounts = with_amount(table.axis, base_, amount);
     out.point = model_.at(out.amounts);
     out.present = table.present && same(amount, *table.present);
+    if (table.axis == Axis::kDensity) set_demand(out);
     return out;
   }
 
@@ -187,6 +204,17 @@ std::vector<std::string> notes_of(const Profile& profile, const WhatIf& model,
   return out;
 }
 
+// What the exchange's figures assume.
+void add_exchange_notes(const AskedExchange& asked, const Profile& profile,
+                        const WhatIf& model, std::vector<std::string>& out) {
+  if (!asked.knows_costs) out.emplace_back(kOnlyLinkNote);
+  const int64_t ranks = profile.ranks_in_all();
+  if (ranks > 1 && !model.present().density)
+    out.push_back("What the exchange between the " + std::to_string(ranks) +
+                  " ranks that the profile was measured with took is counted "
+                  "as computing.");
+}
+
 bool is_set(const std::vector<double>& amounts) { return amounts.size() == 1; }
 
 }  // namespace
@@ -203,20 +231,27 @@ std::optional<double> amount_of(Axis axis, const Amounts& amounts) {
       return amounts.accelerator_factor;
     case Axis::kRanks:
       return amounts.ranks;
+    case Axis::kDensity:
+      return amounts.density;
   }
   return std::nullopt;
 }
 
-Result<Study> study_of(const Profile& profile, const AskedAmounts& asked) {
+Result<Study> study_of(const Profile& profile, const AskedAmounts& asked,
+                       const std::optional<AskedExchange>& exchange) {
   Result<WhatIf> model = WhatIf::from(profile);
   if (!model) return std::move(model).error();
+  if (exchange) {
+    Status set = model->set_exchange(exchange->exchange);
+    if (!set) return std::move(set).error().wrap("--density");
+  }
   Amounts base = model->present();
   const auto of = [&](Axis axis) -> const std::vector<double>& {
     return asked[static_cast<size_t>(axis)];
   };
   // Ranks first: amounts that are set are those of each rank.
   for (Axis axis : {Axis::kRanks, Axis::kCores, Axis::kCache, Axis::kBandwidth,
-                    Axis::kAccelerator})
+                    Axis::kAccelerator, Axis::kDensity})
     if (is_set(of(axis))) base = with_amount(axis, base, of(axis).front());
   const bool any_set = std::any_of(asked.begin(), asked.end(), is_set);
   const bool any_range = std::any_of(
@@ -230,8 +265,16 @@ Result<Study> study_of(const Profile& profile, const AskedAmounts& asked) {
   if (any_set) out.set = StudyRow{0, base, model->at(base), false};
   out.notes = notes_of(profile, *model, base);
   const TableMaker maker(*model, base);
+  if (exchange) {
+    out.exchange = exchange;
+    add_exchange_notes(*exchange, profile, *model, out.notes);
+    const bool asked_for = !any_range || of(Axis::kDensity).size() > 1;
+    if (asked_for && exchange->densities.size() > 1)
+      out.tables.push_back(maker.table(Axis::kDensity, exchange->densities));
+  }
   for (Axis axis : kAxes)
-    if (any_range ? of(axis).size() > 1 : of(axis).empty())
+    if (axis != Axis::kDensity &&
+        (any_range ? of(axis).size() > 1 : of(axis).empty()))
       out.tables.push_back(maker.table(axis, of(axis)));
   return out;
 }

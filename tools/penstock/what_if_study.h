@@ -9,6 +9,7 @@
 
 #include "predictor/what_if.h"
 #include "report/render.h"
+#include "tools/penstock/asked_exchange.h"
 #include "tools/penstock/what_if_amounts.h"
 
 namespace penstock {
@@ -18,6 +19,8 @@ struct StudyRow {
   Amounts amounts;
   WhatIfPoint point;
   bool present = false;  // the amount that the profile was measured with
+  // Of a density: what of each is enough if the other limits nothing.
+  Enough cores, bandwidth;
 };
 
 struct StudyTable {
@@ -27,7 +30,7 @@ struct StudyTable {
   std::vector<StudyRow> curve;  // the same and many between; ranks: the same
   std::optional<double> present;
   Enough enough;  // of cores, cache and bandwidth the smallest; of accelerator
-                  // and ranks the largest
+                  // and ranks the largest, of density the highest
 };
 
 struct Study {
@@ -36,7 +39,8 @@ struct Study {
   StudyRow present;             // `amount` has no meaning here
   std::optional<StudyRow> set;  // with what the user set
   std::vector<StudyTable> tables;
-  std::vector<std::string> notes;  // what the figures assume
+  std::optional<AskedExchange> exchange;  // where a density is asked about
+  std::vector<std::string> notes;         // what the figures assume
 
   const StudyRow& base() const { return set ? *set : present; }
   // A profile that knows no bytes has no cached share, either.
@@ -49,12 +53,15 @@ struct Study {
 // Several make a table of their own; where no axis has several, each axis that
 // is not set has a table with amounts around the present one. Of a set number
 // of ranks each has its part of the present amounts, or the cores and the
-// bandwidth that are set for each.
+// bandwidth that are set for each. A density has its table also where it is
+// set, beside that of a dense exchange.
 using AskedAmounts = std::array<std::vector<double>, std::size(kAxes)>;
 
-// Errors: WhatIf::from()'s.
-[[nodiscard]] Result<Study> study_of(const Profile& profile,
-                                     const AskedAmounts& asked);
+// exchange: nullopt where no density is asked about.
+// Errors: WhatIf's
+[[nodiscard]] Result<Study> study_of(
+    const Profile& profile, const AskedAmounts& asked,
+    const std::optional<AskedExchange>& exchange = std::nullopt);
 
 // The amount of an axis; nullopt: not known.
 std::optional<double> amount_of(Axis axis, const Amounts& amounts);

@@ -47,6 +47,8 @@ const char* panel_name(Axis axis) {
       return "Speed of the accelerator";
     case Axis::kRanks:
       return "Ranks that share the node's cores and bandwidth";
+    case Axis::kDensity:
+      return "Density of the exchange of gradients";
   }
   return "";
 }
@@ -63,6 +65,8 @@ const char* unit_name(Axis axis) {
       return "times as fast";
     case Axis::kRanks:
       return "ranks";
+    case Axis::kDensity:
+      return "of the gradients' elements";
   }
   return "";
 }

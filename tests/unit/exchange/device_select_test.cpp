@@ -98,9 +98,9 @@ TEST_CASE("what has no room stays, and what is not finite is seen") {
   Shared<DeviceFound> found(1);
   std::fill(kept.all().begin(), kept.all().end(), 3.0f);
   kept[7777] = std::nanf("");
-  REQUIRE(accumulate_and_select_on_device(
-              nullptr, kept.data(), kElements, 1, 0,
-              {indices.data(), values.data(), 100}, found.data(), nullptr)
+  REQUIRE(accumulate_and_select_on_device(nullptr, kept.data(), kElements, 1, 0,
+                                          {indices.data(), values.data(), 100},
+                                          found.data(), nullptr)
               .ok());
   synchronise();
   CHECK(found[0].candidates == kElements);

@@ -1,5 +1,6 @@
 #include "node_agent/reporter.h"
 
+#include "report/advice.h"
 #include "tests/unit/catch.h"
 
 using namespace penstock;
@@ -68,6 +69,25 @@ TEST_CASE("exchange that the job reports is no compute") {
   report = build_report(Fixture().job, f.context, false);
   CHECK_FALSE(report.breakdown.exchange_stall.seconds.has_value());
   CHECK(*report.breakdown.compute.seconds == Approx(40));
+}
+
+TEST_CASE("a page that tells of the exchange most is told of a sparse one") {
+  Fixture f;
+  f.job.ended = {};
+  Progress page;
+  page.started_ns = 1 * kSecond;
+  page.updated_ns = 101 * kSecond;
+  page.samples = 8000;
+  page.wait_ns = 2 * kSecond;
+  page.fetch_ns = page.prep_ns = 2 * kSecond;
+  page.exchange_ns = 60 * kSecond;
+  f.job.ended.add(page);
+  const JobReport report = build_report(f.job, f.context, false);
+  CHECK(*report.breakdown.exchange_stall.seconds == Approx(60));
+  CHECK(verdict(report).starts_with("Exchange-bound: "));
+  const auto advice = recommend(report);
+  REQUIRE(advice.size() == 1);
+  CHECK(advice[0].line.starts_with("penstock.exchange."));
 }
 
 TEST_CASE("ranks that ran at once are told as one job") {

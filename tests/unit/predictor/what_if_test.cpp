@@ -230,6 +230,82 @@ TEST_CASE("a described job and a broken profile are refused") {
   CHECK(refused.error().message == "accelerator_s_per_sample: must be over 0");
 }
 
+// 100 samples/s of one rank; 16 ranks exchange a bucket of 25 MiB for 49 ms
+// densely, and the step of 16 samples takes 160 ms.
+GradientExchange simple_exchange(double byte_s = 1e-9) {
+  return {.parameters = 6'553'600,
+          .batch = 16,
+          .ranks = 16,
+          .costs = {.byte_s = byte_s}};
+}
+
+TEST_CASE("a density moves the ceiling, and what the loader has to supply") {
+  Profile profile = simple_profile();
+  profile.rate_at_cores = {40, 70, 120};
+  WhatIf model = model_of(profile);
+  CHECK_FALSE(model.exchange_known());
+  CHECK(model.most_density(model.present()).kind == Enough::Kind::kUnknown);
+  REQUIRE(model.set_exchange(simple_exchange()));
+  // The profile's own ceiling is that of one rank.
+  Amounts amounts = model.present();
+  CHECK_FALSE(amounts.density);
+  CHECK(model.at(amounts).ceiling_samples_per_s == Approx(100));
+  CHECK_FALSE(model.at(amounts).step);
+
+  const double dense_s = 2 * 15 / 16.0 * 4 * 6'553'600 * 1e-9;
+  amounts.density = 1;
+  const WhatIfPoint dense = model.at(amounts);
+  REQUIRE(dense.step);
+  CHECK(dense.step->stall_s() == Approx(dense_s));
+  CHECK(dense.ceiling_samples_per_s == Approx(16 / (0.16 + dense_s)));
+  amounts.density = 0.01;
+  const WhatIfPoint sparse = model.at(amounts);
+  CHECK(sparse.ceiling_samples_per_s == Approx(16 / (0.16 + 0.025 * dense_s)));
+  Amounts before = amounts;
+  before.density = 1;
+  CHECK(model.enough_cores(amounts).amount >
+        model.enough_cores(before).amount * 1.1);
+  CHECK(model.enough_bandwidth(amounts).amount /
+            model.enough_bandwidth(before).amount ==
+        Approx(sparse.ceiling_samples_per_s / dense.ceiling_samples_per_s));
+  // A faster accelerator leaves the exchange as it is.
+  amounts.accelerator_factor = 2;
+  CHECK(model.at(amounts).ceiling_samples_per_s ==
+        Approx(16 / (0.08 + 0.025 * dense_s)));
+}
+
+TEST_CASE("the highest density that keeps up, by hand") {
+  WhatIf model = model_of(simple_profile());
+  REQUIRE(model.set_exchange(simple_exchange()));
+  // 0.16 s / 0.97 leave 4.95 ms; density 1 would take 2.5 times the dense.
+  const double dense_s = 2 * 15 / 16.0 * 4 * 6'553'600 * 1e-9;
+  const Enough enough = model.most_density(model.present());
+  REQUIRE(enough.kind == Enough::Kind::kAmount);
+  CHECK(enough.amount == Approx(0.16 * (1 / 0.97 - 1) / (2.5 * dense_s)));
+  REQUIRE(model.set_exchange(simple_exchange(1e-12)));
+  CHECK(model.most_density(model.present()).amount == 1);
+  GradientExchange slow = simple_exchange();
+  slow.costs.select_s = 1e-6;
+  slow.costs.message_s = 1;
+  REQUIRE(model.set_exchange(slow));
+  CHECK(model.most_density(model.present()).kind == Enough::Kind::kNone);
+}
+
+TEST_CASE("a ceiling that was measured with as many ranks has density 1") {
+  Profile profile = simple_profile();
+  profile.ranks = 8;
+  profile.job.nodes = 2;
+  WhatIf model = model_of(profile);
+  REQUIRE(model.set_exchange(simple_exchange()));
+  CHECK(model.present().density == 1);
+  CHECK(model.at(model.present()).ceiling_samples_per_s == Approx(100));
+  Amounts sparse = model.present();
+  sparse.density = 0.01;
+  CHECK(model.at(sparse).ceiling_samples_per_s > 130);
+  // Its steps of 160 ms do not hold an exchange of 490 ms.
+  CHECK_FALSE(model.set_exchange(simple_exchange(1e-8)));
+}
+
 // Amounts as they may be asked for.
 Amounts random_amounts(Random& random, const WhatIf& model,
                        const Profile& profile) {

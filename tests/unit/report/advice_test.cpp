@@ -220,6 +220,34 @@ TEST_CASE("a cache that holds too little is told what would do") {
   CHECK(recommend(report).empty());
 }
 
+TEST_CASE("a job that waits for the exchange most is told of a sparse one") {
+  JobReport report = samples::exchange_bound();
+  Breakdown parts = report.breakdown;
+  const auto advice = recommend(report);
+  REQUIRE(advice.size() == 1);
+  CHECK(advice[0].line ==
+        "penstock.exchange.MirrorTrainer(model, optimizer, density=0.01)");
+  // 2 x 1.25 x 8 bytes an entry, of 2 x 4 an element: a fortieth of 30%.
+  const double gone = 0.30 * 39 / 40;
+  CHECK(advice[0].reason ==
+        "ranks wait 30% of the time for the exchange of gradients; at density "
+        "1% links carry 2.5% of what they do in a dense one, and the loader "
+        "then has to supply up to 1.41 times as much");
+  REQUIRE(advice[0].gain);
+  CHECK(advice[0].gain->value == Approx(gone / (1 - gone)));
+  CHECK(advice[0].gain->low == 0);
+  SECTION("data is waited for longer") { parts.fetch_stall = {{91.0}}; }
+  SECTION("it is waited for longer, of no known cause") {
+    parts.waited_s = 91.0;
+  }
+  SECTION("the exchange is hardly waited for") {
+    parts.exchange_stall = {{14.0}};
+  }
+  SECTION("no exchange was reported") { parts.exchange_stall = {}; }
+  report.breakdown = make_breakdown(parts);
+  CHECK(recommend(report).empty());
+}
+
 TEST_CASE("there are at most three pieces of advice") {
   JobReport report = samples::input_bound();
   report.cache = {0.5, 5000, 500e6, 0.5, 100 * 1048576.0};

@@ -23,7 +23,8 @@ std::string error_of(const json& changed) {
 
 TEST_CASE("a report reads back as it was") {
   for (const JobReport& report :
-       {samples::input_bound(), samples::wasteful(), samples::unknown()}) {
+       {samples::input_bound(), samples::wasteful(), samples::exchange_bound(),
+        samples::unknown()}) {
     Result<JobReport> again = parse_report(to_json(report));
     REQUIRE(again);
     CHECK(*again == report);
@@ -54,6 +55,11 @@ TEST_CASE("JSON carries what a reader would have to derive") {
   CHECK(derived["recommendations"].size() == 3);
   CHECK(derived["ceiling_error_arrival"].get<double>() ==
         Approx(812.0 / 846 - 1));
+  json exchange = json::parse(to_json(samples::exchange_bound()));
+  CHECK(exchange["breakdown"]["exchange_stall"]["seconds"] == 90);
+  REQUIRE(exchange["derived"]["recommendations"].size() == 1);
+  CHECK(exchange["derived"]["recommendations"][0]["line"] ==
+        "penstock.exchange.MirrorTrainer(model, optimizer, density=0.01)");
   json none = json::parse(to_json(samples::unknown()))["derived"];
   CHECK(none["ceiling_error_arrival"].is_null());
 }

@@ -44,6 +44,7 @@ TEST_CASE("reports look as the golden files") {
   };
   const Row rows[] = {{"input_bound.txt", samples::input_bound()},
                       {"wasteful.txt", samples::wasteful()},
+                      {"exchange_bound.txt", samples::exchange_bound()},
                       {"unknown.txt", samples::unknown()},
                       {"hostile.txt", samples::hostile()}};
   for (const Row& row : rows) {

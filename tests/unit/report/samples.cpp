@@ -163,6 +163,21 @@ JobReport wasteful() {
   return out;
 }
 
+JobReport exchange_bound() {
+  JobReport out = wasteful();
+  out.job_id = 4714;
+  out.job_name = "bert";
+  out.breakdown = make_breakdown(
+      {.wall_s = 300,
+       .compute = {200, "time not waited, as the job reported it"},
+       .fetch_stall = {3.0, "time waited, split by I/O"},
+       .prep_stall = {3.0, "time waited, split by CPU"},
+       .exchange_stall = {90.0, "time waited, as the job reported it"},
+       .waited_s = 6.0});
+  out.cores.allocated.reset();  // nothing to be said of them
+  return out;
+}
+
 JobReport unknown() {
   JobReport out;
   out.job_id = 4713;

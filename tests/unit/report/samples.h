@@ -11,6 +11,8 @@ namespace penstock::samples {
 JobReport input_bound();
 // A job that needs a third of what it asked for.
 JobReport wasteful();
+// A job that waits 30% of its 300 s for the exchange of gradients, 2% for data.
+JobReport exchange_bound();
 // A running job of which nothing but its name is known.
 JobReport unknown();
 // Strings as a hostile user would choose them.

@@ -35,8 +35,8 @@ TEST_CASE("usage errors end with 2 and say what is wrong") {
       {{"doctor", "me"}, "me"},
       {{"off", "now"}, "now"},
       {{"bench", "everything"},
-       "not in {allocator,analyze,cache,ctld,exchange,lmdb,loader,staging,"
-       "submit}"},
+       "not in {allocator,analyze,cache,ctld,exchange,lmdb,loader,memory,"
+       "staging,submit}"},
       {{"bench", "exchange", "--parts", "selection,100g"}, "100g not in"},
       {{"bench", "exchange", "--rounds", "0"}, "--rounds"},
       {{"bench", "analyze", "--jobs", "res50,bert"}, "bert not in"},

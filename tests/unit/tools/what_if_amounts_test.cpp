@@ -25,6 +25,7 @@ TEST_CASE("one amount, a list and a range") {
   CHECK(parsed(Axis::kRanks, "1..8") == Amounts{1, 2, 3, 4, 5, 6, 7, 8});
   CHECK(parsed(Axis::kCache, "40%") == Amounts{0.4});
   CHECK(parsed(Axis::kCache, "0..100%:50%") == Amounts{0, 0.5, 1});
+  CHECK(parsed(Axis::kDensity, "0.1,1%") == Amounts{0.001, 0.01});
   CHECK(parsed(Axis::kAccelerator, "2x") == Amounts{2});
   CHECK(parsed(Axis::kAccelerator, "1,1.5x") == Amounts{1, 1.5});
   constexpr double kMiB = 1048576;
@@ -79,6 +80,10 @@ TEST_CASE("what is no amount is refused, with what would be one") {
       {Axis::kAccelerator, "0x", "must be 0.01 to 1000"},
       {Axis::kRanks, "1.5", "must be 1 to 4096"},
       {Axis::kRanks, "0..4", "must be 1 to 4096"},
+      {Axis::kDensity, "0%", "must be 0.001 to 100"},
+      {Axis::kDensity, "100.1%", "must be 0.001 to 100"},
+      {Axis::kDensity, "0.01", "\"0.01\" is no amount"},
+      {Axis::kDensity, "nan%", "\"nan%\" is no amount"},
   };
   for (const auto& row : rows) {
     CAPTURE(row.text);

@@ -19,6 +19,8 @@ CASES = {
     "one": [f"{FIXTURES}/both.toml", "--cores", "0.25..2:0.25"],
     "set": [f"{FIXTURES}/both.toml", "--cores", "4", "--cache", "60%"],
     "two amounts": [f"{FIXTURES}/both.toml", "--ranks", "1,2"],
+    "densities": [f"{FIXTURES}/bert.toml", "--gpus", "16", "--interconnect",
+                  "1G", "--density", "0.1..10%"],
     "built-in": ["alexnet"],
     "wide figures": ["lstm", "--cores", "1..4096", "--accelerator", "1..1000x"],
 }

@@ -75,6 +75,17 @@ TEST_CASE("several amounts make a table, one is set for it") {
                                      .out);
 }
 
+TEST_CASE("densities have their ceilings, and what these need") {
+  const std::vector<std::string> words = {kFixtures + "/bert.toml", "--gpus",
+                                          "16", "--interconnect", "1192M"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return Ran(more).out;
+  };
+  check_golden("density.txt", with({"--density", "0.1,1,10%"}));
+  check_golden("density_set.txt", with({"--density", "1%"}));
+}
+
 TEST_CASE("JSON has the model's figures") {
   const auto json = Ran({kBoth, "--cores", "0.5,1,3", "--json"}).json();
   CHECK(json["schema_version"] == 1);

@@ -11,12 +11,16 @@ One process for each rank, started by mpirun or srun. See penstock-python(7).
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from penstock.exchange._activations import Activations as Activations
+    from penstock.exchange._activations_plan import BudgetError as BudgetError
     from penstock.exchange._ddp_hook import DdpState as DdpState
     from penstock.exchange._ddp_hook import ddp_hook as ddp_hook
     from penstock.exchange._mirror_trainer import MirrorTrainer as MirrorTrainer
     from penstock.exchange._options import ExchangeOptions as ExchangeOptions
 
 _MODULES = {
+    "Activations": "_activations",
+    "BudgetError": "_activations_plan",
     "DdpState": "_ddp_hook",
     "ExchangeOptions": "_options",
     "MirrorTrainer": "_mirror_trainer",

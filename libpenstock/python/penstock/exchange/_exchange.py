@@ -104,6 +104,11 @@ class Exchange:
         return self._context.stats().wait_s if self._context else 0.0
 
     @property
+    def planned_bytes(self) -> int:
+        """That the context holds, on the device."""
+        return self._context.stats().planned_bytes if self._context else 0
+
+    @property
     def sent_bytes(self) -> int:
         return self._context.stats().sent_bytes if self._context else 0
 

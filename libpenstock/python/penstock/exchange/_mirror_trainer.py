@@ -158,6 +158,11 @@ class MirrorTrainer:
         return self._exchange.wait_s
 
     @property
+    def planned_bytes(self) -> int:
+        """That the exchange holds on this rank: residuals and messages."""
+        return self._exchange.planned_bytes
+
+    @property
     def exchanged_bytes(self) -> int:
         """Sent by this rank."""
         return self._exchange.sent_bytes

@@ -1,0 +1,168 @@
+"""What each layer takes in a step: time of both passes, and bytes between
+them. Layers are recomputed meanwhile, and their arguments offloaded where there
+is a tier, so that a batch need not fit otherwise."""
+
+import dataclasses
+import time
+from typing import Any, Callable
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from penstock.exchange._activations_plan import Layer
+from penstock.exchange._activations_recompute import RecomputedCall
+from penstock.exchange._activations_saved import storage_of
+
+_STEPS = 3  # of which the first warms up
+
+
+class _Storages:
+    """Different ones. An address alone may be another one's meanwhile."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, tuple[StorageWeakRef, int]] = {}
+
+    def add(self, tensor: torch.Tensor) -> None:
+        storage = storage_of(tensor)
+        self._seen[storage._cdata] = StorageWeakRef(storage), storage.nbytes()
+
+    def common(self, other: "_Storages") -> "_Storages":
+        both = _Storages()
+        both._seen = {
+            key: one for key, one in self._seen.items() if key in other._seen
+        }
+        return both
+
+    def bytes(self) -> int:
+        return sum(size for _, size in self._seen.values())
+
+
+class _MeasuredCall(RecomputedCall):
+    def __init__(
+        self,
+        name: str,
+        layer: torch.nn.Module,
+        kept: set[int],
+        meter: "Meter",
+        keep: Callable[[torch.Tensor], Any],
+    ):
+        super().__init__(name, layer, kept)
+        self.saved = _Storages()
+        self.arguments = _Storages()
+        self._meter = meter
+        self._keep = keep
+        self._is_asked = False
+
+    def keep(self, tensor: torch.Tensor) -> Any:
+        if not self._stays(tensor):
+            self.arguments.add(tensor)
+        return self._keep(tensor)
+
+    def _pack(self, tensor: torch.Tensor) -> Any:
+        if not self._stays(tensor):
+            self.saved.add(tensor)
+        return super()._pack(tensor)
+
+    def _take(self, index: int) -> torch.Tensor | None:
+        if not self._is_asked:
+            self._is_asked = True
+            self._meter.begin_backward(self)
+        return super()._take(index)
+
+
+@dataclasses.dataclass
+class _Figures:
+    """Of a layer in one step; all its calls added up."""
+
+    saved_bytes: int = 0
+    argument_bytes: int = 0
+    forward_s: float = 0.0
+    backward_s: float = 0.0
+
+
+class Meter:
+    """Measures steps as they come, until it is done."""
+
+    def __init__(
+        self, synchronize: Callable[[], None], wait_s: Callable[[], float]
+    ):
+        """wait_s: time so far that computation has waited for a link."""
+        self._synchronize = synchronize
+        self._wait_s = wait_s
+        self._steps: list[dict[str, _Figures]] = []
+        self._step: dict[str, _Figures] = {}
+        self._before: tuple[str, _Storages] | None = None
+        self._in_backward: _MeasuredCall | None = None
+        self._since_s = 0.0
+
+    def is_done(self) -> bool:
+        return len(self._steps) >= _STEPS
+
+    def run(
+        self,
+        name: str,
+        layer: torch.nn.Module,
+        forward: Callable[..., Any],
+        arguments: tuple[tuple[Any, ...], dict[str, Any]],
+        kept: set[int],
+        keep: Callable[[torch.Tensor], Any],
+    ) -> Any:
+        call = _MeasuredCall(name, layer, kept, self, keep)
+        begin_s = self._now_s() - self._wait_s()
+        result = call.run(forward, arguments, call.keep)
+        figures = self._step.setdefault(name, _Figures())
+        figures.forward_s += self._now_s() - self._wait_s() - begin_s
+        figures.argument_bytes += call.arguments.bytes()
+        figures.saved_bytes += call.saved.bytes()
+        self._count_once(call)
+        self._before = name, call.saved
+        return result
+
+    def _count_once(self, call: _MeasuredCall) -> None:
+        """What the layer before gives and saves is this one's, which needs it
+        first in the backward pass."""
+        if self._before is None:
+            return
+        name, saved = self._before
+        shared = call.arguments.common(call.saved).common(saved)
+        self._step[name].saved_bytes -= shared.bytes()
+
+    def begin_backward(self, call: _MeasuredCall) -> None:
+        """The backward pass has come to this call of a layer."""
+        if self._in_backward is None:
+            engine = torch.autograd.Variable._execution_engine
+            engine.queue_callback(self._end_backward)
+        self._end_layer()
+        self._in_backward = call
+        self._since_s = self._now_s()
+
+    def _end_layer(self) -> None:
+        call = self._in_backward
+        if call is not None and call.name in self._step:
+            spent_s = self._now_s() - self._since_s - call.recompute_s
+            self._step[call.name].backward_s += max(0.0, spent_s)
+
+    def _end_backward(self) -> None:
+        self._end_layer()
+        self._in_backward = None
+        self._before = None
+        self._steps.append(self._step)
+        self._step = {}
+
+    def _now_s(self) -> float:
+        self._synchronize()
+        return time.perf_counter()
+
+    def layers(self) -> list[Layer]:
+        """REQUIRES: is_done()."""
+        warm = self._steps[1:]
+        return [
+            Layer(
+                name,
+                last.saved_bytes,
+                last.argument_bytes,
+                min(one[name].forward_s for one in warm if name in one),
+                min(one[name].backward_s for one in warm if name in one),
+            )
+            for name, last in warm[-1].items()
+        ]

@@ -1,0 +1,149 @@
+"""A layer that runs its forward pass once more for what its backward pass
+needs."""
+
+import threading
+import time
+from typing import Any, Callable
+
+import torch
+from torch.autograd.graph import saved_tensors_hooks
+
+from penstock.exchange._activations_saved import (
+    Kept,
+    Version,
+    has_plain_storage,
+    storage_of,
+)
+from penstock.exchange._activations_surroundings import Surroundings
+
+_thread = threading.local()
+
+
+def is_recomputing() -> bool:
+    return getattr(_thread, "is_recomputing", False)
+
+
+class _Enough(Exception):
+    """All that the layer had saved is there."""
+
+
+class _Argument:
+    """A tensor that a layer was called with."""
+
+    def __init__(self, tensor: torch.Tensor, kept: Any):
+        self.device = tensor.device
+        self._kept = kept
+        self._requires_grad = tensor.requires_grad
+
+    def get(self) -> torch.Tensor:
+        return self._kept.get().detach().requires_grad_(self._requires_grad)
+
+
+def _replace(value: Any, kind: type, change: Callable[[Any], Any]) -> Any:
+    if isinstance(value, kind):
+        return change(value)
+    if type(value) in (tuple, list):
+        return type(value)(_replace(one, kind, change) for one in value)
+    if type(value) is dict:
+        return {key: _replace(one, kind, change) for key, one in value.items()}
+    return value
+
+
+class _Missing:
+    """A saved tensor that is not kept."""
+
+    def __init__(self, call: "RecomputedCall", index: int, tensor: Any):
+        self._call, self._index = call, index
+        self._like = tensor.shape, tensor.dtype
+        self._version = Version(tensor)
+
+    def get(self) -> torch.Tensor:
+        self._version.check()
+        tensor = self._call._take(self._index)
+        if tensor is None or (tensor.shape, tensor.dtype) != self._like:
+            raise RuntimeError(
+                f"{self._call.name}: its forward pass saves other tensors when "
+                "it runs again with the same input; leave it out of the layers"
+            )
+        return tensor
+
+
+class RecomputedCall:
+    """One call of a layer; nothing of it is kept but its arguments."""
+
+    def __init__(self, name: str, layer: torch.nn.Module, kept: set[int]):
+        """kept: addresses of storages that stay in any case."""
+        self.name = name
+        self.recompute_s = 0.0
+        self._layer = layer
+        self._kept = kept
+        self._missing = 0
+        self._found: dict[int, Kept] = {}
+
+    def run(
+        self,
+        forward: Callable[..., Any],
+        arguments: tuple[tuple[Any, ...], dict[str, Any]],
+        keep: Callable[[torch.Tensor], Any],
+    ) -> Any:
+        """keep: what stands for an argument until it is needed."""
+        devices = []
+
+        def note(tensor: torch.Tensor) -> _Argument:
+            devices.append(tensor.device)
+            return _Argument(tensor, keep(tensor))
+
+        self._forward = forward
+        self._arguments = _replace(arguments, torch.Tensor, note)
+        self._surroundings = Surroundings(
+            self._layer, devices[0] if devices else torch.device("cpu")
+        )
+        args, kwargs = arguments
+        with saved_tensors_hooks(self._pack, lambda packed: packed.get()):
+            return forward(*args, **kwargs)
+
+    def _stays(self, tensor: torch.Tensor) -> bool:
+        return (
+            not has_plain_storage(tensor)
+            or storage_of(tensor)._cdata in self._kept
+        )
+
+    def _pack(self, tensor: torch.Tensor) -> Any:
+        if self._stays(tensor):
+            return Kept(tensor)
+        self._missing += 1
+        return _Missing(self, self._missing - 1, tensor)
+
+    def _take(self, index: int) -> torch.Tensor | None:
+        if index not in self._found:
+            self._run_again()
+        found = self._found.pop(index, None)
+        return found and found.get()
+
+    def _run_again(self) -> None:
+        if torch.is_grad_enabled():
+            raise RuntimeError(
+                f"{self.name}: backward(create_graph=True) cannot go through a "
+                "layer that is recomputed; detach its Activations for that"
+            )
+        begin_s = time.perf_counter()
+        args, kwargs = _replace(self._arguments, _Argument, _Argument.get)
+        was, _thread.is_recomputing = is_recomputing(), True
+        self._found = {}
+        try:
+            with self._surroundings.restored(), torch.enable_grad():
+                with saved_tensors_hooks(self._find, lambda packed: None):
+                    self._forward(*args, **kwargs)
+        except Exception:  # 1.13 makes another one of _Enough
+            if len(self._found) < self._missing:
+                raise
+        finally:
+            _thread.is_recomputing = was
+        self.recompute_s += time.perf_counter() - begin_s
+
+    def _find(self, tensor: torch.Tensor) -> None:
+        if self._stays(tensor):
+            return
+        self._found[len(self._found)] = Kept(tensor)
+        if len(self._found) == self._missing:
+            raise _Enough

@@ -1,0 +1,367 @@
+"""penstock.exchange's activations under PyTorch: the same gradients, wherever
+what the backward pass needs has been meanwhile."""
+
+import copy
+import gc
+import sys
+import unittest
+
+try:
+    import torch
+    from torch import nn
+except ImportError as missing:
+    print(f"SKIPPED: {missing}")
+    sys.exit(77)
+
+from penstock.exchange._activations import Activations, default_layers
+from penstock.exchange._activations_plan import Action, BudgetError, Plan
+from penstock.exchange._tiers import RatedHostTier
+
+RATE = 4e9  # bytes/s
+WIDE = 1 << 30  # a window that holds all
+MOVED = (Action.OFFLOAD, Action.RECOMPUTE, Action.RECOMPUTE_OFFLOAD)
+torch.set_num_threads(1)
+
+
+class Block(nn.Module):
+    """What changes its buffers, draws random numbers, and writes in place."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(8, 8, 3, padding=1)
+        self.norm = nn.BatchNorm2d(8)
+        self.dropout = nn.Dropout(0.3)
+
+    def forward(self, images, *, scale=1.0):
+        inner = self.dropout(torch.relu_(self.norm(self.conv(images))))
+        return torch.tanh(images + scale * inner)
+
+
+class Net(nn.Module):
+    def __init__(self, blocks=4):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 8, 3, padding=1)
+        self.blocks = nn.ModuleList([Block() for _ in range(blocks)])
+        self.head = nn.Linear(8, 10)
+
+    def forward(self, images):
+        images = self.stem(images)
+        for block in self.blocks:
+            images = block(images, scale=0.5)
+        return self.head(images.mean((2, 3)))
+
+
+class Runs(nn.Module):
+    """Runs a function."""
+
+    def __init__(self, work):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(()))
+        self.work = work
+
+    def forward(self, value):
+        return self.work(value * self.weight)
+
+
+def large():
+    return torch.randn(1 << 15, requires_grad=True)
+
+
+def plan_of(action, model, window_bytes=WIDE):
+    return Plan(
+        {name: action for name in default_layers(model)}, window_bytes, None
+    )
+
+
+def train(model, steps, images=16):
+    """The last gradients, the buffers, and the next random number."""
+    torch.manual_seed(3)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        outputs = model(torch.randn(images, 3, 16, 16))
+        nn.functional.cross_entropy(
+            outputs, torch.randint(10, (images,))
+        ).backward()
+        optimizer.step()
+    return [
+        *(one.grad.clone() for one in model.parameters()),
+        *(one.clone() for one in model.buffers()),
+        torch.rand(1),
+    ]
+
+
+class ActivationsCase(unittest.TestCase):
+    def setUp(self):
+        self.tier = RatedHostTier(RATE)
+        self.addCleanup(self.tier.close)
+
+    def acting(self, action, model, window_bytes=WIDE):
+        return Activations(
+            plan=plan_of(action, model, window_bytes), tier=self.tier
+        ).attached(model)
+
+    def assert_same(self, results, others):
+        self.assertEqual(len(results), len(others))
+        for result, other in zip(results, others):
+            self.assertTrue(torch.equal(result, other))
+
+
+class SameGradientsTest(ActivationsCase):
+    def setUp(self):
+        super().setUp()
+        self.model = Net()
+        self.expected = train(copy.deepcopy(self.model), 3)
+
+    def test_whatever_is_done_and_however_much_is_under_way(self):
+        for action in MOVED:
+            for window_bytes in (0, 1 << 18, WIDE):
+                with self.subTest(action, window_bytes=window_bytes):
+                    model = copy.deepcopy(self.model)
+                    with self.acting(action, model, window_bytes):
+                        self.assert_same(train(model, 3), self.expected)
+
+    def test_over_a_link_that_is_late(self):
+        slow = RatedHostTier(5e7)
+        self.addCleanup(slow.close)
+        plan = plan_of(Action.OFFLOAD, self.model, 1 << 19)
+        activations = Activations(plan=plan, tier=slow)
+        with activations.attached(self.model):
+            self.assert_same(train(self.model, 3), self.expected)
+        self.assertGreater(activations.wait_s, 0)
+
+    def test_while_and_after_the_plan_is_made(self):
+        expected = train(copy.deepcopy(self.model), 6)
+        activations = Activations(budget_bytes=2 << 20, tier=self.tier)
+        with activations.attached(self.model):
+            self.assert_same(train(self.model, 6), expected)
+        self.assertLessEqual(activations.plan.cost.peak_bytes, 2 << 20)
+        self.assertNotEqual(set(activations.plan.actions.values()), {Action.KEEP})
+
+    def test_of_a_frozen_layer_and_in_bfloat16(self):
+        self.model.blocks[1].requires_grad_(False)
+        other = copy.deepcopy(self.model)
+        images = torch.randn(4, 3, 32, 32)
+
+        def gradients(model):
+            torch.manual_seed(1)
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                model(images).float().sum().backward()
+            return [
+                one.grad for one in model.parameters() if one.requires_grad
+            ]
+
+        expected = gradients(other)
+        for action in MOVED:
+            self.model.zero_grad()
+            with self.subTest(action), self.acting(action, self.model):
+                self.assert_same(gradients(self.model), expected)
+
+    def test_of_a_graph_that_goes_back_twice(self):
+        model = Runs(lambda value: torch.exp(torch.sin(value)).sum())
+        whole = nn.Sequential(model)
+        value = large()
+        whole(value).backward()
+        expected = [2 * value.grad, 2 * model.weight.grad]
+        for action in MOVED:
+            whole.zero_grad()
+            value.grad = None
+            with self.subTest(action), self.acting(action, whole):
+                result = whole(value)
+                result.backward(retain_graph=True)
+                result.backward()
+                self.assert_same([value.grad, model.weight.grad], expected)
+
+    def test_of_gradients_through_what_is_offloaded(self):
+        model = nn.Sequential(Runs(lambda value: value.exp().sum()))
+        value = large()
+        with self.acting(Action.OFFLOAD, model):
+            (first,) = torch.autograd.grad(
+                model(value), value, create_graph=True
+            )
+            (second,) = torch.autograd.grad(first.sum(), value)
+        self.assertTrue(torch.equal(second, value.detach().exp()))
+
+    def test_under_no_grad_nothing_is_moved(self):
+        with self.acting(Action.OFFLOAD, self.model), torch.no_grad():
+            self.model(torch.randn(4, 3, 32, 32))
+        self.assertEqual(self.tier.arena.peak_bytes, 0)
+
+
+class WhatMovesTest(ActivationsCase):
+    def moved(self, work, value):
+        """Bytes that one layer sends to the host."""
+        model = nn.Sequential(Runs(work))
+        with self.acting(Action.OFFLOAD, model):
+            model(value).sum().backward()
+        return self.tier.arena.peak_bytes
+
+    def test_one_storage_moves_once(self):
+        value = large()
+        size = 4 * value.numel()
+        # The argument, and what exp() returns, saves, and the square takes.
+        self.assertEqual(self.moved(lambda one: one.exp().square(), value), 2 * size)
+
+    def test_views_move_as_what_they_are_views_of(self):
+        def work(value):
+            whole = value.exp()
+            return whole[1:] * whole[:-1]
+
+        value = large()
+        self.assertEqual(self.moved(work, value), 2 * 4 * value.numel())
+
+    def test_parameters_and_small_tensors_stay(self):
+        model = nn.Sequential(nn.Linear(512, 512))
+        with self.acting(Action.OFFLOAD, model):
+            model(torch.randn(4, 512, requires_grad=True)).sum().backward()
+        self.assertEqual(self.tier.arena.peak_bytes, 0)
+
+    def test_the_host_gets_its_buffers_back(self):
+        model = Net()
+        with self.acting(Action.OFFLOAD, model):
+            train(model, 1)
+            peak = self.tier.arena.peak_bytes
+            train(model, 3)
+        self.assertGreater(peak, 1 << 20)
+        self.assertEqual(self.tier.arena.peak_bytes, peak)
+
+
+class RefusalTest(ActivationsCase):
+    def test_saved_tensors_that_are_modified(self):
+        def modified(value):
+            result = torch.exp(value)
+            kept = result * 2  # exp() has saved its result
+            result.add_(1)
+            return kept.sum() + result.sum()
+
+        for action in MOVED:
+            model = nn.Sequential(Runs(modified))
+            with self.subTest(action), self.acting(action, model):
+                result = model(large())
+                with self.assertRaisesRegex(RuntimeError, "inplace operation"):
+                    result.backward()
+
+    def test_arguments_that_are_modified(self):
+        for action in MOVED:
+            model = nn.Sequential(Runs(lambda value: value.exp().sum()))
+            value = large().exp()
+            with self.subTest(action), self.acting(action, model):
+                result = model(value)
+                with torch.no_grad():
+                    value.add_(1)
+                with self.assertRaisesRegex(RuntimeError, "inplace operation"):
+                    result.backward()
+
+    def test_weights_that_are_modified(self):
+        model = nn.Sequential(Runs(lambda value: value.exp().sum()))
+        with self.acting(Action.RECOMPUTE, model):
+            result = model(large())
+            with torch.no_grad():
+                model[0].weight.add_(1)
+            with self.assertRaisesRegex(RuntimeError, "inplace operation"):
+                result.backward()
+
+    def test_double_backward_through_what_is_recomputed(self):
+        for action in (Action.RECOMPUTE, Action.RECOMPUTE_OFFLOAD):
+            model = nn.Sequential(Runs(lambda value: value.exp().sum()))
+            value = large()
+            with self.subTest(action), self.acting(action, model):
+                result = model(value)
+                with self.assertRaisesRegex(RuntimeError, "create_graph=True"):
+                    torch.autograd.grad(result, value, create_graph=True)
+
+    def test_a_layer_that_is_another_one_the_second_time(self):
+        calls = []
+
+        def changing(value):
+            calls.append(None)
+            return (value if len(calls) == 1 else value[1:]).exp().sum()
+
+        model = nn.Sequential(Runs(changing))
+        with self.acting(Action.RECOMPUTE, model):
+            result = model(large())
+            with self.assertRaisesRegex(RuntimeError, "0: its forward pass"):
+                result.backward()
+
+    def test_a_budget_that_is_too_small(self):
+        model = Net()
+        activations = Activations(budget_bytes=1 << 16, tier=self.tier)
+        with self.assertRaisesRegex(BudgetError, "65536 bytes.*at least"):
+            with activations.attached(model):
+                train(model, 6)
+        self.assertNotIn("forward", model.blocks[0].__dict__)
+
+    def test_layers_that_cannot_be(self):
+        model = Net()
+        for names, why in (
+            (["nose"], "no such module"),
+            (["blocks.0", "blocks.0.conv"], "is inside blocks.0"),
+        ):
+            with self.subTest(why), self.assertRaisesRegex(ValueError, why):
+                Activations(budget_bytes=1, layers=names).attach(model)
+        model.stem = torch.jit.script(model.stem)
+        with self.assertRaisesRegex(ValueError, "stem: a script"):
+            Activations(budget_bytes=1).attach(model)
+
+    def test_plans_that_cannot_be(self):
+        model = Net()
+        for one in ({}, {"plan": plan_of(Action.KEEP, model), "budget_bytes": 1}):
+            with self.assertRaisesRegex(ValueError, "either"):
+                Activations(**one)
+        with self.assertRaisesRegex(ValueError, "there is no tier"):
+            Activations(plan=plan_of(Action.OFFLOAD, model)).attach(model)
+        other = Plan({"nose": Action.KEEP}, 0, None)
+        with self.assertRaisesRegex(ValueError, "nose"):
+            Activations(plan=other).attach(model)
+
+    def test_two_at_once(self):
+        model = Net()
+        activations = Activations(budget_bytes=1)
+        with activations.attached(model):
+            with self.assertRaisesRegex(ValueError, "attached already"):
+                activations.attach(model)
+            with self.assertRaisesRegex(ValueError, "has been replaced"):
+                Activations(budget_bytes=1).attach(model)
+
+    def test_a_rate_that_is_none(self):
+        for rate in (0, -1, float("nan")):
+            with self.assertRaisesRegex(ValueError, "a rate above 0"):
+                RatedHostTier(rate)
+
+
+class NothingIsLeftTest(ActivationsCase):
+    def test_after_an_exception_in_the_forward_pass(self):
+        def failing(value):
+            value.exp()
+            raise KeyError("mine")
+
+        for action in MOVED:
+            model = nn.Sequential(Runs(failing))
+            with self.subTest(action), self.acting(action, model):
+                with self.assertRaisesRegex(KeyError, "mine"):
+                    model(large())
+            gc.collect()
+            before = self.tier.arena.peak_bytes
+            large().exp().sum().backward()  # with nobody's hooks
+            self.assertEqual(self.tier.arena.peak_bytes, before)
+
+    def test_after_detaching(self):
+        model = Net()
+        before = {name: dict(one.__dict__) for name, one in model.named_modules()}
+        with self.acting(Action.RECOMPUTE, model):
+            self.assertIn("forward", model.blocks[0].__dict__)
+        for name, one in model.named_modules():
+            self.assertEqual(one.__dict__.keys(), before[name].keys())
+
+    def test_a_graph_outlives_its_activations(self):
+        model = nn.Sequential(Runs(lambda value: value.exp().sum()))
+        for action in MOVED:
+            value = large()
+            with self.subTest(action), self.acting(action, model):
+                result = model(value)
+            result.backward()
+            self.assertTrue(torch.equal(value.grad, value.detach().exp()))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,73 @@
+"""python3 -m bench_memory.train: one process that trains; prints one line of
+JSON."""
+
+import argparse
+import collections
+import json
+
+from bench_memory.device import most_rss_bytes
+from bench_memory.ways import NAMES, RATE_BYTES_PER_S, Training
+from penstock.exchange import BudgetError
+
+
+def turns(training, budget_bytes, rounds):
+    """Times and peaks of all ways, by turns."""
+    plan = training.plan(budget_bytes)
+    found = {name: [] for name in NAMES}
+    for _ in range(rounds):
+        for name in NAMES:
+            with training.way(name, plan if name == "planned" else None):
+                training.step()  # warms up
+                found[name].append(training.step())
+    return {
+        "steps": found,
+        "plan": collections.Counter(
+            action.value for action in plan.actions.values()),
+        "window_bytes": plan.window_bytes,
+        "budget_bytes": budget_bytes,
+        "rate_bytes_per_s": RATE_BYTES_PER_S,
+        "device": training.device.name,
+    }
+
+
+def alone(training, name, budget_bytes, limit_bytes):
+    """One way only, in memory of so many bytes."""
+    if limit_bytes:
+        training.device.set_limit(limit_bytes)
+    try:
+        plan = None
+        if name == "planned":
+            plan = training.plan(budget_bytes)
+        with training.way(name, plan):
+            peaks = [training.step()[1] for _ in range(2)]
+    except BudgetError:
+        return {"fits": False}
+    except RuntimeError as error:
+        if "memory" not in str(error):  # as every device's allocator says
+            raise
+        return {"fits": False}
+    return {"fits": True, "peak_bytes": max(peaks),
+            "rss_bytes": most_rss_bytes(),
+            "host_bytes": training.tier.arena.peak_bytes}
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="bench_memory.train")
+    parser.add_argument("kind")
+    parser.add_argument("batch", type=int)
+    parser.add_argument("--way", choices=NAMES)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--budget", type=int, default=0)
+    parser.add_argument("--limit", type=int, default=0)
+    arguments = parser.parse_args()
+    training = Training(arguments.kind, arguments.batch)
+    if arguments.way:
+        result = alone(training, arguments.way, arguments.budget,
+                       arguments.limit)
+    else:
+        result = turns(training, arguments.budget, arguments.rounds)
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
