@@ -1,5 +1,6 @@
 """MirrorTrainer: weights follow gradients layer by layer."""
 
+import weakref
 from typing import Any, Literal, Protocol
 
 import torch
@@ -9,6 +10,7 @@ from penstock.exchange._clipping import (
     allow_clipping_of,
     check_clipping,
     clip_layer,
+    is_trained,
     refuse_clipping_of,
 )
 from penstock.exchange._exchange import Exchange
@@ -67,7 +69,7 @@ class MirrorTrainer:
         self._model = model
         self._optimizer = optimizer
         self._clip_norm = clip_norm
-        self._activations = activations
+        self._activations: Activations | None = None
         stepper = Stepper(optimizer)
         why_not = stepper.refusals(model)
         if isinstance(model, nn.parallel.DistributedDataParallel):
@@ -75,10 +77,13 @@ class MirrorTrainer:
                 "DistributedDataParallel exchanges gradients itself: give "
                 "MirrorTrainer the model in it, or use ddp_hook"
             )
+        if any(map(is_trained, model.parameters())):
+            why_not.append("the model has a trainer already: close() that first")
         chosen = ExchangeOptions(**options)
         try:
             if activations is not None:
                 activations.attach(model)
+                self._activations = activations
         except ValueError as error:
             why_not.append(str(error))
         try:
@@ -113,7 +118,14 @@ class MirrorTrainer:
 
     def _hook(self, layer: Layer) -> GradientHook:
         layer.parameter.grad = None
-        return GradientHook(layer.parameter, lambda: self._take_or_fail(layer))
+        trainer = weakref.ref(self)  # torch 1's nodes are no garbage
+
+        def take() -> None:
+            held = trainer()
+            if held is not None:
+                held._take_or_fail(layer)
+
+        return GradientHook(layer.parameter, take)
 
     def _take_or_fail(self, layer: Layer) -> None:
         try:
@@ -168,9 +180,22 @@ class MirrorTrainer:
             )
             self._exchange.fail(error)
             raise error
+        self._check_frozen()
         self._has_gradient.clear()
         self._follower.finish()
         self._exchange.tell_stall()
+
+    def _check_frozen(self) -> None:
+        """Raises RuntimeError for what would silently not be trained."""
+        groups = self._optimizer.param_groups
+        if all(one.grad is None for group in groups for one in group["params"]):
+            return
+        error = RuntimeError(
+            "the optimizer has parameters with a gradient that were frozen, or "
+            "not there, when the trainer was made: close it, and make it anew"
+        )
+        self._exchange.fail(error)
+        raise error
 
     @property
     def rank(self) -> int:
