@@ -10,7 +10,7 @@
 namespace penstock::exchange {
 namespace {
 
-constexpr size_t kPart = 1024 * GradientStream::kPeriod;
+constexpr size_t kPart = 256 * GradientStream::kPeriod;
 constexpr double kMostSteps = 1000;
 constexpr uint32_t kExactSteps = 64;
 

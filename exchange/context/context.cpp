@@ -46,6 +46,7 @@ class Context::Impl {
   Status submit(int layer, std::span<float> gradient, Update& update);
   Result<bool> poll(int layer);
   Status wait(int layer);
+  void give_up(const std::string& why);
   ContextStats stats() const;
   const Runner& runner() const { return *runner_; }
   Runner& runner() { return *runner_; }
@@ -348,6 +349,14 @@ Status Context::Impl::wait(int layer) {
   return result;
 }
 
+void Context::Impl::give_up(const std::string& why) {
+  Lock lock(mutex_);
+  claim(lock);
+  fail(lock, Error{Code::kInvalidArgument, 0, why});
+  is_claimed_ = false;
+  changed_.notify_all();
+}
+
 Status Context::Impl::wait_locked(Lock& lock, int layer) {
   for (Pause pause;;) {
     const bool has_moved = !thread_.joinable() && drive(lock);
@@ -420,6 +429,7 @@ bool Context::keeps_gradient(int layer) const {
 }
 Result<bool> Context::poll(int layer) { return impl_->poll(layer); }
 Status Context::wait(int layer) { return impl_->wait(layer); }
+void Context::fail(const std::string& why) { impl_->give_up(why); }
 ContextStats Context::stats() const { return impl_->stats(); }
 LayerStats Context::layer_stats(int layer) const {
   return impl_->runner().layer_stats(layer);

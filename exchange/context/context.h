@@ -153,6 +153,10 @@ class Context {
   // layers have to be submitted.
   [[nodiscard]] Status wait(int layer);
 
+  // Tells the other ranks why this one cannot go on: their calls fail with it,
+  // and this one's. REQUIRES: planned.
+  void fail(const std::string& why);
+
   ContextStats stats() const;
   // REQUIRES: planned, a layer, its exchange is done.
   LayerStats layer_stats(int layer) const;

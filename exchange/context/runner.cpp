@@ -119,11 +119,14 @@ Status Runner::begin(size_t number) {
 
 Status Runner::begin_sparse(Layer& layer, std::span<const float> gradient) {
   busy_group_ = layer.group;
-  if (layer.threshold->wants_exact()) {
-    if (!gradient.empty()) {
-      layer.residual.accumulate(gradient);
-      gradient = {};
-    }
+  // What is rounded is so before anything is picked out: sums must not depend
+  // on whether it was the layer's turn when its gradient came.
+  const bool is_exact = layer.threshold->wants_exact();
+  if (!gradient.empty() && (is_exact || layer.residual.is_rounded())) {
+    layer.residual.accumulate(gradient);
+    gradient = {};
+  }
+  if (is_exact) {
     layer.threshold->set_exact(layer.residual.kth_magnitude(
         0, layer.residual.size(), wanted_of(layer.options)));
   }

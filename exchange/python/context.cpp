@@ -6,18 +6,23 @@ namespace penstock::exchange {
 
 namespace py = pybind11;
 
+namespace {
+
+// Its thread may be in a function of Python's, which an update calls, when the
+// context is ended by a thread with the GIL.
+std::shared_ptr<Context> shared(std::unique_ptr<Context> context) {
+  return {context.release(), [](Context* last) {
+            const py::gil_scoped_release others;
+            delete last;
+          }};
+}
+
+}  // namespace
+
 PythonContext::PythonContext(PythonTransport& transport, ContextOptions options)
     : under_(transport.under()) {
   options.has_thread = transport.allows_thread() && transport.size() > 1;
-  context_ = std::make_unique<Context>(transport.take(), options);
-}
-
-PythonContext::~PythonContext() { close(); }
-
-void PythonContext::close() {
-  // Its thread may be in a function of Python's that an update calls.
-  const py::gil_scoped_release others;
-  context_.reset();
+  context_ = shared(std::make_unique<Context>(transport.take(), options));
 }
 
 Context& PythonContext::open() const {
@@ -72,6 +77,12 @@ void PythonContext::wait(int layer) {
   }();
   if (!status) throw_error(status.error());
   check_update(layer);
+}
+
+void PythonContext::fail(const std::string& why) {
+  Context& context = open();
+  const py::gil_scoped_release others;
+  context.fail(why);
 }
 
 void PythonContext::check_update(int layer) {

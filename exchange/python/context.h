@@ -16,9 +16,6 @@ namespace penstock::exchange {
 class PythonContext {
  public:
   PythonContext(PythonTransport& transport, ContextOptions options);
-  ~PythonContext();
-  PythonContext(const PythonContext&) = delete;
-  PythonContext& operator=(const PythonContext&) = delete;
 
   int add_layer(LayerOptions layer);
   void refuse(const std::string& why) { open().refuse(why); }
@@ -29,12 +26,13 @@ class PythonContext {
   bool keeps_gradient(int layer) { return open().keeps_gradient(layer); }
   bool poll(int layer);
   void wait(int layer);
+  void fail(const std::string& why);
   ContextStats stats() { return open().stats(); }
   LayerStats layer_stats(int layer) { return open().layer_stats(layer); }
   Context::LayerState layer_state(int layer);
   void set_layer_state(int layer, const Context::LayerState& state);
   // Ends it, with its thread; everything else throws ValueError then.
-  void close();
+  void close() { context_.reset(); }
 
  private:
   Context& open() const;
@@ -42,7 +40,7 @@ class PythonContext {
   void check_update(int layer);
 
   std::shared_ptr<void> under_;  // the transport's
-  std::unique_ptr<Context> context_;
+  std::shared_ptr<Context> context_;
   std::vector<pybind11::object> updates_;  // of each layer, the last
 };
 

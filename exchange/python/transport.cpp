@@ -98,6 +98,7 @@ std::vector<PythonTransport> thread_ranks(int ranks) {
   if (ranks < 1) throw py::value_error("ranks: 1 or more");
   auto group = std::make_shared<ThreadRanks>(ranks);
   std::vector<PythonTransport> all;
+  all.reserve(static_cast<size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     all.emplace_back(group->transport(rank), true, group);
   }

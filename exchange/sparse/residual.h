@@ -21,6 +21,7 @@ class Residual {
   static Residual bfloat16(size_t elements, Arena& arena);
 
   size_t size() const { return wide_.size() + narrow_.size(); }
+  bool is_rounded() const { return !narrow_.empty(); }
 
   // What the next roundings depend on, beside the place: the step's number.
   void set_step(uint64_t step) { step_ = step; }

@@ -109,10 +109,11 @@ def ddp_resumed(folder, first, last):
     return weights_hash(model.module)
 
 
-def ddp_unused(folder):
-    model = distributed(folder, find_unused_parameters=True)
+def ddp_refused(folder, what):
+    model = distributed(folder, find_unused_parameters=what == "unused")
+    transport = "self" if what == "alone" else "mpi"
     try:
-        exchange.DdpState(model, **OPTIONS)
+        exchange.DdpState(model, transport=transport, **OPTIONS)
     except ValueError as error:
         return error
     return "nothing was refused"
@@ -133,7 +134,7 @@ def raises(step):
 if __name__ == "__main__":
     case = {
         function.__name__: function
-        for function in (same, resumed, ddp, ddp_resumed, ddp_unused, raises)
+        for function in (same, resumed, ddp, ddp_resumed, ddp_refused, raises)
     }[sys.argv[1]]
     result = case(*sys.argv[2:])
     # At once: lines of ranks must not mix.

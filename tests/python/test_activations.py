@@ -138,6 +138,53 @@ class SameGradientsTest(ActivationsCase):
         self.assertLessEqual(activations.plan.cost.peak_bytes, 2 << 20)
         self.assertNotEqual(set(activations.plan.actions.values()), {Action.KEEP})
 
+    def test_measuring_goes_on_after_a_backward_pass_that_failed(self):
+        def failing(_):
+            raise KeyError("mine")
+
+        activations = Activations(budget_bytes=2 << 20, tier=self.tier)
+        with activations.attached(self.model):
+            train(self.model, 1)
+            outputs = self.model(torch.randn(16, 3, 16, 16))
+            hook = self.model.stem.weight.register_hook(failing)
+            with self.assertRaisesRegex(KeyError, "mine"):
+                outputs.sum().backward()
+            hook.remove()
+            train(self.model, 3)
+        self.assertIsNotNone(activations.plan)
+
+    def test_layers_that_work_in_place_are_not_among_the_default_ones(self):
+        def make():
+            torch.manual_seed(1)
+            return nn.Sequential(
+                nn.Conv2d(3, 8, 3),
+                nn.BatchNorm2d(8),
+                nn.ReLU(inplace=True),
+                nn.Conv2d(8, 10, 14),
+                nn.Flatten(),
+            )
+
+        activations = Activations(budget_bytes=1 << 20)
+        model = make()
+        expected = train(make(), 5)
+        with activations.attached(model):
+            self.assert_same(train(model, 5), expected)
+        self.assertNotIn("2", activations.plan.actions)
+
+    def test_a_copy_of_the_model_is_a_model(self):
+        images = torch.randn(4, 3, 16, 16)
+        for action in MOVED:
+            model = copy.deepcopy(self.model)
+            with self.subTest(action), self.acting(action, model):
+                other = copy.deepcopy(model)
+                with torch.no_grad():
+                    model.stem.weight.zero_()
+                    torch.manual_seed(1)
+                    found = other(images)
+                    torch.manual_seed(1)
+                    expected = self.model(images)
+                self.assertTrue(torch.equal(found, expected))
+
     def test_of_a_frozen_layer_and_in_bfloat16(self):
         self.model.blocks[1].requires_grad_(False)
         other = copy.deepcopy(self.model)
@@ -251,6 +298,14 @@ class RefusalTest(ActivationsCase):
                     value.add_(1)
                 with self.assertRaisesRegex(RuntimeError, "inplace operation"):
                     result.backward()
+
+    def test_arguments_that_a_layer_modifies_itself(self):
+        model = nn.Sequential(nn.Sequential(nn.ReLU(inplace=True), nn.Tanh()))
+        plan = Plan({"0": Action.RECOMPUTE}, 0, None)
+        activations = Activations(plan=plan, layers=["0"])
+        with activations.attached(model):
+            with self.assertRaisesRegex(RuntimeError, "0: modifies in place"):
+                model(large().exp())
 
     def test_weights_that_are_modified(self):
         model = nn.Sequential(Runs(lambda value: value.exp().sum()))

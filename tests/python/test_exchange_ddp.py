@@ -33,8 +33,12 @@ class Ddp(MpiCase):
         self.assertEqual(whole, parts)
 
     def test_unused_parameters_are_refused(self):
-        for result in self.results(2, "ddp_unused", self.folder):
+        for result in self.results(2, "ddp_refused", self.folder, "unused"):
             self.assertIn("find_unused_parameters=True", result)
+
+    def test_other_ranks_than_ddps_are_refused(self):
+        for result in self.results(2, "ddp_refused", self.folder, "alone"):
+            self.assertIn("DDP has 2 ranks, the exchange 1", result)
 
 
 if __name__ == "__main__":

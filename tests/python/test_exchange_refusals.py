@@ -12,8 +12,10 @@ from exchange_case import (
     seeded,
     torch,
     train,
+    weights_hash,
 )
 from torch import nn
+from torch.nn.utils import clip_grad_norm_
 
 
 def trainer_of(model, optimizer=None, **options):
@@ -109,6 +111,16 @@ class Models(ExchangeCase):
             "parameters of another model", model, torch.optim.SGD(both, lr=1)
         )
 
+    def test_a_model_that_has_a_trainer(self):
+        model = perceptron()
+        activations = exchange.Activations(budget_bytes=1 << 20)
+        trainer, optimizer = trainer_of(model, activations=activations)
+        with self.assertRaisesRegex(ValueError, "has a trainer already"):
+            trainer_of(model, activations=activations)
+        self.assertIn("forward", vars(model[0]))  # the first one's
+        trainer.close()
+        trainer_of(model, optimizer)[0].close()
+
     def test_all_ranks_say_why_one_cannot(self):
         def work(transport):
             model = perceptron()
@@ -172,6 +184,11 @@ class Steps(ExchangeCase):
         with self.assertRaisesRegex(RuntimeError, "comes too late"):
             torch.nn.utils.clip_grad_norm_(self.model[0].weight, 1.0)
 
+    def test_clipping_that_was_imported_by_name(self):
+        self.loss().backward()
+        with self.assertRaisesRegex(RuntimeError, "comes too late"):
+            clip_grad_norm_(self.model.parameters(), 1.0)
+
     def test_clipping_of_other_models_goes_on(self):
         other = perceptron()
         other(batch(0)[0]).sum().backward()
@@ -199,6 +216,27 @@ class Steps(ExchangeCase):
         ):
             self.optimizer.step()
 
+    def test_what_was_frozen_when_the_trainer_was_made(self):
+        model = perceptron()
+        model[0].requires_grad_(False)
+        trainer, optimizer = trainer_of(model)
+        self.addCleanup(trainer.close)
+        train(model, optimizer, range(1))
+        model[0].requires_grad_(True)
+        with self.assertRaisesRegex(RuntimeError, "were frozen.*make it anew"):
+            train(model, optimizer, range(1, 2))
+
+    def test_a_model_that_is_cast_meanwhile(self):
+        self.model.double()
+        samples, classes = batch(0)
+        loss = nn.functional.cross_entropy(
+            self.model(samples.double()), classes
+        )
+        with self.assertRaisesRegex(
+            RuntimeError, "is torch.float64 on cpu: weights must stay float32"
+        ):
+            loss.backward()
+
     def test_create_graph(self):
         with self.assertRaisesRegex(RuntimeError, "create_graph=True"):
             self.loss().backward(create_graph=True)
@@ -219,14 +257,36 @@ class Gradients(ExchangeCase):
             )
             train(model, optimizer, range(2), transport.rank)
             trainer.wait()
+            before = weights_hash(model)
             samples, classes = batch(2, transport.rank)
             if transport.rank == 1:
                 samples[0, 0] = float("nan")
             nn.functional.cross_entropy(model(samples), classes).backward()
-            trainer.wait()
+            with self.assertRaisesRegex(ValueError, "was infinite or no number"):
+                trainer.wait()
+            with self.assertRaises(ValueError):
+                trainer.close()
+            self.assertEqual(weights_hash(model), before)
 
-        for error in as_ranks(2, work):
-            self.assertIsInstance(error, ValueError)
+        fine(as_ranks(2, work))
+
+    def test_what_a_rank_raises_the_others_are_told(self):
+        def work(transport):
+            model = perceptron()
+            _, optimizer = trainer_of(model, transport=transport)
+            train(model, optimizer, range(3), transport.rank)
+            if transport.rank == 1:
+                model[:4](batch(3)[0]).sum().backward()
+                optimizer.step()
+            train(model, optimizer, range(3, 1000), transport.rank)
+
+        first, own, last = as_ranks(3, work)
+        self.assertRegex(str(own), "2 parameters got no gradient")
+        for error in (first, last):
+            self.assertIsInstance(error, ConnectionError)
+            self.assertRegex(
+                str(error), "rank 1 has failed: .*2 parameters got no gradient"
+            )
 
     def test_sparse(self):
         class Table(nn.Module):

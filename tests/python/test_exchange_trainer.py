@@ -1,8 +1,11 @@
 """penstock.exchange.MirrorTrainer: what it trains is what it should."""
 
 import copy
+import gc
+import time
 import unittest
 import warnings
+import weakref
 
 from exchange_case import (
     ExchangeCase,
@@ -93,6 +96,43 @@ class OneRank(ExchangeCase):
         train(plain, other, range(10))
         self.assertEqual(weights_hash(plain), weights_hash(model))
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+
+    def test_a_trainer_that_is_dropped_leaves_nothing(self):
+        model = perceptron()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        exchange.MirrorTrainer(model, optimizer, transport="self")
+        train(model, optimizer, range(1))
+        model_there = weakref.ref(model)
+        del model, optimizer
+        gc.collect()
+        self.assertIsNone(model_there())
+
+    def test_activations_may_be_recomputed(self):
+        plain, mirrored = perceptron(), perceptron()
+        adam = OPTIMIZERS["adam"]
+        train(plain, adam(plain.parameters()), range(20))
+        optimizer = adam(mirrored.parameters())
+        trainer = exchange.MirrorTrainer(
+            mirrored,
+            optimizer,
+            transport="self",
+            activations=exchange.Activations(budget_bytes=1 << 20),
+        )
+        train(mirrored, optimizer, range(20))
+        trainer.close()
+        self.assertEqual(weights_hash(plain), weights_hash(mirrored))
+
+    def test_activations_that_cannot_be_are_refused(self):
+        model = perceptron()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        activations = exchange.Activations(
+            budget_bytes=1 << 20, layers=["nowhere"]
+        )
+        with self.assertRaisesRegex(ValueError, "nowhere"):
+            exchange.MirrorTrainer(
+                model, optimizer, transport="self", activations=activations
+            )
+        self.assertNotIn("step", vars(optimizer))
 
     def test_layers_are_clipped_each_by_itself(self):
         model = perceptron()
@@ -190,6 +230,73 @@ class SeveralRanks(ExchangeCase):
             hidden = functional.linear(samples, weights["0.weight"])
             with self.assertRaisesRegex(RuntimeError, "0.weight was used out"):
                 hidden.sum().backward()
+
+        fine(as_ranks(2, work))
+
+    def test_zero_grad_may_come_before_an_update_is_there(self):
+        """As where it is the first call of a step."""
+
+        class Slow(torch.optim.Adam):
+            def step(self, closure=None):
+                time.sleep(0.02)
+                return super().step()
+
+        def work(transport):
+            model = perceptron()
+            optimizer = Slow(model.parameters(), lr=0.01)
+            exchange.MirrorTrainer(model, optimizer, transport=transport)
+            for step in range(3):
+                samples, classes = batch(step, transport.rank)
+                for _ in range(transport.rank * 100):
+                    optimizer.zero_grad()
+                    time.sleep(0.001)
+                loss = functional.cross_entropy(model(samples), classes)
+                loss.backward()
+                optimizer.step()
+            return weights_hash(model)
+
+        self.assertEqual(len(set(fine(as_ranks(2, work)))), 1)
+
+    def test_hooks_find_weights_that_are_waited_for(self):
+        """As weight_norm()'s, which was there before the trainer."""
+
+        def work(transport):
+            seen = []
+            model = perceptron()
+            for weights in model[0].parameters():
+                model[0].register_forward_pre_hook(
+                    lambda *_, weights=weights: seen.append(weights.clone())
+                )
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            trainer = exchange.MirrorTrainer(
+                model, optimizer, transport=transport
+            )
+            train(model, optimizer, range(1), transport.rank)
+            if transport.rank == 0:
+                time.sleep(0.1)  # the other one has to wait
+            train(model, optimizer, range(1, 2), transport.rank)
+            seen.clear()
+            model(batch(2)[0])
+            trainer.wait()
+            for before, now in zip(seen, model[0].parameters()):
+                self.assertTrue(torch.equal(before, now))
+
+        fine(as_ranks(2, work))
+
+    def test_a_copy_of_the_model_is_a_model(self):
+        def work(transport):
+            model = perceptron()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            trainer = exchange.MirrorTrainer(
+                model, optimizer, transport=transport
+            )
+            train(model, optimizer, range(2), transport.rank)
+            trainer.wait()
+            average = copy.deepcopy(model)
+            samples, _ = batch(2)
+            self.assertTrue(torch.equal(average(samples), model(samples)))
+            train(model, optimizer, range(2, 4), transport.rank)
+            self.assertFalse(torch.equal(average(samples), model(samples)))
 
         fine(as_ranks(2, work))
 

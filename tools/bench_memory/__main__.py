@@ -13,8 +13,8 @@ from bench_memory.processes import Processes, TrainingError
 from demo_lib import ending
 from demo_lib.progress import Progress
 
-BATCHES = {"conv": 64, "transformer": 16}
-BUDGET_SHARE = 0.11        # of plain training's peak, for activations
+BATCHES = {"conv": 64, "transformer": 12}
+BUDGET_SHARE = 0.10        # of plain training's peak, for activations
 LARGE_BUDGET_SHARE = 0.45  # of it, for those of a batch that fills the device
 GROWTHS = (2, 4, 5, 6, 8)  # times the batch, tried in this order
 FAILURES = (TrainingError, OSError, subprocess.TimeoutExpired)

@@ -8,7 +8,7 @@ BLOCKS = 9             # in each of its stages
 SIDE = 32
 CLASSES = 10
 
-DIMENSION, HEADS, DEPTH, WORDS, VOCABULARY = 192, 4, 12, 128, 1024
+DIMENSION, HEADS, DEPTH, WORDS, VOCABULARY = 192, 4, 16, 128, 256
 
 
 class ResidualBlock(nn.Module):

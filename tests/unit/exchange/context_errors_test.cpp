@@ -241,6 +241,19 @@ TEST_CASE("a rank that fails has all others fail at once") {
                                           "rank 2 has failed: " + text, text});
 }
 
+TEST_CASE("a rank that gives up tells all others why") {
+  const bool has_thread = GENERATE(false, true);
+  const auto found =
+      exchanged(3, quick(has_thread), [&](Context& context, Model& model) {
+        if (context.rank() == 1) context.fail("no more samples");
+        const std::string text = submit(context, model, 0);
+        return text.empty() ? wait(context, 0) : text;
+      });
+  const std::string expected = "rank 1 has failed: no more samples";
+  CHECK(found ==
+        std::vector<std::string>{expected, "no more samples", expected});
+}
+
 TEST_CASE(
     "a rank that leaves in the middle of an exchange has all others fail") {
   const auto found = exchanged(3, quick(), [&](Context& context, Model& model) {

@@ -305,3 +305,43 @@ TEST_CASE("elements that a float cannot number are summed where they are") {
   });
   check_all(wrong, "");
 }
+
+TEST_CASE("sums do not depend on when a layer was submitted") {
+  const std::vector<LayerOptions> layers = {
+      {.name = "first", .elements = 100, .method = Method::kTwoPhase},
+      {.name = "layer",
+       .elements = 3000,
+       .density = 0.05,
+       .residual = GENERATE(ResidualKind::kFloat32, ResidualKind::kBfloat16),
+       .method = Method::kTwoPhase}};
+  std::vector<std::vector<float>> found;
+  for (const int first : {0, 1}) {  // the layer in its turn, and before it
+    std::vector<std::vector<float>> weights(2);
+    const auto wrong = on_ranks(2, [&](auto transport) -> std::string {
+      const auto rank = size_t(transport->rank());
+      Context context(std::move(transport), quick());
+      if (std::string text = plan(context, layers); !text.empty()) return text;
+      Model model(layers, unsigned(rank));
+      for (int step = 0; step < 20; ++step) {
+        for (auto& gradient : model.gradients) {
+          for (float& value : gradient) value = float(model.random()) / 1e9f;
+        }
+        for (const int layer : {first, 1 - first}) {
+          Status done = context.submit(layer, model.gradients[size_t(layer)],
+                                       model.updates[size_t(layer)]);
+          if (done && first == 0) done = context.wait(layer);
+          if (!done) return done.error().message;
+        }
+        for (const int layer : {0, 1}) {
+          const Status done = context.wait(layer);
+          if (!done) return done.error().message;
+        }
+      }
+      weights[rank] = model.weights[1];
+      return "";
+    });
+    check_all(wrong, "");
+    found.push_back(weights[0]);
+  }
+  CHECK(found[0] == found[1]);
+}

@@ -54,4 +54,5 @@ TEST_CASE("a layer that is longer than what was tried has it over and over") {
   warm_start(GradientStream(0), 0.1, residual);
   CHECK(std::equal(residual.begin() + kElements, residual.end(),
                    residual.begin()));
+  CHECK(residual[1] != residual[2]);
 }

@@ -27,12 +27,13 @@ _PROBE_BYTES = 32 << 20  # copied to measure a link
 
 
 def default_layers(model: torch.nn.Module) -> list[str]:
-    """The largest modules below the model that are not lists of modules."""
+    """The largest modules below the model that are not lists of modules, nor
+    work in place: those save what the next one saves as well."""
     found = []
     for name, module in model.named_children():
         if isinstance(module, (torch.nn.Sequential, torch.nn.ModuleList)):
             found += [f"{name}.{below}" for below in default_layers(module)]
-        else:
+        elif not getattr(module, "inplace", False):
             found.append(name)
     return found
 
@@ -93,6 +94,10 @@ class Activations:
         self._offloader: Offloader | None = None
         self._layers: dict[str, torch.nn.Module] = {}
         self.plan = plan
+
+    def __deepcopy__(self, _: Any) -> "Activations":
+        """For copies of the model, whose layers call it."""
+        return self
 
     def attach(self, model: torch.nn.Module) -> None:
         """Raises ValueError for layers that are not there or cannot be managed,

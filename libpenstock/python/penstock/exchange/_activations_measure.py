@@ -3,7 +3,9 @@ them. Layers are recomputed meanwhile, and their arguments offloaded where there
 is a tier, so that a batch need not fit otherwise."""
 
 import dataclasses
+import functools
 import time
+import weakref
 from typing import Any, Callable
 
 import torch
@@ -93,6 +95,7 @@ class Meter:
         self._step: dict[str, _Figures] = {}
         self._before: tuple[str, _Storages] | None = None
         self._in_backward: _MeasuredCall | None = None
+        self._ending: Callable[[], Any] | None = None  # weak: the engine's
         self._since_s = 0.0
 
     def is_done(self) -> bool:
@@ -107,6 +110,7 @@ class Meter:
         kept: set[int],
         keep: Callable[[torch.Tensor], Any],
     ) -> Any:
+        self._forget_failed()
         call = _MeasuredCall(name, layer, kept, self, keep)
         begin_s = self._now_s() - self._wait_s()
         result = call.run(forward, arguments, call.keep)
@@ -130,11 +134,19 @@ class Meter:
     def begin_backward(self, call: _MeasuredCall) -> None:
         """The backward pass has come to this call of a layer."""
         if self._in_backward is None:
-            engine = torch.autograd.Variable._execution_engine
-            engine.queue_callback(self._end_backward)
+            ending = functools.partial(self._end_backward)
+            self._ending = weakref.ref(ending)
+            torch.autograd.Variable._execution_engine.queue_callback(ending)
         self._end_layer()
         self._in_backward = call
         self._since_s = self._now_s()
+
+    def _forget_failed(self) -> None:
+        """A backward pass that has raised does not call what was queued."""
+        if self._in_backward is not None and self._ending() is None:
+            self._in_backward = None
+            self._before = None
+            self._step = {}
 
     def _end_layer(self) -> None:
         call = self._in_backward

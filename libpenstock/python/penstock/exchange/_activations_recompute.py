@@ -88,9 +88,11 @@ class RecomputedCall:
     ) -> Any:
         """keep: what stands for an argument until it is needed."""
         devices = []
+        versions = []
 
         def note(tensor: torch.Tensor) -> _Argument:
             devices.append(tensor.device)
+            versions.append((tensor, tensor._version))
             return _Argument(tensor, keep(tensor))
 
         self._forward = forward
@@ -100,7 +102,13 @@ class RecomputedCall:
         )
         args, kwargs = arguments
         with saved_tensors_hooks(self._pack, lambda packed: packed.get()):
-            return forward(*args, **kwargs)
+            result = forward(*args, **kwargs)
+        if self._missing and any(one._version != was for one, was in versions):
+            raise RuntimeError(
+                f"{self.name}: modifies in place what it is called with, so "
+                "that it cannot run again; leave it out of the layers"
+            )
+        return result
 
     def _stays(self, tensor: torch.Tensor) -> bool:
         return (

@@ -1,6 +1,7 @@
 """Clipping, as far as one layer's gradient is enough for it."""
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -42,14 +43,27 @@ def refuse_clipping_of(layers: list[Layer]) -> None:
     for name in _NAMES:
         function = getattr(torch.nn.utils, name)
         if not hasattr(function, _MARK):
-            guarded = _guarded(function)
-            setattr(torch.nn.utils, name, guarded)
-            setattr(torch.nn.utils.clip_grad, name, guarded)
+            _replace_everywhere(name, function, _guarded(function))
+
+
+def _replace_everywhere(
+    name: str, function: Callable[..., Any], guarded: Callable[..., Any]
+) -> None:
+    """Also where it was imported from torch by name."""
+    for module in list(sys.modules.values()):
+        names = getattr(module, "__dict__", {})
+        if names.get(name) is function:
+            names[name] = guarded
+
+
+def is_trained(parameter: torch.Tensor) -> bool:
+    """By a trainer that is not closed."""
+    return hasattr(parameter, _MARK)
 
 
 def allow_clipping_of(layers: list[Layer]) -> None:
     for layer in layers:
-        if hasattr(layer.parameter, _MARK):
+        if is_trained(layer.parameter):
             delattr(layer.parameter, _MARK)
 
 
@@ -59,7 +73,7 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(parameters, torch.Tensor):
             parameters = [parameters]
         parameters = list(parameters)
-        if any(hasattr(parameter, _MARK) for parameter in parameters):
+        if any(map(is_trained, parameters)):
             raise RuntimeError(
                 f"{function.__name__}() comes too late: MirrorTrainer has "
                 'applied these gradients; give it clip_norm and clip="layer" '

@@ -34,6 +34,13 @@ class DdpState:
         self._exchange = Exchange(
             ddp.module, ExchangeOptions(**options), _refusals(ddp)
         )
+        self._group = ddp.process_group
+        ranks = torch.distributed.get_world_size(self._group)
+        if ranks != self._exchange.size:
+            raise ValueError(
+                f"DDP has {ranks} ranks, the exchange {self._exchange.size}: "
+                "start all of DDP's with mpirun or srun, and nothing else"
+            )
         self._layers = {
             id(layer.parameter): layer for layer in self._exchange.layers
         }
@@ -48,7 +55,7 @@ class DdpState:
         is_dense = self._steps < _DENSE_STEPS
         self._steps += is_last
         if is_dense or self._exchange.size == 1:
-            return _dense_mean(bucket.buffer())
+            return self._dense_mean(bucket.buffer())
         for parameter, gradient in zip(
             bucket.parameters(), bucket.gradients()
         ):
@@ -58,6 +65,13 @@ class DdpState:
         if is_last:
             self._keep_promises()
         return promise
+
+    def _dense_mean(self, buffer: Tensor) -> Future[Tensor]:
+        size = self._exchange.size
+        work = torch.distributed.all_reduce(
+            buffer, group=self._group, async_op=True
+        )
+        return work.get_future().then(lambda sum_: sum_.value()[0].div_(size))
 
     def _submit(self, layer: Layer, gradient: Tensor) -> None:
         update = self._updates[layer]
@@ -99,12 +113,6 @@ def ddp_hook(state: DdpState, bucket: GradBucket) -> Future[Tensor]:
     A GradScaler must not change its scale between steps: residuals are scaled
     as well."""
     return state.exchange_bucket(bucket)
-
-
-def _dense_mean(buffer: Tensor) -> Future[Tensor]:
-    size = torch.distributed.get_world_size()
-    work = torch.distributed.all_reduce(buffer, async_op=True)
-    return work.get_future().then(lambda sum_: sum_.value()[0].div_(size))
 
 
 def _refusals(ddp: DistributedDataParallel) -> list[str]:

@@ -119,6 +119,11 @@ class Exchange:
             self._told_s += new_s
             default_client().add(exchange_ns=int(new_s * 1e9))
 
+    def fail(self, error: BaseException) -> None:
+        """Tells the other ranks, which would wait for this one."""
+        if self._context is not None:
+            self._context.fail(f"{type(error).__name__}: {error}")
+
     def close(self) -> None:
         if self._context is not None:
             self._context.close()

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torch import nn
+from torch.utils.hooks import RemovableHandle
 
 from penstock.exchange._layers import Layer
 
@@ -34,11 +35,17 @@ class ForwardWaits:
                 if id(parameter) in of_parameter
             ]
         self._handles = [
-            module.register_forward_pre_hook(self._before)
+            _hook_first(module, self._before)
             for module in self._modules.values()
         ]
 
+    def __deepcopy__(self, _: Any) -> "ForwardWaits":
+        """For copies of the model, which have its hooks."""
+        return self
+
     def _before(self, module: nn.Module, _: Any) -> None:
+        if module not in self._needs:  # a copy's
+            return
         self._has_run.add(module)
         for layer in self._needs[module]:
             self.wait_for(layer)
@@ -79,3 +86,12 @@ class ForwardWaits:
     def close(self) -> None:
         for handle in self._handles:
             handle.remove()
+
+
+def _hook_first(
+    module: nn.Module, before: Callable[[nn.Module, Any], None]
+) -> RemovableHandle:
+    """Before hooks that read weights, as weight_norm()'s does."""
+    handle = module.register_forward_pre_hook(before)
+    module._forward_pre_hooks.move_to_end(handle.id, last=False)
+    return handle

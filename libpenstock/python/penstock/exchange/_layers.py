@@ -73,6 +73,12 @@ def check_gradient(layer: Layer, gradient: torch.Tensor) -> None:
             f"the gradient of {layer.name} is sparse: only dense ones are "
             "exchanged"
         )
+    if (gradient.dtype, gradient.device.type) != (torch.float32, "cpu"):
+        raise RuntimeError(
+            f"the gradient of {layer.name} is {gradient.dtype} on "
+            f"{gradient.device}: weights must stay float32 on the CPU, as they "
+            "were when the exchange was made"
+        )
     if not gradient.is_contiguous():
         raise RuntimeError(
             f"the gradient of {layer.name} is not contiguous, though its "

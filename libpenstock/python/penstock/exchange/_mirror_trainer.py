@@ -1,5 +1,6 @@
 """MirrorTrainer: weights follow gradients layer by layer."""
 
+import weakref
 from typing import Any, Literal, Protocol
 
 import torch
@@ -9,6 +10,7 @@ from penstock.exchange._clipping import (
     allow_clipping_of,
     check_clipping,
     clip_layer,
+    is_trained,
     refuse_clipping_of,
 )
 from penstock.exchange._exchange import Exchange
@@ -67,7 +69,7 @@ class MirrorTrainer:
         self._model = model
         self._optimizer = optimizer
         self._clip_norm = clip_norm
-        self._activations = activations
+        self._activations: Activations | None = None
         stepper = Stepper(optimizer)
         why_not = stepper.refusals(model)
         if isinstance(model, nn.parallel.DistributedDataParallel):
@@ -75,8 +77,20 @@ class MirrorTrainer:
                 "DistributedDataParallel exchanges gradients itself: give "
                 "MirrorTrainer the model in it, or use ddp_hook"
             )
+        if any(map(is_trained, model.parameters())):
+            why_not.append("the model has a trainer already: close() that first")
         chosen = ExchangeOptions(**options)
-        self._exchange = Exchange(model, chosen, why_not)
+        try:
+            if activations is not None:
+                activations.attach(model)
+                self._activations = activations
+        except ValueError as error:
+            why_not.append(str(error))
+        try:
+            self._exchange = Exchange(model, chosen, why_not)
+        except BaseException:
+            self._detach()
+            raise
         self._waits: ForwardWaits | None = None
         self._follower: Follower = Alone(stepper, chosen.bucket_elements)
         if self._exchange.size > 1:
@@ -97,12 +111,28 @@ class MirrorTrainer:
             ),
         ]
         self._hold = OptimizerHold(self._optimizer, self._end_step, self.wait)
+
+    def _detach(self) -> None:
         if self._activations is not None:
-            self._activations.attach(self._model)
+            self._activations.detach()
 
     def _hook(self, layer: Layer) -> GradientHook:
         layer.parameter.grad = None
-        return GradientHook(layer.parameter, lambda: self._take(layer))
+        trainer = weakref.ref(self)  # torch 1's nodes are no garbage
+
+        def take() -> None:
+            held = trainer()
+            if held is not None:
+                held._take_or_fail(layer)
+
+        return GradientHook(layer.parameter, take)
+
+    def _take_or_fail(self, layer: Layer) -> None:
+        try:
+            self._take(layer)
+        except Exception as error:
+            self._exchange.fail(error)
+            raise
 
     def _take(self, layer: Layer) -> None:
         gradient = layer.parameter.grad
@@ -142,15 +172,38 @@ class MirrorTrainer:
             if layer not in self._has_gradient
         ]
         if without:
-            raise RuntimeError(
+            error = RuntimeError(
                 f"{len(without)} parameters got no gradient in this step, "
                 f"{without[0]} for one: every rank needs all of them in every "
                 "step; freeze with requires_grad_(False) what is not used, "
                 "before the trainer is made"
             )
+            self._exchange.fail(error)
+            raise error
+        self._check_frozen()
         self._has_gradient.clear()
         self._follower.finish()
         self._exchange.tell_stall()
+
+    def _check_frozen(self) -> None:
+        """Raises RuntimeError for what would silently not be trained."""
+        groups = self._optimizer.param_groups
+        if all(one.grad is None for group in groups for one in group["params"]):
+            return
+        error = RuntimeError(
+            "the optimizer has parameters with a gradient that were frozen, or "
+            "not there, when the trainer was made: close it, and make it anew"
+        )
+        self._exchange.fail(error)
+        raise error
+
+    @property
+    def rank(self) -> int:
+        return self._exchange.rank
+
+    @property
+    def size(self) -> int:
+        return self._exchange.size
 
     @property
     def exchange_wait_s(self) -> float:
@@ -194,6 +247,5 @@ class MirrorTrainer:
             self._waits.close()
         allow_clipping_of(self._exchange.layers)
         self._hold.let_go()
-        if self._activations is not None:
-            self._activations.detach()
+        self._detach()
         self._exchange.close()

@@ -1,5 +1,6 @@
 """Steps of an optimizer for some of its parameters at a time."""
 
+import collections
 from typing import Any
 
 import torch
@@ -73,13 +74,33 @@ class Stepper:
     def step(
         self, gradients: list[tuple[nn.Parameter, Tensor]], groups: list[Group]
     ) -> None:
-        """REQUIRES: one thread at a time."""
-        self._some.state = self._optimizer.state
-        self._some.param_groups = groups
-        for parameter, gradient in gradients:
-            parameter.grad = gradient
+        """REQUIRES: one thread at a time. It need not be that of the training
+        loop, whose zero_grad() must not find these gradients: others stand for
+        the parameters."""
+        doubles = {
+            parameter: _double(parameter, gradient)
+            for parameter, gradient in gradients
+        }
+        self._some.param_groups = [
+            {**group, "params": [doubles[one] for one in group["params"]]}
+            for group in groups
+        ]
+        self._some.state = collections.defaultdict(dict)
+        state = self._optimizer.state
+        for parameter, double in doubles.items():
+            if parameter in state:
+                self._some.state[double] = state[parameter]
         try:
             self._some.step()
-        finally:
-            for parameter, _ in gradients:
-                parameter.grad = None
+            for parameter, double in doubles.items():
+                if double in self._some.state:
+                    state[parameter] = self._some.state[double]
+        finally:  # they have gradients
+            self._some.param_groups, self._some.state = [], {}
+
+
+def _double(parameter: nn.Parameter, gradient: Tensor) -> nn.Parameter:
+    """In the same memory."""
+    double = nn.Parameter(parameter.detach())
+    double.grad = gradient
+    return double

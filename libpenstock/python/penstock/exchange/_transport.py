@@ -37,9 +37,12 @@ def close_at_exit(context: _native.Context) -> None:
 
 
 def _finalize(mpi: "object") -> None:
+    error = getattr(sys, "last_value", None)  # that nobody caught
     for context in list(_open):
+        if error is not None:
+            context.fail(f"{type(error).__name__}: {error}")
         context.close()
     # MPI_Finalize() waits for all ranks. A rank that failed must not: mpirun
     # ends the others when it is gone.
-    if not hasattr(sys, "last_value"):
+    if error is None:
         mpi.finalize()

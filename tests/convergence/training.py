@@ -1,0 +1,65 @@
+"""One training of a model by all ranks, with a way of exchanging gradients."""
+
+import math
+
+import torch
+from penstock import exchange
+from torch.nn import functional
+
+# Of each rank. The learning rate falls to 0 with a cosine.
+_SAMPLES = 32
+_LEARNING_RATE = 0.1
+# Weights are exchanged sparsely, biases densely in one bucket.
+_BUCKET_ELEMENTS = 100
+
+# The last is without error feedback.
+WAYS = ("dense", "sparse", "forgetful")
+
+
+def final_loss(model_of, data, seed, steps, way, **options):
+    """The loss over all the data after so many steps; ranks draw batches of
+    their own. options: ExchangeOptions', unless it is dense."""
+    torch.manual_seed(seed)
+    model = model_of()
+    optimizer = torch.optim.SGD(model.parameters(), lr=_LEARNING_RATE)
+    if way == "dense":
+        options = {"method": "dense", "density": 1}
+    trainer = exchange.MirrorTrainer(
+        model,
+        optimizer,
+        bucket_elements=_BUCKET_ELEMENTS,
+        **options,
+    )
+    draw = torch.Generator().manual_seed(1000 * seed + trainer.rank)
+    pictures, classes = data
+    for step in range(steps):
+        rate = _LEARNING_RATE * (1 + math.cos(math.pi * step / steps)) / 2
+        optimizer.param_groups[0]["lr"] = rate
+        chosen = torch.randint(len(classes), (_SAMPLES,), generator=draw)
+        loss = functional.cross_entropy(
+            model(pictures[chosen]), classes[chosen]
+        )
+        loss.backward()
+        optimizer.step()
+        if way == "forgetful":
+            _forget(trainer)
+    trainer.close()
+    return _loss_over(model, data)
+
+
+def _forget(trainer):
+    """What was not exchanged is lost."""
+    state = trainer.state_dict()
+    for layer in state["layers"].values():
+        layer["residual"].zero_()
+    trainer.load_state_dict(state)
+
+
+@torch.no_grad()
+def _loss_over(model, data, at_once=2000):
+    total = 0.0
+    for pictures, classes in zip(*(part.split(at_once) for part in data)):
+        total += functional.cross_entropy(
+            model(pictures), classes, reduction="sum"
+        ).item()
+    return total / len(data[1])
