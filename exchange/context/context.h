@@ -64,8 +64,8 @@ class Update {
   Update& operator=(const Update&) = default;
 };
 
-// target[i] += factor x sum[i]. The target may be the gradient of a layer that
-// is summed densely; it is factor x sum then.
+// target[i] += factor x sum[i]. The target may be a gradient that is kept
+// (keeps_gradient()); it is factor x sum then.
 class AddScaled : public Update {
  public:
   AddScaled() = default;
@@ -124,7 +124,7 @@ class Context {
   // Agrees with the other ranks and allocates everything.
   // Errors: kInvalidArgument  a layer that cannot be, or ranks that do not
   //                           agree: the same text on all ranks
-  //         kLimit            too large a layer for the transport
+  //         kLimit            no memory for it
   //         kUnavailable      a rank does not answer in timeout_s
   [[nodiscard]] Status plan();
 
@@ -145,8 +145,11 @@ class Context {
   // Errors: kInvalidArgument  some rank's gradient of this layer was infinite
   //                           or no number: on all ranks; its sums were not
   //                           applied, and what was sent of it is lost
-  //         kUnavailable      nothing came from a rank for timeout_s, or one
-  //                           has failed
+  //                           Also: ranks have lost each other
+  //         kUnavailable      the layer's exchange was not done in timeout_s,
+  //                           not counting what passed while nobody looked for
+  //                           over a second; or a rank has failed
+  //         kLimit            too large a message for the transport
   //         kIo               the transport's
   [[nodiscard]] Result<bool> poll(int layer);
   // Until the layer's exchange is done. Errors: poll()'s. Of a bucket, all its

@@ -48,7 +48,9 @@ void PythonContext::submit(int layer, uintptr_t address, size_t count,
                            const py::object& update) {
   Context& context = open();
   auto& target = update.cast<PythonUpdate&>();
-  updates_.at(static_cast<size_t>(layer)) = update;
+  // Held until the context has said whether an exchange still goes on with it.
+  const py::object before =
+      std::exchange(updates_.at(static_cast<size_t>(layer)), update);
   const Status status = [&] {
     const py::gil_scoped_release others;
     // NOLINTNEXTLINE(performance-no-int-to-ptr): a tensor's data_ptr()
