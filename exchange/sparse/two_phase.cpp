@@ -31,7 +31,7 @@ SparseShape two_phase_shape(size_t elements, double density, double keep_factor,
   const size_t region = Regions(elements, ranks).largest();
   const double expected = kSlack * density * double(elements) / ranks;
   const auto room = [region](double entries) {
-    return std::min(region, size_t(std::ceil(std::max(entries, 1.0))));
+    return size_t(std::ceil(std::min(std::max(entries, 1.0), double(region))));
   };
   return {elements, room(expected), room(expected * keep_factor)};
 }
