@@ -233,9 +233,10 @@ class Steps(ExchangeCase):
             self.model(samples.double()), classes
         )
         with self.assertRaisesRegex(
-            RuntimeError, "is torch.float64 on cpu: weights must stay float32"
+            RuntimeError, "weights must stay float32 on the CPU"
         ):
             loss.backward()
+            self.optimizer.step()
 
     def test_create_graph(self):
         with self.assertRaisesRegex(RuntimeError, "create_graph=True"):

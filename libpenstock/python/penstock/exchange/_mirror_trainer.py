@@ -167,17 +167,12 @@ class MirrorTrainer:
                 "precision is to be lower"
             )
         without = [
-            layer.name
+            layer
             for layer in self._exchange.layers
             if layer not in self._has_gradient
         ]
         if without:
-            error = RuntimeError(
-                f"{len(without)} parameters got no gradient in this step, "
-                f"{without[0]} for one: every rank needs all of them in every "
-                "step; freeze with requires_grad_(False) what is not used, "
-                "before the trainer is made"
-            )
+            error = _why_without(without)
             self._exchange.fail(error)
             raise error
         self._check_frozen()
@@ -249,3 +244,17 @@ class MirrorTrainer:
         self._hold.let_go()
         self._detach()
         self._exchange.close()
+
+
+def _why_without(layers: list[Layer]) -> RuntimeError:
+    name = layers[0].name
+    if layers[0].parameter.grad is not None:  # torch 1: of a cast, no hook's
+        return RuntimeError(
+            f"{name} has been cast or moved: weights must stay float32 on the "
+            "CPU, as they were when the exchange was made"
+        )
+    return RuntimeError(
+        f"{len(layers)} parameters got no gradient in this step, {name} for "
+        "one: every rank needs all of them in every step; freeze with "
+        "requires_grad_(False) what is not used, before the trainer is made"
+    )
