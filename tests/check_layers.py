@@ -18,7 +18,7 @@ MESSAGES = ["select_ext/ctld/credential.h", "select_ext/ctld/envelope.h",
 MAY_INCLUDE = {
     "common": [],
     "cgroup": ["common"],
-    "exchange/plan": [],
+    "exchange/plan": ["common"],
     "predictor": ["common", "exchange/plan"],
     "select_ext/allocator": ["common", "predictor"],
     "select_ext/ctld": ["common", "predictor", "select_ext/allocator",

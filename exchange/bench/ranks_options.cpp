@@ -1,9 +1,12 @@
 #include "exchange/bench/ranks_options.h"
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <fstream>
 #include <iostream>
+#include <sstream>
 
-#include "exchange/bench/costs_json.h"
+#include "exchange/plan/costs_file.h"
 
 namespace penstock::exchange {
 namespace {
@@ -23,6 +26,16 @@ Status parse(CLI::App& app, int argc, const char* const* argv, bool& is_help) {
     return invalid(error.what());
   }
   return Done{};
+}
+
+Result<ExchangeCosts> read_costs(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return system_error(errno, path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  Result<ExchangeCosts> costs = parse_costs(text.str());
+  if (!costs) return std::move(costs).error().wrap(path);
+  return costs;
 }
 
 }  // namespace

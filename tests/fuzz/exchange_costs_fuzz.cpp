@@ -1,12 +1,12 @@
 // What `penstock bench exchange --calibrate` wrote: whatever is accepted is in
 // its bounds.
+#include "exchange/plan/costs_file.h"
 #include "tests/fuzz/fuzz.h"
-#include "tools/penstock/exchange_costs.h"
 
 using namespace penstock;
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const auto costs = parse_exchange_costs(as_text(data, size));
+  const auto costs = exchange::parse_costs(as_text(data, size));
   if (!costs) {
     FUZZ_CHECK(!costs.error().message.empty());
     return 0;

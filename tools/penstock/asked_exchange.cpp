@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "common/units.h"
+#include "exchange/plan/costs_file.h"
 #include "predictor/model_table.h"
 #include "report/text.h"
-#include "tools/penstock/exchange_costs.h"
 #include "tools/penstock/read_file.h"
 #include "tools/penstock/what_if_amounts.h"
 
@@ -48,7 +48,7 @@ Status set_costs(const ExchangeArguments& arguments, const JobFeatures& job,
   if (out.knows_costs) {
     Result<std::string> text = read_file(arguments.costs_file, kMaxCostsBytes);
     if (!text) return std::move(text).error();
-    Result<exchange::ExchangeCosts> read = parse_exchange_costs(*text);
+    Result<exchange::ExchangeCosts> read = exchange::parse_costs(*text);
     if (!read) return std::move(read).error().wrap(arguments.costs_file);
     costs = *read;
     if (arguments.interconnect.empty()) return Done{};

@@ -1,12 +1,12 @@
-#include "tools/penstock/exchange_costs.h"
+#include "exchange/plan/costs_file.h"
 
 #include "tests/unit/catch.h"
 
-namespace penstock {
+namespace penstock::exchange {
 namespace {
 
 TEST_CASE("costs are read, and other keys passed over") {
-  const auto costs = parse_exchange_costs(
+  const auto costs = parse_costs(
       R"({"schema_version": 1, "message_s": 5e-5, "byte_s": 8e-10,
           "add_s": 0, "select_s": 3e-10, "record_s": 2e-9, "ranks": 4,
           "machine": {"cpu": "any"}})");
@@ -36,7 +36,7 @@ TEST_CASE("what are no costs is refused with the key") {
   };
   for (const auto& row : rows) {
     CAPTURE(row.text);
-    const auto refused = parse_exchange_costs(row.text);
+    const auto refused = parse_costs(row.text);
     REQUIRE_FALSE(refused);
     INFO(refused.error().message);
     CHECK(refused.error().code == Code::kInvalidArgument);
@@ -45,4 +45,4 @@ TEST_CASE("what are no costs is refused with the key") {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::exchange

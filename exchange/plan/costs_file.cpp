@@ -1,12 +1,10 @@
-#include "tools/penstock/exchange_costs.h"
+#include "exchange/plan/costs_file.h"
 
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace penstock {
+namespace penstock::exchange {
 namespace {
-
-using exchange::ExchangeCosts;
 
 constexpr struct {
   const char* key;
@@ -19,7 +17,7 @@ constexpr struct {
 
 }  // namespace
 
-Result<ExchangeCosts> parse_exchange_costs(std::string_view text) {
+Result<ExchangeCosts> parse_costs(std::string_view text) {
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object())
     return invalid(
@@ -41,4 +39,4 @@ Result<ExchangeCosts> parse_exchange_costs(std::string_view text) {
   return out;
 }
 
-}  // namespace penstock
+}  // namespace penstock::exchange
