@@ -38,6 +38,10 @@ class Plan:
     cost: Cost  # as predicted
 
 
+# In which a search makes room.
+_ROUNDS = 16
+
+
 class BudgetError(ValueError):
     """A budget that no plan keeps to."""
 
@@ -172,23 +176,37 @@ class _Search:
         return self.cost.peak_bytes <= self._budget
 
     def _free(self) -> None:
-        """Takes the change that costs the least time for each byte, until the
-        plan fits or nothing frees more."""
+        """Takes the changes that cost the least time for each byte, until the
+        plan fits or nothing frees more. Of many layers several are changed
+        before all are looked at again: planning is part of a step."""
+        at_once = max(1, len(self._layers) // _ROUNDS)
         while not self.fits():
             freeing = [
-                one
+                (self._price(cost), index, actions[index])
                 for index in range(len(self._layers))
-                for one in self._changes(index)
-                if one[1].peak_bytes < self.cost.peak_bytes
+                for actions, cost in self._changes(index)
+                if cost.peak_bytes < self.cost.peak_bytes
             ]
             if not freeing:
                 return
-            self.actions, self.cost = min(freeing, key=self._price)
+            freeing.sort(key=lambda one: one[0])
+            changed: set[int] = set()
+            for _, index, action in freeing:
+                if index in changed:
+                    continue
+                changed.add(index)
+                actions = list(self.actions)
+                actions[index] = action
+                cost = self._predict(actions)
+                if cost.peak_bytes < self.cost.peak_bytes:
+                    self.actions, self.cost = actions, cost
+                if len(changed) == at_once or self.fits():
+                    break
 
-    def _price(self, change: tuple[list[Action], Cost]) -> float:
-        slower_s = change[1].step_s - self.cost.step_s
+    def _price(self, changed: Cost) -> float:
+        slower_s = changed.step_s - self.cost.step_s
         # More than what is to be freed is worth nothing.
-        enough = max(change[1].peak_bytes, self._budget)
+        enough = max(changed.peak_bytes, self._budget)
         return slower_s / (self.cost.peak_bytes - enough)
 
     def _hasten(self) -> bool:
