@@ -17,7 +17,9 @@ double rounds(int ranks) {
   return std::bit_width(static_cast<unsigned>(ranks - 1));  // log2, up
 }
 
-// Reduce-scatter and allgather, by halving and doubling.
+// Reduce-scatter and allgather. DenseSum's messages go side by side, a few
+// pieces at a time: what they cost after each other is as if by halving and
+// doubling.
 double dense_s(const ExchangeSize& size, const ExchangeCosts& costs) {
   const auto n = double(size.elements);
   const double others = double(size.ranks - 1) / size.ranks;
