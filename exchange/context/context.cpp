@@ -46,6 +46,7 @@ class Context::Impl {
   Status submit(int layer, std::span<float> gradient, Update& update);
   Result<bool> poll(int layer);
   Status wait(int layer);
+  Status set_densities(std::span<const double> densities);
   void give_up(const std::string& why);
   ContextStats stats() const;
   const Runner& runner() const { return *runner_; }
@@ -71,6 +72,7 @@ class Context::Impl {
   Status watch();
   Status result_of(int layer) const;
   Status wait_locked(Lock& lock, int layer);
+  Result<std::unique_ptr<Runner>> plan_with(std::span<const double> densities);
   Error not_submitted(int layer) const;
   void run_thread();
 
@@ -381,6 +383,57 @@ Status Context::Impl::wait_locked(Lock& lock, int layer) {
   }
 }
 
+Status Context::Impl::set_densities(std::span<const double> densities) {
+  Lock lock(mutex_);
+  for (size_t layer = 0; layer < layers_.size(); ++layer) {
+    // What was wrong with a gradient wait() has said, or will.
+    (void)wait_locked(lock, int(layer));
+    if (error_) return Error(*error_);
+  }
+  claim(lock);
+  lock.unlock();
+  Result<std::unique_ptr<Runner>> next = plan_with(densities);
+  lock.lock();
+  Status result = Done{};
+  if (next) {
+    runner_ = std::move(*next);
+    submitted_.assign(runner_->groups(), 0);
+  } else {
+    result = next.error();
+    if (next.error().code != Code::kInvalidArgument) fail(lock, next.error());
+  }
+  is_claimed_ = false;
+  changed_.notify_all();
+  return result;
+}
+
+// REQUIRES: claimed; all layers are done. An error that is kInvalidArgument is
+// all ranks'.
+Result<std::unique_ptr<Runner>> Context::Impl::plan_with(
+    std::span<const double> densities) {
+  std::vector<LayerOptions> layers = layers_;
+  std::string refusal;
+  if (next_ != 0) {
+    refusal =
+        "densities are set between two steps: some layers have been "
+        "submitted in this one, and others not";
+  } else if (densities.size() != layers.size()) {
+    refusal = fmt::format("there are {} layers, and {} densities",
+                          layers.size(), densities.size());
+  } else {
+    for (size_t i = 0; i < layers.size(); ++i) layers[i].density = densities[i];
+  }
+  const auto costs = agree(*transport_, options_, layers, refusal);
+  if (!costs) return Error(costs.error());
+  auto next = Runner::make(*transport_, options_, layers);
+  if (!next) return next;
+  if (Status moved = (*next)->go_on_from(*runner_); !moved) {
+    return std::move(moved).error();
+  }
+  layers_ = std::move(layers);
+  return next;
+}
+
 ContextStats Context::Impl::stats() const {
   ContextStats stats;
   if (runner_ == nullptr) return stats;
@@ -429,6 +482,9 @@ bool Context::keeps_gradient(int layer) const {
 }
 Result<bool> Context::poll(int layer) { return impl_->poll(layer); }
 Status Context::wait(int layer) { return impl_->wait(layer); }
+Status Context::set_densities(std::span<const double> densities) {
+  return impl_->set_densities(densities);
+}
 void Context::fail(const std::string& why) { impl_->give_up(why); }
 ContextStats Context::stats() const { return impl_->stats(); }
 LayerStats Context::layer_stats(int layer) const {

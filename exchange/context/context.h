@@ -79,11 +79,11 @@ class AddScaled : public Update {
   float factor_ = 1;
 };
 
-// Of one layer since plan().
+// Of one layer since plan(), or set_densities().
 struct LayerStats {
   Method method = Method::kDense;
   bool is_in_bucket = false;
-  uint64_t steps = 0;
+  uint64_t steps = 0;  // since plan() in any case
   float threshold = 0;
   uint64_t taken = 0;       // entries that this rank picked out and sent
   uint64_t candidates = 0;  // that reached the threshold
@@ -155,6 +155,18 @@ class Context {
   // Until the layer's exchange is done. Errors: poll()'s. Of a bucket, all its
   // layers have to be submitted.
   [[nodiscard]] Status wait(int layer);
+
+  // From the next step on each layer has this density, as when a training
+  // begins with more than it goes on with. Waits for all layers, agrees with
+  // the other ranks and allocates everything anew, beside what is there until
+  // then: residuals stay. REQUIRES: planned.
+  // Errors: kInvalidArgument  not between two steps, a density that cannot be,
+  //                           ranks that do not agree, or a layer with a
+  //                           residual that would be summed densely, where it
+  //                           would be lost: the same text on all ranks, and
+  //                           densities stay as they were
+  //         and poll()'s
+  [[nodiscard]] Status set_densities(std::span<const double> densities);
 
   // Tells the other ranks why this one cannot go on: their calls fail with it,
   // and this one's. REQUIRES: planned.

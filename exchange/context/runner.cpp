@@ -221,6 +221,24 @@ Status Runner::set_state(int number, const Context::LayerState& state) {
   return Done{};
 }
 
+Status Runner::go_on_from(const Runner& before) {
+  for (int number = 0; number < int(layers_.size()); ++number) {
+    Layer& layer = layer_of(number);
+    const Layer& was = before.layer_of(number);
+    layer.stats.steps = was.stats.steps;
+    layer.was_finite = was.was_finite;
+    if (was.residual.size() == 0) continue;
+    if (layer.residual.size() == 0) {
+      return invalid(fmt::format(
+          "layer {}: with a density of {} it would be summed densely, and what "
+          "it has not given away yet would be lost; name a sparse method",
+          layer.options.name, layer.options.density));
+    }
+    layer.residual.write(before.state(number).residual);
+  }
+  return Done{};
+}
+
 void Runner::abandon() {
   memory_->device.abandon();
   memory_->host.abandon();

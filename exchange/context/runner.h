@@ -56,6 +56,9 @@ class Runner {
 
   Context::LayerState state(int layer) const;
   [[nodiscard]] Status set_state(int layer, const Context::LayerState& state);
+  // Takes over the residuals of one with the same layers.
+  // Errors: kInvalidArgument  a layer has one, and would have none here
+  [[nodiscard]] Status go_on_from(const Runner& before);
 
   // Its memory stays: a transport still has some of it.
   void abandon();

@@ -81,6 +81,15 @@ void PythonContext::wait(int layer) {
   check_update(layer);
 }
 
+void PythonContext::set_densities(const std::vector<double>& densities) {
+  Context& context = open();
+  const Status status = [&] {
+    const py::gil_scoped_release others;
+    return context.set_densities(densities);
+  }();
+  if (!status) throw_error(status.error());
+}
+
 void PythonContext::fail(const std::string& why) {
   Context& context = open();
   const py::gil_scoped_release others;

@@ -26,6 +26,7 @@ class PythonContext {
   bool keeps_gradient(int layer) { return open().keeps_gradient(layer); }
   bool poll(int layer);
   void wait(int layer);
+  void set_densities(const std::vector<double>& densities);
   void fail(const std::string& why);
   ContextStats stats() { return open().stats(); }
   LayerStats layer_stats(int layer) { return open().layer_stats(layer); }

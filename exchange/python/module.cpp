@@ -150,6 +150,7 @@ void add_context(py::module_& module) {
       .def("keeps_gradient", &PythonContext::keeps_gradient, arg("layer"))
       .def("poll", &PythonContext::poll, arg("layer"))
       .def("wait", &PythonContext::wait, arg("layer"))
+      .def("set_densities", &PythonContext::set_densities, arg("densities"))
       .def("fail", &PythonContext::fail, arg("why"))
       .def("stats", &PythonContext::stats)
       .def("layer_stats", &PythonContext::layer_stats, arg("layer"))

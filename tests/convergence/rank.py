@@ -19,6 +19,7 @@ def options():
     parser.add_argument("--steps", type=int, default=6000)
     parser.add_argument("--method", default="two_phase")
     parser.add_argument("--density", type=float, default=0.01)
+    parser.add_argument("--no-warm-up", dest="warms_up", action="store_false")
     return parser.parse_args()
 
 
@@ -28,8 +29,9 @@ def main():
     data = fashion.load("train")
     is_fine = True
     print(
-        f"{chosen.steps} steps; loss over the training data: "
-        f"dense, density {chosen.density:g}, the same without error feedback",
+        f"{chosen.steps} steps; loss over the training data: dense, density "
+        f"{chosen.density:g} ({'after' if chosen.warms_up else 'without'} a "
+        "warm-up), the same without error feedback",
         flush=True,
     )
     for name in chosen.models.split(","):
@@ -37,7 +39,8 @@ def main():
             dense, sparse, forgetful = (
                 final_loss(
                     MODELS[name], data, seed, chosen.steps, way,
-                    method=chosen.method, density=chosen.density,
+                    warms_up=chosen.warms_up, density=chosen.density,
+                    method=chosen.method,
                 )
                 for way in WAYS
             )

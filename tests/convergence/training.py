@@ -12,27 +12,37 @@ _LEARNING_RATE = 0.1
 # Weights are exchanged sparsely, biases densely in one bucket.
 _BUCKET_ELEMENTS = 100
 
+# Of all steps, with another density than the one that is wanted in the end.
+_WARM_UP = ((0.0, 0.25), (0.05, 0.06))
+_WARM_UP_ENDS = 0.1
+
 # The last is without error feedback.
 WAYS = ("dense", "sparse", "forgetful")
 
 
-def final_loss(model_of, data, seed, steps, way, **options):
+def final_loss(
+    model_of, data, seed, steps, way, *, warms_up, density, method
+):
     """The loss over all the data after so many steps; ranks draw batches of
-    their own. options: ExchangeOptions', unless it is dense."""
+    their own. density, method: unless it is dense."""
     torch.manual_seed(seed)
     model = model_of()
     optimizer = torch.optim.SGD(model.parameters(), lr=_LEARNING_RATE)
     if way == "dense":
-        options = {"method": "dense", "density": 1}
+        method, density, warms_up = "dense", 1, False
+    densities = _densities(steps, density) if warms_up else {}
     trainer = exchange.MirrorTrainer(
         model,
         optimizer,
         bucket_elements=_BUCKET_ELEMENTS,
-        **options,
+        density=density,
+        method=method,
     )
     draw = torch.Generator().manual_seed(1000 * seed + trainer.rank)
     pictures, classes = data
     for step in range(steps):
+        if step in densities:
+            trainer.set_density(densities[step])
         rate = _LEARNING_RATE * (1 + math.cos(math.pi * step / steps)) / 2
         optimizer.param_groups[0]["lr"] = rate
         chosen = torch.randint(len(classes), (_SAMPLES,), generator=draw)
@@ -45,6 +55,12 @@ def final_loss(model_of, data, seed, steps, way, **options):
             _forget(trainer)
     trainer.close()
     return _loss_over(model, data)
+
+
+def _densities(steps, density):
+    """By the step from which on they count."""
+    changes = (*_WARM_UP, (_WARM_UP_ENDS, density))
+    return {int(share * steps): most for share, most in changes}
 
 
 def _forget(trainer):

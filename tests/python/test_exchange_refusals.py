@@ -1,5 +1,6 @@
 """What penstock.exchange cannot train is refused, on every rank."""
 
+import functools
 import unittest
 
 from exchange_case import (
@@ -161,6 +162,31 @@ class Models(ExchangeCase):
             self.assertEqual(str(errors[0]), str(errors[1]))
 
 
+    def test_a_density_that_is_set_to_what_cannot_be(self):
+        def work(densities, transport):
+            model = perceptron()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            trainer = exchange.MirrorTrainer(
+                model, optimizer, transport=transport, bucket_elements=100
+            )
+            with self.assertRaises(ValueError) as raised:
+                trainer.set_density(densities[transport.rank])
+            train(model, optimizer, range(5), transport.rank)  # as before
+            return str(raised.exception)
+
+        for densities, message in (
+            ((0.1, 0.2), "layer 0.*rank 1 has a density of 0.2, rank 0"),
+            ((0.1, 0), "rank 1: layer .*: a density of 0 is not above 0"),
+            ((float("nan"), 0.1), "rank 0: layer .*: a density of nan"),
+        ):
+            with self.subTest(densities):
+                found = set(
+                    fine(as_ranks(2, functools.partial(work, densities)))
+                )
+                self.assertEqual(len(found), 1)
+                self.assertRegex(found.pop(), message)
+
+
 class Steps(ExchangeCase):
     def setUp(self):
         self.model = perceptron()
@@ -194,6 +220,15 @@ class Steps(ExchangeCase):
         other(batch(0)[0]).sum().backward()
         norm = torch.nn.utils.clip_grad_norm_(other.parameters(), 1.0)
         self.assertGreater(norm, 0)
+
+    def test_another_density_in_the_middle_of_a_step(self):
+        self.loss().backward()
+        with self.assertRaisesRegex(RuntimeError, "call it after the step"):
+            self.trainer.set_density(0.1)
+
+    def test_another_density_that_cannot_be(self):
+        with self.assertRaisesRegex(ValueError, "density 2: above 0"):
+            self.trainer.set_density(2)
 
     def test_a_grad_scaler(self):
         try:

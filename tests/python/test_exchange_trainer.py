@@ -90,6 +90,7 @@ class OneRank(ExchangeCase):
         trainer = exchange.MirrorTrainer(model, optimizer, transport="self")
         train(model, optimizer, range(5))
         trainer.close()
+        trainer.close()
         self.assertNotIn("step", vars(optimizer))
         train(model, optimizer, range(5, 10))
         other = torch.optim.SGD(plain.parameters(), lr=0.1, momentum=0.9)
@@ -199,6 +200,31 @@ class SeveralRanks(ExchangeCase):
                         )
                     )
                     self.assertEqual(len(set(results)), 1)
+
+    def test_density_may_change_between_steps(self):
+        def work(transport):
+            model = perceptron()
+            optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+            trainer = exchange.MirrorTrainer(
+                model,
+                optimizer,
+                transport=transport,
+                method="two_phase",
+                bucket_elements=100,
+                density=0.25,
+            )
+            sent = []
+            for first, density in ((0, 0.25), (50, 0.05), (100, 0.01)):
+                trainer.set_density(density)
+                before = trainer.exchanged_bytes
+                train(model, optimizer, range(first, first + 50), transport.rank)
+                trainer.wait()
+                sent.append(trainer.exchanged_bytes - before)
+            self.assertGreater(sent[0], 2 * sent[1])
+            self.assertGreater(sent[1], 2 * sent[2])
+            return weights_hash(model)
+
+        self.assertEqual(len(set(fine(as_ranks(3, work)))), 1)
 
     def test_weights_that_others_use_are_waited_for(self):
         """nn.MultiheadAttention uses its projection's without a call of it."""

@@ -119,6 +119,15 @@ class Exchange:
             self._told_s += new_s
             default_client().add(exchange_ns=int(new_s * 1e9))
 
+    def set_density(self, density: float) -> None:
+        """From the next step on. Raises ValueError, on all ranks, where it
+        cannot be; it stays as it was then."""
+        if self._context is None:
+            ExchangeOptions(density=density)
+            return
+        self.wait_all()
+        self._context.set_densities([density] * len(self.layers))
+
     def fail(self, error: BaseException) -> None:
         """Tells the other ranks, which would wait for this one."""
         if self._context is not None:

@@ -219,6 +219,18 @@ class MirrorTrainer:
         """Until all weights are those after the last step."""
         self._exchange.wait_all()
 
+    def set_density(self, density: float) -> None:
+        """From the next step on; all ranks call it, between the same steps. A
+        training whose first tenth has 25%, then 6%, ends nearer to a dense
+        one's loss. Allocates the exchange anew. Raises ValueError, on all
+        ranks, where it cannot be; density stays as it was then."""
+        if self._has_gradient:
+            raise RuntimeError(
+                "set_density() between backward() and optimizer.step(): call "
+                "it after the step"
+            )
+        self._exchange.set_density(density)
+
     def state_dict(self) -> dict[str, Any]:
         """What this rank resumes from, beside those of model and optimizer."""
         return state_of(self._exchange)
@@ -229,7 +241,9 @@ class MirrorTrainer:
 
     def close(self) -> None:
         """Leaves the model and the optimizer as they were, with the weights
-        of the last step. All ranks call it."""
+        of the last step. All ranks call it; once more does nothing."""
+        if not self._hooks:
+            return
         try:
             self.wait()
         finally:
@@ -238,6 +252,7 @@ class MirrorTrainer:
     def _uninstall(self) -> None:
         for hook in (*self._hooks, *self._state_hooks):
             hook.remove()
+        self._hooks = []
         if self._waits is not None:
             self._waits.close()
         allow_clipping_of(self._exchange.layers)
