@@ -14,11 +14,13 @@ except ImportError as missing:
     sys.exit(77)
 
 from penstock.exchange._activations import Activations, default_layers
-from penstock.exchange._activations_plan import Action, BudgetError, Plan
-from penstock.exchange._tiers import RatedHostTier
+from penstock.exchange._activations_cost import Action, Allowance
+from penstock.exchange._activations_plan import BudgetError, Plan
+from penstock.exchange._activations_saved import Offloader
+from penstock.exchange._tiers import HostArena, RatedHostTier
 
 RATE = 4e9  # bytes/s
-WIDE = 1 << 30  # a window that holds all
+WIDE = 1 << 30  # bytes on their way: all that there are
 MOVED = (Action.OFFLOAD, Action.RECOMPUTE, Action.RECOMPUTE_OFFLOAD)
 torch.set_num_threads(1)
 
@@ -67,9 +69,11 @@ def large():
     return torch.randn(1 << 15, requires_grad=True)
 
 
-def plan_of(action, model, window_bytes=WIDE):
+def plan_of(action, model, moving_bytes=WIDE):
+    allowance = Allowance(moving_bytes, moving_bytes)
     return Plan(
-        {name: action for name in default_layers(model)}, window_bytes, None
+        {name: action for name in default_layers(model)},
+        {name: allowance for name in default_layers(model)},
     )
 
 
@@ -96,9 +100,9 @@ class ActivationsCase(unittest.TestCase):
         self.tier = RatedHostTier(RATE)
         self.addCleanup(self.tier.close)
 
-    def acting(self, action, model, window_bytes=WIDE):
+    def acting(self, action, model, moving_bytes=WIDE):
         return Activations(
-            plan=plan_of(action, model, window_bytes), tier=self.tier
+            plan=plan_of(action, model, moving_bytes), tier=self.tier
         ).attached(model)
 
     def assert_same(self, results, others):
@@ -115,10 +119,10 @@ class SameGradientsTest(ActivationsCase):
 
     def test_whatever_is_done_and_however_much_is_under_way(self):
         for action in MOVED:
-            for window_bytes in (0, 1 << 18, WIDE):
-                with self.subTest(action, window_bytes=window_bytes):
+            for moving_bytes in (0, 1 << 18, WIDE):
+                with self.subTest(action, moving_bytes=moving_bytes):
                     model = copy.deepcopy(self.model)
-                    with self.acting(action, model, window_bytes):
+                    with self.acting(action, model, moving_bytes):
                         self.assert_same(train(model, 3), self.expected)
 
     def test_over_a_link_that_is_late(self):
@@ -273,6 +277,107 @@ class WhatMovesTest(ActivationsCase):
         self.assertEqual(self.tier.arena.peak_bytes, peak)
 
 
+class NotingTier(RatedHostTier):
+    """Notes when what was copied out is asked for."""
+
+    def __init__(self):
+        super().__init__(RATE)
+        self.notes = []
+
+    def copy_in(self, buffer):
+        self.notes.append("in")
+        return super().copy_in(buffer)
+
+
+class WhenTest(unittest.TestCase):
+    def setUp(self):
+        self.tier = NotingTier()
+        self.addCleanup(self.tier.close)
+
+    def notes(self, ahead_bytes):
+        """Of the backward pass of a layer that is offloaded, and one after it
+        that runs again."""
+
+        def work(value):
+            self.tier.notes.append("run")
+            return value.exp()
+
+        model = nn.Sequential(
+            Runs(torch.exp), Runs(work), Runs(lambda value: value.sum())
+        )
+        allowances = {
+            name: Allowance(0 if name == "1" else WIDE, ahead_bytes)
+            for name in "012"
+        }
+        plan = Plan(
+            {"0": Action.OFFLOAD, "1": Action.RECOMPUTE, "2": Action.KEEP},
+            allowances,
+        )
+        with Activations(plan=plan, tier=self.tier).attached(model):
+            result = model(large())  # nothing may still leave in layer 1
+            self.tier.notes.clear()
+            result.backward()
+        return self.tier.notes
+
+    def test_what_was_offloaded_comes_while_later_layers_run_again(self):
+        self.assertEqual(self.notes(WIDE)[0], "in")
+
+    def test_and_not_where_there_is_no_room(self):
+        notes = self.notes(0)
+        self.assertEqual(notes[0], "run")
+        self.assertIn("in", notes)
+
+
+class _Copy:
+    def __init__(self, target, is_done):
+        self._target = target
+        self._is_done = is_done
+
+    def done(self):
+        return self._is_done
+
+    def cancel(self):
+        return not self._is_done
+
+    def use(self):
+        return self._target
+
+
+class _Tier:
+    """Whose copies out are done where `lets_out`."""
+
+    arena = HostArena(lambda size: torch.empty(size, dtype=torch.uint8))
+
+    def __init__(self):
+        self.lets_out = True
+        self.ins = 0
+
+    def copy_out(self, source):
+        buffer = self.arena.take(source.numel()).copy_(source)
+        return buffer, _Copy(buffer, self.lets_out)
+
+    def copy_in(self, buffer):
+        self.ins += 1
+        return _Copy(buffer.clone(), True)
+
+
+class OffloaderTest(unittest.TestCase):
+    def test_what_has_stayed_is_not_counted_as_back(self):
+        tier = _Tier()
+        offloader = Offloader(tier, set())
+        values = [torch.rand(1 << 15) for _ in range(3)]
+        size = 4 * values[0].numel()
+        offloader.begin(Allowance(WIDE, size))
+        packed = [offloader.pack(values[0])]
+        tier.lets_out = False
+        packed += [offloader.pack(value) for value in values[1:]]
+        self.assertTrue(torch.equal(packed[2].get(), values[2]))
+        self.assertEqual(tier.ins, 1)  # the first one's
+        for one, value in zip(packed, values):
+            self.assertTrue(torch.equal(one.get(), value))
+        self.assertEqual(tier.ins, 1)
+
+
 class RefusalTest(ActivationsCase):
     def test_saved_tensors_that_are_modified(self):
         def modified(value):
@@ -301,7 +406,7 @@ class RefusalTest(ActivationsCase):
 
     def test_arguments_that_a_layer_modifies_itself(self):
         model = nn.Sequential(nn.Sequential(nn.ReLU(inplace=True), nn.Tanh()))
-        plan = Plan({"0": Action.RECOMPUTE}, 0, None)
+        plan = Plan({"0": Action.RECOMPUTE})
         activations = Activations(plan=plan, layers=["0"])
         with activations.attached(model):
             with self.assertRaisesRegex(RuntimeError, "0: modifies in place"):
@@ -365,7 +470,7 @@ class RefusalTest(ActivationsCase):
                 Activations(**one)
         with self.assertRaisesRegex(ValueError, "there is no tier"):
             Activations(plan=plan_of(Action.OFFLOAD, model)).attach(model)
-        other = Plan({"nose": Action.KEEP}, 0, None)
+        other = Plan({"nose": Action.KEEP})
         with self.assertRaisesRegex(ValueError, "nose"):
             Activations(plan=other).attach(model)
 

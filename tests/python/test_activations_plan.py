@@ -1,34 +1,49 @@
-"""penstock.exchange._activations_plan: what plans cost, and which is chosen."""
+"""penstock.exchange._activations_plan, and _activations_cost: what plans cost,
+and which is chosen."""
 
 import itertools
 import random
 import unittest
 
-from penstock.exchange._activations_plan import (
+from penstock.exchange._activations_cost import (
     Action,
-    BudgetError,
     Layer,
-    choose,
+    allowances,
     predict,
 )
+from penstock.exchange._activations_plan import BudgetError, choose
 
 LINK = 100.0  # bytes/s
+ENOUGH = 1000  # bytes
 KEEP, OFFLOAD = Action.KEEP, Action.OFFLOAD
 RECOMPUTE, RECOMPUTE_OFFLOAD = Action.RECOMPUTE, Action.RECOMPUTE_OFFLOAD
 
 
-def equal_layers(count):
-    return [Layer(f"{index}", 100, 20, 1.0, 2.0) for index in range(count)]
+def layer_of(name, saved=100, argument=20, forward_s=1.0, **others):
+    return Layer(
+        name,
+        saved,
+        argument,
+        others.get("gradient", 0),
+        forward_s,
+        others.get("backward_s", 2.0),
+        others.get("recompute_s", forward_s),
+    )
+
+
+def equal_layers(count, **figures):
+    return [layer_of(f"{index}", **figures) for index in range(count)]
 
 
 def random_layers(generator, count):
     return [
-        Layer(
+        layer_of(
             f"{index}",
             generator.randrange(50, 200),
             generator.randrange(1, 50),
             generator.uniform(0.1, 2),
-            generator.uniform(0.1, 4),
+            gradient=generator.randrange(1, 50),
+            backward_s=generator.uniform(0.1, 4),
         )
         for index in range(count)
     ]
@@ -36,32 +51,60 @@ def random_layers(generator, count):
 
 class PredictTest(unittest.TestCase):
     def test_keeping_all_costs_no_time(self):
-        cost = predict(equal_layers(4), [KEEP] * 4, LINK, 0)
+        cost = predict(equal_layers(4), [KEEP] * 4, LINK, ENOUGH)
         self.assertEqual(cost.step_s, 12)
         self.assertEqual(cost.peak_bytes, 400)
 
-    def test_recomputing_takes_a_forward_pass_more(self):
-        cost = predict(equal_layers(4), [RECOMPUTE] * 4, LINK, 0)
-        self.assertEqual(cost.step_s, 16)
+    def test_gradients_are_there_beside_what_was_saved(self):
+        cost = predict(equal_layers(4, gradient=30), [KEEP] * 4, LINK, ENOUGH)
+        self.assertEqual(cost.peak_bytes, 430)
+
+    def test_recomputing_takes_its_time(self):
+        layers = equal_layers(4, recompute_s=0.75)
+        cost = predict(layers, [RECOMPUTE] * 4, LINK, ENOUGH)
+        self.assertEqual(cost.step_s, 12 + 4 * 0.75)
         # The last one's activations, and the other ones' arguments.
         self.assertEqual(cost.peak_bytes, 100 + 3 * 20)
 
     def test_a_link_as_fast_as_the_forward_pass_hides(self):
-        cost = predict(equal_layers(4), [OFFLOAD] * 4, LINK, 100)
+        cost = predict(equal_layers(4), [OFFLOAD] * 4, LINK, 200)
         # What the last layer saves is needed before it has left.
         self.assertEqual(cost.step_s, 12)
         self.assertEqual(cost.peak_bytes, 200)
 
-    def test_without_a_window_nothing_comes_ahead(self):
-        hidden = predict(equal_layers(4), [OFFLOAD] * 4, LINK, 100)
-        shown = predict(equal_layers(4), [OFFLOAD] * 4, LINK, 0)
+    def test_without_room_nothing_comes_ahead(self):
+        hidden = predict(equal_layers(4), [OFFLOAD] * 4, LINK, 200)
+        shown = predict(equal_layers(4), [OFFLOAD] * 4, LINK, 100)
         self.assertEqual(shown.step_s, hidden.step_s + 3)
         self.assertEqual(shown.peak_bytes, 100)
+        found = allowances(equal_layers(4), [OFFLOAD] * 4, LINK, 100)
+        ahead = [one.ahead_bytes for one in found]
+        self.assertEqual(ahead, [100] * 4)  # their own
 
-    def test_a_slow_link_holds_the_forward_pass_up(self):
-        slow = predict(equal_layers(4), [OFFLOAD] * 4, LINK / 10, 100)
+    def test_a_slow_link_holds_the_forward_pass_up_where_there_is_no_room(self):
+        slow = predict(equal_layers(4), [OFFLOAD] * 4, LINK / 10, 200)
         # Two leave and come back, in 10 s each.
         self.assertGreater(slow.step_s, 4 * 10)
+        roomy = predict(equal_layers(4), [OFFLOAD] * 4, LINK / 10, 400)
+        self.assertEqual(roomy.step_s, 12)
+
+    def test_what_comes_ahead_leaves_room_for_layers_before(self):
+        """The first layer's activations may not come before the backward pass
+        of the large one, which has none of its own to wait for."""
+        layers = [
+            layer_of("first", 100, forward_s=4),
+            layer_of("large", 250, argument=0, recompute_s=0.0),
+            layer_of("last", 50, argument=0, recompute_s=0.0),
+        ]
+        actions = [OFFLOAD, RECOMPUTE, RECOMPUTE]
+        late = predict(layers, actions, LINK, 300)
+        self.assertLessEqual(late.peak_bytes, 300)
+        for one in allowances(layers, actions, LINK, 300)[1:]:
+            self.assertEqual(one.ahead_bytes, 0)
+        early = predict(layers, actions, LINK, 350)
+        last = allowances(layers, actions, LINK, 350)[2]
+        self.assertEqual(last.ahead_bytes, 100)
+        self.assertEqual(early.step_s, late.step_s - 1)
 
 
 class ChooseTest(unittest.TestCase):
@@ -84,7 +127,7 @@ class ChooseTest(unittest.TestCase):
         self.assertNotIn(OFFLOAD, slow.actions.values())
 
     def test_a_layer_cheap_to_recompute_is_recomputed_first(self):
-        cheap = Layer("cheap", 100, 20, 0.01, 2.0)
+        cheap = layer_of("cheap", forward_s=0.01)
         layers = [*equal_layers(3), cheap, *equal_layers(2)]
         plan = choose(layers, 520, LINK / 100)
         chosen = [name for name, one in plan.actions.items() if one is not KEEP]
@@ -92,7 +135,7 @@ class ChooseTest(unittest.TestCase):
 
     def test_a_budget_that_nothing_keeps_to_is_an_error_with_the_least(self):
         with self.assertRaisesRegex(BudgetError, "at least 101, of which 7 alone 101"):
-            choose([*equal_layers(7), Layer("7", 101, 0, 1, 1)], 99, LINK)
+            choose([*equal_layers(7), layer_of("7", 90, gradient=11)], 99, LINK)
         with self.assertRaisesRegex(BudgetError, "name some"):
             choose([], 99, LINK)
 
@@ -106,8 +149,7 @@ class ChooseTest(unittest.TestCase):
                 (
                     cost.step_s
                     for actions in itertools.product(Action, repeat=5)
-                    for window in (0, budget // 8, budget // 4, budget // 2)
-                    if (cost := predict(layers, actions, link, window)).peak_bytes
+                    if (cost := predict(layers, actions, link, budget)).peak_bytes
                     <= budget
                 ),
                 default=None,

@@ -6,7 +6,8 @@ import unittest
 
 from exchange_case import exchange, torch
 
-from penstock.exchange._activations_plan import Action, Plan
+from penstock.exchange._activations_cost import Action, Allowance
+from penstock.exchange._activations_plan import Plan
 from penstock.exchange._tiers import RatedHostTier
 
 
@@ -65,7 +66,10 @@ class ExchangeMemoryTest(unittest.TestCase):
 
     def plan(self, action):
         names = [f"{block}.{part}" for block in range(8) for part in range(2)]
-        return Plan({name: action for name in names}, 1 << 20, None)
+        some = Allowance(1 << 20, 1 << 20)
+        return Plan(
+            {name: action for name in names}, {name: some for name in names}
+        )
 
     def test_weights_are_those_of_plain_training(self):
         plain = deep()

@@ -23,7 +23,6 @@ def turns(training, budget_bytes, rounds):
         "steps": found,
         "plan": collections.Counter(
             action.value for action in plan.actions.values()),
-        "window_bytes": plan.window_bytes,
         "budget_bytes": budget_bytes,
         "rate_bytes_per_s": RATE_BYTES_PER_S,
         "device": training.device.name,

@@ -13,7 +13,8 @@ from penstock.exchange._activations import (
     default_layers,
     measure_link,
 )
-from penstock.exchange._activations_plan import Action, Plan, choose
+from penstock.exchange._activations_cost import Action
+from penstock.exchange._activations_plan import Plan, choose
 from penstock.exchange._tiers import HostTier, RatedHostTier
 
 # A hundredth of PCI Express 3.0's 12 GB/s: one core here computes about a
@@ -51,7 +52,7 @@ class Training:
             return contextlib.nullcontext()
         if name == "recompute":
             plan = Plan({layer: Action.RECOMPUTE
-                         for layer in default_layers(self.model)}, 0, None)
+                         for layer in default_layers(self.model)})
         activations = plan and Activations(plan=plan, tier=self.tier)
         return contextlib.closing(MirrorTrainer(
             self.model, self._optimizer, transport="self",

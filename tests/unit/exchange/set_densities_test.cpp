@@ -112,7 +112,7 @@ TEST_CASE("a step exchanges as much as the new density says") {
 }
 
 TEST_CASE("densities that cannot be, or differ, change nothing on any rank") {
-  const auto [text, wanted] = GENERATE(table<std::string, double>(
+  const auto row = GENERATE(table<std::string, double>(
       {{"rank 1: layer a: a density of nan is not above 0 and at most 1",
         std::numeric_limits<double>::quiet_NaN()},
        {"rank 1: layer a: a density of 0 is not above 0 and at most 1", 0.0},
@@ -120,6 +120,8 @@ TEST_CASE("densities that cannot be, or differ, change nothing on any rank") {
        {"layer 0 (a): rank 1 has a density of 0.2, rank 0 has 0.1: all ranks "
         "must add the same layers in the same order, with the same options",
         0.2}}));
+  const std::string text = std::get<0>(row);
+  const double wanted = std::get<1>(row);
   const auto found = on_ranks(3, [&](auto transport) -> std::string {
     const int rank = transport->rank();
     Context context(std::move(transport), quick());

@@ -3,14 +3,16 @@
 import contextlib
 import functools
 import itertools
+import sys
 import time
 from typing import Any, Callable, Collection, Iterable, Iterator
 
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
+from penstock.exchange._activations_cost import Action, Allowance, Layer
 from penstock.exchange._activations_measure import Meter
-from penstock.exchange._activations_plan import Action, Layer, Plan, choose
+from penstock.exchange._activations_plan import Plan, choose
 from penstock.exchange._activations_recompute import (
     RecomputedCall,
     is_recomputing,
@@ -24,6 +26,7 @@ from penstock.exchange._activations_saved import (
 from penstock.exchange._tiers import HostTier
 
 _PROBE_BYTES = 32 << 20  # copied to measure a link
+_UNBOUNDED = Allowance(sys.maxsize, sys.maxsize)
 
 
 def default_layers(model: torch.nn.Module) -> list[str]:
@@ -78,7 +81,8 @@ class Activations:
         layers: Iterable[str] | None = None,
         tier: Any = None,
     ):
-        """budget_bytes: of activations on the device. layers: names of modules,
+        """budget_bytes: of activations and their gradients on the device,
+        beside an operation's temporaries. layers: names of modules,
         as in named_modules(), none inside another; by default the largest that
         are not lists of modules. tier: where to offload to; by default a GPU's
         host, and for a model on the CPU there is none, so that layers only keep
@@ -113,9 +117,9 @@ class Activations:
         if self.plan is not None:
             self._prepare(self.plan, layers)
         elif self._tier is not None:
-            self._offloader = Offloader(
-                self._tier, self._budget_bytes // 8, self._kept
-            )
+            self._offloader = Offloader(self._tier, self._kept)
+            some_bytes = self._budget_bytes // 8
+            self._offloader.begin(Allowance(some_bytes, some_bytes))
         for name, layer in layers.items():
             if not self._keeps(name):
                 layer.forward = functools.partial(
@@ -174,9 +178,7 @@ class Activations:
         if any(action in moving for action in plan.actions.values()):
             if self._tier is None:
                 raise ValueError("the plan offloads, and there is no tier")
-            self._offloader = Offloader(
-                self._tier, plan.window_bytes, self._kept
-            )
+            self._offloader = Offloader(self._tier, self._kept)
 
     def _make_plan(self) -> None:
         link = measure_link(self._tier) if self._tier is not None else None
@@ -206,12 +208,25 @@ class Activations:
         if self._keeps(name):
             return forward(*args, **kwargs)
         action = self.plan.actions[name]
+        begin_again = self._begin(name)
         if action is Action.OFFLOAD:
             with saved_tensors_hooks(self._pack, lambda packed: packed.get()):
                 return forward(*args, **kwargs)
-        keep = Kept if action is Action.RECOMPUTE else self._pack
+        if action is Action.RECOMPUTE:
+            call = RecomputedCall(name, layer, self._kept, begin_again)
+            return call.run(forward, (args, kwargs), Kept)
         call = RecomputedCall(name, layer, self._kept)
-        return call.run(forward, (args, kwargs), keep)
+        return call.run(forward, (args, kwargs), self._pack)
+
+    def _begin(self, name: str) -> Callable[[], None]:
+        """A layer's forward pass. Returns what its backward pass begins with,
+        where that does not need what was offloaded."""
+        offloader = self._offloader
+        if offloader is None:
+            return lambda: None
+        allowance = self.plan.allowances.get(name, _UNBOUNDED)
+        place = offloader.begin(allowance)
+        return lambda: offloader.reach(place, allowance.ahead_bytes)
 
 
 def find_layers(

@@ -11,8 +11,8 @@ from typing import Any, Callable
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from penstock.exchange._activations_plan import Layer
-from penstock.exchange._activations_recompute import RecomputedCall
+from penstock.exchange._activations_cost import Layer
+from penstock.exchange._activations_recompute import RecomputedCall, tensors_in
 from penstock.exchange._activations_saved import storage_of
 
 _STEPS = 3  # of which the first warms up
@@ -78,8 +78,10 @@ class _Figures:
 
     saved_bytes: int = 0
     argument_bytes: int = 0
+    gradient_bytes: int = 0
     forward_s: float = 0.0
     backward_s: float = 0.0
+    recompute_s: float = 0.0
 
 
 class Meter:
@@ -118,6 +120,7 @@ class Meter:
         figures.forward_s += self._now_s() - self._wait_s() - begin_s
         figures.argument_bytes += call.arguments.bytes()
         figures.saved_bytes += call.saved.bytes()
+        figures.gradient_bytes += _gradient_bytes(result, *arguments)
         self._count_once(call)
         self._before = name, call.saved
         return result
@@ -151,8 +154,10 @@ class Meter:
     def _end_layer(self) -> None:
         call = self._in_backward
         if call is not None and call.name in self._step:
-            spent_s = self._now_s() - self._since_s - call.recompute_s
-            self._step[call.name].backward_s += max(0.0, spent_s)
+            spent_s = self._now_s() - self._since_s - call.again_s
+            figures = self._step[call.name]
+            figures.backward_s += max(0.0, spent_s)
+            figures.recompute_s += call.recompute_s
 
     def _end_backward(self) -> None:
         self._end_layer()
@@ -168,13 +173,28 @@ class Meter:
     def layers(self) -> list[Layer]:
         """REQUIRES: is_done()."""
         warm = self._steps[1:]
+
+        def least(name: str, what: str) -> float:
+            return min(getattr(one[name], what) for one in warm if name in one)
+
         return [
             Layer(
                 name,
                 last.saved_bytes,
                 last.argument_bytes,
-                min(one[name].forward_s for one in warm if name in one),
-                min(one[name].backward_s for one in warm if name in one),
+                last.gradient_bytes,
+                least(name, "forward_s"),
+                least(name, "backward_s"),
+                least(name, "recompute_s"),
             )
             for name, last in warm[-1].items()
         ]
+
+
+def _gradient_bytes(*values: Any) -> int:
+    """Of the tensors in them that get a gradient."""
+    return sum(
+        tensor.numel() * tensor.element_size()
+        for tensor in tensors_in(values)
+        if tensor.requires_grad
+    )

@@ -49,6 +49,12 @@ def _replace(value: Any, kind: type, change: Callable[[Any], Any]) -> Any:
     return value
 
 
+def tensors_in(value: Any) -> list[torch.Tensor]:
+    found: list[torch.Tensor] = []
+    _replace(value, torch.Tensor, found.append)
+    return found
+
+
 class _Missing:
     """A saved tensor that is not kept."""
 
@@ -71,10 +77,19 @@ class _Missing:
 class RecomputedCall:
     """One call of a layer; nothing of it is kept but its arguments."""
 
-    def __init__(self, name: str, layer: torch.nn.Module, kept: set[int]):
-        """kept: addresses of storages that stay in any case."""
+    def __init__(
+        self,
+        name: str,
+        layer: torch.nn.Module,
+        kept: set[int],
+        begin_again: Callable[[], None] = lambda: None,
+    ):
+        """kept: addresses of storages that stay in any case. begin_again: is
+        called before the layer runs again."""
         self.name = name
-        self.recompute_s = 0.0
+        self.recompute_s = 0.0  # without what arguments are waited for
+        self.again_s = 0.0  # with that
+        self._begin_again = begin_again
         self._layer = layer
         self._kept = kept
         self._missing = 0
@@ -135,9 +150,11 @@ class RecomputedCall:
                 "layer that is recomputed; detach its Activations for that"
             )
         begin_s = time.perf_counter()
+        self._begin_again()
         args, kwargs = _replace(self._arguments, _Argument, _Argument.get)
         was, _thread.is_recomputing = is_recomputing(), True
         self._found = {}
+        there_s = time.perf_counter()
         try:
             with self._surroundings.restored(), torch.enable_grad():
                 with saved_tensors_hooks(self._find, lambda packed: None):
@@ -147,7 +164,9 @@ class RecomputedCall:
                 raise
         finally:
             _thread.is_recomputing = was
-        self.recompute_s += time.perf_counter() - begin_s
+        end_s = time.perf_counter()
+        self.recompute_s += end_s - there_s
+        self.again_s += end_s - begin_s
 
     def _find(self, tensor: torch.Tensor) -> None:
         if self._stays(tensor):

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from penstock.exchange._activations_cost import Allowance
+
 # Smaller storages stay: what they free is not worth a copy.
 SMALL_BYTES = 1 << 16
 
@@ -73,6 +75,7 @@ class _Storage:
         self.bytes = storage.nbytes()
         self.unasked = 0  # tensors of it that the backward pass has yet to get
         self.position = 0  # in Offloader's order
+        self.ahead_bytes = 0  # that may be back, when this one is needed
         self._weak = StorageWeakRef(storage)  # so that no other has its address
         self._tier = tier
         self._device = torch.empty(
@@ -96,9 +99,18 @@ class _Storage:
             self._device = None
         return self._device is not None
 
+    def is_away(self) -> bool:
+        """It has left; perhaps it is back, as a copy."""
+        return self._device is None
+
     def leave(self) -> None:
         self._out.finish()
         self.is_leaving()
+
+    def stay(self) -> None:
+        """Where it has not left yet."""
+        if self.is_leaving():
+            self._stays = self._out.cancel()
 
     def fetch(self) -> None:
         if self._device is None and self._in is None:
@@ -106,10 +118,8 @@ class _Storage:
 
     def get(self) -> torch.Tensor:
         """All its bytes, on the device."""
-        if self.is_leaving():
-            self._stays = self._out.cancel()
-            return self._device
-        if self._stays:
+        self.stay()
+        if self._device is not None:
             return self._device
         self.fetch()
         return self._in.use()
@@ -149,18 +159,29 @@ class Offloader:
     """Sends what is saved to a tier, and has it back in time: what was saved
     last is needed first, so the copies go ahead in that order."""
 
-    def __init__(self, tier: Any, window_bytes: int, kept: set[int]):
-        """window_bytes: on the device at a time of what leaves, and of what has
-        come back before it is needed. kept: addresses of storages that stay."""
+    def __init__(self, tier: Any, kept: set[int]):
+        """kept: addresses of storages that stay."""
         self._tier = tier
-        self._window_bytes = window_bytes
         self._kept = kept
         self._known: weakref.WeakValueDictionary[int, _Storage] = (
             weakref.WeakValueDictionary()
         )
         self._order: list[Any] = []  # weak; as saved last
         self._leaving: list[_Storage] = []
+        self._allowance = Allowance(0, 0)
         self.wait_s = 0.0  # that the computation waited for the link
+
+    def begin(self, allowance: Allowance) -> int:
+        """Of a layer's forward pass, whose tensors are packed from now on.
+        Returns its place, for reach()."""
+        self._allowance = allowance
+        self._make_room(0)
+        return len(self._order)
+
+    def reach(self, place: int, ahead_bytes: int) -> None:
+        """The backward pass has come to a layer there, which has its own."""
+        self._end_leaving()
+        self._fetch_ahead(place, ahead_bytes)
 
     def pack(self, tensor: torch.Tensor) -> Any:
         storage = storage_of(tensor) if has_plain_storage(tensor) else None
@@ -185,11 +206,12 @@ class Offloader:
 
     def _make_room(self, size: int) -> None:
         self._leaving = [one for one in self._leaving if one.is_leaving()]
+        most_bytes = self._allowance.leaving_bytes - size
         leaving_bytes = sum(one.bytes for one in self._leaving)
-        if leaving_bytes + size <= self._window_bytes:
+        if leaving_bytes <= most_bytes:
             return
         begin_s = time.perf_counter()
-        while self._leaving and leaving_bytes + size > self._window_bytes:
+        while self._leaving and leaving_bytes > most_bytes:
             first = self._leaving.pop(0)
             first.leave()
             leaving_bytes -= first.bytes
@@ -199,28 +221,37 @@ class Offloader:
         while self._order and self._order[-1]() is None:
             self._order.pop()
         storage.position = len(self._order)
+        storage.ahead_bytes = self._allowance.ahead_bytes
         self._order.append(weakref.ref(storage))
 
     def _bring(self, storage: _Storage) -> torch.Tensor:
-        self._leaving = [one for one in self._leaving if one.is_leaving()]
+        self._end_leaving()
         storage.fetch()
-        self._fetch_ahead(storage.position)
+        self._fetch_ahead(storage.position, storage.ahead_bytes)
         begin_s = time.perf_counter()
         content = storage.get()
         self.wait_s += time.perf_counter() - begin_s
         return content
 
-    def _fetch_ahead(self, position: int) -> None:
+    def _end_leaving(self) -> None:
+        """What has not left when the backward pass begins had better stay: it
+        is what is needed first, and would be in the way of what comes."""
+        for one in self._leaving:
+            one.stay()
+        self._leaving = [one for one in self._leaving if one.is_leaving()]
+
+    def _fetch_ahead(self, position: int, most_bytes: int) -> None:
         ahead_bytes = 0
-        for before in range(position - 1, -1, -1):
+        for before in range(min(position, len(self._order)) - 1, -1, -1):
             storage = self._order[before]()
             if (
                 storage is None
                 or storage.position != before
                 or not storage.unasked
+                or not storage.is_away()
             ):
                 continue
             ahead_bytes += storage.bytes
-            if ahead_bytes > self._window_bytes:
+            if ahead_bytes > most_bytes:
                 break
             storage.fetch()
