@@ -70,7 +70,7 @@ def large():
 
 
 def plan_of(action, model, moving_bytes=WIDE):
-    allowance = Allowance(moving_bytes, moving_bytes)
+    allowance = Allowance(moving_bytes, moving_bytes, moving_bytes)
     return Plan(
         {name: action for name in default_layers(model)},
         {name: allowance for name in default_layers(model)},
@@ -306,7 +306,7 @@ class WhenTest(unittest.TestCase):
             Runs(torch.exp), Runs(work), Runs(lambda value: value.sum())
         )
         allowances = {
-            name: Allowance(0 if name == "1" else WIDE, ahead_bytes)
+            name: Allowance(0 if name == "1" else WIDE, WIDE, ahead_bytes)
             for name in "012"
         }
         plan = Plan(
@@ -336,6 +336,9 @@ class _Copy:
     def done(self):
         return self._is_done
 
+    def finish(self):
+        self._is_done = True
+
     def cancel(self):
         return not self._is_done
 
@@ -350,11 +353,13 @@ class _Tier:
 
     def __init__(self):
         self.lets_out = True
+        self.outs = []
         self.ins = 0
 
     def copy_out(self, source):
         buffer = self.arena.take(source.numel()).copy_(source)
-        return buffer, _Copy(buffer, self.lets_out)
+        self.outs.append(_Copy(buffer, self.lets_out))
+        return buffer, self.outs[-1]
 
     def copy_in(self, buffer):
         self.ins += 1
@@ -362,12 +367,12 @@ class _Tier:
 
 
 class OffloaderTest(unittest.TestCase):
-    def test_what_has_stayed_is_not_counted_as_back(self):
+    def test_what_has_not_left_is_not_counted_as_back(self):
         tier = _Tier()
         offloader = Offloader(tier, set())
         values = [torch.rand(1 << 15) for _ in range(3)]
         size = 4 * values[0].numel()
-        offloader.begin(Allowance(WIDE, size))
+        offloader.begin(Allowance(WIDE, WIDE, size))
         packed = [offloader.pack(values[0])]
         tier.lets_out = False
         packed += [offloader.pack(value) for value in values[1:]]
@@ -375,6 +380,20 @@ class OffloaderTest(unittest.TestCase):
         self.assertEqual(tier.ins, 1)  # the first one's
         for one, value in zip(packed, values):
             self.assertTrue(torch.equal(one.get(), value))
+        self.assertEqual(tier.ins, 1)
+
+    def test_what_is_late_leaves_where_there_is_no_room_for_it(self):
+        tier = _Tier()
+        tier.lets_out = False
+        offloader = Offloader(tier, set())
+        offloader.begin(Allowance(WIDE, WIDE, WIDE))
+        packed = offloader.pack(torch.rand(1 << 15))
+        place = offloader.begin(Allowance(WIDE, WIDE, 0))
+        offloader.reach(place, Allowance(WIDE, WIDE, 0))
+        self.assertFalse(tier.outs[0].done())
+        offloader.reach(place, Allowance(WIDE, 0, 0))
+        self.assertTrue(tier.outs[0].done())
+        packed.get()
         self.assertEqual(tier.ins, 1)
 
 

@@ -10,6 +10,7 @@ from penstock.exchange._activations_cost import (
     Layer,
     allowances,
     predict,
+    without_late,
 )
 from penstock.exchange._activations_plan import BudgetError, choose
 
@@ -105,6 +106,43 @@ class PredictTest(unittest.TestCase):
         last = allowances(layers, actions, LINK, 350)[2]
         self.assertEqual(last.ahead_bytes, 100)
         self.assertEqual(early.step_s, late.step_s - 1)
+
+
+class AllowancesTest(unittest.TestCase):
+    def test_what_is_late_may_be_while_there_is_room(self):
+        layers = equal_layers(3)
+        actions = [OFFLOAD, OFFLOAD, KEEP]
+        # The first one's come ahead while the second one goes back.
+        found = allowances(layers, actions, LINK, 250)
+        self.assertEqual([one.late_bytes for one in found], [150, 50, 150])
+        # At half the rate the second one stays, for which the plan has room.
+        found = allowances(layers, actions, LINK / 2, 250)
+        self.assertEqual([one.late_bytes for one in found], [150, 150, 150])
+
+
+class WithoutLateTest(unittest.TestCase):
+    def test_what_stays_in_any_case_is_not_sent(self):
+        layers = [layer_of("first", forward_s=2), *equal_layers(3)]
+        actions = [OFFLOAD, RECOMPUTE_OFFLOAD, KEEP, OFFLOAD]
+        found = without_late(layers, actions, LINK / 10, ENOUGH)
+        self.assertEqual(found, [KEEP, RECOMPUTE, KEEP, KEEP])
+        found = without_late(layers, actions, LINK, ENOUGH)
+        self.assertEqual(found, [OFFLOAD, RECOMPUTE_OFFLOAD, KEEP, KEEP])
+
+    def test_it_costs_no_more(self):
+        generator = random.Random(5)
+        for _ in range(200):
+            layers = random_layers(generator, 8)
+            actions = generator.choices(
+                [KEEP, RECOMPUTE, RECOMPUTE_OFFLOAD], k=8
+            )
+            budget = generator.randrange(300, 900)
+            before = predict(layers, actions, LINK, budget)
+            found = without_late(layers, actions, LINK, budget)
+            after = predict(layers, found, LINK, budget)
+            self.assertLessEqual(after.step_s, before.step_s + 1e-9)
+            most = max(before.peak_bytes, budget)
+            self.assertLessEqual(after.peak_bytes, most)
 
 
 class ChooseTest(unittest.TestCase):

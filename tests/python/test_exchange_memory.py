@@ -66,7 +66,7 @@ class ExchangeMemoryTest(unittest.TestCase):
 
     def plan(self, action):
         names = [f"{block}.{part}" for block in range(8) for part in range(2)]
-        some = Allowance(1 << 20, 1 << 20)
+        some = Allowance(1 << 20, 1 << 20, 1 << 20)
         return Plan(
             {name: action for name in names}, {name: some for name in names}
         )

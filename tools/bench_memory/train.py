@@ -11,14 +11,18 @@ from penstock.exchange import BudgetError
 
 
 def turns(training, budget_bytes, rounds):
-    """Times and peaks of all ways, by turns."""
+    """Steps of each way, by turns: times and peaks, each beside that of a
+    plain step right before it."""
     plan = training.plan(budget_bytes)
-    found = {name: [] for name in NAMES}
+    found = {name: [] for name in NAMES[1:]}
     for _ in range(rounds):
-        for name in NAMES:
-            with training.way(name, plan if name == "planned" else None):
-                training.step()  # warms up
-                found[name].append(training.step())
+        for name, steps in found.items():
+            pair = []
+            for way in (NAMES[0], name):
+                with training.way(way, plan if way == "planned" else None):
+                    training.step()  # warms up
+                    pair.append(training.step())
+            steps.append(pair)
     return {
         "steps": found,
         "plan": collections.Counter(

@@ -26,7 +26,7 @@ from penstock.exchange._activations_saved import (
 from penstock.exchange._tiers import HostTier
 
 _PROBE_BYTES = 32 << 20  # copied to measure a link
-_UNBOUNDED = Allowance(sys.maxsize, sys.maxsize)
+_UNBOUNDED = Allowance(sys.maxsize, sys.maxsize, sys.maxsize)
 
 
 def default_layers(model: torch.nn.Module) -> list[str]:
@@ -119,7 +119,7 @@ class Activations:
         elif self._tier is not None:
             self._offloader = Offloader(self._tier, self._kept)
             some_bytes = self._budget_bytes // 8
-            self._offloader.begin(Allowance(some_bytes, some_bytes))
+            self._offloader.begin(Allowance(some_bytes, some_bytes, some_bytes))
         for name, layer in layers.items():
             if not self._keeps(name):
                 layer.forward = functools.partial(
@@ -226,7 +226,7 @@ class Activations:
             return lambda: None
         allowance = self.plan.allowances.get(name, _UNBOUNDED)
         place = offloader.begin(allowance)
-        return lambda: offloader.reach(place, allowance.ahead_bytes)
+        return lambda: offloader.reach(place, allowance)
 
 
 def find_layers(

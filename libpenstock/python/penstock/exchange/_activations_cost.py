@@ -21,7 +21,7 @@ class Layer:
     name: str
     saved_bytes: int  # for the backward pass, arguments included
     argument_bytes: int
-    gradient_bytes: int  # of what it gives and of its arguments
+    gradient_bytes: int  # that its backward pass has at a time, about
     forward_s: float
     backward_s: float
     recompute_s: float  # the forward pass again, which may end earlier
@@ -32,6 +32,7 @@ class Allowance:
     """Bytes on the device, at a layer, because they are on their way."""
 
     leaving_bytes: int  # in the forward pass
+    late_bytes: int  # in the backward pass, still leaving
     ahead_bytes: int  # in the backward pass: back before they are needed
 
 
@@ -122,7 +123,9 @@ class _Step:
         self._leaving = _Leaving()
         self._now_s = 0.0
         self._peak = 0
+        self.late: dict[int, int] = {}  # bytes that have not left in time
         self.leaving_bytes: list[int] = []  # that there may be, by layer
+        self.late_bytes: list[int] = []
         self.ahead_bytes: list[int] = []
 
     def play(self) -> Cost:
@@ -130,6 +133,7 @@ class _Step:
         for _, size, index in self._leaving:  # needed before it has left
             self._moves[index] = 0
             self._stays[index] += size
+            self.late[index] = size
         self._backward()
         return Cost(self._now_s, self._peak)
 
@@ -163,7 +167,7 @@ class _Step:
         link = _Link(self._rate)
         there_s: dict[int, float] = {}  # when, of what was asked for
         coming = [index for index, size in enumerate(self._moves) if size]
-        ahead = 0
+        ahead, late = 0, sum(self.late.values())
         for index in reversed(range(len(self._layers))):
             layer, action = self._layers[index], self._actions[index]
             size = self._moves[index]
@@ -180,12 +184,16 @@ class _Step:
                 there_s[coming.pop()] = link.copy(self._now_s, size)
                 ahead += size
             self.ahead_bytes.append(ahead)
+            spare = max(0, self._budget - needs[index] - ahead)
+            self.late_bytes.append(late + spare)
+            late -= self.late.get(index, 0)
             self._peak = max(self._peak, needs[index] + ahead)
             self._now_s = max(self._now_s, there_s.get(index, 0.0))
             self._now_s += layer.backward_s
             if action in (Action.RECOMPUTE, Action.RECOMPUTE_OFFLOAD):
                 self._now_s += layer.recompute_s
         self.ahead_bytes.reverse()
+        self.late_bytes.reverse()
 
     def _needs(self) -> list[int]:
         """Bytes in each layer's backward pass, beside what is there ahead."""
@@ -206,6 +214,26 @@ def predict(
     return _Step(layers, actions, link_bytes_per_s, budget_bytes).play()
 
 
+def without_late(
+    layers: Sequence[Layer],
+    actions: Sequence[Action],
+    link_bytes_per_s: float,
+    budget_bytes: int,
+) -> list[Action]:
+    """The same, where nothing is sent that has not left when the backward pass
+    begins, and so stays in any case."""
+    stay = {
+        Action.OFFLOAD: Action.KEEP,
+        Action.RECOMPUTE_OFFLOAD: Action.RECOMPUTE,
+    }
+    found = list(actions)
+    step = _Step(layers, actions, link_bytes_per_s, budget_bytes)
+    step.play()
+    for index in step.late:
+        found[index] = stay[found[index]]
+    return found
+
+
 def allowances(
     layers: Sequence[Layer],
     actions: Sequence[Action],
@@ -217,10 +245,14 @@ def allowances(
     step.play()
     return [
         # What a layer has offloaded comes one by one.
-        Allowance(leaving, ahead + moves(layer, Action.OFFLOAD))
+        Allowance(leaving, late, ahead + moves(layer, Action.OFFLOAD))
         if action is Action.OFFLOAD
-        else Allowance(leaving, ahead)
-        for layer, action, leaving, ahead in zip(
-            layers, actions, step.leaving_bytes, step.ahead_bytes
+        else Allowance(leaving, late, ahead)
+        for layer, action, leaving, late, ahead in zip(
+            layers,
+            actions,
+            step.leaving_bytes,
+            step.late_bytes,
+            step.ahead_bytes,
         )
     ]

@@ -38,6 +38,9 @@ class _Storages:
     def bytes(self) -> int:
         return sum(size for _, size in self._seen.values())
 
+    def largest_bytes(self) -> int:
+        return max((size for _, size in self._seen.values()), default=0)
+
 
 class _MeasuredCall(RecomputedCall):
     def __init__(
@@ -121,6 +124,8 @@ class Meter:
         figures.argument_bytes += call.arguments.bytes()
         figures.saved_bytes += call.saved.bytes()
         figures.gradient_bytes += _gradient_bytes(result, *arguments)
+        # And in between, those of what an operation gives and of what it takes.
+        figures.gradient_bytes += 2 * call.saved.largest_bytes()
         self._count_once(call)
         self._before = name, call.saved
         return result

@@ -10,7 +10,9 @@ from penstock.exchange._activations_cost import (
     Cost,
     Layer,
     allowances,
+    moves,
     predict,
+    without_late,
 )
 
 
@@ -24,6 +26,11 @@ class Plan:
     cost: Cost | None = None  # as predicted
 
 
+# Steps that differ by less are alike: a model and a link are no surer. What
+# moves least then depends on them least.
+_ALIKE = 1.02
+# Of a link's rate, on which a plan relies.
+_SURE = 0.95
 # In which a search makes room.
 _ROUNDS = 8
 
@@ -57,10 +64,14 @@ class _Search:
         if self.fits():
             while self._hasten():
                 pass
+            self._send_no_late()
         return self
 
     def fits(self) -> bool:
         return self.cost.peak_bytes <= self._budget
+
+    def moved_bytes(self) -> int:
+        return sum(map(moves, self._layers, self.actions))
 
     def allowances(self) -> list[Allowance]:
         return allowances(self._layers, self.actions, self._rate, self._budget)
@@ -111,6 +122,18 @@ class _Search:
                     self.actions, self.cost = actions, cost
         return self.cost.step_s < before_s
 
+    def _send_no_late(self) -> None:
+        actions = without_late(
+            self._layers, self.actions, self._rate, self._budget
+        )
+        cost = self._predict(actions)
+        # A layer that keeps does not ask for what comes, so it may take longer.
+        if (
+            cost.peak_bytes <= self._budget
+            and cost.step_s <= _ALIKE * self.cost.step_s
+        ):
+            self.actions, self.cost = actions, cost
+
     def _changes(self, index: int) -> Iterator[tuple[list[Action], Cost]]:
         if not self._layers[index].saved_bytes:
             return
@@ -136,16 +159,19 @@ def choose(
     begins = [Action.KEEP, Action.RECOMPUTE, Action.RECOMPUTE_OFFLOAD]
     if link_bytes_per_s is None:
         choices = begins = [Action.KEEP, Action.RECOMPUTE]
+    rate = _SURE * (link_bytes_per_s or 1.0)
     searches = [
-        _Search(
-            layers, begin, choices, budget_bytes, link_bytes_per_s or 1.0
-        ).run()
+        _Search(layers, begin, choices, budget_bytes, rate).run()
         for begin in begins
     ]
     fitting = [one for one in searches if one.fits()]
     if not fitting:
         raise _too_small(layers, budget_bytes, searches)
-    best = min(fitting, key=lambda one: one.cost.step_s)
+    shortest_s = min(one.cost.step_s for one in fitting)
+    best = min(
+        (one for one in fitting if one.cost.step_s <= _ALIKE * shortest_s),
+        key=_Search.moved_bytes,
+    )
     names = [layer.name for layer in layers]
     return Plan(
         dict(zip(names, best.actions)),

@@ -13,6 +13,8 @@ from penstock.exchange._activations_cost import Allowance
 # Smaller storages stay: what they free is not worth a copy.
 SMALL_BYTES = 1 << 16
 
+NOTHING = Allowance(0, 0, 0)
+
 
 def storage_of(tensor: torch.Tensor) -> Any:
     if hasattr(tensor, "untyped_storage"):
@@ -75,7 +77,7 @@ class _Storage:
         self.bytes = storage.nbytes()
         self.unasked = 0  # tensors of it that the backward pass has yet to get
         self.position = 0  # in Offloader's order
-        self.ahead_bytes = 0  # that may be back, when this one is needed
+        self.allowance = NOTHING  # when this one is needed
         self._weak = StorageWeakRef(storage)  # so that no other has its address
         self._tier = tier
         self._device = torch.empty(
@@ -107,18 +109,14 @@ class _Storage:
         self._out.finish()
         self.is_leaving()
 
-    def stay(self) -> None:
-        """Where it has not left yet."""
-        if self.is_leaving():
-            self._stays = self._out.cancel()
-
     def fetch(self) -> None:
         if self._device is None and self._in is None:
             self._in = self._tier.copy_in(self._host)
 
     def get(self) -> torch.Tensor:
         """All its bytes, on the device."""
-        self.stay()
+        if self.is_leaving():
+            self._stays = self._out.cancel()
         if self._device is not None:
             return self._device
         self.fetch()
@@ -168,20 +166,20 @@ class Offloader:
         )
         self._order: list[Any] = []  # weak; as saved last
         self._leaving: list[_Storage] = []
-        self._allowance = Allowance(0, 0)
+        self._allowance = NOTHING
         self.wait_s = 0.0  # that the computation waited for the link
 
     def begin(self, allowance: Allowance) -> int:
         """Of a layer's forward pass, whose tensors are packed from now on.
         Returns its place, for reach()."""
         self._allowance = allowance
-        self._make_room(0)
+        self._let_leave(allowance.leaving_bytes)
         return len(self._order)
 
-    def reach(self, place: int, ahead_bytes: int) -> None:
+    def reach(self, place: int, allowance: Allowance) -> None:
         """The backward pass has come to a layer there, which has its own."""
-        self._end_leaving()
-        self._fetch_ahead(place, ahead_bytes)
+        self._let_leave(allowance.late_bytes)
+        self._fetch_ahead(place, allowance.ahead_bytes)
 
     def pack(self, tensor: torch.Tensor) -> Any:
         storage = storage_of(tensor) if has_plain_storage(tensor) else None
@@ -198,15 +196,16 @@ class Offloader:
         return _Offloaded(self, known, tensor)
 
     def _send(self, address: int, tensor: torch.Tensor) -> _Storage:
-        self._make_room(storage_of(tensor).nbytes())
+        size = storage_of(tensor).nbytes()
+        self._let_leave(self._allowance.leaving_bytes - size)
         sent = _Storage(self._tier, tensor)
         self._known[address] = sent
         self._leaving.append(sent)
         return sent
 
-    def _make_room(self, size: int) -> None:
+    def _let_leave(self, most_bytes: int) -> None:
+        """Until no more are leaving."""
         self._leaving = [one for one in self._leaving if one.is_leaving()]
-        most_bytes = self._allowance.leaving_bytes - size
         leaving_bytes = sum(one.bytes for one in self._leaving)
         if leaving_bytes <= most_bytes:
             return
@@ -221,24 +220,17 @@ class Offloader:
         while self._order and self._order[-1]() is None:
             self._order.pop()
         storage.position = len(self._order)
-        storage.ahead_bytes = self._allowance.ahead_bytes
+        storage.allowance = self._allowance
         self._order.append(weakref.ref(storage))
 
     def _bring(self, storage: _Storage) -> torch.Tensor:
-        self._end_leaving()
         storage.fetch()
-        self._fetch_ahead(storage.position, storage.ahead_bytes)
+        self._fetch_ahead(storage.position, storage.allowance.ahead_bytes)
         begin_s = time.perf_counter()
         content = storage.get()
         self.wait_s += time.perf_counter() - begin_s
+        self._let_leave(storage.allowance.late_bytes)
         return content
-
-    def _end_leaving(self) -> None:
-        """What has not left when the backward pass begins had better stay: it
-        is what is needed first, and would be in the way of what comes."""
-        for one in self._leaving:
-            one.stay()
-        self._leaving = [one for one in self._leaving if one.is_leaving()]
 
     def _fetch_ahead(self, position: int, most_bytes: int) -> None:
         ahead_bytes = 0
