@@ -80,7 +80,7 @@ class PredictTest(unittest.TestCase):
         self.assertEqual(shown.peak_bytes, 100)
         found = allowances(equal_layers(4), [OFFLOAD] * 4, LINK, 100)
         ahead = [one.ahead_bytes for one in found]
-        self.assertEqual(ahead, [100] * 4)  # their own
+        self.assertEqual(ahead, [0] * 4)
 
     def test_a_slow_link_holds_the_forward_pass_up_where_there_is_no_room(self):
         slow = predict(equal_layers(4), [OFFLOAD] * 4, LINK / 10, 200)

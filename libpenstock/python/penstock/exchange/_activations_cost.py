@@ -141,9 +141,16 @@ class _Step:
         link = _Link(self._rate)
         leaving = self._leaving
         resident = 0
+        # Whose forward pass is the last to wait for what leaves.
+        last = max(
+            (i for i, one in enumerate(self._actions) if one is not Action.KEEP),
+            default=0,
+        )
+        needed_then = max(self._needs()[last:]) - self._moves[last]
         for index, layer in enumerate(self._layers):
             resident += self._stays[index]
-            room = max(0, self._budget - resident)
+            most = needed_then if index == last else resident
+            room = max(0, self._budget - most)
             self.leaving_bytes.append(room)
             action = self._actions[index]
             if action is not Action.KEEP:
@@ -244,15 +251,6 @@ def allowances(
     step = _Step(layers, actions, link_bytes_per_s, budget_bytes)
     step.play()
     return [
-        # What a layer has offloaded comes one by one.
-        Allowance(leaving, late, ahead + moves(layer, Action.OFFLOAD))
-        if action is Action.OFFLOAD
-        else Allowance(leaving, late, ahead)
-        for layer, action, leaving, late, ahead in zip(
-            layers,
-            actions,
-            step.leaving_bytes,
-            step.late_bytes,
-            step.ahead_bytes,
-        )
+        Allowance(*one)
+        for one in zip(step.leaving_bytes, step.late_bytes, step.ahead_bytes)
     ]

@@ -124,8 +124,9 @@ class Meter:
         figures.argument_bytes += call.arguments.bytes()
         figures.saved_bytes += call.saved.bytes()
         figures.gradient_bytes += _gradient_bytes(result, *arguments)
-        # And in between, those of what an operation gives and of what it takes.
-        figures.gradient_bytes += 2 * call.saved.largest_bytes()
+        # In between, of what an operation gives and takes, and what it needs
+        # to work in.
+        figures.gradient_bytes += 3 * call.saved.largest_bytes()
         self._count_once(call)
         self._before = name, call.saved
         return result

@@ -77,7 +77,8 @@ class _Storage:
         self.bytes = storage.nbytes()
         self.unasked = 0  # tensors of it that the backward pass has yet to get
         self.position = 0  # in Offloader's order
-        self.allowance = NOTHING  # when this one is needed
+        self.allowance = NOTHING  # of the layer that needs it
+        self.place = 0  # of that layer
         self._weak = StorageWeakRef(storage)  # so that no other has its address
         self._tier = tier
         self._device = torch.empty(
@@ -167,19 +168,21 @@ class Offloader:
         self._order: list[Any] = []  # weak; as saved last
         self._leaving: list[_Storage] = []
         self._allowance = NOTHING
+        self._place = 0
         self.wait_s = 0.0  # that the computation waited for the link
 
     def begin(self, allowance: Allowance) -> int:
         """Of a layer's forward pass, whose tensors are packed from now on.
         Returns its place, for reach()."""
         self._allowance = allowance
+        self._place = len(self._order)
         self._let_leave(allowance.leaving_bytes)
-        return len(self._order)
+        return self._place
 
     def reach(self, place: int, allowance: Allowance) -> None:
         """The backward pass has come to a layer there, which has its own."""
         self._let_leave(allowance.late_bytes)
-        self._fetch_ahead(place, allowance.ahead_bytes)
+        self._fetch_ahead(place, place, allowance.ahead_bytes)
 
     def pack(self, tensor: torch.Tensor) -> Any:
         storage = storage_of(tensor) if has_plain_storage(tensor) else None
@@ -221,18 +224,23 @@ class Offloader:
             self._order.pop()
         storage.position = len(self._order)
         storage.allowance = self._allowance
+        storage.place = self._place
         self._order.append(weakref.ref(storage))
 
     def _bring(self, storage: _Storage) -> torch.Tensor:
         storage.fetch()
-        self._fetch_ahead(storage.position, storage.allowance.ahead_bytes)
+        self._fetch_ahead(
+            storage.position, storage.place, storage.allowance.ahead_bytes
+        )
         begin_s = time.perf_counter()
         content = storage.get()
         self.wait_s += time.perf_counter() - begin_s
         self._let_leave(storage.allowance.late_bytes)
         return content
 
-    def _fetch_ahead(self, position: int, most_bytes: int) -> None:
+    def _fetch_ahead(self, position: int, place: int, most_bytes: int) -> None:
+        """What is needed after the one at that position: all of the same layer,
+        which has that place, and so many bytes of layers before."""
         ahead_bytes = 0
         for before in range(min(position, len(self._order)) - 1, -1, -1):
             storage = self._order[before]()
@@ -243,7 +251,7 @@ class Offloader:
                 or not storage.is_away()
             ):
                 continue
-            ahead_bytes += storage.bytes
+            ahead_bytes += storage.bytes if before < place else 0
             if ahead_bytes > most_bytes:
                 break
             storage.fetch()
