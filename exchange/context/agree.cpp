@@ -12,15 +12,26 @@
 namespace penstock::exchange {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+// How often it is asked whether a rank has failed.
+constexpr auto kListen = std::chrono::milliseconds(10);
+
 Status wait_for(Transport& transport, Transport::Request request,
-                double timeout_s) {
-  const auto start = std::chrono::steady_clock::now();
+                double timeout_s, const Heard& heard) {
+  const auto start = Clock::now();
+  auto listened = start;
   for (Pause pause;; pause.wait()) {
     const Result<bool> done = transport.test(request);
     if (!done) return done.error();
     if (*done) return Done{};
-    const std::chrono::duration<double> waited =
-        std::chrono::steady_clock::now() - start;
+    const auto now = Clock::now();
+    if (now - listened > kListen) {
+      listened = now;
+      if (const auto failure = heard()) {
+        return Error{Code::kUnavailable, 0, *failure};
+      }
+    }
+    const std::chrono::duration<double> waited = now - start;
     if (waited.count() > timeout_s) {
       return Error{Code::kUnavailable, 0,
                    fmt::format("not all {} ranks have planned their exchange "
@@ -33,6 +44,7 @@ Status wait_for(Transport& transport, Transport::Request request,
 // What all ranks have, in their order.
 template <class Record>
 Result<std::vector<Record>> gather(Transport& transport, double timeout_s,
+                                   const Heard& heard,
                                    const std::vector<Record>& mine) {
   const size_t records = mine.size() * (size_t(transport.size()) + 1);
   Arena measured;
@@ -45,7 +57,7 @@ Result<std::vector<Record>> gather(Transport& transport, double timeout_s,
   const auto request =
       transport.allgather(std::as_bytes(given), std::as_writable_bytes(all));
   if (!request) return request.error();
-  if (Status done = wait_for(transport, *request, timeout_s); !done) {
+  if (Status done = wait_for(transport, *request, timeout_s, heard); !done) {
     memory->abandon();  // a rank that answers later still writes into it
     return std::move(done).error();
   }
@@ -68,12 +80,12 @@ std::string refusal_of_this(const ContextOptions& options,
 
 Result<ExchangeCosts> agree(Transport& transport, const ContextOptions& options,
                             std::span<const LayerOptions> layers,
-                            const std::string& refusal) {
+                            const std::string& refusal, const Heard& heard) {
   // One that is refused must not keep the others from hearing of it.
   const double timeout_s =
       options.timeout_s > 0 ? options.timeout_s : ContextOptions().timeout_s;
   const auto ranks = gather<RankRecord>(
-      transport, timeout_s,
+      transport, timeout_s, heard,
       {record_of(options, layers.size(),
                  refusal_of_this(options, layers, refusal))});
   if (!ranks) return ranks.error();
@@ -82,7 +94,7 @@ Result<ExchangeCosts> agree(Transport& transport, const ContextOptions& options,
   }
   std::vector<LayerRecord> mine;
   for (const LayerOptions& layer : layers) mine.push_back(record_of(layer));
-  const auto records = gather(transport, timeout_s, mine);
+  const auto records = gather(transport, timeout_s, heard, mine);
   if (!records) return records.error();
   std::string text = disagreement(*records, transport.size());
   if (!text.empty()) return invalid(std::move(text));

@@ -1,6 +1,8 @@
 // The ranks tell each other what they are about to exchange.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -10,13 +12,16 @@ namespace penstock::exchange {
 
 // All ranks call it. Returns rank 0's costs.
 // refusal: why this rank cannot go on, or "". The transport needs room for an
-// operation.
+// operation. heard: why a rank has failed meanwhile, where one has.
 // Errors: kInvalidArgument  a rank refuses, or two differ: the same text on all
-//         kUnavailable      a rank does not answer in options.timeout_s
+//         kUnavailable      a rank does not answer in options.timeout_s, or has
+//                           failed
 //         kIo               the transport's
+using Heard = std::function<std::optional<std::string>()>;
 [[nodiscard]] Result<ExchangeCosts> agree(Transport& transport,
                                           const ContextOptions& options,
                                           std::span<const LayerOptions> layers,
-                                          const std::string& refusal);
+                                          const std::string& refusal,
+                                          const Heard& heard);
 
 }  // namespace penstock::exchange

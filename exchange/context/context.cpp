@@ -130,7 +130,9 @@ Status Context::Impl::plan() {
   const int ranks = transport_->size();
   transport_->reserve(Engine::requests_of(ranks) +
                       Failures::requests_of(ranks));
-  const auto costs = agree(*transport_, options_, layers_, refusal_);
+  // Before it is planned no rank tells others.
+  const auto costs = agree(*transport_, options_, layers_, refusal_,
+                           [] { return std::nullopt; });
   if (!costs) return Error(costs.error());
   options_.costs = *costs;
   auto failures = Failures::make(*transport_);
@@ -423,7 +425,8 @@ Result<std::unique_ptr<Runner>> Context::Impl::plan_with(
   } else {
     for (size_t i = 0; i < layers.size(); ++i) layers[i].density = densities[i];
   }
-  const auto costs = agree(*transport_, options_, layers, refusal);
+  const auto costs = agree(*transport_, options_, layers, refusal,
+                           [this] { return failures_->heard(); });
   if (!costs) return Error(costs.error());
   auto next = Runner::make(*transport_, options_, layers);
   if (!next) return next;

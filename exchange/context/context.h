@@ -159,7 +159,8 @@ class Context {
   // From the next step on each layer has this density, as when a training
   // begins with more than it goes on with. Waits for all layers, agrees with
   // the other ranks and allocates everything anew, beside what is there until
-  // then: residuals stay. REQUIRES: planned.
+  // then: residuals stay. REQUIRES: planned; of a bucket, all layers have been
+  // submitted, or none.
   // Errors: kInvalidArgument  not between two steps, a density that cannot be,
   //                           ranks that do not agree, or a layer with a
   //                           residual that would be summed densely, where it

@@ -4,11 +4,13 @@ what the backward pass needs has been meanwhile."""
 import copy
 import gc
 import sys
+import time
 import unittest
 
 try:
     import torch
     from torch import nn
+    from torch.multiprocessing.reductions import StorageWeakRef
 except ImportError as missing:
     print(f"SKIPPED: {missing}")
     sys.exit(77)
@@ -109,6 +111,45 @@ class ActivationsCase(unittest.TestCase):
         self.assertEqual(len(results), len(others))
         for result, other in zip(results, others):
             self.assertTrue(torch.equal(result, other))
+
+
+class _Copy:
+    def __init__(self, target, is_done):
+        self._target = target
+        self._is_done = is_done
+
+    def done(self):
+        return self._is_done
+
+    def finish(self):
+        self._is_done = True
+
+    def cancel(self):
+        return not self._is_done
+
+    def use(self):
+        return self._target
+
+
+class _Tier:
+    """Whose copies out are done where `lets_out`."""
+
+    device = torch.device("cpu")
+    arena = HostArena(lambda size: torch.empty(size, dtype=torch.uint8))
+
+    def __init__(self):
+        self.lets_out = True
+        self.outs = []
+        self.ins = 0
+
+    def copy_out(self, source):
+        buffer = self.arena.take(source.numel()).copy_(source)
+        self.outs.append(_Copy(buffer, self.lets_out))
+        return buffer, self.outs[-1]
+
+    def copy_in(self, buffer):
+        self.ins += 1
+        return _Copy(buffer.clone(), True)
 
 
 class SameGradientsTest(ActivationsCase):
@@ -239,6 +280,70 @@ class SameGradientsTest(ActivationsCase):
         self.assertEqual(self.tier.arena.peak_bytes, 0)
 
 
+class WhatIsSavedTest(unittest.TestCase):
+    """Against a tier that copies at once."""
+
+    def gradients(self, model, *values):
+        model.zero_grad()
+        results = model(*values)
+        sum(one.square().sum() for one in results).backward()
+        return [one.grad.clone() for one in model.parameters()]
+
+    def test_parts_of_a_storage_that_are_modified_one_by_one(self):
+        torch.manual_seed(1)
+        model = nn.Sequential(nn.LSTMCell(128, 128))
+        value = torch.randn(64, 128)
+        expected = self.gradients(model, value)
+        for action in MOVED:
+            activations = Activations(plan=plan_of(action, model), tier=_Tier())
+            with self.subTest(action), activations.attached(model):
+                found = self.gradients(model, value)
+            for one, other in zip(expected, found):
+                self.assertTrue(torch.equal(one, other))
+
+    def test_conjugates(self):
+        def work(value):
+            turned = torch.complex(value, value.exp()).conj()
+            return (turned * torch.complex(value.sin(), value)).real.sum()
+
+        model = nn.Sequential(Runs(work))
+        value = large()
+        model(value).backward()
+        expected = value.grad.clone()
+        for action in MOVED:
+            value.grad = None
+            activations = Activations(plan=plan_of(action, model), tier=_Tier())
+            with self.subTest(action), activations.attached(model):
+                model(value).backward()
+            self.assertTrue(torch.equal(value.grad, expected))
+
+
+class RecomputingTimeTest(unittest.TestCase):
+    def test_work_that_is_queued_counts(self):
+        """As a GPU's does."""
+
+        class Queueing(RatedHostTier):
+            queued_s = 0.0
+
+            def synchronize(self):
+                time.sleep(self.queued_s)
+                self.queued_s = 0.0
+
+        tier = Queueing(RATE)
+        self.addCleanup(tier.close)
+
+        def work(value):
+            tier.queued_s += 0.02
+            return value.exp()
+
+        model = nn.Sequential(Runs(work), Runs(lambda value: value.sum()))
+        activations = Activations(budget_bytes=1 << 24, tier=tier)
+        with activations.attached(model):
+            while not activations.layers:
+                model(large()).backward()
+        self.assertGreaterEqual(activations.layers[0].recompute_s, 0.02)
+
+
 class WhatMovesTest(ActivationsCase):
     def moved(self, work, value):
         """Bytes that one layer sends to the host."""
@@ -328,44 +433,6 @@ class WhenTest(unittest.TestCase):
         self.assertIn("in", notes)
 
 
-class _Copy:
-    def __init__(self, target, is_done):
-        self._target = target
-        self._is_done = is_done
-
-    def done(self):
-        return self._is_done
-
-    def finish(self):
-        self._is_done = True
-
-    def cancel(self):
-        return not self._is_done
-
-    def use(self):
-        return self._target
-
-
-class _Tier:
-    """Whose copies out are done where `lets_out`."""
-
-    arena = HostArena(lambda size: torch.empty(size, dtype=torch.uint8))
-
-    def __init__(self):
-        self.lets_out = True
-        self.outs = []
-        self.ins = 0
-
-    def copy_out(self, source):
-        buffer = self.arena.take(source.numel()).copy_(source)
-        self.outs.append(_Copy(buffer, self.lets_out))
-        return buffer, self.outs[-1]
-
-    def copy_in(self, buffer):
-        self.ins += 1
-        return _Copy(buffer.clone(), True)
-
-
 class OffloaderTest(unittest.TestCase):
     def test_what_has_not_left_is_not_counted_as_back(self):
         tier = _Tier()
@@ -381,6 +448,30 @@ class OffloaderTest(unittest.TestCase):
         for one, value in zip(packed, values):
             self.assertTrue(torch.equal(one.get(), value))
         self.assertEqual(tier.ins, 1)
+
+    def test_the_next_steps_storages_are_the_same_layers(self):
+        tier = _Tier()
+        offloader = Offloader(tier, set())
+        for _ in range(2):
+            tier.ins = 0
+            offloader.begin(Allowance(WIDE, WIDE, 0))
+            packed = [offloader.pack(torch.rand(1 << 15)) for _ in range(3)]
+            packed[2].get()
+            self.assertEqual(tier.ins, 3)  # one layer's come together
+            del packed
+
+    def test_a_graph_that_is_dropped_keeps_nothing(self):
+        tier = _Tier()
+        tier.lets_out = False
+        offloader = Offloader(tier, set())
+        offloader.begin(Allowance(WIDE, WIDE, WIDE))
+        value = torch.rand(1 << 15)
+        storage = StorageWeakRef(value.untyped_storage()) if hasattr(
+            value, "untyped_storage"
+        ) else StorageWeakRef(value.storage().untyped())
+        packed = offloader.pack(value)
+        del packed, value
+        self.assertTrue(storage.expired())
 
     def test_what_is_late_leaves_where_there_is_no_room_for_it(self):
         tier = _Tier()

@@ -89,14 +89,14 @@ class ExchangeMemoryTest(unittest.TestCase):
         model = deep()
         optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
         activations = exchange.Activations(
-            budget_bytes=800000, layers=map(str, range(8)), tier=self.tier
+            budget_bytes=1200000, layers=map(str, range(8)), tier=self.tier
         )
         trainer = exchange.MirrorTrainer(
             model, optimizer, transport="self", activations=activations
         )
         train(model, optimizer, 6)
         trainer.close()
-        self.assertLessEqual(activations.plan.cost.peak_bytes, 800000)
+        self.assertLessEqual(activations.plan.cost.peak_bytes, 1200000)
         self.assertGreater(self.tier.arena.peak_bytes, 0)
         for one, other in zip(plain.parameters(), model.parameters()):
             self.assertTrue(torch.equal(one, other))
@@ -122,6 +122,29 @@ class ExchangeMemoryTest(unittest.TestCase):
                 self.assertLess(arena.peak_of(step), 0.6 * plain)
         self.assertGreaterEqual(arena.peak_of(step), 0.9 * plain)
 
+    def test_the_device_holds_what_the_budget_allows(self):
+        arena = Arena()
+        model = deep()
+        images = torch.randn(8192, 64)
+        size = images.numel() * images.element_size()
+
+        def step():
+            model.zero_grad(set_to_none=True)
+            model(images).square().mean().backward()
+
+        for budget_bytes in (9 * size, 12 * size):
+            activations = exchange.Activations(
+                budget_bytes=budget_bytes,
+                layers=map(str, range(8)),
+                tier=self.tier,
+            )
+            with activations.attached(model):
+                while activations.plan is None:
+                    step()
+                peak_bytes = arena.peak_of(step)
+            # What the loss saves, and its gradient, come on top.
+            self.assertLess(peak_bytes, budget_bytes + 2 * size)
+
     def test_an_allocation_over_the_limit_fails(self):
         arena = Arena()
         before = arena.current()
@@ -133,7 +156,6 @@ class ExchangeMemoryTest(unittest.TestCase):
         del fits
         torch.empty(2 << 20, dtype=torch.uint8)
         self.assertEqual(arena.current(), before)
-
 
 
 if __name__ == "__main__":

@@ -161,6 +161,22 @@ class Models(ExchangeCase):
                 self.assertIsInstance(error, ValueError)
             self.assertEqual(str(errors[0]), str(errors[1]))
 
+    def test_a_state_of_another_density(self):
+        def work(transport):
+            model = perceptron()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            trainer = exchange.MirrorTrainer(
+                model, optimizer, transport=transport, density=0.25
+            )
+            trainer.set_density(0.01)
+            state = trainer.state_dict()
+            trainer.set_density(0.05)
+            with self.assertRaisesRegex(ValueError, r"set_density\(0.01\)"):
+                trainer.load_state_dict(state)
+            trainer.set_density(0.01)
+            trainer.load_state_dict(state)
+
+        fine(as_ranks(2, work))
 
     def test_a_density_that_is_set_to_what_cannot_be(self):
         def work(densities, transport):

@@ -17,7 +17,7 @@ BATCHES = {"conv": 64, "transformer": 12}
 # Of plain training's peak, for activations and their gradients: the rest of a
 # fifth of it is for weights, of which the transformer has more.
 BUDGET_SHARES = {"conv": 0.18, "transformer": 0.12}
-LARGE_BUDGET_SHARE = 0.70  # of it, for those of a batch that fills the device
+LARGE_BUDGET_SHARE = 0.90  # of it, for those of a batch that fills the device
 GROWTHS = (2, 4, 5, 6, 8)  # times the batch, tried in this order
 FAILURES = (TrainingError, OSError, subprocess.TimeoutExpired)
 

@@ -88,7 +88,8 @@ TEST_CASE("nothing is lost where densities change") {
 }
 
 TEST_CASE("a step exchanges as much as the new density says") {
-  std::vector<uint64_t> taken(2);
+  std::vector<LayerStats> stats(2);
+  std::vector<ContextStats> memory(2);
   const auto wrong = on_ranks(2, [&](auto transport) -> std::string {
     const int rank = transport->rank();
     Context context(std::move(transport), quick());
@@ -98,16 +99,18 @@ TEST_CASE("a step exchanges as much as the new density says") {
     if (text.empty()) text = train(context, model, 10);
     if (text.empty()) text = set_all(context, 0.01);
     if (text.empty()) text = train(context, model, 1);
-    CHECK(context.layer_stats(0).steps == 11);
-    taken[size_t(rank)] = context.layer_stats(0).taken;
-    const ContextStats stats = context.stats();
-    CHECK(stats.used_bytes == stats.planned_bytes);
+    stats[size_t(rank)] = context.layer_stats(0);
+    memory[size_t(rank)] = context.stats();
     return text;
   });
   check_all(wrong, "");
-  for (const uint64_t one : taken) {
-    CHECK(one > 0);
-    CHECK(one <= 60);  // of 3000; ties may be picked out as well
+  for (const LayerStats& one : stats) {
+    CHECK(one.steps == 11);
+    CHECK(one.taken > 0);
+    CHECK(one.taken <= 60);  // of 3000; ties may be picked out as well
+  }
+  for (const ContextStats& one : memory) {
+    CHECK(one.used_bytes == one.planned_bytes);
   }
 }
 
@@ -168,17 +171,29 @@ TEST_CASE("a residual is not lost to a dense sum") {
     const int rank = transport->rank();
     Context context(std::move(transport), options);
     if (std::string bad = plan(context, layers); !bad.empty()) return bad;
-    CHECK(context.layer_stats(0).method != Method::kDense);
+    if (context.layer_stats(0).method == Method::kDense) return "dense";
     Model model(layers, unsigned(rank));
     std::string text = train(context, model, 3);
     if (text.empty()) text = set(context, {1.0});
-    CHECK(context.layer_stats(0).method != Method::kDense);
+    if (context.layer_stats(0).method == Method::kDense) return "dense now";
     const std::string after = train(context, model, 3);
     return after.empty() ? text : after;
   });
   check_all(found,
             "layer a: with a density of 1 it would be summed densely, and what "
             "it has not given away yet would be lost; name a sparse method");
+}
+
+TEST_CASE("a rank that has failed is heard of at once") {
+  const auto found = on_ranks(2, [&](auto transport) -> std::string {
+    const int rank = transport->rank();
+    Context context(std::move(transport), quick());
+    if (std::string bad = plan(context, kLayers); !bad.empty()) return bad;
+    if (rank == 1) context.fail("no data");
+    return set_all(context, 0.1);
+  });
+  CHECK(found[0] == "rank 1 has failed: no data");
+  CHECK(found[1] == "no data");
 }
 
 TEST_CASE("a rank that does not come is waited for until a time-out") {
@@ -190,8 +205,8 @@ TEST_CASE("a rank that does not come is waited for until a time-out") {
     if (std::string bad = plan(context, kLayers); !bad.empty()) return bad;
     if (rank == 1) return "";
     std::string text = set_all(context, 0.1);
-    CHECK(set_all(context, 0.1) == text);  // it can do nothing more
-    return text;
+    // It can do nothing more.
+    return set_all(context, 0.1) == text ? text : "another error";
   });
   CHECK(found[0].find("not all 2 ranks have planned their exchange within "
                       "0.5 s") == 0);

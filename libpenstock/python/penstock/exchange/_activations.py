@@ -97,6 +97,7 @@ class Activations:
         self._tier, self._owns_tier = tier, tier is None
         self._offloader: Offloader | None = None
         self._layers: dict[str, torch.nn.Module] = {}
+        self._meter = Meter(self._synchronize, lambda: self.wait_s)
         self.plan = plan
 
     def __deepcopy__(self, _: Any) -> "Activations":
@@ -118,8 +119,6 @@ class Activations:
             self._prepare(self.plan, layers)
         elif self._tier is not None:
             self._offloader = Offloader(self._tier, self._kept)
-            some_bytes = self._budget_bytes // 8
-            self._offloader.begin(Allowance(some_bytes, some_bytes, some_bytes))
         for name, layer in layers.items():
             if not self._keeps(name):
                 layer.forward = functools.partial(
@@ -201,6 +200,7 @@ class Activations:
             return forward(*args, **kwargs)
         if self.plan is None:
             if not self._meter.is_done():
+                self._begin(name)
                 return self._meter.run(
                     name, layer, forward, (args, kwargs), self._kept, self._pack
                 )
@@ -224,7 +224,11 @@ class Activations:
         offloader = self._offloader
         if offloader is None:
             return lambda: None
-        allowance = self.plan.allowances.get(name, _UNBOUNDED)
+        if self.plan is not None:
+            allowance = self.plan.allowances.get(name, _UNBOUNDED)
+        else:
+            some_bytes = self._budget_bytes // 8
+            allowance = Allowance(some_bytes, some_bytes, some_bytes)
         place = offloader.begin(allowance)
         return lambda: offloader.reach(place, allowance)
 

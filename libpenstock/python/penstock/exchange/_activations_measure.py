@@ -68,6 +68,9 @@ class _MeasuredCall(RecomputedCall):
             self.saved.add(tensor)
         return super()._pack(tensor)
 
+    def _now_s(self) -> float:
+        return self._meter.now_s()
+
     def _take(self, index: int) -> torch.Tensor | None:
         if not self._is_asked:
             self._is_asked = True
@@ -117,10 +120,10 @@ class Meter:
     ) -> Any:
         self._forget_failed()
         call = _MeasuredCall(name, layer, kept, self, keep)
-        begin_s = self._now_s() - self._wait_s()
+        begin_s = self.now_s() - self._wait_s()
         result = call.run(forward, arguments, call.keep)
         figures = self._step.setdefault(name, _Figures())
-        figures.forward_s += self._now_s() - self._wait_s() - begin_s
+        figures.forward_s += self.now_s() - self._wait_s() - begin_s
         figures.argument_bytes += call.arguments.bytes()
         figures.saved_bytes += call.saved.bytes()
         figures.gradient_bytes += _gradient_bytes(result, *arguments)
@@ -148,7 +151,7 @@ class Meter:
             torch.autograd.Variable._execution_engine.queue_callback(ending)
         self._end_layer()
         self._in_backward = call
-        self._since_s = self._now_s()
+        self._since_s = self.now_s()
 
     def _forget_failed(self) -> None:
         """A backward pass that has raised does not call what was queued."""
@@ -160,7 +163,7 @@ class Meter:
     def _end_layer(self) -> None:
         call = self._in_backward
         if call is not None and call.name in self._step:
-            spent_s = self._now_s() - self._since_s - call.again_s
+            spent_s = self.now_s() - self._since_s - call.again_s
             figures = self._step[call.name]
             figures.backward_s += max(0.0, spent_s)
             figures.recompute_s += call.recompute_s
@@ -172,7 +175,7 @@ class Meter:
         self._steps.append(self._step)
         self._step = {}
 
-    def _now_s(self) -> float:
+    def now_s(self) -> float:
         self._synchronize()
         return time.perf_counter()
 

@@ -149,12 +149,12 @@ class RecomputedCall:
                 f"{self.name}: backward(create_graph=True) cannot go through a "
                 "layer that is recomputed; detach its Activations for that"
             )
-        begin_s = time.perf_counter()
+        begin_s = self._now_s()
         self._begin_again()
         args, kwargs = _replace(self._arguments, _Argument, _Argument.get)
         was, _thread.is_recomputing = is_recomputing(), True
         self._found = {}
-        there_s = time.perf_counter()
+        there_s = self._now_s()
         try:
             with self._surroundings.restored(), torch.enable_grad():
                 with saved_tensors_hooks(self._find, lambda packed: None):
@@ -164,9 +164,12 @@ class RecomputedCall:
                 raise
         finally:
             _thread.is_recomputing = was
-        end_s = time.perf_counter()
+        end_s = self._now_s()
         self.recompute_s += end_s - there_s
         self.again_s += end_s - begin_s
+
+    def _now_s(self) -> float:
+        return time.perf_counter()
 
     def _find(self, tensor: torch.Tensor) -> None:
         if self._stays(tensor):

@@ -1,6 +1,7 @@
 """What stands for a tensor that is saved for the backward pass: itself, or its
 storage's copy on the host."""
 
+import collections
 import time
 import weakref
 from typing import Any
@@ -26,6 +27,8 @@ def has_plain_storage(tensor: torch.Tensor) -> bool:
     return (
         tensor.layout == torch.strided
         and not tensor.is_quantized
+        and not tensor.is_conj()
+        and not tensor.is_neg()
         and type(tensor) in (torch.Tensor, torch.nn.Parameter)
     )
 
@@ -154,6 +157,17 @@ class _Offloaded:
         return self._like.detach().set_(storage_of(content), *self._place)
 
 
+def _key_of(storage: Any, tensor: torch.Tensor) -> Any:
+    """Of what is sent once. A tensor that has been modified may have a count
+    of modifications that is not that of others in its storage, as gates of an
+    LSTM cell have."""
+    is_whole = tensor.numel() * tensor.element_size() == storage.nbytes()
+    if is_whole or tensor._version == 0:
+        return storage._cdata
+    place = tensor.storage_offset(), tensor.size(), tensor.stride()
+    return storage._cdata, place
+
+
 class Offloader:
     """Sends what is saved to a tier, and has it back in time: what was saved
     last is needed first, so the copies go ahead in that order."""
@@ -162,11 +176,11 @@ class Offloader:
         """kept: addresses of storages that stay."""
         self._tier = tier
         self._kept = kept
-        self._known: weakref.WeakValueDictionary[int, _Storage] = (
+        self._known: weakref.WeakValueDictionary[Any, _Storage] = (
             weakref.WeakValueDictionary()
         )
         self._order: list[Any] = []  # weak; as saved last
-        self._leaving: list[_Storage] = []
+        self._leaving: list[Any] = []  # weak, too; the oldest first
         self._allowance = NOTHING
         self._place = 0
         self.wait_s = 0.0  # that the computation waited for the link
@@ -175,6 +189,7 @@ class Offloader:
         """Of a layer's forward pass, whose tensors are packed from now on.
         Returns its place, for reach()."""
         self._allowance = allowance
+        self._forget_last()
         self._place = len(self._order)
         self._let_leave(allowance.leaving_bytes)
         return self._place
@@ -192,40 +207,45 @@ class Offloader:
             or storage._cdata in self._kept
         ):
             return Kept(tensor)
-        known = self._known.get(storage._cdata)
+        key = _key_of(storage, tensor)
+        known = self._known.get(key)
         if known is None or known.version != tensor._version:
-            known = self._send(storage._cdata, tensor)
+            known = self._send(key, tensor)
         self._put_last(known)
         return _Offloaded(self, known, tensor)
 
-    def _send(self, address: int, tensor: torch.Tensor) -> _Storage:
+    def _send(self, key: Any, tensor: torch.Tensor) -> _Storage:
         size = storage_of(tensor).nbytes()
         self._let_leave(self._allowance.leaving_bytes - size)
         sent = _Storage(self._tier, tensor)
-        self._known[address] = sent
-        self._leaving.append(sent)
+        self._known[key] = sent
+        self._leaving.append(weakref.ref(sent))
         return sent
 
     def _let_leave(self, most_bytes: int) -> None:
         """Until no more are leaving."""
-        self._leaving = [one for one in self._leaving if one.is_leaving()]
-        leaving_bytes = sum(one.bytes for one in self._leaving)
-        if leaving_bytes <= most_bytes:
-            return
+        held = [storage for one in self._leaving if (storage := one())]
+        leaving = collections.deque(one for one in held if one.is_leaving())
+        leaving_bytes = sum(one.bytes for one in leaving)
         begin_s = time.perf_counter()
-        while self._leaving and leaving_bytes > most_bytes:
-            first = self._leaving.pop(0)
+        while leaving and leaving_bytes > most_bytes:
+            first = leaving.popleft()
             first.leave()
             leaving_bytes -= first.bytes
         self.wait_s += time.perf_counter() - begin_s
+        self._leaving = list(map(weakref.ref, leaving))
 
     def _put_last(self, storage: _Storage) -> None:
-        while self._order and self._order[-1]() is None:
-            self._order.pop()
+        self._forget_last()
         storage.position = len(self._order)
         storage.allowance = self._allowance
         storage.place = self._place
         self._order.append(weakref.ref(storage))
+
+    def _forget_last(self) -> None:
+        """What nobody needs any more, of those saved last."""
+        while self._order and self._order[-1]() is None:
+            self._order.pop()
 
     def _bring(self, storage: _Storage) -> torch.Tensor:
         storage.fetch()

@@ -24,6 +24,7 @@ class Exchange:
         transport = open_transport(options.transport)
         self.rank, self.size = transport.rank, transport.size
         self.layers = layers_of(model)
+        self.density = options.density
         self._kept: list[tuple[Layer, Tensor]] = []
         self._told_s = 0.0
         self._context: _native.Context | None = None
@@ -124,9 +125,10 @@ class Exchange:
         cannot be; it stays as it was then."""
         if self._context is None:
             ExchangeOptions(density=density)
-            return
-        self.wait_all()
-        self._context.set_densities([density] * len(self.layers))
+        else:
+            self.wait_all()
+            self._context.set_densities([density] * len(self.layers))
+        self.density = density
 
     def fail(self, error: BaseException) -> None:
         """Tells the other ranks, which would wait for this one."""

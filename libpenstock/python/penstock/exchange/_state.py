@@ -19,6 +19,7 @@ def state_of(exchange: Exchange) -> dict[str, Any]:
         "version": _VERSION,
         "rank": exchange.rank,
         "size": exchange.size,
+        "density": exchange.density,
         "layers": {layer.name: _of_layer(exchange, layer) for layer in layers},
     }
 
@@ -36,6 +37,11 @@ def load_state(exchange: Exchange, state: dict[str, Any]) -> None:
             f"is that of rank {state['rank']} of {state['size']}: each rank "
             "loads its own; with another number of ranks leave it out, and "
             "residuals begin at zero"
+        )
+    if state["density"] != exchange.density:
+        raise ValueError(
+            f"the state is of density {state['density']}, and this is "
+            f"{exchange.density}: set_density({state['density']}) before"
         )
     exchange.wait_all()
     layers = exchange.layers if exchange.size > 1 else []
