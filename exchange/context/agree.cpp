@@ -25,7 +25,7 @@ Status wait_for(Transport& transport, Transport::Request request,
     if (!done) return done.error();
     if (*done) return Done{};
     const auto now = Clock::now();
-    if (now - listened > kListen) {
+    if (heard && now - listened > kListen) {
       listened = now;
       if (const auto failure = heard()) {
         return Error{Code::kUnavailable, 0, *failure};

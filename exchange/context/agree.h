@@ -12,7 +12,8 @@ namespace penstock::exchange {
 
 // All ranks call it. Returns rank 0's costs.
 // refusal: why this rank cannot go on, or "". The transport needs room for an
-// operation. heard: why a rank has failed meanwhile, where one has.
+// operation. heard: why a rank has failed meanwhile, where one has; none: not
+// asked.
 // Errors: kInvalidArgument  a rank refuses, or two differ: the same text on all
 //         kUnavailable      a rank does not answer in options.timeout_s, or has
 //                           failed
@@ -22,6 +23,6 @@ using Heard = std::function<std::optional<std::string>()>;
                                           const ContextOptions& options,
                                           std::span<const LayerOptions> layers,
                                           const std::string& refusal,
-                                          const Heard& heard);
+                                          const Heard& heard = {});
 
 }  // namespace penstock::exchange

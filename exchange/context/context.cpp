@@ -130,9 +130,7 @@ Status Context::Impl::plan() {
   const int ranks = transport_->size();
   transport_->reserve(Engine::requests_of(ranks) +
                       Failures::requests_of(ranks));
-  // Before it is planned no rank tells others.
-  const auto costs = agree(*transport_, options_, layers_, refusal_,
-                           [] { return std::nullopt; });
+  const auto costs = agree(*transport_, options_, layers_, refusal_);
   if (!costs) return Error(costs.error());
   options_.costs = *costs;
   auto failures = Failures::make(*transport_);

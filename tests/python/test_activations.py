@@ -556,7 +556,7 @@ class RefusalTest(ActivationsCase):
     def test_a_budget_that_is_too_small(self):
         model = Net()
         activations = Activations(budget_bytes=1 << 16, tier=self.tier)
-        with self.assertRaisesRegex(BudgetError, "65536 bytes.*at least"):
+        with self.assertRaisesRegex(BudgetError, "65536 bytes.*found needs"):
             with activations.attached(model):
                 train(model, 6)
         self.assertNotIn("forward", model.blocks[0].__dict__)

@@ -191,8 +191,8 @@ def _too_small(
     least = min(search.cost.peak_bytes for search in searches)
     largest = max(layers, key=_least)
     return BudgetError(
-        f"budget of {budget_bytes} bytes for activations: these layers need "
-        f"at least {least}, of which {largest.name} alone "
+        f"budget of {budget_bytes} bytes for activations: the smallest plan "
+        f"found needs {least}, and {largest.name} alone "
         f"{_least(largest)}; raise the budget, make the batch smaller, or "
         "name smaller layers"
     )

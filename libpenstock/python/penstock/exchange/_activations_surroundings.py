@@ -21,6 +21,10 @@ def _autocast_now(kind: str) -> Callable[[], Any]:
     return lambda: torch.autocast(kind, enabled=enabled, dtype=dtype)
 
 
+def _is_small(buffer: torch.Tensor) -> bool:
+    return buffer.numel() * buffer.element_size() < SMALL_BYTES
+
+
 class Surroundings:
     """Random numbers, autocast, and small buffers, which a forward pass may
     change, as BatchNorm's does."""
@@ -31,14 +35,15 @@ class Surroundings:
         self._cuda = [device] if device.type == "cuda" else []
         self._cuda_random = [torch.cuda.get_rng_state(one) for one in self._cuda]
         self._autocast = _autocast_now(device.type)
-        self._weights = [(one, one._version) for one in layer.parameters()]
-        self._buffers = [
-            (module, name, buffer.clone())
-            for module in layer.modules()
-            for name, buffer in module._buffers.items()
-            if buffer is not None
-            and buffer.numel() * buffer.element_size() < SMALL_BYTES
-        ]
+        self._weights = []
+        self._buffers = []
+        for module in layer.modules():  # once, as it takes its time
+            for weight in module._parameters.values():
+                if weight is not None:
+                    self._weights.append((weight, weight._version))
+            for name, buffer in module._buffers.items():
+                if buffer is not None and _is_small(buffer):
+                    self._buffers.append((module, name, buffer.clone()))
 
     @contextlib.contextmanager
     def restored(self) -> Iterator[None]:
