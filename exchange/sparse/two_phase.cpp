@@ -10,6 +10,10 @@
 namespace penstock::exchange {
 namespace {
 
+// How often a full message has the largest of its region. Finding them takes
+// some five passes over it.
+constexpr uint32_t kLargestSteps = 8;
+
 SparseShape largest_of(const std::vector<SparseShape>& layers) {
   SparseShape largest;
   for (const SparseShape& shape : layers) {
@@ -113,14 +117,16 @@ SelectPass TwoPhase::select_region(int rank) {
       input_.gradient.empty() ? input_.gradient
                               : input_.gradient.subspan(first, size),
       first, size, input_.threshold, sent_to(rank).room());
-  if (found.candidates > found.taken && found.taken > 0 && found.is_finite) {
+  const bool is_full = found.candidates > found.taken && found.taken > 0;
+  if (is_full && found.is_finite && input_.step % kLargestSteps == 0) {
     found.taken = select_largest(rank, found.taken);
   }
   return found;
 }
 
 // Instead of the first ones, `taken` as there was room for: those behind them
-// would never leave the residual where as many are large in every step.
+// would never leave the residual where as many are large in every step. By the
+// next time they have become the largest.
 size_t TwoPhase::select_largest(int rank, size_t taken) {
   const size_t first = regions_.begin(rank), size = regions_.size(rank);
   Residual& residual = *input_.residual;
