@@ -10,15 +10,16 @@
 
 namespace penstock::exchange {
 
+// Why a rank has failed meanwhile, where one has.
+using Heard = std::function<std::optional<std::string>()>;
+
 // All ranks call it. Returns rank 0's costs.
 // refusal: why this rank cannot go on, or "". The transport needs room for an
-// operation. heard: why a rank has failed meanwhile, where one has; none: not
-// asked.
+// operation. heard: none, where it is not asked.
 // Errors: kInvalidArgument  a rank refuses, or two differ: the same text on all
 //         kUnavailable      a rank does not answer in options.timeout_s, or has
 //                           failed
 //         kIo               the transport's
-using Heard = std::function<std::optional<std::string>()>;
 [[nodiscard]] Result<ExchangeCosts> agree(Transport& transport,
                                           const ContextOptions& options,
                                           std::span<const LayerOptions> layers,
