@@ -13,6 +13,7 @@
 
 #include "loader/cache/cache_file.h"
 #include "loader/cache/cache_list.h"
+#include "loader/cache/memory_watch.h"
 #include "loader/memory_room.h"
 #include "tests/unit/loader_cache/cache_case.h"
 #include "tests/unit/loader_cache/children.h"
@@ -48,6 +49,16 @@ class Group {
 
   bool set_limit(uint64_t bytes) const {
     return write("memory.limit_in_bytes", std::to_string(bytes));
+  }
+  // How many of its processes the kernel killed for want of memory.
+  uint64_t killed() const {
+    std::ifstream file(path_ + "/memory.oom_control");
+    std::string key;
+    uint64_t value = 0;
+    while (file >> key >> value && key != "oom_kill") {
+    }
+    REQUIRE(key == "oom_kill");
+    return value;
   }
   // The calling process, and those that it starts.
   void enter() const {
@@ -193,7 +204,8 @@ TEST_CASE("a program that takes memory has it back from the cache") {
     done();
     ::pause();
   });
-  CHECK(program.wait_until_done());  // it was not killed
+  CHECK(program.wait_until_done());
+  CHECK(group.killed() == 0);
   const CacheFacts facts = facts_of(test);
   CHECK(facts.dropped > 0);
   CHECK(facts.memory_bytes < 78 * kMiB);
@@ -226,12 +238,16 @@ TEST_CASE("a limit that is lowered while it runs is kept to") {
   REQUIRE(loader.wait_until_done());
   CHECK(facts_of(test).memory_bytes > 58 * kMiB);
   CHECK(facts_of(test).dropped == 0);
-  // The kernel refuses a limit that is not kept to yet.
+  // The kernel refuses a limit that is not kept to yet, and kills who takes a
+  // page beyond one: slower than a thirty-second of it between two looks, and
+  // slower still for a loader that is late.
   uint64_t limit_bytes = 72 * kMiB;
-  for (int i = 0; i < 2000 && limit_bytes > 40 * kMiB; ++i) {
+  for (int i = 0; i < 400 && limit_bytes > 40 * kMiB; ++i) {
     if (group.set_limit(limit_bytes)) limit_bytes -= kMiB / 2;
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::this_thread::sleep_for(
+        std::chrono::nanoseconds(MemoryWatch::kPeriod_ns));
   }
+  CHECK(group.killed() == 0);
   CHECK(limit_bytes == 40 * kMiB);
   const CacheFacts facts = facts_of(test);
   CHECK(facts.dropped > 0);
