@@ -20,7 +20,7 @@ from activations_case import (
     train,
 )
 
-from penstock.exchange._activations import Activations
+from penstock.exchange._activations import Activations, default_layers
 from penstock.exchange._activations_cost import Action
 from penstock.exchange._activations_plan import BudgetError, Plan
 from penstock.exchange._tiers import RatedHostTier
@@ -51,9 +51,14 @@ class SameGradientsTest(ActivationsCase):
 
     def test_while_and_after_the_plan_is_made(self):
         expected = train(copy.deepcopy(self.model), 6)
+        layers = len(default_layers(self.model))
         activations = Activations(budget_bytes=2 << 20, tier=self.tier)
-        with activations.attached(self.model):
+        with activations.attached(self.model), self.assertLogs(
+            "penstock.exchange", "INFO"
+        ) as log:
             self.assert_same(train(self.model, 6), expected)
+        self.assertIn(f"for {layers} layers within 2097152 bytes", log.output[0])
+        self.assertRegex(log.output[1], r"layers that .*: \d.* a step of .* is expected")
         self.assertLessEqual(activations.plan.cost.peak_bytes, 2 << 20)
         self.assertNotEqual(set(activations.plan.actions.values()), {Action.KEEP})
 

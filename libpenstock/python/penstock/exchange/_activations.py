@@ -1,8 +1,10 @@
 """Activations that leave the device between a layer's two passes."""
 
+import collections
 import contextlib
 import functools
 import itertools
+import logging
 import sys
 import time
 from typing import Any, Callable, Collection, Iterable, Iterator
@@ -25,6 +27,7 @@ from penstock.exchange._activations_saved import (
 )
 from penstock.exchange._tiers import HostTier
 
+_LOG = logging.getLogger("penstock.exchange")
 _PROBE_BYTES = 32 << 20  # copied to measure a link
 _UNBOUNDED = Allowance(sys.maxsize, sys.maxsize, sys.maxsize)
 
@@ -181,7 +184,13 @@ class Activations:
 
     def _make_plan(self) -> None:
         link = measure_link(self._tier) if self._tier is not None else None
+        _LOG.info(
+            "activations: looking for a plan for %d layers within %d bytes",
+            len(self._layers),
+            self._budget_bytes,
+        )
         plan = choose(self._meter.layers(), self._budget_bytes, link)
+        _LOG.info("activations: %s", _said(plan))
         self._prepare(plan, self._layers)
         self.plan = plan
         for name, layer in self._layers.items():
@@ -254,6 +263,15 @@ def find_layers(
             if other is not module and any(one is other for one in module.modules()):
                 raise ValueError(f"layer {inner}: is inside {name}; name one")
     return chosen
+
+
+def _said(plan: Plan) -> str:
+    counts = collections.Counter(one.value for one in plan.actions.values())
+    layers = ", ".join(f"{action}: {n}" for action, n in sorted(counts.items()))
+    return (
+        f"layers that {layers}; a step of {plan.cost.step_s:.3g} s with "
+        f"{plan.cost.peak_bytes} bytes at most is expected"
+    )
 
 
 def _addresses(model: torch.nn.Module) -> set[int]:
