@@ -219,10 +219,12 @@ void Context::Impl::take(Lock& lock, int layer, std::span<float> gradient,
   changed_.notify_all();
 }
 
-// As far as it goes without waiting; whether it went anywhere.
+// As far as it goes without waiting; whether it went anywhere, if only by a
+// message.
 bool Context::Impl::drive(Lock& lock) {
   if (is_claimed_ || error_) return false;
   is_claimed_ = true;
+  const uint64_t finished = transport_->finished();
   bool has_moved = false;
   for (;;) {
     const bool was_busy = runner_->is_busy();
@@ -239,8 +241,9 @@ bool Context::Impl::drive(Lock& lock) {
     has_moved = has_moved || *moved;
     if (!*moved) break;
   }
-  is_claimed_ = false;
   if (has_moved || error_) changed_.notify_all();
+  has_moved = has_moved || transport_->finished() != finished;
+  is_claimed_ = false;
   return has_moved;
 }
 

@@ -40,6 +40,10 @@ class Engine {
 
   // Of what is done, or was begun last.
   const SparseExchange& sparse() const { return *sparse_; }
+  // False may also mean that nobody looked.
+  bool is_dense_finite() const {
+    return transport_.size() > 1 && dense_sum_->is_finite();
+  }
   size_t sent_bytes() const;
   std::string missing() const {
     return sparse_ != nullptr ? sparse_->missing() : "";

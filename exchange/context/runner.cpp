@@ -3,22 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <utility>
 
+#include "exchange/dense/are_finite.h"
+
 namespace penstock::exchange {
 namespace {
-
-bool are_finite(std::span<const float> values) {
-  constexpr uint32_t kExponent = 0x7f800000;
-  uint32_t found = 0;  // no early end: the loop becomes one of vectors
-  for (const float value : values) {
-    const uint32_t exponent = std::bit_cast<uint32_t>(value) & kExponent;
-    found |= exponent == kExponent ? 1u : 0u;
-  }
-  return found == 0;
-}
 
 size_t wanted_of(const LayerOptions& layer) {
   return static_cast<size_t>(
@@ -175,7 +166,8 @@ void Runner::apply_sparse(Layer& layer) {
 }
 
 void Runner::apply_dense(Layer& layer, std::span<const float> sums) {
-  layer.was_finite = options_.passes_nonfinite || are_finite(sums);
+  layer.was_finite = options_.passes_nonfinite || engine_->is_dense_finite() ||
+                     are_finite(sums);
   if (!layer.was_finite) return;
   layer.stats.applied += sums.size();
   layer.update->add_dense(sums);

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "exchange/dense/are_finite.h"
 #include "exchange/transport/tags.h"
 
 namespace penstock::exchange {
 namespace {
 
-// Parts of 256 KiB and more on up to eight ranks, which fit into caches.
-constexpr size_t kPieceElements = size_t{1} << 19;
+// Parts of 128 KiB and more on up to eight ranks, which fit into caches.
+constexpr size_t kPieceElements = size_t{1} << 18;
 
 size_t part_size(size_t largest, int ranks) {
   const size_t piece = std::min(largest, kPieceElements);
@@ -38,8 +39,15 @@ std::span<float> DenseSum::part_of(const Piece& piece, int rank) const {
   return values_.subspan(first, std::min(part_size_, values_.size() - first));
 }
 
+std::span<float> DenseSum::whole(const Piece& piece) const {
+  const size_t size = size_t(transport_.size()) * part_size_;
+  return values_.subspan(piece.first,
+                         std::min(size, values_.size() - piece.first));
+}
+
 Status DenseSum::begin(std::span<float> values) {
   values_ = values;
+  is_finite_ = true;
   const size_t piece_size = size_t(transport_.size()) * part_size_;
   count_ = values.empty() ? 0 : (values.size() - 1) / piece_size + 1;
   begun_ = done_ = 0;
@@ -76,6 +84,7 @@ Result<bool> DenseSum::advance() {
         return std::move(given).error();
       }
     } else if (*moved) {
+      is_finite_ = are_finite(whole(it)) && is_finite_;
       it.phase = Phase::kDone;
     } else if (it.phase == Phase::kToOwners) {
       break;

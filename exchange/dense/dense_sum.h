@@ -31,6 +31,9 @@ class DenseSum {
   [[nodiscard]] Status begin(std::span<float> values);
   // Goes on as far as messages are there; true: it is done.
   [[nodiscard]] Result<bool> advance();
+  // Of the sum that is done: whether all sums are finite. (They are looked at
+  // piece by piece, while caches have them.)
+  bool is_finite() const { return is_finite_; }
 
  private:
   // Begun; true when done.
@@ -49,6 +52,7 @@ class DenseSum {
 
   Piece& piece(size_t number) { return pieces_[number % kPieces]; }
   std::span<float> part_of(const Piece& piece, int rank) const;
+  std::span<float> whole(const Piece& piece) const;
   Status begin_piece(size_t number);
   void add_up(Piece& piece);
   Status give_to_all(Piece& piece);
@@ -65,6 +69,7 @@ class DenseSum {
   std::span<float> values_;
   size_t count_ = 0;  // pieces of the sum
   size_t begun_ = 0, done_ = 0;
+  bool is_finite_ = true;
 };
 
 }  // namespace penstock::exchange

@@ -13,35 +13,44 @@ using Row = std::array<double, kCosts>;
 // Costs that go together, as those of messages and of bytes do where all
 // layers are alike, take many turns.
 constexpr int kMostTurns = 100000;
-constexpr double kStill = 1e-12;
+constexpr double kStill = 1e-12;  // of the largest
 
 ExchangeCosts costs_of(const Row& row) {
   return {row[0], row[1], row[2], row[3], row[4]};
 }
 
+// shares x costs = weight, of an exchange that the model gets right.
+struct Equation {
+  Row shares{};
+  double weight = 0;
+};
+
 // How often the exchange pays each cost, which the model is linear in, for each
 // second that was measured.
-Row shares_of(const MeasuredExchange& one) {
-  Row shares{};
+Equation equation_of(const MeasuredExchange& one) {
+  Equation out;
+  out.weight = std::sqrt(double(one.size.elements));
   for (size_t i = 0; i < kCosts; ++i) {
     Row unit{};
     unit[i] = 1;
-    shares[i] = exchange_s(one.method, one.size, costs_of(unit)) / one.seconds;
+    out.shares[i] = out.weight / one.seconds *
+                    exchange_s(one.method, one.size, costs_of(unit));
   }
-  return shares;
+  return out;
 }
 
-// The least of |shares x costs - 1|^2 with costs >= 0, one cost after the other
-// (it is convex). The columns have length 1 or 0.
-Row least_squares(const std::vector<Row>& shares) {
+// The least of |shares x costs - weights|^2 with costs >= 0, one cost after the
+// other (it is convex). The columns of shares have length 1 or 0.
+Row least_squares(const std::vector<Equation>& equations) {
   std::array<Row, kCosts> products{};
   Row towards{};
-  for (const Row& row : shares) {
+  for (const auto& [row, weight] : equations) {
     for (size_t i = 0; i < kCosts; ++i) {
-      towards[i] += row[i];
+      towards[i] += row[i] * weight;
       for (size_t j = 0; j < kCosts; ++j) products[i][j] += row[i] * row[j];
     }
   }
+  const double most = *std::max_element(towards.begin(), towards.end());
   Row costs{};
   for (int turn = 0; turn < kMostTurns; ++turn) {
     double moved = 0;
@@ -55,7 +64,7 @@ Row least_squares(const std::vector<Row>& shares) {
       moved = std::max(moved, std::fabs(cost - costs[i]));
       costs[i] = cost;
     }
-    if (moved < kStill) break;
+    if (moved <= kStill * most) break;
   }
   return costs;
 }
@@ -63,19 +72,18 @@ Row least_squares(const std::vector<Row>& shares) {
 }  // namespace
 
 ExchangeCosts fit_costs(std::span<const MeasuredExchange> measured) {
-  std::vector<Row> shares;
+  std::vector<Equation> equations;
   Row lengths{};
   for (const MeasuredExchange& one : measured) {
-    shares.push_back(shares_of(one));
-    for (size_t i = 0; i < kCosts; ++i) {
-      lengths[i] += shares.back()[i] * shares.back()[i];
-    }
+    equations.push_back(equation_of(one));
+    const Row& row = equations.back().shares;
+    for (size_t i = 0; i < kCosts; ++i) lengths[i] += row[i] * row[i];
   }
   for (double& length : lengths) length = length > 0 ? std::sqrt(length) : 1;
-  for (Row& row : shares) {
-    for (size_t i = 0; i < kCosts; ++i) row[i] /= lengths[i];
+  for (Equation& one : equations) {
+    for (size_t i = 0; i < kCosts; ++i) one.shares[i] /= lengths[i];
   }
-  Row costs = least_squares(shares);
+  Row costs = least_squares(equations);
   for (size_t i = 0; i < kCosts; ++i) costs[i] /= lengths[i];
   return costs_of(costs);
 }

@@ -75,6 +75,7 @@ class MpiTransport : public Transport {
     const int code = MPI_Test(&requests_[request.slot], &done, &status);
     if (code != MPI_SUCCESS) return mpi_error(code, "MPI_Test");
     if (done == 0) return false;
+    ++finished_;
     is_used_[request.slot] = false;
     int bytes = 0;
     if (received != nullptr) {

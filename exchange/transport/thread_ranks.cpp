@@ -110,6 +110,7 @@ class ThreadTransport : public Transport {
     const std::lock_guard lock(ranks_.mutex_);
     ThreadRanks::Operation& one = mine()[request.slot];
     if (!one.is_done) return false;
+    ++finished_;
     const ThreadRanks::Operation done = std::exchange(one, {});
     if (done.is_too_long) {
       return invalid(

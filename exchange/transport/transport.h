@@ -53,8 +53,12 @@ class Transport {
   [[nodiscard]] virtual Result<bool> test(Request request,
                                           size_t* received = nullptr) = 0;
 
+  // Operations that test() found done: who waits for many sees one go on.
+  uint64_t finished() const { return finished_; }
+
  protected:
   Transport() = default;
+  uint64_t finished_ = 0;
 };
 
 }  // namespace penstock::exchange

@@ -1,6 +1,7 @@
 #include "exchange/dense/dense_sum.h"
 
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <vector>
 
@@ -13,6 +14,8 @@ using namespace penstock::exchange;
 namespace {
 
 using Values = std::vector<float>;
+
+constexpr size_t kPieceElements = size_t{1} << 18;  // at most
 
 // Whose sums depend on the order in which they are added up.
 Values values_of(int rank, size_t count, int step = 0) {
@@ -85,12 +88,12 @@ TEST_CASE("all ranks have the sums, added up in the order of ranks") {
 TEST_CASE("fewer elements than ranks, and none") { check(5, 7, {3, 1, 0, 7}); }
 
 TEST_CASE("more pieces than are on their way at once") {
-  const size_t many = (size_t{1} << 19) * 5 + 17;
+  const size_t many = kPieceElements * 5 + 17;
   for (const int ranks : {2, 3}) check(ranks, many, {many, many - 16, 100});
 }
 
 TEST_CASE("memory is that of a few pieces, however large the sum is") {
-  constexpr size_t kMost = 3 * ((size_t{1} << 19) + 64) * sizeof(float);
+  constexpr size_t kMost = 3 * (kPieceElements + 64) * sizeof(float);
   for (const int ranks : {1, 2, 8, 64}) {
     CAPTURE(ranks);
     ThreadRanks group(ranks);
@@ -98,6 +101,27 @@ TEST_CASE("memory is that of a few pieces, however large the sum is") {
     CHECK(bytes_for(*transport, size_t{1} << 30) <= kMost);
     CHECK(bytes_for(*transport, 100) <= 3 * (100 + size_t(ranks) + 16) * 4);
   }
+}
+
+TEST_CASE("all ranks are told of one infinity, and not of it again") {
+  constexpr size_t kMany = kPieceElements * 5 + 17;
+  std::mutex mutex;
+  test::as_ranks(3, [&](Transport& transport) {
+    transport.reserve(DenseSum::requests_of(3));
+    Arena arena = arena_for(transport, kMany);
+    DenseSum sum(transport, arena, kMany);
+    for (const size_t place : {size_t{0}, kMany / 2, kMany - 1, kMany}) {
+      Values values(kMany, 1.0f);
+      const bool is_there = place < kMany;
+      if (is_there && transport.rank() == 1) {
+        values[place] = std::numeric_limits<float>::infinity();
+      }
+      const bool is_done = sum_up(sum, values);
+      const std::lock_guard lock(mutex);
+      CHECK(is_done);
+      CHECK(sum.is_finite() == !is_there);
+    }
+  });
 }
 
 TEST_CASE("a transport's error ends it") {

@@ -1,5 +1,7 @@
 #include "exchange/plan/fit_costs.h"
 
+#include <algorithm>
+#include <stdexcept>
 #include <vector>
 
 #include "tests/unit/catch.h"
@@ -26,6 +28,50 @@ std::vector<MeasuredExchange> measure(const ExchangeCosts& costs) {
   return out;
 }
 
+// What four ranks took that share two CPUs and memory: caches hold the smallest
+// layer, and make its elements cheap.
+const std::vector<MeasuredExchange> kOnTwoCpus = {
+    {Method::kDense, {262144, 4, 0.001}, 0.000675},
+    {Method::kAllgather, {262144, 4, 0.001}, 0.000276},
+    {Method::kTwoPhase, {262144, 4, 0.001}, 0.000396},
+    {Method::kAllgather, {262144, 4, 0.01}, 0.000355},
+    {Method::kTwoPhase, {262144, 4, 0.01}, 0.000611},
+    {Method::kAllgather, {262144, 4, 0.05}, 0.000625},
+    {Method::kTwoPhase, {262144, 4, 0.05}, 0.00112},
+    {Method::kAllgather, {262144, 4, 0.1}, 0.000717},
+    {Method::kTwoPhase, {262144, 4, 0.1}, 0.00146},
+    {Method::kDense, {2097152, 4, 0.001}, 0.00811},
+    {Method::kAllgather, {2097152, 4, 0.001}, 0.00238},
+    {Method::kTwoPhase, {2097152, 4, 0.001}, 0.00379},
+    {Method::kAllgather, {2097152, 4, 0.01}, 0.00425},
+    {Method::kTwoPhase, {2097152, 4, 0.01}, 0.0059},
+    {Method::kAllgather, {2097152, 4, 0.05}, 0.00877},
+    {Method::kTwoPhase, {2097152, 4, 0.05}, 0.0102},
+    {Method::kAllgather, {2097152, 4, 0.1}, 0.0113},
+    {Method::kTwoPhase, {2097152, 4, 0.1}, 0.0138},
+    {Method::kDense, {16777216, 4, 0.001}, 0.0615},
+    {Method::kAllgather, {16777216, 4, 0.001}, 0.0284},
+    {Method::kTwoPhase, {16777216, 4, 0.001}, 0.0314},
+    {Method::kAllgather, {16777216, 4, 0.01}, 0.0447},
+    {Method::kTwoPhase, {16777216, 4, 0.01}, 0.0491},
+    {Method::kAllgather, {16777216, 4, 0.05}, 0.103},
+    {Method::kTwoPhase, {16777216, 4, 0.05}, 0.0946},
+    {Method::kAllgather, {16777216, 4, 0.1}, 0.122},
+    {Method::kTwoPhase, {16777216, 4, 0.1}, 0.124},
+};
+
+double seconds_of(Method method, const ExchangeSize& size) {
+  for (const MeasuredExchange& one : kOnTwoCpus) {
+    const bool is_alike =
+        method == Method::kDense || one.size.density == size.density;
+    if (one.method == method && one.size.elements == size.elements &&
+        is_alike) {
+      return one.seconds;
+    }
+  }
+  throw std::invalid_argument("not measured");
+}
+
 }  // namespace
 
 TEST_CASE("costs are found again from the times that they make") {
@@ -47,6 +93,17 @@ TEST_CASE("times that are a little off leave the choice as it is") {
     CHECK(cheapest(one.size, found) == cheapest(one.size, kCosts));
     CHECK(exchange_s(one.method, one.size, found) ==
           Approx(one.seconds).epsilon(0.15));
+  }
+}
+
+TEST_CASE("small layers do not decide how large ones are exchanged") {
+  const ExchangeCosts found = fit_costs(kOnTwoCpus);
+  for (const double density : {0.001, 0.01, 0.05, 0.1}) {
+    CAPTURE(density);
+    const ExchangeSize size{1 << 24, 4, density};
+    const double best_s = std::min(seconds_of(Method::kDense, size),
+                                   seconds_of(Method::kAllgather, size));
+    CHECK(seconds_of(cheapest(size, found), size) < best_s / 0.95);
   }
 }
 

@@ -1,0 +1,21 @@
+// Whether sums may be applied.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <span>
+
+namespace penstock::exchange {
+
+// Whether none is infinite or no number.
+inline bool are_finite(std::span<const float> values) {
+  constexpr uint32_t kExponent = 0x7f800000;
+  uint32_t found = 0;  // no early end: the loop becomes one of vectors
+  for (const float value : values) {
+    const uint32_t exponent = std::bit_cast<uint32_t>(value) & kExponent;
+    found |= exponent == kExponent ? 1u : 0u;
+  }
+  return found == 0;
+}
+
+}  // namespace penstock::exchange
