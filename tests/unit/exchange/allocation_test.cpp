@@ -16,9 +16,13 @@ std::atomic<size_t> g_allocations = 0;
 
 // Not inlined: the compiler would take malloc() and operator delete for a
 // mismatch.
-[[gnu::noinline]] void* operator new(size_t bytes) {
+[[gnu::noinline]] void* operator new(size_t bytes,
+                                     const std::nothrow_t&) noexcept {
   if (g_is_counted) ++g_allocations;
-  if (void* memory = std::malloc(bytes)) return memory;
+  return std::malloc(bytes);
+}
+[[gnu::noinline]] void* operator new(size_t bytes) {
+  if (void* memory = operator new(bytes, std::nothrow)) return memory;
   throw std::bad_alloc();
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept {
