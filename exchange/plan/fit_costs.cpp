@@ -13,7 +13,7 @@ using Row = std::array<double, kCosts>;
 // Costs that go together, as those of messages and of bytes do where all
 // layers are alike, take many turns.
 constexpr int kMostTurns = 100000;
-constexpr double kStill = 1e-12;  // of the largest
+constexpr double kStill = 1e-12;  // of what a cost may be
 
 ExchangeCosts costs_of(const Row& row) {
   return {row[0], row[1], row[2], row[3], row[4]};

@@ -58,7 +58,7 @@ class SameGradientsTest(ActivationsCase):
         ) as log:
             self.assert_same(train(self.model, 6), expected)
         self.assertIn(f"for {layers} layers within 2097152 bytes", log.output[0])
-        self.assertRegex(log.output[1], r"layers that .*: \d.* a step of .* is expected")
+        self.assertRegex(log.output[1], r"of the layers \d .*; a step of .* is exp")
         self.assertLessEqual(activations.plan.cost.peak_bytes, 2 << 20)
         self.assertNotEqual(set(activations.plan.actions.values()), {Action.KEEP})
 

@@ -301,6 +301,40 @@ TEST_CASE(
   check_all(found, "");
 }
 
+TEST_CASE("of layers that are summed together only the one is refused") {
+  const std::vector<LayerOptions> layers = {
+      {.name = "first", .elements = 10},
+      {.name = "second", .elements = 20},
+      {.name = "third", .elements = 30},
+      {.name = "alone", .elements = 4000, .method = Method::kDense}};
+  const size_t bad = GENERATE(0, 1, 2, 3);
+  CAPTURE(bad);
+  const auto found = on_ranks(3, [&](auto transport) -> std::string {
+    ContextOptions options = quick();
+    options.bucket_elements = 1000;
+    Context context(std::move(transport), options);
+    if (std::string text = plan(context, layers); !text.empty()) return text;
+    Model model(layers, unsigned(context.rank()));
+    for (int step = 0; step < 3; ++step) {
+      model.next_gradients();
+      if (step == 1 && context.rank() == 2) {
+        model.gradients[bad].back() = std::numeric_limits<float>::infinity();
+      }
+      for (int one = 0; one < 4; ++one) (void)submit(context, model, one);
+      for (int one = 0; one < 4; ++one) {
+        const std::string text = wait(context, one);
+        const bool is_refused = step == 1 && size_t(one) == bad;
+        if (text.empty() == is_refused) {
+          return "step " + std::to_string(step) + ", " +
+                 layers[size_t(one)].name + ": " + text;
+        }
+      }
+    }
+    return "";
+  });
+  check_all(found, "");
+}
+
 TEST_CASE("what is called at the wrong time is told what would be right") {
   const auto found = exchanged(1, quick(), [&](Context& context, Model& model) {
     CHECK(wait(context, 0).empty());

@@ -43,7 +43,7 @@ size_t bytes_for(Transport& transport, size_t largest) {
   return measure.used();
 }
 
-// Called by each rank's thread: Catch's macros are for one.
+// Called by each rank's thread, and Catch's macros are for one at a time.
 Arena arena_for(Transport& transport, size_t largest) {
   Result<Arena> arena = Arena::of(bytes_for(transport, largest));
   if (!arena) throw std::bad_alloc();

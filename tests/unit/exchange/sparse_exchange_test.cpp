@@ -31,7 +31,7 @@ std::unique_ptr<SparseExchange> make(Way way, Transport& transport,
   return std::make_unique<ToEverybody>(transport, arena, layers);
 }
 
-// Called by each rank's thread: Catch's macros are for one.
+// Called by each rank's thread, and Catch's macros are for one at a time.
 Arena memory() {
   Result<Arena> arena = Arena::of(kMemory);
   if (!arena) throw std::bad_alloc();

@@ -267,9 +267,9 @@ def find_layers(
 
 def _said(plan: Plan) -> str:
     counts = collections.Counter(one.value for one in plan.actions.values())
-    layers = ", ".join(f"{action}: {n}" for action, n in sorted(counts.items()))
+    layers = ", ".join(f"{n} {action}" for action, n in sorted(counts.items()))
     return (
-        f"layers that {layers}; a step of {plan.cost.step_s:.3g} s with "
+        f"of the layers {layers}; a step of {plan.cost.step_s:.3g} s with "
         f"{plan.cost.peak_bytes} bytes at most is expected"
     )
 
