@@ -3,101 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
 
 #include "exchange/context/agree.h"
-#include "exchange/context/failures.h"
+#include "exchange/context/context_impl.h"
 #include "exchange/context/pause.h"
-#include "exchange/context/runner.h"
 
 namespace penstock::exchange {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-// How often an exchange that stands still asks whether a rank has failed.
-constexpr auto kListen = std::chrono::milliseconds(10);
-// Who has not looked for so long, as a job that was stopped for a while, or a
-// rank without a thread that did something else, cannot say that nothing came.
-constexpr auto kAway = std::chrono::seconds(1);
-
-double since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-}  // namespace
-
-// The transport and the runner are whose that has claimed them: without the
-// lock, so that a gradient is taken while another layer is exchanged. All other
-// members are read and written with the lock.
-class Context::Impl {
- public:
-  Impl(std::unique_ptr<Transport> transport, const ContextOptions& options)
-      : transport_(std::move(transport)), options_(options) {}
-  ~Impl();
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
-
-  const Transport& transport() const { return *transport_; }
-  int add_layer(LayerOptions layer);
-  void refuse(const std::string& why) { refusal_ = why; }
-  Status plan();
-  Status submit(int layer, std::span<float> gradient, Update& update);
-  Result<bool> poll(int layer);
-  Status wait(int layer);
-  Status set_densities(std::span<const double> densities);
-  void give_up(const std::string& why);
-  ContextStats stats() const;
-  const Runner& runner() const { return *runner_; }
-  Runner& runner() { return *runner_; }
-
- private:
-  using Lock = std::unique_lock<std::mutex>;
-
-  void claim(Lock& lock);
-  Status check_layer(int layer) const;
-  Status check_submit(int layer, std::span<float> gradient) const;
-  void take(Lock& lock, int layer, std::span<float> gradient, Update& update);
-  bool is_ready(size_t group) const {
-    return submitted_[group] == runner_->group(group).layers.size();
-  }
-  bool is_stuck() const {
-    return !is_claimed_ && !runner_->is_busy() && !is_ready(next_);
-  }
-  bool drive(Lock& lock);
-  Result<bool> step(bool is_ready);
-  void finish_group();
-  void fail(Lock& lock, Error error);
-  Status watch();
-  Status result_of(int layer) const;
-  Status wait_locked(Lock& lock, int layer);
-  Result<std::unique_ptr<Runner>> plan_with(std::span<const double> densities);
-  Error not_submitted(int layer) const;
-  void run_thread();
-
-  std::unique_ptr<Transport> transport_;
-  ContextOptions options_;
-  std::vector<LayerOptions> layers_;
-  std::string refusal_;
-  std::unique_ptr<Runner> runner_;
-  std::optional<Failures> failures_;
-
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_claimed_ = false;
-  bool is_stopped_ = false;
-  std::optional<Error> error_;
-  std::vector<bool> is_done_;      // of layers
-  std::vector<size_t> submitted_;  // layers, of groups
-  size_t next_ = 0;                // the group that is exchanged, or will be
-  double wait_s_ = 0;
-  uint64_t sent_bytes_ = 0;
-  std::thread thread_;
-
-  // Of who has claimed.
-  Clock::time_point moved_ = Clock::now(), listened_ = Clock::now();
-};
 
 Context::Impl::~Impl() {
   Lock lock(mutex_);
@@ -150,11 +61,6 @@ Status Context::Impl::plan() {
   return Done{};
 }
 
-void Context::Impl::claim(Lock& lock) {
-  while (is_claimed_) changed_.wait_for(lock, kListen);
-  is_claimed_ = true;
-}
-
 Status Context::Impl::check_layer(int layer) const {
   if (runner_ == nullptr) return invalid("plan() was not called");
   if (layer >= 0 && size_t(layer) < is_done_.size()) return Done{};
@@ -194,116 +100,6 @@ Status Context::Impl::submit(int layer, std::span<float> gradient,
   take(lock, layer, gradient, update);
   if (!thread_.joinable()) drive(lock);
   return error_ ? Status(Error(*error_)) : Done{};
-}
-
-// A sparse layer whose turn it is begins in the same pass over its gradient.
-void Context::Impl::take(Lock& lock, int layer, std::span<float> gradient,
-                         Update& update) {
-  const size_t group = runner_->group_of(layer);
-  const bool begins = !is_claimed_ && !runner_->is_busy() && next_ == group &&
-                      runner_->group(group).method != Method::kDense;
-  is_done_[size_t(layer)] = false;
-  if (begins) is_claimed_ = true;
-  lock.unlock();
-  Status begun = Done{};
-  if (begins) {
-    moved_ = Clock::now();
-    begun = runner_->take_and_begin(layer, gradient, update);
-  } else {
-    runner_->take(layer, gradient, update);
-  }
-  lock.lock();
-  ++submitted_[group];
-  if (!begun) fail(lock, std::move(begun).error());
-  if (begins) is_claimed_ = false;
-  changed_.notify_all();
-}
-
-// As far as it goes without waiting; whether it went anywhere, if only by a
-// message.
-bool Context::Impl::drive(Lock& lock) {
-  if (is_claimed_ || error_) return false;
-  is_claimed_ = true;
-  const uint64_t finished = transport_->finished();
-  bool has_moved = false;
-  for (;;) {
-    const bool was_busy = runner_->is_busy();
-    const bool begins = !was_busy && is_ready(next_);
-    if (!was_busy && !begins) break;
-    lock.unlock();
-    Result<bool> moved = step(begins);
-    lock.lock();
-    if (!moved) {
-      fail(lock, std::move(moved).error());
-      break;
-    }
-    if (was_busy && *moved) finish_group();
-    has_moved = has_moved || *moved;
-    if (!*moved) break;
-  }
-  if (has_moved || error_) changed_.notify_all();
-  has_moved = has_moved || transport_->finished() != finished;
-  is_claimed_ = false;
-  return has_moved;
-}
-
-// With the claim, without the lock. Begins a group, or goes on with it: whether
-// it is done.
-Result<bool> Context::Impl::step(bool begins) {
-  if (begins) {
-    moved_ = Clock::now();
-    if (Status begun = runner_->begin(next_); !begun) {
-      return std::move(begun).error();
-    }
-    return true;
-  }
-  Result<bool> done = runner_->advance();
-  if (!done) return done;
-  if (*done) return true;
-  if (Status watched = watch(); !watched) return std::move(watched).error();
-  return false;
-}
-
-// Of an exchange that stands still.
-Status Context::Impl::watch() {
-  const auto now = Clock::now();
-  const auto unheard = now - listened_;
-  if (unheard < kListen) return Done{};
-  listened_ = now;
-  if (unheard > kAway) moved_ = now;
-  if (const auto failure = failures_->heard()) {
-    return Error{Code::kUnavailable, 0, *failure};
-  }
-  const double still_s = since(moved_);
-  if (still_s <= options_.timeout_s) return Done{};
-  const std::string missing = runner_->missing();
-  return Error{
-      Code::kUnavailable, 0,
-      fmt::format("the exchange of layer {} is not done after {:.0f} s: {} "
-                  "has not answered; has it ended, or does it submit other "
-                  "layers?",
-                  runner_->name(runner_->group(next_).layers[0]), still_s,
-                  missing.empty() ? "some rank" : missing)};
-}
-
-void Context::Impl::finish_group() {
-  sent_bytes_ += runner_->sent_bytes();
-  for (const int layer : runner_->group(next_).layers) {
-    is_done_[size_t(layer)] = true;
-  }
-  submitted_[next_] = 0;
-  next_ = (next_ + 1) % submitted_.size();
-}
-
-// REQUIRES: claimed.
-void Context::Impl::fail(Lock& lock, Error error) {
-  if (error_) return;
-  const bool is_theirs = error.code == Code::kUnavailable;
-  error_ = std::move(error);
-  if (is_theirs) return;
-  lock.unlock();
-  failures_->tell(error_->message);
-  lock.lock();
 }
 
 Status Context::Impl::result_of(int layer) const {
@@ -347,10 +143,11 @@ Result<bool> Context::Impl::poll(int layer) {
 
 Status Context::Impl::wait(int layer) {
   if (Status known = check_layer(layer); !known) return known;
-  const auto start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   Lock lock(mutex_);
   Status result = wait_locked(lock, layer);
-  wait_s_ += since(start);
+  const auto end = std::chrono::steady_clock::now();
+  wait_s_ += std::chrono::duration<double>(end - start).count();
   return result;
 }
 
@@ -446,25 +243,6 @@ ContextStats Context::Impl::stats() const {
   stats.sent_bytes = sent_bytes_;
   stats.wait_s = wait_s_;
   return stats;
-}
-
-void Context::Impl::run_thread() {
-  Lock lock(mutex_);
-  Pause pause;
-  while (!is_stopped_ && !error_) {
-    if (drive(lock)) {
-      pause.reset();
-    } else if (!is_claimed_ && runner_->is_busy()) {
-      lock.unlock();
-      pause.wait();
-      lock.lock();
-    } else {
-      changed_.wait(lock, [this] {
-        return is_stopped_ || error_ ||
-               (!is_claimed_ && (runner_->is_busy() || is_ready(next_)));
-      });
-    }
-  }
 }
 
 Context::Context(std::unique_ptr<Transport> transport,

@@ -40,16 +40,14 @@ std::span<float> DenseSum::part_of(const Piece& piece, int rank) const {
 }
 
 std::span<float> DenseSum::whole(const Piece& piece) const {
-  const size_t size = size_t(transport_.size()) * part_size_;
   return values_.subspan(piece.first,
-                         std::min(size, values_.size() - piece.first));
+                         std::min(piece_size(), values_.size() - piece.first));
 }
 
 Status DenseSum::begin(std::span<float> values) {
   values_ = values;
   is_finite_ = true;
-  const size_t piece_size = size_t(transport_.size()) * part_size_;
-  count_ = values.empty() ? 0 : (values.size() - 1) / piece_size + 1;
+  count_ = values.empty() ? 0 : (values.size() - 1) / piece_size() + 1;
   begun_ = done_ = 0;
   while (begun_ < std::min(count_, kPieces)) {
     if (Status begun = begin_piece(begun_); !begun) return begun;
@@ -59,7 +57,7 @@ Status DenseSum::begin(std::span<float> values) {
 
 Status DenseSum::begin_piece(size_t number) {
   Piece& it = piece(number);
-  it.first = number * size_t(transport_.size()) * part_size_;
+  it.first = number * piece_size();
   it.phase = Phase::kToOwners;
   ++begun_;
   const size_t own = part_of(it, transport_.rank()).size();

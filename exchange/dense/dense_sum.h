@@ -50,6 +50,7 @@ class DenseSum {
   };
   static constexpr size_t kPieces = 3;  // on their way at once
 
+  size_t piece_size() const { return size_t(transport_.size()) * part_size_; }
   Piece& piece(size_t number) { return pieces_[number % kPieces]; }
   std::span<float> part_of(const Piece& piece, int rank) const;
   std::span<float> whole(const Piece& piece) const;

@@ -13,7 +13,7 @@ using Row = std::array<double, kCosts>;
 // Costs that go together, as those of messages and of bytes do where all
 // layers are alike, take many turns.
 constexpr int kMostTurns = 100000;
-constexpr double kStill = 1e-12;  // of what a cost may be
+constexpr double kStill = 1e-12;  // of the largest cost there may be
 
 ExchangeCosts costs_of(const Row& row) {
   return {row[0], row[1], row[2], row[3], row[4]};
@@ -50,7 +50,7 @@ Row least_squares(const std::vector<Equation>& equations) {
       for (size_t j = 0; j < kCosts; ++j) products[i][j] += row[i] * row[j];
     }
   }
-  const double most = *std::max_element(towards.begin(), towards.end());
+  const double largest = *std::max_element(towards.begin(), towards.end());
   Row costs{};
   for (int turn = 0; turn < kMostTurns; ++turn) {
     double moved = 0;
@@ -64,7 +64,7 @@ Row least_squares(const std::vector<Equation>& equations) {
       moved = std::max(moved, std::fabs(cost - costs[i]));
       costs[i] = cost;
     }
-    if (moved <= kStill * most) break;
+    if (moved <= kStill * largest) break;
   }
   return costs;
 }

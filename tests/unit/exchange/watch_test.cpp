@@ -1,0 +1,50 @@
+#include "exchange/context/watch.h"
+
+#include "tests/unit/catch.h"
+
+using namespace penstock::exchange;
+using namespace std::chrono_literals;
+
+namespace {
+
+const Watch::Time kStart{1h};
+
+// Looks again and again until then.
+bool look_until(Watch& watch, Watch::Time& now, Watch::Time end) {
+  bool is_overdue = false;
+  for (; now < end; now += 20ms) {
+    is_overdue = watch.is_due(now) && watch.overdue_s().has_value();
+  }
+  return is_overdue;
+}
+
+}  // namespace
+
+TEST_CASE("who stands still listens every 10 ms") {
+  Watch watch(60, kStart);
+  CHECK_FALSE(watch.is_due(kStart + 9ms));
+  CHECK(watch.is_due(kStart + 10ms));
+  CHECK_FALSE(watch.is_due(kStart + 19ms));
+  CHECK(watch.is_due(kStart + 20ms));
+}
+
+TEST_CASE("an exchange is overdue when it has taken longer than it may") {
+  Watch watch(2, kStart);
+  Watch::Time now = kStart;
+  watch.begin(now);
+  CHECK_FALSE(look_until(watch, now, kStart + 2s));
+  CHECK(look_until(watch, now, kStart + 2100ms));
+  CHECK(*watch.overdue_s() == Approx(2.08));
+  watch.begin(now);  // the next one
+  CHECK_FALSE(look_until(watch, now, kStart + 4s));
+}
+
+TEST_CASE("time in which nobody looked does not count") {
+  Watch watch(2, kStart);
+  Watch::Time now = kStart;
+  watch.begin(now);
+  CHECK_FALSE(look_until(watch, now, kStart + 1900ms));
+  now += 1h;  // stopped
+  CHECK_FALSE(look_until(watch, now, kStart + 1h + 3800ms));
+  CHECK(look_until(watch, now, kStart + 1h + 4s));
+}
