@@ -16,7 +16,7 @@ from demo_lib.progress import Progress
 BATCHES = {"conv": 64, "transformer": 12}
 # Of plain training's peak, for activations and their gradients: the rest of a
 # fifth of it is for weights, of which the transformer has more.
-BUDGET_SHARES = {"conv": 0.18, "transformer": 0.12}
+BUDGET_SHARES = {"conv": 0.17, "transformer": 0.12}
 LARGE_BUDGET_SHARE = 0.90  # of it, for those of a batch that fills the device
 GROWTHS = (2, 4, 5, 6, 8)  # times the batch, tried in this order
 FAILURES = (TrainingError, OSError, subprocess.TimeoutExpired)
@@ -36,6 +36,21 @@ class Bench:
         self._progress = progress
         self._figures = []
         self._worst = {}
+        self._link_bytes_per_s = self._measure_core()
+
+    def _measure_core(self):
+        found = self._processes.run("core")
+        link = found["link_bytes_per_s"]
+        self._progress.say(
+            f"  one core computes {found['flops_per_s'] / 1e9:.0f} GFLOP/s; "
+            f"the link of a device that it stands for has {link / 1e6:.0f} "
+            "MB/s")
+        self._add("link", [link / 1e6], "MB/s")
+        return link
+
+    def _train(self, kind, batch, *words):
+        return self._processes.run("train", kind, batch, "--link",
+                                   self._link_bytes_per_s, *words)
 
     def model(self, kind):
         batch = BATCHES[kind]
@@ -48,7 +63,7 @@ class Bench:
 
     def _alone(self, kind, batch, way, *words):
         """In a process of its own, for its RSS."""
-        found = self._processes.run("train", kind, batch, "--way", way, *words)
+        found = self._train(kind, batch, "--way", way, *words)
         self._progress.say(
             f"  {way} alone: {found['peak_bytes'] / 1e6:.0f} MB of the device, "
             f"{found['host_bytes'] / 1e6:.0f} MB of the host tier, RSS "
@@ -57,8 +72,8 @@ class Bench:
         return found
 
     def _turns(self, kind, batch, budget_bytes):
-        found = self._processes.run("train", kind, batch, "--rounds",
-                                    self._rounds, "--budget", budget_bytes)
+        found = self._train(kind, batch, "--rounds", self._rounds, "--budget",
+                            budget_bytes)
         self._say_plan(found)
         for way, pairs in found["steps"].items():
             times = [step[0] / plain[0] for plain, step in pairs]
@@ -87,7 +102,7 @@ class Bench:
                   else found["device"])
         rate = ("" if found["device"] != "cpu" else
                 " (emulated accelerator: the copy to the host is held to "
-                f"{found['rate_bytes_per_s'] / 1e6:.0f} MB/s)")
+                f"{self._link_bytes_per_s / 1e6:.0f} MB/s)")
         counts = ", ".join(f"{count} {action}"
                            for action, count in found["plan"].items())
         self._progress.say(
@@ -101,8 +116,8 @@ class Bench:
         limit = ("--limit", limit_bytes, "--budget", budget_bytes)
 
         def fits(times, way):
-            return self._processes.run("train", kind, times * batch, "--way",
-                                       way, *limit)["fits"]
+            return self._train(kind, times * batch, "--way", way,
+                               *limit)["fits"]
 
         if not fits(1, "plain") or fits(2, "plain"):
             raise TrainingError(f"{kind}: the limit of {limit_bytes} bytes "

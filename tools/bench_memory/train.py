@@ -6,7 +6,7 @@ import collections
 import json
 
 from bench_memory.device import most_rss_bytes
-from bench_memory.ways import NAMES, RATE_BYTES_PER_S, Training
+from bench_memory.ways import NAMES, Training
 from penstock.exchange import BudgetError
 
 
@@ -28,7 +28,6 @@ def turns(training, budget_bytes, rounds):
         "plan": collections.Counter(
             action.value for action in plan.actions.values()),
         "budget_bytes": budget_bytes,
-        "rate_bytes_per_s": RATE_BYTES_PER_S,
         "device": training.device.name,
     }
 
@@ -58,12 +57,13 @@ def main():
     parser = argparse.ArgumentParser(prog="bench_memory.train")
     parser.add_argument("kind")
     parser.add_argument("batch", type=int)
+    parser.add_argument("--link", type=float, required=True)
     parser.add_argument("--way", choices=NAMES)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--budget", type=int, default=0)
     parser.add_argument("--limit", type=int, default=0)
     arguments = parser.parse_args()
-    training = Training(arguments.kind, arguments.batch)
+    training = Training(arguments.kind, arguments.batch, arguments.link)
     if arguments.way:
         result = alone(training, arguments.way, arguments.budget,
                        arguments.limit)

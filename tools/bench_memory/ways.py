@@ -17,16 +17,14 @@ from penstock.exchange._activations_cost import Action
 from penstock.exchange._activations_plan import Plan, choose
 from penstock.exchange._tiers import HostTier, RatedHostTier
 
-# A hundredth of PCI Express 3.0's 12 GB/s: one core here computes about a
-# hundredth of what a GPU of that time does (a P100: 9.3 TFLOP/s).
-RATE_BYTES_PER_S = 12e9 / 100
 NAMES = ("plain", "mirror", "recompute", "planned")
 
 
 class Training:
     """One model, that can be trained in all ways by turns."""
 
-    def __init__(self, kind, batch):
+    def __init__(self, kind, batch, link_bytes_per_s):
+        """link_bytes_per_s: of the host tier that stands for a device's."""
         torch.set_num_threads(1)
         torch.manual_seed(1)
         self.device = device()
@@ -35,7 +33,7 @@ class Training:
         self._batch = [one.to(self.device.name)
                        for one in models.make_batch(kind, batch)]
         self.tier = (HostTier() if self.device.name == "cuda"
-                     else RatedHostTier(RATE_BYTES_PER_S))
+                     else RatedHostTier(link_bytes_per_s))
 
     def plan(self, budget_bytes):
         """As Activations makes one."""
