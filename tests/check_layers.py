@@ -90,12 +90,16 @@ def check_file(path):
 
 
 def types_of(path):
-    """Types that a file defines for others: namespace and name."""
+    """Types that a file defines for others: namespace and name.
+
+    A nested type's name is whole: Context::Impl is no second Context.
+    """
     text = path.read_text("utf-8")
     own = list(re.finditer(r"^namespace \{$.*?^\}  // namespace$", text,
                            re.MULTILINE | re.DOTALL))
     for found in re.finditer(
-            r"^(?:struct|class|enum class) (\w+)[^;{()]*\{", text, re.MULTILINE):
+            r"^(?:struct|class|enum class) (\w+(?:::\w+)*)[^;{()]*\{",
+            text, re.MULTILINE):
         if any(part.start() < found.start() < part.end() for part in own):
             continue
         spaces = re.findall(r"^namespace ([\w:]+) \{", text[:found.start()],
