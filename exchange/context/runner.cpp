@@ -118,8 +118,8 @@ Status Runner::begin_sparse(Layer& layer, std::span<const float> gradient) {
     gradient = {};
   }
   if (is_exact) {
-    layer.threshold->set_exact(layer.residual.kth_magnitude(
-        0, layer.residual.size(), wanted_of(layer.options)));
+    layer.threshold->set_exact(
+        layer.residual.kth_magnitude(wanted_of(layer.options)));
   }
   layer.stats.threshold = layer.threshold->value();
   const auto found = engine_->begin_sparse(

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <utility>
 
-#include "exchange/select/kth_magnitude.h"
+#include "exchange/select/largest.h"
 
 namespace penstock::exchange {
 namespace {
@@ -29,7 +28,7 @@ void for_each_bit(std::span<const uint64_t> words, const Visit& visit) {
 RegionSum::RegionSum(size_t largest_region, size_t most_entries, Arena& arena)
     : sums_(arena.take<float>(largest_region)),
       touched_memory_(arena.take<uint64_t>(words_of(largest_region))),
-      magnitudes_(arena.take<float>(most_entries)) {}
+      touched_sums_(arena.take<float>(most_entries)) {}
 
 void RegionSum::begin(size_t first, size_t size) {
   first_ = first;
@@ -44,32 +43,20 @@ void RegionSum::add(const SparseView& entries) {
   }
 }
 
-// Of the `count` largest sums.
-RegionSum::Bound RegionSum::bound_of(size_t count) {
+std::span<const float> RegionSum::find_touched() {
   size_t touched = 0;
   for_each_bit(is_touched_,
-               [&](size_t i) { magnitudes_[touched++] = sums_[i]; });
-  if (touched <= count || count == 0) return {0, count};
-  const auto magnitudes = magnitudes_.first(touched);
-  const float least = kth_magnitude(magnitudes, count);
-  const auto above =
-      std::count_if(magnitudes.begin(), magnitudes.end(),
-                    [&](float sum) { return !(std::fabs(sum) <= least); });
-  return {least, count - std::min(count, size_t(above))};
+               [&](size_t i) { touched_sums_[touched++] = sums_[i]; });
+  return touched_sums_.first(touched);
 }
 
 size_t RegionSum::take(SparseRoom room, Residual& residual) {
-  const size_t most = room.values.size();
-  Bound bound = bound_of(most);
+  Largest largest(find_touched(), room.values.size());
   size_t taken = 0;
   for_each_bit(is_touched_, [&](size_t i) {
     const float sum = std::exchange(sums_[i], 0.0f);
     if (sum == 0) return;  // they cancelled each other
-    const float magnitude = std::fabs(sum);
-    const bool is_above = !(magnitude <= bound.least);
-    const bool is_tie = magnitude == bound.least && bound.ties > 0;
-    if (taken < most && (is_above || is_tie)) {
-      bound.ties -= is_above ? 0 : 1;
+    if (largest.takes(sum)) {
       room.indices[taken] = static_cast<uint32_t>(first_ + i);
       room.values[taken++] = sum;
     } else {

@@ -30,17 +30,13 @@ class RegionSum {
   size_t take(SparseRoom room, Residual& residual);
 
  private:
-  struct Bound {
-    float least = 0;  // larger ones are all taken,
-    size_t ties = 0;  // and so many that are as large
-  };
-  Bound bound_of(size_t count);
+  std::span<const float> find_touched();
 
   size_t first_ = 0;
   std::span<float> sums_;
   std::span<uint64_t> touched_memory_;
   std::span<uint64_t> is_touched_;  // a bit for each element of the region
-  std::span<float> magnitudes_;     // of touched sums, to find the largest
+  std::span<float> touched_sums_;   // to find the largest
 };
 
 }  // namespace penstock::exchange

@@ -116,10 +116,9 @@ void Residual::add(size_t element, float value) {
   narrow({&sum, 1}, element);
 }
 
-float Residual::kth_magnitude(size_t first, size_t size, size_t k) const {
-  return narrow_.empty()
-             ? exchange::kth_magnitude(wide_.subspan(first, size), k)
-             : kth_magnitude_bfloat16(narrow_.subspan(first, size), k);
+float Residual::kth_magnitude(size_t k) const {
+  return narrow_.empty() ? exchange::kth_magnitude(wide_, k)
+                         : kth_magnitude_bfloat16(narrow_, k);
 }
 
 void Residual::read(std::span<float> values) const {

@@ -37,9 +37,8 @@ class Residual {
   // What an exchange gives back.
   void add(size_t element, float value);
 
-  // The k-th largest magnitude, of `size` elements from `first` on.
-  // REQUIRES: 1 <= k <= size
-  float kth_magnitude(size_t first, size_t size, size_t k) const;
+  // The k-th largest magnitude. REQUIRES: 1 <= k <= size()
+  float kth_magnitude(size_t k) const;
 
   void read(std::span<float> values) const;
   void write(std::span<const float> values);

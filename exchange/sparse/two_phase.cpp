@@ -2,16 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "exchange/plan/cost_model.h"
+#include "exchange/select/largest.h"
 #include "exchange/transport/tags.h"
 
 namespace penstock::exchange {
 namespace {
 
 // How often a full message has the largest of its region. Finding them takes
-// some five passes over it.
+// another pass over it.
 constexpr uint32_t kLargestSteps = 8;
 
 SparseShape largest_of(const std::vector<SparseShape>& layers) {
@@ -57,7 +57,9 @@ TwoPhase::TwoPhase(Transport& transport, Arena& arena,
   }
   const size_t kept = SparseMessage::bytes(largest.keep_entries);
   kept_ = arena.take<std::byte>(kept);
-  gathered_ = arena.take<std::byte>(kept * sent_.size());
+  gathered_ = arena.take<std::byte>(
+      std::max(kept, SparseMessage::bytes(largest.send_entries)) *
+      sent_.size());
 }
 
 SparseMessage TwoPhase::sent_to(int rank) {
@@ -118,30 +120,50 @@ SelectPass TwoPhase::select_region(int rank) {
                               : input_.gradient.subspan(first, size),
       first, size, input_.threshold, sent_to(rank).room());
   const bool is_full = found.candidates > found.taken && found.taken > 0;
-  if (is_full && found.is_finite && input_.step % kLargestSteps == 0) {
+  // Where more reach the threshold than a whole layer is meant to give, it is
+  // too low, and raised from step to step.
+  const bool has_room = found.candidates <= candidates_room().values.size();
+  if (is_full && has_room && found.is_finite &&
+      input_.step % kLargestSteps == 0) {
     found.taken = select_largest(rank, found.taken);
   }
   return found;
+}
+
+// Nothing is gathered before all has been selected. The room is that of all of
+// the layer's messages.
+SparseRoom TwoPhase::candidates_room() const {
+  const size_t entries = gathered_.size() / (sizeof(uint32_t) + sizeof(float));
+  auto* const memory = reinterpret_cast<uint32_t*>(gathered_.data());
+  return {{memory, entries},
+          {reinterpret_cast<float*>(memory + entries), entries}};
 }
 
 // Instead of the first ones, `taken` as there was room for: those behind them
 // would never leave the residual where as many are large in every step. By the
 // next time they have become the largest.
 size_t TwoPhase::select_largest(int rank, size_t taken) {
-  const size_t first = regions_.begin(rank), size = regions_.size(rank);
   Residual& residual = *input_.residual;
   const SparseRoom room = sent_to(rank).room();
-  for (size_t i = 0; i < taken; ++i) {
-    residual.add(room.indices[i], room.values[i]);
+  const SparseRoom all = candidates_room();
+  std::copy_n(room.indices.begin(), taken, all.indices.begin());
+  std::copy_n(room.values.begin(), taken, all.values.begin());
+  const SelectPass others = residual.select(
+      {}, regions_.begin(rank), regions_.size(rank), input_.threshold,
+      {all.indices.subspan(taken), all.values.subspan(taken)});
+  const size_t candidates = taken + others.taken;
+
+  Largest largest(all.values.first(candidates), taken);
+  size_t sent = 0;
+  for (size_t i = 0; i < candidates; ++i) {
+    if (largest.takes(all.values[i])) {
+      room.indices[sent] = all.indices[i];
+      room.values[sent++] = all.values[i];
+    } else {
+      residual.add(all.indices[i], all.values[i]);
+    }
   }
-  const float least =
-      std::max(residual.kth_magnitude(first, size, taken), input_.threshold);
-  const float above =
-      std::nextafter(least, std::numeric_limits<float>::infinity());
-  const size_t larger = residual.select({}, first, size, above, room).taken;
-  const SparseRoom rest = {room.indices.subspan(larger),
-                           room.values.subspan(larger)};
-  return larger + residual.select({}, first, size, least, rest).taken;
+  return sent;
 }
 
 Result<bool> TwoPhase::advance() {

@@ -56,6 +56,7 @@ class TwoPhase : public SparseExchange {
   }
   SelectPass select();
   SelectPass select_region(int rank);
+  SparseRoom candidates_room() const;
   size_t select_largest(int rank, size_t taken);
   Status add_up();
   Status give_to_all();

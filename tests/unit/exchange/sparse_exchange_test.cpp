@@ -179,6 +179,41 @@ TEST_CASE("what was given is what was applied and what is left, bit for bit") {
   }
 }
 
+TEST_CASE("in every eighth step a full message has the largest of its region") {
+  // Of 1 to 32 in each region, 8 and more are large, and 4 have room. With
+  // messages for so few sums there is none to look through all that are large.
+  const uint32_t step = GENERATE(8, 9);
+  const size_t sums = GENERATE(4, 32);
+  const bool is_narrow = GENERATE(false, true);
+  const uint32_t first = step == 8 && sums == 32 ? 28 : 7;
+  CAPTURE(step, sums, is_narrow);
+  std::mutex mutex;
+  as_ranks(2, [&](Transport& transport) {
+    const SparseShape shape{64, 4, sums};
+    Arena arena = memory();
+    TwoPhase exchange(transport, arena, {shape});
+    Residual residual = is_narrow ? Residual::bfloat16(64, arena)
+                                  : Residual::float32(64, arena);
+    std::vector<float> gradient(64), left(64);
+    for (size_t i = 0; i < 64; ++i) gradient[i] = float(i % 32 + 1);
+    const std::string wrong =
+        run(exchange, {shape, 0, step, 8, gradient, &residual});
+    residual.read(left);
+    const std::lock_guard lock(mutex);
+    CHECK(wrong.empty());
+    for (uint32_t region = 0; region < 64; region += 32) {
+      const SparseView part = exchange.part(int(region / 32));
+      CHECK(part.indices.size() == 4);
+      for (uint32_t i = 0; i < part.indices.size(); ++i) {
+        CHECK(part.indices[i] == region + first + i);
+        CHECK(part.values[i] == 2 * gradient[region + first + i]);
+        gradient[region + first + i] = 0;
+      }
+    }
+    CHECK(left == gradient);
+  });
+}
+
 TEST_CASE("with room for all it is the sum of all") {
   for (const int ranks : {1, 2, 3, 5, 8}) {
     for (const Way way : {Way::kTwoPhase, Way::kToEverybody}) {
