@@ -69,6 +69,9 @@ StepTimes step_times(const ComputeStep& step, const ExchangeWay& way) {
   for (const StepLayer& layer : step.layers) {
     const LayerCost cost = cost_of(layer.elements, way);
     ready_s += layer.backward_s + cost.select_s;
+    // While another layer is exchanged, a gradient is only added to its
+    // residual, in a pass like the selection that follows at the layer's turn.
+    if (ready_s < done_s) done_s += cost.select_s;
     done_s = std::max(ready_s, done_s) + cost.exchange_s;
     out.exchange_s += cost.exchange_s;
     out.layers.push_back(

@@ -47,7 +47,8 @@ struct LayerTimes {
   double select_s = 0;    // on the rank's own time
   double exchange_s = 0;  // without select_s
   double ready_s = 0;     // since the step's begin: computed and selected
-  double done_s = 0;      // exchanged; one layer after the other
+  double done_s = 0;      // exchanged; one layer after the other, and selected
+                          // then where it had to wait
 };
 
 struct StepTimes {

@@ -18,7 +18,7 @@ WarmLayer warm_layer(const GradientStream& stream, size_t elements,
   return out;
 }
 
-void LayerExchange::Applied::add_sparse(const SparseView& sums) {
+void LeastUpdate::add_sparse(const SparseView& sums) {
   for (size_t i = 0; i < sums.indices.size(); ++i) {
     weights_[sums.indices[i]] -= sums.values[i];
   }
@@ -51,7 +51,7 @@ Result<std::unique_ptr<LayerExchange>> LayerExchange::create(
 }
 
 Status LayerExchange::exchange(std::span<float> gradient) {
-  Status submitted = context_.submit(0, gradient, applied_);
+  Status submitted = context_.submit(0, gradient, update_);
   if (!submitted) return submitted;
   return context_.wait(0);
 }

@@ -23,6 +23,18 @@ struct WarmLayer {
 WarmLayer warm_layer(const GradientStream& stream, size_t elements,
                      double density);
 
+// What a training step does with sums at the least: adds sparse ones to weights
+// and leaves dense ones where a plain MPI_Allreduce leaves them.
+class LeastUpdate : public Update {
+ public:
+  explicit LeastUpdate(size_t elements) : weights_(elements) {}
+  void add_sparse(const SparseView& sums) override;
+  void add_dense(std::span<const float>) override {}
+
+ private:
+  std::vector<float> weights_;
+};
+
 class LayerExchange {
  public:
   // method: empty leaves the choice to the costs. All ranks must call it.
@@ -31,31 +43,19 @@ class LayerExchange {
       const WarmLayer& layer, std::optional<Method> method,
       const ExchangeCosts& costs);
 
-  // Sparse sums go to weights; dense ones are in the gradient, where a plain
-  // MPI_Allreduce leaves them, too. Errors: Context's
+  // Errors: Context's
   [[nodiscard]] Status exchange(std::span<float> gradient);
 
   // The one that was chosen.
   Method method() const { return context_.layer_stats(0).method; }
 
  private:
-  // What a training step does with sums at the least.
-  class Applied : public Update {
-   public:
-    explicit Applied(size_t elements) : weights_(elements) {}
-    void add_sparse(const SparseView& sums) override;
-    void add_dense(std::span<const float>) override {}
-
-   private:
-    std::vector<float> weights_;
-  };
-
   LayerExchange(std::unique_ptr<Transport> transport,
                 const ContextOptions& options, size_t elements)
-      : context_(std::move(transport), options), applied_(elements) {}
+      : context_(std::move(transport), options), update_(elements) {}
 
   Context context_;
-  Applied applied_;
+  LeastUpdate update_;
 };
 
 }  // namespace penstock::exchange

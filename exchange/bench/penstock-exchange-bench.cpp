@@ -1,5 +1,5 @@
 // Exchanges over the ranks of an MPI program, timed:
-//   mpirun ... penstock-exchange-bench calibrate | compare ...
+//   mpirun ... penstock-exchange-bench calibrate | compare | step ...
 // `penstock bench exchange` runs it.
 #include <mpi.h>
 
@@ -9,24 +9,36 @@
 #include "exchange/bench/calibrate.h"
 #include "exchange/bench/compare.h"
 #include "exchange/bench/ranks_options.h"
+#include "exchange/bench/training_step.h"
 
 namespace penstock::exchange {
 namespace {
 
-Status run(int argc, char** argv) {
-  const Result<std::optional<RanksOptions>> options =
-      parse_ranks_options(argc, argv);
-  if (!options) return options.error();
-  if (!options->has_value()) return Done{};
-  return (*options)->calibrates ? calibrate(**options)
-                                : compare_methods(**options);
+Status run(const RanksOptions& options) {
+  switch (options.command) {
+    case RanksCommand::kCalibrate:
+      return calibrate(options);
+    case RanksCommand::kCompare:
+      return compare_methods(options);
+    case RanksCommand::kStep:
+      return time_steps(options);
+  }
+  return Done{};
+}
+
+// What takes turns pays for no locks of MPI's.
+int thread_level(const RanksOptions& options) {
+  return options.command == RanksCommand::kStep ? MPI_THREAD_MULTIPLE
+                                                : MPI_THREAD_SINGLE;
 }
 
 // Other ranks may wait for this one: MPI_Finalize() would wait for them.
 int failed(const char* why) {
   std::fprintf(stderr, "penstock-exchange-bench: %s\n", why);
   std::fflush(nullptr);
-  MPI_Abort(MPI_COMM_WORLD, 1);
+  int is_initialised = 0;
+  MPI_Initialized(&is_initialised);
+  if (is_initialised) MPI_Abort(MPI_COMM_WORLD, 1);
   return 1;
 }
 
@@ -34,12 +46,17 @@ int failed(const char* why) {
 }  // namespace penstock::exchange
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  using namespace penstock::exchange;
   try {
-    const penstock::Status done = penstock::exchange::run(argc, argv);
-    if (!done) return penstock::exchange::failed(done.error().message.c_str());
+    const auto options = parse_ranks_options(argc, argv);
+    if (!options) return failed(options.error().message.c_str());
+    if (!*options) return 0;
+    int provided = MPI_THREAD_SINGLE;
+    MPI_Init_thread(nullptr, nullptr, thread_level(**options), &provided);
+    const penstock::Status done = run(**options);
+    if (!done) return failed(done.error().message.c_str());
   } catch (const std::exception& error) {
-    return penstock::exchange::failed(error.what());
+    return failed(error.what());
   }
   MPI_Finalize();
   return 0;

@@ -50,8 +50,10 @@ Result<std::optional<RanksOptions>> parse_ranks_options(
       "calibrate", "Fit what messages, bytes, sums and selections cost here");
   CLI::App* compare = app.add_subcommand(
       "compare", "Dense, sparse and automatically chosen exchanges by turns");
-  for (CLI::App* command : {calibrate, compare}) {
-    command->add_option("--elements", options.elements, "Of the layer")
+  CLI::App* step = app.add_subcommand(
+      "step", "Training steps of an emulated accelerator, the way chosen");
+  for (CLI::App* command : {calibrate, compare, step}) {
+    command->add_option("--elements", options.elements, "Of a layer")
         ->check(CLI::Range(size_t{1} << 10, size_t{1} << 30))
         ->capture_default_str();
     command->add_option("--densities", options.densities, "Of what is sent")
@@ -59,18 +61,28 @@ Result<std::optional<RanksOptions>> parse_ranks_options(
         ->check(CLI::Range(1e-6, 1.0))
         ->capture_default_str();
   }
-  compare->add_option("--rounds", options.rounds, "In which each runs once")
+  for (CLI::App* command : {compare, step}) {
+    command->add_option("--rounds", options.rounds, "Of each density")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    command->add_option("--costs", costs_file, "File that calibrate printed")
+        ->required();
+  }
+  step->add_option("--layers", options.layers, "Of a model")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  compare->add_option("--costs", costs_file, "File that calibrate printed")
-      ->required();
+  step->add_option("--compute-s", options.compute_s, "Of a step, emulated")
+      ->check(CLI::Range(0.0, 60.0))
+      ->capture_default_str();
   bool is_help = false;
   if (Status parsed = parse(app, argc, argv, is_help); !parsed) {
     return std::move(parsed).error();
   }
   if (is_help) return std::optional<RanksOptions>();
-  options.calibrates = app.got_subcommand(calibrate);
-  if (!options.calibrates) {
+  options.command = app.got_subcommand(calibrate) ? RanksCommand::kCalibrate
+                    : app.got_subcommand(compare) ? RanksCommand::kCompare
+                                                  : RanksCommand::kStep;
+  if (options.command != RanksCommand::kCalibrate) {
     const Result<ExchangeCosts> costs = read_costs(costs_file);
     if (!costs) return costs.error();
     options.costs = *costs;

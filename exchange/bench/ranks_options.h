@@ -11,12 +11,16 @@
 
 namespace penstock::exchange {
 
+enum class RanksCommand { kCalibrate, kCompare, kStep };
+
 struct RanksOptions {
-  bool calibrates = false;  // instead of comparing
+  RanksCommand command = RanksCommand::kCompare;
   size_t elements = size_t{1} << 24;
   std::vector<double> densities = {0.001, 0.01, 0.05, 0.1};
   int rounds = 11;
-  ExchangeCosts costs;  // compare: what the automatic choice goes by
+  ExchangeCosts costs;   // but kCalibrate: what the automatic choice goes by
+  int layers = 4;        // kStep: of so many elements each
+  double compute_s = 1;  // kStep
 };
 
 // None: help was asked for and printed.

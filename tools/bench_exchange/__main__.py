@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 from bench_analyze.figures import figure
-from bench_exchange import cage, cells, network, ranks
+from bench_exchange import cage, cells, network, ranks, steps
 from demo_lib import ending
 from demo_lib.progress import Progress
 
@@ -41,6 +41,7 @@ class Bench:
         self._only_calibrates = arguments.calibrate is not None
         self._progress = progress
         self.cells = []
+        self.steps = []
         self.figures = []
 
     def over_link(self, name, count):
@@ -68,6 +69,22 @@ class Bench:
                 self.cells.append(cells.Cell(name, program.count,
                                              line["density"], rounds))
                 self._progress.say(self.cells[-1].text())
+        if program.count == steps.RANKS:
+            self._measure_steps(name, program, costs_file)
+
+    def _measure_steps(self, name, program, costs_file):
+        self._progress.phase(f"{name}, {program.count} ranks: training steps "
+                             "beside what is predicted of them; the accelerator "
+                             "is emulated")
+        for compute_s in steps.COMPUTE_S:
+            predicted = steps.predicted(self._build, self._folder, costs_file,
+                                        compute_s)
+            measured = steps.measured(program, costs_file, compute_s,
+                                      self._rounds)
+            for density, rounds in measured.items():
+                self.steps.append(steps.compare(name, compute_s,
+                                                predicted[density], rounds))
+                self._progress.say(self.steps[-1].text())
 
     def _calibrate(self, name, program, costs_file):
         costs = list(program.lines("calibrate", "--densities",
@@ -115,6 +132,11 @@ def cell_figures(found):
     return out
 
 
+def step_figure(found):
+    return figure("predicted_vs_step", [one.ratio for one in found],
+                  value=steps.worst(found))
+
+
 def run(arguments, progress):
     figures = []
     if "selection" in arguments.parts and not arguments.calibrate:
@@ -131,6 +153,7 @@ def run(arguments, progress):
                 bench.over_link(link, count)
     if bench.cells:
         figures += cell_figures(bench.cells)
+        figures.append(step_figure(bench.steps))
     return figures + bench.figures
 
 
