@@ -132,25 +132,34 @@ struct Killing {
   }
 };
 
+// Whether the job came to the step, and was killed there.
+bool kill_at(const char* point, int passes) {
+  Killing test;
+  Child child(test.fails_at(point, SIGKILL, passes));
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(test.run("own", options_of(6)) == "");
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
+  const Epochs own = read_epochs(test.folder.path("own"));
+  CHECK(own.size() == 6);
+  CHECK(are_whole(own, kSamples));
+  const int status = child.wait();
+  CHECK((status == 128 + SIGKILL || status == 0));
+  CHECK(are_whole(read_epochs(test.folder.path("other")), kSamples));
+  return status != 0;
+}
+
 }  // namespace
 
 TEST_CASE("a job that is killed at any step leaves the rest to the other") {
   for (const char* point : kPoints) {
-    for (const int passes : {0, 9}) {
-      CAPTURE(point, passes);
-      Killing test;
-      Child child(test.fails_at(point, SIGKILL, passes));
-      const auto begin = std::chrono::steady_clock::now();
-      CHECK(test.run("own", options_of(6)) == "");
-      CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
-      const Epochs own = read_epochs(test.folder.path("own"));
-      CHECK(own.size() == 6);
-      CHECK(are_whole(own, kSamples));
-      const int status = child.wait();
-      // Some steps a job takes once only.
-      CHECK((status == 128 + SIGKILL || (passes > 0 && status == 0)));
-      CHECK(are_whole(read_epochs(test.folder.path("other")), kSamples));
+    CAPTURE(point);
+    // On a busy machine a job may find everything prepared by the other one.
+    bool is_killed = false;
+    for (int tries = 0; tries < 10 && !is_killed; ++tries) {
+      is_killed = kill_at(point, 0);
     }
+    CHECK(is_killed);
+    kill_at(point, 9);  // some steps a job takes once only
   }
 }
 
