@@ -279,6 +279,8 @@ TEST_CASE("without memory for a spare buffer a job goes on alone") {
   {
     Child prepares(
         test.fails_at("prepared a sample", SIGSTOP, 0, patient(), "prepares"));
+    // Two that begin at once have an index each, until one has the name.
+    REQUIRE(prepares.wait_until_done());
     const auto begin = std::chrono::steady_clock::now();
     CHECK(test.run("own", options_of(2)) == "");
     CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(12));
