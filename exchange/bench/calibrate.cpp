@@ -22,14 +22,8 @@ constexpr int kLeastRounds = 3;
 constexpr double kEnough_s = 4;
 constexpr int kSizeShifts[] = {6, 3, 0};  // smaller layers, too
 
-constexpr struct {
-  Method method;
-  const char* name;
-} kMethods[] = {{Method::kDense, "dense"},
-                {Method::kAllgather, "allgather"},
-                {Method::kTwoPhase, "two_phase"}};
-
-const char* name_of(Method method) { return kMethods[size_t(method)].name; }
+constexpr Method kMethods[] = {Method::kDense, Method::kAllgather,
+                               Method::kTwoPhase};
 
 // The least that a method took: what disturbs it only adds to that.
 struct Timed {
@@ -46,7 +40,7 @@ class Calibration {
   Status measure(size_t elements, double density, bool with_dense) {
     const WarmLayer layer = warm_layer(stream_, elements, density);
     std::vector<Timed> methods;
-    for (const auto& [method, name] : kMethods) {
+    for (const Method method : kMethods) {
       if (method == Method::kDense && !with_dense) continue;
       auto exchange = LayerExchange::create(layer, method, {});
       if (!exchange) return std::move(exchange).error();
@@ -93,7 +87,7 @@ nlohmann::json rows_json(const std::vector<MeasuredExchange>& measured,
                          const ExchangeCosts& costs) {
   nlohmann::json rows = nlohmann::json::array();
   for (const MeasuredExchange& one : measured) {
-    rows.push_back({{"method", name_of(one.method)},
+    rows.push_back({{"method", method_name(one.method)},
                     {"elements", one.size.elements},
                     {"density", one.size.density},
                     {"seconds", one.seconds},

@@ -23,6 +23,8 @@ struct WarmLayer {
 WarmLayer warm_layer(const GradientStream& stream, size_t elements,
                      double density);
 
+const char* method_name(Method method);  // "dense", "allgather", "two_phase"
+
 // What a training step does with sums at the least: adds sparse ones to weights
 // and leaves dense ones where a plain MPI_Allreduce leaves them.
 class LeastUpdate : public Update {

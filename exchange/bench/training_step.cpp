@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
-#include <array>
 #include <chrono>
 #include <cstdio>
 #include <thread>
@@ -17,9 +16,6 @@ namespace penstock::exchange {
 namespace {
 
 constexpr double kForwardShare = 1.0 / 3;  // as the predictor has it
-
-constexpr std::array<const char*, 3> kMethodNames = {"dense", "allgather",
-                                                     "two-phase"};
 
 void compute(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
@@ -98,8 +94,7 @@ class Training {
     fmt::print(
         "{{\"density\": {}, \"round\": {}, \"step_s\": {}, \"method\": "
         "\"{}\"}}\n",
-        density_, round, step_s,
-        kMethodNames[size_t(context_.layer_stats(0).method)]);
+        density_, round, step_s, method_name(context_.layer_stats(0).method));
     std::fflush(stdout);
   }
 

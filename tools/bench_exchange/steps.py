@@ -80,7 +80,8 @@ def measured(program, costs_file, compute_s, rounds, elements=ELEMENTS):
 
 def compare(link, compute_s, row, rounds):
     """A row of what-if's beside rounds of the same density."""
-    chosen, expected = rounds[0]["method"], row["step"]["method"]
+    chosen = rounds[0]["method"].replace("_", "-")  # as what-if spells it
+    expected = row["step"]["method"]
     if chosen != expected:
         raise ranks.RunError(f"{link}: ranks exchange by {chosen}, what-if says "
                              f"{expected}, from the same costs")
