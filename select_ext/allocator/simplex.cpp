@@ -8,7 +8,8 @@
 namespace penstock::allocator {
 namespace {
 
-// A column enters when its gain beats its cost by this share of the two.
+// A column enters when its gain beats its cost by this share of what was added
+// up to either: less is rounding.
 constexpr double kGainTolerance = 1e-11;
 // Smaller movements of a basic variable are rounding, not movements.
 constexpr double kPivotTolerance = 1e-11;
@@ -100,6 +101,7 @@ class Simplex {
   std::vector<Vector> inverse_;  // of the basis matrix
   Vector values_;                // of the basic variables
   Vector prices_;                // of the rows
+  Vector price_scales_;          // of the terms that made each price
   int stalled_ = 0;
 };
 
@@ -146,10 +148,13 @@ bool Simplex::factor() {
   }
   values_.assign(lp_.rows, 0);
   prices_.assign(lp_.rows, 0);
+  price_scales_.assign(lp_.rows, 0);
   for (int i = 0; i < lp_.rows; ++i) {
     for (int j = 0; j < lp_.rows; ++j) {
       values_[i] += inverse_[i][j] * left[j];
-      prices_[j] += gain(basis_[i]) * inverse_[i][j];
+      const double term = gain(basis_[i]) * inverse_[i][j];
+      prices_[j] += term;
+      price_scales_[j] += std::abs(term);
     }
   }
   return true;
@@ -164,7 +169,7 @@ std::optional<int> Simplex::choose_entering() const {
     double scale = gain(variable);
     for_entries(variable, [&](int row, double use) {
       cost += prices_[row] * use;
-      scale += std::abs(prices_[row] * use);
+      scale += price_scales_[row] * use;
     });
     double profit = gain(variable) - cost;
     if (place_[variable] == Place::kUpper) profit = -profit;
