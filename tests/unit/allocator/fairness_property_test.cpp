@@ -2,6 +2,7 @@
 // optimum meets, tested with Clp.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "tests/unit/allocator/random_problem.h"
 #include "tests/unit/catch.h"
@@ -12,6 +13,10 @@ namespace {
 
 constexpr int kMaxMinProblems = 600;
 constexpr int kFairProblems = 2000;
+// Levels closer together are the same.
+constexpr double kGain = 1e-6;
+// Of a capacity.
+constexpr double kRounding = 1e-10;
 
 double level_of(const Problem& problem, const Allocation& allocation,
                 size_t job) {
@@ -39,6 +44,56 @@ Result<double> best_level(const Problem& problem, const Allocation& allocation,
   return (*rates)[j] / problem.jobs[j].ceiling;
 }
 
+// A capacity, and what a job with such a rate uses of it.
+struct Resource {
+  double capacity;
+  std::function<double(const Job&, double rate)> use;
+};
+
+std::vector<Resource> resources_of(const Problem& problem, const Job& job) {
+  std::vector<Resource> resources = {{problem.cores, cores_needed}};
+  const auto bytes = [](const Job& other, double rate) {
+    return other.bytes_per_rate * rate;
+  };
+  if (problem.ingest_bytes_per_s > 0) {
+    resources.push_back({problem.ingest_bytes_per_s, bytes});
+  }
+  if (job.pool >= 0) {
+    resources.push_back({problem.pools[job.pool],
+                         [pool = job.pool](const Job& other, double rate) {
+                           return other.pool == pool
+                                      ? other.bytes_per_rate * rate
+                                      : 0;
+                         }});
+  }
+  return resources;
+}
+
+// Whether a job is held by a resource that is used up and gains only what the
+// 1e-11 that others give here and Clp's tolerance pay for: a rate that costs
+// next to nothing rises far by it. What costs nothing is never that.
+bool is_rounding(const Problem& problem, const Allocation& allocation, size_t j,
+                 double level) {
+  const Job& job = problem.jobs[j];
+  const double granted = level_of(problem, allocation, j);
+  for (const Resource& resource : resources_of(problem, job)) {
+    const auto needs = [&](double other_level) {
+      return (resource.use(job, other_level * job.ceiling) -
+              resource.use(job, allocation.grants[j].rate)) /
+             resource.capacity;
+    };
+    double used = 0;
+    for (size_t i = 0; i < problem.jobs.size(); ++i) {
+      used += resource.use(problem.jobs[i], allocation.grants[i].rate);
+    }
+    if (used >= resource.capacity * (1 - 1e-9) && needs(granted + kGain) > 0 &&
+        needs(level) <= kRounding) {
+      return true;
+    }
+  }
+  return false;
+}
+
 TEST_CASE("max-min: no job can gain unless one no better off loses") {
   RandomProblems random(test_seed("fairness_property_test max-min"));
   for (int i = 0; i < kMaxMinProblems; ++i) {
@@ -54,7 +109,9 @@ TEST_CASE("max-min: no job can gain unless one no better off loses") {
       const Result<double> best = best_level(problem, *ours, j);
       INFO("job " << j + 1 << " at level " << level);
       REQUIRE(best);
-      REQUIRE(*best <= level + 1e-6);
+      if (*best > level + kGain) {
+        REQUIRE(is_rounding(problem, *ours, j, *best));
+      }
     }
     REQUIRE(ours->objective == least);
   }
@@ -62,30 +119,16 @@ TEST_CASE("max-min: no job can gain unless one no better off loses") {
 
 // Whether the floors use up a resource that the job needs from rate 0 on.
 bool is_shut_out(const Problem& problem, const Job& job) {
-  const auto is_used_up = [&](double capacity, auto use) {
-    double used = 0;
-    for (const Job& other : problem.jobs) used += use(other);
-    return used >= capacity * (1 - 1e-9);
-  };
-  const auto cores = [](const Job& other) {
-    return cores_needed(other, other.floor);
-  };
-  const auto bytes = [](const Job& other) {
-    return other.bytes_per_rate * other.floor;
-  };
-  const auto pool_bytes = [&](const Job& other) {
-    return other.pool == job.pool ? bytes(other) : 0;
-  };
   if (job.max_cores == 0) return true;
-  if (job.cores_curve[0].cores > 0 && is_used_up(problem.cores, cores)) {
-    return true;
+  for (const Resource& resource : resources_of(problem, job)) {
+    double used = 0;
+    for (const Job& other : problem.jobs) {
+      used += resource.use(other, other.floor);
+    }
+    const bool is_used_up = used >= resource.capacity * (1 - 1e-9);
+    if (is_used_up && resource.use(job, job.ceiling * kGain) > 0) return true;
   }
-  if (job.bytes_per_rate == 0) return false;
-  if (problem.ingest_bytes_per_s > 0 &&
-      is_used_up(problem.ingest_bytes_per_s, bytes)) {
-    return true;
-  }
-  return job.pool >= 0 && is_used_up(problem.pools[job.pool], pool_bytes);
+  return false;
 }
 
 // The sum is concave, so no allocation beats x by more than the best

@@ -106,8 +106,11 @@ class RandomCluster {
         CHECK(rate->rate >= rate->floor * (1 - kRounding));
         cores += part.ranks * part.loader_cpu_s_per_sample * rate->rate;
       }
-      CHECK(cores <=
-            std::max(node.loader_cores, node.entitled()) * (1 + kRounding));
+      // CPUs that no loader may use are taken by a job of their own, so the
+      // solver's rounding is that of the whole node: a job may get 1e-11 cores
+      // where none is left.
+      CHECK(cores <= std::max(node.loader_cores, node.entitled()) +
+                         kRounding * node.cpus);
     }
   }
 
