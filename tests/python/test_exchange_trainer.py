@@ -347,6 +347,23 @@ class SeveralRanks(ExchangeCase):
             self.assertGreater(wait_s, 0)
             self.assertGreater(sent_bytes, 0)
 
+    def test_hooks_of_an_optimizers_step_are_called(self):
+        if not hasattr(torch.optim.SGD, "register_step_post_hook"):
+            self.skipTest("PyTorch 1 has none")
+
+        def work(transport):
+            model = perceptron()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            calls = []
+            optimizer.register_step_post_hook(lambda *_: calls.append(1))
+            exchange.MirrorTrainer(model, optimizer, transport=transport)
+            train(model, optimizer, range(2))
+            return len(calls)
+
+        self.assertGreater(work("self"), 0)
+        for calls in fine(as_ranks(2, work)):
+            self.assertGreater(calls, 0)
+
     def test_a_failing_optimizer_is_the_trainers_error(self):
         class Failing(torch.optim.Adam):
             def step(self, closure=None):

@@ -21,7 +21,8 @@ class Follower(Protocol):
 
 class Alone:
     """One rank: what the optimizer does, for large layers at once, for small
-    ones several together, as each call of it takes its time."""
+    ones several together, as each call takes its time; an optimizer's takes
+    most, so plain SGD is done without."""
 
     def __init__(self, stepper: Stepper, bucket_elements: int):
         self._stepper = stepper
@@ -37,9 +38,19 @@ class Alone:
 
     def finish(self) -> None:
         bucket, self._bucket, self._elements = self._bucket, [], 0
-        if bucket:
-            parameters = [parameter for parameter, _ in bucket]
-            self._stepper.step(bucket, self._stepper.groups_of(parameters))
+        with torch.no_grad():
+            others = [one for one in bucket if not self._is_added(*one)]
+        if others:
+            parameters = [parameter for parameter, _ in others]
+            self._stepper.step(others, self._stepper.groups_of(parameters))
+
+    def _is_added(self, weights: nn.Parameter, gradient: Tensor) -> bool:
+        """Whether this was all that a step does."""
+        group = self._stepper.settings_of(weights)
+        if not self._stepper.is_plain_sgd(group) or group["weight_decay"]:
+            return False
+        weights.add_(gradient, alpha=-float(group["lr"]))
+        return True
 
 
 class Together:

@@ -73,7 +73,7 @@ def check_gradient(layer: Layer, gradient: torch.Tensor) -> None:
             f"the gradient of {layer.name} is sparse: only dense ones are "
             "exchanged"
         )
-    if (gradient.dtype, gradient.device.type) != (torch.float32, "cpu"):
+    if gradient.dtype != torch.float32 or not gradient.is_cpu:
         raise RuntimeError(
             f"the gradient of {layer.name} is {gradient.dtype} on "
             f"{gradient.device}: weights must stay float32 on the CPU, as they "

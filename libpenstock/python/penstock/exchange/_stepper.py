@@ -7,6 +7,8 @@ import torch
 from torch import Tensor, nn
 
 _ALL_AT_ONCE = (torch.optim.LBFGS, torch.optim.SparseAdam)
+# Whoever has asked to be called at a step is called; torch 1 has none.
+_STEP_HOOKS = ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")
 
 Group = dict[str, Any]
 
@@ -51,11 +53,16 @@ class Stepper:
             left_out.append("the optimizer has parameters of another model")
         return left_out
 
+    def settings_of(self, parameter: Tensor) -> Group:
+        """As they are now: the optimizer's own group."""
+        return self._optimizer.param_groups[self._places[id(parameter)]]
+
     def group_of(self, *parameters: Tensor) -> Group:
         """The settings, as they are now, of parameters of one group."""
-        place = self._places[id(parameters[0])]
-        group = self._optimizer.param_groups[place]
-        return {**group, "params": list(parameters)}
+        return {
+            **self.settings_of(parameters[0]),
+            "params": list(parameters),
+        }
 
     def groups_of(self, parameters: list[Tensor]) -> list[Group]:
         by_place: dict[int, list[Tensor]] = {}
@@ -65,10 +72,14 @@ class Stepper:
         return [self.group_of(*some) for some in by_place.values()]
 
     def is_plain_sgd(self, group: Group) -> bool:
+        """Whether a step is no more than weights += -lr x gradient, after the
+        weights' decay."""
+        optimizer = self._optimizer
         return (
-            type(self._optimizer) is torch.optim.SGD
+            type(optimizer) is torch.optim.SGD
             and group["momentum"] == 0
             and not group.get("maximize", False)
+            and not any(getattr(optimizer, name, None) for name in _STEP_HOOKS)
         )
 
     def step(
