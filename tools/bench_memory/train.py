@@ -11,18 +11,20 @@ from penstock.exchange import BudgetError
 
 
 def turns(training, budget_bytes, rounds):
-    """Steps of each way, by turns: times and peaks, each beside that of a
-    plain step right before it."""
+    """Steps of each way, by turns: times and peaks, each with that of a plain
+    step, which comes first in one round and last in the next: whatever comes
+    last takes longer."""
     plan = training.plan(budget_bytes)
     found = {name: [] for name in NAMES[1:]}
-    for _ in range(rounds):
+    for number in range(rounds):
         for name, steps in found.items():
-            pair = []
-            for way in (NAMES[0], name):
+            pair = [NAMES[0], name]
+            step = {}
+            for way in reversed(pair) if number % 2 else pair:
                 with training.way(way, plan if way == "planned" else None):
                     training.step()  # warms up
-                    pair.append(training.step())
-            steps.append(pair)
+                    step[way] = training.step()
+            steps.append([step[way] for way in pair])
     return {
         "steps": found,
         "plan": collections.Counter(
