@@ -10,7 +10,7 @@ namespace {
 
 // A column enters when its gain beats its cost by this share of what was added
 // up to either: less is rounding.
-constexpr double kGainTolerance = 1e-11;
+constexpr double kGainTolerance = 1e-13;
 // Smaller movements of a basic variable are rounding, not movements.
 constexpr double kPivotTolerance = 1e-11;
 // Steps closer together than this tie; shorter ones make no progress.

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import importlib
 import time
 import unittest
 import warnings
@@ -350,19 +351,44 @@ class SeveralRanks(ExchangeCase):
     def test_hooks_of_an_optimizers_step_are_called(self):
         if not hasattr(torch.optim.SGD, "register_step_post_hook"):
             self.skipTest("PyTorch 1 has none")
+        everyones = importlib.import_module("torch.optim.optimizer")
+        calls = []
 
-        def work(transport):
+        def call(*_):
+            calls.append(1)
+
+        def work(transport, register=None):
             model = perceptron()
             optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-            calls = []
-            optimizer.register_step_post_hook(lambda *_: calls.append(1))
+            if register is not None:
+                register(optimizer, call)
             exchange.MirrorTrainer(model, optimizer, transport=transport)
             train(model, optimizer, range(2))
-            return len(calls)
 
-        self.assertGreater(work("self"), 0)
-        for calls in fine(as_ranks(2, work)):
-            self.assertGreater(calls, 0)
+        def called():
+            return len([calls.pop() for _ in range(len(calls))])
+
+        for register in (
+            torch.optim.SGD.register_step_pre_hook,
+            torch.optim.SGD.register_step_post_hook,
+        ):
+            with self.subTest(register=register.__name__):
+                work("self", register)
+                self.assertGreater(called(), 0)
+                fine(as_ranks(2, lambda one: work(one, register)))
+                self.assertGreater(called(), 0)
+        for register in (
+            everyones.register_optimizer_step_pre_hook,
+            everyones.register_optimizer_step_post_hook,
+        ):
+            with self.subTest(register=register.__name__):
+                hook = register(call)
+                self.addCleanup(hook.remove)
+                work("self")
+                self.assertGreater(called(), 0)
+                fine(as_ranks(2, work))
+                self.assertGreater(called(), 0)
+                hook.remove()
 
     def test_a_failing_optimizer_is_the_trainers_error(self):
         class Failing(torch.optim.Adam):

@@ -80,7 +80,7 @@ bool is_rounding(const Problem& problem, const Allocation& allocation, size_t j,
     const auto needs = [&](double other_level) {
       return (resource.use(job, other_level * job.ceiling) -
               resource.use(job, allocation.grants[j].rate)) /
-             resource.capacity;
+             (resource.capacity > 0 ? resource.capacity : 1);  // as Clp's unit
     };
     double used = 0;
     for (size_t i = 0; i < problem.jobs.size(); ++i) {

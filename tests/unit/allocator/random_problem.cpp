@@ -29,7 +29,10 @@ std::string broken_job_rule(const Job& job, const Allocation::Grant& grant) {
       exceeds(grant.rate, job.ceiling)) {
     return fmt::format("job {}: its rate {}", job.id, grant.rate);
   }
-  if (differs(grant.cores, cores) || exceeds(cores, job.max_cores)) {
+  // Near a bend whose cores are 0 the terms of both cancel.
+  const double scale = cores_needed(job, job.ceiling);
+  if (std::abs(grant.cores - cores) > kTolerance * scale ||
+      exceeds(cores, job.max_cores)) {
     return fmt::format("job {}: its cores {} against {}", job.id, grant.cores,
                        cores);
   }

@@ -109,8 +109,8 @@ class RandomCluster {
       // CPUs that no loader may use are taken by a job of their own, so the
       // solver's rounding is that of the whole node: a job may get 1e-11 cores
       // where none is left.
-      CHECK(cores <= std::max(node.loader_cores, node.entitled()) +
-                         kRounding * node.cpus);
+      CHECK(cores <=
+            std::max(node.loader_cores, node.entitled()) + 1e-9 * node.cpus);
     }
   }
 

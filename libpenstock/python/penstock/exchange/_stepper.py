@@ -1,14 +1,19 @@
 """Steps of an optimizer for some of its parameters at a time."""
 
 import collections
+import importlib
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 _ALL_AT_ONCE = (torch.optim.LBFGS, torch.optim.SparseAdam)
-# Whoever has asked to be called at a step is called; torch 1 has none.
+# Of an optimizer, and of all; torch 1 has none. Whoever has asked to be called
+# at a step is called.
 _STEP_HOOKS = ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")
+_OPTIMIZER_MODULE = importlib.import_module("torch.optim.optimizer")
+_GLOBAL_HOOKS = ("_global_optimizer_pre_hooks", "_global_optimizer_post_hooks")
 
 Group = dict[str, Any]
 
@@ -74,13 +79,18 @@ class Stepper:
     def is_plain_sgd(self, group: Group) -> bool:
         """Whether a step is no more than weights += -lr x gradient, after the
         weights' decay."""
-        optimizer = self._optimizer
         return (
-            type(optimizer) is torch.optim.SGD
+            type(self._optimizer) is torch.optim.SGD
             and group["momentum"] == 0
             and not group.get("maximize", False)
-            and not any(getattr(optimizer, name, None) for name in _STEP_HOOKS)
+            and not any(self._hooks())
         )
+
+    def _hooks(self) -> Iterator[Any]:
+        for name in _STEP_HOOKS:
+            yield getattr(self._optimizer, name, None)
+        for name in _GLOBAL_HOOKS:
+            yield getattr(_OPTIMIZER_MODULE, name, None)
 
     def step(
         self, gradients: list[tuple[nn.Parameter, Tensor]], groups: list[Group]
