@@ -1,6 +1,7 @@
 """What penstock.exchange cannot train is refused, on every rank."""
 
 import functools
+import threading
 import unittest
 
 from exchange_case import (
@@ -300,7 +301,12 @@ class Steps(ExchangeCase):
 
 class Gradients(ExchangeCase):
     def test_not_finite(self):
-        """All ranks raise, and none changes its weights by it."""
+        """All ranks raise, the one that is late with its last gradient too,
+        and none changes its weights by it."""
+        has_ended = threading.Event()
+
+        def be_late():
+            has_ended.wait(0.3)
 
         def work(transport):
             model = perceptron()
@@ -313,11 +319,14 @@ class Gradients(ExchangeCase):
             samples, classes = batch(2, transport.rank)
             if transport.rank == 1:
                 samples[0, 0] = float("nan")
+            else:
+                model[0].weight.register_hook(lambda _: be_late())
             nn.functional.cross_entropy(model(samples), classes).backward()
             with self.assertRaisesRegex(ValueError, "was infinite or no number"):
                 trainer.wait()
             with self.assertRaises(ValueError):
                 trainer.close()
+            has_ended.set()
             self.assertEqual(weights_hash(model), before)
 
         fine(as_ranks(2, work))

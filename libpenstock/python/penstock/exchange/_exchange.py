@@ -95,8 +95,16 @@ class Exchange:
     def wait_all(self) -> None:
         if self._context is None:
             return
+        wrong: list[ValueError] = []
         for layer in self.layers:
-            self.wait(layer)
+            try:
+                self.wait(layer)
+            except ValueError as error:
+                wrong = wrong or [error]
+        # Not before: ranks that still exchange would hear that this one has
+        # ended, instead of what was wrong.
+        if wrong:
+            raise wrong.pop()
         self._kept.clear()
 
     @property
