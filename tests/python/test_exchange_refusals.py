@@ -306,7 +306,7 @@ class Gradients(ExchangeCase):
         has_ended = threading.Event()
 
         def be_late():
-            has_ended.wait(0.3)
+            has_ended.wait(0.3)  # which the other must not have before
 
         def work(transport):
             model = perceptron()
@@ -328,6 +328,40 @@ class Gradients(ExchangeCase):
                 trainer.close()
             has_ended.set()
             self.assertEqual(weights_hash(model), before)
+
+        fine(as_ranks(2, work))
+
+    def test_not_finite_where_a_rank_goes(self):
+        """What was wrong first is raised, not that the other has gone."""
+        was_found = threading.Event()
+
+        def work(transport):
+            model = perceptron()
+            trainer, _ = trainer_of(
+                model, transport=transport, timeout_s=20, bucket_elements=0
+            )
+            samples, classes = batch(2, transport.rank)
+            samples[0, 0] = float("nan")
+            loss = nn.functional.cross_entropy(model(samples), classes)
+            if transport.rank == 1:
+
+                def leave(_):
+                    was_found.wait(20)
+                    trainer._exchange.fail(ArithmeticError("on its way"))
+
+                model[0].weight.register_hook(leave)
+                with self.assertRaisesRegex(ValueError, "on its way"):
+                    loss.backward()
+                return
+            loss.backward()
+            exchanged = trainer._exchange
+            with self.assertRaisesRegex(ValueError, "no number"):
+                exchanged.wait(exchanged.layers[0])
+            was_found.set()
+            with self.assertRaisesRegex(ValueError, "no number"):
+                trainer.wait()
+            with self.assertRaisesRegex(ConnectionError, "on its way"):
+                exchanged.wait(exchanged.layers[-1])
 
         fine(as_ranks(2, work))
 

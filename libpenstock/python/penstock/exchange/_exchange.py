@@ -95,16 +95,16 @@ class Exchange:
     def wait_all(self) -> None:
         if self._context is None:
             return
-        wrong: list[ValueError] = []
+        first: list[Exception] = []
         for layer in self.layers:
             try:
                 self.wait(layer)
-            except ValueError as error:
-                wrong = wrong or [error]
+            except Exception as error:
+                first = first or [error]
         # Not before: ranks that still exchange would hear that this one has
         # ended, instead of what was wrong.
-        if wrong:
-            raise wrong.pop()
+        if first:
+            raise first.pop()
         self._kept.clear()
 
     @property
