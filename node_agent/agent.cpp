@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/version.h"
+#include "node_agent/correction.h"
 #include "node_agent/guardian.h"
 #include "node_agent/home_finder.h"
 #include "node_agent/job_totals.h"
@@ -283,6 +284,7 @@ void Agent::on_sample_timer() {
                     now_ns);
     if (late) ++job.quality.gaps;
   }
+  correct_predictions(registry_.jobs());
   end_lapsed_limits(now_ns);
   credit_lenders(lender_of_cpu_, registry_.jobs());
   children_.expire(now_ns);

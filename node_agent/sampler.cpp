@@ -182,6 +182,7 @@ void Sampler::observe(Job& job, const Counters& now) const {
   seen.trainer_cpu_s = trainer_s / ranks;
   seen.sampled_s = clock_s;
   seen.replaying = job.pages().replaying;
+  seen.sharing = job.sharers > 1;
   watch_contradictions(job, now);
   job.corrector.add(seen);
   job.rates.push_back(
@@ -227,13 +228,6 @@ void note_trainer(Job& job, double job_cpu_s, double loader_cpu_s,
   if (job.trainer_cores.size() > kReserveWindow) {
     job.trainer_cores.erase(job.trainer_cores.begin());
   }
-}
-
-// Nobody counts the bytes: none counted does not mean none read.
-void keep_expected_bytes(Job& job) {
-  const Prediction expected = job.prior.value_or(Prediction{});
-  job.corrected->storage_bytes_per_sample = expected.storage_bytes_per_sample;
-  job.corrected->demand_bytes_per_s = expected.demand_bytes_per_s;
 }
 
 }  // namespace
@@ -289,8 +283,6 @@ void Sampler::sample(Job& job, const std::string& device, double period_s,
          double(now_ns) * kNs - job.rates.front().time_s > kRatesKept_s) {
     job.rates.pop_front();
   }
-  job.corrected = job.corrector.corrected(job.prior);
-  if (!job.knows_bytes && job.corrected) keep_expected_bytes(job);
 }
 
 }  // namespace penstock

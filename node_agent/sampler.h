@@ -1,5 +1,5 @@
-// Once a period: what each managed job used and achieved, and what follows for
-// its costs.
+// Once a period: what each managed job used and achieved. What follows for its
+// costs: correction.h.
 #pragma once
 
 #include "node_agent/job.h"

@@ -97,48 +97,70 @@ Figure Corrector::trainer_s_per_sample() const {
   return estimate.ratio();
 }
 
-// A kernel's counter per sample that the loader has finished. A job that
-// cannot tell what it has prepared consumes as much in the long run.
-Figure Corrector::cost_per_sample(double Observation::*counter) const {
-  RatioEstimate by_prepared, by_consumed;
+void Corrector::add_prepared(double Observation::*counter,
+                             RatioEstimate& cost) const {
+  for (int i = 0; i < count_; ++i) {
+    const Observation& o = window_[i];
+    if (!o.replaying) cost.add(o.*counter, o.prepared);
+  }
+}
+
+// Of a job that cannot tell what it has prepared: in the long run it consumes
+// as much.
+Figure Corrector::cost_per_consumed(double Observation::*counter) const {
+  RatioEstimate cost;
   double seconds = 0, sampled_s = 0;
   for (int i = 0; i < count_; ++i) {
     const Observation& o = window_[i];
-    if (o.replaying) continue;
-    by_prepared.add(o.*counter, o.prepared);
-    by_consumed.add(o.*counter, o.samples);
+    if (o.replaying || o.sharing) continue;
+    cost.add(o.*counter, o.samples);
     seconds += o.seconds;
     sampled_s += kernel_s(o);
   }
-  if (by_prepared.counts() > 0 || sampled_s <= 0) return by_prepared.ratio();
   // The page's steps and the kernel's counters cover times that differ by up
   // to a step at each end.
-  return scaled(by_consumed.ratio(), seconds / sampled_s);
+  return sampled_s > 0 ? scaled(cost.ratio(), seconds / sampled_s) : Figure{};
 }
 
-// The share of its bytes that the loader's cache has served lately.
-double Corrector::cached_share() const {
-  double cached = 0, stored = 0;
+// A kernel's counter per sample that the loader has finished.
+Figure Corrector::cost_per_sample(double Observation::*counter,
+                                  Fellows fellows) const {
+  RatioEstimate cost;
+  add_prepared(counter, cost);
+  for (const Corrector* fellow : fellows) fellow->add_prepared(counter, cost);
+  return cost.counts() > 0 ? cost.ratio() : cost_per_consumed(counter);
+}
+
+// Where the bytes of the last samples came from.
+Corrector::CacheUse Corrector::cache_use() const {
+  CacheUse use;
   int told = 0;  // observations in which anything was loaded
   for (int i = 0; i < count_ && told < kCacheWindow; ++i) {
     const Observation& o = window_[(next_ - 1 - i + kWindow) % kWindow];
     if (o.replaying || o.cached_bytes + o.bytes <= 0) continue;
-    cached += o.cached_bytes;
-    stored += o.bytes;
+    use.cached_bytes += o.cached_bytes;
+    use.stored_bytes += o.bytes;
     ++told;
   }
-  return cached > 0 ? cached / (cached + stored) : 0;
+  return use;
 }
 
 // s (1 - h): a sample's bytes are the same all the time, what a cache serves of
 // them is not.
-Figure Corrector::storage_bytes_per_sample() const {
-  const Figure stored = cost_per_sample(&Observation::bytes);
-  const Figure cached = cost_per_sample(&Observation::cached_bytes);
+Figure Corrector::storage_bytes_per_sample(Fellows fellows) const {
+  const Figure stored = cost_per_sample(&Observation::bytes, fellows);
+  const Figure cached = cost_per_sample(&Observation::cached_bytes, fellows);
   if (!stored.known() || !cached.known() || cached.value <= 0) return stored;
   const Figure all{stored.value + cached.value, stored.low + cached.low,
                    stored.high + cached.high};
-  return scaled(all, 1 - cached_share());
+  CacheUse use = cache_use();
+  for (const Corrector* fellow : fellows) {
+    const CacheUse more = fellow->cache_use();
+    use.cached_bytes += more.cached_bytes;
+    use.stored_bytes += more.stored_bytes;
+  }
+  const double loaded = use.cached_bytes + use.stored_bytes;
+  return loaded > 0 ? scaled(all, use.stored_bytes / loaded) : all;
 }
 
 // 95th percentile of the CPUs that the trainer used.
@@ -154,15 +176,13 @@ double Corrector::trainer_cores() const {
   return *at;
 }
 
-Prediction Corrector::corrected(const std::optional<Prediction>& prior) const {
+Prediction Corrector::corrected(const std::optional<Prediction>& prior,
+                                Fellows fellows) const {
   Prediction out;
   out.basis = "unknown";
   if (prior) out = *prior;
-  double samples = 0, loader_cpu_s = 0;
-  for (int i = 0; i < count_; ++i) {
-    samples += window_[i].samples;
-    loader_cpu_s += window_[i].loader_cpu_s;
-  }
+  double samples = 0;
+  for (int i = 0; i < count_; ++i) samples += window_[i].samples;
   const double seconds = observed_s();
   if (seconds < kMinObservedSeconds || samples < kMinSamples) return out;
   const Figure ceiling = inverse(trainer_s_per_sample());
@@ -170,11 +190,9 @@ Prediction Corrector::corrected(const std::optional<Prediction>& prior) const {
 
   out.ceiling_samples_per_s = ceiling;
   // No CPU time at all: no loader thread could be told apart.
-  if (loader_cpu_s > 0) {
-    const Figure cost = cost_per_sample(&Observation::loader_cpu_s);
-    if (cost.known()) out.loader_cpu_s_per_sample = cost;
-  }
-  const Figure bytes = storage_bytes_per_sample();
+  const Figure cost = cost_per_sample(&Observation::loader_cpu_s, fellows);
+  if (cost.known() && cost.value > 0) out.loader_cpu_s_per_sample = cost;
+  const Figure bytes = storage_bytes_per_sample(fellows);
   if (bytes.known()) out.storage_bytes_per_sample = bytes;
   out.demand_cores = product(ceiling, out.loader_cpu_s_per_sample);
   out.demand_bytes_per_s = product(ceiling, out.storage_bytes_per_sample);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "common/result.h"
@@ -60,7 +61,12 @@ struct Observation {
   double trainer_cpu_s = 0;  // CPU time of everything else in the task
   bool replaying = false;    // one prepared batch was replayed: only the
                              // ceiling can be learnt from it
+  // Others prepare for it too. Then `prepared` is what this rank finished,
+  // times the ranks that use it, and what it consumed tells no cost.
+  bool sharing = false;
 };
+
+class RatioEstimate;
 
 // Collects observations of one rank and corrects a prediction with them.
 // Works for a starved job too: the trainer's own time per sample is the time
@@ -88,7 +94,11 @@ class Corrector {
   // where the window tells it and prior's elsewhere. Before
   // kMinObservedSeconds or kMinSamples, prior is returned as it is (or unknown
   // figures with basis "unknown" without one).
-  Prediction corrected(const std::optional<Prediction>& prior) const;
+  // fellows: the other ranks that prepare the same samples, whose observations
+  // tell what one costs as well as its own do; one that leaves all of it to
+  // them has none.
+  Prediction corrected(const std::optional<Prediction>& prior,
+                       std::span<const Corrector* const> fellows = {}) const;
 
   static constexpr double kMinObservedSeconds = 2.0;
   static constexpr double kMinSamples = 16.0;
@@ -101,9 +111,17 @@ class Corrector {
   static constexpr int kCacheWindow = 8;
 
   Figure trainer_s_per_sample() const;
-  Figure cost_per_sample(double Observation::*counter) const;
-  Figure storage_bytes_per_sample() const;
-  double cached_share() const;
+  using Fellows = std::span<const Corrector* const>;
+  struct CacheUse {
+    double cached_bytes = 0;
+    double stored_bytes = 0;
+  };
+
+  Figure cost_per_sample(double Observation::*counter, Fellows fellows) const;
+  Figure storage_bytes_per_sample(Fellows fellows) const;
+  void add_prepared(double Observation::*counter, RatioEstimate& cost) const;
+  Figure cost_per_consumed(double Observation::*counter) const;
+  CacheUse cache_use() const;
   double trainer_cores() const;
 
   Observation window_[kWindow];

@@ -33,7 +33,8 @@ double take_field(const uint8_t*& data, size_t& size) {
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  Corrector corrector;
+  Corrector correctors[2];
+  Corrector& corrector = correctors[0];
   while (size > 0) {
     Observation o;
     for (double* field :
@@ -41,9 +42,10 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
           &o.bytes, &o.loader_cpu_s, &o.trainer_cpu_s})
       *field = take_field(data, size);
     o.replaying = o.prepared == 1;
-    corrector.add(o);
+    o.sharing = o.prepared == 2;
+    correctors[o.prepared == 3].add(o);
   }
-  const Prediction p = corrector.corrected(std::nullopt);
+  const Prediction p = corrector.corrected(std::nullopt, {{&correctors[1]}});
   check_figure(p.ceiling_samples_per_s);
   check_figure(p.loader_cpu_s_per_sample);
   check_figure(p.storage_bytes_per_sample);

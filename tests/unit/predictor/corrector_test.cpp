@@ -1,6 +1,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "predictor/predictor.h"
 #include "tests/unit/catch.h"
@@ -233,6 +234,51 @@ TEST_CASE("a job that cannot tell what it prepared is costed by consumption") {
   o.prepared = 0;
   const Prediction p = fed(o, 6).corrected(std::nullopt);
   CHECK(p.loader_cpu_s_per_sample.value == Approx(0.04));
+}
+
+// A second of one of two that share, who has prepared that part of what both
+// consumed, and used no other CPU time than to look for it.
+Observation sharing_second(double part) {
+  Observation o = second(0);
+  o.sharing = true;
+  o.prepared = o.samples * part * 2;
+  o.bytes = o.samples * part * 1000;
+  o.loader_cpu_s = o.samples * part * 0.04 + 0.001;
+  return o;
+}
+
+TEST_CASE("who leaves preparing to a fellow needs what the fellow does") {
+  for (const double part : {0.0, 0.01, 0.5}) {
+    CAPTURE(part);
+    const Corrector most = fed(sharing_second(1 - part), 20);
+    const Corrector least = fed(sharing_second(part), 20);
+    for (const auto& [one, other] :
+         {std::pair(&most, &least), {&least, &most}}) {
+      const Prediction p = one->corrected(std::nullopt, {{other}});
+      CHECK(p.ceiling_samples_per_s.value == Approx(100));
+      CHECK(p.demand_cores.value == Approx(2).epsilon(0.001));
+      CHECK(p.storage_bytes_per_sample.value == Approx(500));
+    }
+  }
+}
+
+TEST_CASE("what a sharing job consumed tells no cost") {
+  const Corrector idle = fed(sharing_second(0), 20);
+  CHECK_FALSE(idle.corrected(std::nullopt).loader_cpu_s_per_sample.known());
+  CHECK_FALSE(idle.corrected(std::nullopt).storage_bytes_per_sample.known());
+  CHECK(idle.corrected(some_prior()).demand_cores.value == Approx(5));
+  const Prediction both = idle.corrected(some_prior(), {{&idle}});
+  CHECK(both.demand_cores.value == Approx(5));
+}
+
+TEST_CASE("a cache serves all that share what it serves one of them") {
+  Observation cached = sharing_second(1);
+  cached.cached_bytes = cached.bytes * 0.75;
+  cached.bytes *= 0.25;
+  const Corrector reads = fed(cached, 20);
+  const Corrector idle = fed(sharing_second(0), 20);
+  const Prediction p = idle.corrected(std::nullopt, {{&reads}});
+  CHECK(p.storage_bytes_per_sample.value == Approx(125));
 }
 
 TEST_CASE("the trainer reserve is the 95th percentile") {
