@@ -275,7 +275,6 @@ void Agent::on_sample_timer() {
   const bool late = period_s > 2e-3 * double(config_.sample_period_ms);
   sampled_ns_ = now_ns;
   look_at_gpu_use(now_ns);
-  count_sharers(registry_.jobs());
   for (auto& [id, job] : registry_.jobs()) {
     if (!job.managed || job.tasks.empty()) continue;
     const int pool = pool_of(job);
@@ -284,6 +283,7 @@ void Agent::on_sample_timer() {
                     now_ns);
     if (late) ++job.quality.gaps;
   }
+  count_sharers(registry_.jobs());
   correct_predictions(registry_.jobs());
   end_lapsed_limits(now_ns);
   credit_lenders(lender_of_cpu_, registry_.jobs());

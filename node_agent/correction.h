@@ -7,9 +7,10 @@
 
 namespace penstock {
 
-// Sets the `corrected` of each managed job with tasks by what was sampled of it
-// and, as `share` says, of the user's jobs that prepare its batches with it: a
-// batch costs them all the same, and which of them prepares it is chance.
+// Sets the `corrected` of each managed job with tasks. Jobs of a share
+// (sharers.h) have the costs that all of them have shown together, divided
+// between the ranks that use what any of them prepares: together they are to
+// need what is prepared once, and which of them does it is chance.
 void correct_predictions(std::map<JobId, Job>& jobs);
 
 }  // namespace penstock

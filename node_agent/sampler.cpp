@@ -22,6 +22,16 @@ double seconds_between(uint64_t from_ns, uint64_t to_ns) {
   return to_ns > from_ns ? double(to_ns - from_ns) * kNs : 0.0;
 }
 
+bool shares_batches(const Job& job) {
+  const auto shares = [](const Rank& rank) {
+    return rank.progress && rank.progress->share != 0;
+  };
+  return std::any_of(job.tasks.begin(), job.tasks.end(), [&](const auto& task) {
+    const auto& ranks = task.second.ranks;
+    return std::any_of(ranks.begin(), ranks.end(), shares);
+  });
+}
+
 }  // namespace
 
 void Sampler::account(Unit& unit, Totals& totals) const {
@@ -169,10 +179,7 @@ void Sampler::observe(Job& job, const Counters& now) const {
   seen.seconds = seconds_between(job.last.updated_ns, now.updated_ns);
   seen.samples = (now.samples - job.last.samples) / ranks;
   seen.wait_s = (now.wait_s - job.last.wait_s) / ranks;
-  // What it prepares, all jobs of its share use: of a sample's cost it has that
-  // part, and all of them together have it once.
-  seen.prepared =
-      (now.prepared - job.last.prepared) / ranks * double(job.sharers);
+  seen.prepared = (now.prepared - job.last.prepared) / ranks;
   seen.bytes = (now.read_bytes - job.last.read_bytes) / ranks;
   seen.cached_bytes =
       std::max(0.0, now.cached_bytes - job.last.cached_bytes) / ranks;
@@ -182,7 +189,8 @@ void Sampler::observe(Job& job, const Counters& now) const {
   seen.trainer_cpu_s = trainer_s / ranks;
   seen.sampled_s = clock_s;
   seen.replaying = job.pages().replaying;
-  seen.sharing = job.sharers > 1;
+  seen.sharing = shares_batches(job);
+  seen.ended_s = double(now.time_ns) * kNs;
   watch_contradictions(job, now);
   job.corrector.add(seen);
   job.rates.push_back(

@@ -8,8 +8,8 @@
 namespace penstock {
 
 // Sets each job's `sharers`, `share` and `most_sharers` by what its pages last
-// said. A number is believed among the jobs of one user only, and makes what
-// they are planned to need smaller, never larger.
+// said. A number is believed among the jobs of one user only: what they are
+// planned to need is divided between them, and no other user's changes.
 void count_sharers(std::map<JobId, Job>& jobs);
 
 }  // namespace penstock

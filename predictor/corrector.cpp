@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <bit>
+#include <iterator>
+#include <vector>
 
 #include "common/units.h"
 #include "predictor/figures.h"
@@ -97,70 +99,73 @@ Figure Corrector::trainer_s_per_sample() const {
   return estimate.ratio();
 }
 
-void Corrector::add_prepared(double Observation::*counter,
-                             RatioEstimate& cost) const {
-  for (int i = 0; i < count_; ++i) {
-    const Observation& o = window_[i];
-    if (!o.replaying) cost.add(o.*counter, o.prepared);
-  }
+// False: no loader thread could be told apart.
+bool Corrector::used_loader_cpu() const {
+  return std::any_of(window_, window_ + count_,
+                     [](const Observation& o) { return o.loader_cpu_s > 0; });
 }
 
-// Of a job that cannot tell what it has prepared: in the long run it consumes
-// as much.
-Figure Corrector::cost_per_consumed(double Observation::*counter) const {
-  RatioEstimate cost;
+// A kernel's counter per sample that the loader has finished. A job that
+// cannot tell what it has prepared consumes as much in the long run.
+Figure Corrector::cost_per_sample(Ranks ranks, double Observation::*counter) {
+  RatioEstimate by_prepared, by_consumed;
   double seconds = 0, sampled_s = 0;
-  for (int i = 0; i < count_; ++i) {
-    const Observation& o = window_[i];
-    if (o.replaying || o.sharing) continue;
-    cost.add(o.*counter, o.samples);
-    seconds += o.seconds;
-    sampled_s += kernel_s(o);
+  for (const Corrector* rank : ranks) {
+    for (const Observation& o : std::span(rank->window_, rank->count_)) {
+      if (o.replaying) continue;
+      by_prepared.add(o.*counter, o.prepared);
+      if (o.sharing) continue;
+      by_consumed.add(o.*counter, o.samples);
+      seconds += o.seconds;
+      sampled_s += kernel_s(o);
+    }
   }
+  if (by_prepared.counts() > 0 || sampled_s <= 0) return by_prepared.ratio();
   // The page's steps and the kernel's counters cover times that differ by up
   // to a step at each end.
-  return sampled_s > 0 ? scaled(cost.ratio(), seconds / sampled_s) : Figure{};
+  return scaled(by_consumed.ratio(), seconds / sampled_s);
 }
 
-// A kernel's counter per sample that the loader has finished.
-Figure Corrector::cost_per_sample(double Observation::*counter,
-                                  Fellows fellows) const {
-  RatioEstimate cost;
-  add_prepared(counter, cost);
-  for (const Corrector* fellow : fellows) fellow->add_prepared(counter, cost);
-  return cost.counts() > 0 ? cost.ratio() : cost_per_consumed(counter);
-}
-
-// Where the bytes of the last samples came from.
-Corrector::CacheUse Corrector::cache_use() const {
-  CacheUse use;
-  int told = 0;  // observations in which anything was loaded
-  for (int i = 0; i < count_ && told < kCacheWindow; ++i) {
-    const Observation& o = window_[(next_ - 1 - i + kWindow) % kWindow];
-    if (o.replaying || o.cached_bytes + o.bytes <= 0) continue;
-    use.cached_bytes += o.cached_bytes;
-    use.stored_bytes += o.bytes;
-    ++told;
+// The share of its bytes that the loader's cache has served lately.
+double Corrector::cached_share(Ranks ranks) {
+  std::vector<const Observation*> loads;  // observations, the last one first
+  for (const Corrector* rank : ranks) {
+    for (int i = 0; i < rank->count_; ++i) {
+      const int at = (rank->next_ - 1 - i + kWindow) % kWindow;
+      const Observation& o = rank->window_[at];
+      if (!o.replaying && o.cached_bytes + o.bytes > 0) loads.push_back(&o);
+    }
   }
-  return use;
+  std::stable_sort(loads.begin(), loads.end(),
+                   [](const Observation* a, const Observation* b) {
+                     return a->ended_s > b->ended_s;
+                   });
+  if (loads.size() > kCacheWindow) loads.resize(kCacheWindow);
+  double cached = 0, stored = 0;
+  for (const Observation* o : loads) {
+    cached += o->cached_bytes;
+    stored += o->bytes;
+  }
+  return cached > 0 ? cached / (cached + stored) : 0;
 }
 
 // s (1 - h): a sample's bytes are the same all the time, what a cache serves of
 // them is not.
-Figure Corrector::storage_bytes_per_sample(Fellows fellows) const {
-  const Figure stored = cost_per_sample(&Observation::bytes, fellows);
-  const Figure cached = cost_per_sample(&Observation::cached_bytes, fellows);
+Figure Corrector::storage_bytes_per_sample(Ranks ranks) {
+  const Figure stored = cost_per_sample(ranks, &Observation::bytes);
+  const Figure cached = cost_per_sample(ranks, &Observation::cached_bytes);
   if (!stored.known() || !cached.known() || cached.value <= 0) return stored;
   const Figure all{stored.value + cached.value, stored.low + cached.low,
                    stored.high + cached.high};
-  CacheUse use = cache_use();
-  for (const Corrector* fellow : fellows) {
-    const CacheUse more = fellow->cache_use();
-    use.cached_bytes += more.cached_bytes;
-    use.stored_bytes += more.stored_bytes;
-  }
-  const double loaded = use.cached_bytes + use.stored_bytes;
-  return loaded > 0 ? scaled(all, use.stored_bytes / loaded) : all;
+  return scaled(all, 1 - cached_share(ranks));
+}
+
+MeasuredCosts Corrector::costs_of(Ranks ranks) {
+  std::vector<const Corrector*> told_apart;
+  std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(told_apart),
+               [](const Corrector* rank) { return rank->used_loader_cpu(); });
+  return {cost_per_sample(told_apart, &Observation::loader_cpu_s),
+          storage_bytes_per_sample(ranks)};
 }
 
 // 95th percentile of the CPUs that the trainer used.
@@ -176,8 +181,13 @@ double Corrector::trainer_cores() const {
   return *at;
 }
 
+Prediction Corrector::corrected(const std::optional<Prediction>& prior) const {
+  const Corrector* const self = this;
+  return corrected(prior, costs_of({&self, 1}));
+}
+
 Prediction Corrector::corrected(const std::optional<Prediction>& prior,
-                                Fellows fellows) const {
+                                const MeasuredCosts& costs) const {
   Prediction out;
   out.basis = "unknown";
   if (prior) out = *prior;
@@ -189,11 +199,12 @@ Prediction Corrector::corrected(const std::optional<Prediction>& prior,
   if (!ceiling.known()) return out;
 
   out.ceiling_samples_per_s = ceiling;
-  // No CPU time at all: no loader thread could be told apart.
-  const Figure cost = cost_per_sample(&Observation::loader_cpu_s, fellows);
-  if (cost.known() && cost.value > 0) out.loader_cpu_s_per_sample = cost;
-  const Figure bytes = storage_bytes_per_sample(fellows);
-  if (bytes.known()) out.storage_bytes_per_sample = bytes;
+  if (costs.loader_cpu_s.known()) {
+    out.loader_cpu_s_per_sample = costs.loader_cpu_s;
+  }
+  if (costs.storage_bytes.known()) {
+    out.storage_bytes_per_sample = costs.storage_bytes;
+  }
   out.demand_cores = product(ceiling, out.loader_cpu_s_per_sample);
   out.demand_bytes_per_s = product(ceiling, out.storage_bytes_per_sample);
   out.trainer_reserve_cores = trainer_cores();

@@ -61,12 +61,16 @@ struct Observation {
   double trainer_cpu_s = 0;  // CPU time of everything else in the task
   bool replaying = false;    // one prepared batch was replayed: only the
                              // ceiling can be learnt from it
-  // Others prepare for it too. Then `prepared` is what this rank finished,
-  // times the ranks that use it, and what it consumed tells no cost.
-  bool sharing = false;
+  bool sharing = false;      // others prepare for it too: what it consumed
+                             // tells no cost
+  double ended_s = 0;        // on a clock that all who share have alike
 };
 
-class RatioEstimate;
+// What preparing a sample takes, as measured; unknown where nothing tells it.
+struct MeasuredCosts {
+  Figure loader_cpu_s;
+  Figure storage_bytes;  // after the cache
+};
 
 // Collects observations of one rank and corrects a prediction with them.
 // Works for a starved job too: the trainer's own time per sample is the time
@@ -94,11 +98,15 @@ class Corrector {
   // where the window tells it and prior's elsewhere. Before
   // kMinObservedSeconds or kMinSamples, prior is returned as it is (or unknown
   // figures with basis "unknown" without one).
-  // fellows: the other ranks that prepare the same samples, whose observations
-  // tell what one costs as well as its own do; one that leaves all of it to
-  // them has none.
+  Prediction corrected(const std::optional<Prediction>& prior) const;
+
+  // The same with costs that are not this rank's own.
   Prediction corrected(const std::optional<Prediction>& prior,
-                       std::span<const Corrector* const> fellows = {}) const;
+                       const MeasuredCosts& costs) const;
+
+  // Of ranks that prepare the same samples, or of one: which of them finishes a
+  // sample is chance, and tells nothing of what it takes.
+  static MeasuredCosts costs_of(std::span<const Corrector* const> ranks);
 
   static constexpr double kMinObservedSeconds = 2.0;
   static constexpr double kMinSamples = 16.0;
@@ -110,18 +118,13 @@ class Corrector {
   // A cache's share jumps where an epoch begins: the last few tell it.
   static constexpr int kCacheWindow = 8;
 
-  Figure trainer_s_per_sample() const;
-  using Fellows = std::span<const Corrector* const>;
-  struct CacheUse {
-    double cached_bytes = 0;
-    double stored_bytes = 0;
-  };
+  using Ranks = std::span<const Corrector* const>;
 
-  Figure cost_per_sample(double Observation::*counter, Fellows fellows) const;
-  Figure storage_bytes_per_sample(Fellows fellows) const;
-  void add_prepared(double Observation::*counter, RatioEstimate& cost) const;
-  Figure cost_per_consumed(double Observation::*counter) const;
-  CacheUse cache_use() const;
+  Figure trainer_s_per_sample() const;
+  bool used_loader_cpu() const;
+  static Figure cost_per_sample(Ranks ranks, double Observation::*counter);
+  static Figure storage_bytes_per_sample(Ranks ranks);
+  static double cached_share(Ranks ranks);
   double trainer_cores() const;
 
   Observation window_[kWindow];

@@ -30,28 +30,37 @@ double take_field(const uint8_t*& data, size_t& size) {
   return field;
 }
 
-}  // namespace
-
-int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  Corrector correctors[2];
-  Corrector& corrector = correctors[0];
-  while (size > 0) {
-    Observation o;
-    for (double* field :
-         {&o.seconds, &o.samples, &o.wait_s, &o.sampled_s, &o.prepared,
-          &o.bytes, &o.loader_cpu_s, &o.trainer_cpu_s})
-      *field = take_field(data, size);
-    o.replaying = o.prepared == 1;
-    o.sharing = o.prepared == 2;
-    correctors[o.prepared == 3].add(o);
-  }
-  const Prediction p = corrector.corrected(std::nullopt, {{&correctors[1]}});
+void check_prediction(const Prediction& p) {
   check_figure(p.ceiling_samples_per_s);
   check_figure(p.loader_cpu_s_per_sample);
   check_figure(p.storage_bytes_per_sample);
   check_figure(p.demand_cores);
   check_figure(p.demand_bytes_per_s);
   FUZZ_CHECK(std::isfinite(p.trainer_reserve_cores));
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  Corrector correctors[2];
+  while (size > 0) {
+    const uint8_t kind = *data++;
+    --size;
+    Observation o;
+    for (double* field :
+         {&o.seconds, &o.samples, &o.wait_s, &o.sampled_s, &o.prepared,
+          &o.bytes, &o.cached_bytes, &o.loader_cpu_s, &o.trainer_cpu_s})
+      *field = take_field(data, size);
+    o.replaying = (kind & 1) != 0;
+    o.sharing = (kind & 2) != 0;
+    o.ended_s = kind;
+    correctors[kind >> 7].add(o);
+  }
+  const Corrector& corrector = correctors[0];
+  const MeasuredCosts costs =
+      Corrector::costs_of({{&correctors[0], &correctors[1]}});
+  check_prediction(corrector.corrected(std::nullopt));
+  check_prediction(corrector.corrected(std::nullopt, costs));
   FUZZ_CHECK(std::isfinite(corrector.observed_s()));
   return 0;
 }

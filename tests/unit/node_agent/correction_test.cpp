@@ -9,73 +9,129 @@ namespace {
 constexpr double kRate = 100;
 
 struct Seen {
-  double part = 0;  // that it prepares, of what each of the sharers consumes
-  double sharers = 1;
+  double part = 1;  // of what it consumes, that it prepares
+  double cpu_s = 0.04;
+  int seconds = 20;
+  bool sharing = true;
 };
 
-// A managed job that was seen for 20 s; of a sample 0.04 s and 1000 bytes.
-Job& add(std::map<JobId, Job>& jobs, JobId id, uint64_t share, Seen seen) {
+void observe(Job& job, const Seen& seen) {
+  for (int i = 0; i < seen.seconds; ++i) {
+    Observation o;
+    o.seconds = o.sampled_s = 1;
+    o.samples = kRate;
+    o.prepared = kRate * seen.part;
+    o.loader_cpu_s = o.prepared * seen.cpu_s;
+    o.bytes = o.prepared * 1000;
+    o.sharing = seen.sharing;
+    job.corrector.add(o);
+  }
+  job.knows_bytes = job.knows_bytes || seen.part > 0;
+}
+
+// A managed job, one of so many ranks of its share (0: none).
+Job& add(std::map<JobId, Job>& jobs, JobId id, uint64_t share,
+         uint32_t sharers) {
   Job& job = jobs[id];
   job.uid = 1000;
   job.managed = true;
   job.tasks[100];
   job.share = share;
-  for (int i = 0; i < 22; ++i) {
-    Observation o;
-    o.seconds = o.sampled_s = 1;
-    o.samples = kRate;
-    o.prepared = kRate * seen.part * seen.sharers;
-    o.loader_cpu_s = kRate * seen.part * 0.04;
-    o.bytes = kRate * seen.part * 1000;
-    o.sharing = seen.sharers > 1;
-    job.corrector.add(o);
-  }
-  job.knows_bytes = seen.part > 0;
+  job.sharers = sharers;
   return job;
 }
 
 double cores_of(const Job& job) { return job.corrected->demand_cores.value; }
 
+// Two jobs of a share, of which the first one prepares all.
+struct OnePrepares {
+  OnePrepares() {
+    observe(first, {});
+    observe(second, {.part = 0});
+  }
+  std::map<JobId, Job> jobs;
+  Job& first = add(jobs, 1, 7, 2);
+  Job& second = add(jobs, 2, 7, 2);
+};
+
 }  // namespace
 
 TEST_CASE("which of two jobs that share prepares is no part of their needs") {
-  std::map<JobId, Job> jobs;
-  add(jobs, 1, 7, {1, 2});
-  add(jobs, 2, 7, {0, 2});
-  correct_predictions(jobs);
-  for (const auto& [id, job] : jobs) {
+  OnePrepares share;
+  correct_predictions(share.jobs);
+  for (const auto& [id, job] : share.jobs) {
     CHECK(cores_of(job) == Approx(2));
+    CHECK(job.corrected->loader_cpu_s_per_sample.value == Approx(0.02));
+    CHECK(job.corrected->storage_bytes_per_sample.value == Approx(500));
     CHECK(job.corrected->demand_bytes_per_s.value == Approx(50000));
   }
 }
 
-TEST_CASE("what jobs of no common share do tells nothing of each other") {
+TEST_CASE("what a job was seen to do alone counts once others join it") {
   std::map<JobId, Job> jobs;
-  add(jobs, 1, 7, {1, 2});
-  Job& idle = add(jobs, 2, 7, {0, 2});
-  SECTION("another share") { idle.share = 8; }
-  SECTION("another user's") { idle.uid = 1001; }
-  SECTION("none") { idle.share = 0; }
-  SECTION("another one whose page lies") { jobs[1].contradicted = true; }
+  observe(add(jobs, 1, 7, 4), {.seconds = 60, .sharing = false});
+  observe(jobs[1], {.seconds = 4});
+  observe(add(jobs, 2, 7, 4), {.part = 0, .seconds = 4});
   correct_predictions(jobs);
-  CHECK(cores_of(jobs[1]) == Approx(2));
-  CHECK_FALSE(idle.corrected->demand_cores.known());
-  CHECK_FALSE(idle.corrected->demand_bytes_per_s.known());
+  CHECK(cores_of(jobs[1]) == Approx(1));
+  CHECK(cores_of(jobs[2]) == Approx(1));
+}
+
+TEST_CASE("what jobs of no common share do tells nothing of each other") {
+  OnePrepares share;
+  SECTION("another share") { share.second.share = 8; }
+  SECTION("another user's") { share.second.uid = 1001; }
+  SECTION("none") { share.second.share = 0; }
+  SECTION("another one whose page lies") { share.first.contradicted = true; }
+  SECTION("another one whose page lied often") {
+    for (int i = 0; i < 10; ++i) share.first.corrector.add({.seconds = -1});
+  }
+  correct_predictions(share.jobs);
+  CHECK(cores_of(share.first) == Approx(2));
+  CHECK_FALSE(share.second.corrected->demand_cores.known());
+  CHECK_FALSE(share.second.corrected->demand_bytes_per_s.known());
 }
 
 TEST_CASE("two jobs without a share have each their own needs") {
   std::map<JobId, Job> jobs;
-  add(jobs, 1, 0, {1, 1});
-  add(jobs, 2, 0, {0.5, 1});
+  observe(add(jobs, 1, 0, 1), {.sharing = false});
+  observe(add(jobs, 2, 0, 1), {.cpu_s = 0.01, .sharing = false});
   correct_predictions(jobs);
   CHECK(cores_of(jobs[1]) == Approx(4));
-  CHECK(cores_of(jobs[2]) == Approx(4));
+  CHECK(cores_of(jobs[2]) == Approx(1));
+}
+
+TEST_CASE("who is left of a share has the cost that it has learnt") {
+  OnePrepares share;
+  correct_predictions(share.jobs);
+  SECTION("the other one has ended") { share.jobs.erase(1); }
+  SECTION("the other one is stopped") { share.first.share = 0; }
+  SECTION("it prepares alone") { share.second.share = 0; }
+  share.second.sharers = 1;
+  correct_predictions(share.jobs);
+  CHECK(cores_of(share.second) == Approx(4));
+  CHECK(share.second.corrected->demand_bytes_per_s.value == Approx(1e5));
+  observe(share.second,
+          {.cpu_s = 0.03, .seconds = 4});  // what is seen goes first
+  correct_predictions(share.jobs);
+  CHECK(cores_of(share.second) == Approx(3));
+}
+
+TEST_CASE("a profile's cost is divided as well") {
+  OnePrepares share;
+  share.jobs.erase(1);
+  share.second.prior.emplace();
+  share.second.prior->loader_cpu_s_per_sample = Figure{0.06, 0.05, 0.07};
+  correct_predictions(share.jobs);
+  CHECK(cores_of(share.second) == Approx(3));
 }
 
 TEST_CASE("a job that is not sampled is not corrected") {
   std::map<JobId, Job> jobs;
-  add(jobs, 1, 0, {1, 1}).managed = false;
-  add(jobs, 2, 0, {1, 1}).tasks.clear();
+  observe(add(jobs, 1, 0, 1), {});
+  observe(add(jobs, 2, 0, 1), {});
+  jobs[1].managed = false;
+  jobs[2].tasks.clear();
   correct_predictions(jobs);
   CHECK_FALSE(jobs[1].corrected);
   CHECK_FALSE(jobs[2].corrected);
@@ -83,12 +139,15 @@ TEST_CASE("a job that is not sampled is not corrected") {
 
 TEST_CASE("bytes that nobody counts stay as the profile has them") {
   std::map<JobId, Job> jobs;
-  Job& job = add(jobs, 1, 0, {1, 1});
+  Job& job = add(jobs, 1, 0, 1);
+  observe(job, {});
   job.knows_bytes = false;
+  correct_predictions(jobs);
+  CHECK_FALSE(job.corrected->storage_bytes_per_sample.known());
+  CHECK_FALSE(job.corrected->demand_bytes_per_s.known());
   job.prior.emplace();
   job.prior->storage_bytes_per_sample = Figure{300, 200, 400};
-  job.prior->demand_bytes_per_s = Figure{3e4, 2e4, 4e4};
   correct_predictions(jobs);
   CHECK(job.corrected->storage_bytes_per_sample.value == 300);
-  CHECK(job.corrected->demand_bytes_per_s.value == 3e4);
+  CHECK(job.corrected->demand_bytes_per_s.value == Approx(300 * kRate));
 }

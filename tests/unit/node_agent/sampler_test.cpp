@@ -78,18 +78,25 @@ TEST_CASE("the time in which a job was stopped is no part of its rate") {
   }
 }
 
-TEST_CASE("what jobs prepare together is counted once for all of them") {
+TEST_CASE("what a job that shares has used tells no cost of what it prepares") {
   Reporting reporting;
-  reporting.job.sharers = GENERATE(1u, 4u);
+  const bool is_sharing = GENERATE(false, true);
+  reporting.page->share = is_sharing ? 7 : 0;
   for (int i = 0; i < 60; ++i) {
+    reporting.job.totals.home_cpu_s += 0.1;
+    reporting.run(1);
+  }
+  const auto cost = [&] {
+    return reporting.job.corrector.corrected(std::nullopt)
+        .loader_cpu_s_per_sample;
+  };
+  CHECK(cost().known() == !is_sharing);
+  for (int i = 0; i < 70; ++i) {
     reporting.page->prepared += 25;
     reporting.job.totals.home_cpu_s += 0.1;
     reporting.run(1);
   }
-  const Prediction found = reporting.job.corrector.corrected(std::nullopt);
-  REQUIRE(found.loader_cpu_s_per_sample.known());
-  CHECK(found.loader_cpu_s_per_sample.value ==
-        Approx(0.1 / 25 / reporting.job.sharers));
+  CHECK(cost().value == Approx(0.1 / 25));
 }
 
 TEST_CASE("bytes that no controller counts are the loader's, or unknown") {

@@ -1,7 +1,7 @@
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <utility>
 
 #include "predictor/predictor.h"
 #include "tests/unit/catch.h"
@@ -236,49 +236,72 @@ TEST_CASE("a job that cannot tell what it prepared is costed by consumption") {
   CHECK(p.loader_cpu_s_per_sample.value == Approx(0.04));
 }
 
-// A second of one of two that share, who has prepared that part of what both
-// consumed, and used no other CPU time than to look for it.
+// A second of one that shares, who has prepared that part of what it consumed,
+// and used little CPU time beside to look for it.
 Observation sharing_second(double part) {
   Observation o = second(0);
   o.sharing = true;
-  o.prepared = o.samples * part * 2;
+  o.prepared = o.samples * part;
   o.bytes = o.samples * part * 1000;
   o.loader_cpu_s = o.samples * part * 0.04 + 0.001;
   return o;
 }
 
-TEST_CASE("who leaves preparing to a fellow needs what the fellow does") {
+TEST_CASE("costs are the same whichever rank of a share prepares") {
   for (const double part : {0.0, 0.01, 0.5}) {
     CAPTURE(part);
     const Corrector most = fed(sharing_second(1 - part), 20);
     const Corrector least = fed(sharing_second(part), 20);
-    for (const auto& [one, other] :
-         {std::pair(&most, &least), {&least, &most}}) {
-      const Prediction p = one->corrected(std::nullopt, {{other}});
-      CHECK(p.ceiling_samples_per_s.value == Approx(100));
-      CHECK(p.demand_cores.value == Approx(2).epsilon(0.001));
-      CHECK(p.storage_bytes_per_sample.value == Approx(500));
-    }
+    const MeasuredCosts costs = Corrector::costs_of({{&most, &least}});
+    CHECK(costs.loader_cpu_s.value == Approx(0.04).epsilon(0.001));
+    CHECK(costs.storage_bytes.value == Approx(1000));
+    const Prediction p = least.corrected(some_prior(), costs);
+    CHECK(p.demand_cores.value == Approx(4).epsilon(0.001));
+    CHECK(p.demand_bytes_per_s.value == Approx(100000));
   }
+}
+
+TEST_CASE("who joins a share later knows what it has shown before") {
+  const Corrector first = fed(second(0), 64);
+  const Corrector second = fed(sharing_second(0), 4);
+  CHECK(Corrector::costs_of({{&first, &second}}).loader_cpu_s.value ==
+        Approx(0.04).epsilon(0.001));
 }
 
 TEST_CASE("what a sharing job consumed tells no cost") {
   const Corrector idle = fed(sharing_second(0), 20);
-  CHECK_FALSE(idle.corrected(std::nullopt).loader_cpu_s_per_sample.known());
-  CHECK_FALSE(idle.corrected(std::nullopt).storage_bytes_per_sample.known());
-  CHECK(idle.corrected(some_prior()).demand_cores.value == Approx(5));
-  const Prediction both = idle.corrected(some_prior(), {{&idle}});
-  CHECK(both.demand_cores.value == Approx(5));
+  const MeasuredCosts costs = Corrector::costs_of({{&idle, &idle}});
+  CHECK_FALSE(costs.loader_cpu_s.known());
+  CHECK_FALSE(costs.storage_bytes.known());
+  CHECK(idle.corrected(some_prior(), costs).demand_cores.value == Approx(5));
 }
 
-TEST_CASE("a cache serves all that share what it serves one of them") {
-  Observation cached = sharing_second(1);
-  cached.cached_bytes = cached.bytes * 0.75;
-  cached.bytes *= 0.25;
-  const Corrector reads = fed(cached, 20);
-  const Corrector idle = fed(sharing_second(0), 20);
-  const Prediction p = idle.corrected(std::nullopt, {{&reads}});
-  CHECK(p.storage_bytes_per_sample.value == Approx(125));
+TEST_CASE("samples of a loader that is not told apart make none cheaper") {
+  Observation hidden = sharing_second(0.5);
+  hidden.loader_cpu_s = 0;
+  const Corrector unseen = fed(hidden, 20);
+  const Corrector seen = fed(sharing_second(0.5), 20);
+  CHECK(Corrector::costs_of({{&unseen, &seen}}).loader_cpu_s.value ==
+        Approx(0.04).epsilon(0.001));
+}
+
+TEST_CASE("a cache serves all that share what it served any of them last") {
+  Observation stored = sharing_second(1);
+  Observation cached = stored;
+  cached.cached_bytes = cached.bytes;
+  cached.bytes = 0;
+  Corrector before, after;
+  for (int i = 0; i < 20; ++i) {
+    stored.ended_s = i;
+    before.add(stored);
+    cached.ended_s = 20 + i;
+    after.add(cached);
+  }
+  for (const auto& ranks :
+       {std::array<const Corrector*, 2>{&before, &after}, {&after, &before}}) {
+    CHECK(Corrector::costs_of(ranks).storage_bytes.value ==
+          Approx(0).margin(1e-9));
+  }
 }
 
 TEST_CASE("the trainer reserve is the 95th percentile") {
