@@ -99,6 +99,25 @@ TEST_CASE("what a job that shares has used tells no cost of what it prepares") {
   CHECK(cost().value == Approx(0.1 / 25));
 }
 
+TEST_CASE("of jobs that share, what a cache served last is told by the clock") {
+  Observation cold;
+  cold.seconds = 1;
+  cold.samples = cold.prepared = 100;
+  cold.bytes = 1e5;
+  cold.ended_s = 0.5;
+  Corrector before;
+  for (int i = 0; i < 20; ++i) before.add(cold);
+  Reporting f;
+  for (int i = 0; i < 20; ++i) {
+    f.page->prepared += 100;
+    f.page->cached_bytes += 100000;
+    f.run(1);
+  }
+  const MeasuredCosts costs =
+      Corrector::costs_of({{&before, &f.job.corrector}});
+  CHECK(costs.storage_bytes.value == Approx(0).margin(1e-9));
+}
+
 TEST_CASE("bytes that no controller counts are the loader's, or unknown") {
   Reporting f;
   f.device = "254:16";
