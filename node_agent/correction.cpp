@@ -9,7 +9,7 @@ namespace {
 using Jobs = std::vector<Job*>;
 using Share = std::pair<uid_t, uint64_t>;
 
-bool shares(const Job& job) {
+bool shows_costs(const Job& job) {
   return job.share != 0 && !job.contradicted && job.corrector.trusted();
 }
 
@@ -18,14 +18,9 @@ Figure divided(const Figure& figure, double parts) {
 }
 
 // Of what a sample costs, what each of the ranks has that use it.
-Prediction one_part(Prediction whole, double ranks) {
-  for (Figure Prediction::*figure :
-       {&Prediction::loader_cpu_s_per_sample,
-        &Prediction::storage_bytes_per_sample, &Prediction::demand_cores,
-        &Prediction::demand_bytes_per_s}) {
-    whole.*figure = divided(whole.*figure, ranks);
-  }
-  return whole;
+MeasuredCosts one_part(const MeasuredCosts& costs, double ranks) {
+  return {divided(costs.loader_cpu_s, ranks),
+          divided(costs.storage_bytes, ranks)};
 }
 
 // Of jobs whose costs are the same.
@@ -43,14 +38,18 @@ MeasuredCosts costs_of(const Jobs& jobs) {
 }
 
 void correct(const Jobs& jobs) {
-  const MeasuredCosts costs = costs_of(jobs);
+  const MeasuredCosts shown = costs_of(jobs);
   for (Job* job : jobs) {
-    const auto& prior = job->learnt_sharing ? job->learnt_sharing : job->prior;
-    const Prediction whole = job->corrector.corrected(prior, costs);
-    if (job->share != 0 && costs.loader_cpu_s.known()) {
-      job->learnt_sharing = whole;
-    }
-    job->corrected = one_part(whole, job->sharers);
+    MeasuredCosts& learnt = job->learnt_sharing;
+    const bool shares = job->share != 0;
+    if (!shares && !job->corrector.saw_sharing()) learnt = MeasuredCosts{};
+    const MeasuredCosts costs{
+        shown.loader_cpu_s.known() ? shown.loader_cpu_s : learnt.loader_cpu_s,
+        shown.storage_bytes.known() ? shown.storage_bytes
+                                    : learnt.storage_bytes};
+    if (shares) learnt = costs;
+    job->corrected =
+        job->corrector.corrected(job->prior, one_part(costs, job->sharers));
   }
 }
 
@@ -60,7 +59,7 @@ void correct_predictions(std::map<JobId, Job>& jobs) {
   std::map<Share, Jobs> sharers;
   for (auto& [id, job] : jobs) {
     if (!job.managed || job.tasks.empty()) continue;
-    if (shares(job)) {
+    if (shows_costs(job)) {
       sharers[{job.uid, job.share}].push_back(&job);
     } else {
       correct({&job});

@@ -182,8 +182,9 @@ struct Job {
   std::optional<Profile> profile;
   std::optional<Prediction> prior;      // of the profile, per rank
   std::optional<Prediction> corrected;  // with what was measured, per rank
-  // The same while it shared, with whole costs: its own window may tell none.
-  std::optional<Prediction> learnt_sharing;
+  // Of all who prepared its batches with it, while its own window may tell
+  // none.
+  MeasuredCosts learnt_sharing;
   std::optional<Estimate> first_corrected_ceiling;  // once 10 s were seen
   Corrector corrector;
   Counters last;

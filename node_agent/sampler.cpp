@@ -24,7 +24,7 @@ double seconds_between(uint64_t from_ns, uint64_t to_ns) {
 
 bool shares_batches(const Job& job) {
   const auto shares = [](const Rank& rank) {
-    return rank.progress && rank.progress->share != 0;
+    return rank.progress && !rank.gone && rank.progress->share != 0;
   };
   return std::any_of(job.tasks.begin(), job.tasks.end(), [&](const auto& task) {
     const auto& ranks = task.second.ranks;

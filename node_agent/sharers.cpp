@@ -2,41 +2,66 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace penstock {
 namespace {
 
 using Share = std::pair<uid_t, uint64_t>;
 
-// Calls what it is given with the share of each rank that has one. A job that
-// is stopped neither prepares nor uses anything.
-template <class Function>
-void for_each_share(const Job& job, const Function& function) {
-  if (job.stopped) return;
-  for (const auto& [pid, task] : job.tasks) {
-    for (const Rank& rank : task.ranks) {
-      if (rank.gone || !rank.progress || rank.progress->share == 0) continue;
-      function(Share{job.uid, rank.progress->share});
+// Who uses no batch for that long while others do is put out of its share, if
+// it has not left it.
+constexpr uint64_t kSilent_ns = 60'000'000'000;
+
+struct SharingRank {
+  Share share;
+  Job* job = nullptr;
+  uint64_t updated_ns = 0;
+};
+
+// A job that is stopped neither prepares nor uses anything.
+std::vector<SharingRank> ranks_that_say_so(std::map<JobId, Job>& jobs) {
+  std::vector<SharingRank> ranks;
+  for (auto& [id, job] : jobs) {
+    if (job.stopped) continue;
+    for (const auto& [pid, task] : job.tasks) {
+      for (const Rank& rank : task.ranks) {
+        if (rank.gone || !rank.progress || rank.progress->share == 0) continue;
+        ranks.push_back(
+            {{job.uid, rank.progress->share}, &job, rank.progress->updated_ns});
+      }
     }
   }
+  return ranks;
+}
+
+void leave_out_silent(std::vector<SharingRank>& ranks) {
+  std::map<Share, uint64_t> newest_ns;
+  for (const SharingRank& rank : ranks) {
+    uint64_t& newest = newest_ns[rank.share];
+    newest = std::max(newest, rank.updated_ns);
+  }
+  std::erase_if(ranks, [&](const SharingRank& rank) {
+    return newest_ns[rank.share] - rank.updated_ns > kSilent_ns;
+  });
 }
 
 }  // namespace
 
 void count_sharers(std::map<JobId, Job>& jobs) {
-  std::map<Share, uint32_t> ranks;
-  for (const auto& [id, job] : jobs) {
-    for_each_share(job, [&](const Share& share) { ++ranks[share]; });
-  }
-  for (auto& entry : jobs) {
-    Job& job = entry.second;
+  for (auto& [id, job] : jobs) {
     job.sharers = 1;
     job.share = 0;
-    for_each_share(job, [&](const Share& share) {
-      if (job.share != 0 && ranks[share] <= job.sharers) return;
-      job.sharers = ranks[share];
-      job.share = share.second;
-    });
+  }
+  std::vector<SharingRank> ranks = ranks_that_say_so(jobs);
+  leave_out_silent(ranks);
+  std::map<Share, uint32_t> count;
+  for (const SharingRank& rank : ranks) ++count[rank.share];
+  for (const SharingRank& rank : ranks) {
+    Job& job = *rank.job;
+    if (job.share != 0 && count[rank.share] <= job.sharers) continue;
+    job.sharers = count[rank.share];
+    job.share = rank.share.second;
     job.most_sharers = std::max(job.most_sharers, job.sharers);
   }
 }

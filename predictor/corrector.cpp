@@ -77,6 +77,11 @@ double Corrector::observed_s() const {
   return total;
 }
 
+bool Corrector::saw_sharing() const {
+  return std::any_of(window_, window_ + count_,
+                     [](const Observation& o) { return o.sharing; });
+}
+
 bool Corrector::trusted() const { return std::popcount(contradictions_) <= 6; }
 
 // Time in which the trainer does not wait, per sample.

@@ -94,6 +94,9 @@ class Corrector {
   // themselves: the job's page is not to be believed.
   bool trusted() const;
 
+  // True while corrected() looks at an observation with `sharing`.
+  bool saw_sharing() const;
+
   // prior: nullopt where the job named no profile. Each figure is measured
   // where the window tells it and prior's elsewhere. Before
   // kMinObservedSeconds or kMinSamples, prior is returned as it is (or unknown

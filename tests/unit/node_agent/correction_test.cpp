@@ -117,13 +117,40 @@ TEST_CASE("who is left of a share has the cost that it has learnt") {
   CHECK(cores_of(share.second) == Approx(3));
 }
 
-TEST_CASE("a profile's cost is divided as well") {
+TEST_CASE("what was learnt of a share goes with the last that was seen of it") {
   OnePrepares share;
-  share.jobs.erase(1);
-  share.second.prior.emplace();
-  share.second.prior->loader_cpu_s_per_sample = Figure{0.06, 0.05, 0.07};
   correct_predictions(share.jobs);
-  CHECK(cores_of(share.second) == Approx(3));
+  share.second.share = 0;
+  const auto cost = [&] {
+    correct_predictions(share.jobs);
+    return share.second.corrected->loader_cpu_s_per_sample;
+  };
+  observe(share.second, {.part = 0, .seconds = 63, .sharing = false});
+  CHECK(cost().known());
+  observe(share.second, {.part = 0, .seconds = 1, .sharing = false});
+  CHECK_FALSE(cost().known());
+}
+
+TEST_CASE(
+    "who joins has what others showed, though they end before it is seen") {
+  OnePrepares share;
+  Job& third = add(share.jobs, 3, 7, 2);
+  correct_predictions(share.jobs);
+  CHECK_FALSE(third.corrected->demand_cores.known());
+  share.jobs.erase(1);
+  share.jobs.erase(2);
+  observe(third, {.part = 0});
+  correct_predictions(share.jobs);
+  CHECK(cores_of(third) == Approx(2));
+}
+
+TEST_CASE("what earlier runs say of a job that has joined is its prior") {
+  OnePrepares share;
+  Job& third = add(share.jobs, 3, 7, 2);
+  correct_predictions(share.jobs);
+  third.prior.emplace().demand_cores = Figure{3, 2, 4};
+  correct_predictions(share.jobs);
+  CHECK(cores_of(third) == 3);
 }
 
 TEST_CASE("a job that is not sampled is not corrected") {

@@ -60,3 +60,26 @@ TEST_CASE("who has ended, is stopped or prepares alone again shares no more") {
   count_sharers(jobs);
   CHECK(jobs.at(1).sharers == 1);
 }
+
+TEST_CASE("who has used nothing for a minute shares no more") {
+  std::map<JobId, Job> jobs;
+  jobs.emplace(1, job_of(1000, {7}));
+  jobs.emplace(2, job_of(1000, {7}));
+  jobs.emplace(3, job_of(1000, {8}));  // nor does anybody of its share
+  const auto updated_ns = [&](JobId id) -> uint64_t& {
+    return jobs.at(id).tasks[100].ranks[0].progress->updated_ns;
+  };
+  updated_ns(1) = 100'000'000'000;
+  updated_ns(2) = 40'000'000'000;
+  count_sharers(jobs);
+  CHECK(jobs.at(1).sharers == 2);
+  updated_ns(1) += 1;
+  count_sharers(jobs);
+  CHECK(jobs.at(1).sharers == 1);
+  CHECK(jobs.at(1).share == 7);
+  CHECK(jobs.at(2).share == 0);
+  CHECK(jobs.at(3).share == 8);
+  updated_ns(2) = updated_ns(1);
+  count_sharers(jobs);
+  CHECK(jobs.at(2).sharers == 2);
+}
