@@ -6,7 +6,7 @@ using namespace penstock;
 
 namespace {
 
-Job job_of(uid_t uid, std::vector<uint64_t> shares) {
+Job job_of(uid_t uid, const std::vector<uint64_t>& shares) {
   Job job;
   job.uid = uid;
   for (const uint64_t share : shares) {
