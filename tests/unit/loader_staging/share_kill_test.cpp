@@ -293,7 +293,8 @@ TEST_CASE("without memory for a spare buffer a job goes on alone") {
   ::umount2(small.c_str(), MNT_DETACH);
 }
 
-// That one has the dead job's lock: it seems to be stopped.
+// That one has the dead job's lock: it seems to be stopped. The other job waits
+// before it claims its first batch, so that there is one to be claimed.
 TEST_CASE("a job whose forked process lives on holds others up for a bound") {
   for (const char* point : {"entered", "claimed", "taken"}) {
     CAPTURE(point);
@@ -301,17 +302,26 @@ TEST_CASE("a job whose forked process lives on holds others up for a bound") {
     int numbers[2];
     REQUIRE(::pipe(numbers) == 0);
     orphan_fd = numbers[1];
-    Child child(test.fails_at(point, SIGKILL, 0));
+    Child child(test.fails_at(point, SIGKILL, 0, patient()));
     orphan_fd = -1;
-    const auto begin = std::chrono::steady_clock::now();
-    check_that_another_one_has_all(test);
-    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(8));
+    ::close(numbers[1]);
+    Child own([&](const auto& done) {
+      waits_at = "claiming";
+      if (!test.run("own", gathered(), done).empty()) ::_exit(3);
+    });
+    own.wait_until_stopped();
     CHECK(child.wait() == 128 + SIGKILL);
-    check_that_another_one_has_all(test);  // so does one that comes later
     pid_t orphan = 0;
     REQUIRE(::read(numbers[0], &orphan, sizeof orphan) == sizeof orphan);
-    ::kill(orphan, SIGKILL);
     ::close(numbers[0]);
-    ::close(numbers[1]);
+    const auto begin = std::chrono::steady_clock::now();
+    own.go_on();
+    CHECK(own.wait() == 0);
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(8));
+    const Epochs epochs = read_epochs(test.folder.path("own"));
+    CHECK(epochs.size() == 6);
+    CHECK(are_whole(epochs, kSamples));
+    check_that_another_one_has_all(test);  // so does one that comes later
+    ::kill(orphan, SIGKILL);
   }
 }
