@@ -85,7 +85,7 @@ Status Context::Impl::check_submit(int layer, std::span<float> gradient) const {
 }
 
 Status Context::Impl::submit(int layer, std::span<float> gradient,
-                             Update& update) {
+                             Update& update, void* stream) {
   if (runner_ == nullptr) return invalid("plan() was not called");
   Lock lock(mutex_);
   if (Status checked = check_submit(layer, gradient); !checked) {
@@ -97,7 +97,7 @@ Status Context::Impl::submit(int layer, std::span<float> gradient,
     }
     return error;
   }
-  take(lock, layer, gradient, update);
+  take(lock, layer, gradient, update, stream);
   if (!thread_.joinable()) drive(lock);
   return error_ ? Status(Error(*error_)) : Done{};
 }
@@ -256,8 +256,9 @@ int Context::add_layer(LayerOptions layer) {
 }
 void Context::refuse(const std::string& why) { impl_->refuse(why); }
 Status Context::plan() { return impl_->plan(); }
-Status Context::submit(int layer, std::span<float> gradient, Update& update) {
-  return impl_->submit(layer, gradient, update);
+Status Context::submit(int layer, std::span<float> gradient, Update& update,
+                       void* stream) {
+  return impl_->submit(layer, gradient, update, stream);
 }
 bool Context::keeps_gradient(int layer) const {
   return impl_->runner().keeps_gradient(layer);

@@ -19,11 +19,14 @@
 
 namespace penstock::exchange {
 
+class Device;
+
 // Where a layer keeps what it has not given away yet.
 enum class ResidualKind {
   kFloat32,   // 4 bytes an element
   kBfloat16,  // 2 bytes; rounded at random, so that small ones add up
-  kHost       // 4 bytes an element of the host arena
+  kHost       // 4 bytes an element of the host arena; on a device that has
+              // gradients, they are copied from there
 };
 
 struct LayerOptions {
@@ -44,11 +47,16 @@ struct ContextOptions {
   double timeout_s = 600;     // for the exchange of a layer
   bool has_thread = false;    // a thread of its own exchanges
   bool passes_nonfinite = false;  // infinities and NaNs are summed as they are
+  // Where gradients and what they are added to is, if the CPU does not reach
+  // it; messages stay in the host arena then. Must outlive the context; of no
+  // other one.
+  Device* device = nullptr;
 };
 
 // What is done with a layer's sums over all ranks, after each submit(). Called
 // by the thread that finds the exchange done: one in submit(), poll() or
-// wait(), or the context's own. Must not call the context.
+// wait(), or the context's own. Must not call the context. Where there is a
+// device, what is begun there with the parts is waited for before done().
 class Update {
  public:
   virtual ~Update() = default;
@@ -130,13 +138,16 @@ class Context {
 
   // Takes the layer's gradient. The update must stay until the layer's
   // exchange is done; the gradient only where keeps_gradient() says so.
+  // stream: Device's, where there is one: the gradient is read behind what was
+  // begun on it, and may be freed there.
   // Errors: kInvalidArgument  not planned, no such layer, another length, or
   //                           the layer's last exchange is not done
   //         and poll()'s
   [[nodiscard]] Status submit(int layer, std::span<float> gradient,
-                              Update& update);
+                              Update& update, void* stream = nullptr);
   // Whether submit() needs the gradient until the exchange is done: that of a
   // layer outside of buckets that is summed densely; it is overwritten then.
+  // None on a device.
   // REQUIRES: planned, a layer.
   bool keeps_gradient(int layer) const;
 
@@ -150,7 +161,7 @@ class Context {
   //                           not counting what passed while nobody looked for
   //                           over a second; or a rank has failed
   //         kLimit            too large a message for the transport
-  //         kIo               the transport's
+  //         kIo               the transport's, or the device's
   [[nodiscard]] Result<bool> poll(int layer);
   // Until the layer's exchange is done. Errors: poll()'s. Of a bucket, all its
   // layers have to be submitted.
@@ -178,7 +189,8 @@ class Context {
   LayerStats layer_stats(int layer) const;
 
   // What training resumes from: the layer's residual, empty where it has none,
-  // and its threshold. REQUIRES: planned, a layer, its exchange is done.
+  // and its threshold. REQUIRES: planned, a layer, its exchange is done; with a
+  // device, all layers' are.
   struct LayerState {
     std::vector<float> residual;
     float threshold = 0;      // 0: none yet

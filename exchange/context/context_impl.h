@@ -34,7 +34,8 @@ class Context::Impl {
   int add_layer(LayerOptions layer);
   void refuse(const std::string& why) { refusal_ = why; }
   Status plan();
-  Status submit(int layer, std::span<float> gradient, Update& update);
+  Status submit(int layer, std::span<float> gradient, Update& update,
+                void* stream);
   Result<bool> poll(int layer);
   Status wait(int layer);
   Status set_densities(std::span<const double> densities);
@@ -49,7 +50,8 @@ class Context::Impl {
   void claim(Lock& lock);
   Status check_layer(int layer) const;
   Status check_submit(int layer, std::span<float> gradient) const;
-  void take(Lock& lock, int layer, std::span<float> gradient, Update& update);
+  void take(Lock& lock, int layer, std::span<float> gradient, Update& update,
+            void* stream);
   bool is_ready(size_t group) const {
     return submitted_[group] == runner_->group(group).layers.size();
   }

@@ -34,6 +34,9 @@ class Engine {
   // In place. REQUIRES: not busy.
   [[nodiscard]] Status begin_dense(std::span<float> values);
 
+  // Entries, in one of its messages or in all that come of a layer.
+  size_t most_entries() const { return most_entries_; }
+
   bool is_busy() const { return is_busy_; }
   // Whether what was begun is done. Errors: SparseExchange::advance()'s
   [[nodiscard]] Result<bool> advance();
@@ -52,6 +55,7 @@ class Engine {
  private:
   Transport& transport_;
   std::vector<SparseShape> shapes_;
+  size_t most_entries_ = 0;
   std::vector<SparseExchange*> exchanges_;  // of each group; none: dense
   std::optional<TwoPhase> two_phase_;
   std::optional<ToEverybody> to_everybody_;

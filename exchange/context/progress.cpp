@@ -18,11 +18,13 @@ void Context::Impl::claim(Lock& lock) {
   is_claimed_ = true;
 }
 
-// A sparse layer whose turn it is begins in the same pass over its gradient.
+// A sparse layer whose turn it is begins in the same pass over its gradient; on
+// a device later, as that may not have come to the gradient yet.
 void Context::Impl::take(Lock& lock, int layer, std::span<float> gradient,
-                         Update& update) {
+                         Update& update, void* stream) {
   const size_t group = runner_->group_of(layer);
   const bool begins = !is_claimed_ && !runner_->is_busy() && next_ == group &&
+                      options_.device == nullptr &&
                       runner_->group(group).method != Method::kDense;
   is_done_[size_t(layer)] = false;
   if (begins) is_claimed_ = true;
@@ -32,7 +34,7 @@ void Context::Impl::take(Lock& lock, int layer, std::span<float> gradient,
     watch_.begin(Clock::now());
     begun = runner_->take_and_begin(layer, gradient, update);
   } else {
-    runner_->take(layer, gradient, update);
+    runner_->take(layer, gradient, update, stream);
   }
   lock.lock();
   ++submitted_[group];

@@ -31,13 +31,25 @@ Result<std::unique_ptr<Runner>> Runner::make(Transport& transport,
   // Built twice: once to measure.
   std::unique_ptr<Runner> plan(new Runner(options, layers));
   plan->build(transport, {});
-  Result<Arena> device = Arena::of(plan->memory_->device.used());
+  Device* const there = options.device;
+  Result<Arena> device =
+      Arena::of(plan->memory_->device.used(),
+                there != nullptr ? &there->memory() : nullptr);
   if (!device) return std::move(device).error();
-  Result<Arena> host = Arena::of(plan->memory_->host.used());
+  Result<Arena> host = Arena::of(plan->memory_->host.used(),
+                                 there != nullptr ? &there->pinned() : nullptr);
   if (!host) return std::move(host).error();
   std::unique_ptr<Runner> runner(new Runner(options, std::move(layers)));
   runner->build(transport, {std::move(*device), std::move(*host)});
+  if (Status reserved = runner->reserve_on_device(); !reserved) {
+    return std::move(reserved).error();
+  }
   return runner;
+}
+
+Status Runner::reserve_on_device() {
+  if (options_.device == nullptr) return Done{};
+  return options_.device->reserve(layers_.size(), engine_->most_entries());
 }
 
 void Runner::build(Transport& transport, Memory memory) {
@@ -46,43 +58,68 @@ void Runner::build(Transport& transport, Memory memory) {
   for (const Layer& layer : layers_) options.push_back(layer.options);
   groups_ = schedule(options, transport.size(), options_.costs,
                      options_.bucket_elements);
+  Arena& messages =
+      options_.device != nullptr ? memory_->host : memory_->device;
   for (size_t i = 0; i < groups_.size(); ++i) {
     const Group& group = groups_[i];
-    buckets_.push_back(group.is_bucket
-                           ? memory_->device.take<float>(group.elements)
+    buckets_.push_back(group.is_bucket || is_staged(group)
+                           ? messages.take<float>(group.elements)
                            : std::span<float>());
     size_t first = 0;
     for (const int number : group.layers) {
       Layer& layer = layer_of(number);
       layer.group = i;
       layer.first = std::exchange(first, first + layer.options.elements);
-      layer.stats.method = group.method;
-      layer.stats.is_in_bucket = group.is_bucket;
-      if (group.method == Method::kDense) continue;
-      layer.threshold.emplace(wanted_of(layer.options), options_.exact_steps);
-      layer.residual = layer.options.residual == ResidualKind::kBfloat16
-                           ? Residual::bfloat16(group.elements, memory_->device)
-                       : layer.options.residual == ResidualKind::kHost
-                           ? Residual::float32(group.elements, memory_->host)
-                           : Residual::float32(group.elements, memory_->device);
+      build_layer(layer, group);
     }
   }
-  engine_.emplace(transport, memory_->device, groups_, options,
-                  options_.keep_factor);
+  engine_.emplace(transport, messages, groups_, options, options_.keep_factor);
+}
+
+void Runner::build_layer(Layer& layer, const Group& group) {
+  layer.stats.method = group.method;
+  layer.stats.is_in_bucket = group.is_bucket;
+  if (group.method == Method::kDense) return;
+  layer.threshold.emplace(wanted_of(layer.options), options_.exact_steps);
+  if (layer.options.residual == ResidualKind::kHost) {
+    layer.residual = Residual::float32(group.elements, memory_->host);
+    return;
+  }
+  layer.residual = layer.options.residual == ResidualKind::kBfloat16
+                       ? Residual::bfloat16(group.elements, memory_->device)
+                       : Residual::float32(group.elements, memory_->device);
+  if (options_.device != nullptr) {
+    layer.residual = Residual::on(*options_.device, layer.residual);
+  }
+}
+
+bool Runner::is_staged(const Group& group) const {
+  const LayerOptions& first = layer_of(group.layers[0]).options;
+  return options_.device != nullptr && (group.method == Method::kDense ||
+                                        first.residual == ResidualKind::kHost);
 }
 
 bool Runner::keeps_gradient(int layer) const {
   const Group& group = groups_[group_of(layer)];
-  return group.method == Method::kDense && !group.is_bucket;
+  return group.method == Method::kDense && !group.is_bucket &&
+         !is_staged(group);
 }
 
-void Runner::take(int number, std::span<float> gradient, Update& update) {
+void Runner::take(int number, std::span<float> gradient, Update& update,
+                  void* stream) {
   Layer& layer = layer_of(number);
   layer.update = &update;
   const Group& group = groups_[layer.group];
-  if (group.is_bucket) {
-    std::copy(gradient.begin(), gradient.end(),
-              buckets_[layer.group].begin() + std::ptrdiff_t(layer.first));
+  if (options_.device != nullptr) {
+    if (is_staged(group)) {
+      options_.device->copy_out(gradient.data(), staged(layer), stream);
+    } else {
+      layer.residual.set_step(layer.stats.steps);
+      layer.residual.accumulate(gradient.data(), stream);
+    }
+    options_.device->mark(number, stream);
+  } else if (group.is_bucket) {
+    std::ranges::copy(gradient, staged(layer).begin());
   } else if (group.method == Method::kDense) {
     layer.gradient = gradient;
   } else {
@@ -102,10 +139,24 @@ Status Runner::take_and_begin(int number, std::span<float> gradient,
 Status Runner::begin(size_t number) {
   const Group& group = groups_[number];
   Layer& layer = layer_of(group.layers[0]);
-  if (group.method != Method::kDense) return begin_sparse(layer, {});
+  wait_for(group);
+  if (Status status = device_status(); !status) return status;
+  // Of a layer that is staged the gradient has not been added yet.
+  if (group.method != Method::kDense) {
+    return begin_sparse(layer, buckets_[number]);
+  }
   busy_group_ = number;
-  return engine_->begin_dense(group.is_bucket ? buckets_[number]
-                                              : layer.gradient);
+  return engine_->begin_dense(buckets_[number].empty() ? layer.gradient
+                                                       : buckets_[number]);
+}
+
+void Runner::wait_for(const Group& group) {
+  if (options_.device == nullptr) return;
+  for (const int layer : group.layers) options_.device->wait_for_mark(layer);
+}
+
+Status Runner::device_status() const {
+  return options_.device != nullptr ? options_.device->status() : Done{};
 }
 
 Status Runner::begin_sparse(Layer& layer, std::span<const float> gradient) {
@@ -134,8 +185,12 @@ Status Runner::begin_sparse(Layer& layer, std::span<const float> gradient) {
 
 Result<bool> Runner::advance() {
   Result<bool> done = engine_->advance();
-  if (done && *done) apply(groups_[busy_group_]);
-  return done;
+  if (!done || !*done) return done;
+  apply(groups_[busy_group_]);
+  if (Status status = device_status(); !status) {
+    return std::move(status).error();
+  }
+  return true;
 }
 
 void Runner::apply(const Group& group) {
@@ -144,11 +199,9 @@ void Runner::apply(const Group& group) {
     ++layer.stats.steps;
     if (group.method != Method::kDense) {
       apply_sparse(layer);
-    } else if (group.is_bucket) {
-      apply_dense(layer, buckets_[layer.group].subspan(layer.first,
-                                                       layer.options.elements));
     } else {
-      apply_dense(layer, layer.gradient);
+      apply_dense(layer, buckets_[layer.group].empty() ? layer.gradient
+                                                       : staged(layer));
     }
   }
 }
@@ -162,7 +215,7 @@ void Runner::apply_sparse(Layer& layer) {
     layer.stats.applied += part.indices.size();
     layer.update->add_sparse(part);
   }
-  layer.update->done();
+  end_update(layer);
 }
 
 void Runner::apply_dense(Layer& layer, std::span<const float> sums) {
@@ -171,7 +224,12 @@ void Runner::apply_dense(Layer& layer, std::span<const float> sums) {
   if (!layer.was_finite) return;
   layer.stats.applied += sums.size();
   layer.update->add_dense(sums);
-  layer.update->done();
+  end_update(layer);
+}
+
+void Runner::end_update(Layer& layer) {
+  if (options_.device != nullptr) options_.device->finish();
+  if (device_status()) layer.update->done();
 }
 
 LayerStats Runner::layer_stats(int layer) const {
@@ -179,8 +237,10 @@ LayerStats Runner::layer_stats(int layer) const {
 }
 
 void Runner::add_memory(ContextStats& stats) const {
-  stats.planned_bytes = memory_->device.capacity();
-  stats.used_bytes = memory_->device.used();
+  const size_t reserved =
+      options_.device != nullptr ? options_.device->reserved_bytes() : 0;
+  stats.planned_bytes = memory_->device.capacity() + reserved;
+  stats.used_bytes = memory_->device.used() + reserved;
   stats.planned_host_bytes = memory_->host.capacity();
   stats.used_host_bytes = memory_->host.used();
 }
@@ -210,7 +270,7 @@ Status Runner::set_state(int number, const Context::LayerState& state) {
   layer.residual.write(state.residual);
   if (layer.threshold)
     layer.threshold->restore(state.threshold, state.steps_left);
-  return Done{};
+  return device_status();
 }
 
 Status Runner::go_on_from(const Runner& before) {
@@ -228,11 +288,12 @@ Status Runner::go_on_from(const Runner& before) {
     }
     layer.residual.write(before.state(number).residual);
   }
-  return Done{};
+  return device_status();
 }
 
 void Runner::abandon() {
-  memory_->device.abandon();
+  // Messages are in the host arena where there is a device.
+  if (options_.device == nullptr) memory_->device.abandon();
   memory_->host.abandon();
 }
 

@@ -9,6 +9,7 @@
 #include "exchange/context/context.h"
 #include "exchange/context/engine.h"
 #include "exchange/context/schedule.h"
+#include "exchange/device/device.h"
 #include "exchange/memory/arena.h"
 #include "exchange/select/threshold.h"
 #include "exchange/sparse/residual.h"
@@ -34,8 +35,10 @@ class Runner {
   }
 
   // Takes a gradient up, for a begin() later.
-  void take(int layer, std::span<float> gradient, Update& update);
-  // take() and begin() of a sparse group in one pass. REQUIRES: not busy.
+  void take(int layer, std::span<float> gradient, Update& update,
+            void* stream);
+  // take() and begin() of a sparse group in one pass. REQUIRES: not busy; no
+  // device.
   [[nodiscard]] Status take_and_begin(int layer, std::span<float> gradient,
                                       Update& update);
   // REQUIRES: not busy; the gradients of all its layers have been taken.
@@ -43,7 +46,7 @@ class Runner {
 
   bool is_busy() const { return engine_->is_busy(); }
   // True: the group that was begun last is done, and applied.
-  // Errors: SparseExchange::advance()'s
+  // Errors: SparseExchange::advance()'s, and the device's
   [[nodiscard]] Result<bool> advance();
   std::string missing() const { return engine_->missing(); }
 
@@ -81,18 +84,29 @@ class Runner {
 
   Runner(const ContextOptions& options, std::vector<LayerOptions> layers);
   void build(Transport& transport, Memory memory);
+  void build_layer(Layer& layer, const Group& group);
+  Status reserve_on_device();
   Layer& layer_of(int layer) { return layers_[size_t(layer)]; }
   const Layer& layer_of(int layer) const { return layers_[size_t(layer)]; }
+  // Whether its layers' gradients are copied to the host from a device.
+  bool is_staged(const Group& group) const;
+  std::span<float> staged(const Layer& layer) const {
+    return buckets_[layer.group].subspan(layer.first, layer.options.elements);
+  }
+  void wait_for(const Group& group);
   Status begin_sparse(Layer& layer, std::span<const float> gradient);
+  Status device_status() const;
   void apply(const Group& group);
   void apply_sparse(Layer& layer);
   void apply_dense(Layer& layer, std::span<const float> sums);
+  void end_update(Layer& layer);
 
   ContextOptions options_;
   std::vector<Layer> layers_;
   std::vector<Group> groups_;
   std::optional<Memory> memory_;
-  std::vector<std::span<float>> buckets_;  // of each group; empty: none
+  // Of each group that is a bucket, or staged, its gradients; or empty.
+  std::vector<std::span<float>> buckets_;
   std::optional<Engine> engine_;
   size_t busy_group_ = 0;
 };

@@ -10,11 +10,7 @@ namespace {
 
 constexpr size_t kLine = 64;
 
-}  // namespace
-
-Result<Arena> Arena::of(size_t bytes) {
-  Arena arena;
-  if (bytes == 0) return arena;
+Result<std::byte*> map(size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
@@ -22,19 +18,36 @@ Result<Arena> Arena::of(size_t bytes) {
                  "no memory for an arena of " + std::to_string(bytes) +
                      " bytes: " + std::strerror(errno)};
   }
-  arena.memory_ = static_cast<std::byte*>(memory);
+  return static_cast<std::byte*>(memory);
+}
+
+}  // namespace
+
+Result<Arena> Arena::of(size_t bytes, MemorySource* source) {
+  Arena arena;
+  if (bytes == 0) return arena;
+  const auto memory = source != nullptr ? source->allocate(bytes) : map(bytes);
+  if (!memory) return memory.error();
+  arena.source_ = source;
+  arena.memory_ = *memory;
   arena.capacity_ = bytes;
   return arena;
 }
 
 Arena::Arena(Arena&& other) noexcept
-    : memory_(std::exchange(other.memory_, nullptr)),
+    : source_(other.source_),
+      memory_(std::exchange(other.memory_, nullptr)),
       capacity_(std::exchange(other.capacity_, 0)),
       used_(std::exchange(other.used_, 0)),
       is_abandoned_(other.is_abandoned_) {}
 
 Arena::~Arena() {
-  if (memory_ != nullptr && !is_abandoned_) munmap(memory_, capacity_);
+  if (memory_ == nullptr || is_abandoned_) return;
+  if (source_ != nullptr) {
+    source_->free(memory_);
+  } else {
+    munmap(memory_, capacity_);
+  }
 }
 
 std::byte* Arena::next(size_t bytes) {

@@ -9,14 +9,24 @@
 
 namespace penstock::exchange {
 
+// Where the memory of arenas is from, if not the system's.
+class MemorySource {
+ public:
+  virtual ~MemorySource() = default;
+  // Zeros, on a cache line's boundary. Errors: kLimit  there is not that much
+  [[nodiscard]] virtual Result<std::byte*> allocate(size_t bytes) = 0;
+  virtual void free(std::byte* memory) = 0;
+};
+
 // For one thread.
 class Arena {
  public:
   // One that measures: what it gives is empty.
   Arena() = default;
-  // Zeroed memory of so many bytes.
-  // Errors: kLimit  the system has not that much
-  [[nodiscard]] static Result<Arena> of(size_t bytes);
+  // Zeroed memory of so many bytes, of a source that outlives it, or the
+  // system's. Errors: kLimit  there is not that much
+  [[nodiscard]] static Result<Arena> of(size_t bytes,
+                                        MemorySource* source = nullptr);
 
   Arena(Arena&& other) noexcept;
   Arena& operator=(Arena&&) = delete;
@@ -38,6 +48,7 @@ class Arena {
  private:
   std::byte* next(size_t bytes);
 
+  MemorySource* source_ = nullptr;
   std::byte* memory_ = nullptr;
   size_t capacity_ = 0;
   size_t used_ = 0;

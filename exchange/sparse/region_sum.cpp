@@ -50,9 +50,10 @@ std::span<const float> RegionSum::find_touched() {
   return touched_sums_.first(touched);
 }
 
-size_t RegionSum::take(SparseRoom room, Residual& residual) {
+size_t RegionSum::take(SparseRoom room, SparseRoom others,
+                       Residual& residual) {
   Largest largest(find_touched(), room.values.size());
-  size_t taken = 0;
+  size_t taken = 0, left = 0;
   for_each_bit(is_touched_, [&](size_t i) {
     const float sum = std::exchange(sums_[i], 0.0f);
     if (sum == 0) return;  // they cancelled each other
@@ -60,9 +61,11 @@ size_t RegionSum::take(SparseRoom room, Residual& residual) {
       room.indices[taken] = static_cast<uint32_t>(first_ + i);
       room.values[taken++] = sum;
     } else {
-      residual.add(first_ + i, sum);
+      others.indices[left] = static_cast<uint32_t>(first_ + i);
+      others.values[left++] = sum;
     }
   });
+  residual.add({others.indices.first(left), others.values.first(left)});
   std::fill(is_touched_.begin(), is_touched_.end(), 0);
   return taken;
 }

@@ -25,9 +25,9 @@ class RegionSum {
   void add(const SparseView& entries);
 
   // Takes the largest sums out, as many as there is room for, in the order of
-  // their indices; the others go to the layer's residual. Returns how many
-  // were taken.
-  size_t take(SparseRoom room, Residual& residual);
+  // their indices; the others go to the layer's residual, by way of a room for
+  // all of them. Returns how many were taken.
+  size_t take(SparseRoom room, SparseRoom others, Residual& residual);
 
  private:
   std::span<const float> find_touched();

@@ -4,39 +4,18 @@
 #include <array>
 #include <bit>
 
+#include "exchange/device/device.h"
 #include "exchange/select/kth_magnitude.h"
+#include "exchange/sparse/bfloat16.h"
 
 namespace penstock::exchange {
 namespace {
 
 // So many are widened at once: they stay in the first cache.
 constexpr size_t kBlock = 2048;
-constexpr uint32_t kExponent = 0x7f800000;
-// Above it, rounding up would make an infinity.
-constexpr uint32_t kLargest = 0x7f7f0000;
 
 float widen(uint16_t bits) {
-  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
-}
-
-// 16 random bits of a place in a step (the finaliser of MurmurHash3).
-uint32_t noise(uint32_t place) {
-  place ^= place >> 16;
-  place *= 0x85ebca6bu;
-  place ^= place >> 13;
-  place *= 0xc2b2ae35u;
-  return place >> 16;
-}
-
-uint16_t round_at_random(float value, uint32_t random) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  const uint32_t magnitude = bits & 0x7fffffffu;
-  if (magnitude >= kLargest) {
-    // A NaN may have all that makes it one below.
-    const bool is_nan = magnitude > kExponent;
-    return static_cast<uint16_t>(bits >> 16 | (is_nan ? 0x40u : 0u));
-  }
-  return static_cast<uint16_t>((bits + random) >> 16);
+  return std::bit_cast<float>(widened_bits(bits));
 }
 
 void add_all(std::span<const float> gradient, float* sums) {
@@ -57,6 +36,22 @@ Residual Residual::bfloat16(size_t elements, Arena& arena) {
   return residual;
 }
 
+Residual Residual::on(Device& device, Residual residual) {
+  residual.device_ = &device;
+  return residual;
+}
+
+DeviceResidual Residual::there() const {
+  return {.wide = wide_.data(),
+          .narrow = narrow_.data(),
+          .elements = size(),
+          .step = step_};
+}
+
+void Residual::accumulate(const float* gradient, void* stream) {
+  device_->accumulate(gradient, there(), stream);
+}
+
 void Residual::accumulate(std::span<const float> gradient) {
   if (narrow_.empty()) return add_all(gradient, wide_.data());
   std::array<float, kBlock> sums;
@@ -72,6 +67,9 @@ void Residual::accumulate(std::span<const float> gradient) {
 
 SelectPass Residual::select(std::span<const float> gradient, size_t first,
                             size_t size, float threshold, SparseRoom room) {
+  if (device_ != nullptr) {
+    return device_->select(there(), first, size, threshold, room);
+  }
   if (narrow_.empty()) {
     return accumulate_and_select(gradient, wide_.subspan(first, size),
                                  threshold, static_cast<uint32_t>(first), room);
@@ -100,10 +98,18 @@ SelectPass Residual::select_narrow(std::span<const float> gradient,
 }
 
 void Residual::narrow(std::span<const float> values, size_t first) {
-  const auto salt = static_cast<uint32_t>(step_) * 0x9e3779b9u;
+  const uint32_t salt = rounding_salt(step_);
   for (size_t i = 0; i < values.size(); ++i) {
-    narrow_[first + i] = round_at_random(
-        values[i], noise(static_cast<uint32_t>(first + i) ^ salt));
+    narrow_[first + i] =
+        rounded_bits(std::bit_cast<uint32_t>(values[i]),
+                     rounding_noise(static_cast<uint32_t>(first + i), salt));
+  }
+}
+
+void Residual::add(const SparseView& entries) {
+  if (device_ != nullptr) return device_->add(entries, there());
+  for (size_t i = 0; i < entries.indices.size(); ++i) {
+    add(entries.indices[i], entries.values[i]);
   }
 }
 
@@ -117,17 +123,21 @@ void Residual::add(size_t element, float value) {
 }
 
 float Residual::kth_magnitude(size_t k) const {
+  if (device_ != nullptr) return device_->kth_magnitude(there(), k);
   return narrow_.empty() ? exchange::kth_magnitude(wide_, k)
                          : kth_magnitude_bfloat16(narrow_, k);
 }
 
 void Residual::read(std::span<float> values) const {
+  if (device_ != nullptr) return device_->read(there(), values);
   std::copy(wide_.begin(), wide_.end(), values.begin());
   std::transform(narrow_.begin(), narrow_.end(), values.begin(), widen);
 }
 
 void Residual::write(std::span<const float> values) {
-  if (narrow_.empty()) {
+  if (device_ != nullptr) {
+    device_->write(values, there());
+  } else if (narrow_.empty()) {
     std::copy(values.begin(), values.end(), wide_.begin());
   } else {
     narrow(values, 0);

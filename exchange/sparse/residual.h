@@ -1,7 +1,8 @@
 // What a rank has not given away yet of a layer: gradients are added to it, and
 // what is large leaves it for the exchange (error feedback). In 32 bits, where
 // nothing is lost, or in bfloat16, where sums are rounded at random, so that
-// what is small adds up in the long run (an average without bias).
+// what is small adds up in the long run (an average without bias). In the
+// memory of a device, it is the device that does it.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +11,12 @@
 
 #include "exchange/memory/arena.h"
 #include "exchange/select/select_pass.h"
+#include "exchange/sparse/sparse_message.h"
 
 namespace penstock::exchange {
+
+class Device;
+struct DeviceResidual;
 
 // For one thread. The arenas must outlive it.
 class Residual {
@@ -19,6 +24,8 @@ class Residual {
   Residual() = default;  // of no elements
   static Residual float32(size_t elements, Arena& arena);
   static Residual bfloat16(size_t elements, Arena& arena);
+  // One whose arena is of the device's memory.
+  static Residual on(Device& device, Residual residual);
 
   size_t size() const { return wide_.size() + narrow_.size(); }
   bool is_rounded() const { return !narrow_.empty(); }
@@ -28,14 +35,16 @@ class Residual {
 
   // Adds a gradient of all elements.
   void accumulate(std::span<const float> gradient);
+  // On a device: one of its memory, behind what was begun on the stream.
+  void accumulate(const float* gradient, void* stream);
 
   // accumulate_and_select() of the elements from `first` on; `gradient` is
-  // theirs, or empty.
+  // theirs, or empty, as it is on a device.
   SelectPass select(std::span<const float> gradient, size_t first, size_t size,
                     float threshold, SparseRoom room);
 
   // What an exchange gives back.
-  void add(size_t element, float value);
+  void add(const SparseView& entries);
 
   // The k-th largest magnitude. REQUIRES: 1 <= k <= size()
   float kth_magnitude(size_t k) const;
@@ -44,6 +53,8 @@ class Residual {
   void write(std::span<const float> values);
 
  private:
+  DeviceResidual there() const;
+  void add(size_t element, float value);
   SelectPass select_narrow(std::span<const float> gradient, size_t first,
                            size_t size, float threshold, SparseRoom room);
   void narrow(std::span<const float> values, size_t first);
@@ -51,6 +62,7 @@ class Residual {
   std::span<float> wide_;
   std::span<uint16_t> narrow_;
   uint64_t step_ = 0;
+  Device* device_ = nullptr;
 };
 
 }  // namespace penstock::exchange

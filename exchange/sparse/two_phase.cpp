@@ -130,8 +130,8 @@ SelectPass TwoPhase::select_region(int rank) {
   return found;
 }
 
-// Nothing is gathered before all has been selected. The room is that of all of
-// the layer's messages.
+// Nothing is gathered before all has been selected, and what owners got was
+// added up. The room is that of all of the layer's messages.
 SparseRoom TwoPhase::candidates_room() const {
   const size_t entries = gathered_.size() / (sizeof(uint32_t) + sizeof(float));
   auto* const memory = reinterpret_cast<uint32_t*>(gathered_.data());
@@ -154,15 +154,17 @@ size_t TwoPhase::select_largest(int rank, size_t taken) {
   const size_t candidates = taken + others.taken;
 
   Largest largest(all.values.first(candidates), taken);
-  size_t sent = 0;
+  size_t sent = 0, left = 0;
   for (size_t i = 0; i < candidates; ++i) {
     if (largest.takes(all.values[i])) {
       room.indices[sent] = all.indices[i];
       room.values[sent++] = all.values[i];
     } else {
-      residual.add(all.indices[i], all.values[i]);
+      all.indices[left] = all.indices[i];
+      all.values[left++] = all.values[i];
     }
   }
+  residual.add({all.indices.first(left), all.values.first(left)});
   return sent;
 }
 
@@ -212,7 +214,7 @@ Status TwoPhase::add_up() {
 
 Status TwoPhase::give_to_all() {
   const SparseMessage message(kept_, input_.shape.keep_entries);
-  const size_t taken = sum_.take(message.room(), *input_.residual);
+  const size_t taken = sum_.take(message.room(), candidates_room(), *input_.residual);
   (void)message.finish(head(static_cast<uint32_t>(taken), is_finite_));
   const size_t bytes = message.memory().size();
   auto gather = transport_.allgather(message.memory(),

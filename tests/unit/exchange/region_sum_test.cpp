@@ -33,8 +33,11 @@ Taken take(RegionSum& sum, size_t room, size_t first, size_t region) {
   Residual residual = Residual::float32(first + region, arena);
   out.entries.indices.resize(room);
   out.entries.values.resize(room);
+  std::vector<uint32_t> indices(region);
+  std::vector<float> values(region);
   const size_t taken =
-      sum.take({out.entries.indices, out.entries.values}, residual);
+      sum.take({out.entries.indices, out.entries.values}, {indices, values},
+               residual);
   std::vector<float> left(first + region);
   residual.read(left);
   out.residual.assign(left.begin() + std::ptrdiff_t(first), left.end());

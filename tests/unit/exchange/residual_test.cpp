@@ -48,7 +48,7 @@ TEST_CASE("both kinds add up, pick out and keep the rest") {
     const bool is_taken = i >= 1000 && i < 4000 && gradient[i] >= 96;
     if (left[i] != (is_taken ? 0 : gradient[i])) FAIL("element " << i);
   }
-  residual.add(1096, -3);
+  residual.add({std::vector<uint32_t>{1096}, std::vector<float>{-3}});
   CHECK(values_of(residual)[1096] == -3);
 }
 

@@ -1,0 +1,14 @@
+// A GPU of this machine, by CUDA.
+#pragma once
+
+#include <memory>
+
+#include "exchange/device/device.h"
+
+namespace penstock::exchange {
+
+// number: as CUDA counts those that the process sees.
+// Errors: kUnavailable  there is no such GPU, or it cannot be used
+[[nodiscard]] Result<std::unique_ptr<Device>> open_cuda_device(int number);
+
+}  // namespace penstock::exchange

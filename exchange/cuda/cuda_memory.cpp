@@ -1,0 +1,40 @@
+#include "exchange/cuda/cuda_memory.h"
+
+#include <cstring>
+
+namespace penstock::exchange {
+
+Result<std::byte*> CudaMemory::allocate(size_t bytes) {
+  const CudaCurrent current(number_);
+  void* memory = nullptr;
+  cudaError_t error = cudaSuccess;
+  if (kind_ == Kind::kDevice) {
+    error = cudaMalloc(&memory, bytes);
+    if (error == cudaSuccess) error = cudaMemset(memory, 0, bytes);
+    // It is begun on the default stream, which not all others wait for.
+    if (error == cudaSuccess) error = cudaStreamSynchronize(nullptr);
+  } else {
+    error = cudaHostAlloc(&memory, bytes, cudaHostAllocPortable);
+    if (error == cudaSuccess) std::memset(memory, 0, bytes);
+  }
+  if (error == cudaSuccess) return static_cast<std::byte*>(memory);
+  (void)cudaGetLastError();  // not the next one's
+  if (memory != nullptr) free(static_cast<std::byte*>(memory));
+  return Error{Code::kLimit, 0,
+               "no " + std::to_string(bytes) + " bytes of " +
+                   (kind_ == Kind::kDevice ? "the GPU's memory"
+                                           : "pinned memory of the host") +
+                   ": " + cudaGetErrorString(error)};
+}
+
+void CudaMemory::free(std::byte* memory) {
+  const CudaCurrent current(number_);
+  cudaDeviceSynchronize();  // copies may be under way
+  if (kind_ == Kind::kDevice) {
+    cudaFree(memory);
+  } else {
+    cudaFreeHost(memory);
+  }
+}
+
+}  // namespace penstock::exchange

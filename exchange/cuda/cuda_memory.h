@@ -1,0 +1,47 @@
+// Memory of a GPU, and of the host for copies from and to it.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+#include "exchange/memory/arena.h"
+
+namespace penstock::exchange {
+
+inline Error cuda_error(cudaError_t error, const std::string& what) {
+  return Error{Code::kIo, 0,
+               "the GPU: " + what + ": " + cudaGetErrorString(error)};
+}
+
+// While it lives, what this thread calls is about a GPU.
+class CudaCurrent {
+ public:
+  explicit CudaCurrent(int number) {
+    error_ = cudaGetDevice(&before_);
+    if (error_ == cudaSuccess) error_ = cudaSetDevice(number);
+  }
+  ~CudaCurrent() { cudaSetDevice(before_); }
+  CudaCurrent(const CudaCurrent&) = delete;
+  CudaCurrent& operator=(const CudaCurrent&) = delete;
+  cudaError_t error() const { return error_; }
+
+ private:
+  int before_ = 0;
+  cudaError_t error_;
+};
+
+// Thread-safe.
+class CudaMemory : public MemorySource {
+ public:
+  enum class Kind { kDevice, kPinned };
+  CudaMemory(int number, Kind kind) : number_(number), kind_(kind) {}
+  Result<std::byte*> allocate(size_t bytes) override;
+  void free(std::byte* memory) override;
+
+ private:
+  const int number_;
+  const Kind kind_;
+};
+
+}  // namespace penstock::exchange

@@ -1,0 +1,15 @@
+// Starts a kernel of one dimension. (A test has one of its own, which runs
+// kernels on the CPU: tests/unit/exchange/emulated_cuda.)
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+namespace penstock::exchange {
+
+template <class... Parameters, class... Arguments>
+void launch(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
+            cudaStream_t stream, Arguments... arguments) {
+  kernel<<<blocks, threads, 0, stream>>>(arguments...);
+}
+
+}  // namespace penstock::exchange

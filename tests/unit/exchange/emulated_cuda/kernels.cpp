@@ -1,0 +1,1 @@
+#include "exchange/cuda/kernels.cu"

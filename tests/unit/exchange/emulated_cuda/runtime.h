@@ -1,0 +1,25 @@
+// What tests, and kernels on the CPU, need of it beyond CUDA's own interface.
+#pragma once
+
+#include <functional>
+
+#include "tests/unit/exchange/emulated_cuda/cuda_runtime_api.h"
+
+namespace penstock::emulated_cuda {
+
+// Behind what was begun on the stream; it is waited for by CUDA's functions.
+void enqueue(cudaStream_t stream, std::function<void()> work);
+
+// Blocks of threads, one block after the other, in the caller's thread.
+void run_grid(unsigned blocks, unsigned threads,
+              const std::function<void()>& kernel);
+
+// From now on whatever is begun fails.
+void fail_kernels(bool fail);
+
+// Of the "GPU's" memory.
+size_t allocated_bytes();
+// With more than this cudaMalloc() fails.
+void limit_memory(size_t bytes);
+
+}  // namespace penstock::emulated_cuda
