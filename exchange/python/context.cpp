@@ -19,8 +19,10 @@ std::shared_ptr<Context> shared(std::unique_ptr<Context> context) {
 
 }  // namespace
 
-PythonContext::PythonContext(PythonTransport& transport, ContextOptions options)
-    : under_(transport.under()) {
+PythonContext::PythonContext(PythonTransport& transport, ContextOptions options,
+                             std::shared_ptr<Device> device)
+    : under_(transport.under()), device_(std::move(device)) {
+  options.device = device_.get();
   options.has_thread = transport.allows_thread() && transport.size() > 1;
   context_ = shared(std::make_unique<Context>(transport.take(), options));
 }
@@ -45,7 +47,7 @@ void PythonContext::plan() {
 }
 
 void PythonContext::submit(int layer, uintptr_t address, size_t count,
-                           const py::object& update) {
+                           const py::object& update, uintptr_t stream) {
   Context& context = open();
   auto& target = update.cast<PythonUpdate&>();
   // Held until the context has said whether an exchange still goes on with it.
@@ -55,7 +57,9 @@ void PythonContext::submit(int layer, uintptr_t address, size_t count,
     const py::gil_scoped_release others;
     // NOLINTNEXTLINE(performance-no-int-to-ptr): a tensor's data_ptr()
     auto* const gradient = reinterpret_cast<float*>(address);
-    return context.submit(layer, {gradient, count}, target);
+    return context.submit(layer, {gradient, count}, target,
+                          // NOLINTNEXTLINE(performance-no-int-to-ptr): torch's
+                          reinterpret_cast<void*>(stream));
   }();
   if (!status) throw_error(status.error());
 }

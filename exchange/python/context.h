@@ -15,14 +15,17 @@ namespace penstock::exchange {
 
 class PythonContext {
  public:
-  PythonContext(PythonTransport& transport, ContextOptions options);
+  // device: where gradients and weights are; none: the CPU's memory.
+  PythonContext(PythonTransport& transport, ContextOptions options,
+                std::shared_ptr<Device> device);
 
   int add_layer(LayerOptions layer);
   void refuse(const std::string& why) { open().refuse(why); }
   void plan();
   // The memory must stay as Context::submit() says; the update is kept.
+  // stream: Device's.
   void submit(int layer, uintptr_t address, size_t count,
-              const pybind11::object& update);
+              const pybind11::object& update, uintptr_t stream);
   bool keeps_gradient(int layer) { return open().keeps_gradient(layer); }
   bool poll(int layer);
   void wait(int layer);
@@ -41,6 +44,7 @@ class PythonContext {
   void check_update(int layer);
 
   std::shared_ptr<void> under_;  // the transport's
+  std::shared_ptr<Device> device_;
   std::shared_ptr<Context> context_;
   std::vector<pybind11::object> updates_;  // of each layer, the last
 };

@@ -42,12 +42,14 @@ ResidualKind residual_of(const std::string& name) {
 std::unique_ptr<PythonContext> open_context(PythonTransport& transport,
                                             const ExchangeCosts& costs,
                                             double timeout_s,
-                                            size_t bucket_elements) {
+                                            size_t bucket_elements,
+                                            std::shared_ptr<Device> device) {
   ContextOptions options;
   options.costs = costs;
   options.timeout_s = timeout_s;
   options.bucket_elements = bucket_elements;
-  return std::make_unique<PythonContext>(transport, options);
+  return std::make_unique<PythonContext>(transport, options,
+                                         std::move(device));
 }
 
 int add_layer(PythonContext& context, const std::string& name, size_t elements,
@@ -75,6 +77,7 @@ void add_transports(py::module_& module) {
   py::class_<PythonTransport>(module, "Transport")
       .def_property_readonly("rank", &PythonTransport::rank)
       .def_property_readonly("size", &PythonTransport::size)
+      .def_property_readonly("allows_thread", &PythonTransport::allows_thread)
       .def("gather", &PythonTransport::gather, arg("mine"), arg("timeout_s"));
   module.def("alone", &alone);
   module.def("thread_ranks", &thread_ranks, arg("ranks"));
@@ -113,19 +116,23 @@ void add_stats(py::module_& module) {
 }
 
 void add_update(py::module_& module) {
+  // Other modules have those that there are.
+  py::class_<Device, std::shared_ptr<Device>>(module, "Device");
   using Kind = PythonUpdate::Kind;
   py::class_<PythonUpdate>(module, "Update")
       .def_static("adds",
-                  [] {
-                    return std::make_unique<PythonUpdate>(Kind::kAdd,
-                                                          std::nullopt);
-                  })
+                  [](const std::shared_ptr<Device>& device) {
+                    return std::make_unique<PythonUpdate>(
+                        Kind::kAdd, std::nullopt, device);
+                  },
+                  arg("device"))
       .def_static(
           "replaces",
-          [](const PythonUpdate::Then& then) {
-            return std::make_unique<PythonUpdate>(Kind::kReplace, then);
+          [](const std::shared_ptr<Device>& device,
+             const PythonUpdate::Then& then) {
+            return std::make_unique<PythonUpdate>(Kind::kReplace, then, device);
           },
-          arg("then") = std::nullopt)
+          arg("device"), arg("then") = std::nullopt)
       .def("set", &PythonUpdate::set, arg("address"), arg("count"),
            arg("factor"));
 }
@@ -140,13 +147,14 @@ void add_context(py::module_& module) {
            arg("select_s"), arg("record_s"));
   py::class_<PythonContext>(module, "Context")
       .def(py::init(&open_context), arg("transport"), py::kw_only(),
-           arg("costs"), arg("timeout_s"), arg("bucket_elements"))
+           arg("costs"), arg("timeout_s"), arg("bucket_elements"),
+           arg("device"))
       .def("add_layer", &add_layer, arg("name"), py::kw_only(), arg("elements"),
            arg("density"), arg("residual"), arg("method"))
       .def("refuse", &PythonContext::refuse, arg("why"))
       .def("plan", &PythonContext::plan)
       .def("submit", &PythonContext::submit, arg("layer"), arg("address"),
-           arg("count"), arg("update"))
+           arg("count"), arg("update"), arg("stream"))
       .def("keeps_gradient", &PythonContext::keeps_gradient, arg("layer"))
       .def("poll", &PythonContext::poll, arg("layer"))
       .def("wait", &PythonContext::wait, arg("layer"))

@@ -16,19 +16,31 @@ void PythonUpdate::set(uintptr_t address, size_t count, float factor) {
 
 // Late, as other layers' sums may have been there until now.
 void PythonUpdate::clear() {
-  if (!is_cleared_) std::ranges::fill(target_, 0.0F);
-  is_cleared_ = true;
+  if (std::exchange(is_cleared_, true)) return;
+  if (device_) {
+    device_->clear(target_.data(), target_.size());
+  } else {
+    std::ranges::fill(target_, 0.0F);
+  }
 }
 
 void PythonUpdate::add_sparse(const SparseView& part) {
   clear();
-  AddScaled(target_, factor_).add_sparse(part);
+  if (device_) {
+    device_->add_scaled(part, factor_, target_.data());
+  } else {
+    AddScaled(target_, factor_).add_sparse(part);
+  }
 }
 
 // The sums may be in the target's memory.
 void PythonUpdate::add_dense(std::span<const float> sums) {
   if (sums.data() != target_.data()) clear();
-  AddScaled(target_, factor_).add_dense(sums);
+  if (device_) {
+    device_->add_scaled(sums, factor_, target_.data());
+  } else {
+    AddScaled(target_, factor_).add_dense(sums);
+  }
 }
 
 void PythonUpdate::rethrow() {

@@ -6,9 +6,12 @@
 
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "exchange/context/context.h"
+#include "exchange/device/device.h"
 
 namespace penstock::exchange {
 
@@ -20,7 +23,9 @@ class PythonUpdate : public Update {
   };
   using Then = std::optional<pybind11::function>;
 
-  PythonUpdate(Kind kind, const Then& then) : kind_(kind), then_(then) {}
+  // device: which the target is on; none: the CPU.
+  PythonUpdate(Kind kind, const Then& then, std::shared_ptr<Device> device)
+      : kind_(kind), then_(then), device_(std::move(device)) {}
 
   // For the next exchange: `count` floats from the address on.
   // REQUIRES: none is under way.
@@ -38,6 +43,7 @@ class PythonUpdate : public Update {
 
   const Kind kind_;
   Then then_;
+  const std::shared_ptr<Device> device_;
   std::span<float> target_;
   bool is_cleared_ = true;  // for sums that replace
   float factor_ = 1;

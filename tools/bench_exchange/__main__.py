@@ -16,6 +16,7 @@ from demo_lib.progress import Progress
 COUNTS = (2, 4, 8)
 DENSITIES = (0.001, 0.01, 0.05, 0.1)
 DENSE_CELL = ("1g", 4, 0.01)  # vs_dense_1g's
+NO_GPU = 77  # as the program exits then
 FAILURES = (cage.CageError, network.NetworkError, ranks.RunError, OSError,
             subprocess.CalledProcessError)
 
@@ -122,6 +123,39 @@ def selection(build, rounds, progress):
     return [figure("selection_vs_memcpy", ratios)]
 
 
+def gpu_selection(build, rounds, progress):
+    """Of a GPU, where there is one."""
+    progress.phase("selection of 1% of 16 M on a GPU")
+    program = build / "bin" / "penstock-gpu-select-bench"
+    if not program.exists():
+        progress.say("  not measured: there was no nvcc to build for one")
+        return []
+    done = subprocess.run([program, str(rounds)], text=True,
+                          stdout=subprocess.PIPE, check=False)
+    if done.returncode == NO_GPU:
+        progress.say("  not measured: there is none")
+        return []
+    done.check_returncode()
+    gpu, *lines = [json.loads(line) for line in done.stdout.splitlines()]
+    progress.say(f"  {gpu['gpu']}")
+    for one in lines:
+        progress.say(
+            f"  memcpy {one['memcpy_s'] * 1e6:.0f} us, accumulating "
+            f"{one['accumulate_s'] * 1e6:.0f}, selecting "
+            f"{one['select_s'] * 1e6:.0f} ({one['to_host_s'] * 1e6:.0f} with "
+            f"the copy to the host), finding the threshold "
+            f"{one['exact_s'] * 1e6:.0f} a step ({one['exact_steps']} times); "
+            f"CUB's sort {one['sort_s'] * 1e6:.0f}; {one['taken_share']:.1%} "
+            "of what was wanted")
+    passes = [one["accumulate_s"] + one["select_s"] + one["exact_s"]
+              for one in lines]
+    return [figure("gpu_selection_vs_memcpy", [
+                one["memcpy_s"] / pass_s for one, pass_s in zip(lines, passes)]),
+            figure("gpu_selection_vs_sort", [
+                one["sort_s"] / (pass_s - one["accumulate_s"])
+                for one, pass_s in zip(lines, passes)])]
+
+
 def cell_figures(found):
     """What the cells that were measured say."""
     out = [figure("worst_vs_best", [cell.interval[1] for cell in found],
@@ -141,6 +175,7 @@ def run(arguments, progress):
     figures = []
     if "selection" in arguments.parts and not arguments.calibrate:
         figures += selection(arguments.build, arguments.rounds, progress)
+        figures += gpu_selection(arguments.build, arguments.rounds, progress)
     links = [part for part in arguments.parts if part != "selection"]
     if arguments.calibrate:
         arguments.calibrate.mkdir(parents=True, exist_ok=True)

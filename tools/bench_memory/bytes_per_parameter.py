@@ -20,7 +20,11 @@ DENSITY = 0.01
 
 def make_model():
     return nn.Sequential(*[nn.Linear(WIDTH, WIDTH, bias=False)
-                           for _ in range(LAYERS)])
+                           for _ in range(LAYERS)]).to(device().name)
+
+
+def make_sample():
+    return torch.randn(1, WIDTH, device=device().name)
 
 
 def count(model):
@@ -62,7 +66,7 @@ def ddp():
         top_k = TopK()
         parallel.register_comm_hook(None, lambda _, bucket: top_k(bucket))
         for _ in range(4):
-            parallel(torch.randn(1, WIDTH)).sum().backward()
+            parallel(make_sample()).sum().backward()
         held = device().current_bytes()
         torch.distributed.destroy_process_group()
     return held / count(model)
@@ -86,7 +90,7 @@ def mirror():
         ready.wait()
         memory.reset_peak()
         for _ in range(3):
-            model(torch.randn(1, WIDTH)).sum().backward()
+            model(make_sample()).sum().backward()
             optimizer.step()
         trainer.wait()
         planned[transport.rank] = trainer.planned_bytes

@@ -45,7 +45,8 @@ class DdpState:
             id(layer.parameter): layer for layer in self._exchange.layers
         }
         self._updates = {
-            layer: _native.Update.replaces() for layer in self._exchange.layers
+            layer: _native.Update.replaces(self._exchange.place.native)
+            for layer in self._exchange.layers
         }
         self._promised: list[tuple[Future, Tensor]] = []
         self._steps = 0
@@ -60,7 +61,10 @@ class DdpState:
             bucket.parameters(), bucket.gradients()
         ):
             self._submit(self._layers[id(parameter)], gradient)
-        promise: Future[Tensor] = Future()
+        device = self._exchange.place.device
+        promise: Future[Tensor] = Future(
+            devices=[device] if device.type == "cuda" else None
+        )
         self._promised.append((promise, bucket.buffer()))
         if is_last:
             self._keep_promises()

@@ -7,6 +7,7 @@ from penstock._client import default_client
 from penstock.exchange import _native
 from penstock.exchange._layers import Layer, layers_of, refusals
 from penstock.exchange._options import ExchangeOptions
+from penstock.exchange._place import Cpu, Place, place_on
 from penstock.exchange._transport import close_at_exit, open_transport
 from penstock.exchange._weights import check_same_weights
 
@@ -28,7 +29,10 @@ class Exchange:
         self._kept: list[tuple[Layer, Tensor]] = []
         self._told_s = 0.0
         self._context: _native.Context | None = None
+        self.place: Place = Cpu()
         why_not = why_not + refusals(model, self.layers)
+        if self.size > 1 and not why_not:
+            why_not = self._take_place(transport)
         if self.size > 1:
             check_same_weights(
                 transport, self.layers, not why_not, options.timeout_s
@@ -36,6 +40,21 @@ class Exchange:
             self._context = self._plan(transport, options, why_not)
         elif why_not:
             raise ValueError(_first_of(why_not))
+
+    def _take_place(self, transport: _native.Transport) -> list[str]:
+        """Why it cannot."""
+        device = self.layers[0].device
+        # torch makes a GPU's gradients in a thread of its own.
+        if device.type == "cuda" and not transport.allows_thread:
+            return [
+                f"the model is on {device}, and this MPI allows no thread of "
+                "ours: MPI_Init_thread() has to be given MPI_THREAD_MULTIPLE"
+            ]
+        try:
+            self.place = place_on(device)
+        except ValueError as error:
+            return [str(error)]
+        return []
 
     def _plan(
         self,
@@ -48,6 +67,7 @@ class Exchange:
             costs=options.native_costs(),
             timeout_s=options.timeout_s,
             bucket_elements=options.bucket_elements,
+            device=self.place.native,
         )
         for layer in self.layers:
             context.add_layer(
@@ -77,7 +97,11 @@ class Exchange:
         if context.keeps_gradient(layer.number):
             self._kept.append((layer, gradient))
         context.submit(
-            layer.number, gradient.data_ptr(), gradient.numel(), update
+            layer.number,
+            gradient.data_ptr(),
+            gradient.numel(),
+            update,
+            self.place.stream_of(gradient),
         )
         self.free_gradients()
 

@@ -82,7 +82,10 @@ class Together:
         weights = layer.parameter
         if weight_decay:  # needs no other rank
             weights.detach().mul_(1 - lr * weight_decay)
-        update = self._onto_weights.setdefault(layer, _native.Update.adds())
+        if layer not in self._onto_weights:
+            place = self._exchange.place
+            self._onto_weights[layer] = _native.Update.adds(place.native)
+        update = self._onto_weights[layer]
         factor = -lr / self._exchange.size
         update.set(weights.data_ptr(), weights.numel(), factor)
         return update
@@ -95,9 +98,13 @@ class Together:
         is_kept = self._exchange.keeps_gradient(layer)
         mean = gradient if is_kept else self._room(weights.numel())
         mean = mean.view_as(weights)
-        update = _native.Update.replaces(
-            then=lambda: self._stepper.step([(weights, mean)], [group])
-        )
+        place = self._exchange.place
+
+        def step() -> None:
+            with place.apart():
+                self._stepper.step([(weights, mean)], [group])
+
+        update = _native.Update.replaces(place.native, step)
         update.set(mean.data_ptr(), mean.numel(), 1 / self._exchange.size)
         return update
 
@@ -107,7 +114,8 @@ class Together:
             self._scratch = torch.empty(
                 max(
                     layer.parameter.numel() for layer in self._exchange.layers
-                )
+                ),
+                device=self._exchange.place.device,
             )
         return self._scratch[:elements]
 

@@ -11,6 +11,7 @@ class Layer:
         self.number = number
         self.name = name
         self.parameter = parameter
+        self.device = parameter.device
 
     def __repr__(self) -> str:
         return f"Layer({self.number}, {self.name!r})"
@@ -33,7 +34,7 @@ def refusals(model: nn.Module, layers: list[Layer]) -> list[str]:
     """Why the model's gradients cannot be exchanged, each with what to do."""
     found = [] if layers else ["the model has nothing to train"]
     for layer in reversed(layers):
-        why = _refusal(layer.parameter)
+        why = _refusal(layer.parameter, layers[-1].device)
         if why:
             found.append(f"{layer.name} {why}")
     for name, module in model.named_modules():
@@ -46,11 +47,18 @@ def refusals(model: nn.Module, layers: list[Layer]) -> list[str]:
     return found
 
 
-def _refusal(parameter: nn.Parameter) -> str | None:
+def _refusal(parameter: nn.Parameter, first: torch.device) -> str | None:
     if isinstance(parameter, nn.parameter.UninitializedParameter):
         return "has no shape yet: run the model once before"
-    if parameter.device.type != "cpu":
-        return f"is on {parameter.device}: only the CPU's are exchanged"
+    if parameter.device.type not in ("cpu", "cuda"):
+        return (
+            f"is on {parameter.device}: only the CPU's and CUDA's are exchanged"
+        )
+    if parameter.device != first:
+        return (
+            f"is on {parameter.device}, and others are on {first}: each rank "
+            "trains on one device"
+        )
     if parameter.dtype != torch.float32:
         return (
             f"is {parameter.dtype}: only float32 is exchanged; keep weights in "
@@ -73,11 +81,11 @@ def check_gradient(layer: Layer, gradient: torch.Tensor) -> None:
             f"the gradient of {layer.name} is sparse: only dense ones are "
             "exchanged"
         )
-    if gradient.dtype != torch.float32 or not gradient.is_cpu:
+    if gradient.dtype != torch.float32 or gradient.device != layer.device:
         raise RuntimeError(
             f"the gradient of {layer.name} is {gradient.dtype} on "
-            f"{gradient.device}: weights must stay float32 on the CPU, as they "
-            "were when the exchange was made"
+            f"{gradient.device}: weights must stay float32 on {layer.device}, "
+            "as they were when the exchange was made"
         )
     if not gradient.is_contiguous():
         raise RuntimeError(

@@ -265,8 +265,8 @@ def _why_without(layers: list[Layer]) -> RuntimeError:
     name = layers[0].name
     if layers[0].parameter.grad is not None:  # torch 1: of a cast, no hook's
         return RuntimeError(
-            f"{name} has been cast or moved: weights must stay float32 on the "
-            "CPU, as they were when the exchange was made"
+            f"{name} has been cast or moved: weights must stay float32 on "
+            f"{layers[0].device}, as they were when the exchange was made"
         )
     return RuntimeError(
         f"{len(layers)} parameters got no gradient in this step, {name} for "

@@ -72,7 +72,7 @@ def _of_layer(exchange: Exchange, layer: Layer) -> dict[str, Any]:
 def _load_layer(
     exchange: Exchange, layer: Layer, state: dict[str, Any]
 ) -> None:
-    residual = state["residual"].contiguous()
+    residual = state["residual"].cpu().contiguous()
     exchange.context.set_layer_state(
         layer.number,
         _native.LayerState(

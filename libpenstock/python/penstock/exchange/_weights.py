@@ -42,7 +42,7 @@ def check_same_weights(
 def _digest(layer: Layer) -> bytes:
     digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
     digest.update(f"{layer.name} {tuple(layer.parameter.shape)}".encode())
-    digest.update(_memory(layer.parameter))
+    digest.update(_memory(layer.parameter.detach().cpu()))
     return digest.digest()
 
 

@@ -1,0 +1,3 @@
+from penstock.exchange._native import Device
+
+def open_device(number: int) -> Device: ...

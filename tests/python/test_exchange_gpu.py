@@ -1,0 +1,290 @@
+"""penstock.exchange of a model on a GPU: on one that is emulated, where tensors
+stay the CPU's and what the library does with them is what it does on a GPU; and
+on a real one, where there is one."""
+
+import contextlib
+import os
+import sys
+import types
+import unittest
+from unittest import mock
+
+from exchange_case import (
+    ExchangeCase,
+    as_ranks,
+    batch,
+    exchange,
+    fine,
+    mean_gradient_training,
+    perceptron,
+    torch,
+    train,
+    weights_hash,
+)
+from penstock.exchange import _exchange, _layers, _place
+from test_exchange_trainer import OPTIMIZERS, trained
+
+sys.path.insert(0, os.environ["PENSTOCK_EMULATED_CUDA"])
+import _native_cuda as emulated_cuda  # noqa: E402
+
+# Layers of several elements by each method, and small ones in a bucket.
+OPTIONS = {"density": 0.05, "bucket_elements": 100}
+
+
+class EmulatedGpu:
+    device = torch.device("cpu")
+
+    def __init__(self):
+        self.native = emulated_cuda.open_device(0)
+        self.apart_count = 0
+        self._given = []
+
+    def stream_of(self, gradient):
+        # The CPU's memory has its next owner at once, and not as late as a
+        # stream comes to it.
+        self._given.append(gradient)
+        return 0
+
+    @contextlib.contextmanager
+    def apart(self):
+        yield
+        self.apart_count += 1
+
+
+class Emulated(ExchangeCase):
+    def setUp(self):
+        self.places = []
+
+        def place_on(device):
+            self.places.append(EmulatedGpu())
+            return self.places[-1]
+
+        patch = mock.patch.object(_exchange, "place_on", place_on)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_dense_is_the_mean_of_gradients(self):
+        for name, optimizer_of in OPTIMIZERS.items():
+            with self.subTest(optimizer=name):
+                self.places.clear()
+                expected = mean_gradient_training(optimizer_of, 10, ranks=2)
+                results = fine(
+                    as_ranks(
+                        2,
+                        lambda transport: trained(
+                            transport,
+                            optimizer_of,
+                            10,
+                            density=1,
+                            method="dense",
+                        )[0],
+                    )
+                )
+                for model in results:
+                    self.assert_close(model, expected, 2e-5)
+                self.assertEqual(len(set(map(weights_hash, results))), 1)
+                is_plain = name in ("sgd", "decay")
+                steps = 0 if is_plain else 10 * len(list(model.parameters()))
+                for place in self.places:
+                    self.assertEqual(place.apart_count, steps)
+
+    def test_weights_are_the_same_on_all_ranks(self):
+        for method in ("allgather", "two_phase"):
+            for residual in ("float32", "bfloat16", "host"):
+                with self.subTest(method=method, residual=residual):
+                    results = fine(
+                        as_ranks(
+                            2,
+                            lambda transport: weights_hash(
+                                trained(
+                                    transport,
+                                    OPTIMIZERS["adam"],
+                                    10,
+                                    method=method,
+                                    residual=residual,
+                                    **OPTIONS,
+                                )[0]
+                            ),
+                        )
+                    )
+                    self.assertEqual(len(set(results)), 1)
+
+    def test_a_sparse_step_is_what_a_cpu_does(self):
+        def weights(transport):
+            model, trainer = trained(
+                transport, OPTIMIZERS["sgd"], 10, method="two_phase", **OPTIONS
+            )
+            trainer.close()
+            return model
+
+        on_gpu = fine(as_ranks(3, weights))
+        self.assertEqual(len(self.places), 3)
+        with mock.patch.object(
+            _exchange, "place_on", lambda device: _place.Cpu()
+        ):
+            on_cpu = fine(as_ranks(3, weights))
+        # Which ones of those as large are taken may differ.
+        self.assert_close(on_gpu[0], on_cpu[0], 1e-3)
+
+    def test_training_goes_on_from_a_saved_state(self):
+        def work(transport):
+            model = perceptron()
+            optimizer = OPTIMIZERS["momentum"](model.parameters())
+            trainer = exchange.MirrorTrainer(
+                model, optimizer, transport=transport, **OPTIONS
+            )
+            train(model, optimizer, range(5), transport.rank)
+            state = trainer.state_dict()
+            residuals = {
+                name: layer["residual"].clone()
+                for name, layer in state["layers"].items()
+            }
+            train(model, optimizer, range(5, 8), transport.rank)
+            trainer.load_state_dict(state)
+            again = trainer.state_dict()
+            for name, layer in again["layers"].items():
+                self.assertTrue(torch.equal(layer["residual"], residuals[name]))
+            self.assertTrue(any(map(torch.any, residuals.values())))
+            trainer.set_density(0.2)
+            train(model, optimizer, range(8, 12), transport.rank)
+            trainer.close()
+            return weights_hash(model)
+
+        self.assertEqual(len(set(fine(as_ranks(2, work)))), 1)
+
+    def test_a_gradient_that_is_no_number_is_refused(self):
+        def work(transport):
+            model = perceptron()
+            optimizer = OPTIMIZERS["sgd"](model.parameters())
+            trainer = exchange.MirrorTrainer(
+                model, optimizer, transport=transport, **OPTIONS
+            )
+            samples, classes = batch(0, transport.rank)
+            if transport.rank == 1:
+                samples[0, 0] = float("nan")
+            loss = torch.nn.functional.cross_entropy(model(samples), classes)
+            loss.backward()
+            optimizer.step()
+            trainer.wait()
+
+        for error in as_ranks(2, work):
+            self.assertRegex(str(error), "was infinite or no number on some")
+
+    def test_a_gpu_that_cannot_be_had_is_told_to_all_ranks(self):
+        def place_on(device):
+            self.places.append(None)
+            if len(self.places) == 2:
+                raise ValueError("no GPU of its own")
+            return EmulatedGpu()
+
+        def work(transport):
+            model = perceptron()
+            optimizer = OPTIMIZERS["sgd"](model.parameters())
+            exchange.MirrorTrainer(model, optimizer, transport=transport)
+
+        with mock.patch.object(_exchange, "place_on", place_on):
+            for error in as_ranks(3, work):
+                self.assertRegex(str(error), "no GPU of its own")
+
+
+class Refused(unittest.TestCase):
+    @unittest.skipIf(torch.cuda.is_available(), "there is a GPU")
+    def test_a_gpu_that_is_not_there(self):
+        with self.assertRaisesRegex(
+            ValueError, "no GPU 0 to exchange on|was built without CUDA here"
+        ):
+            _place.place_on(torch.device("cuda:0"))
+
+    def test_an_mpi_that_allows_no_thread(self):
+        layers = [types.SimpleNamespace(device=torch.device("cuda:0"))]
+        refused = _exchange.Exchange._take_place(
+            types.SimpleNamespace(layers=layers),
+            types.SimpleNamespace(allows_thread=False),
+        )
+        self.assertRegex(refused[0], "has to be given MPI_THREAD_MULTIPLE")
+
+    def test_two_devices(self):
+        parameter = torch.nn.Parameter(torch.zeros(1))
+        self.assertEqual(
+            _layers._refusal(parameter, torch.device("cuda:1")),
+            "is on cpu, and others are on cuda:1: each rank trains on one "
+            "device",
+        )
+
+
+@unittest.skipUnless(torch.cuda.is_available(), "there is no GPU")
+class Real(ExchangeCase):
+    """Ranks share the GPU."""
+
+    def trained(self, transport, optimizer_of, steps, **options):
+        model = perceptron().cuda()
+        optimizer = optimizer_of(model.parameters())
+        trainer = exchange.MirrorTrainer(
+            model, optimizer, transport=transport, timeout_s=20, **options
+        )
+        for step in range(steps):
+            samples, classes = batch(step, getattr(transport, "rank", 0))
+            loss = torch.nn.functional.cross_entropy(
+                model(samples.cuda()), classes.cuda()
+            )
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        trainer.close()
+        return model.cpu()
+
+    def test_one_rank(self):
+        for name, optimizer_of in OPTIMIZERS.items():
+            with self.subTest(optimizer=name):
+                plain = perceptron()
+                train(plain, optimizer_of(plain.parameters()), range(20))
+                model = self.trained("self", optimizer_of, 20)
+                self.assert_close(model, plain, 1e-3)
+
+    def test_dense_is_the_mean_of_gradients(self):
+        for name, optimizer_of in OPTIMIZERS.items():
+            with self.subTest(optimizer=name):
+                expected = mean_gradient_training(optimizer_of, 20, ranks=2)
+                results = fine(
+                    as_ranks(
+                        2,
+                        lambda transport: self.trained(
+                            transport,
+                            optimizer_of,
+                            20,
+                            density=1,
+                            method="dense",
+                        ),
+                    )
+                )
+                for model in results:
+                    self.assert_close(model, expected, 1e-3)
+                self.assertEqual(len(set(map(weights_hash, results))), 1)
+
+    def test_weights_are_the_same_on_all_ranks(self):
+        for method in ("allgather", "two_phase"):
+            for residual in ("float32", "bfloat16", "host"):
+                for name in ("sgd", "adam"):
+                    with self.subTest(
+                        method=method, residual=residual, optimizer=name
+                    ):
+                        results = fine(
+                            as_ranks(
+                                2,
+                                lambda transport: weights_hash(
+                                    self.trained(
+                                        transport,
+                                        OPTIMIZERS[name],
+                                        100,
+                                        method=method,
+                                        residual=residual,
+                                        **OPTIONS,
+                                    )
+                                ),
+                            )
+                        )
+                        self.assertEqual(len(set(results)), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
