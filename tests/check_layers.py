@@ -47,6 +47,7 @@ RESERVED = {
     r"fuse": ["tools"],
     r"mpi\.h": ["loader", "exchange"],
     r"hwy/": ["exchange"],
+    r"cuda|cub/": ["exchange"],
     r"pybind11/": ["loader", "exchange"],
     r"libcgroup|hwloc": ["cgroup", "node_agent"],
 }
