@@ -1,6 +1,6 @@
-#include "exchange/bench/gpu_sort.h"
-
 #include <cub/device/device_radix_sort.cuh>
+
+#include "exchange/bench/gpu_sort.h"
 
 namespace penstock::exchange {
 namespace {

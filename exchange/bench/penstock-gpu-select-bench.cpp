@@ -5,6 +5,8 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
+#include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -79,8 +81,8 @@ class GpuSelectBench {
             [&] { find_kth(residual_, uint32_t(kWanted), kth_, nullptr); });
         threshold_.set_exact(device_->kth_magnitude(residual_, kWanted));
       }
-      sort_s += timed(
-          [&] { check(gpu_sort(residual_.wide, kElements, sort_)); });
+      sort_s +=
+          timed([&] { check(gpu_sort(residual_.wide, kElements, sort_)); });
       if (i % 2 == 0) {
         pass_s += select_only();
       } else {
@@ -92,8 +94,8 @@ class GpuSelectBench {
         "{\"memcpy_s\": %g, \"accumulate_s\": %g, \"exact_s\": %g, "
         "\"select_s\": %g, \"to_host_s\": %g, \"sort_s\": %g, "
         "\"taken_share\": %g, \"exact_steps\": %u}\n",
-        copy_s / kSteps, add_s / kSteps, exact_s / kSteps,
-        pass_s * 2 / kSteps, whole_s * 2 / kSteps, sort_s / kSteps,
+        copy_s / kSteps, add_s / kSteps, exact_s / kSteps, pass_s * 2 / kSteps,
+        whole_s * 2 / kSteps, sort_s / kSteps,
         double(taken) * 2 / kSteps / double(kWanted), exact_steps);
     std::fflush(stdout);
   }
@@ -119,8 +121,8 @@ class GpuSelectBench {
   double select_only() {
     check(cudaMemset(found_, 0, sizeof(DeviceFound)));
     const double took_s = timed([&] {
-      select(residual_, 0, kElements, threshold_.value(),
-             room_, found_, nullptr);
+      select(residual_, 0, kElements, threshold_.value(), room_, found_,
+             nullptr);
     });
     DeviceFound found;
     check(cudaMemcpy(&found, found_, sizeof found, cudaMemcpyDeviceToHost));

@@ -47,6 +47,10 @@ std::string_view method_name(int32_t method) {
   return "by model";
 }
 
+std::string_view place(const RankRecord& rank) {
+  return rank.has_device != 0 ? "a GPU" : "the CPU";
+}
+
 // "rank 2 has 5 layers, rank 0 has 4".
 template <class Value>
 std::string differs(size_t rank, const char* what, const Value& theirs,
@@ -87,6 +91,7 @@ RankRecord record_of(const ContextOptions& options, size_t layers,
   record.bucket_elements = options.bucket_elements;
   record.exact_steps = options.exact_steps;
   record.passes_nonfinite = options.passes_nonfinite ? 1 : 0;
+  record.has_device = options.device != nullptr ? 1 : 0;
   record.keep_factor = options.keep_factor;
   record.costs = options.costs;
   copy_text(refusal, record.refusal);
@@ -145,7 +150,10 @@ std::string disagreement(std::span<const RankRecord> ranks) {
          differs(rank, "a keep factor of", theirs.keep_factor,
                  first.keep_factor),
          differs(rank, "passing of infinities", theirs.passes_nonfinite,
-                 first.passes_nonfinite)});
+                 first.passes_nonfinite),
+         // An optimizer's arithmetic there has other bits.
+         differs(rank, "its weights in the memory of", place(theirs),
+                 place(first))});
     if (!text.empty()) return text;
   }
   return "";

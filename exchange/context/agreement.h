@@ -17,6 +17,7 @@ struct RankRecord {
   uint64_t bucket_elements = 0;
   uint64_t exact_steps = 0;
   uint64_t passes_nonfinite = 0;
+  uint64_t has_device = 0;
   double keep_factor = 0;
   ExchangeCosts costs;
   char refusal[256] = "";  // why this rank cannot go on

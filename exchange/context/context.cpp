@@ -273,7 +273,7 @@ ContextStats Context::stats() const { return impl_->stats(); }
 LayerStats Context::layer_stats(int layer) const {
   return impl_->runner().layer_stats(layer);
 }
-Context::LayerState Context::layer_state(int layer) const {
+Result<Context::LayerState> Context::layer_state(int layer) const {
   return impl_->runner().state(layer);
 }
 Status Context::set_layer_state(int layer, const LayerState& state) {

@@ -152,8 +152,10 @@ class Context {
   bool keeps_gradient(int layer) const;
 
   // Goes on as far as it can without waiting; whether the layer's exchange is
-  // done (as before its first submit()).
-  // Errors: kInvalidArgument  some rank's gradient of this layer was infinite
+  // done (as before its first submit()). Without a thread of its own it waits
+  // for a device that has not come to a gradient, as submit() and wait() do:
+  // for as long as that takes. Errors: kInvalidArgument  some rank's gradient
+  // of this layer was infinite
   //                           or no number: on all ranks; its sums were not
   //                           applied, and what was sent of it is lost
   //                           Also: ranks have lost each other
@@ -197,8 +199,10 @@ class Context {
     uint32_t steps_left = 0;  // with that threshold
     uint64_t steps = 0;
   };
-  LayerState layer_state(int layer) const;
+  // Errors: kIo  a device's
+  [[nodiscard]] Result<LayerState> layer_state(int layer) const;
   // Errors: kInvalidArgument  the state of another layer
+  //         kIo               a device's
   [[nodiscard]] Status set_layer_state(int layer, const LayerState& state);
 
  private:

@@ -24,8 +24,8 @@ Engine::Engine(Transport& transport, Arena& arena,
       largest_dense = std::max(largest_dense, group.elements);
     }
     shapes_.push_back(shape);
-    most_entries_ = std::max(
-        {most_entries_, shape.send_entries, shape.keep_entries});
+    most_entries_ =
+        std::max({most_entries_, shape.send_entries, shape.keep_entries});
   }
   if (!in_two_phases.empty()) {
     two_phase_.emplace(transport, arena, in_two_phases);

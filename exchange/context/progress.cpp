@@ -127,6 +127,7 @@ void Context::Impl::fail(Lock& lock, Error error) {
 }
 
 void Context::Impl::run_thread() {
+  if (options_.device != nullptr) options_.device->enter_thread();
   Lock lock(mutex_);
   Pause pause;
   while (!is_stopped_ && !error_) {

@@ -245,7 +245,7 @@ void Runner::add_memory(ContextStats& stats) const {
   stats.used_host_bytes = memory_->host.used();
 }
 
-Context::LayerState Runner::state(int number) const {
+Result<Context::LayerState> Runner::state(int number) const {
   const Layer& layer = layer_of(number);
   Context::LayerState state;
   state.steps = layer.stats.steps;
@@ -255,6 +255,7 @@ Context::LayerState Runner::state(int number) const {
     state.threshold = layer.threshold->value();
     state.steps_left = layer.threshold->steps_left();
   }
+  if (Status read = device_status(); !read) return std::move(read).error();
   return state;
 }
 
@@ -286,7 +287,9 @@ Status Runner::go_on_from(const Runner& before) {
           "it has not given away yet would be lost; name a sparse method",
           layer.options.name, layer.options.density));
     }
-    layer.residual.write(before.state(number).residual);
+    const auto state = before.state(number);
+    if (!state) return state.error();
+    layer.residual.write(state->residual);
   }
   return device_status();
 }

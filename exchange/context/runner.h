@@ -35,8 +35,7 @@ class Runner {
   }
 
   // Takes a gradient up, for a begin() later.
-  void take(int layer, std::span<float> gradient, Update& update,
-            void* stream);
+  void take(int layer, std::span<float> gradient, Update& update, void* stream);
   // take() and begin() of a sparse group in one pass. REQUIRES: not busy; no
   // device.
   [[nodiscard]] Status take_and_begin(int layer, std::span<float> gradient,
@@ -57,7 +56,7 @@ class Runner {
   // In the group's exchange that was done last.
   uint64_t sent_bytes() const { return engine_->sent_bytes(); }
 
-  Context::LayerState state(int layer) const;
+  [[nodiscard]] Result<Context::LayerState> state(int layer) const;
   [[nodiscard]] Status set_state(int layer, const Context::LayerState& state);
   // Takes over the residuals of one with the same layers.
   // Errors: kInvalidArgument  a layer has one, and would have none here

@@ -26,11 +26,10 @@ class CudaDevice : public Device {
         memory_(number, CudaMemory::Kind::kDevice),
         pinned_(number, CudaMemory::Kind::kPinned) {}
   ~CudaDevice() override;
-  CudaDevice(const CudaDevice&) = delete;
-  CudaDevice& operator=(const CudaDevice&) = delete;
 
   Status open();
   MemorySource& memory() override { return memory_; }
+  void enter_thread() override { check(cudaSetDevice(number_), "it"); }
   MemorySource& pinned() override { return pinned_; }
   Status reserve(size_t layers, size_t entries) override;
   size_t reserved_bytes() const override {
@@ -75,6 +74,14 @@ class CudaDevice : public Device {
   bool is_fine() const;
   // Remembers the first error; false: there is one.
   bool check(cudaError_t error, const char* what);
+  // Begins kernels, unless there was an error before.
+  template <class Begin>
+  bool begin(const char* what, const Begin& kernels) {
+    if (!is_fine()) return false;
+    (void)cudaGetLastError();  // of whatever was called before
+    kernels();
+    return check(cudaGetLastError(), what);
+  }
   bool copy(void* to, const void* from, size_t bytes, Stream stream);
   bool synchronize();
 
@@ -136,10 +143,9 @@ Status CudaDevice::reserve(size_t layers, size_t entries) {
 
 void CudaDevice::accumulate(const float* gradient, const DeviceResidual& sums,
                             Stream stream) {
-  if (!is_fine()) return;
   const CudaCurrent current(number_);
-  add_gradient(gradient, sums, cuda_stream(stream));
-  check(cudaGetLastError(), "the adding of a gradient");
+  begin("the adding of a gradient",
+        [&] { add_gradient(gradient, sums, cuda_stream(stream)); });
 }
 
 void CudaDevice::copy_out(const float* gradient, std::span<float> values,
@@ -166,17 +172,18 @@ SelectPass CudaDevice::select(const DeviceResidual& residual, size_t first,
   SelectPass all;
   // Once, but where the room is larger than the staging.
   for (;;) {
-    const DeviceFound found =
-        select_once(residual, first, size, threshold,
-                    {room.indices.subspan(all.taken),
-                     room.values.subspan(all.taken)});
+    const DeviceFound found = select_once(
+        residual, first, size, threshold,
+        {room.indices.subspan(all.taken), room.values.subspan(all.taken)});
     if (all.taken == 0) all.candidates = found.candidates;
     all.is_finite = all.is_finite && found.is_not_finite == 0;
     const size_t taken =
         std::min({size_t(found.candidates), staging_.values.size(),
                   room.values.size() - all.taken});
     all.taken += taken;
-    if (taken < staging_.values.size()) return all;
+    if (taken < staging_.values.size() || all.taken == room.values.size()) {
+      return all;
+    }
   }
 }
 
@@ -185,20 +192,18 @@ DeviceFound CudaDevice::select_once(const DeviceResidual& residual,
                                     size_t first, size_t size, float threshold,
                                     const SparseRoom& room) {
   const size_t most = std::min(room.values.size(), staging_.values.size());
-  if (!is_fine() ||
-      !check(cudaMemsetAsync(staging_.found, 0, sizeof(DeviceFound), own_),
-             "memory")) {
-    return {};
-  }
-  exchange::select(residual, first, size, threshold,
-                   {staging_.indices.data(), staging_.values.data(),
-                    static_cast<uint32_t>(most)},
-                   staging_.found, own_);
   DeviceFound found;
-  if (!check(cudaGetLastError(), "the selection") ||
-      !copy(&found, staging_.found, sizeof found, own_) || !synchronize()) {
-    return {};
-  }
+  const bool is_found =
+      begin("the selection",
+            [&] {
+              cudaMemsetAsync(staging_.found, 0, sizeof found, own_);
+              exchange::select(residual, first, size, threshold,
+                               {staging_.indices.data(), staging_.values.data(),
+                                static_cast<uint32_t>(most)},
+                               staging_.found, own_);
+            }) &&
+      copy(&found, staging_.found, sizeof found, own_) && synchronize();
+  if (!is_found) return {};
   const size_t taken = std::min<size_t>(found.candidates, most);
   if (!copy(room.indices.data(), staging_.indices.data(),
             taken * sizeof(uint32_t), own_) ||
@@ -211,16 +216,15 @@ DeviceFound CudaDevice::select_once(const DeviceResidual& residual,
 }
 
 float CudaDevice::kth_magnitude(const DeviceResidual& residual, size_t k) {
-  if (!is_fine()) return 0;
   const CudaCurrent current(number_);
-  find_kth(residual, static_cast<uint32_t>(k), staging_.kth, own_);
   uint32_t bits = 0;
-  if (!check(cudaGetLastError(), "the threshold") ||
-      !copy(&bits, &staging_.kth->prefix, sizeof bits, own_) ||
-      !synchronize()) {
-    return 0;
-  }
-  return std::bit_cast<float>(bits);
+  const bool is_found =
+      begin("the threshold",
+            [&] {
+              find_kth(residual, static_cast<uint32_t>(k), staging_.kth, own_);
+            }) &&
+      copy(&bits, &staging_.kth->prefix, sizeof bits, own_) && synchronize();
+  return is_found ? std::bit_cast<float>(bits) : 0;
 }
 
 void CudaDevice::add_entries_to(const DeviceResidual& target,
@@ -235,9 +239,11 @@ void CudaDevice::add_entries_to(const DeviceResidual& target,
               count * sizeof(float), own_)) {
       return;
     }
-    add_entries(staging_.indices.data(), staging_.values.data(), count, factor,
-                target, own_);
-    if (!check(cudaGetLastError(), "the adding of entries")) return;
+    const bool is_begun = begin("the adding of entries", [&] {
+      add_entries(staging_.indices.data(), staging_.values.data(), count,
+                  factor, target, own_);
+    });
+    if (!is_begun) return;
   }
 }
 
@@ -252,19 +258,13 @@ void CudaDevice::add_scaled(const SparseView& entries, float factor,
   add_entries_to({.wide = target}, entries, factor);
 }
 
+// The kernel reads the host's memory: each value once, in their order.
 void CudaDevice::add_scaled(std::span<const float> values, float factor,
                             float* target) {
   const CudaCurrent current(number_);
-  const size_t step = staging_.values.size();
-  for (size_t i = 0; i < values.size(); i += step) {
-    const size_t count = std::min(step, values.size() - i);
-    if (!copy(staging_.values.data(), values.data() + i, count * sizeof(float),
-              own_)) {
-      return;
-    }
-    add_values(staging_.values.data(), count, factor, target + i, own_);
-    if (!check(cudaGetLastError(), "the adding of sums")) return;
-  }
+  begin("the adding of sums", [&] {
+    add_values(values.data(), values.size(), factor, target, own_);
+  });
 }
 
 void CudaDevice::read(const DeviceResidual& residual, std::span<float> values) {
@@ -272,14 +272,14 @@ void CudaDevice::read(const DeviceResidual& residual, std::span<float> values) {
   const size_t step = staging_.values.size();
   for (size_t i = 0; i < values.size(); i += step) {
     const size_t count = std::min(step, values.size() - i);
-    if (!is_fine()) return;
-    widen(residual, i, count, staging_.values.data(), own_);
-    if (!check(cudaGetLastError(), "the reading of a residual") ||
-        !copy(values.data() + i, staging_.values.data(), count * sizeof(float),
-              own_) ||
-        !synchronize()) {
-      return;
-    }
+    const bool is_read =
+        begin(
+            "the reading of a residual",
+            [&] { widen(residual, i, count, staging_.values.data(), own_); }) &&
+        copy(values.data() + i, staging_.values.data(), count * sizeof(float),
+             own_) &&
+        synchronize();
+    if (!is_read) return;
   }
 }
 
@@ -293,8 +293,10 @@ void CudaDevice::write(std::span<const float> values,
               own_)) {
       return;
     }
-    assign(staging_.values.data(), count, residual, i, own_);
-    if (!check(cudaGetLastError(), "the writing of a residual")) return;
+    const bool is_begun = begin("the writing of a residual", [&] {
+      assign(staging_.values.data(), count, residual, i, own_);
+    });
+    if (!is_begun) return;
   }
   finish();
 }
@@ -327,8 +329,7 @@ bool CudaDevice::check(cudaError_t error, const char* what) {
   return false;
 }
 
-bool CudaDevice::copy(void* to, const void* from, size_t bytes,
-                      Stream stream) {
+bool CudaDevice::copy(void* to, const void* from, size_t bytes, Stream stream) {
   if (bytes == 0) return is_fine();
   return is_fine() && check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault,
                                             cuda_stream(stream)),

@@ -7,18 +7,17 @@ namespace penstock::exchange {
 Result<std::byte*> CudaMemory::allocate(size_t bytes) {
   const CudaCurrent current(number_);
   void* memory = nullptr;
-  cudaError_t error = cudaSuccess;
-  if (kind_ == Kind::kDevice) {
+  cudaError_t error = current.error();
+  if (error == cudaSuccess && kind_ == Kind::kDevice) {
     error = cudaMalloc(&memory, bytes);
     if (error == cudaSuccess) error = cudaMemset(memory, 0, bytes);
     // It is begun on the default stream, which not all others wait for.
     if (error == cudaSuccess) error = cudaStreamSynchronize(nullptr);
-  } else {
+  } else if (error == cudaSuccess) {
     error = cudaHostAlloc(&memory, bytes, cudaHostAllocPortable);
     if (error == cudaSuccess) std::memset(memory, 0, bytes);
   }
   if (error == cudaSuccess) return static_cast<std::byte*>(memory);
-  (void)cudaGetLastError();  // not the next one's
   if (memory != nullptr) free(static_cast<std::byte*>(memory));
   return Error{Code::kLimit, 0,
                "no " + std::to_string(bytes) + " bytes of " +

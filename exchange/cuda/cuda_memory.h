@@ -14,19 +14,27 @@ inline Error cuda_error(cudaError_t error, const std::string& what) {
                "the GPU: " + what + ": " + cudaGetErrorString(error)};
 }
 
-// While it lives, what this thread calls is about a GPU.
+// While it lives, what this thread calls is about a GPU. Going back to another
+// one takes memory of that, where the process has not used it: so who calls has
+// the GPU as its current one, if it can.
 class CudaCurrent {
  public:
-  explicit CudaCurrent(int number) {
+  explicit CudaCurrent(int number) : number_(number) {
     error_ = cudaGetDevice(&before_);
-    if (error_ == cudaSuccess) error_ = cudaSetDevice(number);
+    if (error_ == cudaSuccess && before_ != number) {
+      error_ = cudaSetDevice(number);
+    }
   }
-  ~CudaCurrent() { cudaSetDevice(before_); }
+  ~CudaCurrent() {
+    if (before_ != number_) cudaSetDevice(before_);
+    (void)cudaGetLastError();  // not the next one's
+  }
   CudaCurrent(const CudaCurrent&) = delete;
   CudaCurrent& operator=(const CudaCurrent&) = delete;
   cudaError_t error() const { return error_; }
 
  private:
+  const int number_;
   int before_ = 0;
   cudaError_t error_;
 };

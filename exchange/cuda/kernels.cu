@@ -1,7 +1,6 @@
-#include "exchange/cuda/kernels.h"
-
 #include <cub/block/block_scan.cuh>
 
+#include "exchange/cuda/kernels.h"
 #include "exchange/cuda/launch.cuh"
 #include "exchange/sparse/bfloat16.h"
 
@@ -41,8 +40,8 @@ struct Narrow {
     return __uint_as_float(widened_bits(values[i]));
   }
   __device__ void set(size_t i, float value) const {
-    values[i] = rounded_bits(__float_as_uint(value),
-                             rounding_noise(uint32_t(i), salt));
+    values[i] =
+        rounded_bits(__float_as_uint(value), rounding_noise(uint32_t(i), salt));
   }
 };
 
@@ -118,7 +117,7 @@ __global__ void count(Elements values, size_t elements, int shift, int bits,
 
 // The bin, from the top, in which the k-th is. One block; clears the counts.
 constexpr int kPickThreads = DeviceKth::kBins / 2;
-__global__ void pick(int bits, DeviceKth* kth) {
+__global__ void __launch_bounds__(kPickThreads) pick(int bits, DeviceKth* kth) {
   using Scan = cub::BlockScan<uint32_t, kPickThreads>;
   __shared__ typename Scan::TempStorage storage;
   const int top = DeviceKth::kBins - 1 - 2 * int(threadIdx.x);

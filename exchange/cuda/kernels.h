@@ -1,7 +1,7 @@
 // What a sparse exchange computes on a GPU: what exchange/select and a residual
 // do on a CPU, but that entries are in no order. Everything is begun on the
 // stream, nothing waits and nothing is allocated; cudaGetLastError() says what
-// went wrong. All pointers are to memory of the GPU. Thread-safe as CUDA is.
+// went wrong. Pointers are to memory of the GPU. Thread-safe as CUDA is.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -56,7 +56,7 @@ void add_entries(const uint32_t* indices, const float* values, size_t entries,
                  float factor, const DeviceResidual& target,
                  cudaStream_t stream);
 
-// target[i] += factor x values[i].
+// target[i] += factor x values[i]; values: of the GPU's memory, or pinned.
 void add_values(const float* values, size_t count, float factor, float* target,
                 cudaStream_t stream);
 

@@ -106,7 +106,9 @@ void PythonContext::check_update(int layer) {
 }
 
 Context::LayerState PythonContext::layer_state(int layer) {
-  return open().layer_state(layer);
+  auto state = open().layer_state(layer);
+  if (!state) throw_error(state.error());
+  return *std::move(state);
 }
 
 void PythonContext::set_layer_state(int layer,

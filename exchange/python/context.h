@@ -45,8 +45,9 @@ class PythonContext {
 
   std::shared_ptr<void> under_;  // the transport's
   std::shared_ptr<Device> device_;
+  // Of each layer, the last; its thread may be at one to the end.
+  std::vector<pybind11::object> updates_;
   std::shared_ptr<Context> context_;
-  std::vector<pybind11::object> updates_;  // of each layer, the last
 };
 
 }  // namespace penstock::exchange

@@ -1,5 +1,5 @@
-// penstock.exchange._native_cuda: the GPUs that a context exchanges on. A module
-// of its own, so that the other one is there without CUDA.
+// penstock.exchange._native_cuda: the GPUs that a context exchanges on. A
+// module of its own, so that the other one is there without CUDA.
 #include <pybind11/pybind11.h>
 
 #include "exchange/cuda/cuda_device.h"

@@ -48,8 +48,7 @@ std::unique_ptr<PythonContext> open_context(PythonTransport& transport,
   options.costs = costs;
   options.timeout_s = timeout_s;
   options.bucket_elements = bucket_elements;
-  return std::make_unique<PythonContext>(transport, options,
-                                         std::move(device));
+  return std::make_unique<PythonContext>(transport, options, std::move(device));
 }
 
 int add_layer(PythonContext& context, const std::string& name, size_t elements,
@@ -117,15 +116,17 @@ void add_stats(py::module_& module) {
 
 void add_update(py::module_& module) {
   // Other modules have those that there are.
+  // NOLINTNEXTLINE(bugprone-unused-raii)
   py::class_<Device, std::shared_ptr<Device>>(module, "Device");
   using Kind = PythonUpdate::Kind;
   py::class_<PythonUpdate>(module, "Update")
-      .def_static("adds",
-                  [](const std::shared_ptr<Device>& device) {
-                    return std::make_unique<PythonUpdate>(
-                        Kind::kAdd, std::nullopt, device);
-                  },
-                  arg("device"))
+      .def_static(
+          "adds",
+          [](const std::shared_ptr<Device>& device) {
+            return std::make_unique<PythonUpdate>(Kind::kAdd, std::nullopt,
+                                                  device);
+          },
+          arg("device"))
       .def_static(
           "replaces",
           [](const std::shared_ptr<Device>& device,

@@ -50,8 +50,7 @@ std::span<const float> RegionSum::find_touched() {
   return touched_sums_.first(touched);
 }
 
-size_t RegionSum::take(SparseRoom room, SparseRoom others,
-                       Residual& residual) {
+size_t RegionSum::take(SparseRoom room, SparseRoom others, Residual& residual) {
   Largest largest(find_touched(), room.values.size());
   size_t taken = 0, left = 0;
   for_each_bit(is_touched_, [&](size_t i) {

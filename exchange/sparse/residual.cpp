@@ -14,9 +14,7 @@ namespace {
 // So many are widened at once: they stay in the first cache.
 constexpr size_t kBlock = 2048;
 
-float widen(uint16_t bits) {
-  return std::bit_cast<float>(widened_bits(bits));
-}
+float widen(uint16_t bits) { return std::bit_cast<float>(widened_bits(bits)); }
 
 void add_all(std::span<const float> gradient, float* sums) {
   for (size_t i = 0; i < gradient.size(); ++i) sums[i] += gradient[i];
@@ -39,6 +37,10 @@ Residual Residual::bfloat16(size_t elements, Arena& arena) {
 Residual Residual::on(Device& device, Residual residual) {
   residual.device_ = &device;
   return residual;
+}
+
+Status Residual::status() const {
+  return device_ != nullptr ? device_->status() : Done{};
 }
 
 DeviceResidual Residual::there() const {

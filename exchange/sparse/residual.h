@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 
+#include "common/result.h"
 #include "exchange/memory/arena.h"
 #include "exchange/select/select_pass.h"
 #include "exchange/sparse/sparse_message.h"
@@ -42,6 +43,9 @@ class Residual {
   // theirs, or empty, as it is on a device.
   SelectPass select(std::span<const float> gradient, size_t first, size_t size,
                     float threshold, SparseRoom room);
+
+  // Whether all of it was done: of a device's memory it may not have been.
+  Status status() const;
 
   // What an exchange gives back.
   void add(const SparseView& entries);

@@ -36,6 +36,7 @@ class SparseExchange {
   SparseExchange& operator=(const SparseExchange&) = delete;
 
   // Picks out and sends. REQUIRES: the exchange before is done.
+  // Errors: the transport's, and the residual's status()
   [[nodiscard]] virtual Result<SelectPass> begin(const Input& input) = 0;
 
   // Goes on as far as messages are there; true: it is done. After an error

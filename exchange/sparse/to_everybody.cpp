@@ -37,6 +37,8 @@ Result<SelectPass> ToEverybody::begin(const Input& input) {
   const SparseMessage message(sent_, input.shape.send_entries);
   const SelectPass found = input.residual->select(
       input.gradient, 0, input.shape.elements, input.threshold, message.room());
+  Status selected = input.residual->status();
+  if (!selected) return std::move(selected).error();
   const auto sent =
       message.finish({input.layer, input.step, uint32_t(found.taken),
                       found.is_finite ? 1u : 0u});

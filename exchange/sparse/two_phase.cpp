@@ -86,6 +86,8 @@ Result<SelectPass> TwoPhase::begin(const Input& input) {
   regions_ = Regions(input.shape.elements, transport_.size());
   is_finite_ = true;
   const SelectPass found = select();
+  Status selected = input.residual->status();
+  if (!selected) return std::move(selected).error();
   for (int rank = 0; rank < transport_.size(); ++rank) {
     if (rank == transport_.rank()) continue;
     const Sent& one = sent_[size_t(rank)];
@@ -214,7 +216,8 @@ Status TwoPhase::add_up() {
 
 Status TwoPhase::give_to_all() {
   const SparseMessage message(kept_, input_.shape.keep_entries);
-  const size_t taken = sum_.take(message.room(), candidates_room(), *input_.residual);
+  const size_t taken =
+      sum_.take(message.room(), candidates_room(), *input_.residual);
   (void)message.finish(head(static_cast<uint32_t>(taken), is_finite_));
   const size_t bytes = message.memory().size();
   auto gather = transport_.allgather(message.memory(),

@@ -137,11 +137,24 @@ def raises(step):
     return "went on"
 
 
+def emulated(case, *arguments):
+    """A case on GPUs that are emulated."""
+    from emulated_gpu import emulated_gpus
+
+    with emulated_gpus() as places:
+        result = CASES[case](*arguments)
+    assert places[0].gradients
+    return result
+
+
+CASES = {
+    function.__name__: function
+    for function in (
+        same, resumed, ddp, ddp_resumed, ddp_refused, raises, emulated
+    )
+}
+
 if __name__ == "__main__":
-    case = {
-        function.__name__: function
-        for function in (same, resumed, ddp, ddp_resumed, ddp_refused, raises)
-    }[sys.argv[1]]
-    result = case(*sys.argv[2:])
+    result = CASES[sys.argv[1]](*sys.argv[2:])
     # At once: lines of ranks must not mix.
     os.write(1, f"{RANK} {result}\n".encode())

@@ -1,13 +1,13 @@
-"""penstock.exchange of a model on a GPU: on one that is emulated, where tensors
-stay the CPU's and what the library does with them is what it does on a GPU; and
-on a real one, where there is one."""
+"""penstock.exchange of a model on a GPU: on one that is emulated, and on a real
+one, where there is one."""
 
 import contextlib
-import os
-import sys
+import itertools
 import types
 import unittest
 from unittest import mock
+
+import penstock.exchange
 
 from exchange_case import (
     ExchangeCase,
@@ -21,47 +21,20 @@ from exchange_case import (
     train,
     weights_hash,
 )
+from emulated_gpu import EmulatedGpu, emulated_gpus
+
 from penstock.exchange import _exchange, _layers, _place
 from test_exchange_trainer import OPTIMIZERS, trained
-
-sys.path.insert(0, os.environ["PENSTOCK_EMULATED_CUDA"])
-import _native_cuda as emulated_cuda  # noqa: E402
 
 # Layers of several elements by each method, and small ones in a bucket.
 OPTIONS = {"density": 0.05, "bucket_elements": 100}
 
 
-class EmulatedGpu:
-    device = torch.device("cpu")
-
-    def __init__(self):
-        self.native = emulated_cuda.open_device(0)
-        self.apart_count = 0
-        self._given = []
-
-    def stream_of(self, gradient):
-        # The CPU's memory has its next owner at once, and not as late as a
-        # stream comes to it.
-        self._given.append(gradient)
-        return 0
-
-    @contextlib.contextmanager
-    def apart(self):
-        yield
-        self.apart_count += 1
-
-
 class Emulated(ExchangeCase):
     def setUp(self):
-        self.places = []
-
-        def place_on(device):
-            self.places.append(EmulatedGpu())
-            return self.places[-1]
-
-        patch = mock.patch.object(_exchange, "place_on", place_on)
-        patch.start()
-        self.addCleanup(patch.stop)
+        patches = contextlib.ExitStack()
+        self.addCleanup(patches.close)
+        self.places = patches.enter_context(emulated_gpus())
 
     def test_dense_is_the_mean_of_gradients(self):
         for name, optimizer_of in OPTIMIZERS.items():
@@ -85,8 +58,8 @@ class Emulated(ExchangeCase):
                 self.assertEqual(len(set(map(weights_hash, results))), 1)
                 is_plain = name in ("sgd", "decay")
                 steps = 0 if is_plain else 10 * len(list(model.parameters()))
-                for place in self.places:
-                    self.assertEqual(place.apart_count, steps)
+                found = [place.steps_apart for place in self.places]
+                self.assertEqual(found, [steps, steps])
 
     def test_weights_are_the_same_on_all_ranks(self):
         for method in ("allgather", "two_phase"):
@@ -171,9 +144,10 @@ class Emulated(ExchangeCase):
             self.assertRegex(str(error), "was infinite or no number on some")
 
     def test_a_gpu_that_cannot_be_had_is_told_to_all_ranks(self):
-        def place_on(device):
-            self.places.append(None)
-            if len(self.places) == 2:
+        count = itertools.count()
+
+        def place_on(_):
+            if next(count) == 1:
                 raise ValueError("no GPU of its own")
             return EmulatedGpu()
 
@@ -187,13 +161,123 @@ class Emulated(ExchangeCase):
                 self.assertRegex(str(error), "no GPU of its own")
 
 
+    def test_ranks_on_a_gpu_and_on_the_cpu_are_refused(self):
+        count = itertools.count()
+
+        def place_on(_):
+            return EmulatedGpu() if next(count) else _place.Cpu()
+
+        def work(transport):
+            model = perceptron()
+            optimizer = OPTIMIZERS["sgd"](model.parameters())
+            exchange.MirrorTrainer(model, optimizer, transport=transport)
+
+        with mock.patch.object(_exchange, "place_on", place_on):
+            for error in as_ranks(2, work):
+                self.assertRegex(
+                    str(error),
+                    "rank 1 has its weights in the memory of (a GPU, rank 0 "
+                    "has the CPU|the CPU, rank 0 has a GPU)",
+                )
+
+
+class OfTorch(unittest.TestCase):
+    """What _place.Gpu asks of torch, in which order."""
+
+    def setUp(self):
+        self.cuda = mock.MagicMock()
+        self.cuda.current_stream.return_value.cuda_stream = 77
+        for name in ("Stream", "stream", "current_stream", "device",
+                     "empty_cache"):
+            patch = mock.patch.object(torch.cuda, name, getattr(self.cuda, name))
+            patch.start()
+            self.addCleanup(patch.stop)
+        native = types.ModuleType("penstock.exchange._native_cuda")
+        native.open_device = self.cuda.open_device
+        patch = mock.patch.dict(
+            "sys.modules", {"penstock.exchange._native_cuda": native}
+        )
+        patch.start()
+        self.addCleanup(patch.stop)
+        patch = mock.patch.object(
+            penstock.exchange, "_native_cuda", native, create=True
+        )
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.gpu = _place.place_on(torch.device("cuda:1"))
+
+    def names(self):
+        return [call[0] for call in self.cuda.mock_calls]
+
+    def test_the_library_is_told_which_gpu(self):
+        self.cuda.open_device.assert_called_once_with(1)
+        self.assertEqual(self.names()[:2], ["device", "device().__enter__"])
+
+    def test_a_gradient_is_kept_for_the_stream_that_reads_it(self):
+        gradient = mock.Mock()
+        self.assertEqual(self.gpu.stream_of(gradient), 77)
+        gradient.record_stream.assert_called_once_with(
+            self.cuda.current_stream.return_value
+        )
+
+    def test_a_step_is_on_its_own_stream_and_waited_for(self):
+        for is_wrong in (False, True):
+            with self.subTest(is_wrong=is_wrong):
+                self.cuda.reset_mock()
+                with contextlib.suppress(KeyError), self.gpu.apart():
+                    self.cuda.step()
+                    if is_wrong:
+                        raise KeyError
+                self.assertEqual(
+                    self.names(),
+                    [
+                        "stream",
+                        "stream().__enter__",
+                        "step",
+                        "stream().__exit__",
+                        "Stream().synchronize",
+                    ],
+                )
+
+    def test_torch_gives_back_memory_before_the_library_takes_some(self):
+        self.cuda.reset_mock()
+        with self.gpu.at_hand():
+            self.cuda.plan()
+        self.assertEqual(
+            self.names(),
+            [
+                "device",
+                "device().__enter__",
+                "empty_cache",
+                "plan",
+                "device().__exit__",
+            ],
+        )
+
+    def test_what_torch_cannot_do_is_a_refusal(self):
+        self.cuda.Stream.side_effect = RuntimeError("no driver of torch's")
+        with self.assertRaisesRegex(ValueError, "no driver of torch's"):
+            _place.place_on(torch.device("cuda:1"))
+
+
 class Refused(unittest.TestCase):
-    @unittest.skipIf(torch.cuda.is_available(), "there is a GPU")
     def test_a_gpu_that_is_not_there(self):
+        try:
+            from penstock.exchange import _native_cuda
+        except ImportError:
+            self.skipTest("it was built without nvcc")
         with self.assertRaisesRegex(
-            ValueError, "no GPU 0 to exchange on|was built without CUDA here"
+            ConnectionError, "no GPU 999 to exchange on: "
         ):
-            _place.place_on(torch.device("cuda:0"))
+            _native_cuda.open_device(999)
+
+    def test_a_library_without_cuda(self):
+        name = "penstock.exchange._native_cuda"
+        with mock.patch.dict("sys.modules", {name: None}):
+            # Where it was loaded before, the package has it.
+            vars(penstock.exchange).pop("_native_cuda", None)
+            with self.assertRaisesRegex(ValueError, "has no CUDA here"):
+                _place.place_on(torch.device("cuda:0"))
 
     def test_an_mpi_that_allows_no_thread(self):
         layers = [types.SimpleNamespace(device=torch.device("cuda:0"))]
@@ -201,7 +285,7 @@ class Refused(unittest.TestCase):
             types.SimpleNamespace(layers=layers),
             types.SimpleNamespace(allows_thread=False),
         )
-        self.assertRegex(refused[0], "has to be given MPI_THREAD_MULTIPLE")
+        self.assertRegex(refused[0], "called with MPI_THREAD_MULTIPLE")
 
     def test_two_devices(self):
         parameter = torch.nn.Parameter(torch.zeros(1))
@@ -212,7 +296,18 @@ class Refused(unittest.TestCase):
         )
 
 
-@unittest.skipUnless(torch.cuda.is_available(), "there is no GPU")
+def has_gpu():
+    if not torch.cuda.is_available():
+        return False
+    try:
+        _place.place_on(torch.device("cuda:0"))
+    except ValueError as error:
+        print(f"not tested on the GPU: {error}")
+        return False
+    return True
+
+
+@unittest.skipUnless(has_gpu(), "there is no GPU, or no CUDA in the library")
 class Real(ExchangeCase):
     """Ranks share the GPU."""
 

@@ -227,6 +227,34 @@ class SeveralRanks(ExchangeCase):
 
         self.assertEqual(len(set(fine(as_ranks(3, work)))), 1)
 
+    def test_a_rate_that_is_a_tensor_is_that_of_its_step(self):
+        """A scheduler changes it in place, while a step may be pending."""
+
+        def work(transport, waits):
+            model = perceptron()
+            optimizer = torch.optim.Adam(
+                model.parameters(), lr=torch.tensor(0.01)
+            )
+            scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
+            trainer = exchange.MirrorTrainer(
+                model, optimizer, transport=transport, density=1
+            )
+            for step in range(6):
+                if transport.rank == 0:
+                    time.sleep(0.02)  # the other one's steps are pending
+                train(model, optimizer, [step], transport.rank)
+                if waits:
+                    trainer.wait()
+                scheduler.step()
+            trainer.wait()
+            return weights_hash(model)
+
+        results = set()
+        for waits in (False, True):
+            found = as_ranks(2, lambda transport: work(transport, waits))
+            results.update(fine(found))
+        self.assertEqual(len(results), 1)
+
     def test_weights_that_others_use_are_waited_for(self):
         """nn.MultiheadAttention uses its projection's without a call of it."""
 

@@ -62,9 +62,12 @@ struct Model {
   std::vector<AddScaled> updates;
 };
 
-inline std::string train(Context& context, Model& model, int steps) {
+using MakeGradients = std::function<void(Model&)>;
+
+inline std::string train(Context& context, Model& model, int steps,
+                         const MakeGradients& make = &Model::next_gradients) {
   for (int step = 0; step < steps; ++step) {
-    model.next_gradients();
+    make(model);
     for (size_t layer = 0; layer < model.gradients.size(); ++layer) {
       const Status submitted = context.submit(
           int(layer), model.gradients[layer], model.updates[layer]);

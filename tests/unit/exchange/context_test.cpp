@@ -48,7 +48,7 @@ struct Totals {
     for (size_t layer = 0; layer < model.given.size(); ++layer) {
       given[layer].resize(model.given[layer].size());
       left[layer].resize(model.given[layer].size());
-      const auto state = context.layer_state(int(layer));
+      const auto state = *context.layer_state(int(layer));
       for (size_t i = 0; i < model.given[layer].size(); ++i) {
         given[layer][i] += model.given[layer][i];
         if (!state.residual.empty()) left[layer][i] += state.residual[i];
@@ -244,7 +244,7 @@ TEST_CASE("a saved state goes on as if nothing had been") {
       return text;
     }
     for (size_t layer = 0; layer < layers.size(); ++layer) {
-      saved[rank].push_back(context.layer_state(int(layer)));
+      saved[rank].push_back(*context.layer_state(int(layer)));
     }
     resumed[rank] = model.weights;
     if (std::string text = train(context, model, 10); !text.empty()) {

@@ -14,13 +14,19 @@ struct OfRank {
   std::vector<std::vector<float>> given, weights, left;
 };
 
-OfRank of_rank(const DeviceModel& model, const Context& context) {
-  OfRank found{model.given(), model.weights(), {}};
-  for (size_t layer = 0; layer < found.given.size(); ++layer) {
-    found.left.push_back(context.layer_state(int(layer)).residual);
-    found.left.back().resize(found.given[layer].size());
+std::vector<std::vector<float>> residuals_of(const Context& context,
+                                             const Model& model) {
+  std::vector<std::vector<float>> all;
+  for (size_t layer = 0; layer < model.given.size(); ++layer) {
+    all.push_back(context.layer_state(int(layer))->residual);
+    all.back().resize(model.given[layer].size());
   }
-  return found;
+  return all;
+}
+
+OfRank of_rank(const DeviceModel& model, const Context& context) {
+  return {model.host().given, model.weights(),
+          residuals_of(context, model.host())};
 }
 
 void check_conserved(const std::vector<OfRank>& ranks) {
@@ -63,13 +69,66 @@ TEST_CASE("on a GPU nothing is lost, and all weights are the same") {
   check_conserved(found);
 }
 
+TEST_CASE("on a GPU sums and residuals have the bits that a CPU's have") {
+  const unsigned seed = std::random_device{}();
+  const auto residual = GENERATE(ResidualKind::kFloat32,
+                                 ResidualKind::kBfloat16, ResidualKind::kHost);
+  CAPTURE(seed, residual);
+  // No message is full: which ones of it were taken might differ.
+  const std::vector<LayerOptions> layers = {
+      {.name = "dense", .elements = 500, .method = Method::kDense},
+      {.name = "sparse",
+       .elements = 2000,
+       .density = 0.1,
+       .residual = residual,
+       .method = Method::kAllgather}};
+  const auto normal_gradients = [](Model& model) {
+    std::normal_distribution<float> normal;
+    for (auto& layer : model.gradients) {
+      for (float& value : layer) value = normal(model.random);
+    }
+  };
+  std::vector<OfRank> on_gpu(2), on_cpu(2);
+  const auto wrong =
+      on_device_ranks(2, [&](auto transport, Device& device) -> std::string {
+        const auto rank = unsigned(transport->rank());
+        ContextOptions options = quick_on(device);
+        options.exact_steps = 1;
+        Context context(std::move(transport), options);
+        std::string text = plan(context, layers);
+        if (!text.empty()) return text;
+        DeviceModel model(layers, seed + rank, device);
+        text = model.train(context, 6, normal_gradients);
+        on_gpu[rank] = of_rank(model, context);
+        return text;
+      });
+  check_all(wrong, "");
+  const auto wrong_there = on_ranks(2, [&](auto transport) -> std::string {
+    const auto rank = unsigned(transport->rank());
+    ContextOptions options = quick();
+    options.exact_steps = 1;
+    Context context(std::move(transport), options);
+    std::string text = plan(context, layers);
+    if (!text.empty()) return text;
+    Model model(layers, seed + rank);
+    text = train(context, model, 6, normal_gradients);
+    on_cpu[rank] = {model.given, model.weights, residuals_of(context, model)};
+    return text;
+  });
+  check_all(wrong_there, "");
+  for (size_t rank = 0; rank < 2; ++rank) {
+    CHECK(on_gpu[rank].weights == on_cpu[rank].weights);
+    CHECK(on_gpu[rank].left == on_cpu[rank].left);
+  }
+}
+
 TEST_CASE("on a GPU what a full message has no room for stays for later") {
   // Always the same ones are large, and all are of one region.
   constexpr size_t kLarge = 32;
   const auto residual =
       GENERATE(ResidualKind::kFloat32, ResidualKind::kBfloat16);
-  const auto wrong = on_device_ranks(
-      2, [&](auto transport, Device& device) -> std::string {
+  const auto wrong =
+      on_device_ranks(2, [&](auto transport, Device& device) -> std::string {
         Context context(std::move(transport), quick_on(device));
         const std::vector<LayerOptions> layers = {
             {.name = "a",
@@ -103,8 +162,8 @@ TEST_CASE("on a GPU what a full message has no room for stays for later") {
 
 TEST_CASE("on a GPU a layer's state, and what densities change, keep all") {
   std::vector<OfRank> found(2);
-  const auto wrong = on_device_ranks(
-      2, [&](auto transport, Device& device) -> std::string {
+  const auto wrong =
+      on_device_ranks(2, [&](auto transport, Device& device) -> std::string {
         const auto rank = size_t(transport->rank());
         const auto layers = device_layers();
         Context context(std::move(transport), quick_on(device));
@@ -115,13 +174,13 @@ TEST_CASE("on a GPU a layer's state, and what densities change, keep all") {
           text = model.train(context, 5);
           if (!text.empty()) return text;
           for (size_t layer = 0; layer < layers.size(); ++layer) {
-            const auto state = context.layer_state(int(layer));
+            const auto state = *context.layer_state(int(layer));
             auto zeros = state;
             std::ranges::fill(zeros.residual, 0.0f);
             Status set = context.set_layer_state(int(layer), zeros);
             if (set) set = context.set_layer_state(int(layer), state);
             if (!set) return set.error().message;
-            if (context.layer_state(int(layer)).residual != state.residual) {
+            if (context.layer_state(int(layer))->residual != state.residual) {
               return "another residual than was set";
             }
           }
@@ -140,8 +199,8 @@ TEST_CASE("on a GPU a layer's state, and what densities change, keep all") {
 TEST_CASE("on a GPU a gradient that is no number is not applied on any rank") {
   const size_t layer = GENERATE(range(size_t(0), size_t(7)));
   CAPTURE(layer);
-  const auto wrong = on_device_ranks(
-      2, [&](auto transport, Device& device) -> std::string {
+  const auto wrong =
+      on_device_ranks(2, [&](auto transport, Device& device) -> std::string {
         const auto rank = transport->rank();
         const auto layers = device_layers();
         Context context(std::move(transport), quick_on(device));
@@ -166,16 +225,16 @@ TEST_CASE("on a GPU a gradient that is no number is not applied on any rank") {
         }
         return errors;
       });
-  CHECK_THAT(wrong[0], Catch::Matchers::ContainsSubstring(
-                           "the gradient of layer " +
-                           device_layers()[layer].name +
-                           " was infinite or no number on some rank"));
+  CHECK_THAT(wrong[0],
+             Catch::Matchers::ContainsSubstring(
+                 "the gradient of layer " + device_layers()[layer].name +
+                 " was infinite or no number on some rank"));
   CHECK(wrong[0] == wrong[1]);
 }
 
 TEST_CASE("a GPU has the residuals, and the host the messages") {
-  const auto wrong = on_device_ranks(
-      2, [&](auto transport, Device& device) -> std::string {
+  const auto wrong =
+      on_device_ranks(2, [&](auto transport, Device& device) -> std::string {
         const auto layers = device_layers();
         Context context(std::move(transport), quick_on(device));
         if (std::string text = plan(context, layers); !text.empty()) {

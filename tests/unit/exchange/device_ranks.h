@@ -49,16 +49,16 @@ class DeviceModel {
     }
   }
 
-  const std::vector<std::vector<float>>& given() const { return host_.given; }
   std::vector<std::vector<float>> weights() const {
     std::vector<std::vector<float>> all;
     for (const auto& layer : weights_) all.push_back(layer->values());
     return all;
   }
 
-  std::string train(Context& context, int steps) {
+  std::string train(Context& context, int steps,
+                    const MakeGradients& make = &Model::next_gradients) {
     for (int step = 0; step < steps; ++step) {
-      host_.next_gradients();
+      make(host_);
       for (size_t i = 0; i < gradients_.size(); ++i) {
         if (std::string wrong = submit(context, i); !wrong.empty()) {
           return wrong;
@@ -74,6 +74,7 @@ class DeviceModel {
   }
 
   Model& host() { return host_; }
+  const Model& host() const { return host_; }
   std::string submit(Context& context, size_t layer) {
     OnDevice<float>& gradient = *gradients_[layer];
     const size_t bytes = gradient.size() * sizeof(float);
@@ -101,12 +102,17 @@ inline ContextOptions quick_on(Device& device, bool has_thread = false) {
 
 // As on_ranks(), each with a device.
 inline std::vector<std::string> on_device_ranks(
-    int ranks, const std::function<std::string(std::unique_ptr<Transport>,
-                                               Device&)>& work) {
+    int ranks,
+    const std::function<std::string(std::unique_ptr<Transport>, Device&)>&
+        work) {
   return on_ranks(ranks, [&](auto transport) -> std::string {
     const auto device = open_cuda_device(0);
     if (!device) return device.error().message;
-    return work(std::move(transport), **device);
+    try {
+      return work(std::move(transport), **device);
+    } catch (const std::exception& error) {  // of check_cuda()
+      return error.what();
+    }
   });
 }
 

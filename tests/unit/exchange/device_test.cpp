@@ -8,6 +8,7 @@
 
 #include "exchange/cuda/cuda_device.h"
 #include "exchange/sparse/residual.h"
+#include "tests/unit/catch.h"
 #include "tests/unit/exchange/on_device.h"
 
 using namespace penstock;
@@ -54,10 +55,9 @@ struct Both {
         gpu_memory(std::move(*Arena::of(elements * 4 + 64, &device.memory()))),
         on_cpu(is_rounded ? Residual::bfloat16(elements, cpu_memory)
                           : Residual::float32(elements, cpu_memory)),
-        on_gpu(Residual::on(device,
-                            is_rounded
-                                ? Residual::bfloat16(elements, gpu_memory)
-                                : Residual::float32(elements, gpu_memory))) {}
+        on_gpu(Residual::on(
+            device, is_rounded ? Residual::bfloat16(elements, gpu_memory)
+                               : Residual::float32(elements, gpu_memory))) {}
   void check_same() const {
     std::vector<float> cpu(on_cpu.size()), gpu(on_cpu.size());
     on_cpu.read(cpu);
@@ -201,7 +201,9 @@ TEST_CASE("sums are added to weights in the GPU's memory") {
   const std::vector<uint32_t> indices = {kElements - 1, 0};
   const std::vector<float> values = {4, -2};
   device->add_scaled(SparseView{indices, values}, 0.5f, weights.data());
-  std::vector<float> sums(kElements, 2);
+  Arena pinned = std::move(*Arena::of(kElements * 4 + 64, &device->pinned()));
+  const auto sums = pinned.take<float>(kElements);
+  std::ranges::fill(sums, 2.0f);
   device->add_scaled(sums, -1, weights.data());
   device->finish();
   std::vector<float> expected(kElements, -1);

@@ -3,14 +3,13 @@
 
 #include <cuda_runtime_api.h>
 
+#include <stdexcept>
 #include <vector>
-
-#include "tests/unit/catch.h"
 
 namespace penstock::exchange::test {
 
 inline void check_cuda(cudaError_t error) {
-  if (error != cudaSuccess) FAIL(cudaGetErrorString(error));
+  if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
 }
 
 template <class T>

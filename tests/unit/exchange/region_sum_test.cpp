@@ -35,9 +35,8 @@ Taken take(RegionSum& sum, size_t room, size_t first, size_t region) {
   out.entries.values.resize(room);
   std::vector<uint32_t> indices(region);
   std::vector<float> values(region);
-  const size_t taken =
-      sum.take({out.entries.indices, out.entries.values}, {indices, values},
-               residual);
+  const size_t taken = sum.take({out.entries.indices, out.entries.values},
+                                {indices, values}, residual);
   std::vector<float> left(first + region);
   residual.read(left);
   out.residual.assign(left.begin() + std::ptrdiff_t(first), left.end());

@@ -39,7 +39,7 @@ struct Sums {
 Sums sums_of(Context& context, const Model& model) {
   Sums sums{model.given, model.given, model.weights};
   for (size_t layer = 0; layer < kLayers.size(); ++layer) {
-    sums.residual[layer] = context.layer_state(int(layer)).residual;
+    sums.residual[layer] = context.layer_state(int(layer))->residual;
     sums.residual[layer].resize(kLayers[layer].elements);
   }
   return sums;

@@ -47,8 +47,9 @@ class Exchange:
         # torch makes a GPU's gradients in a thread of its own.
         if device.type == "cuda" and not transport.allows_thread:
             return [
-                f"the model is on {device}, and this MPI allows no thread of "
-                "ours: MPI_Init_thread() has to be given MPI_THREAD_MULTIPLE"
+                f"the model is on {device}, and MPI allows no thread of ours: "
+                "have MPI_Init_thread() called with MPI_THREAD_MULTIPLE, of an "
+                "MPI that was built with it"
             ]
         try:
             self.place = place_on(device)
@@ -79,7 +80,8 @@ class Exchange:
             )
         if why_not:
             context.refuse(_first_of(why_not))
-        context.plan()
+        with self.place.at_hand():
+            context.plan()
         close_at_exit(context)
         return context
 
@@ -159,7 +161,8 @@ class Exchange:
             ExchangeOptions(density=density)
         else:
             self.wait_all()
-            self._context.set_densities([density] * len(self.layers))
+            with self.place.at_hand():
+                self._context.set_densities([density] * len(self.layers))
         self.density = density
 
     def fail(self, error: BaseException) -> None:
@@ -169,7 +172,8 @@ class Exchange:
 
     def close(self) -> None:
         if self._context is not None:
-            self._context.close()
+            with self.place.at_hand():
+                self._context.close()
 
 
 def _first_of(why_not: list[str]) -> str:

@@ -207,7 +207,8 @@ class MirrorTrainer:
 
     @property
     def planned_bytes(self) -> int:
-        """That the exchange holds on this rank: residuals and messages."""
+        """That the exchange holds on this rank: residuals and messages; of a
+        GPU's memory, which has no messages."""
         return self._exchange.planned_bytes
 
     @property

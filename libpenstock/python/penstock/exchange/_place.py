@@ -21,6 +21,10 @@ class Place(Protocol):
         """What is begun within is done at its end, and waits for nothing that
         others have begun."""
 
+    def at_hand(self) -> contextlib.AbstractContextManager[None]:
+        """Within, the library uses no other device's memory; there is as much
+        as there can be."""
+
 
 class Cpu:
     device = torch.device("cpu")
@@ -32,6 +36,9 @@ class Cpu:
     def apart(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
+    def at_hand(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
 
 class Gpu:
     def __init__(self, device: torch.device):
@@ -41,15 +48,15 @@ class Gpu:
             from penstock.exchange import _native_cuda
         except ImportError as missing:
             raise ValueError(
-                f"the model is on {device}, and penstock.exchange was built "
-                f"without CUDA here ({missing}): build it where nvcc is, or "
-                "train on the CPU"
+                f"the model is on {device}, and penstock.exchange has no CUDA "
+                f"here ({missing}): build it where nvcc is, or train on the CPU"
             ) from missing
         try:
-            self.native = _native_cuda.open_device(device.index)
-        except ConnectionError as error:
+            with torch.cuda.device(device):
+                self.native = _native_cuda.open_device(device.index)
+                self._stream = torch.cuda.Stream(device)
+        except (ConnectionError, RuntimeError) as error:
             raise ValueError(str(error)) from error
-        self._stream = torch.cuda.Stream(device)
 
     def stream_of(self, gradient: torch.Tensor) -> int:
         stream = torch.cuda.current_stream(self.device)
@@ -58,9 +65,18 @@ class Gpu:
 
     @contextlib.contextmanager
     def apart(self) -> Iterator[None]:
-        with torch.cuda.stream(self._stream):
+        try:
+            with torch.cuda.stream(self._stream):
+                yield
+        finally:
+            self._stream.synchronize()
+
+    @contextlib.contextmanager
+    def at_hand(self) -> Iterator[None]:
+        with torch.cuda.device(self.device):
+            # The library's is none of torch's, which keeps what it has freed.
+            torch.cuda.empty_cache()
             yield
-        self._stream.synchronize()
 
 
 def place_on(device: torch.device) -> Place:

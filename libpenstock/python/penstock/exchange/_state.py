@@ -15,12 +15,14 @@ def state_of(exchange: Exchange) -> dict[str, Any]:
     """This rank's, for torch.save()."""
     exchange.wait_all()
     layers = exchange.layers if exchange.size > 1 else []
+    with exchange.place.at_hand():
+        residuals = {layer.name: _of_layer(exchange, layer) for layer in layers}
     return {
         "version": _VERSION,
         "rank": exchange.rank,
         "size": exchange.size,
         "density": exchange.density,
-        "layers": {layer.name: _of_layer(exchange, layer) for layer in layers},
+        "layers": residuals,
     }
 
 
@@ -52,8 +54,9 @@ def load_state(exchange: Exchange, state: dict[str, Any]) -> None:
             "the state is another model's: of one of them only is "
             + ", ".join(differ[:3])
         )
-    for layer in layers:
-        _load_layer(exchange, layer, state["layers"][layer.name])
+    with exchange.place.at_hand():
+        for layer in layers:
+            _load_layer(exchange, layer, state["layers"][layer.name])
 
 
 def _of_layer(exchange: Exchange, layer: Layer) -> dict[str, Any]:

@@ -63,11 +63,13 @@ class Stepper:
         return self._optimizer.param_groups[self._places[id(parameter)]]
 
     def group_of(self, *parameters: Tensor) -> Group:
-        """The settings, as they are now, of parameters of one group."""
-        return {
-            **self.settings_of(parameters[0]),
-            "params": list(parameters),
+        """The settings, as they are now, of parameters of one group. (A rate
+        that is a tensor a scheduler changes in place.)"""
+        settings = {
+            name: value.clone() if isinstance(value, Tensor) else value
+            for name, value in self.settings_of(parameters[0]).items()
         }
+        return {**settings, "params": list(parameters)}
 
     def groups_of(self, parameters: list[Tensor]) -> list[Group]:
         by_place: dict[int, list[Tensor]] = {}

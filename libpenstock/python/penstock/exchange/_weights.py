@@ -42,11 +42,13 @@ def check_same_weights(
 def _digest(layer: Layer) -> bytes:
     digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
     digest.update(f"{layer.name} {tuple(layer.parameter.shape)}".encode())
-    digest.update(_memory(layer.parameter.detach().cpu()))
+    weights = layer.parameter.detach().cpu()
+    digest.update(_memory(weights))
     return digest.digest()
 
 
 def _memory(tensor: Tensor) -> memoryview:
-    """Without NumPy, which torch may be without."""
+    """Of the tensor, for as long as that is there. Without NumPy, which torch
+    may be without."""
     count = tensor.numel() * tensor.element_size()
     return memoryview((ctypes.c_char * count).from_address(tensor.data_ptr()))

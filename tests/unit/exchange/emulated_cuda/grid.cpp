@@ -37,9 +37,7 @@ void run_member() {
 
 Member& self() { return g_block.members[g_block.running]; }
 
-void give_turn() {
-  swapcontext(&self().context, &g_block.scheduler);
-}
+void give_turn() { swapcontext(&self().context, &g_block.scheduler); }
 
 // Those that have ended are not waited for, as CUDA does not.
 template <class Count>
@@ -56,16 +54,14 @@ void wait_for(unsigned first, unsigned end, const Count& waits) {
   }
 }
 
-unsigned first_of_warp() {
-  return g_block.running / kWarpSize * kWarpSize;
-}
+unsigned first_of_warp() { return g_block.running / kWarpSize * kWarpSize; }
 
 void wait_for_warp() {
   const unsigned first = first_of_warp();
-  wait_for(first,
-           std::min<unsigned>(first + kWarpSize,
-                              unsigned(g_block.members.size())),
-           [](Member& member) -> uint64_t& { return member.warp_waits; });
+  wait_for(
+      first,
+      std::min<unsigned>(first + kWarpSize, unsigned(g_block.members.size())),
+      [](Member& member) -> uint64_t& { return member.warp_waits; });
 }
 
 uint64_t* values_of_warp() {

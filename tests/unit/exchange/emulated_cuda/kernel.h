@@ -9,6 +9,7 @@
 #define __global__
 #define __device__
 #define __shared__ static
+#define __launch_bounds__(threads)
 
 namespace penstock::emulated_cuda {
 

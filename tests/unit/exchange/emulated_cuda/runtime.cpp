@@ -2,10 +2,10 @@
 
 #include <sys/mman.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -19,20 +19,28 @@ struct Stream {
 struct Event {
   Stream* stream = nullptr;
   uint64_t number = 0;  // of the last record of it
-  uint64_t reached = 0;
+  // By the stream, which may come to it when there is no event any more.
+  std::shared_ptr<uint64_t> reached = std::make_shared<uint64_t>(0);
 };
 
 namespace {
+
+constexpr size_t kPage = 4096, kAlignment = 64;
 
 // One thing at a time is done, whoever waits for it.
 std::recursive_mutex g_mutex;
 Stream g_default_stream;
 std::set<Stream*> g_streams = {&g_default_stream};
-std::map<char*, size_t> g_memory;  // the "GPU's"
+struct Mapping {
+  char* first = nullptr;
+  size_t mapped = 0, bytes = 0;
+};
+std::map<char*, Mapping> g_memory;  // the "GPU's"
+std::map<void*, size_t> g_pinned;
 size_t g_allocated = 0, g_most = SIZE_MAX;
-bool g_fails = false;
-cudaError_t g_last_error = cudaSuccess;
-thread_local int g_current = 0;
+uint64_t g_left = UINT64_MAX;  // that may be begun
+thread_local int t_current = 0;
+thread_local cudaError_t t_last_error = cudaSuccess;
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
@@ -40,9 +48,11 @@ Stream& of(cudaStream_t stream) {
   return stream != nullptr ? *stream : g_default_stream;
 }
 
+cudaError_t failed(cudaError_t error) { return t_last_error = error; }
+
 void set_access(int access) {
-  for (const auto& [memory, bytes] : g_memory) {
-    mprotect(memory, bytes, access);
+  for (const auto& [memory, mapping] : g_memory) {
+    mprotect(mapping.first, mapping.mapped, access);
   }
 }
 
@@ -57,19 +67,22 @@ void do_first(Stream& stream) {
 
 }  // namespace
 
-void enqueue(cudaStream_t stream, std::function<void()> work) {
+cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
   const Lock lock(g_mutex);
-  if (g_fails) {
-    g_last_error = cudaErrorLaunchFailure;
-    return;
-  }
+  if (g_left == 0) return failed(cudaErrorLaunchFailure);
+  --g_left;
   of(stream).work.push_back(std::move(work));
+  return cudaSuccess;
 }
 
-void fail_kernels(bool fail) {
+void fail_after(uint64_t begun) {
   const Lock lock(g_mutex);
-  g_fails = fail;
-  if (!fail) g_last_error = cudaSuccess;
+  g_left = begun;
+}
+
+void fail_never() {
+  const Lock lock(g_mutex);
+  g_left = UINT64_MAX;
 }
 
 size_t allocated_bytes() {
@@ -87,19 +100,18 @@ void limit_memory(size_t bytes) {
 using namespace penstock::emulated_cuda;
 
 cudaError_t cudaGetDevice(int* number) {
-  *number = g_current;
+  *number = t_current;
   return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int number) {
-  if (number != 0) return cudaErrorInvalidDevice;
-  g_current = number;
+  if (number != 0) return failed(cudaErrorInvalidDevice);
+  t_current = number;
   return cudaSuccess;
 }
 
 cudaError_t cudaGetLastError() {
-  const Lock lock(g_mutex);
-  return std::exchange(g_last_error, cudaSuccess);
+  return std::exchange(t_last_error, cudaSuccess);
 }
 
 const char* cudaGetErrorString(cudaError_t error) {
@@ -109,12 +121,21 @@ const char* cudaGetErrorString(cudaError_t error) {
                                               : "launch failure";
 }
 
+// It ends where memory ends that nobody can touch; its beginning is of whoever
+// had it before.
 cudaError_t cudaMalloc(void** memory, size_t bytes) {
   const Lock lock(g_mutex);
-  if (g_allocated + bytes > g_most) return cudaErrorMemoryAllocation;
-  *memory = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (*memory == MAP_FAILED) return cudaErrorMemoryAllocation;
-  g_memory[static_cast<char*>(*memory)] = bytes;
+  if (g_allocated + bytes > g_most) return failed(cudaErrorMemoryAllocation);
+  const size_t mapped = (bytes + kPage - 1) / kPage * kPage;
+  auto* const first =
+      static_cast<char*>(mmap(nullptr, mapped + kPage, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  if (first == MAP_FAILED) return failed(cudaErrorMemoryAllocation);
+  std::memset(first, 0x7f, mapped);
+  mprotect(first, mapped + kPage, PROT_NONE);
+  char* const begin = first + (mapped - bytes) / kAlignment * kAlignment;
+  *memory = begin;
+  g_memory[begin] = {first, mapped, bytes};
   g_allocated += bytes;
   return cudaSuccess;
 }
@@ -123,27 +144,33 @@ cudaError_t cudaFree(void* memory) {
   const Lock lock(g_mutex);
   cudaDeviceSynchronize();
   const auto found = g_memory.find(static_cast<char*>(memory));
-  if (found == g_memory.end()) return cudaErrorLaunchFailure;
-  g_allocated -= found->second;
-  munmap(memory, found->second);
+  if (found == g_memory.end()) return failed(cudaErrorLaunchFailure);
+  g_allocated -= found->second.bytes;
+  munmap(found->second.first, found->second.mapped + kPage);
   g_memory.erase(found);
   return cudaSuccess;
 }
 
+// Unmapped when it is freed, so that what still comes to it does not go on.
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
-  *memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
-  return *memory != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
+  const Lock lock(g_mutex);
+  *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (*memory == MAP_FAILED) return failed(cudaErrorMemoryAllocation);
+  g_pinned[*memory] = bytes;
+  return cudaSuccess;
 }
 
 cudaError_t cudaFreeHost(void* memory) {
-  std::free(memory);
+  const Lock lock(g_mutex);
+  munmap(memory, g_pinned.at(memory));
+  g_pinned.erase(memory);
   return cudaSuccess;
 }
 
 cudaError_t cudaMemsetAsync(void* memory, int byte, size_t bytes,
                             cudaStream_t stream) {
-  enqueue(stream, [=] { std::memset(memory, byte, bytes); });
-  return cudaSuccess;
+  return enqueue(stream, [=] { std::memset(memory, byte, bytes); });
 }
 
 cudaError_t cudaMemset(void* memory, int byte, size_t bytes) {
@@ -152,8 +179,7 @@ cudaError_t cudaMemset(void* memory, int byte, size_t bytes) {
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes,
                             cudaMemcpyKind, cudaStream_t stream) {
-  enqueue(stream, [=] { std::memcpy(to, from, bytes); });
-  return cudaSuccess;
+  return enqueue(stream, [=] { std::memcpy(to, from, bytes); });
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
@@ -197,12 +223,13 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const Lock lock(g_mutex);
   event->stream = &of(stream);
   const uint64_t number = ++event->number;
-  of(stream).work.emplace_back([=] { event->reached = number; });
+  of(stream).work.emplace_back(
+      [number, reached = event->reached] { *reached = number; });
   return cudaSuccess;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   const Lock lock(g_mutex);
-  while (event->reached < event->number) do_first(*event->stream);
+  while (*event->reached < event->number) do_first(*event->stream);
   return cudaSuccess;
 }

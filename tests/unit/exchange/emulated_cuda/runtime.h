@@ -1,6 +1,7 @@
 // What tests, and kernels on the CPU, need of it beyond CUDA's own interface.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 #include "tests/unit/exchange/emulated_cuda/cuda_runtime_api.h"
@@ -8,14 +9,15 @@
 namespace penstock::emulated_cuda {
 
 // Behind what was begun on the stream; it is waited for by CUDA's functions.
-void enqueue(cudaStream_t stream, std::function<void()> work);
+cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
 
 // Blocks of threads, one block after the other, in the caller's thread.
 void run_grid(unsigned blocks, unsigned threads,
               const std::function<void()>& kernel);
 
-// From now on whatever is begun fails.
-void fail_kernels(bool fail);
+// So many things more are begun; then whatever is begun fails.
+void fail_after(uint64_t begun);
+void fail_never();
 
 // Of the "GPU's" memory.
 size_t allocated_bytes();
