@@ -141,7 +141,7 @@ std::string disagreement(std::span<const RankRecord> ranks) {
   }
   for (size_t rank = 1; rank < ranks.size(); ++rank) {
     const RankRecord &theirs = ranks[rank], &first = ranks[0];
-    const std::string text = first_of(
+    std::string text = first_of(
         {differs(rank, "a number of layers of", theirs.layers, first.layers),
          differs(rank, "buckets of", theirs.bucket_elements,
                  first.bucket_elements),

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <barrier>
 
+#include "exchange/sparse/to_everybody.h"
+#include "exchange/sparse/two_phase.h"
 #include "tests/unit/exchange/device_ranks.h"
 #include "tests/unit/exchange/emulated_cuda/runtime.h"
 
@@ -153,6 +155,7 @@ TEST_CASE("what another call did wrong is not taken for an exchange's") {
 }
 
 TEST_CASE("what a GPU could not read is no layer's state") {
+  std::barrier ready(2);
   const auto wrong =
       on_device_ranks(2, [&](auto transport, Device& device) -> std::string {
         const auto layers = device_layers();
@@ -161,7 +164,9 @@ TEST_CASE("what a GPU could not read is no layer's state") {
         std::string text = plan(context, layers);
         DeviceModel model(layers, 1, device);
         if (text.empty()) text = model.train(context, 2);
-        if (!text.empty() || !is_first) return text;
+        if (!text.empty()) return text;
+        ready.arrive_and_wait();
+        if (!is_first) return text;
         emulated_cuda::fail_after(0);
         const auto state = context.layer_state(0);
         emulated_cuda::fail_never();
@@ -169,4 +174,36 @@ TEST_CASE("what a GPU could not read is no layer's state") {
       });
   CHECK(wrong[0] == "the GPU: the reading of a residual: launch failure");
   CHECK(wrong[1].empty());
+}
+
+TEST_CASE("what a GPU could not pick out is not sent as if it were nothing") {
+  const bool is_two_phase = GENERATE(false, true);
+  const auto device = open_cuda_device(0);
+  REQUIRE(device.ok());
+  REQUIRE((*device)->reserve(1, 1).ok());
+  Arena gpu = std::move(*Arena::of(1 << 12, &(*device)->memory()));
+  Arena host = std::move(*Arena::of(1 << 16));
+  Residual residual = Residual::on(**device, Residual::float32(100, gpu));
+  ThreadRanks alone(1);
+  const auto transport = alone.transport(0);
+  transport->reserve(8);
+  const SparseShape shape{
+      .elements = 100, .send_entries = 10, .keep_entries = 10};
+  std::unique_ptr<SparseExchange> exchange;
+  if (is_two_phase) {
+    exchange = std::make_unique<TwoPhase>(*transport, host,
+                                          std::vector<SparseShape>{shape});
+  } else {
+    exchange = std::make_unique<ToEverybody>(*transport, host,
+                                             std::vector<SparseShape>{shape});
+  }
+  const SparseExchange::Input input{
+      .shape = shape, .threshold = 1, .residual = &residual};
+  REQUIRE(exchange->begin(input).ok());
+  REQUIRE(exchange->advance().ok());
+  emulated_cuda::fail_after(0);
+  const auto begun = exchange->begin(input);
+  emulated_cuda::fail_never();
+  REQUIRE_FALSE(begun.ok());
+  CHECK(begun.error().message == "the GPU: the selection: launch failure");
 }
