@@ -62,6 +62,16 @@ std::string differs(size_t rank, const char* what, const Value& theirs,
       rank, what, theirs, first);
 }
 
+// An optimizer's arithmetic has other bits there.
+std::string differs_in_place(size_t rank, const RankRecord& theirs,
+                             const RankRecord& first) {
+  if (theirs.has_device == first.has_device) return "";
+  return fmt::format(
+      "rank {} has its model on {}, rank 0 on {}: move it to a GPU on all "
+      "ranks, or on none",
+      rank, place(theirs), place(first));
+}
+
 std::string first_of(std::initializer_list<std::string> texts) {
   for (const std::string& text : texts) {
     if (!text.empty()) return text;
@@ -151,9 +161,7 @@ std::string disagreement(std::span<const RankRecord> ranks) {
                  first.keep_factor),
          differs(rank, "passing of infinities", theirs.passes_nonfinite,
                  first.passes_nonfinite),
-         // An optimizer's arithmetic there has other bits.
-         differs(rank, "its weights in the memory of", place(theirs),
-                 place(first))});
+         differs_in_place(rank, theirs, first)});
     if (!text.empty()) return text;
   }
   return "";

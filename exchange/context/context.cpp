@@ -29,6 +29,7 @@ Context::Impl::~Impl() {
   }
   // MPI may still write into what it was given.
   if (runner_->is_busy()) runner_->abandon();
+  if (options_.device != nullptr) (void)options_.device->reserve(0, 0);
 }
 
 int Context::Impl::add_layer(LayerOptions layer) {

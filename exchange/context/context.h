@@ -154,8 +154,9 @@ class Context {
   // Goes on as far as it can without waiting; whether the layer's exchange is
   // done (as before its first submit()). Without a thread of its own it waits
   // for a device that has not come to a gradient, as submit() and wait() do:
-  // for as long as that takes. Errors: kInvalidArgument  some rank's gradient
-  // of this layer was infinite
+  // for as long as that takes.
+  //
+  // Errors: kInvalidArgument  some rank's gradient of this layer was infinite
   //                           or no number: on all ranks; its sums were not
   //                           applied, and what was sent of it is lost
   //                           Also: ranks have lost each other

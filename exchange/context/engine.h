@@ -34,7 +34,7 @@ class Engine {
   // In place. REQUIRES: not busy.
   [[nodiscard]] Status begin_dense(std::span<float> values);
 
-  // Entries, in one of its messages or in all that come of a layer.
+  // Entries, in one of its messages.
   size_t most_entries() const { return most_entries_; }
 
   bool is_busy() const { return is_busy_; }

@@ -36,11 +36,15 @@ Result<std::unique_ptr<Runner>> Runner::make(Transport& transport,
       Arena::of(plan->memory_->device.used(),
                 there != nullptr ? &there->memory() : nullptr);
   if (!device) return std::move(device).error();
-  Result<Arena> host = Arena::of(plan->memory_->host.used(),
-                                 there != nullptr ? &there->pinned() : nullptr);
+  Result<Arena> host = Arena::of(plan->memory_->host.used());
   if (!host) return std::move(host).error();
+  Result<Arena> pinned =
+      Arena::of(plan->memory_->pinned.used(),
+                there != nullptr ? &there->pinned() : nullptr);
+  if (!pinned) return std::move(pinned).error();
   std::unique_ptr<Runner> runner(new Runner(options, std::move(layers)));
-  runner->build(transport, {std::move(*device), std::move(*host)});
+  runner->build(transport,
+                {std::move(*device), std::move(*host), std::move(*pinned)});
   if (Status reserved = runner->reserve_on_device(); !reserved) {
     return std::move(reserved).error();
   }
@@ -58,12 +62,10 @@ void Runner::build(Transport& transport, Memory memory) {
   for (const Layer& layer : layers_) options.push_back(layer.options);
   groups_ = schedule(options, transport.size(), options_.costs,
                      options_.bucket_elements);
-  Arena& messages =
-      options_.device != nullptr ? memory_->host : memory_->device;
   for (size_t i = 0; i < groups_.size(); ++i) {
     const Group& group = groups_[i];
     buckets_.push_back(group.is_bucket || is_staged(group)
-                           ? messages.take<float>(group.elements)
+                           ? messages().take<float>(group.elements)
                            : std::span<float>());
     size_t first = 0;
     for (const int number : group.layers) {
@@ -73,7 +75,8 @@ void Runner::build(Transport& transport, Memory memory) {
       build_layer(layer, group);
     }
   }
-  engine_.emplace(transport, messages, groups_, options, options_.keep_factor);
+  engine_.emplace(transport, messages(), groups_, options,
+                  options_.keep_factor);
 }
 
 void Runner::build_layer(Layer& layer, const Group& group) {
@@ -140,7 +143,7 @@ Status Runner::begin(size_t number) {
   const Group& group = groups_[number];
   Layer& layer = layer_of(group.layers[0]);
   wait_for(group);
-  if (Status status = device_status(); !status) return status;
+  if (Status status = device_status(layer); !status) return status;
   // Of a layer that is staged the gradient has not been added yet.
   if (group.method != Method::kDense) {
     return begin_sparse(layer, buckets_[number]);
@@ -155,8 +158,11 @@ void Runner::wait_for(const Group& group) {
   for (const int layer : group.layers) options_.device->wait_for_mark(layer);
 }
 
-Status Runner::device_status() const {
-  return options_.device != nullptr ? options_.device->status() : Done{};
+Status Runner::device_status(const Layer& layer) const {
+  if (options_.device == nullptr) return Done{};
+  Status status = options_.device->status();
+  if (status) return status;
+  return std::move(status).error().wrap("layer " + layer.options.name);
 }
 
 Status Runner::begin_sparse(Layer& layer, std::span<const float> gradient) {
@@ -186,8 +192,10 @@ Status Runner::begin_sparse(Layer& layer, std::span<const float> gradient) {
 Result<bool> Runner::advance() {
   Result<bool> done = engine_->advance();
   if (!done || !*done) return done;
-  apply(groups_[busy_group_]);
-  if (Status status = device_status(); !status) {
+  const Group& group = groups_[busy_group_];
+  apply(group);
+  Status status = device_status(layer_of(group.layers[0]));
+  if (!status) {
     return std::move(status).error();
   }
   return true;
@@ -229,7 +237,7 @@ void Runner::apply_dense(Layer& layer, std::span<const float> sums) {
 
 void Runner::end_update(Layer& layer) {
   if (options_.device != nullptr) options_.device->finish();
-  if (device_status()) layer.update->done();
+  if (device_status(layer)) layer.update->done();
 }
 
 LayerStats Runner::layer_stats(int layer) const {
@@ -241,8 +249,9 @@ void Runner::add_memory(ContextStats& stats) const {
       options_.device != nullptr ? options_.device->reserved_bytes() : 0;
   stats.planned_bytes = memory_->device.capacity() + reserved;
   stats.used_bytes = memory_->device.used() + reserved;
-  stats.planned_host_bytes = memory_->host.capacity();
-  stats.used_host_bytes = memory_->host.used();
+  stats.planned_host_bytes =
+      memory_->host.capacity() + memory_->pinned.capacity();
+  stats.used_host_bytes = memory_->host.used() + memory_->pinned.used();
 }
 
 Result<Context::LayerState> Runner::state(int number) const {
@@ -255,7 +264,8 @@ Result<Context::LayerState> Runner::state(int number) const {
     state.threshold = layer.threshold->value();
     state.steps_left = layer.threshold->steps_left();
   }
-  if (Status read = device_status(); !read) return std::move(read).error();
+  Status read = device_status(layer);
+  if (!read) return std::move(read).error();
   return state;
 }
 
@@ -271,7 +281,7 @@ Status Runner::set_state(int number, const Context::LayerState& state) {
   layer.residual.write(state.residual);
   if (layer.threshold)
     layer.threshold->restore(state.threshold, state.steps_left);
-  return device_status();
+  return device_status(layer);
 }
 
 Status Runner::go_on_from(const Runner& before) {
@@ -290,14 +300,11 @@ Status Runner::go_on_from(const Runner& before) {
     const auto state = before.state(number);
     if (!state) return state.error();
     layer.residual.write(state->residual);
+    if (Status written = device_status(layer); !written) return written;
   }
-  return device_status();
+  return Done{};
 }
 
-void Runner::abandon() {
-  // Messages are in the host arena where there is a device.
-  if (options_.device == nullptr) memory_->device.abandon();
-  memory_->host.abandon();
-}
+void Runner::abandon() { messages().abandon(); }
 
 }  // namespace penstock::exchange

@@ -79,6 +79,7 @@ class Runner {
   };
   struct Memory {
     Arena device, host;
+    Arena pinned;  // messages, where there is a device
   };
 
   Runner(const ContextOptions& options, std::vector<LayerOptions> layers);
@@ -87,6 +88,9 @@ class Runner {
   Status reserve_on_device();
   Layer& layer_of(int layer) { return layers_[size_t(layer)]; }
   const Layer& layer_of(int layer) const { return layers_[size_t(layer)]; }
+  Arena& messages() {
+    return options_.device != nullptr ? memory_->pinned : memory_->device;
+  }
   // Whether its layers' gradients are copied to the host from a device.
   bool is_staged(const Group& group) const;
   std::span<float> staged(const Layer& layer) const {
@@ -94,7 +98,7 @@ class Runner {
   }
   void wait_for(const Group& group);
   Status begin_sparse(Layer& layer, std::span<const float> gradient);
-  Status device_status() const;
+  Status device_status(const Layer& layer) const;
   void apply(const Group& group);
   void apply_sparse(Layer& layer);
   void apply_dense(Layer& layer, std::span<const float> sums);

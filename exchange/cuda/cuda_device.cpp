@@ -29,7 +29,9 @@ class CudaDevice : public Device {
 
   Status open();
   MemorySource& memory() override { return memory_; }
-  void enter_thread() override { check(cudaSetDevice(number_), "it"); }
+  void enter_thread() override {
+    check(cudaSetDevice(number_), "the thread's");
+  }
   MemorySource& pinned() override { return pinned_; }
   Status reserve(size_t layers, size_t entries) override;
   size_t reserved_bytes() const override {
@@ -130,8 +132,14 @@ Status CudaDevice::reserve(size_t layers, size_t entries) {
     if (made != cudaSuccess) return cuda_error(made, "an event");
     marks_.push_back(event);
   }
+  if (entries == 0) {
+    staging_ = {};
+    staging_memory_.reset();
+    return Done{};
+  }
+  // Residuals are read and written by way of it, too.
   entries = std::max<size_t>(entries, 4096);
-  if (staging_.values.size() >= entries) return Done{};
+  if (staging_.values.size() == entries) return Done{};
   Arena measured;
   staging_in(measured, entries);
   Result<Arena> memory = Arena::of(measured.used(), &memory_);
@@ -337,7 +345,7 @@ bool CudaDevice::copy(void* to, const void* from, size_t bytes, Stream stream) {
 }
 
 bool CudaDevice::synchronize() {
-  return check(cudaStreamSynchronize(own_), "what it was given to do");
+  return check(cudaStreamSynchronize(own_), "its work");
 }
 
 }  // namespace

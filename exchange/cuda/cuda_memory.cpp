@@ -23,7 +23,9 @@ Result<std::byte*> CudaMemory::allocate(size_t bytes) {
                "no " + std::to_string(bytes) + " bytes of " +
                    (kind_ == Kind::kDevice ? "the GPU's memory"
                                            : "pinned memory of the host") +
-                   ": " + cudaGetErrorString(error)};
+                   ": " + cudaGetErrorString(error) +
+                   "; a lower density, residuals in bfloat16 or on the host, "
+                   "or a smaller batch leave more"};
 }
 
 void CudaMemory::free(std::byte* memory) {

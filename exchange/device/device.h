@@ -30,12 +30,12 @@ class Device {
   virtual MemorySource& memory() = 0;  // its own
   virtual MemorySource& pinned() = 0;  // of the host, which it copies from
 
-  // Of a thread that calls nothing else of the device's maker: spares it to
-  // change to the device, and back, for each call.
+  // At the beginning of a thread that uses no other device. Without, each call
+  // goes back to another one, which may take memory of that.
   virtual void enter_thread() = 0;
 
-  // For so many layers, and for messages of so many entries. Errors: kLimit,
-  // kIo. REQUIRES: nothing is under way.
+  // For so many layers, and for messages of so many entries, anew; for none
+  // gives its memory back. Errors: kLimit, kIo. REQUIRES: nothing is under way.
   [[nodiscard]] virtual Status reserve(size_t layers, size_t entries) = 0;
   virtual size_t reserved_bytes() const = 0;  // of its memory, by reserve()
 

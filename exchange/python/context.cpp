@@ -106,14 +106,22 @@ void PythonContext::check_update(int layer) {
 }
 
 Context::LayerState PythonContext::layer_state(int layer) {
-  auto state = open().layer_state(layer);
+  Context& context = open();
+  auto state = [&] {
+    const py::gil_scoped_release others;
+    return context.layer_state(layer);
+  }();
   if (!state) throw_error(state.error());
   return *std::move(state);
 }
 
 void PythonContext::set_layer_state(int layer,
                                     const Context::LayerState& state) {
-  const Status status = open().set_layer_state(layer, state);
+  Context& context = open();
+  const Status status = [&] {
+    const py::gil_scoped_release others;
+    return context.set_layer_state(layer, state);
+  }();
   if (!status) throw_error(status.error());
 }
 

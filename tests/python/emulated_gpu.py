@@ -32,8 +32,11 @@ class EmulatedGpu:
         yield
         self.steps_apart += 1
 
-    def at_hand(self):
+    def here(self):
         return contextlib.nullcontext()
+
+    def make_room(self):
+        pass
 
 
 @contextlib.contextmanager

@@ -160,6 +160,28 @@ class Emulated(ExchangeCase):
             for error in as_ranks(3, work):
                 self.assertRegex(str(error), "no GPU of its own")
 
+    def test_a_gpu_that_has_had_an_error_is_told_and_closed(self):
+        def work(transport):
+            model = perceptron()
+            optimizer = OPTIMIZERS["sgd"](model.parameters())
+            trainer = exchange.MirrorTrainer(
+                model, optimizer, transport=transport, **OPTIONS
+            )
+            place = trainer._exchange.place
+            if transport.rank == 1:
+                place.make_room = mock.Mock(side_effect=RuntimeError("it broke"))
+                place.here = mock.Mock(side_effect=RuntimeError("it broke"))
+            try:
+                trainer.set_density(0.01)
+            finally:
+                context = trainer._exchange.context
+                with contextlib.suppress(Exception):
+                    trainer.close()
+                with self.assertRaisesRegex(ValueError, "is closed"):
+                    context.stats()
+
+        for error in as_ranks(2, work):
+            self.assertRegex(str(error), "it broke")
 
     def test_ranks_on_a_gpu_and_on_the_cpu_are_refused(self):
         count = itertools.count()
@@ -176,8 +198,8 @@ class Emulated(ExchangeCase):
             for error in as_ranks(2, work):
                 self.assertRegex(
                     str(error),
-                    "rank 1 has its weights in the memory of (a GPU, rank 0 "
-                    "has the CPU|the CPU, rank 0 has a GPU)",
+                    "rank 1 has its model on (a GPU, rank 0 on the CPU|the "
+                    "CPU, rank 0 on a GPU): move",
                 )
 
 
@@ -239,20 +261,14 @@ class OfTorch(unittest.TestCase):
                     ],
                 )
 
-    def test_torch_gives_back_memory_before_the_library_takes_some(self):
+    def test_torch_gives_back_memory_of_that_gpu(self):
         self.cuda.reset_mock()
-        with self.gpu.at_hand():
-            self.cuda.plan()
+        self.gpu.make_room()
         self.assertEqual(
             self.names(),
-            [
-                "device",
-                "device().__enter__",
-                "empty_cache",
-                "plan",
-                "device().__exit__",
-            ],
+            ["device", "device().__enter__", "empty_cache", "device().__exit__"],
         )
+        self.cuda.device.assert_called_once_with(torch.device("cuda:1"))
 
     def test_what_torch_cannot_do_is_a_refusal(self):
         self.cuda.Stream.side_effect = RuntimeError("no driver of torch's")

@@ -43,7 +43,8 @@ class TopK:
         if self._steps > 1:  # before, DDP divides its buckets anew
             self._pick(bucket.index(), values)
         self._steps += bucket.is_last()
-        done = torch.futures.Future()
+        done = torch.futures.Future(
+            devices=[values.device] if values.is_cuda else None)
         done.set_result(values)
         return done
 

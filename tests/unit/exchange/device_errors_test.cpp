@@ -109,7 +109,7 @@ TEST_CASE("an exchange may end with gradients under way") {
 
 TEST_CASE("where one rank has no memory in its GPU the others are told") {
   // Both of a plan's allocations are there for one rank only, whatever comes
-  // first: 9.5 kB of residuals and 41 kB for copies.
+  // first: 11 kB of residuals and 41 kB for copies.
   const auto layers = device_layers();
   std::barrier ready(2);
   std::atomic<bool> is_first = true;
@@ -172,7 +172,8 @@ TEST_CASE("what a GPU could not read is no layer's state") {
         emulated_cuda::fail_never();
         return state ? "a state" : state.error().message;
       });
-  CHECK(wrong[0] == "the GPU: the reading of a residual: launch failure");
+  CHECK(wrong[0] ==
+        "layer a: the GPU: the reading of a residual: launch failure");
   CHECK(wrong[1].empty());
 }
 
@@ -206,4 +207,21 @@ TEST_CASE("what a GPU could not pick out is not sent as if it were nothing") {
   emulated_cuda::fail_never();
   REQUIRE_FALSE(begun.ok());
   CHECK(begun.error().message == "the GPU: the selection: launch failure");
+}
+
+TEST_CASE("an exchange on the second GPU leaves the first one alone") {
+  emulated_cuda::made_current();
+  const auto layers = device_layers();
+  const auto wrong = on_ranks(2, [&](auto transport) -> std::string {
+    // As torch.cuda.device() does, in whose threads a GPU is the current one.
+    if (cudaSetDevice(1) != cudaSuccess) return "there is no second GPU";
+    const auto device = open_cuda_device(1);
+    if (!device) return device.error().message;
+    Context context(std::move(transport), quick_on(**device, true));
+    if (std::string text = plan(context, layers); !text.empty()) return text;
+    DeviceModel model(layers, 1, **device);
+    return model.train(context, 3);
+  });
+  check_all(wrong, "");
+  CHECK(emulated_cuda::made_current() == std::set<int>{1});
 }

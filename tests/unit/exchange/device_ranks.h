@@ -78,13 +78,22 @@ class DeviceModel {
   std::string submit(Context& context, size_t layer) {
     OnDevice<float>& gradient = *gradients_[layer];
     const size_t bytes = gradient.size() * sizeof(float);
-    check_cuda(cudaMemcpyAsync(gradient.data(), host_.gradients[layer].data(),
-                               bytes, cudaMemcpyDefault, stream_.get()));
+    const cudaError_t copied =
+        cudaMemcpyAsync(gradient.data(), host_.gradients[layer].data(), bytes,
+                        cudaMemcpyDefault, stream_.get());
+    if (copied != cudaSuccess) {  // as a trainer tells what it cannot do
+      context.fail(cudaGetErrorString(copied));
+      return cudaGetErrorString(copied);
+    }
     const Status submitted =
         context.submit(int(layer), {gradient.data(), gradient.size()},
                        updates_[layer], stream_.get());
-    check_cuda(cudaMemsetAsync(gradient.data(), 0x7f, bytes, stream_.get()));
-    return submitted ? "" : submitted.error().message;
+    if (!submitted) return submitted.error().message;
+    const cudaError_t overwritten =
+        cudaMemsetAsync(gradient.data(), 0x7f, bytes, stream_.get());
+    if (overwritten == cudaSuccess) return "";
+    context.fail(cudaGetErrorString(overwritten));
+    return cudaGetErrorString(overwritten);
   }
 
  private:

@@ -23,7 +23,7 @@ constexpr size_t kStaging = 4096;  // the least that there is
 std::unique_ptr<Device> some_device() {
   auto device = open_cuda_device(0);
   REQUIRE(device.ok());
-  REQUIRE((*device)->reserve(1, 1).ok());
+  REQUIRE((*device)->reserve(1, kStaging).ok());
   return std::move(*device);
 }
 
@@ -218,7 +218,7 @@ TEST_CASE("sums are added to weights in the GPU's memory") {
 
 TEST_CASE("a gradient is taken behind what its stream has to do, and no more") {
   const auto device = some_device();
-  REQUIRE(device->reserve(2, 1).ok());
+  REQUIRE(device->reserve(2, kStaging).ok());
   const OwnStream stream;
   Both both(3, false, *device);
   const OnDevice<float> gradient({0, 0, 0});

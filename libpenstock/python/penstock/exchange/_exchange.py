@@ -53,7 +53,8 @@ class Exchange:
             ]
         try:
             self.place = place_on(device)
-        except ValueError as error:
+            self.place.make_room()
+        except (ValueError, RuntimeError) as error:
             return [str(error)]
         return []
 
@@ -80,9 +81,9 @@ class Exchange:
             )
         if why_not:
             context.refuse(_first_of(why_not))
-        with self.place.at_hand():
+        with self.place.here():
             context.plan()
-        close_at_exit(context)
+        close_at_exit(self)
         return context
 
     @property
@@ -161,7 +162,12 @@ class Exchange:
             ExchangeOptions(density=density)
         else:
             self.wait_all()
-            with self.place.at_hand():
+            try:
+                self.place.make_room()
+            except RuntimeError as error:
+                self.fail(error)
+                raise
+            with self.place.here():
                 self._context.set_densities([density] * len(self.layers))
         self.density = density
 
@@ -171,9 +177,13 @@ class Exchange:
             self._context.fail(f"{type(error).__name__}: {error}")
 
     def close(self) -> None:
-        if self._context is not None:
-            with self.place.at_hand():
+        if self._context is None:
+            return
+        try:
+            with self.place.here():
                 self._context.close()
+        finally:  # where the GPU is not to be had any more
+            self._context.close()
 
 
 def _first_of(why_not: list[str]) -> str:

@@ -84,7 +84,7 @@ class MirrorTrainer:
             if activations is not None:
                 activations.attach(model)
                 self._activations = activations
-        except ValueError as error:
+        except (ValueError, RuntimeError) as error:
             why_not.append(str(error))
         try:
             self._exchange = Exchange(model, chosen, why_not)

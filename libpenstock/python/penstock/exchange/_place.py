@@ -21,9 +21,12 @@ class Place(Protocol):
         """What is begun within is done at its end, and waits for nothing that
         others have begun."""
 
-    def at_hand(self) -> contextlib.AbstractContextManager[None]:
-        """Within, the library uses no other device's memory; there is as much
-        as there can be."""
+    def here(self) -> contextlib.AbstractContextManager[object]:
+        """Around what uses the library's device in the caller's thread."""
+
+    def make_room(self) -> None:
+        """Before the library takes memory. Raises RuntimeError where the GPU
+        has had an error."""
 
 
 class Cpu:
@@ -36,8 +39,11 @@ class Cpu:
     def apart(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
-    def at_hand(self) -> contextlib.AbstractContextManager[None]:
+    def here(self) -> contextlib.AbstractContextManager[object]:
         return contextlib.nullcontext()
+
+    def make_room(self) -> None:
+        pass
 
 
 class Gpu:
@@ -71,12 +77,15 @@ class Gpu:
         finally:
             self._stream.synchronize()
 
-    @contextlib.contextmanager
-    def at_hand(self) -> Iterator[None]:
+    def here(self) -> contextlib.AbstractContextManager[object]:
+        # Without, the library would go back to the thread's current GPU, and
+        # take memory of that with it.
+        return torch.cuda.device(self.device)
+
+    def make_room(self) -> None:
+        # The library's memory is none of torch's, which keeps what it has freed.
         with torch.cuda.device(self.device):
-            # The library's is none of torch's, which keeps what it has freed.
             torch.cuda.empty_cache()
-            yield
 
 
 def place_on(device: torch.device) -> Place:

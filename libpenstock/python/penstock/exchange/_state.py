@@ -15,7 +15,7 @@ def state_of(exchange: Exchange) -> dict[str, Any]:
     """This rank's, for torch.save()."""
     exchange.wait_all()
     layers = exchange.layers if exchange.size > 1 else []
-    with exchange.place.at_hand():
+    with exchange.place.here():
         residuals = {layer.name: _of_layer(exchange, layer) for layer in layers}
     return {
         "version": _VERSION,
@@ -54,7 +54,7 @@ def load_state(exchange: Exchange, state: dict[str, Any]) -> None:
             "the state is another model's: of one of them only is "
             + ", ".join(differ[:3])
         )
-    with exchange.place.at_hand():
+    with exchange.place.here():
         for layer in layers:
             _load_layer(exchange, layer, state["layers"][layer.name])
 

@@ -3,11 +3,18 @@
 import atexit
 import sys
 import weakref
-from typing import Literal
+from typing import Literal, Protocol
 
 from penstock.exchange import _native
 
-_open: "weakref.WeakSet[_native.Context]" = weakref.WeakSet()
+
+class Closable(Protocol):
+    def fail(self, error: BaseException) -> None: ...
+
+    def close(self) -> None: ...
+
+
+_open: "weakref.WeakSet[Closable]" = weakref.WeakSet()
 
 
 def open_transport(
@@ -31,17 +38,17 @@ def open_transport(
     return _native_mpi.world()
 
 
-def close_at_exit(context: _native.Context) -> None:
+def close_at_exit(exchange: Closable) -> None:
     """Before MPI ends, which its thread may be using."""
-    _open.add(context)
+    _open.add(exchange)
 
 
 def _finalize(mpi: "object") -> None:
     error = getattr(sys, "last_value", None)  # that nobody caught
-    for context in list(_open):
+    for exchange in list(_open):
         if error is not None:
-            context.fail(f"{type(error).__name__}: {error}")
-        context.close()
+            exchange.fail(error)
+        exchange.close()
     # MPI_Finalize() waits for all ranks. A rank that failed must not: mpirun
     # ends the others when it is gone.
     if error is None:

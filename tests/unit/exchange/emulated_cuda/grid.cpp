@@ -2,6 +2,7 @@
 // wait for each other.
 #include <ucontext.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 

@@ -25,6 +25,7 @@ struct Event {
 
 namespace {
 
+constexpr int kGpus = 2;
 constexpr size_t kPage = 4096, kAlignment = 64;
 
 // One thing at a time is done, whoever waits for it.
@@ -37,6 +38,7 @@ struct Mapping {
 };
 std::map<char*, Mapping> g_memory;  // the "GPU's"
 std::map<void*, size_t> g_pinned;
+std::set<int> g_made_current;
 size_t g_allocated = 0, g_most = SIZE_MAX;
 uint64_t g_left = UINT64_MAX;  // that may be begun
 thread_local int t_current = 0;
@@ -85,6 +87,11 @@ void fail_never() {
   g_left = UINT64_MAX;
 }
 
+std::set<int> made_current() {
+  const Lock lock(g_mutex);
+  return std::exchange(g_made_current, {});
+}
+
 size_t allocated_bytes() {
   const Lock lock(g_mutex);
   return g_allocated;
@@ -105,7 +112,9 @@ cudaError_t cudaGetDevice(int* number) {
 }
 
 cudaError_t cudaSetDevice(int number) {
-  if (number != 0) return failed(cudaErrorInvalidDevice);
+  if (number < 0 || number >= kGpus) return failed(cudaErrorInvalidDevice);
+  const Lock lock(g_mutex);
+  g_made_current.insert(number);
   t_current = number;
   return cudaSuccess;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 
 #include "tests/unit/exchange/emulated_cuda/cuda_runtime_api.h"
 
@@ -18,6 +19,10 @@ void run_grid(unsigned blocks, unsigned threads,
 // So many things more are begun; then whatever is begun fails.
 void fail_after(uint64_t begun);
 void fail_never();
+
+// The numbers of "GPUs" that some thread has made its current one, since it was
+// asked last: each would have taken memory for that.
+std::set<int> made_current();
 
 // Of the "GPU's" memory.
 size_t allocated_bytes();
