@@ -48,8 +48,8 @@ struct ContextOptions {
   bool has_thread = false;    // a thread of its own exchanges
   bool passes_nonfinite = false;  // infinities and NaNs are summed as they are
   // Where gradients and what they are added to is, if the CPU does not reach
-  // it; messages stay in the host arena then. Must outlive the context; of no
-  // other one.
+  // it; messages are in pinned memory of the host then. Must outlive the
+  // context; of no other one.
   Device* device = nullptr;
 };
 
@@ -101,7 +101,7 @@ struct LayerStats {
 struct ContextStats {
   uint64_t planned_bytes = 0;       // of the arena: plan()'s
   uint64_t used_bytes = 0;          // its high-water mark
-  uint64_t planned_host_bytes = 0;  // of the host arena
+  uint64_t planned_host_bytes = 0;  // of the host arena, and of pinned memory
   uint64_t used_host_bytes = 0;
   uint64_t sent_bytes = 0;  // by this rank, as the method counts them
   double wait_s = 0;        // in wait(): the exchange stall

@@ -29,10 +29,10 @@ class CudaDevice : public Device {
 
   Status open();
   MemorySource& memory() override { return memory_; }
+  MemorySource& pinned() override { return pinned_; }
   void enter_thread() override {
     check(cudaSetDevice(number_), "the thread's");
   }
-  MemorySource& pinned() override { return pinned_; }
   Status reserve(size_t layers, size_t entries) override;
   size_t reserved_bytes() const override {
     return staging_memory_ ? staging_memory_->capacity() : 0;

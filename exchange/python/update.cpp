@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "exchange/device/device_update.h"
+
 namespace penstock::exchange {
 
 namespace py = pybind11;
@@ -27,7 +29,7 @@ void PythonUpdate::clear() {
 void PythonUpdate::add_sparse(const SparseView& part) {
   clear();
   if (device_) {
-    device_->add_scaled(part, factor_, target_.data());
+    AddScaledOnDevice(*device_, target_.data(), factor_).add_sparse(part);
   } else {
     AddScaled(target_, factor_).add_sparse(part);
   }
@@ -37,7 +39,7 @@ void PythonUpdate::add_sparse(const SparseView& part) {
 void PythonUpdate::add_dense(std::span<const float> sums) {
   if (sums.data() != target_.data()) clear();
   if (device_) {
-    device_->add_scaled(sums, factor_, target_.data());
+    AddScaledOnDevice(*device_, target_.data(), factor_).add_dense(sums);
   } else {
     AddScaled(target_, factor_).add_dense(sums);
   }

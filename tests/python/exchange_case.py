@@ -120,6 +120,23 @@ class ExchangeCase(unittest.TestCase):
         for mine, theirs in zip(model.parameters(), other.parameters()):
             self.assertLess((mine - theirs).abs().max().item(), most)
 
+    def assert_dense_is_the_mean(
+        self, trained, optimizer_of, steps, ranks, most=2e-5
+    ):
+        """trained(transport, optimizer_of, steps, **options): a model."""
+        expected = mean_gradient_training(optimizer_of, steps, ranks)
+        results = fine(
+            as_ranks(
+                ranks,
+                lambda transport: trained(
+                    transport, optimizer_of, steps, density=1, method="dense"
+                ),
+            )
+        )
+        for model in results:
+            self.assert_close(model, expected, most)
+        self.assertEqual(len(set(map(weights_hash, results))), 1)
+
 
 __all__ = [
     "ExchangeCase",

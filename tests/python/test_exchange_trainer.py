@@ -14,7 +14,6 @@ from exchange_case import (
     batch,
     exchange,
     fine,
-    mean_gradient_training,
     perceptron,
     seeded,
     torch,
@@ -164,22 +163,12 @@ class SeveralRanks(ExchangeCase):
     def test_dense_is_the_mean_of_gradients(self):
         for name, optimizer_of in OPTIMIZERS.items():
             with self.subTest(optimizer=name):
-                expected = mean_gradient_training(optimizer_of, 20, ranks=3)
-                results = fine(
-                    as_ranks(
-                        3,
-                        lambda transport: trained(
-                            transport,
-                            optimizer_of,
-                            20,
-                            density=1,
-                            method="dense",
-                        )[0],
-                    )
+                self.assert_dense_is_the_mean(
+                    lambda *args, **options: trained(*args, **options)[0],
+                    optimizer_of,
+                    steps=20,
+                    ranks=3,
                 )
-                for model in results:
-                    self.assert_close(model, expected, 2e-5)
-                self.assertEqual(len(set(map(weights_hash, results))), 1)
 
     def test_weights_are_the_same_on_all_ranks_after_many_steps(self):
         for method in ("allgather", "two_phase", "auto"):
