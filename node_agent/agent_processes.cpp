@@ -53,6 +53,9 @@ void Agent::on_process_events() {
         // Its other threads may go on, or one of them may have exec'd.
         owner.job->tasks.at(event.pid).exit_seen_ns = event.time_ns;
       }
+      for (Unit& unit : owner.task->units) {
+        if (unit.id == event.tid) sampler_.account(unit, owner.job->totals);
+      }
       continue;
     }
     if (forked && owner.task->processes.size() < Scanner::kMaxProcesses) {
@@ -99,6 +102,7 @@ void Agent::scan_tasks(Job& job, const std::set<pid_t>& tasks) {
   if (!job.managed) return;
   for (auto& [pid, task] : job.tasks) {
     if (!tasks.contains(pid)) continue;
+    for (Unit& unit : task.units) sampler_.account(unit, job.totals);
     const std::set<pid_t> before = task.processes;
     for (const Home& stray : scanner_.scan(job, task)) {
       (void)machine_.backend.bring_home(stray);

@@ -53,6 +53,18 @@ double PageSums::ranks_at_once() const {
   return span_s > 0 ? std::max(1.0, active_s / span_s) : 1.0;
 }
 
+CpuUse cpu_use(const Totals& earlier, const Totals& later) {
+  const auto grown = [&](double Totals::*counter) {
+    return std::max(0.0, later.*counter - earlier.*counter);
+  };
+  CpuUse use{grown(&Totals::home_cpu_s), grown(&Totals::away_cpu_s),
+             std::nullopt};
+  if (earlier.job_cpu_s > 0) {
+    use.trainer_s = std::max(0.0, grown(&Totals::job_cpu_s) - use.loader_s());
+  }
+  return use;
+}
+
 PageSums Job::pages() const {
   PageSums sums = ended;
   for (const auto& [pid, task] : tasks) {

@@ -134,6 +134,20 @@ struct Totals {
   std::optional<double> gpu_busy_s;  // averaged over the job's GPUs
 };
 
+// CPU time that a job has used between two readings of its Totals, seconds.
+// home + away + trainer is all of it.
+struct CpuUse {
+  double home_s = 0;  // loader threads, at home and away
+  double away_s = 0;
+  std::optional<double> trainer_s;  // nullopt: the job's CPU time is unknown
+
+  double loader_s() const { return home_s + away_s; }
+};
+
+// What was used from the earlier reading to the later one. Totals that were
+// never read (job_cpu_s is 0) tell nothing of the trainer.
+CpuUse cpu_use(const Totals& earlier, const Totals& later);
+
 // Counters of the whole job at one moment, for differences.
 struct Counters {
   uint64_t time_ns = 0;
@@ -220,7 +234,8 @@ struct Job {
   bool may_borrow = true;  // false: its groups cannot be lent CPUs
   AwayPolicy away_policy;
   Totals totals;
-  Totals sampled;  // those at the end of the last period
+  Totals sampled;  // as of the last sample: what a period used is since then
+  uint64_t sampled_ns = 0;  // CLOCK_MONOTONIC of it; before: of the first task
   std::vector<GrantChange> changes;
   uint64_t changes_dropped = 0;
   std::array<uint64_t, kGrantCauseCount> changes_by_cause{};

@@ -42,23 +42,18 @@ void record_period(Job& job, double period_s, uint64_t now_ns) {
   point.duration_s = std::min(period_s, age_s);
   if (!(point.duration_s > 0)) return;
   point.begin_unix_s = job.started_unix_s + age_s - point.duration_s;
-  const auto per_s = [&](double from, double to) {
-    return std::max(0.0, to - from) / point.duration_s;
-  };
+  const CpuUse used = cpu_use(before, now);
   point.granted_home_cores = job.grant.home_cores;
   point.granted_away_cores = job.grant.away_cores;
-  point.used_home_cores = per_s(before.home_cpu_s, now.home_cpu_s);
-  point.used_away_cores = per_s(before.away_cpu_s, now.away_cpu_s);
-  if (!is_first && before.job_cpu_s > 0) {
-    // Everything in the job that is no loader.
-    const double loader_s =
-        now.home_cpu_s + now.away_cpu_s - before.home_cpu_s - before.away_cpu_s;
-    point.used_trainer_cores =
-        per_s(before.job_cpu_s + loader_s, now.job_cpu_s);
+  point.used_home_cores = used.home_s / point.duration_s;
+  point.used_away_cores = used.away_s / point.duration_s;
+  if (used.trainer_s) {
+    point.used_trainer_cores = *used.trainer_s / point.duration_s;
   }
   point.granted_bytes_per_s = if_positive(double(job.limit_bytes_per_s));
   if (!is_first && job.knows_bytes) {
-    point.used_bytes_per_s = per_s(before.read_bytes, now.read_bytes);
+    point.used_bytes_per_s =
+        std::max(0.0, now.read_bytes - before.read_bytes) / point.duration_s;
   }
   if (job.corrected) point.predicted_rate = if_positive(job.grant.rate);
   if (job.reports()) return job.course.add_waiting(point);

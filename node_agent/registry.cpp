@@ -23,7 +23,7 @@ void describe_job(Job& job, const penstock_task_start& start) {
                          ::strnlen(start.job_name, sizeof start.job_name));
   job.started_unix_s = unix_s();
   job.started_ns = monotonic_ns();
-  job.last.time_ns = job.started_ns;
+  job.sampled_ns = job.last.time_ns = job.started_ns;
 }
 
 }  // namespace

@@ -36,13 +36,14 @@ bool shares_batches(const Job& job) {
 
 void Sampler::account(Unit& unit, Totals& totals) const {
   for (LoaderThread& thread : unit.threads) {
-    Result<SchedStat> now = thread.schedstat.read();
-    if (!now) continue;
-    const double used_s = seconds_between(thread.accounted.run_ns, now->run_ns);
+    // Of a thread that has ended, the last look of the closed loop counts.
+    const SchedStat now = thread.schedstat.read().value_or(thread.ticked);
+    if (now.run_ns < thread.accounted.run_ns) continue;
+    const double used_s = seconds_between(thread.accounted.run_ns, now.run_ns);
     (unit.away ? totals.away_cpu_s : totals.home_cpu_s) += used_s;
     totals.loader.runnable_s +=
-        used_s + seconds_between(thread.accounted.wait_ns, now->wait_ns);
-    thread.accounted = *now;
+        used_s + seconds_between(thread.accounted.wait_ns, now.wait_ns);
+    thread.accounted = now;
   }
 }
 
@@ -228,11 +229,13 @@ void Sampler::tell_course(Job& job, const Counters& now,
 
 namespace {
 
-// What the job used beside its loader, as cores: whether it reports or not.
-void note_trainer(Job& job, double job_cpu_s, double loader_cpu_s,
-                  double period_s) {
-  job.trainer_cores.push_back(std::max(0.0, job_cpu_s - loader_cpu_s) /
-                              period_s);
+// What the job used since its last sample, whether it reports or not.
+void note_use(Job& job, double period_s) {
+  const CpuUse used = cpu_use(job.sampled, job.totals);
+  job.used_loader_cores =
+      0.7 * job.used_loader_cores + 0.3 * used.loader_s() / period_s;
+  if (!used.trainer_s || job.stopped) return;
+  job.trainer_cores.push_back(*used.trainer_s / period_s);
   if (job.trainer_cores.size() > kReserveWindow) {
     job.trainer_cores.erase(job.trainer_cores.begin());
   }
@@ -242,8 +245,6 @@ void note_trainer(Job& job, double job_cpu_s, double loader_cpu_s,
 
 void Sampler::sample(Job& job, const std::string& device, double period_s,
                      uint64_t now_ns) const {
-  const double loader_before = job.totals.home_cpu_s + job.totals.away_cpu_s;
-  const double job_cpu_before = job.totals.job_cpu_s;
   for (Unit* unit : job.units()) account(*unit, job.totals);
   read_pages(job);
   read_pressure(job);
@@ -265,13 +266,7 @@ void Sampler::sample(Job& job, const std::string& device, double period_s,
         job.totals.gpu_busy_s.value_or(0) + *job.gpu_busy * granted_s;
   }
   if (period_s > 0) {
-    const double loader_now = job.totals.home_cpu_s + job.totals.away_cpu_s;
-    const double used = (loader_now - loader_before) / period_s;
-    if (job_cpu_before > 0 && !job.stopped) {
-      note_trainer(job, now.job_cpu_s - job_cpu_before,
-                   loader_now - loader_before, period_s);
-    }
-    job.used_loader_cores = 0.7 * job.used_loader_cores + 0.3 * used;
+    note_use(job, period_s);
     job.read_bytes_per_s =
         std::max(0.0, now.read_bytes - read_before) / period_s;
     job.pool_pressed =
@@ -280,6 +275,7 @@ void Sampler::sample(Job& job, const std::string& device, double period_s,
   }
   record_period(job, period_s, now_ns);
   job.sampled = job.totals;
+  job.sampled_ns = now_ns;
   ++job.quality.periods;
   if (job.stopped) {
     job.last.updated_ns = 0;  // no observation may count the stop as time

@@ -1,7 +1,10 @@
 #include "node_agent/scanner.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
+#include "common/clock.h"
 #include "node_agent/messages.h"
 #include "node_agent/registry.h"
 
@@ -18,6 +21,14 @@ std::string join(const std::vector<std::string>& words) {
 }
 
 }  // namespace
+
+bool started_since(const TaskId& thread, uint64_t since_ns) {
+  static const uint64_t tick_ns =
+      1'000'000'000u / static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
+  // Starts are counted by a clock that also runs while the machine sleeps.
+  const uint64_t slept_ns = read_clock_ns(CLOCK_BOOTTIME) - monotonic_ns();
+  return (thread.starttime_ticks + 1) * tick_ns >= since_ns + slept_ns;
+}
 
 std::optional<ProcessView> Scanner::process_view(pid_t pid) const {
   Result<ProcStat> stat = proc_.stat(pid);
@@ -65,7 +76,8 @@ bool Scanner::is_of_job(const Task& task, pid_t tid) const {
   return backend_.job_groups_of(*groups).tracked == task.home.job_path;
 }
 
-std::optional<Scanner::Found> Scanner::open_thread(const Task& task,
+std::optional<Scanner::Found> Scanner::open_thread(const Job& job,
+                                                   const Task& task,
                                                    pid_t tid) const {
   Result<TaskId> id = proc_.identity(tid);
   if (!id || !is_of_job(task, tid)) return std::nullopt;
@@ -81,7 +93,9 @@ std::optional<Scanner::Found> Scanner::open_thread(const Task& task,
   if (!home || !file) return std::nullopt;
   Result<SchedStat> now = file->read();
   if (!now) return std::nullopt;
-  return Found{LoaderThread{*std::move(home), *std::move(file), *now, *now},
+  const bool is_new = started_since(*id, job.sampled_ns);
+  return Found{LoaderThread{*std::move(home), *std::move(file), *now,
+                            is_new ? SchedStat{} : *now},
                away};
 }
 
@@ -127,7 +141,7 @@ std::vector<Home> Scanner::scan(Job& job, Task& task) const {
       if (auto node = known.extract(tid)) {
         unit.threads.push_back(std::move(node.mapped()));
       } else if (opened < kMaxLoaderThreads) {
-        if (auto found_thread = open_thread(task, tid)) {
+        if (auto found_thread = open_thread(job, task, tid)) {
           ++opened;
           unit.away = unit.away || found_thread->away;
           unit.threads.push_back(std::move(found_thread->thread));

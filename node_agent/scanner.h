@@ -7,6 +7,10 @@
 
 namespace penstock {
 
+// Whether a thread started since the given CLOCK_MONOTONIC time, or up to a
+// tick of the kernel's before it: /proc tells starts in ticks.
+bool started_since(const TaskId& thread, uint64_t since_ns);
+
 class Scanner {
  public:
   Scanner(const ProcReader& proc, const Backend& backend)
@@ -14,7 +18,9 @@ class Scanner {
 
   // Rereads the task's process tree. Units that are still there keep their
   // state (away, counters); new ones start at home; units that have gone are
-  // dropped. Sets task.processes, task.units, job.evidence. A task with more
+  // dropped. A thread that started since job.sampled_ns is accounted from its
+  // start, an older one from now. Sets task.processes, task.units,
+  // job.evidence. A task with more
   // than kMaxProcesses is seen in part, and that is said once in the notes.
   // A thread that is in none of the job's groups is left out: its number was
   // given to somebody else. Returned: away threads that are no loaders any
@@ -34,7 +40,8 @@ class Scanner {
     LoaderThread thread;
     bool away = false;  // born so
   };
-  std::optional<Found> open_thread(const Task& task, pid_t tid) const;
+  std::optional<Found> open_thread(const Job& job, const Task& task,
+                                   pid_t tid) const;
 
   const ProcReader& proc_;
   const Backend& backend_;

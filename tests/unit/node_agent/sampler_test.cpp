@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
+#include <random>
+
 #include "cgroup/v2_backend.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/cgroup/fake_unified.h"
@@ -209,6 +211,10 @@ struct WithLoader : Reporting {
                                  std::to_string(spent_ms[1] * 1'000'000) +
                                  " 1\n");
   }
+  void set_job_cpu(uint64_t ms) {
+    machine.tree().write(group.substr(1) + "/cpu.stat",
+                         "usage_usec " + std::to_string(ms * 1000) + "\n");
+  }
   TempDir files;
   uint64_t spent_ms[2] = {0, 0};
 };
@@ -247,6 +253,55 @@ TEST_CASE("each period is a point of the course") {
     CHECK(*it.prep_stall == Approx(0.1));
     CHECK(*it.exchange_stall == Approx(0.1));
   }
+}
+
+TEST_CASE("a sample divides the job's CPU time, however often threads move") {
+  const uint32_t seed = GENERATE(range(1u, 21u));
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
+  const auto upto = [&](uint64_t most) {
+    return std::uniform_int_distribution<uint64_t>(0, most)(random);
+  };
+  WithLoader f;
+  Unit& unit = f.job.tasks[100].units.front();
+  uint64_t job_ms = 500;  // before the first sample
+  f.set_job_cpu(job_ms);
+  f.sample();
+  for (int period = 0; period < 50; ++period) {
+    uint64_t loader_ms[2] = {0, 0};  // at home, away
+    const uint64_t trainer_ms = upto(900);
+    for (uint64_t moves = upto(5); moves > 0; --moves) {
+      const uint64_t used_ms = upto(200);
+      f.spend(used_ms, upto(100));
+      loader_ms[unit.away ? 1 : 0] += used_ms;
+      f.sampler.account(unit, f.job.totals);
+      unit.away = !unit.away;
+    }
+    job_ms += trainer_ms + loader_ms[0] + loader_ms[1];
+    f.set_job_cpu(job_ms);
+    f.sample();
+    const TimelinePoint point = f.job.course.points().back();
+    const auto cores = [](uint64_t ms) {
+      return Approx(double(ms) * 1e-3).margin(1e-9);
+    };
+    CHECK(*point.used_home_cores == cores(loader_ms[0]));
+    CHECK(*point.used_away_cores == cores(loader_ms[1]));
+    CHECK(*point.used_trainer_cores == cores(trainer_ms));
+    CHECK(f.job.trainer_cores.back() == cores(trainer_ms));
+  }
+  CHECK(trainer_reserve_cores(f.job) <= 0.9);
+}
+
+TEST_CASE("of an ended thread the last look of the closed loop counts") {
+  WithLoader f;
+  Unit& unit = f.job.tasks[100].units.front();
+  f.spend(300, 0);
+  f.sampler.account(unit, f.job.totals);
+  unit.threads.front().ticked = {500'000'000, 0};
+  f.files.write("schedstat", "");  // as of a thread that has ended
+  f.sampler.account(unit, f.job.totals);
+  f.sampler.account(unit, f.job.totals);
+  CHECK(f.job.totals.home_cpu_s == Approx(0.5));
 }
 
 TEST_CASE("a batch that takes several periods tells of all of them") {

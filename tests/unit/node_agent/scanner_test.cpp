@@ -1,7 +1,12 @@
 #include "node_agent/scanner.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "cgroup/v1_backend.h"
 #include "cgroup/v2_backend.h"
+#include "common/clock.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/cgroup/fake_machine.h"
 #include "tests/unit/cgroup/fake_unified.h"
@@ -78,6 +83,21 @@ TEMPLATE_TEST_CASE("a number that another job's process has now is not ours",
   node.start(kWorker, "8");
   CHECK_FALSE(scanner.is_of_job(task, kWorker));
   CHECK(scanner.is_of_job(task, kTrainer));
+}
+
+TEST_CASE("a thread's start is compared with the clock of samples") {
+  const ProcReader proc = *ProcReader::open();
+  const uint64_t before_ns = monotonic_ns();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  const TaskId id = *proc.identity(child);
+  CHECK(started_since(id, before_ns));
+  CHECK_FALSE(started_since(id, monotonic_ns() + 20'000'000));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
 }
 
 TEST_CASE("where Slurm tracks no processes by groups, any number will do") {
