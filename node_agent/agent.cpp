@@ -15,6 +15,7 @@
 #include "common/log.h"
 #include "common/version.h"
 #include "node_agent/correction.h"
+#include "node_agent/grant_changes.h"
 #include "node_agent/guardian.h"
 #include "node_agent/home_finder.h"
 #include "node_agent/job_totals.h"
@@ -380,10 +381,10 @@ void Agent::on_tick_timer() {
   if (!idle) log_warning("{}", idle.error().message);
   uint64_t send_left_ns = kSend_ns;
   for (auto& [id, job] : registry_.jobs()) {
-    if (enforcer_.tick(job, double(now_ns) * 1e-6, tick_ms, machine_.cpu_idle,
-                       send_left_ns)) {
-      record_recall(job, now_ns);
-    }
+    const Enforcer::Tick done = enforcer_.tick(
+        job, double(now_ns) * 1e-6, tick_ms, machine_.cpu_idle, send_left_ns);
+    if (done.lent_again) record_lent_again(job, {unix_s(), now_ns});
+    if (done.recalled) record_recall(job, {unix_s(), now_ns});
   }
 }
 

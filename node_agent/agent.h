@@ -125,9 +125,6 @@ class Agent {
   CpuSet idle_cpus() const;
   PlanJob plan_job(const Job& job, const std::set<int>& shared) const;
   void rebalance(GrantCause cause, uint64_t since_ns = 0);
-  void record_change(Job& job, const PlannedGrant& before, GrantCause cause);
-  void record_recall(Job& job, uint64_t now_ns);
-  static void add_change(Job& job, const GrantChange& change);
   std::set<uint64_t> barred_lenders() const;
   bool has_changed_enough() const;
   bool has_changed_enough(const Job& job) const;

@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "node_agent/agent.h"
+#include "node_agent/grant_changes.h"
 #include "node_agent/job_totals.h"
 
 namespace penstock {
@@ -14,9 +15,7 @@ constexpr double kNs = 1e-9;
 // Costs that moved by less do not make a new plan.
 constexpr double kChanged = 0.05;
 constexpr double kChangedUse = 0.1;  // cores
-constexpr double kRateAfter_s = 5;
 constexpr double kLoaderAppears_s = 10;
-constexpr uint64_t kRecallEntries_ns = 10'000'000'000;
 // The first measured ceiling that the report quotes.
 constexpr double kFirstCorrection_s = 10;
 
@@ -54,11 +53,6 @@ bool may_grow(const Job& job, int units) {
   if (job.elastic()) return true;
   const double age_s = double(monotonic_ns() - job.started_ns) * kNs;
   return job.prior && units == 0 && age_s < kLoaderAppears_s;
-}
-
-std::optional<double> limit_or_none(double bytes_per_s) {
-  if (bytes_per_s <= 0) return std::nullopt;
-  return bytes_per_s;
 }
 
 }  // namespace
@@ -232,59 +226,10 @@ void Agent::rebalance(GrantCause cause, uint64_t since_ns) {
   for (const PlanJob& job : input.jobs) {
     planned_[JobId(job.id)] = job;
     Job& record = *registry_.find_job(JobId(job.id));
-    record_change(record, before[JobId(job.id)], cause);
+    record_plan(record, before[JobId(job.id)], cause, {unix_s(), now_ns});
   }
   adjust_tick();
   say_changes(input);
-}
-
-void Agent::record_change(Job& job, const PlannedGrant& before,
-                          GrantCause cause) {
-  const PlannedGrant& now = job.grant;
-  const bool same = before.id != 0 && before.away_cpus == now.away_cpus &&
-                    std::abs(before.home_cores - now.home_cores) < 0.01 &&
-                    !differs(before.bytes_per_s, now.bytes_per_s);
-  if (same) return;
-  GrantChange change;
-  change.time_unix_s = unix_s();
-  change.cause = cause;
-  change.cores_to = now.home_cores + now.away_cores;
-  change.away_to = now.away_cores;
-  change.bytes_per_s_to = limit_or_none(now.bytes_per_s);
-  if (before.id != 0) {
-    change.cores_from = before.home_cores + before.away_cores;
-    change.away_from = before.away_cores;
-    change.bytes_per_s_from = limit_or_none(before.bytes_per_s);
-  }
-  change.rate_before =
-      recent_rate(job, double(monotonic_ns()) * kNs, kRateAfter_s);
-  add_change(job, change);
-}
-
-// A lender that wants its CPU again and again makes one entry in a while.
-void Agent::record_recall(Job& job, uint64_t now_ns) {
-  if (now_ns < job.next_recall_entry_ns) return;
-  job.next_recall_entry_ns = now_ns + kRecallEntries_ns;
-  GrantChange change;
-  change.time_unix_s = unix_s();
-  change.cause = GrantCause::kRecall;
-  change.cores_from = job.grant.home_cores + job.grant.away_cores;
-  change.cores_to = job.grant.home_cores;
-  change.away_from = job.grant.away_cores;
-  change.away_to = 0;
-  change.bytes_per_s_from = change.bytes_per_s_to =
-      limit_or_none(job.grant.bytes_per_s);
-  change.rate_before = recent_rate(job, double(now_ns) * kNs, kRateAfter_s);
-  add_change(job, change);
-}
-
-void Agent::add_change(Job& job, const GrantChange& change) {
-  ++job.changes_by_cause[static_cast<size_t>(change.cause)];
-  if (job.changes.size() >= kMaxGrantChanges) {
-    job.changes.erase(job.changes.begin());
-    ++job.changes_dropped;
-  }
-  job.changes.push_back(change);
 }
 
 void Agent::fill_in_rates() {
@@ -294,8 +239,8 @@ void Agent::fill_in_rates() {
     for (auto change = job.changes.rbegin(); change != job.changes.rend();
          ++change) {
       if (change->rate_after) break;
-      if (now_unix_s - change->time_unix_s >= kRateAfter_s) {
-        change->rate_after = recent_rate(job, now_s, kRateAfter_s - 1);
+      if (now_unix_s - change->time_unix_s >= kRateAround_s) {
+        change->rate_after = recent_rate(job, now_s, kRateAround_s - 1);
       }
     }
     if (!job.first_corrected_ceiling && job.corrected &&

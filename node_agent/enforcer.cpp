@@ -204,18 +204,20 @@ AwayInput Enforcer::look(Job& job, double now_ms, double tick_ms,
   return input;
 }
 
-bool Enforcer::tick(Job& job, double now_ms, double tick_ms,
-                    const CpuIdle& idle, uint64_t& send_left_ns) {
+Enforcer::Tick Enforcer::tick(Job& job, double now_ms, double tick_ms,
+                              const CpuIdle& idle, uint64_t& send_left_ns) {
   const std::vector<Unit*> units = job.units();
   const bool any_away = std::any_of(units.begin(), units.end(),
                                     [](const Unit* u) { return u->away; });
-  if (!any_away && job.grant.away_cpus.empty()) return false;
+  if (!any_away && job.grant.away_cpus.empty()) return {};
   const AwayInput input = look(job, now_ms, tick_ms, idle);
   const AwayMoves moves = job.away_policy.decide(input);
   auto unit_of = [&](int id) {
     return *std::find_if(units.begin(), units.end(),
                          [id](const Unit* unit) { return unit->id == id; });
   };
+  const Tick done{moves.recalled_after_ms.has_value(),
+                  !(moves.usable - job.away_now).empty()};
   // At once: the moves below may take 30 ms.
   if (moves.recalled_after_ms) leave(job, job.away_now - moves.usable);
   for (int id : moves.bring_home) bring_home(job, *unit_of(id));
@@ -230,7 +232,7 @@ bool Enforcer::tick(Job& job, double now_ms, double tick_ms,
     send_away(job, *unit_of(id));
     send_left_ns -= std::min(send_left_ns, monotonic_ns() - began_ns);
   }
-  return moves.recalled_after_ms.has_value();
+  return done;
 }
 
 Status Enforcer::release(Job& job, const FindHome& find_home) {

@@ -30,10 +30,14 @@ class Enforcer {
              const std::vector<std::string>& devices,
              std::map<JobId, Job>& jobs);
 
+  struct Tick {
+    bool recalled = false;    // a CPU was given back to an owner that wants it
+    bool lent_again = false;  // one that was given back is used again
+  };
   // One look of the closed loop at one job. Cheap where nothing is lent. While
   // send_left_ns is not used up, threads are sent away; it loses what they
-  // took. True where a CPU was given back to an owner that wants it.
-  bool tick(Job& job, double now_ms, double tick_ms, const CpuIdle& idle,
+  // took.
+  Tick tick(Job& job, double now_ms, double tick_ms, const CpuIdle& idle,
             uint64_t& send_left_ns);
 
   // Takes these CPUs from the job's away threads before the call returns,

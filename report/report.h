@@ -157,7 +157,7 @@ enum class GrantCause {
   kRecall,          // a lender wanted its CPU back
   kLenderSuffered,  // a lender lost rate and got its loan back
   kMeasuredChange,  // measured costs or rates moved
-  kIdleCpus,        // unallocated CPUs came or went
+  kIdleCpus,        // unallocated CPUs came or went, recalled ones are idle
   kContradiction,   // the pages contradict CPU time or bytes: entitlement
   kReload,          // the admin's configuration changed
   kAgentStart,      // penstockd started or restarted
