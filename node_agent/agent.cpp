@@ -148,7 +148,6 @@ Status Agent::watch_processes() {
               events.error().message, kPoll_ms);
   auto poll = machine_.loop.add_timer(kPoll_ms, [this] {
     for (auto& [id, job] : registry_.jobs()) mark_for_scan(id);
-    scan_marked();
   });
   if (!poll) return std::move(poll).error();
   return Done{};

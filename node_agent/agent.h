@@ -35,6 +35,7 @@
 #include "node_agent/path_devices.h"
 #include "node_agent/registry.h"
 #include "node_agent/sampler.h"
+#include "node_agent/scan_queue.h"
 #include "node_agent/scanner.h"
 #include "node_agent/server.h"
 #include "node_agent/state_file.h"
@@ -99,6 +100,7 @@ class Agent {
   void on_process_events();
   void mark_for_scan(JobId job);
   void mark_for_scan(JobId job, pid_t task);
+  void arm_scan_timer();
   void scan_marked();
   void scan_tasks(Job& job, const std::set<pid_t>& tasks);
   void bring_strays_home(Job& job);
@@ -113,6 +115,7 @@ class Agent {
   void on_task_gone(JobId job, pid_t pid);
   void end_task(JobId job, pid_t pid, uint64_t exited_ns);
   void finish_job(JobId job);
+  void forget_job(JobId job);
   void tidy(uint64_t now_ns);
   void adopt(const std::vector<SavedTask>& saved);
   void save_state();
@@ -236,8 +239,8 @@ class Agent {
   std::set<uint64_t> planned_barred_;
   std::set<JobId> lenders_;
   std::map<int, uint64_t> lender_of_cpu_;
-  std::map<JobId, std::set<pid_t>> to_scan_;  // tasks by their first process
-  bool scan_pending_ = false;
+  ScanQueue scan_queue_;
+  std::optional<uint64_t> scan_timer_ns_;  // what it is set to; 0: to nothing
   LatencyRecord rebalance_latency_;
   LatencyRecord grant_latency_;  // from a controller's decision to the kernel
   LatencyRecord launch_latency_;
@@ -247,7 +250,6 @@ class Agent {
   uint32_t clean_ups_ = 0;  // of the guardian's, that we know of
   uint64_t planned_ns_ = 0;
   uint64_t scanned_all_ns_ = 0;
-  uint64_t last_scan_ns_ = 0;  // how long the last look at /proc took
   int sample_timer_ = -1;
   int tick_timer_ = -1;
   int scan_timer_ = -1;

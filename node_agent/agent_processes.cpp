@@ -12,11 +12,6 @@
 namespace penstock {
 namespace {
 
-// New processes are looked at after this long, so that a burst of forks costs
-// one look; and looking takes no more than 1 part in kScanPause of the time,
-// whatever a job forks.
-constexpr uint64_t kScanDelay_ms = 50;
-constexpr uint64_t kScanPause = 20;
 // A user may have tens of thousands of threads born away; others wait
 // meanwhile.
 constexpr uint64_t kBringStrays_ns = 20'000'000;
@@ -44,7 +39,9 @@ void Agent::on_process_events() {
     for (auto& [id, job] : registry_.jobs()) mark_for_scan(id);
   }
   for (const ProcEvent& event : batch->events) {
-    const bool forked = event.kind == ProcEvent::Kind::kFork;
+    // A new thread's parent is its process's, which may be none of the job's.
+    const bool forked =
+        event.kind == ProcEvent::Kind::kFork && event.tid == event.pid;
     const Registry::Owner owner =
         registry_.known_owner(forked ? event.parent_pid : event.pid);
     if (owner.job == nullptr) continue;
@@ -74,28 +71,42 @@ void Agent::mark_for_scan(JobId job) {
 }
 
 void Agent::mark_for_scan(JobId job, pid_t task) {
-  to_scan_[job].insert(task);
-  if (scan_pending_) return;
-  scan_pending_ = true;
-  const uint64_t delay_ms =
-      std::max(kScanDelay_ms, kScanPause * last_scan_ns_ / 1'000'000);
-  if (auto status = machine_.loop.set_period(scan_timer_, delay_ms); !status) {
+  scan_queue_.mark(job, task, monotonic_ns());
+  arm_scan_timer();
+}
+
+// At most one system call for a burst of marks.
+void Agent::arm_scan_timer() {
+  const uint64_t next_ns = scan_queue_.next_ns().value_or(0);
+  if (next_ns == scan_timer_ns_) return;
+  scan_timer_ns_ = next_ns;
+  const uint64_t now_ns = monotonic_ns();
+  const uint64_t wait_ms =
+      next_ns > now_ns ? (next_ns - now_ns) / 1'000'000 + 1 : 1;
+  if (auto status =
+          machine_.loop.set_period(scan_timer_, next_ns == 0 ? 0 : wait_ms);
+      !status) {
     log_error("scan timer: {}", status.error().message);
   }
 }
 
+// One job at a time: others' events, timers and scans that cost less go
+// between.
 void Agent::scan_marked() {
-  scan_pending_ = false;
-  (void)machine_.loop.set_period(scan_timer_, 0);
-  const uint64_t begun_ns = monotonic_ns();
-  for (const auto& [id, tasks] : std::exchange(to_scan_, {})) {
-    if (Job* job = registry_.find_job(id)) scan_tasks(*job, tasks);
+  scan_timer_ns_.reset();  // it would go off again after the same time
+  if (auto scan = scan_queue_.take(monotonic_ns())) {
+    const uint64_t begun_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    Job* job = registry_.find_job(scan->job);
+    if (job != nullptr) scan_tasks(*job, scan->tasks);
+    scan_queue_.done(scan->job,
+                     read_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns,
+                     monotonic_ns());
   }
-  last_scan_ns_ = monotonic_ns() - begun_ns;
   const bool may_plan = double(monotonic_ns() - planned_ns_) * 1e-6 >=
                         double(config_.min_solve_interval_ms);
   if (may_plan && has_changed_enough()) rebalance(GrantCause::kMeasuredChange);
   adjust_tick();
+  arm_scan_timer();
 }
 
 void Agent::scan_tasks(Job& job, const std::set<pid_t>& tasks) {
@@ -284,7 +295,7 @@ void Agent::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
   rebalance(was_last ? GrantCause::kJobEnd : GrantCause::kTaskEnd, exited_ns);
   if (was_last && !enforcer_.release(*job, finder())) leftovers_ = true;
   if (was_last) job->idle_since_ns = monotonic_ns();
-  if (was_last && !job->managed) registry_.erase_job(job_id);
+  if (was_last && !job->managed) forget_job(job_id);
   machine_.loop.defer([this] { save_state(); });
 }
 
@@ -297,7 +308,12 @@ void Agent::finish_job(JobId job_id) {
     if (job == nullptr) return;
   }
   planned_.erase(job_id);
-  registry_.erase_job(job_id);
+  forget_job(job_id);
+}
+
+void Agent::forget_job(JobId job) {
+  scan_queue_.forget(job);
+  registry_.erase_job(job);
 }
 
 // Threads that outlive their task's first process keep a group busy for a

@@ -1,0 +1,63 @@
+#include "node_agent/scan_queue.h"
+
+#include <algorithm>
+
+namespace penstock {
+namespace {
+
+uint64_t pause_ns(uint64_t cost_ns) {
+  return std::min(ScanQueue::kPausePerCost * cost_ns, ScanQueue::kMostPause_ns);
+}
+
+}  // namespace
+
+uint64_t ScanQueue::Entry::due_ns() const {
+  return marked_ns + std::max(kDelay_ns, pause_ns(cost_ns));
+}
+
+uint64_t ScanQueue::Entry::rank_ns() const {
+  return marked_ns + kPatiencePerCost * cost_ns;
+}
+
+void ScanQueue::mark(JobId job, pid_t task, uint64_t now_ns) {
+  Entry& entry = jobs_[job];
+  if (entry.tasks.empty()) entry.marked_ns = now_ns;
+  entry.tasks.insert(task);
+}
+
+std::optional<uint64_t> ScanQueue::next_ns() const {
+  std::optional<uint64_t> next;
+  for (const auto& [job, entry] : jobs_) {
+    if (entry.tasks.empty()) continue;
+    next = std::min(next.value_or(entry.due_ns()), entry.due_ns());
+  }
+  if (next) next = std::max(*next, resume_ns_);
+  return next;
+}
+
+std::optional<ScanQueue::Scan> ScanQueue::take(uint64_t now_ns) {
+  if (now_ns < resume_ns_) return std::nullopt;
+  auto first = jobs_.end();
+  for (auto it = jobs_.begin(); it != jobs_.end(); ++it) {
+    const Entry& entry = it->second;
+    if (entry.tasks.empty() || entry.due_ns() > now_ns) continue;
+    if (first == jobs_.end() || entry.rank_ns() < first->second.rank_ns()) {
+      first = it;
+    }
+  }
+  if (first == jobs_.end()) return std::nullopt;
+  Scan scan{first->first, {}};
+  scan.tasks.swap(first->second.tasks);
+  return scan;
+}
+
+void ScanQueue::done(JobId job, uint64_t cpu_ns, uint64_t now_ns) {
+  resume_ns_ = now_ns + pause_ns(cpu_ns);
+  if (const auto it = jobs_.find(job); it != jobs_.end()) {
+    it->second.cost_ns = cpu_ns;
+  }
+}
+
+void ScanQueue::forget(JobId job) { jobs_.erase(job); }
+
+}  // namespace penstock

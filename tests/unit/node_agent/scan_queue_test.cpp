@@ -1,0 +1,95 @@
+#include "node_agent/scan_queue.h"
+
+#include <random>
+
+#include "tests/unit/catch.h"
+
+using namespace penstock;
+
+namespace {
+
+constexpr uint64_t kMs = 1'000'000;
+constexpr uint64_t kStart = 1'000'000 * kMs;
+
+}  // namespace
+
+TEST_CASE("a burst of marks is one scan, 50 ms after the first") {
+  ScanQueue queue;
+  CHECK_FALSE(queue.next_ns());
+  queue.mark(7, 100, kStart);
+  queue.mark(7, 200, kStart + 20 * kMs);
+  CHECK(queue.next_ns() == kStart + 50 * kMs);
+  CHECK_FALSE(queue.take(kStart + 49 * kMs));
+  const auto scan = queue.take(kStart + 50 * kMs);
+  REQUIRE(scan);
+  CHECK(scan->job == 7);
+  CHECK(scan->tasks == std::set<pid_t>{100, 200});
+  CHECK_FALSE(queue.next_ns());
+}
+
+TEST_CASE("scanning pauses for 20 times its CPU time, for a second at most") {
+  const auto [cost_ms, pause_ms] = GENERATE(table<uint64_t, uint64_t>(
+      {{1, 50}, {10, 200}, {50, 1000}, {400, 1000}, {20'000, 1000}}));
+  ScanQueue queue;
+  queue.mark(7, 100, kStart);
+  REQUIRE(queue.take(kStart + 50 * kMs));
+  const uint64_t end = kStart + 60 * kMs;
+  queue.done(7, cost_ms * kMs, end);
+  queue.mark(7, 100, end);
+  CHECK(queue.next_ns() == end + pause_ms * kMs);
+}
+
+TEST_CASE("a job whose scans are dear waits behind the others") {
+  ScanQueue queue;
+  queue.mark(1, 100, kStart);
+  REQUIRE(queue.take(kStart + 50 * kMs));
+  const uint64_t end = kStart + 450 * kMs;
+  queue.done(1, 400 * kMs, end);
+  queue.mark(1, 100, end);
+  queue.mark(2, 200, end + 500 * kMs);
+  CHECK(queue.take(end + 1000 * kMs)->job == 2);
+  queue.done(2, kMs, end + 1001 * kMs);
+  CHECK(queue.take(end + 1021 * kMs)->job == 1);
+}
+
+TEST_CASE("an ended job is scanned no more") {
+  ScanQueue queue;
+  queue.mark(7, 100, kStart);
+  queue.forget(7);
+  CHECK_FALSE(queue.next_ns());
+  queue.done(7, kMs, kStart);
+  queue.mark(7, 100, kStart);
+  CHECK(queue.next_ns() == kStart + 50 * kMs);  // of a new job of that number
+}
+
+// Jobs that fork all the time, each as dear as it may be, and one that forks
+// now and then.
+TEST_CASE("a new loader is seen soon, whatever other jobs do") {
+  const uint32_t seed = GENERATE(range(1u, 11u));
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
+  ScanQueue queue;
+  constexpr JobId kModest = 100;
+  uint64_t now = kStart, marked = 0, busy = 0, slowest = 0;
+  for (int i = 0; i < 2000; ++i) {
+    for (JobId job = 1; job <= 5; ++job) queue.mark(job, pid_t(job), now);
+    // What the others cost shows in their first scans.
+    if (i >= 5 && marked == 0 && random() % 5 == 0) {
+      queue.mark(kModest, 1, marked = now);
+    }
+    now = std::max(now, *queue.next_ns());
+    const auto scan = queue.take(now);
+    REQUIRE(scan);
+    uint64_t cost = kMs;
+    if (scan->job != kModest) cost = (100 + random() % 300) * kMs;
+    now += cost;
+    busy += cost;
+    queue.done(scan->job, cost, now);
+    if (scan->job != kModest) continue;
+    slowest = std::max(slowest, now - marked);
+    marked = 0;
+  }
+  // Behind one dear scan that has begun, and the pause after it.
+  CHECK(slowest <= 1500 * kMs);
+  CHECK(busy <= (now - kStart) * 3 / 10);
+}
