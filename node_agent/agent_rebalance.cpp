@@ -15,6 +15,9 @@ constexpr double kNs = 1e-9;
 // Costs that moved by less do not make a new plan.
 constexpr double kChanged = 0.05;
 constexpr double kChangedUse = 0.1;  // cores
+// Loader threads that together wait for a CPU for this share of the time and
+// longer could use another one.
+constexpr double kStarved = 0.1;
 constexpr double kLoaderAppears_s = 10;
 // The first measured ceiling that the report quotes.
 constexpr double kFirstCorrection_s = 10;
@@ -31,6 +34,8 @@ bool differs(const Prediction& a, const Prediction& b) {
          differs(a.storage_bytes_per_sample.value,
                  b.storage_bytes_per_sample.value);
 }
+
+bool is_starved(const Job& job) { return job.loader_delay >= kStarved; }
 
 // CPUs that several jobs hold at once (gang scheduling, overlap).
 std::set<int> shared_cpus(const std::map<JobId, Job>& jobs) {
@@ -83,6 +88,7 @@ PlanJob Agent::plan_job(const Job& job, const std::set<int>& shared) const {
   entry.prediction = job.corrected ? job.corrected : job.prior;
   entry.ranks = job.ranks();
   entry.used_loader_cores = job.used_loader_cores;
+  entry.starved = is_starved(job);
   for (const auto& [pid, task] : job.tasks) {
     entry.loader_units += int(task.units.size());
   }
@@ -277,8 +283,9 @@ bool Agent::has_changed_enough(const Job& job) const {
   // A job of unknown cost is planned by what it uses.
   const bool costs_known =
       job.corrected && job.corrected->loader_cpu_s_per_sample.known();
-  if (!costs_known && std::abs(job.used_loader_cores -
-                               planned.used_loader_cores) > kChangedUse) {
+  if (!costs_known && (is_starved(job) != planned.starved ||
+                       std::abs(job.used_loader_cores -
+                                planned.used_loader_cores) > kChangedUse)) {
     return true;
   }
   return job.corrected &&
@@ -305,9 +312,13 @@ void Agent::watch_lenders(uint64_t now_ns) {
   for (auto& [id, job] : registry_.jobs()) {
     if (!job.managed || job.tasks.empty() || job.stopped) continue;
     if (job.measured_limit) continue;
-    LenderWatch::Look look{now_s, lenders_.contains(id), {}, job.reports()};
+    LenderWatch::Look look;
+    look.now_s = now_s;
+    look.lent = lenders_.contains(id);
+    look.is_rate = job.reports();
     if (!look.is_rate) {
       look.figure = job.delay_probe.got_share(machine_.proc, job.tasks);
+      look.is_idle = !look.figure;
     } else if (!job.rates.empty() && job.rates.back().time_s == now_s) {
       look.figure = job.rates.back().rate;
     }

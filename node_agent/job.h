@@ -211,6 +211,8 @@ struct Job {
   std::optional<double> gpu_busy;
   std::vector<double> trainer_cores;  // per period, for the reserve
   double used_loader_cores = 0;
+  // Run delay of its loader threads, summed, per second of the last period.
+  double loader_delay = 0;
   // The kernel counts what it reads from its pool, or its pages tell.
   bool knows_bytes = false;
   bool kernel_counts_bytes = false;

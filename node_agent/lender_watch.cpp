@@ -38,6 +38,7 @@ double LenderWatch::lent_figure() const { return mean(lent_); }
 
 LenderWatch::Verdict LenderWatch::look(const Look& look) {
   if (!first_look_s_) first_look_s_ = look.now_s;
+  is_idle_ = look.is_idle;
   if (look.figure && look.is_rate != is_rate_) {
     is_rate_ = look.is_rate;  // not to be compared with the other kind
     unlent_.clear();
@@ -71,7 +72,7 @@ LenderWatch::Verdict LenderWatch::look(const Look& look) {
 
 bool LenderWatch::may_lend(double now_s) const {
   if (now_s < barred_until_s_) return false;
-  if (unlent_.size() >= kBaseline || !lent_.empty()) return true;
+  if (is_idle_ || unlent_.size() >= kBaseline || !lent_.empty()) return true;
   return first_look_s_ && now_s - *first_look_s_ >= kPatience_s;
 }
 

@@ -17,6 +17,7 @@ class LenderWatch {
     // nullopt: nothing to tell it from in this period.
     std::optional<double> figure;
     bool is_rate = false;
+    bool is_idle = false;  // wanted next to no CPU time in this period
   };
 
   enum class Verdict {
@@ -28,8 +29,9 @@ class LenderWatch {
   Verdict look(const Look& look);
 
   // False until there is something to compare with (kBaseline looks without a
-  // loan, or kPatience_s without enough of them), and for kBarred_s after it
-  // suffered.
+  // loan, or kPatience_s without enough of them), unless the job was idle at
+  // the last look, and for kBarred_s after it suffered. An idle job loses
+  // nothing; once it is busy, kMeasure takes the comparison up.
   bool may_lend(double now_s) const;
 
   double unlent_figure() const;
@@ -47,6 +49,7 @@ class LenderWatch {
   std::deque<double> unlent_;
   std::deque<double> lent_;
   bool is_rate_ = false;
+  bool is_idle_ = false;
   std::optional<double> first_look_s_;
   double barred_until_s_ = 0;
 };

@@ -55,7 +55,9 @@ void record_period(Job& job, double period_s, uint64_t now_ns) {
     point.used_bytes_per_s =
         std::max(0.0, now.read_bytes - before.read_bytes) / point.duration_s;
   }
-  if (job.corrected) point.predicted_rate = if_positive(job.grant.rate);
+  if (job.corrected) {
+    point.predicted_rate = job.grant.samples_per_s(&PlannedGrant::rate);
+  }
   if (job.reports()) return job.course.add_waiting(point);
   set_shares_without_pages(job, point);
   job.course.add(point);

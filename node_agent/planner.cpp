@@ -65,7 +65,8 @@ double thread_bound(const PlanJob& job) {
 Costs unknown_costs(const PlanJob& job) {
   const double home = home_cores(job);
   const bool saturated =
-      job.loader_units > 0 && job.used_loader_cores >= kSaturated * home;
+      job.loader_units > 0 &&
+      (job.starved || job.used_loader_cores >= kSaturated * home);
   const double wish =
       saturated ? std::max(home, job.used_loader_cores) + kUnknownStepCores
                 : job.used_loader_cores * 1.1 + 0.05;
@@ -384,6 +385,7 @@ void finish(const PlanInput& input, const std::vector<Costs>& costs,
   for (size_t j = 0; j < input.jobs.size(); ++j) {
     PlannedGrant& grant = plan.grants[j];
     grant.id = input.jobs[j].id;
+    grant.in_cores = costs[j].in_cores;
     grant.floor = floor_rate(input.jobs[j], costs[j], entitled[j]);
     if (input.jobs[j].pool_pressed && input.policy != Policy::kEven) {
       grant.bytes_per_s = std::max(grant.bytes_per_s, entitled[j]);
@@ -403,6 +405,12 @@ std::vector<Costs> all_costs(const PlanInput& input) {
 }
 
 }  // namespace
+
+std::optional<double> PlannedGrant::samples_per_s(
+    double PlannedGrant::*figure) const {
+  if (in_cores || !(this->*figure > 0)) return std::nullopt;
+  return this->*figure;
+}
 
 JobNeeds needs_of(const PlanJob& job) {
   const Costs costs = costs_of(job);

@@ -32,6 +32,7 @@ struct PlanJob {
   uint32_t ranks = 1;
   uint32_t shares = 1;           // of a pool: ranks that count
   double used_loader_cores = 0;  // lately
+  bool starved = false;          // its loader threads waited for a CPU lately
   int loader_units = 0;          // threads or workers that can be moved
   bool elastic = false;          // follows the hint: units can grow
   uint32_t max_threads = 0;      // --loader-threads=N x tasks; 0: no bound
@@ -80,14 +81,19 @@ struct PlanInput {
 
 struct PlannedGrant {
   uint64_t id = 0;
-  double rate = 0;        // expected, samples/s of all ranks (or cores)
-  double floor = 0;       // what the entitlement alone allows
+  // Of all ranks; in cores, not samples/s, where a sample's cost is unknown.
+  double rate = 0;   // expected
+  double floor = 0;  // what the entitlement alone allows
+  bool in_cores = false;
   double home_cores = 0;  // of its own
   double away_cores = 0;  // expected of lent CPUs
   CpuSet away_cpus;
   double entitled_bytes_per_s = 0;  // 0: no pool
   double bytes_per_s = 0;           // limit; 0: none
   uint32_t loader_threads = 1;      // for the hint
+
+  // rate or floor as samples/s; nullopt: unknown, or none.
+  std::optional<double> samples_per_s(double PlannedGrant::*figure) const;
 
   friend bool operator==(const PlannedGrant&, const PlannedGrant&) = default;
 };

@@ -79,8 +79,9 @@ Compared ceiling_of(const Job& job, const PageSums& sums) {
 
 Compared throughput_of(const Job& job, const PageSums& sums) {
   Compared throughput;
-  if (job.widest.grant.rate > 0 && job.corrected) {
-    throughput.predicted = Estimate::exact(job.widest.grant.rate);
+  const auto rate = job.widest.grant.samples_per_s(&PlannedGrant::rate);
+  if (rate && job.corrected) {
+    throughput.predicted = Estimate::exact(*rate);
     throughput.predicted_from = "the last grant";
   }
   if (sums.active_s > 0) {
@@ -248,8 +249,8 @@ JobReport build_report(const Job& job, const ReportContext& context,
   report.policy = policy_name(context.config->policy);
   report.ceiling = ceiling_of(job, sums);
   report.throughput = throughput_of(job, sums);
-  if (job.widest.grant.floor > 0 && job.corrected) {
-    report.floor_rate = job.widest.grant.floor;
+  if (job.corrected) {
+    report.floor_rate = job.widest.grant.samples_per_s(&PlannedGrant::floor);
   }
   report.pressure = pressure_of(job, run_s);
   report.breakdown = attribute(time_spent(job, sums, report.pressure, run_s));

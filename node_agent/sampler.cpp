@@ -234,6 +234,9 @@ void note_use(Job& job, double period_s) {
   const CpuUse used = cpu_use(job.sampled, job.totals);
   job.used_loader_cores =
       0.7 * job.used_loader_cores + 0.3 * used.loader_s() / period_s;
+  const double runnable_s =
+      job.totals.loader.runnable_s - job.sampled.loader.runnable_s;
+  job.loader_delay = std::max(0.0, runnable_s - used.loader_s()) / period_s;
   if (!used.trainer_s || job.stopped) return;
   job.trainer_cores.push_back(*used.trainer_s / period_s);
   if (job.trainer_cores.size() > kReserveWindow) {

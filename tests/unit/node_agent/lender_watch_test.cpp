@@ -50,6 +50,22 @@ TEST_CASE("a job that can never be judged lends after a while") {
   CHECK(watch.may_lend(100 + LenderWatch::kPatience_s));
 }
 
+TEST_CASE("an idle job lends at once, and is measured once it is busy") {
+  LenderWatch watch;
+  CHECK_FALSE(watch.may_lend(99));
+  watch.look({.now_s = 100, .is_idle = true});
+  CHECK(watch.may_lend(100));
+  auto verdict = LenderWatch::Verdict::kGoOn;
+  int looks = 0;
+  while (verdict == LenderWatch::Verdict::kGoOn && looks < 30) {
+    ++looks;
+    verdict = watch.look({.now_s = 100.0 + looks, .lent = true, .figure = 0.9});
+  }
+  CHECK(verdict == LenderWatch::Verdict::kMeasure);
+  CHECK(looks == int(LenderWatch::kJudged));
+  CHECK_FALSE(watch.may_lend(100.0 + looks));
+}
+
 TEST_CASE("a lender that worsens by more than 2% gets its loan back") {
   Watched job;
   job.look(10, false, 200, 1);

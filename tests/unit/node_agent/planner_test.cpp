@@ -227,6 +227,21 @@ TEST_CASE("a job of unknown cost grows by a core while it is saturated") {
   input.jobs[1].used_loader_cores = 0.99;
   CHECK(make_plan(input)->grants[1].away_cpus == CpuSet({0}));
   input.jobs[1].used_loader_cores = 0.3;
+  auto plan = make_plan(input);
+  CHECK(plan->grants[1].away_cpus.empty());
+  CHECK(plan->grants[1].in_cores);
+  CHECK_FALSE(plan->grants[1].samples_per_s(&PlannedGrant::rate));
+  CHECK(plan->grants[0].samples_per_s(&PlannedGrant::rate));
+}
+
+TEST_CASE(
+    "a job of unknown cost is lent a core while its loader waits for one") {
+  PlanInput input = lender_and_borrower();
+  input.jobs[1].prediction.reset();
+  input.jobs[1].used_loader_cores = 0.3;  // its first seconds
+  input.jobs[1].starved = true;
+  CHECK(make_plan(input)->grants[1].away_cpus == CpuSet({0}));
+  input.jobs[1].loader_units = 0;
   CHECK(make_plan(input)->grants[1].away_cpus.empty());
 }
 

@@ -117,6 +117,17 @@ TEST_CASE("ranks that ran at once are told as one job") {
   CHECK(report.cores.demand->value == Approx(3));
 }
 
+TEST_CASE("a rate in cores is no rate in samples") {
+  Fixture f;
+  f.job.widest.grant.rate = 0.22;
+  f.job.widest.grant.floor = 0.22;
+  f.job.widest.grant.in_cores = true;
+  f.job.corrected.emplace();
+  const JobReport report = build_report(f.job, f.context, false);
+  CHECK_FALSE(report.throughput.predicted);
+  CHECK_FALSE(report.floor_rate);
+}
+
 TEST_CASE("a rank that reported for a moment does not double the rates") {
   Fixture f;
   Progress page;  // an evaluation of 8 s

@@ -292,6 +292,27 @@ TEST_CASE("a sample divides the job's CPU time, however often threads move") {
   CHECK(trainer_reserve_cores(f.job) <= 0.9);
 }
 
+TEST_CASE("a course has no rate in cores") {
+  WithLoader f;
+  f.job.grant.rate = 0.22;
+  f.job.grant.in_cores = GENERATE(false, true);
+  f.job.corrected.emplace();
+  f.run(3);
+  const TimelinePoint point = f.job.course.points().back();
+  CHECK(point.predicted_rate.has_value() == !f.job.grant.in_cores);
+}
+
+TEST_CASE("how long loader threads waited for a CPU is the last period's") {
+  WithLoader f;
+  f.sample();
+  f.spend(400, 250);
+  f.sample();
+  CHECK(f.job.loader_delay == Approx(0.25));
+  f.spend(400, 0);
+  f.sample();
+  CHECK(f.job.loader_delay == Approx(0));
+}
+
 TEST_CASE("of an ended thread the last look of the closed loop counts") {
   WithLoader f;
   Unit& unit = f.job.tasks[100].units.front();
