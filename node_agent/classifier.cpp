@@ -15,6 +15,9 @@ constexpr std::array<std::string_view, 4> kLoaderNamePrefixes = {
 constexpr std::array<std::string_view, 2> kSpawnCommands = {
     "multiprocessing.spawn import spawn_main", "--multiprocessing-fork"};
 
+constexpr std::string_view kForkServerCommand =
+    "multiprocessing.forkserver import main";
+
 bool has_loader_name(std::string_view comm) {
   return std::any_of(kLoaderNamePrefixes.begin(), kLoaderNamePrefixes.end(),
                      [&](auto prefix) { return comm.starts_with(prefix); });
@@ -25,6 +28,10 @@ bool is_spawned_worker(const ProcessView& process) {
       kSpawnCommands.begin(), kSpawnCommands.end(), [&](auto command) {
         return process.command_line.find(command) != std::string::npos;
       });
+}
+
+bool is_fork_server(const ProcessView& process) {
+  return process.command_line.find(kForkServerCommand) != std::string::npos;
 }
 
 LoaderUnit whole(const ProcessView& process) {
@@ -43,7 +50,8 @@ std::vector<LoaderUnit> collect(const TaskView& task, ProcessIs process_is,
   std::vector<LoaderUnit> units;
   for (const ProcessView& process : task.processes) {
     const bool may_be_whole = process.pid != task.root_pid &&
-                              !task.greeting_pids.contains(process.pid);
+                              !task.greeting_pids.contains(process.pid) &&
+                              !task.trainer_pids.contains(process.pid);
     if (may_be_whole && process_is(process)) {
       units.push_back(whole(process));
       continue;
@@ -88,38 +96,63 @@ std::vector<LoaderUnit> matching(const TaskView& task) {
   return units.empty() ? units_of(true) : units;
 }
 
+using ByPid = std::map<int, const ProcessView*>;
+
+// Debian's PyTorch names nothing: a worker is a fork of the trainer without
+// exec, so it carries its parent's command line.
+bool is_forked_worker(const ByPid& by_pid, const ProcessView& process) {
+  const auto parent = by_pid.find(process.parent_pid);
+  return parent != by_pid.end() && process.comm.starts_with("python") &&
+         !process.command_line.empty() &&
+         process.command_line == parent->second->command_line;
+}
+
+// The processes that have workers: as children, or as those of a fork server
+// that is their child.
+std::set<int> parents_of_workers(const TaskView& task, const ByPid& by_pid) {
+  std::set<int> parents;
+  for (const ProcessView& process : task.processes) {
+    if (!has_loader_name(process.comm) && !is_spawned_worker(process) &&
+        !is_forked_worker(by_pid, process)) {
+      continue;
+    }
+    parents.insert(process.parent_pid);
+    const auto parent = by_pid.find(process.parent_pid);
+    if (parent != by_pid.end() && is_fork_server(*parent->second)) {
+      parents.insert(parent->second->parent_pid);
+    }
+  }
+  return parents;
+}
+
+ByPid by_pid_of(const TaskView& task) {
+  ByPid by_pid;
+  for (const ProcessView& process : task.processes) {
+    by_pid[process.pid] = &process;
+  }
+  return by_pid;
+}
+
 std::vector<LoaderUnit> named(const TaskView& task) {
+  const std::set<int> parents = parents_of_workers(task, by_pid_of(task));
   return collect(
       task,
-      [](const ProcessView& p) {
-        return has_loader_name(p.comm) || is_spawned_worker(p);
+      [&](const ProcessView& p) {
+        return has_loader_name(p.comm) ||
+               (is_spawned_worker(p) && !parents.contains(p.pid));
       },
       [](const ProcessView& p, const ThreadView& t) {
         return t.tid != p.pid && has_loader_name(t.comm);
       });
 }
 
-// Debian's PyTorch names nothing: a worker is a fork of the trainer without
-// exec, so it carries its parent's command line.
 std::vector<LoaderUnit> forked(const TaskView& task) {
-  std::map<int, const ProcessView*> by_pid;
-  for (const ProcessView& process : task.processes) {
-    by_pid[process.pid] = &process;
-  }
-  auto is_copy = [&](const ProcessView& process) {
-    const auto parent = by_pid.find(process.parent_pid);
-    return parent != by_pid.end() && process.comm.starts_with("python") &&
-           !process.command_line.empty() &&
-           process.command_line == parent->second->command_line;
-  };
-  std::set<int> parents_of_copies;
-  for (const ProcessView& process : task.processes) {
-    if (is_copy(process)) parents_of_copies.insert(process.parent_pid);
-  }
+  const ByPid by_pid = by_pid_of(task);
+  const std::set<int> parents = parents_of_workers(task, by_pid);
   return collect(
       task,
       [&](const ProcessView& p) {
-        return is_copy(p) && !parents_of_copies.contains(p.pid);
+        return is_forked_worker(by_pid, p) && !parents.contains(p.pid);
       },
       [](const ProcessView&, const ThreadView&) { return false; });
 }

@@ -29,6 +29,7 @@ struct TaskView {
   std::vector<ProcessView> processes;  // root included
   std::set<int> registered_tids;       // by libpenstock: exact
   std::set<int> greeting_pids;         // sent HELLO: trainers
+  std::set<int> trainer_pids;          // known to have had loaders as children
   std::string match;                   // --loader-match, "" when not given
 };
 
@@ -49,9 +50,11 @@ struct Classification {
 
 // Rules in order of trust; the first that finds any unit decides:
 //   registered threads; --loader-match (over comm or command line);
-//   known names (PyTorch's, DALI's, Python's spawn command line);
-//   forked Python workers: a child whose command line equals its parent's,
-//   that has no such children itself and never greeted penstockd.
+//   known names (PyTorch's, DALI's), and processes that Python's
+//   multiprocessing spawned;
+//   forked Python workers: a child whose command line equals its parent's.
+// A process that multiprocessing spawned or forked, and that has such children
+// itself, is a trainer (torch.multiprocessing.spawn): they are its loaders.
 // A unit whose process is registered thread by thread holds those threads; a
 // process whose main thread is registered is moved whole.
 Classification classify(const TaskView& task);

@@ -65,6 +65,21 @@ CpuUse cpu_use(const Totals& earlier, const Totals& later) {
   return use;
 }
 
+void charge_trainer(Job& job, const LoaderThread& thread) {
+  if (!(thread.charged_home_s + thread.charged_away_s > 0)) return;
+  for (Totals* totals : {&job.totals, &job.sampled}) {
+    const auto give_back = [](double& total, double seconds) {
+      total = std::max(0.0, total - seconds);
+    };
+    give_back(totals->home_cpu_s, thread.charged_home_s);
+    give_back(totals->away_cpu_s, thread.charged_away_s);
+    give_back(totals->credited_away_cpu_s, thread.charged_away_s);
+  }
+  // Both have counted it as something else until now.
+  job.trainer_cores.clear();
+  job.last.updated_ns = 0;
+}
+
 PageSums Job::pages() const {
   PageSums sums = ended;
   for (const auto& [pid, task] : tasks) {

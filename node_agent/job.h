@@ -38,6 +38,8 @@ struct LoaderThread {
   SchedStat accounted;  // at the last accounting
   // Opened where its state is looked at.
   std::optional<ThreadStatFile> stat = std::nullopt;
+  double charged_home_s = 0;  // to Totals::home_cpu_s
+  double charged_away_s = 0;  // to Totals::away_cpu_s
 };
 
 struct Unit {
@@ -72,6 +74,7 @@ struct Task {
   std::vector<Rank> ranks;
   std::set<int> registered_tids;
   std::set<int> greeting_pids;
+  std::set<int> trainer_pids;  // have had loader processes
   std::vector<Unit> units;
   std::set<pid_t> processes;  // as of the last scan
 };
@@ -164,6 +167,12 @@ struct Counters {
   double loader_cpu_s = 0;
   double job_cpu_s = 0;
 };
+
+struct Job;
+
+// What was charged to the loader for a thread that turned out to be the
+// trainer's is the trainer's.
+void charge_trainer(Job& job, const LoaderThread& thread);
 
 struct RecentRate {
   double time_s = 0;

@@ -41,6 +41,7 @@ void Sampler::account(Unit& unit, Totals& totals) const {
     if (now.run_ns < thread.accounted.run_ns) continue;
     const double used_s = seconds_between(thread.accounted.run_ns, now.run_ns);
     (unit.away ? totals.away_cpu_s : totals.home_cpu_s) += used_s;
+    (unit.away ? thread.charged_away_s : thread.charged_home_s) += used_s;
     totals.loader.runnable_s +=
         used_s + seconds_between(thread.accounted.wait_ns, now.wait_ns);
     thread.accounted = now;

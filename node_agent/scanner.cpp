@@ -20,6 +20,29 @@ std::string join(const std::vector<std::string>& words) {
   return text;
 }
 
+// Whose workers are there at a second scan: a child that is about to exec
+// looks like a worker of whoever forked it. The parent, and where that is a
+// fork server, its parent.
+void note_trainers(const TaskView& view, const Classification& found,
+                   Task& task) {
+  std::set<pid_t> workers;
+  for (const Unit& unit : task.units) {
+    if (unit.in_order) workers.insert(unit.pid);
+  }
+  std::map<pid_t, pid_t> parent_of;
+  for (const ProcessView& process : view.processes) {
+    parent_of[process.pid] = process.parent_pid;
+  }
+  for (const LoaderUnit& unit : found.units) {
+    if (!unit.whole_process || !workers.contains(unit.pid)) continue;
+    const pid_t parent = parent_of[unit.pid];
+    task.trainer_pids.insert(parent);
+    if (parent_of.contains(parent)) {
+      task.trainer_pids.insert(parent_of[parent]);
+    }
+  }
+}
+
 }  // namespace
 
 bool started_since(const TaskId& thread, uint64_t since_ns) {
@@ -53,6 +76,7 @@ TaskView Scanner::view_of(Job& job, const Task& task) const {
   view.root_pid = task.id.tid;
   view.registered_tids = task.registered_tids;
   view.greeting_pids = task.greeting_pids;
+  view.trainer_pids = task.trainer_pids;
   view.match = fixed_text(task.start.options.match);
   std::vector<pid_t> pids = {task.id.tid};
   if (auto below = proc_.descendants(task.id.tid, kMaxProcesses)) {
@@ -116,6 +140,8 @@ std::vector<Home> Scanner::scan(Job& job, Task& task) const {
   auto ended = [&](int tid) { return !alive.contains(tid); };
   std::erase_if(task.registered_tids, ended);
   std::erase_if(task.greeting_pids, ended);
+  std::erase_if(task.trainer_pids, ended);
+  note_trainers(view, found, task);
   for (Rank& rank : task.ranks) rank.gone = !proc_.verify(rank.writer);
 
   std::map<pid_t, LoaderThread> known;
@@ -153,6 +179,7 @@ std::vector<Home> Scanner::scan(Job& job, Task& task) const {
   std::vector<Home> stray;
   for (const auto& [tid, thread] : known) {
     if (away_threads.contains(tid)) stray.push_back(thread.home);
+    if (alive.contains(tid)) charge_trainer(job, thread);
   }
   return stray;
 }

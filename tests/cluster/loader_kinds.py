@@ -61,6 +61,24 @@ if __name__ == "__main__":
             trained(len(batch))
 """
 
+# torch.multiprocessing.spawn: the first process waits for its trainers, which
+# load with forked workers.
+SPAWNED_TRAINERS = TORCH[:TORCH.index("if __name__")] + """
+def main(rank):
+    global LOG
+    LOG = open({log!r} if rank == 0 else "/dev/null", "w")
+    while True:
+        loader = DataLoader({dataset}(), batch_size={batch},
+                            num_workers={workers}, worker_init_fn=is_loader)
+        for batch in loader:
+            compute({train})
+            trained(len(batch))
+        compute(0.3)  # an evaluation, without workers
+
+if __name__ == "__main__":
+    torch.multiprocessing.spawn(main, nprocs=1)
+"""
+
 # hashlib lets other threads run while it computes.
 POOL = PRELUDE + """
 import concurrent.futures, hashlib
@@ -106,6 +124,7 @@ PROGRAMS = {
     "iterable": torch(dataset="Stream"),
     "spawn_watch": torch(options=context("spawn"), **WATCHED),
     "fork_watch": torch(**WATCHED),
+    "spawned_trainers": (SPAWNED_TRAINERS, torch(epoch=1600)[1]),
     "pool": (POOL, {}),
     "openmp": (None, {}),
 }

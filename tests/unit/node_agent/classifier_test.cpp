@@ -90,6 +90,57 @@ TEST_CASE("forked trainers that load for themselves stay") {
   CHECK(ids(classify(task)) == std::vector{20});
 }
 
+namespace {
+
+const char* const kSpawned =
+    "python3 -c from multiprocessing.spawn import spawn_main; x";
+const char* const kForkServer =
+    "python3 -c from multiprocessing.forkserver import main; main(5)";
+
+}  // namespace
+
+TEST_CASE("spawned trainers stay, their workers of each kind are loaders") {
+  // torch.multiprocessing.spawn: the first process waits for its trainers.
+  const std::string worker = GENERATE("python3", "pt_data_worker");
+  const bool forked = GENERATE(true, false);
+  const std::string line = forked ? kSpawned : std::string(kSpawned) + "2";
+  auto found = classify(task_of({
+      process(10, 1, "python3", "python3 main.py"),
+      process(11, 10, "python3", "python3 -c resource_tracker"),
+      process(20, 10, "python3", kSpawned),
+      process(21, 10, "python3", kSpawned),
+      process(30, 20, worker, line),
+      process(31, 20, worker, line),
+      process(32, 21, worker, line),
+  }));
+  CHECK(ids(found) == std::vector{30, 31, 32});
+}
+
+TEST_CASE("a spawned trainer with a fork server stays") {
+  auto found = classify(task_of({
+      process(10, 1, "python3", "python3 main.py"),
+      process(20, 10, "python3", kSpawned),
+      process(25, 20, "python3", kForkServer),
+      process(30, 25, "python3", kForkServer),
+      process(31, 25, "python3", kForkServer),
+  }));
+  CHECK(ids(found) == std::vector{30, 31});
+}
+
+TEST_CASE("a trainer stays one between two epochs, without workers") {
+  TaskView task = task_of({
+      process(10, 1, "python3", "python3 main.py"),
+      process(20, 10, "python3", kSpawned),
+      process(21, 10, "python3", kSpawned),
+      process(30, 21, "python3", kSpawned),
+  });
+  task.trainer_pids = {20};
+  CHECK(ids(classify(task)) == std::vector{30});
+  task.processes.pop_back();
+  task.trainer_pids = {20, 21};
+  CHECK(classify(task).units.empty());
+}
+
 TEST_CASE("PyTorch's and DALI's names, spawned workers") {
   auto found = classify(task_of({
       process(10, 1, "python3", "python3 t.py",
