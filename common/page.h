@@ -46,6 +46,8 @@ struct penstock_progress_page {
   uint64_t peer_bytes;     /* of those */
   uint64_t share;          /* what jobs of a user that prepare their batches
                               together have alike; 0: this one prepares alone */
+  uint64_t delay_ns;       /* run delay of the thread that trains (schedstat),
+                              without that in wait_ns; of that moment too */
 };
 
 /* Written by penstockd, read by the job. sequence is odd while a write is

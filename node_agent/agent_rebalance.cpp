@@ -275,6 +275,10 @@ bool Agent::has_changed_enough(const Job& job) const {
   if (found == planned_.end()) return true;
   const PlanJob& planned = found->second;
   if (job.stopped != planned.stopped) return true;
+  if (!job.stopped && std::abs(trainer_reserve_cores(job) -
+                               planned.reserve_cores) > kChangedUse) {
+    return true;
+  }
   int units = 0;
   for (const auto& [pid, task] : job.tasks) units += int(task.units.size());
   if (may_grow(job, units) != planned.elastic) return true;

@@ -57,6 +57,19 @@ void split_wait(const TimeSpent& spent, Breakdown& parts) {
       "the loader does not report its time";
 }
 
+// A loader that prepares on the trainer's CPUs holds it up without the trainer
+// ever waiting for data.
+void add_contention(const TimeSpent& spent, Breakdown& parts) {
+  if (!(spent.contention_s > 0)) return;
+  parts.contention_s = spent.contention_s;
+  TimePart& prep = parts.prep_stall;
+  const char* how =
+      "time in which the trainer waited for a CPU that its own "
+      "loader used (run delay)";
+  prep.method = prep.seconds ? prep.method + "; " + how : how;
+  prep.seconds = prep.seconds.value_or(0) + spent.contention_s;
+}
+
 }  // namespace
 
 WaitSplit split_by_kernel(double wait_s, const LoaderTime& loader) {
@@ -69,14 +82,16 @@ WaitSplit split_by_kernel(double wait_s, const LoaderTime& loader) {
 Breakdown attribute(const TimeSpent& spent) {
   if (!spent.reports) return without_pages(spent);
   Breakdown parts{.wall_s = spent.wall_s, .waited_s = spent.wait_s};
-  parts.compute = {spent.active_s - spent.wait_s - spent.exchange_s,
-                   "time not waited, as the job reported it"};
+  parts.compute = {
+      spent.active_s - spent.wait_s - spent.exchange_s - spent.contention_s,
+      "time not waited, as the job reported it"};
   parts.exchange_stall.method = "the job reports no exchange";
   if (spent.exchange_s > 0) {
     parts.exchange_stall = {spent.exchange_s,
                             "time waited, as the job reported it"};
   }
   split_wait(spent, parts);
+  add_contention(spent, parts);
   return make_breakdown(std::move(parts));
 }
 

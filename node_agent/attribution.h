@@ -28,11 +28,12 @@ WaitSplit split_by_kernel(double wait_s, const LoaderTime& loader);
 // All averaged over the ranks, but for fetch_s and prep_s.
 struct TimeSpent {
   double wall_s = 0;
-  bool reports = false;   // the next five are the job's word
+  bool reports = false;   // the next six are the job's word
   double active_s = 0;    // from the start of watching to the last update
   double wait_s = 0;      // of it, for data
   double exchange_s = 0;  // of it, for the exchange of gradients; 0: none told
-  double fetch_s = 0;     // loader threads' own account, summed over them
+  double contention_s = 0;  // of it, for a CPU that its own loader used
+  double fetch_s = 0;       // loader threads' own account, summed over them
   double prep_s = 0;
   WaitSplit by_kernel;  // of wait_s
   // For a job that does not report: how long the kernel saw threads held up,
@@ -42,8 +43,9 @@ struct TimeSpent {
   std::optional<double> gpu_busy_s;
 };
 
-// Parts without overlap; what cannot be told is unknown, and its method says
-// why. The job's own word goes before the kernel's.
+// Parts without overlap: contention is part of the prep stall; what cannot be
+// told is unknown, and its method says why. The job's own word goes before the
+// kernel's.
 Breakdown attribute(const TimeSpent& spent);
 
 }  // namespace penstock

@@ -43,14 +43,16 @@ bool is_idle(const AwayInput& input, int cpu) {
          idle->second >= AwayPolicy::kIdleShare;
 }
 
+// All of them, where home has next to nothing for them: the trainer uses it.
 size_t away_units_wanted(const AwayInput& input, size_t usable_cpus) {
   const size_t units = input.units.size();
-  if (usable_cpus == 0 || units < 2) return 0;
+  if (usable_cpus == 0 || units == 0) return 0;
   const double per_cpu = input.away_cores / double(input.lent.size());
   const double away = per_cpu * double(usable_cpus);
   const double home = std::max(input.home_cores, 0.05);
+  if (units == 1) return away >= AwayPolicy::kAloneGains * home ? 1 : 0;
   const auto wanted = size_t(std::lround(double(units) * away / (home + away)));
-  return std::clamp<size_t>(wanted, 1, units - 1);
+  return std::clamp<size_t>(wanted, 1, units);
 }
 
 }  // namespace

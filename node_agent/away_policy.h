@@ -31,7 +31,7 @@ struct AwayInput {
   double now_ms = 0;
   double tick_ms = 0;     // time since the last call
   CpuSet lent;            // by the plan
-  double home_cores = 0;  // for loaders, at home
+  double home_cores = 0;  // for loaders, at home, beside the trainer
   double away_cores = 0;  // expected of all lent CPUs together
   std::vector<UnitObservation> units;
   std::map<int, double> idle_share_of_cpu;  // 0..1, over the tick
@@ -60,6 +60,9 @@ class AwayPolicy {
   // kIdleShare for this long.
   static constexpr double kIdleMs = 55;
   static constexpr double kIdleShare = 0.5;
+  // A job's only unit, which nobody relieves while its CPU is wanted back, goes
+  // for so many times the cores that it has at home.
+  static constexpr double kAloneGains = 2;
   // Workers that deliver in order take turns on the lent CPUs.
   static constexpr double kTurnMs = 200;
 

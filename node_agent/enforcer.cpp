@@ -183,7 +183,7 @@ AwayInput Enforcer::look(Job& job, double now_ms, double tick_ms,
   input.now_ms = now_ms;
   input.tick_ms = tick_ms;
   input.lent = job.grant.away_cpus;
-  input.home_cores = job.grant.home_cores;
+  input.home_cores = std::max(0.0, job.grant.home_cores - job.crowded_cores);
   input.away_cores = job.grant.away_cores;
   input.idle_share_of_cpu = idle.shares();
   input.core_of_cpu = core_of_cpu_;

@@ -35,6 +35,7 @@ void PageSums::add(const Progress& page) {
   fetch_s += double(page.fetch_ns) * kNs;
   prep_s += double(page.prep_ns) * kNs;
   exchange_s += double(page.exchange_ns) * kNs;
+  delay_s += double(page.delay_ns) * kNs;
   bytes += double(page.bytes);
   cached_bytes += double(page.cached_bytes);
   peer += double(std::min(page.peer, page.cached));
@@ -63,6 +64,13 @@ CpuUse cpu_use(const Totals& earlier, const Totals& later) {
     use.trainer_s = std::max(0.0, grown(&Totals::job_cpu_s) - use.loader_s());
   }
   return use;
+}
+
+double contention_s(const Counters& earlier, const Counters& later,
+                    double busy_s) {
+  const double delay_s = later.delay_s - earlier.delay_s;
+  const double home_s = later.home_cpu_s - earlier.home_cpu_s;
+  return std::max(0.0, std::min({delay_s, home_s, busy_s}));
 }
 
 void charge_trainer(Job& job, const LoaderThread& thread) {
@@ -204,9 +212,10 @@ std::optional<double> recent_rate(const Job& job, double now_s,
 }
 
 double trainer_reserve_cores(const Job& job) {
-  if (job.trainer_cores.size() < kReserveSamples) {
-    return job.prior ? job.prior->trainer_reserve_cores * job.ranks() : 0.0;
+  if (job.trainer_cores.size() < kReserveSamples && job.prior) {
+    return job.prior->trainer_reserve_cores * job.ranks();
   }
+  if (job.trainer_cores.empty()) return 0;
   std::vector<double> sorted = job.trainer_cores;
   std::sort(sorted.begin(), sorted.end());
   const auto index = size_t(std::floor(0.95 * double(sorted.size() - 1)));

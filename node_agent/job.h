@@ -23,6 +23,7 @@
 #include "node_agent/lender_watch.h"
 #include "node_agent/pages.h"
 #include "node_agent/planner.h"
+#include "node_agent/trainer_delay.h"
 #include "predictor/predictor.h"
 #include "predictor/profile.h"
 #include "report/metrics.h"
@@ -94,6 +95,7 @@ struct PageSums {
   double fetch_s = 0;
   double prep_s = 0;
   double exchange_s = 0;
+  double delay_s = 0;  // the trainer waited for a CPU, beside wait_s
   double bytes = 0;
   double cached = 0;
   double cached_bytes = 0;
@@ -129,6 +131,7 @@ struct Totals {
   LoaderTime loader;               // blocked_s: while Job::watches_states
   WaitSplit by_kernel;             // of the time waited, summed over the ranks
   double job_cpu_s = 0;            // all of the job
+  double contention_s = 0;         // see contention_s(), summed over the ranks
   double granted_home_core_s = 0;
   double granted_away_core_s = 0;
   double granted_bytes = 0;  // integral of the bandwidth limit
@@ -160,13 +163,22 @@ struct Counters {
   double cached_bytes = 0;
   double wait_s = 0;
   double exchange_s = 0;
+  double delay_s = 0;
   double fetch_s = 0;
   double prep_s = 0;
   LoaderTime loader;
   double read_bytes = 0;
   double loader_cpu_s = 0;
+  double home_cpu_s = 0;  // of it, at home
   double job_cpu_s = 0;
 };
+
+// How long the trainer waited for a CPU that its own loader used, between two
+// moments, summed over the ranks: its run delay beside its waiting for data, as
+// the job told it, but no longer than its loader ran at home, nor than it did
+// not wait otherwise. Away threads and other jobs are not in its way.
+double contention_s(const Counters& earlier, const Counters& later,
+                    double busy_s);
 
 struct Job;
 
@@ -220,6 +232,9 @@ struct Job {
   std::optional<double> gpu_busy;
   std::vector<double> trainer_cores;  // per period, for the reserve
   double used_loader_cores = 0;
+  // What the trainer would use more of its CPUs if its loader were not there.
+  double crowded_cores = 0;
+  TrainerDelay trainer_delay;
   // Run delay of its loader threads, summed, per second of the last period.
   double loader_delay = 0;
   // The kernel counts what it reads from its pool, or its pages tell.
@@ -282,8 +297,8 @@ struct Job {
 // without a page or before the first observation.
 std::optional<double> recent_rate(const Job& job, double now_s, double seconds);
 
-// The 95th percentile of the cores that the trainer itself used lately; the
-// profile's figure until kReserveSamples periods were seen.
+// The 95th percentile of the cores that the trainer itself used lately. Of a job
+// with a profile, the profile's figure until a few periods were seen.
 double trainer_reserve_cores(const Job& job);
 
 }  // namespace penstock

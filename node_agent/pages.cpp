@@ -56,12 +56,13 @@ bool is_plausible(const Progress& before, const Progress& now,
       now.prepared < before.prepared || now.updated_ns < before.updated_ns ||
       now.exchange_ns < before.exchange_ns || now.cached < before.cached ||
       now.cached_bytes < before.cached_bytes || now.peer < before.peer ||
-      now.peer_bytes < before.peer_bytes) {
+      now.peer_bytes < before.peer_bytes || now.delay_ns < before.delay_ns) {
     return false;
   }
   const uint64_t latest_ns = now_ns + kSkewNs;
   if (now.updated_ns > latest_ns || now.started_ns > latest_ns) return false;
-  return std::max(now.wait_ns, now.exchange_ns) <= latest_ns - now.started_ns;
+  return std::max({now.wait_ns, now.exchange_ns, now.delay_ns}) <=
+         latest_ns - now.started_ns;
 }
 
 }  // namespace
@@ -146,6 +147,7 @@ std::optional<Progress> TaskPages::read(Clock clock_ns) {
   now.peer = progress_->peer;
   now.peer_bytes = progress_->peer_bytes;
   now.share = progress_->share;
+  now.delay_ns = progress_->delay_ns;
   std::atomic_thread_fence(std::memory_order_acquire);
   if (magic != PENSTOCK_PROGRESS_MAGIC || version != PENSTOCK_PAGE_VERSION ||
       follows_hint > 1 || !is_plausible(last_, now, clock_ns())) {

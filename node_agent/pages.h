@@ -33,6 +33,7 @@ struct Progress {
   uint64_t peer = 0;
   uint64_t peer_bytes = 0;
   uint64_t share = 0;
+  uint64_t delay_ns = 0;
 };
 
 // The reading, with steps of `batch` samples each where it has steps and no

@@ -49,6 +49,7 @@ TimeSpent time_spent(const Job& job, const PageSums& sums,
   spent.active_s = sums.active_s / ranks;
   spent.wait_s = sums.wait_s / ranks;
   spent.exchange_s = sums.exchange_s / ranks;
+  spent.contention_s = job.totals.contention_s / ranks;
   spent.fetch_s = sums.fetch_s;
   spent.prep_s = sums.prep_s;
   spent.by_kernel = {job.totals.by_kernel.fetch_s / ranks,
@@ -67,12 +68,16 @@ Compared ceiling_of(const Job& job, const PageSums& sums) {
     ceiling.corrected = job.first_corrected_ceiling;
     ceiling.corrected_from = "measured in the first 10 s";
   }
-  const double compute_s = sums.active_s - sums.wait_s;
+  const double contention_s = job.totals.contention_s;
+  const double compute_s = sums.active_s - sums.wait_s - contention_s;
   if (sums.samples > 0 && compute_s > 0) {
     ceiling.measured =
         Estimate::exact(sums.samples / compute_s * sums.ranks_at_once());
     ceiling.measured_by = sums.replaying ? "one batch replayed"
-                                         : "rate while not waiting for data";
+                          : contention_s > 0
+                              ? "rate while waiting neither for data nor for a "
+                                "CPU that its loader used"
+                              : "rate while not waiting for data";
   }
   return ceiling;
 }

@@ -10,6 +10,7 @@ namespace {
 
 constexpr double kNs = 1e-9;
 constexpr size_t kReserveWindow = 60;
+constexpr double kCrowdedKept = 0.9;  // from one sample to the next
 constexpr double kRatesKept_s = 60;
 // Reads this share of its limit: more might be wanted.
 constexpr double kPressed = 0.9;
@@ -109,7 +110,8 @@ Counters Sampler::count(Job& job, const std::string& device,
                         uint64_t now_ns) const {
   Counters now;
   now.time_ns = now_ns;
-  now.loader_cpu_s = job.totals.home_cpu_s + job.totals.away_cpu_s;
+  now.home_cpu_s = job.totals.home_cpu_s;
+  now.loader_cpu_s = now.home_cpu_s + job.totals.away_cpu_s;
   now.job_cpu_s = job.totals.job_cpu_s;
   now.loader = job.totals.loader;
   now.read_bytes = job.totals.read_bytes;
@@ -121,6 +123,7 @@ Counters Sampler::count(Job& job, const std::string& device,
       now.cached_bytes += double(rank.progress->cached_bytes);
       now.wait_s += double(rank.progress->wait_ns) * kNs;
       now.exchange_s += double(rank.progress->exchange_ns) * kNs;
+      now.delay_s += double(rank.progress->delay_ns) * kNs;
       now.fetch_s += double(rank.progress->fetch_ns) * kNs;
       now.prep_s += double(rank.progress->prep_ns) * kNs;
       now.updated_ns = std::max(now.updated_ns, rank.progress->updated_ns);
@@ -181,6 +184,10 @@ void Sampler::observe(Job& job, const Counters& now) const {
   seen.seconds = seconds_between(job.last.updated_ns, now.updated_ns);
   seen.samples = (now.samples - job.last.samples) / ranks;
   seen.wait_s = (now.wait_s - job.last.wait_s) / ranks;
+  const double busy_s = std::max(0.0, seen.seconds - seen.wait_s) * ranks;
+  const double contention = contention_s(job.last, now, busy_s);
+  job.totals.contention_s += contention;
+  seen.contention_s = contention / ranks;
   seen.prepared = (now.prepared - job.last.prepared) / ranks;
   seen.bytes = (now.read_bytes - job.last.read_bytes) / ranks;
   seen.cached_bytes =
@@ -218,6 +225,7 @@ void Sampler::tell_course(Job& job, const Counters& now,
   spent.reports = true;
   spent.wait_s = seen.wait_s;
   spent.exchange_s = (now.exchange_s - last.exchange_s) / ranks;
+  spent.contention_s = seen.contention_s;
   spent.fetch_s = now.fetch_s - last.fetch_s;
   spent.prep_s = now.prep_s - last.prep_s;
   if (!tells_itself) {
@@ -231,7 +239,8 @@ void Sampler::tell_course(Job& job, const Counters& now,
 namespace {
 
 // What the job used since its last sample, whether it reports or not.
-void note_use(Job& job, double period_s) {
+// trainer_delay_s: TrainerDelay::lap_s()
+void note_use(Job& job, double trainer_delay_s, double period_s) {
   const CpuUse used = cpu_use(job.sampled, job.totals);
   job.used_loader_cores =
       0.7 * job.used_loader_cores + 0.3 * used.loader_s() / period_s;
@@ -239,6 +248,13 @@ void note_use(Job& job, double period_s) {
       job.totals.loader.runnable_s - job.sampled.loader.runnable_s;
   job.loader_delay = std::max(0.0, runnable_s - used.loader_s()) / period_s;
   if (!used.trainer_s || job.stopped) return;
+  // Its loader can be in its way for no longer than it ran at home. Once it is
+  // away, the trainer's use shows what it needs, and the reserve follows.
+  const double tasks = double(std::max<size_t>(1, job.tasks.size()));
+  const double delay_s = std::min(trainer_delay_s, used.home_s);
+  job.crowded_cores = std::max(
+      kCrowdedKept * job.crowded_cores,
+      crowded_cores(*used.trainer_s / period_s, delay_s / tasks / period_s));
   job.trainer_cores.push_back(*used.trainer_s / period_s);
   if (job.trainer_cores.size() > kReserveWindow) {
     job.trainer_cores.erase(job.trainer_cores.begin());
@@ -270,7 +286,7 @@ void Sampler::sample(Job& job, const std::string& device, double period_s,
         job.totals.gpu_busy_s.value_or(0) + *job.gpu_busy * granted_s;
   }
   if (period_s > 0) {
-    note_use(job, period_s);
+    note_use(job, job.trainer_delay.lap_s(proc_, job.tasks), period_s);
     job.read_bytes_per_s =
         std::max(0.0, now.read_bytes - read_before) / period_s;
     job.pool_pressed =

@@ -22,9 +22,11 @@ constexpr double kPauseFactor = 3.0;
 constexpr double kMaxSamplesPerS = 1e9;
 constexpr double kMaxCounter = 1e18;
 
-// Time in which the trainer did not wait.
+// Time in which the trainer did not wait, neither for data nor for its loader's
+// CPUs.
 double busy_s(const Observation& o) {
-  return std::max(o.seconds - o.wait_s, o.seconds * kMinBusyShare);
+  return std::max(o.seconds - o.wait_s - o.contention_s,
+                  o.seconds * kMinBusyShare);
 }
 
 // What the kernel's counters cover.
@@ -34,8 +36,8 @@ double kernel_s(const Observation& o) {
 
 bool contradicts_itself(const Observation& o) {
   for (double field :
-       {o.seconds, o.samples, o.prepared, o.wait_s, o.sampled_s, o.bytes,
-        o.cached_bytes, o.loader_cpu_s, o.trainer_cpu_s})
+       {o.seconds, o.samples, o.prepared, o.wait_s, o.contention_s, o.sampled_s,
+        o.bytes, o.cached_bytes, o.loader_cpu_s, o.trainer_cpu_s})
     if (!(field >= 0 && field <= kMaxCounter)) return true;
   if (o.wait_s > o.seconds * 1.01) return true;
   if (o.samples > o.seconds * kMaxSamplesPerS) return true;

@@ -50,8 +50,9 @@ struct Observation {
   // one before the last sampling (updated_ns), so that it covers whole steps;
   // 0 where no update came. Samples and wait_s belong to it.
   double seconds = 0;
-  double samples = 0;  // consumed by the trainer
-  double wait_s = 0;   // trainer waited for data
+  double samples = 0;       // consumed by the trainer
+  double wait_s = 0;        // trainer waited for data
+  double contention_s = 0;  // of the rest, for a CPU that its loader used
   // Between the two samplings themselves.
   double sampled_s = 0;      // wall time; 0: the same as seconds
   double prepared = 0;       // finished by the loader; 0: the job cannot tell

@@ -64,6 +64,24 @@ std::optional<double> cpu_stall(const JobReport& report) {
   return granted > 0 && used >= kFullyUsed * granted ? waited : std::nullopt;
 }
 
+// The share of wall time in which the trainer waits for CPUs that its own
+// loader uses; nullopt where it is not worth a word.
+std::optional<double> contention_share(const Breakdown& breakdown) {
+  const auto share = share_of(breakdown, breakdown.contention_s);
+  return share && *share >= kInputBoundShare ? share : std::nullopt;
+}
+
+// What the trainer's CPUs do for it once its loader is not in its way: with
+// less of its time spent on waiting for them it uses more of theirs.
+double uncontended(double trainer_cores, const Breakdown& breakdown) {
+  if (!contention_share(breakdown)) return trainer_cores;
+  const double compute_s = breakdown.compute.seconds.value_or(0);
+  const double most = trainer_cores * 2;  // of figures that scarcely fit
+  if (!(compute_s > 0)) return most;
+  return std::min(most,
+                  trainer_cores * (1 + *breakdown.contention_s / compute_s));
+}
+
 struct Facts {
   double tasks, allocated, reserve;
   Estimate demand;
@@ -75,7 +93,7 @@ std::optional<Facts> core_facts(const JobReport& report) {
     return std::nullopt;
   }
   return Facts{static_cast<double>(report.tasks), *cores.allocated,
-               *cores.reserve, *cores.demand};
+               uncontended(*cores.reserve, report.breakdown), *cores.demand};
 }
 
 // More or fewer CPUs per task, as the ceiling needs them.
@@ -100,6 +118,12 @@ std::optional<Recommendation> advise_cpus(const JobReport& report) {
       "gave {:.2f}",
       grow ? "about" : "at most", grow ? demand.value : demand.high,
       facts->reserve, facts->allocated);
+  if (const auto share = contention_share(report.breakdown)) {
+    out.reason += fmt::format(
+        ", where the trainer waits {:.0f}% of the time for a CPU that its own "
+        "loader uses",
+        *share * 100);
+  }
   if (grow) out.gain = gain_without(*stall, total - facts->reserve, demand);
   return out;
 }
@@ -225,11 +249,39 @@ std::optional<Recommendation> advise_exchange(const JobReport& report) {
   return out;
 }
 
+// A job that uses its CPUs and whose loader was not recognised: whether it
+// waits for data or not, it cannot borrow.
+std::optional<Recommendation> advise_match(const JobReport& report) {
+  constexpr double kBusy = 0.5;  // of its CPUs
+  const CoreFigures& cores = report.cores;
+  if (report.quality.loader_source != LoaderSource::kNone || !cores.allocated ||
+      cores.used_trainer.value_or(0) < kBusy * *cores.allocated) {
+    return std::nullopt;
+  }
+  Recommendation out;
+  out.line = "#SBATCH --loader-match=PATTERN";
+  out.reason =
+      "no loader could be told apart, so the job never borrows CPUs; PATTERN "
+      "tells it by the name of its threads (ps -Lo comm) or the command line "
+      "of its processes";
+  for (const OptionGiven& option : report.options) {
+    if (option.name != "loader-match") continue;
+    out.reason += ", and " + option.value + " matches none";
+  }
+  return out;
+}
+
 std::string shares_text(const Breakdown& breakdown,
                         const std::array<int, kBreakdownParts>& shares) {
-  return fmt::format("(fetch {}, prep {})",
+  std::string contention;
+  if (const auto share = contention_share(breakdown)) {
+    contention = fmt::format(
+        ", of it {:.0f}% CPU contention of trainer and loader", *share * 100);
+  }
+  return fmt::format("(fetch {}, prep {}{})",
                      percent_or_unknown(breakdown.fetch_stall, shares[1]),
-                     percent_or_unknown(breakdown.prep_stall, shares[2]));
+                     percent_or_unknown(breakdown.prep_stall, shares[2]),
+                     contention);
 }
 
 const char* bound_by(const Breakdown& breakdown, int waits_percent) {
@@ -272,8 +324,12 @@ std::string verdict(const JobReport& report) {
     percent = waited_percent;
     if (!split) parts = "(fetch and prep not told apart)";
   }
-  std::string text = fmt::format("{}: {}% of step time waits for data {}",
-                                 bound_by(breakdown, percent), percent, parts);
+  const char* what = contention_share(breakdown)
+                         ? "data, or for CPUs that the loader uses"
+                         : "data";
+  std::string text =
+      fmt::format("{}: {}% of step time waits for {} {}",
+                  bound_by(breakdown, percent), percent, what, parts);
   if (!breakdown.exchange_stall.seconds) return text;
   return text + fmt::format(", {}% for gradient exchange", shares[3]);
 }
@@ -281,9 +337,11 @@ std::string verdict(const JobReport& report) {
 std::vector<Recommendation> recommend(const JobReport& report) {
   std::vector<Recommendation> out;
   if (report.run_s() < report.recommend_after_s ||
-      report.quality.pages_contradicted || !report.breakdown.waited_s) {
+      report.quality.pages_contradicted) {
     return out;
   }
+  if (auto advice = advise_match(report)) out.push_back(*std::move(advice));
+  if (!report.breakdown.waited_s) return out;
   for (auto advise : {advise_threads, advise_cpus, advise_bandwidth,
                       advise_cache, advise_exchange}) {
     if (auto advice = advise(report)) out.push_back(*std::move(advice));

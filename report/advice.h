@@ -21,8 +21,8 @@ std::string verdict(const JobReport& report);
 struct Recommendation {
   std::string line;    // pasteable: "#SBATCH --cpus-per-task=2", or a call
   std::string reason;  // one sentence without a full stop
-  // Expected gain in throughput as a fraction; nullopt where the line saves
-  // resources instead.
+  // Expected gain in throughput as a fraction; nullopt where it is not known,
+  // or the line saves resources instead.
   std::optional<Estimate> gain;
 };
 

@@ -8,12 +8,12 @@
 namespace penstock {
 namespace {
 
-void clamp_part(TimePart& part, double wall_s) {
-  if (!part.seconds) return;
-  if (!std::isfinite(*part.seconds)) {
-    part.seconds.reset();
+void clamp_seconds(std::optional<double>& seconds, double most_s) {
+  if (!seconds) return;
+  if (!std::isfinite(*seconds)) {
+    seconds.reset();
   } else {
-    part.seconds = std::clamp(*part.seconds, 0.0, wall_s);
+    seconds = std::clamp(*seconds, 0.0, most_s);
   }
 }
 
@@ -25,7 +25,7 @@ Breakdown make_breakdown(Breakdown out) {
                        &out.exchange_stall};
   double known_s = 0;
   for (TimePart* part : parts) {
-    clamp_part(*part, out.wall_s);
+    clamp_seconds(part->seconds, out.wall_s);
     known_s += part->seconds.value_or(0);
   }
   if (known_s > out.wall_s) {
@@ -35,10 +35,8 @@ Breakdown make_breakdown(Breakdown out) {
     known_s = out.wall_s;
   }
   out.unattributed_s = out.wall_s - known_s;
-  if (out.waited_s && !std::isfinite(*out.waited_s)) out.waited_s.reset();
-  if (out.waited_s) {
-    out.waited_s = std::clamp(*out.waited_s, 0.0, out.wall_s);
-  }
+  clamp_seconds(out.waited_s, out.wall_s);
+  clamp_seconds(out.contention_s, out.prep_stall.seconds.value_or(0));
   return out;
 }
 

@@ -52,6 +52,7 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("exchange_stall", it.exchange_stall);
   visit("unattributed_s", it.unattributed_s);
   visit("waited_s", it.waited_s);
+  visit("contention_s", it.contention_s);
 }
 
 template <class Visitor, ConstOrNot<PressureFigures> Struct>

@@ -51,7 +51,8 @@ class Reader {
   // Files of earlier versions have none.
   static bool is_newer(std::string_view key) {
     return key == "pressure" || key == "exchange_stall" || key == "what_if" ||
-           key == "cache" || key == "peer_hits" || key == "peer_bytes";
+           key == "cache" || key == "peer_hits" || key == "peer_bytes" ||
+           key == "contention_s";
   }
 
   void fail(const std::string& key, const std::string& why,

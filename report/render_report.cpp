@@ -95,6 +95,13 @@ void render_breakdown(const JobReport& report, Page& page) {
   part_row("compute", breakdown.compute, shares[0], page);
   part_row("fetch stall", breakdown.fetch_stall, shares[1], page);
   part_row("prep stall", breakdown.prep_stall, shares[2], page);
+  if (breakdown.contention_s) {
+    page.line(fmt::format(
+        "    of it {} CPU contention: the trainer waited for a CPU that its "
+        "own "
+        "loader used",
+        share_text(ratio(breakdown.contention_s, breakdown.wall_s))));
+  }
   part_row("exchange stall", breakdown.exchange_stall, shares[3], page);
   part_row("unattributed", {breakdown.unattributed_s, ""}, shares[4], page);
   source_line("compute from", breakdown.compute.method, page);

@@ -74,6 +74,9 @@ struct Breakdown {
   // All time that the trainer waited for data, also where fetch and prep
   // cannot be told apart (it is then part of unattributed).
   std::optional<double> waited_s;
+  // Of the prep stall, the time that the trainer did not wait for data but for
+  // a CPU that its own loader used. nullopt: none was seen.
+  std::optional<double> contention_s;
 
   friend bool operator==(const Breakdown&, const Breakdown&) = default;
 };

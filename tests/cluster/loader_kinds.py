@@ -125,6 +125,9 @@ PROGRAMS = {
     "spawn_watch": torch(options=context("spawn"), **WATCHED),
     "fork_watch": torch(**WATCHED),
     "spawned_trainers": (SPAWNED_TRAINERS, torch(epoch=1600)[1]),
+    # Trainers that compute on the CPU as much as their loaders do.
+    "cpu_trainer": torch(train=BATCH * PREPARE_S),
+    "cpu_trainer_watch": torch(train=BATCH * PREPARE_S, **WATCHED),
     "pool": (POOL, {}),
     "openmp": (None, {}),
 }

@@ -50,8 +50,8 @@ class LoaderKinds(python_jobs.JobsOfPython):
             job = self.start_python(
                 self.id(), program, flags, labels=str(labels), log=log,
                 batch=loader_kinds.BATCH, workers=loader_kinds.WORKERS,
-                prepare=loader_kinds.PREPARE_S, train=loader_kinds.TRAIN_S,
-                **values)
+                **{"prepare": loader_kinds.PREPARE_S,
+                   "train": loader_kinds.TRAIN_S, **values})
         return job, loader_kinds.KernelCount(labels)
 
     def follow(self, job, kernel, seconds):

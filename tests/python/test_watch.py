@@ -79,6 +79,29 @@ class WatchTest(DaemonTestCase):
         spent_ns = page["updated_ns"] - page["started_ns"]
         self.assertLess(page["wait_ns"], spent_ns - 9 * 10_000_000)
 
+    def test_waiting_for_a_cpu_is_told_apart_from_waiting_for_data(self):
+        affinity = os.sched_getaffinity(0)
+        self.addCleanup(os.sched_setaffinity, 0, affinity)
+        os.sched_setaffinity(0, {min(affinity)})
+        rival = os.fork()
+        if rival == 0:
+            while True:
+                pass
+        self.addCleanup(os.waitpid, rival, 0)
+        self.addCleanup(os.kill, rival, 9)
+        daemon, client = self.connect()
+        busy_s = 0
+        for _ in Watched(SlowLoader(20, 0.005), False, client):
+            begin, end = time.monotonic(), time.thread_time() + 0.02
+            while time.thread_time() < end:
+                pass
+            busy_s += time.monotonic() - begin
+        page = daemon.progress()
+        # Of 19 steps: the last one is told with a batch that never comes.
+        delay_s = page["delay_ns"] * 1e-9
+        self.assertGreater(delay_s, 0.5 * (busy_s - 20 * 0.02))
+        self.assertLess(delay_s, busy_s - 19 * 0.02 + 0.05)
+
     def test_a_new_epoch_alone_is_no_progress(self):
         daemon, client = self.connect()
         watched = Watched(SlowLoader(2, 0), False, client)

@@ -50,7 +50,8 @@ def report(**counters: int) -> None:
     """Publishes absolute counters since the job began, for loops that do not
     use watch(): samples, steps, wait_ns, bytes, fetch_ns, prep_ns, prepared,
     replaying, exchange_ns (time waited for the exchange of gradients, no part
-    of wait_ns), loader_threads, follows_hint (1: the number of loader threads
+    of wait_ns), delay_ns (time waited for a CPU, no part of wait_ns),
+    loader_threads, follows_hint (1: the number of loader threads
     follows the hint's). Those not named stay as they are.
 
     Raises TypeError for another name.

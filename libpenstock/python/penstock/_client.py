@@ -53,7 +53,7 @@ class Client:
         self._own_split = False  # report() was given what watch() adds
         # As of updated_ns.
         self._shown = dict.fromkeys(
-            ("samples", "steps", "wait_ns", "exchange_ns"), 0
+            ("samples", "steps", "wait_ns", "exchange_ns", "delay_ns"), 0
         )
         # Reported by earlier processes of the task: the page's counters must
         # never go back.
@@ -79,9 +79,14 @@ class Client:
         self._publish()
 
     def add_batch(
-        self, samples: int, wait_ns: int, split: dict[str, int]
+        self,
+        samples: int,
+        wait_ns: int,
+        split: dict[str, int],
+        delay_ns: int = 0,
     ) -> None:
-        """One batch that the trainer has waited for. split: what its loader
+        """One batch that the trainer has waited for. delay_ns: its run delay
+        since the last one, without that in the wait. split: what its loader
         spent since the last, by the counters' names; empty where that is not
         known. It is left out once the job reports such counters itself."""
         counters = self._counters
@@ -93,6 +98,7 @@ class Client:
         counters["samples"] += samples
         counters["steps"] += 1
         counters["wait_ns"] += wait_ns
+        counters["delay_ns"] += delay_ns
         for name, amount in split.items():
             counters[name] += amount
         self._publish()
@@ -141,8 +147,8 @@ class Client:
             self._lock.release()
 
     def _note_batch(self, now_ns: int) -> None:
-        """samples, wait_ns, exchange_ns and updated_ns stay one moment's
-        figures: a wait under way is shown with the batch that ends it. The
+        """samples, wait_ns, exchange_ns, delay_ns and updated_ns stay one
+        moment's figures: a wait under way is shown with the batch that ends it. The
         very first report tells when watching began."""
         shown, counters = self._shown, self._counters
         if (

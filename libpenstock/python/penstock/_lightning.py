@@ -6,6 +6,7 @@ from typing import Any
 
 from penstock._batch import batch_samples
 from penstock._client import default_client
+from penstock._run_delay import RunDelay
 from penstock._watch import Watched
 
 
@@ -23,6 +24,8 @@ class LightningCallback:
     """
 
     _begin_ns = 0  # 0: nothing is waited for
+    _delay_ns = 0  # since the last batch, without that in waits
+    _run_delay: RunDelay | None = None
     _watched = False
 
     @property
@@ -48,9 +51,12 @@ class LightningCallback:
         if self._begin_ns:
             wait_ns = time.monotonic_ns() - self._begin_ns
             self._begin_ns = 0
+            self._lap_ns()
             loader = getattr(trainer, "train_dataloader", None)
             samples = batch_samples(batch, loader)
-            default_client().add_batch(samples, wait_ns, {})
+            client = default_client()
+            client.add_batch(samples, wait_ns, {}, self._delay_ns)
+            self._delay_ns = 0
 
     def on_train_batch_end(
         self,
@@ -80,7 +86,16 @@ class LightningCallback:
         )
 
     def _wait(self) -> None:
-        self._begin_ns = 0 if self._watched else time.monotonic_ns()
+        if self._watched:
+            self._begin_ns = 0
+            return
+        self._delay_ns += self._lap_ns()
+        self._begin_ns = time.monotonic_ns()
+
+    def _lap_ns(self) -> int:
+        if self._run_delay is None:
+            self._run_delay = RunDelay()
+        return self._run_delay.lap_ns()
 
 
 def _no_hook(*_: Any, **__: Any) -> None:

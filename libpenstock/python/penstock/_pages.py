@@ -44,6 +44,7 @@ COUNTER_WORDS = {
     "peer": 17,
     "peer_bytes": 18,
     "share": 19,
+    "delay_ns": 20,
 }
 # Of 4 bytes each, in such.
 STATE_HALVES = {"loader_threads": 22, "follows_hint": 23}

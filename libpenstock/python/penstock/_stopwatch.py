@@ -1,11 +1,10 @@
 """What a batch costs the process that prepares it."""
 
-import os
 import resource
-import threading
 import time
 from typing import Any
 
+from penstock._run_delay import RunDelay
 from penstock._shared import SharedWords
 
 COLUMNS = ("fetch_ns", "prep_ns", "bytes", "prepared")
@@ -28,16 +27,12 @@ class Stopwatch:
 
     def _start_over(self) -> None:
         self._first = 0  # word of its row
-        self._owner: tuple[int, int] | None = None
-        self._delay_fd = -1
+        self._delay = RunDelay()
         self._running = False
         self._whose = resource.RUSAGE_THREAD
 
     def __reduce__(self) -> tuple:
         return Stopwatch, (self.sums,)
-
-    def __del__(self):
-        self._close()
 
     def enter_worker(self, row: int) -> None:
         """In a worker process, all of whose threads load."""
@@ -48,11 +43,8 @@ class Stopwatch:
         """No effect while a batch is under way."""
         if self._running:
             return
-        owner = (os.getpid(), threading.get_ident())
-        if owner != self._owner:
-            self._bind(owner)
         self._running = True
-        self._delay_ns = self._run_delay_ns()
+        self._delay_ns = self._delay.read_ns()
         self._usage = resource.getrusage(self._whose)
         self._begin_ns = time.monotonic_ns()
 
@@ -82,26 +74,5 @@ class Stopwatch:
         before = self._usage
         cpu_s = usage.ru_utime - before.ru_utime
         cpu_s += usage.ru_stime - before.ru_stime
-        busy_ns = int(cpu_s * 1e9) + self._run_delay_ns() - self._delay_ns
+        busy_ns = int(cpu_s * 1e9) + self._delay.read_ns() - self._delay_ns
         return min(wall_ns, max(0, wall_ns - busy_ns))
-
-    def _run_delay_ns(self) -> int:
-        """How long this thread has waited for a CPU so far; 0: unknown."""
-        if self._delay_fd < 0:
-            return 0
-        return int(os.pread(self._delay_fd, 64, 0).split()[1])
-
-    def _bind(self, owner: tuple[int, int]) -> None:
-        """The kernel's file is that of the thread that opens it."""
-        self._close()
-        self._owner = owner
-        try:
-            path = "/proc/thread-self/schedstat"
-            self._delay_fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            self._delay_fd = -1
-
-    def _close(self) -> None:
-        fd, self._delay_fd = getattr(self, "_delay_fd", -1), -1
-        if fd >= 0:
-            os.close(fd)

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 from penstock._batch import batch_samples
 from penstock._client import Client, default_client
 from penstock._elastic import ElasticWorkers, elastic_workers
+from penstock._run_delay import RunDelay
 from penstock._split import start_iterator
 
 Batch = TypeVar("Batch")
@@ -106,6 +107,8 @@ class WatchedIterator(Generic[Batch]):
         )
         # To start the workers is a wait as well.
         self._wait_ns = time.monotonic_ns() - begin_ns
+        self._delay = RunDelay()
+        self._delay.lap_ns()
 
     def __iter__(self) -> "WatchedIterator[Batch]":
         return self
@@ -114,6 +117,7 @@ class WatchedIterator(Generic[Batch]):
         return len(self._iterator)  # type: ignore[arg-type]
 
     def __next__(self) -> Batch:
+        delay_ns = self._delay.lap_ns()
         begin_ns = time.monotonic_ns()
         try:
             batch = next(self._iterator)
@@ -122,7 +126,8 @@ class WatchedIterator(Generic[Batch]):
             raise
         wait_ns = self._wait_ns + time.monotonic_ns() - begin_ns
         self._wait_ns = 0
-        self._tell(batch_samples(batch, self._loader), wait_ns)
+        self._delay.lap_ns()  # what the wait holds is no delay beside it
+        self._tell(batch_samples(batch, self._loader), wait_ns, delay_ns)
         return batch
 
     def close(self) -> None:
@@ -133,9 +138,9 @@ class WatchedIterator(Generic[Batch]):
     def __del__(self):
         self.close()
 
-    def _tell(self, samples: int, wait_ns: int) -> None:
+    def _tell(self, samples: int, wait_ns: int, delay_ns: int) -> None:
         split = self._split.take() if self._split else {}
-        self._client.add_batch(samples, wait_ns, split)
+        self._client.add_batch(samples, wait_ns, split, delay_ns)
         self._count += 1
         # Seldom, and less and less often: reading a size takes the kernel a
         # millisecond.

@@ -71,6 +71,24 @@ TEST_CASE("where the job waits and tells no split, the kernel's stands") {
   CHECK(*parts.prep_stall.seconds == Approx(30));
 }
 
+TEST_CASE("contention with its own loader is prep stall, not computing") {
+  TimeSpent spent = reporting();
+  spent.contention_s = 20;
+  Breakdown parts = attribute(spent);
+  CHECK(*parts.compute.seconds == Approx(30));
+  CHECK(*parts.prep_stall.seconds == Approx(20));
+  CHECK(*parts.contention_s == 20);
+  CHECK(
+      parts.prep_stall.method.starts_with("time in which the trainer waited"));
+  CHECK(*parts.waited_s == Approx(40));
+  spent.fetch_s = 10;
+  spent.prep_s = 30;
+  parts = attribute(spent);
+  CHECK(*parts.prep_stall.seconds == Approx(50));
+  CHECK(parts.prep_stall.method.find("run delay") != std::string::npos);
+  CHECK_FALSE(attribute(reporting()).contention_s);
+}
+
 TEST_CASE("what nobody tells is unknown, and says so") {
   Breakdown parts = attribute(reporting());
   CHECK_FALSE(parts.fetch_stall.seconds);

@@ -28,7 +28,7 @@ struct Simulation {
     input.now_ms = now_ms;
     input.tick_ms = kTick;
     input.lent = lent;
-    input.home_cores = 1;
+    input.home_cores = home_cores;
     input.away_cores = away_cores;
     const double away = double(away_count());
     for (UnitObservation& unit : units) {
@@ -60,6 +60,7 @@ struct Simulation {
   AwayPolicy policy;
   std::vector<UnitObservation> units;
   CpuSet lent{{0}};
+  double home_cores = 1;
   double away_cores = 0.67;
   double now_ms = 0;
 };
@@ -76,6 +77,16 @@ TEST_CASE("units go where the cores are, in proportion") {
   Simulation one(1);
   one.step(0.33);
   CHECK(one.away_count() == 0);  // it has a whole CPU at home
+}
+
+TEST_CASE("all go where the trainer uses what is at home") {
+  const int count = GENERATE(1, 2, 3);
+  Simulation crowded(count);
+  crowded.home_cores = 0.05;
+  crowded.step(0.33);
+  CHECK(crowded.away_count() == size_t(count));
+  for (int i = 0; i < 10; ++i) crowded.step(1);  // its owner wants the CPU
+  CHECK(crowded.away_count() == 0);
 }
 
 TEST_CASE("a lender that wants its CPU gets it within 100 ms") {

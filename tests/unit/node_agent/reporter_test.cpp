@@ -117,6 +117,19 @@ TEST_CASE("ranks that ran at once are told as one job") {
   CHECK(report.cores.demand->value == Approx(3));
 }
 
+TEST_CASE("the ceiling is without the waiting for the loader's CPUs") {
+  Fixture f;
+  const JobReport before = build_report(f.job, f.context, false);
+  const double compute_s = *before.breakdown.compute.seconds;
+  f.job.totals.contention_s = compute_s / 2;
+  const JobReport report = build_report(f.job, f.context, false);
+  CHECK(report.ceiling.measured->value ==
+        Approx(2 * before.ceiling.measured->value));
+  CHECK(report.ceiling.measured_by.find("CPU") != std::string::npos);
+  CHECK(*report.breakdown.compute.seconds == Approx(compute_s / 2));
+  CHECK(*report.breakdown.contention_s == Approx(compute_s / 2));
+}
+
 TEST_CASE("a rate in cores is no rate in samples") {
   Fixture f;
   f.job.widest.grant.rate = 0.22;

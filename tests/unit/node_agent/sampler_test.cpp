@@ -292,6 +292,39 @@ TEST_CASE("a sample divides the job's CPU time, however often threads move") {
   CHECK(trainer_reserve_cores(f.job) <= 0.9);
 }
 
+TEST_CASE("a trainer's wait for its loader's CPUs is no part of its ceiling") {
+  WithLoader f;
+  f.spend(0, 0);
+  f.sampler.account(f.job.tasks[100].units.front(), f.job.totals);
+  for (int i = 0; i < 20; ++i) {
+    f.spend(500, 500);
+    f.page->delay_ns += 500'000'000;
+    f.run(1);
+  }
+  const auto ceiling = [&] {
+    return f.job.corrector.corrected(std::nullopt).ceiling_samples_per_s.value;
+  };
+  CHECK(ceiling() == Approx(200));
+  CHECK(f.job.totals.contention_s == Approx(0.5 * 19));
+  const TimelinePoint point = f.job.course.points().back();
+  CHECK(*point.compute == Approx(0.5));
+  CHECK(*point.prep_stall == Approx(0.5));
+}
+
+TEST_CASE("only a loader at home is in its trainer's way") {
+  WithLoader f;
+  Unit& unit = f.job.tasks[100].units.front();
+  f.sampler.account(unit, f.job.totals);
+  SECTION("it is away") { unit.away = true; }
+  SECTION("it hardly runs") { unit.away = false; }
+  for (int i = 0; i < 20; ++i) {
+    f.spend(unit.away ? 900 : 100, 0);
+    f.page->delay_ns += 500'000'000;  // for another job's threads, say
+    f.run(1);
+  }
+  CHECK(f.job.totals.contention_s == Approx(unit.away ? 0 : 0.1 * 19));
+}
+
 TEST_CASE("a course has no rate in cores") {
   WithLoader f;
   f.job.grant.rate = 0.22;

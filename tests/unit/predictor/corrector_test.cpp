@@ -54,6 +54,16 @@ TEST_CASE("before there is enough, the prior stands") {
   CHECK(fed(slow, 6).corrected(some_prior()).basis == "profile prior");
 }
 
+TEST_CASE("the ceiling is without waits for CPUs that the loader uses") {
+  Observation o = second(0);
+  o.samples = o.prepared = 50;
+  o.contention_s = 0.5;
+  const Prediction out = fed(o, 10).corrected(std::nullopt);
+  CHECK(out.ceiling_samples_per_s.value == Approx(100));
+  o.contention_s = std::numeric_limits<double>::quiet_NaN();
+  CHECK_FALSE(fed(o, 20).trusted());
+}
+
 TEST_CASE("the start and the first steps are left out") {
   Corrector corrector;
   Observation import;

@@ -57,6 +57,48 @@ TEST_CASE("the verdict tells unknown from none") {
         "Not input-bound: 2% of step time waits for data (fetch 1%, prep 1%)");
 }
 
+TEST_CASE("a loader that is in its own trainer's way is named") {
+  JobReport report = only_prep_bound();
+  report.breakdown = make_breakdown({.wall_s = 100,
+                                     .compute = {{55.0}},
+                                     .fetch_stall = {{0.0}},
+                                     .prep_stall = {{45.0}},
+                                     .waited_s = 1.0,
+                                     .contention_s = 44.0});
+  report.cores.allocated = 1;
+  report.cores.reserve = 0.5;
+  report.cores.demand = Estimate{0.9, 0.85, 0.95};
+  CHECK(verdict(report) ==
+        "Input-bound: 45% of step time waits for data, or for CPUs that the "
+        "loader uses (fetch 0%, prep 45%, of it 44% CPU contention of trainer "
+        "and loader)");
+  const auto advice = recommend(report);
+  REQUIRE(advice.size() == 1);
+  CHECK(advice[0].line == "#SBATCH --cpus-per-task=2");
+  CHECK(advice[0].reason ==
+        "the ceiling needs about 0.90 loader cores and the trainer 0.90; Slurm "
+        "gave 1.00, where the trainer waits 44% of the time for a CPU that its "
+        "own loader uses");
+}
+
+TEST_CASE("a busy job whose loader was not recognised is shown the option") {
+  JobReport report = samples::unknown();
+  CHECK(recommend(report).empty());  // nothing is known of its CPUs
+  report.cores.allocated = 2;
+  report.cores.used_trainer = 1.9;
+  auto advice = recommend(report);
+  REQUIRE(advice.size() == 1);
+  CHECK(advice[0].line == "#SBATCH --loader-match=PATTERN");
+  CHECK_FALSE(advice[0].gain);
+  report.options.push_back({"loader-match", "reader-*"});
+  CHECK(recommend(report)[0].reason.ends_with("and reader-* matches none"));
+  report.cores.used_trainer = 0.1;  // it would not know what to do with more
+  CHECK(recommend(report).empty());
+  report.cores.used_trainer = 1.9;
+  report.quality.loader_source = LoaderSource::kMatch;
+  CHECK(recommend(report).empty());
+}
+
 TEST_CASE("the verdict tells what a job that does not wait for data does") {
   JobReport report = samples::unknown();
   Breakdown parts{.wall_s = 100,

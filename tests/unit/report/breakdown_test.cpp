@@ -20,6 +20,13 @@ double sum(const Breakdown& it) {
          it.exchange_stall.seconds.value_or(0) + it.unattributed_s;
 }
 
+TEST_CASE("contention is no longer than the prep stall that it is part of") {
+  CHECK(
+      *make_breakdown({.wall_s = 10, .prep_stall = {{2.0}}, .contention_s = 3})
+           .contention_s == 2);
+  CHECK(*make_breakdown({.wall_s = 10, .contention_s = 3}).contention_s == 0);
+}
+
 TEST_CASE("a breakdown leaves what is not told unattributed") {
   Breakdown it = make_breakdown({.wall_s = 100,
                                  .compute = part(60),

@@ -1,0 +1,55 @@
+#include "node_agent/trainer_delay.h"
+
+#include <algorithm>
+#include <set>
+
+#include "node_agent/job.h"
+
+namespace penstock {
+namespace {
+
+// Clocks tell no more of one that hardly ever ran.
+constexpr double kMostShare = 0.9;
+
+std::set<pid_t> loader_processes(const Task& task) {
+  std::set<pid_t> pids;
+  for (const Unit& unit : task.units) {
+    if (unit.in_order) pids.insert(unit.pid);
+  }
+  return pids;
+}
+
+}  // namespace
+
+double TrainerDelay::lap_s(const ProcReader& proc,
+                           const std::map<pid_t, Task>& tasks) {
+  std::map<pid_t, SchedStat> now;
+  uint64_t delay_ns = 0;
+  for (const auto& [root, task] : tasks) {
+    const std::set<pid_t> loaders = loader_processes(task);
+    uint64_t longest_ns = 0;
+    size_t count = 0;
+    for (pid_t pid : task.processes) {
+      if (loaders.contains(pid)) continue;
+      if (++count > kMaxProcesses) break;
+      const Result<SchedStat> stat = proc.schedstat(pid);
+      if (!stat) continue;
+      now[pid] = *stat;
+      const auto before = last_.find(pid);
+      if (before == last_.end() || stat->wait_ns < before->second.wait_ns) {
+        continue;  // new, or the number was given anew
+      }
+      longest_ns = std::max(longest_ns, stat->wait_ns - before->second.wait_ns);
+    }
+    delay_ns += longest_ns;
+  }
+  last_ = std::move(now);
+  return double(delay_ns) * 1e-9;
+}
+
+double crowded_cores(double used, double delay_share) {
+  const double share = std::clamp(delay_share, 0.0, kMostShare);
+  return used * share / (1 - share);
+}
+
+}  // namespace penstock
