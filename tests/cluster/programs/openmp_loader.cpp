@@ -2,10 +2,11 @@
 // the team prepares a batch, then the main thread, which is one of the team,
 // trains on it.
 //
-//   openmp_loader --labels DIR --log FILE --prepare S --train S --threads N
+//   openmp_loader --labels DIR --log FILE --prepare S --train S --workers N
 //
-// S: CPU seconds, of a sample and of a batch of 8. An empty file in DIR, named
-// by its tid, says of each thread beside the main one that it is a loader.
+// N: threads of the team. S: CPU seconds, of a sample and of a batch of 8. An
+// empty file in DIR, named by its tid, says of each thread beside the main one
+// that it is a loader.
 #include <omp.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,6 +34,7 @@ void compute(double seconds) {
 
 int main(int argc, char** argv) {
   constexpr int kBatch = 8;
+  constexpr double kSetUp_s = 2;  // as long as a program may have no team
   std::string labels, log_file;
   double prepare_s = 0, train_s = 0;
   int threads = 0;
@@ -41,9 +43,10 @@ int main(int argc, char** argv) {
   app.add_option("--log", log_file)->required();
   app.add_option("--prepare", prepare_s)->required();
   app.add_option("--train", train_s)->required();
-  app.add_option("--threads", threads)->required();
+  app.add_option("--workers", threads)->required();
   CLI11_PARSE(app, argc, argv);
 
+  compute(kSetUp_s);
   omp_set_num_threads(threads);
 #pragma omp parallel
   if (omp_get_thread_num() > 0) {
