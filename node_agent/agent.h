@@ -102,7 +102,8 @@ class Agent {
   void mark_for_scan(JobId job, pid_t task);
   void arm_scan_timer();
   void scan_marked();
-  void scan_tasks(Job& job, const std::set<pid_t>& tasks);
+  void scan_task(Job& job, Task& task);
+  void account_ended(Registry::Owner owner, pid_t pid);
   void bring_strays_home(Job& job);
   void decide_apart(Job& job, Task& task);
   void keep_apart(Task& task);

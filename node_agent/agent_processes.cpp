@@ -50,9 +50,7 @@ void Agent::on_process_events() {
         // Its other threads may go on, or one of them may have exec'd.
         owner.job->tasks.at(event.pid).exit_seen_ns = event.time_ns;
       }
-      for (Unit& unit : owner.task->units) {
-        if (unit.id == event.tid) sampler_.account(unit, owner.job->totals);
-      }
+      if (event.tid == event.pid) account_ended(owner, event.pid);
       continue;
     }
     if (forked && owner.task->processes.size() < Scanner::kMaxProcesses) {
@@ -62,6 +60,14 @@ void Agent::on_process_events() {
       mark_for_scan(owner.job->id, owner.task->id.tid);
     }
   }
+}
+
+void Agent::account_ended(Registry::Owner owner, pid_t pid) {
+  std::vector<Unit>& units = owner.task->units;
+  const auto unit = std::find_if(units.begin(), units.end(), [&](Unit& it) {
+    return it.pid == pid && it.in_order;
+  });
+  if (unit != units.end()) sampler_.account(*unit, owner.job->totals);
 }
 
 void Agent::mark_for_scan(JobId job) {
@@ -90,17 +96,18 @@ void Agent::arm_scan_timer() {
   }
 }
 
-// One job at a time: others' events, timers and scans that cost less go
+// One task at a time: others' events, timers and scans that cost less go
 // between.
 void Agent::scan_marked() {
   scan_timer_ns_.reset();  // it would go off again after the same time
   if (auto scan = scan_queue_.take(monotonic_ns())) {
-    const uint64_t begun_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    const uint64_t begun_ns = monotonic_ns();
     Job* job = registry_.find_job(scan->job);
-    if (job != nullptr) scan_tasks(*job, scan->tasks);
-    scan_queue_.done(scan->job,
-                     read_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns,
-                     monotonic_ns());
+    if (job != nullptr && job->tasks.contains(scan->task)) {
+      scan_task(*job, job->tasks.at(scan->task));
+    }
+    const uint64_t ended_ns = monotonic_ns();
+    scan_queue_.done(scan->job, ended_ns - begun_ns, ended_ns);
   }
   const bool may_plan = double(monotonic_ns() - planned_ns_) * 1e-6 >=
                         double(config_.min_solve_interval_ms);
@@ -109,21 +116,17 @@ void Agent::scan_marked() {
   arm_scan_timer();
 }
 
-void Agent::scan_tasks(Job& job, const std::set<pid_t>& tasks) {
+void Agent::scan_task(Job& job, Task& task) {
   if (!job.managed) return;
-  for (auto& [pid, task] : job.tasks) {
-    if (!tasks.contains(pid)) continue;
-    for (Unit& unit : task.units) sampler_.account(unit, job.totals);
-    const std::set<pid_t> before = task.processes;
-    for (const Home& stray : scanner_.scan(job, task)) {
-      (void)machine_.backend.bring_home(stray);
-    }
-    if (task.processes != before) attach_io(job, task);
+  for (Unit& unit : task.units) sampler_.account(unit, job.totals);
+  const std::set<pid_t> before = task.processes;
+  for (const Home& stray : scanner_.scan(job, task)) {
+    (void)machine_.backend.bring_home(stray);
   }
+  if (task.processes != before) attach_io(job, task);
+  if (task.look_again) mark_for_scan(job.id, task.id.tid);
   bring_strays_home(job);
-  for (auto& [pid, task] : job.tasks) {
-    if (tasks.contains(pid)) keep_apart(task);
-  }
+  keep_apart(task);
 }
 
 // Tasks whose CPUs overlap would all have their loaders on the same few.

@@ -15,9 +15,6 @@ constexpr double kNs = 1e-9;
 // Costs that moved by less do not make a new plan.
 constexpr double kChanged = 0.05;
 constexpr double kChangedUse = 0.1;  // cores
-// Loader threads that together wait for a CPU for this share of the time and
-// longer could use another one.
-constexpr double kStarved = 0.1;
 constexpr double kLoaderAppears_s = 10;
 // The first measured ceiling that the report quotes.
 constexpr double kFirstCorrection_s = 10;
@@ -34,8 +31,6 @@ bool differs(const Prediction& a, const Prediction& b) {
          differs(a.storage_bytes_per_sample.value,
                  b.storage_bytes_per_sample.value);
 }
-
-bool is_starved(const Job& job) { return job.loader_delay >= kStarved; }
 
 // CPUs that several jobs hold at once (gang scheduling, overlap).
 std::set<int> shared_cpus(const std::map<JobId, Job>& jobs) {
@@ -88,15 +83,13 @@ PlanJob Agent::plan_job(const Job& job, const std::set<int>& shared) const {
   entry.prediction = job.corrected ? job.corrected : job.prior;
   entry.ranks = job.ranks();
   entry.used_loader_cores = job.used_loader_cores;
-  entry.starved = is_starved(job);
+  entry.starved = job.starved;
   for (const auto& [pid, task] : job.tasks) {
     entry.loader_units += int(task.units.size());
   }
   entry.elastic = may_grow(job, entry.loader_units);
   entry.max_threads = job.options.threads * job.task_count();
-  entry.apart = std::any_of(
-      job.tasks.begin(), job.tasks.end(),
-      [](const auto& task) { return !task.second.loader_cpus.empty(); });
+  entry.apart = job.is_apart();
   entry.max_bytes_per_s = job.options.bw_bytes_per_s;
   const double weight =
       job.options.weight_milli == 0 ? 1.0 : job.options.weight_milli / 1000.0;
@@ -287,7 +280,7 @@ bool Agent::has_changed_enough(const Job& job) const {
   // A job of unknown cost is planned by what it uses.
   const bool costs_known =
       job.corrected && job.corrected->loader_cpu_s_per_sample.known();
-  if (!costs_known && (is_starved(job) != planned.starved ||
+  if (!costs_known && (job.starved != planned.starved ||
                        std::abs(job.used_loader_cores -
                                 planned.used_loader_cores) > kChangedUse)) {
     return true;
@@ -322,7 +315,7 @@ void Agent::watch_lenders(uint64_t now_ns) {
     look.is_rate = job.reports();
     if (!look.is_rate) {
       look.figure = job.delay_probe.got_share(machine_.proc, job.tasks);
-      look.is_idle = !look.figure;
+      look.is_idle = job.is_idle;
     } else if (!job.rates.empty() && job.rates.back().time_s == now_s) {
       look.figure = job.rates.back().rate;
     }

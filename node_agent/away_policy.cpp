@@ -43,7 +43,17 @@ bool is_idle(const AwayInput& input, int cpu) {
          idle->second >= AwayPolicy::kIdleShare;
 }
 
-// All of them, where home has next to nothing for them: the trainer uses it.
+// What the units at home use there, in cores.
+double used_at_home(const AwayInput& input) {
+  double run_ms = 0;
+  for (const UnitObservation& unit : input.units) {
+    if (!unit.away) run_ms += unit.run_ms;
+  }
+  return input.tick_ms > 0 ? run_ms / input.tick_ms : 0;
+}
+
+// All of them, where home has next to nothing for them, as the trainer uses it,
+// and they do not lose by it.
 size_t away_units_wanted(const AwayInput& input, size_t usable_cpus) {
   const size_t units = input.units.size();
   if (usable_cpus == 0 || units == 0) return 0;
@@ -52,7 +62,8 @@ size_t away_units_wanted(const AwayInput& input, size_t usable_cpus) {
   const double home = std::max(input.home_cores, 0.05);
   if (units == 1) return away >= AwayPolicy::kAloneGains * home ? 1 : 0;
   const auto wanted = size_t(std::lround(double(units) * away / (home + away)));
-  return std::clamp<size_t>(wanted, 1, units);
+  const bool may_all = away >= used_at_home(input);
+  return std::clamp<size_t>(wanted, 1, may_all ? units : units - 1);
 }
 
 }  // namespace

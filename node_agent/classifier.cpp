@@ -50,8 +50,7 @@ std::vector<LoaderUnit> collect(const TaskView& task, ProcessIs process_is,
   std::vector<LoaderUnit> units;
   for (const ProcessView& process : task.processes) {
     const bool may_be_whole = process.pid != task.root_pid &&
-                              !task.greeting_pids.contains(process.pid) &&
-                              !task.trainer_pids.contains(process.pid);
+                              !task.greeting_pids.contains(process.pid);
     if (may_be_whole && process_is(process)) {
       units.push_back(whole(process));
       continue;
@@ -107,20 +106,36 @@ bool is_forked_worker(const ByPid& by_pid, const ProcessView& process) {
          process.command_line == parent->second->command_line;
 }
 
-// The processes that have workers: as children, or as those of a fork server
-// that is their child.
-std::set<int> parents_of_workers(const TaskView& task, const ByPid& by_pid) {
-  std::set<int> parents;
+// Processes that have workers: as children, or as those of a fork server that
+// is their child.
+struct Parents {
+  std::set<int> pids;
+  std::set<int> lasting;  // of them, those whose worker was there before
+  bool undecided = false;
+};
+
+Parents parents_of_workers(const TaskView& task, const ByPid& by_pid) {
+  const auto is_worker = [&](const ProcessView& process) {
+    return has_loader_name(process.comm) || is_spawned_worker(process) ||
+           is_forked_worker(by_pid, process);
+  };
+  Parents parents;
   for (const ProcessView& process : task.processes) {
-    if (!has_loader_name(process.comm) && !is_spawned_worker(process) &&
-        !is_forked_worker(by_pid, process)) {
-      continue;
-    }
-    parents.insert(process.parent_pid);
+    if (!is_worker(process)) continue;
+    const bool is_new = !task.seen_pids.contains(process.pid);
+    const auto add = [&](const ProcessView& parent) {
+      // Only for those that may be taken for workers does it matter.
+      parents.undecided = parents.undecided || (is_new && is_worker(parent));
+      if (is_new && task.loader_pids.contains(parent.pid)) return;
+      parents.pids.insert(parent.pid);
+      if (!is_new) parents.lasting.insert(parent.pid);
+    };
     const auto parent = by_pid.find(process.parent_pid);
-    if (parent != by_pid.end() && is_fork_server(*parent->second)) {
-      parents.insert(parent->second->parent_pid);
-    }
+    if (parent == by_pid.end()) continue;
+    add(*parent->second);
+    if (!is_fork_server(*parent->second)) continue;
+    const auto starter = by_pid.find(parent->second->parent_pid);
+    if (starter != by_pid.end()) add(*starter->second);
   }
   return parents;
 }
@@ -133,45 +148,51 @@ ByPid by_pid_of(const TaskView& task) {
   return by_pid;
 }
 
-std::vector<LoaderUnit> named(const TaskView& task) {
-  const std::set<int> parents = parents_of_workers(task, by_pid_of(task));
+bool is_trainer(const TaskView& task, const Parents& parents, int pid) {
+  return parents.pids.contains(pid) || task.trainer_pids.contains(pid);
+}
+
+std::vector<LoaderUnit> named(const TaskView& task, const Parents& parents) {
   return collect(
       task,
       [&](const ProcessView& p) {
         return has_loader_name(p.comm) ||
-               (is_spawned_worker(p) && !parents.contains(p.pid));
+               (is_spawned_worker(p) && !is_trainer(task, parents, p.pid));
       },
       [](const ProcessView& p, const ThreadView& t) {
         return t.tid != p.pid && has_loader_name(t.comm);
       });
 }
 
-std::vector<LoaderUnit> forked(const TaskView& task) {
+std::vector<LoaderUnit> forked(const TaskView& task, const Parents& parents) {
   const ByPid by_pid = by_pid_of(task);
-  const std::set<int> parents = parents_of_workers(task, by_pid);
   return collect(
       task,
       [&](const ProcessView& p) {
-        return is_forked_worker(by_pid, p) && !parents.contains(p.pid);
+        return is_forked_worker(by_pid, p) && !is_trainer(task, parents, p.pid);
       },
       [](const ProcessView&, const ThreadView&) { return false; });
+}
+
+// Names and parentage, which tell trainers that multiprocessing started too.
+Classification by_processes(const TaskView& task) {
+  const Parents parents = parents_of_workers(task, by_pid_of(task));
+  Classification found{LoaderEvidence::kNames, named(task, parents)};
+  if (found.units.empty()) {
+    found = {LoaderEvidence::kParentage, forked(task, parents)};
+  }
+  found.trainer_pids = parents.lasting;
+  found.undecided = parents.undecided;
+  return found;
 }
 
 }  // namespace
 
 Classification classify(const TaskView& task) {
-  Classification result;
-  const std::pair<LoaderEvidence, std::vector<LoaderUnit> (*)(const TaskView&)>
-      rules[] = {{LoaderEvidence::kRegistered, registered},
-                 {LoaderEvidence::kMatch, matching},
-                 {LoaderEvidence::kNames, named},
-                 {LoaderEvidence::kParentage, forked}};
-  for (const auto& [source, rule] : rules) {
-    result.units = rule(task);
-    if (result.units.empty()) continue;
-    result.source = source;
-    break;
-  }
+  Classification result{LoaderEvidence::kRegistered, registered(task)};
+  if (result.units.empty()) result = {LoaderEvidence::kMatch, matching(task)};
+  if (result.units.empty()) result = by_processes(task);
+  if (result.units.empty()) result.source = LoaderEvidence::kNone;
   std::sort(result.units.begin(), result.units.end(),
             [](const LoaderUnit& a, const LoaderUnit& b) {
               return std::pair(a.pid, a.tids) < std::pair(b.pid, b.tids);

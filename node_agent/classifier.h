@@ -30,6 +30,8 @@ struct TaskView {
   std::set<int> registered_tids;       // by libpenstock: exact
   std::set<int> greeting_pids;         // sent HELLO: trainers
   std::set<int> trainer_pids;          // known to have had loaders as children
+  std::set<int> seen_pids;             // processes of the last look
+  std::set<int> loader_pids;           // that were loaders then
   std::string match;                   // --loader-match, "" when not given
 };
 
@@ -46,6 +48,11 @@ struct LoaderUnit {
 struct Classification {
   LoaderEvidence source = LoaderEvidence::kNone;
   std::vector<LoaderUnit> units;  // ascending by pid, then tid
+  // Processes that have had a worker at two looks.
+  std::set<int> trainer_pids;
+  // A process that may be a worker has a child for the first time that looks
+  // like a worker of its own, and may be about to exec: look again.
+  bool undecided = false;
 };
 
 // Rules in order of trust; the first that finds any unit decides:
@@ -54,7 +61,9 @@ struct Classification {
 //   multiprocessing spawned;
 //   forked Python workers: a child whose command line equals its parent's.
 // A process that multiprocessing spawned or forked, and that has such children
-// itself, is a trainer (torch.multiprocessing.spawn): they are its loaders.
+// itself, is a trainer (torch.multiprocessing.spawn): they are its loaders. One
+// that was a loader before is believed to be a trainer once a child of it has
+// been there at two looks. These last two rules alone ask trainer_pids.
 // A unit whose process is registered thread by thread holds those threads; a
 // process whose main thread is registered is moved whole.
 Classification classify(const TaskView& task);

@@ -74,15 +74,17 @@ double contention_s(const Counters& earlier, const Counters& later,
 }
 
 void charge_trainer(Job& job, const LoaderThread& thread) {
-  if (!(thread.charged_home_s + thread.charged_away_s > 0)) return;
-  for (Totals* totals : {&job.totals, &job.sampled}) {
-    const auto give_back = [](double& total, double seconds) {
-      total = std::max(0.0, total - seconds);
-    };
-    give_back(totals->home_cpu_s, thread.charged_home_s);
-    give_back(totals->away_cpu_s, thread.charged_away_s);
-    give_back(totals->credited_away_cpu_s, thread.charged_away_s);
-  }
+  const Charge& charged = thread.charged;
+  if (!(charged.home_s + charged.away_s > 0)) return;
+  const auto give_back = [](Totals& totals, const Charge& charge) {
+    totals.home_cpu_s = std::max(0.0, totals.home_cpu_s - charge.home_s);
+    totals.away_cpu_s = std::max(0.0, totals.away_cpu_s - charge.away_s);
+  };
+  give_back(job.totals, charged);
+  give_back(job.sampled, thread.sampled);
+  // What lenders were credited with they have lent all the same.
+  job.totals.credited_away_cpu_s =
+      std::min(job.totals.credited_away_cpu_s, job.totals.away_cpu_s);
   // Both have counted it as something else until now.
   job.trainer_cores.clear();
   job.last.updated_ns = 0;
@@ -195,6 +197,12 @@ bool Job::elastic() const {
     return std::any_of(ranks.begin(), ranks.end(), [](const Rank& rank) {
       return rank.progress && !rank.gone && rank.progress->follows_hint;
     });
+  });
+}
+
+bool Job::is_apart() const {
+  return std::any_of(tasks.begin(), tasks.end(), [](const auto& entry) {
+    return !entry.second.loader_cpus.empty();
   });
 }
 

@@ -31,6 +31,12 @@
 
 namespace penstock {
 
+// What a thread has added to Totals::home_cpu_s and away_cpu_s.
+struct Charge {
+  double home_s = 0;
+  double away_s = 0;
+};
+
 // One thread of a loader unit, with the place it came from.
 struct LoaderThread {
   Home home;
@@ -39,8 +45,8 @@ struct LoaderThread {
   SchedStat accounted;  // at the last accounting
   // Opened where its state is looked at.
   std::optional<ThreadStatFile> stat = std::nullopt;
-  double charged_home_s = 0;  // to Totals::home_cpu_s
-  double charged_away_s = 0;  // to Totals::away_cpu_s
+  Charge charged;
+  Charge sampled;  // as of the last sample
 };
 
 struct Unit {
@@ -75,7 +81,9 @@ struct Task {
   std::vector<Rank> ranks;
   std::set<int> registered_tids;
   std::set<int> greeting_pids;
-  std::set<int> trainer_pids;  // have had loader processes
+  std::set<int> trainer_pids;  // multiprocessing's, have had loader processes
+  std::set<pid_t> scanned;     // processes of the last scan
+  bool look_again = false;     // that scan could not tell a trainer
   std::vector<Unit> units;
   std::set<pid_t> processes;  // as of the last scan
 };
@@ -124,9 +132,10 @@ struct Widest {
 
 // Running totals since the job was first seen.
 struct Totals {
-  double home_cpu_s = 0;  // loader threads at home
-  double away_cpu_s = 0;  // loader threads away
-  double lent_cpu_s = 0;  // other jobs' away threads, on this one's CPUs
+  double home_cpu_s = 0;    // loader threads at home
+  double away_cpu_s = 0;    // loader threads away
+  double home_delay_s = 0;  // run delay of loader threads at home
+  double lent_cpu_s = 0;    // other jobs' away threads, on this one's CPUs
   double credited_away_cpu_s = 0;  // of away_cpu_s, what lenders were given
   LoaderTime loader;               // blocked_s: while Job::watches_states
   WaitSplit by_kernel;             // of the time waited, summed over the ranks
@@ -235,8 +244,10 @@ struct Job {
   // What the trainer would use more of its CPUs if its loader were not there.
   double crowded_cores = 0;
   TrainerDelay trainer_delay;
-  // Run delay of its loader threads, summed, per second of the last period.
-  double loader_delay = 0;
+  // In the last period: its loader threads at home waited for a CPU, and it
+  // used next to none.
+  bool starved = false;
+  bool is_idle = false;
   // The kernel counts what it reads from its pool, or its pages tell.
   bool knows_bytes = false;
   bool kernel_counts_bytes = false;
@@ -289,16 +300,17 @@ struct Job {
   PageSums pages() const;  // of running and ended tasks
   CpuSet cpus() const;
   std::vector<Unit*> units();
-  bool reports() const;  // has a progress page that makes sense
-  bool elastic() const;  // could run more loader threads than it does
+  bool reports() const;   // has a progress page that makes sense
+  bool elastic() const;   // could run more loader threads than it does
+  bool is_apart() const;  // a loader is kept on other CPUs than its trainer
 };
 
 // The job's rate over the last seconds, samples/s of all ranks; nullopt
 // without a page or before the first observation.
 std::optional<double> recent_rate(const Job& job, double now_s, double seconds);
 
-// The 95th percentile of the cores that the trainer itself used lately. Of a job
-// with a profile, the profile's figure until a few periods were seen.
+// The 95th percentile of the cores that the trainer itself used lately. Of a
+// job with a profile, the profile's figure until a few periods were seen.
 double trainer_reserve_cores(const Job& job);
 
 }  // namespace penstock

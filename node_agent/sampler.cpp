@@ -11,6 +11,12 @@ namespace {
 constexpr double kNs = 1e-9;
 constexpr size_t kReserveWindow = 60;
 constexpr double kCrowdedKept = 0.9;  // from one sample to the next
+// Loader threads that together wait for a CPU for so long a second could use
+// another one, where so much of the job's own is in use. Half of both keeps it
+// so.
+constexpr double kStarved = 0.1;
+constexpr double kStarvedBusy = 0.6;
+constexpr double kIdle = 0.05;  // cores
 constexpr double kRatesKept_s = 60;
 // Reads this share of its limit: more might be wanted.
 constexpr double kPressed = 0.9;
@@ -41,10 +47,12 @@ void Sampler::account(Unit& unit, Totals& totals) const {
     const SchedStat now = thread.schedstat.read().value_or(thread.ticked);
     if (now.run_ns < thread.accounted.run_ns) continue;
     const double used_s = seconds_between(thread.accounted.run_ns, now.run_ns);
+    const double delay_s =
+        seconds_between(thread.accounted.wait_ns, now.wait_ns);
+    if (!unit.away) totals.home_delay_s += delay_s;
     (unit.away ? totals.away_cpu_s : totals.home_cpu_s) += used_s;
-    (unit.away ? thread.charged_away_s : thread.charged_home_s) += used_s;
-    totals.loader.runnable_s +=
-        used_s + seconds_between(thread.accounted.wait_ns, now.wait_ns);
+    (unit.away ? thread.charged.away_s : thread.charged.home_s) += used_s;
+    totals.loader.runnable_s += used_s + delay_s;
     thread.accounted = now;
   }
 }
@@ -184,8 +192,10 @@ void Sampler::observe(Job& job, const Counters& now) const {
   seen.seconds = seconds_between(job.last.updated_ns, now.updated_ns);
   seen.samples = (now.samples - job.last.samples) / ranks;
   seen.wait_s = (now.wait_s - job.last.wait_s) / ranks;
-  const double busy_s = std::max(0.0, seen.seconds - seen.wait_s) * ranks;
-  const double contention = contention_s(job.last, now, busy_s);
+  const double exchange_s = (now.exchange_s - job.last.exchange_s) / ranks;
+  const double busy_s = (seen.seconds - seen.wait_s - exchange_s) * ranks;
+  const double contention =
+      job.is_apart() ? 0 : contention_s(job.last, now, busy_s);
   job.totals.contention_s += contention;
   seen.contention_s = contention / ranks;
   seen.prepared = (now.prepared - job.last.prepared) / ranks;
@@ -238,23 +248,42 @@ void Sampler::tell_course(Job& job, const Counters& now,
 
 namespace {
 
+// Its loader can be in the trainer's way for no longer than it ran at home, and
+// not at all where the user has them kept apart. Once it is away, the trainer's
+// use shows what it needs, and the reserve follows.
+void note_crowding(Job& job, const CpuUse& used, double delay_s,
+                   double period_s) {
+  double crowded = 0;
+  if (!job.is_apart()) {
+    const double share = std::min(delay_s, used.home_s) / period_s;
+    crowded = crowded_cores(*used.trainer_s / period_s, share);
+  }
+  job.crowded_cores = std::max(kCrowdedKept * job.crowded_cores, crowded);
+}
+
+// Whether loader threads at home wait for a CPU, of which the job uses a good
+// part of its own: not only now and then, all at once.
+void note_starving(Job& job, const CpuUse& used, double period_s) {
+  const double delay =
+      (job.totals.home_delay_s - job.sampled.home_delay_s) / period_s;
+  const double busy = (used.home_s + used.trainer_s.value_or(0)) / period_s;
+  const double cpus = double(job.cpus().size());
+  job.starved = job.starved
+                    ? delay >= kStarved / 2 && busy >= kStarvedBusy * cpus / 2
+                    : delay >= kStarved && busy >= kStarvedBusy * cpus;
+}
+
 // What the job used since its last sample, whether it reports or not.
 // trainer_delay_s: TrainerDelay::lap_s()
 void note_use(Job& job, double trainer_delay_s, double period_s) {
   const CpuUse used = cpu_use(job.sampled, job.totals);
   job.used_loader_cores =
       0.7 * job.used_loader_cores + 0.3 * used.loader_s() / period_s;
-  const double runnable_s =
-      job.totals.loader.runnable_s - job.sampled.loader.runnable_s;
-  job.loader_delay = std::max(0.0, runnable_s - used.loader_s()) / period_s;
+  note_starving(job, used, period_s);
+  job.is_idle =
+      used.trainer_s && used.loader_s() + *used.trainer_s < kIdle * period_s;
   if (!used.trainer_s || job.stopped) return;
-  // Its loader can be in its way for no longer than it ran at home. Once it is
-  // away, the trainer's use shows what it needs, and the reserve follows.
-  const double tasks = double(std::max<size_t>(1, job.tasks.size()));
-  const double delay_s = std::min(trainer_delay_s, used.home_s);
-  job.crowded_cores = std::max(
-      kCrowdedKept * job.crowded_cores,
-      crowded_cores(*used.trainer_s / period_s, delay_s / tasks / period_s));
+  note_crowding(job, used, trainer_delay_s, period_s);
   job.trainer_cores.push_back(*used.trainer_s / period_s);
   if (job.trainer_cores.size() > kReserveWindow) {
     job.trainer_cores.erase(job.trainer_cores.begin());
@@ -265,7 +294,10 @@ void note_use(Job& job, double trainer_delay_s, double period_s) {
 
 void Sampler::sample(Job& job, const std::string& device, double period_s,
                      uint64_t now_ns) const {
-  for (Unit* unit : job.units()) account(*unit, job.totals);
+  for (Unit* unit : job.units()) {
+    account(*unit, job.totals);
+    for (LoaderThread& thread : unit->threads) thread.sampled = thread.charged;
+  }
   read_pages(job);
   read_pressure(job);
   look_at_states(job, period_s);

@@ -12,9 +12,9 @@ class Sampler {
       : backend_(backend), proc_(proc) {}
 
   // Charges each loader thread's CPU time since the last call to home or away.
-  // To be called before a unit moves, as soon as one of its threads has ended
-  // (the kernel keeps a process's time until its parent asks how it ended),
-  // before a scan, which drops it, and by sample().
+  // To be called before a unit moves, as soon as its process has ended (the
+  // kernel keeps its time until its parent asks how it ended), before a scan,
+  // which drops who is gone, and by sample().
   void account(Unit& unit, Totals& totals) const;
 
   // Appends the period to the job's course as well.

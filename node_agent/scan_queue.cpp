@@ -6,7 +6,10 @@ namespace penstock {
 namespace {
 
 uint64_t pause_ns(uint64_t cost_ns) {
-  return std::min(ScanQueue::kPausePerCost * cost_ns, ScanQueue::kMostPause_ns);
+  const uint64_t most_ns =
+      std::clamp(ScanQueue::kLongPausePerCost * cost_ns,
+                 ScanQueue::kLongPause_ns, ScanQueue::kMostPause_ns);
+  return std::min(ScanQueue::kPausePerCost * cost_ns, most_ns);
 }
 
 }  // namespace
@@ -16,7 +19,7 @@ uint64_t ScanQueue::Entry::due_ns() const {
 }
 
 uint64_t ScanQueue::Entry::rank_ns() const {
-  return marked_ns + kPatiencePerCost * cost_ns;
+  return marked_ns + std::min(kPatiencePerCost * cost_ns, kMostPatience_ns);
 }
 
 void ScanQueue::mark(JobId job, pid_t task, uint64_t now_ns) {
@@ -46,15 +49,16 @@ std::optional<ScanQueue::Scan> ScanQueue::take(uint64_t now_ns) {
     }
   }
   if (first == jobs_.end()) return std::nullopt;
-  Scan scan{first->first, {}};
-  scan.tasks.swap(first->second.tasks);
+  std::set<pid_t>& tasks = first->second.tasks;
+  const Scan scan{first->first, *tasks.begin()};
+  tasks.erase(tasks.begin());
   return scan;
 }
 
-void ScanQueue::done(JobId job, uint64_t cpu_ns, uint64_t now_ns) {
-  resume_ns_ = now_ns + pause_ns(cpu_ns);
+void ScanQueue::done(JobId job, uint64_t cost_ns, uint64_t now_ns) {
+  resume_ns_ = now_ns + pause_ns(cost_ns);
   if (const auto it = jobs_.find(job); it != jobs_.end()) {
-    it->second.cost_ns = cpu_ns;
+    it->second.cost_ns = cost_ns;
   }
 }
 

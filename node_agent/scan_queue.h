@@ -1,11 +1,13 @@
-// Which job's processes are looked at next, and when. Pure: time is an
+// Which task's processes are looked at next, and when. Pure: time is an
 // argument, CLOCK_MONOTONIC.
 //
 // A job decides by its forks what a scan of it costs, and how often it would be
-// scanned. So scanning takes a twentieth of the time, as far as kMostPause_ns
-// allows: past that, a new loader would go unseen for too long. Of those that
-// are due, the one whose last scan cost least goes first, unless another has
-// waited for kPatiencePerCost times what its own cost.
+// scanned. So scanning takes a twentieth of the time; where a pause would be
+// longer than kLongPause_ns, a quarter, and no pause is longer than
+// kMostPause_ns: past that, a new loader would go unseen for too long. Of the
+// jobs that are due, the one whose last scan cost least goes first, unless
+// another has waited for kPatiencePerCost times what its own cost, or for
+// kMostPatience_ns.
 #pragma once
 
 #include <sys/types.h>
@@ -23,7 +25,7 @@ class ScanQueue {
  public:
   struct Scan {
     JobId job = 0;
-    std::set<pid_t> tasks;  // by their first process
+    pid_t task = 0;  // its first process
   };
 
   void mark(JobId job, pid_t task, uint64_t now_ns);
@@ -31,19 +33,23 @@ class ScanQueue {
   // When there is something to take(); nullopt: nothing is marked.
   std::optional<uint64_t> next_ns() const;
 
-  // The scan that is due first, if it is due; done() says when it is over.
+  // The scan that is due first, if it is due, of one of its job's marked tasks;
+  // done() says when it is over.
   std::optional<Scan> take(uint64_t now_ns);
 
-  // cpu_ns: what the scan took of the scanning thread's CPU time. Not wall
-  // time: a machine that stands still meanwhile says nothing of the job.
-  void done(JobId job, uint64_t cpu_ns, uint64_t now_ns);
+  // cost_ns: what the scan took, by the clock: whoever makes us wait while we
+  // look at it costs as much as who makes us work.
+  void done(JobId job, uint64_t cost_ns, uint64_t now_ns);
 
   void forget(JobId job);
 
   static constexpr uint64_t kDelay_ns = 50'000'000;  // a burst is one scan
-  static constexpr uint64_t kMostPause_ns = 1'000'000'000;
   static constexpr uint64_t kPausePerCost = 20;
+  static constexpr uint64_t kLongPause_ns = 1'000'000'000;
+  static constexpr uint64_t kLongPausePerCost = 3;
+  static constexpr uint64_t kMostPause_ns = 3'000'000'000;
   static constexpr uint64_t kPatiencePerCost = 200;
+  static constexpr uint64_t kMostPatience_ns = 10'000'000'000;
 
  private:
   struct Entry {

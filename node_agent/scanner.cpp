@@ -20,27 +20,26 @@ std::string join(const std::vector<std::string>& words) {
   return text;
 }
 
-// Whose workers are there at a second scan: a child that is about to exec
-// looks like a worker of whoever forked it. The parent, and where that is a
-// fork server, its parent.
-void note_trainers(const TaskView& view, const Classification& found,
-                   Task& task) {
-  std::set<pid_t> workers;
+std::set<pid_t> loader_processes(const Task& task) {
+  std::set<pid_t> pids;
   for (const Unit& unit : task.units) {
-    if (unit.in_order) workers.insert(unit.pid);
+    if (unit.in_order) pids.insert(unit.pid);
   }
-  std::map<pid_t, pid_t> parent_of;
-  for (const ProcessView& process : view.processes) {
-    parent_of[process.pid] = process.parent_pid;
-  }
-  for (const LoaderUnit& unit : found.units) {
-    if (!unit.whole_process || !workers.contains(unit.pid)) continue;
-    const pid_t parent = parent_of[unit.pid];
-    task.trainer_pids.insert(parent);
-    if (parent_of.contains(parent)) {
-      task.trainer_pids.insert(parent_of[parent]);
-    }
-  }
+  return pids;
+}
+
+// Of a thread that was taken for a loader: whether it has turned out to be a
+// trainer's. A main thread is meant by --loader-match only for want of others.
+bool is_trainers(const Task& task, const std::map<int, pid_t>& process_of,
+                 int tid) {
+  const auto process = process_of.find(tid);
+  if (process == process_of.end()) return false;  // it has ended
+  const pid_t pid = process->second;
+  return task.trainer_pids.contains(pid) || task.greeting_pids.contains(pid) ||
+         (tid == pid && std::any_of(task.units.begin(), task.units.end(),
+                                    [&](const Unit& unit) {
+                                      return unit.pid == pid && !unit.in_order;
+                                    }));
 }
 
 }  // namespace
@@ -77,6 +76,8 @@ TaskView Scanner::view_of(Job& job, const Task& task) const {
   view.registered_tids = task.registered_tids;
   view.greeting_pids = task.greeting_pids;
   view.trainer_pids = task.trainer_pids;
+  view.seen_pids = task.scanned;
+  view.loader_pids = loader_processes(task);
   view.match = fixed_text(task.start.options.match);
   std::vector<pid_t> pids = {task.id.tid};
   if (auto below = proc_.descendants(task.id.tid, kMaxProcesses)) {
@@ -131,17 +132,24 @@ std::vector<Home> Scanner::scan(Job& job, Task& task) const {
   }
   job.evidence = std::max(job.evidence, found.source);
   task.processes.clear();
+  task.look_again = found.undecided;
   std::set<int> alive;
+  std::map<int, pid_t> process_of;
   for (const ProcessView& process : view.processes) {
     task.processes.insert(process.pid);
-    for (const ThreadView& thread : process.threads) alive.insert(thread.tid);
+    for (const ThreadView& thread : process.threads) {
+      alive.insert(thread.tid);
+      process_of[thread.tid] = process.pid;
+    }
   }
   // Numbers may be given anew: what has ended is no loader or trainer of ours.
   auto ended = [&](int tid) { return !alive.contains(tid); };
   std::erase_if(task.registered_tids, ended);
   std::erase_if(task.greeting_pids, ended);
+  task.trainer_pids.insert(found.trainer_pids.begin(),
+                           found.trainer_pids.end());
   std::erase_if(task.trainer_pids, ended);
-  note_trainers(view, found, task);
+  task.scanned = task.processes;
   for (Rank& rank : task.ranks) rank.gone = !proc_.verify(rank.writer);
 
   std::map<pid_t, LoaderThread> known;
@@ -179,7 +187,7 @@ std::vector<Home> Scanner::scan(Job& job, Task& task) const {
   std::vector<Home> stray;
   for (const auto& [tid, thread] : known) {
     if (away_threads.contains(tid)) stray.push_back(thread.home);
-    if (alive.contains(tid)) charge_trainer(job, thread);
+    if (is_trainers(task, process_of, tid)) charge_trainer(job, thread);
   }
   return stray;
 }

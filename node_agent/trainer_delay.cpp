@@ -25,7 +25,9 @@ double TrainerDelay::lap_s(const ProcReader& proc,
                            const std::map<pid_t, Task>& tasks) {
   std::map<pid_t, SchedStat> now;
   uint64_t delay_ns = 0;
+  size_t looked_at = 0;
   for (const auto& [root, task] : tasks) {
+    if (++looked_at > kMaxTasks) break;
     const std::set<pid_t> loaders = loader_processes(task);
     uint64_t longest_ns = 0;
     size_t count = 0;
@@ -44,7 +46,8 @@ double TrainerDelay::lap_s(const ProcReader& proc,
     delay_ns += longest_ns;
   }
   last_ = std::move(now);
-  return double(delay_ns) * 1e-9;
+  const size_t count = std::min(tasks.size(), kMaxTasks);
+  return count == 0 ? 0.0 : double(delay_ns) * 1e-9 / double(count);
 }
 
 double crowded_cores(double used, double delay_share) {

@@ -71,15 +71,15 @@ std::optional<double> contention_share(const Breakdown& breakdown) {
   return share && *share >= kInputBoundShare ? share : std::nullopt;
 }
 
-// What the trainer's CPUs do for it once its loader is not in its way: with
-// less of its time spent on waiting for them it uses more of theirs.
-double uncontended(double trainer_cores, const Breakdown& breakdown) {
-  if (!contention_share(breakdown)) return trainer_cores;
+// What the trainer needs: the reserve, and where its loader kept it off its
+// CPUs for a part of the run, what it would have used all the while.
+double trainer_cores(const JobReport& report) {
+  const double reserve = report.cores.reserve.value_or(0);
+  const Breakdown& breakdown = report.breakdown;
   const double compute_s = breakdown.compute.seconds.value_or(0);
-  const double most = trainer_cores * 2;  // of figures that scarcely fit
-  if (!(compute_s > 0)) return most;
-  return std::min(most,
-                  trainer_cores * (1 + *breakdown.contention_s / compute_s));
+  if (!contention_share(breakdown) || !(compute_s > 0)) return reserve;
+  return std::max(reserve, report.cores.used_trainer.value_or(0) *
+                               (1 + *breakdown.contention_s / compute_s));
 }
 
 struct Facts {
@@ -93,7 +93,7 @@ std::optional<Facts> core_facts(const JobReport& report) {
     return std::nullopt;
   }
   return Facts{static_cast<double>(report.tasks), *cores.allocated,
-               uncontended(*cores.reserve, report.breakdown), *cores.demand};
+               trainer_cores(report), *cores.demand};
 }
 
 // More or fewer CPUs per task, as the ceiling needs them.
@@ -319,7 +319,8 @@ std::string verdict(const JobReport& report) {
   int percent = shares[1] + shares[2];
   std::string parts = shares_text(breakdown, shares);
   // Where part of the waiting has no known cause, its whole is what counts.
-  int waited_percent = static_cast<int>(std::lround(waited.value_or(0) * 100));
+  const double held_up = *waited + contention_share(breakdown).value_or(0);
+  int waited_percent = static_cast<int>(std::lround(held_up * 100));
   if (waited_percent > percent + 1 || !split) {
     percent = waited_percent;
     if (!split) parts = "(fetch and prep not told apart)";

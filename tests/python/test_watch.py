@@ -102,6 +102,29 @@ class WatchTest(DaemonTestCase):
         self.assertGreater(delay_s, 0.5 * (busy_s - 20 * 0.02))
         self.assertLess(delay_s, busy_s - 19 * 0.02 + 0.05)
 
+    def test_two_watched_loaders_tell_a_delay_once(self):
+        affinity = os.sched_getaffinity(0)
+        self.addCleanup(os.sched_setaffinity, 0, affinity)
+        os.sched_setaffinity(0, {min(affinity)})
+        rival = os.fork()
+        if rival == 0:
+            while True:
+                pass
+        self.addCleanup(os.waitpid, rival, 0)
+        self.addCleanup(os.kill, rival, 9)
+        daemon, client = self.connect()
+        loaders = [Watched(SlowLoader(20, 0), False, client) for _ in range(2)]
+        nested = Watched(map(list, zip(*loaders)), False, client)
+        begin = time.monotonic()
+        for _ in nested:
+            end = time.thread_time() + 0.02
+            while time.thread_time() < end:
+                pass
+        wall_s = time.monotonic() - begin
+        delay_s = daemon.progress()["delay_ns"] * 1e-9
+        self.assertGreater(delay_s, 0.1)
+        self.assertLess(delay_s, wall_s - 19 * 0.02 + 0.05)
+
     def test_a_new_epoch_alone_is_no_progress(self):
         daemon, client = self.connect()
         watched = Watched(SlowLoader(2, 0), False, client)

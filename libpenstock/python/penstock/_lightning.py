@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock._batch import batch_samples
 from penstock._client import default_client
-from penstock._run_delay import RunDelay
+from penstock._run_delay import begin_wait, end_wait, take_delay_ns
 from penstock._watch import Watched
 
 
@@ -24,8 +24,6 @@ class LightningCallback:
     """
 
     _begin_ns = 0  # 0: nothing is waited for
-    _delay_ns = 0  # since the last batch, without that in waits
-    _run_delay: RunDelay | None = None
     _watched = False
 
     @property
@@ -50,13 +48,11 @@ class LightningCallback:
     ) -> None:
         if self._begin_ns:
             wait_ns = time.monotonic_ns() - self._begin_ns
-            self._begin_ns = 0
-            self._lap_ns()
+            self._end_wait()
             loader = getattr(trainer, "train_dataloader", None)
             samples = batch_samples(batch, loader)
             client = default_client()
-            client.add_batch(samples, wait_ns, {}, self._delay_ns)
-            self._delay_ns = 0
+            client.add_batch(samples, wait_ns, {}, take_delay_ns())
 
     def on_train_batch_end(
         self,
@@ -73,7 +69,7 @@ class LightningCallback:
             self._wait()
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
-        self._begin_ns = 0
+        self._end_wait()
 
     def __getattr__(self, name: str) -> Any:
         """Lightning calls each hook of each callback."""
@@ -86,16 +82,15 @@ class LightningCallback:
         )
 
     def _wait(self) -> None:
-        if self._watched:
-            self._begin_ns = 0
-            return
-        self._delay_ns += self._lap_ns()
-        self._begin_ns = time.monotonic_ns()
+        self._end_wait()
+        if not self._watched:
+            begin_wait()
+            self._begin_ns = time.monotonic_ns()
 
-    def _lap_ns(self) -> int:
-        if self._run_delay is None:
-            self._run_delay = RunDelay()
-        return self._run_delay.lap_ns()
+    def _end_wait(self) -> None:
+        if self._begin_ns:
+            end_wait()
+        self._begin_ns = 0
 
 
 def _no_hook(*_: Any, **__: Any) -> None:

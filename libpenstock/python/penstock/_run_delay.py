@@ -12,7 +12,7 @@ class RunDelay:
     def __init__(self) -> None:
         self._owner: tuple[int, int] | None = None
         self._fd = -1
-        self._last_ns: int | None = None
+        self._last_ns = 0
 
     def __reduce__(self) -> tuple:
         return RunDelay, ()
@@ -22,7 +22,9 @@ class RunDelay:
 
     def read_ns(self) -> int:
         """Since the thread began; 0: unknown."""
-        self._bind()
+        owner = (os.getpid(), threading.get_ident())
+        if owner != self._owner:
+            self._bind(owner)
         if self._fd < 0:
             return 0
         try:
@@ -33,24 +35,55 @@ class RunDelay:
     def lap_ns(self) -> int:
         """Since the last call in this thread; 0 for the first."""
         now_ns = self.read_ns()
-        last_ns, self._last_ns = self._last_ns, now_ns
-        return 0 if last_ns is None else max(0, now_ns - last_ns)
+        lap_ns = max(0, now_ns - self._last_ns)
+        self._last_ns = max(now_ns, self._last_ns)
+        return lap_ns
 
-    def _bind(self) -> None:
+    def _bind(self, owner: tuple[int, int]) -> None:
         """The kernel's file is that of the thread that opens it."""
-        owner = (os.getpid(), threading.get_ident())
-        if owner == self._owner:
-            return
         self._close()
         self._owner = owner
-        self._last_ns = None
         try:
             path = "/proc/thread-self/schedstat"
             self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             self._fd = -1
+        self._last_ns = 0
+        self._last_ns = self.read_ns()
 
     def _close(self) -> None:
         fd, self._fd = getattr(self, "_fd", -1), -1
         if fd >= 0:
             os.close(fd)
+
+
+class _Waits(threading.local):
+    """Of a thread: what several watched loaders see of it is one figure."""
+
+    def __init__(self) -> None:
+        self.delay = RunDelay()
+        self.depth = 0
+        self.pending_ns = 0
+
+
+_waits = _Waits()
+
+
+def begin_wait() -> None:
+    """The calling thread begins to wait for data; may be nested."""
+    lap_ns = _waits.delay.lap_ns()
+    if _waits.depth == 0:
+        _waits.pending_ns += lap_ns
+    _waits.depth += 1
+
+
+def end_wait() -> None:
+    """What the wait held of the thread's run delay is part of the wait."""
+    _waits.delay.lap_ns()
+    _waits.depth -= 1
+
+
+def take_delay_ns() -> int:
+    """The thread's run delay outside of its waits since the last call."""
+    pending_ns, _waits.pending_ns = _waits.pending_ns, 0
+    return pending_ns

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from penstock._batch import batch_samples
 from penstock._client import Client, default_client
 from penstock._elastic import ElasticWorkers, elastic_workers
-from penstock._run_delay import RunDelay
+from penstock._run_delay import begin_wait, end_wait, take_delay_ns
 from penstock._split import start_iterator
 
 Batch = TypeVar("Batch")
@@ -107,8 +107,6 @@ class WatchedIterator(Generic[Batch]):
         )
         # To start the workers is a wait as well.
         self._wait_ns = time.monotonic_ns() - begin_ns
-        self._delay = RunDelay()
-        self._delay.lap_ns()
 
     def __iter__(self) -> "WatchedIterator[Batch]":
         return self
@@ -117,17 +115,18 @@ class WatchedIterator(Generic[Batch]):
         return len(self._iterator)  # type: ignore[arg-type]
 
     def __next__(self) -> Batch:
-        delay_ns = self._delay.lap_ns()
+        begin_wait()
         begin_ns = time.monotonic_ns()
         try:
             batch = next(self._iterator)
         except StopIteration:
             self.close()
             raise
+        finally:
+            end_wait()
         wait_ns = self._wait_ns + time.monotonic_ns() - begin_ns
         self._wait_ns = 0
-        self._delay.lap_ns()  # what the wait holds is no delay beside it
-        self._tell(batch_samples(batch, self._loader), wait_ns, delay_ns)
+        self._tell(batch_samples(batch, self._loader), wait_ns)
         return batch
 
     def close(self) -> None:
@@ -138,9 +137,9 @@ class WatchedIterator(Generic[Batch]):
     def __del__(self):
         self.close()
 
-    def _tell(self, samples: int, wait_ns: int, delay_ns: int) -> None:
+    def _tell(self, samples: int, wait_ns: int) -> None:
         split = self._split.take() if self._split else {}
-        self._client.add_batch(samples, wait_ns, split, delay_ns)
+        self._client.add_batch(samples, wait_ns, split, take_delay_ns())
         self._count += 1
         # Seldom, and less and less often: reading a size takes the kernel a
         # millisecond.

@@ -79,10 +79,19 @@ TEST_CASE("units go where the cores are, in proportion") {
   CHECK(one.away_count() == 0);  // it has a whole CPU at home
 }
 
+TEST_CASE("not all go for less than they use at home") {
+  Simulation crowded(3);
+  crowded.home_cores = 0.05;
+  crowded.away_cores = 0.3;
+  crowded.step(0.33);
+  CHECK(crowded.away_count() == 2);
+}
+
 TEST_CASE("all go where the trainer uses what is at home") {
   const int count = GENERATE(1, 2, 3);
   Simulation crowded(count);
   crowded.home_cores = 0.05;
+  crowded.away_cores = 1;
   crowded.step(0.33);
   CHECK(crowded.away_count() == size_t(count));
   for (int i = 0; i < 10; ++i) crowded.step(1);  // its owner wants the CPU

@@ -127,6 +127,35 @@ TEST_CASE("a spawned trainer with a fork server stays") {
   CHECK(ids(found) == std::vector{30, 31});
 }
 
+TEST_CASE("a loader that runs a program stays a loader") {
+  const std::string line =
+      GENERATE(as<std::string>{}, kSpawned, "python3 main.py");
+  TaskView task = task_of({
+      process(10, 1, "python3", "python3 main.py"),
+      process(20, 10, "python3", line),
+      process(21, 20, "python3", line),  // about to exec ffmpeg
+  });
+  task.loader_pids = task.seen_pids = {20};
+  auto found = classify(task);
+  CHECK(ids(found).front() == 20);
+  CHECK(found.undecided);
+  CHECK_FALSE(found.trainer_pids.contains(20));
+  task.seen_pids = {10, 20, 21};  // it never did: a worker
+  found = classify(task);
+  CHECK(ids(found) == std::vector{21});
+  CHECK(found.trainer_pids.contains(20));
+  CHECK_FALSE(found.undecided);
+}
+
+TEST_CASE("a process that --loader-match names is one whatever it starts") {
+  TaskView task = task_of({process(10, 1, "train", "train"),
+                           process(20, 10, "python3", "python3 serve.py"),
+                           process(30, 20, "python3", "python3 serve.py")});
+  task.match = "python3 serve.py";
+  task.trainer_pids = {20};
+  CHECK(ids(classify(task)) == std::vector{20, 30});
+}
+
 TEST_CASE("a trainer stays one between two epochs, without workers") {
   TaskView task = task_of({
       process(10, 1, "python3", "python3 main.py"),

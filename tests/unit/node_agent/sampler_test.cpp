@@ -335,15 +335,61 @@ TEST_CASE("a course has no rate in cores") {
   CHECK(point.predicted_rate.has_value() == !f.job.grant.in_cores);
 }
 
-TEST_CASE("how long loader threads waited for a CPU is the last period's") {
-  WithLoader f;
-  f.sample();
-  f.spend(400, 250);
-  f.sample();
-  CHECK(f.job.loader_delay == Approx(0.25));
-  f.spend(400, 0);
-  f.sample();
-  CHECK(f.job.loader_delay == Approx(0));
+namespace {
+
+// Of a job of one CPU.
+struct OnOneCpu : WithLoader {
+  OnOneCpu() {
+    job.tasks[100].home.affinity = CpuSet({0});
+    set_job_cpu(100);
+    sample();
+  }
+  void period(uint64_t loader_ms, uint64_t delay_ms, uint64_t trainer_ms) {
+    spend(loader_ms, delay_ms);
+    set_job_cpu(job_ms += loader_ms + trainer_ms);
+    sample();
+  }
+  uint64_t job_ms = 100;
+};
+
+}  // namespace
+
+TEST_CASE("a loader starves that waits for a CPU at home, for as long") {
+  OnOneCpu f;
+  f.period(400, 90, 500);
+  CHECK_FALSE(f.job.starved);
+  f.period(400, 110, 500);
+  CHECK(f.job.starved);
+  f.period(300, 60, 100);  // it does not flip with every period
+  CHECK(f.job.starved);
+  f.period(300, 40, 600);
+  CHECK_FALSE(f.job.starved);
+  f.period(200, 300, 100);  // bursts on CPUs that are mostly idle
+  CHECK_FALSE(f.job.starved);
+  f.job.tasks[100].units.front().away = true;
+  f.period(400, 500, 500);  // behind a busy lender
+  CHECK_FALSE(f.job.starved);
+}
+
+TEST_CASE("a job is idle where all of it used next to nothing") {
+  OnOneCpu f;
+  CHECK_FALSE(f.job.is_idle);  // nothing to compare with yet
+  f.period(10, 0, 20);
+  CHECK(f.job.is_idle);
+  f.period(0, 0, 100);
+  CHECK_FALSE(f.job.is_idle);
+}
+
+TEST_CASE("a loader that is kept apart is not in its trainer's way") {
+  OnOneCpu f;
+  f.job.tasks[100].loader_cpus = CpuSet({1});
+  for (int i = 0; i < 20; ++i) {
+    f.spend(500, 0);
+    f.page->delay_ns += 500'000'000;
+    f.run(1);
+  }
+  CHECK(f.job.totals.contention_s == 0);
+  CHECK(f.job.crowded_cores == 0);
 }
 
 TEST_CASE("of an ended thread the last look of the closed loop counts") {

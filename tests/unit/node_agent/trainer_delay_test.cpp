@@ -44,19 +44,20 @@ TEST_CASE("of a task's processes the one that waited longest counts") {
   CHECK(f.lap_s() == 0);
 }
 
-TEST_CASE("tasks add up; a number that was given anew counts from then on") {
+TEST_CASE(
+    "tasks are averaged; a number that was given anew counts from then on") {
   Fixture f;
   f.tasks[200].processes.insert(200);
   for (pid_t pid : {100, 101, 200}) f.spend(pid, 5000);
   f.lap_s();
   f.spend(100, 100);
   f.spend(200, 200);
-  CHECK(f.lap_s() == Approx(0.3));
+  CHECK(f.lap_s() == Approx(0.15));
   f.waited_ms[200] = 0;
   f.spend(200, 70);
   CHECK(f.lap_s() == 0);
   f.spend(200, 70);
-  CHECK(f.lap_s() == Approx(0.07));
+  CHECK(f.lap_s() == Approx(0.035));
 }
 
 TEST_CASE("a trainer that waits half its time would use twice as much") {

@@ -67,6 +67,7 @@ TEST_CASE("a loader that is in its own trainer's way is named") {
                                      .contention_s = 44.0});
   report.cores.allocated = 1;
   report.cores.reserve = 0.5;
+  report.cores.used_trainer = 0.5;
   report.cores.demand = Estimate{0.9, 0.85, 0.95};
   CHECK(verdict(report) ==
         "Input-bound: 45% of step time waits for data, or for CPUs that the "
