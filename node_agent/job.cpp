@@ -90,6 +90,14 @@ void charge_trainer(Job& job, const LoaderThread& thread) {
   job.last.updated_ns = 0;
 }
 
+std::set<pid_t> loader_processes(const Task& task) {
+  std::set<pid_t> pids;
+  for (const Unit& unit : task.units) {
+    if (unit.in_order) pids.insert(unit.pid);
+  }
+  return pids;
+}
+
 PageSums Job::pages() const {
   PageSums sums = ended;
   for (const auto& [pid, task] : tasks) {

@@ -88,6 +88,9 @@ struct Task {
   std::set<pid_t> processes;  // as of the last scan
 };
 
+// Its worker processes, which are loaders as a whole.
+std::set<pid_t> loader_processes(const Task& task);
+
 // Slurm's number of the step that runs a batch script (slurm.h). Where the
 // script starts steps of its own, it waits for them and does nothing else.
 inline constexpr uint32_t kBatchStep = 0xfffffffb;

@@ -20,14 +20,6 @@ std::string join(const std::vector<std::string>& words) {
   return text;
 }
 
-std::set<pid_t> loader_processes(const Task& task) {
-  std::set<pid_t> pids;
-  for (const Unit& unit : task.units) {
-    if (unit.in_order) pids.insert(unit.pid);
-  }
-  return pids;
-}
-
 // Of a thread that was taken for a loader: whether it has turned out to be a
 // trainer's. A main thread is meant by --loader-match only for want of others.
 bool is_trainers(const Task& task, const std::map<int, pid_t>& process_of,

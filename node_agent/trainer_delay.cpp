@@ -11,14 +11,6 @@ namespace {
 // Clocks tell no more of one that hardly ever ran.
 constexpr double kMostShare = 0.9;
 
-std::set<pid_t> loader_processes(const Task& task) {
-  std::set<pid_t> pids;
-  for (const Unit& unit : task.units) {
-    if (unit.in_order) pids.insert(unit.pid);
-  }
-  return pids;
-}
-
 }  // namespace
 
 double TrainerDelay::lap_s(const ProcReader& proc,
