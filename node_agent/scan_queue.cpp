@@ -19,12 +19,13 @@ uint64_t ScanQueue::Entry::due_ns() const {
 }
 
 uint64_t ScanQueue::Entry::rank_ns() const {
-  return marked_ns + std::min(kPatiencePerCost * cost_ns, kMostPatience_ns);
+  return waits_since_ns +
+         std::min(kPatiencePerCost * cost_ns, kMostPatience_ns);
 }
 
 void ScanQueue::mark(JobId job, pid_t task, uint64_t now_ns) {
   Entry& entry = jobs_[job];
-  if (entry.tasks.empty()) entry.marked_ns = now_ns;
+  if (entry.tasks.empty()) entry.marked_ns = entry.waits_since_ns = now_ns;
   entry.tasks.insert(task);
 }
 
@@ -49,10 +50,13 @@ std::optional<ScanQueue::Scan> ScanQueue::take(uint64_t now_ns) {
     }
   }
   if (first == jobs_.end()) return std::nullopt;
-  std::set<pid_t>& tasks = first->second.tasks;
-  const Scan scan{first->first, *tasks.begin()};
-  tasks.erase(tasks.begin());
-  return scan;
+  Entry& entry = first->second;
+  auto next = entry.tasks.upper_bound(entry.last);
+  if (next == entry.tasks.end()) next = entry.tasks.begin();
+  entry.last = *next;
+  entry.waits_since_ns = now_ns;
+  entry.tasks.erase(next);
+  return Scan{first->first, entry.last};
 }
 
 void ScanQueue::done(JobId job, uint64_t cost_ns, uint64_t now_ns) {

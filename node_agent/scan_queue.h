@@ -7,7 +7,8 @@
 // kMostPause_ns: past that, a new loader would go unseen for too long. Of the
 // jobs that are due, the one whose last scan cost least goes first, unless
 // another has waited for kPatiencePerCost times what its own cost, or for
-// kMostPatience_ns.
+// kMostPatience_ns: from its first mark, or from its last scan where tasks of
+// it were left. The tasks of a job take turns.
 #pragma once
 
 #include <sys/types.h>
@@ -53,8 +54,10 @@ class ScanQueue {
 
  private:
   struct Entry {
-    uint64_t marked_ns = 0;
+    uint64_t marked_ns = 0;  // when the first of the tasks was
+    uint64_t waits_since_ns = 0;
     uint64_t cost_ns = 0;  // of the last scan
+    pid_t last = 0;        // task that was scanned
     std::set<pid_t> tasks;
     uint64_t due_ns() const;
     uint64_t rank_ns() const;  // the lowest of those that are due goes first

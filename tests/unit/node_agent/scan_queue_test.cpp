@@ -1,5 +1,6 @@
 #include "node_agent/scan_queue.h"
 
+#include <map>
 #include <random>
 
 #include "tests/unit/catch.h"
@@ -64,6 +65,38 @@ TEST_CASE("an ended job is scanned no more") {
   queue.done(7, kMs, kStart);
   queue.mark(7, 100, kStart);
   CHECK(queue.next_ns() == kStart + 50 * kMs);  // of a new job of that number
+}
+
+// Tasks that fork all the time would be scanned alone, if the lowest number or
+// the first mark of all decided.
+TEST_CASE("tasks of a job take turns, and leave turns to other jobs") {
+  const uint32_t seed = GENERATE(range(1u, 11u));
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
+  ScanQueue queue;
+  const int tasks = 2 + int(random() % 100);
+  const uint64_t cost = (1 + random() % 20) * kMs;
+  constexpr JobId kBusy = 1, kModest = 2;
+  uint64_t now = kStart, modest = now;
+  std::map<pid_t, uint64_t> scanned;
+  for (pid_t task = 1; task <= tasks; ++task) scanned[task] = now;
+  queue.mark(kModest, 1, now);
+  for (int i = 0; i < 2000; ++i) {
+    for (pid_t task = 1; task <= tasks; ++task) queue.mark(kBusy, task, now);
+    now = std::max(now, *queue.next_ns());
+    const auto scan = queue.take(now);
+    REQUIRE(scan);
+    now += cost;
+    queue.done(scan->job, cost, now);
+    (scan->job == kModest ? modest : scanned[scan->task]) = now;
+    if (scan->job == kModest) queue.mark(kModest, 1, now);
+    // A scan and its pause of each other task, and as many of the other job.
+    const uint64_t turn = 21 * cost + 50 * kMs;
+    REQUIRE(now - modest <= 10'000 * kMs + 2 * turn);
+    for (const auto& [task, last] : scanned) {
+      REQUIRE(now - last <= uint64_t(2 * tasks + 2) * turn);
+    }
+  }
 }
 
 // Jobs that fork all the time, each as dear as it may be, and one that forks
