@@ -10,6 +10,7 @@ from unittest import mock
 
 import penstock
 from fake_daemon import FakeDaemon, socket_folder
+from penstock import _run_delay
 
 TRAINING_HOOKS = (
     "setup on_fit_start on_sanity_check_start on_sanity_check_end "
@@ -109,6 +110,15 @@ class LightningTest(unittest.TestCase):
         callback.load_state_dict({})
         with self.assertRaises(AttributeError):
             callback.nothing
+
+    def test_an_exception_ends_the_wait(self):
+        callback = penstock.LightningCallback()
+        trainer = Trainer([], callback)
+        trainer.call("on_train_batch_start", [1], 0)
+        trainer.call("on_train_batch_end", None, [1], 0)
+        self.assertEqual(_run_delay._waits.depth, 1)
+        trainer.call("on_exception", ValueError())
+        self.assertEqual(_run_delay._waits.depth, 0)
 
     def test_lightnings_own_trainer(self):
         found = list(lightnings())

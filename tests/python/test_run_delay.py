@@ -13,7 +13,8 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1] / "libpenstock" / "python"), str(HERE)]
 
-from penstock._run_delay import RunDelay  # noqa: E402
+from penstock._run_delay import (  # noqa: E402
+    RunDelay, begin_wait, end_wait, take_delay_ns)
 
 
 def compute(seconds):
@@ -69,6 +70,36 @@ class RunDelayTest(unittest.TestCase):
         self.assertEqual(os.waitpid(child, 0)[1], 0)
         for other in (copy.copy(delay), pickle.loads(pickle.dumps(delay))):
             self.assertEqual(other.lap_ns(), 0)
+
+    def has_delay(self):
+        """Whether the thread's run delay is told, beside a rival."""
+        rival = os.fork()
+        if rival == 0:
+            while True:
+                pass
+        try:
+            begin_wait()
+            end_wait()
+            take_delay_ns()
+            compute(0.1)
+            begin_wait()
+            end_wait()
+            return take_delay_ns() > 0
+        finally:
+            os.kill(rival, 9)
+            os.waitpid(rival, 0)
+
+    def test_an_end_without_a_begin_changes_nothing(self):
+        end_wait()
+        self.assertTrue(self.has_delay())
+
+    def test_a_child_that_was_forked_in_a_wait_does_not_wait(self):
+        begin_wait()
+        child = os.fork()
+        if child == 0:
+            os._exit(int(not self.has_delay()))
+        end_wait()
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
 
 
 if __name__ == "__main__":

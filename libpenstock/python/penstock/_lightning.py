@@ -71,6 +71,11 @@ class LightningCallback:
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         self._end_wait()
 
+    def on_exception(
+        self, trainer: Any, pl_module: Any, exception: BaseException | None
+    ) -> None:
+        self._end_wait()
+
     def __getattr__(self, name: str) -> Any:
         """Lightning calls each hook of each callback."""
         if name.startswith("on_") or name in ("setup", "teardown"):

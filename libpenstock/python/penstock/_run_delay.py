@@ -69,6 +69,15 @@ class _Waits(threading.local):
 _waits = _Waits()
 
 
+def _begin_anew() -> None:
+    """A child that was forked in a wait does not wait."""
+    global _waits
+    _waits = _Waits()
+
+
+os.register_at_fork(after_in_child=_begin_anew)
+
+
 def begin_wait() -> None:
     """The calling thread begins to wait for data; may be nested."""
     lap_ns = _waits.delay.lap_ns()
@@ -80,7 +89,7 @@ def begin_wait() -> None:
 def end_wait() -> None:
     """What the wait held of the thread's run delay is part of the wait."""
     _waits.delay.lap_ns()
-    _waits.depth -= 1
+    _waits.depth = max(0, _waits.depth - 1)
 
 
 def take_delay_ns() -> int:
