@@ -278,9 +278,12 @@ void Agent::on_sample_timer() {
   for (auto& [id, job] : registry_.jobs()) {
     if (!job.managed || job.tasks.empty()) continue;
     const int pool = pool_of(job);
-    job.stopped = is_stopped(machine_.proc, machine_.backend, job);
+    job.note_stopped(is_stopped(machine_.proc, machine_.backend, job));
     sampler_.sample(job, pool < 0 ? "" : pool_devices_[size_t(pool)], period_s,
                     now_ns);
+    for (const auto& [pid, task] : job.tasks) {
+      if (task.look_again) mark_for_scan(id, pid);
+    }
     if (late) ++job.quality.gaps;
   }
   count_sharers(registry_.jobs());

@@ -17,8 +17,6 @@ namespace {
 constexpr uint64_t kBringStrays_ns = 20'000'000;
 constexpr uint64_t kForgetAfter_ns = 600'000'000'000;
 
-bool is_batch(const Task& task) { return task.start.step_id == kBatchStep; }
-
 }  // namespace
 
 Status Agent::subscribe_events() {
@@ -124,7 +122,6 @@ void Agent::scan_task(Job& job, Task& task) {
     (void)machine_.backend.bring_home(stray);
   }
   if (task.processes != before) attach_io(job, task);
-  if (task.look_again) mark_for_scan(job.id, task.id.tid);
   bring_strays_home(job);
   keep_apart(task);
 }
@@ -188,9 +185,12 @@ void Agent::put_together(Task& task) {
 void Agent::bring_strays_home(Job& job) {
   Result<std::set<pid_t>> away = machine_.backend.away_threads(job.id);
   if (!away) return;
+  std::set<pid_t> away_workers;
   for (Unit* unit : job.units()) {
+    if (!unit->away) continue;
+    if (unit->in_order) away_workers.insert(unit->pid);
     for (const LoaderThread& thread : unit->threads) {
-      if (unit->away) away->erase(thread.home.task.tid);
+      away->erase(thread.home.task.tid);
     }
   }
   if (away->empty()) return;
@@ -201,6 +201,10 @@ void Agent::bring_strays_home(Job& job) {
       mark_for_scan(job.id);
       return;
     }
+    // A worker's new threads belong where it is, and are found when its task
+    // is scanned.
+    const Result<ProcStatus> status = machine_.proc.status(tid);
+    if (status && away_workers.contains(status->tgid)) continue;
     if (auto home = find_home(tid)) (void)machine_.backend.bring_home(*home);
   }
 }

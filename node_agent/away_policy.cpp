@@ -43,18 +43,33 @@ bool is_idle(const AwayInput& input, int cpu) {
          idle->second >= AwayPolicy::kIdleShare;
 }
 
-// What the units at home use there, in cores.
-double used_at_home(const AwayInput& input) {
-  double run_ms = 0;
+}  // namespace
+
+void AwayPolicy::note_use(const AwayInput& input, const CpuSet& usable) {
+  if (!(input.tick_ms > 0)) return;
+  const double part = std::min(1.0, input.tick_ms / kUseMs);
+  const auto note = [part](std::optional<double>& mean, double cores) {
+    mean = mean ? *mean + part * (cores - *mean) : cores;
+  };
+  double home_ms = 0, away_ms = 0;
+  bool any_at_home = false;
   for (const UnitObservation& unit : input.units) {
-    if (!unit.away) run_ms += unit.run_ms;
+    (unit.away ? away_ms : home_ms) += unit.run_ms;
+    any_at_home = any_at_home || !unit.away;
   }
-  return input.tick_ms > 0 ? run_ms / input.tick_ms : 0;
+  if (any_at_home) note(home_use_, home_ms / input.tick_ms);
+  double room = away_ms / input.tick_ms;
+  for (int cpu : usable.cpus()) {
+    const auto idle = input.idle_share_of_cpu.find(cpu);
+    if (idle != input.idle_share_of_cpu.end()) room += idle->second;
+  }
+  note(room_, room);
 }
 
 // All of them, where home has next to nothing for them, as the trainer uses it,
 // and they do not lose by it.
-size_t away_units_wanted(const AwayInput& input, size_t usable_cpus) {
+size_t AwayPolicy::units_wanted(const AwayInput& input,
+                                size_t usable_cpus) const {
   const size_t units = input.units.size();
   if (usable_cpus == 0 || units == 0) return 0;
   const double per_cpu = input.away_cores / double(input.lent.size());
@@ -62,11 +77,10 @@ size_t away_units_wanted(const AwayInput& input, size_t usable_cpus) {
   const double home = std::max(input.home_cores, 0.05);
   if (units == 1) return away >= AwayPolicy::kAloneGains * home ? 1 : 0;
   const auto wanted = size_t(std::lround(double(units) * away / (home + away)));
-  const bool may_all = away >= used_at_home(input);
+  const bool may_all =
+      home_use_ && std::max(away, room_.value_or(0)) >= *home_use_;
   return std::clamp<size_t>(wanted, 1, may_all ? units : units - 1);
 }
-
-}  // namespace
 
 void AwayPolicy::watch_cores(const AwayInput& input, AwayMoves& moves) {
   const auto lent = cores_lent(input);
@@ -132,7 +146,7 @@ std::vector<const UnitObservation*> AwayPolicy::longest_first(
 }
 
 void AwayPolicy::place_units(const AwayInput& input, AwayMoves& moves) {
-  const size_t wanted = away_units_wanted(input, moves.usable.size());
+  const size_t wanted = units_wanted(input, moves.usable.size());
   const auto away = longest_first(input, true);
   const auto home = longest_first(input, false);
   for (size_t i = 0; i + wanted < away.size(); ++i) {
@@ -158,6 +172,7 @@ void AwayPolicy::take_turns(const AwayInput& input, AwayMoves& moves) {
 AwayMoves AwayPolicy::decide(const AwayInput& input) {
   AwayMoves moves;
   watch_cores(input, moves);
+  note_use(input, moves.usable);
   place_units(input, moves);
   take_turns(input, moves);
   for (int id : moves.bring_home) placed_at_ms_[id] = input.now_ms;

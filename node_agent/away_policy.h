@@ -29,7 +29,7 @@ struct UnitObservation {
 
 struct AwayInput {
   double now_ms = 0;
-  double tick_ms = 0;     // time since the last call
+  double tick_ms = 0;     // time since the last call; 0: the first of a loan
   CpuSet lent;            // by the plan
   double home_cores = 0;  // for loaders, at home, beside the trainer
   double away_cores = 0;  // expected of all lent CPUs together
@@ -65,6 +65,9 @@ class AwayPolicy {
   static constexpr double kAloneGains = 2;
   // Workers that deliver in order take turns on the lent CPUs.
   static constexpr double kTurnMs = 200;
+  // All units go where lent CPUs have room for what those at home used for so
+  // long: a worker, or a lender, may sleep through a tick.
+  static constexpr double kUseMs = 1000;
 
  private:
   struct CpuLoad;
@@ -83,6 +86,8 @@ class AwayPolicy {
                                  const std::vector<int>& cpus,
                                  const std::map<int, CpuLoad>& load,
                                  CoreState& state, AwayMoves& moves);
+  void note_use(const AwayInput& input, const CpuSet& usable);
+  size_t units_wanted(const AwayInput& input, size_t usable_cpus) const;
   void place_units(const AwayInput& input, AwayMoves& moves);
   void take_turns(const AwayInput& input, AwayMoves& moves);
   std::vector<const UnitObservation*> longest_first(const AwayInput& input,
@@ -91,6 +96,9 @@ class AwayPolicy {
   std::map<int, CoreState> cores_;
   std::map<int, double> placed_at_ms_;  // by unit id
   double last_turn_ms_ = 0;
+  // Means of kUseMs or so, in cores; nullopt: nothing was seen yet.
+  std::optional<double> home_use_;  // by the units at home, of home CPUs
+  std::optional<double> room_;      // for away units on the usable CPUs
 };
 
 }  // namespace penstock

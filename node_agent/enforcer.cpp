@@ -129,14 +129,17 @@ void Enforcer::vacate(Job& job, const CpuSet& cpus) {
 
 void Enforcer::bring_home(Job& job, Unit& unit) {
   if (!unit.away) return;
-  sampler_.account(unit, job.totals);
-  unit.away = false;
+  bool some_stayed = false;
   for (LoaderThread& thread : unit.threads) {
     Status status = backend_.bring_home(thread.home);
     complain(job, "bringing a thread home", status);
     // Still away: the next tick tries again.
-    if (!status && status.error().code != Code::kNotFound) unit.away = true;
+    some_stayed =
+        some_stayed || (!status && status.error().code != Code::kNotFound);
   }
+  // After the moves: a wait for the lender's CPU is counted when it is over.
+  sampler_.account(unit, job.totals);
+  unit.away = some_stayed;
 }
 
 void Enforcer::send_away(Job& job, Unit& unit) {
@@ -179,9 +182,12 @@ void Enforcer::look_closer(const Unit& unit, UnitObservation& seen) const {
 
 AwayInput Enforcer::look(Job& job, double now_ms, double tick_ms,
                          const CpuIdle& idle) {
+  // After a pause of the loop the units' times are no tick's.
+  const bool is_first = job.looked_at_ms < now_ms - 1.5 * tick_ms;
+  job.looked_at_ms = now_ms;
   AwayInput input;
   input.now_ms = now_ms;
-  input.tick_ms = tick_ms;
+  input.tick_ms = is_first ? 0 : tick_ms;
   input.lent = job.grant.away_cpus;
   input.home_cores = std::max(0.0, job.grant.home_cores - job.crowded_cores);
   input.away_cores = job.grant.away_cores;
@@ -195,7 +201,9 @@ AwayInput Enforcer::look(Job& job, double now_ms, double tick_ms,
     for (LoaderThread& thread : unit->threads) {
       Result<SchedStat> now = thread.schedstat.read();
       if (!now) continue;
-      seen.run_ms += double(now->run_ns - thread.ticked.run_ns) * 1e-6;
+      if (!is_first) {
+        seen.run_ms += double(now->run_ns - thread.ticked.run_ns) * 1e-6;
+      }
       thread.ticked = *now;
     }
     if (unit->away) look_closer(*unit, seen);

@@ -35,7 +35,6 @@ void PageSums::add(const Progress& page) {
   fetch_s += double(page.fetch_ns) * kNs;
   prep_s += double(page.prep_ns) * kNs;
   exchange_s += double(page.exchange_ns) * kNs;
-  delay_s += double(page.delay_ns) * kNs;
   bytes += double(page.bytes);
   cached_bytes += double(page.cached_bytes);
   peer += double(std::min(page.peer, page.cached));
@@ -86,7 +85,8 @@ void charge_trainer(Job& job, const LoaderThread& thread) {
   job.totals.credited_away_cpu_s =
       std::min(job.totals.credited_away_cpu_s, job.totals.away_cpu_s);
   // Both have counted it as something else until now.
-  job.trainer_cores.clear();
+  job.forget_trainer_use();
+  job.most_loader_threads = 0;
   job.last.updated_ns = 0;
 }
 
@@ -116,11 +116,12 @@ bool Job::note(const std::string& text) {
   return true;
 }
 
+bool is_batch(const Task& task) { return task.start.step_id == kBatchStep; }
+
 uint32_t Job::task_count() const {
   const auto scripts =
-      std::count_if(tasks.begin(), tasks.end(), [](const auto& entry) {
-        return entry.second.start.step_id == kBatchStep;
-      });
+      std::count_if(tasks.begin(), tasks.end(),
+                    [](const auto& it) { return is_batch(it.second); });
   const size_t others = tasks.size() - size_t(scripts);
   return uint32_t(others > 0 ? others : tasks.size());
 }
@@ -227,11 +228,22 @@ std::optional<double> recent_rate(const Job& job, double now_s,
   return sum / count;
 }
 
+void Job::note_stopped(bool is_stopped) {
+  if (is_stopped == stopped) return;
+  stopped = is_stopped;
+  for (auto& [pid, task] : tasks) task.known_since_ns.clear();
+}
+
+void Job::forget_trainer_use() {
+  held_reserve_cores = trainer_reserve_cores(*this);
+  trainer_cores.clear();
+}
+
 double trainer_reserve_cores(const Job& job) {
   if (job.trainer_cores.size() < kReserveSamples && job.prior) {
     return job.prior->trainer_reserve_cores * job.ranks();
   }
-  if (job.trainer_cores.empty()) return 0;
+  if (job.trainer_cores.empty()) return job.held_reserve_cores;
   std::vector<double> sorted = job.trainer_cores;
   std::sort(sorted.begin(), sorted.end());
   const auto index = size_t(std::floor(0.95 * double(sorted.size() - 1)));

@@ -31,10 +31,11 @@
 
 namespace penstock {
 
-// What a thread has added to Totals::home_cpu_s and away_cpu_s.
+// What a thread has added to Totals::home_cpu_s, away_cpu_s and home_delay_s.
 struct Charge {
   double home_s = 0;
   double away_s = 0;
+  double home_delay_s = 0;
 };
 
 // One thread of a loader unit, with the place it came from.
@@ -82,9 +83,14 @@ struct Task {
   std::set<int> registered_tids;
   std::set<int> greeting_pids;
   std::set<int> trainer_pids;  // multiprocessing's, have had loader processes
-  std::set<pid_t> scanned;     // processes of the last scan
-  bool look_again = false;     // that scan could not tell a trainer
+  // Processes of the last scan, and since when each is known (CLOCK_MONOTONIC;
+  // a stop of the job does not count).
+  std::map<pid_t, uint64_t> known_since_ns;
+  bool look_again = false;  // that scan could not tell a trainer
   std::vector<Unit> units;
+  // Living threads that are no loaders by the last scan and were before: one
+  // that is found again goes on where it was. Until the next sample.
+  std::map<pid_t, LoaderThread> dropped;
   std::set<pid_t> processes;  // as of the last scan
 };
 
@@ -94,6 +100,7 @@ std::set<pid_t> loader_processes(const Task& task);
 // Slurm's number of the step that runs a batch script (slurm.h). Where the
 // script starts steps of its own, it waits for them and does nothing else.
 inline constexpr uint32_t kBatchStep = 0xfffffffb;
+bool is_batch(const Task& task);
 
 // What the pages of a job's ranks said, summed.
 struct PageSums {
@@ -106,7 +113,6 @@ struct PageSums {
   double fetch_s = 0;
   double prep_s = 0;
   double exchange_s = 0;
-  double delay_s = 0;  // the trainer waited for a CPU, beside wait_s
   double bytes = 0;
   double cached = 0;
   double cached_bytes = 0;
@@ -214,7 +220,7 @@ struct Job {
   JobId id = 0;
   uid_t uid = 0;
   bool managed = false;
-  bool stopped = false;  // by a signal, or frozen
+  bool stopped = false;  // by a signal, or frozen; see note_stopped()
   penstock_wire_options options{};
   std::string name;
   double started_unix_s = 0;
@@ -243,6 +249,7 @@ struct Job {
   // Share of the time that its GPUs are busy now; nullopt: not known.
   std::optional<double> gpu_busy;
   std::vector<double> trainer_cores;  // per period, for the reserve
+  double held_reserve_cores = 0;      // where trainer_cores is empty
   double used_loader_cores = 0;
   // What the trainer would use more of its CPUs if its loader were not there.
   double crowded_cores = 0;
@@ -273,6 +280,7 @@ struct Job {
   CpuSet away_now;         // in the kernel
   bool may_borrow = true;  // false: its groups cannot be lent CPUs
   AwayPolicy away_policy;
+  double looked_at_ms = 0;  // CLOCK_MONOTONIC of the closed loop's last look
   Totals totals;
   Totals sampled;  // as of the last sample: what a period used is since then
   uint64_t sampled_ns = 0;  // CLOCK_MONOTONIC of it; before: of the first task
@@ -291,6 +299,12 @@ struct Job {
   // Adds a note to the report, once, and within the report's bound. False where
   // it was there, or is one too many: what is logged with it is so once too.
   bool note(const std::string& text);
+  // What is_stopped() says. A process that stood between fork and exec looks
+  // like its parent for as long as it stands: how long that was tells nothing.
+  void note_stopped(bool is_stopped);
+  // Begins the reserve anew. What it was is held until the next sample: a plan
+  // that is made before would lend the trainer's CPUs.
+  void forget_trainer_use();
   // Tasks that can hold a rank: not a batch script that has started steps.
   uint32_t task_count() const;
   uint32_t reporting_ranks() const;  // lately

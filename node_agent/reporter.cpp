@@ -112,7 +112,8 @@ CoreFigures cores_of(const Job& job, uint32_t ranks, double run_s) {
     cores.used_home = job.totals.home_cpu_s / run_s;
     cores.used_away = job.totals.away_cpu_s / run_s;
     const double loader_s = job.totals.home_cpu_s + job.totals.away_cpu_s;
-    if (job.totals.job_cpu_s > 0) {
+    // The kernel has counted since the job's start, we since ours.
+    if (job.totals.job_cpu_s > 0 && job.quality.agent_restarts == 0) {
       cores.used_trainer =
           std::max(0.0, job.totals.job_cpu_s - loader_s) / run_s;
     }

@@ -49,7 +49,10 @@ void Sampler::account(Unit& unit, Totals& totals) const {
     const double used_s = seconds_between(thread.accounted.run_ns, now.run_ns);
     const double delay_s =
         seconds_between(thread.accounted.wait_ns, now.wait_ns);
-    if (!unit.away) totals.home_delay_s += delay_s;
+    if (!unit.away) {
+      totals.home_delay_s += delay_s;
+      thread.charged.home_delay_s += delay_s;
+    }
     (unit.away ? totals.away_cpu_s : totals.home_cpu_s) += used_s;
     (unit.away ? thread.charged.away_s : thread.charged.home_s) += used_s;
     totals.loader.runnable_s += used_s + delay_s;
@@ -181,7 +184,7 @@ void Sampler::observe(Job& job, const Counters& now) const {
   // Pages advance by whole batches: an observation ends with one.
   if (now.updated_ns <= job.last.updated_ns) return;
   if (job.last.updated_ns == 0) {
-    job.trainer_cores.clear();  // imports and set-up are not the trainer
+    job.forget_trainer_use();  // imports and set-up are not the trainer
     job.course.give_up();
     job.last = now;
     return;
@@ -248,29 +251,52 @@ void Sampler::tell_course(Job& job, const Counters& now,
 
 namespace {
 
-// Its loader can be in the trainer's way for no longer than it ran at home, and
-// not at all where the user has them kept apart. Once it is away, the trainer's
-// use shows what it needs, and the reserve follows.
+// A task's loader can be in its trainer's way for no longer than it ran at
+// home, and not at all where the user has them kept apart. Once it is away, the
+// trainer's use shows what it needs, and the reserve follows.
 void note_crowding(Job& job, const CpuUse& used, double delay_s,
                    double period_s) {
   double crowded = 0;
-  if (!job.is_apart()) {
-    const double share = std::min(delay_s, used.home_s) / period_s;
+  if (job.task_count() > 0 && !job.is_apart()) {
+    const double home_s = used.home_s / double(job.task_count());
+    const double share = std::min(delay_s, home_s) / period_s;
     crowded = crowded_cores(*used.trainer_s / period_s, share);
   }
   job.crowded_cores = std::max(kCrowdedKept * job.crowded_cores, crowded);
 }
 
-// Whether loader threads at home wait for a CPU, of which the job uses a good
-// part of its own: not only now and then, all at once.
+// Of a task's loader threads, since the last sample.
+Charge charged_since(const Task& task) {
+  Charge since;
+  for (const Unit& unit : task.units) {
+    for (const LoaderThread& thread : unit.threads) {
+      since.home_s += thread.charged.home_s - thread.sampled.home_s;
+      since.home_delay_s +=
+          thread.charged.home_delay_s - thread.sampled.home_delay_s;
+    }
+  }
+  return since;
+}
+
+// Whether loader threads at home, of the job or of one of its tasks, wait for a
+// CPU, of which it uses a good part of its own: not only now and then, all at
+// once.
 void note_starving(Job& job, const CpuUse& used, double period_s) {
-  const double delay =
-      (job.totals.home_delay_s - job.sampled.home_delay_s) / period_s;
-  const double busy = (used.home_s + used.trainer_s.value_or(0)) / period_s;
-  const double cpus = double(job.cpus().size());
-  job.starved = job.starved
-                    ? delay >= kStarved / 2 && busy >= kStarvedBusy * cpus / 2
-                    : delay >= kStarved && busy >= kStarvedBusy * cpus;
+  const double factor = job.starved ? 0.5 : 1.0;
+  const auto starves = [&](double delay_s, double busy_s, const CpuSet& cpus) {
+    return delay_s >= factor * kStarved * period_s &&
+           busy_s >= factor * kStarvedBusy * double(cpus.size()) * period_s;
+  };
+  const double trainer_s = used.trainer_s.value_or(0);
+  job.starved = starves(job.totals.home_delay_s - job.sampled.home_delay_s,
+                        used.home_s + trainer_s, job.cpus());
+  for (const auto& [pid, task] : job.tasks) {
+    const Charge since = charged_since(task);
+    const double busy_s =
+        since.home_s + trainer_s / std::max(1.0, double(job.task_count()));
+    job.starved =
+        job.starved || starves(since.home_delay_s, busy_s, task.home.affinity);
+  }
 }
 
 // What the job used since its last sample, whether it reports or not.
@@ -294,10 +320,7 @@ void note_use(Job& job, double trainer_delay_s, double period_s) {
 
 void Sampler::sample(Job& job, const std::string& device, double period_s,
                      uint64_t now_ns) const {
-  for (Unit* unit : job.units()) {
-    account(*unit, job.totals);
-    for (LoaderThread& thread : unit->threads) thread.sampled = thread.charged;
-  }
+  for (Unit* unit : job.units()) account(*unit, job.totals);
   read_pages(job);
   read_pressure(job);
   look_at_states(job, period_s);
@@ -328,6 +351,10 @@ void Sampler::sample(Job& job, const std::string& device, double period_s,
   record_period(job, period_s, now_ns);
   job.sampled = job.totals;
   job.sampled_ns = now_ns;
+  for (auto& [pid, task] : job.tasks) task.dropped.clear();
+  for (Unit* unit : job.units()) {
+    for (LoaderThread& thread : unit->threads) thread.sampled = thread.charged;
+  }
   ++job.quality.periods;
   if (job.stopped) {
     job.last.updated_ns = 0;  // no observation may count the stop as time

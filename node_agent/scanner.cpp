@@ -11,6 +11,9 @@
 namespace penstock {
 namespace {
 
+// A fork that is to run another program looks like its parent until then.
+constexpr uint64_t kExecTakes_ns = 1'000'000'000;
+
 std::string join(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) {
@@ -21,13 +24,16 @@ std::string join(const std::vector<std::string>& words) {
 }
 
 // Of a thread that was taken for a loader: whether it has turned out to be a
-// trainer's. A main thread is meant by --loader-match only for want of others.
+// trainer's. A process that was a worker as a whole may be a trainer's; of a
+// trainer's process single threads were loaders, and have been. A main thread
+// is meant by --loader-match only for want of others.
 bool is_trainers(const Task& task, const std::map<int, pid_t>& process_of,
-                 int tid) {
+                 int tid, bool was_worker) {
   const auto process = process_of.find(tid);
   if (process == process_of.end()) return false;  // it has ended
   const pid_t pid = process->second;
-  return task.trainer_pids.contains(pid) || task.greeting_pids.contains(pid) ||
+  return (was_worker && (task.trainer_pids.contains(pid) ||
+                         task.greeting_pids.contains(pid))) ||
          (tid == pid && std::any_of(task.units.begin(), task.units.end(),
                                     [&](const Unit& unit) {
                                       return unit.pid == pid && !unit.in_order;
@@ -68,7 +74,12 @@ TaskView Scanner::view_of(Job& job, const Task& task) const {
   view.registered_tids = task.registered_tids;
   view.greeting_pids = task.greeting_pids;
   view.trainer_pids = task.trainer_pids;
-  view.seen_pids = task.scanned;
+  const uint64_t now_ns = monotonic_ns();
+  for (const auto& [pid, since_ns] : task.known_since_ns) {
+    if (!job.stopped && now_ns >= since_ns + kExecTakes_ns) {
+      view.seen_pids.insert(pid);
+    }
+  }
   view.loader_pids = loader_processes(task);
   view.match = fixed_text(task.start.options.match);
   std::vector<pid_t> pids = {task.id.tid};
@@ -120,7 +131,7 @@ std::vector<Home> Scanner::scan(Job& job, Task& task) const {
   const TaskView view = view_of(job, task);
   const Classification found = classify(view);
   if (job.evidence == LoaderEvidence::kNone && !found.units.empty()) {
-    job.trainer_cores.clear();  // what was counted as trainer was loader too
+    job.forget_trainer_use();  // what was counted as trainer was loader too
   }
   job.evidence = std::max(job.evidence, found.source);
   task.processes.clear();
@@ -141,17 +152,24 @@ std::vector<Home> Scanner::scan(Job& job, Task& task) const {
   task.trainer_pids.insert(found.trainer_pids.begin(),
                            found.trainer_pids.end());
   std::erase_if(task.trainer_pids, ended);
-  task.scanned = task.processes;
+  std::map<pid_t, uint64_t> known_since_ns;
+  for (pid_t pid : task.processes) {
+    const auto before = task.known_since_ns.find(pid);
+    known_since_ns[pid] =
+        before == task.known_since_ns.end() ? monotonic_ns() : before->second;
+  }
+  task.known_since_ns = std::move(known_since_ns);
   for (Rank& rank : task.ranks) rank.gone = !proc_.verify(rank.writer);
 
   std::map<pid_t, LoaderThread> known;
   std::set<int> away;
-  std::set<pid_t> away_threads;
+  std::set<pid_t> away_threads, of_workers;
   for (Unit& unit : task.units) {
     if (unit.away) away.insert(unit.id);
     for (LoaderThread& thread : unit.threads) {
       const pid_t tid = thread.home.task.tid;
       if (unit.away) away_threads.insert(tid);
+      if (unit.in_order) of_workers.insert(tid);
       known.emplace(tid, std::move(thread));
     }
   }
@@ -166,6 +184,9 @@ std::vector<Home> Scanner::scan(Job& job, Task& task) const {
     for (int tid : loader.tids) {
       if (auto node = known.extract(tid)) {
         unit.threads.push_back(std::move(node.mapped()));
+      } else if (auto dropped = task.dropped.extract(tid);
+                 dropped && proc_.verify(dropped.mapped().home.task)) {
+        unit.threads.push_back(std::move(dropped.mapped()));
       } else if (opened < kMaxLoaderThreads) {
         if (auto found_thread = open_thread(job, task, tid)) {
           ++opened;
@@ -177,9 +198,13 @@ std::vector<Home> Scanner::scan(Job& job, Task& task) const {
     if (!unit.threads.empty()) task.units.push_back(std::move(unit));
   }
   std::vector<Home> stray;
-  for (const auto& [tid, thread] : known) {
+  for (auto& [tid, thread] : known) {
     if (away_threads.contains(tid)) stray.push_back(thread.home);
-    if (is_trainers(task, process_of, tid)) charge_trainer(job, thread);
+    if (is_trainers(task, process_of, tid, of_workers.contains(tid))) {
+      charge_trainer(job, thread);
+    } else if (alive.contains(tid)) {
+      task.dropped.insert_or_assign(tid, std::move(thread));
+    }
   }
   return stray;
 }

@@ -19,7 +19,9 @@ double TrainerDelay::lap_s(const ProcReader& proc,
   uint64_t delay_ns = 0;
   size_t looked_at = 0;
   for (const auto& [root, task] : tasks) {
-    if (++looked_at > kMaxTasks) break;
+    if (is_batch(task) && tasks.size() > 1) continue;  // it only waits
+    if (looked_at == kMaxTasks) break;
+    ++looked_at;
     const std::set<pid_t> loaders = loader_processes(task);
     uint64_t longest_ns = 0;
     size_t count = 0;
@@ -38,8 +40,7 @@ double TrainerDelay::lap_s(const ProcReader& proc,
     delay_ns += longest_ns;
   }
   last_ = std::move(now);
-  const size_t count = std::min(tasks.size(), kMaxTasks);
-  return count == 0 ? 0.0 : double(delay_ns) * 1e-9 / double(count);
+  return looked_at == 0 ? 0.0 : double(delay_ns) * 1e-9 / double(looked_at);
 }
 
 double crowded_cores(double used, double delay_share) {

@@ -12,9 +12,9 @@ struct Task;
 
 class TrainerDelay {
  public:
-  // Run delay since the last call, seconds, averaged over the tasks: of each
-  // the longest of the main threads of its processes that are no loaders. Of a
-  // large task or job a part stands for all.
+  // Run delay since the last call, seconds, averaged over the tasks that can
+  // hold a rank: of each the longest of the main threads of its processes that
+  // are no loaders. Of a large task or job a part stands for all.
   double lap_s(const ProcReader& proc, const std::map<pid_t, Task>& tasks);
 
   static constexpr size_t kMaxProcesses = 16;  // of a task

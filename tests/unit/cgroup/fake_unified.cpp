@@ -126,10 +126,17 @@ void FakeUnified::set_state(pid_t tid, char state) {
   write_proc(tid);
 }
 
+void FakeUnified::set_schedstat(pid_t tid, uint64_t run_ns, uint64_t wait_ns) {
+  proc_dir_.write(
+      std::to_string(tid) + "/schedstat",
+      std::to_string(run_ns) + " " + std::to_string(wait_ns) + " 1\n");
+}
+
 void FakeUnified::write_proc(pid_t tid) {
   const Thread& thread = threads_[tid];
   const std::string dir = std::to_string(tid) + "/";
   proc_dir_.write(dir + "cgroup", "0::" + thread.group + "\n");
+  proc_dir_.write(dir + "comm", "x\n");
   proc_dir_.write(std::to_string(thread.pid) + "/task/" + dir + "comm", "x\n");
   proc_dir_.write(dir + "stat",
                   std::to_string(tid) + " (x) " + thread.state +

@@ -39,6 +39,7 @@ class FakeUnified {
              const CpuSet& affinity);
   void end(pid_t tid);
   void set_state(pid_t tid, char state);  // of /proc/TID/stat
+  void set_schedstat(pid_t tid, uint64_t run_ns, uint64_t wait_ns);
   // It frees its memory: the kernel counts it, and does not move it.
   void set_exiting(pid_t tid) { threads_.at(tid).is_exiting = true; }
 

@@ -87,6 +87,45 @@ TEST_CASE("not all go for less than they use at home") {
   CHECK(crowded.away_count() == 2);
 }
 
+TEST_CASE("a unit that sleeps for a tick is no reason for all to go") {
+  AwayPolicy policy;
+  AwayInput input;
+  input.lent = CpuSet{{0}};
+  input.home_cores = 0.05;
+  input.away_cores = 0.3;
+  for (int id = 1; id <= 3; ++id) {
+    UnitObservation unit;
+    unit.id = id;
+    unit.away = id > 1;
+    input.units.push_back(unit);
+  }
+  input.tick_ms = kTick;
+  for (int tick = 0; tick < 20; ++tick) {
+    input.now_ms += kTick;
+    input.units[0].run_ms = tick % 5 == 4 ? 0 : 0.9 * kTick;
+    CHECK(policy.decide(input).send_away.empty());
+  }
+}
+
+TEST_CASE("one stays until a tick has shown what home is worth") {
+  AwayPolicy policy;
+  AwayInput input;
+  input.lent = CpuSet{{0}};
+  input.home_cores = 0.05;
+  input.away_cores = 0.9;
+  for (int id = 1; id <= 3; ++id) {
+    UnitObservation unit;
+    unit.id = id;
+    input.units.push_back(unit);
+  }
+  CHECK(policy.decide(input).send_away.size() == 2);  // tick_ms is 0
+  for (UnitObservation& unit : input.units) unit.away = unit.id > 1;
+  input.tick_ms = kTick;
+  input.now_ms += kTick;
+  input.units[0].run_ms = 0.5 * kTick;
+  CHECK(policy.decide(input).send_away.size() == 1);
+}
+
 TEST_CASE("all go where the trainer uses what is at home") {
   const int count = GENERATE(1, 2, 3);
   Simulation crowded(count);

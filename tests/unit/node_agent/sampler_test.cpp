@@ -371,6 +371,45 @@ TEST_CASE("a loader starves that waits for a CPU at home, for as long") {
   CHECK_FALSE(f.job.starved);
 }
 
+TEST_CASE("one task's loader starves though another's idles") {
+  OnOneCpu f;
+  f.job.tasks[200].home.affinity = CpuSet({1});
+  f.period(500, 300, 300);
+  CHECK(f.job.starved);
+  f.period(100, 300, 100);  // the task's own CPU is mostly idle
+  CHECK_FALSE(f.job.starved);
+}
+
+TEST_CASE("a plan between two samples keeps the reserve of the last") {
+  OnOneCpu f;
+  f.period(100, 0, 600);
+  CHECK(trainer_reserve_cores(f.job) == Approx(0.6));
+  f.job.forget_trainer_use();
+  CHECK(trainer_reserve_cores(f.job) == Approx(0.6));
+  f.period(100, 0, 200);
+  CHECK(trainer_reserve_cores(f.job) == Approx(0.2));
+}
+
+TEST_CASE("several tasks' loaders are in the way of one trainer each") {
+  OnOneCpu f;
+  for (pid_t task : {200, 300, 400}) {
+    f.job.tasks[task].home.affinity = CpuSet({task / 100});
+    f.job.tasks[task].processes = {task};
+    f.machine.start(task, task, f.task, CpuSet{{task / 100}});
+  }
+  const auto wait_for = [&](uint64_t wait_ms) {
+    for (pid_t task : {100, 200, 300, 400}) {
+      f.job.tasks[task].processes = {task};
+      f.machine.set_schedstat(task, 5, wait_ms * 1'000'000);
+    }
+  };
+  wait_for(1000);
+  f.period(200, 0, 2000);
+  wait_for(1400);
+  f.period(200, 0, 2000);  // 0.05 cores of loader a task
+  CHECK(f.job.crowded_cores == Approx(2 * 0.05 / 0.95));
+}
+
 TEST_CASE("a job is idle where all of it used next to nothing") {
   OnOneCpu f;
   CHECK_FALSE(f.job.is_idle);  // nothing to compare with yet

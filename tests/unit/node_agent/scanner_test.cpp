@@ -7,6 +7,7 @@
 #include "cgroup/v1_backend.h"
 #include "cgroup/v2_backend.h"
 #include "common/clock.h"
+#include "node_agent/sampler.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/cgroup/fake_machine.h"
 #include "tests/unit/cgroup/fake_unified.h"
@@ -98,6 +99,73 @@ TEST_CASE("a thread's start is compared with the clock of samples") {
   CHECK_FALSE(started_since(id, monotonic_ns() + 20'000'000));
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
+}
+
+namespace {
+
+// A trainer that has greeted, and registers a thread of its own as loader.
+struct Registering : OneHierarchy {
+  Registering() {
+    start(kThread, kTrainer);
+    machine.set_schedstat(kThread, 5'000'000'000, 0);
+    job.sampled_ns = monotonic_ns();
+    job.totals.job_cpu_s = 100;
+    Task& task = job.tasks[kTrainer] = task_of(*this);
+    task.greeting_pids = {kTrainer};
+    task.registered_tids = {kThread};
+    scan();
+    spend(3);
+  }
+  using OneHierarchy::start;
+  void start(pid_t tid, pid_t pid) {
+    machine.start(tid, pid, machine.make_task("job_7", "step_0", 0, "0-1"),
+                  CpuSet{{0, 1}});
+  }
+  Task& task() { return job.tasks[kTrainer]; }
+  void scan() { (void)scanner.scan(job, task()); }
+  // What the thread runs at home.
+  void spend(uint64_t seconds) {
+    run_ns += seconds * 1'000'000'000;
+    machine.set_schedstat(kThread, run_ns, 0);
+    for (Unit& unit : task().units) sampler.account(unit, job.totals);
+  }
+  void set_registered(bool is) {
+    task().registered_tids = is ? std::set<int>{kThread} : std::set<int>{};
+    scan();
+  }
+
+  static constexpr pid_t kThread = 102;
+  Scanner scanner{machine.proc(), backend};
+  Sampler sampler{backend, machine.proc()};
+  Job job;
+  uint64_t run_ns = 5'000'000'000;
+};
+
+}  // namespace
+
+TEST_CASE("a trainer's thread that is no loader any more has been one") {
+  Registering f;
+  REQUIRE(f.task().units.size() == 1);
+  CHECK(f.job.totals.home_cpu_s == Approx(3));
+  f.set_registered(false);
+  CHECK(f.task().units.empty());
+  CHECK(f.job.totals.home_cpu_s == Approx(3));
+}
+
+TEST_CASE("a thread that is found again within a period counts once") {
+  Registering f;
+  f.job.sampled_ns = 1;  // the thread is younger
+  f.set_registered(false);
+  f.set_registered(true);
+  f.spend(1);
+  CHECK(f.job.totals.home_cpu_s == Approx(4));
+}
+
+TEST_CASE("a worker that turns out to be a trainer never was a loader") {
+  Registering f;
+  f.task().units.front().in_order = true;
+  f.set_registered(false);
+  CHECK(f.job.totals.home_cpu_s == 0);
 }
 
 TEST_CASE("where Slurm tracks no processes by groups, any number will do") {

@@ -60,6 +60,25 @@ TEST_CASE(
   CHECK(f.lap_s() == Approx(0.035));
 }
 
+TEST_CASE("a batch script that waits for its steps is no trainer") {
+  Fixture f;
+  f.tasks[200].processes.insert(200);
+  f.tasks[200].start.step_id = kBatchStep;
+  for (pid_t pid : {100, 101, 200}) f.spend(pid, 5000);
+  f.lap_s();
+  f.spend(100, 100);
+  CHECK(f.lap_s() == Approx(0.1));
+}
+
+TEST_CASE("a batch script without steps is a trainer") {
+  Fixture f;
+  f.tasks[100].start.step_id = kBatchStep;
+  for (pid_t pid : {100, 101}) f.spend(pid, 5000);
+  f.lap_s();
+  f.spend(100, 100);
+  CHECK(f.lap_s() == Approx(0.1));
+}
+
 TEST_CASE("a trainer that waits half its time would use twice as much") {
   CHECK(crowded_cores(0.5, 0.5) == Approx(0.5));
   CHECK(crowded_cores(0.1, 0.25) == Approx(0.1 / 3));
