@@ -7,19 +7,18 @@ namespace penstock::exchange {
 namespace {
 
 constexpr double kValueBytes = 4;
-constexpr double kEntryBytes = 8;  // with its index
-// What an owner does with an entry takes as long as applying so many: it adds
-// it to a sum, looks for the largest sums, and gives these away (measured with
-// two ranks and 1.6 M entries).
+constexpr double kEntryBytes = 8;  // a value and its index
+// An owner's work on one entry costs as much as applying five: it adds the
+// entry to a sum, finds the largest sums and sends them. Measured with two
+// ranks and 1.6 M entries.
 constexpr double kOwnerRecords = 5;
 
 double rounds(int ranks) {
-  return std::bit_width(static_cast<unsigned>(ranks - 1));  // log2, up
+  return std::bit_width(static_cast<unsigned>(ranks - 1));  // ceil(log2)
 }
 
-// Reduce-scatter and allgather. DenseSum's messages go side by side, a few
-// pieces at a time: what they cost after each other is as if by halving and
-// doubling.
+// Reduce-scatter, then allgather. DenseSum has the messages of a few pieces in
+// flight at once, so its latency is that of recursive halving and doubling.
 double dense_s(const ExchangeSize& size, const ExchangeCosts& costs) {
   const auto n = double(size.elements);
   const double others = double(size.ranks - 1) / size.ranks;

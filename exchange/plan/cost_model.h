@@ -1,41 +1,42 @@
-// How long the ways of exchanging a layer's gradient take, by a model whose
-// constants are fitted to the machine (docs/exchange.md). Pure.
+// Predicts the time of each method of exchanging a layer's gradient. The
+// model's constants are fitted to the machine (docs/exchange.md). Pure.
 #pragma once
 
 #include <cstddef>
 
 namespace penstock::exchange {
 
-// Room of a message for entries beyond those that are expected in it.
+// Capacity of a message, relative to its expected number of entries.
 inline constexpr double kSlack = 1.25;
 
 enum class Method {
-  kDense,      // every element, summed by all ranks together
-  kAllgather,  // what each rank picked out, to all others
-  kTwoPhase    // what each rank picked out, to its owner; the sums to all
+  kDense,      // all ranks sum up every element
+  kAllgather,  // each rank sends its entries to all others
+  kTwoPhase    // entries go to their owner, the owner's sums to all
 };
 
-// Seconds for one of each.
+// Seconds per unit of work.
 struct ExchangeCosts {
-  double message_s = 0;  // to begin a message and have it answered for
-  double byte_s = 0;     // through the link of a rank
+  double message_s = 0;  // latency of a message
+  double byte_s = 0;     // a byte over one rank's link
   double add_s = 0;      // an element of a dense sum
-  double select_s = 0;   // an element that a selection looks at
-  double record_s = 0;   // an entry that is merged and applied
+  double select_s = 0;   // an element examined by a selection
+  double record_s = 0;   // an entry merged and applied
 };
 
 struct ExchangeSize {
   size_t elements = 0;
   int ranks = 1;
-  double density = 1;  // of entries that are picked out, 0 to 1
+  double density = 1;  // share of elements selected, 0 to 1
 };
 
-// With its selection, which is none for kDense. One rank exchanges nothing: its
-// selection is all that it pays for.
+// Seconds for one exchange, with its selection (kDense has none). For one rank,
+// all terms of messages, bytes and dense sums are 0.
 double exchange_s(Method method, const ExchangeSize& size,
                   const ExchangeCosts& costs);
 
-// The one that takes least; of equal ones the first.
+// The method with the lowest exchange_s(); of equal ones, the first in the
+// enum.
 Method cheapest(const ExchangeSize& size, const ExchangeCosts& costs);
 
 }  // namespace penstock::exchange

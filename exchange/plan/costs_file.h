@@ -1,5 +1,4 @@
-// The costs of exchanging gradients that `penstock bench exchange --calibrate`
-// writes. Pure.
+// Parser of the costs that `penstock bench exchange --calibrate` writes. Pure.
 #pragma once
 
 #include <string_view>
@@ -9,9 +8,10 @@
 
 namespace penstock::exchange {
 
-// A JSON object with message_s, byte_s, add_s, select_s and record_s, each from
-// 0 to 1. Other keys are passed over.
-// Errors: kInvalidArgument  names the key, and what is allowed.
+// text: a JSON object with message_s, byte_s, add_s, select_s and record_s,
+// each from 0 to 1 second. Other keys are ignored.
+// Errors: kInvalidArgument  not an object, or a missing or invalid key; the
+//                           message names the key and the allowed values
 [[nodiscard]] Result<ExchangeCosts> parse_costs(std::string_view text);
 
 }  // namespace penstock::exchange

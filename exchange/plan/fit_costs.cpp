@@ -10,23 +10,23 @@ namespace {
 
 constexpr size_t kCosts = 5;
 using Row = std::array<double, kCosts>;
-// Costs that go together, as those of messages and of bytes do where all
-// layers are alike, take many turns.
+// Correlated costs converge slowly, such as those of messages and of bytes if
+// all layers have one size.
 constexpr int kMostTurns = 100000;
-constexpr double kStill = 1e-12;  // of the largest cost there may be
+constexpr double kStill = 1e-12;  // relative to the largest possible cost
 
 ExchangeCosts costs_of(const Row& row) {
   return {row[0], row[1], row[2], row[3], row[4]};
 }
 
-// shares x costs = weight, of an exchange that the model gets right.
+// shares x costs = weight, if the model predicts the exchange exactly.
 struct Equation {
   Row shares{};
   double weight = 0;
 };
 
-// How often the exchange pays each cost, which the model is linear in, for each
-// second that was measured.
+// The model is linear: exchange_s() of a unit cost is that cost's coefficient.
+// It is divided by the measured seconds, so that errors are relative.
 Equation equation_of(const MeasuredExchange& one) {
   Equation out;
   out.weight = std::sqrt(double(one.size.elements));
@@ -39,8 +39,9 @@ Equation equation_of(const MeasuredExchange& one) {
   return out;
 }
 
-// The least of |shares x costs - weights|^2 with costs >= 0, one cost after the
-// other (it is convex). The columns of shares have length 1 or 0.
+// Minimises |shares x costs - weights|^2 with costs >= 0 by coordinate descent,
+// which converges because the problem is convex. The columns of shares have
+// length 1 or 0.
 Row least_squares(const std::vector<Equation>& equations) {
   std::array<Row, kCosts> products{};
   Row towards{};

@@ -1,4 +1,4 @@
-// The constants of the cost model, from what exchanges took. Pure.
+// Fits the constants of the cost model to measured exchanges. Pure.
 #pragma once
 
 #include <span>
@@ -13,11 +13,12 @@ struct MeasuredExchange {
   double seconds = 0;  // > 0
 };
 
-// Costs of which none is negative, with the least sum of squares of
-// modelled / measured - 1, each weighed by its elements: caches hold small
-// layers, whose elements say little of what a large one's cost, and it is large
-// ones whose method decides how long a step takes. What nothing measured
-// depends on costs nothing.
+// Returns the non-negative costs with the least sum of squares of (modelled /
+// measured - 1), each weighted by its layer's elements. A cost that no
+// measurement depends on is 0.
+//
+// The weights favour large layers, whose methods decide the time of a step.
+// Small layers fit into caches, so their elements cost less (decision 88).
 ExchangeCosts fit_costs(std::span<const MeasuredExchange> measured);
 
 }  // namespace penstock::exchange
