@@ -8,8 +8,9 @@
 namespace penstock::exchange {
 namespace {
 
-// The bits of a magnitude, without its sign, as they order numbers. The first
-// digit has the exponent and the mantissa's first three bits.
+// Bits without the sign, which as integers sort numbers by magnitude. They are
+// counted digit by digit; the first digit is the exponent and the mantissa's
+// top three bits.
 struct Float32 {
   using Value = float;
   static constexpr int kBits = 31;
@@ -26,13 +27,13 @@ struct Bfloat16 {
 };
 
 constexpr size_t kMostBins = 1 << 11;
-// Counters of neighbours are apart, for a processor waits where one is raised
-// twice in a row.
+// Adjacent values count in different tables: incrementing one counter twice in
+// a row stalls the processor.
 constexpr size_t kTables = 4;
 
 using Counts = std::array<std::array<uint32_t, kMostBins>, kTables>;
 
-// Of those whose bits above `shift + bits` are `prefix`.
+// Counts the digit at `shift` of the values whose higher bits are `prefix`.
 template <class Kind>
 void count(std::span<const typename Kind::Value> values, uint32_t prefix,
            int shift, int bits, Counts& counts) {
@@ -51,13 +52,13 @@ void count(std::span<const typename Kind::Value> values, uint32_t prefix,
   for (; i < values.size(); ++i) add(values[i], 0);
 }
 
-// The magnitude's bits.
+// Returns the bits of the k-th largest magnitude.
 template <class Kind>
 uint32_t kth(std::span<const typename Kind::Value> values, size_t k) {
   Counts counts;
   uint32_t prefix = 0;
   int shift = Kind::kBits;
-  size_t left = k;  // how far down among those with the prefix
+  size_t left = k;  // from the top, among values with the prefix
   for (const int bits : Kind::kDigitBits) {
     shift -= bits;
     count<Kind>(values, prefix, shift, bits, counts);

@@ -8,7 +8,8 @@
 namespace penstock::exchange {
 namespace {
 
-// The bits without the sign, as they order numbers: NaNs above infinities.
+// Bits without the sign, which as integers sort numbers by magnitude: NaNs
+// above infinities.
 uint32_t magnitude(float value) {
   return std::bit_cast<uint32_t>(value) & 0x7fffffffu;
 }

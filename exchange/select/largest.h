@@ -1,4 +1,4 @@
-// Which of some values are the largest. Pure.
+// Picks the largest of a set of values. Pure.
 #pragma once
 
 #include <cstddef>
@@ -7,19 +7,20 @@
 
 namespace penstock::exchange {
 
-// So many of the values as are wanted, by magnitude; of those that are as large
-// as the least of them the first ones. What is no number is larger than all.
+// Picks the `wanted` values of the largest magnitudes; among equal magnitudes
+// at the limit, the first values. A NaN counts as larger than any number.
 class Largest {
  public:
   Largest(std::span<const float> values, size_t wanted);
 
-  // To be asked for each value, in their order; zeros may be left out.
+  // Whether this value is picked. Call it once for each value, in order; zeros
+  // may be skipped.
   bool takes(float value);
 
  private:
-  size_t left_;         // that may still be taken
-  uint32_t least_ = 0;  // a magnitude's bits: larger ones are all taken,
-  size_t ties_;         // and so many that are as large
+  size_t left_;         // values that may still be picked
+  uint32_t least_ = 0;  // bits of the smallest picked magnitude
+  size_t ties_;         // values of it that may still be picked
 };
 
 }  // namespace penstock::exchange

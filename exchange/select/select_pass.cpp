@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-// Highway compiles this file once for each kind of vector.
+// Highway compiles this file once for each vector instruction set.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "exchange/select/select_pass.cpp"
 #include <hwy/foreach_target.h>
@@ -14,13 +14,13 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Where the pass stands.
+// Progress of the pass.
 struct Place {
   size_t i = 0;
   SelectPass found;
 };
 
-// As long as there is room for a whole vector of candidates.
+// Stops before a whole vector of candidates might not fit into the room.
 template <bool kHasGradient>
 void select_vectors(const float* gradient, std::span<float> residual,
                     float threshold, uint32_t first_index, SparseRoom room,
@@ -30,7 +30,7 @@ void select_vectors(const float* gradient, std::span<float> residual,
   const size_t lanes = hn::Lanes(floats);
   const auto least = hn::Set(floats, threshold);
   auto index = hn::Iota(words, first_index);
-  auto poison = hn::Zero(floats);  // 0 as long as all are finite
+  auto poison = hn::Zero(floats);  // NaN after an infinity or a NaN
   size_t i = 0, taken = 0;
   for (; i + lanes <= residual.size() && taken + lanes <= room.values.size();
        i += lanes, index = hn::Add(index, hn::Set(words, uint32_t(lanes)))) {
@@ -44,7 +44,7 @@ void select_vectors(const float* gradient, std::span<float> residual,
       continue;
     }
     hn::StoreU(hn::IfThenZeroElse(hit, sum), floats, residual.data() + i);
-    // In registers: to memory at once takes ten times as long on Zen 4.
+    // Compress in registers: CompressStore takes ten times as long on Zen 4.
     hn::StoreU(hn::Compress(index, hn::RebindMask(words, hit)), words,
                room.indices.data() + taken);
     hn::StoreU(hn::Compress(sum, hit), floats, room.values.data() + taken);
@@ -55,7 +55,8 @@ void select_vectors(const float* gradient, std::span<float> residual,
   place.found.is_finite = hn::AllTrue(floats, hn::Eq(poison, hn::Zero(floats)));
 }
 
-// The rest, one by one: what is left of a vector, or of the room.
+// Handles the elements that select_vectors() left: less than a vector of them,
+// or those for which the room was too small.
 void select_scalars(const float* gradient, std::span<float> residual,
                     float threshold, uint32_t first_index, SparseRoom room,
                     Place& place) {

@@ -1,6 +1,6 @@
-// The pass over a layer's gradient that a sparse exchange begins with: what the
-// gradient adds to is summed up, and what is large leaves it for the exchange.
-// Pure; thread-safe. The widest vectors that the CPU has are used.
+// First pass of a sparse exchange over a layer: adds the gradient to the
+// residual and moves large elements out of it. Pure; thread-safe. Uses the
+// widest vectors that the CPU has.
 #pragma once
 
 #include <cstddef>
@@ -9,22 +9,23 @@
 
 namespace penstock::exchange {
 
-// Room for entries that are picked out: as many indices as values.
+// Output buffer for selected entries: as many indices as values.
 struct SparseRoom {
   std::span<uint32_t> indices;
   std::span<float> values;
 };
 
 struct SelectPass {
-  size_t taken = 0;       // entries written, no more than there is room for
-  size_t candidates = 0;  // that reached the threshold, taken or not
-  bool is_finite = true;  // false: an infinity or a NaN was among the sums
+  size_t taken = 0;       // entries written, at most the room's size
+  size_t candidates = 0;  // entries at or above the threshold, taken or not
+  bool is_finite = true;  // false: a sum was infinite or NaN
 };
 
-// a = residual + gradient, element by element. Where |a| >= threshold, or a is
-// no number, and there is room, (first_index + i, a) is taken, in the order of
-// i, and residual[i] is 0 then; everywhere else residual[i] is a. Nothing is
-// lost: an entry without room stays.
+// For each element, in order, a = residual[i] + gradient[i]. If |a| >=
+// threshold or a is NaN, and room is left, writes the entry (first_index + i,
+// a) and sets residual[i] to 0. Otherwise sets residual[i] to a.
+//
+// Nothing is lost: an entry without room stays in the residual.
 // gradient: as long as the residual, or empty, which adds nothing.
 // REQUIRES: threshold > 0; first_index + residual.size() <= 2^32.
 SelectPass accumulate_and_select(std::span<const float> gradient,

@@ -1,7 +1,8 @@
-// The threshold of a layer's selection from step to step. Gradients change
-// slowly: what picked out k entries in one step does so in the next one nearly,
-// and is corrected by how many there were; now and then it is found exactly.
-// Pure.
+// The threshold of a layer's selection from step to step. Pure.
+//
+// Gradients change slowly, so a threshold that selected k entries selects
+// nearly k in the next step. The number of candidates corrects it, and at
+// intervals it is found exactly.
 #pragma once
 
 #include <cstddef>
@@ -11,22 +12,23 @@ namespace penstock::exchange {
 
 class Threshold {
  public:
-  // wanted: entries to pick out, 1 or more. exact_steps: how often, in steps,
-  // it is found exactly at least; 1: always.
+  // wanted: entries to select, 1 or more. exact_steps: longest interval between
+  // exact thresholds, in steps; 1: always exact.
   Threshold(size_t wanted, uint32_t exact_steps);
 
-  // Whether the next step has to find it exactly first: kth_magnitude() of what
-  // has been summed up, given to set_exact().
+  // Whether the next step must first call set_exact() with kth_magnitude() of
+  // residual + gradient.
   bool wants_exact() const { return steps_left_ == 0; }
   void set_exact(float magnitude);
 
-  // > 0: of zeros nothing is picked out.
+  // > 0 once set_exact() was called, so zeros are never selected.
   float value() const { return value_; }
 
-  // What the step found that used it.
+  // Corrects the threshold by the number of candidates that it gave in a step.
   void correct(size_t candidates);
 
-  // Of the steps, until it is found exactly again; with value(), all its state.
+  // Steps until the threshold is found exactly again. value() and steps_left()
+  // are the whole state, for checkpoints.
   uint32_t steps_left() const { return steps_left_; }
   void restore(float value, uint32_t steps_left) {
     value_ = value;
@@ -36,7 +38,7 @@ class Threshold {
  private:
   size_t wanted_;
   uint32_t exact_steps_;
-  uint32_t steps_left_ = 0;  // with what was found last
+  uint32_t steps_left_ = 0;  // with the current value
   float value_ = 0;
 };
 
