@@ -1,5 +1,5 @@
-// bfloat16 numbers by their bits, and those of a float. Pure; integers only, so
-// that a GPU's compiler makes the same of it.
+// Conversions between bfloat16 and float, by their bits. Pure. Integers only,
+// so that a GPU's compiler gives the same bits.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,13 @@ constexpr uint32_t widened_bits(uint16_t narrow) {
   return static_cast<uint32_t>(narrow) << 16;
 }
 
-// What the roundings of a step depend on, beside the place.
+// Seed of a step's random roundings, for rounding_noise().
 constexpr uint32_t rounding_salt(uint64_t step) {
   return static_cast<uint32_t>(step) * 0x9e3779b9u;
 }
 
-// 16 random bits of a place in a step (the finaliser of MurmurHash3).
+// 16 pseudorandom bits for the element at `place` in a step: the upper half of
+// MurmurHash3's finaliser.
 constexpr uint32_t rounding_noise(uint32_t place, uint32_t salt) {
   place ^= salt;
   place ^= place >> 16;
@@ -25,13 +26,15 @@ constexpr uint32_t rounding_noise(uint32_t place, uint32_t salt) {
   return place >> 16;
 }
 
+// Rounds a float to bfloat16, both as bits. noise: 16 random bits. Rounds away
+// from zero with the probability of the dropped fraction, so the mean is exact.
 constexpr uint16_t rounded_bits(uint32_t bits, uint32_t noise) {
   constexpr uint32_t kExponent = 0x7f800000;
-  // Above it, rounding up would make an infinity.
+  // From here on, rounding up would give an infinity: truncate.
   constexpr uint32_t kLargest = 0x7f7f0000;
   const uint32_t magnitude = bits & 0x7fffffffu;
   if (magnitude >= kLargest) {
-    // A NaN may have all that makes it one below.
+    // Truncation could make an infinity of a NaN: set a mantissa bit.
     const bool is_nan = magnitude > kExponent;
     return static_cast<uint16_t>(bits >> 16 | (is_nan ? 0x40u : 0u));
   }

@@ -1,4 +1,4 @@
-// A message to each other rank and one from each, of a bounded size.
+// One message to each other rank and one from each, of bounded size.
 #pragma once
 
 #include <span>
@@ -10,26 +10,28 @@
 
 namespace penstock::exchange {
 
-// For one thread. The transport and the arena must outlive it.
+// Not thread-safe. The transport and the arena must outlive it.
 class PeerMessages {
  public:
-  // room_bytes: of a message that comes. tag: Transport's.
+  // room_bytes: capacity for each received message. tag: see Transport::send().
   PeerMessages(Transport& transport, Arena& arena, size_t room_bytes, int tag);
   static size_t requests_of(int ranks) { return 2 * size_t(ranks); }
 
-  // Begins both, with a rank that is not this one. `sent` must stay until
-  // all_sent(). Errors: the transport's, with the rank.
+  // Begins to send `sent` to another rank and to receive from it. `sent` must
+  // stay valid until all_sent() is true.
+  // Errors: the transport's, with the rank
   [[nodiscard]] Status post(int rank, std::span<const std::byte> sent);
 
-  // Errors: the transport's, with the rank.
+  // Whether all messages are received, or sent; does not wait.
+  // Errors: the transport's, with the rank
   [[nodiscard]] Result<bool> all_received();
   [[nodiscard]] Result<bool> all_sent();
 
-  // What came. REQUIRES: it has.
+  // The message from `rank`. REQUIRES: it has been received.
   std::span<std::byte> memory(int rank) const { return peer(rank).room; }
   size_t received_bytes(int rank) const { return peer(rank).received_bytes; }
 
-  // The ranks that have not sent theirs: "rank 1, rank 3".
+  // Ranks whose message has not been received: "rank 1, rank 3"; "" if none.
   std::string missing() const;
 
  private:

@@ -55,7 +55,7 @@ size_t RegionSum::take(SparseRoom room, SparseRoom others, Residual& residual) {
   size_t taken = 0, left = 0;
   for_each_bit(is_touched_, [&](size_t i) {
     const float sum = std::exchange(sums_[i], 0.0f);
-    if (sum == 0) return;  // they cancelled each other
+    if (sum == 0) return;  // the entries cancelled each other
     if (largest.takes(sum)) {
       room.indices[taken] = static_cast<uint32_t>(first_ + i);
       room.values[taken++] = sum;

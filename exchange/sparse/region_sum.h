@@ -1,4 +1,4 @@
-// Where the owner of a region adds up what all ranks sent for it. Pure.
+// An owner's sums of the entries that all ranks sent for its region. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,23 @@
 
 namespace penstock::exchange {
 
-// For one thread. Memory for the largest region: 33/32 of its floats, and a
-// float for each entry that may come in.
+// Not thread-safe. Memory: a float and a bit for each element of the largest
+// region, and a float for each entry that it may receive.
 class RegionSum {
  public:
   RegionSum(size_t largest_region, size_t most_entries, Arena& arena);
 
-  // A region's first element has this index.
-  // REQUIRES: size <= largest_region; what was added is taken out already.
+  // Begins the sums of a region of `size` elements, from index `first` on.
+  // REQUIRES: size <= largest_region; take() was called for the last region.
   void begin(size_t first, size_t size);
 
-  // REQUIRES: the indices are of the region; no more entries in all than
-  // most_entries.
+  // Adds the entries to the sums. REQUIRES: their indices are in the region; at
+  // most most_entries entries since begin().
   void add(const SparseView& entries);
 
-  // Takes the largest sums out, as many as there is room for, in the order of
-  // their indices; the others go to the layer's residual, by way of a room for
-  // all of them. Returns how many were taken.
+  // Moves the largest sums into `room`, as many as fit, in the order of
+  // indices. The others are added to the residual; `others` is scratch space
+  // for all of them. Returns the number of entries in `room`.
   size_t take(SparseRoom room, SparseRoom others, Residual& residual);
 
  private:
@@ -36,7 +36,7 @@ class RegionSum {
   std::span<float> sums_;
   std::span<uint64_t> touched_memory_;
   std::span<uint64_t> is_touched_;  // a bit for each element of the region
-  std::span<float> touched_sums_;   // to find the largest
+  std::span<float> touched_sums_;   // to find the largest sums
 };
 
 }  // namespace penstock::exchange

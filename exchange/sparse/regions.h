@@ -1,4 +1,4 @@
-// Who owns which elements of a layer. Pure.
+// Division of a layer into regions, one owned by each rank. Pure.
 #pragma once
 
 #include <algorithm>
@@ -6,8 +6,8 @@
 
 namespace penstock::exchange {
 
-// Even parts of a layer, one for each rank, of whole cache lines; the last ones
-// may be shorter, or empty.
+// Equal regions of whole cache lines, one for each rank; the last ones may be
+// shorter, or empty.
 class Regions {
  public:
   // REQUIRES: ranks >= 1

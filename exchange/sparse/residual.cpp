@@ -11,7 +11,7 @@
 namespace penstock::exchange {
 namespace {
 
-// So many are widened at once: they stay in the first cache.
+// Elements widened at once: 8 KiB of floats stay in the first-level cache.
 constexpr size_t kBlock = 2048;
 
 float widen(uint16_t bits) { return std::bit_cast<float>(widened_bits(bits)); }

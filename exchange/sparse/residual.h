@@ -1,8 +1,10 @@
-// What a rank has not given away yet of a layer: gradients are added to it, and
-// what is large leaves it for the exchange (error feedback). In 32 bits, where
-// nothing is lost, or in bfloat16, where sums are rounded at random, so that
-// what is small adds up in the long run (an average without bias). In the
-// memory of a device, it is the device that does it.
+// A layer's residual on one rank: the part of its gradients that has not been
+// sent. Gradients are added to it; large elements leave it for the exchange
+// (error feedback).
+//
+// In float32 nothing is lost. In bfloat16 sums are rounded at random, without
+// bias, so that small gradients add up on average. A device processes the
+// residuals in its memory.
 #pragma once
 
 #include <cstddef>
@@ -19,40 +21,44 @@ namespace penstock::exchange {
 class Device;
 struct DeviceResidual;
 
-// For one thread. The arenas must outlive it.
+// Not thread-safe. The arena must outlive it.
 class Residual {
  public:
-  Residual() = default;  // of no elements
+  Residual() = default;  // no elements
   static Residual float32(size_t elements, Arena& arena);
   static Residual bfloat16(size_t elements, Arena& arena);
-  // One whose arena is of the device's memory.
+  // A residual whose arena is in the device's memory. The device must outlive
+  // it.
   static Residual on(Device& device, Residual residual);
 
   size_t size() const { return wide_.size() + narrow_.size(); }
   bool is_rounded() const { return !narrow_.empty(); }
 
-  // What the next roundings depend on, beside the place: the step's number.
+  // The step number, which with the element's index seeds random roundings.
   void set_step(uint64_t step) { step_ = step; }
 
   // Adds a gradient of all elements.
   void accumulate(std::span<const float> gradient);
-  // On a device: one of its memory, behind what was begun on the stream.
+  // On a device: adds a gradient in its memory; ordered after work already
+  // queued on the stream.
   void accumulate(const float* gradient, void* stream);
 
-  // accumulate_and_select() of the elements from `first` on; `gradient` is
-  // theirs, or empty, as it is on a device.
+  // accumulate_and_select() of `size` elements from `first` on. gradient: of
+  // these elements, or empty; on a device it must be empty.
   SelectPass select(std::span<const float> gradient, size_t first, size_t size,
                     float threshold, SparseRoom room);
 
-  // Whether all of it was done: of a device's memory it may not have been.
+  // The device's first error, after which its calls do nothing. Without a
+  // device there is none.
   Status status() const;
 
-  // What an exchange gives back.
+  // Adds entries that the exchange returned.
   void add(const SparseView& entries);
 
   // The k-th largest magnitude. REQUIRES: 1 <= k <= size()
   float kth_magnitude(size_t k) const;
 
+  // Copies all elements, as floats.
   void read(std::span<float> values) const;
   void write(std::span<const float> values);
 

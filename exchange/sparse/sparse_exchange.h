@@ -1,5 +1,5 @@
-// A sparse sum over all ranks: each picks out what is large of its residual,
-// and gets what was picked out and summed up of all.
+// A sparse sum over all ranks: each rank sends the large elements of its
+// residual and receives the sums of all ranks' entries.
 #pragma once
 
 #include <span>
@@ -11,50 +11,51 @@
 
 namespace penstock::exchange {
 
-// Of a layer; the same on all ranks.
+// Sizes for a layer; the same on all ranks.
 struct SparseShape {
   size_t elements = 0;
-  size_t send_entries = 0;  // most in a message of what was picked out
-  size_t keep_entries = 0;  // most sums of a region's that are given to all
+  size_t send_entries = 0;  // room of a message of selected entries
+  size_t keep_entries = 0;  // most sums sent to all for a region
 };
 
-// For one thread. One exchange at a time; nothing is allocated after the
-// constructor.
+// Not thread-safe. One exchange at a time. Allocates in the constructor only.
 class SparseExchange {
  public:
   struct Input {
-    SparseShape shape;   // one that the constructor was given
-    uint32_t layer = 0;  // for ranks that lose each other
+    SparseShape shape;   // one of the constructor's shapes
+    uint32_t layer = 0;  // layer and step: checked by receivers
     uint32_t step = 0;
-    float threshold = 0;              // as accumulate_and_select()
-    std::span<const float> gradient;  // may be reused when begin() returns
-    Residual* residual = nullptr;     // must stay until the exchange is done
+    float threshold = 0;              // see accumulate_and_select()
+    std::span<const float> gradient;  // not read after begin()
+    Residual* residual = nullptr;     // must stay valid until the end
   };
 
   virtual ~SparseExchange() = default;
   SparseExchange(const SparseExchange&) = delete;
   SparseExchange& operator=(const SparseExchange&) = delete;
 
-  // Picks out and sends. REQUIRES: the exchange before is done.
+  // Selects entries and begins to send them. REQUIRES: the last exchange is
+  // done.
   // Errors: the transport's, and the residual's status()
   [[nodiscard]] virtual Result<SelectPass> begin(const Input& input) = 0;
 
-  // Goes on as far as messages are there; true: it is done. After an error
-  // nothing more can be exchanged.
-  // Errors: kInvalidArgument  ranks have lost each other
+  // Advances without waiting for messages; true: the exchange is done. Unusable
+  // after an error.
+  // Errors: kInvalidArgument  a rank's message is for another layer or step, or
+  //                           malformed
   //         kIo               the transport's
   [[nodiscard]] virtual Result<bool> advance() = 0;
 
-  // What has to be added, part by part, is the sum; the same on all ranks.
-  // Until begin(). REQUIRES: it is done; 0 <= rank < parts().
+  // The sum is the total of all parts; the same on all ranks. Valid until
+  // begin(). REQUIRES: the exchange is done; 0 <= rank < parts().
   virtual SparseView part(int rank) const = 0;
   virtual int parts() const = 0;
 
-  // False: what some rank gave was infinite or no number; all ranks know.
+  // False: some rank's input was infinite or NaN. The same on all ranks.
   virtual bool is_finite() const = 0;
-  // By this rank, in this exchange.
+  // Bytes that this rank sent in this exchange.
   virtual size_t sent_bytes() const = 0;
-  // The ranks that it waits for, or "".
+  // Ranks whose messages are awaited: "rank 1, rank 3"; "" if unknown or none.
   virtual std::string missing() const = 0;
 
  protected:

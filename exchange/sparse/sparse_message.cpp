@@ -14,6 +14,7 @@ SparseRoom SparseMessage::room() const {
 std::span<const std::byte> SparseMessage::finish(
     const MessageHead& head) const {
   std::memcpy(memory_.data(), &head, sizeof head);
+  // In room() the indices lie behind space for most_ values: close the gap.
   std::memmove(indices(head.entries), indices(most_),
                head.entries * sizeof(uint32_t));
   return memory_.first(bytes(head.entries));

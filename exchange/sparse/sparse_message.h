@@ -1,5 +1,5 @@
-// Entries of a layer as ranks send them to each other. All ranks of a job run
-// on machines of one byte order. Pure.
+// Messages of entries between ranks. All ranks of a job must have the same byte
+// order. Pure.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,13 @@
 
 namespace penstock::exchange {
 
-// What a message is about, so that ranks that have lost each other are told.
+// Identifies a message, so that receivers detect ranks at another layer or
+// step.
 struct MessageHead {
   uint32_t layer = 0;
   uint32_t step = 0;
   uint32_t entries = 0;
-  uint32_t is_finite = 1;  // 0: the gradient of a rank was not
+  uint32_t is_finite = 1;  // 0: a rank's gradient was infinite or NaN
 };
 
 struct SparseView {
@@ -24,8 +25,8 @@ struct SparseView {
   std::span<const float> values;
 };
 
-// Memory for a message of so many entries at most: the head, the values, and
-// behind those that there are the indices.
+// A message of up to most_entries entries, in the caller's memory: the head,
+// the values, and directly behind them the indices.
 class SparseMessage {
  public:
   static size_t bytes(size_t most_entries) {
@@ -33,24 +34,25 @@ class SparseMessage {
            most_entries * (sizeof(float) + sizeof(uint32_t));
   }
 
-  // memory: of at least bytes(most_entries), aligned as a uint32_t is.
+  // memory: at least bytes(most_entries) bytes, aligned as a uint32_t.
   SparseMessage(std::span<std::byte> memory, size_t most_entries)
       : memory_(memory.first(bytes(most_entries))), most_(most_entries) {}
 
-  // To be filled, from the front of both.
+  // Buffers to fill, both from the front.
   SparseRoom room() const;
-  // What was filled becomes a message. Returns its bytes.
+  // Makes a message of the first head.entries entries in room(). Returns its
+  // bytes.
   std::span<const std::byte> finish(const MessageHead& head) const;
 
   std::span<std::byte> memory() const { return memory_; }
 
-  // What was received into the memory: `received` bytes.
-  // Errors: kInvalidArgument  it is about something else, or no message that
-  //                           fits, or an index is not in [first, first+count)
+  // Reads the message of `received` bytes in the memory.
+  // Errors: kInvalidArgument  another layer or step, a wrong size, or an index
+  //                           outside of [first, first + count)
   [[nodiscard]] Result<SparseView> read(const MessageHead& expected,
                                         size_t received, size_t first,
                                         size_t count) const;
-  // REQUIRES: read() gave a view.
+  // The head in the memory. Its fields are unchecked until read() succeeds.
   const MessageHead& head() const {
     return *reinterpret_cast<const MessageHead*>(memory_.data());
   }

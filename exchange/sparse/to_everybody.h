@@ -1,5 +1,5 @@
-// A sparse sum by giving what each rank picked out to all others: fewer
-// messages after each other than two phases, more bytes from three ranks on.
+// A sparse sum in which each rank sends its entries to all others: fewer
+// sequential messages than in two phases, more bytes from three ranks on.
 #pragma once
 
 #include <vector>
@@ -11,13 +11,14 @@
 
 namespace penstock::exchange {
 
-// Messages with kSlack of room; only what is picked out is sent.
+// Messages have room for kSlack times the expected entries; only selected
+// entries are sent.
 SparseShape to_everybody_shape(size_t elements, double density);
 
 class ToEverybody : public SparseExchange {
  public:
-  // Memory for the largest of the layers. The transport and the arena must
-  // outlive it; the transport needs room for requests_of(ranks).
+  // Takes memory for the largest layer. The transport and the arena must
+  // outlive it; requests_of(ranks) requests must be reserved.
   ToEverybody(Transport& transport, Arena& arena,
               const std::vector<SparseShape>& layers);
   static size_t requests_of(int ranks) {

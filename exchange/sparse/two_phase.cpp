@@ -10,8 +10,8 @@
 namespace penstock::exchange {
 namespace {
 
-// How often a full message has the largest of its region. Finding them takes
-// another pass over it.
+// Interval, in steps, at which a full message gets the largest entries of its
+// region. Finding them takes another pass over the region.
 constexpr uint32_t kLargestSteps = 8;
 
 SparseShape largest_of(const std::vector<SparseShape>& layers) {
@@ -98,7 +98,7 @@ Result<SelectPass> TwoPhase::begin(const Input& input) {
   return found;
 }
 
-// The messages to all owners, our own region's among them.
+// Fills the messages to all owners, ours included.
 SelectPass TwoPhase::select() {
   SelectPass all;
   for (int rank = 0; rank < transport_.size(); ++rank) {
@@ -122,8 +122,8 @@ SelectPass TwoPhase::select_region(int rank) {
                               : input_.gradient.subspan(first, size),
       first, size, input_.threshold, sent_to(rank).room());
   const bool is_full = found.candidates > found.taken && found.taken > 0;
-  // Where more reach the threshold than a whole layer is meant to give, it is
-  // too low, and raised from step to step.
+  // With more candidates than a whole layer's messages hold, the threshold is
+  // too low; it is raised from step to step.
   const bool has_room = found.candidates <= candidates_room().values.size();
   if (is_full && has_room && found.is_finite &&
       input_.step % kLargestSteps == 0) {
@@ -132,8 +132,8 @@ SelectPass TwoPhase::select_region(int rank) {
   return found;
 }
 
-// Nothing is gathered before all has been selected, and what owners got was
-// added up. The room is that of all of the layer's messages.
+// Scratch space in gathered_, with room for the entries of all of a layer's
+// messages. It is free until give_to_all() begins the allgather.
 SparseRoom TwoPhase::candidates_room() const {
   const size_t entries = gathered_.size() / (sizeof(uint32_t) + sizeof(float));
   auto* const memory = reinterpret_cast<uint32_t*>(gathered_.data());
@@ -141,9 +141,10 @@ SparseRoom TwoPhase::candidates_room() const {
           {reinterpret_cast<float*>(memory + entries), entries}};
 }
 
-// Instead of the first ones, `taken` as there was room for: those behind them
-// would never leave the residual where as many are large in every step. By the
-// next time they have become the largest.
+// Replaces the `taken` first candidates by the largest ones. Otherwise
+// candidates behind the first ones would never leave the residual if as many
+// are large in every step. By the next interval they have grown to be the
+// largest.
 size_t TwoPhase::select_largest(int rank, size_t taken) {
   Residual& residual = *input_.residual;
   const SparseRoom room = sent_to(rank).room();
@@ -192,7 +193,7 @@ Result<bool> TwoPhase::advance() {
   return true;
 }
 
-// In the order of ranks, whoever came first.
+// Adds in the order of ranks, not of arrival, so that sums are reproducible.
 Status TwoPhase::add_up() {
   const size_t first = regions_.begin(transport_.rank());
   const size_t size = regions_.size(transport_.rank());

@@ -1,8 +1,9 @@
-// A sparse sum in two phases of messages that have a bound (docs/exchange.md):
-// each rank sends what it picked out to the owner of the region, who adds up,
-// keeps the largest sums and gives them to all. What is not among them stays in
-// a residual: with who picked it out where the message was full, with the owner
-// where its sum was not large enough (as SparDL has it). So no size has to be
+// A sparse sum in two phases of bounded messages (docs/exchange.md). Each rank
+// sends its entries to the owners of their regions. Each owner adds them up,
+// keeps the largest sums and sends these to all.
+//
+// All else stays in residuals: entries without room in a message in the
+// sender's, smaller sums in the owner's (as in SparDL). So no sizes need to be
 // agreed on first, and nothing is lost.
 #pragma once
 
@@ -17,14 +18,15 @@
 
 namespace penstock::exchange {
 
-// Messages with kSlack of room. keep_factor: of the density, for sums.
+// Messages have room for kSlack times the expected entries. keep_factor: room
+// for sums, relative to the room for entries.
 SparseShape two_phase_shape(size_t elements, double density, double keep_factor,
                             int ranks);
 
 class TwoPhase : public SparseExchange {
  public:
-  // Memory for the largest of the layers. The transport and the arena must
-  // outlive it; the transport needs room for requests_of(ranks).
+  // Takes memory for the largest layer. The transport and the arena must
+  // outlive it; requests_of(ranks) requests must be reserved.
   TwoPhase(Transport& transport, Arena& arena,
            const std::vector<SparseShape>& layers);
   static size_t requests_of(int ranks) {
@@ -34,7 +36,7 @@ class TwoPhase : public SparseExchange {
   [[nodiscard]] Result<SelectPass> begin(const Input& input) override;
   [[nodiscard]] Result<bool> advance() override;
   SparseView part(int rank) const override {
-    return parts_[size_t(rank)];  // the sums that this owner has kept
+    return parts_[size_t(rank)];  // the sums that this owner kept
   }
   int parts() const override { return int(parts_.size()); }
   bool is_finite() const override { return is_finite_; }
