@@ -1,4 +1,4 @@
-// Whether sums may be applied.
+// Check of sums for infinities and NaNs.
 #pragma once
 
 #include <bit>
@@ -7,10 +7,10 @@
 
 namespace penstock::exchange {
 
-// Whether none is infinite or no number.
+// Whether no value is infinite or NaN.
 inline bool are_finite(std::span<const float> values) {
   constexpr uint32_t kExponent = 0x7f800000;
-  uint32_t found = 0;  // no early end: the loop becomes one of vectors
+  uint32_t found = 0;  // no early exit, so that the loop is vectorised
   for (const float value : values) {
     const uint32_t exponent = std::bit_cast<uint32_t>(value) & kExponent;
     found |= exponent == kExponent ? 1u : 0u;

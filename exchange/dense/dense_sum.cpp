@@ -8,7 +8,8 @@
 namespace penstock::exchange {
 namespace {
 
-// Parts of 128 KiB and more on up to eight ranks, which fit into caches.
+// 1 MiB: on up to eight ranks, parts of at least 128 KiB, which fit into
+// caches.
 constexpr size_t kPieceElements = size_t{1} << 18;
 
 size_t part_size(size_t largest, int ranks) {
@@ -32,7 +33,8 @@ DenseSum::DenseSum(Transport& transport, Arena& arena, size_t largest)
   }
 }
 
-// Of the values; the last piece's parts may be shorter, or empty.
+// The rank's part of the piece in values_. Parts of the last piece may be
+// shorter, or empty.
 std::span<float> DenseSum::part_of(const Piece& piece, int rank) const {
   const size_t first =
       std::min(values_.size(), piece.first + size_t(rank) * part_size_);
@@ -69,7 +71,8 @@ Status DenseSum::begin_piece(size_t number) {
               [&](int rank) { return part_of(it, rank); });
 }
 
-// Pieces go from phase to phase in their order, and so do their messages.
+// Pieces enter each phase in order, because messages of one tag match in the
+// order in which they were begun.
 Result<bool> DenseSum::advance() {
   for (size_t number = done_; number < begun_; ++number) {
     Piece& it = piece(number);
@@ -97,7 +100,8 @@ Result<bool> DenseSum::advance() {
   return done_ == count_;
 }
 
-// In the order of ranks: with our own values where it is our turn.
+// Adds in the order of ranks: the ranks below ours in the memory for rank 0's
+// part, then ours, then those above.
 void DenseSum::add_up(Piece& it) {
   const int own = transport_.rank();
   const std::span<float> sums = part_of(it, own);
@@ -123,7 +127,8 @@ Status DenseSum::give_to_all(Piece& it) {
   return send(it, kDenseToAllTag, [&](int) { return sums; });
 }
 
-// Both sides know how long parts are, and leave out empty ones.
+// Both sides compute the lengths of parts and skip empty ones. Each rank sends
+// to its successor first, so that ranks do not all send to one.
 template <class Part>
 Status DenseSum::send(Piece& it, int tag, const Part& part) {
   for (int turn = 1; turn < transport_.size(); ++turn) {
