@@ -1,5 +1,5 @@
-// Memory whose amount is known before any of it is used: an exchange is built
-// once in an arena that only measures, and then in one of just that size.
+// Memory of an exactly known size. An exchange is built twice: in an arena that
+// only measures, then in an arena of the measured size.
 #pragma once
 
 #include <cstddef>
@@ -9,22 +9,23 @@
 
 namespace penstock::exchange {
 
-// Where the memory of arenas is from, if not the system's.
+// A source of memory for arenas other than mmap().
 class MemorySource {
  public:
   virtual ~MemorySource() = default;
-  // Zeros, on a cache line's boundary. Errors: kLimit  there is not that much
+  // Zeroed memory, aligned to a cache line. Errors: kLimit  not enough memory
   [[nodiscard]] virtual Result<std::byte*> allocate(size_t bytes) = 0;
   virtual void free(std::byte* memory) = 0;
 };
 
-// For one thread.
+// Not thread-safe.
 class Arena {
  public:
-  // One that measures: what it gives is empty.
+  // A measuring arena: take() counts bytes and returns empty spans.
   Arena() = default;
-  // Zeroed memory of so many bytes, of a source that outlives it, or the
-  // system's. Errors: kLimit  there is not that much
+  // Zeroed memory of `bytes` bytes, from `source`, which must outlive the
+  // arena, or from mmap(). 0 bytes: a measuring arena.
+  // Errors: kLimit  not enough memory
   [[nodiscard]] static Result<Arena> of(size_t bytes,
                                         MemorySource* source = nullptr);
 
@@ -32,7 +33,8 @@ class Arena {
   Arena& operator=(Arena&&) = delete;
   ~Arena();
 
-  // On a cache line's boundary. REQUIRES: one that measured gave as much.
+  // Aligned to a cache line. REQUIRES: no more is taken than was measured
+  // (checked by an assert only).
   template <class T>
   std::span<T> take(size_t count) {
     std::byte* memory = next(count * sizeof(T));
@@ -42,7 +44,8 @@ class Arena {
   size_t used() const { return used_; }
   size_t capacity() const { return capacity_; }
 
-  // The memory stays when the arena goes: for buffers that MPI still has.
+  // Keeps the memory when the arena is destroyed: MPI may still use buffers in
+  // it.
   void abandon() { is_abandoned_ = true; }
 
  private:
