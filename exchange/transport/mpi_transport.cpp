@@ -28,7 +28,8 @@ class MpiTransport : public Transport {
     MPI_Comm_size(comm_, &size_);
   }
   ~MpiTransport() override {
-    // Freeing it is an operation of all ranks, of which some may be gone.
+    // MPI_Comm_free() is collective. After unfinished operations, ranks may be
+    // gone and would never call it.
     if (is_initialised() && is_idle()) MPI_Comm_free(&comm_);
   }
 

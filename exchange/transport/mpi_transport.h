@@ -1,5 +1,6 @@
-// Ranks of an MPI program. Needs MPI_THREAD_SERIALIZED where another thread
-// than the initialising one calls it, and nothing beyond that.
+// Transport over MPI. Needs MPI_THREAD_SERIALIZED if another thread than the
+// one that initialised MPI uses it, and MPI_THREAD_MULTIPLE if the program
+// calls MPI at the same time.
 #pragma once
 
 #include <mpi.h>
@@ -10,12 +11,13 @@
 
 namespace penstock::exchange {
 
-// All ranks of `comm` call it; what they exchange is apart from all else that
-// goes over it. The communicator's errors are returned, not fatal; what was
-// begun and not done when the transport ends is left to MPI: its buffers must
-// stay until MPI_Finalize() then.
-// Errors: kUnavailable  MPI is not initialised, or has ended
-//         kIo           MPI's, with its text
+// Collective over `comm`. Uses a duplicate of it, so its messages are apart
+// from the program's. MPI errors are returned, not fatal.
+//
+// Operations that are unfinished when the transport is destroyed are left to
+// MPI: their buffers must stay valid until MPI_Finalize().
+// Errors: kUnavailable  MPI is not initialised, or is finalised
+//         kIo           an MPI error, with its text
 [[nodiscard]] Result<std::unique_ptr<Transport>> mpi_transport(MPI_Comm comm);
 
 }  // namespace penstock::exchange

@@ -1,12 +1,12 @@
-// The tags of messages: what goes on at the same time has different ones.
+// Message tags. Messages that may be in flight together have different tags.
 #pragma once
 
 namespace penstock::exchange {
 
-inline constexpr int kToOwnersTag = 1;       // of sparse sums in two phases
-inline constexpr int kToEverybodyTag = 2;    // of sparse sums by everybody
+inline constexpr int kToOwnersTag = 1;       // TwoPhase: entries to owners
+inline constexpr int kToEverybodyTag = 2;    // ToEverybody: entries to all
 inline constexpr int kFailedTag = 3;         // a rank has failed
-inline constexpr int kDenseToOwnersTag = 4;  // of dense sums
-inline constexpr int kDenseToAllTag = 5;
+inline constexpr int kDenseToOwnersTag = 4;  // DenseSum: parts to owners
+inline constexpr int kDenseToAllTag = 5;     // DenseSum: sums to all
 
 }  // namespace penstock::exchange

@@ -5,7 +5,7 @@
 
 namespace penstock::exchange {
 
-// The oldest one that nobody has met.
+// The rank's oldest unmatched operation of this kind, peer and tag, or null.
 ThreadRanks::Operation* ThreadRanks::first(int rank, Kind kind, int peer,
                                            int tag) {
   Operation* found = nullptr;
@@ -148,7 +148,7 @@ class ThreadTransport : public Transport {
       ThreadRanks::Operation* other = ranks_.first(
           one.peer, is_send ? Kind::kReceive : Kind::kSend, rank_, one.tag);
       if (other == nullptr) return;
-      // The oldest of ours: this one is it, or an older one would have met it.
+      // `one` is our oldest operation: `other` would have matched an older one.
       ThreadRanks::deliver(is_send ? one : *other, is_send ? *other : one);
     } else {
       ranks_.meet(one.number);

@@ -1,5 +1,5 @@
-// Ranks that are threads of this process: for tests, and for whoever trains on
-// several devices in one process. One rank is a job that is alone.
+// Transport between threads of this process: for tests, and for training on
+// several devices in one process. One rank is a job without peers.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace penstock::exchange {
 
-// Thread-safe; it must outlive its ranks' transports.
+// Thread-safe. Must outlive its transports.
 class ThreadRanks {
  public:
   // REQUIRES: ranks >= 1
@@ -18,19 +18,19 @@ class ThreadRanks {
   ThreadRanks(const ThreadRanks&) = delete;
   ThreadRanks& operator=(const ThreadRanks&) = delete;
 
-  // For the rank's thread; one for each.
+  // The transport for the thread of one rank. Call it once for each rank.
   // REQUIRES: 0 <= rank < ranks
   std::unique_ptr<Transport> transport(int rank);
 
  private:
   friend class ThreadTransport;
 
-  // What a rank has begun. Whoever brings the last one that it takes does it
-  // for all of them.
+  // An operation that a rank has begun. The thread that begins the last of a
+  // set of matching operations completes all of them.
   struct Operation {
     enum class Kind { kFree, kSend, kReceive, kAllgather };
     Kind kind = Kind::kFree;
-    uint64_t number = 0;  // among the rank's messages, or operations of all
+    uint64_t number = 0;  // order among the rank's messages, or collectives
     int peer = 0;
     int tag = 0;
     std::span<const std::byte> given;
@@ -49,8 +49,8 @@ class ThreadRanks {
   static void gather(const std::vector<Operation*>& all);
 
   std::mutex mutex_;
-  std::vector<std::vector<Operation>> operations_;  // of each rank
-  std::vector<Operation*> met_;  // meet()'s, which allocates nothing
+  std::vector<std::vector<Operation>> operations_;  // by rank
+  std::vector<Operation*> met_;  // reused by meet(), which must not allocate
 };
 
 }  // namespace penstock::exchange
