@@ -6,12 +6,12 @@
 
 namespace penstock::exchange {
 
-// Its elements are of 32 bits, or in bfloat16.
+// Its elements are float32 or bfloat16; the other pointer is null.
 struct DeviceResidual {
   float* wide = nullptr;
-  uint16_t* narrow = nullptr;  // instead
+  uint16_t* narrow = nullptr;  // bfloat16, by their bits
   size_t elements = 0;
-  uint64_t step = 0;  // what its roundings depend on
+  uint64_t step = 0;  // seeds random roundings
 };
 
 }  // namespace penstock::exchange

@@ -1,4 +1,4 @@
-// AddScaled of a target in a device's memory.
+// AddScaled for a target in device memory.
 #pragma once
 
 #include "exchange/context/context.h"
