@@ -60,7 +60,7 @@ class CudaDevice : public Device {
   Status status() const override;
 
  private:
-  // By way of it entries come in and go out.
+  // Device buffers through which entries are copied in and out.
   struct Staging {
     DeviceFound* found = nullptr;
     DeviceKth* kth = nullptr;
@@ -74,13 +74,13 @@ class CudaDevice : public Device {
   void add_entries_to(const DeviceResidual& target, const SparseView& entries,
                       float factor);
   bool is_fine() const;
-  // Remembers the first error; false: there is one.
+  // Records the first error. False: `error` is one.
   bool check(cudaError_t error, const char* what);
-  // Begins kernels, unless there was an error before.
+  // Launches kernels, unless there was an error before.
   template <class Begin>
   bool begin(const char* what, const Begin& kernels) {
     if (!is_fine()) return false;
-    (void)cudaGetLastError();  // of whatever was called before
+    (void)cudaGetLastError();  // discards an earlier caller's error
     kernels();
     return check(cudaGetLastError(), what);
   }
@@ -93,7 +93,7 @@ class CudaDevice : public Device {
   std::vector<cudaEvent_t> marks_;
   std::optional<Arena> staging_memory_;
   Staging staging_;
-  mutable std::mutex mutex_;  // of the error
+  mutable std::mutex mutex_;  // guards error_
   std::optional<Error> error_;
 };
 
@@ -106,7 +106,7 @@ CudaDevice::~CudaDevice() {
 Status CudaDevice::open() {
   const CudaCurrent current(number_);
   cudaError_t error = current.error();
-  // Not one that waits for what the default stream has to do.
+  // Non-blocking: must not wait for work on the default stream.
   if (error == cudaSuccess) {
     error = cudaStreamCreateWithFlags(&own_, cudaStreamNonBlocking);
   }
@@ -137,14 +137,14 @@ Status CudaDevice::reserve(size_t layers, size_t entries) {
     staging_memory_.reset();
     return Done{};
   }
-  // Residuals are read and written by way of it, too.
+  // At least 4096 entries: residuals are read and written through it, too.
   entries = std::max<size_t>(entries, 4096);
   if (staging_.values.size() == entries) return Done{};
   Arena measured;
   staging_in(measured, entries);
   Result<Arena> memory = Arena::of(measured.used(), &memory_);
   if (!memory) return std::move(memory).error();
-  staging_memory_.emplace(std::move(*memory));  // frees what was there
+  staging_memory_.emplace(std::move(*memory));  // frees the old staging
   staging_ = staging_in(*staging_memory_, entries);
   return Done{};
 }
@@ -178,7 +178,7 @@ SelectPass CudaDevice::select(const DeviceResidual& residual, size_t first,
                               size_t size, float threshold, SparseRoom room) {
   const CudaCurrent current(number_);
   SelectPass all;
-  // Once, but where the room is larger than the staging.
+  // One round, unless the room is larger than the staging.
   for (;;) {
     const DeviceFound found = select_once(
         residual, first, size, threshold,
@@ -195,7 +195,7 @@ SelectPass CudaDevice::select(const DeviceResidual& residual, size_t first,
   }
 }
 
-// What it takes goes to the front of the room.
+// Selected entries go to the front of the room.
 DeviceFound CudaDevice::select_once(const DeviceResidual& residual,
                                     size_t first, size_t size, float threshold,
                                     const SparseRoom& room) {
@@ -266,7 +266,8 @@ void CudaDevice::add_scaled(const SparseView& entries, float factor,
   add_entries_to({.wide = target}, entries, factor);
 }
 
-// The kernel reads the host's memory: each value once, in their order.
+// Without a copy to the device: the kernel reads each value in pinned memory
+// once, in order.
 void CudaDevice::add_scaled(std::span<const float> values, float factor,
                             float* target) {
   const CudaCurrent current(number_);

@@ -1,4 +1,4 @@
-// A GPU of this machine, by CUDA.
+// A GPU of this machine as a Device, by CUDA.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace penstock::exchange {
 
-// number: as CUDA counts those that the process sees.
+// number: CUDA's index among the GPUs that the process sees.
 // Errors: kUnavailable  there is no such GPU, or it cannot be used
 [[nodiscard]] Result<std::unique_ptr<Device>> open_cuda_device(int number);
 

@@ -11,7 +11,8 @@ Result<std::byte*> CudaMemory::allocate(size_t bytes) {
   if (error == cudaSuccess && kind_ == Kind::kDevice) {
     error = cudaMalloc(&memory, bytes);
     if (error == cudaSuccess) error = cudaMemset(memory, 0, bytes);
-    // It is begun on the default stream, which not all others wait for.
+    // cudaMemset() is queued on the default stream, for which non-blocking
+    // streams do not wait.
     if (error == cudaSuccess) error = cudaStreamSynchronize(nullptr);
   } else if (error == cudaSuccess) {
     error = cudaHostAlloc(&memory, bytes, cudaHostAllocPortable);
@@ -30,7 +31,7 @@ Result<std::byte*> CudaMemory::allocate(size_t bytes) {
 
 void CudaMemory::free(std::byte* memory) {
   const CudaCurrent current(number_);
-  cudaDeviceSynchronize();  // copies may be under way
+  cudaDeviceSynchronize();  // copies may be pending
   if (kind_ == Kind::kDevice) {
     cudaFree(memory);
   } else {

@@ -1,4 +1,4 @@
-// Memory of a GPU, and of the host for copies from and to it.
+// Memory of a GPU, and pinned host memory for copies from and to it.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,9 +14,9 @@ inline Error cuda_error(cudaError_t error, const std::string& what) {
                "the GPU: " + what + ": " + cudaGetErrorString(error)};
 }
 
-// While it lives, what this thread calls is about a GPU. Going back to another
-// one takes memory of that, where the process has not used it: so who calls has
-// the GPU as its current one, if it can.
+// Makes a GPU current in this thread, and restores the previous one at the end.
+// Restoring a GPU that the process has not used allocates memory there, so
+// callers should have this one current already.
 class CudaCurrent {
  public:
   explicit CudaCurrent(int number) : number_(number) {
@@ -27,7 +27,7 @@ class CudaCurrent {
   }
   ~CudaCurrent() {
     if (before_ != number_) cudaSetDevice(before_);
-    (void)cudaGetLastError();  // not the next one's
+    (void)cudaGetLastError();  // keeps errors from later checks
   }
   CudaCurrent(const CudaCurrent&) = delete;
   CudaCurrent& operator=(const CudaCurrent&) = delete;

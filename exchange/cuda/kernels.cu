@@ -10,8 +10,8 @@ namespace {
 constexpr unsigned kThreads = 256;
 constexpr unsigned kWarp = 32;
 constexpr unsigned kAll = 0xffffffffu;
-// Blocks go over more than one tile each, so that few of them add to the same
-// counters at the end.
+// Limits the blocks, which then loop over several tiles: each adds to the same
+// counters at its end.
 constexpr size_t kMostBlocks = 1024;
 
 unsigned blocks_of(size_t elements) {
@@ -27,7 +27,7 @@ __device__ size_t first_of_thread() {
 }
 __device__ size_t stride() { return size_t(gridDim.x) * blockDim.x; }
 
-// A residual's elements, or a target's.
+// Access to the elements of a residual or a target.
 struct Wide {
   float* values;
   __device__ float get(size_t i) const { return values[i]; }
@@ -45,7 +45,7 @@ struct Narrow {
   }
 };
 
-// Calls work(Wide or Narrow).
+// Calls work() with a Wide or a Narrow.
 template <class Work>
 void with_elements(const DeviceResidual& residual, const Work& work) {
   if (residual.narrow != nullptr) {
@@ -63,8 +63,8 @@ __global__ void add_gradient_to(Elements sums, const float* gradient,
   }
 }
 
-// A warp votes on who has a candidate, reserves room for all of them at once,
-// and each lane counts those before it.
+// One atomic operation per warp: its lanes vote on candidates, lane 0 reserves
+// slots for all of them, and each lane counts the candidates before its own.
 template <class Elements>
 __global__ void select_from(Elements residual, size_t first, size_t size,
                             float threshold, DeviceRoom room,
@@ -72,7 +72,7 @@ __global__ void select_from(Elements residual, size_t first, size_t size,
   constexpr uint32_t kInfinity = 0x7f800000;
   const unsigned lane = threadIdx.x % kWarp;
   bool is_not_finite = false;
-  // All lanes of a warp stay together to the end.
+  // All lanes run all rounds: the votes need the whole warp.
   const size_t rounds = (size + stride() - 1) / stride();
   for (size_t round = 0; round < rounds; ++round) {
     const size_t at = round * stride() + first_of_thread();
@@ -95,7 +95,7 @@ __global__ void select_from(Elements residual, size_t first, size_t size,
   if (is_not_finite) found->is_not_finite = 1;
 }
 
-// Of those whose bits above `shift + bits` are the prefix.
+// Counts the digit at `shift` of the values whose higher bits are the prefix.
 template <class Elements>
 __global__ void count(Elements values, size_t elements, int shift, int bits,
                       DeviceKth* kth) {
@@ -115,7 +115,7 @@ __global__ void count(Elements values, size_t elements, int shift, int bits,
   }
 }
 
-// The bin, from the top, in which the k-th is. One block; clears the counts.
+// Finds the bin of the k-th value, from the top. One block; clears the counts.
 constexpr int kPickThreads = DeviceKth::kBins / 2;
 __global__ void __launch_bounds__(kPickThreads) pick(int bits, DeviceKth* kth) {
   using Scan = cub::BlockScan<uint32_t, kPickThreads>;
@@ -192,7 +192,7 @@ void select(const DeviceResidual& residual, size_t first, size_t size,
 
 void find_kth(const DeviceResidual& residual, uint32_t k, DeviceKth* kth,
               cudaStream_t stream) {
-  // The digits of kth_magnitude.cpp.
+  // The digits of Float32 in kth_magnitude.cpp; bfloat16 is widened first.
   constexpr int kBits = 31;
   constexpr int kDigitBits[] = {11, 10, 10};
   launch(begin_kth, 1, 1, stream, k, kth);
