@@ -13,7 +13,7 @@ namespace penstock::exchange {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-// How often it is asked whether a rank has failed.
+// Interval of the checks for a failed rank.
 constexpr auto kListen = std::chrono::milliseconds(10);
 
 Status wait_for(Transport& transport, Transport::Request request,
@@ -41,7 +41,7 @@ Status wait_for(Transport& transport, Transport::Request request,
   }
 }
 
-// What all ranks have, in their order.
+// All ranks' records, in the order of ranks.
 template <class Record>
 Result<std::vector<Record>> gather(Transport& transport, double timeout_s,
                                    const Heard& heard,
@@ -58,7 +58,7 @@ Result<std::vector<Record>> gather(Transport& transport, double timeout_s,
       transport.allgather(std::as_bytes(given), std::as_writable_bytes(all));
   if (!request) return request.error();
   if (Status done = wait_for(transport, *request, timeout_s, heard); !done) {
-    memory->abandon();  // a rank that answers later still writes into it
+    memory->abandon();  // a late answer is still written into it
     return std::move(done).error();
   }
   return std::vector<Record>(all.begin(), all.end());
@@ -81,7 +81,7 @@ std::string refusal_of_this(const ContextOptions& options,
 Result<ExchangeCosts> agree(Transport& transport, const ContextOptions& options,
                             std::span<const LayerOptions> layers,
                             const std::string& refusal, const Heard& heard) {
-  // One that is refused must not keep the others from hearing of it.
+  // An invalid time-out must not keep this rank from sending its refusal.
   const double timeout_s =
       options.timeout_s > 0 ? options.timeout_s : ContextOptions().timeout_s;
   const auto ranks = gather<RankRecord>(

@@ -1,4 +1,4 @@
-// The ranks tell each other what they are about to exchange.
+// Agreement of all ranks on what they exchange.
 #pragma once
 
 #include <functional>
@@ -10,15 +10,17 @@
 
 namespace penstock::exchange {
 
-// Why a rank has failed meanwhile, where one has.
+// The reason, if another rank has failed.
 using Heard = std::function<std::optional<std::string>()>;
 
-// All ranks call it. Returns rank 0's costs.
-// refusal: why this rank cannot go on, or "". The transport needs room for an
-// operation. heard: none, where it is not asked.
-// Errors: kInvalidArgument  a rank refuses, or two differ: the same text on all
-//         kUnavailable      a rank does not answer in options.timeout_s, or has
-//                           failed
+// Collective: compares all ranks' options and layers. Returns rank 0's costs.
+//
+// refusal: why this rank cannot take part, or "". heard: called while waiting,
+// unless empty. The transport needs one reserved request.
+// Errors: kInvalidArgument  a rank refuses, or two differ; the same text on all
+//         kUnavailable      a rank does not answer within options.timeout_s, or
+//                           has failed
+//         kLimit            no memory for the records
 //         kIo               the transport's
 [[nodiscard]] Result<ExchangeCosts> agree(Transport& transport,
                                           const ContextOptions& options,

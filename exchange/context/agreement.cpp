@@ -17,7 +17,7 @@ void copy_text(const std::string& text, char (&room)[kSize]) {
   room[length] = '\0';
 }
 
-// Of memory that came over a network.
+// Received text may lack its terminating zero.
 template <size_t kSize>
 std::string_view text_of(const char (&room)[kSize]) {
   return {room, size_t(std::find(room, room + kSize, '\0') - room)};
@@ -51,7 +51,7 @@ std::string_view place(const RankRecord& rank) {
   return rank.has_device != 0 ? "a GPU" : "the CPU";
 }
 
-// "rank 2 has 5 layers, rank 0 has 4".
+// "rank 2 has a density of 0.1, rank 0 has 0.01: ...", or "" if equal.
 template <class Value>
 std::string differs(size_t rank, const char* what, const Value& theirs,
                     const Value& first) {
@@ -62,7 +62,7 @@ std::string differs(size_t rank, const char* what, const Value& theirs,
       rank, what, theirs, first);
 }
 
-// An optimizer's arithmetic has other bits there.
+// An optimizer's results differ in bits between a GPU and a CPU.
 std::string differs_in_place(size_t rank, const RankRecord& theirs,
                              const RankRecord& first) {
   if (theirs.has_device == first.has_device) return "";

@@ -1,5 +1,5 @@
-// What the ranks of a job say of themselves before they exchange anything, and
-// what is wrong with it: the same sentence on all of them. Pure.
+// The records that ranks compare before they exchange anything, and the check
+// of them, whose text is the same on all ranks. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace penstock::exchange {
 
-// As they are sent: of one size.
+// Sent as bytes, so of a fixed size.
 struct RankRecord {
   uint64_t layers = 0;
   uint64_t bucket_elements = 0;
@@ -20,14 +20,14 @@ struct RankRecord {
   uint64_t has_device = 0;
   double keep_factor = 0;
   ExchangeCosts costs;
-  char refusal[256] = "";  // why this rank cannot go on
+  char refusal[256] = "";  // why this rank cannot take part, or ""
 };
 struct LayerRecord {
   uint64_t elements = 0;
   double density = 0;
   int32_t residual = 0;
   int32_t method = -1;  // -1: by the cost model
-  char name[64] = "";   // cut off where it is longer
+  char name[64] = "";   // truncated if longer
 };
 static_assert(std::is_trivially_copyable_v<RankRecord> &&
               std::is_trivially_copyable_v<LayerRecord>);
@@ -36,14 +36,15 @@ RankRecord record_of(const ContextOptions& options, size_t layers,
                      const std::string& refusal);
 LayerRecord record_of(const LayerOptions& layer);
 
-// Why the layer cannot be exchanged, or "".
+// Why the layer, or the options, are invalid; "" if valid.
 std::string refusal_of(const LayerOptions& layer);
 std::string refusal_of(const ContextOptions& options);
 
-// Where ranks refuse or differ from rank 0, or "". ranks: in their order.
+// The first refusal, or else the first difference from rank 0; "" if none.
+// ranks: in the order of ranks.
 std::string disagreement(std::span<const RankRecord> ranks);
-// records: those of rank 0, then those of rank 1, ...
-// REQUIRES: as many of each rank.
+// records: all of rank 0, then all of rank 1, ... REQUIRES: the same number of
+// records for each rank.
 std::string disagreement(std::span<const LayerRecord> records, int ranks);
 
 }  // namespace penstock::exchange

@@ -27,7 +27,7 @@ Context::Impl::~Impl() {
   if (is_waited_for && !error_) {
     failures_->tell("it has ended its exchange before it was done");
   }
-  // MPI may still write into what it was given.
+  // MPI may still write into buffers of pending operations.
   if (runner_->is_busy()) runner_->abandon();
   if (options_.device != nullptr) (void)options_.device->reserve(0, 0);
 }
@@ -187,7 +187,7 @@ Status Context::Impl::wait_locked(Lock& lock, int layer) {
 Status Context::Impl::set_densities(std::span<const double> densities) {
   Lock lock(mutex_);
   for (size_t layer = 0; layer < layers_.size(); ++layer) {
-    // What was wrong with a gradient wait() has said, or will.
+    // Ignored: wait() or poll() of the layer reports a non-finite gradient.
     (void)wait_locked(lock, int(layer));
     if (error_) return Error(*error_);
   }
@@ -208,8 +208,8 @@ Status Context::Impl::set_densities(std::span<const double> densities) {
   return result;
 }
 
-// REQUIRES: claimed; all layers are done. An error that is kInvalidArgument is
-// all ranks'.
+// REQUIRES: claimed; all layers are done. kInvalidArgument is returned on all
+// ranks.
 Result<std::unique_ptr<Runner>> Context::Impl::plan_with(
     std::span<const double> densities) {
   std::vector<LayerOptions> layers = layers_;

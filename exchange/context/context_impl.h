@@ -1,4 +1,4 @@
-// What a context is made of.
+// Implementation of Context.
 #pragma once
 
 #include <chrono>
@@ -17,9 +17,9 @@
 
 namespace penstock::exchange {
 
-// The transport and the runner are whose that has claimed them: without the
-// lock, so that a gradient is taken while another layer is exchanged. All other
-// members are read and written with the lock.
+// The transport and the runner belong to the thread that has set is_claimed_,
+// and are used without the lock. Runner::take() needs no claim, so a gradient
+// is taken while another layer is exchanged. mutex_ guards all other members.
 class Context::Impl {
  public:
   Impl(std::unique_ptr<Transport> transport, const ContextOptions& options)
@@ -81,14 +81,14 @@ class Context::Impl {
   bool is_claimed_ = false;
   bool is_stopped_ = false;
   std::optional<Error> error_;
-  std::vector<bool> is_done_;      // of layers
-  std::vector<size_t> submitted_;  // layers, of groups
-  size_t next_ = 0;                // the group that is exchanged, or will be
+  std::vector<bool> is_done_;      // by layer
+  std::vector<size_t> submitted_;  // count of layers, by group
+  size_t next_ = 0;                // group in exchange, or the next one
   double wait_s_ = 0;
   uint64_t sent_bytes_ = 0;
   std::thread thread_;
 
-  Watch watch_;  // of who has claimed
+  Watch watch_;  // used by the claiming thread
 };
 
 }  // namespace penstock::exchange

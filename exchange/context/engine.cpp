@@ -77,7 +77,7 @@ Result<bool> Engine::advance() {
   return done;
 }
 
-// Of a dense sum what parts of one size take.
+// For a dense sum, as if all parts had the same size.
 size_t Engine::sent_bytes() const {
   if (sparse_ != nullptr) return sparse_->sent_bytes();
   const auto ranks = size_t(transport_.size());

@@ -13,7 +13,7 @@ constexpr size_t kMostText = 256;
 constexpr auto kMostWait = std::chrono::seconds(1);
 constexpr auto kPause = std::chrono::microseconds(100);
 
-// False: it is not done within kMostWait.
+// False: an error, or not done at `until`.
 bool wait_for(Transport& transport, Transport::Request request,
               std::chrono::steady_clock::time_point until) {
   for (;;) {

@@ -1,4 +1,4 @@
-// How to wait for what has to be asked for again and again.
+// Waiting between polls of an operation.
 #pragma once
 
 #include <chrono>
@@ -6,7 +6,9 @@
 
 namespace penstock::exchange {
 
-// Others run at once; after a while also on a processor that only we want.
+// Yields for the first 200 waits, so that waiting threads of this processor
+// run. Then sleeps for 20 us a wait, so that it does not keep an otherwise idle
+// processor busy.
 class Pause {
  public:
   void wait() {

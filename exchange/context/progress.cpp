@@ -1,4 +1,5 @@
-// How a context's exchanges go on, in whoever's call or in its own thread.
+// Progress of a context's exchanges, in the caller's thread or the context's
+// own.
 #include <fmt/format.h>
 
 #include "exchange/context/context_impl.h"
@@ -8,7 +9,7 @@ namespace penstock::exchange {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-// How often who waits for a claim looks again.
+// Longest wait for a notification: drive() may release its claim without one.
 constexpr auto kLook = std::chrono::milliseconds(10);
 
 }  // namespace
@@ -18,8 +19,9 @@ void Context::Impl::claim(Lock& lock) {
   is_claimed_ = true;
 }
 
-// A sparse layer whose turn it is begins in the same pass over its gradient; on
-// a device later, as that may not have come to the gradient yet.
+// If it is the turn of a sparse layer, begins its exchange in the same pass
+// over the gradient. Not on a device, which may not have computed the gradient
+// yet.
 void Context::Impl::take(Lock& lock, int layer, std::span<float> gradient,
                          Update& update, void* stream) {
   const size_t group = runner_->group_of(layer);
@@ -43,8 +45,8 @@ void Context::Impl::take(Lock& lock, int layer, std::span<float> gradient,
   changed_.notify_all();
 }
 
-// As far as it goes without waiting; whether it went anywhere, if only by a
-// message.
+// Advances as far as possible without waiting for messages. Returns whether
+// anything moved, even a single message.
 bool Context::Impl::drive(Lock& lock) {
   if (is_claimed_ || error_) return false;
   is_claimed_ = true;
@@ -71,8 +73,8 @@ bool Context::Impl::drive(Lock& lock) {
   return has_moved;
 }
 
-// With the claim, without the lock. Begins a group, or goes on with it: whether
-// it is done.
+// Begins the next group, or advances it; true: it was begun, or is done.
+// REQUIRES: claimed, without the lock.
 Result<bool> Context::Impl::step(bool begins) {
   if (begins) {
     watch_.begin(Clock::now());
@@ -88,7 +90,7 @@ Result<bool> Context::Impl::step(bool begins) {
   return false;
 }
 
-// Of an exchange that stands still.
+// Checks a stalled exchange for failed ranks and for the time-out.
 Status Context::Impl::watch() {
   if (!watch_.is_due(Clock::now())) return Done{};
   if (const auto failure = failures_->heard()) {
@@ -115,7 +117,8 @@ void Context::Impl::finish_group() {
   next_ = (next_ + 1) % submitted_.size();
 }
 
-// REQUIRES: claimed.
+// Makes the context unusable. Tells the other ranks, except of kUnavailable: a
+// rank's failure, or a time-out. REQUIRES: claimed.
 void Context::Impl::fail(Lock& lock, Error error) {
   if (error_) return;
   const bool is_theirs = error.code == Code::kUnavailable;

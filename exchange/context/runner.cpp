@@ -28,7 +28,7 @@ Runner::Runner(const ContextOptions& options, std::vector<LayerOptions> layers)
 Result<std::unique_ptr<Runner>> Runner::make(Transport& transport,
                                              const ContextOptions& options,
                                              std::vector<LayerOptions> layers) {
-  // Built twice: once to measure.
+  // Built twice: the first build only measures the memory.
   std::unique_ptr<Runner> plan(new Runner(options, layers));
   plan->build(transport, {});
   Device* const there = options.device;
@@ -144,7 +144,7 @@ Status Runner::begin(size_t number) {
   Layer& layer = layer_of(group.layers[0]);
   wait_for(group);
   if (Status status = device_status(layer); !status) return status;
-  // Of a layer that is staged the gradient has not been added yet.
+  // A staged gradient has not been added to the residual yet.
   if (group.method != Method::kDense) {
     return begin_sparse(layer, buckets_[number]);
   }
@@ -167,8 +167,8 @@ Status Runner::device_status(const Layer& layer) const {
 
 Status Runner::begin_sparse(Layer& layer, std::span<const float> gradient) {
   busy_group_ = layer.group;
-  // What is rounded is so before anything is picked out: sums must not depend
-  // on whether it was the layer's turn when its gradient came.
+  // Round before the selection: sums must not depend on whether it was the
+  // layer's turn when its gradient was submitted.
   const bool is_exact = layer.threshold->wants_exact();
   if (!gradient.empty() && (is_exact || layer.residual.is_rounded())) {
     layer.residual.accumulate(gradient);

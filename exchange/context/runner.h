@@ -1,5 +1,5 @@
-// What a planned exchange has of memory, and what is done with it: one group of
-// layers at a time, by one thread at a time. When, Context decides.
+// Memory and state of a planned exchange, and its execution: one group of
+// layers at a time, by one thread at a time. Context decides when.
 #pragma once
 
 #include <memory>
@@ -16,11 +16,12 @@
 
 namespace penstock::exchange {
 
-// Not thread-safe; but take() of a layer may run beside all else that is about
-// other groups.
+// Not thread-safe, except that take() may run beside calls that are about other
+// groups.
 class Runner {
  public:
-  // Errors: kLimit  no memory for it
+  // Errors: kLimit  no memory
+  //         kIo     the device's
   [[nodiscard]] static Result<std::unique_ptr<Runner>> make(
       Transport& transport, const ContextOptions& options,
       std::vector<LayerOptions> layers);
@@ -34,52 +35,55 @@ class Runner {
     return layer_of(layer).options.name;
   }
 
-  // Takes a gradient up, for a begin() later.
+  // Takes a layer's gradient for a later begin(). See Context::submit().
   void take(int layer, std::span<float> gradient, Update& update, void* stream);
-  // take() and begin() of a sparse group in one pass. REQUIRES: not busy; no
-  // device.
+  // take() and begin() of a sparse group in one pass.
+  // REQUIRES: not busy; no device.
   [[nodiscard]] Status take_and_begin(int layer, std::span<float> gradient,
                                       Update& update);
-  // REQUIRES: not busy; the gradients of all its layers have been taken.
+  // Begins a group's exchange. REQUIRES: not busy; take() was called for all
+  // its layers.
   [[nodiscard]] Status begin(size_t group);
 
   bool is_busy() const { return engine_->is_busy(); }
-  // True: the group that was begun last is done, and applied.
+  // Advances without waiting for messages. True: the group begun last is done,
+  // and its sums are applied.
   // Errors: SparseExchange::advance()'s, and the device's
   [[nodiscard]] Result<bool> advance();
   std::string missing() const { return engine_->missing(); }
 
-  // Of the layer's last exchange; false: nothing was applied.
+  // Whether the layer's last sums were finite; if not, they were not applied.
   bool was_finite(int layer) const { return layer_of(layer).was_finite; }
   LayerStats layer_stats(int layer) const;
   void add_memory(ContextStats& stats) const;
-  // In the group's exchange that was done last.
+  // Bytes that this rank sent in the last group's exchange.
   uint64_t sent_bytes() const { return engine_->sent_bytes(); }
 
   [[nodiscard]] Result<Context::LayerState> state(int layer) const;
   [[nodiscard]] Status set_state(int layer, const Context::LayerState& state);
-  // Takes over the residuals of one with the same layers.
-  // Errors: kInvalidArgument  a layer has one, and would have none here
+  // Takes over residuals and step counts from a runner of the same layers.
+  // Errors: kInvalidArgument  a layer with a residual would have none here
+  //         kIo               the device's
   [[nodiscard]] Status go_on_from(const Runner& before);
 
-  // Its memory stays: a transport still has some of it.
+  // Keeps the memory of messages: the transport may still use it.
   void abandon();
 
  private:
   struct Layer {
     LayerOptions options;
     size_t group = 0;
-    size_t first = 0;  // in its bucket
+    size_t first = 0;  // offset in its bucket, in elements
     Residual residual;
     std::optional<Threshold> threshold;
     Update* update = nullptr;
-    std::span<float> gradient;  // where it is kept
+    std::span<float> gradient;  // set for dense layers outside buckets
     bool was_finite = true;
     LayerStats stats;
   };
   struct Memory {
     Arena device, host;
-    Arena pinned;  // messages, where there is a device
+    Arena pinned;  // messages, if there is a device
   };
 
   Runner(const ContextOptions& options, std::vector<LayerOptions> layers);
@@ -91,7 +95,7 @@ class Runner {
   Arena& messages() {
     return options_.device != nullptr ? memory_->pinned : memory_->device;
   }
-  // Whether its layers' gradients are copied to the host from a device.
+  // Whether its layers' gradients are copied from the device to the host.
   bool is_staged(const Group& group) const;
   std::span<float> staged(const Layer& layer) const {
     return buckets_[layer.group].subspan(layer.first, layer.options.elements);
@@ -108,7 +112,7 @@ class Runner {
   std::vector<Layer> layers_;
   std::vector<Group> groups_;
   std::optional<Memory> memory_;
-  // Of each group that is a bucket, or staged, its gradients; or empty.
+  // Gradients by group, for buckets and staged groups; otherwise empty.
   std::vector<std::span<float>> buckets_;
   std::optional<Engine> engine_;
   size_t busy_group_ = 0;

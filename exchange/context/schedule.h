@@ -1,4 +1,4 @@
-// Which layers are exchanged together, in what order, and how. Pure.
+// Schedule of an exchange: the groups of layers, their order and methods. Pure.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace penstock::exchange {
 
-// What is exchanged at once: a layer, or a bucket of small ones.
+// Layers that are exchanged together: one layer, or a bucket of small ones.
 struct Group {
   Method method = Method::kDense;
   bool is_bucket = false;
@@ -16,8 +16,9 @@ struct Group {
   size_t elements = 0;
 };
 
-// In the order in which they are exchanged: that of the layers; a bucket comes
-// where the next small layer has no room in it, or last. One rank has none.
+// The groups in the order of exchange, which is that of the layers. A bucket
+// comes where the next small layer does not fit into it, or last. Buckets have
+// no layers with a method of their own; one rank has no buckets.
 std::vector<Group> schedule(std::span<const LayerOptions> layers, int ranks,
                             const ExchangeCosts& costs, size_t bucket_elements);
 

@@ -1,5 +1,4 @@
-// When somebody looks whether an exchange that stands still will ever go on.
-// Pure: the time is the caller's.
+// Timing of the checks on a stalled exchange. Pure: the caller passes the time.
 #pragma once
 
 #include <chrono>
@@ -7,7 +6,7 @@
 
 namespace penstock::exchange {
 
-// For one thread at a time.
+// Used by one thread at a time.
 class Watch {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -15,11 +14,11 @@ class Watch {
   Watch(double timeout_s, Time now)
       : timeout_s_(timeout_s), begun_(now), listened_(now) {}
 
-  // An exchange begins.
+  // Starts the time-out of an exchange.
   void begin(Time now) { begun_ = now; }
 
-  // Often asked, of an exchange that does not go on: whether to listen for
-  // other ranks' failures now.
+  // Called often while an exchange is stalled: whether a check for other ranks'
+  // failures is due, which it is every 10 ms.
   bool is_due(Time now) {
     const auto unheard = now - listened_;
     if (unheard < kListen) return false;
@@ -28,8 +27,8 @@ class Watch {
     return true;
   }
 
-  // When it was due: how long the exchange has taken, if that is longer than it
-  // may.
+  // After is_due() returned true: the seconds since begin(), if more than the
+  // time-out.
   std::optional<double> overdue_s() const {
     const std::chrono::duration<double> taken = listened_ - begun_;
     if (taken.count() <= timeout_s_) return std::nullopt;
@@ -38,9 +37,9 @@ class Watch {
 
  private:
   static constexpr auto kListen = std::chrono::milliseconds(10);
-  // Who has not looked for so long, as a job that was stopped for a while, or a
-  // rank without a thread that did something else, cannot say that nothing
-  // came.
+  // A longer gap between checks restarts the time-out. A job that was
+  // suspended, or a rank without a thread that was busy elsewhere, could not
+  // see messages that came meanwhile.
   static constexpr auto kAway = std::chrono::seconds(1);
 
   double timeout_s_;
