@@ -8,8 +8,8 @@ namespace py = pybind11;
 
 namespace {
 
-// Its thread may be in a function of Python's, which an update calls, when the
-// context is ended by a thread with the GIL.
+// Destroys the context without the GIL: its thread may be waiting for the GIL,
+// to call an update's function.
 std::shared_ptr<Context> shared(std::unique_ptr<Context> context) {
   return {context.release(), [](Context* last) {
             const py::gil_scoped_release others;
@@ -50,7 +50,7 @@ void PythonContext::submit(int layer, uintptr_t address, size_t count,
                            const py::object& update, uintptr_t stream) {
   Context& context = open();
   auto& target = update.cast<PythonUpdate&>();
-  // Held until the context has said whether an exchange still goes on with it.
+  // Keeps the old update until submit() returns: an exchange may still use it.
   const py::object before =
       std::exchange(updates_.at(static_cast<size_t>(layer)), update);
   const Status status = [&] {
@@ -58,7 +58,7 @@ void PythonContext::submit(int layer, uintptr_t address, size_t count,
     // NOLINTNEXTLINE(performance-no-int-to-ptr): a tensor's data_ptr()
     auto* const gradient = reinterpret_cast<float*>(address);
     return context.submit(layer, {gradient, count}, target,
-                          // NOLINTNEXTLINE(performance-no-int-to-ptr): torch's
+                          // NOLINTNEXTLINE(performance-no-int-to-ptr): a stream
                           reinterpret_cast<void*>(stream));
   }();
   if (!status) throw_error(status.error());

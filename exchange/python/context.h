@@ -1,5 +1,5 @@
-// A Context for Python: layers' memory by address, errors as exceptions, and
-// no GIL while it works.
+// Context for Python: takes memory by address, throws errors as exceptions, and
+// releases the GIL while it exchanges.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -15,15 +15,15 @@ namespace penstock::exchange {
 
 class PythonContext {
  public:
-  // device: where gradients and weights are; none: the CPU's memory.
+  // device: holds gradients and weights; null: CPU memory.
   PythonContext(PythonTransport& transport, ContextOptions options,
                 std::shared_ptr<Device> device);
 
   int add_layer(LayerOptions layer);
   void refuse(const std::string& why) { open().refuse(why); }
   void plan();
-  // The memory must stay as Context::submit() says; the update is kept.
-  // stream: Device's.
+  // Context::submit() says how long the memory must stay valid. Keeps a
+  // reference to the update. stream: a Device::Stream.
   void submit(int layer, uintptr_t address, size_t count,
               const pybind11::object& update, uintptr_t stream);
   bool keeps_gradient(int layer) { return open().keeps_gradient(layer); }
@@ -35,17 +35,18 @@ class PythonContext {
   LayerStats layer_stats(int layer) { return open().layer_stats(layer); }
   Context::LayerState layer_state(int layer);
   void set_layer_state(int layer, const Context::LayerState& state);
-  // Ends it, with its thread; everything else throws ValueError then.
+  // Destroys the context and its thread. Other functions then throw ValueError.
   void close() { context_.reset(); }
 
  private:
   Context& open() const;
-  // Throws what the layer's update could not do.
+  // Rethrows an exception of the layer's update.
   void check_update(int layer);
 
-  std::shared_ptr<void> under_;  // the transport's
+  std::shared_ptr<void> under_;  // must outlive the transport
   std::shared_ptr<Device> device_;
-  // Of each layer, the last; its thread may be at one to the end.
+  // The last update of each layer. The context's thread may use it until
+  // context_ is destroyed, which comes first.
   std::vector<pybind11::object> updates_;
   std::shared_ptr<Context> context_;
 };

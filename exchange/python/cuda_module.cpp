@@ -1,5 +1,5 @@
-// penstock.exchange._native_cuda: the GPUs that a context exchanges on. A
-// module of its own, so that the other one is there without CUDA.
+// penstock.exchange._native_cuda: CUDA devices for contexts. A module of its
+// own, so that _native loads without CUDA.
 #include <pybind11/pybind11.h>
 
 #include "exchange/cuda/cuda_device.h"
@@ -17,7 +17,7 @@ std::shared_ptr<Device> open_device(int number) {
 }  // namespace
 }  // namespace penstock::exchange
 
-// NOLINTNEXTLINE(performance-unnecessary-value-param): the macro's
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the macro's signature
 PYBIND11_MODULE(_native_cuda, module) {
   pybind11::module_::import("penstock.exchange._native");
   module.def("open_device", &penstock::exchange::open_device,

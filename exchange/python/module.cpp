@@ -1,5 +1,5 @@
-// penstock.exchange._native; its types are described in _native.pyi, beside the
-// Python of libpenstock/python/penstock/exchange.
+// penstock.exchange._native. Its types are described in
+// libpenstock/python/penstock/exchange/_native.pyi.
 #include <pybind11/stl.h>
 
 #include "exchange/python/context.h"
@@ -58,7 +58,7 @@ int add_layer(PythonContext& context, const std::string& name, size_t elements,
       {name, elements, density, residual_of(residual), method_of(method)});
 }
 
-// The residual as a buffer of floats, without a copy of it.
+// The residual as a buffer of floats; not copied.
 py::buffer_info residual_buffer(Context::LayerState& state) {
   return {state.residual.data(),
           static_cast<py::ssize_t>(state.residual.size())};
@@ -115,7 +115,7 @@ void add_stats(py::module_& module) {
 }
 
 void add_update(py::module_& module) {
-  // Other modules have those that there are.
+  // Base class only: other modules have implementations.
   // NOLINTNEXTLINE(bugprone-unused-raii)
   py::class_<Device, std::shared_ptr<Device>>(module, "Device");
   using Kind = PythonUpdate::Kind;
@@ -172,7 +172,7 @@ void add_context(py::module_& module) {
 }  // namespace
 }  // namespace penstock::exchange
 
-// NOLINTNEXTLINE(performance-unnecessary-value-param): the macro's
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the macro's signature
 PYBIND11_MODULE(_native, module) {
   using namespace penstock::exchange;
   add_transports(module);

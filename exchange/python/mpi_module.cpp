@@ -1,5 +1,5 @@
 // penstock.exchange._native_mpi: the ranks of an MPI program. A module of its
-// own, so that the other one is there without MPI.
+// own, so that _native loads without MPI.
 #include <pybind11/pybind11.h>
 
 #include "exchange/python/transport.h"
@@ -10,7 +10,7 @@ namespace {
 
 bool is_initialised_here = false;
 
-// The level of threads that MPI has; begins it where nobody has.
+// Initialises MPI if the program has not. Returns MPI's thread level.
 int begin_mpi() {
   int is_initialised = 0, is_finalised = 0, level = MPI_THREAD_SINGLE;
   MPI_Finalized(&is_finalised);
@@ -31,8 +31,9 @@ int begin_mpi() {
   return level;
 }
 
-// A thread of our own may call MPI beside the program's calls, of which there
-// are none where it is ours.
+// A context's thread needs MPI_THREAD_MULTIPLE, as the program may call MPI at
+// the same time. If this module initialised MPI, the program does not call it,
+// and MPI_THREAD_SERIALIZED is enough.
 PythonTransport world() {
   const int level = begin_mpi();
   const bool allows_thread =
@@ -43,7 +44,7 @@ PythonTransport world() {
   return {*std::move(transport), allows_thread};
 }
 
-// Waits for the other ranks; does nothing where another one began MPI.
+// Finalises MPI, if this module initialised it. Waits for the other ranks.
 void end_mpi() {
   int is_finalised = 0;
   MPI_Finalized(&is_finalised);
@@ -54,7 +55,7 @@ void end_mpi() {
 }  // namespace
 }  // namespace penstock::exchange
 
-// NOLINTNEXTLINE(performance-unnecessary-value-param): the macro's
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the macro's signature
 PYBIND11_MODULE(_native_mpi, module) {
   using namespace penstock::exchange;
   pybind11::module_::import("penstock.exchange._native");

@@ -11,13 +11,13 @@ namespace {
 namespace py = pybind11;
 using Clock = std::chrono::steady_clock;
 
-// Throws what a signal's handler does.
+// Throws the exception of a Python signal handler, such as KeyboardInterrupt.
 void check_signals() {
   const py::gil_scoped_acquire here;
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
-// REQUIRES: no GIL.
+// REQUIRES: the GIL is not held.
 Status finish(Transport& transport, Transport::Request request,
               double timeout_s) {
   const auto end = Clock::now() + std::chrono::duration<double>(timeout_s);

@@ -1,5 +1,5 @@
-// Transports as Python holds them, until a context takes them. Functions throw,
-// as pybind11 wants it.
+// Transports owned by Python, until a context takes them. Functions throw
+// exceptions, for pybind11.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -12,13 +12,13 @@
 
 namespace penstock::exchange {
 
-// ValueError where the caller is wrong, else ConnectionError.
+// Throws ValueError for kInvalidArgument and kLimit, otherwise ConnectionError.
 [[noreturn]] void throw_error(const Error& error);
 
 class PythonTransport {
  public:
-  // allows_thread: another thread than the caller's may use it.
-  // under: what must outlive it.
+  // allows_thread: another thread than the caller's may use the transport.
+  // under: an object that must outlive it, or null.
   PythonTransport(std::unique_ptr<Transport> transport, bool allows_thread,
                   std::shared_ptr<void> under = nullptr);
 
@@ -27,11 +27,12 @@ class PythonTransport {
   bool allows_thread() const { return allows_thread_; }
   const std::shared_ptr<void>& under() const { return under_; }
 
-  // What each rank gave, in the order of ranks: of all the same length.
-  // Throws ConnectionError where a rank does not come in timeout_s.
+  // Collective. Returns the bytes of all ranks, which must have one length, in
+  // the order of ranks. Throws ConnectionError if a rank is missing after
+  // timeout_s.
   std::vector<pybind11::bytes> gather(const pybind11::bytes& mine,
                                       double timeout_s);
-  // Once; throws ValueError afterwards.
+  // Hands the transport over. Throws ValueError the second time.
   std::unique_ptr<Transport> take();
 
  private:
@@ -44,7 +45,8 @@ class PythonTransport {
   bool allows_thread_;
 };
 
-// A rank that is alone, and ranks that are threads of this process.
+// The transport of a single rank, and those of ranks that are threads of this
+// process. Throws ValueError if ranks < 1.
 PythonTransport alone();
 std::vector<PythonTransport> thread_ranks(int ranks);
 

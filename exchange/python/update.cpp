@@ -16,7 +16,8 @@ void PythonUpdate::set(uintptr_t address, size_t count, float factor) {
   is_cleared_ = kind_ == Kind::kAdd;
 }
 
-// Late, as other layers' sums may have been there until now.
+// Clears at the first part, not in set(): until then, other layers' sums may be
+// in the same memory.
 void PythonUpdate::clear() {
   if (std::exchange(is_cleared_, true)) return;
   if (device_) {
@@ -35,7 +36,7 @@ void PythonUpdate::add_sparse(const SparseView& part) {
   }
 }
 
-// The sums may be in the target's memory.
+// A target that already holds the sums, a kept gradient, must not be cleared.
 void PythonUpdate::add_dense(std::span<const float> sums) {
   if (sums.data() != target_.data()) clear();
   if (device_) {
@@ -49,11 +50,12 @@ void PythonUpdate::rethrow() {
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
-// In whichever thread found the exchange done; the error is the trainer's.
+// Called in the thread that finds the exchange done. An exception is kept for
+// rethrow() in the trainer's thread.
 void PythonUpdate::done() {
   if (!then_) return;
   const py::gil_scoped_acquire here;
-  // What it refers to, a gradient perhaps, goes with it.
+  // Released after the call, with all that it refers to, such as a gradient.
   const Then then = std::exchange(then_, std::nullopt);
   try {
     (*then)();

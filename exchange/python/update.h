@@ -1,5 +1,5 @@
-// An Update as Python describes it: where a layer's sums go, and what is called
-// once when they are there.
+// Update for Python: applies a layer's sums to a target, then calls a function,
+// once.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -23,19 +23,19 @@ class PythonUpdate : public Update {
   };
   using Then = std::optional<pybind11::function>;
 
-  // device: which the target is on; none: the CPU.
+  // device: holds the target; null: CPU memory.
   PythonUpdate(Kind kind, const Then& then, std::shared_ptr<Device> device)
       : kind_(kind), then_(then), device_(std::move(device)) {}
 
-  // For the next exchange: `count` floats from the address on.
-  // REQUIRES: none is under way.
+  // Sets the target of the next exchange: `count` floats at `address`.
+  // REQUIRES: no exchange uses this update.
   void set(uintptr_t address, size_t count, float factor);
 
   void add_sparse(const SparseView& part) override;
   void add_dense(std::span<const float> sums) override;
   void done() override;
 
-  // Throws what `then` did in the last exchange.
+  // Rethrows an exception that `then` threw; once.
   void rethrow();
 
  private:
@@ -45,7 +45,7 @@ class PythonUpdate : public Update {
   Then then_;
   const std::shared_ptr<Device> device_;
   std::span<float> target_;
-  bool is_cleared_ = true;  // for sums that replace
+  bool is_cleared_ = true;  // for kReplace
   float factor_ = 1;
   std::exception_ptr failure_;
 };
