@@ -20,12 +20,12 @@ namespace {
 constexpr int kMostRounds = 5;
 constexpr int kLeastRounds = 3;
 constexpr double kEnough_s = 4;
-constexpr int kSizeShifts[] = {6, 3, 0};  // smaller layers, too
+constexpr int kSizeShifts[] = {6, 3, 0};  // 1/64, 1/8, all of the elements
 
 constexpr Method kMethods[] = {Method::kDense, Method::kAllgather,
                                Method::kTwoPhase};
 
-// The least that a method took: what disturbs it only adds to that.
+// A method's shortest time: disturbances only add to it.
 struct Timed {
   Method method = Method::kDense;
   std::unique_ptr<LayerExchange> exchange;
@@ -36,7 +36,8 @@ class Calibration {
  public:
   Calibration(int rank, int ranks) : ranks_(ranks), stream_(rank) {}
 
-  // All methods by turns; of a layer's densities only one needs the dense sum.
+  // Times all methods by turns. The dense sum does not depend on the density,
+  // so one density of a layer includes it.
   Status measure(size_t elements, double density, bool with_dense) {
     const WarmLayer layer = warm_layer(stream_, elements, density);
     std::vector<Timed> methods;
@@ -58,8 +59,7 @@ class Calibration {
   const std::vector<MeasuredExchange>& measured() const { return measured_; }
 
  private:
-  // The first round, in which memory is touched for the first time, is left
-  // out.
+  // The first round, which faults the memory in, is left out.
   Status time(std::vector<Timed>& methods, uint32_t step, size_t elements) {
     std::vector<float> gradient(elements), work(elements);
     double sum_s = 0;

@@ -1,4 +1,4 @@
-// The cost model fitted to the machine and the link that ranks have.
+// Fits the cost model to the machine and to the link between ranks.
 #pragma once
 
 #include "common/result.h"
@@ -6,10 +6,11 @@
 
 namespace penstock::exchange {
 
-// Exchanges layers of three sizes in each way and with each density; rank 0
-// prints the fitted costs as an object of JSON, with what each exchange took,
-// what it takes by the model, and what rate streams have between ranks.
-// Errors: LayerExchange's; kInvalidArgument  a single rank
+// Collective. Exchanges layers of three sizes with each method and density.
+// Rank 0 prints a JSON object: the fitted costs, each exchange's measured and
+// modelled time, and the rates of streams between ranks.
+// Errors: LayerExchange's and stream_rates()'s
+//         kInvalidArgument  a single rank
 [[nodiscard]] Status calibrate(const RanksOptions& options);
 
 }  // namespace penstock::exchange

@@ -44,7 +44,7 @@ class Comparison {
       if (!made) return std::move(made).error();
       exchanges_[i] = *std::move(made);
     }
-    // One round more, in which memory is touched for the first time.
+    // Round -1, which faults the memory in, is not printed.
     for (int round = -1; round < options_.rounds; ++round) {
       stream_.fill(uint32_t(layer.state.steps) + uint32_t(round + 1),
                    gradient_);

@@ -1,4 +1,4 @@
-// The ways to exchange a layer, by turns.
+// Compares the methods of exchanging a layer.
 #pragma once
 
 #include "common/result.h"
@@ -6,9 +6,9 @@
 
 namespace penstock::exchange {
 
-// For each density and round rank 0 prints what each way took, as a line of
-// JSON: plain MPI_Allreduce of the gradient, everybody's elements to all, the
-// two phases, and the way that the costs choose.
+// Collective. For each density and round, rank 0 prints a line of JSON: the
+// times of plain MPI_Allreduce of the gradient, of kAllgather, of kTwoPhase and
+// of the method that the costs choose.
 // Errors: LayerExchange's; kIo  MPI_Allreduce
 [[nodiscard]] Status compare_methods(const RanksOptions& options);
 

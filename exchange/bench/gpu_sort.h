@@ -1,5 +1,5 @@
-// What a selection without a threshold has to do on a GPU: values by magnitude,
-// the largest first, with where they are.
+// Baseline for a GPU's selection without a threshold: sorts values by
+// magnitude, largest first, with their indices.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,13 +9,13 @@
 
 namespace penstock::exchange {
 
-// Memory of the GPU's, of so many elements each.
+// Device memory; each array has `elements` elements.
 struct GpuSort {
   float* magnitudes = nullptr;
   float* sorted = nullptr;
   uint32_t* indices = nullptr;
   uint32_t* sorted_indices = nullptr;
-  void* room = nullptr;  // none: gpu_sort() says how much in room_bytes
+  void* room = nullptr;  // null: gpu_sort() only sets room_bytes
   size_t room_bytes = 0;
 };
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint32_t kGolden = 0x9e3779b1;
 constexpr float kSwell = 0.2f;
-constexpr float kSwellSteps = 30;  // for a radian
+constexpr float kSwellSteps = 30;  // steps per radian
 
 // MurmurHash3's finaliser.
 uint32_t mixed(uint32_t x) {
@@ -18,8 +18,8 @@ uint32_t mixed(uint32_t x) {
   return x ^ x >> 16;
 }
 
-// -log2 of a number in (0, 1], with straight lines between powers of two, and a
-// sign.
+// -log2 of a random number in (0, 1], piecewise linear between powers of two,
+// with a random sign.
 float noise(uint32_t random) {
   const float even = static_cast<float>((random >> 8) + 1) * 0x1p-24f;
   const float magnitude =

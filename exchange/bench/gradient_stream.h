@@ -1,4 +1,4 @@
-// Gradients for benchmarks. Pure.
+// Synthetic gradients for benchmarks. Pure.
 #pragma once
 
 #include <cstdint>
@@ -7,18 +7,17 @@
 
 namespace penstock::exchange {
 
-// Noise that is new in each step and on each rank: exponential magnitudes of
-// either sign. How large it is differs from element to element, lognormally,
-// and for an element is the same on all ranks; all of it swells and shrinks by
-// a fifth over some 200 steps.
+// New noise in each step and on each rank: exponential magnitudes with random
+// signs. Its scale varies log-normally between elements, equally on all ranks.
+// All of it swells and shrinks by a fifth, with a period of about 190 steps.
 class GradientStream {
  public:
   explicit GradientStream(int rank);
 
-  // The gradient of a layer, from its first element on.
+  // Fills in the layer's gradient, from its first element on.
   void fill(uint32_t step, std::span<float> gradient) const;
 
-  // Elements so far apart have the same size.
+  // Distance of elements that have the same scale.
   static constexpr size_t kPeriod = 256;
 
  private:

@@ -51,7 +51,7 @@ Result<std::unique_ptr<LayerExchange>> LayerExchange::create(
   if (Status planned = out->context_.plan(); !planned) {
     return std::move(planned).error();
   }
-  if (out->method() == Method::kDense) return out;  // which has no such state
+  if (out->method() == Method::kDense) return out;  // dense: no state
   if (Status set = out->context_.set_layer_state(0, layer.state); !set) {
     return std::move(set).error();
   }

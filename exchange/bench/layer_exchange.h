@@ -1,5 +1,4 @@
-// One layer over the ranks of an MPI program, ready to be exchanged over and
-// over.
+// One layer of an MPI program, for repeated exchanges.
 #pragma once
 
 #include <memory>
@@ -13,8 +12,8 @@
 
 namespace penstock::exchange {
 
-// A residual and a threshold as after many steps: the same for all ways to
-// exchange a layer with some density.
+// The residual and the threshold after many steps: the same for all methods at
+// one density.
 struct WarmLayer {
   Context::LayerState state;
   size_t elements = 0;
@@ -25,8 +24,8 @@ WarmLayer warm_layer(const GradientStream& stream, size_t elements,
 
 const char* method_name(Method method);  // "dense", "allgather", "two_phase"
 
-// What a training step does with sums at the least: adds sparse ones to weights
-// and leaves dense ones where a plain MPI_Allreduce leaves them.
+// The least that a training step does with sums: subtracts sparse ones from
+// weights, and leaves dense ones in place, as MPI_Allreduce does.
 class LeastUpdate : public Update {
  public:
   explicit LeastUpdate(size_t elements) : weights_(elements) {}
@@ -39,7 +38,7 @@ class LeastUpdate : public Update {
 
 class LayerExchange {
  public:
-  // method: empty leaves the choice to the costs. All ranks must call it.
+  // Collective. method: empty: the costs choose.
   // Errors: Context's and mpi_transport()'s
   [[nodiscard]] static Result<std::unique_ptr<LayerExchange>> create(
       const WarmLayer& layer, std::optional<Method> method,
@@ -48,7 +47,7 @@ class LayerExchange {
   // Errors: Context's
   [[nodiscard]] Status exchange(std::span<float> gradient);
 
-  // The one that was chosen.
+  // The method in use.
   Method method() const { return context_.layer_stats(0).method; }
 
  private:

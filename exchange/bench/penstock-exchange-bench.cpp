@@ -1,4 +1,4 @@
-// Exchanges over the ranks of an MPI program, timed:
+// Times exchanges between the ranks of an MPI program:
 //   mpirun ... penstock-exchange-bench calibrate | compare | step ...
 // `penstock bench exchange` runs it.
 #include <mpi.h>
@@ -26,13 +26,13 @@ Status run(const RanksOptions& options) {
   return Done{};
 }
 
-// What takes turns pays for no locks of MPI's.
+// calibrate and compare use one thread, so they avoid the cost of MPI's locks.
 int thread_level(const RanksOptions& options) {
   return options.command == RanksCommand::kStep ? MPI_THREAD_MULTIPLE
                                                 : MPI_THREAD_SINGLE;
 }
 
-// Other ranks may wait for this one: MPI_Finalize() would wait for them.
+// Aborts: MPI_Finalize() would wait for ranks that wait for this one.
 int failed(const char* why) {
   std::fprintf(stderr, "penstock-exchange-bench: %s\n", why);
   std::fflush(nullptr);

@@ -1,7 +1,7 @@
-// How fast a GPU selects, beside how fast it copies memory, and sorts it:
+// Times a GPU's selection, beside a copy and a sort of as many elements:
 //   penstock-gpu-select-bench ROUNDS
 // prints a line of JSON for each round. `penstock bench exchange` runs it.
-// Exits with 77 where there is no GPU.
+// Exits with 77 if there is no GPU.
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
@@ -24,8 +24,8 @@ namespace {
 constexpr size_t kElements = size_t{1} << 24;
 constexpr double kDensity = 0.01;
 constexpr size_t kWanted = size_t(kDensity * kElements);
-constexpr size_t kRoom = kWanted * 5 / 4;  // as messages have
-// As many steps as a threshold is used for after it was found exactly.
+constexpr size_t kRoom = kWanted * 5 / 4;  // as in messages
+// One interval between exact thresholds.
 constexpr uint32_t kSteps = 64;
 constexpr int kNoGpu = 77;
 
@@ -45,7 +45,7 @@ T* memory_of(size_t count) {
   return static_cast<T*>(memory);
 }
 
-// Memory stays until the process ends.
+// Its memory is freed when the process ends.
 class GpuSelectBench {
  public:
   GpuSelectBench() {
@@ -89,7 +89,7 @@ class GpuSelectBench {
         whole_s += select_to_host(taken);
       }
     }
-    // Each of the last two in every other step.
+    // select_only() and select_to_host() each ran in every other step.
     std::printf(
         "{\"memcpy_s\": %g, \"accumulate_s\": %g, \"exact_s\": %g, "
         "\"select_s\": %g, \"to_host_s\": %g, \"sort_s\": %g, "
@@ -130,7 +130,7 @@ class GpuSelectBench {
     return took_s;
   }
 
-  // As an exchange does it: entries come to the host.
+  // As in an exchange: entries are copied to the host.
   double select_to_host(uint64_t& taken) {
     const uint64_t begin_ns = monotonic_ns();
     const SelectPass found = device_->select(

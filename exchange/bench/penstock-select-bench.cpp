@@ -1,4 +1,4 @@
-// How fast one thread selects, beside how fast it copies memory:
+// Times one thread's selection, beside a copy of as many elements:
 //   penstock-select-bench ROUNDS
 // prints a line of JSON for each round. `penstock bench exchange` runs it.
 #include <fmt/format.h>
@@ -20,9 +20,9 @@ namespace {
 
 constexpr size_t kElements = size_t{1} << 24;
 constexpr double kDensity = 0.01;
-constexpr double kSlackOfRoom = 1.25;  // as messages have
-// A round is as many steps as a threshold is used for after it was found
-// exactly, so that finding it counts with its share.
+constexpr double kSlackOfRoom = 1.25;  // as in messages
+// Steps of a round: one interval between exact thresholds, so that the exact
+// search counts with its share.
 constexpr uint32_t kSteps = 64;
 
 double seconds_since(uint64_t begin_ns) {
@@ -64,7 +64,7 @@ class SelectBench {
     return seconds_since(begin_ns);
   }
 
-  // Of residual and gradient together, which are summed up for it.
+  // The exact threshold of residual + gradient, which are added up for it.
   double find_threshold() {
     if (!threshold_.wants_exact()) return 0;
     ++exact_steps_;

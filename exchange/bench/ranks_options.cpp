@@ -15,7 +15,7 @@ const char* const kDescription =
     "Exchanges gradients over the ranks of an MPI program; rank 0 prints lines "
     "of JSON.";
 
-// CLI11 says what is wrong by exceptions.
+// CLI11 reports errors by exceptions.
 Status parse(CLI::App& app, int argc, const char* const* argv, bool& is_help) {
   try {
     app.parse(argc, argv);

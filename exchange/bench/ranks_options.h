@@ -18,13 +18,14 @@ struct RanksOptions {
   size_t elements = size_t{1} << 24;
   std::vector<double> densities = {0.001, 0.01, 0.05, 0.1};
   int rounds = 11;
-  ExchangeCosts costs;   // but kCalibrate: what the automatic choice goes by
-  int layers = 4;        // kStep: of so many elements each
-  double compute_s = 1;  // kStep
+  ExchangeCosts costs;   // kCompare, kStep: for the choice of method
+  int layers = 4;        // kStep: layers of `elements` each
+  double compute_s = 1;  // kStep: computing time of a step
 };
 
-// None: help was asked for and printed.
-// Errors: kInvalidArgument; kIo, kNotFound  the file of costs
+// Returns nothing if help was requested and printed.
+// Errors: kInvalidArgument  an option, or the costs file's content
+//         kIo, kNotFound, kPermissionDenied  the costs file
 [[nodiscard]] Result<std::optional<RanksOptions>> parse_ranks_options(
     int argc, const char* const* argv);
 

@@ -1,4 +1,4 @@
-// How long all ranks of an MPI program take for something together.
+// Timing of work that all ranks of an MPI program do together.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,10 @@
 
 namespace penstock::exchange {
 
-// Begins on all ranks at once; what the slowest one took, on all ranks. All
-// must call it. Errors: work's, on the ranks that have one.
+// Collective. Runs the work on all ranks after a barrier. Returns the slowest
+// rank's time, in seconds, on all ranks.
+// Errors: work's, on ranks where it failed; the others then wait for
+// MPI_Abort()
 [[nodiscard]] Result<double> slowest_s(const std::function<Status()>& work);
 
 }  // namespace penstock::exchange

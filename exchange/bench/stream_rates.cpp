@@ -19,7 +19,7 @@ Status checked(int code) {
   return Done{};
 }
 
-// The middle one of three.
+// The median of three, in bytes per second.
 Result<double> rate(const std::function<Status()>& stream) {
   std::array<double, 3> took_s{};
   for (double& one : took_s) {

@@ -1,4 +1,4 @@
-// What MPI gets through between ranks, by large messages.
+// MPI's bandwidth between ranks, with large messages.
 #pragma once
 
 #include "common/result.h"
@@ -6,11 +6,11 @@
 namespace penstock::exchange {
 
 struct StreamRates {
-  double alone_bytes_per_s = 0;     // from the first rank to the second
-  double together_bytes_per_s = 0;  // of each rank, all sending to the next
+  double alone_bytes_per_s = 0;     // from rank 0 to rank 1
+  double together_bytes_per_s = 0;  // per rank, each sending to the next
 };
 
-// All ranks must call it. REQUIRES: two ranks or more. Errors: kIo
+// Collective. REQUIRES: two ranks or more. Errors: kIo
 [[nodiscard]] Result<StreamRates> stream_rates();
 
 }  // namespace penstock::exchange

@@ -15,7 +15,7 @@
 namespace penstock::exchange {
 namespace {
 
-constexpr double kForwardShare = 1.0 / 3;  // as the predictor has it
+constexpr double kForwardShare = 1.0 / 3;  // as in predictor/step_time.cpp
 
 void compute(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
@@ -44,7 +44,7 @@ class Training {
   Status run() {
     WarmLayer warm = warm_layer(stream_, options_.elements, density_);
     if (Status planned = plan(warm); !planned) return planned;
-    // One round more, in which memory is touched for the first time.
+    // Round -1, which faults the memory in, is not printed.
     for (int round = -1; round < options_.rounds; ++round) {
       const uint32_t step = uint32_t(warm.state.steps) + uint32_t(round + 1);
       for (std::vector<float>& one : gradients_) stream_.fill(step, one);
@@ -103,7 +103,7 @@ class Training {
   GradientStream stream_;
   std::vector<std::vector<float>> gradients_;
   std::vector<LeastUpdate> updates_;
-  Context context_;  // the last: its thread uses the others
+  Context context_;  // last, so destroyed first: its thread uses the others
 };
 
 }  // namespace

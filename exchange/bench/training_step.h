@@ -1,5 +1,5 @@
-// Steps of a training whose gradients are exchanged while others are computed.
-// The accelerator is emulated: a rank that computes sleeps.
+// Training steps that exchange gradients while others are computed. The
+// accelerator is emulated: computing is sleeping.
 #pragma once
 
 #include "common/result.h"
@@ -7,10 +7,12 @@
 
 namespace penstock::exchange {
 
-// For each density and round rank 0 prints what a step took, as a line of JSON:
-// a third of the computing is the forward pass, each layer takes its share of
-// the rest and is submitted, and all are waited for. Contexts have a thread,
-// and choose by the costs; at density 1 layers are summed densely.
+// Collective. For each density and round, rank 0 prints a step's time as a line
+// of JSON. A third of the computing is the forward pass. Each layer takes its
+// share of the rest and is submitted; then the step waits for all layers.
+//
+// Contexts have a thread and choose methods by the costs; at density 1, layers
+// are summed densely.
 // Errors: kUnavailable  MPI was not initialised with MPI_THREAD_MULTIPLE
 //         and Context's
 [[nodiscard]] Status time_steps(const RanksOptions& options);

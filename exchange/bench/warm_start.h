@@ -1,4 +1,4 @@
-// A layer's state as it is after many steps, for benchmarks. Pure.
+// A layer's state after many steps, for benchmarks. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,15 @@ namespace penstock::exchange {
 
 struct WarmStart {
   float threshold = 0;
-  uint32_t steps = 0;  // of the stream that it took
+  uint32_t steps = 0;  // steps of the stream that were used
 };
 
-// Selects from a part of the layer for so many steps that most elements have
-// been picked out once or twice, as long as that takes no more than 1,000, and
-// fills the residual with what is left, over and over. Without that residuals
-// would grow during a benchmark, and thresholds be found anew in every other
-// step.
+// Selects from a part of the layer for 2 / density steps, at most 1,000, so
+// that most elements are selected once or twice. Fills `residual` with copies
+// of the part's residual.
+//
+// Otherwise residuals would grow during a benchmark, and every other step would
+// need an exact threshold.
 // REQUIRES: 0 < density <= 1
 WarmStart warm_start(const GradientStream& stream, double density,
                      std::span<float> residual);
