@@ -1,4 +1,4 @@
-// Prepares whole batches, each sample as a Pipeline does.
+// Prepares whole batches. Each sample has the bits that a Pipeline gives it.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 
 namespace penstock {
 
-// What all threads of a job have in common. Immutable.
+// Inputs common to all preparing threads of a job. Immutable.
 struct BatchRecipe {
   std::shared_ptr<const Dataset> dataset;
   SamplePreparer::Options options;
@@ -25,10 +25,10 @@ struct BatchRecipe {
   StageBatchLayout layout;
 };
 
-// One per thread. What it is given must outlive it.
+// One per thread. The constructor's arguments must outlive it.
 class BatchPreparer {
  public:
-  // Called for each broken sample.
+  // Called for each broken sample; `why` is the error message.
   using Broken = std::function<void(uint64_t index, const std::string& why)>;
 
   BatchPreparer(const BatchRecipe& recipe, TokenBucket& bucket,
@@ -38,9 +38,9 @@ class BatchPreparer {
         counters_(counters),
         broken_(broken) {}
 
-  // Fills the buffer. Broken samples are left out, but for their numbers, which
-  // stand behind the good ones'. Adds each one to `progress`. False: stopping()
-  // said so between two samples, and the buffer is not whole.
+  // Fills the buffer with good samples. Of broken ones only the indices are
+  // kept, behind those of the good ones. Increments `progress` for each sample
+  // tried. False: stopping() ended it early; the buffer is incomplete.
   [[nodiscard]] bool prepare(uint64_t batch, uint8_t* buffer,
                              std::atomic<uint64_t>& progress,
                              const std::function<bool()>& stopping);

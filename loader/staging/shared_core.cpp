@@ -12,8 +12,8 @@
 namespace penstock {
 namespace {
 
-// How often a process asks the kernel who has ended, and looks who is late:
-// not at each of many wakes.
+// Interval of checks for ended processes and late jobs. They take system calls,
+// so they are not made at each of many wakes.
 constexpr uint64_t kLookPeriod_ns = 100'000'000;
 
 }  // namespace
@@ -43,7 +43,7 @@ SharedCore::~SharedCore() {
   shut();
 }
 
-// What its threads prepare is left to others.
+// Unfinished claims are abandoned, for other jobs to prepare.
 void SharedCore::stop() {
   stopping_ = true;
   control_.stop();
@@ -62,7 +62,7 @@ void SharedCore::shut() {
 Status SharedCore::start() {
   if (Status reserved = seat_.reserve(); !reserved) return reserved;
   enter(0);
-  follow_hint();  // starts the threads, the rate already kept
+  follow_hint();  // sets the rate, then starts the threads
   if (pool_.running() == 0) {
     return Error{Code::kLimit, EAGAIN, "the system gives no loader thread"};
   }
@@ -70,7 +70,8 @@ Status SharedCore::start() {
   return Done{};
 }
 
-// A pipeline of its own follows the hint itself.
+// While the job is alone the pool is empty: the private pipeline follows the
+// hint itself.
 void SharedCore::follow_hint() {
   const auto hint = link_.hint ? link_.hint() : std::nullopt;
   bucket_.set_rate(hint ? hint->rate_bytes_per_s : 0, monotonic_ns());
@@ -89,14 +90,15 @@ void SharedCore::enter(uint64_t epoch) {
   seat_.set_end((epoch + options_.epochs - epochs_handed_) * per_epoch());
 }
 
-// Jobs that begin together have the first epoch together.
+// No job claims before the expected jobs are active, so that all of them get
+// the first epoch together.
 bool SharedCore::may_claim(uint64_t now_ns) {
   if (!has_gathered_ && now_ns - began_ns_ < options_.times.gather_ns &&
       jobs_.active() < options_.jobs && jobs_.newest() == 0) {
     return false;
   }
   has_gathered_ = true;
-  return seat_.is_in();  // one that was put out works for itself
+  return seat_.is_in();  // an expelled job prepares for itself only
 }
 
 void SharedCore::run_thread(size_t id, const ElasticPool::Wanted& wanted) {
@@ -141,14 +143,14 @@ void SharedCore::name_broken(uint64_t index, const std::string& why) {
   try {
     const std::lock_guard lock(broken_mutex_);
     if (!named_.insert(index).second) return;
-  } catch (const std::bad_alloc&) {  // said more than once, then
+  } catch (const std::bad_alloc&) {  // then the message may repeat
   }
   if (link_.broken) link_.broken(why);
 }
 
 Result<std::optional<Batch>> SharedCore::next(uint64_t timeout_ns) {
   if (ended_by_) return *ended_by_;
-  if (in_use_) {  // only the caller can change that
+  if (in_use_) {  // only the caller's release() can change that
     std::this_thread::sleep_for(
         std::chrono::nanoseconds(std::min(timeout_ns, kLookPeriod_ns)));
     return std::optional<Batch>();
@@ -173,7 +175,8 @@ std::optional<Batch> SharedCore::hand_out(Batch batch) {
   return batch;
 }
 
-// Of a batch that has no good sample, and does not end its epoch.
+// Counts a batch without a good sample. Fails if as many samples in a row as
+// the data set has were broken.
 Status SharedCore::skip_empty(uint64_t samples) {
   ++handed_;
   empty_samples_ += samples;
@@ -182,7 +185,7 @@ Status SharedCore::skip_empty(uint64_t samples) {
                  "all samples of " + recipe_.dataset->path() + " are broken"});
 }
 
-// next() gives it from now on, and the others go on without this job.
+// From now on next() returns `why`, and other jobs do not wait for this one.
 Error SharedCore::end_by(Error why) {
   seat_.go_out();
   ended_by_ = why;
@@ -219,14 +222,15 @@ Result<std::optional<Batch>> SharedCore::use(uint32_t buffer) {
   }
   ++used_batches_;
   if (batch.size > 0 || batch.ends_epoch) return hand_out(batch);
-  (void)seat_.release();  // take() says whether it is out
+  (void)seat_.release();  // the next take() reports kOut
   if (Status skipped = skip_empty(samples); !skipped) {
     return std::move(skipped).error();
   }
   return std::optional<Batch>();
 }
 
-// Another job may have prepared it, and known why.
+// Names the broken sample but not the cause: the batch does not carry it, and
+// another job may have prepared the batch.
 std::optional<Error> SharedCore::error_of(const Batch& batch,
                                           uint64_t samples) {
   if (options_.broken != BrokenSamples::kFatal || batch.size >= samples) {
@@ -247,8 +251,8 @@ void SharedCore::look_around() {
   seat_.look_around(now_ns);
 }
 
-// What is left of an epoch that has begun is prepared here; so is a whole one,
-// where the share had nothing for us.
+// Prepares alone the rest of an epoch that has begun, or a whole one if the job
+// waited in vain for its first batch. Otherwise the job re-enters at once.
 Status SharedCore::go_on_without_share() {
   ++times_out_;
   alone_first_ = seat_.next();
@@ -266,7 +270,7 @@ Result<std::optional<Batch>> SharedCore::next_alone(uint64_t timeout_ns) {
   ++alone_batches_;
   if (batch) return hand_out(**batch);
   if (options_.broken == BrokenSamples::kFatal) return end_by(batch.error());
-  // All that is left of the epoch is broken.
+  // Every sample left in the epoch is broken.
   const uint64_t first = recipe_.plan.first_sample(alone_first_);
   const uint64_t left = recipe_.sampler.epoch_end(first) - first;
   if (Status skipped = skip_empty(left); !skipped) {
@@ -280,7 +284,7 @@ void SharedCore::release() {
   const Batch batch = *in_use_;
   in_use_.reset();
   if (!alone_.is_on()) {
-    (void)seat_.release();  // take() says whether it is out
+    (void)seat_.release();  // the next take() reports kOut
   } else if (batch.data != nullptr) {
     alone_.release(batch);
   }

@@ -1,5 +1,5 @@
-// What SharedPreparer hides: the job's seat, its threads, and what it does
-// alone.
+// Implementation of SharedPreparer: the job's seat, its threads and its private
+// pipeline.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@
 
 namespace penstock {
 
-// Its functions are SharedPreparer's.
+// The public functions have SharedPreparer's contracts.
 class SharedCore {
  public:
   SharedCore(std::unique_ptr<StageFile> file, BatchRecipe recipe,
@@ -31,8 +31,8 @@ class SharedCore {
   SharedCore(const SharedCore&) = delete;
   SharedCore& operator=(const SharedCore&) = delete;
 
-  // Throws std::system_error where there is no control thread.
-  // Errors: kLimit  64 jobs share it; no thread
+  // Throws std::system_error if the control thread cannot be started.
+  // Errors: kLimit  the share has 64 jobs; no loader thread could be started
   Status start();
   void stop();
 
@@ -87,14 +87,15 @@ class SharedCore {
   std::atomic<uint64_t> times_out_ = 0;
   std::atomic<uint64_t> alone_batches_ = 0;
 
-  // Of the thread that calls next().
+  // Only for the thread that calls next(), except alone_.is_on() and
+  // alone_.counters().
   AloneStream alone_;
-  uint64_t alone_first_ = 0;     // the batch that it began with
-  bool has_waited_ = false;      // for the share's next batch
-  std::optional<Batch> in_use_;  // as share or pipeline have it
-  uint64_t handed_ = 0;          // batches
+  uint64_t alone_first_ = 0;     // the share's batch at which alone_ began
+  bool has_waited_ = false;      // the share's next batch was not ready
+  std::optional<Batch> in_use_;  // with its number in the share or pipeline
+  uint64_t handed_ = 0;          // batches handed out or skipped
   uint64_t epochs_handed_ = 0;
-  uint64_t empty_samples_ = 0;  // broken in a row
+  uint64_t empty_samples_ = 0;  // in consecutive batches without a good one
   std::optional<Error> ended_by_;
   uint64_t looked_ns_ = 0;
 

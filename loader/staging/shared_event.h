@@ -1,6 +1,6 @@
-// Lets threads of several processes wait for a change that others make without
-// a lock: EventCount in a shared file. Whoever makes a change may be killed
-// before it says so, so that nobody waits without an end.
+// EventCount in shared memory: threads of several processes wait for a change
+// that is made without a lock. A process may be killed between its change and
+// notify_all(), so every wait is bounded.
 #pragma once
 
 #include <linux/futex.h>
@@ -14,19 +14,20 @@
 
 namespace penstock {
 
-// Waiter: key = prepare(); look at the condition; wait(key, ...); look again.
-// Changer: make the change; notify_all().
+// Waiter: key = prepare(); check the condition; wait(key, ...); check again.
+// Notifier: make the change; notify_all().
 class SharedEvent {
  public:
   static constexpr uint64_t kMostWait_ns = 250000000;
 
   uint32_t prepare() const { return count_.load(); }
 
-  // Returns after a notify_all() that came after prepare(), after timeout_ns or
-  // kMostWait_ns, or for no reason.
+  // Returns after a notify_all() later than prepare(), after timeout_ns or
+  // kMostWait_ns, or spuriously.
   void wait(uint32_t key, uint64_t timeout_ns) {
     const timespec timeout{
         0, static_cast<long>(std::min(timeout_ns, kMostWait_ns))};
+    // Not FUTEX_WAIT_PRIVATE, which only threads of this process can wake.
     ::syscall(SYS_futex, &count_, FUTEX_WAIT, key, &timeout, nullptr, 0);
   }
 

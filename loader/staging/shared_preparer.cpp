@@ -12,7 +12,7 @@
 namespace penstock {
 namespace {
 
-// So that batches' numbers do not run over.
+// Keeps batch numbers within their 40 bits.
 constexpr uint64_t kMostEpochs = uint64_t{1} << 20;
 
 Status check(const SharedOptions& options) {

@@ -1,6 +1,6 @@
-// Batches that several jobs of a user on a node prepare once for all of them:
-// each job has every batch of an epoch once, in the same order, and prepares a
-// part of them.
+// Shared preparation: several jobs of one user on one node prepare each batch
+// once for all of them. Each job gets every batch of an epoch once, in the same
+// order, and prepares a part of them.
 //
 //   auto shared = SharedPreparer::create(*dataset, {.name = "search"});
 //   while (!(*shared)->finished()) {
@@ -11,13 +11,14 @@
 //     (*shared)->release(**batch);
 //   }
 //
-// The bits are those of a Pipeline of the same seed with one rank, whose
-// epochs' numbers are the share's: who comes later begins with a later one.
+// The bits equal those of a Pipeline with the same seed and one rank. Epoch
+// numbers are the share's: a job that joins later starts with a later epoch.
 //
-// Jobs may differ in speed by the window. Any may leave, pause or be killed at
-// any moment; what it was preparing others prepare. One that holds up the
-// others for longer than StageTimes::patience_ns is put out: it prepares what
-// is left of its epoch by itself, and comes in again with a later epoch.
+// The fastest job may be ahead of the slowest by the window. Any job may leave,
+// pause or be killed at any moment; other jobs prepare its unfinished batches.
+//
+// A job that blocks others for longer than StageTimes::patience_ns is expelled:
+// it prepares the rest of its epoch alone, and enters again at a later epoch.
 #pragma once
 
 #include <cstdint>
@@ -36,25 +37,27 @@
 namespace penstock {
 
 struct SharedOptions {
-  std::string name;  // of the share: 1 to 64 letters, digits, ".-_"
-  // What all jobs of a share must have alike, and the data set.
+  // Of the share: 1 to 64 letters, digits and ".-_", no leading dot.
+  std::string name;
+  // These and the data set must be equal in all jobs of a share.
   size_t batch_samples = 32;  // 1 to 65536
   int crop_side = 224;        // 1 to 4096
   Augment augment = Augment::kRandom;
   uint64_t seed = 0;
   bool shuffle = true;
 
-  uint64_t epochs = 0;  // that this job wants, to 2^20; 0: without an end
-  // How many jobs are to begin together: the share's first batch waits for
-  // them, for StageTimes::gather_ns. Others come in with a later epoch.
+  uint64_t epochs = 0;  // for this job, at most 2^20; 0: unlimited
+  // Number of jobs that start together, 1 to 64. The share's first batch waits
+  // for them, at most StageTimes::gather_ns. Others enter at a later epoch.
   uint64_t jobs = 1;
-  // Of the share, as its first job has them: batches from the slowest job on, 2
-  // to 512, and how many more get memory where one is still read or written by
-  // a job that was given up, 1 to 512.
+  // The share has its first job's values of these two.
+  // Batches that are prepared or kept, from the slowest job's on: 2 to 512.
   uint32_t window_batches = 8;
+  // Further buffers, 1 to 512, for use while a job that was expelled or lost
+  // its claim still reads or writes one.
   uint32_t spare_batches = 4;
 
-  // Of this job, that prepare: as PipelineOptions'.
+  // Preparing threads of this job, as in PipelineOptions.
   size_t threads = 1;
   size_t threads_min = 1;
   size_t threads_max = 1;
@@ -66,54 +69,54 @@ struct SharedOptions {
   StageTimes times;
 };
 
-// Of a share whose batches are such a pipeline's, prepared by as many threads;
-// what a pipeline has not is left to be set. Ranks, feeds, rings and memory are
-// not a share's.
+// Options of a share with the batches and threads of pipeline `same`. Fields
+// that PipelineOptions lacks have their defaults. Ranks, feeds, rings and
+// memory limits have no counterpart in a share and are ignored.
 SharedOptions shared_options(const PipelineOptions& same);
 
 struct ShareCounters {
-  uint64_t used_batches = 0;   // that the share had for this job
-  uint64_t lost_claims = 0;    // batches prepared in vain: taken over by others
-  uint64_t times_out = 0;      // that it went on alone
-  uint64_t alone_batches = 0;  // that it prepared for itself
+  uint64_t used_batches = 0;   // batches taken from the share
+  uint64_t lost_claims = 0;    // batches begun in vain: claim taken over
+  uint64_t times_out = 0;      // times the job found itself out of the share
+  uint64_t alone_batches = 0;  // batches prepared alone
 };
 
-// One batch at a time is in use. Not to be used in a forked process.
+// At most one batch is in use at a time. Not usable in a forked process.
 class SharedPreparer : public BatchSource {
  public:
-  // Joins the share, or makes it, and starts the threads.
+  // Joins the share, or creates it, and starts the threads. link.broken is
+  // called only for samples that this job prepares.
   // Errors: kInvalidArgument  an option out of its range; the share of that
   //         name prepares something else
-  //         kLimit  no memory for the window; 64 jobs share it; no thread
+  //         kLimit  no memory for the window; the share has 64 jobs; no thread
+  //         could be started
   //         kPermissionDenied, kUnavailable, kIo  as StageFile::join()
-  // link: what it needs from outside; `broken` is called for the samples that
-  // this job prepares.
   [[nodiscard]] static Result<std::unique_ptr<SharedPreparer>> create(
       std::shared_ptr<const Dataset> dataset, const SharedOptions& options,
       PipelineLink link = {});
-  // Leaves the share. A batch that is in use is no longer valid.
+  // Leaves the share. A batch in use becomes invalid.
   ~SharedPreparer() override;
   SharedPreparer(const SharedPreparer&) = delete;
   SharedPreparer& operator=(const SharedPreparer&) = delete;
 
-  // The job's next batch, a view of memory that all jobs read. Valid until
-  // release(), also where the job is put out meanwhile; batches without a good
-  // sample are passed over, but for those that end an epoch.
-  // Errors: kIo  all samples of an epoch are broken; it stays so
-  //         kIo  a sample of the batch is broken, with BrokenSamples::kFatal
-  //         those of Pipeline::create(), where the job goes on alone
+  // The job's next batch: a view of memory that all jobs read. It is valid
+  // until release(), even if the job is expelled meanwhile. Batches without a
+  // good sample are skipped, except those that end an epoch.
+  // Errors: kIo  all samples of an epoch are broken; later calls fail alike
+  //         kIo  BrokenSamples::kFatal, and a sample of the batch is broken
+  //         those of Pipeline::create(), if the job goes on alone
   [[nodiscard]] Result<std::optional<Batch>> next(uint64_t timeout_ns) override;
   void release(const Batch& batch) override;
-  // The others go on without this job.
+  // Other jobs no longer wait for this one.
   void stop() override;
-  bool finished() const override;  // all epochs
+  bool finished() const override;  // all epochs were handed out
   bool is_held_up() const override;
   // The epoch of the next batch.
   uint64_t epoch() const;
   bool is_alone() const;
   uint64_t samples_per_epoch() const;
 
-  // What this job's threads did, alone or for all.
+  // Work of this job's threads, alone and for the share.
   LoaderCounters counters() const override;
   ShareCounters share() const;  // thread-safe
 

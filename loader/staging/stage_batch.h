@@ -1,5 +1,5 @@
-// How a batch stands in its buffer: how many good samples it has, their labels,
-// their numbers in the data set, and the samples themselves. Pure.
+// Layout of a batch in its buffer: number of good samples, labels, indices in
+// the data set, samples. Pure.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class StageBatchLayout {
     return (data_offset() + floats * sizeof(float) + 4095) / 4096 * 4096;
   }
 
-  // A view of it. What others wrote is not asked how large the buffer is.
+  // A view of the batch. The size is clamped: other processes can write it.
   Batch view(uint8_t* buffer) const {
     Batch batch;
     batch.data = data(buffer);
@@ -45,7 +45,7 @@ class StageBatchLayout {
   }
 
  private:
-  static constexpr uint64_t kLineBytes = 64;  // of the CPU's cache
+  static constexpr uint64_t kLineBytes = 64;  // CPU cache line
 
   uint64_t data_offset() const {
     const uint64_t numbers = 2 * batch_samples_ * sizeof(uint64_t);

@@ -5,7 +5,7 @@
 namespace penstock {
 
 std::optional<StageClaim> StageClaims::claim(bool look_for_ended) {
-  // A job that has ended keeps its batches, until somebody looks.
+  // The place of an ended job holds back the window until it is freed.
   if (look_for_ended) (void)jobs_.drop_ended();
   return claim_first(look_for_ended);
 }
@@ -25,10 +25,10 @@ std::optional<StageClaim> StageClaims::try_claim(uint64_t batch,
   const uint64_t found = file_.slot(slot).word;
   fault_point("looked at the slot");
   const StageWord word = StageWord::of(found);
-  // A job that comes in sees the floor, or is seen below.
+  // An entering job either sees the raised floor or is seen by window() below.
   if (passes_over(word, batch, window)) jobs_.raise_floor(batch - window + 1);
-  // In this order: a job that came in after the slot was read found no batch of
-  // its epoch claimed, so that what stands there is older than that.
+  // The jobs must be read after the slot: a job that entered later found no
+  // batch of its epoch claimed, so the slot's batch is older than its epoch.
   if (!jobs_.window().holds(batch)) return std::nullopt;
   const SlotRule rule = slot_rule(word, batch, window);
   if (rule == SlotRule::kDone || batch / window >= kMostLaps) {
@@ -37,7 +37,7 @@ std::optional<StageClaim> StageClaims::try_claim(uint64_t batch,
   if (rule == SlotRule::kClaimed &&
       !(look_for_ended && file_.has_ended(word.member, word.generation))) {
     if (!overdue_.has(slot, found)) return std::nullopt;
-    return take_with_spare(batch, found);  // its preparer may go on any time
+    return take_with_spare(batch, found);  // its owner may resume and write
   }
   if (!file_.has_buffer(word) || jobs_.is_held(word.buffer)) {
     return take_with_spare(batch, found);
@@ -61,7 +61,7 @@ bool StageClaims::place(StageClaim& claim, uint64_t found) {
   return true;
 }
 
-// With the buffer of what stood there.
+// Claims the batch with the buffer that the slot already names.
 std::optional<StageClaim> StageClaims::take(uint64_t batch, uint64_t found,
                                             uint32_t buffer) {
   if (has_claim_[buffer].exchange(true)) return std::nullopt;
@@ -71,8 +71,8 @@ std::optional<StageClaim> StageClaims::take(uint64_t batch, uint64_t found,
   return std::nullopt;
 }
 
-// The slot has it for this claim. Who was stopped here for so long that the
-// claim was taken over finds either that, or that the buffer is another's.
+// The slot's word reserves the buffer for this claim. If this thread is stopped
+// until the claim is taken over, it finds the slot's word or the tag changed.
 bool StageClaims::take_buffer(StageClaim& claim) {
   std::atomic<uint64_t>& tag = file_.tag(claim.buffer);
   claim.tag = new_tag();
@@ -108,8 +108,8 @@ bool StageClaims::take_spare(StageClaim& claim) {
   return false;
 }
 
-// No batch stands in it, nobody reads it and nobody writes to it: that stays so
-// as long as its tag does.
+// A spare buffer is named by no slot and has no reader and no writer. That
+// stays true while its tag is unchanged, which the swap of the tag verifies.
 bool StageClaims::take_if_spare(uint32_t buffer, StageClaim& claim) {
   uint64_t found = file_.tag(buffer);
   fault_point("looked at a spare");
@@ -140,9 +140,10 @@ bool StageClaims::holds(const StageClaim& claim) const {
   return slot_of(claim.batch).word == claim.word;
 }
 
-// False: somebody else has taken it over.
+// False: the claim was taken over.
 bool StageClaims::finish(const StageClaim& claim, StageWord::State state) {
-  // First, so that who takes the slot's buffer later finds nobody writing.
+  // Before the slot's word changes: the buffer's next owner must find no
+  // writer.
   give_up(claim);
   fault_point("finished");
   const StageWord word = StageWord::of(claim.word);
@@ -168,7 +169,8 @@ void StageClaims::leave(const StageClaim& claim) {
   file_.header().room.notify_all();
 }
 
-// Nobody else changes the tag of a buffer that a living member writes to.
+// A plain store is enough: nobody else changes the tag of a buffer while a
+// living member writes it.
 void StageClaims::give_up(const StageClaim& claim) {
   BufferTag tag = BufferTag::of(claim.tag);
   tag.is_written = false;

@@ -1,4 +1,4 @@
-// Who prepares which batch of a share, and where.
+// Claims: which thread prepares which batch of a share, in which buffer.
 #pragma once
 
 #include <atomic>
@@ -10,8 +10,8 @@
 
 namespace penstock {
 
-// The claims that this process has waited for long enough: whoever has one may
-// be stopped. Thread-safe.
+// Claims that exceeded the wait limit of this process (StageTimes::claim_ns);
+// their owners may be suspended. Thread-safe.
 class OverdueClaims {
  public:
   explicit OverdueClaims(uint32_t window)
@@ -24,16 +24,16 @@ class OverdueClaims {
   std::unique_ptr<std::atomic<uint64_t>[]> words_;  // 0: none
 };
 
-// A batch that one thread prepares, in a buffer that it alone writes to.
+// One thread's right to prepare a batch, in a buffer that it alone writes.
 struct StageClaim {
   uint64_t batch = 0;
   uint32_t buffer = 0;
-  uint64_t word = 0;  // of the batch's slot, as long as the claim holds
+  uint64_t word = 0;  // value of the batch's slot while the claim holds
   uint64_t tag = 0;   // of the buffer
 };
 
-// One for all threads of the process that has joined: they tell each other's
-// claims apart by it. Thread-safe. What it is given must outlive it.
+// One per process: its threads' claims are told apart here. Thread-safe. The
+// constructor's arguments must outlive it.
 class StageClaims {
  public:
   StageClaims(const StageFile& file, const OverdueClaims& overdue)
@@ -43,16 +43,16 @@ class StageClaims {
         has_claim_(
             std::make_unique<std::atomic<bool>[]>(file.shape().buffers)) {}
 
-  // The first batch of the window that nobody prepares, or whose preparer is
-  // overdue or, where it is to look for such, has ended. A claim has to be
-  // published or given up. nullopt: none now; header().room says when there may
-  // be.
+  // Claims the first batch of the window that is unclaimed, whose claim is
+  // overdue, or, with look_for_ended, whose owner has ended. Each claim must
+  // end in publish() or leave(). nullopt: none now; header().room notifies of
+  // changes.
   [[nodiscard]] std::optional<StageClaim> claim(bool look_for_ended);
-  // Whether nobody has taken it over, as far as is known.
+  // Whether the claim was not taken over yet; may be outdated on return.
   bool holds(const StageClaim& claim) const;
-  // What is in the buffer is the batch. False: somebody else has taken it over.
+  // Makes the buffer's contents the batch. False: the claim was taken over.
   bool publish(const StageClaim& claim);
-  // What is in the buffer is no batch: others prepare it.
+  // Abandons the claim; another thread or process will prepare the batch.
   void leave(const StageClaim& claim);
 
  private:
@@ -76,8 +76,9 @@ class StageClaims {
   const StageFile& file_;
   const OverdueClaims& overdue_;
   const StageJobs jobs_;
-  // By buffer: a thread of this process is at a claim with it, however stale.
-  // Another one's for the same batch would have the same word.
+  // By buffer: a thread of this process has a claim on it, even one taken over.
+  // A second thread's claim of the same batch and buffer would have the same
+  // slot word.
   const std::unique_ptr<std::atomic<bool>[]> has_claim_;
 };
 

@@ -29,7 +29,7 @@ Error no_share(const std::string& path, const std::string& what) {
                  ", not a share; remove it, or use another name");
 }
 
-// As long as the file is there no other one has it.
+// Unique as long as the file exists, up to hash collisions.
 uint64_t key_of(int fd) {
   struct stat file {};
   if (::fstat(fd, &file) != 0) return 1;
@@ -95,7 +95,7 @@ StageFile::~StageFile() { unmap(); }
 
 Status StageFile::become_member() {
   auto membership = Membership::join(fd_.get(), members());
-  // Who removes the file has all numbers.
+  // A process that removes the file holds all member numbers.
   if (!membership && membership.error().code == Code::kLimit) {
     return try_again(path_);
   }
@@ -106,8 +106,9 @@ Status StageFile::become_member() {
   return Done{};
 }
 
-// It gets its name when its index is whole and it has a member, so that nobody
-// takes it for one that was left; its memory, which takes a while, afterwards.
+// The file gets its name only when the index is complete and it has a member:
+// a file without members is removed as abandoned. Its buffers are allocated
+// afterwards, as that takes long.
 Status StageFile::make(const StagedData& data) {
   fd_.reset(::openat(folder_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!fd_) return system_error(errno, path_);
@@ -135,7 +136,7 @@ Status StageFile::make(const StagedData& data) {
   return system_error(error, path_);
 }
 
-// Before anything of it is mapped.
+// Checks the header before mapping the file, and then maps it.
 Status StageFile::check(const StagedData& data) {
   struct stat found {};
   if (::fstat(fd_.get(), &found) != 0) return system_error(errno, path_);
@@ -186,7 +187,8 @@ Error StageFile::cannot_open(int error) const {
   return system_error(error, path_);
 }
 
-// Whatever else stands under that name may be wanted: nothing is done to it.
+// Refuses anything that is not a share, and leaves it unchanged: its owner may
+// need it.
 Status StageFile::check_kind() const {
   struct stat found {};
   if (::fstat(fd_.get(), &found) != 0) return system_error(errno, path_);
@@ -201,7 +203,7 @@ Status StageFile::check_kind() const {
   return Done{};
 }
 
-// Of jobs that were killed, all of them.
+// Removes a file without members: all its jobs were killed.
 Status StageFile::remove_left_one() {
   if (shut_out_cache_members(fd_.get())) {
     remove_cache_file(folder_.get(), file_name_, fd_.get());
@@ -222,7 +224,7 @@ Status StageFile::open(const StagedData& data) {
   return try_again(path_);
 }
 
-// kUnavailable: somebody is just making or removing it.
+// kUnavailable: another process is creating or removing the file; try again.
 Status StageFile::try_join(const CacheOwner& owner, const StagedData& data) {
   auto folder = open_cache_folder(owner);
   if (!folder) return std::move(folder).error();
@@ -261,7 +263,7 @@ void StageFile::leave() {
   if (!membership_ || membership_->pid() != ::getpid()) return;
   if (membership_->shut()) {
     remove_cache_file(folder_.get(), file_name_, fd_.get());
-    // With the last of its files; others make it anew.
+    // Succeeds only if the folder is empty; the next process creates it again.
     (void)::rmdir(path_.substr(0, path_.rfind('/')).c_str());
   }
   membership_.reset();

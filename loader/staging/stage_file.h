@@ -1,4 +1,4 @@
-// A stage file, opened by one process and mapped.
+// One process's open and mapped stage file.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +13,27 @@
 
 namespace penstock {
 
-// What a share prepares.
+// What a share prepares, and the memory for it.
 struct StagedData {
   uint64_t fingerprint = 0;
-  std::string prepared;  // for people: the data set, batch, crop, ...
-  // Window and buffers are those of whoever made the file.
+  std::string prepared;  // for messages: the data set, batch, crop, ...
+  // An existing file keeps its creator's window and buffers.
   StageShape shape;
 };
 
-// Thread-safe. What it points at is shared with other processes.
+// Thread-safe. The mapped memory is shared with other processes.
 class StageFile {
  public:
-  // Joins the share of that name, or makes it. A file that nobody uses any more
-  // is made anew.
+  // Joins the share of that name, or creates it. A file without users is
+  // replaced.
   // Errors: those of open_cache_folder()
   //         kInvalidArgument  the name is not allowed (as a cache's); the share
-  //         prepares something else, or its file is damaged, or no share's
-  //         kPermissionDenied  the file is another user's
+  //         prepares something else; its file is damaged or not a share
+  //         kPermissionDenied  the file belongs to another user
   //         kLimit  no memory for the window's batches in the tmpfs or in the
   //         job's memory cgroup
-  //         kUnavailable  it is being removed for longer than 0.1 s, or as many
-  //         processes use it as can; kIo
+  //         kUnavailable  for a second the file was being created or removed,
+  //         or in use by kMembers processes; kIo
   [[nodiscard]] static Result<std::unique_ptr<StageFile>> join(
       const CacheOwner& owner, const std::string& name, const StagedData& data);
   ~StageFile();
@@ -41,9 +41,11 @@ class StageFile {
   StageFile& operator=(const StageFile&) = delete;
 
   const std::string& path() const { return path_; }
-  // The same for all who have opened this file, and hardly for others; not 0.
+  // Hash of the file's identity: equal in all processes that have it open, and
+  // almost surely different for other files. Never 0.
   uint64_t key() const { return key_; }
-  // What everybody may write to is not asked where a place has to be right.
+  // This process's checked copy. Every member can write the header's, so that
+  // one is not used for addresses.
   const StageShape& shape() const { return shape_; }
   StageHeader& header() const { return *reinterpret_cast<StageHeader*>(map_); }
   // REQUIRES: i < kStageConsumers, < shape().window, < shape().buffers.
@@ -57,29 +59,29 @@ class StageFile {
   std::atomic<uint64_t>& progress(uint32_t i) const {
     return writer(i).progress;
   }
-  // False: the slot's word is damaged, and names no buffer of the file.
+  // False: the slot's word is damaged and names no buffer of the file.
   bool has_buffer(const StageWord& word) const {
     return word.buffer < shape_.buffers;
   }
   uint8_t* buffer(uint32_t i) const {
     return map_ + stage_buffers_offset(shape_) + i * shape_.buffer_bytes;
   }
-  // Memory for a buffer; nothing where it has it.
-  // Errors: kLimit, with figures
+  // Allocates a buffer's memory, if it has none.
+  // Errors: kLimit  no memory; the message has the figures
   [[nodiscard]] Status allocate(uint32_t buffer) const;
 
-  // Maps the buffer's pages, many at a time; without it each is mapped when it
-  // is first touched, which takes a process of a large window longer.
+  // Maps the buffer's pages at once. Otherwise each page faults at its first
+  // access, which costs more time, above all with a large window.
   void map_in(uint32_t buffer) const;
 
-  // This process's, until leave().
+  // This process's member number and its generation, until leave().
   uint32_t member() const { return member_; }
   uint32_t generation() const { return generation_; }
-  // Whether the process that had this number then has ended.
+  // Whether the process that had this number in this generation has ended.
   bool has_ended(uint32_t member, uint32_t generation) const;
 
-  // To be called last: gives the number back, and removes the file if nobody
-  // else uses it. Nothing in a forked process.
+  // Call last: gives the number back, and removes the file if no other process
+  // uses it. Does nothing in a forked process.
   void leave();
 
  private:
@@ -119,11 +121,11 @@ class StageFile {
   uint32_t generation_ = 0;
 };
 
-// Of the share of that name.
-// Errors: kInvalidArgument  it is not allowed
+// File name of the share `name`.
+// Errors: kInvalidArgument  the name is not allowed
 [[nodiscard]] Result<std::string> stage_file_name(const std::string& name);
 
-// Removes the owner's shares whose jobs were killed, all of them.
+// Removes the owner's shares that no living process uses.
 void sweep_shares(const CacheOwner& owner);
 
 }  // namespace penstock

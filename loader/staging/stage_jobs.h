@@ -1,4 +1,4 @@
-// The jobs of a share, as any of its processes sees them.
+// The jobs of a share, as read from its file.
 #pragma once
 
 #include <cstdint>
@@ -8,23 +8,24 @@
 
 namespace penstock {
 
-// Thread-safe, and as many of them as one likes. The file must outlive it.
+// Thread-safe. Any number of instances may exist. The file must outlive them.
 class StageJobs {
  public:
   explicit StageJobs(const StageFile& file) : file_(file) {}
 
-  // Of the jobs that are active.
+  // The window of the active jobs.
   StageWindow window() const;
-  uint64_t active() const;  // how many
-  // The newest batch that was ever claimed or passed over, + 1; 0: none was.
+  uint64_t active() const;  // number of active jobs
+  // The newest batch ever claimed or passed over, + 1; 0: none.
   uint64_t newest() const;
-  // Whether a living job reads that buffer, or may.
+  // Whether a living job reads the buffer, or may read it.
   bool is_held(uint32_t buffer) const;
-  // Whether a batch stands in it, or is to.
+  // Whether a slot names the buffer, for a batch in it or one to come.
   bool is_placed(uint32_t buffer) const;
-  // Nobody comes in before this batch any more, who has not before it is seen.
+  // From now on no job enters before this batch, unless it is already visible
+  // as active.
   void raise_floor(uint64_t batch) const;
-  // Gives the places of jobs that have ended back. False: there was none.
+  // Frees the places of jobs that have ended. False: there were none.
   bool drop_ended() const;
 
  private:

@@ -1,18 +1,19 @@
-// What a stage file holds: the batches that the jobs of a share prepare once
-// for all of them.
+// Layout of a stage file: the batches of a share, each prepared once for all of
+// its jobs.
 //
 //   0              StageHeader
-//   4096           MemberTable, as the cache's
-//   8192           StageConsumer[64]: the jobs, and where each of them is
+//   4096           MemberTable, as in a cache file
+//   8192           StageConsumer[64]: the jobs and their next batches
 //   12288          StageSlot[window], then StageWriter[buffers], up to the next
 //                  4096
-//   buffers_offset the buffers, as many bytes each
+//   buffers_offset the buffers, all of the same size
 //
-// Batches have numbers that never come again: batch n of epoch e is
-// e x batches_per_epoch + n. Batch g stands in slot g % window. Everything but
-// the buffers is changed by atomic operations only, one word at a time, so that
-// a process may be killed, or stopped, between any two of them; what follows
-// from that is in docs/staging.md.
+// Batch numbers never repeat: batch n of epoch e is e x batches_per_epoch + n.
+// Batch g belongs to slot g % window.
+//
+// Everything but the buffers changes by atomic operations only, one word at a
+// time: a process may be killed or stopped between any two of them. For the
+// consequences see docs/staging.md.
 #pragma once
 
 #include <atomic>
@@ -30,7 +31,7 @@ inline constexpr uint32_t kMostWindow = 512;
 inline constexpr uint32_t kMostBuffers = 1024;
 inline constexpr uint64_t kMostLaps = uint64_t{1} << 30;
 
-// What all who share have to agree on.
+// Sizes on which all members must agree.
 struct StageShape {
   uint64_t batches_per_epoch = 1;  // >= 1
   uint64_t buffer_bytes = 4096;    // a multiple of 4096
@@ -40,32 +41,32 @@ struct StageShape {
 
 struct StageHeader {
   uint64_t magic;
-  uint64_t fingerprint;  // of what is prepared
+  uint64_t fingerprint;  // of data set and options
   StageShape shape;
-  uint64_t keep_s;      // 0: when nobody uses it any more it goes, as a cache
-  char prepared[1024];  // what it is, for people; ends in a zero byte
-  uint32_t maker;       // the member that made it, and gets its memory
+  uint64_t keep_s;      // 0: removed with its last user, as a cache would be
+  char prepared[1024];  // StagedData::prepared, zero-terminated
+  uint32_t maker;       // the member that created it and allocates its memory
   uint32_t maker_generation;
 
-  std::atomic<uint32_t> has_memory;  // 1: for all buffers of the window
+  std::atomic<uint32_t> has_memory;  // 1: the window's buffers are allocated
 
-  alignas(64) std::atomic<uint64_t> tickets;  // that were given out
-  // Nobody comes in before this batch: some that are older were passed over.
+  alignas(64) std::atomic<uint64_t> tickets;  // number of tickets issued
+  // No job enters before this batch: some older batches were passed over.
   alignas(64) std::atomic<uint64_t> floor;
   alignas(64) SharedEvent ready;  // a batch became ready
-  alignas(64) SharedEvent room;   // one may have become claimable
-  // Since the file was made, of all who use it.
+  alignas(64) SharedEvent room;   // a batch may have become claimable
+  // Totals of all processes since the file was created.
   alignas(64) std::atomic<uint64_t> prepared_batches;
   std::atomic<uint64_t> taken_over;  // claims
-  std::atomic<uint64_t> put_out;     // jobs that held up the others
+  std::atomic<uint64_t> put_out;     // jobs that blocked others
 };
 static_assert(sizeof(StageHeader) <= kMembersOffset);
 static_assert(offsetof(StageHeader, keep_s) == kCacheKeepOffset);
 
 struct alignas(64) StageConsumer {
   std::atomic<uint64_t> word;  // see ConsumerWord
-  std::atomic<uint64_t> held;  // a buffer that it reads, + 1; 0: none
-  std::atomic<uint64_t> end;   // the first batch that it does not want
+  std::atomic<uint64_t> held;  // the buffer that the job reads, + 1; 0: none
+  std::atomic<uint64_t> end;   // the first batch that the job does not want
 };
 inline constexpr uint64_t kConsumersOffset = 8192;
 inline constexpr uint64_t kStageSlotsOffset = 12288;
@@ -76,13 +77,13 @@ struct alignas(64) StageSlot {
   std::atomic<uint64_t> word;  // see StageWord
 };
 
-// Of a job. One that is active has released all batches before `next`, and none
-// behind it goes away before it has.
+// State of a job. An active job has released all batches before `next`; batches
+// from `next` on are kept until it releases them.
 struct ConsumerWord {
   enum class State : uint8_t {
     kFree = 0,
     kActive = 1,
-    kOut = 2,  // nobody waits for it: it has not come in yet, or was put out
+    kOut = 2,  // not entered yet, or expelled: nobody waits for it
   };
   State state = State::kFree;
   uint32_t member = 0;      // < kMembers
@@ -101,16 +102,16 @@ struct ConsumerWord {
   }
 };
 
-// Of a slot: the batch that stands in it, or did.
+// State of a slot, and its latest batch.
 struct StageWord {
   enum class State : uint8_t {
     kUnused = 0,   // no batch yet
     kClaimed = 1,  // a member prepares it
     kReady = 2,
-    kLeft = 3,  // who had claimed it left it to others
+    kLeft = 3,  // claim abandoned: another member may prepare it
   };
   State state = State::kUnused;
-  uint32_t member = 0;  // who claimed it
+  uint32_t member = 0;  // owner of the claim
   uint32_t generation = 0;
   uint32_t buffer = 0;  // < kMostBuffers
   uint64_t lap = 0;     // batch / window, < kMostLaps
@@ -128,10 +129,10 @@ struct StageWord {
   }
 };
 
-// Of a buffer: who may write to it. Each time that a member takes one it gets
-// another ticket, so that a tag never comes again.
+// The writer of a buffer. Each time that a member takes a buffer it uses a new
+// ticket, so tags never repeat.
 struct BufferTag {
-  bool is_written = false;  // else its last writer has done
+  bool is_written = false;  // false: the last writer has finished
   uint32_t member = 0;
   uint32_t generation = 0;
   uint64_t ticket = 0;  // 40 bits
@@ -148,10 +149,10 @@ struct BufferTag {
   }
 };
 
-// Of a buffer.
+// A buffer's writer and its progress.
 struct alignas(64) StageWriter {
   std::atomic<uint64_t> tag;  // see BufferTag
-  // Changes with each sample that whoever writes to it has done.
+  // Grows with each sample that the writer has finished.
   std::atomic<uint64_t> progress;
 };
 

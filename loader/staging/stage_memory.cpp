@@ -1,4 +1,4 @@
-// The memory of a share's buffers, which is had before they are used.
+// Memory of a share's buffers, allocated before their use.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 namespace penstock {
 namespace {
 
-// For the memory that the maker gets; then who waits gets it too.
+// 1 ms each: after 10 s a waiting process allocates the buffers itself.
 constexpr int kMemoryTries = 10000;
 
 std::string batches_text(uint64_t batches, uint64_t buffer_bytes) {
@@ -23,8 +23,8 @@ std::string batches_text(uint64_t batches, uint64_t buffer_bytes) {
 
 }  // namespace
 
-// tmpfs may be full; where the job's memory does not do, the kernel would end
-// the process.
+// A full tmpfs only makes fallocate() fail. The memory cgroup is checked first,
+// because beyond its limit the kernel kills the process.
 Status StageFile::allocate_bytes(uint64_t offset, uint64_t bytes,
                                  const std::string& what) const {
   const auto room = group_memory();
@@ -52,14 +52,15 @@ Status StageFile::allocate(uint32_t buffer) const {
   const auto begin = static_cast<off_t>(stage_buffers_offset(shape_) +
                                         buffer * shape_.buffer_bytes);
   const auto bytes = static_cast<off_t>(shape_.buffer_bytes);
-  // Written to all over before.
+  // No hole: the whole buffer has been written before.
   if (::lseek(fd_.get(), begin, SEEK_HOLE) >= begin + bytes) return Done{};
   return allocate_bytes(static_cast<uint64_t>(begin), shape_.buffer_bytes,
                         batches_text(1, shape_.buffer_bytes));
 }
 
-// To be read: the kernel maps pages around one that is read, not around one
-// that is written to. Kernels before 5.14 do not know it, and map them later.
+// Populates for reading: the kernel maps the pages around a page that is read,
+// but not around one that is written. Kernels before 5.14 do not have this
+// request; there pages are mapped at their first access.
 void StageFile::map_in(uint32_t index) const {
   if (is_mapped_in_[index].exchange(true)) return;
 #ifdef MADV_POPULATE_READ
@@ -67,8 +68,8 @@ void StageFile::map_in(uint32_t index) const {
 #endif
 }
 
-// A buffer's memory is had before the buffer is used: where a page cannot be
-// had later, the process dies. What is there already stays.
+// Allocates the window's buffers before use: a process dies at a mapped page
+// for which there is no memory. Existing contents stay.
 Status StageFile::get_memory() {
   Status allocated = allocate_bytes(
       stage_buffers_offset(shape_), shape_.window * shape_.buffer_bytes,
@@ -77,7 +78,8 @@ Status StageFile::get_memory() {
   return allocated;
 }
 
-// Jobs that begin together would each get it otherwise.
+// Waits for the creator's allocation: otherwise each of several jobs that start
+// together would allocate.
 Status StageFile::wait_for_memory() {
   for (int tried = 0; tried < kMemoryTries; ++tried) {
     if (header().has_memory == 1) return Done{};

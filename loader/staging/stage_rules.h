@@ -1,5 +1,4 @@
-// Who may do what in a share: decided from words that were read, and nothing
-// else. Pure.
+// Decisions of a share, made only from words that were read before. Pure.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +9,8 @@
 
 namespace penstock {
 
-// The batches that may be prepared now: none that no job wants, none that has
-// no slot before the slowest job has gone on.
+// The batches that may be prepared now: each is wanted by a job, and its slot
+// is not needed by a slower job.
 struct StageWindow {
   uint64_t begin = 0;  // the slowest active job's next batch
   uint64_t end = 0;    // == begin: none
@@ -19,10 +18,10 @@ struct StageWindow {
   bool holds(uint64_t batch) const { return begin <= batch && batch < end; }
 };
 
-// Of one active job, as it goes into the window of all.
+// An active job's part in the window.
 struct StagePlace {
   uint64_t next = 0;
-  uint64_t end = UINT64_MAX;  // the first batch that it does not want
+  uint64_t end = UINT64_MAX;  // the first batch that the job does not want
 };
 StageWindow stage_window(std::span<const StagePlace> active, uint32_t window);
 
@@ -32,17 +31,17 @@ constexpr uint64_t batch_of(const StageWord& word, uint32_t slot,
   return word.lap * window + slot;
 }
 
-// What a slot's word says of a batch of the window that belongs there.
+// State of a batch of the window, by the word of its slot.
 enum class SlotRule {
-  kDone,     // it is ready, or even gone
-  kFree,     // its slot can be had: what stands there nobody wants any more,
-             // or was left
-  kClaimed,  // somebody prepares it, or what stood there before
+  kDone,     // the batch is ready, or was and is gone
+  kFree,     // the slot can be claimed: unused, abandoned, or holding an older
+             // batch that no job needs
+  kClaimed,  // this batch, or an older one of the slot, is being prepared
 };
 SlotRule slot_rule(const StageWord& word, uint64_t batch, uint32_t window);
 
-// Whether a batch that belongs between what stands in the slot and this one is
-// passed over, as no job is at it, nor before.
+// Whether `batch` would pass over older batches of its slot that were never
+// claimed. That happens when every active job is already past them.
 constexpr bool passes_over(const StageWord& word, uint64_t batch,
                            uint32_t window) {
   const uint64_t next_lap =
@@ -50,25 +49,25 @@ constexpr bool passes_over(const StageWord& word, uint64_t batch,
   return batch / window > next_lap;
 }
 
-// The first epoch of which no batch was claimed; `newest`: the slots' newest
-// batch + 1, or 0.
+// The first epoch without a claimed batch. newest: see StageJobs::newest().
 constexpr uint64_t epoch_to_join(uint64_t newest, uint64_t batches_per_epoch) {
   return (newest + batches_per_epoch - 1) / batches_per_epoch;
 }
 
-// Whether a job that is at `next` keeps the one that wants `batch` from it.
+// Whether a job at batch `next` blocks a job that wants `batch`.
 constexpr bool is_in_the_way(uint64_t next, uint64_t batch, uint32_t window) {
   return next + window <= batch;
 }
-// Whether it is its own fault: its batch is there, or was, as the word of that
-// batch's slot says.
+// Whether the job at `next` is itself the cause: its batch is ready, or was.
+// word: of that batch's slot.
 bool could_go_on(const StageWord& word, uint64_t next, uint32_t window);
 
-// For how long a word that others change has been seen as it is. Time counts
-// only while somebody looks: who was stopped himself blames nobody for it.
+// Measures how long a shared word has not changed. The time between two checks
+// counts for at most kMostStep_ns: a process that was itself stopped must not
+// blame others for that time.
 class Stillness {
  public:
-  static constexpr uint64_t kMostStep_ns = 500000000;  // between two looks
+  static constexpr uint64_t kMostStep_ns = 500000000;
 
   bool has_lasted(uint64_t word, uint64_t now_ns, uint64_t limit_ns) {
     if (word != word_) {

@@ -42,8 +42,8 @@ Status StageSeat::reserve() {
                    " jobs share it already; share under another name"};
 }
 
-// First it says where it comes in, then it looks whether it may: a batch that
-// is claimed later is not freed without it.
+// Publishes the entry first and checks it afterwards: a batch that is claimed
+// after the store is kept for this job.
 uint64_t StageSeat::enter(uint64_t epoch) {
   const uint64_t per_epoch = file_.shape().batches_per_epoch;
   epoch = std::max(epoch, epoch_to_join(jobs_.newest(), per_epoch));
@@ -82,7 +82,7 @@ StageSeat::Take StageSeat::take(uint32_t& buffer) {
   fault_point("taking");
   own().held = uint64_t{found.buffer} + 1;
   fault_point("taken");
-  // Where it is in now, whoever puts it out later sees what it holds.
+  // If the job is still active, a process that expels it later sees `held`.
   if (own().word != active) {
     own().held = 0;
     return Take::kOut;
@@ -99,7 +99,7 @@ bool StageSeat::release() {
   const bool is_in = own().word.compare_exchange_strong(
       active, word(State::kActive, next_ + 1));
   fault_point("released");
-  // The last one that was in the way of the window.
+  // This job was the last one to hold back the window.
   if (is_in && jobs_.window().begin > next_) file_.header().room.notify_all();
   ++next_;
   return is_in;
@@ -122,7 +122,8 @@ void StageSeat::look_at_claims(uint64_t now_ns) {
     if (word.state != StageWord::State::kClaimed || !file_.has_buffer(word)) {
       continue;
     }
-    // Who gets on with it will have done sooner than anybody who begins now.
+    // A claim with progress is kept: another process that started anew would
+    // finish later.
     const uint64_t state = mix64(found) + file_.progress(word.buffer);
     if (claims_[i].has_lasted(state, now_ns, times_.claim_ns)) {
       overdue_.mark(i, found);
@@ -149,7 +150,8 @@ void StageSeat::put_out(uint32_t i, uint64_t found) {
   file_.header().room.notify_all();
 }
 
-// What changes when it gets out of our way.
+// Returns a hash that changes when the job moves or its batch's slot changes;
+// 0: the job does not block us.
 uint64_t StageSeat::look_at_job(uint32_t i, uint64_t now_ns) {
   const uint32_t window = file_.shape().window;
   const uint64_t found = file_.consumer(i).word;

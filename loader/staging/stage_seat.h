@@ -1,4 +1,4 @@
-// A job's place among those that share: which batch it is at.
+// A job's place in its share: its next batch, and its waits for other jobs.
 #pragma once
 
 #include <array>
@@ -11,61 +11,64 @@
 
 namespace penstock {
 
-// How long a job that waits for a batch puts up with others. The last one is
-// more than each of the rest.
+// Time limits of a job that waits for a batch. alone_ns should exceed claim_ns
+// and patience_ns.
 struct StageTimes {
-  // A claim of which no sample was done for longer is taken over; whoever has
-  // it may be stopped.
+  // A claim without a finished sample for this long is taken over: its owner
+  // may be suspended.
   uint64_t claim_ns = 30'000'000'000;
-  // A job whose batch is ready, and that holds up others, is put out.
+  // A job that blocks others for this long, though its own batch is ready, is
+  // expelled.
   uint64_t patience_ns = 60'000'000'000;
-  // A job for which nothing goes on in spite of both goes on alone.
+  // If both limits do not help and nothing changes for this long, the waiting
+  // job goes on alone.
   uint64_t alone_ns = 120'000'000'000;
-  // The share's first batch waits so long for jobs that are to come.
+  // The share's first batch waits at most this long for SharedOptions::jobs.
   uint64_t gather_ns = 60'000'000'000;
 };
 
-// For one thread at a time, but for is_in(). What it is given must outlive it.
+// For one thread at a time, except is_in(). `file` and `overdue` must outlive
+// it.
 class StageSeat {
  public:
   enum class Take {
     kGot,
-    kNotYet,  // header().ready says when it may be there
-    kOut,     // the job is out: others go on without it
+    kNotYet,  // not ready; header().ready notifies of changes
+    kOut,     // the job is out: others do not wait for it
   };
 
   StageSeat(const StageFile& file, OverdueClaims& overdue,
             const StageTimes& times);
 
-  // Gets a place, still out.
-  // Errors: kLimit  as many jobs share as can
+  // Reserves a place; the job is still out.
+  // Errors: kLimit  the share has kStageConsumers jobs
   [[nodiscard]] Status reserve();
-  // Comes in at the first epoch, from `epoch` on, of which no batch was
-  // claimed, and returns its number. The others may have put it out already
-  // when it does. REQUIRES: reserve() succeeded, and it is out.
+  // Makes the job active at the first epoch without a claimed batch, `epoch` or
+  // later, and returns that epoch. Other jobs may expel it before the return.
+  // REQUIRES: reserve() succeeded, and the job is out.
   uint64_t enter(uint64_t epoch);
-  // The first batch that the job does not want.
+  // Sets the first batch that the job does not want.
   void set_end(uint64_t batch);
 
-  // The buffer of the job's next batch, which stays what it is until release(),
-  // whether the job is put out meanwhile or not.
+  // Sets `buffer` to that of the job's next batch. Its contents stay unchanged
+  // until release(), even if the job is expelled meanwhile.
   [[nodiscard]] Take take(uint32_t& buffer);
-  // The batch that take() gave is done with. False: the job is out.
-  // REQUIRES: take() gave kGot.
+  // Releases the taken batch. False: the job is out.
+  // REQUIRES: take() returned kGot.
   bool release();
-  // The others go on without this job; the batch that it has stays what it is.
+  // Other jobs no longer wait for this one. A taken batch stays unchanged.
   void go_out();
-  // The batch that take() gives next, or would give.
+  // The taken batch, or the one that take() will give next.
   uint64_t next() const { return next_; }
 
-  // For a job that waits for its batch: frees places of jobs that have ended,
-  // marks claims that are overdue, puts out jobs that hold it up, and goes out
-  // itself where nothing helps.
+  // For a job that waits for its batch. Frees places of jobs that have ended,
+  // marks overdue claims, and expels jobs that block this one. If nothing
+  // changes for alone_ns, takes this job out.
   void look_around(uint64_t now_ns);
-  // Nobody waits for the job any more. REQUIRES: no batch is taken.
+  // Gives the place back. A taken batch becomes invalid.
   void leave();
 
-  bool is_in() const;  // any thread, once it has a place
+  bool is_in() const;  // thread-safe once reserve() has succeeded
   bool has_place() const { return place_ < kStageConsumers; }
 
  private:

@@ -9,7 +9,7 @@
 
 namespace penstock {
 
-// A file gets its name when it has a member, and not before.
+// No file in creation can be removed here: it has a member before its name.
 void sweep_shares(const CacheOwner& owner) {
   const std::string path = cache_folder_path(owner);
   struct stat found {};
