@@ -1,4 +1,5 @@
-// Threads in which no signal is delivered: those are the program's own.
+// Threads with all signals blocked: signals belong to the program's own
+// threads.
 #pragma once
 
 #include <functional>
@@ -8,7 +9,7 @@
 
 namespace penstock {
 
-// Errors: kLimit  the system gives no thread
+// Errors: kLimit  the thread cannot be created
 [[nodiscard]] Result<std::thread> start_blocked_thread(
     std::function<void()> body);
 

@@ -56,7 +56,8 @@ Error refusal(munge_err_t code, munge_ctx_t context) {
   }
 }
 
-// Whether a user is one of a group's, by what the system knows of both.
+// Whether a user is a member of a group, by the system's user and group
+// databases. own: the credential's group.
 bool is_in_group(uid_t user, gid_t own, gid_t group) {
   if (own == group) return true;
   std::vector<char> text(64 << 10);
@@ -114,7 +115,7 @@ Status MungeAuthority::check(munge_ctx_t context, uid_t user,
   time_t encoded = 0, decoded = 0;
   munge_ctx_get(context, MUNGE_OPT_ENCODE_TIME, &encoded);
   munge_ctx_get(context, MUNGE_OPT_DECODE_TIME, &decoded);
-  // Who sealed it chose how long munged opens it.
+  // The sender chose the credential's lifetime, so the age is checked here.
   if (decoded - encoded > kMostAge_s) {
     return Error{Code::kPermissionDenied, 0,
                  "a credential of " + std::to_string(decoded - encoded) +
@@ -153,7 +154,7 @@ std::shared_ptr<PeerAuthority> munge_authority(
   return std::make_shared<MungeAuthority>(group, socket);
 }
 
-// libmunge may hang for 10 s, which a job does not wait for.
+// libmunge may hang for 10 s, so a thread calls it and is abandoned after 2 s.
 Status check_authority(const std::shared_ptr<PeerAuthority>& authority) {
   auto promise = std::make_shared<std::promise<Status>>();
   auto answer = promise->get_future();

@@ -27,14 +27,14 @@ std::optional<uint32_t> number_of(std::string_view text) {
   return number;
 }
 
-// As wide as the range's first number is written.
+// width: that of the range's first number as written.
 std::string padded(uint32_t number, size_t width) {
   std::string text = std::to_string(number);
   if (text.size() < width) text.insert(0, width - text.size(), '0');
   return text;
 }
 
-// What stands between brackets: "01-03,7".
+// ranges: the text between brackets, such as "01-03,7".
 Result<std::vector<std::string>> numbers_in(std::string_view ranges,
                                             std::string_view whole) {
   std::vector<std::string> numbers;
@@ -61,7 +61,7 @@ Result<std::vector<std::string>> numbers_in(std::string_view ranges,
   }
 }
 
-// Each of names with each of endings behind it.
+// Replaces `names` by all combinations of a name and an ending.
 Status multiply(std::vector<std::string>& names,
                 const std::vector<std::string>& endings) {
   if (endings.size() > kMostListedNodes / names.size()) {
@@ -76,7 +76,7 @@ Status multiply(std::vector<std::string>& names,
   return Done{};
 }
 
-// The names of one item, which is taken off text.
+// Removes the first item from `text` and returns its names.
 Result<std::vector<std::string>> take_item(std::string_view& text,
                                            std::string_view whole) {
   std::vector<std::string> names{""};

@@ -1,4 +1,4 @@
-// The names of a job's nodes as Slurm writes them.
+// Expands a node list in Slurm's notation.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@ namespace penstock {
 
 inline constexpr size_t kMostListedNodes = 65536;
 
-// "a1,b[01-03,7],c[1-2]-[8-9]" as the names that it stands for, in its order.
+// The node names of a list such as "a1,b[01-03,7],c[1-2]-[8-9]", in its order.
 // Pure.
-// Errors: kInvalidArgument  empty; a bracket, a comma or a range that is wrong;
+// Errors: kInvalidArgument  empty; a wrong bracket, comma or range
 //         kLimit  more than kMostListedNodes
 [[nodiscard]] Result<std::vector<std::string>> expand_node_list(
     std::string_view text);

@@ -19,7 +19,7 @@ struct PeerChores::State {
   std::condition_variable changed;
   std::deque<Chore> waiting;
   std::deque<Then> done;
-  std::function<void()> wake;  // empty: nobody is there any more
+  std::function<void()> wake;  // empty: the PeerChores was destroyed
 };
 
 PeerChores::PeerChores(std::function<void()> wake)

@@ -1,6 +1,5 @@
-// What a loop that serves sockets must not wait for: munged, and the names of
-// machines. One thread does them, one after the other, and may outlive the
-// object while it hangs in one.
+// Runs blocking calls (munged, name lookups) outside of a socket loop. A thread
+// runs them one after the other. It may outlive the object while a call hangs.
 #pragma once
 
 #include <cstddef>
@@ -9,22 +8,22 @@
 
 namespace penstock {
 
-// For one thread, the loop's.
+// For one thread: the socket loop's.
 class PeerChores {
  public:
   using Then = std::function<void()>;
-  // Done by the other thread; what it returns is for the loop.
+  // Runs in the chore thread; the returned function runs in finish().
   using Chore = std::function<Then()>;
 
-  // wake: called by the other thread when there is something for finish().
+  // wake: called in the chore thread when finish() has something to run.
   explicit PeerChores(std::function<void()> wake);
-  ~PeerChores();  // never waits
+  ~PeerChores();  // does not wait for a running chore
   PeerChores(const PeerChores&) = delete;
   PeerChores& operator=(const PeerChores&) = delete;
 
-  // False: too much is waiting already, or there is no thread.
+  // False: the queue is full, or the thread cannot be started.
   [[nodiscard]] bool add(Chore chore);
-  // Runs what the chores that are done returned.
+  // Runs the functions that finished chores returned.
   void finish();
 
  private:

@@ -14,7 +14,8 @@
 namespace penstock {
 namespace {
 
-// How long a thread waits for a client that gets no CPU to say that it is late.
+// Extra wait of a caller for the client's thread, which reports late requests
+// itself unless it gets no CPU.
 constexpr uint64_t kGrace_ns = 50000000;
 constexpr uint64_t kLongest_ms = 60000;
 
@@ -81,7 +82,7 @@ PeerLink::Events PeerClient::events_of(size_t node) {
   return events;
 }
 
-// head: of the answer; nullptr: there is none.
+// head: of the reply; nullptr: no reply.
 void PeerClient::finish(PeerCall& call, const PeerHead* head,
                         std::span<const uint8_t> body) {
   std::vector<uint8_t> sample;
@@ -111,7 +112,7 @@ void PeerClient::leave_alone(size_t node, uint64_t until_ns,
     peer.alone_until_ns = until_ns;
   }
   if (trouble == PeerLink::Trouble::kRefused) ++refused_;
-  // A node that nobody serves on may be about to begin, or have ended.
+  // No warning for an absent server: it may be about to start, or have ended.
   if (trouble == PeerLink::Trouble::kAbsent || !warn_) return;
   if (std::exchange(peer.has_warned[trouble == PeerLink::Trouble::kRefused],
                     true)) {
@@ -170,7 +171,8 @@ void PeerClient::put(size_t node, uint64_t index,
   wake_once();
 }
 
-// One of a node's may be larger than its part, or the largest never would.
+// One gift of a node may exceed its part: otherwise large samples would never
+// be sent.
 bool PeerClient::take_gift_room(size_t node, uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   uint64_t& own_bytes = peers_[node].gift_bytes;
@@ -201,7 +203,7 @@ bool PeerClient::is_stopping() {
 
 void PeerClient::run() {
   while (!is_stopping()) run_once(UINT64_MAX);
-  // What was given last goes yet, where its node is there to take it.
+  // Sends the last gifts to nodes that are connected.
   const uint64_t end_ns = monotonic_ns() + options_.answer_ns;
   hand_over();
   const auto is_giving = [](const Peer& peer) {
@@ -213,7 +215,7 @@ void PeerClient::run() {
   }
 }
 
-// What threads have asked for, and given, since.
+// Passes new requests and gifts of other threads to the links.
 void PeerClient::hand_over() {
   std::vector<std::vector<std::shared_ptr<PeerCall>>> calls(peers_.size());
   std::vector<std::vector<PeerGift>> gifts(peers_.size());
@@ -234,7 +236,7 @@ void PeerClient::hand_over() {
   }
 }
 
-// Waits no longer than until then.
+// Handles one poll(2), which waits until until_ns at most.
 void PeerClient::run_once(uint64_t until_ns) {
   std::vector<pollfd> fds{{waker_->fd(), POLLIN, 0}};
   uint64_t deadline_ns = until_ns;

@@ -1,5 +1,5 @@
-// Asks other nodes for samples: one connection to each, on which the askings of
-// all threads are under way at once.
+// Gets samples from other nodes' caches and puts samples into them. Each node
+// has one connection, on which the requests of all threads are pipelined.
 #pragma once
 
 #include <atomic>
@@ -18,39 +18,44 @@
 
 namespace penstock {
 
-// Thread-safe, in the process that started it.
+// Thread-safe; only for the process that started it.
 class PeerClient {
  public:
-  // Gifts that wait: of all nodes, an equal part for each; and where one is
-  // larger than its node's part.
+  // Limits of queued puts ("gifts"). kGifts_bytes is divided equally among the
+  // nodes. One gift per node may exceed its part, if the sum of all stays
+  // within kMostGifts_bytes.
   static constexpr uint64_t kGifts_bytes = 16 << 20;
   static constexpr uint64_t kMostGifts_bytes = 64 << 20;
 
-  // warn: called once for each node and kind of trouble, in the client's
-  // thread. Errors: kLimit  the system gives no thread or descriptor
+  // warn: called in the client's thread, once for each node and kind of
+  // trouble.
+  // Errors: kLimit  no thread or descriptor available
   [[nodiscard]] static Result<std::unique_ptr<PeerClient>> start(
       const std::vector<std::string>& nodes, PeerLinkOptions options,
       std::function<void(const std::string& what)> warn);
-  ~PeerClient();  // waits no longer than answer_ns for gifts to go
+  ~PeerClient();  // waits at most answer_ns for queued gifts to be sent
   PeerClient(const PeerClient&) = delete;
   PeerClient& operator=(const PeerClient&) = delete;
 
-  // node: a number of nodes. False, at the latest after connect_ns and
-  // answer_ns: the node does not have it, does not say, or is left alone.
+  // node: index into start()'s nodes. Returns within connect_ns + answer_ns
+  // (and 50 ms if the client's thread gets no CPU). False: the node does not
+  // have the sample, did not answer, or is in backoff.
   [[nodiscard]] bool get(size_t node, uint64_t index, std::vector<uint8_t>& out,
                          int64_t& label);
+  // Queues a sample for the node, or drops it if the queue is full.
   void put(size_t node, uint64_t index, std::span<const uint8_t> sample,
            int64_t label);
   CachePeersCounters counters() const;
 
  private:
   struct Peer {
-    uint64_t alone_until_ns = 0;                   // under mutex_
-    std::vector<std::shared_ptr<PeerCall>> calls;  // likewise: new ones
-    std::vector<PeerGift> gifts;                   // likewise
-    uint64_t gift_bytes = 0;  // likewise: of those that are not gone yet
-    bool has_warned[2] = {};  // of being late, and of what cannot be right
-    std::unique_ptr<PeerLink> link;  // the thread's
+    // The first four are guarded by mutex_.
+    uint64_t alone_until_ns = 0;                   // end of the backoff
+    std::vector<std::shared_ptr<PeerCall>> calls;  // new ones
+    std::vector<PeerGift> gifts;                   // new ones
+    uint64_t gift_bytes = 0;                       // queued or being sent
+    bool has_warned[2] = {};                       // late; invalid data
+    std::unique_ptr<PeerLink> link;  // only for the client's thread
   };
   PeerClient(PeerLinkOptions options,
              std::function<void(const std::string& what)> warn);
@@ -73,9 +78,9 @@ class PeerClient {
   LinkChores chores_;
   std::vector<Peer> peers_;
   std::mutex mutex_;
-  bool is_woken_ = false;    // under mutex_
+  bool is_woken_ = false;    // guarded by mutex_
   bool stopping_ = false;    // likewise
-  uint64_t gift_bytes_ = 0;  // likewise, of all nodes
+  uint64_t gift_bytes_ = 0;  // likewise; sum over all nodes
   std::atomic<uint64_t> asked_ = 0;
   std::atomic<uint64_t> had_ = 0;
   std::atomic<uint64_t> failed_ = 0;

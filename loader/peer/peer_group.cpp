@@ -52,7 +52,7 @@ Status check(const CachePeersOptions& options) {
   return Done{};
 }
 
-// What is served: its owner's folder and its name, alike on all nodes.
+// The cache's folder and file name, which are equal on all nodes.
 std::string served_name(const std::string& path) {
   const size_t file = path.rfind('/');
   const size_t folder = file == path.npos ? file : path.rfind('/', file - 1);
@@ -64,7 +64,7 @@ std::string variable(const char* name) {
   return text ? text : "";
 }
 
-// FIRST-LAST.
+// text: FIRST-LAST or a single port.
 Status set_ports(const std::string& text, CachePeersOptions& options) {
   const size_t dash = text.find('-');
   const auto first = parse_uint(text.substr(0, dash), 1, UINT16_MAX);
@@ -117,7 +117,7 @@ Result<std::shared_ptr<PeerGroup>> PeerGroup::open(
   return group;
 }
 
-// A forked process has none of the threads to wait for.
+// A forked process does not have the threads: joining them would never end.
 PeerGroup::~PeerGroup() {
   if (::getpid() == pid_) return;
   (void)server_.release();

@@ -1,4 +1,4 @@
-// What is behind CachePeers: this node's part of a job's caches.
+// Implementation of CachePeers: this node's part of a job's caches.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace penstock {
 
 class PeerGroup : public CachePeers {
  public:
-  // As open_cache_peers(), which takes munge for the authority.
+  // open_cache_peers() with any authority; that function uses munge.
   [[nodiscard]] static Result<std::shared_ptr<PeerGroup>> open(
       const std::shared_ptr<SampleCache>& cache,
       const CachePeersOptions& options,

@@ -33,7 +33,7 @@ void PeerLink::ask(std::shared_ptr<PeerCall> call) {
   calls_.push_back(std::move(call));
 }
 
-// For a node that was there, and is left alone now, there is no use in it.
+// Drops the gift if the node was connected before and is in backoff now.
 void PeerLink::give(PeerGift gift) {
   if (was_open_ && monotonic_ns() < alone_until_ns_) {
     events_.gifts_gone(false, 1, gift.sample.size());
@@ -94,8 +94,8 @@ void PeerLink::begin(uint64_t now_ns) {
 
 void PeerLink::resolve(uint64_t now_ns) {
   state_ = State::kResolving;
-  step_deadline_ns_ = UINT64_MAX;  // calls have their own
-  // Also since an earlier try: a name that hangs is not asked for twice.
+  step_deadline_ns_ = UINT64_MAX;  // calls have their own deadlines
+  // A hanging lookup of an earlier try is not started twice.
   if (is_looked_up_) return;
   is_looked_up_ = chores_.names.add([this, node = node_]() -> PeerChores::Then {
     return [this, found = resolve_peer(node)] {
@@ -146,8 +146,8 @@ void PeerLink::take_connection(uint64_t now_ns) {
   step_deadline_ns_ = now_ns + options_.answer_ns;
 }
 
-// Another program may be at a port, or another data set's server. A machine
-// that does not answer at one port does not at others.
+// A port may belong to another program or another data set's server. A machine
+// that lets a connection time out is not tried at further ports.
 void PeerLink::try_next_port(uint64_t now_ns, Trouble trouble,
                              const std::string& why) {
   if (trouble >= worst_) {
@@ -165,7 +165,7 @@ void PeerLink::try_next_port(uint64_t now_ns, Trouble trouble,
   leave_alone(worst_, worst_why_, now_ns);
 }
 
-// Back to the beginning; what was not sent yet stays.
+// Resets the connection to kIdle. Requests and gifts not yet sent stay queued.
 void PeerLink::close() {
   ++connection_;
   fd_.reset();
@@ -180,7 +180,7 @@ void PeerLink::close() {
 void PeerLink::leave_alone(Trouble trouble, const std::string& why,
                            uint64_t now_ns) {
   close();
-  // Where nobody listens costs nothing, and the node may be about to begin.
+  // A refused connection costs nothing, and the node may be about to start.
   const bool is_absent = trouble == Trouble::kAbsent;
   uint64_t& pause_ns = is_absent ? absent_pause_ns_ : pause_ns_;
   alone_until_ns_ = now_ns + pause_ns;
@@ -191,7 +191,7 @@ void PeerLink::leave_alone(Trouble trouble, const std::string& why,
     for (const auto& call : *calls) events_.failed(*call);
     calls->clear();
   }
-  // Gifts wait for a node that has never been there: it may begin later.
+  // Gifts stay queued for a node that was never connected: it may start later.
   if (!was_open_) return;
   for (const PeerGift& gift : gifts_) {
     events_.gifts_gone(false, 1, gift.sample.size());

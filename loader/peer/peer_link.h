@@ -1,4 +1,4 @@
-// The connection of this process to one other node, and what waits for it.
+// This process's connection to one other node, with its queued requests.
 #pragma once
 
 #include <condition_variable>
@@ -17,8 +17,8 @@
 
 namespace penstock {
 
-// A sample that a thread waits for. But for what it asks, under its client's
-// lock.
+// A get request that a thread waits for. All but index and deadline_ns is
+// guarded by the client's mutex.
 struct PeerCall {
   uint64_t index = 0;
   uint64_t deadline_ns = 0;
@@ -29,30 +29,31 @@ struct PeerCall {
   std::condition_variable over;
 };
 
+// A sample to put into the cache of its owner node.
 struct PeerGift {
   uint64_t index = 0;
   int64_t label = 0;
   std::vector<uint8_t> sample;
 };
 
-// What all links of a client have in common.
+// Options common to all links of a client.
 struct PeerLinkOptions {
   std::vector<uint16_t> ports;
   uint64_t connect_ns = 0;
   uint64_t answer_ns = 0;
   uint64_t fingerprint = 0;
   uint64_t samples = 0;
-  uint64_t sample_bytes = 0;  // 0: any
+  uint64_t sample_bytes = 0;  // size of every sample; 0: any size
   std::shared_ptr<PeerAuthority> authority;
 };
 
-// A name that hangs must not hold up the proofs for other nodes.
+// Two threads: a hanging name lookup must not delay proofs for other nodes.
 struct LinkChores {
   PeerChores names;
-  PeerChores proofs;  // munge's
+  PeerChores proofs;  // munge credentials
 };
 
-// For its client's thread, but for what is noted.
+// For the client's thread only.
 class PeerLink {
  public:
   static constexpr uint64_t kFirstPause_ns = 1000000000;
@@ -60,17 +61,17 @@ class PeerLink {
   static constexpr uint64_t kFirstAbsentPause_ns = 20000000;
   static constexpr uint64_t kMostAbsentPause_ns = 1000000000;
 
-  // Why a node is left alone.
+  // Reason for a backoff.
   enum class Trouble {
-    kAbsent,   // nobody listens there: this costs nothing
-    kLate,     // it has not answered in time, or went away
-    kRefused,  // what it said cannot be right
+    kAbsent,   // connection refused: nobody listens
+    kLate,     // no answer in time, or the connection broke
+    kRefused,  // invalid data, or a wrong credential
   };
-  // What the link tells its client.
+  // Callbacks to the client.
   struct Events {
     std::function<void(PeerCall& call, const PeerHead& head,
                        std::span<const uint8_t> body)>
-        answered;  // kSample or kMiss
+        answered;  // head.kind is kSample or kMiss
     std::function<void(PeerCall& call)> failed;
     std::function<void(uint64_t until_ns, Trouble trouble,
                        const std::string& why)>
@@ -85,14 +86,14 @@ class PeerLink {
   void ask(std::shared_ptr<PeerCall> call);
   void give(PeerGift gift);
 
-  // -1: not to be waited for.
+  // For poll(2); -1: do not poll.
   int fd() const { return state_ == State::kProving ? -1 : fd_.get(); }
   short events() const;
-  // Does what can be done now, and fails what is too late.
+  // Handles poll(2)'s events, sends, and fails overdue requests.
   void go_on(short events, uint64_t now_ns);
-  // Gifts are on their way, or wait for a connection that is being made.
+  // Whether gifts are being sent or wait for a connection in progress.
   bool is_giving() const { return fd_ && (puts_ > 0 || !gifts_.empty()); }
-  // When go_on() has to be called again at the latest.
+  // Latest time of the next go_on().
   uint64_t deadline_ns() const;
 
  private:
@@ -110,11 +111,11 @@ class PeerLink {
   void connect(uint64_t now_ns);
   void take_connection(uint64_t now_ns);
   void try_next_port(uint64_t now_ns, Trouble trouble, const std::string& why);
-  // False: it is not connected any more, and left alone or at another port.
+  // False: the connection was given up, for a backoff or the next port.
   bool receive_all(uint64_t now_ns);
   bool take_end(uint64_t now_ns);
   bool take_frames(uint64_t now_ns);
-  // What is wrong with it, its head or an answer; nullptr: nothing.
+  // Why the frame, its head or the answer is invalid; nullptr: it is valid.
   const char* take_frame(const PeerInput::Frame& frame);
   const char* wrong_in(const PeerHead& head) const;
   void take_challenge(const PeerInput::Frame& frame);
@@ -134,23 +135,23 @@ class PeerLink {
 
   State state_ = State::kIdle;
   std::optional<PeerAddress> address_;
-  bool is_looked_up_ = false;  // just now
+  bool is_looked_up_ = false;  // a name lookup is in progress
   UnforkedFd fd_;
-  size_t port_ = 0;  // which of options_.ports
+  size_t port_ = 0;  // index into options_.ports
   size_t tried_ports_ = 0;
-  Trouble worst_ = Trouble::kAbsent;  // of those that were tried
+  Trouble worst_ = Trouble::kAbsent;  // over the ports tried
   std::string worst_why_;
-  uint64_t connection_ = 0;  // counts them, for chores that come too late
+  uint64_t connection_ = 0;  // a proof of an older connection is ignored
   PeerClaim claim_;
   PeerInput input_;
   PeerOutput output_;
-  uint64_t puts_ = 0;                            // in output_, when last seen
+  uint64_t puts_ = 0;                            // in output_, last known
   uint64_t put_bytes_ = 0;                       // likewise
   std::deque<std::shared_ptr<PeerCall>> calls_;  // not sent yet
-  std::deque<std::shared_ptr<PeerCall>> asked_;  // in the order of the answers
+  std::deque<std::shared_ptr<PeerCall>> asked_;  // sent, in order of replies
   std::deque<PeerGift> gifts_;                   // not sent yet
-  uint64_t step_deadline_ns_ = UINT64_MAX;       // until it is open
-  uint64_t gift_deadline_ns_ = UINT64_MAX;       // by when some have to go
+  uint64_t step_deadline_ns_ = UINT64_MAX;       // of the connection's set-up
+  uint64_t gift_deadline_ns_ = UINT64_MAX;       // of progress in sending puts
   uint64_t pause_ns_ = kFirstPause_ns;
   uint64_t absent_pause_ns_ = kFirstAbsentPause_ns;
   uint64_t alone_until_ns_ = 0;

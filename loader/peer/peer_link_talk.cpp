@@ -1,4 +1,4 @@
-// What a link says and hears once it is connected.
+// A link's protocol after the TCP connection is made.
 #include <algorithm>
 #include <utility>
 
@@ -8,9 +8,10 @@
 namespace penstock {
 namespace {
 
-// Gifts wait until so little is on its way that an asking is not held up.
+// Gifts are queued only while less than this is unsent, so that get requests
+// are not delayed.
 constexpr uint64_t kMostAhead_bytes = 256 << 10;
-constexpr int kMostReceives = 16;  // until others have a turn
+constexpr int kMostReceives = 16;  // until other links get a turn
 constexpr const char* kClosed = "closed the connection";
 constexpr const char* kGarbage = "what it says is no answer";
 constexpr const char* kWrongSample = "a sample's length or checksum is wrong";
@@ -36,7 +37,8 @@ bool PeerLink::take_end(uint64_t now_ns) {
     try_next_port(now_ns, Trouble::kLate, kClosed);
     return false;
   }
-  // An idle server's end costs nothing: the next one is looked for.
+  // Without requests in flight nothing is lost: the next process that serves is
+  // tried without a backoff.
   if (asked_.empty()) {
     close();
     return true;
@@ -66,7 +68,7 @@ bool PeerLink::take_frames(uint64_t now_ns) {
   return true;
 }
 
-// Also before the body is there, for which no memory is taken then.
+// Called for a head alone too, so that an invalid body is never buffered.
 const char* PeerLink::wrong_in(const PeerHead& head) const {
   if (state_ != State::kOpen) {
     return head.kind == PeerKind::kChallenge ? nullptr
@@ -183,7 +185,7 @@ void PeerLink::send(uint64_t now_ns) {
   }
 }
 
-// Of the output's, those that went.
+// Reports the puts that output_ has sent since the last call.
 void PeerLink::count_gone_gifts() {
   if (output_.puts() == puts_) return;
   events_.gifts_gone(true, puts_ - output_.puts(),

@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-constexpr size_t kMostParts = 64;  // of one call
+constexpr size_t kMostParts = 64;  // per sendmsg()
 
 }  // namespace
 

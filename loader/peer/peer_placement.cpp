@@ -5,7 +5,7 @@
 namespace penstock {
 namespace {
 
-// splitmix64's last steps: each bit of the input changes half of the output's.
+// SplitMix64's finaliser: each input bit changes about half of the output bits.
 constexpr uint64_t mixed(uint64_t value) {
   value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9;
   value = (value ^ value >> 27) * 0x94d049bb133111eb;

@@ -1,6 +1,5 @@
-// Which node of a job has a sample's place in the caches of all: rendezvous
-// hashing, so that nobody asks a directory, and of a node that goes only its
-// own samples get another place.
+// Maps each sample to the node that caches it, by rendezvous hashing. This
+// needs no directory, and if a node is removed only its samples move.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +9,13 @@
 
 namespace penstock {
 
-// Immutable. Who has the same names, in whatever order, finds the same node.
+// Immutable. The same names in any order give the same node.
 class PeerPlacement {
  public:
-  // REQUIRES: names are not empty, and differ.
+  // REQUIRES: nodes is not empty; its names are unique.
   explicit PeerPlacement(const std::vector<std::string>& nodes);
 
-  // The number of its node. O(nodes).
+  // Index of the sample's owner in `nodes`. O(nodes).
   size_t owner(uint64_t index) const;
 
  private:

@@ -16,9 +16,9 @@ namespace {
 
 constexpr int kTick_ms = 500;
 constexpr int kFullTick_ms = 10;
-// Without descriptors or memory for one more connection.
+// Pause of accepting when descriptors or memory ran out.
 constexpr uint64_t kNoAccept_ns = 500000000;
-// All strangers are speaking.
+// Pause of accepting when no unauthenticated connection is silent.
 constexpr uint64_t kNoRoom_ns = 10000000;
 
 }  // namespace
@@ -130,8 +130,8 @@ size_t PeerServer::strangers() const {
                     [](const auto& peer) { return !peer.second->is_known(); }));
 }
 
-// For one more stranger, at the cost of the first that says nothing. All
-// processes of a job may come at once: those that speak are not sent away.
+// Makes room for one more unauthenticated connection by closing a silent one.
+// All processes of a job may connect at once, so active ones are not closed.
 bool PeerServer::make_room(uint64_t now_ns) {
   if (strangers() < kMostStrangers) return true;
   const auto silent = std::find_if(
@@ -200,7 +200,7 @@ void PeerServer::take_answer(uint64_t id, bool is_sealed,
   }
   if (answer && (is_sealed ? peer.take_sealed(*answer, now_ns)
                            : peer.take_opened(*answer, now_ns))) {
-    ask_authority(id);  // what it said meanwhile may want more
+    ask_authority(id);  // frames that came meanwhile may need another call
     return;
   }
   peers_.erase(found);

@@ -16,14 +16,13 @@
 
 namespace penstock {
 
-// A thread, in each process that uses the cache with peers; that of one process
-// at a time serves, and when it ends another one does, within kTakeOver_ms.
+// A thread in each process that uses the cache with peers. One process at a
+// time serves; when it ends, another one takes over within kTakeOver_ms.
 class PeerServer {
  public:
   static constexpr int kTakeOver_ms = 500;
   static constexpr size_t kMostPeers = 1024;    // connections
-  static constexpr size_t kMostStrangers = 64;  // that have not shown who
-                                                // they are yet
+  static constexpr size_t kMostStrangers = 64;  // unauthenticated connections
   struct Options {
     std::string node;
     std::string address;
@@ -31,11 +30,11 @@ class PeerServer {
     std::function<void(const std::string& what)> warn;
   };
 
-  // Errors: kLimit  the system gives no thread or descriptor
+  // Errors: kLimit  no thread or descriptor available
   [[nodiscard]] static Result<std::unique_ptr<PeerServer>> start(
       std::shared_ptr<SampleCache> cache,
       std::shared_ptr<PeerAuthority> authority, Options options);
-  // REQUIRES: the process that started it.
+  // REQUIRES: runs in the process that called start().
   ~PeerServer();
   PeerServer(const PeerServer&) = delete;
   PeerServer& operator=(const PeerServer&) = delete;

@@ -50,7 +50,8 @@ UnforkedFd stream_socket(int family) {
   });
 }
 
-// All of the machine's addresses, of both kinds where it has both.
+// Wildcard addresses: IPv6, which accepts IPv4 too, then IPv4 for machines
+// without IPv6.
 std::vector<PeerAddress> any_addresses() {
   PeerAddress six, four;
   auto& in6 = reinterpret_cast<sockaddr_in6&>(six.it);
@@ -64,7 +65,7 @@ std::vector<PeerAddress> any_addresses() {
   return {six, four};
 }
 
-// Errors: kUnavailable  the port is taken; kIo
+// Errors: kUnavailable  the port is taken or privileged; kIo
 Result<UnforkedFd> listen_at(PeerAddress address, uint16_t port) {
   UnforkedFd fd = stream_socket(address.it.ss_family);
   if (!fd) return system_error(errno, "no socket");
@@ -123,7 +124,8 @@ Result<PeerListener> listen_for_peers(const std::string& address,
       last = std::move(fd).error();
       if (last.code != Code::kUnavailable) break;
     }
-    if (last.code == Code::kUnavailable) break;  // another kind finds no more
+    // All ports are taken: IPv4 would not find a free one either.
+    if (last.code == Code::kUnavailable) break;
   }
   if (last.code != Code::kUnavailable) return last;
   return Error{Code::kUnavailable, EADDRINUSE,
@@ -131,7 +133,7 @@ Result<PeerListener> listen_for_peers(const std::string& address,
                    std::to_string(ports.front()) + " is the first, are taken"};
 }
 
-// The kernel gives the lowest number that is free.
+// The kernel assigns the lowest free number, so fd shows how many are in use.
 bool can_spare(int fd) {
   rlimit files{};
   return ::getrlimit(RLIMIT_NOFILE, &files) != 0 ||
@@ -196,7 +198,7 @@ PeerReceived receive(int fd, PeerInput& input) {
 
 PeerNonce random_nonce() {
   PeerNonce nonce{};
-  // So few bytes come whole.
+  // getrandom(2) does not return short for up to 256 bytes.
   (void)!::getrandom(nonce.data(), nonce.size(), 0);
   return nonce;
 }

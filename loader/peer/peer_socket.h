@@ -1,4 +1,4 @@
-// TCP between nodes, without waiting.
+// Non-blocking TCP between nodes.
 #pragma once
 
 #include <netinet/in.h>
@@ -15,8 +15,8 @@
 
 namespace penstock {
 
-// Where a node's cache may be served: kPeerPorts numbers, or as many as the
-// range has, that follow from what is served. Pure.
+// Ports at which a node's cache may be served: kPeerPorts of them, or the whole
+// range if it is smaller. They are a hash of `what` and fingerprint. Pure.
 inline constexpr size_t kPeerPorts = 8;
 std::vector<uint16_t> candidate_ports(const std::string& what,
                                       uint64_t fingerprint, uint16_t first,
@@ -26,7 +26,7 @@ struct PeerAddress {
   sockaddr_storage it{};
   socklen_t bytes = 0;
 };
-// A machine's first one. Waits for whoever knows names.
+// The machine's first address. Blocks for the name lookup.
 // Errors: kNotFound
 [[nodiscard]] Result<PeerAddress> resolve_peer(const std::string& node);
 
@@ -34,34 +34,36 @@ struct PeerListener {
   UnforkedFd fd;
   uint16_t port = 0;
 };
-// On the first of the ports that is free.
+// Listens on the first free port of `ports`.
 //   address  numeric; "": all of the machine's
-// Errors: kInvalidArgument  no address; kUnavailable  all are taken; kIo
+// Errors: kInvalidArgument  not an address; kUnavailable  all ports are taken;
+//         kIo
 [[nodiscard]] Result<PeerListener> listen_for_peers(
     const std::string& address, const std::vector<uint16_t>& ports);
 
-// Whether the program can spare a descriptor that it was given: the last
-// quarter of what it may have is for its own files.
+// Whether the new descriptor lies below the last quarter of RLIMIT_NOFILE. That
+// quarter is reserved for the program's own files.
 bool can_spare(int fd);
 
-// Begins to connect.
+// Starts a connection.
 // Errors: kUnavailable  nobody listens there
 //         kLimit  the program needs its descriptors itself; kIo
 [[nodiscard]] Result<UnforkedFd> connect_peer(PeerAddress address,
                                               uint16_t port);
-// What became of it: 0, or an errno value.
+// Result of the connection attempt: 0, or an errno value.
 int connect_outcome(int fd);
-// Small messages at once, and a machine that is gone is noticed.
+// Sends small messages at once (TCP_NODELAY) and detects dead machines
+// (keep-alive, after 25 s).
 void set_peer_options(int fd);
 
-// Takes in what has come, at most so much that others have a turn too. kEnd:
-// the other side closed, or there is no memory for what it says.
+// Receives once, at most input.room() bytes, so that other connections get a
+// turn. kEnd: the other side closed, an error, or no memory for the data.
 enum class PeerReceived { kSome, kNothing, kEnd };
 PeerReceived receive(int fd, PeerInput& input);
 
 PeerNonce random_nonce();
 
-// What another thread wakes a loop with.
+// Wakes a poll(2) loop from another thread.
 class PeerWaker {
  public:
   PeerWaker();

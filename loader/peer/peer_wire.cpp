@@ -25,7 +25,7 @@ uint64_t number_at(const uint8_t* from, size_t bytes) {
 
 struct BodyRange {
   uint32_t least = 1;
-  uint32_t most = 0;  // less: no such kind
+  uint32_t most = 0;  // < least: unknown kind
 };
 
 BodyRange body_of(PeerKind kind) {
@@ -114,7 +114,7 @@ std::span<uint8_t> PeerInput::room() {
   }
   if (wanted == end_) wanted += kUsualRoom_bytes;
   if (wanted > buffer_.size()) {
-    buffer_.reserve(wanted);  // or it would get twice as much
+    buffer_.reserve(wanted);  // resize() alone would double the capacity
     buffer_.resize(wanted);
   }
   return std::span(buffer_).subspan(end_);

@@ -1,5 +1,5 @@
-// What nodes that share their caches say to each other: frames, each a head of
-// 32 bytes and a body.
+// Protocol between nodes that share their caches: frames, each a head of 32
+// bytes and a body.
 //
 //   client                         server
 //   hello: nonce               ->
@@ -9,9 +9,8 @@
 //                              <-  sample, or miss: in the order of the gets
 //   put: index, label, bytes   ->
 //
-// A head, little-endian: "PS", version, kind; bytes of the body (4); index (8),
-// label (8), checksum of the body with the label for its seed (8), each 0 where
-// it means nothing.
+// Head, little-endian: "PS", version, kind; body size (4); index (8); label
+// (8); checksum of the body, seeded with the label (8). Unused fields are 0.
 #pragma once
 
 #include <array>
@@ -48,67 +47,66 @@ struct PeerHead {
 inline constexpr size_t kPeerHeadBytes = 32;
 inline constexpr size_t kPeerNonceBytes = 16;
 inline constexpr uint32_t kMostCredentialBytes = 8192;
-// Larger samples do not travel.
+// Larger samples are not sent.
 inline constexpr uint32_t kMostPeerSampleBytes = 64 << 20;
 
 using PeerNonce = std::array<uint8_t, kPeerNonceBytes>;
 using PeerHeadBytes = std::array<uint8_t, kPeerHeadBytes>;
 
 PeerHeadBytes encode_peer_head(const PeerHead& head);
-// Errors: kInvalidArgument  no head, or a body of a length that its kind does
-//         not have
+// Errors: kInvalidArgument  not a head; a body size not allowed for its kind
 [[nodiscard]] Result<PeerHead> parse_peer_head(
     std::span<const uint8_t, kPeerHeadBytes> bytes);
 
 uint64_t peer_checksum(std::span<const uint8_t> body, int64_t label);
 
-// Frames out of a stream, however it is cut. Takes memory for what has come,
-// never for what a head only says.
+// Splits a byte stream into frames. Memory grows with the bytes received, at
+// most doubling them, never to the size that a head merely announces.
 class PeerInput {
  public:
   struct Frame {
     PeerHead head;
-    std::span<const uint8_t> body;  // until the next room() or next()
+    std::span<const uint8_t> body;  // valid until the next room() or next()
   };
 
-  // kept_bytes: of memory, while nothing of a frame is there.
+  // kept_bytes: buffer kept while no part of a frame is present.
   explicit PeerInput(size_t kept_bytes = 1 << 20) : kept_bytes_(kept_bytes) {}
 
-  // Where what comes next belongs; never empty.
+  // Space for received bytes; never empty.
   std::span<uint8_t> room();
-  // REQUIRES: bytes <= room().size(), since the last room().
+  // Adds bytes written to room(). REQUIRES: bytes <= the last room().size().
   void add(size_t bytes) { end_ += bytes; }
-  // The next whole frame; nullopt: none yet.
-  // Errors: those of parse_peer_head(), from then on
+  // The next complete frame; nullopt: none yet.
+  // Errors: those of parse_peer_head(); later calls fail alike
   [[nodiscard]] Result<std::optional<Frame>> next();
-  // Of the frame that next() did not find whole: what it will be.
+  // Head of the incomplete frame that next() found.
   const std::optional<PeerHead>& begun() const { return begun_; }
-  // Its body is passed over.
+  // Skips that frame, also what is still to come of it.
   // REQUIRES: begun().
   void skip_begun();
-  // Something of a frame has come.
+  // Whether a part of a frame has been received.
   bool is_within() const { return skip_bytes_ > 0 || begin_ < end_; }
 
  private:
   size_t kept_bytes_;
   std::vector<uint8_t> buffer_;
-  size_t begin_ = 0;  // what was not given yet
+  size_t begin_ = 0;  // of the bytes that next() has not returned
   size_t end_ = 0;
   size_t skip_bytes_ = 0;
   std::optional<PeerHead> begun_;
 };
 
-// Frames on their way out.
+// Queue of frames to send.
 class PeerOutput {
  public:
   enum class Sent { kAll, kSome, kBroken };
 
-  // head's bytes are set to the body's.
+  // Sets head.bytes to the body's size.
   void add(PeerHead head, std::vector<uint8_t> body = {});
-  // As many as the socket takes, several at once.
+  // Sends as much as the socket accepts, several frames per call.
   Sent send(int fd);
   uint64_t bytes() const { return bytes_; }  // not sent yet
-  // Of those, puts: how many, and bytes of their bodies.
+  // Puts that are not sent completely: number, and bytes of their bodies.
   uint64_t puts() const { return puts_; }
   uint64_t put_bytes() const { return put_bytes_; }
 
@@ -121,13 +119,14 @@ class PeerOutput {
   void take_off(size_t bytes);
 
   std::deque<Piece> pieces_;
-  size_t sent_bytes_ = 0;  // of the first
+  size_t sent_bytes_ = 0;  // of the first piece
   uint64_t bytes_ = 0;
   uint64_t puts_ = 0;
   uint64_t put_bytes_ = 0;
 };
 
-// What a credential says: who speaks, in which connection, and of what.
+// Contents of a credential: the connection, the data, and the server. The text
+// adds the sender's role.
 struct PeerClaim {
   PeerNonce client_nonce{};
   PeerNonce server_nonce{};

@@ -33,7 +33,8 @@ bool ServedPeer::is_silent(uint64_t now_ns) const {
          (state_ == State::kProof && age_ns >= kAnswerTime_ns);
 }
 
-// Who does not take its answers is not listened to.
+// No reading while too many replies are unsent: the client must take them
+// first.
 bool ServedPeer::may_read() const {
   return state_ != State::kSealing && state_ != State::kOpening &&
          output_.bytes() < kMostWaiting_bytes;
@@ -61,7 +62,7 @@ bool ServedPeer::go_on(short events, uint64_t now_ns) {
   return send(now_ns);
 }
 
-// Also what came before the answers to it could be taken.
+// Includes frames that were received while may_read() was false for output.
 bool ServedPeer::handle_frames() {
   has_frames_ = false;
   while (may_read()) {
@@ -75,7 +76,8 @@ bool ServedPeer::handle_frames() {
   return true;
 }
 
-// Whether it is that frame's turn. A head says so before its body takes memory.
+// Whether the state allows such a frame. The head is checked alone, before the
+// body takes memory.
 bool ServedPeer::may_come(const PeerHead& head) const {
   if (is_known()) {
     return (head.kind == PeerKind::kGet || head.kind == PeerKind::kPut) &&
@@ -85,7 +87,7 @@ bool ServedPeer::may_come(const PeerHead& head) const {
          (state_ == State::kHello ? PeerKind::kHello : PeerKind::kProof);
 }
 
-// A large sample that is coming: room for it, or it is passed over.
+// For an incomplete put: reserves memory for its body, or skips it.
 bool ServedPeer::take_begun() {
   const auto& begun = input_.begun();
   if (!begun) return true;
@@ -207,7 +209,7 @@ bool ServedPeer::send(uint64_t now_ns) {
   service_.output_bytes += output_.bytes() - counted_output_bytes_;
   counted_output_bytes_ = output_.bytes();
   if (!is_known()) return true;
-  // Within a message, of either side, something has to move.
+  // During a message in either direction, bytes must move within kStallTime_ns.
   if (output_.bytes() == 0 && !input_.is_within()) {
     deadline_ns_ = UINT64_MAX;
   } else if (has_moved || deadline_ns_ == UINT64_MAX) {

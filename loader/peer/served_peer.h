@@ -1,4 +1,4 @@
-// One connection of a process that another node's asks for samples.
+// Server side of one connection from another node.
 #pragma once
 
 #include <cstdint>
@@ -13,30 +13,32 @@
 
 namespace penstock {
 
-// What all connections of a server have in common; for the server's thread.
+// State common to all connections of a server; for the server's thread.
 struct PeerService {
   std::shared_ptr<SampleCache> cache;
   uint64_t fingerprint = 0;
   std::string node;
   uint16_t port = 0;
   std::shared_ptr<PeerAuthority> authority;
-  uint64_t input_bytes = 0;   // of samples that are coming
-  uint64_t output_bytes = 0;  // of samples that are going
-  uint64_t served = 0;        // samples
-  uint64_t taken = 0;         // samples that came
-  uint64_t refused = 0;       // connections that did not show who they are, or
-                              // said what cannot be
+  uint64_t input_bytes = 0;   // reserved for samples being received
+  uint64_t output_bytes = 0;  // queued for sending
+  uint64_t served = 0;        // samples sent
+  uint64_t taken = 0;         // samples received
+  uint64_t refused = 0;       // connections with a wrong credential or invalid
+                              // data
 };
 
 class ServedPeer {
  public:
-  static constexpr uint64_t kProofTime_ns = 5000000000;
-  static constexpr uint64_t kHelloTime_ns = 50000000;     // before it makes
-  static constexpr uint64_t kAnswerTime_ns = 1000000000;  // room for another
-  static constexpr uint64_t kStallTime_ns = 5000000000;   // within a message
-  static constexpr uint64_t kMostWaiting_bytes = 1 << 20;
-  static constexpr uint64_t kKept_bytes = 64 << 10;     // while it is idle
-  static constexpr uint64_t kMostAll_bytes = 64 << 20;  // of all, each way
+  static constexpr uint64_t kProofTime_ns = 5000000000;  // to authenticate
+  // See is_silent().
+  static constexpr uint64_t kHelloTime_ns = 50000000;
+  static constexpr uint64_t kAnswerTime_ns = 1000000000;
+  static constexpr uint64_t kStallTime_ns = 5000000000;    // within a message
+  static constexpr uint64_t kMostWaiting_bytes = 1 << 20;  // unsent output
+  static constexpr uint64_t kKept_bytes = 64 << 10;  // buffer of an idle one
+  // Sum over all connections, for each direction.
+  static constexpr uint64_t kMostAll_bytes = 64 << 20;
 
   ServedPeer(UnforkedFd fd, PeerService& service, uint64_t now_ns);
   ~ServedPeer();
@@ -45,22 +47,23 @@ class ServedPeer {
 
   int fd() const { return fd_.get(); }
   bool is_known() const { return state_ == State::kKnown; }
-  // It is not known, and has let its turn to speak pass.
+  // Not authenticated, and late with its hello (kHelloTime_ns after the
+  // connection) or its proof (kAnswerTime_ns). It may be closed to make room.
   bool is_silent(uint64_t now_ns) const;
   short events() const;  // for poll(2)
-  // It has been asked more already than it has answered, and can go on without
-  // anything from the socket.
+  // Whether received requests can be answered without new socket events.
   bool wants_turn() const { return has_frames_ && may_read(); }
-  // What poll(2) found. False: it is to be closed; so with the others.
+  // events: poll(2)'s. False, as of take_sealed() and take_opened(): close the
+  // connection.
   [[nodiscard]] bool go_on(short events, uint64_t now_ns);
   bool is_late(uint64_t now_ns) const { return now_ns >= deadline_ns_; }
   uint64_t deadline_ns() const { return deadline_ns_; }
 
-  // What has to be asked munged for: the chore itself, and what the
-  // connection does with the answer.
+  // The munge call that the connection needs. Its result goes to take_sealed()
+  // or take_opened().
   enum class Wanted { kNothing, kSeal, kOpen };
   Wanted wanted() const { return wanted_; }
-  // What is to be sealed, or opened. It is not wanted any more then.
+  // Returns the text to seal or open, and resets wanted() to kNothing.
   std::string take_wanted();
   [[nodiscard]] bool take_sealed(const std::string& credential,
                                  uint64_t now_ns);
@@ -88,9 +91,9 @@ class ServedPeer {
   PeerClaim claim_;
   PeerInput input_{kKept_bytes};
   PeerOutput output_;
-  bool has_frames_ = false;            // in input_, which waited for output_
-  uint64_t counted_output_bytes_ = 0;  // in the service's
-  uint64_t reserved_bytes_ = 0;        // likewise, of input
+  bool has_frames_ = false;  // frames may wait in input_ until output_ drains
+  uint64_t counted_output_bytes_ = 0;  // part of service_.output_bytes
+  uint64_t reserved_bytes_ = 0;        // part of service_.input_bytes
   uint64_t deadline_ns_ = 0;           // UINT64_MAX: none
 };
 

@@ -19,8 +19,8 @@ OpenFds& open_fds() {
   return *open;
 }
 
-// Whoever holds the lock while another thread forks would hold it for ever in
-// the child.
+// The fork handlers hold the mutex across fork(): otherwise a child could
+// inherit it locked by a thread that the child does not have.
 void watch_forks() {
   static const int registered = ::pthread_atfork(
       [] { open_fds().mutex.lock(); }, [] { open_fds().mutex.unlock(); },
@@ -29,7 +29,7 @@ void watch_forks() {
         open_fds().fds.clear();
         open_fds().mutex.unlock();
       });
-  (void)registered;  // without memory for it children keep them
+  (void)registered;  // on ENOMEM children keep the descriptors
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ UnforkedFd& UnforkedFd::operator=(UnforkedFd&& other) noexcept {
 void UnforkedFd::reset() {
   if (!fd_) return;
   const std::lock_guard lock(open_fds().mutex);
-  // In a forked process it is closed, and its number may be another's.
+  // In a forked process it is closed already, and its number may be reused.
   if (open_fds().fds.erase(fd_.get()) > 0) {
     fd_.reset();
   } else {

@@ -1,5 +1,5 @@
-// Descriptors that a forked process does not keep: where its parent dies, the
-// other end of a connection, or who waits for a lock, has to notice.
+// Descriptors that are closed in forked processes. A copy in a child would keep
+// a dead parent's connections and locks alive.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace penstock {
 class UnforkedFd {
  public:
   UnforkedFd() = default;
-  // open: quick, as no thread can fork meanwhile.
+  // `open` must be quick: no thread can fork while it runs.
   explicit UnforkedFd(const std::function<UniqueFd()>& open);
   UnforkedFd(UnforkedFd&& other) noexcept : fd_(std::move(other.fd_)) {}
   UnforkedFd& operator=(UnforkedFd&& other) noexcept;
