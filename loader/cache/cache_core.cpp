@@ -25,7 +25,7 @@ std::string_view text_of(std::span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Of what stands in the file: the label, then the sample.
+// Slot::facts of a ready sample.
 uint64_t facts_of(std::span<const uint8_t> sample, int64_t label) {
   const uint64_t sum = checksum(text_of(sample), static_cast<uint64_t>(label))
                        << 32;
@@ -36,7 +36,7 @@ bool read_at(int fd, uint64_t offset, std::span<uint8_t> sample,
              int64_t& label) {
   iovec parts[] = {{&label, kLabelBytes}, {sample.data(), sample.size()}};
   const auto all = static_cast<ssize_t>(sample.size() + kLabelBytes);
-  // tmpfs gives all at once, but to a process that is being killed.
+  // A read from tmpfs is short only in a process that is being killed.
   return ::preadv(fd, parts, 2, static_cast<off_t>(offset)) == all;
 }
 
@@ -92,7 +92,7 @@ bool CacheCore::copy(uint64_t index, std::span<uint8_t> out, int64_t& label) {
   const bool is_whole = bytes_in(facts) == out.size() + kLabelBytes &&
                         read_at(file_->fd(), found.offset, out, label) &&
                         facts_of(out, label) == facts;
-  // It may have been dropped, and another one put in, while it was copied.
+  // During the copy the sample may have been evicted, and its place reused.
   if (slot.word.load(std::memory_order_acquire) != word) return false;
   if (!is_whole) {
     drop_damaged(index, word, bytes_in(facts));
@@ -114,8 +114,8 @@ void CacheCore::count_hit(uint64_t bytes) {
   }
 }
 
-// The number that this process joined with. nullptr: it has none, and cannot
-// put anything in.
+// This process's membership; a forked process joins here. nullptr: it cannot
+// join, and so cannot store samples.
 const Membership* CacheCore::own_membership() {
   const pid_t pid = ::getpid();
   if (file_->membership().pid() == pid) return &file_->membership();
@@ -128,7 +128,8 @@ const Membership* CacheCore::own_membership() {
   return forked_membership_.get();
 }
 
-// Its process has ended. Whoever has its number now took it later.
+// Whether the claim's process has ended. A holder of the same number with
+// another generation joined later.
 bool CacheCore::is_abandoned(const SlotWord& word,
                              const Membership& own) const {
   if (word.member == own.number()) return word.generation != own.generation();
@@ -142,7 +143,7 @@ std::optional<CacheCore::Claim> CacheCore::claim(uint64_t index) {
   uint64_t packed = word;
   const SlotWord found = SlotWord::of(packed);
   if (found.state == SlotWord::State::kReady) {
-    // Only what was damaged is ready and not found.
+    // Only a damaged slot is ready but not found.
     if (!find(index)) drop_damaged(index, packed, 0);
     return std::nullopt;
   }
@@ -161,13 +162,14 @@ std::optional<CacheCore::Claim> CacheCore::claim(uint64_t index) {
   return Claim{index, claimed};
 }
 
-// Room in the file, behind everything else.
+// Takes a place at the end of the file, within the job's quota and memory.
 bool CacheCore::place(Claim& claim, uint64_t bytes) {
   if (claim.word.offset != 0) free_left_place(claim);
   const uint64_t room = place_bytes(bytes);
   if (!share_.take(room)) return false;
   fault_point("counted");
-  // Again behind the count: so many may be at it at once.
+  // put_in() has checked the room before the count. Several threads may have
+  // passed that check at once, so it is repeated after the count.
   FillCounts others = share_.counts();
   others.filled_bytes -= std::min(others.filled_bytes, room);
   if (memory_.room_bytes(monotonic_ns(), others) < room) {
@@ -216,7 +218,7 @@ void CacheCore::publish(const Claim& claim, std::span<const uint8_t> sample,
   file_->header().ready_bytes += sample.size() + kLabelBytes;
 }
 
-// Without a place nothing was counted.
+// A claim without a place has not counted any bytes.
 void CacheCore::abandon(const Claim& claim, uint64_t bytes) {
   if (claim.word.offset != 0) {
     (void)::fallocate(file_->fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,

@@ -1,4 +1,4 @@
-// What is behind SampleCache: one process's side of a cache file.
+// Implementation of SampleCache: one process's side of a cache file.
 #pragma once
 
 #include <atomic>
@@ -18,23 +18,24 @@
 
 namespace penstock {
 
-// Thread-safe. In a forked process too, which has a number of its own then.
+// Thread-safe. Usable in a forked process, which takes a member number of its
+// own.
 class CacheCore {
  public:
   using Warn = std::function<void(const std::string& what)>;
   CacheCore(std::unique_ptr<CacheFile> file, FillShare share,
             MemoryWatch::Look look, Warn warn);
 
-  // As SampleCache's.
+  // See SampleCache.
   std::optional<uint64_t> find(uint64_t index) const;
   bool read(uint64_t index, std::span<uint8_t> out, int64_t& label);
   void store(uint64_t index, std::span<const uint8_t> sample, int64_t label);
   void count_miss();
 
-  // read() and store() of what others ask for: not counted.
+  // read() and store() for requests of other nodes: no hit or miss is counted.
   bool copy(uint64_t index, std::span<uint8_t> out, int64_t& label);
   void put_in(uint64_t index, std::span<const uint8_t> sample, int64_t label);
-  // Another node's cache had it.
+  // Counts a sample that came from another node's cache.
   void count_peer(uint64_t bytes);
   SampleCacheCounters counters() const;
 
@@ -42,10 +43,10 @@ class CacheCore {
   const CacheFile& file() const { return *file_; }
 
  private:
-  // A sample in its slot that this process alone puts in.
+  // The exclusive right of this process to store a sample.
   struct Claim {
     uint64_t index = 0;
-    SlotWord word;  // with the place, once it has one
+    SlotWord word;  // of the slot; offset 0 until the claim has a place
   };
   const Membership* own_membership();
   std::optional<Claim> claim(uint64_t index);
@@ -61,7 +62,7 @@ class CacheCore {
   void count_hit(uint64_t bytes);
   void give_back_memory();
   struct Newest {
-    uint64_t begin = 0;  // where they stand in the file, up to its end
+    uint64_t begin = 0;  // file offset; they extend to the file's end
     uint64_t samples = 0;
   };
   bool is_own(const SlotWord& word) const;
@@ -75,8 +76,8 @@ class CacheCore {
   const Warn warn_;
   std::mutex membership_mutex_;
   std::unique_ptr<Membership> forked_membership_;
-  std::atomic<uint64_t> full_until_ns_ = 0;  // the tmpfs was
-  std::atomic<bool> has_warned_ = false;     // that it is not filled
+  std::atomic<uint64_t> full_until_ns_ = 0;  // pause after a failed write
+  std::atomic<bool> has_warned_ = false;     // that the cache is not filled
   std::atomic<bool> has_warned_of_drop_ = false;
   std::atomic<uint64_t> touched_ns_ = 0;
   std::atomic<uint64_t> hits_ = 0;

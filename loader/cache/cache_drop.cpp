@@ -1,4 +1,5 @@
-// What leaves the cache: damaged samples, and memory that programs need.
+// Removal from the cache: damaged samples, and eviction when programs need
+// memory.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace penstock {
 namespace {
 
 constexpr uint64_t kPageBytes = 4096;
-// What was given back shows in the group's figures before it is asked again.
+// Pause between evictions, so that the cgroup's figures show the last one.
 constexpr uint64_t kDropPeriod_ns = 200000000;
 
 struct Place {
@@ -23,7 +24,7 @@ struct Place {
   uint64_t bytes = 0;
 };
 
-// Makes places that touch each other one. Takes no memory.
+// Merges adjacent places, in place: no memory is allocated.
 void join(std::vector<Place>& places) {
   std::sort(places.begin(), places.end(),
             [](const Place& a, const Place& b) { return a.offset < b.offset; });
@@ -39,8 +40,8 @@ void join(std::vector<Place>& places) {
   places.resize(runs);
 }
 
-// The pages that nothing else is on: a hole of parts of pages would only be
-// filled with zeros.
+// Frees only whole pages within the run: a hole in part of a page only writes
+// zeros and frees nothing.
 void free_pages(int fd, const Place& run) {
   const uint64_t begin =
       (run.offset + kPageBytes - 1) / kPageBytes * kPageBytes;
@@ -58,7 +59,7 @@ void CacheCore::drop_damaged(uint64_t index, uint64_t word, uint64_t bytes) {
   if (file_->has_place(damaged.offset, bytes)) {
     free_pages(file_->fd(), {damaged.offset, place_bytes(bytes)});
   }
-  // Whoever's it was has room for another one.
+  // The job that filled the sample gets the bytes back.
   FillShare::at(file_->shares(), damaged.member)
       .give_settled(place_bytes(bytes));
   ++damaged_;
@@ -71,9 +72,9 @@ void CacheCore::drop_damaged(uint64_t index, uint64_t word, uint64_t bytes) {
   }
 }
 
-// What a process had that was killed while it put the sample in; its job, which
-// may be another one, has it back. Not where the sample's own facts stand there
-// already: then it is not known any more which job that was.
+// Frees the place of a process that was killed while it stored the sample, and
+// gives the bytes back to its job. If the facts were already overwritten with
+// the sample's checksum, the job is unknown and nothing is given back.
 void CacheCore::free_left_place(Claim& claim) {
   Slot& slot = file_->slot(claim.index);
   const uint64_t facts = slot.facts;
@@ -88,14 +89,16 @@ void CacheCore::free_left_place(Claim& claim) {
   FillShare::at(file_->shares(), number).give(left.bytes);
 }
 
-// Of the job's own samples, in whose memory the others are not.
+// Whether this job filled the sample. Evicting others' samples would not free
+// this job's memory.
 bool CacheCore::is_own(const SlotWord& word) const {
   return word.state == SlotWord::State::kReady &&
          word.member == share_.number() && file_->has_place(word.offset, 0);
 }
 
-// Those last put in that together have so many bytes, or somewhat more: found
-// by how much stands in each part of the file, for which no memory is needed.
+// The job's newest samples that together have `bytes` or somewhat more. They
+// are found from sums over 2048 parts of the file: memory is short here, so
+// none is allocated.
 CacheCore::Newest CacheCore::newest(uint64_t bytes) const {
   constexpr uint64_t kParts = 2048;
   std::array<std::pair<uint64_t, uint64_t>, kParts> parts{};  // bytes, samples
@@ -121,12 +124,12 @@ CacheCore::Newest CacheCore::newest(uint64_t bytes) const {
   return newest;
 }
 
-// Who is copying one of them finds its slot changed.
+// A process that is copying an evicted sample finds its slot changed.
 void CacheCore::drop_newest(uint64_t bytes) {
   CacheHeader& header = file_->header();
   const Newest dropped = newest(std::max(bytes, kPageBytes));
   std::vector<Place> places;
-  places.reserve(dropped.samples);  // before anything has changed
+  places.reserve(dropped.samples);  // may throw, so before any change
   uint64_t freed = 0;
   for (uint64_t index = 0; index < file_->samples(); ++index) {
     Slot& slot = file_->slot(index);
@@ -159,7 +162,7 @@ void CacheCore::give_back_memory() {
   if (excess == 0 || !share_.is_turn(now_ns, kDropPeriod_ns)) return;
   try {
     drop_newest(excess);
-  } catch (const std::bad_alloc&) {  // tried again when memory is asked for
+  } catch (const std::bad_alloc&) {  // the next read or store tries again
   }
 }
 

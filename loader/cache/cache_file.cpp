@@ -24,8 +24,8 @@ Error no_room(int error, const std::string& path) {
           path + ": no memory in the tmpfs for the cache's index"};
 }
 
-// The index is never given back: half of what is left is for programs. Where
-// the job's memory does not do, the kernel would end the process.
+// The index is never given back, so it may take at most half of the memory
+// left. Beyond the cgroup's limit the kernel kills the process.
 Status check_memory(uint64_t bytes, const std::string& path) {
   const auto room = group_memory();
   if (!room || bytes <= room->left_bytes / 2) return Done{};
@@ -53,18 +53,19 @@ Status write_header(int fd, const CachedData& data) {
   return Error{Code::kIo, errno, "cannot write its header"};
 }
 
-// An empty cache, which gets its name when it is whole. False: somebody else
-// was first.
+// Creates an empty cache; the file gets its name only when it is complete.
+// False: another process was first.
 Result<bool> make_cache(int folder, const CacheOwner& owner,
                         const std::string& name, const CachedData& data,
                         const std::string& path) {
   const UniqueFd fd(::openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC,
                              owner.group ? 0660 : 0600));
   if (!fd) return no_room(errno, path);
-  if (owner.group && ::fchmod(fd.get(), 0660) != 0) {  // whatever the umask
+  if (owner.group && ::fchmod(fd.get(), 0660) != 0) {  // undoes the umask
     return system_error(errno, path);
   }
-  // All of it now: where a page of a map cannot be had, the process dies.
+  // Allocates the whole index: a process dies at a mapped page for which there
+  // is no memory.
   const uint64_t bytes = cache_data_offset(data.samples);
   if (Status fits = check_memory(bytes, path); !fits) {
     return std::move(fits).error();
@@ -112,7 +113,7 @@ Status check(const CacheHeader& header, const CachedData& data,
   return Done{};
 }
 
-// Before anything of it is mapped.
+// Checks the header by read(), before the file is mapped.
 Status check_file(int fd, const CachedData& data, const std::string& path) {
   struct stat found {};
   if (::fstat(fd, &found) != 0) return system_error(errno, path);
@@ -170,7 +171,7 @@ void CacheFile::unmap() {
 
 CacheFile::~CacheFile() { unmap(); }
 
-// kUnavailable: somebody is just removing it, or its folder.
+// kUnavailable: another process is removing the file or its folder; try again.
 Status CacheFile::try_join(const CacheOwner& owner, const CachedData& data) {
   auto folder = open_cache_folder(owner);
   if (!folder) return std::move(folder).error();
@@ -182,7 +183,7 @@ Status CacheFile::try_join(const CacheOwner& owner, const CachedData& data) {
   }
   if (!ready) return ready;
   auto membership = Membership::join(fd(), members());
-  // Who removes it has all numbers.
+  // A process that removes the file holds all member numbers.
   if (has_name(fd_.get()) && membership) {
     membership_ = std::make_unique<Membership>(*std::move(membership));
     return Done{};
@@ -217,7 +218,7 @@ void CacheFile::leave() {
   touch();
   if (header().keep_s > 0 || !membership_->shut()) return;
   remove_cache_file(folder_.get(), file_name_, fd_.get());
-  // With the last of its caches; others make it anew.
+  // Succeeds only if the folder is empty; the next process creates it again.
   (void)::rmdir(path_.substr(0, path_.rfind('/')).c_str());
 }
 

@@ -1,4 +1,4 @@
-// A cache file, opened by one process and mapped but for its samples.
+// One process's open cache file. All but the samples is mapped.
 #pragma once
 
 #include <sys/types.h>
@@ -15,25 +15,24 @@
 
 namespace penstock {
 
-// Which samples a cache is for.
+// The data set of a cache.
 struct CachedData {
   uint64_t fingerprint = 0;
   uint64_t samples = 0;
-  std::string path;     // for people
-  uint64_t keep_s = 0;  // the longest that any process names counts
+  std::string path;     // for messages
+  uint64_t keep_s = 0;  // the cache keeps the maximum over all processes
 };
 
-// Immutable but for what it points at, which is shared with other processes.
+// Immutable, except the mapped memory, which is shared with other processes.
 class CacheFile {
  public:
-  // Joins the cache of that name, or makes it. A name is another's as soon as
-  // its data are others.
+  // Joins the cache of that name, or creates it.
   // Errors: those of open_cache_folder() and cache_file_name()
-  //         kInvalidArgument  the cache is of other data, or damaged
+  //         kInvalidArgument  the cache holds other data, or is damaged
   //         kLimit  no memory for the index in the tmpfs or in the job's memory
   //         cgroup
-  //         kUnavailable  it is being removed for longer than a second, or as
-  //         many processes use it as can; kIo
+  //         kUnavailable  for a second the cache was being removed, or in use
+  //         by kMembers processes; kIo
   [[nodiscard]] static Result<std::unique_ptr<CacheFile>> join(
       const CacheOwner& owner, const std::string& name, const CachedData& data);
   ~CacheFile();
@@ -49,22 +48,23 @@ class CacheFile {
   ShareTable& shares() const {
     return *reinterpret_cast<ShareTable*>(map_ + kSharesOffset);
   }
-  // What everybody may write to is not asked where a place has to be right.
+  // This process's checked copies. Every member can write the header's, so
+  // those are not used for addresses.
   uint64_t samples() const { return samples_; }
   uint64_t data_offset() const { return map_bytes_; }
-  // Whether it can be a sample's.
+  // Whether a sample of that size may be at that offset.
   bool has_place(uint64_t offset, uint64_t bytes) const;
   // REQUIRES: index < samples().
   Slot& slot(uint64_t index) const {
     return reinterpret_cast<Slot*>(map_ + kSlotsOffset)[index];
   }
-  // Of the process that joined, whose number a forked one must not use.
+  // Of the process that joined. A forked process must not use its number.
   const Membership& membership() const { return *membership_; }
 
-  // Notes that the cache is in use, for those that look how long it was not.
+  // Updates the file's modification time, which is the time of its last use.
   void touch() const;
-  // To be called last: removes a cache that is not kept, if nobody else uses
-  // it. Nothing in a forked process.
+  // Call last: removes the cache if no other process uses it and it is not
+  // kept. Does nothing in a forked process.
   void leave();
 
  private:

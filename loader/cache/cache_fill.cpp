@@ -10,8 +10,8 @@
 namespace penstock {
 namespace {
 
-constexpr unsigned kReaders = 4;  // storage answers some at a time faster
-// So many in a row that found no room, or cannot be read: no more will.
+constexpr unsigned kReaders = 4;  // storage is faster with parallel requests
+// Gives up after as many samples in a row without room, or unreadable.
 constexpr uint64_t kMostInVain = 100;
 constexpr auto kPeriod = std::chrono::milliseconds(200);
 
@@ -21,12 +21,12 @@ class Filling {
       : dataset_(dataset), cache_(cache) {}
 
   void run_reader();
-  // False after a while: readers are still at work.
+  // Waits for kPeriod at most. False: readers are still running.
   bool wait_for_readers();
   void stop() { is_over_ = true; }
 
   uint64_t done() const { return std::min<uint64_t>(next_, dataset_.size()); }
-  CacheFilled filled();  // when all readers have ended
+  CacheFilled filled();  // REQUIRES: all readers have ended
   std::optional<Error> error();
 
  private:
@@ -38,12 +38,12 @@ class Filling {
   std::atomic<uint64_t> next_{0};
   std::atomic<bool> is_over_{false};
   std::atomic<uint64_t> read_bytes_{0};
-  std::atomic<uint64_t> without_room_{0};  // in a row
-  std::atomic<bool> has_no_room_{false};   // for some
-  std::mutex mutex_;                       // of what follows
+  std::atomic<uint64_t> without_room_{0};  // samples in a row
+  std::atomic<bool> has_no_room_{false};   // for at least one sample
+  std::mutex mutex_;                       // guards the members below
   std::condition_variable ended_;
   unsigned readers_ended_ = 0;
-  uint64_t in_a_row_ = 0;  // that cannot be read
+  uint64_t in_a_row_ = 0;  // unreadable samples
   uint64_t unreadable_ = 0;
   std::optional<Error> first_unreadable_;
 };
@@ -96,7 +96,8 @@ std::optional<Error> Filling::error() {
   return first_unreadable_;
 }
 
-// What another process was just putting in is not there at first, but now.
+// Counts at the end: a sample that another process was storing earlier may be
+// ready only now.
 CacheFilled Filling::filled() {
   CacheFilled filled;
   filled.read_bytes = read_bytes_;

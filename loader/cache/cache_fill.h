@@ -1,4 +1,4 @@
-// Fills a cache before a job runs.
+// Fills a cache before a job starts.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 namespace penstock {
 
 struct CacheFilled {
-  uint64_t cached_samples = 0;  // that are in it now
+  uint64_t cached_samples = 0;  // in the cache now
   uint64_t cached_bytes = 0;
   uint64_t read_bytes = 0;  // from storage
-  bool is_full = false;     // not all samples found room
+  bool is_full = false;     // some samples found no room
   uint64_t unreadable_samples = 0;
   std::optional<Error> first_unreadable;
 };
 
-// Reads samples in their order, several at a time, until all are in the cache
-// or it is full. on_progress, called in the calling thread at least four times
-// a second, may end it (false).
-// Errors: kIo and others of SampleReader  a hundred samples in a row, or all of
-//         fewer, cannot be read: the first one's
+// Reads samples in order, several at a time, until all are in the cache or it
+// is full. on_progress is called in the calling thread at least four times a
+// second; false ends the filling.
+// Errors: those of SampleReader  100 samples in a row (or all, if fewer) are
+//         unreadable; the first one's error
 [[nodiscard]] Result<CacheFilled> fill_cache(
     const std::shared_ptr<const Dataset>& dataset,
     const std::shared_ptr<SampleCache>& cache,

@@ -53,7 +53,7 @@ Error not_ours(const std::string& path, const struct stat& found,
               "; have it removed, or set PENSTOCK_CACHE_DIR to another tmpfs"};
 }
 
-// The folder that is there.
+// Refuses a folder with another owner or mode.
 Result<UniqueFd> open_existing(const std::string& path,
                                const CacheOwner& owner) {
   UniqueFd fd(
@@ -70,7 +70,7 @@ Result<UniqueFd> open_existing(const std::string& path,
   return not_ours(path, found, owner);
 }
 
-// Nobody ever sees it with another owner or mode: it gets its name last.
+// The folder gets its name last, so nobody sees it with another owner or mode.
 Status make_folder(const std::string& path, const CacheOwner& owner) {
   std::string draft = path + ".XXXXXX";
   if (::mkdtemp(draft.data()) == nullptr) {
@@ -99,7 +99,7 @@ CacheOwner own_cache_folder(const std::optional<gid_t>& group) {
   return owner;
 }
 
-// The greatest number is nobody's: to chown(2) it is no group.
+// UINT32_MAX is excluded: chown(2) takes it as "no change".
 Result<gid_t> cache_group(const std::string& group) {
   if (const auto number = parse_uint(group, 0, UINT32_MAX - 1)) {
     return gid_t(*number);
@@ -127,7 +127,7 @@ Result<UniqueFd> open_cache_folder(const CacheOwner& owner) {
   }
   folder = open_existing(path, owner);
   if (folder || folder.error().code != Code::kNotFound) return folder;
-  // It went with the last cache in it.
+  // Another process has removed it with its last cache.
   return Error{Code::kUnavailable, ENOENT, path + ": is being removed"};
 }
 

@@ -1,15 +1,15 @@
-// What a cache file holds: a header, a table of who fills how much, one slot
-// per sample, and behind them the samples, each where it was put once.
+// Layout of a cache file: a header, tables of members and jobs, one slot per
+// sample, and the samples. A sample never moves.
 //
 //   0            CacheHeader
-//   4096         MemberTable: how often each member's number was taken
-//   8192         ShareTable: what each job may fill, and has filled
+//   4096         MemberTable: how often each member number was taken
+//   8192         ShareTable: how much each job may fill, and has filled
 //   49152        Slot[samples], up to the next 4096
-//   data_offset  label and bytes of samples, from multiples of 64 on
+//   data_offset  label and bytes of samples, each at a multiple of 64
 //
-// Numbers are the machine's own: the file never leaves it. Everything but
-// samples is mapped by all who use the cache and changed by atomic stores only,
-// so that a process may be killed between any two of them.
+// Numbers are in native byte order: the file never leaves the machine.
+// Everything but the samples is mapped by all processes and changed only by
+// atomic stores: a process may be killed between any two of them.
 #pragma once
 
 #include <atomic>
@@ -23,29 +23,29 @@ namespace penstock {
 inline constexpr uint64_t kCacheMagic = 0x3145484341435350;  // "PSCACHE1"
 inline constexpr uint32_t kMembers = kCacheMembers;
 inline constexpr uint32_t kShares = 1024;
-inline constexpr uint64_t kPlaceBytes = 64;  // samples begin at multiples
-inline constexpr uint64_t kMostOffset = uint64_t{1} << 46;  // that a slot says
+inline constexpr uint64_t kPlaceBytes = 64;  // alignment of samples
+inline constexpr uint64_t kMostOffset = uint64_t{1} << 46;  // limit of SlotWord
 
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
 struct CacheHeader {
   uint64_t magic;
   uint64_t fingerprint;  // of the data set
-  uint64_t samples;      // of it
+  uint64_t samples;      // of the data set
   uint64_t data_offset;
   uint64_t created_s;            // since 1970
-  std::atomic<uint64_t> keep_s;  // after the last process that used it
-  char data_set[2048];           // its path, for people; ends in a zero byte
+  std::atomic<uint64_t> keep_s;  // to keep the cache after its last use
+  char data_set[2048];           // path, for messages; zero-terminated
 
-  alignas(64) std::atomic<uint64_t> end_offset;  // of what was given out
+  alignas(64) std::atomic<uint64_t> end_offset;  // of the places given out
   alignas(64) std::atomic<uint64_t> ready_samples;
   std::atomic<uint64_t> ready_bytes;
-  // Since the cache was made, of all who use it.
+  // Totals of all processes since the cache was created.
   alignas(64) std::atomic<uint64_t> hits;
   std::atomic<uint64_t> hit_bytes;
   std::atomic<uint64_t> misses;
-  std::atomic<uint64_t> dropped;  // samples that made room for programs
-  std::atomic<uint64_t> damaged;  // samples whose checksum was wrong
+  std::atomic<uint64_t> dropped;  // samples evicted to free memory for programs
+  std::atomic<uint64_t> damaged;  // samples with a wrong checksum
 };
 inline constexpr uint64_t kMembersOffset = 4096;
 static_assert(sizeof(CacheHeader) <= kMembersOffset);
@@ -57,15 +57,14 @@ struct MemberTable {
 inline constexpr uint64_t kSharesOffset = 8192;
 static_assert(sizeof(MemberTable) <= kSharesOffset - kMembersOffset);
 
-// Of the jobs that fill the cache, each in its own memory.
+// The jobs that fill the cache. Each fills it from its own memory cgroup.
 struct ShareTable {
   struct Share {
     std::atomic<uint64_t> key;  // of the job; 0: free
     std::atomic<uint64_t> most_bytes;
-    std::atomic<uint64_t> filled_bytes;   // and being filled
-    std::atomic<uint64_t> settled_bytes;  // of these, what is ready
-    std::atomic<uint64_t> dropped_ns;  // CLOCK_MONOTONIC of the last time that
-                                       // samples of it were dropped
+    std::atomic<uint64_t> filled_bytes;   // ready or being filled
+    std::atomic<uint64_t> settled_bytes;  // ready; part of filled_bytes
+    std::atomic<uint64_t> dropped_ns;     // last eviction, CLOCK_MONOTONIC
   };
   Share shares[kShares];
 };
@@ -74,22 +73,23 @@ static_assert(sizeof(ShareTable) <= kSlotsOffset - kSharesOffset);
 
 struct Slot {
   std::atomic<uint64_t> word;  // see SlotWord
-  // Ready: its checksum's lower half << 32 | bytes with label. Claimed, with a
-  // place: number of the share that it was counted for << 32 | bytes likewise.
+  // Bytes with label in the lower half. Upper half of a ready slot: the lower
+  // half of the checksum; of a claimed slot with a place: number of the share
+  // that the bytes are counted in.
   std::atomic<uint64_t> facts;
 };
 
-// What a slot's word says. A sample is served when it is ready, and never
-// before: its bytes and facts are written first.
+// State of a slot. Only a ready sample is served: its bytes and facts are
+// written before the slot becomes ready.
 struct SlotWord {
   enum class State : uint8_t {
     kEmpty = 0,
-    kClaimed = 1,  // a member reads the sample, and will put it in
+    kClaimed = 1,  // a member is storing the sample
     kReady = 2,
   };
   State state = State::kEmpty;
-  uint32_t member = 0;      // who claimed it, < kMembers; of one that is ready
-                            // the share that it was filled from, < kShares
+  uint32_t member = 0;      // kClaimed: owner of the claim, < kMembers; kReady:
+                            // number of the share that filled it, < kShares
   uint32_t generation = 0;  // of that member's number, 12 bits
   uint64_t offset = 0;      // in the file, a multiple of kPlaceBytes; 0: none
 
@@ -107,7 +107,7 @@ struct SlotWord {
   }
 };
 
-// Room that a sample takes, its label included.
+// File space of a sample. bytes: with its label.
 constexpr uint64_t place_bytes(uint64_t bytes) {
   return (bytes + kPlaceBytes - 1) / kPlaceBytes * kPlaceBytes;
 }

@@ -20,14 +20,14 @@ namespace {
 
 constexpr std::string_view kEnding = kCacheFileEnding;
 
-// Not as somebody may have called a file to do something to a terminal.
+// Excludes names with control characters, which could act on a terminal.
 bool is_called_as_a_cache(std::string_view file) {
   if (!file.ends_with(kEnding)) return false;
   file.remove_suffix(kEnding.size());
   return bool(cache_file_name(std::string(file)));
 }
 
-// The open folder's entries that are called as caches are, in byte order.
+// The open folder's entries with an allowed cache name, in byte order.
 std::vector<std::string> cache_files(int folder) {
   std::vector<std::string> names = names_ending(folder, kEnding);
   std::erase_if(names, [](const std::string& name) {
@@ -46,7 +46,7 @@ struct OpenedCache {
   }
 };
 
-// nullptr: no cache, or none that the caller can get at.
+// nullptr: not a cache of this version, or not accessible.
 std::unique_ptr<OpenedCache> open_cache(int folder, const std::string& name) {
   auto cache = std::make_unique<OpenedCache>();
   cache->fd.reset(::openat(folder, name.c_str(),
@@ -85,7 +85,7 @@ CacheFacts facts_of(const OpenedCache& cache, const std::string& file_name,
   return facts;
 }
 
-// nullopt: no regular file.
+// nullopt: not a regular file.
 std::optional<CacheFacts> facts_in(int folder, const std::string& file_name,
                                    const std::string& path) {
   if (const auto cache = open_cache(folder, file_name)) {
@@ -104,7 +104,7 @@ std::optional<CacheFacts> facts_in(int folder, const std::string& file_name,
   return facts;
 }
 
-// nullopt: there is none.
+// nullopt: the folder does not exist.
 Result<std::optional<UniqueFd>> open_if_there(const CacheOwner& owner) {
   struct stat found {};
   if (::lstat(cache_folder_path(owner).c_str(), &found) != 0 &&
@@ -140,7 +140,7 @@ Status drop_cache(const CacheOwner& owner, const std::string& name) {
   if (::unlinkat((*folder)->get(), file_name->c_str(), 0) != 0) {
     return cache_file_error(errno, path);
   }
-  (void)::rmdir(cache_folder_path(owner).c_str());  // if none is left
+  (void)::rmdir(cache_folder_path(owner).c_str());  // if it is empty
   return Done{};
 }
 
@@ -154,7 +154,7 @@ void drop_empty_cache(const CacheOwner& owner, const std::string& name) {
     return;
   }
   remove_cache_file((*folder)->get(), *file_name, cache->fd.get());
-  (void)::rmdir(cache_folder_path(owner).c_str());  // if none is left
+  (void)::rmdir(cache_folder_path(owner).c_str());  // if it is empty
 }
 
 void sweep_caches(const CacheOwner& owner) {
@@ -164,7 +164,7 @@ void sweep_caches(const CacheOwner& owner) {
   for (const std::string& name : cache_files((*folder)->get())) {
     (void)remove_if_left((*folder)->get(), name, UINT64_MAX, now_s);
   }
-  (void)::rmdir(cache_folder_path(owner).c_str());  // if none is left
+  (void)::rmdir(cache_folder_path(owner).c_str());  // if it is empty
 }
 
 }  // namespace penstock

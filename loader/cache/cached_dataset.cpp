@@ -1,4 +1,4 @@
-// A data set whose samples come out of a cache where they are there.
+// A data set that reads samples from a cache, and from storage on a miss.
 #include <cerrno>
 #include <new>
 #include <utility>
@@ -60,8 +60,8 @@ class CachedReader : public SampleReader {
   const std::unique_ptr<SampleReader> stored_;
   uint64_t index_ = 0;
   SampleSource source_ = SampleSource::kUsual;
-  bool is_cached_ = false;     // in this node's
-  bool is_from_peer_ = false;  // then it is in buffer_ already
+  bool is_cached_ = false;     // in this node's cache
+  bool is_from_peer_ = false;  // received: the sample is in buffer_
   uint64_t bytes_ = 0;
   int64_t label_ = kNoLabel;
   std::vector<uint8_t> buffer_;
@@ -101,7 +101,7 @@ Result<std::span<const uint8_t>> CachedReader::read() {
   if (cache_.read(index_, sample, label_)) {
     return std::span<const uint8_t>(sample);
   }
-  // It left the cache since open().
+  // The sample was evicted, or found damaged, after open().
   is_cached_ = false;
   auto opened = stored_->open(index_, source_);
   if (!opened) return std::move(opened).error();
@@ -115,7 +115,8 @@ Result<std::span<const uint8_t>> CachedReader::read_stored() {
   return sample;
 }
 
-// Where it belongs.
+// Stores a sample read from storage in its owner's cache: this node's or a
+// peer's.
 void CachedReader::keep(std::span<const uint8_t> sample) {
   if (!is_peers(index_)) {
     cache_.store(index_, sample, label_);

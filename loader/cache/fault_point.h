@@ -1,11 +1,11 @@
-// Where a test lets a process end: only in the library that is compiled for
-// such tests; else nothing.
+// Points at which a test can stop or kill a process. They exist only in the
+// library built with PENSTOCK_FAULT_POINTS.
 #pragma once
 
 namespace penstock {
 
 #ifdef PENSTOCK_FAULT_POINTS
-void fault_point(const char* name);  // the test's
+void fault_point(const char* name);  // defined by the test
 #else
 inline void fault_point(const char*) {}
 #endif

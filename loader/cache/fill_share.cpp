@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-// Of the hierarchy that limits memory; "" where nothing is known.
+// This process's line for the hierarchy that limits memory; "" if unknown.
 std::string memory_cgroup() {
   std::ifstream groups("/proc/self/cgroup");
   std::string unified;
@@ -20,7 +20,7 @@ std::string memory_cgroup() {
   return unified;
 }
 
-// No counter wraps, whatever stands there.
+// Subtracts down to 0: a damaged counter must not wrap.
 void take_from(std::atomic<uint64_t>& counter, uint64_t bytes) {
   uint64_t now = counter;
   while (!counter.compare_exchange_weak(now, now - std::min(now, bytes))) {
@@ -39,7 +39,8 @@ uint64_t own_job_key() {
 
 Result<FillShare> FillShare::open(ShareTable& table, uint64_t key,
                                   uint64_t most_bytes) {
-  // All look from the same place on, and entries stay: none gets two.
+  // All processes of a job probe in the same order, and entries are never
+  // freed, so a job gets only one.
   for (uint32_t i = 0; i < kShares; ++i) {
     const uint32_t number = static_cast<uint32_t>((key + i) % kShares);
     ShareTable::Share& share = table.shares[number];

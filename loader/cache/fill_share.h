@@ -1,4 +1,4 @@
-// How much of a cache one job may fill, all its processes on the node together.
+// Quota of a job for filling a cache, for all its processes on the node.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace penstock {
 
-// What stands for the calling process's job: its Slurm job, else its memory
-// cgroup. Never 0.
+// Identifies the calling process's job: a hash of its Slurm job, else of its
+// memory cgroup. Never 0.
 uint64_t own_job_key();
 
 struct FillCounts {
-  uint64_t filled_bytes = 0;   // and being filled
-  uint64_t settled_bytes = 0;  // of these, what is there for certain
+  uint64_t filled_bytes = 0;   // ready or being filled
+  uint64_t settled_bytes = 0;  // ready; part of filled_bytes
 };
 
-// A job's entry in a share table, thread-safe.
+// A job's entry in a share table. Thread-safe.
 class FillShare {
  public:
-  // The job's entry, or a free one, which is the job's from then on. The most
-  // that any process of the job names counts.
-  // Errors: kLimit  none is free
+  // Finds the job's entry, or takes a free one. The job's quota is the maximum
+  // of most_bytes over its processes.
+  // Errors: kLimit  no entry is free
   [[nodiscard]] static Result<FillShare> open(ShareTable& table, uint64_t key,
                                               uint64_t most_bytes);
 
@@ -32,26 +32,27 @@ class FillShare {
     return {&table.shares[number], number};
   }
 
-  // Of a process that puts nothing in: a share of nothing, no job's.
+  // For a process that stores nothing: quota 0, in no table.
   static FillShare none();
 
   uint32_t number() const { return number_; }
   uint64_t most_bytes() const { return share_->most_bytes; }
   uint64_t filled_bytes() const { return share_->filled_bytes; }
   FillCounts counts() const {
-    // In this order: what is settled is counted as filled.
+    // Settled first: bytes are counted as filled before they are settled.
     const uint64_t settled = share_->settled_bytes;
     return {share_->filled_bytes, settled};
   }
 
-  // False: the job has filled its part.
+  // Counts bytes as being filled. False: they exceed the job's quota.
   [[nodiscard]] bool take(uint64_t bytes);
-  void settle(uint64_t bytes);  // what was taken is there now
-  // Of both more than there is means all of it.
-  void give(uint64_t bytes);  // what was taken, and not settled
+  void settle(uint64_t bytes);  // bytes that were taken are ready now
+  // give() returns bytes that were not settled; give_settled() settled ones.
+  // Counters stop at 0.
+  void give(uint64_t bytes);
   void give_settled(uint64_t bytes);
 
-  // True for one of the job's processes in every interval.
+  // True for one caller of the job per interval: whose turn it is to evict.
   [[nodiscard]] bool is_turn(uint64_t now_ns, uint64_t interval_ns);
 
  private:

@@ -21,7 +21,8 @@ struct flock lock_of(uint32_t first, uint32_t count) {
   return lock;
 }
 
-// Whether another open file has one of these; nullopt: the kernel does not say.
+// Whether another open file description holds one of these locks; nullopt: the
+// kernel reports an error.
 std::optional<bool> is_locked(int fd, uint32_t first, uint32_t count) {
   struct flock lock = lock_of(first, count);
   if (::fcntl(fd, F_OFD_GETLK, &lock) != 0) return std::nullopt;
@@ -76,7 +77,7 @@ uint32_t count_members(int fd) {
 Result<UniqueFd> lock_serving(int fd) {
   auto own = open_again(fd);
   if (!own) return own;
-  struct flock lock = lock_of(kMembers, 1);  // behind those of members
+  struct flock lock = lock_of(kMembers, 1);  // the byte behind the members'
   if (::fcntl(own->get(), F_OFD_SETLK, &lock) == 0) return own;
   if (errno != EAGAIN && errno != EACCES) {
     return system_error(errno, "cannot lock the cache");

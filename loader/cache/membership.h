@@ -1,6 +1,6 @@
-// Who uses a cache file, by locks that the kernel takes back when a process
-// ends, however it does: true in every PID namespace, and never another
-// process's.
+// Tracks which processes use a cache file. Each holds a lock that the kernel
+// releases when the process ends, however it ends. Unlike a PID, a lock is
+// valid across PID namespaces and never belongs to a later process.
 #pragma once
 
 #include <sys/types.h>
@@ -14,22 +14,22 @@ namespace penstock {
 
 struct MemberTable;
 
-// A lock on one byte of the file, as long as it lives; in a forked process, of
-// both.
+// A lock on one byte of the file, held for the object's lifetime. After a fork
+// the lock is held until the copies in both processes are gone.
 class Membership {
  public:
-  // fd: the file, opened for reading and writing. Opens it anew: a lock belongs
-  // to an open file.
-  // Errors: kLimit  as many processes as there are numbers use the cache; kIo
+  // fd: the file, opened for reading and writing. The file is opened again,
+  // because an open file description owns the lock.
+  // Errors: kLimit  kMembers processes use the cache; kIo
   [[nodiscard]] static Result<Membership> join(int fd, MemberTable& table);
 
-  // Takes all other numbers too: nobody can join any more. False: somebody has
-  // one.
+  // Locks all other numbers too, so that nobody can join any more. False:
+  // another process holds one.
   [[nodiscard]] bool shut();
 
   uint32_t number() const { return number_; }
   uint32_t generation() const { return generation_; }
-  pid_t pid() const { return pid_; }  // who joined
+  pid_t pid() const { return pid_; }  // of the process that joined
 
  private:
   Membership(UniqueFd fd, uint32_t number, uint32_t generation, pid_t pid)
@@ -44,16 +44,16 @@ class Membership {
   pid_t pid_;
 };
 
-// Whether a process has that number, other than through an open file that fd
-// is a copy of; likewise any number, and how many are taken. Where the kernel
-// does not say: taken.
+// Whether a process holds that number; whether any is held; how many are held.
+// Locks of fd's own open file description are not seen. If the kernel reports
+// an error, the number counts as held.
 bool is_member(int fd, uint32_t number);
 bool has_members(int fd);
 uint32_t count_members(int fd);
 
-// The lock of the one process that serves the cache to other nodes, as long as
-// what is returned is open. Opens the file anew.
-// Errors: kUnavailable  another process has it; kIo
+// Takes the lock of the one process that serves the cache to other nodes. The
+// returned descriptor, a new open of the file, holds it.
+// Errors: kUnavailable  another process holds it; kIo
 [[nodiscard]] Result<UniqueFd> lock_serving(int fd);
 
 }  // namespace penstock

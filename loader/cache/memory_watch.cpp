@@ -29,7 +29,7 @@ void MemoryWatch::look_again(uint64_t now_ns, const FillCounts& filled) {
   const bool is_due =
       looked_ns == 0 || now_ns >= looked_ns + kPeriod_ns ||
       above(filled.filled_bytes, filled_bytes_) >= kPeriod_bytes;
-  // One thread looks; the others go by what is known.
+  // One thread reads the cgroups; the others use the last values.
   if (!is_due || !looked_ns_.compare_exchange_strong(looked_ns, now_ns)) return;
   take(look_(), filled);
 }

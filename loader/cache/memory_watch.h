@@ -1,5 +1,5 @@
-// Whether the job's memory leaves room for the cache: asked often, looked at
-// seldom.
+// Room for the cache in the job's memory. Callers may ask often; the cgroups
+// are read rarely.
 #pragma once
 
 #include <atomic>
@@ -12,25 +12,24 @@
 
 namespace penstock {
 
-// Thread-safe, if `look` is.
+// Thread-safe if `look` is.
 class MemoryWatch {
  public:
-  // Of the limit, what the cache leaves free of itself and of everything else.
+  // The cache leaves limit / kFreePart free.
   static constexpr uint64_t kFreePart = 16;
-  // How long, and for how many bytes, one look is good.
+  // The cgroups are read again after this time, or this many bytes filled.
   static constexpr uint64_t kPeriod_ns = 250000000;
   static constexpr uint64_t kPeriod_bytes = 4 << 20;
 
   using Look = std::function<std::optional<MemoryRoom>()>;
   explicit MemoryWatch(Look look = [] { return group_memory(); });
 
-  // What may be put in, in bytes. filled: by all of the job's processes, what
-  // they are about to put in included: what was not settled at the last look
-  // counts as taken.
+  // Bytes that may be stored; UINT64_MAX without a limit. filled: of all the
+  // job's processes. Bytes not settled at the last reading count as taken.
   uint64_t room_bytes(uint64_t now_ns, const FillCounts& filled);
 
-  // What has to be given back: programs have come half way into what is left
-  // free. 0: nothing.
+  // Bytes to evict, once programs have used more than half of the free part;
+  // 0: none.
   uint64_t excess_bytes(uint64_t now_ns, const FillCounts& filled);
 
  private:
@@ -39,9 +38,10 @@ class MemoryWatch {
 
   const Look look_;
   std::atomic<uint64_t> looked_ns_ = 0;
-  std::atomic<uint64_t> filled_bytes_ = 0;  // by then, and so the next
+  // As of the last reading.
+  std::atomic<uint64_t> filled_bytes_ = 0;
   std::atomic<uint64_t> settled_bytes_ = 0;
-  std::atomic<uint64_t> limit_bytes_ = 0;  // 0: none
+  std::atomic<uint64_t> limit_bytes_ = 0;  // 0: no limit
   std::atomic<uint64_t> left_bytes_ = 0;
 };
 

@@ -61,7 +61,7 @@ Result<std::shared_ptr<SampleCache>> SampleCache::open(
       {fingerprint, samples, data_set, options.keep_s});
   if (!file) return std::move(file).error();
   auto share = FillShare::open((*file)->shares(), own_job_key(), *most_bytes);
-  if (!share) {  // it has what others have put in
+  if (!share) {  // the process can still read what others stored
     if (options.warn) {
       options.warn((*file)->path() + ": " + share.error().message);
     }

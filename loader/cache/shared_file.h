@@ -1,4 +1,4 @@
-// What all files that processes share by name in a cache folder need.
+// Helpers for named files in a cache folder that processes share.
 #pragma once
 
 #include <sys/stat.h>
@@ -17,9 +17,9 @@ inline void pause_a_moment() {
   ::nanosleep(&pause, nullptr);
 }
 
-// Opens or makes such a file by `attempt`, which says kUnavailable where
-// somebody else is just making or removing one of that name: then again, for a
-// second or somewhat longer.
+// Opens or creates such a file by `attempt`. It returns kUnavailable while
+// another process creates or removes the file; then it is called again, 1000
+// times in all, 1 ms apart.
 template <class Attempt>
 Status join_in_a_second(const Attempt& attempt) {
   constexpr int kTries = 1000;
@@ -33,14 +33,14 @@ Status join_in_a_second(const Attempt& attempt) {
   return joined;
 }
 
-// False: the open file was removed.
+// False: the open file's name was removed.
 inline bool has_name(int fd) {
   struct stat found {};
   return ::fstat(fd, &found) == 0 && found.st_nlink > 0;
 }
 
-// Names in the open folder that end so, in byte order; none where it cannot be
-// read.
+// Names in the open folder with that ending, in byte order. Empty if the folder
+// is unreadable.
 std::vector<std::string> names_ending(int folder, std::string_view ending);
 
 }  // namespace penstock
