@@ -1,5 +1,5 @@
-// Result<T> as public headers include it: they name nothing outside penstock/,
-// so that an installation can put common/result.h itself in this place.
+// Result<T> for public headers, which include only penstock/...; an
+// installation puts common/result.h in this place.
 #pragma once
 
 #include "common/result.h"

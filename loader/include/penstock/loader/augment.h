@@ -1,16 +1,15 @@
-// What becomes of a picture before it is a sample.
+// How a picture is cropped and flipped to make a sample.
 #pragma once
 
 namespace penstock {
 
 enum class Augment {
-  // To train with: a random part, 8% to 100% of the area, flipped in one case
-  // of two, as torchvision's RandomResizedCrop and RandomHorizontalFlip have
-  // it.
+  // For training: a random part of 8% to 100% of the area, flipped with
+  // probability 1/2, like torchvision's RandomResizedCrop and
+  // RandomHorizontalFlip.
   kRandom,
-  // To validate with: the centred square whose side is 224/256 of the
-  // picture's smaller one, as Resize(256) and CenterCrop(224) leave it; nothing
-  // is random.
+  // For validation: the centred square with 224/256 of the picture's shorter
+  // side, like Resize(256) and CenterCrop(224). Not random.
   kCentre,
 };
 

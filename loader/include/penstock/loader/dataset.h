@@ -1,4 +1,4 @@
-// What there is to load: samples by number, whatever they are stored in.
+// Datasets: samples by index, independent of their storage format.
 #pragma once
 
 #include <cstdint>
@@ -15,133 +15,139 @@ namespace penstock {
 
 inline constexpr int64_t kNoLabel = -1;
 
-// Reads samples into a buffer that is used again; one per thread. Its dataset
-// must outlive it.
+// Reads samples into a reused buffer. One per thread. Its dataset must outlive
+// it.
 class SampleReader {
  public:
   virtual ~SampleReader() = default;
 
-  // Finds sample `index` and returns how many bytes read() will read. Between
-  // both the caller may wait for bandwidth.
+  // Finds sample `index` and returns the number of bytes that read() will read.
+  // The caller may wait for bandwidth before read().
   // REQUIRES: index < the dataset's size.
-  // Errors: kNotFound, kPermissionDenied, kIo; kInvalidArgument  not what the
-  //         dataset found when it was opened, empty, or over 1 GiB;
-  //         kUnavailable  the file system refuses O_DIRECT. They name the
-  //         sample.
+  // Errors, which name the sample:
+  //         kNotFound, kPermissionDenied, kIo
+  //         kInvalidArgument  changed since the dataset was opened, empty, or
+  //         over 1 GiB
+  //         kUnavailable  the file system refuses O_DIRECT
   [[nodiscard]] virtual Result<uint64_t> open(uint64_t index,
                                               SampleSource source) = 0;
 
   // The sample's bytes, valid until the next open().
-  // REQUIRES: open() succeeded, and nothing was read since.
-  // Errors: kIo; kLimit  no memory; kInvalidArgument  a shard or a file of
-  //         records was written to; kUnavailable  a database was. They name the
-  //         sample.
+  // REQUIRES: open() succeeded, and read() was not called since.
+  // Errors, which name the sample: kIo; kLimit  no memory;
+  //         kInvalidArgument  a shard or a file of records was modified
+  //         kUnavailable  a database was modified
   [[nodiscard]] virtual Result<std::span<const uint8_t>> read() = 0;
 
-  // Of the sample that read() gave, where it stands in what was read;
-  // kNoLabel: Dataset::label() knows it, if anyone does.
+  // Label of the sample just read, if it is stored with the sample. kNoLabel:
+  // use Dataset::label().
   virtual int64_t label() const { return kNoLabel; }
 
-  // Of the sample that open() found, and then read() gave: it comes from a
-  // cache of ours, and takes none of the storage's bandwidth.
+  // Whether the opened or just read sample comes from a Penstock cache, and so
+  // takes no storage bandwidth.
   virtual bool is_cached() const { return false; }
-  // And that is another node's.
+  // Whether it comes from another node's cache.
   virtual bool is_from_peer() const { return false; }
 };
 
-// Immutable, and so for any number of threads.
+// Immutable, so thread-safe.
 class Dataset {
  public:
   virtual ~Dataset() = default;
 
   virtual uint64_t size() const = 0;  // samples, >= 1
 
-  // kNoLabel: it has none, it is only known once the sample is read, or where
-  // it stands cannot be read. Batches have a sample's label from its reader,
-  // with which the sample is a broken one then.
+  // kNoLabel: the sample has no label, its label is known only after reading
+  // it, or the label source is unreadable. Batches take the label from the
+  // sample's reader first; there an unreadable label makes the sample broken.
   // REQUIRES: index < size().
   virtual int64_t label(uint64_t index) const = 0;
 
-  // What messages call a sample: its file, and where it stands in there.
+  // Name of a sample for messages: its file, and its position in it.
   // REQUIRES: index < size().
   virtual std::string name(uint64_t index) const = 0;
 
-  // The folder or the (first) file that the samples are in.
+  // The folder or the (first) file that holds the samples.
   virtual const std::string& path() const = 0;
 
-  // Of what was there when it was opened: names and order of the samples, and
-  // size and time of change of the files that hold them; of a folder's pictures
-  // their folders' times, so that what is written anew in place is not told.
+  // Hash of the dataset as it was opened: names and order of the samples, and
+  // inode, size and modification time of the files that hold them. For a folder
+  // of pictures those of its folders are used: a picture that is overwritten in
+  // place goes unnoticed.
   virtual uint64_t fingerprint() const = 0;
 
-  // 0: samples are files of a picture format, told by their first bytes. Else
-  // each is a tensor of so many bytes, as it stands.
+  // 0: samples are picture files, whose format is detected from their first
+  // bytes. Else each sample is a tensor of this many bytes.
   virtual uint64_t tensor_bytes() const { return 0; }
 
-  // That are in a cache of ours now.
+  // Number of samples in a Penstock cache now.
   virtual uint64_t cached_samples() const { return 0; }
 
   virtual std::unique_ptr<SampleReader> new_reader(ReadMode mode) const = 0;
 };
 
-// The pictures below a folder (.jpg, .jpeg, .png, .webp, .ppm, in any case),
-// in byte order of their paths. Labels are as torchvision's ImageFolder has
-// them: the number of the folder's sub-folder that the picture is somewhere
-// below, sub-folders in byte order; kNoLabel for those in the folder itself.
-// Symbolic links to folders are followed for these sub-folders only.
-// Errors: kNotFound  no such folder, or no such file in it
-//         kIo, kPermissionDenied  a folder in it cannot be read, or something
-//         cannot be looked at; links to nothing are passed over
+// The pictures below a folder (.jpg, .jpeg, .png, .webp, .ppm, in any case), in
+// byte order of their paths. Labels are those of torchvision's ImageFolder: the
+// index of the picture's top-level sub-folder, in byte order; kNoLabel for
+// pictures in the folder itself. Symbolic links to folders are followed only
+// for top-level sub-folders.
+// Errors: kNotFound  no such folder, or no picture in it
+//         kIo, kPermissionDenied  a folder or an entry in it is unreadable;
+//         dangling links are skipped
 [[nodiscard]] Result<std::shared_ptr<const Dataset>> open_folder(
     const std::string& folder);
 
-// The samples of tar shards as WebDataset writes them (ustar, pax, GNU tar), in
-// the shards' order: members that stand together and share a key, the name up
-// to the first dot behind its last '/', are one sample. Its picture is the
-// first member with a picture's ending, its label the number in KEY.cls.
-// Members without a key, and samples without a picture, are passed over. Reads
-// every header of every shard, and nothing of the pictures.
+// The samples of tar shards in WebDataset's format (ustar, pax, GNU tar), in
+// the order of the shards. Opening reads every header, and no picture.
+//
+// Adjacent members with the same key are one sample. The key is the name up to
+// the first dot after its last '/'. The picture is the first member with a
+// picture's ending; the label is the number in KEY.cls. Members without a key
+// and samples without a picture are skipped.
 // Errors: kNotFound  no such file, or no picture in any
-//         kInvalidArgument  no path, no regular file; no tar, damaged or cut
-//         short, naming file and offset; a label that is no number from 0 to
-//         2^31 - 1; sparse files; two members of one name in a sample
+//         kInvalidArgument  no path; not a regular file; not a tar, damaged or
+//         truncated (the message has file and offset); a label that is not a
+//         number from 0 to 2^31 - 1; sparse files; two members of one name in a
+//         sample
 //         kIo, kPermissionDenied
 [[nodiscard]] Result<std::shared_ptr<const Dataset>> open_tar_shards(
     const std::vector<std::string>& paths);
 
-// A header, then records one behind the other; each is its label, little-endian
-// and unsigned, and then its tensor.
+// A file of a header and adjacent records. A record is a label, little-endian
+// and unsigned, and a tensor.
 struct RecordLayout {
-  uint64_t record_bytes = 0;  // with its label; up to 1 GiB
-  uint64_t label_bytes = 0;   // 0 to 4; 0: none
+  uint64_t record_bytes = 0;  // with the label; up to 1 GiB
+  uint64_t label_bytes = 0;   // 0 to 4; 0: no label
   uint64_t header_bytes = 0;  // of the file
 };
-// Errors: kInvalidArgument  a layout out of its range, no regular file, or one
-//         that is not a header and whole records, at least one
+// Errors: kInvalidArgument  a layout out of its range; not a regular file; not
+//         a header followed by one or more whole records
 //         kNotFound, kIo, kPermissionDenied
 [[nodiscard]] Result<std::shared_ptr<const Dataset>> open_records(
     const std::string& path, const RecordLayout& layout);
 
-// The values of an LMDB database's records, whole files of a picture format, in
-// the order of their keys. path: a folder with data.mdb, or a data file
-// (MDB_NOSUBDIR). Labels are those in keys as `penstock lmdb import` writes
-// them: eight digits, "/" and the label; other keys have none. Takes places and
-// labels from the index beside the database where it belongs to it, else walks
-// the tree: 12 bytes of memory a record of irregular size, 4 where there are
-// labels.
-// A database that is written to while it is read fails its readers: after each
-// read the time of change and the meta pages are looked at. Reading errors
-// beside those of SampleReader: kUnavailable  the database was written to.
+// An LMDB database whose values are picture files, in the order of their keys.
+//   path  a folder with data.mdb, or a data file (MDB_NOSUBDIR)
+//
+// Labels come from keys of the form that `penstock lmdb import` writes: eight
+// digits, "/" and the label. Other keys have no label.
+//
+// Positions and labels come from the index beside the database if it matches,
+// else from a walk of the tree. Memory: 12 bytes per record of irregular size,
+// and 4 per record if there are labels.
+//
+// Reads fail with kUnavailable once the database is modified: each read checks
+// the modification time and the meta pages afterwards.
 // Errors: kNotFound  no such file, or no record in it
-//         kInvalidArgument  no LMDB database, or of a kind that is not read
+//         kInvalidArgument  not an LMDB database, or an unsupported kind
 //         kUnavailable  it is being written
 //         kIo  damaged or truncated; kPermissionDenied
 [[nodiscard]] Result<std::shared_ptr<const Dataset>> open_lmdb(
     const std::string& path);
 
-// Tells by what the paths are: records where a layout is given, else one LMDB
-// database, else a folder, else tar shards whose names all end in .tar.
-// Errors: those of the above; kInvalidArgument  none of them
+// Chooses the format: records if a layout is given, else one LMDB database,
+// else a folder, else tar shards whose names all end in .tar.
+// Errors: those of the functions above; kInvalidArgument  none of the formats
 [[nodiscard]] Result<std::shared_ptr<const Dataset>> open_dataset(
     const std::vector<std::string>& paths,
     const std::optional<RecordLayout>& records = std::nullopt);

@@ -1,5 +1,5 @@
-// The order of an epoch's samples: a random permutation that is computed
-// position by position, so that loader threads share no table. Pure.
+// The order of an epoch's samples: a random permutation, computed per position,
+// so that loader threads need no shared table. Pure.
 #pragma once
 
 #include <cstdint>

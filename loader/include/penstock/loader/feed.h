@@ -1,5 +1,5 @@
-// Which samples a pipeline loads while it is being measured: a subset over and
-// over, or its own stream read from storage.
+// Samples of a pipeline during a measurement: a subset over and over, from the
+// page cache unless cold; or the normal stream.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 namespace penstock {
 
 struct Feed {
-  uint64_t subset_samples = 0;  // of the first epoch's order; 0: all, in turn
-  bool cold = false;            // read from storage, whatever is cached
+  uint64_t subset_samples = 0;  // the stream's first ones; 0: whole stream
+  bool cold = false;            // read from storage, even if cached
 };
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// Samples from storage into batches: fetched, decoded, augmented.
+// Loads samples into batches: fetches, decodes and augments them.
 //
 //   auto dataset = open_folder("/data/train");
 //   auto pipeline = Pipeline::create(*dataset, {.batch_samples = 64}, {});
@@ -30,134 +30,136 @@
 
 namespace penstock {
 
-// What becomes of a sample that cannot be read or decoded. It is counted and
-// named either way.
+// Handling of unreadable or undecodable samples. They are counted and reported
+// either way.
 enum class BrokenSamples {
-  kSkip,   // it is left out of its batch
-  kFatal,  // its batch is an error, and the stream's end
+  kSkip,   // the sample is left out of its batch
+  kFatal,  // its batch is an error that ends the stream
 };
 
 struct PipelineOptions {
   size_t batch_samples = 32;  // 1 to 65536
-  int crop_side = 224;  // pixels of a prepared picture's sides, 1 to 4096;
-                        // tensors stay what they are
+  int crop_side = 224;  // side of a prepared picture in pixels, 1 to 4096;
+                        // ignored for tensors
   Augment augment = Augment::kRandom;  // of pictures
 
-  // Order, crops and flips follow from the seed alone.
+  // Order, crops and flips depend on the seed alone.
   uint64_t seed = 0;
   bool shuffle = true;
   uint64_t ranks = 1;  // see sampler.h
   uint64_t rank = 0;
   EpochTail tail = EpochTail::kPad;
-  std::optional<SamplerState> from;  // nullopt: epoch 0's beginning
+  std::optional<SamplerState> from;  // start; nullopt: of epoch 0
 
-  uint64_t total_samples = UINT64_MAX;  // of this rank's stream, broken ones
-                                        // included; epoch after epoch
-  bool spans_epochs = false;  // batches do; else each epoch's last one is short
-  bool is_ordered = true;     // else an epoch's batches come as they become
-                              // complete, at most the ring's batches early
+  uint64_t total_samples = UINT64_MAX;  // of this rank's stream, over all
+                                        // epochs, including broken ones
+  bool spans_epochs = false;  // false: each epoch's last batch may be short
+  bool is_ordered = true;     // false: an epoch's batches come as they become
+                              // complete, at most ring_batches early
   BrokenSamples broken = BrokenSamples::kSkip;
 
   ReadMode read_mode = ReadMode::kBuffered;
-  size_t ring_batches = 4;  // 1 to 1024; more where the threads need it, fewer
-                            // (but two) where memory_bytes says so
-  bool pinned = false;      // the ring is, from the first next() on in a thread
-                            // that has a CUDA context; see Pipeline::release()
-  uint64_t memory_bytes = 0;  // see Pipeline; 0: no bound
+  size_t ring_batches = 4;    // 1 to 1024; raised for many threads, lowered (to
+                              // at least two) for memory_bytes
+  bool pinned = false;        // pin the ring, at the first next() in a thread
+                              // with a CUDA context; see Pipeline::release()
+  uint64_t memory_bytes = 0;  // limit, see Pipeline; 0: none
 
   size_t threads = 1;      // at the start
   size_t threads_min = 1;  // of the elastic pool
-  size_t threads_max = 1;  // up to 4096; elastic: fewer where memory_bytes
-                           // says so
+  size_t threads_max = 1;  // up to 4096; memory_bytes may lower it if elastic
   bool elastic = false;    // follow the hint's number of threads
 };
 
-// What the pipeline follows; libpenstock's hint page fills it.
+// Limits for the pipeline, from libpenstock's hint page.
 struct PipelineHint {
-  size_t threads = 1;             // how many can run at once
-  uint64_t rate_bytes_per_s = 0;  // what it has to keep itself; 0: none
+  size_t threads = 1;             // that can run at once
+  uint64_t rate_bytes_per_s = 0;  // limit on reads from storage; 0: none
 };
 
-// What the pipeline needs from outside. Every function may be empty.
+// The pipeline's callbacks. Every function may be empty.
 struct PipelineLink {
-  // Asked 20 times a second, and followed within 100 ms, but that a thread
-  // finishes its sample first; nullopt: nothing to follow.
+  // Called 20 times a second. The pipeline follows a change within 100 ms; a
+  // surplus thread finishes its sample first. nullopt: no hint.
   std::function<std::optional<PipelineHint>()> hint;
   // Called in each loader thread when it starts (true) and ends (false).
   std::function<void(bool starts)> thread;
-  // Called once for each broken sample, in any thread.
+  // Called once for each broken sample of the dataset, in any thread.
   std::function<void(const std::string& why)> broken;
 };
 
-// Loader threads fill a ring of batches, sample by sample; a thread that stands
-// still holds up one sample. What is in a batch depends on the dataset and the
-// options, never on how many threads run or on the machine's CPUs.
+// Loader threads fill a ring of batches, sample by sample; a stalled thread
+// delays one sample. A batch's contents depend on the dataset and the options,
+// never on the number of threads or CPUs.
 //
-// Memory is the ring (batches x samples x floats, and 17 bytes per sample) and,
-// per thread, the largest file and picture so far. With memory_bytes they stay
-// within it: the ring gets at most half where that holds two batches, each
-// thread has a share of the rest, and a sample of which the file, the decoded
-// picture or what libjpeg keeps of a progressive one takes over a third of that
-// share is a broken one. Shares are equal parts for threads_max threads.
-// Elastic threads have a sixteenth each, but at least 16 MiB, or all that there
-// is; there are never more threads than shares, so that threads_max, which may
-// be the machine's CPUs, does not decide which samples are too large. Not
-// counted are the rows that the decoder libraries and the resampler work on (of
-// the latter at most 192 bytes for each of the crop's columns), threads' stacks
-// and the dataset's index.
+// Memory: the ring (batches x samples x floats, and 17 bytes per sample) and,
+// for each thread, the largest file and picture so far.
+//
+// memory_bytes limits that. The ring gets at most half, if that holds two
+// batches; each thread gets a share of the rest. A sample is broken if its
+// file, its decoded picture, or libjpeg's memory for a progressive picture
+// exceeds a third of a share.
+//
+// Shares are equal parts for threads_max threads. With elastic threads a share
+// is a sixteenth, but at least 16 MiB, or all if there is less; at most as many
+// threads run as there are shares. So threads_max, which may be the number of
+// CPUs, does not decide which samples are too large.
+//
+// Not counted: rows in work in the decoder libraries and the resampler (there
+// at most 192 bytes per column of the crop), thread stacks, the dataset's
+// index.
 class Pipeline : public BatchSource {
  public:
   // Starts the threads.
   // Errors: kInvalidArgument  an option out of its range, or a ring over 64 GB;
   //                           those of EpochSampler
-  //         kLimit            memory_bytes too few for two batches and 1 MiB
-  //                           per thread; no memory; no thread started
+  //         kLimit            memory_bytes below two batches and 1 MiB per
+  //                           thread; no memory; no thread could be started
   [[nodiscard]] static Result<std::unique_ptr<Pipeline>> create(
       std::shared_ptr<const Dataset> dataset, const PipelineOptions& options,
       PipelineLink link);
-  // As stop(). No batch may be in use any more.
+  // Calls stop(). No batch may be in use.
   ~Pipeline() override;
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
 
-  // For one thread at a time, all but counters().
+  // For one thread at a time, except counters().
 
-  // The next batch; nullopt after timeout_ns without one, or somewhat earlier,
-  // and at the stream's end (finished()). Batches without a good sample are
-  // passed over, but for those that end an epoch and, so that all ranks have
-  // the same number of batches, where there are several ranks. Several may be
-  // in use. Errors: kIo  as many samples in a row as an epoch has were broken;
-  // the
-  //              message names the last
-  //         with BrokenSamples::kFatal that of a broken sample in the batch
+  // The next batch; nullopt if none came within timeout_ns (or somewhat less),
+  // and at the stream's end (finished()). Several batches may be in use.
+  // Batches without a good sample are skipped, except those that end an epoch.
+  // With several ranks none is skipped, so that all have as many batches.
+  // Errors: kIo  as many samples in a row as an epoch has were broken; the
+  //         message names the last
+  //         with BrokenSamples::kFatal: that of a broken sample in the batch
   [[nodiscard]] Result<std::optional<Batch>> next(uint64_t timeout_ns) override;
-  // Gives a batch's room back. REQUIRES: it came from next(), and was not
-  // released yet; no copy from it is under way. Of pinned memory one to a GPU
-  // goes on when the call that began it has returned.
+  // Frees the batch's memory for reuse. REQUIRES: it came from next(), and was
+  // not released yet; no copy from it is in progress. A copy from pinned memory
+  // to a GPU may continue after the call that started it.
   void release(const Batch& batch) override;
-  // Stops the threads and waits for them; batches in use stay valid. next()
-  // must not be called any more.
+  // Stops the threads and waits for them; batches in use stay valid.
+  // Afterwards next() must not be called.
   void stop() override;
   // Every batch of the stream was handed out.
   bool finished() const override;
-  // next() gives none before one that is in use is released.
+  // next() cannot return a batch before a batch in use is released.
   bool is_held_up() const override;
 
-  // What CUDA said where it refused to pin the ring, which stays pageable then;
-  // empty: it did not.
+  // CUDA's error message if it refused to pin the ring, which then stays
+  // pageable; else empty.
   const std::string& pin_refusal() const;
 
-  // Where to go on after the batches that were handed out, those passed over
-  // included. Without order: after those before the first that was not handed
-  // out. No sample is lost; some may come again.
+  // Where to resume: after the batches that were handed out or skipped. If
+  // unordered: after the batches before the first that was not handed out. No
+  // sample is lost; some may repeat.
   SamplerState state() const;
   // Of this rank.
   uint64_t samples_per_epoch() const;
 
-  // From a batch on, whose number it returns, the samples are those of feed;
-  // batches before it are as they were. state() knows nothing of feeds.
+  // Switches to the samples of `feed` at a later batch, and returns its number.
+  // state() ignores feeds.
   uint64_t set_feed(const Feed& feed);
-  // The samples of the subset that a feed of so many reads.
+  // The dataset indices of a feed with subset_samples == samples.
   std::vector<uint64_t> subset(uint64_t samples) const;
 
   LoaderCounters counters() const override;  // thread-safe

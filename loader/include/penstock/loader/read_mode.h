@@ -1,18 +1,18 @@
-// How a loader's samples are read.
+// How a loader reads samples.
 #pragma once
 
 namespace penstock {
 
 enum class ReadMode {
   kBuffered,
-  kDirect,  // O_DIRECT, past the page cache
+  kDirect,  // O_DIRECT, bypassing the page cache
 };
 
-// Where one sample is to come from.
+// Source of one sample. All but kUsual are for measurements.
 enum class SampleSource {
-  kUsual,    // as the loader reads when nobody measures it
-  kMemory,   // the page cache, also by a loader that reads past it
-  kStorage,  // whatever is cached of it
+  kUsual,    // caches first, then storage by the ReadMode
+  kMemory,   // through the page cache, even with ReadMode::kDirect
+  kStorage,  // from storage, even if cached
 };
 
 }  // namespace penstock

@@ -1,8 +1,8 @@
-// Which samples a rank loads, and in what order. Pure.
+// The samples of a rank, and their order. Pure.
 //
-// An epoch has one order, whatever the number of ranks: position p of it is
-// rank p % ranks's. So the ranks' next samples together are always the epoch's
-// next positions, and one position says where all of them are.
+// An epoch has one order for any number of ranks: position p belongs to rank
+// p % ranks. So all ranks together always read the epoch's next positions, and
+// one position is the progress of all of them.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@
 
 namespace penstock {
 
-// What becomes of an epoch's end that is no whole round of all ranks.
+// Handling of an epoch's last round if it has fewer samples than ranks.
 enum class EpochTail {
-  kPad,   // the round is filled up from the epoch's beginning
+  kPad,   // samples from the epoch's beginning fill the round
   kDrop,  // the round is left out
 };
 
-// All that has to be kept to go on with an epoch, by any number of ranks.
+// Checkpoint of the sampler: any number of ranks can resume the epoch from it.
 struct SamplerState {
   uint64_t count = 0;  // samples of the dataset
   uint64_t seed = 0;
   bool shuffle = true;
   uint64_t epoch = 0;
-  uint64_t position = 0;  // of the epoch's order: what all ranks have behind
-                          // them; <= count
+  uint64_t position = 0;  // in the epoch's order: positions before it are done
+                          // on all ranks; <= count
 
   bool operator==(const SamplerState&) const = default;
 };
@@ -37,10 +37,10 @@ struct SamplerOptions {
   uint64_t ranks = 1;  // 1 to 2^31
   uint64_t rank = 0;   // < ranks
   EpochTail tail = EpochTail::kPad;
-  bool shuffle = true;  // else every epoch is 0, 1, 2, ...
+  bool shuffle = true;  // false: every epoch is 0, 1, 2, ...
 };
 
-// Immutable, and so for any number of threads.
+// Immutable, so thread-safe.
 class EpochSampler {
  public:
   struct Sample {
@@ -48,24 +48,24 @@ class EpochSampler {
     uint64_t index = 0;  // in the dataset
   };
 
-  // Goes on where `from` says, or begins with epoch 0.
-  // Errors: kInvalidArgument  an option out of its range, fewer samples than
-  //         ranks under kDrop, or a state of another dataset size, seed or
+  // Resumes at `from`, or starts with epoch 0.
+  // Errors: kInvalidArgument  an option out of its range; fewer samples than
+  //         ranks with kDrop; a state of another dataset size, seed or
   //         shuffling
   [[nodiscard]] static Result<EpochSampler> create(
       const SamplerOptions& options,
       const std::optional<SamplerState>& from = std::nullopt);
 
-  // The rank's n-th sample, from 0, epoch after epoch without an end. O(1).
+  // The rank's n-th sample, counted from 0 across all epochs. O(1).
   Sample sample_at(uint64_t n) const;
 
-  // The state when every rank has n samples behind it.
+  // The state after n samples on every rank.
   SamplerState state_after(uint64_t n) const;
 
-  // The number of the first sample that is of a later epoch than sample n.
+  // The number of the first sample of the epoch after sample n's.
   uint64_t epoch_end(uint64_t n) const;
 
-  // Of this rank; an epoch that is gone on with has fewer.
+  // Of this rank. A resumed epoch has fewer.
   uint64_t samples_per_epoch() const { return rounds_; }
 
  private:
@@ -75,8 +75,8 @@ class EpochSampler {
   SamplerOptions options_;
   SamplerState from_;
   EpochOrder order_;
-  uint64_t rounds_;        // of a whole epoch
-  uint64_t first_rounds_;  // of what is left of the first
+  uint64_t rounds_;        // in a whole epoch
+  uint64_t first_rounds_;  // left in the first epoch
 };
 
 }  // namespace penstock
