@@ -19,7 +19,7 @@ Error lost(int error) {
           "the connection to penstock analyze is lost"};
 }
 
-// SO_SNDTIMEO bounds the connecting as well.
+// SO_SNDTIMEO limits connect(2) as well.
 UniqueFd connect_to(const addrinfo& where) {
   UniqueFd fd(::socket(where.ai_family, where.ai_socktype | SOCK_CLOEXEC,
                        where.ai_protocol));
@@ -52,7 +52,7 @@ Result<AnalysisLink> AnalysisLink::connect(const AnalysisAddress& address) {
     ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
     const int yes = 1;
     ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    // The other machine may go without a word.
+    // The other machine may disappear without closing the connection.
     ::setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
     return AnalysisLink(std::move(fd));
   }

@@ -13,20 +13,20 @@ namespace penstock {
 // Used by one thread.
 class AnalysisLink {
  public:
-  // Takes up to kConnect_ms.
-  // Errors: kUnavailable  nobody listens there
+  // Blocks for at most kConnect_ms per address of the host.
+  // Errors: kUnavailable  the name is unknown, or no connection
   [[nodiscard]] static Result<AnalysisLink> connect(
       const AnalysisAddress& address);
   static constexpr int kConnect_ms = 5000;
 
-  // Waits while its reader is slow, up to kSend_ms.
+  // Blocks while the peer's receive buffer is full, for at most kSend_ms.
   // Errors: kUnavailable  the connection is lost
   [[nodiscard]] Status send(const AnalysisAnswer& answer);
   static constexpr int kSend_ms = 10000;
 
-  // The next order; nullopt after timeout_ms without one.
-  // Errors: kUnavailable  the connection is lost; kInvalidArgument  what came
-  //         is no order
+  // The next order; nullopt if none came within timeout_ms.
+  // Errors: kUnavailable  the connection is lost; kInvalidArgument  a line that
+  //         is not an order
   [[nodiscard]] Result<std::optional<AnalysisOrder>> receive(int timeout_ms);
 
  private:
@@ -34,7 +34,7 @@ class AnalysisLink {
   Result<std::optional<AnalysisOrder>> take_line();
 
   UniqueFd socket_;
-  std::string received_;  // what came and is not a whole line yet
+  std::string received_;  // bytes of lines not taken yet
 };
 
 }  // namespace penstock

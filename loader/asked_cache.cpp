@@ -6,7 +6,7 @@
 namespace penstock {
 namespace {
 
-// nullptr: this node's cache is alone.
+// nullptr: only this node's cache.
 Result<std::shared_ptr<CachePeers>> open_peers(
     const std::string& nodes, const Dataset& dataset,
     const std::shared_ptr<SampleCache>& cache,

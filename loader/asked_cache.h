@@ -1,4 +1,4 @@
-// The cache that a job asks for. It runs without one that cannot be had.
+// The cache that a job requests. Without a usable cache the job runs anyway.
 #pragma once
 
 #include <functional>
@@ -11,25 +11,25 @@
 
 namespace penstock {
 
-// The data with the cache, and those of other nodes, before them, or without
-// what cannot be had: `without` is told why then.
-//   peers  nodes as penstock-train --cache-peers has them: "auto", the job's; a
-//          list as Slurm writes it; "": this node's cache is alone
-// Errors: kInvalidArgument  as SampleCache::open()'s: it is of other data, or
-//         a value is not allowed; as with_asked_peers()'s
+// Puts this node's cache, and other nodes' caches, in front of the dataset. If
+// one is unavailable, calls `without` with the reason and goes on without it.
+//   peers  as penstock-train --cache-peers: "auto", the job's nodes; a list in
+//          Slurm's notation; "": this node's cache only
+// Errors: kInvalidArgument  as SampleCache::open(): a cache of other data, or a
+//         value that is not allowed; as with_asked_peers()
 [[nodiscard]] Result<std::shared_ptr<const Dataset>> with_asked_cache(
     std::shared_ptr<const Dataset> dataset, const SampleCacheOptions& options,
     const std::function<void(Error why)>& without,
     const std::string& peers = "");
 
-// The same with a cache that is there, which was opened with these options.
-// Errors: kInvalidArgument  as listed_cache_peers()'s and open_cache_peers()'s
+// The same for a cache that was already opened with these options.
+// Errors: kInvalidArgument  as listed_cache_peers() and open_cache_peers()
 [[nodiscard]] Result<std::shared_ptr<const Dataset>> with_asked_peers(
     std::shared_ptr<const Dataset> dataset, std::shared_ptr<SampleCache> cache,
     const SampleCacheOptions& options,
     const std::function<void(Error why)>& without, const std::string& peers);
 
-// For who asks later what went wrong.
+// with_asked_cache() that keeps the first trouble for a later query.
 class AskedCache {
  public:
   // As with_asked_cache().
@@ -37,11 +37,11 @@ class AskedCache {
       std::shared_ptr<const Dataset> dataset, SampleCacheOptions options,
       const std::string& peers = "");
 
-  // What went wrong first; nullopt: nothing. Thread-safe.
+  // The first trouble; nullopt: none. Thread-safe.
   std::optional<Error> trouble() const { return trouble_->get(); }
 
  private:
-  // Of the cache's threads too, which may outlive this.
+  // Shared with the cache's threads, which may outlive the AskedCache.
   class Trouble {
    public:
     void set(Error error);

@@ -1,4 +1,4 @@
-// Which part of a picture a sample is made of. Pure.
+// Chooses the part of a picture that becomes a sample. Pure.
 #pragma once
 
 #include "loader/image.h"
@@ -20,13 +20,13 @@ struct Crop {
   }
 };
 
-// As torchvision's RandomResizedCrop and RandomHorizontalFlip have it: 8% to
-// 100% of the area, side ratio 3/4 to 4/3, ten tries, then the largest centred
-// part that keeps the ratio; flipped in one case of two. The crop has whole
-// pixels and lies inside the picture.
+// Like torchvision's RandomResizedCrop and RandomHorizontalFlip: 8% to 100% of
+// the area, side ratio 3/4 to 4/3, ten tries, then the largest centred part
+// within these ratios; flipped with probability 1/2. The crop has whole pixels
+// and lies inside the picture.
 Crop random_crop(ImageSize size, Random& random);
 
-// As Augment::kCentre has it; not of whole pixels.
+// The part of Augment::kCentre; not in whole pixels.
 Crop centre_square(ImageSize size);
 
 }  // namespace penstock

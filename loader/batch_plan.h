@@ -1,4 +1,4 @@
-// Which samples of a rank's stream each of its batches has. Pure.
+// Divides a rank's stream of samples into batches. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@ class BatchPlan {
   struct Shape {
     uint64_t batch_samples = 1;           // >= 1
     uint64_t total_samples = UINT64_MAX;  // of the stream; its last batch may
-                                          // be a short one
-    // Each epoch's last batch may be a short one too, the first epoch being
-    // what is left of one. 0: batches span epochs.
+                                          // be short
+    // Each epoch's last batch may be short too. The first epoch may be the rest
+    // of a resumed one. 0: batches span epochs.
     uint64_t epoch_samples = 0;
     uint64_t first_epoch_samples = 0;
   };
   explicit BatchPlan(const Shape& shape);
 
-  // The place in the stream of a batch's first sample.
+  // Position in the stream of a batch's first sample.
   uint64_t first_sample(uint64_t batch) const;
-  // How many it has; 0 beyond the stream's end.
+  // Number of samples of a batch; 0 beyond the stream's end.
   uint64_t samples(uint64_t batch) const;
-  // Whether it is an epoch's last; never where batches span epochs.
+  // Whether the batch is an epoch's last; always false if batches span epochs.
   bool ends_epoch(uint64_t batch) const;
 
   uint64_t batch_samples() const { return shape_.batch_samples; }

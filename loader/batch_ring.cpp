@@ -6,9 +6,9 @@
 namespace penstock {
 namespace {
 
-constexpr size_t kLineFloats = 64 / sizeof(float);  // of the CPU's cache
+constexpr size_t kLineFloats = 64 / sizeof(float);  // of a CPU cache line
 
-// Each batch begins with a line of its own.
+// Each batch starts at a cache line.
 size_t slot_floats(const BatchRing::Shape& shape) {
   const size_t floats = shape.plan.batch_samples * shape.sample_floats;
   return (floats + kLineFloats - 1) / kLineFloats * kLineFloats;
@@ -89,12 +89,12 @@ void BatchRing::close_gaps(Slot& slot, size_t places) {
 }
 
 std::optional<Batch> BatchRing::take_ready() {
-  // Without order the ring's last batch waits for its turn: else a trainer that
-  // has the oldest one while it asks for another would be held up by itself.
+  // Unordered: the ring's last batch is not handed out early. Otherwise a
+  // trainer that keeps the oldest batch could use up the ring and block itself.
   const uint64_t end =
       is_ordered_ ? unhanded_ + 1 : std::max(unhanded_ + 1, end_number() - 1);
   for (uint64_t batch = unhanded_; batch < end; ++batch) {
-    // None of the next epoch while one of this is missing.
+    // No batch of the next epoch before all of this one.
     if (batch > unhanded_ && plan_.ends_epoch(batch - 1)) break;
     Slot& slot = slot_of(batch);
     if (slot.ready_number.load() != batch + 1 || slot.hold != Hold::kRing) {

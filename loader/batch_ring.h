@@ -1,11 +1,10 @@
 // A ring of batches that loader threads fill sample by sample and the trainer
 // empties batch by batch.
 //
-// Samples, not batches, are what a thread takes: it claims the next place of
-// the whole stream and writes there. A thread that is frozen (an away thread
-// whose lent CPU is wanted by its owner) holds up one sample; the others fill
-// the rest of that batch and the following batches of the ring meanwhile. No
-// lock is taken, so none can be held by such a thread.
+// A thread claims one sample at a time: the next place of the stream. A frozen
+// thread (on a lent CPU whose owner uses it) delays only that sample. Meanwhile
+// other threads fill the rest of its batch and the ring's following batches. No
+// lock is taken, so a frozen thread cannot hold one.
 #pragma once
 
 #include <atomic>
@@ -28,7 +27,7 @@ class BatchRing {
     size_t batches = 4;        // in the ring, >= 1
     size_t sample_floats = 1;  // >= 1
     BatchPlan::Shape plan;
-    bool is_ordered = true;  // else an epoch's batches come as they become
+    bool is_ordered = true;  // false: an epoch's batches come as they become
                              // complete
   };
   enum class Claim { kGot, kFull, kEnd };
@@ -46,29 +45,29 @@ class BatchRing {
 
   explicit BatchRing(const Shape& shape);
 
-  // Loader side; any thread. kFull after timeout_ns without room, kEnd when
-  // every place has been claimed. A claimed place must be completed.
+  // Loader side; any thread. kFull: no room within timeout_ns, or woken; kEnd:
+  // every place was claimed. A claimed place must be completed.
   [[nodiscard]] Claim claim(Place& place, uint64_t timeout_ns);
   void complete(const Place& place, const Outcome& outcome);
-  // Those that wait for room look again at once, and may find none.
+  // Wakes threads that wait in claim(); they may get kFull.
   void wake_claimers() { room_.notify_all(); }
 
   // Trainer side; one thread at a time. The next batch that was not handed out
-  // yet; nullopt after timeout_ns without one and at the stream's end
-  // (finished()). A batch stays valid until it is released, which gives its
-  // room back; room is used again in the stream's order.
+  // yet; nullopt if none came within timeout_ns, and at the stream's end
+  // (finished()). A batch is valid until it is released. Released slots are
+  // reused in the stream's order.
   std::optional<Batch> next(uint64_t timeout_ns);
   void release(const Batch& batch);
-  // As PinnableMemory's.
+  // See PinnableMemory.
   void try_pin() { memory_.try_pin(); }
   const std::string& pin_refusal() const { return memory_.refusal(); }
   // Every batch was handed out.
   bool finished() const { return plan_.samples(unhanded_) == 0; }
   // The first batch that was not handed out.
   uint64_t unhanded() const { return unhanded_; }
-  // The ring has batches that were not handed out.
+  // The ring has slots for batches that were not handed out.
   bool has_room() const { return unhanded_ < end_number(); }
-  // The first batch that has no room in the ring yet.
+  // The first batch without a slot in the ring.
   uint64_t end_number() const { return released_.load() + slots_.size(); }
 
   const BatchPlan& plan() const { return plan_; }
@@ -83,7 +82,7 @@ class BatchRing {
     std::atomic<size_t> missing{0};         // places not yet completed
     std::atomic<uint64_t> ready_number{0};  // number of the complete batch + 1
     size_t size = 0;                        // set before ready_number
-    Hold hold = Hold::kRing;                // the trainer side's
+    Hold hold = Hold::kRing;                // only for the trainer side
   };
 
   Slot& slot_of(uint64_t batch) { return slots_[batch % slots_.size()]; }
@@ -96,8 +95,8 @@ class BatchRing {
   std::vector<Slot> slots_;
   PinnableMemory memory_;
   std::atomic<uint64_t> next_place_{0};  // batch x batch_samples + place in it
-  std::atomic<uint64_t> released_{0};    // batches before it are, all of them
-  uint64_t unhanded_ = 0;                // the trainer side's
+  std::atomic<uint64_t> released_{0};    // all batches before it were released
+  uint64_t unhanded_ = 0;                // only for the trainer side
   EventCount room_;
   EventCount ready_;
 };

@@ -1,4 +1,4 @@
-// penstock/loader.h. Nothing is thrown out of here.
+// Implements penstock/loader.h. No exception leaves these functions.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -33,7 +33,7 @@ int fail(const Error& error) {
   return fail(errno_of(error), error.message.c_str());
 }
 
-// Calls what may throw.
+// Calls the function; an exception becomes an errno value and a message.
 template <class Function>
 int guarded(Function&& function) {
   try {
@@ -80,7 +80,7 @@ int next(JobLoader& loader, uint64_t timeout_ns, penstock_loader_batch& out) {
                 "is released; release it, or set ring_batches higher");
   }
   const Batch& batch = **taken;
-  // The ring's memory is the caller's as long as the batch is.
+  // The caller may write to a pipeline's batch until it releases it.
   out = {const_cast<float*>(batch.data),
          batch.labels,
          batch.indices,
@@ -92,7 +92,7 @@ int next(JobLoader& loader, uint64_t timeout_ns, penstock_loader_batch& out) {
   return 0;
 }
 
-// Sets what an older program knows of it only.
+// Sets only the fields that the caller's version of the struct has.
 int get_cached(const LoaderCounters& now, penstock_loader_cached& out) {
   if (out.size < offsetof(penstock_loader_cached, peer_samples)) {
     return fail(EINVAL, "the size of penstock_loader_cached is not set");
@@ -209,7 +209,7 @@ int penstock_loader_check_pinned(penstock_loader* loader) {
   if (loader == nullptr) return null_argument();
   return guarded([&] {
     if (loader->loader->is_forked()) return penstock::forked();
-    if (loader->loader->is_shared()) return 0;  // is asked for none
+    if (loader->loader->is_shared()) return 0;  // a share pins nothing
     const std::string refusal = loader->loader->pin_refusal();
     return refusal.empty() ? 0 : fail(ENOTSUP, refusal.c_str());
   });

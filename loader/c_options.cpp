@@ -21,8 +21,8 @@ Status check_peers(const penstock_loader_options& options) {
   return invalid("options: cache_peers without a cache; give cache_bytes");
 }
 
-// Each job of a share has all samples, one batch at a time, from an epoch's
-// beginning.
+// A share gives each job all samples, one batch at a time, from the start of an
+// epoch, so options for anything else are refused.
 Status check_share(const penstock_loader_options& options) {
   if (options.share == nullptr) return Done{};
   const std::array<std::pair<const char*, bool>, 7> others = {{

@@ -1,4 +1,4 @@
-// What a C program's options (penstock/loader.h) mean.
+// Converts a C program's options (penstock/loader.h).
 #pragma once
 
 #include <memory>
@@ -13,14 +13,14 @@
 
 namespace penstock {
 
-// An older program's options end earlier, a newer one's must not say more than
-// is known here.
+// Checks and copies the options. A shorter struct (an older program) gets 0 for
+// the missing fields; in a longer one the further bytes must be 0.
 // Errors: kInvalidArgument  null, no size, a value that is not allowed, options
-//         that do not go together
+//         that exclude each other
 [[nodiscard]] Result<penstock_loader_options> known_options(
     const penstock_loader_options* given);
 
-// Of options that are known:
+// The functions below take the result of known_options().
 
 // Errors: open_dataset()'s; kInvalidArgument  a path is null
 [[nodiscard]] Result<std::shared_ptr<const Dataset>> data_of(
@@ -29,7 +29,7 @@ JobLoaderOptions job_options_of(const penstock_loader_options& given);
 // REQUIRES: cache_bytes > 0.
 SampleCacheOptions cache_of(const penstock_loader_options& given);
 std::string peers_of(const penstock_loader_options& given);
-// nullopt: the job is alone.
+// nullopt: no share.
 std::optional<JobShare> share_of(const penstock_loader_options& given);
 
 }  // namespace penstock

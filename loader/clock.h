@@ -1,4 +1,4 @@
-// CPU clocks, beside common/clock.h's.
+// CPU time clocks, in addition to those of common/clock.h.
 #pragma once
 
 #include "common/clock.h"

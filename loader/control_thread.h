@@ -1,4 +1,4 @@
-// Does something 20 times a second, in a thread of its own.
+// Calls a function 20 times a second, in a thread of its own.
 #pragma once
 
 #include <pthread.h>
@@ -19,11 +19,11 @@ class ControlThread {
   ControlThread(const ControlThread&) = delete;
   ControlThread& operator=(const ControlThread&) = delete;
 
-  // Throws std::system_error where there is no thread.
+  // Throws std::system_error if the thread cannot be created.
   void start(std::function<void()> work) {
     thread_ = std::thread([this, work = std::move(work)] { run(work); });
   }
-  // Waits for the work under way.
+  // Waits for a call in progress.
   void stop() {
     stopping_ = true;
     wakes_.notify_all();

@@ -26,8 +26,8 @@ void ElasticPool::run(size_t id) {
   workers_[id]->alive = false;
 }
 
-// A thread that is still at its last piece is wanted again by the new target
-// alone; one that has ended is replaced.
+// A thread that has not ended yet continues because of the new target; one that
+// has ended is replaced.
 bool ElasticPool::start(size_t id) {
   Worker& worker = *workers_[id];
   if (worker.alive) return true;
@@ -37,7 +37,7 @@ bool ElasticPool::start(size_t id) {
   try {
     worker.thread = std::thread([this, id] { run(id); });
     return true;
-  } catch (const std::system_error&) {  // EAGAIN: a limit on processes
+  } catch (const std::system_error&) {  // EAGAIN: the limit on tasks
   } catch (const std::bad_alloc&) {
   }
   running_.fetch_sub(1);

@@ -1,4 +1,4 @@
-// Threads whose number can be changed while they work.
+// A pool of threads that can be resized while they work.
 #pragma once
 
 #include <atomic>
@@ -12,10 +12,11 @@ namespace penstock {
 
 class ElasticPool {
  public:
-  // True while the thread should take more work; asked between two pieces.
+  // True while the thread should take more work. The body calls it between two
+  // work items.
   using Wanted = std::function<bool()>;
-  // Runs in the new thread; id is in [0, max_threads). Returns when !wanted()
-  // or when there is no more work.
+  // Runs in the new thread; id is in [0, max_threads). Must return when
+  // !wanted() or when there is no more work.
   using Body = std::function<void(size_t id, const Wanted& wanted)>;
 
   ElasticPool(size_t max_threads, Body body);
@@ -23,12 +24,12 @@ class ElasticPool {
   ElasticPool(const ElasticPool&) = delete;
   ElasticPool& operator=(const ElasticPool&) = delete;
 
-  // Starts threads, or asks those with the highest ids to end once they have
-  // finished their piece; does not wait for them. Clamped to max_threads.
-  // Where the system gives no more threads, fewer run. One caller at a time.
+  // Starts threads, or has those with the highest ids end after their present
+  // work item; does not wait for them. Clamped to max_threads. If the system
+  // refuses a thread, fewer run. One caller at a time.
   void resize(size_t threads);
-  // Asks all threads to end, and waits for them; resize() must not be called
-  // any more.
+  // Ends all threads and waits for them. Afterwards resize() must not be
+  // called.
   void stop();
 
   size_t running() const { return running_.load(std::memory_order_relaxed); }

@@ -22,8 +22,8 @@ uint64_t EpochOrder::permute_once(uint64_t key, uint64_t value) const {
   return (left << half_bits_) | right;
 }
 
-// Cycle walking: following the bijection from inside [0, count) until it is
-// inside again is a bijection of [0, count).
+// Cycle walking: to apply the bijection until the value is in [0, count) again
+// is a bijection of [0, count).
 uint64_t EpochOrder::sample_at(uint64_t epoch, uint64_t position) const {
   const uint64_t key = sample_seed(seed_, epoch, ~uint64_t{0});
   uint64_t value = permute_once(key, position);

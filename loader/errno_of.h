@@ -1,4 +1,4 @@
-// The errno value that programs that are not ours get for an error.
+// Maps an Error to the errno value that the C interface returns.
 #pragma once
 
 #include <cerrno>

@@ -1,6 +1,6 @@
-// Lets threads wait for a change that others make without a lock. A loader
-// thread may lose its CPU anywhere for as long as a lender wants it; had it a
-// lock then, all others would stand too.
+// Lets threads wait for a change that is made without a lock. A loader thread
+// on a lent CPU may be stopped at any point while the lender uses that CPU. If
+// it held a lock, all others would stop too.
 #pragma once
 
 #include <linux/futex.h>
@@ -13,14 +13,14 @@
 
 namespace penstock {
 
-// Waiter: key = prepare(); look at the condition; wait(key, ...); look again.
-// Changer: make the change; notify_all().
+// Waiter: key = prepare(); check the condition; wait(key, ...); check again.
+// Notifier: make the change; notify_all().
 class EventCount {
  public:
   uint32_t prepare() const { return count_.load(std::memory_order_seq_cst); }
 
-  // Returns after a notify_all() that came after prepare(), after timeout_ns,
-  // or for no reason.
+  // Returns after a notify_all() later than prepare(), after timeout_ns, or
+  // spuriously.
   void wait(uint32_t key, uint64_t timeout_ns) {
     const timespec timeout{static_cast<time_t>(timeout_ns / 1000000000),
                            static_cast<long>(timeout_ns % 1000000000)};

@@ -1,4 +1,4 @@
-// Which samples each feed of a stream loads, and from where. Pure.
+// The samples and sources of a stream whose feed changes. Pure.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace penstock {
 
 struct FeedSample {
-  uint64_t epoch = 0;  // or round of the subset
+  uint64_t epoch = 0;  // or pass over the subset
   uint64_t index = 0;
   SampleSource source = SampleSource::kUsual;
 };
@@ -32,16 +32,16 @@ inline FeedSample sample_of(const Feed& feed, const EpochSampler& sampler,
           feed.cold ? cold : SampleSource::kMemory};
 }
 
-// The feeds of a stream, each from a position on.
+// The feeds of a stream, with the position from which each is valid.
 class FeedPlan {
  public:
-  // REQUIRES: from does not fall from call to call.
+  // REQUIRES: from is not less than in earlier calls.
   void add(uint64_t from, const Feed& feed) {
     plan_.push_back({from, feed});
-    // Nobody asks for what lies that far back.
+    // Positions that old are not queried any more.
     if (plan_.size() > kKept) plan_.erase(plan_.begin());
   }
-  // The dataset's own before the first.
+  // Before the first feed: the whole dataset.
   Feed at(uint64_t position) const {
     for (auto entry = plan_.rbegin(); entry != plan_.rend(); ++entry) {
       if (position >= entry->from) return entry->feed;

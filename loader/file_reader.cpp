@@ -60,8 +60,8 @@ Status FileReader::check_size(uint64_t bytes) const {
                  " bytes; allowed: up to 1 GiB");
 }
 
-// Behind the read: what was overwritten while the caller waited for bandwidth
-// is found out too.
+// Called after the read, so that it also detects changes while the caller
+// waited for bandwidth.
 Status FileReader::check_unchanged() const {
   struct stat status {};
   if (fstat(fd_.get(), &status) != 0) return system_error(errno, path_);
@@ -110,8 +110,8 @@ Status FileReader::reserve(uint64_t bytes) {
   return Error{Code::kLimit, ENOMEM, path_ + ": no memory to read it"};
 }
 
-// Reads from begin on, at least to end where the file goes so far, and at most
-// `capacity` bytes; returns how many.
+// Reads from `begin` at least to `end`, or to the file's end, and at most
+// `capacity` bytes. Returns the number of bytes.
 Result<uint64_t> FileReader::fill(uint64_t begin, uint64_t end,
                                   uint64_t capacity) {
   uint64_t done = 0;
@@ -123,14 +123,14 @@ Result<uint64_t> FileReader::fill(uint64_t begin, uint64_t end,
     if (got < 0) return system_error(errno, path_);
     if (got == 0) break;
     done += static_cast<uint64_t>(got);
-    // After a read that ends inside a block O_DIRECT cannot go on.
+    // O_DIRECT cannot continue after a read that ended within a block.
     if (mode_ == ReadMode::kDirect && done % kUnit != 0) break;
   }
   return done;
 }
 
 Result<std::span<const uint8_t>> FileReader::read() {
-  // O_DIRECT reads whole blocks, also where a file ends inside one.
+  // O_DIRECT reads whole blocks, even if the file ends within one.
   const bool is_direct = mode_ == ReadMode::kDirect;
   const uint64_t begin = is_direct ? round_down(offset_) : offset_;
   const uint64_t end = offset_ + bytes_;

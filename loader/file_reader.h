@@ -1,5 +1,5 @@
-// Reads files, or parts of files, into one buffer that is used again: buffered,
-// or O_DIRECT past the page cache.
+// Reads files, or parts of files, into one reused buffer: buffered, or with
+// O_DIRECT, bypassing the page cache.
 #pragma once
 
 #include <sys/stat.h>
@@ -16,7 +16,7 @@
 
 namespace penstock {
 
-// Tells whether a file is still what it was.
+// Identity and version of a file, to detect changes.
 struct FileVersion {
   uint64_t bytes = 0;
   int64_t modified_ns = 0;  // since 1970
@@ -32,8 +32,7 @@ struct FileVersion {
   bool operator==(const FileVersion&) const = default;
 };
 
-// A reader's error, which begins with the file's path, as one of the part of it
-// that is called so.
+// Replaces the path at the start of a reader's error by the name of the part.
 inline Error of_part(Error error, const std::string& path,
                      const std::string& name) {
   if (error.message.starts_with(path)) {
@@ -45,21 +44,21 @@ inline Error of_part(Error error, const std::string& path,
 // One reader per thread.
 class FileReader {
  public:
-  // What O_DIRECT needs at most of today's devices: logical blocks of 4 KiB.
+  // O_DIRECT's alignment: the largest logical block size of common devices.
   static constexpr uint64_t kAlignmentBytes = 4096;
   static constexpr uint64_t kMaxReadBytes = uint64_t{1} << 30;
 
   // Opens the file and returns its size in bytes. Between open() and read()
   // the caller may wait for bandwidth.
-  // Errors: kNotFound, kPermissionDenied, kIo; kInvalidArgument  no regular
+  // Errors: kNotFound, kPermissionDenied, kIo; kInvalidArgument  not a regular
   //         file, empty, over 1 GiB; kUnavailable  the file system refuses
   //         O_DIRECT
   [[nodiscard]] Result<uint64_t> open(const std::string& path, ReadMode mode);
 
   // Opens a file for one part of it and returns that part's size. The file
   // stays open for further parts.
-  // Errors: as open(), of the part instead of the file; kInvalidArgument  the
-  //         file is no longer what it is known to be
+  // Errors: as open(), for the part instead of the file; kInvalidArgument  the
+  //         file differs from part.file
   struct Part {
     uint64_t offset = 0;
     uint64_t bytes = 0;
@@ -68,15 +67,15 @@ class FileReader {
   [[nodiscard]] Result<uint64_t> open_part(const std::string& path,
                                            ReadMode mode, const Part& part);
 
-  // Takes what was opened out of the page cache, as far as the kernel does that
-  // at once: not what others have mapped, and nothing on tmpfs.
+  // Drops the opened file or part from the page cache. The kernel keeps pages
+  // that processes have mapped, and everything on tmpfs.
   void drop_cached() const;
 
-  // Reads what was opened. The bytes are valid until the next call. A file that
-  // became shorter gives what is left of it.
+  // Reads the opened file or part. The bytes are valid until the next call. Of
+  // a file that became shorter, returns what is left.
   // REQUIRES: open() or open_part() succeeded.
   // Errors: kIo  also for a part that became shorter; kLimit  no memory;
-  //         kInvalidArgument  the part's file was written to meanwhile
+  //         kInvalidArgument  the part's file was modified meanwhile
   [[nodiscard]] Result<std::span<const uint8_t>> read();
 
  private:
@@ -94,7 +93,7 @@ class FileReader {
   std::string path_;
   UniqueFd fd_;
   FileVersion file_;     // when it was opened
-  uint64_t offset_ = 0;  // of what is to be read
+  uint64_t offset_ = 0;  // of the file or part to read
   uint64_t bytes_ = 0;
   bool is_part_ = false;
   std::unique_ptr<uint8_t, Free> buffer_;

@@ -11,20 +11,19 @@ namespace penstock {
 // Weights are whole numbers of 1 / kFilterOne.
 inline constexpr int kFilterOne = 1 << 14;
 
-// Which pixels of a line each output pixel is made of, and with what weights.
-// All outputs have the same number of taps; the weights of some may be 0.
+// The input pixels of a line, and their weights, for each output pixel. All
+// outputs have the same number of taps; some weights may be 0.
 class Filter {
  public:
-  // The `length` pixels from `begin` on become out_count. A triangle reaches
-  // over one output pixel to both sides, or over one pixel of the line where
-  // it is enlarged; only pixels that the part touches enter, and each
-  // output's weights add up to kFilterOne exactly. reversed: the last output
-  // comes first.
+  // Maps the `length` pixels from `begin` on to out_count outputs. The triangle
+  // extends one output pixel to both sides; if the part is enlarged, one input
+  // pixel. Only pixels that the part touches are used. The weights of each
+  // output add up to exactly kFilterOne. reversed: the last output comes first.
   // REQUIRES: begin >= 0, length > 0, out_count >= 1.
   void place(double begin, double length, int out_count, bool reversed);
 
   int taps() const { return taps_; }
-  // The first of output i's pixels, counted from the line's.
+  // Index in the line of output i's first pixel.
   int first(int i) const { return firsts_[static_cast<size_t>(i)]; }
   const int* firsts() const { return firsts_.data(); }
   // taps() weights, >= 0, of output i; those of i + 1 follow.

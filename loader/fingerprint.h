@@ -1,4 +1,4 @@
-// What tells a data set from others, piece by piece.
+// Hash that identifies a data set, built piece by piece.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace penstock {
 
 class Fingerprint {
  public:
-  // With its length: pieces do not run into each other.
+  // Includes the length, so that adjacent pieces cannot be confused.
   void add(std::string_view text) {
     add(text.size());
     value_ = checksum(text, value_);
@@ -20,7 +20,7 @@ class Fingerprint {
     value_ = checksum({reinterpret_cast<const char*>(&number), sizeof number},
                       value_);
   }
-  // Without the device, which nodes that mount it number as they like.
+  // Without the device number, which differs between nodes.
   void add(const FileVersion& file) {
     add(file.bytes);
     add(static_cast<uint64_t>(file.modified_ns));

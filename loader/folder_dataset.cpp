@@ -21,8 +21,8 @@ struct Picture {
   int32_t label;
 };
 
-// Names as they are below the folder, wherever that is mounted, and each of
-// its folders as it is.
+// Hash of the pictures' paths relative to the folder, which do not depend on
+// the mount point, and of the version of each folder that holds pictures.
 uint64_t fingerprint_of(const std::string& folder,
                         const std::vector<Picture>& pictures) {
   Fingerprint fingerprint;
@@ -36,7 +36,7 @@ uint64_t fingerprint_of(const std::string& folder,
       fingerprint.add(FileVersion::of(status));
     }
     last_folder = holder;
-    // The folder may have been named with slashes behind it, or without.
+    // The folder's name may end in slashes or not.
     const size_t below = path.find_first_not_of('/', folder.size());
     fingerprint.add(path.substr(below));
   }
@@ -91,9 +91,9 @@ std::unique_ptr<SampleReader> FolderDataset::new_reader(ReadMode mode) const {
   return std::make_unique<FolderReader>(*this, mode);
 }
 
-// A link to nothing is neither file nor folder. Whatever else keeps an entry
-// from being looked at is an error: without it the samples would be others, and
-// so would the labels of the folders behind it.
+// A dangling link is neither file nor folder. Any other unreadable entry is an
+// error: to skip it would change the samples, and the labels of the folders
+// after it.
 void forgive_absent(std::error_code& error) {
   if (error == std::errc::no_such_file_or_directory ||
       error == std::errc::not_a_directory ||
@@ -132,7 +132,7 @@ Status add_below(const fs::path& folder, int32_t label,
   return Done{};
 }
 
-// What stands in the folder itself: pictures, and folders in byte order.
+// Lists the folder itself: pictures, and sub-folders in byte order.
 Status look_into(const std::string& folder, std::vector<Picture>& pictures,
                  std::vector<fs::path>& classes) {
   std::error_code error;

@@ -1,4 +1,4 @@
-// A picture in memory, as the decoders hand it to the augmentation.
+// A decoded picture in memory.
 #pragma once
 
 #include <cstddef>
@@ -6,12 +6,12 @@
 
 namespace penstock {
 
-// Sides up to 65,500 pixels (JPEG's own bound) and 256 Mpixel in all.
+// Limits: 65,500 pixels a side (libjpeg's limit) and 256 Mpixel in all.
 inline constexpr int kMaxSidePixels = 65500;
 inline constexpr uint64_t kMaxPixels = 256u << 20;
 
-// Rows of 8-bit R, G, B without padding; refers to memory of the decoder's,
-// valid until its next call.
+// Rows of 8-bit R, G, B without padding. The decoder owns the memory; valid
+// until its next call.
 struct ImageView {
   const uint8_t* pixels = nullptr;
   int width = 0;   // > 0

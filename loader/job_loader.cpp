@@ -12,10 +12,10 @@
 namespace penstock {
 namespace {
 
-// How often a waiting trainer reports, and what others gave back is taken.
+// Interval at which a waiting next() reports and passes on released batches.
 constexpr uint64_t kSlice_ns = 100000000;
 
-// Threads that are started meanwhile inherit that no signal is theirs.
+// Blocks all signals for its lifetime; threads started then inherit the mask.
 class BlockedSignals {
  public:
   BlockedSignals() {
@@ -84,7 +84,7 @@ Result<std::unique_ptr<JobLoader>> JobLoader::join(
 
 JobLoader::~JobLoader() {
   if (!is_forked()) return;
-  // It would wait for threads that there are none of.
+  // Their destructors would wait for threads that this process does not have.
   (void)source_.release();
   (void)handle_.release();
 }
@@ -175,7 +175,7 @@ Status JobLoader::release(const Batch& batch) {
   {
     const std::lock_guard lock(held_mutex_);
     const auto found = held_.find(batch.number);
-    // Each loader has a batch 0.
+    // The number alone is not enough: each loader has a batch 0.
     if (found == held_.end() || found->second.data != batch.data) {
       return invalid("batch " + std::to_string(batch.number) +
                      " is not in use: it was released, or comes from another "
@@ -198,8 +198,8 @@ void JobLoader::take_back() {
   for (const Batch& batch : returned) source_->release(batch);
 }
 
-// Where another thread has the pipeline, that one takes them, at the latest
-// when it is done with it.
+// If another thread holds pipeline_mutex_, that thread passes the batches on,
+// at the latest after it unlocks.
 void JobLoader::take_back_if_free() {
   for (;;) {
     {

@@ -1,5 +1,5 @@
-// A pipeline in a program that is not ours: it does for Penstock what
-// penstock-train does, and tells the program's mistakes instead of hanging.
+// A pipeline for other programs. It reports to Penstock as penstock-train does,
+// and returns an error for misuse instead of hanging.
 #pragma once
 
 #include <sys/types.h>
@@ -21,28 +21,28 @@
 namespace penstock {
 
 struct JobLoaderOptions {
-  PipelineOptions pipeline;  // its threads are chosen here
-  size_t threads = 0;        // 0: what Slurm gave, then what the hint says
-  std::function<void(const std::string& why)> broken;  // as PipelineLink's
+  PipelineOptions pipeline;  // JobLoader sets its threads
+  size_t threads = 0;        // 0: at first Slurm's number, then the hint's
+  std::function<void(const std::string& why)> broken;  // see PipelineLink
 };
 
-// Of the jobs that prepare together: see SharedOptions.
+// See SharedOptions.
 struct JobShare {
   std::string name;
   uint64_t jobs = 1;
   uint32_t window_batches = 8;
 };
 
-// The destructor wants no batch to be in use, as Pipeline's; in a forked
-// process, which has no loader threads, it frees nothing.
+// The destructor requires that no batch is in use, as Pipeline's does. In a
+// forked process, which has no loader threads, it frees nothing.
 class JobLoader {
  public:
-  // The loader's threads get no signal: the program's own do.
-  // Errors: those of Pipeline::create
+  // The loader's threads block all signals, for the program's own threads.
+  // Errors: those of Pipeline::create()
   [[nodiscard]] static Result<std::unique_ptr<JobLoader>> open(
       std::shared_ptr<const Dataset> dataset, JobLoaderOptions options);
-  // The same out of a share, as far as it knows the pipeline's options: see
-  // shared_options().
+  // The same with a share as the source of batches. Uses only the pipeline
+  // options that shared_options() takes.
   // Errors: those of SharedPreparer::create()
   [[nodiscard]] static Result<std::unique_ptr<JobLoader>> join(
       std::shared_ptr<const Dataset> dataset, const JobShare& share,
@@ -51,37 +51,37 @@ class JobLoader {
   JobLoader(const JobLoader&) = delete;
   JobLoader& operator=(const JobLoader&) = delete;
 
-  // Any thread may call any of these, one at a time calls next(). They report
-  // to Penstock in the course of it.
+  // The functions below are thread-safe; one thread at a time may call next().
+  // Some also report to Penstock.
 
-  // As Pipeline::next(). What was handed out before counts as trained with.
+  // As Pipeline::next(). Counts the step of the previous batch as finished.
   // Errors: those of Pipeline::next(); kUnavailable  is_forked(), or stopped
   [[nodiscard]] Result<std::optional<Batch>> next(uint64_t timeout_ns);
-  // The batch that was handed out last has been trained with; for programs that
-  // do not ask for another one soon.
+  // Counts the step of the last batch as finished; for programs that will not
+  // call next() soon.
   void end_step();
   // Ends the threads and the connection to Penstock; batches in use stay valid.
   void stop();
   // As Pipeline::release(), but never waits for a next() in another thread.
-  // Errors: kInvalidArgument  it is not in use, or another loader's
+  // Errors: kInvalidArgument  not in use, or another loader's batch
   //         kUnavailable  is_forked()
   [[nodiscard]] Status release(const Batch& batch);
 
-  // As Pipeline's; REQUIRES: !is_forked().
+  // See Pipeline. REQUIRES: !is_forked().
   bool is_held_up();
   uint64_t samples_per_epoch() const;
-  // Of the next batch; of a share, of the one that is in use where one is.
+  // Of the next batch; with a share, of the batch in use if there is one.
   uint64_t epoch();
   LoaderCounters counters() const;
-  // REQUIRES: !is_shared(), too
+  // Also REQUIRES: !is_shared().
   std::string pin_refusal();
   SamplerState state();
-  // REQUIRES: is_shared(), too
+  // Also REQUIRES: is_shared().
   ShareCounters share() const;
 
-  // This is a child of the process that opened the loader.
+  // Whether this is a child of the process that opened the loader.
   bool is_forked() const;
-  // One batch at a time is in use then, which others may wait for.
+  // Then one batch at a time is in use, and other jobs may wait for it.
   bool is_shared() const { return share_ != nullptr; }
 
  private:
@@ -99,17 +99,17 @@ class JobLoader {
   Pipeline* pipeline_ = nullptr;  // one of these two is the source
   SharedPreparer* share_ = nullptr;
 
-  std::mutex pipeline_mutex_;  // the pipeline's trainer side, and these
-  size_t unfinished_ = 0;      // samples of the step under way
+  std::mutex pipeline_mutex_;  // guards the source's trainer side, and these
+  size_t unfinished_ = 0;      // samples of the step in progress
   bool has_step_ = false;
   bool is_stopped_ = false;
   uint64_t samples_ = 0;
   uint64_t steps_ = 0;
   uint64_t wait_ns_ = 0;
 
-  std::mutex held_mutex_;  // taken last, and for moments only
+  std::mutex held_mutex_;  // taken after pipeline_mutex_, and briefly
   std::map<uint64_t, Batch> held_;
-  std::vector<Batch> returned_;  // not yet the pipeline's again
+  std::vector<Batch> returned_;  // released, but not passed to the source yet
 };
 
 }  // namespace penstock

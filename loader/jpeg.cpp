@@ -14,8 +14,8 @@
 
 namespace penstock {
 
-// libjpeg reports an error by a function that must not return, so it jumps.
-// The functions that a jump leaves hold no C++ objects: those marked "jumps".
+// libjpeg's error handler must not return, so it uses longjmp(). Functions that
+// a jump may leave are marked "Jumps" and hold no C++ objects.
 struct JpegSession {
   jpeg_decompress_struct info;
   jpeg_error_mgr errors;
@@ -29,7 +29,7 @@ struct JpegSession {
 
 namespace {
 
-// Of the scaled picture.
+// A part of the scaled picture, in pixels.
 struct Box {
   JDIMENSION x;
   JDIMENSION y;
@@ -37,8 +37,8 @@ struct Box {
   JDIMENSION height;
 };
 
-// The pixel beside a part's edge changes the edge's colours: libjpeg draws
-// colours of half the size larger by their neighbours.
+// Extra columns beside a part: libjpeg interpolates subsampled colours from
+// neighbouring pixels, so these change the colours at the part's edge.
 constexpr JDIMENSION kMarginPixels = 2;
 
 JpegSession& session_of(j_common_ptr info) {
@@ -56,7 +56,7 @@ JpegSession& session_of(j_common_ptr info) {
   std::longjmp(session.jump, 1);
 }
 
-// Level -1 is a warning: the picture is damaged, and libjpeg guesses.
+// Level -1 is a warning: the picture is damaged and libjpeg would guess.
 void on_message(j_common_ptr info, int level) {
   if (level < 0) on_error(info);
 }
@@ -99,7 +99,7 @@ void connect(JpegSession& session, const uint8_t* data, size_t size) {
   session.info.mem->max_memory_to_use = session.most_bytes;
 }
 
-// Jumps. False: session.message says why.
+// Jumps. False: session.message has the reason.
 bool read_header(JpegSession& session, const uint8_t* data, size_t size) {
   jpeg_destroy_decompress(&session.info);
   session.info.err = jpeg_std_error(&session.errors);
@@ -114,9 +114,9 @@ bool read_header(JpegSession& session, const uint8_t* data, size_t size) {
   return true;
 }
 
-// libjpeg-turbo (2.1.5 at least) forgets the scale in the width that it gives
-// to colours of a cropped picture, and leaves columns unset where it still has
-// to enlarge them: those of a quarter of the size along a side, scaled.
+// A bug of libjpeg-turbo (2.1.5 at least): in a cropped and scaled picture it
+// ignores the scale in the width of the colour planes. It leaves columns unset
+// where it still has to enlarge them: with factors above 4 in all, such as 4x2.
 bool can_crop_columns(const jpeg_decompress_struct& info) {
   return info.scale_num == info.scale_denom ||
          info.max_h_samp_factor * info.max_v_samp_factor <= 4;
@@ -126,7 +126,7 @@ bool has_inks(J_COLOR_SPACE space) {
   return space == JCS_CMYK || space == JCS_YCCK;
 }
 
-// Adobe's CMYK says how much light each ink leaves. Rounds as Pillow does.
+// Adobe's CMYK stores the light that each ink lets through. Rounds like Pillow.
 void multiply_inks(const uint8_t* cmyk, size_t pixels, uint8_t* rgb) {
   for (size_t i = 0; i < pixels; ++i) {
     for (size_t channel = 0; channel < 3; ++channel) {
@@ -136,16 +136,16 @@ void multiply_inks(const uint8_t* cmyk, size_t pixels, uint8_t* rgb) {
   }
 }
 
-// Jumps. Begins to decode at that scale and takes the box's columns; where
-// they lie really is put into the box.
+// Jumps. Starts to decode the box's columns at that scale. Sets the box to the
+// columns that libjpeg really decodes.
 bool begin_part(JpegSession& session, int eighths, Box& box) {
   if (setjmp(session.jump) != 0) return false;
   session.info.scale_num = static_cast<unsigned>(eighths);
   session.info.scale_denom = 8;
   session.info.out_color_space =
       has_inks(session.info.jpeg_color_space) ? JCS_CMYK : JCS_RGB;
-  // It would guess what a progressive picture's scans leave out from blocks
-  // beside it, which a part may not have.
+  // Smoothing would estimate missing data of a progressive picture from
+  // neighbouring blocks, which a part may not have.
   session.info.do_block_smoothing = FALSE;
   jpeg_start_decompress(&session.info);
   if (!can_crop_columns(session.info)) {
@@ -157,9 +157,8 @@ bool begin_part(JpegSession& session, int eighths, Box& box) {
   return true;
 }
 
-// Whether the data ends with the end marker, be it followed by something
-// else. It is looked for behind what was read, as an embedded preview's lies
-// before.
+// Whether the file has its end marker, which other data may follow. Searches
+// only behind the bytes read: an embedded preview has an end marker too.
 bool has_end_marker(JpegSession& session) {
   if (jpeg_input_complete(&session.info)) return true;
   if (session.info.unread_marker == JPEG_EOI) return true;
@@ -212,7 +211,8 @@ Error jpeg_error(const JpegSession& session) {
   return invalid(std::string("JPEG: ") + session.message);
 }
 
-// What of the scaled picture the crop touches, with a margin at the sides.
+// The part of the scaled picture that the crop touches, with a margin at the
+// sides.
 Box box_around(const Crop& crop, JDIMENSION width) {
   const auto left = static_cast<JDIMENSION>(crop.x);
   const auto right =

@@ -46,10 +46,9 @@ class LmdbDataset : public Dataset {
   const FileVersion file_;
 };
 
-// Whether what was read before is what was there when the database was opened.
-// The meta pages tell of transactions, also of such that write through a map
-// and leave the time of change as it is; the time tells of whatever else
-// writes to the file.
+// Whether everything read so far is of the opened state. The meta pages show
+// transactions, even those that write through a map, which does not update the
+// modification time. The time shows any other write to the file.
 Status LmdbDataset::check_unchanged() const {
   struct stat status {};
   if (::fstat(database_.fd(), &status) != 0) {
@@ -89,7 +88,7 @@ class LmdbReader : public SampleReader {
   }
   Result<std::span<const uint8_t>> read() override {
     auto value = reader_.read();
-    // Behind the read: what was overwritten meanwhile is found out too.
+    // Checked after the read, to detect changes during it.
     if (Status same = dataset_.check_unchanged(); !same) {
       return named(std::move(same).error());
     }
@@ -115,7 +114,7 @@ std::unique_ptr<SampleReader> LmdbDataset::new_reader(ReadMode mode) const {
 }  // namespace
 
 Result<std::shared_ptr<const Dataset>> open_lmdb(const std::string& path) {
-  // Each job compares other parts of an index with the database.
+  // The seed differs for each job, so each checks other parts of the index.
   auto database = lmdb::Database::open(path, {.seed = monotonic_ns()});
   if (!database) return std::move(database).error();
   struct stat status {};

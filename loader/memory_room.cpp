@@ -9,15 +9,15 @@
 namespace penstock {
 namespace {
 
-// v1 writes 2^63 less a page for none.
+// For "no limit" v1 shows 2^63 less a page.
 constexpr uint64_t kNoLimit = uint64_t{1} << 60;
 
 struct GroupFiles {
   const char* mount;
   const char* limit;
   const char* usage;
-  // Lines of memory.stat. Files includes what tmpfs holds, which is not given
-  // up without swap; whatever is mapped or dirty is, only later.
+  // Lines of memory.stat. `files` includes tmpfs pages, which cannot be
+  // reclaimed without swap; mapped and dirty file pages can, but later.
   const char* files;
   const char* tmpfs;
 };
@@ -27,7 +27,7 @@ constexpr GroupFiles kV1 = {"/sys/fs/cgroup/memory", "/memory.limit_in_bytes",
 constexpr GroupFiles kV2 = {"/sys/fs/cgroup", "/memory.max", "/memory.current",
                             "file ", "shmem "};
 
-// kNoLimit: "max", or no such file.
+// kNoLimit: the file says "max", or does not exist.
 uint64_t number_in(const std::string& path) {
   std::ifstream file(path);
   uint64_t value = 0;

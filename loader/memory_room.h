@@ -1,4 +1,4 @@
-// What the process's memory cgroup and those above it leave.
+// Memory that the process's memory cgroup and its ancestors leave.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@ namespace penstock {
 // Of the group that leaves least.
 struct MemoryRoom {
   uint64_t limit_bytes = 0;
-  uint64_t left_bytes = 0;  // of the limit: what no process, no tmpfs and no
-                            // kernel object has. Cached files can be given up
+  uint64_t left_bytes = 0;  // limit less the use by processes, tmpfs and kernel
+                            // objects; cached files count as free
 };
 
-// root: what the system's files stand below, "" but in tests; group files are
-// those of cgroup v1's memory controller and of cgroup v2.
-// nullopt: no group has a limit.
+// Reads cgroup v1's memory controller and cgroup v2. nullopt: no group has a
+// limit.
+//   root  prefix of /proc and /sys; "" except in tests
 std::optional<MemoryRoom> group_memory(const std::string& root = "");
 
 }  // namespace penstock

@@ -7,8 +7,7 @@ PipelineLink penstock_link(penstock_handle* handle) {
   link.hint = [handle]() -> std::optional<PipelineHint> {
     penstock_hint hint;
     if (penstock_read_hint(handle, &hint) == 0) return std::nullopt;
-    // Where the kernel keeps the rate, keeping it here too would only add to
-    // the wait.
+    // If the kernel enforces the rate, a second limit here only adds waiting.
     const bool keep = hint.kernel_limited == 0;
     return PipelineHint{hint.loader_threads, keep ? hint.rate_bytes_per_s : 0};
   };

@@ -13,7 +13,7 @@ struct CloseHandle {
 };
 using PenstockHandle = std::unique_ptr<penstock_handle, CloseHandle>;
 
-// handle may be null and must outlive the loader. `broken` is left empty.
+// handle may be null; it must outlive the loader. Leaves `broken` empty.
 PipelineLink penstock_link(penstock_handle* handle);
 
 }  // namespace penstock

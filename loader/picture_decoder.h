@@ -1,4 +1,4 @@
-// Pictures of every format that the loader knows, told by their first bytes.
+// Decodes pictures of all supported formats, detected from their first bytes.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,26 @@ namespace penstock {
 
 enum class PictureFormat { kJpeg, kPng, kWebp, kPpm };
 
-// Errors: kInvalidArgument  none of them. Pure.
+// Pure. Errors: kInvalidArgument  none of these formats
 [[nodiscard]] Result<PictureFormat> picture_format(
     std::span<const uint8_t> file);
 
-// Decodes whole pictures of the formats that cannot be decoded in part: all but
-// JPEG. One per thread.
+// Decodes whole pictures of all formats but JPEG, which JpegDecoder decodes in
+// part. One per thread.
 class PictureDecoder {
  public:
-  // most_bytes: of memory.
+  // most_bytes: limit of the decoded picture and the decoder's working memory.
   explicit PictureDecoder(uint64_t most_bytes = UINT64_MAX)
       : buffer_(most_bytes) {}
 
-  // To RGB. The view is valid until the next call and while `file` is.
+  // Decodes to RGB. The view is valid until the next call, and as long as
+  // `file`.
   // REQUIRES: the format is not kJpeg.
   // Errors: those of the format's decoder
   [[nodiscard]] Result<ImageView> decode(PictureFormat format,
                                          std::span<const uint8_t> file);
 
-  // For a JpegDecoder beside it: only one picture is there at a time.
+  // For sharing with a JpegDecoder, as only one picture is decoded at a time.
   PixelBuffer& buffer() { return buffer_; }
 
  private:

@@ -1,4 +1,4 @@
-// File names that say "picture".
+// File names of pictures.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,8 @@ inline constexpr std::string_view kPictureEndings[] = {".jpg", ".jpeg", ".png",
 inline constexpr const char* kPictureEndingsText =
     ".jpg, .jpeg, .png, .webp or .ppm";
 
-// Whether the name ends in one of them, in any case, behind something else.
+// Whether the name has one of these endings, in upper or lower case, and at
+// least one character before it.
 inline bool is_picture_name(std::string_view name) {
   return std::any_of(
       std::begin(kPictureEndings), std::end(kPictureEndings),

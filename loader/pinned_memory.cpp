@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-// Of cuda.h, whose results are CUresult (0: success) and contexts CUcontext.
+// Functions of cuda.h. Results are CUresult (0: success), contexts CUcontext.
 struct Cuda {
   int (*get_context)(void** context) = nullptr;
   int (*push_context)(void* context) = nullptr;
@@ -27,7 +27,8 @@ bool find(void* library, const char* name, Function& function) {
   return function != nullptr;
 }
 
-// nullopt: this process has none (yet). It is never unloaded again.
+// nullopt: the process has not loaded the library (yet). The reference taken
+// here is never dropped, so the library stays loaded.
 std::optional<Cuda> loaded_cuda() {
   void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   Cuda cuda;
@@ -74,7 +75,8 @@ void PinnableMemory::try_pin() {
              std::to_string(refused);
 }
 
-// The calling thread may have no context, or another one.
+// Makes the pinning context current first: the calling thread may have another
+// context or none.
 bool PinnableMemory::unpin() {
   const auto cuda = loaded_cuda();
   if (!cuda || cuda->push_context(context_) != 0) return false;

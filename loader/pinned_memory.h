@@ -1,7 +1,7 @@
-// Whole pages of memory that a GPU can copy from by itself, once CUDA was told.
+// Memory in whole pages that CUDA can pin, so that a GPU copies it by DMA.
 //
-// Of CUDA only the driver's library is used, and only where the process has
-// loaded it already: nothing here is linked to it, loads it or makes a context.
+// Uses only CUDA's driver library, and only if the process has already loaded
+// it: this code does not link or load it, and creates no context.
 #pragma once
 
 #include <cstddef>
@@ -12,21 +12,24 @@ namespace penstock {
 class PinnableMemory {
  public:
   explicit PinnableMemory(size_t bytes);  // throws std::bad_alloc
-  // The GPU must have done with it. Where CUDA does not give it up, the memory
-  // is kept.
+  // REQUIRES: no copy to a GPU is in progress. If CUDA cannot unpin the memory,
+  // it is leaked.
   ~PinnableMemory();
   PinnableMemory(const PinnableMemory&) = delete;
   PinnableMemory& operator=(const PinnableMemory&) = delete;
 
   void* begin() const { return begin_; }
 
-  // For one thread at a time, as what follows. Pins it for all contexts, if the
-  // calling thread has one; what was pinned or refused stays so. Pinned memory
-  // is not there in children of a fork: they would leave the parent other
-  // pages than those that the GPU knows.
+  // The functions below are for one thread at a time.
+
+  // Pins the memory for all contexts, if the calling thread has a context. Does
+  // nothing after a success or a refusal.
+  //
+  // Forked children do not get pinned memory (MADV_DONTFORK): copy-on-write
+  // could give the parent new pages, while the GPU copies from the old ones.
   void try_pin();
   bool is_pinned() const { return context_ != nullptr; }
-  // What CUDA said; empty: nothing, as it was not asked.
+  // CUDA's error message if it refused; else empty.
   const std::string& refusal() const { return refusal_; }
 
  private:

@@ -14,8 +14,7 @@ BatchPlan::Shape plan_of(const PipelineOptions& options,
   BatchPlan::Shape plan{options.batch_samples, options.total_samples};
   if (options.spans_epochs) return plan;
   plan.epoch_samples = sampler.samples_per_epoch();
-  // Where an epoch that is gone on with has no sample left, sample 0 is of the
-  // next one.
+  // If the resumed epoch has no samples left, sample 0 is of the next epoch.
   plan.first_epoch_samples = sampler.epoch_end(0);
   return plan;
 }

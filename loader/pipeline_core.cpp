@@ -33,11 +33,11 @@ PipelineCore::PipelineCore(std::shared_ptr<const Dataset> dataset,
             }) {}
 
 Status PipelineCore::start() {
-  // First, or else loader threads may leave no room for its stack.
+  // First: loader threads could leave no room for the control thread's stack.
   control_.start([this] {
     if (is_started_) follow_hint();
   });
-  follow_hint();  // starts the threads, the rate already kept
+  follow_hint();  // sets the rate, then starts the threads
   is_started_ = true;
   if (pool_.running() > 0 || all_claimed_) return Done{};
   return Error{Code::kLimit, EAGAIN, "the system gives no loader thread"};
@@ -68,7 +68,7 @@ void PipelineCore::run_thread(size_t id, const ElasticPool::Wanted& wanted) {
   if (link_.thread) link_.thread(false);
 }
 
-// Its error has no message where there was no memory.
+// If memory ran out, the error has no message; name_broken() adds it.
 Status PipelineCore::prepare(std::unique_ptr<SamplePreparer>& preparer,
                              uint64_t position, uint64_t& index, float* out,
                              SampleFacts& facts) {
@@ -103,7 +103,7 @@ void PipelineCore::prepare_place(std::unique_ptr<SamplePreparer>& preparer,
     counters_.add_broken();
     try {
       name_broken(place, index, prepared.error());
-    } catch (const std::bad_alloc&) {  // counted all the same
+    } catch (const std::bad_alloc&) {  // counted, but not reported
     }
   }
   counters_.add_cpu_ns(thread_cpu_ns() - cpu_begin_ns);
@@ -116,7 +116,7 @@ Feed PipelineCore::feed_at(uint64_t position) {
   return feeds_.at(position);
 }
 
-// No thread can have claimed a place beyond the ring.
+// The feed starts at the ring's end: no thread can have claimed a place there.
 uint64_t PipelineCore::set_feed(const Feed& feed) {
   const uint64_t batch = ring_.end_number();
   const std::lock_guard lock(feeds_mutex_);
@@ -149,7 +149,7 @@ void PipelineCore::name_broken(const BatchRing::Place& place, uint64_t index,
   if (link_.broken) link_.broken(why.message);
 }
 
-// That of its first broken sample, where such an error is fatal.
+// With BrokenSamples::kFatal, the error of the batch's first broken sample.
 std::optional<Error> PipelineCore::error_of(const Batch& batch) {
   const uint64_t places = ring_.plan().samples(batch.number);
   if (options_.broken != BrokenSamples::kFatal || batch.size == places) {
@@ -159,7 +159,7 @@ std::optional<Error> PipelineCore::error_of(const Batch& batch) {
   const auto found =
       fatal_.lower_bound(ring_.plan().first_sample(batch.number));
   if (found != fatal_.end()) return found->second;
-  return Error{Code::kLimit, ENOMEM, "no memory"};  // nor any to name it
+  return Error{Code::kLimit, ENOMEM, "no memory"};  // not even to record it
 }
 
 Result<std::optional<Batch>> PipelineCore::next(uint64_t timeout_ns) {
@@ -182,7 +182,8 @@ Result<std::optional<Batch>> PipelineCore::next(uint64_t timeout_ns) {
                             " are broken; the last: " + last_broken_};
       break;
     }
-    // Another rank has such a batch, and would wait for this one's.
+    // Another rank's batch of this number may have samples, and that rank would
+    // wait for this one.
     if (batch->ends_epoch || options_.ranks > 1) return batch;
     ring_.release(*batch);
   }
@@ -202,7 +203,7 @@ void PipelineCore::follow_hint() {
       follow ? std::clamp(hint->threads, options_.threads_min, threads_max_)
              : std::min(options_.threads, threads_max_);
   pool_.resize(threads);
-  // Those beyond may wait for room in the ring, and shall not be late.
+  // Surplus threads may be waiting for room in the ring: wake them to end.
   if (threads < pool_.running()) ring_.wake_claimers();
 }
 

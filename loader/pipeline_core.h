@@ -1,4 +1,4 @@
-// What penstock/loader/pipeline.h hides: threads, ring and counters.
+// Implementation of Pipeline: threads, ring and counters.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@
 
 namespace penstock {
 
-// Its functions are Pipeline's.
+// The public functions have Pipeline's contracts.
 class PipelineCore {
  public:
   PipelineCore(std::shared_ptr<const Dataset> dataset,
@@ -34,8 +34,9 @@ class PipelineCore {
   PipelineCore(const PipelineCore&) = delete;
   PipelineCore& operator=(const PipelineCore&) = delete;
 
-  // Starts the threads. Throws std::system_error where there is no control
-  // thread. Errors: kLimit  no loader thread
+  // Starts the threads. Throws std::system_error if the control thread cannot
+  // be created.
+  // Errors: kLimit  no loader thread could be started
   Status start();
   void stop();
 
@@ -76,12 +77,12 @@ class PipelineCore {
 
   SampleCounters counters_;
 
-  std::mutex broken_mutex_;  // taken for broken samples only
+  std::mutex broken_mutex_;  // guards the next three; only for broken samples
   std::set<uint64_t> named_;
   std::string last_broken_;
   std::map<uint64_t, Error> fatal_;  // by position; BrokenSamples::kFatal only
-  std::optional<Error> ended_by_;    // the trainer side's
-  uint64_t empty_samples_ = 0;  // broken in a row, as the trainer sees them
+  std::optional<Error> ended_by_;    // only for the trainer side
+  uint64_t empty_samples_ = 0;  // in consecutive batches without a good one
 
   std::atomic<bool> is_started_{false};
   std::atomic<bool> stopping_{false};

@@ -12,8 +12,8 @@ namespace {
 constexpr size_t kMaxThreads = 4096;
 constexpr uint64_t kMaxRingBytes = uint64_t{64} << 30;
 constexpr uint64_t kLeastThreadBytes = 1 << 20;
-// Of elastic threads, whose most is the machine's CPUs: with an equal share of
-// the rest, which samples are too large would depend on the machine.
+// For elastic threads. Their maximum may be the machine's number of CPUs: with
+// equal shares, that number would decide which samples are too large.
 constexpr uint64_t kGoodThreadBytes = 16 << 20;
 constexpr uint64_t kMostShares = 16;
 
@@ -37,7 +37,8 @@ Status check(const PipelineOptions& options) {
   return Done{};
 }
 
-// Within what the ring leaves, whatever the number of the machine's CPUs.
+// Sets the threads' shares of the memory that the ring leaves, independent of
+// the machine's number of CPUs.
 void share_elastic(const PipelineOptions& options, uint64_t batch_bytes,
                    PipelineShape& shape) {
   const uint64_t ring_bytes =
@@ -57,7 +58,8 @@ std::string text_of(uint64_t bytes) {
   return format_bytes(static_cast<double>(bytes));
 }
 
-// The ring gets what is left, up to half, and the threads the rest.
+// The ring gets the memory above the threads' minimum, up to half of all, and
+// the threads get the rest.
 Status share(uint64_t memory_bytes, uint64_t batch_bytes, uint64_t threads,
              PipelineShape& shape) {
   const uint64_t least = 2 * batch_bytes + threads * kLeastThreadBytes;
@@ -100,8 +102,8 @@ Result<PipelineShape> pipeline_shape(const PipelineOptions& options,
   if (options.memory_bytes > 0 && options.elastic) {
     share_elastic(options, batch_bytes, shape);
   }
-  // At least the batches asked for, and two places per thread, so that a small
-  // batch does not leave threads without work.
+  // At least ring_batches, and two places per thread: with small batches
+  // threads would be left without work.
   const size_t for_threads =
       (2 * shape.threads_max + options.batch_samples - 1) /
       options.batch_samples;

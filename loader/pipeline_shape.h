@@ -1,4 +1,4 @@
-// How much memory a pipeline takes, and for what. Pure.
+// Divides a pipeline's memory among ring and threads. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,15 @@ namespace penstock {
 
 struct PipelineShape {
   BatchRing::Shape ring;
-  uint64_t thread_bytes = UINT64_MAX;  // what one thread may use
-  size_t threads_max = 1;  // up to the options'; fewer where memory is short
+  uint64_t thread_bytes = UINT64_MAX;  // limit of one thread
+  size_t threads_max = 1;  // at most the options'; fewer if memory is short
 };
 
-// What a prepared sample has. tensor_bytes: as Dataset has it.
+// Floats of a prepared sample. tensor_bytes: see Dataset.
 uint64_t floats_per_sample(uint64_t tensor_bytes, int crop_side);
 
 // plan: of the ring.
-// Errors: those of Pipeline::create that are about options other than the
-//         sampler's
+// Errors: those of Pipeline::create() for options other than the sampler's
 [[nodiscard]] Result<PipelineShape> pipeline_shape(
     const PipelineOptions& options, uint64_t sample_floats,
     const BatchPlan::Shape& plan);

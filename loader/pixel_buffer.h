@@ -1,4 +1,4 @@
-// Memory for decoded pictures, used again and again, within a bound.
+// Reused memory for decoded pictures, with a limit.
 #pragma once
 
 #include <cerrno>
@@ -16,9 +16,9 @@ class PixelBuffer {
   explicit PixelBuffer(uint64_t most_bytes = UINT64_MAX)
       : most_bytes_(most_bytes) {}
 
-  // Room for so many bytes, valid until the next call; what it held is lost.
-  // working_bytes: what the decoder takes beside it.
-  // Errors: kLimit  beyond the bound, or no memory
+  // Memory for `bytes`, valid until the next call. Earlier contents are lost.
+  // working_bytes: memory that the decoder takes in addition.
+  // Errors: kLimit  beyond the limit, or no memory
   [[nodiscard]] Result<uint8_t*> reserve(uint64_t bytes,
                                          uint64_t working_bytes = 0) {
     if (bytes + working_bytes > most_bytes_) {

@@ -9,8 +9,8 @@
 namespace penstock {
 namespace {
 
-// libpng leaves by longjmp() where something is wrong. Functions that call it
-// therefore have no objects with destructors, and keep everything here.
+// libpng reports errors by longjmp(). Functions that call it have no objects
+// with destructors; the state is kept here.
 struct PngSession {
   png_structp png = nullptr;
   png_infop info = nullptr;
@@ -32,7 +32,7 @@ struct PngSession {
   png_longjmp(png, 1);
 }
 
-// Of chunks that do not matter to the pixels.
+// Ignores warnings: they concern chunks that do not affect the pixels.
 void on_warning(png_structp, png_const_charp) {}
 
 void on_read(png_structp png, png_bytep out, size_t bytes) {
@@ -43,7 +43,7 @@ void on_read(png_structp png, png_bytep out, size_t bytes) {
   session->left_bytes -= bytes;
 }
 
-// Texts, profiles and the like may be large when unpacked.
+// Skips texts, profiles and the like: they may be large when decompressed.
 void leave_out_what_is_not_needed(png_structp png) {
   static const png_byte kChunks[] = "iCCP\0tEXt\0zTXt\0iTXt\0eXIf\0sPLT\0";
   constexpr int kCount = (sizeof kChunks - 1) / 5;
@@ -57,7 +57,7 @@ void choose_rgb(png_structp png) {
   png_set_gray_to_rgb(png);
 }
 
-// The header, up to the pixels. False: see why.
+// Reads the header, up to the pixels. False: session.why has the reason.
 bool read_header(PngSession& session) {
   session.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &session,
                                        on_error, on_warning);
@@ -77,8 +77,8 @@ bool read_header(PngSession& session) {
   return true;
 }
 
-// The pixels, and all behind them, into rows of 3 x width bytes. False: see
-// why.
+// Reads the pixels into rows of 3 x width bytes, and the file to its end.
+// False: session.why has the reason.
 bool read_pixels(PngSession& session, uint8_t* pixels) {
   if (setjmp(png_jmpbuf(session.png)) != 0) return false;
   const int passes = png_set_interlace_handling(session.png);

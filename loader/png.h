@@ -1,4 +1,4 @@
-// PNG pictures through libpng.
+// Decodes PNG pictures with libpng.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace penstock {
 
-// Decodes to RGB, from any colour type and depth. Of 16 bits the upper 8 count,
-// transparency is dropped, and gamma and colour profiles are left alone, all as
-// PIL's convert("RGB") has it (but for grey of 16 bits, which PIL cuts off at
-// 255). The view is valid while the buffer's room is.
-// Errors: kInvalidArgument  no PNG, damaged, cut short, or beyond image.h's
-//                           bounds
+// Decodes any colour type and depth to RGB, like PIL's convert("RGB"): uses the
+// upper 8 of 16 bits, drops transparency, and ignores gamma and colour
+// profiles. Only 16-bit grey differs: PIL clips it at 255. The view is valid
+// until the buffer's next reserve().
+// Errors: kInvalidArgument  not a PNG, damaged, cut short, or beyond image.h's
+//                           limits
 //         kLimit            the buffer's
 [[nodiscard]] Result<ImageView> decode_png(std::span<const uint8_t> file,
                                            PixelBuffer& buffer);

@@ -11,12 +11,12 @@ bool is_space(uint8_t c) {
          c == '\f';
 }
 
-// Walks through the header's numbers.
+// Parses the header's numbers.
 class HeaderReader {
  public:
   explicit HeaderReader(std::span<const uint8_t> text) : text_(text) {}
 
-  // White space and comments, then a decimal number in [1, high].
+  // Skips white space and comments, then reads a decimal number in [1, high].
   Result<int> number(const char* what, int high) {
     skip_space();
     const char* begin = reinterpret_cast<const char*>(text_.data()) + at_;
@@ -32,7 +32,8 @@ class HeaderReader {
     return value;
   }
 
-  // The one white-space byte that ends the header; then the pixels begin.
+  // Offset of the pixels, after the single white-space byte that ends the
+  // header.
   Result<size_t> end() {
     if (at_ >= text_.size() || !is_space(text_[at_])) {
       return invalid("PPM header: no white space after the maximum");

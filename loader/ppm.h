@@ -1,4 +1,4 @@
-// Binary PPM (P6) records. Pure.
+// Parses binary PPM (P6) pictures. Pure.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace penstock {
 
-// Finds the picture in the text of a file, without copying it. Comments in the
-// header are allowed; what follows the pixels is ignored.
-// Errors: kInvalidArgument  not P6; a side of 0 or beyond image.h's bounds; a
+// A view of the picture in the file's bytes, without a copy. Comments in the
+// header are allowed; bytes after the pixels are ignored.
+// Errors: kInvalidArgument  not P6; a side of 0 or beyond image.h's limits; a
 //                           maximum other than 255; fewer bytes than the
-//                           header says
+//                           header requires
 [[nodiscard]] Result<ImageView> parse_ppm(std::span<const uint8_t> file);
 
 }  // namespace penstock

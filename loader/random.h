@@ -1,12 +1,12 @@
-// Random numbers that depend on their seed alone: the same on every machine,
-// whatever thread asks. Not for secrets. Pure.
+// Random numbers that depend on their seed alone: equal on every machine and in
+// every thread. Not for secrets. Pure.
 #pragma once
 
 #include <cstdint>
 
 namespace penstock {
 
-// SplitMix64's finaliser: every input bit changes half of the output's.
+// SplitMix64's step: each input bit changes about half of the output bits.
 constexpr uint64_t mix64(uint64_t x) {
   x += 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;

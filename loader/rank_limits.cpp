@@ -34,7 +34,8 @@ std::vector<pid_t> own_threads() {
   return tids;
 }
 
-// Of those that the task's ranks on this node may share, where this one's are.
+// Index of this rank's first CPU. Ranks of a node may share an affinity mask,
+// so each takes CPUs at its SLURM_LOCALID.
 int first_cpu(int wanted, int all) {
   const char* text = std::getenv("SLURM_LOCALID");
   const auto local = parse_uint(text ? text : "", 0, 65535);
@@ -124,7 +125,7 @@ bool RankLimits::set_affinity(double cores) {
   return true;
 }
 
-// Threads that were started meanwhile have what the calling one had.
+// Threads that were started meanwhile get the calling thread's old mask.
 void RankLimits::restore_affinity() {
   const auto own = affinities_.find(::gettid());
   if (own == affinities_.end()) return;
@@ -148,7 +149,8 @@ void RankLimits::set(const std::optional<double>& cores,
     ready.cores_by = cores ? "quota" : "";
     ready.bytes_per_s_by = bytes_per_s ? "kernel" : "";
   } else {
-    // It shall neither lend nor borrow, whatever else cannot be.
+    // Registers the rank without limits: it must at least not lend or borrow
+    // CPUs during the measurement.
     std::string ignored;
     millicores_ = 0;
     bytes_per_s_ = 0;
@@ -161,7 +163,7 @@ void RankLimits::set(const std::optional<double>& cores,
 void RankLimits::renew(uint64_t now_ns) {
   if (!held_ || now_ns - renewed_ns_ < kRenew_ns) return;
   renewed_ns_ = now_ns;
-  // A penstockd that is being started anew is asked again.
+  // An error is ignored: penstockd may be restarting, and is asked again.
   std::string ignored;
   (void)ask(millicores_, bytes_per_s_, false, ignored);
 }

@@ -1,5 +1,5 @@
-// Holds the calling process's rank to less than it has, while it is measured:
-// by penstockd, or by whole CPUs where that cannot.
+// Limits the calling rank to less than it has, for a measurement: through
+// penstockd, or by affinity to whole CPUs if penstockd cannot.
 #pragma once
 
 #include <sched.h>
@@ -13,34 +13,35 @@
 
 namespace penstock {
 
-// Used by one thread. What was changed is put back when it goes; penstockd's
-// limits lapse also when the process is killed.
+// For one thread. The destructor undoes the limits. Those of penstockd also
+// lapse if the process is killed.
 class RankLimits {
  public:
-  // socket_path: penstockd's; "": $PENSTOCK_SOCKET, or else the default.
+  // socket_path: penstockd's; "": $PENSTOCK_SOCKET, or else the default path.
   explicit RankLimits(std::string socket_path = "");
   ~RankLimits();
   RankLimits(const RankLimits&) = delete;
   RankLimits& operator=(const RankLimits&) = delete;
 
-  // Sets both limits, or none; fills in how, and why not, into ready. Takes up
-  // to a second.
+  // Sets both limits through penstockd. If it refuses, limits only the cores,
+  // by affinity. ready: gets the means of each limit, or why there is none.
+  // Each of penstockd's two requests may block for seconds.
   void set(const std::optional<double>& cores,
            const std::optional<double>& bytes_per_s, AnalysisReady& ready);
 
-  // To be called often: repeats what would lapse.
+  // Renews penstockd's limits before they lapse; call it often.
   void renew(uint64_t now_ns);
 
  private:
-  // 0, or an errno value; why is set then.
+  // 0, or an errno value with `why` set.
   int ask(uint32_t millicores, uint64_t bytes_per_s, bool ends,
           std::string& why) const;
-  bool set_affinity(double cores);  // false: not so many whole CPUs
+  bool set_affinity(double cores);  // false: not as many whole CPUs
   void restore_affinity();
 
   std::string socket_path_;
-  std::map<pid_t, cpu_set_t> affinities_;  // of all threads before that
-  bool held_ = false;                      // by penstockd
+  std::map<pid_t, cpu_set_t> affinities_;  // of all threads before the limit
+  bool held_ = false;                      // penstockd has limits for this rank
   uint32_t millicores_ = 0;
   uint64_t bytes_per_s_ = 0;
   uint64_t renewed_ns_ = 0;

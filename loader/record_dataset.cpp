@@ -1,4 +1,4 @@
-// Records of one size in a file, as CIFAR-10's binary version has them.
+// A file of records of one size, such as CIFAR-10's binary version.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kMostLabelBytes = 4;
 
-// Little-endian, without a sign.
+// Little-endian, unsigned.
 int64_t label_in(std::span<const uint8_t> bytes) {
   if (bytes.empty()) return kNoLabel;
   int64_t label = 0;

@@ -6,7 +6,7 @@
 #endif
 
 #if defined(__has_builtin)
-#if __has_builtin(__builtin_shufflevector)  // GCC 11 has none
+#if __has_builtin(__builtin_shufflevector)  // GCC 11 does not have it
 #define PENSTOCK_HAS_SHUFFLE 1
 #endif
 #endif

@@ -7,15 +7,15 @@ namespace {
 
 constexpr float kMean[3] = {0.485f, 0.456f, 0.406f};
 constexpr float kDeviation[3] = {0.229f, 0.224f, 0.225f};
-constexpr float kSteps = 64.0f * 255.0f;  // of the kernel's sums, in all
+constexpr float kSteps = 64.0f * 255.0f;  // the kernel's sum for white
 
 }  // namespace
 
 Resampler::Resampler(int out_side, const ResampleKernel& kernel)
     : out_side_(out_side), kernel_(kernel) {}
 
-// Output rows y, y + 1, ... at the picture's columns, then turned, so that the
-// columns' sums too are sums of whole vectors.
+// Filters output rows y, y + 1, ... at the picture's columns, then transposes
+// them, so that filter_columns() can also add whole vectors.
 void Resampler::filter_rows(const ImageView& image, int y, int rows) {
   const auto left = static_cast<size_t>(horizontal_.touched_begin());
   const size_t count =

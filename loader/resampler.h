@@ -1,4 +1,4 @@
-// A part of a picture to a normalised square.
+// Resamples a part of a picture to a normalised square.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,14 @@
 
 namespace penstock {
 
-// Resamples a crop to a square with the antialiased triangle filter that
-// Pillow and torchvision use, and normalises it with ImageNet's mean and
-// standard deviation. Nothing is rounded to whole steps of a pixel in between:
-// outputs are within (taps of a row + taps of a column + 1) / 64 of a step of
-// the exact filter's, taps being twice the reduction, rounded up, at least 2.
-// The bits do not depend on the machine. One per thread; its buffers are used
-// again.
+// Resamples a crop to a square with the antialiased triangle filter of Pillow
+// and torchvision, and normalises it with ImageNet's mean and standard
+// deviation. One per thread; its buffers are reused.
+//
+// Error: intermediate values are not rounded to whole pixel values. An output
+// is within (taps of a row + taps of a column + 1) / 64 of a pixel value's step
+// of the exact result. Taps are twice the reduction, rounded up, at least 2.
+// The bits do not depend on the machine.
 class Resampler {
  public:
   // out_side: pixels along the square's side, >= 1.
@@ -25,7 +26,7 @@ class Resampler {
                      const ResampleKernel& kernel = best_kernel());
 
   // Writes 3 x out_side x out_side floats (channel, row, column).
-  // REQUIRES: the crop lies inside the picture; it need not be whole pixels.
+  // REQUIRES: the crop lies inside the picture; it may have fractional pixels.
   void run(const ImageView& image, const Crop& crop, float* out);
 
  private:
@@ -37,8 +38,8 @@ class Resampler {
   Filter horizontal_;
   Filter vertical_;
   size_t stride_ = 0;             // of rows_
-  std::vector<int16_t> rows_;     // a block's, at the picture's columns
-  std::vector<int16_t> columns_;  // the same, turned
+  std::vector<int16_t> rows_;     // a block's, with the picture's columns
+  std::vector<int16_t> columns_;  // the same, transposed
 };
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// What loader threads count. Thread-safe.
+// Counters of loader threads. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,8 @@
 
 namespace penstock {
 
-// Of two that read the same data set.
+// Sums two loaders of the same data set; cache_samples, data_samples and share
+// are a's.
 inline LoaderCounters operator+(LoaderCounters a, const LoaderCounters& b) {
   a.prepared += b.prepared;
   a.broken += b.broken;
@@ -30,7 +31,7 @@ class SampleCounters {
   void add_prepared(uint64_t samples) { prepared_ += samples; }
   void add_broken() { ++broken_; }
   void add_cpu_ns(uint64_t cpu_ns) { cpu_ns_ += cpu_ns; }
-  // Of a sample, good or broken.
+  // Adds a sample, good or broken.
   void add(const SampleFacts& facts) {
     bytes_ += facts.bytes;
     cached_ += facts.is_cached ? 1 : 0;
@@ -44,7 +45,7 @@ class SampleCounters {
   }
 
   uint64_t prepared() const { return prepared_; }
-  // Of the threads and the data set nothing.
+  // Does not set threads, cache_samples, data_samples and share.
   LoaderCounters read() const {
     return {.prepared = prepared_,
             .broken = broken_,

@@ -11,9 +11,9 @@
 namespace penstock {
 namespace {
 
-constexpr uint64_t kWaitSliceNs = 25000000;  // a changed rate is seen in 25 ms
+constexpr uint64_t kWaitSliceNs = 25000000;  // delay of a changed rate
 
-// False when stopping() came first.
+// False: stopping() returned true first.
 bool wait_for_bandwidth(TokenBucket& bucket, uint64_t bytes,
                         const std::function<bool()>& stopping) {
   while (const uint64_t wait_ns = bucket.take(bytes, monotonic_ns())) {
@@ -43,7 +43,7 @@ Result<std::span<const uint8_t>> SamplePreparer::fetch(
     const std::function<bool()>& stopping) {
   auto size_bytes = reader_->open(index, source);
   if (!size_bytes) return std::move(size_bytes).error();
-  // Read in whole blocks, in at most two more than it fills.
+  // The reader reads whole blocks: up to two blocks more than the sample.
   if (*size_bytes > share_bytes_ ||
       share_bytes_ - *size_bytes < 2 * FileReader::kAlignmentBytes) {
     return Error{Code::kLimit, 0,
@@ -65,7 +65,7 @@ Crop SamplePreparer::crop_of(ImageSize size, uint64_t seed) const {
   return random_crop(size, random);
 }
 
-// Of a JPEG that is decoded at that scale.
+// Checks the size of a JPEG decoded at that scale.
 Status SamplePreparer::check_share(ImageSize size, JpegScale scale) const {
   const auto scaled = [&](int side) {
     return (static_cast<uint64_t>(side) * static_cast<uint64_t>(scale.eighths) +

@@ -1,4 +1,4 @@
-// One sample from its file to its place in the batch.
+// Reads and prepares single samples.
 #pragma once
 
 #include <cstdint>
@@ -18,36 +18,35 @@ namespace penstock {
 struct SampleFacts {
   int64_t label = kNoLabel;
   uint64_t bytes = 0;         // read from storage
-  uint64_t cached_bytes = 0;  // from a cache of ours instead
+  uint64_t cached_bytes = 0;  // from a Penstock cache instead
   bool is_cached = false;
-  bool is_from_peer = false;  // and that cache is another node's
+  bool is_from_peer = false;  // from another node's cache
   uint64_t fetch_ns = 0;      // waiting for bandwidth and reading
   uint64_t prep_ns = 0;       // decoding, cropping, normalising
 };
 
-// One preparer per thread; its buffers are used again. The dataset and the
-// bucket must outlive it.
+// One preparer per thread; its buffers are reused. The dataset and the bucket
+// must outlive it.
 class SamplePreparer {
  public:
   struct Options {
     ReadMode read_mode = ReadMode::kBuffered;
     int crop_side = 224;
     Augment augment = Augment::kRandom;
-    uint64_t most_bytes = UINT64_MAX;  // of memory; a third of it is a file's,
-                                       // a third a decoded picture's, a third
-                                       // libjpeg's own
+    uint64_t most_bytes = UINT64_MAX;  // memory: a third each for the file, the
+                                       // decoded picture and libjpeg
   };
   SamplePreparer(const Dataset& dataset, const Options& options,
                  TokenBucket& bucket);
 
-  // Fetches and prepares sample `index`; seed alone decides a random crop and
-  // flip, so the result's bits depend on the sample and the seed only.
-  // Waits for bandwidth while stopping() is false.
-  // out: 3 x crop_side x crop_side floats; of a tensor, each byte's value as a
-  // float. facts are set in every case.
+  // Reads and prepares sample `index`. The result's bits depend only on the
+  // sample and the seed, which determines a random crop and flip. Waits for
+  // bandwidth until stopping().
+  //   out    3 x crop_side x crop_side floats; for a tensor, each byte's value
+  //   facts  set in every case
   // Errors: those of SampleReader and of the format's decoder, with the name;
   //         kLimit  more than its share of most_bytes, or no memory;
-  //         kUnavailable  stopping() while it waited for bandwidth
+  //         kUnavailable  stopping() during the wait for bandwidth
   [[nodiscard]] Status prepare(uint64_t index, uint64_t seed,
                                SampleSource source,
                                const std::function<bool()>& stopping,

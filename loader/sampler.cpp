@@ -87,7 +87,7 @@ EpochSampler::Sample EpochSampler::sample_at(uint64_t n) const {
     epoch += 1 + (n - first_rounds_) / rounds_;
     position = (n - first_rounds_) % rounds_ * options_.ranks;
   }
-  // There may be more ranks than samples.
+  // Modulo: a padded round, or more ranks than samples.
   position = (position + options_.rank) % options_.count;
   return {epoch,
           options_.shuffle ? order_.sample_at(epoch, position) : position};

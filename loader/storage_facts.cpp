@@ -19,7 +19,7 @@ struct FilesystemName {
   unsigned long magic;
   const char* name;
 };
-// Numbers that linux/magic.h lacks are those of the projects' own headers.
+// Numbers missing in linux/magic.h are from the projects' own headers.
 constexpr FilesystemName kFilesystems[] = {
     {EXT4_SUPER_MAGIC, "ext4"},   {XFS_SUPER_MAGIC, "xfs"},
     {BTRFS_SUPER_MAGIC, "btrfs"}, {TMPFS_MAGIC, "tmpfs"},
@@ -30,7 +30,7 @@ constexpr FilesystemName kFilesystems[] = {
     {SMB2_SUPER_MAGIC, "smb"},    {V9FS_MAGIC, "9p"},
 };
 
-// "key: value" or "key value"; 0 where there is none.
+// The value of a line that starts with `key`; 0: no such line.
 double figure_in(const std::string& path, const std::string& key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {

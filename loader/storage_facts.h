@@ -1,4 +1,4 @@
-// What this process can tell of the storage that it reads from.
+// Properties of the storage that this process reads from.
 #pragma once
 
 #include <cstdint>
@@ -9,28 +9,28 @@
 
 namespace penstock {
 
-// Bytes that the process has had read from storage, by the kernel's count
-// (/proc/self/io); some network file systems are not counted. 0: unknown.
+// Bytes that the process has read from storage, by /proc/self/io. The kernel
+// does not count some network file systems. 0: unknown.
 double storage_bytes_read();
 
-// Of the file system that path is on: "ext4", "nfs"; "" unknown.
+// Type of the file system of `path`, such as "ext4" or "nfs"; "" unknown.
 std::string filesystem_of(const std::string& path);
-// Whether its pages can be dropped from the page cache: not where the cache is
-// all there is.
+// Whether the file system exists only in memory (tmpfs, ramfs), so that its
+// pages cannot be dropped from the page cache.
 bool keeps_files_in_memory(const std::string& filesystem);
 
-// Of all samples, from the sizes of some spread over them; 0 where none can be
-// looked at.
+// Estimated bytes of all samples, from up to 256 samples spread over the
+// dataset; 0: none could be opened.
 double bytes_of_samples(const Dataset& dataset);
 
-// Bytes/s at which one thread reads samples, one after the other, for at most
-// kMemoryRead_s: from memory, where they are cached. 0: none can be read.
+// Rate in bytes/s of one thread that reads the samples in turn through the page
+// cache, for about kMemoryRead_s. 0: none could be read.
 double read_bytes_per_s(const Dataset& dataset,
                         const std::vector<uint64_t>& samples);
 inline constexpr double kMemoryRead_s = 0.2;
 
-// Page cache that the process's files may have: what its memory cgroup and the
-// machine leave, cache that could be given up included.
+// Possible page cache of the process's files: the free memory of its memory
+// cgroup and of the machine, including reclaimable cache; the smaller one.
 double cache_room_bytes();
 
 }  // namespace penstock

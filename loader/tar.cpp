@@ -28,13 +28,13 @@ std::string_view text_of(const uint8_t* block, Field field) {
   return all.substr(0, all.find('\0'));
 }
 
-// Octal digits with blanks around them, or GNU's big-endian binary.
+// Octal digits with optional blanks around them, or GNU's big-endian binary.
 std::optional<uint64_t> number_of(const uint8_t* block, Field field) {
   const uint8_t* const begin = block + field.offset;
   if (*begin & 0x80) {
     uint64_t value = *begin & 0x7f;
     for (size_t i = 1; i < field.bytes; ++i) {
-      if (value >> 55) return std::nullopt;  // also GNU's negative numbers
+      if (value >> 55) return std::nullopt;  // overflow, or GNU's negatives
       value = value << 8 | begin[i];
     }
     return value;
@@ -65,7 +65,8 @@ bool is_regular(char type) {
   return type == '0' || type == '\0' || type == '7';
 }
 
-// Links, devices, folders and pipes have no bytes, whatever their size says.
+// Links, devices, folders and pipes have no data, whatever their size field
+// says.
 bool is_without_bytes(char type) { return type >= '1' && type <= '6'; }
 
 }  // namespace
@@ -127,7 +128,7 @@ Result<std::string> TarWalker::read_text() {
   return text;
 }
 
-// Records "LENGTH KEY=VALUE\n"; the length is that of the whole record.
+// Records "LENGTH KEY=VALUE\n", where LENGTH counts the whole record.
 Status TarWalker::read_pax() {
   const auto text = read_text();
   if (!text) return text.error();
@@ -169,7 +170,7 @@ Status TarWalker::set_pax(std::string_view key, std::string_view value) {
 std::string TarWalker::header_name() const {
   std::string name(text_of(block_, kName));
   const std::string_view prefix = text_of(block_, kPrefix);
-  // GNU's own format has other things there, and no "ustar\0".
+  // GNU's own format has other fields there; its magic is not "ustar\0".
   if (text_of(block_, kMagic) == "ustar" && !prefix.empty()) {
     name = std::string(prefix) + "/" + name;
   }

@@ -1,5 +1,5 @@
-// Walks through a tar archive's headers: ustar, with the names and sizes of pax
-// and GNU tar. Pure but for what the source does.
+// Iterates over a tar archive's headers: ustar, with the names and sizes of pax
+// and GNU tar. Pure, except for the source's reads.
 #pragma once
 
 #include <cstdint>
@@ -22,26 +22,26 @@ class TarWalker {
  public:
   struct Source {
     uint64_t bytes = 0;  // of the archive
-    // Fills `out` from `offset` on. Never asked for what lies beyond `bytes`.
+    // Fills `out` from `offset` on. Never called for bytes beyond `bytes`.
     std::function<Status(uint64_t offset, std::span<uint8_t> out)> read;
   };
   explicit TarWalker(Source source) : source_(std::move(source)) {}
 
-  // The next regular file (links, folders and devices are passed over);
-  // nullopt at the archive's end mark.
-  // Errors: those of the source; kInvalidArgument  no tar, damaged, cut short,
-  //         a sparse file, or a name over 64 KiB. They name the offset.
+  // The next regular file; skips links, folders and devices. nullopt: the
+  // archive's end mark.
+  // Errors: those of the source; kInvalidArgument  not a tar, damaged, cut
+  //         short, a sparse file, or a name over 64 KiB; names the offset
   [[nodiscard]] Result<std::optional<TarMember>> next();
 
   static constexpr uint64_t kBlockBytes = 512;
 
  private:
-  // What stands before a member and holds for it alone.
+  // Fields of extension headers, which apply to the next member only.
   struct Overrides {
     std::optional<std::string> name;
     std::optional<uint64_t> bytes;
   };
-  // `what` says it of the header that begins at header_.
+  // An error at the header at header_.
   Error damaged(const std::string& what) const;
   Result<bool> read_header();  // false: the end mark
   Status take_header();
@@ -51,10 +51,10 @@ class TarWalker {
   std::string header_name() const;
 
   const Source source_;
-  uint64_t at_ = 0;      // where the next header begins
-  uint64_t header_ = 0;  // where the present one does
+  uint64_t at_ = 0;      // offset of the next header
+  uint64_t header_ = 0;  // offset of the current header
   uint8_t block_[kBlockBytes] = {};
-  uint64_t size_bytes_ = 0;  // of what follows the header
+  uint64_t size_bytes_ = 0;  // of the current member's data
   Overrides overrides_;
 };
 

@@ -1,4 +1,4 @@
-// Shards of WebDataset's as one dataset.
+// A dataset of WebDataset tar shards.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,8 +21,8 @@ struct Shard {
   FileVersion file;
 };
 
-// Names stand one behind the other in a text of their own: a million strings
-// would take several times the room.
+// Names are concatenated in one string: a million separate strings would take
+// several times the memory.
 struct Place {
   uint64_t offset;
   uint64_t bytes;
@@ -121,7 +121,7 @@ Status TarDataset::add(const std::string& path) {
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) return system_error(errno, path);
   if (!S_ISREG(status.st_mode)) return invalid(path + ": no regular file");
-  // What stands between the headers is not to be read.
+  // No readahead: the data between the headers is not needed.
   (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_RANDOM);
   const FileVersion file = FileVersion::of(status);
   auto samples = find_tar_samples(

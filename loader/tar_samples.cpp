@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-// "" where the name has none.
+// "" if the name has no key.
 std::string_view key_of(std::string_view name) {
   const size_t slash = name.rfind('/');
   const size_t base = slash == std::string_view::npos ? 0 : slash + 1;
@@ -84,7 +84,7 @@ class SampleFinder {
   const TarWalker::Source& source_;
   std::vector<TarSample> samples_;
   std::string key_;
-  std::vector<std::string> suffixes_;  // of the present sample's members
+  std::vector<std::string> suffixes_;  // of the current sample's members
   TarSample sample_;
 };
 

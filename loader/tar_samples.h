@@ -1,5 +1,5 @@
-// The samples in a tar shard, as WebDataset writes them. Pure but for what the
-// source does.
+// Finds the samples of a tar shard in WebDataset's format. Pure, except for the
+// source's reads.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,13 @@ struct TarSample {
   int64_t label = -1;   // -1: none
 };
 
-// Members that stand together and share a key (the name up to the first dot
-// behind its last '/') are one sample: its picture is the first member with a
-// picture's ending, its label the text of KEY.cls. Members without a key, and
-// samples without a picture, are passed over.
+// Adjacent members with the same key (the name up to the first dot after its
+// last '/') are one sample. Its picture is the first member with a picture's
+// ending, its label the text of KEY.cls. Skips members without a key and
+// samples without a picture.
 // Errors: those of TarWalker; kInvalidArgument  an empty picture, a label that
-//         is no number from 0 to 2^31 - 1, two members of one name in a sample
+//         is not a number from 0 to 2^31 - 1, two members of one name in a
+//         sample
 [[nodiscard]] Result<std::vector<TarSample>> find_tar_samples(
     const TarWalker::Source& source);
 

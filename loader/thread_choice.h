@@ -1,4 +1,4 @@
-// How many loader threads a job begins with.
+// Chooses a job's number of loader threads.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,19 @@ namespace penstock {
 // The CPUs that the process may run on; at least 1.
 size_t own_cpus();
 
-// The loader threads that Slurm gave this task: SLURM_CPUS_PER_TASK where it
-// is a number, but never more than the CPUs that the process may run on; at
-// least 1.
+// Loader threads for the CPUs that Slurm gave this task: SLURM_CPUS_PER_TASK if
+// it is a number from 1 to 4096, else the affinity CPUs. At most affinity_cpus,
+// at least 1.
 size_t entitled_threads(const char* slurm_cpus_per_task, size_t affinity_cpus);
 
-// What a user asks for.
+// The user's choice.
 struct ThreadChoice {
-  size_t fixed = 0;  // 0: what Slurm gave, then what the hint says
-  size_t least = 1;  // unless fixed
-  size_t most = 0;   // unless fixed; 0: the machine's CPUs, of which some may
-                     // be lent beyond those that the process may run on
+  size_t fixed = 0;  // 0: elastic; starts with Slurm's number
+  size_t least = 1;  // if elastic
+  size_t most = 0;   // if elastic; 0: the machine's CPUs, as Penstock may lend
+                     // CPUs outside of the process's affinity
 };
-// Sets the options' threads for this process.
+// Sets the thread fields of `options` for this process.
 void choose_threads(const ThreadChoice& choice, PipelineOptions& options);
 
 }  // namespace penstock

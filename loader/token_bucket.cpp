@@ -17,7 +17,7 @@ void TokenBucket::refill(uint64_t now_ns) {
 void TokenBucket::set_rate(uint64_t rate_bytes_per_s, uint64_t now_ns) {
   const std::lock_guard lock(mutex_);
   refill(now_ns);
-  // A limit that is new owes nothing for what was read without one.
+  // A new limit starts without debt for reads before it.
   if (rate_bytes_per_s_ == 0) {
     balance_bytes_ = static_cast<double>(rate_bytes_per_s) * kBurstSeconds;
   }

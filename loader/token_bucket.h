@@ -1,5 +1,4 @@
-// Keeps the loader's reads at a rate. Pure but for its lock: time is an
-// argument.
+// Limits the rate of the loader's reads. Time is an argument.
 #pragma once
 
 #include <cstdint>
@@ -7,20 +6,20 @@
 
 namespace penstock {
 
-// Thread-safe. A reader takes its bytes when the balance is positive and may
-// overdraw it, so a record larger than the burst passes too and the next ones
-// wait for it; over time the rate holds exactly.
+// Thread-safe. A reader takes its bytes whenever the balance is positive, and
+// may overdraw it. So a record larger than the burst can pass, and later reads
+// wait for the debt. Over time the rate is exact.
 class TokenBucket {
  public:
-  // What may gather while nobody reads.
+  // Largest balance, in seconds of the rate.
   static constexpr double kBurstSeconds = 0.1;
 
   // rate_bytes_per_s 0: no limit. Takes effect for the next take().
   void set_rate(uint64_t rate_bytes_per_s, uint64_t now_ns);
 
-  // Takes the bytes and returns 0, or takes nothing and returns the time after
-  // which another try succeeds if nobody else takes before.
-  // now_ns: a clock that never goes back.
+  // Takes the bytes and returns 0. Or takes nothing and returns the time in ns
+  // after which another try succeeds, unless another thread takes bytes before.
+  // now_ns: of a monotonic clock.
   uint64_t take(uint64_t bytes, uint64_t now_ns);
 
  private:

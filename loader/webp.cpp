@@ -39,7 +39,7 @@ Result<ImageView> decode_webp(std::span<const uint8_t> file,
   const uint64_t bytes = 3 * static_cast<uint64_t>(size.width) *
                          static_cast<uint64_t>(size.height);
   if (bytes > 3 * kMaxPixels) return invalid("WebP: over 256 Mpixel");
-  // Lossless ones are decoded to 4 bytes per pixel first.
+  // libwebp decodes lossless pictures to 4 bytes per pixel first.
   constexpr int kLossless = 2;
   const uint64_t working = config.input.format == kLossless ? bytes / 3 * 4 : 0;
   auto room = buffer.reserve(bytes, working);

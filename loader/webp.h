@@ -1,4 +1,4 @@
-// WebP pictures through libwebp.
+// Decodes WebP pictures with libwebp.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace penstock {
 
-// Decodes to RGB; transparency is dropped. The view is valid while the buffer's
-// room is.
-// Errors: kInvalidArgument  no WebP, damaged, cut short, animated, or beyond
-//                           image.h's bounds
+// Decodes to RGB; transparency is dropped. The view is valid until the buffer's
+// next reserve().
+// Errors: kInvalidArgument  not a WebP, damaged, cut short, animated, or beyond
+//                           image.h's limits
 //         kLimit            the buffer's, or no memory
 [[nodiscard]] Result<ImageView> decode_webp(std::span<const uint8_t> file,
                                             PixelBuffer& buffer);
