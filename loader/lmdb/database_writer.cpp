@@ -17,7 +17,7 @@ Error cannot_write(int code, const std::string& folder) {
   return error;
 }
 
-// liblmdb calls a write that a full disk cut short EIO.
+// liblmdb reports EIO for a write that a full disk cut short.
 bool has_room(const std::string& folder, uint64_t bytes) {
   struct statvfs status {};
   return ::statvfs(folder.c_str(), &status) != 0 ||
@@ -33,7 +33,7 @@ Status DatabaseWriter::open(const std::string& folder, uint64_t map_bytes) {
   int error = mdb_env_create(&handle);
   env_.reset(handle);
   if (error == 0) error = mdb_env_set_mapsize(handle, map_bytes);
-  // Synced once, by finish(): until then nobody knows of the database.
+  // finish() syncs once: the database has no name for others before that.
   if (error == 0)
     error = mdb_env_open(handle, folder.c_str(), MDB_NOSYNC, 0666);
   if (error != 0) return cannot_write(error, folder_);
@@ -58,7 +58,7 @@ int DatabaseWriter::write_transaction() {
     MDB_val key = value_of(pairs_[i].key), value = value_of(pairs_[i].value);
     error = mdb_put(transaction, dbi, &key, &value, MDB_APPEND);
   }
-  // A commit frees the transaction, whether it succeeds or not.
+  // mdb_txn_commit() frees the transaction even on failure.
   return error == 0 ? mdb_txn_commit(txn.release()) : error;
 }
 

@@ -13,18 +13,18 @@ namespace penstock::lmdb {
 
 class DatabaseWriter {
  public:
-  // A transaction's records stay in memory until it is committed.
+  // Limits of a transaction, whose records stay in memory until the commit.
   static constexpr uint64_t kTransactionBytes = uint64_t{64} << 20;
   static constexpr size_t kTransactionRecords = 20'000;
 
-  // folder: is there, and empty. map_bytes: how large the database may grow at
-  // first; it is doubled as often as needed.
+  // folder: an existing, empty folder. map_bytes: initial size limit, which is
+  // doubled as often as needed.
   // Errors: kPermissionDenied, kIo
   [[nodiscard]] Status open(const std::string& folder, uint64_t map_bytes);
-  // Keys come in ascending order.
-  // Errors: kIo  the disk is full, or failed; the writer is of no use then
+  // Keys must be in ascending order.
+  // Errors: kIo  the disk is full, or failed; the writer is then unusable
   [[nodiscard]] Status append(std::string key, std::string value);
-  // What was appended is on disk. Closes the database.
+  // Syncs all records to disk and closes the database.
   [[nodiscard]] Status finish();
 
  private:

@@ -17,11 +17,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// At first; the file grows as it is written to, whatever the map's size.
+// Initial map size. The file itself grows only as it is written.
 constexpr uint64_t kMapBytes = uint64_t{1} << 30;
 
-// A folder beside the one that is to be: with everything in it, it goes with
-// the object, unless it was given its name.
+// A temporary folder beside the target. The destructor removes it with its
+// contents unless give_name() succeeded.
 class FolderAside {
  public:
   FolderAside() = default;
@@ -65,7 +65,7 @@ class FolderAside {
   std::string path_, name_;
 };
 
-// Samples of a dataset, one after the other.
+// Reads whole samples of a dataset.
 class Samples {
  public:
   explicit Samples(const Dataset& dataset)

@@ -1,4 +1,4 @@
-// liblmdb's handles, closed by their owners, and its errors as ours.
+// Owners of liblmdb's handles, and conversion of its errors.
 #pragma once
 
 #include <lmdb.h>
@@ -19,7 +19,8 @@ using LibraryEnv = std::unique_ptr<MDB_env, LibraryCloser>;
 using LibraryTxn = std::unique_ptr<MDB_txn, LibraryCloser>;
 using LibraryCursor = std::unique_ptr<MDB_cursor, LibraryCloser>;
 
-// code: what a function of liblmdb returned; errno's numbers, or its own.
+// code: a liblmdb function's return value: an errno value (> 0) or a code of
+// its own.
 inline Error library_error(int code, const std::string& what) {
   if (code > 0) return system_error(code, what);
   return Error{Code::kIo, 0, what + ": " + mdb_strerror(code)};

@@ -23,21 +23,21 @@ int LibraryReader::open_env(const std::string& file, unsigned flags) {
   MDB_env* handle = nullptr;
   if (const int error = mdb_env_create(&handle)) return error;
   env.reset(handle);
-  // The lock file has to be the one that a writer uses.
+  // The path decides the lock file: it must be the one that a writer uses.
   std::string path = file.find('/') == file.npos ? "./" + file : file;
   if (path.ends_with(kInFolder)) {
     path.resize(path.size() - kInFolder.size() + 1);  // "/" too
   } else {
     flags |= MDB_NOSUBDIR;
   }
-  // No TLS: whoever opens it need not be the thread that reads.
+  // MDB_NOTLS: the thread that opens may differ from the one that reads.
   constexpr unsigned kFlags = MDB_RDONLY | MDB_NOTLS;
   return mdb_env_open(handle, path.c_str(), kFlags | flags, 0666);
 }
 
 Status LibraryReader::open(const std::string& data_file) {
   int error = open_env(data_file, 0);
-  // Who may not write to the lock file can read without it.
+  // Without write access to the lock file, read without a lock.
   if (error == EACCES || error == EROFS) {
     error = open_env(data_file, MDB_NOLOCK);
   }

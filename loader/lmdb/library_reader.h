@@ -1,4 +1,4 @@
-// A cursor of liblmdb's over a data file's records, and what it needs.
+// liblmdb's cursor over a data file's records, with its environment.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace penstock::lmdb {
 
-// On the transaction that is the newest when it is opened; its slot in the lock
-// file, where one can be had, keeps that transaction's pages as they are. The
-// lock file is the one that writers of this database use: DIR/lock.mdb for
-// DIR/data.mdb, else the file's own. Used by one thread at a time.
+// Reads the transaction that is newest at open(). Its slot in the lock file, if
+// there is one, keeps that transaction's pages unchanged. The lock file is that
+// of the database's writers: DIR/lock.mdb for DIR/data.mdb, else the file's
+// own. For one thread at a time.
 struct LibraryReader {
   LibraryEnv env;
   LibraryTxn txn;
@@ -20,11 +20,12 @@ struct LibraryReader {
 
   // Errors: library_error()'s
   [[nodiscard]] Status open(const std::string& data_file);
-  // fd, snapshot: what has been read of the file so far.
-  // Errors: as above; kUnavailable  liblmdb has another state, or another file
+  // Also checks that liblmdb has the file fd open, at the snapshot's
+  // transaction.
+  // Errors: as above; kUnavailable  another state, or another file
   [[nodiscard]] Status open_at(const std::string& data_file, int fd,
                                const Snapshot& snapshot);
-  // MDB_NOTFOUND: there are no more.
+  // MDB_NOTFOUND: no more records.
   int next(MDB_val& key, MDB_val& value) const {
     return mdb_cursor_get(cursor.get(), &key, &value, MDB_NEXT);
   }

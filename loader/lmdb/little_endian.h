@@ -1,4 +1,4 @@
-// Numbers in files, least significant byte first, at any alignment.
+// Reads and writes little-endian numbers at any alignment.
 #pragma once
 
 #include <bit>

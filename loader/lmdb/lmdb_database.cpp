@@ -114,7 +114,7 @@ Status Database::walk() {
   Status walked = walk_tree(pages, snapshot_, [&](const Record& record) {
     builder.add(record.value, label_in_key(record.key));
   });
-  // Pages that were overwritten meanwhile look damaged: say that instead.
+  // Pages that were overwritten meanwhile look damaged: report the write.
   if (Status intact = lmdb::check_intact(fd(), snapshot_); !intact) {
     return intact;
   }

@@ -1,4 +1,4 @@
-// An LMDB database as a numbered list of values that are read from its file.
+// An LMDB database as an indexed list of values in its file.
 #pragma once
 
 #include <span>
@@ -14,37 +14,37 @@ namespace penstock::lmdb {
 
 // path: a folder with data.mdb, or a data file (MDB_NOSUBDIR).
 // Errors: kNotFound, kPermissionDenied, kIo  name the path
-//         kInvalidArgument  no regular file
+//         kInvalidArgument  not a regular file
 struct DataFile {
   std::string path;
   UniqueFd fd;
 };
 [[nodiscard]] Result<DataFile> open_data_file(const std::string& path);
 
-// Whether path is a folder with data.mdb, or a file that begins as LMDB's do.
-// What cannot be looked at is none.
+// Whether path is a folder with data.mdb, or a file that starts with LMDB's
+// magic number. False if it is unreadable.
 bool is_database(const std::string& path);
 
 struct DatabaseOptions {
   bool use_sidecar = true;
-  uint64_t seed = 0;  // chooses what of the sidecar is compared
+  uint64_t seed = 0;  // selects the leaf pages for check_sample()
 };
 
 class Database {
  public:
-  // Takes the index from the sidecar where there is one that belongs to the
-  // database as it is now; else walks the tree.
-  // Errors: open_data_file()'s, take_snapshot()'s, walk_tree()'s, each with the
-  // file's name
+  // Takes the index from the sidecar if that matches the database's present
+  // state; else walks the tree.
+  // Errors: those of open_data_file(), take_snapshot() and walk_tree(), with
+  // the file's name
   [[nodiscard]] static Result<Database> open(const std::string& path,
                                              const DatabaseOptions& options);
 
-  // An opened file, without an index: one of the next two has to follow.
+  // A database without an index: call read_sidecar() or set_index() next.
   static Database without_index(DataFile file, const Snapshot& snapshot);
-  // Errors: kNotFound, kInvalidArgument, kIo  there is no sidecar that belongs
-  //                                           to the database
+  // Errors: kNotFound, kInvalidArgument, kIo  no sidecar that matches the
+  //                                           database
   [[nodiscard]] Status read_sidecar(const DatabaseOptions& options);
-  // Of this snapshot, found by others.
+  // index: of this snapshot, found by other means.
   void set_index(RecordIndex index) { index_ = std::move(index); }
 
   const std::string& path() const { return file_.path; }  // of the data file
@@ -52,12 +52,12 @@ class Database {
   const Snapshot& snapshot() const { return snapshot_; }
   const RecordIndex& index() const { return index_; }
   bool is_from_sidecar() const { return is_from_sidecar_; }
-  // Why there is a sidecar and it was not used; "": not so.
+  // Why an existing sidecar was not used; "": it was used, or none exists.
   const std::string& sidecar_refusal() const { return sidecar_refusal_; }
 
-  // Errors: kUnavailable  what was read since open() may not be the database
-  //                       as it was then
-  //         kIo           its meta pages cannot be read any more
+  // Whether all reads since open() are of the snapshot.
+  // Errors: kUnavailable  not for certain: the database was written
+  //         kIo           the meta pages are unreadable
   [[nodiscard]] Status check_intact() const;
 
  private:

@@ -52,8 +52,7 @@ Status pread_all(int fd, PageRange range) {
 
 class PageBatch::Ring {
  public:
-  // Null where the kernel has no io_uring, or does not let this process have
-  // it, as in many containers.
+  // Null if the kernel has no io_uring, or forbids it, as in many containers.
   static std::unique_ptr<Ring> open() {
     auto ring = std::make_unique<Ring>();
     ring->is_open_ = ::io_uring_queue_init(kDepth, &ring->ring_, 0) == 0;
@@ -66,17 +65,17 @@ class PageBatch::Ring {
     if (is_open_) ::io_uring_queue_exit(&ring_);
   }
 
-  // The kernel takes no requests any more, although it gave the ring.
+  // The kernel refuses further requests on an open ring.
   bool is_refused() const { return is_refused_; }
 
   Status read(int fd, std::span<const PageRange> ranges) {
-    // A read of nothing would look like the file's end.
+    // An empty read would look like the file's end.
     waiting_.clear();
     std::copy_if(ranges.rbegin(), ranges.rend(), std::back_inserter(waiting_),
                  [](const PageRange& range) { return !range.into.empty(); });
     Status status = Done{};
-    // After an error nothing new begins, but what the kernel still writes to
-    // has to be waited for.
+    // After an error no new read starts, but the kernel still writes to the
+    // buffers of reads in flight, so these are awaited.
     while (under_way_ > 0 || (status && !waiting_.empty())) {
       if (status) fill(fd);
       const int submitted = ::io_uring_submit_and_wait(&ring_, 1);
@@ -98,7 +97,8 @@ class PageBatch::Ring {
     return can;
   }
 
-  // What the kernel has taken it goes on writing to; the rest it never saw.
+  // Waits for submitted reads, as the kernel still writes to their buffers. The
+  // others, which it never saw, are done with pread().
   Status read_without(int fd, Status status) {
     is_refused_ = true;
     while (under_way_ > ::io_uring_sq_ready(&ring_)) {
@@ -149,7 +149,7 @@ class PageBatch::Ring {
     }
   }
 
-  // A read that got less than it wanted goes on where it ended.
+  // A short read continues where it ended.
   void finish(PageRange range, int got, Status& status) {
     if (!status) return;
     if (got < 0 && !is_transient(-got)) {
@@ -165,7 +165,7 @@ class PageBatch::Ring {
   io_uring ring_{};
   bool is_open_ = false;
   bool is_refused_ = false;
-  std::vector<PageRange> waiting_;  // from the end
+  std::vector<PageRange> waiting_;  // taken from the back
   std::vector<PageRange> slots_{kDepth};
   size_t under_way_ = 0;
 };
@@ -190,7 +190,7 @@ PageBatch& PageBatch::operator=(PageBatch&&) noexcept = default;
 PageBatch::~PageBatch() = default;
 
 Status PageBatch::read(int fd, std::span<const PageRange> ranges) {
-  // A single read has nothing to overlap with.
+  // io_uring has no advantage for a single read.
   if (ring_ && ranges.size() > 1) {
     Status got = ring_->read(fd, ranges);
     if (ring_->is_refused()) ring_.reset();

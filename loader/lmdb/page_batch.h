@@ -1,6 +1,6 @@
-// Many positioned reads of a file at once: through io_uring where the kernel
-// has it and lets this process use it, so that a storage of high latency works
-// at several; else pread(), one after the other.
+// Batched positioned reads of a file. Uses io_uring if the kernel has it and
+// allows it, so that storage of high latency serves several reads at once; else
+// pread(), one read after the other.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@
 
 namespace penstock::lmdb {
 
-// Bytes of the file from offset on, and where they belong.
+// Bytes of the file from offset on, and their destination.
 struct PageRange {
   uint64_t offset = 0;
   std::span<uint8_t> into;
 };
 
 enum class ReadWith {
-  kBest,   // io_uring, where it can be had
-  kPread,  // pread() in any case
+  kBest,   // io_uring if available
+  kPread,  // always pread()
 };
 
 class PageBatch {
  public:
-  // How many reads are under way at most.
+  // Maximum number of reads in flight.
   static constexpr unsigned kDepth = 64;
 
   explicit PageBatch(ReadWith with = ReadWith::kBest);
@@ -34,8 +34,8 @@ class PageBatch {
 
   bool has_io_uring() const { return ring_ != nullptr; }
 
-  // Fills all ranges. Blocks until the last one is there, also after an error.
-  // Not thread-safe.
+  // Fills all ranges. After an error it still waits for reads in flight. Not
+  // thread-safe.
   // Errors: kIo  a read failed, or the file ends before a range does
   [[nodiscard]] Status read(int fd, std::span<const PageRange> ranges);
 

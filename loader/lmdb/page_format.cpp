@@ -11,16 +11,16 @@ namespace {
 constexpr uint32_t kMagic = 0xBEEFC0DE;
 constexpr uint32_t kVersion = 1;
 constexpr uint16_t kBranch = 0x01, kLeaf = 0x02, kOverflow = 0x04, kMeta = 0x08;
-constexpr uint16_t kKinds = 0x6F;  // of mp_flags: what kind of page it is
+constexpr uint16_t kKinds = 0x6F;  // bits of mp_flags for the kind of page
 constexpr uint16_t kDupSort = 0x04;
 constexpr uint16_t kBigData = 0x01, kSubData = 0x02, kDupData = 0x04;
 constexpr uint32_t kNodeBytes = 8;
-constexpr uint64_t kPageNumbers = uint64_t{1} << 48;  // in a branch's node
+constexpr uint64_t kPageNumbers = uint64_t{1} << 48;  // limit of a branch node
 
-// A meta page, from its start.
+// Offsets in a meta page.
 constexpr size_t kMagicAt = 16, kVersionAt = 20, kPageBytesAt = 40;
 constexpr size_t kMainAt = 88, kLastPageAt = 136, kTxnidAt = 144;
-// A tree's description, in it.
+// Offsets in its description of a tree.
 constexpr size_t kFlagsAt = 4, kDepthAt = 6, kRecordsAt = 32, kRootAt = 40;
 // 32-bit machines have shorter page headers.
 constexpr size_t kMagicAt32 = 12;
@@ -33,7 +33,7 @@ Error damaged(uint64_t page, const std::string& what) {
                "page " + std::to_string(page) + " is damaged: " + what};
 }
 
-// Why the magic number is not where it should be.
+// The reason why the magic number is not at its place.
 Error no_magic(Bytes page) {
   const uint32_t swapped = __builtin_bswap32(kMagic);
   const auto at = [&](size_t offset) {
@@ -93,7 +93,7 @@ Status check_bounds(uint64_t page, uint64_t pages, uint64_t from,
   return Done{};
 }
 
-// A page's array of nodes, checked.
+// A page's checked array of nodes.
 struct Nodes {
   const uint8_t* page;
   uint32_t count;
@@ -134,7 +134,8 @@ Result<Nodes> parse_nodes(Bytes page, uint64_t number, uint16_t kind) {
 
 uint32_t low_half(const uint8_t* node) { return get<uint32_t>(node); }
 
-// The value of a leaf's node, whose key is within the page.
+// The value of a leaf node. The node's key was already checked to be within the
+// page.
 Result<RecordSpan> parse_value(Bytes page, uint64_t number, uint32_t node_at,
                                const Bounds& bounds) {
   const uint8_t* node = page.data() + node_at;

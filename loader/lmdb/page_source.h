@@ -1,4 +1,4 @@
-// Where pages come from: a file, or in tests anything else.
+// Source of pages: a file; in tests also others.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ class PageSource {
   virtual ~PageSource() = default;
 
   // Fills all ranges, in any order. Blocks; not thread-safe.
-  // Errors: kIo  reading failed, or the file ends before
+  // Errors: kIo  reading failed, or the file ends before a range does
   [[nodiscard]] virtual Status read(std::span<const PageRange> ranges) = 0;
 };
 
 class FilePages : public PageSource {
  public:
-  // fd: open for reading; stays the caller's, and open for as long.
+  // fd: open for reading; owned by the caller, and must outlive this object.
   FilePages(int fd, PageBatch batch) : fd_(fd), batch_(std::move(batch)) {}
   [[nodiscard]] Status read(std::span<const PageRange> ranges) override {
     return batch_.read(fd_, ranges);

@@ -6,7 +6,7 @@
 namespace penstock::lmdb {
 namespace {
 
-// Fewer regular records are cheaper in the list.
+// Minimum for a part of rows: fewer records are cheaper in the list.
 constexpr uint64_t kFewestComputed = 8;
 
 int64_t distance(uint64_t from, uint64_t to) {
@@ -17,7 +17,7 @@ uint64_t moved(uint64_t offset, int64_t by) {
   return offset + static_cast<uint64_t>(by);
 }
 
-// The record of rows at that offset.
+// The record of `rows` with that value.
 std::optional<uint64_t> find_in(const RecordRows& rows,
                                 const RecordSpan& value) {
   if (rows.record_bytes != value.bytes) return std::nullopt;
@@ -107,7 +107,7 @@ void RecordIndexBuilder::add(const RecordSpan& value, int32_t label) {
   }
 }
 
-// Puts the row to those before, where it is like them and as far off.
+// Adds the row to the rows before if it has their shape and distance.
 void RecordIndexBuilder::close_row() {
   if (row_.row_records == 0) return;
   const bool is_like =

@@ -1,10 +1,10 @@
-// Where each record of a database is, by its number in key order, and what
-// label it has.
+// Position and label of each record of a database, by the record's number in
+// key order.
 //
-// Records of one size that were written in order lie regularly: in a row with
-// a fixed stride, and such rows, of which each hangs off one leaf page, again
-// with a fixed stride. They take one entry and are computed. What is not
-// regular is listed.
+// Records of one size that were written in order have regular positions: the
+// records of a leaf page are a row with a fixed stride, and such rows follow
+// each other with a fixed stride. They take one entry, from which positions are
+// computed. Irregular positions are listed.
 #pragma once
 
 #include <cstdint>
@@ -31,17 +31,16 @@ struct RecordRows {
   bool operator==(const RecordRows&) const = default;
 };
 
-// A part of the database: rows, or as many records of the list, which follow
-// those of the list's parts before.
+// A part of the database: rows, or the next `listed` records of the list.
 struct IndexPart {
   RecordRows rows;
-  uint64_t listed = 0;  // 0: it is rows
+  uint64_t listed = 0;  // 0: the part is rows
 
   uint64_t records() const { return listed > 0 ? listed : rows.records(); }
   bool operator==(const IndexPart&) const = default;
 };
 
-// Twelve bytes a record.
+// 12 bytes per record.
 struct RecordList {
   std::vector<uint64_t> offsets;
   std::vector<uint32_t> bytes;
@@ -54,11 +53,11 @@ struct RecordList {
   }
 };
 
-// Thread-safe to read.
+// Immutable after construction, so thread-safe.
 class RecordIndex {
  public:
   RecordIndex() = default;
-  // labels: of all records, or empty: none has one.
+  // labels: of all records; empty: no record has a label.
   // REQUIRES: list has as many records as the parts take from it.
   RecordIndex(std::vector<IndexPart> parts, RecordList list,
               std::vector<int32_t> labels = {});
@@ -66,19 +65,19 @@ class RecordIndex {
   uint64_t size() const { return size_; }
   // REQUIRES: record < size().
   RecordSpan at(uint64_t record) const;
-  // kUnlabelled: it has none.
+  // kUnlabelled: no label.
   // REQUIRES: record < size().
   int32_t label(uint64_t record) const {
     return labels_.empty() ? kUnlabelled : labels_[record];
   }
   bool has_labels() const { return !labels_.empty(); }
-  // The record whose value is there, if one is.
+  // The record with that value; nullopt: none.
   std::optional<uint64_t> find(const RecordSpan& value) const;
 
   const std::vector<IndexPart>& parts() const { return parts_; }
   const RecordList& list() const { return list_; }
   const std::vector<int32_t>& labels() const { return labels_; }
-  // How many records are computed.
+  // Number of records with computed positions.
   uint64_t computed() const { return size_ - list_.size(); }
 
  private:
@@ -86,11 +85,11 @@ class RecordIndex {
   std::vector<uint64_t> first_record_;  // of each part
   std::vector<uint64_t> first_listed_;  // of each part
   RecordList list_;
-  std::vector<int32_t> labels_;  // 4 bytes a record, or none at all
+  std::vector<int32_t> labels_;  // of all records, or empty
   uint64_t size_ = 0;
 };
 
-// Takes the records in key order.
+// Builds an index from the records in key order.
 class RecordIndexBuilder {
  public:
   void add(const RecordSpan& value, int32_t label = kUnlabelled);
@@ -102,11 +101,11 @@ class RecordIndexBuilder {
   void close_row();
   void close_rows();
 
-  RecordRows row_;   // a row that may go on
-  RecordRows rows_;  // complete rows, to which the next may belong
+  RecordRows row_;   // the current row
+  RecordRows rows_;  // complete rows, which the current one may extend
   std::vector<IndexPart> parts_;
   RecordList list_;
-  std::vector<int32_t> labels_;  // from the first labelled record on, of all
+  std::vector<int32_t> labels_;  // empty before the first labelled record
   uint64_t added_ = 0;
 };
 

@@ -25,7 +25,7 @@ int32_t label_in_key(std::string_view key) {
     return kUnlabelled;
   }
   const std::string_view digits = key.substr(kDigits + 1);
-  // As it is written: without a sign, and without zeros before.
+  // Accepts only the written form: no sign, no leading zeros.
   if (!is_digit(digits[0]) || (digits[0] == '0' && digits.size() > 1)) {
     return kUnlabelled;
   }

@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kMagic = "PnstLmdb";
 constexpr uint32_t kVersion = 2;
 constexpr size_t kHeaderBytes = 88, kPartBytes = 48, kChecksumBytes = 8;
-// A leaf page has an index and a header for each record.
+// Per record a leaf page has a 2-byte index entry and an 8-byte node header.
 constexpr uint64_t kRecordMinBytes = 10;
 
 class Writer {
@@ -23,7 +23,7 @@ class Writer {
     text_.append(reinterpret_cast<const char*>(bytes), sizeof number);
   }
   void add_text(std::string_view text) { text_ += text; }
-  // Seven bits a byte, the lowest first; the last byte's eighth bit is 0.
+  // Seven bits per byte, lowest first; the eighth bit is 0 in the last byte.
   void add_varint(uint64_t number) {
     for (; number >= 0x80; number >>= 7) {
       text_ += static_cast<char>(number | 0x80);
@@ -50,7 +50,7 @@ class Reader {
     rest_.remove_prefix(sizeof number);
     return number;
   }
-  // False: the text ends, or more than 64 bits.
+  // False: the text ends, or the number has more than 64 bits.
   bool take_varint(uint64_t& number) {
     number = 0;
     for (int shift = 0; shift < 64 && !rest_.empty(); shift += 7) {
@@ -67,7 +67,7 @@ class Reader {
   std::string_view rest_;
 };
 
-// Small for small numbers of either sign.
+// Maps numbers of small magnitude and either sign to small numbers.
 uint64_t zigzag(uint64_t number) {
   return (number << 1) ^ (0 - (number >> 63));
 }
@@ -75,8 +75,8 @@ uint64_t unzigzag(uint64_t number) {
   return (number >> 1) ^ (0 - (number & 1));
 }
 
-// Where a record is likely to begin, after another one: behind the other's
-// overflow pages, or near it in a leaf page.
+// Predicted offset of the record after `value`: behind its overflow pages, or
+// near it in a leaf page.
 uint64_t likely_next(const RecordSpan& value, uint32_t page_bytes) {
   if (!is_overflow(value, page_bytes)) return value.offset;
   return value.offset + overflow_pages(value.bytes, page_bytes) * page_bytes;
@@ -118,10 +118,10 @@ Error not_an_index(const std::string& why) {
                  "; write it again with `penstock lmdb index`");
 }
 
-// The database that the header describes against the one that is there.
+// Compares the header with the opened database's state.
 Status check_identity(Reader& reader, const Snapshot& snapshot) {
   const Meta& meta = snapshot.meta;
-  // All is taken before anything is compared: the order is the file's.
+  // Takes all fields, in the file's order, even after a difference.
   const bool is_same[] = {
       reader.take<uint32_t>() == meta.page_bytes,
       reader.take<uint64_t>() == snapshot.file_bytes,
@@ -147,8 +147,8 @@ Status check_identity(Reader& reader, const Snapshot& snapshot) {
   return Done{};
 }
 
-// Whether all of a part's rows are within the file. Their offsets are linear in
-// both numbers, so the corners tell.
+// Whether all of a part's rows are within the file. Offsets are linear in row
+// and record, so checking the four corners is enough.
 bool is_inside(const RecordRows& rows, uint64_t file_bytes) {
   if (rows.row_records == 0 || rows.rows == 0) return false;
   for (const uint64_t row : {uint64_t{0}, rows.rows - 1}) {
@@ -218,8 +218,8 @@ Result<RecordList> read_list(Reader& reader, uint64_t records,
   return list;
 }
 
-// Records that follow one another and have one label. A labelled database has
-// at least one such run, another one none.
+// Writes runs of consecutive records with the same label. A database without
+// labels has no runs.
 void write_labels(Writer& writer, const std::vector<int32_t>& labels) {
   for (size_t begin = 0; begin < labels.size();) {
     size_t end = begin + 1;

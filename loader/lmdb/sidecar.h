@@ -1,6 +1,6 @@
-// The file beside a database that keeps its index, so that nothing has to be
-// walked: written by `penstock lmdb index` and by the importer.
-// docs/lmdb_index.md describes the format.
+// The sidecar: a file beside a database that stores its index, so that readers
+// need not walk the tree. `penstock lmdb index` and the importer write it. For
+// the format see docs/lmdb_index.md.
 #pragma once
 
 #include <string>
@@ -18,15 +18,17 @@ inline constexpr const char* kSidecarEnding = ".penstock-index";
 // The file's contents. Pure.
 std::string format_sidecar(const Snapshot& snapshot, const RecordIndex& index);
 
-// The index, if it is that database's. All of its records are within the file;
-// whether they are the right ones, check_sample() tells. Pure.
-// Errors: kInvalidArgument  no index, damaged, or of another version
-//         kNotFound         another state of the database, or another one
+// The index, if it is of that state of the database. All of its records are
+// within the file; whether their positions are right, check_sample() checks on
+// a sample. Pure.
+// Errors: kInvalidArgument  not an index, damaged, or of another version
+//         kNotFound         of another state, or of another database
 [[nodiscard]] Result<RecordIndex> parse_sidecar(std::string_view text,
                                                 const Snapshot& snapshot);
 
 // Compares the index with the first leaf page, the last one, and kSampledLeaves
-// that seed chooses, and with the headers of their overflow pages.
+// pages selected by seed. For the first record of each page it also checks the
+// header of the overflow page.
 // Errors: kNotFound  a record differs
 //         the source's, and those of page_format.h
 inline constexpr int kSampledLeaves = 8;

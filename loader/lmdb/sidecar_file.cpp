@@ -36,7 +36,7 @@ Status fill(int fd, mode_t mode, std::string_view text,
   return Done{};
 }
 
-// An index of an older state would be refused wherever it is read.
+// Readers would refuse an index of an older state, so none is written.
 Status check_unchanged(const Database& database) {
   Result<Snapshot> now = take_snapshot(database.fd());
   if (now && *now == database.snapshot()) return Done{};

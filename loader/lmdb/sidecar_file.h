@@ -1,4 +1,4 @@
-// Writes the index of a database to a file.
+// Writes a database's index to its sidecar.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace penstock::lmdb {
 
-// Beside the data file. It appears whole or not at all, with the data file's
-// mode: who may read the one may read the other. Returns its size in bytes.
+// Writes the sidecar beside the data file and returns its size in bytes. It
+// appears atomically, with the data file's mode, so both have the same readers.
 // Errors: kUnavailable  the database changed since it was opened
 //         kPermissionDenied, kIo  name the file and the cause
 [[nodiscard]] Result<uint64_t> write_sidecar(const Database& database);

@@ -1,4 +1,4 @@
-// check_sample(): the index against pages of the database.
+// check_sample(): compares the index with pages of the database.
 #include <array>
 #include <functional>
 #include <random>
@@ -23,7 +23,7 @@ Error another_label(uint64_t record) {
                    "index`"};
 }
 
-// Chooses one of so many children.
+// Selects one of the given number of children.
 using Choose = std::function<size_t(size_t)>;
 
 class Sampler {
@@ -35,8 +35,8 @@ class Sampler {
         index_(index),
         page_(snapshot.meta.page_bytes) {}
 
-  // Descends to a leaf page and compares its records. expected: the number of
-  // its first record, or of its last one and one more, where that is known.
+  // Descends to a leaf page and compares its records. first: the number of its
+  // first record; end: of its last record, + 1; nullopt: unknown.
   Status check_leaf(const Choose& choose, std::optional<uint64_t> first,
                     std::optional<uint64_t> end) {
     Result<uint64_t> number = descend(choose);
@@ -57,7 +57,7 @@ class Sampler {
     return source_.read({&range, 1});
   }
 
-  // The leaf's number; page_ has it.
+  // Returns the leaf's page number, and reads the leaf into page_.
   Result<uint64_t> descend(const Choose& choose) {
     const uint32_t page_bytes = snapshot_.meta.page_bytes;
     uint64_t number = snapshot_.meta.main.root;

@@ -65,7 +65,7 @@ Error cut_short(const Snapshot& snapshot) {
 
 Result<Snapshot> take_snapshot(int fd) {
   Result<MetaPair> seen = read_metas(fd);
-  // A meta page is written in place: what is read twice was not torn.
+  // Writers update meta pages in place: two equal reads are not torn.
   for (int i = 0; i < kTries; ++i) {
     Result<MetaPair> again = read_metas(fd);
     if (!seen && !again) return std::move(again).error();

@@ -1,11 +1,11 @@
 // The state of a database at one transaction.
 //
-// LMDB never writes to a page that the newest state uses: a transaction copies
-// what it changes, and pages that transaction N+1 gave up are written to by
-// N+3 at the earliest, once N+2 is committed. So what was read belongs to
-// transaction N for certain as long as the newest transaction afterwards is N
-// or N+1. No slot in LMDB's lock file is taken, which would need a folder to
-// write to.
+// LMDB never writes to a page of the newest state: a transaction copies what it
+// changes. Pages that transaction N+1 freed are reused by N+3 at the earliest,
+// after N+2 is committed. So reads are of transaction N for certain if the
+// newest transaction after the reads is N or N+1.
+//
+// This takes no slot in LMDB's lock file, which would need a writable folder.
 #pragma once
 
 #include <cstdint>
@@ -28,17 +28,17 @@ struct Snapshot {
 };
 
 // The newest state of an open data file.
-// Errors: parse_meta()'s; kIo, and
-//         kUnavailable  a writer commits all the time, or replaces the file
+// Errors: those of parse_meta(); kIo
+//         kUnavailable  a writer commits continuously, or replaces the file
 [[nodiscard]] Result<Snapshot> take_snapshot(int fd);
 
-// Whether everything that was read so far belongs to the snapshot.
+// Whether all reads so far are of the snapshot.
 // Errors: kUnavailable  not for certain: the database is being written
-//         kIo           its meta pages cannot be read, or are cut off
+//         kIo           the meta pages are unreadable, or the file was cut off
 [[nodiscard]] Status check_intact(int fd, const Snapshot& snapshot);
 
-// The same of a file that is mapped, at next to no cost: true is certain, false
-// is for check_intact() to explain. mapped: as much as the snapshot's file has.
+// A cheap check for a mapped file. True is certain; for false, check_intact()
+// decides and gives the reason. mapped: the whole file of the snapshot.
 bool is_unchanged(Bytes mapped, const Snapshot& snapshot);
 
 }  // namespace penstock::lmdb

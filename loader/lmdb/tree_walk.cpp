@@ -7,16 +7,16 @@ namespace penstock::lmdb {
 namespace {
 
 constexpr size_t kBatchBytes = size_t{1} << 20;
-// Pages that are neighbours in the file are read at once, up to so much.
+// Limit for joining adjacent pages of the file to one read.
 constexpr size_t kReadBytes = size_t{256} << 10;
 
-// Reads pages in the order of a list, a batch at a time.
+// Reads pages in the order of a list, in batches.
 class PageReader {
  public:
   PageReader(PageSource& source, uint32_t page_bytes)
       : source_(source), page_bytes_(page_bytes) {}
 
-  // Calls take(page, its number) for each page.
+  // Calls take(page, page number) for each page.
   template <class Take>
   Status for_each(std::span<const uint64_t> pages, Take take) {
     const size_t batch =
@@ -85,14 +85,14 @@ Result<std::vector<uint64_t>> find_leaves(PageSource& source,
                      std::to_string(bounds.file_bytes) + " bytes"};
   }
   level.push_back(tree.root);
-  // What the meta page says may be anything.
+  // Bounded by the file's size: the meta page may be damaged.
   const uint64_t most_pages =
       std::min(bounds.last_page + 1, bounds.file_bytes / bounds.page_bytes);
   PageReader reader(source, bounds.page_bytes);
   for (int depth = 1; depth < tree.depth; ++depth) {
     std::vector<uint64_t> below;
     Status read = reader.for_each(level, [&](Bytes page, uint64_t number) {
-      // Where pages refer to one another in a circle, a level outgrows them.
+      // With circular references a level would grow beyond the file's pages.
       if (below.size() > most_pages) return Status(too_many_pages());
       return parse_branch(page, number, bounds, below);
     });
@@ -112,7 +112,7 @@ Status walk_leaves(PageSource& source, const Snapshot& snapshot,
     records.clear();
     Status parsed = parse_leaf(page, number, bounds, records);
     if (!parsed) return parsed;
-    // Pages of a crafted file may stand in the list more than once.
+    // A crafted file may have the same page in the list several times.
     if (records.size() > left) return Status(miscounted("more", snapshot));
     left -= records.size();
     std::for_each(records.begin(), records.end(), take);

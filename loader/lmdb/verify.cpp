@@ -14,7 +14,8 @@ std::string_view text_of(const MDB_val& value) {
   return {static_cast<const char*>(value.mv_data), value.mv_size};
 }
 
-// Letters as they are, other bytes in hexadecimal: keys come from a file.
+// Shows non-printable bytes in hexadecimal: the file may hold any bytes, and
+// they must not reach a terminal.
 std::string shown(std::string_view key) {
   constexpr size_t kMost = 64;
   std::string out = "\"";
@@ -30,7 +31,7 @@ std::string shown(std::string_view key) {
   return out + (key.size() > kMost ? "...\"" : "\"");
 }
 
-// Walks the tree and liblmdb's cursor side by side.
+// Walks the tree and liblmdb's cursor in parallel.
 class SideBySide {
  public:
   SideBySide(const Database& database, const LibraryReader& library,
@@ -88,7 +89,7 @@ class SideBySide {
                           text_of(value));
   }
 
-  // With the header of its overflow page, where it has one.
+  // Also reads and checks the overflow page's header, if there is one.
   Status read_value(const RecordSpan& value) {
     const uint32_t page_bytes = database_.snapshot().meta.page_bytes;
     const size_t before = is_overflow(value, page_bytes) ? kPageHeaderBytes : 0;
@@ -140,7 +141,7 @@ Status compare_record(uint64_t number, std::string_view our_key,
 }
 
 Result<Verified> verify(const std::string& path, const GoOn& go_on) {
-  // Ours first: liblmdb trusts a file that it opens.
+  // Opened before liblmdb, which does not check a file's contents.
   Result<Database> database = Database::open(path, {});
   if (!database) return std::move(database).error();
   LibraryReader library;

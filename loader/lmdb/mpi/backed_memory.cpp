@@ -16,11 +16,11 @@
 namespace penstock::lmdb {
 namespace {
 
-// <linux/mman.h> has them; the C library of bookworm's <sys/mman.h> does not.
+// Defined here because bookworm's <sys/mman.h> lacks them.
 constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, Linux 5.14
 constexpr int kCollapse = 25;       // MADV_COLLAPSE, Linux 6.1
 
-// What is mapped at an address.
+// The mapping at an address.
 struct Mapping {
   bool is_shared = false;
   uint64_t offset = 0;  // of the address, in the file
@@ -35,7 +35,7 @@ Mapping mapping_at(const uint8_t* address) {
   while (maps && std::fgets(line, sizeof line, maps.get())) {
     uint64_t begin = 0, end = 0, offset = 0;
     char kinds[5] = "";
-    // The rest of a line that is longer matches nothing.
+    // The rest of an overlong line does not match the format.
     if (std::sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64, &begin, &end,
                     kinds, &offset) == 4 &&
         begin <= wanted && wanted < end) {
@@ -53,8 +53,8 @@ int advise(uint8_t* begin, uint64_t bytes, int advice) {
   return code;
 }
 
-// Another mapping of shared memory, at an address that huge pages can have;
-// MPI's mappings begin anywhere.
+// A second mapping of shared memory, at an address aligned for huge pages;
+// MPI's own mapping may have any alignment.
 class AlignedAlias {
  public:
   AlignedAlias(uint8_t* begin, uint64_t bytes)
@@ -65,7 +65,7 @@ class AlignedAlias {
     const auto address = reinterpret_cast<uintptr_t>(room_);
     auto* const place = static_cast<uint8_t*>(room_) +
                         (kHugePageBytes - address % kHugePageBytes);
-    // No bytes to move: a second mapping of the same pages.
+    // With an old size of 0, mremap() makes a second mapping of the same pages.
     const void* const alias =
         ::mremap(begin, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place);
     if (alias != MAP_FAILED) data_ = place;
@@ -76,7 +76,7 @@ class AlignedAlias {
     if (room_ != MAP_FAILED) ::munmap(room_, room_bytes_);
   }
 
-  uint8_t* data() const { return data_; }  // null: there is none
+  uint8_t* data() const { return data_; }  // null: it failed
 
  private:
   uint64_t room_bytes_;
@@ -84,13 +84,13 @@ class AlignedAlias {
   uint8_t* data_ = nullptr;
 };
 
-// What a tmpfs is mounted with, and a setting of the machine's that most leave
-// at "never", say whether its memory comes in huge pages; being asked for, the
-// kernel makes one of what is there in any case.
+// A tmpfs gets huge pages only by its mount options or by a machine-wide
+// setting, which is usually "never". MADV_COLLAPSE makes huge pages of existing
+// memory regardless of both.
 void collapse(uint8_t* begin, uint64_t bytes) {
   const AlignedAlias alias(begin, bytes);
   for (uint64_t at = 0; alias.data() && at < bytes; at += kHugePageBytes) {
-    // It has to have one page to begin with.
+    // MADV_COLLAPSE needs at least one page to be present.
     if (advise(alias.data() + at, 1, kPopulateWrite) != 0 ||
         advise(alias.data() + at, kHugePageBytes, kCollapse) != 0) {
       return;
@@ -98,7 +98,7 @@ void collapse(uint8_t* begin, uint64_t bytes) {
   }
 }
 
-// Whoever does not get huge pages does without.
+// Best effort: on failure the memory has small pages.
 void ask_for_huge_pages(std::span<uint8_t> bytes) {
   const uint64_t skipped = bytes_to_huge_page(bytes.data());
   if (skipped >= bytes.size()) return;
@@ -113,8 +113,8 @@ void ask_for_huge_pages(std::span<uint8_t> bytes) {
   }
 }
 
-// Through read() the kernel touches the pages, so that one that cannot be had
-// is an error and not a signal: for Linux before 5.14.
+// For Linux before 5.14. In read() the kernel touches the pages, so missing
+// memory is an error instead of a signal.
 bool write_zeros(std::span<uint8_t> bytes) {
   const UniqueFd zeros(::open("/dev/zero", O_RDONLY | O_CLOEXEC));
   while (zeros && !bytes.empty()) {

@@ -1,4 +1,4 @@
-// Memory that a file of /dev/shm, or nothing yet, stands behind.
+// Allocates the pages of mapped memory: of a file in /dev/shm, or anonymous.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,18 @@
 
 namespace penstock::lmdb {
 
-// Of x86 and most others. Where they are larger, nothing is gained and nothing
-// lost.
+// On x86 and most other machines. Larger huge pages are not used.
 inline constexpr uint64_t kHugePageBytes = uint64_t{2} << 20;
 
-// From the address to the next place where a huge page can begin: by its
-// offset in the file that is mapped there, by its address where none is.
+// Bytes from the address to the next possible start of a huge page. That
+// depends on the offset in a mapped file, or on the address of anonymous
+// memory.
 uint64_t bytes_to_huge_page(const uint8_t* address);
 
-// Has the kernel put memory behind these bytes; it leaves their contents, or
-// writes zeros. As huge pages as far as whole ones have room and can be had:
-// a read past the page cache into one is one piece for the device, and 512
-// otherwise.
-// Errors: kLimit  there is none
+// Allocates memory for these bytes. Contents are kept, or zeros are written.
+// Uses huge pages if possible: a direct read into one is a single segment for
+// the device, otherwise 512.
+// Errors: kLimit  no memory
 [[nodiscard]] Status back_memory(std::span<uint8_t> bytes);
 
 }  // namespace penstock::lmdb

@@ -17,8 +17,8 @@ Positions BatchPlan::of_step(uint64_t step) const {
   return {first, std::min(records, first + step_records())};
 }
 
-// A short step is dealt out evenly too: a rank has at most one record more
-// than another.
+// A short step is divided evenly too: the ranks' numbers of records differ by
+// one at most.
 Positions BatchPlan::of_ranks(uint64_t step, NodeRanks part) const {
   const Positions all = of_step(step);
   const auto start_of = [&](uint64_t rank) {
@@ -33,7 +33,7 @@ StepChunk BatchPlan::chunk(uint64_t number) const {
 }
 
 uint64_t BatchPlan::chunks_of_run(uint64_t epochs) const {
-  // A thread adds its stride to a number below the end.
+  // Leaves room for a thread to add its stride without an overflow.
   constexpr uint64_t kEndless = UINT64_MAX - 4096;
   if (chunks() == 0) return 0;
   return epochs == 0 || epochs > kEndless / chunks() ? kEndless
@@ -46,7 +46,7 @@ uint64_t BatchPlan::chunk_of(uint64_t epoch, uint64_t step) const {
 
 uint64_t BatchPlan::place_in_chunk(uint64_t step, NodeRanks node,
                                    uint32_t rank) const {
-  // Only an epoch's last step is short, and nothing comes after it.
+  // All earlier steps are full: only an epoch's last step may be short.
   const uint64_t before =
       step % chunk_steps * (uint64_t{node.count} * batch_records);
   return before + of_ranks(step, {rank, 1}).first - of_ranks(step, node).first;

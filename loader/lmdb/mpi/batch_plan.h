@@ -1,10 +1,12 @@
-// Who gets which positions of an epoch. Pure.
+// Assigns the positions of an epoch to ranks. Pure.
 //
-// An epoch is a row of positions, cut into steps of one global batch each. A
-// step's positions are dealt out in rank order, so that a node's ranks, which
-// are numbered one after the other, have one stretch of it. What record is at
-// a position has nothing to do with ranks (EpochOrder, or the position itself).
-// Steps are read in chunks of some, which end with their epoch.
+// An epoch is a sequence of positions, divided into steps of one global batch
+// each. A step's positions are assigned in rank order. A node's ranks have
+// consecutive numbers, so a node has one contiguous range of each step. The
+// record at a position is independent of ranks: the position itself, or
+// EpochOrder's.
+//
+// Readers read several steps at a time, a chunk. A chunk does not span epochs.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +28,11 @@ struct NodeRanks {
   uint32_t count = 1;
 };
 
-// A chunk of the run: of an epoch, and in it steps.
+// A chunk: steps [first_step, last_step) of an epoch.
 struct StepChunk {
   uint64_t epoch = 0;
   uint64_t first_step = 0;
-  uint64_t last_step = 0;  // not in it
+  uint64_t last_step = 0;
 };
 
 struct BatchPlan {
@@ -42,17 +44,17 @@ struct BatchPlan {
   uint64_t step_records() const { return uint64_t{ranks} * batch_records; }
   uint64_t steps() const;   // of an epoch; the last one may be short
   uint64_t chunks() const;  // of an epoch
-  // Of all ranks together. REQUIRES: step < steps().
+  // Positions of all ranks. REQUIRES: step < steps().
   Positions of_step(uint64_t step) const;
-  // Of the ranks of a node, or of one rank as {rank, 1}.
+  // Positions of the ranks of a node, or of one rank as {rank, 1}.
   Positions of_ranks(uint64_t step, NodeRanks ranks) const;
-  // Chunks are counted through all epochs. REQUIRES: records > 0.
+  // Chunk numbers continue across epochs. REQUIRES: records > 0.
   StepChunk chunk(uint64_t number) const;
-  // Of so many epochs; 0: without end, as for more than can be counted.
+  // Number of chunks of a run; epochs 0: endless, as for a number too large.
   uint64_t chunks_of_run(uint64_t epochs) const;
   uint64_t chunk_of(uint64_t epoch, uint64_t step) const;
-  // Where a rank's part of a step begins among its node's positions of the
-  // chunk, in their order.
+  // Index of the rank's first position of the step among all positions of its
+  // node in the chunk.
   uint64_t place_in_chunk(uint64_t step, NodeRanks node, uint32_t rank) const;
 };
 

@@ -33,7 +33,7 @@ uint64_t RecordBound::of(uint64_t records) const {
 
 namespace {
 
-// What a huge page has room for is made of them.
+// Slots of at least a huge page consist of whole huge pages.
 uint64_t slot_bytes(uint64_t needed) {
   const uint64_t unit =
       needed < kHugePageBytes ? RingShape::kDataAlignment : kHugePageBytes;
@@ -72,7 +72,8 @@ Result<BufferShape> shape_buffer(const BufferWish& wish,
   }
   BufferShape shape{shape_of(steps, slots, gaps), static_cast<uint32_t>(steps)};
   if (!wish.lists_ahead) return shape;
-  // Lists take memory at once, data slots only when they are read into.
+  // Lists take memory at once, data slots only when data is first read into
+  // them.
   const uint64_t most_bytes = shape.ring.data_bytes() / 4;
   for (RingShape ahead = shape.ring; ahead.slots < kListedChunks;) {
     ahead.slots = std::min(2 * ahead.slots, kListedChunks);

@@ -1,5 +1,5 @@
-// Which blocks of a file have been in the page cache once, or were asked for:
-// none is looked at twice.
+// Marks the blocks of a file that were found in the page cache or requested, so
+// that each is checked only once.
 #pragma once
 
 #include <atomic>

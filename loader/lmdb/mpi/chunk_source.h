@@ -1,4 +1,4 @@
-// How a chunk of records comes into the node's buffer.
+// Reads chunks of records into the node's buffer.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@
 namespace penstock::lmdb {
 
 struct ReadCounts {
-  uint64_t read_bytes = 0;  // asked of the storage, or copied from the mapping
+  uint64_t read_bytes = 0;  // requested from storage, or copied from the map
   uint64_t requests = 0;
-  uint64_t fetch_ns = 0;  // summed over threads, waits for bandwidth included
+  uint64_t fetch_ns = 0;  // summed over threads; includes waits for bandwidth
   uint64_t read_chunks = 0;
   uint64_t mapped_chunks = 0;
 
   ReadCounts& operator+=(const ReadCounts& other);
 };
 
-// Used by one thread each.
+// For one thread.
 class ChunkSource {
  public:
   ChunkSource() = default;
@@ -36,21 +36,21 @@ class ChunkSource {
   ChunkSource& operator=(const ChunkSource&) = delete;
   virtual ~ChunkSource() = default;
 
-  // Gives memory for the chunk's bytes. Errors: kLimit  there is none
+  // Returns memory for the chunk's bytes. Errors: kLimit  no memory
   using Room = std::function<Result<std::span<uint8_t>>()>;
 
-  // Fills in the first entries, one for each position of the node's ranks in
-  // their order, and their bytes, unless they are mapped: true then, and where
-  // there are several ranks, those have to wait for them (MappedFile).
+  // Fills one entry for each position of the node's ranks, in order, and reads
+  // the records' bytes into room(). True: the records are in the mapped file
+  // instead; several ranks must then each call MappedFile::wait_for().
   // Errors: kIo  reading failed, or the file has become shorter; names the
   //              file and the offset
   //         kUnavailable  the database was written meanwhile
-  //         kLimit        the records do not fit, or room's
+  //         kLimit        the records do not fit; those of room
   virtual Result<bool> fill(const StepChunk& chunk,
                             std::span<SlotEntry> entries, const Room& room) = 0;
 
-  // Asked before bytes are asked of the storage, if it is there. Errors: end
-  // the chunk
+  // Called before bytes are requested from storage; may block. An error ends
+  // the chunk.
   using Pace = std::function<Status(uint64_t bytes)>;
   void set_pace(Pace pace) { pace_ = std::move(pace); }
 
@@ -66,7 +66,7 @@ class ChunkSource {
   Pace pace_;
 };
 
-// What all sources of a run have in common.
+// Plan of a run, common to all its sources.
 struct RunPlan {
   BatchPlan batches;
   NodeRanks node;
@@ -78,12 +78,12 @@ struct RunPlan {
   }
 };
 
-// From the index: by reads, or by copying from the mapping (dio off).
-// All that it refers to stays the caller's.
+// A source that finds records by the index, and reads them, or copies them from
+// the mapping (dio off). The caller owns all arguments that it refers to.
 struct IndexReading {
-  int direct_fd = -1;  // the file opened with O_DIRECT; -1: through the cache
-  // Of all sources together, where the page cache can hold the whole file: it
-  // is read into that, and what is beside a record with it. Null: it cannot.
+  int direct_fd = -1;  // the file opened with O_DIRECT; -1: use the page cache
+  // Common to all sources, if the page cache can hold the whole file: whole
+  // blocks are then read into the cache. Null: it cannot.
   CachedBlocks* cached = nullptr;
 };
 std::unique_ptr<ChunkSource> make_index_source(const Database& database,
@@ -92,13 +92,13 @@ std::unique_ptr<ChunkSource> make_index_source(const Database& database,
                                                const ReaderOptions& options,
                                                const IndexReading& reading);
 
-// With liblmdb's cursor, which walks from record to record (dm off). All that
-// it refers to stays the caller's.
-// Errors: LibraryReader::open_at()'s
+// A source with liblmdb's cursor, which walks from record to record (dm off).
+// The caller owns all arguments that it refers to.
+// Errors: those of LibraryReader::open_at()
 Result<std::unique_ptr<ChunkSource>> make_cursor_source(
     const DataFile& file, const Snapshot& snapshot, const RunPlan& plan);
 
-// What a record may lie apart from its neighbour to be read with it.
+// Largest gap between two records that are read with one request.
 inline constexpr uint64_t kGapBytes = 64 << 10;
 
 }  // namespace penstock::lmdb

@@ -18,14 +18,14 @@ std::vector<uint32_t> in_file_order(std::span<const RecordSpan> spans) {
   const auto before = [&](uint32_t a, uint32_t b) {
     return spans[a].offset < spans[b].offset;
   };
-  // Sequential epochs come sorted.
+  // The records of sequential epochs are already sorted.
   if (!std::is_sorted(order.begin(), order.end(), before)) {
     std::sort(order.begin(), order.end(), before);
   }
   return order;
 }
 
-// How much the buffer has to spare for gaps, were no two records joined.
+// Buffer space for gaps, assuming that no two records are joined.
 uint64_t spare_bytes(std::span<const RecordSpan> spans,
                      const CoalesceRules& rules) {
   uint64_t needed = 0;

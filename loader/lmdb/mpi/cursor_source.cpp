@@ -21,8 +21,8 @@ class CursorSource : public ChunkSource {
     Result<std::span<uint8_t>> data = room();
     if (!data) return std::move(data).error();
     Status copied = copy(chunk, entries, *data);
-    // Without a slot in the lock file the cursor's pages may be a writer's by
-    // now; what it stumbled over then is no damage.
+    // Without a slot in the lock file a writer may have reused the cursor's
+    // pages; an error of the cursor is then not damage.
     if (Status intact = check_intact(file_.fd.get(), snapshot_); !intact) {
       return std::move(intact).error().wrap(file_.path);
     }
@@ -52,7 +52,7 @@ class CursorSource : public ChunkSource {
     return Done{};
   }
 
-  // As stock LMDB: no way to a record but through those before it.
+  // Like stock LMDB: the cursor reaches a record only through those before it.
   Result<MDB_val> walk_to(uint64_t record) {
     MDB_val key{}, value{};
     if (next_ > record) next_ = 0;
@@ -81,7 +81,7 @@ class CursorSource : public ChunkSource {
   const Snapshot& snapshot_;
   const RunPlan& plan_;
   LibraryReader library_;
-  uint64_t next_ = 0;  // of MDB_NEXT
+  uint64_t next_ = 0;  // record that MDB_NEXT returns
 };
 
 }  // namespace

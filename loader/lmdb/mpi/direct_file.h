@@ -1,4 +1,4 @@
-// A file that is open already, opened once more to be read past the page cache.
+// Opens an open file again with O_DIRECT, to bypass the page cache.
 #pragma once
 
 #include "common/result.h"
@@ -6,8 +6,9 @@
 
 namespace penstock::lmdb {
 
-// The same file, whatever has its name by now. One block of it is read, as some
-// file systems take the flag and refuse the reads. fd stays the caller's.
+// Opens the same file even if its name now belongs to another. Reads a block on
+// trial: some file systems accept the flag but refuse the reads. The caller
+// keeps fd.
 // Errors: kInvalidArgument  the file system refuses O_DIRECT
 [[nodiscard]] Result<UniqueFd> open_direct(int fd);
 

@@ -13,7 +13,7 @@ namespace {
 
 static_assert(std::is_trivially_copyable_v<RecordSpan>);
 
-// The records of the part's leaf pages, as bytes to be sent.
+// The records of the part's leaf pages, as bytes for MPI.
 Result<std::string> walk_part(int fd, const Snapshot& snapshot, uint64_t part,
                               uint64_t parts) {
   FilePages pages(fd, PageBatch());

@@ -1,5 +1,5 @@
-// How a run's readers learn where the records are: from the sidecar, or by
-// walking the tree together, each a part of its leaf pages.
+// Finds the records for a run's readers: from the sidecar, or by a joint walk.
+// In that each reader walks a part of the tree's leaf pages.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@
 
 namespace penstock::lmdb {
 
-// How it was found.
+// Origin of an index.
 struct IndexOrigin {
   bool is_sidecar = false;
-  std::string refusal;  // why it is none, if that was wanted
+  std::string refusal;  // why a requested sidecar was not used
 };
 
-// Gives the database its index. Collective over the readers, who have the same
-// snapshot. A sidecar is used if every reader can.
-// Errors, on all readers the same: walk_tree()'s; kUnavailable  the database
-//                                  was written meanwhile; PatientComm's
+// Sets the database's index. Collective over the readers, which must have the
+// same snapshot. Uses the sidecar only if every reader can.
+// Errors, the same on all readers: those of walk_tree() and PatientComm;
+//   kUnavailable  the database was written meanwhile
 [[nodiscard]] Result<IndexOrigin> find_index(PatientComm& readers,
                                              Database& database,
                                              bool wants_sidecar);

@@ -125,7 +125,7 @@ class IndexSource : public ChunkSource {
     return Done{};
   }
 
-  // Whether the chunk can be handed out in place. False: it has to be read.
+  // Whether the chunk can be handed out in place. False: it must be read.
   Result<bool> is_in_map() {
     is_read_ = false;
     if (!options_.map_cached) return false;
@@ -137,11 +137,13 @@ class IndexSource : public ChunkSource {
     return is_alone() ? wait_for_all() : true;
   }
 
-  // Ranks wait for what they touch; for one alone it is done ahead.
+  // Several ranks each wait for the records that they access; for a single rank
+  // this thread waits ahead.
   bool is_alone() const { return plan_.node.count == 1; }
 
-  // In blocks, of which each is looked at once: the page cache can hold all.
-  // What the other thread has asked for, ranks wait for.
+  // Requests readahead of missing blocks. Each block is checked once, as the
+  // page cache can hold all. Blocks that the other thread requested are awaited
+  // by the ranks.
   Status ask_for_missing() {
     awaited_.clear();
     for (const RecordSpan& span : spans_) {
@@ -195,7 +197,7 @@ class IndexSource : public ChunkSource {
     return bytes > 0 ? wait_for_bandwidth(bytes) : Done{};
   }
 
-  // False: it has to be read.
+  // False: the chunk must be read.
   Result<bool> copy(std::span<SlotEntry> entries, std::span<uint8_t> data) {
     if (Status ok = wait_for_missing(); !ok) return std::move(ok).error();
     Result<bool> is_there = wait_for_all();
@@ -222,7 +224,7 @@ class IndexSource : public ChunkSource {
   std::vector<RecordSpan> spans_;
   std::vector<Stretch> stretches_;
   std::vector<Stretch> awaited_;  // blocks of this chunk
-  bool is_read_ = false;          // some of this chunk, into the cache
+  bool is_read_ = false;          // blocks of this chunk were requested
   std::vector<PageRange> ranges_;
 };
 

@@ -24,12 +24,13 @@ class LmdbReader::State {
     if (ok) ok = set_up_file(path, parts_);
     if (ok) ok = set_up_reading(parts_);
     if (ok) return ok;
-    // A rank that has not come by now would not come to free anything either.
+    // A rank that did not come would not take part in freeing either.
     if (ok.error().code == Code::kUnavailable) abandon();
     return ok;
   }
 
-  // After an error there is no next: what is full would still be taken.
+  // An error is permanent: otherwise chunks that are already full would still
+  // be handed out.
   Result<std::optional<RecordBatch>> next() {
     if (!end_) return end_.error();
     Result<std::optional<RecordBatch>> batch = take_next();
@@ -61,7 +62,7 @@ class LmdbReader::State {
     if (Status full = ring().wait_full(chunk, looking); !full) {
       return std::move(full).error();
     }
-    // It was a while ago that the chunk's reader looked.
+    // Checked again: the chunk's reader may have checked long ago.
     const bool is_mapped = ring().is_mapped(chunk);
     if (Status ok = check(was_mapped || is_mapped); !ok) {
       return std::move(ok).error();
@@ -81,7 +82,7 @@ class LmdbReader::State {
     return (epochs > 0 && epoch_ >= epochs) || plan().records == 0;
   }
 
-  // True: it was the last of a chunk that was mapped.
+  // True: the batch was the last of a mapped chunk.
   bool give_back() {
     if (!is_held_) return false;
     is_held_ = false;
@@ -109,17 +110,17 @@ class LmdbReader::State {
     }
   }
 
-  // Not left to page faults: where storage fails those are a SIGBUS.
+  // Waits explicitly: in a page fault a storage error is a SIGBUS.
   Status wait_for_views() {
     if (parts_.fits_cache) waited_.resize(plan().records);
     touched_.clear();
     for (const RecordView& view : views_) {
-      // Where the page cache can hold the file once is enough.
+      // If the page cache can hold the file, one wait per record is enough.
       if (parts_.fits_cache && waited_[view.index]) continue;
       touched_.push_back(
           {static_cast<uint64_t>(view.data - parts_.map->data()), view.bytes});
     }
-    // A kernel that cannot be asked waits when they are touched.
+    // Without MADV_POPULATE_READ (Linux < 5.14) page faults wait instead.
     Result<bool> is_there = parts_.map->wait_for(touched_);
     if (!is_there) {
       return fail(std::move(is_there).error().wrap(parts_.file.path));
@@ -129,8 +130,8 @@ class LmdbReader::State {
     return Done{};
   }
 
-  // What ends the run: this, or what another has told before. That one may not
-  // have told all yet.
+  // Reports `mine`, and returns the error that ends the run: `mine`, or an
+  // earlier one. An earlier one may not be published completely yet.
   Error fail(Error mine) {
     parts_.share->fail(mine);
     Status first = ring().state();
@@ -144,8 +145,8 @@ class LmdbReader::State {
                           " bytes; start again when it is whole"});
   }
 
-  // Pages that were handed out are the writer's, once it is two transactions
-  // on: only afterwards can it be told.
+  // A writer may reuse handed-out pages two transactions later. This can only
+  // be detected afterwards, so it is checked after their use too.
   Status check(bool is_mapped) {
     if (!is_mapped) return Done{};
     const MappedFile& map = *parts_.map;
@@ -179,10 +180,10 @@ class LmdbReader::State {
   ReaderParts parts_;
   uint64_t epoch_ = 0;  // of the next batch
   uint64_t step_ = 0;
-  bool is_held_ = false;  // a batch of that step
-  Status end_ = Done{};   // why there is no next
+  bool is_held_ = false;  // the caller has the batch of that step
+  Status end_ = Done{};   // the error that ended the run
   std::vector<RecordView> views_;
-  std::vector<Stretch> touched_;  // their places in the map
+  std::vector<Stretch> touched_;  // their ranges in the map
   std::vector<bool> waited_;      // for each record
 };
 

@@ -1,10 +1,10 @@
-// Reads a stock LMDB file over the ranks of an MPI program: every epoch each
-// record once, on one of the ranks. Per node one rank, or some, read for all of
-// the node's (docs/lmdb.md).
+// Reads a stock LMDB file over the ranks of an MPI program: each epoch has each
+// record once, on one rank. One or more ranks of a node read for all of its
+// ranks (docs/lmdb.md).
 //
-// Which records a step has, and in which order, depends on the file, the seed
-// and the size of the global batch, not on the number of ranks, nodes, readers
-// or on how they read.
+// The records of a step and their order depend on the file, the seed and the
+// size of the global batch. They do not depend on the number of ranks, nodes or
+// readers, nor on the way of reading.
 #pragma once
 
 #include <mpi.h>
@@ -28,75 +28,76 @@ struct RecordView {
   uint64_t index = 0;  // the record's number in key order
 };
 
-// A rank's part of a step. Its records are valid until release(), the next
-// next(), or the reader's end.
+// A rank's part of a step. Its records are valid until release(), the next call
+// of next(), or the reader's destruction.
 struct RecordBatch {
   uint64_t epoch = 0;
   uint64_t step = 0;                    // of the epoch
-  std::span<const RecordView> records;  // may be none at the epoch's end
+  std::span<const RecordView> records;  // may be empty at the epoch's end
 };
 
-// How a reader reads, for reports.
+// Facts about the reading, for reports.
 struct ReaderFacts {
   uint64_t records = 0;
   uint64_t steps = 0;  // of an epoch
   uint64_t buffer_bytes = 0;
   uint32_t chunk_steps = 0;
-  bool is_reading = false;  // this rank reads for its node; what follows is its
+  bool is_reading = false;  // reads for its node; the rest is of such a rank
   bool is_direct = false;
   bool is_from_sidecar = false;
   std::string sidecar_refusal;  // why it is not
-  double index_s = 0;           // until places were known
+  double index_s = 0;           // time to find the records' positions
 };
 
-// Used by one thread. Readers call MPI from threads of their own only if MPI
-// was initialised with MPI_THREAD_MULTIPLE; nodes that take turns, and nodes
-// that are to learn of others' failures, need that.
+// For one thread. The reader's own threads call MPI only if it was initialised
+// with MPI_THREAD_MULTIPLE. Staggering, and failures of other nodes being
+// reported, need that.
 class LmdbReader {
  public:
-  // path: a folder with data.mdb, or a data file. Collective over world, with
-  // the same path and options. Sleeps where it waits. link: what this rank
-  // follows where it reads for its node: the rate, of which it has the parts of
-  // all that it reads for. It reads as many at once as the storage needs, with
-  // two threads whatever the hint says, and never keeps liblmdb's own reading
-  // (dm off) to a rate.
-  // Errors, on all ranks the same:
-  //   kInvalidArgument  check_options()'s; options differ; a file that is no
-  //                     LMDB database, or of a kind that is not read; O_DIRECT
-  //                     was asked for and is refused
-  //   kNotFound, kPermissionDenied, kIo   the file
-  //   kUnavailable      ranks see different states of the database, or a node's
-  //                     different files; one did not come; stag without
-  //                     MPI_THREAD_MULTIPLE
-  //   kLimit            the buffer is too small, or there is no memory for it;
-  //                     no thread can be started
+  // Collective over world, with the same path and options. Waits without
+  // spinning.
+  //   path  a folder with data.mdb, or a data file
+  //   link  used if this rank reads for its node. Its rate is one rank's, so a
+  //         reader multiplies it by the number of ranks that it reads for. Its
+  //         thread count is ignored: a reader has two threads. liblmdb's
+  //         reading (dm off) is never limited.
+  // Errors, the same on all ranks:
+  //   kInvalidArgument  those of check_options(); options differ; not an LMDB
+  //                     database, or an unsupported kind; O_DIRECT was required
+  //                     and is refused
+  //   kNotFound, kPermissionDenied, kIo   of the file
+  //   kUnavailable      ranks see different states of the database, or ranks of
+  //                     a node different files; a rank did not come; stag
+  //                     without MPI_THREAD_MULTIPLE
+  //   kLimit            the buffer is too small, or no memory for it; no thread
+  //                     could be started
   [[nodiscard]] static Result<std::unique_ptr<LmdbReader>> create(
       MPI_Comm world, const std::string& path, const ReaderOptions& options,
       PipelineLink link = {});
   LmdbReader(const LmdbReader&) = delete;
   LmdbReader& operator=(const LmdbReader&) = delete;
-  // Collective over the node's ranks, unless the run has failed: then shared
-  // memory and communicators are left to the process's end.
+  // Collective over the node's ranks. After a failure it is not, and shared
+  // memory and communicators are kept until the process ends.
   ~LmdbReader();
 
-  // This rank's part of the next step; none after the last epoch. All ranks
-  // get as many.
+  // This rank's part of the next step; nullopt after the last epoch. All ranks
+  // get the same number of batches.
   // Errors: kIo           reading failed, or the file became shorter; names
   //                       file and offset
   //         kUnavailable  a rank of the node has died, or closed its reader;
   //                       another node did not pass its turn on; the database
   //                       was written meanwhile
   //         kLimit        a record does not fit (without dm)
-  //   All ranks of the node get the error, those of other nodes with "on
-  //   another node" before it. Nothing can be read after it.
+  //   All ranks of the node get the error; ranks of other nodes get it prefixed
+  //   with "on another node". Afterwards every call fails.
   [[nodiscard]] Result<std::optional<RecordBatch>> next();
-  // Gives the batch back before the next is asked for. Errors: kUnavailable  as
-  // above: what the batch had may have been of another state
+  // Releases the batch before the next call of next().
+  // Errors: kUnavailable  as above; the batch's data may be of another state
   [[nodiscard]] Status release();
 
   const ReaderFacts& facts() const;
-  // Of this rank as a reader, so far. fetch_ns is what Penstock's progress
-  // takes; how long next() took is for the caller to measure.
+  // Of this rank as a reader, so far. fetch_ns is the fetch time for Penstock's
+  // progress; the caller itself measures its waits in next().
   ReadCounts counts() const;
 
  private:

@@ -15,7 +15,7 @@
 namespace penstock::lmdb {
 namespace {
 
-// <linux/mman.h> and the C library of bookworm have none of it.
+// cachestat(2), which bookworm's headers lack.
 constexpr long kSysCachestat = 451;
 struct CachestatRange {
   uint64_t offset;
@@ -30,7 +30,7 @@ uint64_t system_page_bytes() {
   return kBytes;
 }
 
-// Linux 6.5 and later; files of others are refused by some kernels.
+// Linux 6.5 and later. Some kernels refuse it for other users' files.
 enum class Cached { kNo, kYes, kUnknown };
 Cached ask_cachestat(int fd, uint64_t offset, uint64_t bytes) {
   CachestatRange range{offset, bytes};
@@ -43,7 +43,7 @@ Cached ask_cachestat(int fd, uint64_t offset, uint64_t bytes) {
   return counts.cached >= pages ? Cached::kYes : Cached::kNo;
 }
 
-// One byte of the first page and of the last.
+// Tests one byte of the first page and one of the last.
 bool reads_without_waiting(int fd, uint64_t offset, uint64_t bytes) {
   for (const uint64_t place : {offset, offset + bytes - 1}) {
     char byte;
@@ -81,8 +81,8 @@ bool MappedFile::is_whole() const {
          static_cast<uint64_t>(status.st_size) >= bytes_;
 }
 
-// The kernel cuts off what is more than its readahead's size, 128 KiB in most
-// cases.
+// Requests pieces of 128 KiB: the kernel ignores bytes of a request beyond its
+// readahead size, which is mostly that.
 void MappedFile::ask_for(uint64_t offset, uint64_t bytes) const {
   constexpr uint64_t kPiece = 128 << 10;
   const uint64_t end = std::min(offset + bytes, bytes_);
@@ -119,7 +119,7 @@ Result<bool> MappedFile::wait_for(std::span<Stretch> stretches) const {
   if (!std::is_sorted(stretches.begin(), stretches.end(), before)) {
     std::sort(stretches.begin(), stretches.end(), before);
   }
-  // Neighbours in one call: there may be many to a page.
+  // Joins neighbours to one call: a page may have many records.
   for (size_t i = 0; i < stretches.size();) {
     Stretch all = stretches[i];
     for (; i < stretches.size(); ++i) {
@@ -149,7 +149,8 @@ bool MappedFile::is_cached(std::span<const RecordSpan> records,
         records.begin(), records.end(),
         [](const auto& a, const auto& b) { return a.offset < b.offset; });
     const uint64_t end = last->offset + last->bytes;
-    // Without cachestat() a long stretch's ends say little: look inside too.
+    // Without cachestat() only the ends of a stretch are tested, so each record
+    // is tested below.
     const Cached cached =
         ask_cachestat(fd_, first->offset, end - first->offset);
     if (cached != Cached::kUnknown) return cached == Cached::kYes;

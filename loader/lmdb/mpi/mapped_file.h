@@ -1,4 +1,4 @@
-// A data file mapped for reading, and what of it is in the page cache.
+// A data file mapped for reading, with queries about its page cache.
 #pragma once
 
 #include <cstdint>
@@ -16,33 +16,34 @@ struct Stretch {
 
 class MappedFile {
  public:
-  // Maps the first `bytes` of the file; fd stays the caller's.
-  // Errors: kIo  mmap() refuses
+  // Maps the first `bytes` of the file. The caller keeps fd.
+  // Errors: kIo  mmap() fails
   [[nodiscard]] static Result<MappedFile> map(int fd, uint64_t bytes);
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&&) = delete;
   ~MappedFile();
 
-  // Touching what the file no longer has is a SIGBUS: is_whole() has to be
-  // asked shortly before. What remains is a file that is truncated, or a
-  // storage that fails, between the question and the use.
+  // Access beyond the file's end is a SIGBUS, so call is_whole() shortly
+  // before. The remaining risk is a truncation or a storage failure between
+  // check and access.
   const uint8_t* data() const { return data_; }
   uint64_t bytes() const { return bytes_; }
 
-  // Whether the file still is as long as the mapping.
+  // Whether the file is still at least as long as the mapping.
   bool is_whole() const;
 
-  // Whether these bytes, none beyond the end, are in the page cache.
+  // Whether these bytes are in the page cache. REQUIRES: within the file.
   bool is_cached(Stretch stretch) const;
-  // Whether these records are. is_stretch: they are one.
+  // Whether these records are in the page cache. is_stretch: they are
+  // contiguous, so one query may cover all.
   bool is_cached(std::span<const RecordSpan> records, bool is_stretch) const;
 
-  // Asks the kernel to read the stretch into the page cache; returns at once.
+  // Requests readahead of the stretch; does not wait.
   void ask_for(uint64_t offset, uint64_t bytes) const;
-  // Waits until these bytes, none beyond the end, can be touched: a page that
-  // is being read, or whose readahead has failed, is in the page cache, too.
-  // Puts the stretches in order. False: this kernel cannot be asked to (before
-  // Linux 5.14). Errors: kIo  one cannot be read: touching it would be a SIGBUS
+  // Waits until these bytes can be accessed without a SIGBUS. is_cached() is
+  // not enough: the page cache also has pages that are being read, or whose
+  // readahead failed. Sorts the stretches. False: not supported (Linux < 5.14).
+  // REQUIRES: within the file. Errors: kIo  a stretch is unreadable
   Result<bool> wait_for(std::span<Stretch> stretches) const;
 
  private:

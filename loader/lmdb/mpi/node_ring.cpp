@@ -39,10 +39,10 @@ struct NodeRing::Head {
 };
 
 struct NodeRing::Slot {
-  std::atomic<uint32_t> filled;  // the chunk in it, plus one; 0: none
-  std::atomic<uint32_t> done;    // ranks, with all chunks that were in it
+  std::atomic<uint32_t> filled;  // the chunk in the slot, + 1; 0: none
+  std::atomic<uint32_t> done;    // calls of done(), over all chunks so far
   uint32_t is_mapped;
-  uint32_t is_backed;  // the data slot of this number
+  uint32_t is_backed;  // the data slot of the same number has memory
 };
 
 namespace {
@@ -103,7 +103,7 @@ Status NodeRing::wait(std::atomic<uint32_t>& word, uint32_t seen,
   return word.load() == seen ? look() : Done{};
 }
 
-// Whether all ranks are through with it.
+// Whether all ranks have finished the chunk. The counter wraps at 2^32.
 bool NodeRing::is_done(uint64_t chunk) const {
   const auto wanted =
       static_cast<uint32_t>((chunk / shape_.slots + 1) * shape_.ranks);
@@ -125,7 +125,8 @@ Status NodeRing::wait_free(uint64_t chunk, const Look& look) {
   if (chunk < shape_.slots) return Done{};
   const uint64_t before = chunk - shape_.slots;
   if (is_done(before)) return Done{};
-  // Woken for each chunk, it would take the CPU from ranks that have many.
+  // Waits for several free slots: a reader woken for each chunk would take CPU
+  // time from ranks that still have many chunks.
   const uint64_t spare = (shape_.slots - shape_.data_slots) / 4;
   return wait_done(before + spare, look);
 }
@@ -148,8 +149,8 @@ Status NodeRing::wait_full(uint64_t chunk, const Look& look) {
   Slot& mine = slot(chunk);
   while (true) {
     const uint32_t has = mine.filled.load(std::memory_order_acquire);
-    // What is there is taken, whatever has happened since: all ranks come as
-    // far as each other then.
+    // Takes a full chunk even after a failure, so that all ranks get equally
+    // far.
     if (has == static_cast<uint32_t>(chunk + 1)) return Done{};
     if (Status ok = state(); !ok) return ok;
     if (Status waited = wait(mine.filled, has, look); !waited) return waited;
@@ -170,8 +171,8 @@ bool NodeRing::fail(const Error& error, const std::function<void()>& before) {
   Head& shared = head();
   uint32_t none = kNone;
   if (!shared.failing.compare_exchange_strong(none, kBeingWritten)) {
-    // Whoever was first may be a thread of this process that is at `before`;
-    // or it was killed there.
+    // The first caller may be a thread of this process in `before`, or may have
+    // been killed there.
     for (int i = 0; i < kLooksForFirst && shared.failing != kWritten; ++i) {
       futex_wait(shared.failing, kBeingWritten, kLook_ms);
     }

@@ -1,12 +1,15 @@
-// The window that a node's ranks share: chunks of records in a ring of slots,
-// and the first error. Plain memory with futexes in it; whoever waits sleeps.
+// The memory that a node's ranks share: a ring of slots with chunks of records,
+// and the first error. Waiters sleep in futexes.
 //
-// Chunk c is in slot c modulo the number of slots. A reader fills it once
-// every rank is through with what was there before; each rank takes it once it
-// is full. Chunks that are mapped need no room for data, so there may be more
-// slots than data slots: ranks that share cores are far apart by turns. Every
-// wait is cut into pieces of kLook_ms, and looks after each whether there is a
-// reason to give up.
+// Chunk c is in slot c modulo the number of slots. A reader fills the slot once
+// every rank has finished its previous chunk; each rank reads it once it is
+// full.
+//
+// Mapped chunks use no data slot, so there may be more slots than data slots:
+// ranks that share cores alternate and can be many chunks apart.
+//
+// Every wait is divided into periods of kLook_ms, after which the caller can
+// end it.
 #pragma once
 
 #include <atomic>
@@ -18,65 +21,66 @@
 
 namespace penstock::lmdb {
 
-// Where one record is.
+// Position of one record.
 struct SlotEntry {
-  uint64_t index = 0;  // its number in key order
-  uint64_t place = 0;  // in the slot's data; in the file, if it is mapped
+  uint64_t index = 0;  // record number in key order
+  uint64_t place = 0;  // offset in the slot's data, or in the file if mapped
   uint64_t bytes = 0;
 };
 
 struct RingShape {
   uint32_t ranks = 1;
   uint32_t slots = 2;
-  uint32_t data_slots = 2;  // at most as many
+  uint32_t data_slots = 2;  // <= slots
   uint64_t slot_entries = 0;
   uint64_t slot_bytes = 0;  // of a data slot; a multiple of kDataAlignment
 
   static constexpr uint64_t kDataAlignment = 4096;
-  // Of the window: data first, then bookkeeping.
+  // The window has the data first, then the bookkeeping.
   uint64_t data_bytes() const { return data_slots * slot_bytes; }
   uint64_t bookkeeping_bytes() const;
   uint64_t window_bytes() const;
 };
 
-// One object per thread, all on the same memory; the memory stays the
-// caller's. Thread-safe between processes too.
+// Any number of objects may use the same memory; the caller owns it.
+// Thread-safe, across processes too.
 class NodeRing {
  public:
   static constexpr int kLook_ms = 250;
-  // Called after each piece of a wait; an error ends the wait with it.
+  // Called after each period of a wait; an error ends the wait.
   using Look = std::function<Status()>;
 
   // memory: shape.window_bytes(), aligned to kDataAlignment; its
-  // bookkeeping_bytes() zeros at first.
+  // bookkeeping_bytes() must be zero at first.
   NodeRing(uint8_t* memory, const RingShape& shape);
 
-  // For the chunk's reader. wait_free(), then fill entries(), and, after
-  // wait_data_free(), data(), then publish(). Errors: look's; and fail()'s
+  // For the chunk's reader: wait_free(); fill entries(); unless the chunk is
+  // mapped, wait_data_free() and fill back_data(); publish().
+  // Errors: those of look and of fail()
   [[nodiscard]] Status wait_free(uint64_t chunk, const Look& look);
   [[nodiscard]] Status wait_data_free(uint64_t chunk, const Look& look);
   std::span<SlotEntry> entries(uint64_t chunk) const;
   std::span<uint8_t> data(uint64_t chunk) const;
-  // data(), for the chunk's reader, once there is memory behind it: where
-  // there is none, touching it is a SIGBUS. What never needs to be read into
-  // takes none so. Errors: kLimit
+  // data(), with its memory allocated, for the chunk's reader. Without memory
+  // an access is a SIGBUS. Data slots that are never used take no memory.
+  // Errors: kLimit
   [[nodiscard]] Result<std::span<uint8_t>> back_data(uint64_t chunk);
   void publish(uint64_t chunk, bool is_mapped);
 
-  // For each rank. wait_full(), then read, then done(), once per chunk.
+  // For each rank: wait_full(); read; done(), once per chunk.
   // Errors: as above
   [[nodiscard]] Status wait_full(uint64_t chunk, const Look& look);
   bool is_mapped(uint64_t chunk) const;
   void done(uint64_t chunk);
 
-  // Ends every wait from now on with this error; the first one stays. True
-  // for who set it, who has called `before` then: until it returns nobody sees
-  // the error, and so nobody ends this process because of it. Whoever comes
-  // second waits until the first one stands, for two seconds at most.
+  // Sets the error that ends every later wait; only the first one is kept.
+  // True: this call set it, and called `before` first. No process can see the
+  // error before that returns, so none can end this process because of it.
+  // Later callers wait until the first error is set, two seconds at most.
   bool fail(const Error& error, const std::function<void()>& before = {});
   // Done, or the error of fail().
   [[nodiscard]] Status state() const;
-  // Ends pieces of waits early, so that they look.
+  // Ends the current periods of all waits, so that they call look.
   void wake_all();
 
  private:

@@ -7,7 +7,8 @@
 namespace penstock::lmdb {
 namespace {
 
-// What close() says; a read that is cancelled is a failure of I/O.
+// Whether it is close()'s error. The code is checked too: a cancelled read has
+// the same errno, but is kIo.
 bool is_closing(const Error& error) {
   return error.code == Code::kUnavailable && error.saved_errno == ECANCELED;
 }
@@ -15,8 +16,8 @@ bool is_closing(const Error& error) {
 }  // namespace
 
 void NodeShare::fail(const Error& error) {
-  // The other nodes first: once this process's trainer has the error, it may
-  // end before another thread has posted anything.
+  // Notifies the other nodes first: once this process's trainer sees the error,
+  // it may exit before another thread can post it.
   ring_.fail(error, [&] { world_.post_failure(error); });
 }
 
@@ -43,14 +44,14 @@ Status NodeShare::look() {
   if (Status state = ring_.state(); !state) return state;
   Status dead = find_dead();
   if (dead) return dead;
-  // Who ended because of an earlier failure is not the reason.
+  // The rank may have ended because of an earlier failure: return that then.
   fail(dead.error());
   Status first = ring_.state();
   return first ? dead : first;
 }
 
 void NodeShare::listen() {
-  // Not told on: who posted it told all.
+  // Not forwarded: its sender posts to all nodes.
   if (const std::optional<Error> posted = world_.find_posted()) {
     ring_.fail(*posted);
   }

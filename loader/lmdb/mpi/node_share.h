@@ -1,5 +1,5 @@
-// What every thread of a node's ranks needs while they read: the ring, and who
-// else is there.
+// State that all threads of a node's ranks need for reading: the ring, and the
+// other processes.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace penstock::lmdb {
 
-// world is the caller's. Thread-safe, but for listen().
+// The caller owns `world`. Thread-safe, except listen().
 class NodeShare {
  public:
   NodeShare(ReaderWorld& world, const NodeRing& ring,
@@ -22,17 +22,18 @@ class NodeShare {
   NodeRing& ring() { return ring_; }
   ReaderWorld& world() { return world_; }
 
-  // Ends the run on this node with the error, and tells the other nodes.
+  // Ends the run on this node with the error, and notifies the other nodes.
   void fail(const Error& error);
-  // This rank is closing: others that still wait get an error.
+  // Closes this rank: ranks of the node that still wait get an error.
   void close();
   bool is_failed() const;
 
   // Errors: kUnavailable  a rank of the node has died
   [[nodiscard]] Status find_dead() const;
-  // For waits: the state; a rank that has died is a failure of the node's.
+  // For waits: returns the ring's state; a dead rank ends the run.
   [[nodiscard]] Status look();
-  // Takes over what another node has posted. One thread of the leader.
+  // Takes over a failure that another node has posted. For one thread of the
+  // leader.
   void listen();
 
  private:

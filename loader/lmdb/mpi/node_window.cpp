@@ -24,8 +24,8 @@ Error no_room(uint64_t bytes) {
 
 }  // namespace
 
-// Where Open MPI's first rank finds no room, the others wait for it for ever
-// (4.1): room is looked for before it is asked.
+// If Open MPI's first rank finds no room, the other ranks wait for it forever
+// (seen with 4.1), so the room is checked first.
 Status NodeWindow::check_room(uint64_t bytes) {
   constexpr const char* kFolder = "/dev/shm";
   const uint64_t all_bytes = bytes + kHugePageBytes;
@@ -55,7 +55,7 @@ Result<NodeWindow> NodeWindow::allocate(PatientComm& node, uint64_t bytes,
   MPI_Aint found_bytes = 0;
   int unit = 0;
   MPI_Win_shared_query(window.window_, 0, &found_bytes, &unit, &base);
-  // Every process finds the same place.
+  // Every process computes the same offset.
   window.memory_ = static_cast<uint8_t*>(base);
   window.memory_ += bytes_to_huge_page(window.memory_);
   if (node.rank() != 0) return window;
@@ -64,7 +64,7 @@ Result<NodeWindow> NodeWindow::allocate(PatientComm& node, uint64_t bytes,
     window.abandon();
     return std::move(ok).error();
   }
-  // Open MPI gives a node of one rank memory that was used before.
+  // With a single rank on the node, Open MPI returns recycled memory.
   std::memset(backed, 0, backed_bytes);
   return window;
 }

@@ -1,4 +1,4 @@
-// The memory that a node's ranks share, from MPI.
+// Shared memory of a node's ranks, from MPI.
 #pragma once
 
 #include <mpi.h>
@@ -12,13 +12,14 @@ namespace penstock::lmdb {
 
 class NodeWindow {
  public:
-  // Whether there is room for allocate(), which may otherwise wait for ever:
-  // for the first rank to ask. Errors: kLimit  /dev/shm has none
+  // Whether /dev/shm has room for allocate(), which may hang without. To be
+  // called on the first rank. Errors: kLimit  no room
   [[nodiscard]] static Status check_room(uint64_t bytes);
-  // The last `backed_bytes` are zeros; touching the rest before back_memory()
-  // may be a SIGBUS. Collective over node; the first rank gives the memory.
-  // Errors: kLimit  MPI's folder, or memory, has no room for it. Ranks may get
-  // it that others do not: those have to abandon() theirs.
+  // Collective over node; the first rank provides the memory. The last
+  // `backed_bytes` are zeros; an access to the rest before back_memory() may be
+  // a SIGBUS.
+  // Errors: kLimit  no room in MPI's folder, or no memory. If only some ranks
+  // fail, the others must abandon() their windows.
   [[nodiscard]] static Result<NodeWindow> allocate(PatientComm& node,
                                                    uint64_t bytes,
                                                    uint64_t backed_bytes);
@@ -27,9 +28,10 @@ class NodeWindow {
   // Collective. Waits for all ranks of the node.
   ~NodeWindow();
 
-  // Where a huge page can begin.
+  // Aligned for huge pages.
   uint8_t* memory() const { return memory_; }
-  // Leaves the memory to the process's end: others may never come to free it.
+  // Keeps the memory until the process ends: freeing would wait for ranks that
+  // may never come.
   void abandon() { window_ = MPI_WIN_NULL; }
 
  private:

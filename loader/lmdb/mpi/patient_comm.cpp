@@ -12,7 +12,7 @@
 namespace penstock::lmdb {
 namespace {
 
-// finish() waits by MPI_Test(), which clang-tidy's MPI checker does not know.
+// finish() waits with MPI_Test(), which clang-tidy's MPI checker ignores.
 // NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker)
 
 constexpr long kShortestNap_ns = 20000;
@@ -27,8 +27,8 @@ Error mpi_error(int code, const char* what) {
                    std::string(text, static_cast<size_t>(length))};
 }
 
-// Whoever comes late may yet have MPI write to a buffer of what was not waited
-// for to its end.
+// Leaks the buffer of an unfinished request: MPI may still write to it when a
+// late rank arrives.
 // NOLINTBEGIN(clang-analyzer-cplusplus.NewDeleteLeaks)
 template <class T>
 Error left_to_mpi(std::unique_ptr<T> buffer, Error error) {
@@ -37,7 +37,7 @@ Error left_to_mpi(std::unique_ptr<T> buffer, Error error) {
 }
 // NOLINTEND(clang-analyzer-cplusplus.NewDeleteLeaks)
 
-// What agree() sends: the error's parts, each line one.
+// An error as text for MPI: code, errno and message, one per line.
 std::string error_text(const Error& error) {
   return std::to_string(static_cast<int>(error.code)) + "\n" +
          std::to_string(error.saved_errno) + "\n" + error.message;
@@ -79,8 +79,8 @@ PatientComm::~PatientComm() {
 }
 
 Result<PatientComm> PatientComm::duplicate(MPI_Comm comm, uint32_t timeout_ms) {
-  // By itself MPI_Comm_dup() would wait for ever. MPI_Comm_idup() takes some
-  // 10 ms more: it gets on only when it is tested.
+  // A barrier first: MPI_Comm_dup() alone would wait forever. MPI_Comm_idup()
+  // takes about 10 ms more, as it progresses only in MPI_Test().
   PatientComm callers;
   callers.comm_ = comm;
   callers.timeout_ms_ = timeout_ms;
@@ -196,7 +196,7 @@ Result<std::string> PatientComm::gather_bytes(const std::string& mine) {
   if (!sizes) return sizes.error();
   std::string all;
   all.reserve(std::accumulate(sizes->begin(), sizes->end(), uint64_t{0}));
-  // In pieces: MPI counts with an int, and each is copied.
+  // In pieces: MPI counts in int, and broadcast() copies each piece.
   constexpr uint64_t kPiece = uint64_t{1} << 26;
   for (int root = 0; root < size_; ++root) {
     const uint64_t size = (*sizes)[static_cast<size_t>(root)];

@@ -1,5 +1,5 @@
-// MPI's collectives for ranks that wait long: the library's own waiting spins,
-// which takes the CPU from whoever is waited for. Here waiters sleep.
+// MPI collectives for long waits. MPI's own waits spin, which takes CPU time
+// from the ranks that they wait for. Here waiters sleep.
 #pragma once
 
 #include <mpi.h>
@@ -16,11 +16,11 @@
 
 namespace penstock::lmdb {
 
-// Owns a communicator. Functions are collective over it and called by one
-// thread at a time.
-// Errors: kUnavailable  not all ranks came within the time; the communicator is
-//                       of no more use
-//         kIo           MPI refuses
+// Owns a communicator. Functions are collective over it, and for one thread at
+// a time.
+// Errors: kUnavailable  not all ranks came within timeout_ms; the communicator
+//                       is then unusable
+//         kIo           an MPI error
 class PatientComm {
  public:
   PatientComm() = default;
@@ -30,29 +30,31 @@ class PatientComm {
   ~PatientComm();
 
   static Result<PatientComm> duplicate(MPI_Comm comm, uint32_t timeout_ms);
-  // This rank alone; not collective.
+  // A communicator of this rank alone; not collective.
   static Result<PatientComm> alone(uint32_t timeout_ms);
-  // The part that has colour, in key order; null for MPI_UNDEFINED. MPI waits
-  // by itself, and for ever: another collective has to come just before.
+  // The ranks with the same colour, in key order; null for MPI_UNDEFINED.
+  // MPI_Comm_split() spins, and waits forever: call another collective directly
+  // before, so that all ranks are there.
   Result<PatientComm> split(int colour, int key);
-  // Ranks that can share memory. As split().
+  // The ranks that can share memory. As split().
   Result<PatientComm> split_nodes();
 
   MPI_Comm get() const { return comm_; }
   explicit operator bool() const { return comm_ != MPI_COMM_NULL; }
   int rank() const { return rank_; }
   int size() const { return size_; }
-  // Frees nothing any more: after a failure freeing would wait for the dead.
+  // Never frees the communicator: after a failure that would wait for dead
+  // ranks.
   void abandon() { comm_ = MPI_COMM_NULL; }
 
   [[nodiscard]] Status barrier();
-  // Waits however long, and looks four times a second whether there is a reason
-  // to give up. Errors: look's too
+  // Without a time limit; calls look about four times a second. Errors: also
+  // those of look
   [[nodiscard]] Status barrier(const std::function<Status()>& look);
-  // Each rank's bytes, one after the other, to all.
+  // All ranks' bytes, concatenated, on every rank.
   [[nodiscard]] Result<std::string> gather_bytes(const std::string& mine);
-  // Each rank's value, to all; if any rank has an error, all get that of the
-  // lowest such rank instead.
+  // All ranks' values, on every rank. If ranks pass errors, all ranks get the
+  // error of the lowest such rank.
   template <class T>
   [[nodiscard]] Result<std::vector<T>> share(const Status& mine,
                                              const T& value) {
@@ -63,13 +65,13 @@ class PatientComm {
     std::memcpy(values.data(), all->data(), all->size());
     return values;
   }
-  // share() of nothing.
+  // share() without a value.
   [[nodiscard]] Status agree(const Status& mine);
 
  private:
   // Sleeps until the request is complete.
   Status finish(MPI_Request request, const char* what);
-  // Of the same size on all ranks.
+  // mine: of the same size on all ranks.
   Result<std::string> gather_equal(const std::string& mine);
   Result<std::string> share_bytes(const Status& mine, const void* value,
                                   size_t value_bytes);

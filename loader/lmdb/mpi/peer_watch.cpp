@@ -12,8 +12,8 @@
 namespace penstock::lmdb {
 namespace {
 
-// The command's name may hold blanks and brackets; fields are counted from
-// behind its last bracket, where the state is field 3 (proc(5)).
+// The command's name may contain blanks and brackets, so fields are counted
+// after the last bracket. The first there is the state, field 3 (proc(5)).
 std::optional<PeerProcess> parse_stat(uint64_t pid, std::string_view text) {
   const size_t bracket = text.rfind(')');
   if (bracket == std::string_view::npos) return std::nullopt;

@@ -1,4 +1,4 @@
-// Whether the processes that share a window are still there.
+// Detects the end of processes that share a window.
 #pragma once
 
 #include <sys/types.h>
@@ -11,21 +11,20 @@ namespace penstock::lmdb {
 
 struct PeerProcess {
   uint64_t pid = 0;
-  uint64_t start_ticks = 0;  // since boot: a pid alone is given again
+  uint64_t start_ticks = 0;  // since boot; pids alone are reused
 
   bool operator==(const PeerProcess&) const = default;
 };
 
-// The process as /proc shows it; none: it is not there, or ended and not yet
-// waited for.
+// The process by /proc; nullopt: it does not exist, or is a zombie.
 std::optional<PeerProcess> process_of(uint64_t pid);
 
 class PeerWatch {
  public:
-  // Peers that cannot be seen, as in other pid namespaces, are not watched.
+  // Invisible peers, such as those in other pid namespaces, are not watched.
   explicit PeerWatch(const std::vector<PeerProcess>& peers);
 
-  // The first that ended since, by its place in peers. A few microseconds a
+  // Index in peers of the first that has ended. Takes a few microseconds per
   // peer.
   std::optional<size_t> find_ended() const;
 

@@ -16,7 +16,7 @@ constexpr uint64_t kFollow_ns = 50000000;
 
 void ReadPacer::follow_hint(uint64_t now_ns) {
   uint64_t due_ns = follow_ns_;
-  // One of the threads asks.
+  // Only one thread queries the hint.
   if (now_ns < due_ns ||
       !follow_ns_.compare_exchange_strong(due_ns, now_ns + kFollow_ns)) {
     return;

@@ -1,4 +1,4 @@
-// Holds what a rank reads to the rate that Penstock grants.
+// Limits a rank's reads to the rate that Penstock grants.
 #pragma once
 
 #include <atomic>
@@ -14,14 +14,14 @@ namespace penstock::lmdb {
 // Thread-safe.
 class ReadPacer {
  public:
-  // A hint's rate is one rank's part of its node's; who reads for others has
-  // theirs too: `parts` of it.
+  // parts: number of ranks that this rank reads for. A hint's rate is one
+  // rank's, so it is multiplied by parts.
   ReadPacer(PipelineLink link, double parts)
       : link_(std::move(link)), parts_(parts) {}
 
-  // Returns once so much may be read; what is more than a moment's worth makes
-  // the next wait. A new rate is followed within 100 ms. Called again and again
-  // while it waits: look; an error of its ends the wait.
+  // Blocks until `bytes` may be read. A request above the burst makes later
+  // ones wait. A new rate is followed within 100 ms. Calls look during the
+  // wait; its error ends the wait.
   [[nodiscard]] Status wait(uint64_t bytes,
                             const std::function<Status()>& look);
 
@@ -36,7 +36,7 @@ class ReadPacer {
   PipelineLink link_;
   double parts_;
   TokenBucket bucket_;
-  std::atomic<uint64_t> follow_ns_{0};  // when it is to be asked again
+  std::atomic<uint64_t> follow_ns_{0};  // time of the next query of the hint
 };
 
 }  // namespace penstock::lmdb

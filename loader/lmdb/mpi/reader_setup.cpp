@@ -21,7 +21,7 @@
 namespace penstock::lmdb {
 namespace {
 
-constexpr uint32_t kAlone_ms = 1000;  // nobody is waited for
+constexpr uint32_t kAlone_ms = 1000;  // not used up: there is no other rank
 
 uint64_t hash_of(std::initializer_list<uint64_t> values) {
   std::string text;
@@ -44,10 +44,10 @@ bool is_reading(ReaderParts& parts) {
          static_cast<int>(parts.options.readers_per_node);
 }
 
-// What each rank says of itself and of the file.
+// Each rank's message about itself and its file.
 struct Arrival {
-  uint64_t state_hash = 0;  // the same on all ranks
-  uint64_t file_hash = 0;   // the same on a node's
+  uint64_t state_hash = 0;  // must be equal on all ranks
+  uint64_t file_hash = 0;   // must be equal on a node's ranks
   uint64_t leader = 0;
   PeerProcess process;
 };
@@ -73,7 +73,7 @@ Status compare(const std::vector<Arrival>& ranks) {
   return Done{};
 }
 
-// A copy that was changed elsewhere may have the same numbers in its meta page.
+// The root page distinguishes diverged copies, whose meta pages may be equal.
 Result<uint64_t> hash_root(int fd, const Meta& meta) {
   std::string page(meta.main.root == kNoPage ? 0 : meta.page_bytes, '\0');
   const PageRange range{meta.main.root * meta.page_bytes,
@@ -83,9 +83,9 @@ Result<uint64_t> hash_root(int fd, const Meta& meta) {
   return checksum(page);
 }
 
-// What ranks compare: all of them of the state, those of a node of the file,
-// as what one finds is read in the mappings of the others. Not the device: each
-// rank may have mounted an image of its own.
+// Computes the hashes. All ranks must have the same state. Ranks of a node must
+// have the same file, because positions that one finds are used in the others'
+// mappings. The device is not compared: each rank may mount its own image.
 Status identify(const ReaderParts& parts, Arrival& me) {
   const Snapshot& snapshot = parts.snapshot;
   const Meta& meta = snapshot.meta;
@@ -104,7 +104,7 @@ Status identify(const ReaderParts& parts, Arrival& me) {
   return Done{};
 }
 
-// Here and not in open_index(), where the other readers wait for this one.
+// Not in open_index(): there the other readers would wait for a failing rank.
 Status open_database(ReaderParts& parts) {
   if (!is_reading(parts) || !parts.options.dm) return Done{};
   UniqueFd fd(::fcntl(parts.file.fd.get(), F_DUPFD_CLOEXEC, 0));
@@ -137,15 +137,15 @@ Status open_index(ReaderParts& parts) {
   return Done{};
 }
 
-// O_DIRECT needs whole blocks, also at the file's end.
+// O_DIRECT needs whole blocks, including the file's last one.
 bool has_whole_blocks(const Snapshot& snapshot) {
   constexpr uint64_t kBlock = RingShape::kDataAlignment;
   return snapshot.file_bytes % kBlock == 0 &&
          snapshot.meta.page_bytes % kBlock == 0;
 }
 
-// Through the page cache where it can hold the file: the next epoch comes from
-// there.
+// A file that fits into the page cache is read through it: later epochs then
+// come from there.
 bool wants_direct(const ReaderParts& parts) {
   if (!parts.options.dio || parts.options.direct == DirectReads::kOff) {
     return false;
@@ -179,7 +179,7 @@ Status map_file(ReaderParts& parts) {
   return Done{};
 }
 
-// Only of readers, where there are several.
+// Makes the readers' communicator; a single reader needs no split.
 Status gather_readers(const std::vector<Arrival>& ranks, ReaderParts& parts) {
   std::map<uint64_t, uint32_t> of_nodes;
   uint64_t readers = 0;
@@ -204,7 +204,8 @@ Status open_places(ReaderParts& parts) {
   if (parts.options.dm) {
     if (Status ok = open_index(parts); !ok) return ok;
   }
-  // Once: what is left changes, and both who reads directly and who maps ask.
+  // Computed once: free memory changes, and direct reading and mapping must
+  // decide alike.
   parts.fits_cache = static_cast<double>(parts.snapshot.file_bytes) <=
                      0.75 * cache_room_bytes();
   if (Status ok = open_past_cache(parts); !ok) return ok;

@@ -1,5 +1,5 @@
-// What LmdbReader::create() does, step by step. Each step is collective and
-// gives all ranks the same error, but for open_places().
+// The steps of LmdbReader::create(). Each is collective and returns the same
+// error on all ranks, except open_places().
 #pragma once
 
 #include <memory>
@@ -18,19 +18,19 @@
 
 namespace penstock::lmdb {
 
-// Members in the order in which they need each other.
+// Members depend on earlier ones, so they are destroyed in reverse order.
 struct ReaderParts {
   ReaderOptions options;
   std::optional<ReaderWorld> world;
-  PatientComm readers;  // all nodes' reading ranks; null on others
+  PatientComm readers;  // all nodes' reading ranks; null on other ranks
   DataFile file;
   Snapshot snapshot;
   std::vector<PeerProcess> peers;    // the node's ranks
   std::optional<Database> database;  // of a reading rank, with dm
   std::optional<MappedFile> map;
-  bool fits_cache = false;  // the whole file, when the node's reader looked
+  bool fits_cache = false;  // the page cache could hold the file at set-up
   UniqueFd direct_fd;
-  std::optional<CachedBlocks> cached;  // where the reading threads use it
+  std::optional<CachedBlocks> cached;  // if the reading threads use it
   RunPlan plan;
   BufferShape shape;
   std::optional<NodeWindow> window;
@@ -41,13 +41,14 @@ struct ReaderParts {
   ReaderFacts facts;
 };
 
-// What a buffer may have if nobody says: of a machine that has so many.
+// Default size limit of a buffer. room_bytes: the job's free memory; buffers:
+// number of buffers on the machine.
 uint64_t default_buffer_bytes(double room_bytes, uint32_t buffers);
 
-// Errors: LmdbReader::create()'s
+// Errors: those of LmdbReader::create()
 [[nodiscard]] Status set_up_world(MPI_Comm world, ReaderParts& parts);
 [[nodiscard]] Status set_up_file(const std::string& path, ReaderParts& parts);
-// Index and mapping: of this rank, or of the readers together.
+// Sets up the index (collective over the readers) and the mapping.
 [[nodiscard]] Status open_places(ReaderParts& parts);
 [[nodiscard]] Status set_up_reading(ReaderParts& parts);
 

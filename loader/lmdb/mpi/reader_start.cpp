@@ -12,9 +12,9 @@ namespace {
 RecordBound bound_of(const ReaderParts& parts) {
   const uint64_t records =
       std::max<uint64_t>(1, parts.snapshot.meta.main.records);
-  // At most, as the file has more than records.
+  // An upper bound of the mean: the file has more than records.
   const uint64_t mean_bytes = parts.snapshot.file_bytes / records + 1;
-  // Sizes that are not known: what is larger is an error when it comes.
+  // Unknown sizes: larger records fail when they are read.
   if (!parts.database) return RecordBound(2 * mean_bytes + 4096);
   const RecordIndex& index = parts.database->index();
   std::vector<uint32_t> sizes(index.size());
@@ -27,13 +27,14 @@ RecordBound bound_of(const ReaderParts& parts) {
 }
 
 uint32_t reading_threads(const ReaderOptions& options) {
-  // A second thread reads the next chunk while the first sees to its last
-  // request. A cursor is one; a turn is for one.
+  // A second thread starts the next chunk while the first waits for its last
+  // request. A cursor or a turn allows one thread only.
   return options.dm && !options.stag ? 2 : 1;
 }
 
-// What was cached may be gone when its turn comes, if the page cache cannot
-// hold all; and who has its turn must not wait for trainers.
+// Only if the page cache can hold the file: otherwise chunks listed ahead may
+// be evicted before their use. Not with stag: a node that has its turn must not
+// wait for trainers.
 bool lists_ahead(const ReaderParts& parts) {
   return parts.options.map_cached && parts.options.dm && parts.fits_cache &&
          !parts.direct_fd && !parts.options.stag;
@@ -55,11 +56,11 @@ Result<BufferShape> node_shape(ReaderParts& parts) {
       bound_of(parts));
 }
 
-// What a rank has found, for all.
+// A rank's findings, shared with all ranks.
 struct Offer {
-  BufferShape shape;        // of a node's first rank
+  BufferShape shape;        // from a node's first rank
   bool fits_cache = false;  // likewise
-  bool is_direct = false;   // of a reading rank
+  bool is_direct = false;   // from a reading rank
 };
 
 Status look_for_places(ReaderParts& parts, Offer& offer) {
@@ -73,8 +74,9 @@ Status look_for_places(ReaderParts& parts, Offer& offer) {
   return NodeWindow::check_room(shape->ring.window_bytes());
 }
 
-// Whether all of a node's readers can and want to. They looked at different
-// times, and direct reads need room that the first one's shape may not have.
+// Whether all of a node's readers chose direct reads. They may differ, as they
+// checked at different times. Direct reads need padding, which the first
+// reader's shape may not include.
 bool reads_past_cache(const std::vector<Offer>& offers,
                       const ReaderParts& parts) {
   const std::vector<uint64_t>& ranks = parts.world->members();
@@ -92,7 +94,7 @@ void take(const std::vector<Offer>& offers, ReaderParts& parts) {
     parts.direct_fd.reset();
     parts.facts.is_direct = false;
   }
-  // Nodes take turns by chunks: all have the same.
+  // Nodes take turns by chunks, so all nodes use the same chunk size.
   uint32_t steps = ours.shape.chunk_steps;
   for (const uint64_t leader : parts.world->leaders()) {
     steps = std::min(steps, offers[leader].shape.chunk_steps);
@@ -198,7 +200,7 @@ Status set_up_reading(ReaderParts& parts) {
   if (!all) {
     parts.threads.clear();
     parts.share.reset();
-    // Freeing it waits for all ranks, and some may have none.
+    // Freeing would wait for all ranks, and some may have no window.
     if (parts.window) parts.window->abandon();
     return all;
   }

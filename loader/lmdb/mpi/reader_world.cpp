@@ -11,14 +11,15 @@ constexpr int kFailureTag = 1;
 constexpr int kTokenTag = 2;
 constexpr size_t kFailureBytes = 1000;
 
-// What a post has to hold until MPI has sent it, which may be never.
+// The message of post_failure(). It must exist until MPI has sent it, which may
+// be never.
 struct PostedFailure {
   int32_t code;
   int32_t saved_errno;
   std::array<char, kFailureBytes> message;
 };
 
-// How `all` numbers the ranks of `part`.
+// Numbers in `all` of the ranks of `part`.
 std::vector<uint64_t> ranks_in(MPI_Comm part, MPI_Comm all) {
   MPI_Group part_group = MPI_GROUP_NULL, all_group = MPI_GROUP_NULL;
   MPI_Comm_group(part, &part_group);
@@ -66,7 +67,7 @@ Status ReaderWorld::find_node(uint32_t ranks_per_buffer) {
 void ReaderWorld::place_nodes(const std::vector<uint64_t>& leader_of) {
   leaders_ = leader_of;
   std::sort(leaders_.begin(), leaders_.end());
-  // Of nodes that have lower leaders.
+  // Ranks on nodes with lower leaders come first.
   const auto first =
       std::lower_bound(leaders_.begin(), leaders_.end(), leader());
   ranks_ = {static_cast<uint32_t>(first - leaders_.begin()),
@@ -78,12 +79,12 @@ void ReaderWorld::place_nodes(const std::vector<uint64_t>& leader_of) {
       leaders_.begin());
 }
 
-// Requests are freed, not waited for: nobody may be there to receive.
+// Requests are freed instead of awaited: the receivers may have ended.
 // NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker)
 // NOLINTBEGIN(clang-analyzer-cplusplus.NewDeleteLeaks)
 void ReaderWorld::post_failure(const Error& error) {
   if (!has_threads_) return;
-  // Never freed: nobody knows whether a dead node's post is still on its way.
+  // Never freed: the send to a dead node may stay pending.
   auto* post = new PostedFailure{
       static_cast<int32_t>(error.code), error.saved_errno, {}};
   error.message.copy(post->message.data(), kFailureBytes - 1);
@@ -111,8 +112,8 @@ std::optional<Error> ReaderWorld::find_posted() {
                std::string("on another node: ") + post.message.data()};
 }
 
-// A token's tag is its turn's last bits: one of the turn before cannot be
-// taken for it.
+// A token's tag has the turn's low bits, so that it cannot be confused with
+// that of the turn before.
 bool ReaderWorld::has_token(uint32_t from, uint64_t turn) {
   const int tag = kTokenTag + static_cast<int>(turn % 1024);
   const int source = static_cast<int>(leaders_[from]);

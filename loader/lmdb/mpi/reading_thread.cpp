@@ -57,10 +57,10 @@ Status ReadingThread::read_chunk(uint64_t chunk) {
   if (duties_.is_listening) share_.listen();
   NodeRing& ring = share_.ring();
   const auto looking = [this] { return look(); };
-  // Room first: who has its turn must not wait for trainers.
+  // Waits for room first: a node that has its turn must not wait for trainers.
   if (Status free = ring.wait_free(chunk, looking); !free) return free;
   if (Status turn = wait_turn(chunk); !turn) return turn;
-  uint64_t waited_ns = 0;  // for ranks, and not for storage
+  uint64_t waited_ns = 0;  // for ranks; not part of the fetch time
   const auto room = [&]() -> Result<std::span<uint8_t>> {
     const uint64_t from_ns = monotonic_ns();
     if (Status free = ring.wait_data_free(chunk, looking); !free) {

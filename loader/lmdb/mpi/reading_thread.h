@@ -1,4 +1,4 @@
-// A thread of a reader rank: fills its share of the node's chunks, in order.
+// A thread of a reading rank. It fills its part of the node's chunks, in order.
 #pragma once
 
 #include <atomic>
@@ -24,22 +24,22 @@ class ReadingThread {
  public:
   struct Duties {
     ChunkShare chunks;
-    TokenOrder tokens;          // of one reader: no turns are taken
-    bool is_listening = false;  // to other nodes
+    TokenOrder tokens;          // with one reader, no turns are taken
+    bool is_listening = false;  // for failures of other nodes
     uint32_t token_timeout_ms = 0;
   };
 
-  // Starts it; it waits for begin(). share, plan and pacer are the caller's.
-  // What goes wrong becomes the share's failure.
+  // Starts the thread, which waits for begin(). The caller owns share, plan and
+  // pacer. Errors of the thread go to share.fail().
   ReadingThread(NodeShare& share, const RunPlan& plan, ReadPacer& pacer,
                 std::unique_ptr<ChunkSource> source, const Duties& duties);
   ReadingThread(const ReadingThread&) = delete;
   ReadingThread& operator=(const ReadingThread&) = delete;
-  // Ends it, after the chunk that it is at.
+  // Ends the thread after its current chunk.
   ~ReadingThread();
   void begin() { change_to(Phase::kReading); }
 
-  // Of chunks that are published.
+  // Counts up to the last chunk that was filled. Thread-safe.
   ReadCounts counts() const;
 
  private:
@@ -63,7 +63,7 @@ class ReadingThread {
   Duties duties_;
   std::atomic<Phase> phase_{Phase::kWaiting};
   std::atomic<uint64_t> counts_[5] = {};
-  std::thread thread_;  // last: it uses all the others
+  std::thread thread_;  // last: it uses all other members
 };
 
 }  // namespace penstock::lmdb

@@ -1,5 +1,4 @@
-// Which size of requests a storage serves fastest, learnt from the reads
-// themselves. Pure.
+// Learns from reads which request size the storage serves fastest. Pure.
 #pragma once
 
 #include <array>
@@ -11,14 +10,13 @@ class RequestSizer {
  public:
   static constexpr std::array<uint64_t, 4> kSizes_bytes{256 << 10, 1 << 20,
                                                         4 << 20, 8 << 20};
-  // Each size is tried so often, then the best is used for so many reads
-  // before all are tried again.
+  // Each size is tried kTrials times. Then the best is used for kUses reads,
+  // and all are tried again.
   static constexpr uint32_t kTrials = 2;
   static constexpr uint32_t kUses = 256;
 
   uint64_t next_bytes() const { return kSizes_bytes[current_]; }
-  // Of a read with requests of next_bytes() as it was then. REQUIRES: size is
-  // one of kSizes_bytes.
+  // Records a read. size_bytes: next_bytes() at that time, one of kSizes_bytes.
   void observe(uint64_t size_bytes, uint64_t read_bytes, uint64_t taken_ns);
 
  private:
@@ -30,7 +28,7 @@ class RequestSizer {
     uint32_t reads = 0;
   };
   std::array<Seen, kSizes_bytes.size()> seen_{};
-  // One that does well everywhere, should there be little to learn from.
+  // Starts with 1 MiB, which does well on any storage.
   uint32_t current_ = 1;
   uint32_t uses_left_ = 0;  // 0: trying
 };

@@ -1,4 +1,4 @@
-// The command line of penstock-lmdb-bench.
+// Command line of penstock-lmdb-bench.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace penstock::lmdb {
 struct BenchOptions {
   std::string path;
   bool is_stock = false;     // liblmdb on every rank, as Caffe reads
-  bool is_cold = false;      // the file is dropped from the page cache first
-  double stock_limit_s = 0;  // liblmdb's runs end then; 0: with the database
+  bool is_cold = false;      // drop the file from the page cache first
+  double stock_limit_s = 0;  // time limit of liblmdb's runs; 0: none
   ReaderOptions reader;
 };
 
-// None: help was asked for and printed. Errors: kInvalidArgument
+// nullopt: help was requested and printed. Errors: kInvalidArgument
 [[nodiscard]] Result<std::optional<BenchOptions>> parse_bench_options(
     int argc, const char* const* argv);
 

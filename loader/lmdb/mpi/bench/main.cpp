@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint32_t kStart_ms = 600000;
 
-// fsync: what is not yet written would stay.
+// fsync() first: POSIX_FADV_DONTNEED keeps dirty pages.
 Status drop_cached(const std::string& path) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd && errno == ENOENT) return Done{};
@@ -84,7 +84,8 @@ Status run(const BenchOptions& options, PatientComm& world,
   return read;
 }
 
-// Other ranks may be dead, or wait: MPI_Finalize() would wait for them.
+// Exits without MPI_Finalize(), which would wait for ranks that are dead or
+// waiting.
 [[noreturn]] void end_with(int rank, const Error& error) {
   std::fputs(error_line(rank, error).c_str(), stdout);
   std::fflush(stdout);
@@ -102,7 +103,7 @@ int bench(int argc, char** argv) {
   RankResult result;
   Status done = run(**options, *world, result);
   if (!done) end_with(rank, done.error());
-  // The ranks' lines come when all are through: writing takes CPU, too.
+  // Prints only after all ranks have finished: printing takes CPU time too.
   if (Status all = world->barrier(); !all) end_with(rank, all.error());
   std::fputs(result_line(rank, result).c_str(), stdout);
   return 0;

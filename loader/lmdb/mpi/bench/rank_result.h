@@ -1,4 +1,4 @@
-// What one rank of the benchmark has done, as a line of JSON.
+// Results of one rank of the benchmark, as a line of JSON.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,10 @@ namespace penstock::lmdb {
 struct RankResult {
   uint64_t records = 0;
   uint64_t bytes = 0;
-  // Of the records, whatever their order: sums to the same over any ranks.
+  // Sum of the records' checksums: independent of their order, and its sum over
+  // the ranks is independent of their number.
   uint64_t checksum = 0;
-  double open_s = 0;   // until the first record could be asked for
+  double open_s = 0;   // until the reader was open
   double seconds = 0;  // from the ranks' common start
   double cpu_s = 0;
   ReadCounts counts;  // of this rank as a reader

@@ -1,5 +1,5 @@
-// Stock LMDB, as Caffe reads it: every rank has a cursor of its own and skips
-// to its records; shuffled, every rank asks for its records' keys.
+// Reads with stock LMDB, as Caffe does: every rank has its own cursor and skips
+// to its records. Shuffled, every rank looks up its records' keys.
 #pragma once
 
 #include <string>
@@ -11,19 +11,20 @@
 
 namespace penstock::lmdb {
 
-// Keys in their order; known before a shuffled run is timed, as if they were
-// numbers. Errors: kIo, kInvalidArgument  liblmdb's
+// All keys, in order. They are listed before a shuffled run is timed, as if
+// keys were plain numbers. Errors: kIo, kInvalidArgument  liblmdb's
 [[nodiscard]] Result<std::vector<std::string>> list_keys(
     const std::string& data_file);
 
-// From when it was begun until when it ends, on monotonic_ns()'s clock.
+// Start and time limit of a run, on monotonic_ns()'s clock.
 struct StockTime {
   uint64_t begin_ns = 0;
   uint64_t end_ns = UINT64_MAX;
 };
 
-// REQUIRES: keys are the database's, if it is shuffled. Errors: as above
-// Ends with the database, or in time; closing it does not count.
+// Reads until the end of the epochs or the time limit. Closing the database is
+// not timed. REQUIRES: for a shuffled run, keys are the database's.
+// Errors: as above
 [[nodiscard]] Status read_stock(const std::string& data_file,
                                 const ReaderOptions& options, StockTime time,
                                 int rank, int ranks,
