@@ -29,7 +29,7 @@ void EmulatedAccelerator::step(uint64_t begin_ns, size_t samples,
     }
     return;
   }
-  // Sleeping until a time that is over gives the CPU away all the same.
+  // A sleep until a past time would still give up the CPU.
   if (monotonic_ns() >= deadline_ns) return;
   const timespec deadline{static_cast<time_t>(deadline_ns / 1000000000),
                           static_cast<long>(deadline_ns % 1000000000)};

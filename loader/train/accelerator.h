@@ -1,5 +1,5 @@
-// The emulated accelerator: a timed wait per step. It stands for the GPU and
-// is named as emulated wherever its figures are shown.
+// The emulated accelerator: a timed wait per step in place of a GPU. All output
+// with its figures says that it is emulated.
 #pragma once
 
 #include <atomic>
@@ -12,14 +12,15 @@ namespace penstock {
 
 class EmulatedAccelerator {
  public:
-  // s_per_sample >= 0; trainer_cpu_ms: CPU time burnt by the calling thread in
-  // each step. Lowers the calling thread's timer slack to its least, so that a
-  // step is not longer than asked.
+  // s_per_sample >= 0; trainer_cpu_ms: CPU time that the calling thread burns
+  // in each step. Sets the calling thread's timer slack to the minimum, so that
+  // steps are not too long.
   EmulatedAccelerator(double s_per_sample, WaitMode wait,
                       double trainer_cpu_ms);
 
   // Runs one step that began at begin_ns (CLOCK_MONOTONIC). Returns when the
-  // step's time is over and its CPU time burnt, or soon after stop was set.
+  // step's time has passed and its CPU time is burnt, or soon after stop is
+  // set. A sleep ends for stop only if a signal interrupts it.
   void step(uint64_t begin_ns, size_t samples, const std::atomic<bool>& stop);
 
  private:

@@ -14,7 +14,7 @@ namespace penstock {
 namespace {
 
 constexpr uint64_t kSend_ns = 100'000'000;
-constexpr size_t kMostBatchesSent = 1000;  // a line's bound
+constexpr size_t kMostBatchesSent = 1000;  // keeps a line within its limit
 constexpr uint64_t kRests_ns = 100'000'000;
 constexpr uint64_t kWaitSlice_ns = 100'000'000;
 
@@ -27,7 +27,7 @@ uint32_t variable_or(const char* first, const char* second, uint32_t other) {
   return other;
 }
 
-// As Slurm calls it, whose users know it by that name.
+// Slurm's name for the node, which users know; else the host name.
 std::string node_name() {
   const char* slurms = std::getenv("SLURMD_NODENAME");
   return slurms && *slurms ? slurms : host_name();
@@ -117,8 +117,8 @@ Result<bool> AnalysedTrainer::obey(const AnalysisOrder& order) {
   return hold();
 }
 
-// Others may wait for this rank inside a step: which of them has to go on, only
-// analyze can tell.
+// Reports the number of steps: ranks may wait for each other within a step, and
+// only analyze knows which of them must advance.
 Result<bool> AnalysedTrainer::hold() {
   Status said = send_batches(monotonic_ns());
   if (said) said = link_.send(AnalysisHeld{steps_});
@@ -127,7 +127,7 @@ Result<bool> AnalysedTrainer::hold() {
 }
 
 Status AnalysedTrainer::begin(const AnalysisCell& cell) {
-  // What the last cell had no time to send belongs to it.
+  // Sends the last cell's remaining batches before its number changes.
   Status said = send_batches(monotonic_ns());
   if (!said) return said;
   if (batch_) loader_.release(*batch_);
@@ -146,7 +146,7 @@ Status AnalysedTrainer::begin(const AnalysisCell& cell) {
   return Done{};
 }
 
-// Into batch_, unless it holds one.
+// Takes a batch into batch_, unless there is one.
 Status AnalysedTrainer::take_batch() {
   while (!batch_ && !stop_) {
     auto batch = loader_.next(kWaitSlice_ns);
@@ -163,7 +163,8 @@ void AnalysedTrainer::train(size_t samples) {
   ++steps_;
 }
 
-// It has filled its ring, and prepares nothing more beside the trainer.
+// Whether the loader has filled its ring, and so does not run beside the
+// trainer.
 bool AnalysedTrainer::loader_rests() {
   const uint64_t prepared = loader_.counters().prepared;
   const uint64_t now_ns = monotonic_ns();
@@ -192,7 +193,7 @@ Status AnalysedTrainer::work() {
     is_ready_ = replays ? loader_rests()
                         : batch.number >= first_batch_ && samples_to_pass_ <= 0;
     if (!is_ready_) return Done{};
-    // The subset has just been passed: it is in memory, if it ever is.
+    // The subset was just read, so it is in the page cache if it fits at all.
     const bool is_limited = cell_.cores || cell_.bytes_per_s;
     if (cell_.data == AnalysisFeed::kMemory && !is_limited &&
         !memory_bytes_per_s_) {

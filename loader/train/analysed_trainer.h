@@ -1,4 +1,4 @@
-// The training loop as `penstock analyze` has it run: cells instead of epochs.
+// The training loop under `penstock analyze`: it runs cells instead of epochs.
 #pragma once
 
 #include <atomic>
@@ -14,29 +14,29 @@
 
 namespace penstock {
 
-// What this rank is and has, but for its data; cold and filesystem of the
-// folder that the samples are in.
+// This rank's hello message. cold and filesystem are those of the dataset's
+// path.
 AnalysisHello rank_hello(const std::string& secret, const TrainOptions& options,
                          const Dataset& dataset);
 
 class AnalysedTrainer {
  public:
-  // All must outlive it; meeting may be null.
+  // All references must outlive it; meeting may be null.
   AnalysedTrainer(const TrainOptions& options, Pipeline& loader,
                   const Dataset& dataset, Meeting* meeting,
                   const std::atomic<bool>& stop, AnalysisLink link);
 
-  // Obeys until it is told to end, or on stop. hello: the rank's.
-  // Errors: those of Pipeline::next and of AnalysisLink.
+  // Sends hello and follows orders until AnalysisEnd or stop.
+  // Errors: those of Pipeline::next() and of AnalysisLink
   [[nodiscard]] Status run(const AnalysisHello& hello);
 
  private:
-  // True where the analysis is over.
+  // True: the analysis is over.
   Result<bool> obey(const AnalysisOrder& order);
   Result<bool> hold();
   Result<bool> wait_for_order();
   Status begin(const AnalysisCell& cell);
-  Status work();  // one batch of the present cell
+  Status work();  // one batch of the current cell
   Status take_batch();
   void train(size_t samples);
   bool loader_rests();
@@ -56,10 +56,10 @@ class AnalysedTrainer {
   AnalysisReady ready_;
   bool is_ready_ = false;
   uint64_t first_batch_ = 0;     // of the cell's feed
-  int64_t samples_to_pass_ = 0;  // before the cell is ready
-  uint64_t prepared_ = 0;        // by the loader, at the last look
-  uint64_t prepared_ns_ = 0;     // when that last grew
-  std::optional<Batch> batch_;   // that was taken and not given back
+  int64_t samples_to_pass_ = 0;  // left until the cell is ready
+  uint64_t prepared_ = 0;        // by the loader, at the last check
+  uint64_t prepared_ns_ = 0;     // last time at which that grew
+  std::optional<Batch> batch_;   // taken, and not released yet
   uint64_t steps_ = 0;
   std::optional<double> memory_bytes_per_s_;  // nullopt: not measured yet
   AnalysisBatches batches_;

@@ -38,8 +38,8 @@ void on_signal(int number) {
   stop = true;
 }
 
-// Threads that are started later inherit the blocked signals, so that they
-// always reach the main thread, and end its wait.
+// Other threads are started with these signals blocked (set_signals_blocked()),
+// so they always reach the main thread and interrupt its wait.
 void install_signals() {
   struct sigaction action {};
   action.sa_handler = on_signal;
@@ -71,7 +71,7 @@ PipelineOptions loader_options(const TrainOptions& options,
   if (options.samples > 0) loader.total_samples = options.samples;
   if (options.epochs > 0) loader.total_samples = options.epochs * dataset_size;
   if (options.replay) loader.total_samples = options.batch;
-  // How long it lasts is for penstock analyze to say.
+  // penstock analyze decides when the run ends.
   if (std::getenv(kAnalysisVariable)) loader.total_samples = UINT64_MAX;
   choose_threads({options.threads, options.threads_min, options.threads_max},
                  loader);
@@ -88,9 +88,9 @@ SharedOptions share_options(const TrainOptions& options,
   return shared;
 }
 
-// CPU time of everything but the loader threads.
+// CPU time of all threads but the loader's.
 uint64_t trainer_cpu_ns(const BatchSource& loader) {
-  const uint64_t loader_ns = loader.counters().cpu_ns;  // first: never larger
+  const uint64_t loader_ns = loader.counters().cpu_ns;  // first, so <= process
   return process_cpu_ns() - loader_ns;
 }
 
@@ -126,7 +126,7 @@ Status write_results(const TrainOptions& options, const Summary& summary) {
   return Done{};
 }
 
-// nullopt: this rank is alone.
+// nullopt: no --meet.
 Result<std::optional<Meeting>> meet_others(const TrainOptions& options) {
   const char* rank_text = std::getenv("SLURM_PROCID");
   const char* ranks_text = std::getenv("SLURM_NTASKS");
@@ -142,7 +142,7 @@ Result<std::optional<Meeting>> meet_others(const TrainOptions& options) {
   return std::optional<Meeting>(*std::move(meeting));
 }
 
-// Nothing of such a run is worth keeping: it ends without results.
+// Writes no summary, JSON or profile: such a run's figures mean nothing.
 int run_analysed(const TrainOptions& options, Pipeline& loader,
                  const Dataset& dataset, Meeting* meeting,
                  const AnalysisHello& hello, const AnalysisAddress& address) {
@@ -155,7 +155,7 @@ int run_analysed(const TrainOptions& options, Pipeline& loader,
   return stop_signal == 0 ? 0 : 128 + stop_signal;
 }
 
-// nullopt: nobody analyses this run.
+// nullopt: the run is not analysed.
 Result<std::optional<AnalysisAddress>> analysis_address() {
   const char* text = std::getenv(kAnalysisVariable);
   if (text == nullptr) return std::optional<AnalysisAddress>();
@@ -168,7 +168,7 @@ void warn(const std::string& what) {
   std::fprintf(stderr, "penstock-train: %s\n", what.c_str());
 }
 
-// Without a cache that cannot be had: the job runs all the same.
+// If the cache is unavailable, warns and runs without it.
 Result<std::shared_ptr<const Dataset>> open_data(const TrainOptions& options) {
   auto dataset = open_dataset(options.data, options.records);
   if (!dataset || !options.cache) return dataset;
@@ -179,7 +179,7 @@ Result<std::shared_ptr<const Dataset>> open_data(const TrainOptions& options) {
       options.cache_peers);
 }
 
-// One of the two is the source.
+// The source is either the pipeline or the share; the other one is null.
 struct Loader {
   std::unique_ptr<BatchSource> source;
   Pipeline* pipeline = nullptr;
@@ -206,7 +206,7 @@ Result<Loader> open_loader(const TrainOptions& options,
   return loader;
 }
 
-// What is analysed is this job, and not what others do for it.
+// Drops the share: an analysis measures this job, not the work of others.
 TrainOptions analysed_alone(TrainOptions options) {
   if (options.share.empty()) return options;
   warn("analysed without share " + options.share);
@@ -272,7 +272,7 @@ int main(int argc, char** argv) {
     }
     penstock::install_signals();
     return penstock::run(options);
-  } catch (const std::exception& error) {  // no memory
+  } catch (const std::exception& error) {  // out of memory
     std::fprintf(stderr, "penstock-train: %s\n", error.what());
     return 1;
   }

@@ -46,7 +46,7 @@ void send_at_once(int fd) {
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
-// It bounds the connecting as well; 0: none.
+// Limits connect(2) as well; 0: no limit.
 void set_send_timeout(int fd, int timeout_s) {
   const timeval timeout{timeout_s, 0};
   ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
@@ -84,7 +84,7 @@ Result<UniqueFd> reach(const sockaddr_in& address, const std::string& text,
                        uint64_t deadline_ns, const std::atomic<bool>& stop) {
   while (!stop && monotonic_ns() < deadline_ns) {
     UniqueFd leader(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    // Else a host that does not answer takes minutes.
+    // connect(2) to a host that does not answer would take minutes.
     set_send_timeout(leader.get(), 1);
     if (::connect(leader.get(), reinterpret_cast<const sockaddr*>(&address),
                   sizeof address) == 0) {
@@ -92,7 +92,7 @@ Result<UniqueFd> reach(const sockaddr_in& address, const std::string& text,
       send_at_once(leader.get());
       return leader;
     }
-    ::poll(nullptr, 0, kSlice_ms);  // rank 0 may not have begun
+    ::poll(nullptr, 0, kSlice_ms);  // rank 0 may not listen yet
   }
   return not_all(text);
 }

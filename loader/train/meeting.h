@@ -1,5 +1,5 @@
-// Ranks that wait for each other after every step, as those of synchronous
-// training do; stands for the exchange of gradients. Over TCP.
+// A barrier of ranks over TCP after every step, in place of the gradient
+// exchange of synchronous training.
 #pragma once
 
 #include <atomic>
@@ -14,22 +14,22 @@ namespace penstock {
 
 class Meeting {
  public:
-  // Waits until all have come, for up to kJoin_s.
+  // Waits at most kJoin_s until all ranks have connected.
   //   address  "HOST:PORT", an IPv4 address; rank 0 listens there
-  // Errors: kInvalidArgument  not such an address, or rank not under ranks
+  // Errors: kInvalidArgument  not such an address; rank >= ranks
   //         kUnavailable      not all ranks came in time, or `stop`
-  //         kIo               the port is taken, say
+  //         kIo and others    cannot listen; the port is taken, for instance
   static Result<Meeting> join(const std::string& address, unsigned rank,
                               unsigned ranks, const std::atomic<bool>& stop);
 
-  // Returns true once all ranks have called it as often; false when one of
-  // them has left, or on `stop`.
+  // True once all ranks have called it equally often; false if one of them has
+  // left, or on `stop`.
   bool wait(const std::atomic<bool>& stop);
 
   static constexpr int kJoin_s = 60;
 
  private:
-  std::vector<UniqueFd> others_;  // of rank 0 all the rest, of these rank 0
+  std::vector<UniqueFd> others_;  // rank 0: all others; others: rank 0
   bool leads_ = false;
 };
 

@@ -63,7 +63,7 @@ void Monitor::run() {
   write_log_line();
 }
 
-// A log that can no longer be written (disk full) is given up, and said so.
+// After a write error (disk full), ends the log with a message.
 void Monitor::write_log_line() {
   if (!log_) return;
   const LoaderCounters loader = loader_.counters();

@@ -1,5 +1,5 @@
-// Writes how the run goes: a JSON line every 0.5 s to the log, a line for
-// people every 2 s to standard error.
+// Reports the run's progress: a JSON line to the log every 0.5 s, and a text
+// line to standard error every 2 s.
 #pragma once
 
 #include <atomic>
@@ -18,11 +18,11 @@ namespace penstock {
 class Monitor {
  public:
   // loader and progress must outlive it. log_path "": no log.
-  // Errors: the log cannot be created.
+  // Errors: the log cannot be created, or no thread can be started
   [[nodiscard]] static Result<std::unique_ptr<Monitor>> start(
       const std::string& log_path, const BatchSource& loader,
       const TrainProgress& progress);
-  // Writes the last line and ends.
+  // Writes the last log line and ends the thread.
   ~Monitor();
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
@@ -40,8 +40,8 @@ class Monitor {
   const TrainProgress& progress_;
   std::unique_ptr<std::FILE, Close> log_;
   uint64_t begin_ns_;
-  uint64_t text_ns_;           // of the last text line
-  uint64_t text_samples_ = 0;  // then
+  uint64_t text_ns_;           // time of the last text line
+  uint64_t text_samples_ = 0;  // at that time
   uint64_t text_wait_ns_ = 0;
   std::atomic<bool> stopping_{false};
   EventCount wakes_;

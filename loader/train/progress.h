@@ -1,4 +1,4 @@
-// The trainer's counters, written by the trainer's thread and read by others.
+// The trainer's counters, written by its thread and read by other threads.
 #pragma once
 
 #include <atomic>
@@ -9,14 +9,14 @@
 namespace penstock {
 
 struct TrainProgress {
-  std::atomic<uint64_t> samples{0};  // good ones, of finished steps
+  std::atomic<uint64_t> samples{0};  // good samples of finished steps
   std::atomic<uint64_t> steps{0};
-  std::atomic<uint64_t> step_ns{0};      // duration of finished steps, summed
-  std::atomic<uint64_t> exchange_ns{0};  // waiting for other ranks, of these
+  std::atomic<uint64_t> step_ns{0};      // sum over finished steps
+  std::atomic<uint64_t> exchange_ns{0};  // waits for other ranks, in steps
   std::atomic<uint64_t> finished_wait_ns{0};
   std::atomic<uint64_t> waiting_since_ns{0};  // 0: not waiting
 
-  // The wait under way included.
+  // Includes a wait in progress.
   uint64_t wait_ns() const {
     const uint64_t since_ns = waiting_since_ns;
     return finished_wait_ns + (since_ns == 0 ? 0 : monotonic_ns() - since_ns);

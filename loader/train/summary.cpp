@@ -131,7 +131,7 @@ std::string summary_json(const TrainOptions& options, const Summary& summary) {
   };
   if (!options.share.empty())
     json["share"] = share_json(options, summary.share);
-  // A path that is no UTF-8 must not throw here.
+  // `replace`: otherwise a path that is not valid UTF-8 would throw.
   return json.dump(2, ' ', false,
                    nlohmann::ordered_json::error_handler_t::replace) +
          "\n";

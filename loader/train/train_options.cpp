@@ -59,7 +59,7 @@ void add_data_options(CLI::App& app, TrainOptions& options) {
   app.add_flag("--direct", options.direct, "Read past the page cache");
 }
 
-// What CLI11 makes a wrong command line of.
+// Converts an error to CLI11's exception for a wrong command line.
 template <class T>
 T value_of(const char* option, Result<T> found) {
   if (!found) throw CLI::ValidationError(option, found.error().message);
@@ -71,7 +71,8 @@ uint64_t cache_bytes(const std::string& text) {
 }
 
 void add_cache_options(CLI::App& app, TrainOptions& options) {
-  // Called before it is looked at what an option needs.
+  // CLI11 calls this before it checks needs(), so any cache option may be the
+  // first.
   const auto wanted = [&options]() -> SampleCacheOptions& {
     if (!options.cache) options.cache.emplace();
     return *options.cache;
@@ -136,7 +137,7 @@ void add_share_options(CLI::App& app, TrainOptions& options) {
       ->option_text("N [8]");
 }
 
-// A share knows whole epochs only.
+// A share delivers only whole epochs, so --samples and --replay are refused.
 void check_share(const TrainOptions& options) {
   if (options.share.empty()) return;
   if (options.samples > 0) {

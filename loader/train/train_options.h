@@ -1,4 +1,4 @@
-// What penstock-train was asked to do.
+// Options of penstock-train.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ struct TrainOptions {
   int crop = 224;
   uint64_t seed = 0;
   bool direct = false;
-  std::optional<SampleCacheOptions> cache;  // nullopt: none
-  std::string cache_peers;  // nodes, or "auto"; "": this one's cache alone
+  std::optional<SampleCacheOptions> cache;  // nullopt: no cache
+  std::string cache_peers;  // nodes, or "auto"; "": this node's cache only
 
-  std::string share;  // whose batches are prepared together; "": alone
+  std::string share;  // name of the share; "": no sharing
   uint64_t share_jobs = 1;
   uint32_t share_window = 8;  // batches
 
@@ -31,7 +31,7 @@ struct TrainOptions {
   WaitMode wait = WaitMode::kSleep;
   double trainer_cpu_ms = 0;  // per step
   bool replay = false;
-  std::string meet;  // where ranks wait for each other; "": they do not
+  std::string meet;  // address of the ranks' barrier; "": no barrier
 
   size_t threads = 0;      // 0: auto
   size_t threads_min = 1;  // auto only
@@ -41,14 +41,13 @@ struct TrainOptions {
   uint64_t samples = 0;
   uint64_t epochs = 0;
 
-  std::string log_path;  // "": none
+  std::string log_path;  // of these three, "": no file
   std::string json_path;
   std::string profile_path;
 };
 
-// Parses the command line. Returns true when the program should run; false
-// when it should exit with exit_code (help was shown, or an error was printed:
-// 2).
+// Parses the command line. True: run the program. False: exit with exit_code,
+// which is 0 after help was shown and 2 after an error was printed.
 bool parse_train_options(int argc, char** argv, TrainOptions& options,
                          int& exit_code);
 

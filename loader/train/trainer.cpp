@@ -6,7 +6,7 @@
 namespace penstock {
 namespace {
 
-// How often a waiting trainer reports, and looks whether it should end.
+// Interval at which a waiting trainer reports, and checks whether to end.
 constexpr uint64_t kWaitSliceNs = 100000000;
 
 }  // namespace
@@ -69,7 +69,7 @@ void Trainer::finish_step(uint64_t begin_ns, size_t samples) {
   report();
 }
 
-// Part of the step: to the trainer it is no wait for data.
+// Counts as part of the step, not as a wait for data.
 bool Trainer::exchange() {
   if (meeting_ == nullptr) return true;
   const uint64_t begin_ns = monotonic_ns();
@@ -78,8 +78,8 @@ bool Trainer::exchange() {
   return all_came;
 }
 
-// The batch goes back to the loader when the step begins, as it does where the
-// trainer copies it to a GPU first.
+// Releases the batch when the step starts, like a trainer that first copies it
+// to a GPU.
 Status Trainer::train() {
   EmulatedAccelerator accelerator(options_.accelerator_s_per_sample,
                                   options_.wait, options_.trainer_cpu_ms);
@@ -98,7 +98,7 @@ Status Trainer::train() {
   return Done{};
 }
 
-// The time of the one batch's preparation is not part of the run.
+// The run's time starts after the preparation of its only batch.
 Status Trainer::replay() {
   EmulatedAccelerator accelerator(options_.accelerator_s_per_sample,
                                   options_.wait, options_.trainer_cpu_ms);

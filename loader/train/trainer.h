@@ -13,16 +13,15 @@
 
 namespace penstock {
 
-// What the trainer tells penstockd. The loader's number of threads follows the
-// hint with auto threads.
+// The trainer's report to penstockd. follows_hint is set with auto threads.
 penstock_progress progress_report(const TrainOptions& options,
                                   const TrainProgress& progress,
                                   const LoaderCounters& loader);
 
 class Trainer {
  public:
-  // All must outlive it; handle may be null, and meeting where there is one
-  // rank.
+  // All references must outlive it. handle may be null; so may meeting, for a
+  // single rank.
   Trainer(const TrainOptions& options, BatchSource& loader,
           TrainProgress& progress, penstock_handle* handle, Meeting* meeting,
           const std::atomic<bool>& stop)
@@ -33,13 +32,14 @@ class Trainer {
         meeting_(meeting),
         stop_(stop) {}
 
-  // Steps until the options' end, the data's end, another rank's end, or stop.
-  // Errors: those of the loader's next().
+  // Runs steps until the end by the options, the end of the data, the end of
+  // another rank, or stop.
+  // Errors: those of the loader's next()
   [[nodiscard]] Status run();
 
   uint64_t begin_ns() const { return begin_ns_; }  // CLOCK_MONOTONIC
   uint64_t end_ns() const { return end_ns_; }
-  // Waited in between.
+  // Wait for data between begin_ns() and end_ns().
   uint64_t wait_ns() const { return progress_.wait_ns() - begin_wait_ns_; }
 
  private:
