@@ -16,7 +16,8 @@ uint64_t checked(const SampleCache& cache, uint64_t index) {
                         std::to_string(cache.samples()));
 }
 
-// As long as it lives, the memory stays where it is.
+// A view of a Python buffer. While it exists, the memory is neither moved nor
+// freed.
 class Bytes {
  public:
   explicit Bytes(const py::buffer& buffer) {
@@ -69,7 +70,7 @@ PythonCache::PythonCache(uint64_t samples, uint64_t fingerprint,
 py::object PythonCache::get(uint64_t index) {
   const auto size = cache_->find(checked(*cache_, index));
   if (!size) return py::none();
-  // Written to once, before anybody else sees it.
+  // Writing to a bytes object is allowed only before it is published.
   auto sample = py::reinterpret_steal<py::bytes>(
       PyBytes_FromStringAndSize(nullptr, static_cast<py::ssize_t>(*size)));
   if (!sample) throw py::error_already_set();
@@ -83,7 +84,7 @@ py::object PythonCache::get(uint64_t index) {
   return py::none();
 }
 
-// A Dataset knows its samples' labels, whoever puts them in.
+// Stores no label: datasets that use the cache take it from Dataset::label().
 void PythonCache::put(uint64_t index, const py::buffer& sample) {
   const Bytes bytes(sample);
   checked(*cache_, index);

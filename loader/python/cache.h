@@ -1,5 +1,5 @@
-// What penstock.loader.SampleCache (loader/_cache.py) is built on. Functions
-// throw, as pybind11 wants it.
+// Base of penstock.loader.SampleCache (loader/_cache.py). Functions throw
+// exceptions, which pybind11 converts.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -13,8 +13,8 @@
 
 namespace penstock {
 
-// Of data whose samples Python reads: what tells them from all others, and from
-// those of every Dataset.
+// Fingerprint of data that Python reads. It differs from those of other texts
+// and of every Dataset.
 uint64_t fingerprint_of_text(const std::string& text);
 
 class PythonCache {
@@ -28,13 +28,12 @@ class PythonCache {
   void put(uint64_t index, const pybind11::buffer& sample);
   void count_miss();
   bool contains(uint64_t index) const;
-  uint64_t cached() const;  // samples that are in it
+  uint64_t cached() const;  // number of samples in the cache
   uint64_t samples() const { return cache_->samples(); }
   pybind11::dict counters() const;
   pybind11::str path() const { return text_of(cache_->path()); }
   pybind11::list take_warnings() { return texts_of(warnings_->take()); }
-  // peers: as with_asked_cache()'s; where they cannot be had, a warning says
-  // so.
+  // peers: see with_asked_cache(). If they are unavailable, adds a warning.
   PythonDataset before(const PythonDataset& dataset,
                        const std::string& peers) const;
 

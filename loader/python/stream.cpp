@@ -9,7 +9,7 @@ namespace {
 
 namespace py = pybind11;
 
-// A signal's handler is called after so long at the latest.
+// Maximum delay of a signal handler.
 constexpr uint64_t kSlice_ns = 100000000;
 
 struct HeldBatch {
@@ -17,7 +17,7 @@ struct HeldBatch {
   Batch batch;
 };
 
-// What the arrays of one batch share.
+// The owner that the arrays of one batch share; it releases the batch.
 py::capsule owner_of(std::shared_ptr<JobLoader> loader, const Batch& batch) {
   auto held = std::make_unique<HeldBatch>(HeldBatch{std::move(loader), batch});
   py::capsule owner(held.get(), [](void* pointer) {
@@ -35,8 +35,8 @@ std::vector<py::ssize_t> shape_of(const Dataset& dataset, int crop_side) {
   return {3, crop_side, crop_side};
 }
 
-// Its last owner is a thread with the GIL, which others need while it waits
-// for the loader's threads.
+// The deleter releases the GIL, which the last owner's thread holds: other
+// Python threads need it while the destructor waits for the loader's threads.
 std::shared_ptr<JobLoader> shared(std::unique_ptr<JobLoader> loader) {
   return {loader.release(), [](JobLoader* last) {
             const py::gil_scoped_release others;
@@ -125,12 +125,12 @@ py::object PythonStream::next() {
     if (*batch) {
       const Batch& taken = **batch;
       const py::capsule owner = owner_of(here, taken);
-      // NumPy copies what nobody owns.
+      // Without a base object NumPy copies the data.
       const py::handle base = here->is_shared() ? nullptr : owner.ptr();
       const auto size = static_cast<py::ssize_t>(taken.size);
       std::vector<py::ssize_t> shape = sample_shape_;
       shape.insert(shape.begin(), size);
-      // torch knows no uint64.
+      // torch does not support uint64.
       const auto* const indices =
           reinterpret_cast<const int64_t*>(taken.indices);
       return py::make_tuple(py::array_t<float>(shape, taken.data, base),

@@ -1,6 +1,6 @@
-// What penstock.loader (loader/__init__.py) is built on: a JobLoader whose
-// batches are NumPy arrays in the ring. Functions throw, as pybind11 wants it;
-// Python gets OSError and ValueError with the library's messages.
+// Base of penstock.loader (loader/__init__.py): a JobLoader whose batches are
+// NumPy arrays in the ring. Functions throw exceptions, which pybind11 converts
+// to OSError and ValueError with the library's messages.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -16,7 +16,7 @@
 
 namespace penstock {
 
-// As os.fsdecode(): a file's name may be no text, and messages name files.
+// Like os.fsdecode(): messages contain file names, which may not be valid text.
 pybind11::str text_of(const std::string& bytes);
 pybind11::list texts_of(const std::vector<std::string>& all);
 
@@ -26,7 +26,7 @@ struct PythonDataset {
   std::shared_ptr<const Dataset> dataset;
 };
 
-// What Python was not told yet: broken samples, a cache's warnings.
+// Messages that Python has not taken yet: broken samples, a cache's warnings.
 class ReasonList {
  public:
   void add(const std::string& why);  // thread-safe
@@ -39,16 +39,17 @@ class ReasonList {
 
 class PythonStream {
  public:
-  // Of a share, where one is given: images are copies then, so that no other
-  // job waits for Python to free them, and there is no state().
+  // With a share, images are copies, so that no other job waits for Python to
+  // free them, and state() is not available.
   PythonStream(const PythonDataset& dataset, const PipelineOptions& options,
                size_t threads, const std::optional<JobShare>& share = {});
 
   // (images, labels, indices, number, ends_epoch, is_pinned), or None: no batch
-  // comes before an older one is freed. Other Python threads run while it
-  // waits, and signals' handlers are called. The images are the ring's memory
-  // and give the batch back when their last view dies, in any thread; the
-  // others are copies.
+  // can come before an older one is freed. During the wait other Python threads
+  // run, and signal handlers are called.
+  //
+  // The images are views of the ring's memory. The batch is released when the
+  // last view is destroyed, in any thread. The other arrays are copies.
   pybind11::object next();
   void end_step();
   // (count, seed, shuffle, epoch, position)
@@ -56,15 +57,15 @@ class PythonStream {
   uint64_t samples_per_epoch();
   uint64_t epoch();  // of the next batch
   pybind11::dict counters();
-  // REQUIRES: a share was given.
+  // REQUIRES: the stream has a share.
   pybind11::dict share_counters();
   std::string pin_refusal();
   pybind11::list take_broken();
-  // Ends the threads; batches that Python still has keep the ring.
+  // Ends the threads. The ring exists as long as Python has batches.
   void close();
 
  private:
-  // The caller's own, as close() may come in another thread.
+  // A reference of the caller's own: another thread may call close().
   std::shared_ptr<JobLoader> loader() const;
 
   const std::shared_ptr<ReasonList> broken_;
