@@ -23,7 +23,7 @@ Result<ThreadNow> read_thread(const ProcReader& proc, const ThreadSched& sched,
   if (!affinity) return affinity.error();
   auto policy = sched.policy(task.tid);
   if (!policy) return policy.error();
-  // Still the same thread after all that was read of it?
+  // The tid may have been reused between the reads above.
   same = proc.verify(*id);
   if (!same) return same.error();
   return ThreadNow{*id, *std::move(groups), *affinity, *policy};

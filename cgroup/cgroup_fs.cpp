@@ -34,7 +34,7 @@ Result<std::vector<std::string>> split_path(std::string_view path) {
   return parts;
 }
 
-// One openat per component, so that O_NOFOLLOW holds for each of them.
+// One openat per component, so that O_NOFOLLOW applies to each.
 Result<UniqueFd> walk(int root, const std::vector<std::string>& parts,
                       std::string_view path) {
   UniqueFd at(openat(root, ".", kOpenDir));
@@ -46,7 +46,7 @@ Result<UniqueFd> walk(int root, const std::vector<std::string>& parts,
   return at;
 }
 
-// The directory that holds path, and path's last component.
+// A path's parent directory and last component.
 struct Place {
   UniqueFd dir;
   std::string name;

@@ -1,13 +1,12 @@
-// Everything that Penstock does below /sys/fs/cgroup, relative to one held
-// directory fd, so that tests use a temporary tree and a path can never lead
-// out of it.
+// All of Penstock's access to /sys/fs/cgroup, relative to one directory fd.
+// Tests use a temporary tree; no path can leave the tree.
 //
 // A path is relative ("cpuset/penstock/job_7"); "" is the root itself; a
-// leading or doubled '/' is ignored. ".." is refused and no component may be
-// a symbolic link. Functions are virtual so that tests inject failures.
-// Thread-safe but for moving the object.
+// leading or doubled '/' is ignored. "." and ".." are refused, and no component
+// may be a symbolic link. Functions are virtual so that tests inject failures.
+// Thread-safe, except for moving the object.
 //
-// Errors of every function: kInvalidArgument  a path with "..";
+// Errors of every function: kInvalidArgument  "." or ".." in the path;
 //   kNotFound  no such file or group;  kPermissionDenied;  kIo  with
 //   saved_errno (EBUSY of remove_dir, EROFS, ...); messages name the path.
 #pragma once
@@ -22,7 +21,8 @@
 
 namespace penstock {
 
-// Tells whether a file has been written to since this was made.
+// Reports whether a file was written to since the last call (at first: since
+// construction).
 class WriteWatch {
  public:
   explicit WriteWatch(UniqueFd inotify) : inotify_(std::move(inotify)) {}
@@ -34,7 +34,7 @@ class WriteWatch {
 
 class CgroupFs {
  public:
-  // A larger file is kLimit. A pid list of 100,000 threads has 700 KiB.
+  // Larger files give kLimit. A pid list of 100,000 threads has 700 KiB.
   static constexpr size_t kMaxFileBytes = 1 << 20;
   static constexpr size_t kMaxMarkBytes = 1 << 16;  // the kernel's limit
 
@@ -47,31 +47,31 @@ class CgroupFs {
   CgroupFs& operator=(CgroupFs&&) = default;
   virtual ~CgroupFs() = default;
 
-  // An fd of a directory (O_PATH) or of a file to read, for repeated use.
+  // Opens a directory (O_PATH) or a file (read-only) for repeated use.
   [[nodiscard]] virtual Result<UniqueFd> open_dir(std::string_view path) const;
   [[nodiscard]] virtual Result<UniqueFd> open_file(std::string_view path) const;
 
-  // Makes one directory, mode 0755; its parent must exist. Done as well where
-  // it exists already.
+  // Creates one directory, mode 0755; its parent must exist. Done if the
+  // directory exists.
   [[nodiscard]] virtual Status make_dir(std::string_view path) const;
-  // Removes one empty directory. Done as well where there is none.
+  // Removes one empty directory. Done if there is none.
   [[nodiscard]] virtual Status remove_dir(std::string_view path) const;
 
-  // The whole file.
+  // Returns the whole file.
   [[nodiscard]] virtual Result<std::string> read_file(
       std::string_view path) const;
-  // Writes text with one write(2), as control files need it; a short write is
-  // kIo. The file must exist.
+  // Writes text with one write(2), as control files require; a short write
+  // gives kIo. The file must exist.
   [[nodiscard]] virtual Status write_file(std::string_view path,
                                           std::string_view text) const;
 
-  // Names of the directories in path, sorted.
+  // Names of path's subdirectories, sorted; without hidden ones.
   [[nodiscard]] virtual Result<std::vector<std::string>> list_dirs(
       std::string_view path) const;
 
-  // A short text that stands with a directory until it is removed (an extended
-  // attribute trusted.NAME). read_mark is kNotFound where there is none, and
-  // removing none is done as well.
+  // A mark is a short text attached to a directory (extended attribute
+  // trusted.NAME); it disappears with the directory. read_mark gives kNotFound
+  // if there is no such mark; remove_mark is Done then.
   [[nodiscard]] virtual Result<std::string> read_mark(
       std::string_view path, const std::string& name) const;
   [[nodiscard]] virtual Status write_mark(std::string_view path,
@@ -80,15 +80,15 @@ class CgroupFs {
   [[nodiscard]] virtual Status remove_mark(std::string_view path,
                                            const std::string& name) const;
 
-  // The lock that others take on a directory with flock(2), until the
-  // descriptor is closed; never waits.
-  // Errors: kUnavailable  another holds it.
+  // Takes the exclusive flock(2) lock of a directory, held until the returned
+  // fd is closed. Never blocks.
+  // Errors: kUnavailable  another process holds the lock.
   [[nodiscard]] Result<UniqueFd> try_lock(std::string_view path) const;
   [[nodiscard]] Result<WriteWatch> watch_writes(std::string_view path) const;
 
   bool exists(std::string_view path) const;
   [[nodiscard]] Result<uid_t> owner(std::string_view path) const;
-  // Whether a file could be written; writes nothing.
+  // Checks write permission; writes nothing.
   [[nodiscard]] virtual Status check_writable(std::string_view path) const;
 
  private:

@@ -1,4 +1,4 @@
-// The control groups that this machine has.
+// Chooses the backend for this machine's control groups.
 #pragma once
 
 #include <memory>
@@ -9,14 +9,14 @@
 namespace penstock {
 
 struct BackendSettings {
-  std::string name = "penstock";  // of our groups: one path component
-  bool away_yields = true;        // false: only to show what yielding is worth
+  std::string name = "penstock";  // of our groups; one path component
+  bool away_yields = true;        // false: only to measure its value
 };
 
-// v1 where cpu and cpuset are mounted as such below root (a hybrid machine has
-// them there and not in the unified hierarchy), else v2. fs (of root), proc and
-// sched outlive the backend. Not thread-safe.
-// Errors: kUnavailable  neither has them: says what to do.
+// Opens v1 if cpu and cpuset are mounted as v1 below root, else v2. (A hybrid
+// machine has them in v1, not in the unified hierarchy.) fs (of root), proc and
+// sched must outlive the backend. Not thread-safe.
+// Errors: kUnavailable  neither version has them; the message gives the remedy.
 [[nodiscard]] Result<std::unique_ptr<Backend>> open_backend(
     const std::string& root, const CgroupFs& fs, const ProcReader& proc,
     const ThreadSched& sched, const BackendSettings& settings);

@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-// Keeps empty parts: a mount's source may be empty.
+// Keeps empty parts: the mount source may be empty.
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   for (;;) {

@@ -1,4 +1,4 @@
-// The one place that asks libcgroup.
+// The only user of libcgroup.
 #include <libcgroup.h>
 
 #include <cstdlib>

@@ -1,6 +1,6 @@
-// The kernel's kinds of process events, whichever headers are installed: their
-// names are members of struct proc_event up to Linux 6.5, and stand beside it
-// since. A class that is derived from it sees both.
+// The kernel's process event kinds, for headers before and after Linux 6.5.
+// Up to 6.5 they are members of struct proc_event, later they are declared at
+// namespace scope. A derived class sees both.
 #pragma once
 
 #include <linux/cn_proc.h>

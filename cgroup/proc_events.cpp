@@ -18,7 +18,7 @@
 namespace penstock {
 namespace {
 
-constexpr int kReceiveBufferBytes = 4 << 20;  // some 10,000 events
+constexpr int kReceiveBufferBytes = 4 << 20;  // about 10,000 events
 constexpr size_t kDatagramBytes = 4096;
 constexpr std::chrono::milliseconds kAckTimeout{200};
 
@@ -32,8 +32,8 @@ bool take(Bytes& bytes, T& value) {
   return true;
 }
 
-// Takes one netlink message off the datagram. Nothing where it is malformed
-// or not the proc connector's.
+// Removes one netlink message from the datagram. nullopt if it is malformed or
+// not from the proc connector.
 std::optional<proc_event> take_event(Bytes& datagram) {
   Bytes rest = datagram;
   nlmsghdr header;
@@ -47,7 +47,7 @@ std::optional<proc_event> take_event(Bytes& datagram) {
       connector.id.val != CN_VAL_PROC || connector.len > rest.size()) {
     return {};
   }
-  // Kernels differ in the union's size: what this one does not send is 0.
+  // The union's size differs between kernels; missing bytes stay 0.
   rest = rest.first(connector.len);
   if (rest.size() < offsetof(proc_event, event_data)) return {};
   proc_event event{};
@@ -115,7 +115,7 @@ Status send_listen(int fd) {
   return Done{};
 }
 
-// One datagram of the kernel's; empty where none is there.
+// Receives one datagram from the kernel; empty if none is available.
 Result<Bytes> receive(int fd, std::span<std::byte> buffer) {
   for (;;) {
     sockaddr_nl from{};
@@ -146,7 +146,7 @@ Status wait_for_ack(int fd) {
                    "CONFIG_PROC_EVENTS and the first user and pid namespaces"};
     }
     auto datagram = receive(fd, buffer);
-    if (!datagram) continue;  // an overflow says nothing about the answer
+    if (!datagram) continue;  // after an overflow the answer may still come
     while (auto event = take_event(*datagram)) {
       if (static_cast<uint32_t>(event->what) != ProcEventKinds::kNone) {
         continue;
@@ -178,7 +178,7 @@ Result<ProcEvents> ProcEvents::subscribe() {
     if (error.code == Code::kIo) error.code = Code::kUnavailable;
     return error;
   }
-  // Best effort: with the default buffer events are lost earlier, and said so.
+  // Best effort: the default buffer overflows earlier, which read() reports.
   (void)setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBufferBytes,
                    sizeof kReceiveBufferBytes);
   sockaddr_nl address{};

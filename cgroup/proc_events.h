@@ -1,7 +1,6 @@
-// The kernel's proc connector: forks, execs, exits and renames of the whole
-// machine, as they happen. Needs the first user and pid namespaces and
-// CONFIG_PROC_EVENTS, and CAP_NET_ADMIN unless the kernel is recent (6.18
-// asks for none).
+// Client of the kernel's proc connector: forks, execs, exits and renames of the
+// whole machine, as they happen. Needs the initial user and pid namespaces and
+// CONFIG_PROC_EVENTS. Older kernels also require CAP_NET_ADMIN; 6.18 does not.
 #pragma once
 
 #include <sys/types.h>
@@ -19,17 +18,17 @@ namespace penstock {
 struct ProcEvent {
   enum class Kind { kFork, kExec, kExit, kComm };
   Kind kind = Kind::kFork;
-  pid_t tid = 0;         // whom it happened to; for kFork the new thread
+  pid_t tid = 0;         // the thread concerned; kFork: the new thread
   pid_t pid = 0;         // its process; tid == pid: a process, not a thread
-  pid_t parent_tid = 0;  // kFork, kExit: the process's parent, as getppid(2)
-                         // tells; for a new thread too
+  pid_t parent_tid = 0;  // kFork, kExit: the process's parent, as from
+                         // getppid(2); also for a new thread
   pid_t parent_pid = 0;
   uint64_t time_ns = 0;  // CLOCK_MONOTONIC
   std::string comm;      // kComm: the new name
 };
 
-// Decodes the bytes of one datagram and appends the events in it; kinds that
-// are not in ProcEvent are passed over. Pure.
+// Decodes one datagram and appends its events. Skips kinds that ProcEvent
+// lacks. Pure.
 // Errors: kInvalidArgument  not a proc connector message; events before the
 // bad one stay appended.
 [[nodiscard]] Status decode_proc_events(std::span<const std::byte> datagram,
@@ -37,22 +36,22 @@ struct ProcEvent {
 
 class ProcEvents {
  public:
-  // Subscribes, and waits (at most 200 ms) for the kernel's acknowledgement;
-  // scan /proc after it, for what was there before.
-  // Errors: kPermissionDenied;  kUnavailable  the kernel has no connector, or
-  // did not answer: poll instead.
+  // Subscribes and waits at most 200 ms for the kernel's acknowledgement. Scan
+  // /proc afterwards for older processes.
+  // Errors: kPermissionDenied;  kUnavailable  the kernel has no connector or
+  // did not answer; poll /proc instead.
   [[nodiscard]] static Result<ProcEvents> subscribe();
 
-  // Non-blocking; readable when events are there.
+  // Non-blocking fd; readable when events are available.
   int fd() const { return socket_.get(); }
 
   struct Batch {
     std::vector<ProcEvent> events;
     bool lost = false;  // the socket overflowed: rescan /proc
-    bool more = false;  // the bound was reached, call again
+    bool more = false;  // max_datagrams was reached: call again
   };
-  // What has come, at most max_datagrams; nothing is an empty batch. A
-  // datagram that is not the kernel's is passed over.
+  // Reads available events from at most max_datagrams; the batch may be empty.
+  // Ignores datagrams that do not come from the kernel.
   [[nodiscard]] Result<Batch> read(size_t max_datagrams = 4096);
 
  private:

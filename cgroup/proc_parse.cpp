@@ -53,7 +53,7 @@ Result<ProcCgroups> parse_proc_cgroup(std::string_view text) {
 }
 
 Result<ProcStat> parse_stat(std::string_view text) {
-  // The name may hold anything, ") R 1" too: it ends at the last ')'.
+  // The name may contain any bytes, even ") R 1": it ends at the last ')'.
   size_t open = text.find('(');
   size_t close = text.rfind(')');
   if (open == text.npos || close == text.npos || close < open) {
@@ -63,7 +63,7 @@ Result<ProcStat> parse_stat(std::string_view text) {
   stat.comm = text.substr(open + 1, close - open - 1);
   std::string_view head = text.substr(0, open);
   std::string_view tail = text.substr(close + 1);
-  // Numbered as in proc(5): the state is field 3.
+  // Field numbers are those of proc(5): the state is field 3.
   std::array<std::string_view, 40> field;
   for (size_t i = 3; i < field.size(); ++i) field[i] = take_word(tail);
   if (!take_number(head, stat.pid) || field[3].size() != 1 ||

@@ -1,6 +1,5 @@
-// What the kernel writes in /proc/PID/*, parsed. Pure; every function takes
-// hostile bytes (a process chooses its own name) and returns
-// kInvalidArgument where the text is not of the kernel's form.
+// Parsers for /proc/PID/*. Pure. Every function accepts hostile bytes (a
+// process chooses its own name). Malformed text gives kInvalidArgument.
 #pragma once
 
 #include <sys/types.h>
@@ -25,20 +24,20 @@ using ProcCgroups = std::map<std::string, std::string, std::less<>>;
 // /proc/PID/stat or /proc/PID/task/TID/stat. Ticks: sysconf(_SC_CLK_TCK).
 struct ProcStat {
   pid_t pid = 0;
-  std::string comm;  // as the process named itself; may hold ' ' and ')'
+  std::string comm;  // chosen by the process; may hold ' ' and ')'
   char state = '?';  // 'Z' and 'X' count as dead
   pid_t ppid = 0;
   uint64_t utime_ticks = 0;
   uint64_t stime_ticks = 0;
   uint64_t num_threads = 0;
   uint64_t starttime_ticks = 0;  // since boot; with the pid, an identity
-  int processor = 0;             // where it ran last
+  int processor = 0;             // CPU that it last ran on
 
   bool dead() const { return state == 'Z' || state == 'X' || state == 'x'; }
 };
 [[nodiscard]] Result<ProcStat> parse_stat(std::string_view text);
 
-// /proc/PID/schedstat (of one thread; of a process it is the main thread's).
+// /proc/PID/schedstat: of one thread; for a process id, of its main thread.
 struct SchedStat {
   uint64_t run_ns = 0;   // on a CPU
   uint64_t wait_ns = 0;  // runnable, waiting for a CPU
@@ -57,7 +56,7 @@ struct ProcStatus {
 };
 [[nodiscard]] Result<ProcStatus> parse_status(std::string_view text);
 
-// /proc/PID/io (of a process: of all its threads).
+// /proc/PID/io: sums over all threads of the process.
 struct ProcIo {
   uint64_t rchar_bytes = 0;  // through read(2), page cache included
   uint64_t read_bytes = 0;   // from a block device

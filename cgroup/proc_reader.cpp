@@ -198,7 +198,7 @@ Result<std::vector<pid_t>> ProcReader::children(pid_t pid) const {
     std::string path =
         proc_path(pid, "task/") + std::to_string(tid) + "/children";
     auto fd = open_proc(root_.get(), path, O_RDONLY);
-    if (!fd) continue;  // the thread ended; its children are its leader's now
+    if (!fd) continue;  // thread ended; its children moved to another thread
     readable = true;
     auto text = read_all(fd->get(), kMaxChildrenBytes, "/proc/" + path);
     if (!text) continue;

@@ -1,8 +1,8 @@
-// Reads /proc (or a captured copy of it) relative to a held directory fd.
+// Reads /proc (or a captured copy of it) relative to a directory fd.
 //
-// "id" is a process or a thread: /proc/TID exists for every thread, though
-// it is not listed. A process or thread that is gone is kNotFound, also when
-// it goes while it is read. Thread-safe.
+// "id" is a process or a thread: /proc/TID exists for every thread, but
+// readdir(3) does not list it. An ended process or thread gives kNotFound, even
+// if it ends during the read. Thread-safe.
 #pragma once
 
 #include <compare>
@@ -15,16 +15,16 @@
 
 namespace penstock {
 
-// A thread or process for good: a number alone may be reused.
+// Identity of a thread or process: the kernel reuses numbers.
 struct TaskId {
   pid_t tid = 0;
-  uint64_t starttime_ticks = 0;  // 0: any thread that has the number now
+  uint64_t starttime_ticks = 0;  // 0: the present thread with this tid
 
   friend auto operator<=>(const TaskId&, const TaskId&) = default;
 };
 
-// One thread's schedstat, held open: a read costs one pread(2), and the fd
-// stands for this very thread, never for a later one of the same number.
+// One thread's schedstat, kept open: a read costs one pread(2). The fd never
+// refers to a later thread with the same tid.
 class SchedstatFile {
  public:
   explicit SchedstatFile(UniqueFd fd) : fd_(std::move(fd)) {}
@@ -35,7 +35,7 @@ class SchedstatFile {
   UniqueFd fd_;
 };
 
-// One thread's stat, held open as well.
+// One thread's stat, kept open.
 class ThreadStatFile {
  public:
   explicit ThreadStatFile(UniqueFd fd) : fd_(std::move(fd)) {}
@@ -48,50 +48,50 @@ class ThreadStatFile {
 
 class ProcReader {
  public:
-  // proc_root_fd: an open directory. open() is the machine's own /proc.
+  // proc_root_fd: an open directory. open() uses the machine's /proc.
   explicit ProcReader(UniqueFd proc_root_fd) : root_(std::move(proc_root_fd)) {}
   [[nodiscard]] static Result<ProcReader> open();
 
-  // The identity that id has now. A zombie is kNotFound.
+  // The present identity of id. A zombie gives kNotFound.
   [[nodiscard]] Result<TaskId> identity(pid_t id) const;
-  // kNotFound where the thread is gone or its number has been given anew.
+  // kNotFound if the thread ended or its tid was reused.
   [[nodiscard]] Status verify(const TaskId& task) const;
 
   [[nodiscard]] Result<ProcCgroups> cgroups(pid_t id) const;
-  // utime and stime of the whole process, also when id is a thread.
+  // utime and stime are the whole process's, even if id is a thread.
   [[nodiscard]] Result<ProcStat> stat(pid_t id) const;
-  // utime and stime of the thread alone.
+  // utime and stime are this thread's only.
   [[nodiscard]] Result<ProcStat> thread_stat(pid_t pid, pid_t tid) const;
   [[nodiscard]] Result<SchedStat> schedstat(pid_t id) const;
   [[nodiscard]] Result<SchedstatFile> open_schedstat(pid_t id) const;
   [[nodiscard]] Result<ThreadStatFile> open_stat(pid_t id) const;
   [[nodiscard]] Result<ProcStatus> status(pid_t id) const;
   [[nodiscard]] Result<ProcIo> io(pid_t id) const;
-  // The pid namespace that the process is in: its inode number.
+  // Inode number of the process's pid namespace.
   [[nodiscard]] Result<uint64_t> pid_namespace(pid_t id) const;
-  // The thread's name without the newline, at most 15 bytes, any bytes.
+  // The thread's name without the newline: at most 15 bytes, any values.
   [[nodiscard]] Result<std::string> comm(pid_t id) const;
-  // Arguments; at most the first 4096 bytes of them.
+  // The arguments, cut after 4096 bytes in all.
   [[nodiscard]] Result<std::vector<std::string>> cmdline(pid_t id) const;
 
   // Whether the kernel groups the root group's tasks by session
-  // (sched_autogroup_enabled); false where it does not know autogroups.
+  // (sched_autogroup_enabled); false if the kernel lacks autogroups.
   bool autogroup_enabled() const;
 
   // Threads of a process, ascending.
   [[nodiscard]] Result<std::vector<pid_t>> threads(pid_t pid) const;
 
-  // Child processes of all its threads. Those of a thread that ends meanwhile
-  // may be missing once.
+  // Child processes of all threads of pid. Children of a thread that ends
+  // during the call may be missing from this call.
   // Errors: kUnavailable  a kernel without CONFIG_PROC_CHILDREN.
   [[nodiscard]] Result<std::vector<pid_t>> children(pid_t pid) const;
 
   struct Descendants {
     std::vector<pid_t> pids;  // breadth first, without pid itself
-    bool truncated = false;   // there were more than max
+    bool truncated = false;   // there are more than max
   };
-  // Children, their children, and so on; those that end meanwhile are left
-  // out. Children of a parent that has ended are not found: ask the cgroup.
+  // All descendants, at most max. Processes that end during the call may be
+  // missing, and so are orphans: search the cgroup for these.
   [[nodiscard]] Result<Descendants> descendants(pid_t pid, size_t max) const;
 
  private:

@@ -1,4 +1,4 @@
-// Takes lines and words off a text, as the kernel's files need it. Pure.
+// Splits the text of kernel files into lines and words. Pure.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 namespace penstock {
 
-// The next line, without its newline.
+// Removes and returns the next line, without its newline.
 inline std::string_view take_line(std::string_view& text) {
   size_t end = std::min(text.find('\n'), text.size());
   std::string_view line = text.substr(0, end);
@@ -14,7 +14,7 @@ inline std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-// The next word; empty at the end.
+// Removes and returns the next word; empty at the end.
 inline std::string_view take_word(std::string_view& text) {
   constexpr std::string_view kSpace = " \t\n";
   text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));

@@ -9,8 +9,8 @@
 namespace penstock {
 namespace {
 
-// More CPUs than any kernel has: sched_getaffinity fails with EINVAL on a
-// mask smaller than the kernel's.
+// More CPUs than any kernel supports: sched_getaffinity fails with EINVAL if
+// the mask is smaller than the kernel's.
 constexpr size_t kMaskCpus = 8192;
 constexpr size_t kMaskBytes = kMaskCpus / 8;
 static_assert(kMaskCpus >= CpuSet::kMaxCpus);

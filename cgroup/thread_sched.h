@@ -1,5 +1,5 @@
-// Affinity and scheduling policy of single threads: the system calls behind
-// an interface, so that tests make them fail.
+// Affinity and scheduling policy of single threads. The functions are virtual
+// so that tests inject failures.
 #pragma once
 
 #include <sys/types.h>
@@ -11,13 +11,13 @@ namespace penstock {
 
 struct SchedPolicy {
   int policy = 0;    // SCHED_OTHER, SCHED_BATCH, SCHED_IDLE, SCHED_FIFO, ...
-  int priority = 0;  // 0 but for the real-time policies
+  int priority = 0;  // 0 except for the real-time policies
 
   friend bool operator==(const SchedPolicy&, const SchedPolicy&) = default;
 };
 
 // Errors of every function: kNotFound  no such thread;  kPermissionDenied;
-// kIo  with saved_errno (EINVAL: the mask holds no CPU of the cpuset).
+// kIo  with saved_errno (EINVAL: mask and cpuset have no CPU in common).
 // Thread-safe.
 class ThreadSched {
  public:
@@ -26,7 +26,7 @@ class ThreadSched {
   [[nodiscard]] virtual Result<CpuSet> affinity(pid_t tid) const;
   [[nodiscard]] virtual Status set_affinity(pid_t tid,
                                             const CpuSet& cpus) const;
-  // Every CPU that the thread's cpuset has, now and after the cpuset changes.
+  // Allows every CPU of the thread's cpuset, also after the cpuset changes.
   [[nodiscard]] virtual Status set_widest_affinity(pid_t tid) const;
 
   [[nodiscard]] virtual Result<SchedPolicy> policy(pid_t tid) const;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kTasks = "/tasks";
 
-// No such group, or a cpuset without CPUs.
+// ENOENT: no such group; ENOSPC: a cpuset without CPUs.
 bool group_unusable(const Error& error) {
   return error.saved_errno == ENOENT || error.saved_errno == ENOSPC;
 }
@@ -94,8 +94,8 @@ Status V1Backend::yields_to(const Home& home,
                "within a group only"};
 }
 
-// Rewriting what stands there already costs nothing and mends a group that a
-// crash left half made.
+// A v1 cpuset accepts no thread before mems and cpus are set. Always writes all
+// files: cheap, and it completes a group that a crash left half configured.
 Status V1Backend::make_cpuset(JobId job) {
   std::string parent = at("cpuset", parent_group());
   std::string group = at("cpuset", job_group(job));
@@ -127,14 +127,15 @@ Status V1Backend::make_cpu(JobId job) {
 }
 
 Status V1Backend::set_away_cpus(JobId job, const CpuSet& cpus) {
-  // The threads that are still there stay on the CPUs that they have.
+  // The loan is over; threads still away keep their CPUs.
   if (cpus.empty()) return Done{};
   Status done = make_cpuset(job);
   if (done) done = make_cpu(job);
   if (!done) return done;
   done = fs_->write_file(at("cpuset", job_group(job)) + "/cpuset.cpus",
                          cpus.to_string());
-  // More than the parent has, than the machine has, than the kernel knows.
+  // EACCES: more than the parent has; EINVAL: than the machine has; ERANGE:
+  // than the kernel supports.
   const int why = done ? 0 : done.error().saved_errno;
   if (why == EACCES || why == EINVAL || why == ERANGE) {
     done.error().code = Code::kInvalidArgument;
@@ -162,8 +163,8 @@ Status V1Backend::yield(JobId job, pid_t tid) const {
   return sched_->set_policy(tid, SchedPolicy{SCHED_IDLE, 0});
 }
 
-// First the yielding, so that the thread never competes with a lender; the
-// mask last, since the kernel keeps a mask within the cpuset.
+// Yield first, so that the thread never competes with a lender. Set the
+// affinity last, because the kernel limits it to the cpuset.
 Status V1Backend::send_away(JobId job, const Home& home) {
   pid_t tid = home.task.tid;
   Status done = proc_->verify(home.task);

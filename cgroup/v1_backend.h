@@ -3,15 +3,16 @@
 //   cpuset/NAME/job_J   cpuset.cpus: the lent CPUs
 //   cpu/NAME            cpu.idle=1 (kernels before 5.15: cpu.shares=2)
 //   cpu/NAME/job_J
-//   cpu/NAME_limit/job_J   cpu.cfs_quota_us: while a job is measured
-//   blkio/NAME/job_J    limits: here, as v1 does not pass them down
+//   cpu/NAME_limit/job_J   cpu.cfs_quota_us: during a measurement
+//   blkio/NAME/job_J    I/O limits; v1 does not pass them down to children
 //
-// Where cpu shares a hierarchy with cpuacct, Slurm's accounting is there: away
-// threads stay in Slurm's cpu group and get SCHED_IDLE. That yields only
-// within one cpu group (measured: a lender in a sibling group keeps 0.50).
+// Where cpu and cpuacct share a hierarchy, away threads stay in Slurm's cpu
+// group, so that Slurm still accounts for them, and get SCHED_IDLE. SCHED_IDLE
+// yields only within one cpu group (measured: a lender in a sibling group keeps
+// 0.50 of its rate).
 //
-// Of Slurm's groups nothing is made, removed or written, but for a thread's
-// number into the `tasks` of the group that it came from.
+// The backend creates and removes none of Slurm's groups. It writes there only
+// to move a thread or process back to its former group.
 #pragma once
 
 #include <map>
@@ -23,16 +24,16 @@
 namespace penstock {
 
 struct V1Settings {
-  std::string name = "penstock";  // one path component, of our own
+  std::string name = "penstock";  // one path component
   bool away_yields = true;        // false: plain shares, no cpu.idle; only to
-                                  // show what yielding is worth
+                                  // measure the value of yielding
 };
 
 class V1Backend final : public Backend {
  public:
-  // fs, proc and sched outlive the backend. Makes nothing yet.
+  // fs, proc and sched must outlive the backend. Creates no groups yet.
   // Errors: kUnavailable  cpu or cpuset is not among the mounts;
-  //         kInvalidArgument  name is empty, or has '/' or ".." in it.
+  //         kInvalidArgument  the name is empty, begins with '.', or has '/'.
   [[nodiscard]] static Result<V1Backend> create(const CgroupFs& fs,
                                                 const ProcReader& proc,
                                                 const ThreadSched& sched,
@@ -42,12 +43,12 @@ class V1Backend final : public Backend {
   Result<Home> home_of(const TaskId& task) const override;
   JobGroups job_groups_of(const ProcCgroups& groups) const override;
   bool is_frozen(const ProcCgroups& groups) const override;
-  // Groups of ours stand apart from Slurm's: nothing to be known of its tasks.
+  // Nothing to do: our groups are outside of Slurm's.
   Status add_task(JobId, const Home&) override { return Done{}; }
   Status yields_to(const Home& home,
                    std::string_view lender_cpu_path) const override;
   Status set_away_cpus(JobId job, const CpuSet& cpus) override;
-  // Nobody else writes into groups of ours.
+  // Nothing to do: Slurm does not write to our groups.
   Status refresh() override { return Done{}; }
   Status send_away(JobId job, const Home& home) override;
   Status bring_home(const Home& home) override;
@@ -75,9 +76,9 @@ class V1Backend final : public Backend {
   V1Backend(const CgroupFs& fs, const ProcReader& proc,
             const ThreadSched& sched, V1Mounts mounts, V1Settings settings);
 
-  // Whether away threads have a cpu group of ours.
+  // Whether away threads move to a cpu group of ours.
   bool own_cpu_group() const { return !mounts_.cpu_with_cpuacct(); }
-  // The path below the root of a group given as in /proc/PID/cgroup.
+  // Path relative to fs's root; `group` is as in /proc/PID/cgroup.
   std::string at(std::string_view controller, std::string_view group) const;
   std::string parent_group() const { return "/" + settings_.name; }
   std::string job_group(JobId job) const;
@@ -113,7 +114,8 @@ class V1Backend final : public Backend {
   const ThreadSched* sched_;
   V1Mounts mounts_;
   V1Settings settings_;
-  std::map<JobId, std::string> limited_from_;  // cpu groups
+  // Former cpu group of each job's limited processes.
+  std::map<JobId, std::string> limited_from_;
 };
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// I/O limits and what is measured of a job on cgroup v1.
+// I/O limits and measurements of a job on cgroup v1.
 #include <utility>
 
 #include "cgroup/backend_parts.h"

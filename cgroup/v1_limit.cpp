@@ -1,5 +1,5 @@
-// A bound on a job's CPU time on cgroup v1, in a group of its own: what lends
-// and borrows is not in it meanwhile.
+// Limit of a job's CPU time on cgroup v1, in a group of its own. A job under
+// this limit neither lends nor borrows CPUs.
 #include <algorithm>
 
 #include "cgroup/backend_parts.h"
@@ -21,7 +21,8 @@ bool V1Backend::is_limit(std::string_view group) const {
   return (std::string(group) + "/").starts_with(limit_parent() + "/");
 }
 
-// Whoever is limited has its home where the job's first process came from.
+// The cpu group from which a job's limited processes came; other paths are
+// returned unchanged.
 std::string V1Backend::unlimited_path(std::string_view limit_path) const {
   if (is_limit(limit_path)) {
     const auto job = parse_job_dir(limit_path.substr(
@@ -52,12 +53,12 @@ Status V1Backend::set_cpu_limit(JobId job, const std::vector<Home>& homes,
   }
   if (!done) return done;
   for (const Home& home : homes) {
-    if (is_ours(home.cpu_path)) continue;  // away, or of an earlier run
+    if (is_ours(home.cpu_path)) continue;  // away, or left by an earlier run
     if (!proc_->verify(home.task)) continue;
     auto groups = proc_->cgroups(home.task.tid);
-    if (groups && is_limit((*groups)["cpu"])) continue;  // already
+    if (groups && is_limit((*groups)["cpu"])) continue;  // already limited
     const auto from = limited_from_.try_emplace(job, home.cpu_path).first;
-    // One group, one home.
+    // limited_from_ holds one home group a job: skip processes of another.
     if (from->second != home.cpu_path) continue;
     Status moved =
         move(home.task.tid, "cpu", limit_group(job), "/cgroup.procs");
@@ -67,15 +68,15 @@ Status V1Backend::set_cpu_limit(JobId job, const std::vector<Home>& homes,
   return done;
 }
 
-// What it starts between the listing and the removal is met by another attempt.
+// The job may start processes between listing and removal, hence the attempts.
 Status V1Backend::clear_cpu_limit(JobId job, const FindHome& find_home) {
   if (!own_cpu_group()) return Done{};
   const std::string group = at("cpu", limit_group(job));
-  // Whoever is still in there when all else fails is not held.
+  // Lifts the limit even if the removal below fails.
   (void)fs_->write_file(group + "/cpu.cfs_quota_us", "-1");
   Status removed = Done{};
   for (int i = 0; i < kAttempts; ++i) {
-    // Whole processes at first: threads are many.
+    // Whole processes first: fewer writes than one per thread.
     const char* file = i + 1 < kAttempts ? "/cgroup.procs" : "/tasks";
     auto text = fs_->read_file(group + file);
     if (!text && text.error().code == Code::kNotFound) break;

@@ -1,4 +1,4 @@
-// Removing a job's groups, and what a crashed run left behind.
+// Removes a job's groups, also those that a crashed run left behind.
 #include <algorithm>
 #include <utility>
 
@@ -15,8 +15,8 @@ constexpr int kAncestors = 8;
 
 }  // namespace
 
-// Of the process's main thread, or of the nearest ancestor process, that is
-// not away itself; the root groups where there is none.
+// The home of the process's main thread or of its nearest ancestor process that
+// is not away; the root groups if there is none among kAncestors processes.
 Home V1Backend::ancestors_home(pid_t tid) const {
   auto status = proc_->status(tid);
   pid_t candidate = status ? status->tgid : 0;
@@ -29,14 +29,14 @@ Home V1Backend::ancestors_home(pid_t tid) const {
   return Home{TaskId{}, "/", "/", "/", CpuSet{}, SchedPolicy{}, ""};
 }
 
-// For a thread in our groups that nobody knows.
+// For a thread in our groups that find_home does not know.
 Home V1Backend::guess_home(pid_t tid) const {
   Home home = ancestors_home(tid);
   home.task = TaskId{tid, 0};
   home.blkio_path = "/";
   auto own = proc_->cgroups(tid);
   if (!own) return home;
-  // What is at home already stays as it is: a crash may have come half-way.
+  // A crash may have interrupted the way home: keep groups that are not ours.
   const std::string& cpu = (*own)["cpu"];
   if (!cpu.empty() && !is_ours(cpu)) home.cpu_path = cpu;
   const std::string& cpuset = (*own)["cpuset"];
@@ -45,8 +45,9 @@ Home V1Backend::guess_home(pid_t tid) const {
     home.affinity = sched_->affinity(tid).value_or(CpuSet{});
     return home;
   }
-  // A process whose parents are gone has init's home: not where Slurm had it.
-  // The freezer tells, which Slurm lays out alike and which we never touch.
+  // An orphan's ancestor is init, whose home is not Slurm's group. The freezer
+  // path gives that group: Slurm uses the same names in both hierarchies, and
+  // we never change the freezer.
   const std::string& freezer = (*own)["freezer"];
   if (home.cpuset_path == "/" && !freezer.empty() &&
       fs_->exists(at("cpuset", freezer) + "/tasks")) {
@@ -66,7 +67,7 @@ Home V1Backend::find_or_guess(pid_t tid, const FindHome& find_home) const {
   return guess_home(tid);
 }
 
-// The threads in a job's group; none where there is no group.
+// The threads in a job's group; none if there is no group.
 Result<std::set<pid_t>> V1Backend::members(JobId job,
                                            const char* controller) const {
   if (!require(controller)) return std::set<pid_t>{};
@@ -122,7 +123,7 @@ void V1Backend::remove_parents() {
   }
 }
 
-// A thread may fork between the listing and the removal: hence the attempts.
+// A thread may fork between listing and removal, hence the attempts.
 Status V1Backend::remove_job(JobId job, const FindHome& find_home) {
   const Status unlimited = clear_cpu_limit(job, find_home);
   Status removed = Done{};
@@ -145,7 +146,7 @@ Status V1Backend::sweep(const std::set<JobId>& alive,
   std::set<JobId> found;
   const auto find_in = [&](const std::string& parent) {
     auto names = fs_->list_dirs(parent);
-    if (!names) return;  // nothing of ours there
+    if (!names) return;  // we have no group there
     for (const std::string& name : *names) {
       if (auto job = parse_job_dir(name)) found.insert(*job);
     }

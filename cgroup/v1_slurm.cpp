@@ -1,4 +1,4 @@
-// What Slurm's own groups say; they are only read.
+// Reads Slurm's own groups; changes nothing.
 #include "cgroup/v1_backend.h"
 #include "cgroup/v1_parse.h"
 
@@ -12,7 +12,7 @@ JobGroups V1Backend::job_groups_of(const ProcCgroups& groups) const {
   return {group_in("freezer"), group_in("cpuacct")};
 }
 
-// The state is that of the groups above, too.
+// freezer.state also reports a freeze of an ancestor group.
 bool V1Backend::is_frozen(const ProcCgroups& groups) const {
   const auto path = groups.find("freezer");
   if (path == groups.end()) return false;
@@ -25,15 +25,15 @@ Result<std::set<pid_t>> V1Backend::away_threads(JobId job) const {
   return members(job, "cpuset");
 }
 
-// Every release lays its v1 groups out as slurm[_NODE]/uid_U/job_J/step_S; the
-// CPUs of a step stand at the job as well.
+// Every Slurm release has v1 groups slurm[_NODE]/uid_U/job_J/step_S. A job's
+// cpuset contains its steps' CPUs.
 Result<CpuSet> V1Backend::slurm_cpus() const {
   auto roots = fs_->list_dirs(at("cpuset", "/"));
   if (!roots) return roots.error();
   CpuSet held;
   auto each = [&](const std::string& path, const char* prefix, auto&& visit) {
     auto names = fs_->list_dirs(path);
-    if (!names) return;  // it ended meanwhile
+    if (!names) return;  // the group has ended
     const std::string below = path + "/";
     for (const std::string& name : *names) {
       if (name.starts_with(prefix)) visit(below + name);

@@ -116,7 +116,7 @@ JobGroups V2Backend::job_groups_of(const ProcCgroups& groups) const {
   return {slurm->job, slurm->job};
 }
 
-// Also where a group above is the one that was frozen.
+// cgroup.events also reports a freeze of an ancestor group.
 bool V2Backend::is_frozen(const ProcCgroups& groups) const {
   const auto path = groups.find("");
   if (path == groups.end()) return false;
@@ -124,14 +124,13 @@ bool V2Backend::is_frozen(const ProcCgroups& groups) const {
   return events && keyed_figure(*events, "frozen") == 1u;
 }
 
-// Each in one line, with the remedy: it is what the admin gets to see.
 Status V2Backend::add_task(JobId job, const Home& home) {
   const auto groups = slurm_groups_of(home.cpuset_path);
   if (!groups || groups->task != home.cpuset_path) return not_slurms(home);
   seen_scopes_.insert(groups->scope);
   KnownJob& known = jobs_[job];
   known.path = groups->job;
-  // What is half removed is no whole group: a new loan makes it anew.
+  // remove_job() may have removed some of the groups: create all again.
   if (std::exchange(known.is_over, false)) {
     for (auto& [path, task] : known.tasks) task = KnownTask{task.groups};
   }
@@ -166,10 +165,12 @@ Status V2Backend::move_thread(pid_t tid, const std::string& group) const {
   return fs_->write_file(group + kThreads, std::to_string(tid));
 }
 
-// The kernel moves whatever process has the number by then, also out of another
-// job or a service: so only who is in FROM, looked at last.
-// Before Linux 6.2 a thread that comes into another cpuset has all of it, and
-// what it was bound to is forgotten.
+// The kernel moves whichever process has the pid at the time of the write, even
+// one of another job or a service. So the group is checked last before the
+// write. (A short race remains.)
+//
+// Before Linux 6.2 a move into another cpuset resets a thread's affinity to the
+// whole cpuset. So affinities are saved and restored.
 Status V2Backend::move_process(pid_t tid, const std::string& from,
                                const std::string& to) const {
   std::map<pid_t, CpuSet> masks;
@@ -190,14 +191,14 @@ Status V2Backend::move_process(pid_t tid, const std::string& from,
   return is_gone(moved) ? Status(Done{}) : moved;
 }
 
-// The processes of these threads, until the time is over.
+// Moves the processes of these threads, until until_ns at most.
 Status V2Backend::move_processes(const std::set<pid_t>& threads,
                                  const std::string& from, const std::string& to,
                                  uint64_t until_ns) const {
   Status first = Done{};
   for (pid_t tid : threads) {
     if (monotonic_ns() > until_ns) break;
-    // Its process may have been moved with another thread.
+    // Another thread's move may have moved this process already.
     auto groups = proc_->cgroups(tid);
     if (!groups || (*groups)[""] != from) continue;
     note_first(first, move_process(tid, from, to));
@@ -242,8 +243,8 @@ Status V2Backend::bring_home(const Home& home) {
   const pid_t tid = home.task.tid;
   Status first = proc_->verify(home.task);
   if (!first) return first;
-  // Whoever is away is in its own task's group; what is known of its home may
-  // be of another task of the job.
+  // An away thread is always below its own task's group, but home.cpuset_path
+  // may name another task of the job.
   std::string task = home.cpuset_path;
   auto groups = proc_->cgroups(tid);
   if (groups && is_loader_dir((*groups)[""])) {
@@ -251,7 +252,7 @@ Status V2Backend::bring_home(const Home& home) {
     task.resize(task.size() - loader_dir("").size());
   }
   Status moved = move_thread(tid, home_dir(task));
-  // No loan, or none any more.
+  // The task has no home group: no loan now.
   if (!moved && moved.error().saved_errno == ENOENT) {
     moved = move_thread(tid, task);
   }

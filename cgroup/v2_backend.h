@@ -1,19 +1,25 @@
-// Backend on cgroup v2. In each task's own group T of Slurm's, so that Slurm
-// goes on to kill, count and limit everything in it:
+// Backend on cgroup v2. Two groups inside each of Slurm's task groups T, so
+// that Slurm still kills, accounts and limits their threads:
 //
-//   T/NAME_home     threaded; cpuset.cpus: the task's own CPUs; everyone but
-//                   those who are away
-//   T/NAME_loader   threaded; cpuset.cpus: the lent CPUs; cpu.idle=1; the away
+//   T/NAME_home     threaded; cpuset.cpus: the task's own CPUs; holds all
+//                   threads that are not away
+//   T/NAME_loader   threaded; cpuset.cpus: the lent CPUs; cpu.idle=1; holds the
+//                   away threads
 //
-// Both are made when the first thread of the task goes away and removed with
-// the task. A cpuset reaches no further than those above it, so those that
-// Slurm has set (the job's and `user`'s) are widened by what is lent; NAME_home
-// keeps everyone else in. Weights count between jobs, not between threads of
-// several jobs: a job that CPUs are lent to has cpu.weight 10 meanwhile. Limits
-// of I/O stand at the job, and that of CPU time while a job is measured.
+// Both are created when the task's first thread goes away, and removed with the
+// task.
 //
-// What is changed of Slurm's groups is marked there with what it was (extended
-// attributes trusted.NAME.*), so that a later run can restore it, also after
+// A cpuset is bounded by its ancestors. So the cpusets that Slurm has set (the
+// job's and `user`'s) are widened by the lent CPUs; NAME_home keeps the other
+// threads on their own CPUs.
+//
+// cpu.idle orders threads only within a task; between jobs their weights
+// decide. A borrower job therefore has cpu.weight 10 during the loan
+// (docs/decisions.md, 40). I/O limits are set on the job's group, as is the
+// limit of CPU time during a measurement.
+//
+// Each change to Slurm's groups is recorded there with the former value, in
+// extended attributes (trusted.NAME.*). A later run can restore it, even after
 // kill -9.
 #pragma once
 
@@ -27,17 +33,18 @@ namespace penstock {
 
 struct V2Settings {
   std::string name = "penstock";  // one path component
-  bool away_yields = true;        // false: as everyone else; only to show what
-                                  // yielding is worth
+  bool away_yields = true;        // false: away threads compete as equals; only
+                                  // to measure the value of yielding
 };
 
 class V2Backend final : public Backend {
  public:
-  // fs (whose root is the unified hierarchy's), proc and sched outlive the
-  // backend. Makes nothing yet.
-  // Errors: kUnavailable  the machine has no unified hierarchy, or without cpu
-  //                       and cpuset in it: says what to do;
-  //         kInvalidArgument  name is empty, or has '/' or ".." in it.
+  // fs (rooted at the unified hierarchy), proc and sched must outlive the
+  // backend. Creates no groups yet.
+  // Errors: kUnavailable  the unified hierarchy lacks cpu or cpuset; the
+  //                       message gives the remedy;
+  //         kNotFound     there is no unified hierarchy at fs;
+  //         kInvalidArgument  the name is empty, begins with '.', or has '/'.
   [[nodiscard]] static Result<V2Backend> create(const CgroupFs& fs,
                                                 const ProcReader& proc,
                                                 const ThreadSched& sched,
@@ -55,7 +62,8 @@ class V2Backend final : public Backend {
   Status bring_home(const Home& home) override;
   Result<std::set<pid_t>> away_threads(JobId job) const override;
   Result<CpuSet> slurm_cpus() const override;
-  // Whoever is in the job is under its limit.
+  // Checks only that io reaches the job: the limit on the job's group covers
+  // all of its processes.
   Status attach_io(JobId job, const Home& home) override;
   Status detach_io(const Home&) override { return Done{}; }
   Status set_io_limit(JobId job, std::string_view device,
@@ -80,50 +88,50 @@ class V2Backend final : public Backend {
         sched_(&sched),
         settings_(std::move(settings)) {}
 
-  // The caller may have threads to bring home within 100 ms, and asks again for
-  // what was not moved by then. A first move takes 10 to 20 ms, those right
-  // after it 0.01; on a busy machine each may take more.
+  // Bound of one series of moves: the caller may have threads to bring home
+  // within 100 ms. It calls again for the rest. A first move takes 10 to 20 ms,
+  // moves right after it 0.01 ms; on a busy machine each may take longer.
   static constexpr uint64_t kMove_ns = 100'000'000;
-  // Of one task or process: looking at each takes time.
+  // Per task or process: each thread costs a look.
   static constexpr size_t kMostThreads = 4096;
 
   struct KnownTask {
     SlurmGroups groups;
-    bool prepared = false;  // has groups of ours
-    int tries = 0;          // to fill its home, which is not done
-    int pause = 0;  // calls of refresh() until the next try; less: since
-    int next_pause = 1;
-    Error failure;  // of the last try
+    bool prepared = false;  // has complete groups of ours
+    int tries = 0;          // calls that left its home group incomplete
+    int pause = 0;          // refresh() calls until the next try; < 0: since
+    int next_pause = 1;     // refresh() calls
+    Error failure;          // of the last try
 
     bool has_groups() const { return prepared || tries > 0; }
   };
   struct Limit {
     uint64_t wanted_bytes_per_s = 0;
-    uint64_t written_bytes_per_s = 0;  // the site's own, where that is lower
+    uint64_t written_bytes_per_s = 0;  // lower of wanted and the site's own
   };
   struct KnownJob {
     std::string path;
     std::map<std::string, KnownTask> tasks;  // by path
     CpuSet lent;
     std::map<std::string, Limit> limits;  // by device
-    bool is_over = false;  // remove_job() was called, and could not do all
+    bool is_over = false;  // remove_job() was called but not all is restored
 
-    // The groups that hold prepared tasks, each once.
+    // Job, step, `user` and task groups of all prepared tasks.
     std::set<std::string> levels() const;
   };
 
-  // Steps that had groups of ours: were Slurm to meet one of these in a step
-  // that ends, it would leave the step's own for ever. Marked .step for a later
-  // run; the mark goes with the directory.
+  // A step that had groups of ours. If Slurm meets one of them while it removes
+  // an ended step, it leaves the step's own groups for ever. The step carries
+  // the mark .step for a later run; the mark disappears with the directory.
   struct LeftStep {
-    int looks = 0;  // calls of refresh() since it had a process
-    int tries = 0;
-    std::optional<WriteWatch> begins;  // written to by a step that begins
+    int looks = 0;  // calls of refresh() under watch without a process
+    int tries = 0;  // to remove it
+    std::optional<WriteWatch> begins;  // a starting step writes to this file
   };
 
   std::string home_dir(std::string_view task) const;
   std::string loader_dir(std::string_view task) const;
-  // The task's group where path is a group of ours in it, else path itself.
+  // The task's group if path is its home group, else path itself.
   std::string task_of(std::string_view path) const;
   bool is_loader_dir(std::string_view path) const;
   std::string mark(const char* what) const { return settings_.name + what; }
@@ -138,8 +146,8 @@ class V2Backend final : public Backend {
   Result<std::set<pid_t>> threads_in(const std::string& group) const;
 
   // v2_cpusets.cpp
-  // The CPUs that Slurm gave the group, whatever we have made of them; empty
-  // where it has none of its own.
+  // The CPUs that Slurm gave the group, without our changes; empty if Slurm set
+  // none on this group.
   Result<CpuSet> own_cpus(const std::string& group) const;
   Result<CpuSet> task_cpus(const SlurmGroups& task) const;
   Status widen(const std::string& group, const CpuSet& lent);
@@ -165,7 +173,9 @@ class V2Backend final : public Backend {
   Status remove_task_groups(const std::string& task);
   Status restore_job(const std::string& job, const FindHome& find_home);
   bool is_populated(const std::string& group) const;
-  bool has_left_home(const std::string& task) const;  // some of it
+  // Whether the home group is gone, or a thread of the task is outside of both
+  // groups.
+  bool has_left_home(const std::string& task) const;
   void forget_ended_tasks(KnownJob& job);
 
   // v2_left.cpp
@@ -174,7 +184,7 @@ class V2Backend final : public Backend {
   void look_at_left_step(const std::string& path, LeftStep& step);
   void remove_step(const std::string& step);
 
-  // v2_slurm.cpp: all of Slurm's scopes and jobs now, as paths.
+  // v2_slurm.cpp: Slurm's present scopes and jobs, as paths.
   std::set<std::string> find_scopes(bool outside_slices) const;
   std::set<std::string> scopes() const;
   std::vector<std::string> job_dirs() const;

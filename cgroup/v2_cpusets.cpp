@@ -1,5 +1,5 @@
-// Slurm's cpusets, what is written there instead, and the marks that tell the
-// two apart.
+// Widens and restores Slurm's cpusets. A mark on each changed group
+// distinguishes our values from Slurm's.
 #include "cgroup/backend_parts.h"
 #include "cgroup/text_scan.h"
 #include "cgroup/v2_backend.h"
@@ -17,12 +17,12 @@ Result<CpuSet> read_cpus(const CgroupFs& fs, const std::string& file) {
   return word.empty() ? CpuSet() : CpuSet::parse(word);
 }
 
-// What stood in a cpuset, and what we have written there instead: one of two,
-// while the second is being written.
+// Content of the mark .cpus. While a write is in progress the cpuset holds
+// either `before` or `wrote`.
 struct Widened {
-  CpuSet own;
-  CpuSet before;
-  CpuSet wrote;
+  CpuSet own;     // set by Slurm
+  CpuSet before;  // in the cpuset before our last write
+  CpuSet wrote;   // by our last write
 };
 
 std::string to_text(const Widened& it) {
@@ -48,7 +48,7 @@ std::optional<Widened> parse_widened(std::string_view text) {
 
 }  // namespace
 
-// Where something else stands than what we wrote, Slurm has rewritten it.
+// If the cpuset holds neither of our values, Slurm has rewritten it since.
 Result<CpuSet> V2Backend::own_cpus(const std::string& group) const {
   auto now = read_cpus(*fs_, group + kCpus);
   if (!now) return now;
@@ -60,8 +60,8 @@ Result<CpuSet> V2Backend::own_cpus(const std::string& group) const {
   return is_ours ? it->own : *now;
 }
 
-// Slurm sets cpusets at some levels only; the others have the next one's above.
-// Empty where it constrains nothing.
+// Slurm sets cpusets at some levels only; the others inherit their parent's.
+// Empty: Slurm constrains no level.
 Result<CpuSet> V2Backend::task_cpus(const SlurmGroups& task) const {
   for (const std::string& level : {task.task, task.user, task.step, task.job}) {
     auto own = own_cpus(level);
@@ -90,7 +90,8 @@ Status V2Backend::widen(const std::string& group, const CpuSet& lent) {
     return done ? fs_->remove_mark(group, mark(".cpus")) : done;
   }
   if (wanted == *now) return Done{};
-  // A crash between any two of these leaves a mark that tells Slurm's CPUs.
+  // A crash between any two of these writes leaves a mark from which own_cpus()
+  // finds Slurm's CPUs.
   const std::string name = mark(".cpus");
   Status done =
       fs_->write_mark(group, name, to_text(Widened{*own, *now, wanted}));
@@ -99,8 +100,9 @@ Status V2Backend::widen(const std::string& group, const CpuSet& lent) {
   return fs_->write_mark(group, name, to_text(Widened{*own, wanted, wanted}));
 }
 
-// Tasks beside one with a loan stand below the same `user`: what is wider there
-// is not for them. A task with groups of its own has its home.
+// Keeps a task without a loan on its own CPUs: its parent `user` is widened for
+// a neighbour's loan. A task with groups of ours needs no fence; its home group
+// bounds it.
 Status V2Backend::fence(const std::string& task, const CpuSet& cpus) {
   auto now = read_cpus(*fs_, task + kCpus);
   if (!now) return std::move(now).error();
@@ -110,8 +112,8 @@ Status V2Backend::fence(const std::string& task, const CpuSet& cpus) {
   return done ? fs_->write_file(task + kCpus, cpus.to_string()) : done;
 }
 
-// The kernel leaves no cpuset empty that somebody is in: then what the fence
-// wrote stays, as if it were Slurm's. It is no less than what is above.
+// The kernel refuses to empty a populated cpuset (ENOSPC). Then the fence's
+// CPUs stay, as if Slurm had set them; Slurm's own bound is not narrower.
 Status V2Backend::unfence(const std::string& task) {
   auto marked = fs_->read_mark(task, mark(".cpus"));
   if (!marked && marked.error().code == Code::kNotFound) return Done{};

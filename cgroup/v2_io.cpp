@@ -1,4 +1,4 @@
-// I/O limits on cgroup v2: at the job.
+// I/O limits on cgroup v2: io.max of the job's group.
 #include <algorithm>
 
 #include "cgroup/backend_parts.h"
@@ -14,22 +14,23 @@ constexpr const char* kMax = "/io.max";
 
 }  // namespace
 
-// Of a job in no group of Slurm's add_task() has said so.
+// Unknown jobs give kNotFound: add_task() reported their missing Slurm group.
 Result<V2Backend::KnownJob*> V2Backend::limited(JobId id) {
   auto job = known(id);
   if (!job) job.error().code = Code::kNotFound;
   return job;
 }
 
-// Slurm enables io for its jobs from 25.05 on, where it is told to; elsewhere
-// it is enough to enable it in the scope that systemd has delegated. That fails
-// where no group above it has io, which systemd enables to account for it.
+// Slurm 25.05 and later enable io for jobs if so configured. Otherwise it is
+// enough to enable io in the scope that systemd has delegated. That fails
+// unless the groups above have io, which systemd enables for IOAccounting=yes.
 Status V2Backend::require_io(const KnownJob& job) {
   if (fs_->exists(job.path + kMax)) return Done{};
   const std::string scope = job.path.substr(0, job.path.rfind('/'));
   const std::string file = scope + "/cgroup.subtree_control";
   const auto enabled_there = fs_->read_file(file);
-  // Enabled by whomever, the site perhaps, it is in every group below.
+  // io enabled in the scope reaches every group below it. So without io.max the
+  // job's group is gone.
   if (!fs_->exists(job.path) ||
       (enabled_there && has_word(*enabled_there, "io"))) {
     return Error{Code::kNotFound, ENOENT, job.path + " has ended"};
@@ -64,7 +65,7 @@ Status V2Backend::write_limit(const std::string& job, const std::string& device,
   return done;
 }
 
-// What stood at the job before us, by device: bytes/s, or "max".
+// The site's own limits of the job, by device: bytes/s, or "max".
 std::map<std::string, std::string> V2Backend::former_limits(
     const std::string& job) const {
   std::map<std::string, std::string> former;
@@ -88,7 +89,8 @@ Status V2Backend::mark_limits(
                       : fs_->write_mark(job, mark(".io"), text);
 }
 
-// A limit of the site's own, by a prolog for example, holds on.
+// Records the site's own limit (set by a prolog, for example) in the mark.
+// Returns the rate to write: the lower of the site's and ours.
 Result<uint64_t> V2Backend::mark_limit(const std::string& job,
                                        const std::string& device,
                                        uint64_t rate_bytes_per_s) const {
@@ -117,7 +119,7 @@ Status V2Backend::restore_limit(const std::string& job,
   return without_limit(mark_limits(job, former));
 }
 
-// With the marks that a later run needs to lift it.
+// Also writes the marks from which a later run can lift the limit.
 Status V2Backend::put_limit(JobId id, KnownJob& job, const std::string& device,
                             uint64_t rate_bytes_per_s) {
   Status done = fs_->write_mark(job.path, mark(".job"), std::to_string(id));
@@ -141,8 +143,8 @@ Status V2Backend::set_io_limit(JobId id, std::string_view device,
   return put_limit(id, **job, std::string(device), rate_bytes_per_s);
 }
 
-// A limit that is not what was written, the site has set since: its own from
-// now on, and the lower holds.
+// A limit that differs from our last write comes from the site. It is recorded
+// as the site's own limit; the lower of both stays in force.
 Status V2Backend::look_at_limits(KnownJob& job) const {
   if (job.limits.empty() || !fs_->exists(job.path + kMax)) return Done{};
   auto text = fs_->read_file(job.path + kMax);
@@ -164,8 +166,8 @@ Status V2Backend::look_at_limits(KnownJob& job) const {
   return done;
 }
 
-// Where io was taken from the scope and is given back, every limit is gone, and
-// where a guardian has taken everything back, so are the marks.
+// Disabling and re-enabling io in the scope drops every limit. A guardian
+// process that has restored everything has removed the marks too.
 Status V2Backend::restore_limits(JobId id, KnownJob& job) {
   if (job.limits.empty() || !fs_->exists(job.path)) return Done{};
   Status first = look_at_limits(job);

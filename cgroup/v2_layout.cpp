@@ -6,7 +6,6 @@
 namespace penstock {
 namespace {
 
-// Ends and names of a path's components.
 struct Component {
   std::string_view name;
   std::string_view up_to;  // the path with this component as its last
@@ -74,7 +73,7 @@ std::optional<uint64_t> io_figure(std::string_view text,
   return std::nullopt;
 }
 
-// "some avg10=0.00 avg60=0.00 avg300=0.00 total=12": a line as io.stat's are.
+// "some avg10=0.00 avg60=0.00 avg300=0.00 total=12": has io.stat's syntax.
 std::optional<uint64_t> pressure_some_us(std::string_view text) {
   return io_figure(text, "some", "total");
 }

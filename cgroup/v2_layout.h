@@ -1,6 +1,6 @@
-// Where Slurm keeps jobs in the unified hierarchy, read off the path that a
-// thread's own /proc/TID/cgroup gives: it is never composed from a job's
-// number, for from 26.05 on the job's directory has another name. Pure.
+// Slurm's groups in the unified hierarchy, parsed from the path in a thread's
+// /proc/TID/cgroup. A path is never composed from a job's number, because Slurm
+// 26.05 renamed the job's directory. Also parses v2 control files. Pure.
 #pragma once
 
 #include <cstdint>
@@ -20,29 +20,30 @@ struct SlurmGroups {
   std::string user;
   std::string task;
 
-  // From the job down: where a cpuset may stand.
+  // The groups that may have a cpuset, from the job down.
   std::set<std::string> levels() const { return {job, step, user, task}; }
 };
 
-// nullopt: the path does not lead into a task of Slurm's, or it begins outside
-// of our cgroup namespace ("/../.."). It may lead further, into a group below
-// the task's. How deep the scope is does not matter.
+// The Slurm groups on a path into a task's group or a group below it. The scope
+// may be at any depth.
+// nullopt: no task of Slurm's, or the path begins outside of our cgroup
+// namespace ("/../..").
 std::optional<SlurmGroups> slurm_groups_of(std::string_view path);
 
-// Whether a directory's name is that of a scope that Slurm's steps run in.
+// Whether a directory's name is that of the scope of Slurm's steps.
 bool is_slurm_scope(std::string_view name);
 
-// "254:16 rbytes=4096 wbytes=0 ...": the figure after key of one device's line
-// in io.stat or io.max; nullopt where there is none, or it is "max".
+// One device's value for `key` in io.stat or io.max, whose lines are
+// "254:16 rbytes=4096 wbytes=0 ..."; nullopt if missing or "max".
 std::optional<uint64_t> io_figure(std::string_view text,
                                   std::string_view device,
                                   std::string_view key);
 
-// cpu.pressure or io.pressure: how long some thread of the group, whatever the
-// others did, was held up, since the group was made; nullopt for other text.
+// Total "some" time in cpu.pressure or io.pressure: at least one thread of the
+// group was stalled. Since the group's creation; nullopt for other text.
 std::optional<uint64_t> pressure_some_us(std::string_view text);
 
-// "usage_usec 12": a figure of cpu.stat or cgroup.events.
+// The value of `key` in cpu.stat or cgroup.events ("usage_usec 12").
 std::optional<uint64_t> keyed_figure(std::string_view text,
                                      std::string_view key);
 

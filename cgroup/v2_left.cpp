@@ -1,14 +1,17 @@
-// What Slurm left of steps that had groups of ours: it removes each directory
-// of a step once, and where one of ours was in the way for a moment the rest is
-// left to us.
+// Removes leftover directories of steps that had groups of ours. Slurm tries to
+// remove each directory of a step once; if one of our groups was there at that
+// moment, the step's directories stay.
 //
-// A starting slurmstepd makes the job's and the step's directory and writes to
-// their cgroup.subtree_control under an flock on the scope, and an ending one
-// removes them under it (Slurm 22.05 to 26.05). `user`, `slurm` and its own
-// move into that follow without the lock, so that to have it is not enough: a
-// step is removed under it only if none has begun there for two seconds.
-// Who began earlier is in the step by now, who begins later waits for the lock,
-// for the few moments that removing takes, and makes its directories anew.
+// The race with a new step of the same name (Slurm 22.05 to 26.05): a starting
+// slurmstepd creates the job's and the step's directory and writes to their
+// cgroup.subtree_control under an flock on the scope. An ending one removes
+// them under the same lock.
+//
+// The starting slurmstepd then creates `user` and `slurm`, and moves itself
+// into `slurm`, without the lock. So the lock alone does not suffice: a step is
+// removed under the lock only if no slurmstepd has started there for two
+// seconds. One that started earlier is in the step by then. One that starts
+// later waits briefly for the lock and creates its directories again.
 #include <algorithm>
 
 #include "cgroup/v2_backend.h"
@@ -16,13 +19,13 @@
 namespace penstock {
 namespace {
 
-// Calls of refresh(), half a second each, without a process and under watch.
+// Calls of refresh(), half a second apart, under watch and without a process.
 constexpr int kLeftLooks = 4;
-// What cannot be removed is left to a later run.
+// After these a step is left to a later run.
 constexpr int kMostTries = 3;
-// Of those that an earlier run marked.
+// Steps to adopt from an earlier run.
 constexpr size_t kMostLeft = 1024;
-// At once: root has 128 in all, of inotify.
+// Concurrent watches: inotify allows root 128 instances in all.
 constexpr int kMostWatches = 16;
 
 std::string parent_of(const std::string& path) {
@@ -50,7 +53,7 @@ void V2Backend::remove_step(const std::string& step) {
   for (const char* group : {"/user", "/slurm", ""}) {
     (void)fs_->remove_dir(step + group);
   }
-  // The job's own where this was its last step.
+  // The job's own directory, if this was its last step; else this fails.
   (void)fs_->remove_dir(parent_of(step));
 }
 

@@ -1,4 +1,4 @@
-// A bound on a job's CPU time on cgroup v2: cpu.max of the job.
+// Limit of a job's CPU time on cgroup v2: cpu.max of the job's group.
 #include "cgroup/backend_parts.h"
 #include "cgroup/text_scan.h"
 #include "cgroup/v2_backend.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kMax = "/cpu.max";
 
-// Of "50000 100000"; nullopt: no limit ("max 100000").
+// Parses cpu.max ("50000 100000"); nullopt: no limit ("max 100000").
 std::optional<uint32_t> millicores_of(std::string_view text) {
   const auto quota_us = parse_uint(take_word(text), 1, UINT32_MAX);
   const auto period_us = parse_uint(take_word(text), 1, UINT32_MAX);
@@ -27,7 +27,7 @@ Status V2Backend::set_cpu_limit(JobId id, const std::vector<Home>&,
   const std::string& path = (*job)->path;
   Status done = fs_->write_mark(path, mark(".job"), std::to_string(id));
   auto site = fs_->read_mark(path, mark(".max"));
-  // Whatever else fails here, what we set is not to be taken for the site's.
+  // With an unreadable mark, cpu.max may hold our own limit, not the site's.
   if (!site && site.error().code != Code::kNotFound) return site.error();
   if (done && !site) {
     const auto former = fs_->read_file(path + kMax);

@@ -1,4 +1,5 @@
-// Who is lent CPUs: groups inside a task's, the room for them, and weights.
+// Loans: the groups inside a task's group, the widened cpusets above them, and
+// the borrower's weight.
 #include <algorithm>
 
 #include "cgroup/backend_parts.h"
@@ -12,17 +13,19 @@ namespace {
 constexpr const char* kCpus = "/cpuset.cpus";
 constexpr const char* kControl = "/cgroup.subtree_control";
 constexpr const char* kWeight = "/cpu.weight";
-// Of a borrower; 100 is usual. Less would leave it next to nothing at home
-// against what runs outside of Slurm there (docs/decisions.md, 40).
+// Weight of a borrower; the default is 100. A lower one would leave the
+// borrower's home threads almost no CPU against processes outside of Slurm
+// (docs/decisions.md, 40).
 constexpr const char* kBorrowerWeight = "10";
 constexpr int kMoveRounds = 16;
-// Between two tries with one task, in calls of refresh(): a minute.
+// Longest time between two tries with one task, in calls of refresh(): 60 s.
 constexpr int kLongestPause = 120;
-constexpr int kMostTries = 10;  // with one task's processes, half a second each
-// Calls of refresh() after which nobody goes on with that.
+constexpr int kMostTries = 10;  // to fill one home group, half a second apart
+// Calls of refresh() without a new try, after which a half-filled home group is
+// removed.
 constexpr int kGivenUp = 10;
 
-// "10\n" as "10".
+// First word of a file: "10" of "10\n".
 Result<std::string> read_word(const CgroupFs& fs, const std::string& file) {
   auto text = fs.read_file(file);
   if (!text) return text;
@@ -51,11 +54,12 @@ Status V2Backend::widen_all(const std::set<std::string>& levels,
   return first;
 }
 
-// Whoever is in the task's own group goes into its home, so that a wider cpuset
-// above is nobody's but the loader's. A process may start another meanwhile:
-// hence the rounds; what starts in the home stays there. Beyond kMove_ns nobody
-// else is moved (kLimit): prepare() goes on with the rest at another call. On a
-// busy machine one move may take longer than that.
+// Moves all processes of the task's own group into its home group, so that only
+// the loader group can use a wider cpuset above. Processes may fork during the
+// move, hence the rounds; a child born in the home group stays there.
+//
+// After kMove_ns it returns kLimit, and prepare() continues at the next call.
+// On a busy machine one move may take longer than kMove_ns.
 Status V2Backend::fill_home(const std::string& task) const {
   const uint64_t until_ns = monotonic_ns() + kMove_ns;
   for (int i = 0; i < kMoveRounds; ++i) {
@@ -75,7 +79,7 @@ Status V2Backend::fill_home(const std::string& task) const {
     Status moved = move_processes(*threads, task, home_dir(task), until_ns);
     if (!moved) return moved;
   }
-  // Or one is on its way out, which the kernel counts and does not move.
+  // An exiting thread also ends here: the kernel lists it but does not move it.
   return Error{Code::kLimit, EBUSY,
                task +
                    ": its processes start others faster than they can be "
@@ -91,12 +95,12 @@ Status V2Backend::make_task_groups(JobId id, const SlurmGroups& task) {
   if (done) done = fs_->write_mark(task.step, mark(".step"), "1");
   if (done) done = fs_->make_dir(home);
   if (done) done = fs_->write_file(home + "/cgroup.type", "threaded");
-  // Before everyone is in the home it would weigh no more than each thread that
-  // is not in it.
+  // +cpu comes after fill_home(): until every thread has moved, the home group
+  // would get one thread's weight.
   const auto enable = [&](const char* controller) {
     if (!done) return;
     done = fs_->write_file(task.task + kControl, controller);
-    // No such controller here, not: no such group.
+    // ENOENT here means a missing controller, not a missing group.
     if (is_gone(done)) done.error().code = Code::kUnavailable;
   };
   enable("+cpuset");
@@ -114,7 +118,7 @@ Status V2Backend::make_task_groups(JobId id, const SlurmGroups& task) {
   return done;
 }
 
-// Without the groups, and without the room that only they needed.
+// Removes the task's groups, and the widening that no other task needs.
 void V2Backend::unprepare(KnownJob& job, KnownTask& task) {
   const std::set<std::string> before = job.levels();
   task.prepared = false;
@@ -136,10 +140,11 @@ void V2Backend::unprepare(KnownJob& job, KnownTask& task) {
   left_.try_emplace(task.groups.step);
 }
 
-// When the first thread of a task is to go: a task that has no loader, such as
-// one that ends at once, gets no groups that could be in Slurm's way.
+// Runs when the task's first thread goes away. A task without a loader, such as
+// a short one, thus gets no groups that Slurm could meet when the step ends.
 Status V2Backend::prepare(JobId id, KnownJob& job, KnownTask& task) {
-  // In the same words: who says each failure once says this one once.
+  // The same message as before: a caller that logs each distinct failure once
+  // logs this one once.
   if (task.pause > 0) return task.failure;
   const bool is_first =
       std::none_of(job.tasks.begin(), job.tasks.end(), [&](const auto& other) {
@@ -182,7 +187,8 @@ Status V2Backend::set_loader_cpus(const std::string& task,
   return done;
 }
 
-// First there is room, then whoever is away moves, then the room is closed.
+// Order: widen the cpusets above, set the loader groups' CPUs, then narrow the
+// cpusets above to the new loan.
 Status V2Backend::set_away_cpus(JobId id, const CpuSet& cpus) {
   auto found = known(id);
   if (!found) {
@@ -210,7 +216,8 @@ Status V2Backend::set_away_cpus(JobId id, const CpuSet& cpus) {
   return done ? weighed : done;
 }
 
-// By its weight, which counts where Slurm keeps the lender's CPUs for it.
+// The borrower yields by its lower weight. The pair needs job groups, and Slurm
+// must reserve the lender's CPUs for it.
 Status V2Backend::yields_to(const Home& home,
                             std::string_view lender_cpu_path) const {
   const auto borrower = slurm_groups_of(home.cpuset_path);
@@ -234,8 +241,8 @@ Status V2Backend::restore_weight(const std::string& job) {
   return is_gone(done) ? Status(Done{}) : done;
 }
 
-// Who has threads away weighs less than those whose CPUs they are on, and only
-// meanwhile. cpu.idle of the loader's group counts within its task alone.
+// A borrower gets a lower weight than the lenders, for the time of the loan.
+// cpu.idle of the loader group has an effect within its task only.
 Status V2Backend::weigh(const KnownJob& job) {
   auto own = own_cpus(job.path);
   if (!own) return std::move(own).error();
@@ -248,8 +255,8 @@ Status V2Backend::weigh(const KnownJob& job) {
   return done ? fs_->write_file(job.path + kWeight, kBorrowerWeight) : done;
 }
 
-// A new step of a job makes Slurm write the job's cpuset anew; systemd and
-// admins may write to Slurm's scope.
+// Slurm rewrites a job's cpuset at each new step of the job; systemd and admins
+// may write to Slurm's scope.
 Status V2Backend::refresh() {
   Status first = Done{};
   const uint64_t until_ns = monotonic_ns() + kMove_ns;
@@ -267,7 +274,7 @@ Status V2Backend::refresh() {
           fenced.insert(task.groups.user).second) {
         (void)fence_neighbours(job, task.groups);
       }
-      // Of tries that failed, or that nobody goes on with.
+      // Groups left by failed or abandoned tries.
       if (!task.prepared && task.tries == 0 && monotonic_ns() < until_ns &&
           fs_->exists(home_dir(path))) {
         (void)remove_task_groups(path);

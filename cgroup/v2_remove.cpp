@@ -1,4 +1,4 @@
-// Taking back what was made and changed, and what a crashed run left behind.
+// Removes our groups and restores Slurm's, also after a crashed run.
 #include "cgroup/backend_parts.h"
 #include "cgroup/v2_backend.h"
 #include "common/clock.h"
@@ -15,16 +15,17 @@ void keep(Status& first, Status step) {
 
 }  // namespace
 
-// For a thread that nobody knows: every CPU of its task's. A user may have had
-// tens of thousands born away: whom time does not suffice for, goes with its
-// process later.
+// Brings home the threads in the task's loader group. A thread unknown to
+// find_home gets every CPU of its task. A task may have tens of thousands of
+// threads there: after kMove_ns the rest is left to remove_task_groups(), which
+// moves whole processes.
 void V2Backend::empty_task(const std::string& task, const FindHome& find_home) {
   auto away = threads_in(loader_dir(task));
   if (!away) return;
   const uint64_t until_ns = monotonic_ns() + kMove_ns;
   for (pid_t tid : *away) {
     if (monotonic_ns() > until_ns) return;
-    // Its number may be another's by now.
+    // The tid may have been reused since the listing.
     auto now = read_thread(*proc_, *sched_, TaskId{tid, 0});
     if (!now || now->groups[""] != loader_dir(task)) continue;
     Home home{now->id, task, task, task, CpuSet{}, SchedPolicy{}, ""};
@@ -38,12 +39,13 @@ void V2Backend::empty_task(const std::string& task, const FindHome& find_home) {
   }
 }
 
-// Whoever is in our groups goes back to the task's own; a fork may come
-// between, hence the attempts.
+// Moves all processes of our groups back to the task's own group. A fork
+// between listing and removal makes the removal fail, hence the attempts.
 Status V2Backend::remove_task_groups(const std::string& task) {
   const uint64_t until_ns = monotonic_ns() + kMove_ns;
   const std::string control = task + "/cgroup.subtree_control";
-  // First: in a home that is half empty nobody may weigh less than outside.
+  // -cpu comes first: in a partly emptied home group, threads would share the
+  // weight that a single thread has outside.
   (void)fs_->write_file(control, "-cpu");
   Status removed = Done{};
   for (int i = 0; i < kRemoveAttempts; ++i) {
@@ -55,7 +57,7 @@ Status V2Backend::remove_task_groups(const std::string& task) {
     if (removed) removed = fs_->remove_dir(home_dir(task));
     if (removed) break;
   }
-  // A task's group that has ended needs none.
+  // May fail if the task's group is gone.
   if (removed) (void)fs_->write_file(control, "-cpuset");
   return removed;
 }
@@ -72,7 +74,7 @@ Status V2Backend::restore_job(const std::string& job,
     }
   }
   levels.insert(levels.end(), tasks.begin(), tasks.end());
-  // First the room is closed: nobody comes home to more than is theirs.
+  // Narrow the cpusets first: threads must not come home to lent CPUs.
   for (const std::string& level : levels) {
     if (fs_->read_mark(level, mark(".cpus"))) {
       keep(first, widen(level, CpuSet()));
@@ -95,12 +97,12 @@ Status V2Backend::restore_job(const std::string& job,
 bool V2Backend::is_populated(const std::string& group) const {
   auto events = fs_->read_file(group + "/cgroup.events");
   if (events) return keyed_figure(*events, "populated") != 0u;
-  // What cannot be read may well have processes.
+  // An unreadable group may have processes.
   return events.error().code != Code::kNotFound &&
          events.error().saved_errno != ENODEV;
 }
 
-// What cannot be read tells nothing: without descriptors nobody has moved.
+// Other read errors prove nothing: penstockd may have run out of descriptors.
 bool V2Backend::has_left_home(const std::string& task) const {
   const auto outside = threads_in(task);
   if (outside && !outside->empty()) return true;
@@ -112,8 +114,8 @@ bool V2Backend::has_left_home(const std::string& task) const {
 void V2Backend::forget_ended_tasks(KnownJob& job) {
   for (auto task = job.tasks.begin(); task != job.tasks.end();) {
     const bool alive = is_populated(task->first);
-    // Another hand than ours has removed the groups, or taken somebody out of
-    // the home: without it the room above would be everyone's.
+    // Someone else removed the home group or moved a thread out of it. Outside
+    // of it, threads could use the widened cpusets above.
     const bool lost = task->second.prepared && has_left_home(task->first);
     if (alive && lost) unprepare(job, task->second);
     if (alive) {
@@ -132,13 +134,14 @@ Status V2Backend::remove_job(JobId id, const FindHome& find_home) {
     if (task.has_groups()) left_.try_emplace(task.groups.step);
   }
   KnownJob& job = found->second;
-  (void)look_at_limits(job);  // ours is lifted in any case
-  // refresh() is not to bring it back.
+  // Records limits that the site has set since; ours are lifted in any case.
+  (void)look_at_limits(job);
+  // Keeps refresh() from restoring the loan and the limits.
   job.lent = CpuSet();
   job.limits.clear();
   job.is_over = true;
   Status restored = restore_job(job.path, find_home);
-  // What could not be given back is known on: the caller asks again.
+  // Keep the job while something is not restored: the caller retries.
   if (restored || !fs_->exists(job.path)) jobs_.erase(found);
   if (!restored && restored.error().saved_errno == EBUSY) {
     restored.error().code = Code::kUnavailable;
@@ -149,7 +152,7 @@ Status V2Backend::remove_job(JobId id, const FindHome& find_home) {
 Status V2Backend::sweep(const std::set<JobId>& alive,
                         const FindHome& find_home) {
   Status first = Done{};
-  // What was left may be of a run that knew more places.
+  // The crashed run may have known scopes that this run has not seen.
   if (alive.empty()) seen_scopes_.merge(find_scopes(/*outside_slices=*/true));
   find_left_steps();
   for (const std::string& job : job_dirs()) {
@@ -165,7 +168,7 @@ Status V2Backend::sweep(const std::set<JobId>& alive,
   for (const std::string& scope : scopes()) {
     if (!fs_->read_mark(scope, mark(".io"))) continue;
     Status disabled = fs_->write_file(scope + "/cgroup.subtree_control", "-io");
-    // Slurm has enabled it in its jobs by now: it is Slurm's.
+    // EBUSY: Slurm has enabled io in its jobs since; leave io to Slurm.
     if (!disabled && disabled.error().saved_errno == EBUSY) disabled = Done{};
     keep(first, std::move(disabled));
     keep(first, fs_->remove_mark(scope, mark(".io")));

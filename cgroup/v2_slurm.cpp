@@ -1,4 +1,4 @@
-// What Slurm's own groups say; they are only read.
+// Finds Slurm's scopes, jobs and CPUs; reads only.
 #include <unistd.h>
 
 #include <deque>
@@ -8,14 +8,15 @@
 namespace penstock {
 namespace {
 
-// Directories; a crowded node has some hundreds outside of Slurm's scope.
+// Directories to search; a crowded node has some hundreds outside of Slurm's
+// scope.
 constexpr size_t kMostLooked = 4096;
 
 }  // namespace
 
 std::vector<std::string> V2Backend::dirs_in(const std::string& path) const {
   auto names = fs_->list_dirs(path);
-  if (!names) return {};  // it ended meanwhile
+  if (!names) return {};  // the group has ended
   for (std::string& name : *names) name = path + "/" + name;
   return *std::move(names);
 }
@@ -26,7 +27,7 @@ std::set<std::string> V2Backend::find_scopes(bool outside_slices) const {
   for (size_t looked = 0; !next.empty() && looked < kMostLooked; ++looked) {
     for (std::string& dir : dirs_in(next.front())) {
       if (is_slurm_scope(dir)) {
-        // A user may own groups, and call one so.
+        // A user may own groups and give one the same name.
         const auto owner = fs_->owner(dir);
         if (owner && *owner == ::geteuid()) found.insert(std::move(dir));
       } else if (outside_slices || dir.ends_with(".slice")) {
@@ -38,15 +39,15 @@ std::set<std::string> V2Backend::find_scopes(bool outside_slices) const {
   return found;
 }
 
-// systemd has them in slices, whichever CgroupSlice= names; where Slurm runs
-// without it they are known by the tasks in them.
+// systemd puts scopes into slices (CgroupSlice= names which). Without systemd
+// the scopes are known only from registered tasks.
 std::set<std::string> V2Backend::scopes() const {
   std::set<std::string> out = find_scopes(/*outside_slices=*/false);
   out.insert(seen_scopes_.begin(), seen_scopes_.end());
   return out;
 }
 
-// Slurm keeps directories of its own there too: a job's has steps.
+// Slurm keeps other directories in the scope too; only a job's contains steps.
 std::vector<std::string> V2Backend::job_dirs() const {
   std::vector<std::string> out;
   for (const std::string& scope : scopes()) {
