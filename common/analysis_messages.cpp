@@ -311,7 +311,7 @@ Result<AnalysisOrder> parse_order(std::string_view line) try {
   if (json->contains("advance")) return AnalysisOrder(AnalysisAdvance{});
   Reader reader(*json);
   return read_cell(reader);
-} catch (const std::exception& error) {  // what nlohmann or an allocation threw
+} catch (const std::exception& error) {  // from nlohmann-json or an allocation
   return invalid(error.what());
 }
 

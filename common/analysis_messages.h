@@ -1,5 +1,5 @@
-// What `penstock analyze` and the ranks that it measures tell each other
-// (docs/protocol.md, "Analysis"): lines of JSON over TCP. Pure.
+// Messages between `penstock analyze` and the ranks that it measures: lines of
+// JSON over TCP (docs/protocol.md, "Analysis"). Pure.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ inline constexpr size_t kMaxAnalysisLineBytes = 65536;
 inline constexpr size_t kAnalysisSecretDigits = 32;  // hexadecimal
 inline constexpr uint32_t kMaxAnalysisRanks = 65536;
 
-// The variable's value, "HOST:PORT:SECRET".
+// Value of kAnalysisVariable: "HOST:PORT:SECRET".
 struct AnalysisAddress {
   std::string host;
   uint16_t port = 0;
@@ -29,19 +29,19 @@ std::string to_text(const AnalysisAddress& address);
 [[nodiscard]] Result<AnalysisAddress> parse_analysis_address(
     std::string_view text);
 
-// What the data of a cell is.
+// Source of a cell's data.
 enum class AnalysisFeed {
-  kReplay,  // the first batch, again and again: nothing is loaded
+  kReplay,  // the first batch again and again; loads nothing
   kMemory,  // a subset of the samples, from the page cache
-  kCold,    // samples that the page cache has just lost
+  kCold,    // samples removed from the page cache just before the read
 };
 
-// What a rank does until the next one comes.
+// One measurement; a rank works on it until the next order.
 struct AnalysisCell {
   uint32_t cell = 0;
   AnalysisFeed data = AnalysisFeed::kReplay;
-  bool train = true;  // false: batches are drawn and thrown away, untrained
-  // Limits of the rank; nullopt: none.
+  bool train = true;  // false: draw batches and discard them
+  // Limits for this rank; nullopt: none.
   std::optional<double> cores;
   std::optional<double> bytes_per_s;
   uint64_t subset_samples = 1;
@@ -64,24 +64,24 @@ struct AnalysisHello {
   std::optional<uint64_t> workers;
   std::optional<uint64_t> dataset_samples;
   std::optional<double> dataset_bytes;
-  std::optional<double> cache_bytes;  // that page cache may have here
+  std::optional<double> cache_bytes;  // page cache available on this node
   uint32_t cpus = 1;
-  bool can_memory = true;  // feeds may be taken from a subset
-  std::string cold;        // how files are made cold; "": they are not
-  std::string why;         // why not
+  bool can_memory = true;  // the rank supports kMemory
+  std::string cold;        // method for kCold ("fadvise", "direct"); "": none
+  std::string why;         // why `cold` is ""
   std::string filesystem;  // of the data, "ext4"; "": unknown
 };
-// At a batch's end, having yielded so many to the training loop.
+// Sent at a batch's end, on AnalysisHold.
 struct AnalysisHeld {
-  uint64_t steps = 0;
+  uint64_t steps = 0;  // batches given to the training loop so far
 };
 struct AnalysisReady {
   uint32_t cell = 0;
   std::string cores_by;        // "quota", "affinity"; "": not limited
   std::string bytes_per_s_by;  // "kernel"; "": not limited
-  std::string why;             // where a limit was asked for and is none
+  std::string why;             // why a requested limit is not in force
 };
-// One entry for each batch since the last; the sums are since the hello.
+// Lists: one entry per batch since the last message. Sums: since the hello.
 struct AnalysisBatches {
   uint32_t cell = 0;
   std::vector<uint64_t> end_ns;  // CLOCK_MONOTONIC, ascending
@@ -89,19 +89,18 @@ struct AnalysisBatches {
   std::vector<uint64_t> wait_ns;
   double cpu_s = 0;           // of trainer and loader
   double read_bytes = 0;      // from storage
-  double consumed_bytes = 0;  // read at all
+  double consumed_bytes = 0;  // read by the loader, from any source
   std::optional<double> memory_bytes_per_s;
 };
 using AnalysisAnswer =
     std::variant<AnalysisHello, AnalysisHeld, AnalysisReady, AnalysisBatches>;
 
-// One line, with its newline. Texts that are no UTF-8 are mended.
+// One line, with its newline. Replaces invalid UTF-8 in texts.
 std::string to_line(const AnalysisOrder& order);
 std::string to_line(const AnalysisAnswer& answer);
 
-// line: without its newline; may be anything. Keys that are not known are
-// ignored.
-// Errors: kInvalidArgument  names the key
+// line: without its newline; any bytes. Ignores unknown keys.
+// Errors: kInvalidArgument  the message names the key
 //         kLimit            over kMaxAnalysisLineBytes
 [[nodiscard]] Result<AnalysisOrder> parse_order(std::string_view line);
 [[nodiscard]] Result<AnalysisAnswer> parse_answer(std::string_view line);

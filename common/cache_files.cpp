@@ -54,7 +54,7 @@ bool remove_if_left(int folder, const std::string& name, uint64_t most_keep_s,
   }
   const auto used_s =
       static_cast<uint64_t>(std::max<time_t>(0, status.st_mtim.tv_sec));
-  // Clocks go back at times; a user may also have set the time.
+  // A last use in the future: the clock went back, or a user set the mtime.
   keep_s = std::min(keep_s, most_keep_s);
   const bool is_kept =
       used_s <= now_s ? now_s - used_s < keep_s : used_s - now_s < keep_s;

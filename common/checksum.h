@@ -1,4 +1,4 @@
-// XXH3, 64 bits: finds damage, not forgery.
+// XXH3, 64 bits: detects damage, not forgery.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace penstock {
 
-// seed: the checksum of what stands before, where bytes come in pieces.
+// seed: for data in pieces, the checksum of the preceding pieces.
 uint64_t checksum(std::string_view bytes, uint64_t seed = 0);
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// The clocks that daemons and tools read; pure code takes time as an argument.
+// Clocks for daemons and tools; pure code takes the time as an argument.
 #pragma once
 
 #include <time.h>

@@ -23,7 +23,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-// A setter's error says "why; what is allowed" only.
+// A setter's error is "why; what is allowed", without key and line.
 using Setter = std::function<Status(const std::string& value, Config& config)>;
 
 Status not_allowed(const std::string& allowed) {
@@ -57,7 +57,7 @@ Setter path(std::string Config::*field, size_t max_bytes = kMaxPathBytes) {
   };
 }
 
-// node_exporter reads no file of another name.
+// node_exporter reads only files named *.prom.
 Status set_metrics_file(const std::string& value, Config& config) {
   const bool has_stem = value.ends_with(".prom") && !value.ends_with("/.prom");
   if (!valid_path(value, kMaxPathBytes) || !has_stem)
@@ -67,7 +67,7 @@ Status set_metrics_file(const std::string& value, Config& config) {
   return Done{};
 }
 
-// One of a few words, each standing for a value of the field.
+// An allowed word and the field's value for it.
 template <class T>
 struct Word {
   const char* text;
@@ -150,7 +150,7 @@ Status set_controllers(const std::string& value, Config& config) {
   return Done{};
 }
 
-// By the key in lower case.
+// Setters by lower-case key.
 const std::map<std::string, Setter>& setters() {
   static const auto* const kSetters = new std::map<std::string, Setter>{
       {"socketpath", path(&Config::socket_path, kMaxSocketPathBytes)},
@@ -217,7 +217,7 @@ Error given_twice(const Setting& setting, int first_line) {
                              "; allowed: once in the file");
 }
 
-// Meaning of the lines, one after the other; remembers where each key stood.
+// Applies lines to a Config and remembers each key's line.
 class Reader {
  public:
   explicit Reader(Config& config) : config_(config) {}

@@ -1,4 +1,4 @@
-// The value of Controller=.
+// Parses the value of Controller=.
 #include <algorithm>
 #include <charconv>
 

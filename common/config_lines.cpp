@@ -17,7 +17,7 @@ Error at_line(const std::string& file_name, int line, const std::string& why) {
   return invalid(file_name + ":" + std::to_string(line) + ": " + why);
 }
 
-// A physical line without its comment. A '#' between quotes begins none.
+// A physical line without its comment. A '#' between quotes is text.
 std::string_view strip_comment(std::string_view line) {
   bool in_quotes = false;
   for (size_t i = 0; i < line.size(); ++i) {
@@ -27,7 +27,7 @@ std::string_view strip_comment(std::string_view line) {
   return line;
 }
 
-// Takes the trailing backslash of a line that goes on; true where it had one.
+// Removes a trailing backslash; true if the line had one (it continues).
 bool take_continuation(std::string_view& line) {
   while (!line.empty() && is_blank(line.back())) line.remove_suffix(1);
   if (line.empty() || line.back() != '\\') return false;
@@ -35,8 +35,8 @@ bool take_continuation(std::string_view& line) {
   return true;
 }
 
-// Takes one "Key=value" or "Key=\"some value\"" off the front of text, which
-// begins with no blank. Errors say why only.
+// Removes one "Key=value" or "Key=\"some value\"" from the front of text, which
+// must not begin with a blank. Errors lack file name and line.
 Result<Setting> take_setting(std::string_view& text) {
   size_t end = 0;
   while (end < text.size() && !is_blank(text[end]) && text[end] != '=') ++end;
@@ -65,7 +65,7 @@ Result<Setting> take_setting(std::string_view& text) {
   return setting;
 }
 
-// All settings of one logical line. Errors say why only.
+// Splits one logical line into settings. Errors lack file name and line.
 Result<std::vector<Setting>> split_line(std::string_view text) {
   std::vector<Setting> settings;
   while (true) {

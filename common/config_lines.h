@@ -1,5 +1,5 @@
-// The form of penstock.conf, without the meaning of its keys: comments,
-// continued lines, quotes. Pure.
+// Syntax of penstock.conf (comments, continued lines, quotes), without the
+// meaning of its keys. Pure.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct SettingLine {
   std::vector<Setting> settings;  // at least one
 };
 
-// Splits a file's text. Lines with nothing on them are left out.
+// Splits a file's text. Skips empty lines.
 // Errors: kInvalidArgument  "FILE:LINE: why; what is allowed": a word without
 //         '=', an empty key, an open quote, a control character.
 [[nodiscard]] Result<std::vector<SettingLine>> split_config(

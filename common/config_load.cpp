@@ -1,4 +1,4 @@
-// load_config(): the only part of the configuration that touches files.
+// load_config(): the only part of the configuration that reads files.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxFileBytes = 1 << 20;
 
-// A remedy that an admin can paste.
+// The message contains a command for the admin to paste.
 Error denied(const std::string& path, const std::string& why,
              const std::string& command) {
   return Error{Code::kPermissionDenied, 0,
@@ -46,7 +46,7 @@ Result<std::string> read_all(int fd, const std::string& path) {
     else if (errno != EINTR)
       return system_error(errno, path);
   }
-  // It grew since fstat().
+  // The file grew after fstat().
   return Error{Code::kLimit, 0, path + ": over 1 MiB; allowed: 1 MiB"};
 }
 

@@ -59,7 +59,7 @@ Status EventLoop::set_period(int timer, uint64_t period_ms) {
 }
 
 void EventLoop::run_deferred() {
-  // A deferred callback may defer another: it runs after the next event.
+  // A callback deferred by a deferred callback runs after the next event.
   for (const Callback& callback : std::exchange(deferred_, {})) callback();
 }
 
@@ -72,8 +72,9 @@ Status EventLoop::run() {
     if (ready < 0) return system_error(errno, "epoll_wait");
     for (int i = 0; i < ready && !stopping_; ++i) {
       const auto found = watches_.find(events[static_cast<size_t>(i)].data.fd);
-      if (found == watches_.end()) continue;  // forgotten by an earlier one
-      // Held: the callback may forget its own descriptor.
+      // An earlier callback of this batch may have forgotten the descriptor.
+      if (found == watches_.end()) continue;
+      // Keeps the callback alive if it forgets its own descriptor.
       const std::shared_ptr<Watch> watch = found->second;
       watch->callback();
       run_deferred();

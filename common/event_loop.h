@@ -1,4 +1,4 @@
-// One thread, one epoll: descriptors, timers and signals with a callback each.
+// Single-threaded epoll loop: descriptors and timers, each with a callback.
 // Not thread-safe.
 #pragma once
 
@@ -19,17 +19,17 @@ class EventLoop {
 
   static Result<EventLoop> create();
 
-  // Calls back while fd is readable (or hung up). The caller keeps fd open
+  // Calls back while fd is readable or hung up. The caller must keep fd open
   // until forget(fd).
   Status watch(int fd, Callback callback);
   void forget(int fd);
 
-  // Calls back every period_ms, first after one period. Returns the timer's
-  // id for set_period() (0 ms pauses it).
+  // Calls back every period_ms, for the first time after one period. Returns
+  // the timer's id for set_period(); a period of 0 pauses the timer.
   Result<int> add_timer(uint64_t period_ms, Callback callback);
   Status set_period(int timer, uint64_t period_ms);
 
-  // Calls back once, after the callback that is running now has returned.
+  // Calls back once, after the present callback has returned.
   void defer(Callback callback) { deferred_.push_back(std::move(callback)); }
 
   // Dispatches until stop() is called.

@@ -1,4 +1,4 @@
-// What this machine is called. Thread-safe.
+// Name of this machine. Thread-safe.
 #pragma once
 
 #include <limits.h>
@@ -9,8 +9,7 @@
 
 namespace penstock {
 
-// As gethostname() names it, with its domain where that does; "localhost" where
-// nothing is told.
+// Result of gethostname(), including any domain; "localhost" on error.
 inline std::string host_name() {
   std::array<char, HOST_NAME_MAX + 1> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";

@@ -25,7 +25,7 @@ void log_line(LogLevel level, std::string_view text) {
   if (level > g_level.load()) return;
   const std::string line =
       fmt::format("<{}>{}: {}\n", static_cast<int>(level), g_name.load(), text);
-  // One write: lines of the guardian and of the daemon do not mix.
+  // A single write keeps lines of the guardian and the daemon separate.
   (void)!::write(STDERR_FILENO, line.data(), line.size());
 }
 

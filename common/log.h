@@ -1,4 +1,5 @@
-// Lines for the journal: "<N>NAME: text" on standard error.
+// Writes log lines "<N>NAME: text" to standard error, for the journal.
+// Thread-safe.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,9 +11,9 @@ namespace penstock {
 
 enum class LogLevel { kError = 3, kWarning = 4, kInfo = 6, kDebug = 7 };
 
-// Lines above this level are dropped. Process-wide: a daemon has one log.
+// Drops lines above this level. Process-wide: a daemon has one log.
 void set_log_level(LogLevel level);
-// Who is logging: "penstockd" until set. name: a literal.
+// Sets NAME, default "penstockd". name: a literal.
 void set_log_name(const char* name);
 LogLevel log_level_named(std::string_view name);  // unknown: kInfo
 void log_line(LogLevel level, std::string_view text);

@@ -1,4 +1,4 @@
-// What the user asked for: flags and PENSTOCK_* variables, a flag before its
+// The user's options from flags and PENSTOCK_* variables; a flag overrides its
 // variable. Pure.
 #pragma once
 
@@ -12,10 +12,10 @@ namespace penstock {
 
 class OptionSet {
  public:
-  // Each stores a value for option number index (common/options.h). The last
-  // flag given counts; a variable counts where no flag was given, and an
-  // empty one as not set.
-  // Errors: kInvalidArgument  for a person; names the flag or the variable.
+  // Store a value for option number `index` (common/options.h). The last flag
+  // wins. apply_variable ignores an empty value, and any value if the flag was
+  // given.
+  // Errors: kInvalidArgument  the message names the flag or the variable.
   // On error the set is not modified.
   [[nodiscard]] Status apply_flag(int index, std::string_view value,
                                   const OptionLimits& limits);
@@ -28,11 +28,10 @@ class OptionSet {
   // The share's name, or "".
   const char* share() const { return share_; }
 
-  // Replaces the model: by the absolute path that names the same file for
-  // another process, or by "" for none. path is NUL-terminated and shorter
-  // than the field.
+  // Replaces the model by an absolute path, or by "" for none. path is
+  // NUL-terminated and shorter than the field.
   void set_model(const char* path);
-  // Whether the model is a path that means nothing elsewhere.
+  // Whether the model is a relative path, which is invalid in other processes.
   bool has_relative_model() const;
 
  private:
@@ -40,10 +39,10 @@ class OptionSet {
 
   penstock_wire_options options_{};
   char share_[65] = {};  // NUL-terminated
-  uint32_t flags_ = 0;   // bit i: option i came as a flag
+  uint32_t flags_ = 0;   // bit i: option i was given as a flag
 };
 
-// The numbers of --loader-model and --loader-share among the options.
+// Option numbers of --loader-model and --loader-share.
 int model_index();
 int share_index();
 

@@ -139,7 +139,7 @@ bool set_weight(std::string_view value, const OptionLimits& limits,
   return true;
 }
 
-// As --loader=auto, unless --loader says otherwise.
+// Implies --loader=auto unless --loader is given.
 bool set_share(std::string_view value, penstock_wire_options& options) {
   if (!is_name(value) || value.front() == '.') return false;
   if (options.mode == PENSTOCK_MODE_UNSET) options.mode = PENSTOCK_MODE_AUTO;
@@ -158,7 +158,7 @@ bool set_report(std::string_view value, penstock_wire_options& options) {
   return true;
 }
 
-// True where value was valid and is stored now.
+// Stores value if it is valid; false otherwise.
 bool set_option(int index, std::string_view value, const OptionLimits& limits,
                 penstock_wire_options& options) {
   switch (index) {
@@ -189,7 +189,7 @@ bool set_option(int index, std::string_view value, const OptionLimits& limits,
   }
 }
 
-// The text of a NUL-padded field; false where something follows its NUL.
+// Reads a NUL-padded field's text; false if other bytes follow the first NUL.
 template <size_t N>
 bool read_field(const char (&field)[N], std::string_view& text) {
   text = std::string_view(field, strnlen(field, N));
@@ -202,7 +202,7 @@ Error out_of_range(const char* field, const char* allowed) {
   return invalid(std::string(field) + ": out of range; allowed: " + allowed);
 }
 
-// The error of the first number out of its range.
+// Returns an error for the first number out of range.
 Status check_numbers(const penstock_wire_options& options,
                      const OptionLimits& limits) {
   if (options.mode > PENSTOCK_MODE_OFF) return out_of_range("mode", "0 to 2");
@@ -268,8 +268,8 @@ bool asks_for_management(const penstock_wire_options& options) {
 
 bool matches_loader(std::string_view pattern, std::string_view text) {
   size_t at = 0, read = 0;
-  // Where the last '*' stood and how much text it has taken so far: on a
-  // mismatch it takes one byte more. Earlier stars need no second try.
+  // Position of the last '*' and the end of the text that it matches so far. On
+  // a mismatch it matches one byte more; earlier stars need no second try.
   size_t star = std::string_view::npos, taken = 0;
   while (read < text.size()) {
     if (at < pattern.size() && pattern[at] == '*') {

@@ -1,6 +1,5 @@
-// The names of the built-in profiles, for those who check a name without
-// linking the predictor (the SPANK plugin). A test compares them with
-// predictor's builtin_profile_names().
+// Names of the built-in profiles, for the SPANK plugin, which does not link the
+// predictor. A test compares them with predictor's builtin_profile_names().
 #pragma once
 
 namespace penstock {

@@ -2,8 +2,8 @@
  * message per packet, host byte order (both ends are on one machine).
  *
  * Plain C: the plugin, libpenstock and the daemon include it. A receiver
- * checks magic, version, type, size and every field; strings are NUL-padded
- * and need not be NUL-terminated when they fill their field.
+ * checks magic, version, type, size and every field. Strings are NUL-padded;
+ * a string that fills its field has no NUL.
  */
 #ifndef PENSTOCK_COMMON_PROTOCOL_H
 #define PENSTOCK_COMMON_PROTOCOL_H
@@ -17,14 +17,15 @@
 #define PENSTOCK_LIMIT_LAPSES_S 30u
 
 enum penstock_message_type {
-  PENSTOCK_TASK_START = 1, /* root only; answered with REPLY */
-  PENSTOCK_TASK_EXIT = 2,  /* root only; not answered */
-  PENSTOCK_STEP_END = 3,   /* root only; not answered */
-  PENSTOCK_JOB_END = 4,    /* root only; not answered */
+  /* Sender; reply. */
+  PENSTOCK_TASK_START = 1, /* root only; REPLY */
+  PENSTOCK_TASK_EXIT = 2,  /* root only; no reply */
+  PENSTOCK_STEP_END = 3,   /* root only; no reply */
+  PENSTOCK_JOB_END = 4,    /* root only; no reply */
   PENSTOCK_HELLO = 5,      /* a job's process; REPLY with two fds */
   PENSTOCK_THREAD = 6,     /* a job's process; REPLY */
   PENSTOCK_STATUS = 7,     /* anyone; REPLY with one fd of JSON */
-  PENSTOCK_JOB_START = 8,  /* root only; not answered */
+  PENSTOCK_JOB_START = 8,  /* root only; no reply */
   PENSTOCK_SWITCH = 9,     /* root only; REPLY with one fd of JSON */
   PENSTOCK_LIMIT = 10,     /* a job's process; REPLY */
   PENSTOCK_REPLY = 100
@@ -35,7 +36,7 @@ struct penstock_header {
   uint16_t version;
   uint16_t type;
   uint32_t size_bytes; /* of the whole message, this header included */
-  uint32_t request_id; /* a reply repeats its request's */
+  uint32_t request_id; /* copied from the request into its reply */
 };
 
 enum penstock_mode {
@@ -51,7 +52,7 @@ enum penstock_report_format {
   PENSTOCK_REPORT_NONE = 3
 };
 
-/* What the user asked for. Zero means "not given" in every field. */
+/* The user's options. Zero means "not given" in every field. */
 struct penstock_wire_options {
   uint32_t mode;           /* penstock_mode */
   uint32_t report_format;  /* penstock_report_format */
@@ -74,7 +75,7 @@ struct penstock_task_start {
   uint32_t uid;
   uint32_t gid;
   int32_t pid;
-  uint64_t callback_ns; /* spent in our callbacks of this step so far */
+  uint64_t callback_ns; /* time in our callbacks of this step so far */
   char gpus[64];        /* SLURM_STEP_GPUS or SLURM_JOB_GPUS, or "" */
   char job_name[64];
   struct penstock_wire_options options;
@@ -93,7 +94,7 @@ struct penstock_step_end {
   struct penstock_header header;
   uint32_t job_id;
   uint32_t step_id;
-  uint64_t launch_ns;    /* all our callbacks before exec, summed */
+  uint64_t launch_ns;    /* time in all our callbacks before exec, summed */
   uint64_t launch_tasks; /* task_post_fork calls in that sum */
 };
 
@@ -103,7 +104,8 @@ struct penstock_job_end {
   uint32_t reserved;
 };
 
-/* Sent before the job's first task where the site has set it up. */
+/* Sent before the job's first task, if the site has configured
+ * spank_penstock_account.so. */
 struct penstock_job_start {
   struct penstock_header header;
   uint32_t job_id;
@@ -125,26 +127,25 @@ struct penstock_thread {
 
 struct penstock_status {
   struct penstock_header header;
-  uint32_t job_id; /* 0: all that the sender may see */
+  uint32_t job_id; /* 0: the node and all jobs visible to the sender */
   uint32_t reserved;
 };
 
-/* Penstock off or on, on this node. Sent again it changes nothing. */
+/* Switches Penstock off or on, on this node. Idempotent. */
 struct penstock_switch {
   struct penstock_header header;
   uint32_t off; /* 1: off; 0: on */
   uint32_t reserved;
 };
 
-/* Holds the sender's job on this node to less than it has, while it measures
- * what it does with that; both are of one rank. Meanwhile the job neither lends
- * nor borrows, also where both are 0. Lapses after PENSTOCK_LIMIT_LAPSES_S
- * unless it is sent again. */
+/* Limits the sender's job on this node during a measurement; both limits are
+ * per rank. Until the end the job neither lends nor borrows, even if both are
+ * 0. Expires after PENSTOCK_LIMIT_LAPSES_S unless sent again. */
 struct penstock_limit {
   struct penstock_header header;
   uint32_t millicores;  /* 0: no limit; else 100 and up */
-  uint32_t ends;        /* 1: nothing is measured any more */
-  uint64_t bytes_per_s; /* from the job's pool; 0: no limit but its grant's */
+  uint32_t ends;        /* 1: the measurement ends */
+  uint64_t bytes_per_s; /* from the job's pool; 0: only the grant's limit */
 };
 
 /* status: 0, or a positive errno value. HELLO: fds are the progress page
@@ -154,7 +155,7 @@ struct penstock_reply {
   struct penstock_header header;
   int32_t status;
   uint32_t reserved;
-  char text[120]; /* one line saying why, "" when status is 0 */
+  char text[120]; /* the reason in one line; "" if status is 0 */
 };
 
 #endif

@@ -1,6 +1,6 @@
-// Result<T>: a value or an Error. Project code reports failure with it and
-// never throws; what it calls (the standard library, nlohmann-json) may, and
-// is caught where it is called.
+// Result<T>: a value or an Error. Project code reports failures with Result and
+// never throws. Exceptions of libraries (the standard library, nlohmann-json)
+// are caught at the call.
 #pragma once
 
 #include <cerrno>
@@ -12,13 +12,13 @@
 namespace penstock {
 
 enum class Code {
-  kInvalidArgument,   // the caller or the outside gave something unusable
+  kInvalidArgument,   // unusable value from the caller or from outside
   kNotFound,          // no such file, group, job, model
-  kPermissionDenied,  // the peer or the file's owner may not do this
-  kIo,                // a system call failed; saved_errno says how
+  kPermissionDenied,  // the peer or the file's owner lacks permission
+  kIo,                // a system call failed with saved_errno
   kInfeasible,        // an allocation problem without a solution
-  kUnavailable,       // a service or a kernel feature is not there (now)
-  kLimit,             // a bound of ours was reached
+  kUnavailable,       // a service or a kernel feature is missing (now)
+  kLimit,             // one of Penstock's limits was reached
 };
 
 struct Error {
@@ -26,7 +26,7 @@ struct Error {
   int saved_errno = 0;  // 0: not from a system call
   std::string message;  // a whole sentence for a person, without a full stop
 
-  // The same error seen from one level up: "context: message".
+  // Prefixes the message: "context: message".
   Error wrap(const std::string& context) && {
     message = context + ": " + message;
     return std::move(*this);
@@ -58,7 +58,7 @@ class [[nodiscard]] Result {
   // REQUIRES: ok().
   T& operator*() & { return std::get<0>(state_); }
   const T& operator*() const& { return std::get<0>(state_); }
-  // By value: a range-for over *f() must not outlive what it walks over.
+  // By value: in a range-for over *f() a reference would dangle.
   T operator*() && { return std::get<0>(std::move(state_)); }
   T* operator->() { return &std::get<0>(state_); }
   const T* operator->() const { return &std::get<0>(state_); }
@@ -74,7 +74,7 @@ class [[nodiscard]] Result {
 };
 
 struct Done {};
-// What a function without a value returns: Done{} or an Error.
+// Result of a function without a value: Done{} or an Error.
 using Status = Result<Done>;
 
 }  // namespace penstock

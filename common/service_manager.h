@@ -1,6 +1,6 @@
-// What systemd hears of a daemon whose unit has Type=notify (sd_notify(3)).
-// Where nobody listens, without NOTIFY_SOCKET, nothing is sent and nothing
-// fails. Not for child processes: systemd believes the main one alone.
+// Notifications to systemd from a daemon with Type=notify (sd_notify(3)).
+// Without NOTIFY_SOCKET the functions do nothing. Not for child processes:
+// systemd accepts notifications only from the main process.
 #pragma once
 
 #include <string>
@@ -10,15 +10,14 @@
 
 namespace penstock {
 
-// It serves; also after notify_reloading(). status: a line for systemctl
-// status; line ends in it become blanks.
+// The daemon serves (again, after notify_reloading()). status: a line for
+// `systemctl status`; line ends in it become blanks.
 void notify_ready(const std::string& status);
 void notify_reloading();
 void notify_stopping();
 
-// Says that the daemon is alive, twice in the time that WatchdogSec= allows,
-// from the loop itself: a loop that hangs is heard no more. Without
-// WatchdogSec= it does nothing.
+// Sends a keep-alive twice per WatchdogSec= from the loop itself, so that
+// systemd detects a hanging loop. Does nothing without WatchdogSec=.
 // Errors: those of EventLoop::add_timer().
 Status feed_watchdog(EventLoop& loop);
 

@@ -1,7 +1,7 @@
-// Where the public headers of Slurm's releases differ, 22.05 to 26.05: this
-// file and no other. A field or function that moved is asked for by name and
-// not by release, as releases are not told by SchedMD's announcements alone.
-// Links nothing: what calls libslurm is inline.
+// All differences between the public headers of Slurm 22.05 to 26.05; no other
+// file depends on the release. A moved field or function is detected by name
+// where possible, not by release number, because announcements do not reliably
+// name the release of a change. All functions are inline: this adds no library.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ extern "C" {
 #include <slurm/slurm_version.h>
 }
 
-// job_modify() may answer the user from 23.02 on.
+// From 23.02 on job_modify() has a parameter for a message to the user.
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 2, 0)
 #define PENSTOCK_JOB_MODIFY_MESSAGE , char**
 #else
@@ -21,12 +21,12 @@ extern "C" {
 
 namespace penstock::slurm_release {
 
-// In front of a generic resource's name where jobs ask for some.
+// Prefix of a generic resource's name in job requests.
 inline constexpr const char* kGresKind =
     SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0) ? "gres/" : "gres:";
 
-// The number in a request, 0 or NO_VAL without one. Within a step's
-// identification in 26.05.
+// The job id in a request; 0 or NO_VAL if unset. In 26.05 it is part of
+// step_id.
 template <class Request>
 uint32_t job_id_of(const Request& job) {
   if constexpr (requires { job.job_id; }) {
@@ -36,7 +36,7 @@ uint32_t job_id_of(const Request& job) {
   }
 }
 
-// Frees what slurm_load_ctl_conf() gave. Another name in 26.05.
+// Frees the result of slurm_load_ctl_conf(). 26.05 renamed the function.
 template <class Conf>
 void free_conf(Conf* conf) {
   if constexpr (requires { slurm_free_ctl_conf(conf); }) {

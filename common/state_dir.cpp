@@ -16,7 +16,7 @@ Result<UniqueFd> open_state_dir(const std::string& path) {
     return system_error(errno, "StateDir=" + path);
   }
   Result<UniqueFd> dir = open_admin_directory(path, "StateDir=" + path);
-  // Jobs reach a socket in it, whatever the umask.
+  // Jobs connect to a socket in this directory: override the umask.
   if (is_made && dir) (void)::fchmod(dir->get(), 0755);
   return dir;
 }
@@ -35,7 +35,7 @@ Result<double> mark_off(int state_dir_fd) {
   const UniqueFd file(::openat(state_dir_fd, kOffMark,
                                O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
                                0644));
-  // It is to hold after a crash of the machine, too.
+  // fsync: the mark must survive a crash of the machine.
   if (!file || ::fsync(state_dir_fd) != 0) return system_error(errno, kOffMark);
   Result<std::optional<double>> since = off_since_unix_s(state_dir_fd);
   if (!since) return std::move(since).error();

@@ -1,5 +1,5 @@
-// StateDir: penstockd's, and the mark in it that switches Penstock off on this
-// node, which `penstock off` also makes where no penstockd runs.
+// penstockd's StateDir, and its off mark, which switches Penstock off on this
+// node. `penstock off` also creates the mark if no penstockd runs.
 #pragma once
 
 #include <optional>
@@ -10,19 +10,19 @@
 
 namespace penstock {
 
-// Opens the directory, which is made where it is missing.
-// Errors: kPermissionDenied  not the caller's, or others may write to it
-//         kNotFound, kIo     it cannot be made or opened
+// Opens the directory; creates it if missing.
+// Errors: kPermissionDenied  not owned by the caller, or writable by others
+//         kNotFound, kIo     cannot be created or opened
 [[nodiscard]] Result<UniqueFd> open_state_dir(const std::string& path);
 
-// The mark is an empty file, off; its time of change is since when.
+// The mark is an empty file; its mtime is the time of the switch.
 inline constexpr const char* kOffMark = "off";
 
-// Since when the node is switched off; nullopt: it is on.
+// Time of the switch, s since 1970; nullopt: the node is on.
 [[nodiscard]] Result<std::optional<double>> off_since_unix_s(int state_dir_fd);
-// Marks it, unless it is marked already; since when.
+// Creates the mark if missing; returns the time of the switch, s since 1970.
 [[nodiscard]] Result<double> mark_off(int state_dir_fd);
-// Takes the mark away, if there is one.
+// Removes the mark, if any.
 [[nodiscard]] Status unmark_off(int state_dir_fd);
 
 }  // namespace penstock

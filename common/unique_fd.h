@@ -1,4 +1,4 @@
-// A file descriptor that is closed once, by its owner.
+// Owns a file descriptor and closes it once. Move-only.
 #pragma once
 
 #include <unistd.h>

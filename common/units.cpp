@@ -13,7 +13,7 @@ namespace {
 constexpr double kMaxBytes = 4611686018427387904.0;  // 2^62
 constexpr double kMaxDuration_ns = 3600e9;
 
-// The factor of a suffix letter, 0 where it is none.
+// Factor of a suffix letter; 0 for other letters.
 double suffix_factor(char letter) {
   switch (letter) {
     case 'k':
@@ -55,7 +55,7 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-// Takes a CPU number off the front of text; -1 where there is none.
+// Removes a CPU number from the front of text; -1 if there is none.
 int take_cpu(std::string_view& text) {
   int cpu = -1;
   if (text.empty() || text.front() == '-') return -1;
@@ -72,7 +72,7 @@ std::string format_scaled(double value, const char* suffix) {
   if (!std::isfinite(value)) return "unknown";
   double size = std::fabs(value);
   size_t unit = 0;
-  // 999.5 would be printed with four digits.
+  // 999.5 would round to four digits.
   while (size >= 999.5 && unit + 1 < std::size(kUnits)) {
     size /= 1024;
     ++unit;
@@ -89,7 +89,7 @@ std::string format_scaled(double value, const char* suffix) {
   return (value < 0 ? "-" : "") + text + " " + kUnits[unit] + suffix;
 }
 
-// Bytes; suffix may follow. nullopt: no such number.
+// Parses a number of bytes, optionally followed by `suffix`.
 std::optional<uint64_t> parse_bytes(std::string_view text,
                                     std::string_view suffix) {
   double value = 0;
@@ -137,7 +137,7 @@ Result<uint64_t> parse_duration_ns(std::string_view text) {
   const auto* unit =
       std::find_if(std::begin(kUnits), std::end(kUnits),
                    [rest](const Unit& one) { return one.name == rest; });
-  // A NaN is within no bounds.
+  // A NaN fails these comparisons.
   if (error == std::errc() && unit != std::end(kUnits) && value >= 0 &&
       value * unit->ns <= kMaxDuration_ns) {
     return static_cast<uint64_t>(std::round(value * unit->ns));
@@ -190,7 +190,7 @@ std::string printable(std::string_view text, size_t max_bytes) {
 }
 
 std::string quoted(std::string_view text) {
-  std::string shown(1, '"');  // not "\"" + ...: GCC 12 warns of that in vain
+  std::string shown(1, '"');  // "\"" + ... makes GCC 12 warn for no reason
   shown += printable(text);
   shown += '"';
   return shown;
@@ -204,7 +204,7 @@ CpuSet::CpuSet(std::vector<int> cpus) : cpus_(std::move(cpus)) {
 
 Result<CpuSet> CpuSet::parse(std::string_view text) {
   const std::string_view whole = text;
-  // A bit per CPU bounds the memory that a text of many doubles takes.
+  // One bit per CPU bounds the memory for a text with many duplicates.
   std::bitset<kMaxCpus> seen;
   text = trim(text);
   while (!text.empty()) {

@@ -1,5 +1,5 @@
-// Rates, sizes, and CPU lists as users and kernels write them. Pure.
-// The C++ standard library only: the SPANK plugin compiles units.cpp too.
+// Parsers and formatters for rates, sizes, durations and CPU lists. Pure.
+// Uses only the C++ standard library: the SPANK plugin compiles units.cpp too.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ namespace penstock {
 // Errors: kInvalidArgument  empty, negative, zero, trailing text, over 2^62.
 [[nodiscard]] Result<uint64_t> parse_rate_bytes_per_s(std::string_view text);
 
-// Parses "40G": bytes, as above but for the "/s".
-// Errors: as above.
+// Parses "40G": bytes, as parse_rate_bytes_per_s() but without "/s".
+// Errors: the same.
 [[nodiscard]] Result<uint64_t> parse_size_bytes(std::string_view text);
 
 // Parses "2ms": a number with ns, us, ms or s, at most an hour. Fractions are
@@ -28,25 +28,25 @@ namespace penstock {
 // Errors: kInvalidArgument  empty, negative, no unit, trailing text, over 1 h.
 [[nodiscard]] Result<uint64_t> parse_duration_ns(std::string_view text);
 
-// "1.5 GB/s"-like text for people: at most three significant digits, powers
-// of 1024; "unknown" where the figure is not finite.
+// Text for people, like "1.5 GB/s": at most three significant digits, powers
+// of 1024; "unknown" if the number is not finite.
 std::string format_rate(double bytes_per_s);
 std::string format_bytes(double bytes);
 
-// The shortest decimal text that reads back as the same number.
+// The shortest decimal text that parses to the same number.
 std::string format_number(double value);
 
 // Parses a decimal integer in [low, high]; no sign, no spaces, no suffix.
-// Errors: kInvalidArgument  says "must be LOW to HIGH".
+// Errors: kInvalidArgument  "... must be LOW to HIGH".
 [[nodiscard]] Result<uint64_t> parse_uint(std::string_view text, uint64_t low,
                                           uint64_t high);
 // Parses a finite decimal number in [low, high].
-// Errors: kInvalidArgument  says "must be LOW to HIGH".
+// Errors: kInvalidArgument  "... must be LOW to HIGH".
 [[nodiscard]] Result<double> parse_number(std::string_view text, double low,
                                           double high);
 
-// What a person wrote, fit for a one-line message: at most max_bytes of it
-// ("..." then follows), every byte outside printable ASCII shown as '?'.
+// Makes foreign text fit for a one-line message: at most max_bytes, then "...";
+// every byte outside printable ASCII becomes '?'.
 std::string printable(std::string_view text, size_t max_bytes = 80);
 
 // printable() between double quotes.
@@ -58,11 +58,11 @@ class CpuSet {
   static constexpr int kMaxCpus = 4096;
 
   CpuSet() = default;
-  // Sorts, removes doubles and drops numbers outside 0..kMaxCpus-1.
+  // Sorts, removes duplicates and numbers outside 0..kMaxCpus-1.
   explicit CpuSet(std::vector<int> cpus);
 
+  // Empty or blank text is the empty set.
   // Errors: kInvalidArgument  malformed, descending range, CPU over 4095.
-  // An empty text, or one of only white space, is the empty set.
   [[nodiscard]] static Result<CpuSet> parse(std::string_view text);
   std::string to_string() const;
 

@@ -1,5 +1,5 @@
-// Texts in the fixed fields of messages: NUL-padded, and not NUL-terminated
-// when they fill their field. Pure.
+// Texts in fixed-size message fields: NUL-padded, but not NUL-terminated if
+// they fill the field. Pure.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace penstock {
 
-// Copies as much of text as fits; the rest of the field is NULs.
+// Copies at most N bytes of text and fills the rest with NULs.
 template <size_t N>
 void set_field(char (&field)[N], std::string_view text) {
   const size_t length = text.size() < N ? text.size() : N;
@@ -16,8 +16,8 @@ void set_field(char (&field)[N], std::string_view text) {
   std::memcpy(field, text.data(), length);
 }
 
-// The same for what users write freely: penstockd takes printable ASCII only,
-// so that each byte of anything else becomes '?'.
+// set_field() for free text from users: penstockd accepts only printable ASCII,
+// so every other byte becomes '?'.
 template <size_t N>
 void set_printable(char (&field)[N], std::string_view text) {
   set_field(field, text);
@@ -25,8 +25,8 @@ void set_printable(char (&field)[N], std::string_view text) {
     if (c != '\0' && (c < ' ' || c > '~')) c = '?';
 }
 
-// The text of a field; false where something follows its NUL, or where it has
-// bytes outside printable ASCII.
+// Reads a field's text. False if the text is not printable ASCII, or if bytes
+// other than NUL follow it.
 template <size_t N>
 bool printable_field(const char (&field)[N], std::string_view& text) {
   text = {field, strnlen(field, N)};
