@@ -1,7 +1,9 @@
-// spank_penstock_account.so: tells penstockd each job's account, before the
-// job's first task. A plugin of its own, for it costs a process per job and
-// node: slurmd runs a helper where any plugin has a job_prolog, and only there
-// is the account one that no user can forge.
+// spank_penstock_account.so: sends each job's account to penstockd before the
+// job's first task.
+//
+// slurmd runs a helper process per job and node if any plugin has job_prolog.
+// Only in this process can no user forge the account. Because of the cost this
+// is a separate, optional plugin (docs/decisions.md, 11).
 #include <cstdlib>
 
 #include "spank_plugin/agent_link.h"
@@ -15,9 +17,9 @@ namespace {
 
 constexpr uid_t kRoot = 0;
 
-// slurmd makes this process's environment anew, from the job's credential;
-// what users add to it begins with SPANK_. A name that does not fit would be
-// cut, and might then be another account's: it is not told.
+// slurmd builds this process's environment from the job's credential; variables
+// added by users begin with SPANK_. A name too long for the field gives "": cut
+// to size, it could be another account's name.
 std::string_view job_account() {
   const char* name = std::getenv("SLURM_JOB_ACCOUNT");
   const std::string_view account = name == nullptr ? "" : name;
@@ -56,7 +58,7 @@ extern const unsigned int spank_plugin_version;
 SPANK_PLUGIN(penstock_account, 1)
 
 int slurm_spank_job_prolog(spank_t spank, int count, char* arguments[]) {
-  // slurmd drains the node where this returns anything but 0.
+  // slurmd drains the node if this returns anything but 0.
   return penstock::spank::guard("job_prolog", 0, [&] {
     return penstock::spank::announce_job(spank, count, arguments);
   });

@@ -45,7 +45,7 @@ Outcome connect_and_send(const char* socket_path, uid_t owner,
   return sent < 0 && errno == EAGAIN ? Outcome::kBusy : Outcome::kBadReply;
 }
 
-// False when deadline_ns has passed before anything came.
+// False if fd is not readable before deadline_ns.
 bool wait_readable(int fd, uint64_t deadline_ns) {
   for (;;) {
     const uint64_t now = now_ns();
@@ -104,7 +104,7 @@ Outcome request(const char* socket_path, uid_t owner, const void* message,
   UniqueFd link;
   Outcome outcome =
       connect_and_send(socket_path, owner, message, size_bytes, link);
-  // Somebody may fill the queue to keep us out of it.
+  // Retry: a user may fill the queue to keep the plugin out.
   while (outcome == Outcome::kBusy && now_ns() < start + budget.left_ns) {
     const timespec pause{0, 2 * static_cast<long>(kNsPerMs)};
     ::nanosleep(&pause, nullptr);

@@ -1,5 +1,5 @@
-// Talks to penstockd from inside slurmstepd: never blocks for longer than its
-// budget, and never trusts a socket that is not its owner's.
+// Client of penstockd inside slurmstepd. Never blocks for longer than the
+// step's budget; refuses a socket whose listener is not the expected user.
 #pragma once
 
 #include <sys/types.h>
@@ -13,34 +13,34 @@ namespace penstock::spank {
 
 enum class Outcome {
   kDone,
-  kAbsent,    // no socket, or nobody listens: penstockd does not run
-  kNotOurs,   // its listener is not the expected user
-  kBusy,      // its queue is full
+  kAbsent,    // no socket or no listener: penstockd does not run
+  kNotOurs,   // the socket's listener is not the expected user
+  kBusy,      // the socket's queue is full
   kTimedOut,  // no reply within the budget
-  kBadReply,  // a reply that is none, or a lost connection
+  kBadReply,  // malformed reply, or the connection was lost
 };
 const char* outcome_text(Outcome outcome);
 
 // CLOCK_MONOTONIC.
 uint64_t now_ns();
 
-// What is left of the time that one step may wait for penstockd. A reply that
-// does not come in time ends it: later requests of the step do not wait.
+// Time that one step may still wait for penstockd. A timeout sets it to 0, so
+// that later requests of the step do not wait.
 struct WaitBudget {
   uint64_t left_ns = 0;
 };
 
-// Both connect to socket_path (NUL-terminated, under 108 bytes), check that
-// the listener is owner, send message as one packet and close.
+// Both functions connect to socket_path (NUL-terminated, under 108 bytes),
+// check that the listener runs as `owner`, send message as one packet and close
+// the connection.
 
-// Does not wait.
+// Never blocks.
 Outcome send_message(const char* socket_path, uid_t owner, const void* message,
                      size_t size_bytes);
 
-// Waits for the reply to message (it begins with a penstock_header), and for
-// room in a full queue, and takes the time that took from budget. reply is
-// written on kDone only. With nothing left in budget the message is sent and
-// the outcome is kTimedOut.
+// Waits for the reply to message (which begins with a penstock_header), and for
+// room in a full queue. Subtracts the time from budget. Writes reply on kDone
+// only. With an empty budget it still sends the message and returns kTimedOut.
 Outcome request(const char* socket_path, uid_t owner, const void* message,
                 size_t size_bytes, WaitBudget& budget, penstock_reply& reply);
 

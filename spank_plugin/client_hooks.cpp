@@ -1,5 +1,5 @@
-// Callbacks in srun, sbatch and salloc: flags and variables are checked here,
-// with the user's rights, before anything is queued.
+// Callbacks in srun, sbatch and salloc. They check flags and variables with the
+// user's rights, before the command submits the job.
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,14 +14,15 @@
 namespace penstock::spank {
 namespace {
 
-// The name under which Slurm 22.05 and later hand a flag on: in the client's
-// environment for slurmstepd, and in the job's control environment for the
-// sruns inside of it. (From 24.11 on slurmstepd takes a flag of srun's own from
-// the launch message alone, as it was typed: see kModelPathVariable.)
+// Variable in which Slurm 22.05 and later pass on this flag: in the client's
+// environment to slurmstepd, and in the job's control environment to the sruns
+// inside the job. From 24.11 on slurmstepd reads srun's flags only from the
+// launch message, as typed; hence kModelPathVariable.
 constexpr const char* kModelOption =
     "_SLURM_SPANK_OPTION_penstock_loader_model";
 
-// The model as any process may use it, found as the user's command finds it.
+// Resolves the model in the command's directory into a value valid for any
+// process.
 Result<std::string> resolve_here(const char* model) {
   char directory[PATH_MAX];
   if (::getcwd(directory, sizeof directory) == nullptr)
@@ -37,13 +38,14 @@ int refuse(const Error& error) {
   return -1;
 }
 
-// A client command may end itself, and nothing else stops it here.
+// Slurm ignores a hook's return value here, so only exit() stops the command.
 [[noreturn]] void end_command(const Error& error) {
   refuse(error);
   std::exit(1);
 }
 
-// Slurm has copied the flag's text already: the absolute path goes over it.
+// Slurm has already stored the flag's text in the environment: overwrite it
+// with the absolute path.
 void pass_model_on(spank_t spank) {
   OptionSet& asked = state().asked;
   if (!asked.has_relative_model()) return;
@@ -59,8 +61,8 @@ void pass_model_on(spank_t spank) {
   spank_job_control_setenv(spank, name, path->c_str(), 1);
 }
 
-// srun and salloc send no environment to slurmctld: what job_submit_penstock.so
-// there has to know of the variables goes with the job's control environment.
+// srun and salloc send no environment to slurmctld. job_submit_penstock.so gets
+// the variables from the job's control environment.
 void pass_variables_on(spank_t spank) {
   for (int i = 0; i < kOptionCount; ++i) {
     const char* name = option_spec(i).variable;
@@ -76,7 +78,7 @@ int register_options(spank_t spank) {
     const OptionSpec& spec = option_spec(i);
     char usage[160];
     std::snprintf(usage, sizeof usage, "[penstock] %s", spec.help);
-    // Slurm copies all of it.
+    // Slurm copies the option and its strings.
     spank_option option{const_cast<char*>(spec.name),
                         const_cast<char*>(spec.argument),
                         usage,

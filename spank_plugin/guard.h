@@ -1,5 +1,5 @@
-// Keeps C++ exceptions out of Slurm's C frames. Our own code throws none; the
-// standard library may (bad_alloc).
+// Keeps C++ exceptions out of Slurm's C frames. Our own code throws none, but
+// the standard library may (bad_alloc).
 #pragma once
 
 #include <exception>
@@ -8,7 +8,7 @@
 
 namespace penstock::spank {
 
-// Runs f(); an exception is logged and becomes fallback. Allocates nothing.
+// Returns f(); on an exception logs it and returns fallback. Allocates nothing.
 template <class F>
 int guard(const char* hook, int fallback, F&& f) noexcept {
   try {

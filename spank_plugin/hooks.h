@@ -1,5 +1,5 @@
-// What each SPANK callback of the plugin does. None throws on purpose; all are
-// called through guard().
+// The plugin's SPANK callbacks, one hook each. Hooks do not throw by design;
+// plugin_entry.cpp calls them through guard().
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace penstock::spank {
 
-// The plugin's state in this process: one job, one step (or one client
-// command). Trivially destructible: nothing happens when Slurm unloads us.
+// The plugin's state in this process: one step, or one client command.
+// Trivially destructible: no destructor runs when Slurm unloads the plugin.
 struct State {
   Settings settings;
   OptionSet asked;
   WaitBudget budget;
-  uint64_t launch_ns = 0;     // in our callbacks before exec, summed
+  uint64_t launch_ns = 0;     // time in our callbacks before exec, summed
   uint32_t launch_tasks = 0;  // task_post_fork calls in that sum
 };
 State& state();
 
-// Adds the time from its making to its end to State::launch_ns.
+// Adds its lifetime to State::launch_ns.
 class LaunchTimer {
  public:
   LaunchTimer() : start_ns_(now_ns()) {}
@@ -35,12 +35,12 @@ class LaunchTimer {
   uint64_t start_ns_;
 };
 
-// The absolute path of a model that srun was given as a relative one, for
-// slurmstepd. Slurm keeps SLURM* with --export=NONE, too.
+// Carries the absolute path of srun's relative --loader-model to slurmstepd.
+// The prefix SLURM survives --export=NONE.
 inline constexpr const char* kModelPathVariable =
     "SLURM_SPANK_PENSTOCK_MODEL_PATH";
 
-// Reads plugstack.conf's arguments; a bad one is logged and left out.
+// Reads plugstack.conf's arguments; logs and skips invalid ones.
 void read_arguments(int count, char** arguments);
 
 // -- srun, sbatch, salloc (as the user) ---------------------------------------
@@ -48,30 +48,30 @@ void read_arguments(int count, char** arguments);
 // Registers the flags, in the order of common/options.h. Also in slurmstepd.
 int register_options(spank_t spank);
 
-// An option's callback. At the client a bad value is an error for the user
-// (the command ends before it submits); in slurmstepd it is logged and left
-// out, for the client may have been another one.
+// An option's callback. In the client, returns an error on an invalid value:
+// the command ends before it submits. In slurmstepd, logs and skips an invalid
+// value, because the client may have had another version or other limits.
 int take_flag(int index, const char* value, int remote);
 
-// Checks the PENSTOCK_* variables as the flags are, and makes a model's path
-// absolute in what Slurm passes on. Ends the command on a bad variable:
-// Slurm ignores what an optional plugin's callback returns here.
+// Checks the PENSTOCK_* variables like the flags, and makes a model's path
+// absolute in the variables and flags that Slurm passes on. Ends the command on
+// an invalid variable, because Slurm ignores the return value of an optional
+// plugin here.
 int finish_client_options(spank_t spank);
 
-// -- slurmstepd (as root), none longer than settings.timeout_ms in one step ---
+// -- slurmstepd (as root); all waiting of a step is at most timeout_ms --------
 
-// Takes what did not come as a flag: PENSTOCK_* variables of the job, and the
-// flags that `sbatch --export=NONE` keeps from a batch step.
+// Reads options that did not come as flags: the job's PENSTOCK_* variables, and
+// the flags that Slurm drops from a batch step with `sbatch --export=NONE`.
 int finish_step_options(spank_t spank);
 
-// Tells penstockd about a task before its exec, and waits for the answer: the
-// task's CPUs may be lent. Any failure is one line in the log.
+// Announces a task to penstockd before its exec and waits for the reply,
+// because the task's CPUs may be lent. Logs a failure in one line.
 int announce_task(spank_t spank);
 int announce_task_exit(spank_t spank);
 int announce_step_end(spank_t spank);
 
-// -- slurmstepd as the epilog's helper (as root)
-// -------------------------------
+// -- slurmstepd as the epilog's helper (as root) ------------------------------
 
 int announce_job_end(spank_t spank);
 

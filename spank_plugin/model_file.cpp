@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMaxPathBytes = sizeof(penstock_wire_options::model) - 1;
 
-// 0, or the errno that says why path is no readable regular file.
+// 0 if path is a readable regular file; else an errno (EINVAL: not regular).
 int check_file(const std::string& path) {
   // O_NONBLOCK: opening a pipe must not wait for its writer.
   const UniqueFd fd(

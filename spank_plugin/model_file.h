@@ -1,4 +1,4 @@
-// Checks --loader-model where the user stands: in srun, sbatch and salloc.
+// Checks --loader-model in the user's command: srun, sbatch and salloc.
 #pragma once
 
 #include <string_view>
@@ -7,13 +7,14 @@
 
 namespace penstock::spank {
 
-// A model with a '/' is a file's path, relative to directory unless absolute:
-// it must be a readable regular file. One without is a profile's name: a
-// built-in one, or profile_dir/NAME.toml or NAME.json must be there.
-// Returns the absolute path, or the name as it is. Only looks: opens with the
-// caller's own rights and reads nothing. source is what the user wrote it in,
-// "--loader-model" or its variable, for the message.
-// Errors: kInvalidArgument  for a person; says what there is to choose from.
+// A model with a '/' is a file's path, relative to `directory` unless absolute;
+// it must be a readable regular file. A model without a '/' is the name of a
+// built-in profile, or of profile_dir/NAME.toml or NAME.json.
+//
+// Returns the absolute path, or the name unchanged. Opens the file with the
+// caller's rights and reads nothing. source: "--loader-model" or its variable,
+// for messages.
+// Errors: kInvalidArgument  the message lists the allowed values.
 [[nodiscard]] Result<std::string> resolve_model(std::string_view model,
                                                 std::string_view directory,
                                                 std::string_view profile_dir,

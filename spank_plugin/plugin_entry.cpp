@@ -1,8 +1,8 @@
-// spank_penstock.so: the symbols that Slurm looks up. Each callback only finds
-// out where it runs and calls its hook through guard().
+// spank_penstock.so: the symbols that Slurm looks up. Each callback only checks
+// its context and calls its hook through guard().
 //
-// Every one returns 0: a job never fails because of Penstock. The exceptions
-// are for users' mistakes, at the client (hooks.h).
+// Every callback returns 0: a job never fails because of Penstock. The only
+// exceptions are user errors in the client (hooks.h).
 #include <slurm/slurm_version.h>
 
 #include "common/version.h"
@@ -42,8 +42,8 @@ namespace hooks = penstock::spank;
 #pragma GCC visibility push(default)
 extern "C" {
 
-// SPANK_PLUGIN defines const objects, which C++ keeps internal unless they are
-// declared extern first; Slurm would then not find them.
+// SPANK_PLUGIN defines const objects. In C++ these have internal linkage, and
+// Slurm would not find them, unless they are declared extern first.
 extern const char plugin_name[];
 extern const char plugin_type[];
 extern const unsigned int plugin_version;
@@ -89,7 +89,7 @@ int slurm_spank_exit(spank_t spank, int, char*[]) {
 }
 
 int slurm_spank_job_epilog(spank_t spank, int count, char* arguments[]) {
-  // A process of its own, in which init is not called.
+  // Slurm does not call init in the epilog's helper process.
   return guard("job_epilog", 0, [&] {
     hooks::read_arguments(count, arguments);
     return hooks::announce_job_end(spank);

@@ -1,4 +1,4 @@
-// The plugin's arguments in plugstack.conf: "key=value" each. Pure.
+// The plugin's arguments in plugstack.conf, each "key=value". Pure.
 #pragma once
 
 #include <string_view>
@@ -9,18 +9,19 @@
 
 namespace penstock::spank {
 
-// Fixed buffers: the plugin's state has no destructor, because Slurm unloads
-// plugins while its own threads run.
+// Fixed buffers, because the plugin's state must not have a destructor: Slurm
+// unloads plugins while its own threads run.
 struct Settings {
   char socket_path[108] = PENSTOCK_SOCKET_PATH;  // sun_path's size
   char profile_dir[256] = "/etc/slurm/penstock.profiles.d";
   OptionLimits limits;
-  int timeout_ms = 200;  // all waiting for penstockd in one step, 0..10000
+  int timeout_ms = 200;  // total wait for penstockd in one step, 0..10000
 };
 
 // Stores one argument: socket=PATH, profile_dir=PATH (both absolute),
 // max_weight=W, timeout_ms=N.
-// Errors: kInvalidArgument  unknown key or bad value; names what is allowed.
+// Errors: kInvalidArgument  unknown key or invalid value; the message lists the
+//                           allowed ones.
 // On error settings is not modified.
 [[nodiscard]] Status apply_argument(std::string_view argument,
                                     Settings& settings);

@@ -1,5 +1,5 @@
-// <slurm/spank.h> for C++: it declares the callbacks outside of its own
-// extern "C", so that a plain include gives them C++ linkage.
+// <slurm/spank.h> for C++. The header declares the callbacks outside of its own
+// extern "C" block; without this one they would get C++ linkage.
 #pragma once
 
 extern "C" {

@@ -34,7 +34,7 @@ void each_dir(int dir_fd, const Visit& visit) {
   }
 }
 
-// Slurm makes no groups inside a task's, whatever CgroupName= is.
+// Matches any CgroupName=. Slurm creates no groups inside a task's group.
 bool is_ours(std::string_view name) {
   return name.ends_with("_home") || name.ends_with("_loader");
 }
@@ -56,7 +56,7 @@ int remove_step_groups(int cgroup_root_fd, std::string_view own_path) {
   if (!own_path.starts_with('/') || !own_path.ends_with(kOwnGroup)) return 0;
   own_path.remove_suffix(kOwnGroup.size());
   if (own_path.find("/step_") == own_path.npos) return 0;
-  // Outside of our cgroup namespace: the path would lead out of the tree.
+  // A path outside of our cgroup namespace would lead out of the tree.
   if (own_path.starts_with("/../")) return 0;
   const std::string user = std::string(own_path.substr(1)) + "/user";
   const UniqueFd user_fd(::openat(cgroup_root_fd, user.c_str(), kOpenDir));

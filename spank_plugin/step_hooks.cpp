@@ -1,5 +1,4 @@
-// Callbacks in slurmstepd. Whatever fails here, the job runs as it would
-// without Penstock.
+// Callbacks in slurmstepd. After any failure the job runs as without Penstock.
 #include <cstdio>
 
 #include "spank_plugin/hooks.h"
@@ -39,8 +38,8 @@ void send(const Message& message, const char* what) {
     slurm_debug("penstock: %s not sent: %s", what, outcome_text(outcome));
 }
 
-// `sbatch --export=NONE` keeps only SLURM_*, and with it this copy of the flag
-// (Slurm before 23.11 loses the other one).
+// `sbatch --export=NONE` keeps only SLURM_* variables, including this copy of
+// the flag. Slurm before 23.11 loses the other copy.
 void take_kept_flag(spank_t spank, int index) {
   char name[96] = "SLURM_SPANK__SLURM_SPANK_OPTION_penstock_";
   size_t end = std::string_view(name).size();
@@ -60,7 +59,7 @@ void take_variable(spank_t spank, int index) {
     slurm_info("penstock: left out: %s", status.error().message.c_str());
 }
 
-// A flag's text as it was typed means nothing here without the directory.
+// The flag's text is a relative path, which is invalid in this process.
 void take_model_path(spank_t spank) {
   char path[sizeof(penstock_wire_options::model)];
   if (job_variable(spank, kModelPathVariable, path) && path[0] == '/')
@@ -110,17 +109,19 @@ int finish_step_options(spank_t spank) {
     take_variable(spank, i);
   }
   if (now.asked.has_relative_model()) take_model_path(spank);
-  spank_unsetenv(spank, kModelPathVariable);  // of this step alone
+  // The path is this step's only; the job's own sruns must not inherit it.
+  spank_unsetenv(spank, kModelPathVariable);
   if (now.asked.has_relative_model()) {
     slurm_info("penstock: left out: model %s: not an absolute path",
                now.asked.options().model);
     now.asked.set_model("");
   }
-  // The job's loader looks for it there, however it was asked for.
+  // The job's loader reads the share from this variable, also if the user gave
+  // the flag.
   if (now.asked.share()[0] != '\0')
     spank_setenv(spank, option_spec(share_index()).variable, now.asked.share(),
                  1);
-  // So that libpenstock finds a socket that is not in the usual place.
+  // libpenstock needs the path of a non-default socket.
   if (std::string_view(now.settings.socket_path) != PENSTOCK_SOCKET_PATH)
     spank_setenv(spank, "PENSTOCK_SOCKET", now.settings.socket_path, 0);
   return 0;
@@ -128,7 +129,7 @@ int finish_step_options(spank_t spank) {
 
 int announce_task(spank_t spank) {
   State& now = state();
-  // The extern step holds what the job adopts, and has no task.
+  // The extern step (for adopted processes) has no task.
   if (item<pid_t>(spank, S_TASK_PID, 0) <= 0) return 0;
   const LaunchTimer timer;
   ++now.launch_tasks;
