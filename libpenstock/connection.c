@@ -38,8 +38,8 @@ static bool send_message(const struct penstock_handle* handle,
               MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size_bytes;
 }
 
-/* penstockd is root's (root seen from a container's user namespace is the
- * overflow uid), or the job's own in a test. */
+/* penstockd runs as root, or as the job's user in a test. In a container's user
+ * namespace root appears as the overflow uid. */
 static bool peer_may_be_penstockd(int fd) {
   struct ucred peer;
   socklen_t size = sizeof peer;
@@ -115,9 +115,9 @@ static void finish_greeting(struct penstock_handle* handle) {
   }
 }
 
-/* Reads away the replies to THREAD messages; their text is for people and a
- * refused thread is simply not moved. Descriptors that came along are dropped
- * by the kernel, as no room is given for them. */
+/* Discards the replies to THREAD messages: their text is for people, and a
+ * refused thread is simply not moved. The kernel drops any fds in them, because
+ * recv() has no buffer for control data. */
 static bool drain_replies(const struct penstock_handle* handle) {
   char scratch[PENSTOCK_MESSAGE_MAX_BYTES];
   for (int i = 0; i < MAX_DRAINED; ++i) {

@@ -19,7 +19,7 @@
   DO(peer)                   \
   DO(peer_bytes)
 
-/* Without these seals a page could be cut short under us, and touching it
+/* Without these seals the file could be truncated, and an access to the page
  * would raise SIGBUS. */
 static bool is_sealed_page(int fd) {
   const int needed = F_SEAL_SHRINK | F_SEAL_GROW;
@@ -39,7 +39,7 @@ static void unmap_page(const void* page) {
   if (page != NULL) munmap((void*)(uintptr_t)page, PENSTOCK_PAGE_BYTES);
 }
 
-/* Replaces the handle's hint page, in one step as other threads see it. */
+/* Replaces the handle's hint page atomically for other threads. */
 static bool move_hint(struct penstock_handle* handle, void* page) {
   return mremap(page, PENSTOCK_PAGE_BYTES, PENSTOCK_PAGE_BYTES,
                 MREMAP_MAYMOVE | MREMAP_FIXED,
@@ -51,16 +51,16 @@ static bool hint_is_valid(const struct penstock_hint_page* hint) {
          hint->version == PENSTOCK_PAGE_VERSION;
 }
 
-/* The job is the page's writer, so an empty one (magic 0) is good too. */
+/* An empty page (magic 0) is valid too: the job has not written it yet. */
 static bool progress_is_valid(const struct penstock_progress_page* progress) {
   if (progress->magic == 0) return true;
   return progress->magic == PENSTOCK_PROGRESS_MAGIC &&
          progress->version == PENSTOCK_PAGE_VERSION;
 }
 
-/* A process of a task takes the page of one that has ended over; so may this
- * one after a lost connection. What stands there beyond our own counters was
- * reported before us. */
+/* penstockd may give this process the page of an ended process of the same
+ * task, also after a reconnection. Counts beyond our own reports come from that
+ * process. */
 static void carry_over(struct penstock_handle* handle,
                        const struct penstock_progress_page* page) {
 #define CARRY(field)                                               \
@@ -93,7 +93,7 @@ void publish_progress(const struct penstock_handle* handle) {
   STORE(loader_threads, handle->reported.loader_threads);
   STORE(follows_hint, (uint32_t)(handle->reported.follows_hint != 0));
 #undef STORE
-  /* Last: whoever sees this time sees counters at least as new. */
+  /* Stored last: a reader that sees this time sees counters at least as new. */
   __atomic_store_n(&page->updated_ns, handle->updated_ns, __ATOMIC_RELEASE);
 }
 
@@ -122,6 +122,6 @@ void drop_pages(struct penstock_handle* handle) {
   handle->progress = NULL;
   void* none = mmap(NULL, PENSTOCK_PAGE_BYTES, PROT_READ,
                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  /* Where the system gives none, the old page stays; sealed, it is harmless. */
+  /* If mmap fails the old page stays; it is sealed, so reading it is safe. */
   if (none != MAP_FAILED && !move_hint(handle, none)) unmap_page(none);
 }

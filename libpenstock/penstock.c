@@ -31,20 +31,21 @@ static void set_address(struct sockaddr_un* address, const char* path) {
   if (path == NULL) path = getenv("PENSTOCK_SOCKET");
   if (path == NULL || path[0] == '\0') path = PENSTOCK_SOCKET_PATH;
   address->sun_family = AF_UNIX;
-  /* A path that does not fit names no socket; left empty, it never connects. */
+  /* An overlong path cannot name a socket; an empty address never connects. */
   if (strlen(path) < sizeof address->sun_path) {
     strcpy(address->sun_path, path);
   }
 }
 
-/* Looks after the connection once a second. REQUIRES: lock is held. */
+/* Checks the connection once a second. REQUIRES: lock is held. */
 static void step_when_due(struct penstock_handle* handle, uint64_t now_ns) {
   if (now_ns < handle->next_check_ns) return;
   handle->next_check_ns = now_ns + kCheckPeriodNs;
   connection_step(handle);
 }
 
-/* The same for readers: does nothing when another thread is at it. */
+/* step_when_due() for callers without the lock; skipped if another thread holds
+ * it. */
 static void check_connection(struct penstock_handle* handle) {
   const uint64_t now_ns = monotonic_ns();
   if (now_ns <
@@ -61,7 +62,7 @@ static void connect_within_budget(struct penstock_handle* handle) {
   connection_step(handle);
   while (handle->state == GREETING) {
     uint64_t now_ns = monotonic_ns();
-    if (now_ns >= deadline_ns) return; /* a later check goes on from here */
+    if (now_ns >= deadline_ns) return; /* a later check continues */
     struct pollfd readable = {handle->socket, POLLIN, 0};
     poll(&readable, 1, (int)((deadline_ns - now_ns) / 1000000u));
     connection_step(handle);
@@ -97,9 +98,9 @@ int penstock_connected(struct penstock_handle* handle) {
   return handle->state == CONNECTED;
 }
 
-/* samples, wait_ns, exchange_ns and updated_ns stay one moment's figures: a
- * wait under way is shown with the batch that ends it. The very first report
- * tells when watching began. */
+/* Keeps samples, wait_ns, exchange_ns and updated_ns consistent: a wait in
+ * progress is published with the batch that ends it. The first report sets
+ * updated_ns to the start of watching. */
 static void take_report(struct penstock_handle* handle,
                         const struct penstock_progress* progress,
                         uint64_t now_ns) {
@@ -117,8 +118,8 @@ static void take_report(struct penstock_handle* handle,
 void penstock_report(struct penstock_handle* handle,
                      const struct penstock_progress* progress) {
   if (!usable(handle)) return;
-  /* Another thread has the lock for microseconds once a second; the counters
-   * are absolute, so the next report makes up for this one. */
+  /* Another thread holds the lock for microseconds once a second. The counters
+   * are absolute, so the next report replaces a skipped one. */
   if (pthread_mutex_trylock(&handle->lock) != 0) return;
   const uint64_t now_ns = monotonic_ns();
   take_report(handle, progress, now_ns);
@@ -152,7 +153,7 @@ int penstock_read_hint(struct penstock_handle* handle,
     *hint = copy;
     return 1;
   }
-  return 0; /* penstockd died in the middle of a write */
+  return 0; /* penstockd died during a write */
 }
 
 static struct thread_entry* find_thread(struct penstock_handle* handle,
