@@ -11,13 +11,13 @@ namespace {
 struct CpuClass {
   const char* name;
   double s_per_byte;
-  // The interval: other libraries and machines against the one measured.
+  // Interval as factors, for other libraries and machines.
   double low, high;
 };
 
-// Measured: 400 JPEGs of 55 KB (500 x 375, quality 90) to 224 x 224 crops;
-// torchvision with PIL takes 2.24 ms of a core for each, the leanest library
-// 0.7 of that, a slow core half as much again. The same pictures as 630 KB of
+// Measured with 400 JPEGs of 55 KB (500 x 375, quality 90) to 224 x 224 crops.
+// torchvision with PIL takes 2.24 ms of a core per picture, the fastest library
+// 0.7 times and a slow core 1.5 times as long. The same pictures as 630 KB of
 // pixels take 0.74 ms.
 constexpr CpuClass kCpuClasses[] = {
     {"raw", 1.2e-9, 0.5, 2.0},
@@ -49,7 +49,7 @@ std::string kind_of(const DescribedJob& described,
 LogInterval interval_of(const ArrivalParameters& parameters,
                         const std::string& kind) {
   const auto found = parameters.intervals.find(kind);
-  // A factor of ten where nothing was calibrated.
+  // Not calibrated: a factor of ten.
   return found == parameters.intervals.end() ? LogInterval{-2.3, 2.3}
                                              : found->second;
 }
@@ -71,7 +71,7 @@ IterationTime job_time(const DescribedJob& described,
   const auto total_s = [&](double batch) {
     return several_gpus_s(described, one.at(batch), exchange);
   };
-  // What a sample takes is what twice the batch adds.
+  // The time per sample is the increase with twice the batch.
   const double at_batch = total_s(described.batch);
   const double sample_s =
       (total_s(2 * described.batch) - at_batch) / described.batch;
@@ -88,7 +88,7 @@ Figure rate_per_gpu(const DescribedJob& described,
     const LogSumParameters& learned =
         many ? parameters.many_nodes : parameters.one_node;
     iteration_s = several_gpus_s(described, iteration_s, learned);
-    // Two independent errors.
+    // The two errors are independent.
     const LogInterval added =
         interval_of(parameters, many ? "many_nodes" : "one_node");
     error = {-std::hypot(error.low, added.low),

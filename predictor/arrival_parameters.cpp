@@ -33,7 +33,7 @@ constexpr Part kParts[] = {
     {"many_nodes", &ArrivalParameters::many_nodes, exchange_form},
 };
 
-// "family:vgg" is an effect; what has no ':' must be a coefficient.
+// A name with ':' ("family:vgg") is an effect, any other a coefficient.
 Status set_learned(const LogSumForm& form, const std::string& name,
                    double value, LogSumParameters& learned) {
   if (name.find(':') != name.npos) {
@@ -124,8 +124,8 @@ std::string write_parameters(const ArrivalParameters& parameters) {
                        four_decimals(learned.coefficients[i])});
     }
     for (const auto& [level, value] : learned.effects) {
-      // Of a model, what changes nothing is left out; families and GPU types
-      // also tell which are known.
+      // Omit negligible effects of models. Effects of families and GPU types
+      // stay, because they also mark these as known (kind_of()).
       if (level.starts_with("model:") && std::abs(value) < kLeastEffect) {
         continue;
       }

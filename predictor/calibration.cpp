@@ -11,21 +11,21 @@
 namespace penstock {
 namespace {
 
-// Of one GPU's rows: noise within, and what rows of one model and software
-// share; larger where a sample's costs did not come with the row.
+// One-GPU rows: noise of a row, and the error shared by rows of one model and
+// software; larger if the row lacks a sample's costs.
 constexpr double kNoiseSd = 0.12, kModelSd = 0.12;
 constexpr double kNoiseSdUngiven = 0.25, kModelSdUngiven = 0.3;
-// Of several GPUs' rows, in one node and over nodes.
+// Rows with several GPUs, in one node and on several nodes.
 constexpr double kOneNodeSd = 0.08, kOneNodeModelSd = 0.12;
 constexpr double kManyNodesSd = 0.3, kManyNodesModelSd = 0.3;
 constexpr size_t kModelFolds = 10;
-// Left out at either end. Families err as a whole, so that ends at 5% hold
-// fewer than 90% of the next family's rows: 87% with 5%, measured.
+// Cut off at either end. Errors within a family are correlated, so ends at 5%
+// contain fewer than 90% of a new family's rows: 87%, measured.
 constexpr double kTail = 0.04;
-// How far a prediction from other families is off, before any point.
+// Deviation of a prediction learned from other families, before any point.
 constexpr double kPriorSd = 0.35, kPriorSdUngiven = 1.0;
 
-// A fit with its rows' places in the table.
+// Rows for a fit, with their indices in the table.
 struct Study {
   std::vector<size_t> places;
   std::vector<LogSumRow> rows;
@@ -74,7 +74,7 @@ double log_time(const LogSumForm& form, const LogSumRow& row,
   return log_sum(form, log_terms(form, row.input, parameters));
 }
 
-// Leaves out all rows of one fold after the other.
+// Leaves out one fold after the other.
 LeftOut leave_out(const LogSumForm& form, const Study& study,
                   const std::vector<std::string>& folds,
                   const LogSumParameters& all,
@@ -113,7 +113,7 @@ std::string family_of(const DescribedJob& described) {
   return described.job.family;
 }
 
-// The same on every machine, unlike std::hash.
+// A variant of FNV-1a: the same on every machine, unlike std::hash.
 std::string model_fold(const DescribedJob& described) {
   uint64_t hash = 1469598103934665603u;
   for (char c : described.job.model) {
@@ -140,7 +140,7 @@ void add_intervals(const std::vector<MeasuredRow>& rows, const LeftOut& left,
   }
 }
 
-// What is new in both ways errs as the worse of the two.
+// A new family on a new GPU type gets the wider of the two intervals.
 void add_both(std::map<std::string, LogInterval>& intervals) {
   for (const char* costs : {"given", "listed", "guessed"}) {
     const auto family = intervals.find(std::string(costs) + "/new_family");
@@ -158,7 +158,7 @@ const LogSumParameters& fold_or(const LeftOut& left, const std::string& fold,
   return found == left.parameters.end() ? all : found->second;
 }
 
-// Predictions before the first point come from other families only.
+// The prior of each row is learned from other families only.
 void add_two_points(const std::vector<MeasuredRow>& rows, Calibration& out) {
   const auto prior = [&](const MeasuredRow& row) {
     const DescribedJob described = describe(row.job);

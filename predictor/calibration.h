@@ -1,5 +1,5 @@
 // Learns the parameters of the prediction at arrival from measured rows, and
-// keeps what each row's prediction is when its like are left out. Pure.
+// cross-validates: keeps each row's error from a fit without its fold. Pure.
 #pragma once
 
 #include <functional>
@@ -13,11 +13,11 @@
 
 namespace penstock {
 
-// Rows predicted by parameters that were learned without their fold.
+// Predictions of rows by parameters learned without their fold.
 struct LeftOut {
-  std::vector<size_t> rows;        // in the table
+  std::vector<size_t> rows;        // index into the table
   std::vector<double> errors;      // log(measured / predicted rate)
-  std::vector<std::string> folds;  // what was left out
+  std::vector<std::string> folds;  // each row's fold
   std::map<std::string, LogSumParameters> parameters;  // by fold
 };
 
@@ -27,13 +27,13 @@ struct Calibration {
   LeftOut by_gpu;      // one GPU
   LeftOut by_model;    // one GPU; a tenth of the models at a time
   LeftOut one_node;    // several GPUs, by family, one GPU's rate known
-  LeftOut many_nodes;  // likewise over nodes
-  std::vector<TwoPointError> two_points;       // of one GPU
-  std::vector<TwoPointError> affine;           // of one GPU, of all points
-  std::vector<TwoPointError> two_points_many;  // of several
+  LeftOut many_nodes;  // the same, on several nodes
+  std::vector<TwoPointError> two_points;       // one GPU
+  std::vector<TwoPointError> affine;           // one GPU; from all points
+  std::vector<TwoPointError> two_points_many;  // several GPUs
 };
 
-// done of total fits are made.
+// Reports that `done` of `total` fits are complete.
 using Progress = std::function<void(size_t done, size_t total)>;
 
 // Deterministic. O(folds x rows x parameters^2): about a minute for 3,000
@@ -41,15 +41,15 @@ using Progress = std::function<void(size_t done, size_t total)>;
 Calibration calibrate(const std::vector<MeasuredRow>& rows,
                       const Progress& progress);
 
-// For each row with several GPUs: the rows of one GPU that differ in nothing
-// else, as samples/s of one GPU (their median); 0 where there are none.
+// For each row with several GPUs: median samples/s of the one-GPU rows that are
+// otherwise equal; 0 if there are none, and for one-GPU rows.
 std::vector<double> known_one_gpu_rates(const std::vector<MeasuredRow>& rows);
 
-// Whether the row's costs came with it.
+// Whether the row itself gives the costs of a sample.
 bool costs_given(const MeasuredRow& row);
 
-// The ends between which 90% of further errors are expected; the errors need
-// not be sorted. REQUIRES: not empty.
+// Interval expected to contain 90% of further errors. The errors need not be
+// sorted. REQUIRES: not empty.
 LogInterval ninety_percent(const std::vector<double>& errors);
 
 }  // namespace penstock

@@ -8,7 +8,8 @@
 namespace penstock {
 namespace {
 
-// Limits further apart than this tell no exponent over 1 from a sharp corner.
+// Limits further apart do not determine the exponent: already 2 gives 0.97 of a
+// sharp corner's rate.
 constexpr double kFarApart = 4;
 constexpr int kGridSteps = 128;
 constexpr int kRefinements = 60;
@@ -55,8 +56,9 @@ double beyond_corner(double a, double rate, double exponent) {
 
 Result<double> fit_corner(const std::vector<CornerPoint>& points) {
   if (Status status = check(points); !status) return std::move(status).error();
-  // The sum may have several minima: a grid finds the lowest, a golden section
-  // between its neighbours its place. Both over the exponent's logarithm.
+  // The sum may have several minima. A grid finds the lowest one; a golden
+  // section search between its neighbours refines it. Both use the exponent's
+  // logarithm.
   const double end = std::log(kMaxCornerExponent);
   const double step = end / kGridSteps;
   int best = 0;

@@ -10,26 +10,25 @@
 namespace penstock {
 namespace {
 
-// A trainer whose own time is a smaller share of the run than this is taken
-// to need this share: clocks tell no more.
+// Minimum of the trainer's own share of the time: clocks are not more exact.
 constexpr double kMinBusyShare = 0.001;
 
-// An observation whose trainer took this many times the median per sample
-// holds a pause (an evaluation, a checkpoint), which is no part of a ceiling.
+// A time per sample of this many medians means a pause (an evaluation, a
+// checkpoint), which does not belong to the ceiling.
 constexpr double kPauseFactor = 3.0;
 
-// What no rank reaches: figures beyond come from a page full of garbage.
+// Larger values come from garbage in the page.
 constexpr double kMaxSamplesPerS = 1e9;
 constexpr double kMaxCounter = 1e18;
 
-// Time in which the trainer did not wait, neither for data nor for its loader's
-// CPUs.
+// Time in which the trainer waited neither for data nor for CPUs used by its
+// loader.
 double busy_s(const Observation& o) {
   return std::max(o.seconds - o.wait_s - o.contention_s,
                   o.seconds * kMinBusyShare);
 }
 
-// What the kernel's counters cover.
+// Period of the kernel's counters.
 double kernel_s(const Observation& o) {
   return o.sampled_s > 0 ? o.sampled_s : o.seconds;
 }
@@ -44,10 +43,10 @@ bool contradicts_itself(const Observation& o) {
   return o.loader_cpu_s + o.trainer_cpu_s > kernel_s(o) * Corrector::kMaxCores;
 }
 
-// Rate from time per item; the interval's ends change places.
+// Rate from the time per sample; swaps the interval's ends.
 Figure inverse(const Figure& seconds_per_sample) {
   if (!seconds_per_sample.known()) return {};
-  // No interval may reach to an infinite rate: then it would be unknown.
+  // An infinite end would make the rate unknown.
   const double least =
       std::max(seconds_per_sample.low, seconds_per_sample.value * 1e-3);
   return {1 / seconds_per_sample.value, 1 / seconds_per_sample.high, 1 / least};
@@ -86,7 +85,7 @@ bool Corrector::saw_sharing() const {
 
 bool Corrector::trusted() const { return std::popcount(contradictions_) <= 6; }
 
-// Time in which the trainer does not wait, per sample.
+// Busy time of the trainer per sample, without pauses.
 Figure Corrector::trainer_s_per_sample() const {
   double per_sample[kWindow];
   int told = 0;
@@ -106,14 +105,14 @@ Figure Corrector::trainer_s_per_sample() const {
   return estimate.ratio();
 }
 
-// False: no loader thread could be told apart.
+// False: no loader thread was identified.
 bool Corrector::used_loader_cpu() const {
   return std::any_of(window_, window_ + count_,
                      [](const Observation& o) { return o.loader_cpu_s > 0; });
 }
 
-// A kernel's counter per sample that the loader has finished. A job that
-// cannot tell what it has prepared consumes as much in the long run.
+// A kernel counter per sample finished by the loader. If the job does not
+// report prepared samples, uses consumed ones: equal in the long run.
 Figure Corrector::cost_per_sample(Ranks ranks, double Observation::*counter) {
   RatioEstimate by_prepared, by_consumed;
   double seconds = 0, sampled_s = 0;
@@ -128,14 +127,14 @@ Figure Corrector::cost_per_sample(Ranks ranks, double Observation::*counter) {
     }
   }
   if (by_prepared.counts() > 0 || sampled_s <= 0) return by_prepared.ratio();
-  // The page's steps and the kernel's counters cover times that differ by up
-  // to a step at each end.
+  // The periods of the page's steps and of the kernel's counters differ by at
+  // most a step at each end.
   return scaled(by_consumed.ratio(), seconds / sampled_s);
 }
 
-// The share of its bytes that the loader's cache has served lately.
+// Recent share of bytes from the loader's cache.
 double Corrector::cached_share(Ranks ranks) {
-  std::vector<const Observation*> loads;  // observations, the last one first
+  std::vector<const Observation*> loads;  // newest first
   for (const Corrector* rank : ranks) {
     for (int i = 0; i < rank->count_; ++i) {
       const int at = (rank->next_ - 1 - i + kWindow) % kWindow;
@@ -156,8 +155,8 @@ double Corrector::cached_share(Ranks ranks) {
   return cached > 0 ? cached / (cached + stored) : 0;
 }
 
-// s (1 - h): a sample's bytes are the same all the time, what a cache serves of
-// them is not.
+// bytes x (1 - cached share). A sample's bytes are constant, so all
+// observations count; the cached share changes, so only recent ones do.
 Figure Corrector::storage_bytes_per_sample(Ranks ranks) {
   const Figure stored = cost_per_sample(ranks, &Observation::bytes);
   const Figure cached = cost_per_sample(ranks, &Observation::cached_bytes);
@@ -175,7 +174,7 @@ MeasuredCosts Corrector::costs_of(Ranks ranks) {
           storage_bytes_per_sample(ranks)};
 }
 
-// 95th percentile of the CPUs that the trainer used.
+// 95th percentile of the trainer's CPU use, in cores.
 double Corrector::trainer_cores() const {
   double cores[kWindow];
   int told = 0;

@@ -11,8 +11,8 @@ constexpr size_t kMaxColumns = 64;
 constexpr size_t kMaxRows = 1000000;
 const std::string kNothing;
 
-// Takes one field off the front of line, and the comma behind it. more: a
-// comma followed.
+// Removes one field and a following comma from the front of line. more: set to
+// whether a comma followed.
 Result<std::string> take_field(std::string_view& line, bool& more) {
   std::string field;
   if (line.starts_with('"')) {

@@ -1,4 +1,4 @@
-// Tables of predictor/data/ as they are compiled in. Internal to predictor/.
+// Compiled-in tables of predictor/data/. Internal to predictor/.
 #pragma once
 
 #include <string_view>

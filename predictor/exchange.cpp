@@ -8,10 +8,10 @@ namespace penstock {
 namespace {
 
 enum Term {
-  kAlone = 0,     // what one GPU takes
+  kAlone = 0,     // the iteration on one GPU
   kRing = 1,      // the exchange inside a node
   kSync = 2,      // a fixed time for every doubling of the GPUs
-  kStraggle = 3,  // the slowest of so many, in shares of kAlone
+  kStraggle = 3,  // wait for the slowest GPU, as a share of kAlone
   kNetRing = 4,   // the exchange between nodes
   kNetSync = 5,   // a fixed time for every doubling of the nodes
   kTerms = 6
@@ -34,7 +34,7 @@ const Learned kLearned[] = {
      [](const Facts& f) { return f.data_parallel; }},
     {{"ring.tensorflow", kRing, 0, 0.5},
      [](const Facts& f) { return f.tensorflow; }},
-    // Most rows of an embedding table have no gradient.
+    // Most rows of an embedding table have no gradient to exchange.
     {{"ring.embedding", kRing, -1, 0.5},
      [](const Facts& f) { return f.embedding; }},
     {{"ring.gpus", kRing, 0.2, 0.3},
@@ -67,12 +67,12 @@ constexpr double kBytesPerParameter = 4;
 constexpr double kSyncS = 1e-3;
 constexpr double kNetSyncS = 5e-3;
 constexpr double kStraggleShare = 0.02;
-constexpr double kNetworkGbs = 3;  // where the job does not say
-constexpr double kPcieGbs = 32;    // both directions, where the GPU does not
-// The logarithm of a term that is not there.
+constexpr double kNetworkGbs = 3;  // default, one direction
+constexpr double kPcieGbs = 32;    // default, both directions
+// The logarithm of an absent term.
 constexpr double kNone = -60;
 
-// Of a ring of so many, with gbs GB/s in one direction.
+// Logarithm of the time of a ring exchange; gbs: GB/s in one direction.
 double log_ring_s(double params_m, double ranks, double gbs) {
   if (ranks < 2) return kNone;
   return std::log(2 * (ranks - 1) / ranks * kBytesPerParameter * params_m *
@@ -85,7 +85,7 @@ const LogSumForm& exchange_form() {
   static const LogSumForm form = [] {
     LogSumForm out;
     out.terms = kTerms;
-    out.power = 2;  // the exchange hides behind the backward pass
+    out.power = 2;  // the backward pass hides part of the exchange
     for (const Learned& it : kLearned) out.coefficients.push_back(it.prior);
     out.effects = {{"software", 0.1}, {"gpu", 0.1}, {"family", 0.1}};
     return out;

@@ -1,6 +1,6 @@
-// The time of one iteration on several GPUs, from the time on one: gradients
-// are exchanged and everyone waits for the slowest. The cost model is that of
-// a ring; what overlaps with the backward pass, and what links really give, is
+// Time of an iteration on several GPUs, from the time on one. Adds the exchange
+// of gradients (cost model: a ring) and the wait for the slowest GPU. The
+// overlap with the backward pass and the links' effective bandwidth are
 // learned. docs/model.md, section "Prediction at arrival". Pure.
 #pragma once
 
@@ -16,7 +16,7 @@ const LogSumForm& exchange_form();
 LogSumInput exchange_input(const DescribedJob& described,
                            double one_gpu_iteration_s);
 
-// The time of an iteration with what was learned, in seconds.
+// Time of an iteration with the learned parameters, in seconds.
 double several_gpus_s(const DescribedJob& described, double one_gpu_iteration_s,
                       const LogSumParameters& learned);
 

@@ -5,8 +5,8 @@
 namespace penstock {
 namespace {
 
-// The 97.5th percentile of Student's t (Abramowitz and Stegun 26.7.5, to
-// three terms): within 2% from two degrees of freedom on.
+// 97.5th percentile of Student's t (Abramowitz and Stegun 26.7.5, three terms);
+// error below 2% for two or more degrees of freedom.
 double student_t(double freedom) {
   const double v = 1 / freedom;
   return 1.96 + v * (2.372 + v * (2.823 + v * 2.556));

@@ -5,12 +5,12 @@
 
 namespace penstock {
 
-// The product of two figures that are not negative; unknown where one is.
+// The product of two non-negative figures; unknown if either is unknown.
 Figure product(const Figure& a, const Figure& b);
 
-// Estimates a ratio of sums, sum(cost) / sum(count), from pairs: jitter that
-// moves cost or count from one pair to the next cancels in the sums, as it
-// would not in a mean of ratios.
+// Estimates sum(cost) / sum(count) from pairs. Jitter that moves cost or count
+// from one pair to the next cancels in the sums; in a mean of ratios it would
+// not.
 class RatioEstimate {
  public:
   // REQUIRES: cost >= 0, count >= 0, both finite.
@@ -19,16 +19,16 @@ class RatioEstimate {
   double costs() const { return costs_; }
   double counts() const { return counts_; }
 
-  // The ratio with its 95% interval: Student's t over the spread of the
-  // pairs about the ratio, and never narrower than one count in all.
-  // Unknown where counts() is under 1 or there is only one pair.
+  // The ratio with its 95% interval, from Student's t and the spread of the
+  // pairs around the ratio. The half width is at least ratio / counts(), one
+  // count. Unknown if counts() < 1 or there is only one pair.
   Figure ratio() const;
 
  private:
   int pairs_ = 0;
   double costs_ = 0;
   double counts_ = 0;
-  // Sums of squares and products, from which the residuals' follow.
+  // Sums of squares and products; the sum of squared residuals follows.
   double cost_cost_ = 0;
   double cost_count_ = 0;
   double count_count_ = 0;

@@ -22,7 +22,8 @@ constexpr Column kColumns[] = {
     {"pcie_gbs", &GpuType::pcie_gbs},
 };
 
-// Without tensor units half precision is at most twice as fast.
+// A larger ratio of half to FP32 rate means tensor units: without them half
+// precision is at most twice as fast.
 constexpr double kTensorFactor = 2.5;
 
 std::vector<GpuType> read_types() {
@@ -42,7 +43,7 @@ std::vector<GpuType> read_types() {
   return types;
 }
 
-// Each figure the median of those that the table knows.
+// Each number is the median of the table's known ones.
 GpuType median_type() {
   GpuType out;
   for (const Column& column : kColumns) {

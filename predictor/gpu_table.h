@@ -1,4 +1,4 @@
-// GPU types and what they can do at most. Pure.
+// Table of GPU types with their peak rates. Pure.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace penstock {
 
-// Figures that are 0 are not known.
+// A number that is 0 is unknown.
 struct GpuType {
   std::string name;
-  std::string architecture;  // "ampere", ...; "": not known
+  std::string architecture;  // "ampere", ...; "": unknown
   double fp32_tflops = 0;
   double tf32_tflops = 0;  // on tensor units
   double half_tflops = 0;
@@ -22,25 +22,26 @@ struct GpuType {
   double pcie_gbs = 0;    // both directions
   std::string source;
 
-  // Peak of dense multiplication at that precision, FP32's where the GPU has
-  // no other. tensor_units: whether it has tensor units for it.
+  // Peak rate of dense multiplication at this precision; FP32's if the table
+  // has no other.
   double peak_tflops(Precision precision) const;
+  // Whether the GPU has tensor units for this precision.
   bool tensor_units(Precision precision) const;
 };
 
-// The built-in table (predictor/data/gpus.csv), in its order.
+// The built-in table, in the order of predictor/data/gpus.csv.
 const std::vector<GpuType>& gpu_types();
 
-// The type of that name; case, '-', '_' and blanks do not count. A name that
-// lacks the end of one ("a100", as in a gres) is the first such type. Without
-// one: the median type of the table under this name, with known false.
+// Finds a type by name; ignores case, '-', '_' and blanks. A name without the
+// suffix after a '-' ("a100", as in a GRES) gives the first such type. An
+// unknown name gives the table's median type under this name, with known false.
 struct GpuLookup {
   GpuType type;
   bool known = false;
 };
 GpuLookup find_gpu(std::string_view name);
 
-// Lower case, without '-', '_', and blanks: how names are compared.
+// Key for comparing names: lower case, without '-', '_' and blanks.
 std::string plain_name(std::string_view name);
 
 }  // namespace penstock

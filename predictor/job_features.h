@@ -1,5 +1,4 @@
-// What is known of a job when it arrives: the input of the prediction at
-// arrival. Pure.
+// Description of an arriving job: the input of the prediction at arrival. Pure.
 #pragma once
 
 #include <string>
@@ -9,22 +8,21 @@
 
 namespace penstock {
 
-// How the trainer computes. kHalf: half precision on tensor units where the
-// GPU has them, whether by autocast, as FP16, BF16 or FP8.
+// Precision of the trainer's arithmetic. kHalf: autocast, FP16, BF16 or FP8; on
+// tensor units if the GPU has them.
 enum class Precision { kFp32, kTf32, kHalf };
 const char* precision_name(Precision precision);
 
-// Reads "FP32", "TF32", "FP32orTF32", "AMP", "AMP_BF16", "FP16" and the like:
-// what holds TF32 is that, what holds AMP, 16, 8 or MIXED is kHalf, FP32 and
-// an empty text are kFp32.
-// Errors: kInvalidArgument  anything else.
+// Parses labels like "FP32", "TF32", "FP32orTF32", "AMP", "AMP_BF16", "FP16",
+// in any case. A label with TF32 gives kTf32; one with AMP, 16, 8 or MIXED
+// gives kHalf; FP32, FLOAT and the empty text give kFp32.
+// Errors: kInvalidArgument  any other label.
 [[nodiscard]] Result<Precision> parse_precision(std::string_view text);
 
-// The software under the trainer, as far as it is known. All of it may be
-// left as it is.
+// The trainer's software, as far as known. The defaults are valid.
 struct Software {
   std::string framework = "pytorch";  // or tensorflow, mxnet, paddle
-  std::string layout;                 // nchw, nhwc; "": not known
+  std::string layout;                 // nchw, nhwc; "": unknown
   bool compiled = false;              // XLA or another graph compiler
   bool container = false;             // the vendor's tuned container
   bool synthetic = false;             // batches that stay on the GPU
@@ -32,17 +30,18 @@ struct Software {
   bool no_optimizer = false;          // forward and backward only
   bool data_parallel = false;  // one process feeds all GPUs (DataParallel)
 
-  // The parts that differ from the defaults: "pytorch+nhwc+synthetic".
+  // The framework and what differs from the defaults:
+  // "pytorch+nhwc+synthetic".
   std::string key() const;
 };
 
-// Numbers that are 0 are not known.
+// A number that is 0 is unknown.
 struct JobFeatures {
   std::string model;
-  std::string family;  // "": that of the built-in table, or the model's name
-  std::string task;    // "image_classification", ...; "": not known
-  std::string unit;    // what a sample is: "images", "tokens", ...; "": same
-  std::string gpu;     // a name of the GPU table, or another one
+  std::string family;  // "": from the built-in table, else the model's name
+  std::string task;    // "image_classification", ...; "": from the table
+  std::string unit;    // of a sample: "images", "tokens", ...; "": the table's
+  std::string gpu;     // from the GPU table, or another name
   int gpus = 1;        // over all nodes
   int nodes = 1;
   Precision precision = Precision::kFp32;

@@ -1,12 +1,11 @@
-// A positive quantity as a sum of terms, each of which is known up to factors
-// that are learned:
+// A positive quantity as a sum of terms, each known up to learned factors:
 //
-//   y^p = sum_k exp(base_k + sum_{i in k} c_i x_i)^p, and log y has the sum of
-//   effects besides
+//   y^p = sum_k exp(base_k + sum_{i in k} c_i x_i)^p
+//   log y additionally has the sum of effects
 //
-// Additive rooflines have this form with p = 1: their terms are times, their
-// factors efficiencies. The larger p, the more of the shorter times is hidden
-// behind the longest. Pure.
+// An additive roofline has this form with p = 1: its terms are times, its
+// factors are efficiencies. With a larger p the longest time hides more of the
+// shorter ones. Pure.
 #pragma once
 
 #include <map>
@@ -15,7 +14,7 @@
 
 namespace penstock {
 
-// What a coefficient is before anything is measured: normal about mean.
+// Prior of a coefficient: normal around mean.
 struct Coefficient {
   const char* name;
   int term;
@@ -23,7 +22,7 @@ struct Coefficient {
   double sd;
 };
 
-// Levels of a kind ("gpu:T4") have effects with mean 0 and this deviation.
+// Prior of the effects of all levels of a kind ("gpu:T4"): normal, mean 0.
 struct EffectKind {
   const char* name;
   double sd;
@@ -35,23 +34,23 @@ struct LogSumForm {
   int terms = 0;
   double power = 1;  // p, > 0
 
-  // 0 for a kind that the form does not have.
+  // sd of the level's kind; 0 if the form lacks the kind.
   double effect_sd(const std::string& level) const;
 };
 
 struct LogSumInput {
-  std::vector<double> bases;         // log of each term, learned factors at 1
+  std::vector<double> bases;         // log of each term, with all factors 1
   std::vector<double> features;      // x_i, one per coefficient
   std::vector<std::string> effects;  // levels that apply, "KIND:NAME"
 };
 
 struct LogSumParameters {
   std::vector<double> coefficients;
-  std::map<std::string, double> effects;  // by level; one not in it is 0
+  std::map<std::string, double> effects;  // by level; a missing one is 0
 };
 
-// Logarithms of the terms, each with the effects in it.
-// REQUIRES: sizes as form has them.
+// Logarithms of the terms, including the effects.
+// REQUIRES: sizes match the form.
 std::vector<double> log_terms(const LogSumForm& form, const LogSumInput& input,
                               const LogSumParameters& parameters);
 

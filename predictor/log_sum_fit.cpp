@@ -12,23 +12,23 @@ using Eigen::VectorXd;
 
 constexpr int kMaxSteps = 40;
 constexpr double kTolerance = 1e-4;
-constexpr double kFoldTolerance = 1e-3;  // of a fit that starts from another
-constexpr double kLongestStep = 0.5;     // of one parameter: a factor of 1.6
-constexpr double kHuber = 3.0;
+constexpr double kFoldTolerance = 1e-3;  // of a fit that has a start
+constexpr double kLongestStep = 0.5;     // per parameter: a factor of 1.6
+constexpr double kHuber = 3.0;           // standard deviations
 
-// The rows of one group among those in use, with what they share.
+// The used rows of one group, with their shared effect.
 struct Group {
   std::string name;
   std::vector<int> members;
   double variance = 0;
-  double effect = 0;  // as the last step found it
+  double effect = 0;  // from the last step
 };
 
-// Few features of a row are not 0, and few effects apply: its derivative is
-// kept as (parameter, value).
+// A row's derivative as (parameter, value): few of its features are nonzero and
+// few effects apply.
 using Sparse = std::vector<std::pair<int, double>>;
 
-// The normal equations of a step, lower triangle.
+// The normal equations of a step; only the lower triangle is valid.
 struct Normal {
   MatrixXd matrix;
   VectorXd gradient;
@@ -48,16 +48,16 @@ struct Normal {
 struct LogSumFit::Impl {
   const LogSumForm& form;
   const std::vector<LogSumRow>& rows;
-  std::map<std::string, int> column;      // of effects, after coefficients
+  std::map<std::string, int> column;      // of an effect; after coefficients
   std::vector<std::vector<int>> columns;  // of each row's effects
   std::map<std::string, std::vector<int>> groups;
   VectorXd prior_mean, prior_precision;
 
   int parameters() const { return static_cast<int>(prior_mean.size()); }
 
-  // log y of a row; slope: its derivative.
+  // Returns log y of a row; sets slope to its derivative.
   double log_y(int row, const VectorXd& theta, Sparse& slope) const;
-  // Adds a group's rows, and finds its effect.
+  // Adds a group's rows to the normal equations and updates its effect.
   void add_group(const VectorXd& theta, Group& group, Normal& normal) const;
   std::vector<Group> groups_in(const std::vector<bool>& use,
                                const LogSumParameters* start) const;
@@ -87,7 +87,7 @@ LogSumFit::LogSumFit(const LogSumForm& form, const std::vector<LogSumRow>& rows)
       }
       it.columns[i].push_back(at->second);
     }
-    // A row without a group is one of its own, which shares nothing.
+    // A row without a group forms its own group, with no shared effect.
     const std::string group =
         rows[i].group.empty() ? "row " + std::to_string(i) : rows[i].group;
     it.groups[group].push_back(static_cast<int>(i));
@@ -122,9 +122,9 @@ double LogSumFit::Impl::log_y(int row, const VectorXd& theta,
   return total + effects;
 }
 
-// With W the members' weights, X their derivatives and v = X'w, a shared error
-// of this variance changes X'WX to X'WX - k v v', k = variance / (1 + variance
-// sum w), and the right side likewise.
+// Eliminates the shared error. W: the members' weights, X: their derivatives,
+// v = X'w. X'WX becomes X'WX - k v v' with
+// k = variance / (1 + variance sum w), and the right side changes accordingly.
 void LogSumFit::Impl::add_group(const VectorXd& theta, Group& group,
                                 Normal& normal) const {
   std::map<int, double> shared;

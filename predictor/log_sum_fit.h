@@ -1,4 +1,4 @@
-// Learns the factors of a log_sum.h form from measurements. Pure.
+// Fits the parameters of a log_sum.h form to measurements. Pure.
 #pragma once
 
 #include <memory>
@@ -13,24 +13,24 @@ struct LogSumRow {
   LogSumInput input;
   double log_y = 0;
   double noise_sd = 0.1;  // of log_y, > 0
-  // Rows of one group err alike: they share one more effect, which is
-  // reported as the level of this name. "": none.
+  // Errors of one group are correlated: its rows share an additional effect,
+  // which is reported as the level of this name. "": no group.
   std::string group;
   double group_sd = 0;
 };
 
-// The parameters of greatest posterior density, by Gauss-Newton steps;
-// residuals beyond 3 standard deviations count linearly (Huber). Each step
-// takes O(rows x features that are not 0, squared + parameters^3). Thread-safe.
+// Finds the mode of the posterior by Gauss-Newton steps. Residuals beyond 3
+// standard deviations count linearly (Huber). A step takes
+// O(rows x nonzero features^2 + parameters^3). Thread-safe.
 class LogSumFit {
  public:
-  // REQUIRES: rows outlives this, and their sizes are the form's.
+  // REQUIRES: form and rows outlive this; the rows' sizes match the form.
   LogSumFit(const LogSumForm& form, const std::vector<LogSumRow>& rows);
   ~LogSumFit();
 
-  // From the rows i with use[i] only. start: where to begin, such as the fit
-  // of all rows; nullptr: at the prior's means. The end does not depend on it
-  // by more than the tolerance of a step, 10^-3 with a start, else 10^-4.
+  // Uses only the rows i with use[i]. start: initial parameters, such as the
+  // fit of all rows; nullptr: the prior's means. Iterates until no parameter
+  // changes by more than 10^-3 (with a start) or 10^-4, at most 40 steps.
   LogSumParameters fit(const std::vector<bool>& use,
                        const LogSumParameters* start = nullptr) const;
 

@@ -48,7 +48,7 @@ Status read_counts(const CsvTable& table, size_t row, JobFeatures& job) {
   return Done{};
 }
 
-// What a sample is: "unit=images/s; ..." gives "images".
+// The unit of a sample: "unit=images/s; ..." gives "images".
 std::string unit_of_note(std::string_view note) {
   const size_t at = note.find("unit=");
   if (at == note.npos) return "";
@@ -56,7 +56,7 @@ std::string unit_of_note(std::string_view note) {
   return std::string(note.substr(0, note.find_first_of("/;")));
 }
 
-// The note without what belongs to a single measurement.
+// The note without the parts that describe a single measurement.
 std::string lasting_note(std::string_view note) {
   std::string out;
   while (!note.empty()) {

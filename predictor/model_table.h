@@ -1,4 +1,4 @@
-// Models by name, with what one sample costs. Pure.
+// Table of models with their costs per sample. Pure.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace penstock {
 
-// Figures that are 0 are not known.
+// A number that is 0 is unknown.
 struct ModelCosts {
   std::string name;
   std::string family;
@@ -16,15 +16,15 @@ struct ModelCosts {
   double params_m = 0;
   double fwd_gflops_per_sample = 0;
   double activations_m = 0;
-  double per_item = 1;  // samples that one item of a batch holds
+  double per_item = 1;  // samples in one item of a batch
   std::string source;
   std::vector<std::string> aliases;
 };
 
-// The built-in table (predictor/data/models.csv), in its order.
+// The built-in table, in the order of predictor/data/models.csv.
 const std::vector<ModelCosts>& model_table();
 
-// The entry of that name or alias, compared as plain_name(); nullptr without.
+// The entry with this name or alias, compared as plain_name(); nullptr if none.
 const ModelCosts* find_model(std::string_view name);
 
 }  // namespace penstock

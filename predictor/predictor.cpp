@@ -43,7 +43,7 @@ Figure around(double value, double relative_error) {
   return {value, value * (1 - relative_error), value * (1 + relative_error)};
 }
 
-// Samples/s of a rank, without costs of the loader.
+// Ceiling of a rank in samples/s. Also sets basis.
 Result<Figure> ceiling_of(const Profile& profile, std::string& basis) {
   basis = "profile " + profile.name;
   if (!profile.describes_job())
@@ -59,7 +59,7 @@ Result<Figure> ceiling_of(const Profile& profile, std::string& basis) {
   const DescribedJob described = describe(profile.job);
   basis += ", " + kind_of(described, *learned);
   Figure rate = rate_per_gpu(described, *learned);
-  // Trainers count items of a batch, not the tokens that those hold.
+  // Trainers count items of a batch, not the tokens in them.
   const ModelCosts* listed = find_model(profile.job.model);
   const double per_item = listed ? listed->per_item : 1;
   for (double* end : {&rate.value, &rate.low, &rate.high}) *end /= per_item;

@@ -1,6 +1,6 @@
-// Ceiling and demand of a job: at arrival from its profile, then from what
-// its page and its CPU time show. Pure: no I/O, no clock. docs/model.md,
-// section "Prediction and correction", derives the formulas.
+// Ceiling and demand of a job: at arrival from its profile, later from its
+// progress page and its CPU time. Pure: no I/O, no clock. Derivation:
+// docs/model.md, section "Prediction and correction".
 #pragma once
 
 #include <cmath>
@@ -15,8 +15,8 @@
 
 namespace penstock {
 
-// A figure with the interval in which it is expected to lie: low <= value <=
-// high. A figure that nothing tells is {0, 0, infinity}; {0, 0, 0} is a zero.
+// A number with its expected interval: low <= value <= high. An unknown figure
+// is {0, 0, infinity}; a known zero is {0, 0, 0}.
 struct Figure {
   double value = 0;
   double low = 0;
@@ -36,80 +36,81 @@ struct Prediction {
   std::string basis;  // "profile NAME", "measured 12 s", "unknown"
 };
 
-// What a profile says. Its relative_error is every interval's half width, but
-// for what is predicted from a model and a CPU class.
-// Errors: kInvalidArgument  a field is outside the range that profile.h gives,
-//                           or the GPU type of a described job is not known
-//         kNotFound         there is no such CPU class
+// Prediction from a profile. Its relative_error is the half width of every
+// interval, except for predictions from a model or a CPU class.
+// Errors: kInvalidArgument  a field is out of the range in profile.h, or the
+//                           GPU type of a described job is missing or unknown
+//         kNotFound         unknown CPU class
 // Thread-safe.
 [[nodiscard]] Result<Prediction> predict(const Profile& profile);
 
-// What was seen of one rank between two samplings. Counters are differences.
+// Activity of one rank between two samplings. Counters are differences.
 struct Observation {
-  // From the page: time between its last update before this sampling and the
-  // one before the last sampling (updated_ns), so that it covers whole steps;
-  // 0 where no update came. Samples and wait_s belong to it.
+  // Period of samples, wait_s and contention_s, from the page: between its
+  // updates (updated_ns) last seen by the two samplings, so that it covers
+  // whole steps; 0 without an update.
   double seconds = 0;
   double samples = 0;       // consumed by the trainer
-  double wait_s = 0;        // trainer waited for data
-  double contention_s = 0;  // of the rest, for a CPU that its loader used
+  double wait_s = 0;        // the trainer waited for data
+  double contention_s = 0;  // of the rest: waited for a CPU used by its loader
   // Between the two samplings themselves.
   double sampled_s = 0;      // wall time; 0: the same as seconds
-  double prepared = 0;       // finished by the loader; 0: the job cannot tell
-  double bytes = 0;          // storage bytes, as the kernel counted them
-  double cached_bytes = 0;   // that a cache of the loader's served instead
+  double prepared = 0;       // samples finished by the loader; 0: unknown
+  double bytes = 0;          // storage bytes, counted by the kernel
+  double cached_bytes = 0;   // bytes from the loader's own cache
   double loader_cpu_s = 0;   // CPU time of loader threads, home and away
   double trainer_cpu_s = 0;  // CPU time of everything else in the task
   bool replaying = false;    // one prepared batch was replayed: only the
-                             // ceiling can be learnt from it
-  bool sharing = false;      // others prepare for it too: what it consumed
-                             // tells no cost
-  double ended_s = 0;        // on a clock that all who share have alike
+                             // ceiling can be learnt
+  bool sharing = false;      // other ranks prepare batches for this one:
+                             // `samples` is no measure of its loader's work
+  double ended_s = 0;        // on a clock common to all ranks of the share
 };
 
-// What preparing a sample takes, as measured; unknown where nothing tells it.
+// Measured costs of preparing one sample; unknown if not measurable.
 struct MeasuredCosts {
   Figure loader_cpu_s;
   Figure storage_bytes;  // after the cache
 };
 
-// Collects observations of one rank and corrects a prediction with them.
-// Works for a starved job too: the trainer's own time per sample is the time
-// in which it does not wait. Assumes that a waiting trainer does nothing else:
-// a loop that waits for data while its GPU still works must synchronise first.
-// Not thread-safe. No allocation in add(); corrected() looks at the last
-// kWindow observations.
+// Collects observations of one rank and corrects a prediction with them. Also
+// works for a starved job: the trainer's own time per sample excludes waits.
+// Assumes that a waiting trainer does nothing else: a loop that waits for data
+// while its GPU still works must synchronise first.
+//
+// Not thread-safe. add() allocates nothing. corrected() uses the last kWindow
+// observations.
 class Corrector {
  public:
-  // Leaves out an observation that contradicts itself: a field negative, not
-  // finite or over 1e18, wait_s > seconds x 1.01, more than 1e9 samples/s,
-  // more CPU time than kMaxCores give. Leaves out all up to and including the
-  // second one with samples: they cover the job's start and its first, slower
-  // steps.
+  // Ignores a contradictory observation: a field negative, not finite or over
+  // 1e18; wait_s > seconds x 1.01; more than 1e9 samples/s; more CPU time than
+  // kMaxCores allow. Also ignores all observations up to the second one with
+  // samples: they cover the job's start and its first, slower steps.
   void add(const Observation& observation);
 
-  // Time of whole steps behind corrected(), at most the window's.
+  // Time of whole steps in the window.
   double observed_s() const;
 
-  // False while more than a tenth of the last 64 observations contradicted
-  // themselves: the job's page is not to be believed.
+  // False while more than a tenth (6) of the last 64 observations are
+  // contradictory: the job's page is unreliable.
   bool trusted() const;
 
-  // True while corrected() looks at an observation with `sharing`.
+  // Whether the window has an observation with `sharing`.
   bool saw_sharing() const;
 
-  // prior: nullopt where the job named no profile. Each figure is measured
-  // where the window tells it and prior's elsewhere. Before
-  // kMinObservedSeconds or kMinSamples, prior is returned as it is (or unknown
-  // figures with basis "unknown" without one).
+  // prior: nullopt if the job named no profile. Uses measured figures where the
+  // window has enough data, and prior's elsewhere. Before kMinObservedSeconds
+  // or kMinSamples returns prior unchanged; without prior, unknown figures with
+  // basis "unknown".
   Prediction corrected(const std::optional<Prediction>& prior) const;
 
-  // The same with costs that are not this rank's own.
+  // The same, with costs measured on other ranks too.
   Prediction corrected(const std::optional<Prediction>& prior,
                        const MeasuredCosts& costs) const;
 
-  // Of ranks that prepare the same samples, or of one: which of them finishes a
-  // sample is chance, and tells nothing of what it takes.
+  // Costs from one rank, or from all ranks that prepare the same samples. Among
+  // the latter it is chance which rank finishes a sample, so one rank's ratio
+  // of cost to samples has no meaning.
   static MeasuredCosts costs_of(std::span<const Corrector* const> ranks);
 
   static constexpr double kMinObservedSeconds = 2.0;
@@ -118,8 +119,8 @@ class Corrector {
 
  private:
   static constexpr int kWindow = 64;  // observations kept
-  static constexpr int kWarmUp = 2;   // observations with samples left out
-  // A cache's share jumps where an epoch begins: the last few tell it.
+  static constexpr int kWarmUp = 2;   // ignored observations with samples
+  // A cache's share jumps at an epoch's start: use the last few observations.
   static constexpr int kCacheWindow = 8;
 
   using Ranks = std::span<const Corrector* const>;
@@ -135,7 +136,7 @@ class Corrector {
   int next_ = 0;
   int count_ = 0;
   int warm_up_left_ = kWarmUp;
-  uint64_t contradictions_ = 0;  // a bit per observation, the last one lowest
+  uint64_t contradictions_ = 0;  // bit i: the i-th last observation
 };
 
 }  // namespace penstock

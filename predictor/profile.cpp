@@ -20,12 +20,12 @@ std::string range(double low, double high) {
   return format_number(low) + " to " + format_number(high);
 }
 
-// False where x is NaN, too.
+// False for NaN, too.
 bool in_range(double x, double low, double high) {
   return x >= low && x <= high;
 }
 
-// The setters' errors say "why; what is allowed" only.
+// A setter's error is "why; what is allowed", without file and key.
 Status set_number(const ProfileEntry& entry, double low, double high,
                   double& field) {
   const double* value = std::get_if<double>(&entry.value);
@@ -123,8 +123,8 @@ Status set_entry(const ProfileEntry& entry, Profile& profile) {
   return invalid("unknown key; allowed: " + allowed_keys());
 }
 
-// Other bytes have no use in a profile, and reach undefined behaviour in
-// toml++ 3.3, which decodes them.
+// Profiles need no other bytes, and toml++ 3.3 has undefined behaviour when it
+// decodes them.
 bool is_plain_ascii(std::string_view text) {
   for (char c : text)
     if ((c < ' ' || c > '~') && c != '\t' && c != '\n' && c != '\r')
@@ -132,7 +132,7 @@ bool is_plain_ascii(std::string_view text) {
   return true;
 }
 
-// The amounts of cores that the measured rates belong to.
+// Checks `cores` against the measured rates.
 Status check_curve(const Profile& profile) {
   const std::vector<double>& cores = profile.cores;
   if (cores.empty()) return Done{};
@@ -149,7 +149,7 @@ Status check_curve(const Profile& profile) {
   return Done{};
 }
 
-// Keys that go together, and those that do not.
+// Checks combinations of keys.
 Status check_whole(const Profile& profile) {
   const bool is_measured = profile.accelerator_s_per_sample > 0;
   if (!is_measured && !profile.describes_job())

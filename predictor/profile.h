@@ -1,5 +1,5 @@
-// A job profile: what one sample costs, or what the job is. Comes from a file
-// (TOML or JSON, as `--loader-model=FILE` names it) or from the built-in table.
+// A job profile: the costs of one sample, or a description of the job. Read
+// from a TOML or JSON file (`--loader-model=FILE`) or from the built-in table.
 // Pure.
 #pragma once
 
@@ -14,59 +14,59 @@
 namespace penstock {
 
 struct Profile {
-  std::string name;                     // "": the file's name stands in
-  double accelerator_s_per_sample = 0;  // > 0; or job.model is given
-  double loader_cpu_s_per_sample = 0;   // fetch and preparation; 0: not known
-  double trainer_cpu_s_per_sample = 0;  // the trainer's own; 0: not known
-  double bytes_per_sample = 0;          // from storage; 0: not known
-  double cached_share = 0;              // 0..1 of bytes served by a cache
-  std::string pool;                     // "" when it names none
+  std::string name;                     // defaults to the file's name
+  double accelerator_s_per_sample = 0;  // > 0, unless job.model is given
+  double loader_cpu_s_per_sample = 0;   // fetch and preparation; 0: unknown
+  double trainer_cpu_s_per_sample = 0;  // the trainer's own; 0: unknown
+  double bytes_per_sample = 0;          // from storage; 0: unknown
+  double cached_share = 0;              // share of bytes from a cache, 0..1
+  std::string pool;                     // "": none named
   double relative_error = 0.25;         // half width of the interval, [0, 1)
-  // Measured rate of the loader alone, with its data in memory, samples/s;
-  // empty: linear (cores / loader_cpu_s_per_sample). rate_at_cores[i] belongs
-  // to cores[i] loader cores, or to i+1 where cores is empty. At most 256
-  // points, each > 0; cores ascend and are as many.
+  // Measured rate of the loader alone with its data in memory, samples/s;
+  // empty: linear (cores / loader_cpu_s_per_sample). rate_at_cores[i] is for
+  // cores[i] loader cores, or for i+1 if cores is empty. At most 256 points,
+  // each > 0. cores ascends and is empty or as long as rate_at_cores.
   std::vector<double> rate_at_cores;
   std::vector<double> cores;
-  // What `penstock analyze` measures besides; 0: not known.
-  double fetch_bytes_per_s = 0;   // of storage, cold data, nothing in its way
-  double memory_bytes_per_s = 0;  // at which cached data were read
+  // Further measurements of `penstock analyze`; 0: unknown.
+  double fetch_bytes_per_s = 0;   // of storage, cold data, no other limit
+  double memory_bytes_per_s = 0;  // of reads of cached data
   double dataset_bytes = 0;
   double dataset_samples = 0;
-  double cache_bytes = 0;     // page cache that the job can have
-  int loader_threads = 0;     // that the curve was measured with
+  double cache_bytes = 0;     // page cache available to the job
+  int loader_threads = 0;     // during the measurement of the curve
   int ranks = 1;              // of the job on one node
   double corner_ceiling = 0;  // exponents of the smooth corners (what_if.h),
-  double corner_storage = 0;  // 1 to 64
-  // With a model predict() finds the ceiling at arrival. How many GPUs there
-  // are, and what the file leaves open of GPU type and batch, is for the reader
-  // of the profile to fill in.
+  double corner_storage = 0;  // 1 to 64; 0: unknown
+  // With job.model, predict() computes the ceiling at arrival. The reader of
+  // the profile must fill in the number of GPUs, and GPU type and batch if the
+  // file lacks them.
   JobFeatures job;
-  std::string cpu_class;  // in place of loader_cpu_s_per_sample: "raw", "jpeg"
+  std::string cpu_class;  // instead of loader_cpu_s_per_sample: "raw", "jpeg"
 
   bool describes_job() const { return !job.model.empty(); }
   int64_t ranks_in_all() const { return int64_t{ranks} * job.nodes; }
 };
 
-// Parses TOML, or JSON where the first character is '{'. Keys are the field
-// names above, and of the job model, gpu, precision, batch, nodes, network_gbs,
-// params_m, fwd_gflops_per_sample and activations_m. Unknown or doubled keys,
-// wrong types and values out of range are refused, and so is a text over 64 KiB
-// or one with bytes outside printable ASCII. Errors: kInvalidArgument  "FILE:
-// key: why; what is allowed", or "FILE:LINE:"
-//                           and what the syntax misses.
+// Parses TOML, or JSON if the first character is '{'. Keys are the field names
+// above, and for the job: model, gpu, precision, batch, nodes, network_gbs,
+// params_m, fwd_gflops_per_sample and activations_m.
+// Errors: kInvalidArgument  unknown or duplicate key, wrong type, value out of
+//                           range ("FILE: key: why; what is allowed"); syntax
+//                           error ("FILE:LINE: why"); over 64 KiB; a byte
+//                           outside printable ASCII
 [[nodiscard]] Result<Profile> parse_profile(std::string_view text,
                                             const std::string& file_name);
 
-// The profile as TOML, a line for each key that is not at its default; what
-// parse_profile() reads back as the same profile. A name of over 64 bytes is
-// cut. REQUIRES: a profile that parse_profile() could have returned.
+// Writes the profile as TOML, one line per key that differs from its default.
+// parse_profile() reads it back as the same profile, except that a name over 64
+// bytes is cut. REQUIRES: a profile that parse_profile() could have returned.
 std::string profile_text(const Profile& profile);
 
-// Looks up the built-in table: ten models of Synergy's (docs/model.md), each
-// one GPU's share of a V100 server, so with a wide interval on anything else.
-// It holds no bytes per sample, as its source measured none.
-// Errors: kNotFound  lists the names there are.
+// Looks up the built-in table: ten models of Synergy (docs/model.md), each with
+// one GPU's share of a V100 server; hence a wide interval for other GPUs. The
+// source measured no bytes per sample, so they are unknown.
+// Errors: kNotFound  the message lists the names.
 [[nodiscard]] Result<Profile> builtin_profile(std::string_view name);
 std::vector<std::string> builtin_profile_names();
 

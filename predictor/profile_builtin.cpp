@@ -1,6 +1,7 @@
-// The built-in profiles: figures of Synergy's simulator (msr-fiddle/synergy at
-// 1bb2bed, simulator/models/*_1.py, MIT licence), measured on V100 servers
-// with 3 cores and 62.5 GB per GPU. docs/model.md says how they are used.
+// The built-in profiles, with numbers from Synergy's simulator
+// (msr-fiddle/synergy at 1bb2bed, simulator/models/*_1.py, MIT licence),
+// measured on V100 servers with 3 cores and 62.5 GB per GPU. docs/model.md
+// describes their use.
 #include <cstddef>
 
 #include "predictor/profile.h"
@@ -15,9 +16,9 @@ struct Model {
   const char* name;
   double batch;             // samples per iteration
   double iteration_s;       // with 3 cores and 62.5 GB per GPU
-  double full_speed_cores;  // per GPU; where the source says it saturates
-  // Speed relative to 3 cores and 62.5 GB, at kCores, with the memory that
-  // the source gives as the model's demand.
+  double full_speed_cores;  // per GPU; saturation point given by the source
+  // Speed at kCores relative to 3 cores and 62.5 GB, with the memory demand
+  // that the source gives for the model.
   double speed[kCoreColumns];
 };
 
@@ -34,11 +35,11 @@ constexpr Model kModels[] = {
     {"transformer", 128, 0.67, 1, {1, 1, 1, 1, 1, 1, 1, 1}},
 };
 
-// The 90th percentile of the relative error of taking a V100's measured rate
-// for that of another GPU type (docs/model.md).
+// 90th percentile of the relative error if a V100's measured rate is used for
+// another GPU type (docs/model.md).
 constexpr double kOtherGpuError = 0.73;
 
-// The source skips some core counts: those lie on the line between.
+// Interpolates core counts that the source skips.
 double speed_at(const Model& model, int cores) {
   int i = 0;
   while (kCores[i] < cores) ++i;

@@ -1,5 +1,4 @@
-// The keys of a profile that hold one number or one text, for its reader and
-// its writer. Internal to predictor/.
+// The keys of a profile, for its reader and its writer. Internal to predictor/.
 #pragma once
 
 #include <string>
@@ -38,7 +37,7 @@ inline constexpr Number kNumbers[] = {
     {"cache_bytes", &Profile::cache_bytes, 0, kMaxDatasetBytes},
 };
 
-// Of a smooth corner: 0, or what fit_corner() gives.
+// Exponent of a smooth corner: 0 (unknown), or a result of fit_corner().
 struct Exponent {
   const char* key;
   double Profile::*field;

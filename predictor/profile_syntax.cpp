@@ -19,8 +19,8 @@ Error wrong_type(const std::string& file_name, std::string_view key) {
                  "numbers");
 }
 
-// nullopt where it is none. node.value<double>() has none, either, for whole
-// numbers that a double does not hold exactly.
+// nullopt: not a number. Not node.value<double>(), which is empty for integers
+// that a double cannot hold exactly.
 std::optional<double> number(const toml::node& node) {
   if (const auto* whole = node.as_integer())
     return static_cast<double>(whole->get());
@@ -28,7 +28,7 @@ std::optional<double> number(const toml::node& node) {
   return std::nullopt;
 }
 
-// One TOML value; false where it has another type.
+// Converts one TOML value; false for other types.
 bool convert(const toml::node& node, ProfileEntry& entry) {
   if (const auto value = number(node)) {
     entry.value = *value;
@@ -50,7 +50,7 @@ bool convert(const toml::node& node, ProfileEntry& entry) {
   return true;
 }
 
-// One JSON value; false where it has another type.
+// Converts one JSON value; false for other types.
 bool convert(const Json& node, ProfileEntry& entry) {
   if (node.is_number()) {
     entry.value = node.get<double>();
@@ -93,7 +93,8 @@ Result<std::vector<ProfileEntry>> read_toml(std::string_view text,
 
 Result<std::vector<ProfileEntry>> read_json(std::string_view text,
                                             const std::string& file_name) {
-  // The library keeps the last of doubled keys in silence: watch them go by.
+  // The library silently keeps the last of duplicate keys. Detect them during
+  // parsing.
   std::set<std::string> seen;
   std::string doubled;
   const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {

@@ -1,6 +1,6 @@
-// What TOML and JSON have in common for a profile: a flat list of keys with
-// numbers, strings and lists of numbers. The two libraries throw; nothing
-// does out of here. Internal to predictor/.
+// Reads a profile's TOML or JSON into a flat list of keys with numbers, strings
+// and lists of numbers. The two libraries throw; these functions do not.
+// Internal to predictor/.
 #pragma once
 
 #include <string>
@@ -17,12 +17,13 @@ struct ProfileEntry {
   std::variant<double, std::string, std::vector<double>> value;
 };
 
-// Errors: kInvalidArgument  "FILE:LINE: why" for what is not TOML,
-//         "FILE: key: why" for a value of another type or a doubled key.
+// Errors: kInvalidArgument  "FILE:LINE: why" for a syntax error (also a
+//         duplicate key), "FILE: key: why" for a value of another type.
 [[nodiscard]] Result<std::vector<ProfileEntry>> read_toml(
     std::string_view text, const std::string& file_name);
 
-// Errors: as above, but a syntax error names the byte.
+// Errors: kInvalidArgument  "FILE: why", with the byte for a syntax error;
+//         "FILE: key: why" for a duplicate key or a value of another type.
 [[nodiscard]] Result<std::vector<ProfileEntry>> read_json(
     std::string_view text, const std::string& file_name);
 

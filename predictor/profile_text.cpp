@@ -1,4 +1,4 @@
-// Profiles as TOML.
+// Writes profiles as TOML.
 #include <string_view>
 
 #include "common/units.h"
@@ -35,7 +35,7 @@ void add_list(const List& rule, const Profile& profile, std::string& out) {
 }  // namespace
 
 std::string profile_text(const Profile& profile) {
-  Profile given = profile;  // the rules hand out references that may be set
+  Profile given = profile;  // a copy: the rules return mutable references
   Profile absent;
   std::string out;
   for (const Text& rule : kTexts)

@@ -33,8 +33,8 @@ double rate_of_cores(const RateCurve& curve, double cores) {
 double cores_for_rate(const RateCurve& curve, double samples_per_s) {
   RatePoint below;
   for (const RatePoint& here : curve) {
-    // The ceiling of a profile that was computed as 1/(1/rate) may miss the
-    // curve's top by a rounding error.
+    // A profile's ceiling, computed as 1/(1/rate), may exceed the curve's top
+    // by a rounding error.
     if (here.samples_per_s * (1 + 1e-9) >= samples_per_s) {
       const double share = (samples_per_s - below.samples_per_s) /
                            (here.samples_per_s - below.samples_per_s);

@@ -8,16 +8,16 @@
 namespace penstock {
 namespace {
 
-// What the coefficients look at.
+// Inputs of the features.
 struct Facts {
   Traits traits;
   double half, tensor, tf32, fp32;  // 1 or 0
   double nhwc, compiled, tensorflow, no_optimizer, no_activations;
-  double log_layers;  // against 50
+  double log_layers;  // relative to 50 layers
 };
 
-// Units: GFLOP, TFLOP/s, millions, GB/s. Three forward passes' work in a
-// training step; 12 accesses of 4 bytes for an activation, 8 for a parameter.
+// Units: GFLOP, TFLOP/s, millions, GB/s. A training step costs three forward
+// passes; 12 accesses of 4 bytes per activation, 8 per parameter.
 constexpr double kPassesPerStep = 3;
 constexpr double kBytesPerActivation = 48;
 constexpr double kBytesPerParameter = 32;
@@ -29,10 +29,10 @@ struct Learned {
   double (*feature)(const Facts&);
 };
 
-// Efficiencies first, then what operators cost more or less than a plain
-// convolution. The priors are wide where nothing is known beforehand, and
-// hold signs and sizes where it is: Winograd's algorithm on FP32, no tensor
-// units for depthwise convolution, half the traffic without normalisation.
+// For each term first efficiencies, then the extra cost of operators relative
+// to a plain convolution. Priors are wide without prior knowledge; otherwise
+// they have a sign and a size: Winograd's algorithm on FP32, no tensor units
+// for depthwise convolution, half the traffic without normalisation.
 const Learned kLearned[] = {
     {{"compute", kCompute, 0.5, 0.3}, [](const Facts&) { return 1.0; }},
     {{"compute.tensor", kCompute, 0.5, 0.4},
@@ -141,8 +141,8 @@ const Learned kLearned[] = {
      [](const Facts& f) { return f.traits.standardised; }},
 };
 
-// Where nothing tells a sample's costs, these stand in; the level of the task
-// then learns how far off they are.
+// Replace unknown costs of a sample; the effect of the task's level learns
+// their error.
 constexpr double kGuessedGflops = 1;
 constexpr double kGuessedActivationsPerGflop = 1.9;  // millions
 constexpr double kGuessedParamsM = 25;
@@ -159,7 +159,7 @@ Facts facts_of(const DescribedJob& described) {
   f.tensor = f.half != 0 && described.gpu.tensor_units(Precision::kHalf);
   const bool tensorflow = job.software.framework == "tensorflow";
   f.tensorflow = tensorflow;
-  // TensorFlow and MXNet choose the layout that the tensor units want.
+  // TensorFlow and MXNet choose the layout that tensor units prefer.
   f.nhwc = job.software.layout == "nhwc" ||
            (job.software.framework != "pytorch" && f.half != 0);
   f.compiled = job.software.compiled;

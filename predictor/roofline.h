@@ -1,6 +1,6 @@
-// The time of one sample on one GPU as an additive roofline: compute, memory,
-// and per iteration a fixed overhead and the pass over the parameters.
-// docs/model.md, section "Prediction at arrival", derives it. Pure.
+// Time of one sample on one GPU as an additive roofline: compute and memory per
+// sample, plus a fixed overhead and the pass over the parameters per iteration.
+// Derivation: docs/model.md, section "Prediction at arrival". Pure.
 #pragma once
 
 #include "predictor/gpu_table.h"
@@ -10,37 +10,37 @@
 namespace penstock {
 
 enum RooflineTerm {
-  kCompute = 0,     // seconds per sample, whatever the batch
-  kMemory = 1,      // likewise
+  kCompute = 0,     // seconds per sample, at any batch
+  kMemory = 1,      // the same
   kOverhead = 2,    // seconds per iteration, divided by the batch
-  kParameters = 3,  // likewise
+  kParameters = 3,  // the same
   kRooflineTerms = 4
 };
 
-// Where the costs of a sample come from.
+// Source of a sample's costs.
 enum class Costs {
-  kGiven,   // with the job
-  kListed,  // the built-in table's
-  kGuessed  // nobody's: a task's typical ones
+  kGiven,   // the job's description
+  kListed,  // the built-in table
+  kGuessed  // none: typical costs of a task
 };
 
-// The job with what it leaves open filled in from the tables.
+// A job with missing values filled in from the tables.
 struct DescribedJob {
   JobFeatures job;
   GpuType gpu;
   Costs costs = Costs::kGiven;
-  // Samples per GPU and iteration, > 0. More than the job's batch where one of
-  // its items holds several samples, as a sentence holds tokens.
+  // Samples per GPU and iteration, > 0. More than the job's batch if one item
+  // holds several samples, as a sentence holds tokens.
   double batch = 0;
 };
 
-// gpu: a type that the table does not have; nullptr: look it up.
+// gpu: for a type that the table lacks; nullptr: look up job.gpu.
 DescribedJob describe(const JobFeatures& job, const GpuType* gpu = nullptr);
 
 const LogSumForm& roofline_form();
 LogSumInput roofline_input(const DescribedJob& described);
 
-// The level that rows of one model on one software share.
+// Level of the effect shared by rows of the same model and software.
 std::string model_level(const DescribedJob& described);
 
 }  // namespace penstock

@@ -12,7 +12,7 @@ using exchange::Method;
 
 constexpr size_t kBucketElements = size_t{25} * 1024 * 1024 / sizeof(float);
 constexpr size_t kMostBuckets = 1024;
-// The forward pass takes one pass over the layers, the backward pass two.
+// The backward pass costs twice as much as the forward pass.
 constexpr double kForwardShare = 1.0 / 3;
 
 struct LayerCost {
@@ -69,8 +69,9 @@ StepTimes step_times(const ComputeStep& step, const ExchangeWay& way) {
   for (const StepLayer& layer : step.layers) {
     const LayerCost cost = cost_of(layer.elements, way);
     ready_s += layer.backward_s + cost.select_s;
-    // While another layer is exchanged, a gradient is only added to its
-    // residual, in a pass like the selection that follows at the layer's turn.
+    // A context exchanges one layer at a time. A gradient that is ready earlier
+    // is only added to its residual, a pass as long as the selection; the
+    // selection itself follows at the layer's turn (docs/decisions.md, 91).
     if (ready_s < done_s) done_s += cost.select_s;
     done_s = std::max(ready_s, done_s) + cost.exchange_s;
     out.exchange_s += cost.exchange_s;

@@ -31,14 +31,15 @@ double median_of_medians(
   return medians.empty() ? 0 : quantile(std::move(medians), 0.5);
 }
 
-// Which rows a study takes, and of which sort each is: rows of one sort have
-// their interval from the errors of that sort in other folds.
+// The rows of a study (in) and their groups (sort). A row's interval comes from
+// the errors of the same sort in other folds.
 struct Sorts {
   std::function<bool(size_t row)> in;
   std::function<std::string(size_t row)> sort = [](size_t) { return ""; };
 };
 
-// The interval of rows of a sort without their fold's; nullopt without others.
+// Interval for a fold's rows of one sort, from the other folds' rows of this
+// sort; nullopt if there are none.
 std::optional<LogInterval> interval_without(const LeftOut& left,
                                             const std::string& fold,
                                             const std::string& sort,
@@ -84,7 +85,8 @@ StudyScore score_folds(
   return score;
 }
 
-// Families that a single GPU type has: without it they are new too.
+// GPU types of each family. A family of a single type is new if this type is
+// left out.
 std::map<std::string, std::set<std::string>> gpus_of_families(
     const std::vector<MeasuredRow>& rows) {
   std::map<std::string, std::set<std::string>> out;
@@ -116,7 +118,7 @@ StudyScore score_gpus(const std::vector<MeasuredRow>& rows,
     }
     return found->second;
   };
-  // Without the only GPU type there is nothing to learn from.
+  // With one GPU type, leaving it out leaves nothing to learn from.
   if (calibration.by_gpu.parameters.size() < 2) return {};
   return score_folds("gpu", calibration.by_gpu, sorts, otherwise);
 }
@@ -164,7 +166,7 @@ StudyScore without_interval(const std::string& name,
   return score;
 }
 
-// Rows that differ in software, host or run only, each against their median.
+// Compares rows that differ only in software, host or run with their median.
 StudyScore repeats(const std::vector<MeasuredRow>& rows) {
   std::map<std::string, std::vector<double>> same;
   for (const MeasuredRow& row : rows) {
@@ -235,7 +237,7 @@ std::vector<StudyScore> score_left_out(const std::vector<MeasuredRow>& rows,
 
 namespace {
 
-// Which study a row of one GPU belongs to, by what is new of it.
+// The study of a one-GPU row, according to its novelty.
 std::string arrival_study(const MeasuredRow& row, const std::string& kind) {
   if (!costs_given(row)) return "no_flops";
   const std::string how = kind.substr(kind.find('/') + 1);

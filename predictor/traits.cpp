@@ -45,8 +45,8 @@ struct Rule {
   double value;
 };
 
-// The table is compiled in and a unit test reads all of it, so what cannot be
-// read here is left out rather than reported.
+// Skips unreadable rows without a report: the table is compiled in, and a unit
+// test reads all of it.
 std::vector<Rule> read_rules() {
   std::vector<Rule> rules;
   Result<CsvTable> table = CsvTable::parse(data::kTraits, "traits.csv");

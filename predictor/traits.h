@@ -1,12 +1,13 @@
-// Which operators a model is made of, as far as its name tells. Pure.
+// The operators of a model, derived from its name. Pure.
 #pragma once
 
 #include <string_view>
 
 namespace penstock {
 
-// Shares of the model, 0 to 1, but for layers. predictor/data/traits.csv holds
-// the patterns and says what each is; a name that no pattern knows has none.
+// Shares of the model, 0 to 1, except layers. predictor/data/traits.csv holds
+// the name patterns and explains each trait. A name that matches no pattern has
+// only zeros.
 struct Traits {
   double depthwise = 0;
   double grouped = 0;

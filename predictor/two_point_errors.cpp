@@ -10,7 +10,7 @@ namespace penstock {
 namespace {
 
 constexpr double kNormal95 = 1.645;
-// Of a row; of more, every second, third ... is taken.
+// Pairs per row; of more pairs, every second, third, ... is used.
 constexpr size_t kMostPairs = 40;
 
 double iteration_s(const MeasuredRow& row) {
@@ -19,8 +19,7 @@ double iteration_s(const MeasuredRow& row) {
 
 double batch_of(const MeasuredRow& row) { return row.job.batch_per_gpu; }
 
-// Rows of one job; every one has another batch than its neighbours or is a
-// repetition.
+// Rows of each job (by same_but_batch), sorted by batch; with repetitions.
 using Jobs = std::map<std::string, std::vector<size_t>>;
 
 Jobs jobs_of(const std::vector<MeasuredRow>& rows, bool several_gpus) {
@@ -43,7 +42,8 @@ MeasuredPoint point_of(const MeasuredRow& row) {
   return {batch_of(row), iteration_s(row)};
 }
 
-// Whether one and other are the batches next to batch among the job's.
+// Whether `one` and `other` are the job's next smaller and next larger batches
+// around `batch`.
 bool are_nearest(const std::vector<MeasuredRow>& rows,
                  const std::vector<size_t>& job, double one, double batch,
                  double other) {
@@ -54,8 +54,7 @@ bool are_nearest(const std::vector<MeasuredRow>& rows,
   });
 }
 
-// Predictions of one row from its job's other rows, which are in the order of
-// their batches.
+// Predicts one row from its job's other rows. job: sorted by batch.
 void predict_row(const std::vector<MeasuredRow>& rows,
                  const std::vector<size_t>& job, size_t target,
                  const PriorTime& prior, std::vector<TwoPointError>& out) {

@@ -10,18 +10,19 @@ namespace {
 using Eigen::Matrix2d;
 using Eigen::Vector2d;
 
-// How far the parts' shares of the predicted time are off, besides the error
-// that they have in common.
+// Deviations of the two parts of the predicted time, in addition to their
+// common error.
 constexpr double kFixedLogSd = 1.0;
 constexpr double kSampleLogSd = 0.3;
-// Of a measured time: run to run, and steps of the batch that kernels like
-// more or less.
+// Noise of a measured time: between runs, and between batch sizes that suit
+// kernels more or less.
 constexpr double kNoiseLogSd = 0.05;
-// What times stray from a + c x batch, for each factor of e to the next point.
+// Deviation of times from a + c x batch, per factor of e to the nearest point.
 constexpr double kStrayLogSd = 0.15;
 constexpr int kSteps = 30;
 
-// log of the time at a batch, and its derivative by the two logarithms.
+// Returns the log of the time at a batch; sets slope to its derivative by the
+// two logarithms.
 double log_time(const Vector2d& logs, double batch, Vector2d& slope) {
   const double fixed = std::exp(logs[0]);
   const double samples = batch * std::exp(logs[1]);
@@ -34,7 +35,7 @@ double log_time(const Vector2d& logs, double batch, Vector2d& slope) {
 MeasuredIteration::MeasuredIteration(const IterationTime& prior,
                                      double prior_log_sd,
                                      const std::vector<MeasuredPoint>& points) {
-  // A part that the prediction has at nothing must have a logarithm.
+  // A part predicted as 0 still needs a logarithm.
   const double least = 1e-4 * prior.at(1);
   const Vector2d mean(std::log(std::max(prior.fixed_s, least)),
                       std::log(std::max(prior.sample_s, least)));

@@ -1,5 +1,5 @@
-// Corrects the predicted time of an iteration by measured ones, as points at
-// two batches tell what a sample takes and what an iteration takes besides.
+// Corrects the predicted time of an iteration by measured ones. Points at two
+// batches separate the time per sample from the fixed time per iteration.
 // docs/model.md, section "Prediction at arrival". Pure.
 #pragma once
 
@@ -14,16 +14,17 @@ struct MeasuredPoint {
   double iteration_s = 0;  // > 0
 };
 
-// A time with its uncertainty: log of it is normal with this deviation.
+// A time with its uncertainty: its logarithm is normal with deviation log_sd.
 struct TimeEstimate {
   double seconds = 0;
   double log_sd = 0;
 };
 
-// A Bayesian update: the logarithms of the two parts of the time are normal
-// about the prediction, with prior_log_sd of error in common; each point adds
-// its noise. The estimate is the mode, its deviation Laplace's and what times
-// stray from a line between batches, more the farther the next point is.
+// A Bayesian update. The logarithms of the time's two parts are normal around
+// the prediction, with a common error of deviation prior_log_sd; each point has
+// noise. The estimate is the posterior mode. Its deviation is Laplace's, plus
+// the noise, plus the deviation of times from a line in the batch, which grows
+// with the distance to the nearest point.
 class MeasuredIteration {
  public:
   // REQUIRES: prior's parts >= 0 with a sum > 0; prior_log_sd > 0.
@@ -34,7 +35,7 @@ class MeasuredIteration {
 
  private:
   double log_fixed_ = 0, log_sample_ = 0;
-  // Of the two logarithms.
+  // Posterior of the two logarithms.
   double variance_fixed_ = 0, variance_sample_ = 0, covariance_ = 0;
   std::vector<double> log_batches_;  // of the points
 };

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kBisections = 100;
-constexpr double kFastest = 1e6;  // accelerator factors are looked for up to it
+constexpr double kFastest = 1e6;  // largest accelerator factor of the search
 
 double exponent_of(double of_profile) {
   return of_profile > 0 ? of_profile : kInfinity;
@@ -134,15 +134,14 @@ double WhatIf::fetch(const Amounts& amounts) const {
   return *amounts.bandwidth_bytes_per_s / bytes;
 }
 
-// The cores that a trainer at that rate leaves the loader.
+// Cores left for the loader by a trainer at this rate.
 double WhatIf::loader_cores(const Amounts& amounts, double rate) const {
   if (!amounts.cores) return kInfinity;
   if (cores_of_ == CoresOf::kLoader) return *amounts.cores;
   return *amounts.cores - trainer_cpu_s_ * rate;
 }
 
-// The rate that is reached under the ceiling `top` while the trainer uses the
-// CPU of `rate`.
+// The rate under the ceiling `top` if the trainer uses the CPU time of `rate`.
 double WhatIf::rate_with(const Amounts& amounts, double top,
                          double rate) const {
   const double cores = loader_cores(amounts, rate);
@@ -151,7 +150,8 @@ double WhatIf::rate_with(const Amounts& amounts, double top,
   return corner(top, loader, corner_ceiling_);
 }
 
-// rate_with() falls as the trainer's rate rises: they meet once.
+// Finds the fixed point of rate_with() by bisection. It is unique: rate_with()
+// falls as `rate` rises.
 double WhatIf::solve(const Amounts& amounts) const {
   const double top = ceiling(amounts);
   double high = rate_with(amounts, top, 0);
@@ -178,7 +178,7 @@ WhatIfPoint WhatIf::at(const Amounts& amounts) const {
   if (all_cached || (bytes_known_ && amounts.bandwidth_bytes_per_s))
     out.fetch_samples_per_s = fetch(amounts);
   if (cores_of_ == CoresOf::kTask) out.trainer_cores = trainer_cpu_s_ * rate;
-  // The margin is for amounts that enough_*() returned: rounding.
+  // The margin absorbs rounding in amounts from enough_*().
   if (rate >= kDataKeepsUp * out.ceiling_samples_per_s * (1 - 1e-9))
     out.bottleneck = Bottleneck::kCompute;
   else
@@ -191,7 +191,7 @@ WhatIfPoint WhatIf::at(const Amounts& amounts) const {
   return out;
 }
 
-// What the loader has to supply for kDataKeepsUp of the ceiling.
+// Loader rate necessary for kDataKeepsUp of the ceiling.
 double WhatIf::needed_of_loader(const Amounts& amounts) const {
   const double top = ceiling(amounts);
   return beyond_corner(top, kDataKeepsUp * top, corner_ceiling_);
@@ -214,7 +214,7 @@ Enough WhatIf::enough_cores(const Amounts& others) const {
                 measured_cores_ > 0 && cores > measured_cores_ * (1 + 1e-9));
 }
 
-// What storage has to supply beside the cores of `others`; infinite where they
+// Storage rate necessary with the cores of `others`; infinite if these cores
 // prepare too little.
 double WhatIf::fetch_needed(const Amounts& others) const {
   const double cores = loader_cores(others, kDataKeepsUp * ceiling(others));
