@@ -1,4 +1,4 @@
-// How a job answers prices.
+// How jobs respond to prices.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,17 +8,17 @@
 namespace penstock::allocator {
 namespace {
 
-// Under throughput a job's gain is linear in its level, so that its answer
-// would jump from one corner to another at a price. The proximal term
-// (kProximity x weight / 2) x (level - centre)^2, taken off the gain, makes
-// the answer continuous; where level and centre meet, it costs nothing.
+// Under throughput a job's gain is linear in its level, so its response would
+// jump between corners as a price changes. The proximal term (kProximity x
+// weight / 2) x (level - centre)^2, subtracted from the gain, makes the
+// response continuous. It is 0 where level and centre are equal.
 constexpr double kProximity = 0.2;
 
-// Levels under this are none: proportional fairness gives a job a little of
-// whatever is not quite gone.
+// Smaller levels count as 0: proportional fairness grants a job a tiny part of
+// a resource that is almost used up.
 constexpr double kLeastLevel = 1e-12;
 
-// The level at which the marginal gain comes down to `marginal_cost`, and its
+// The level at which the marginal gain equals the marginal cost, and its
 // derivative.
 struct Wish {
   double level = 0;
@@ -87,8 +87,8 @@ Payment ClusterState::pay_also(Payment others, const Link& link,
   return others;
 }
 
-// Added up anew each time: a price that was high for a moment would leave its
-// rounding behind in a running sum.
+// Summed from scratch each time. A running sum would keep the rounding error of
+// a price that was high for a moment.
 Payment ClusterState::payment_of(const JobState& job) const {
   Payment payment;
   for (const Link& link : job.links) {

@@ -10,7 +10,7 @@
 namespace penstock::allocator {
 namespace {
 
-// Sums of entitled cores may exceed a node's by rounding.
+// Rounding may make a sum of entitled cores exceed the node's cores.
 constexpr double kTolerance = 1e-9;
 
 Error bad(const ClusterJob& job, const std::string& field, double value,
@@ -73,7 +73,7 @@ std::vector<LevelPiece> level_pieces(const ClusterJob& job, double cap) {
   Job::Point from;
   const auto add = [&](const Job::Point& to, double slope) {
     const double end = to.rate / job.ceiling;
-    // A point's own cores, not what rounding makes of its rate.
+    // Use the point's own cores: its rate divided and multiplied again rounds.
     pieces.push_back(
         {std::min(cap, end),
          end <= cap ? to.cores : cores_at(job.cores_curve, cap * job.ceiling),

@@ -1,4 +1,4 @@
-// Jobs that join and leave their resources.
+// Adds jobs to their resources and removes them.
 #include <utility>
 
 #include "select_ext/allocator/cluster_state.h"
@@ -24,11 +24,11 @@ void ClusterState::join(JobState job) {
   }
   job.payment = payment_of(job);
   job.centre = free_level(job, job.payment);
-  // The slot's last job may still stand in these lists.
+  // The slot's previous job may still be in the lists `touched` and `changed`.
   job.is_touched = jobs[slot].is_touched;
   job.is_changed = jobs[slot].is_changed;
   jobs[slot] = std::move(job);
-  note_change(slot);  // also where it gets nothing
+  note_change(slot);  // even if its level stays 0
   set_level(slot, answered_level(jobs[slot]));
   note_shares(jobs[slot].links);
 }
@@ -55,7 +55,7 @@ void ClusterState::leave(int slot) {
   note_shares(links);
 }
 
-// A rank's share of these bandwidths has changed, and floors with it.
+// A change of the number of ranks changes each rank's share, and so the floors.
 void ClusterState::note_shares(const std::vector<Link>& links) {
   for (const Link& link : links) {
     if (is_cores(link.resource)) return;
@@ -66,9 +66,10 @@ void ClusterState::note_shares(const std::vector<Link>& links) {
   }
 }
 
-// Once for all jobs that came and went, since it asks everyone. Of many jobs
-// only those are moved whose floors have risen: the others hardly differ, and
-// are asked when the price changes next.
+// Runs once for all jobs that came and went, because it evaluates every member.
+// Of a resource with many members only jobs whose floor has risen above their
+// level are moved. The others hardly differ, and the next price change moves
+// them.
 void ClusterState::follow_shares() {
   for (int number : std::exchange(reshared, {})) {
     Resource& resource = resources[number];

@@ -1,9 +1,10 @@
-// Where prices creep: a Newton step of all that move, at once.
+// One Newton step for all moving prices together, where single prices converge
+// slowly.
 //
-// Two resources with nearly the same jobs pass a change to and fro, and it
+// Two resources with nearly the same jobs pass a change back and forth, and it
 // shrinks little each time. The dual is convex and smooth, so Newton's
-// direction leads down, and its lowest point along a line is where the use
-// along that line comes down to its target.
+// direction descends. The minimum along that line is where the use, weighted by
+// the moves, reaches its target.
 #include <Eigen/Core>
 #include <algorithm>
 #include <limits>
@@ -18,8 +19,8 @@ using Eigen::VectorXd;
 
 constexpr int kDoublings = 30;
 constexpr int kBisections = 10;
-// Of a price's own curvature: resources that the very same jobs use would make
-// the matrix singular.
+// A share of each price's own curvature, added to it. Without it, two resources
+// with exactly the same jobs would make the matrix singular.
 constexpr double kRidge = 1e-9;
 constexpr int kIterations = 50;
 constexpr double kResidual = 1e-6;
@@ -47,9 +48,9 @@ class MovingPrices {
   }
   bool is_cores(int r) const { return state_.is_cores(resources_[r]); }
 
-  // By resource, the change of prices at which all would be used as they
-  // should if jobs went on answering as they do at these: by conjugate
-  // gradients, since one job may stand at a hundred nodes.
+  // By resource, the change of prices that would bring each use to its target
+  // if the jobs' responses were linear. Conjugate gradients, because a job may
+  // have a hundred nodes and so a dense block of the matrix.
   VectorXd newton() const {
     VectorXd over = over_target();
     const VectorXd own = own_curvatures(over);
@@ -77,8 +78,8 @@ class MovingPrices {
     return moves;
   }
 
-  // Use over its target, weighted by each price's move: less than 0 beyond
-  // the lowest point. Never rises with `steps`.
+  // Use over its target, weighted by each price's move: negative beyond the
+  // minimum of the dual along `moves`. Never rises with `steps`.
   double excess(const VectorXd& moves, double steps) const {
     double sum = 0;
     for (int r = 0; r < moves.size(); ++r) sum -= moves[r] * target(r);
@@ -118,7 +119,7 @@ class MovingPrices {
     return (resource(r).least_use + resource(r).capacity) / 2;
   }
 
-  // 0 where the price is 0 and should be.
+  // 0 where the price is 0 and the use is under its target.
   VectorXd over_target() const {
     VectorXd over(resources_.size());
     for (int r = 0; r < over.size(); ++r) over[r] = -target(r);
@@ -140,7 +141,7 @@ class MovingPrices {
            (is_cores(bid.resource) ? bidder.answer.cores_per_level : 1);
   }
 
-  // 0 where the price stays.
+  // 0 for prices that do not move.
   VectorXd own_curvatures(const VectorXd& over) const {
     VectorXd own = VectorXd::Zero(over.size());
     for (const Bidder& bidder : bidders_) {
@@ -176,8 +177,8 @@ class MovingPrices {
   std::vector<Bidder> bidders_;
 };
 
-// The most steps, of those looked at, that do not lead beyond the lowest point
-// nor a price under 0.
+// The largest of the step lengths tried that neither passes the minimum nor
+// makes a price negative.
 double steps_along(const MovingPrices& prices, const VectorXd& moves) {
   double longest = std::numeric_limits<double>::infinity();
   for (int r = 0; r < moves.size(); ++r) {
@@ -203,7 +204,7 @@ double steps_along(const MovingPrices& prices, const VectorXd& moves) {
 }  // namespace
 
 void ClusterState::note_move(int number) {
-  if (objective == Objective::kMaxMin) return;  // no sums, no dual
+  if (objective == Objective::kMaxMin) return;  // max-min has no dual
   Resource& resource = resources[number];
   if (resource.is_moved) return;
   resource.is_moved = true;

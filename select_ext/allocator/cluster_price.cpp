@@ -1,4 +1,4 @@
-// One resource's price, and what follows from setting it.
+// Finds and sets the price of one resource.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,26 +8,27 @@
 namespace penstock::allocator {
 namespace {
 
-// A price is right while between 0 and twice this much is unused. Small
-// against what gap() may be; but where many share a resource, wider than what
-// one of them moves, since pricing it anew asks them all.
+// A price is right while between 0 and twice this much of the resource is
+// unused. The bands are small against the bound of gap(). For a resource with
+// many jobs the band is wider than the change of one job, because repricing
+// evaluates all of them.
 struct Band {
   double of_capacity = 0;
   double of_room = 0;  // of what floors leave
 };
 constexpr Band kBand = {2e-4, 4e-4};
 constexpr Band kBandOfMany = {2e-3, 5e-2};
-// Against a capacity; sums of products are no more exact than this.
+// A share of a capacity: the rounding error of sums of products.
 constexpr double kRounding = 1e-12;
 constexpr int kMaxTrials = 200;
 
-// The range that a price should bring the use of a resource into.
+// The range of use that a price must reach.
 struct Target {
   double use = 0;
   double tolerance = 0;
 };
 
-// Floors are granted at any price: the target lies over them.
+// Floors are granted at any price, so the target lies above them.
 Target target_of(double capacity, double floor_use, const Band& band) {
   const double room = capacity - floor_use;
   const double rounding = kRounding * capacity;
@@ -37,7 +38,7 @@ Target target_of(double capacity, double floor_use, const Band& band) {
   return {capacity - unused, unused / 2};
 }
 
-// The jobs at a resource, and what they pay elsewhere.
+// The jobs of one resource, and their payments for other resources.
 class Market {
  public:
   Market(const ClusterState& state, int resource)
@@ -59,7 +60,7 @@ class Market {
     return use;
   }
 
-  // Of the order at which the bidders' gains and costs meet.
+  // Order of magnitude of the price at which the jobs' gains equal their costs.
   double likely_price() const {
     double weight = 0;
     for (const Bidder& bidder : bidders_) weight += bidder.job->weight;
@@ -105,8 +106,8 @@ class Market {
   std::vector<Bidder> bidders_;
 };
 
-// Where to look next: Newton's step if it stays between the bounds, else
-// halfway between them, and so every third time, as Newton's may be small ones.
+// Newton's step if it stays inside the bracket, else the bracket's middle.
+// Every third step is a bisection, because Newton's steps may be tiny.
 double next_trial(int trial, double price, const Market::Demand& demand,
                   double target, double low, double high) {
   const double newton = price - (demand.use - target) / demand.slope;
@@ -197,7 +198,7 @@ void ClusterState::set_price(int number, double price) {
     set_level(member.job, answered_level(job));
     used += use(job, job.links[member.link], job.level);
   }
-  resource.used = used;  // what set_level adds up drifts
+  resource.used = used;  // the increments of set_level accumulate rounding
 }
 
 }  // namespace penstock::allocator

@@ -1,5 +1,5 @@
-// From resources out of their band to a solution: block-coordinate descent on
-// the dual with a proximal term, whose centres follow.
+// Brings all resources back into their bands: block-coordinate descent on the
+// dual with a proximal term, whose centres follow the levels.
 #include <algorithm>
 #include <utility>
 
@@ -8,19 +8,20 @@
 namespace penstock::allocator {
 namespace {
 
-// Of what jobs gain: what they may lose by clinging to their centres.
+// Allowed loss by the proximal term, as a share of the jobs' gain.
 constexpr double kClinging = 1e-4;
-// Bounds a call: what is left over is feasible, and the next call goes on.
+// Limits one call. After it fit() makes the solution feasible, and the next
+// call continues.
 constexpr int kMaxRounds = 2000;
 constexpr int kMaxPricesPerResource = 1000;
-// Most calls need less, and a step of ten thousand nodes takes a tenth of a
-// second.
+// Rounds between two Newton steps. Most calls end earlier, and a step of ten
+// thousand nodes takes 0.1 s.
 constexpr int kRoundsBetween = 8;
 
 }  // namespace
 
-// Prices nodes until each is in its band. Spanning jobs carry a change from
-// node to node; it shrinks at each.
+// Prices nodes until each is in its band. Jobs that span nodes carry a change
+// from node to node; it shrinks with each.
 void ClusterState::drain() {
   std::vector<int> pools;
   const size_t limit = kMaxPricesPerResource * (queue.size() + 1);
@@ -38,7 +39,8 @@ void ClusterState::drain() {
   queue.insert(queue.end(), pools.begin(), pools.end());
 }
 
-// Pools wait for the nodes: pricing one asks every job that reads from it.
+// Pools are priced after the nodes, because pricing a pool evaluates every job
+// that reads from it.
 bool ClusterState::reprice_pools() {
   const std::deque<int> waiting = std::exchange(queue, {});
   bool any = false;
@@ -51,14 +53,15 @@ bool ClusterState::reprice_pools() {
   return any;
 }
 
-// What a job loses by clinging to its centre.
+// A job's loss by the proximal term.
 double ClusterState::clinging_loss(const JobState& job) const {
   const double free = free_level(job, job.payment);
   return surplus(job, job.payment, free) - surplus(job, job.payment, job.level);
 }
 
-// Where too much is lost: of what those gain whose prices have changed, not of
-// their weights, since little is gained where capacities are scarce.
+// Moves the centres if the loss is too large. It is compared with the gain of
+// the jobs whose prices have changed, not with their weights: where capacities
+// are scarce the gain is far smaller.
 bool ClusterState::centre_anew() {
   std::vector<std::pair<int, double>> losses;  // by slot
   double lost = 0;
@@ -82,8 +85,8 @@ bool ClusterState::centre_anew() {
   return true;
 }
 
-// Raises the price of whatever is still over its capacity. That lowers its
-// jobs' use of everything else, so that one pass is enough.
+// Raises the price of each resource that is over its capacity. That also lowers
+// its jobs' use of other resources, so one pass is enough.
 void ClusterState::fit() {
   const std::vector<int> waiting(queue.begin(), queue.end());
   for (int number : waiting) {

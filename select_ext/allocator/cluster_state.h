@@ -1,8 +1,8 @@
-// What ClusterSolver keeps: resources with prices, jobs that answer them.
-// Internal to the allocator; docs/model.md, "Pricing".
+// State of ClusterSolver: resources with prices, and the jobs that respond to
+// them. Internal to the allocator; docs/model.md, "Pricing".
 //
-// A job's rate is held as its fraction of the ceiling, its `level`. Resources
-// are numbered: the nodes' cores, the nodes' ingest, the pools.
+// A job's rate is held as a fraction of its ceiling, its `level`. Resources are
+// numbered: the nodes' cores, then the nodes' ingest, then the pools.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,18 @@ struct LevelPiece {
   double cores_per_level = 0;
 };
 
-// A job's need of one resource: `scale` x a rank's cores, or `scale` x level
-// bytes/s.
+// A job's need of one resource: `scale` x the cores of one rank, or `scale` x
+// level in bytes/s.
 struct Link {
   int resource = 0;
   double scale = 0;
-  double ranks = 0;  // that share the resource
+  double ranks = 0;  // of the job that share the resource
   double entitled_cores = 0;
-  size_t member = 0;  // the job's place in Resource::members
+  size_t member = 0;  // index of the job in Resource::members
 };
 
-// What a job pays: under throughput and fair the sums of scale x price over its
-// links, for cores and for bytes. Under max-min the highest prices of them.
+// A job's payment for cores and for bytes. Under throughput and fair: the sums
+// of scale x price over its links. Under max-min: the highest price among them.
 struct Payment {
   double cores = 0;
   double bytes = 0;
@@ -43,21 +43,22 @@ struct JobState {
   uint64_t id = 0;
   double weight = 1;
   double ceiling = 0;
-  double cap = 1;             // what max_cores and each capacity alone allow
+  double cap = 1;             // level that max_cores and each capacity alone
+                              // allow
   double core_floor = 0;      // level that the entitled cores allow
-  double coreless_level = 0;  // up to which no core is needed
-  // Level that a share of 1 byte/s per rank allows; 0: reads nothing.
+  double coreless_level = 0;  // highest level that needs no core
+  // Level that 1 byte/s per rank allows; 0: the job reads nothing.
   double level_per_byte = 0;
   std::vector<LevelPiece> pieces;
-  std::vector<Link> links;  // those of bytes first
+  std::vector<Link> links;  // byte resources first, then cores
   Payment payment;
   double level = 0;
   double centre = 0;        // of the proximal term
-  double taken_level = -1;  // as take_changes last gave it
+  double taken_level = -1;  // level at the last take_changes()
   bool is_touched = false;
   bool is_changed = false;
 
-  bool is_present() const { return !links.empty(); }  // else a free slot
+  bool is_present() const { return !links.empty(); }  // false: a free slot
 };
 
 struct Member {
@@ -67,25 +68,26 @@ struct Member {
 
 struct Resource {
   double capacity = 0;
-  double price = 0;  // under max-min: 1 - the level that it allows
+  double price = 0;  // under max-min: 1 - the highest level that it allows
   double used = 0;
-  double least_use = 0;       // under it a price over 0 is too high
+  double least_use = 0;       // lower bound of the band, while the price is
+                              // over 0
   double ranks = 0;           // of all members
-  double entitled_cores = 0;  // of all members, where it is cores
+  double entitled_cores = 0;  // of all members; cores only
   bool is_moved = false;
   bool is_queued = false;
   bool is_reshared = false;
   std::vector<Member> members;
 
-  // Enough to make asking all of them dear.
+  // True where evaluating every member is expensive.
   bool has_many() const { return members.size() >= 1000; }
 };
 
-// A job's answer to a payment.
+// A job's response to a payment.
 struct Answer {
   double level = 0;
   double cores = 0;  // of a rank with core factor 1
-  // Derivatives, 0 where the level stays in a corner.
+  // Derivatives; 0 where the level stays at an end of a piece or at the floor.
   double level_per_payment = 0;
   double cores_per_level = 0;
 };
@@ -98,8 +100,9 @@ struct ClusterState {
   std::vector<int> free_slots;
   std::unordered_map<uint64_t, int> slot_of_id;
   std::deque<int> queue;      // resources out of their band
-  std::vector<int> reshared;  // resources whose ranks came or went
-  std::vector<int> touched;   // slots, to be centred anew
+  std::vector<int> reshared;  // resources whose number of ranks has changed
+  std::vector<int> touched;   // slots whose jobs' prices have changed, for
+                              // centre_anew
   std::vector<int> changed;   // slots, for take_changes
   std::vector<int> moved;     // resources priced since forget_moves()
 
@@ -130,9 +133,9 @@ struct ClusterState {
   double answered_level(const JobState& job) const {
     return answer(job, job.payment, floor_of(job)).level;
   }
-  // What the job would choose did it not cling to its centre.
+  // The level that the job would choose without the proximal term.
   double free_level(const JobState& job, const Payment& payment) const;
-  // Its gain at `level` less what it pays there.
+  // Gain at `level` less the payment for it.
   double surplus(const JobState& job, const Payment& payment,
                  double level) const;
 

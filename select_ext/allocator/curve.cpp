@@ -56,7 +56,7 @@ double cores_at(const Curve& curve, double rate) {
     if (rate <= to.rate) break;
     from = to;
   }
-  // Past the last point `from` is that point, and its slope goes on.
+  // Past the last point `from` is that point, and its slope continues.
   return from.cores + slope * (rate - from.rate);
 }
 

@@ -1,7 +1,7 @@
-// Proportional fairness through prices. Given the prices of the resources
-// each job chooses its rate alone; prices rise until what is chosen fits. The
-// slack that is left, times its price, is the duality gap: it is kept under
-// 1e-9 of the sum of weights. docs/model.md, section "Fair".
+// Proportional fairness through prices. At given prices each job chooses its
+// rate independently; prices rise until the chosen rates fit. The duality gap
+// is the sum of price x slack, kept under 1e-9 of the sum of weights.
+// docs/model.md, section "Fair".
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -11,12 +11,12 @@
 namespace penstock::allocator {
 namespace {
 
-// How much of a priced resource may stay unused, as a share of what is free.
-// Inner searches are finer, so that the outer ones see a smooth function.
+// Share of a priced resource's free capacity that may stay unused. Inner
+// searches are finer, so that the outer searches see a smooth function.
 constexpr double kCoresWindow = 1e-11;
 constexpr double kIngestWindow = 1e-12;
 constexpr double kPoolWindow = 1e-13;
-constexpr int kMaxSteps = 200;  // of one search; 10 are usual
+constexpr int kMaxSteps = 200;  // of one search; 10 are typical
 
 // Finds a zero of a falling function from points on both sides of it.
 class Bracket {
@@ -30,8 +30,8 @@ class Bracket {
   double high() const { return high_; }
   bool is_closed() const { return high_ - low_ <= 1e-15 * high_; }
 
-  // Where to look next: on the secant, or in the middle each third time, so
-  // that the bracket shrinks whatever the function is like.
+  // The next point: on the secant, or every third time in the middle, so that
+  // the bracket shrinks for any function.
   double next() {
     const double span = low_value_ - high_value_;
     if (++steps_ % 3 == 0 || !std::isfinite(span)) return middle();
@@ -39,7 +39,8 @@ class Bracket {
     return at > low_ && at < high_ ? at : middle();
   }
 
-  // Illinois rule: a side that stays twice counts half, so that it moves.
+  // Illinois rule: the value of an end that stays twice is halved, so that the
+  // secant moves that end.
   void update(double at, double value) {
     const bool is_low = value > 0;
     if (is_low) {
@@ -55,7 +56,7 @@ class Bracket {
   }
 
  private:
-  // Prices spread over many powers of ten.
+  // Geometric mean, because prices span many powers of ten.
   double middle() const {
     return low_ > 0 ? std::sqrt(low_ * high_) : high_ / 64;
   }
@@ -80,7 +81,7 @@ class Market {
   }
 
  private:
-  // Pools do not share jobs: given the other prices each is settled alone.
+  // No job uses two pools, so given the other prices each pool is priced alone.
   double settle_pools(int counted_row) {
     const int rows = static_cast<int>(price_.size());
     for (int row = kFirstPoolRow; row < rows; ++row) {
@@ -99,16 +100,16 @@ class Market {
     settle_ingest(kCoresRow);
   }
 
-  // Sets the row's price so that its use, which falls as the price rises,
-  // fits, and is all but the window where the price is not 0. No price over
-  // the sum of weights is needed: see docs/model.md.
+  // Sets the row's price. Use falls as the price rises; it must fit, and a
+  // price over 0 may leave at most `window` unused. The sum of weights bounds
+  // the price (docs/model.md, "Fair").
   template <class Use>
   void settle_row(int row, double window, Use use) {
     price_[row] = 0;
     if (!reduced_.can_bind[row]) return;
     const double use_for_nothing = use();
     if (use_for_nothing <= 1) return;
-    // 1/use is all but linear in the price: one job alone has w/(price + c).
+    // 1/use is nearly linear in the price: a single job uses w/(price + c).
     const double target = 1 / (1 - window / 2);
     const auto value = [&](double used) { return target - 1 / used; };
     price_[row] = highest_price_;
@@ -122,7 +123,8 @@ class Market {
     price_[row] = bracket.high();
   }
 
-  // Lets every job choose at the present prices; returns the use of a row.
+  // Sets every job's rate for the present prices; returns the use of
+  // `counted_row`.
   double choose_rates(int counted_row) {
     double use = 0;
     for (size_t j = 0; j < rates_.size(); ++j) {
@@ -131,7 +133,8 @@ class Market {
     return use;
   }
 
-  // The rate at which a job's gain, weight/rate, comes down to its price.
+  // The rate at which a job's marginal gain, weight/rate, equals its price per
+  // unit of rate.
   double choose_rate(size_t j, int counted_row) {
     const ReducedJob& job = reduced_.jobs[j];
     double rate = job.floor;
@@ -155,7 +158,7 @@ class Market {
   }
 
   const Reduced& reduced_;
-  std::vector<double> price_;  // of all that is free of the row
+  std::vector<double> price_;  // of all free capacity of the row
   std::vector<double> rates_;
   double highest_price_ = 0;
 };

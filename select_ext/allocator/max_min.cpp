@@ -1,6 +1,6 @@
-// Water-filling: the level rate/ceiling of all jobs rises together. A job
-// joins when the level reaches its floor, and stops for good when what it
-// needs next is used up. docs/model.md, section "Max-min".
+// Water-filling: the level rate/ceiling of all jobs rises together. A job joins
+// when the level reaches its floor, and stops for good when a resource that its
+// next piece needs is used up. docs/model.md, section "Max-min".
 #include <algorithm>
 #include <limits>
 
@@ -9,8 +9,8 @@
 namespace penstock::allocator {
 namespace {
 
-// A resource with less than this share left is used up; the sums that say so
-// are no more exact.
+// A resource with less than this share left is used up: the sums are no more
+// exact.
 constexpr double kUsedUp = 1e-14;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -42,13 +42,13 @@ class WaterFilling {
   }
 
  private:
-  // Levels are always this quotient, so that a level which was set to one
-  // compares equal to it.
+  // The only formula for a level, so that a level set from a rate compares
+  // equal to the level of that rate.
   static double level_at(const ReducedJob& job, double rate) {
     return rate / job.ceiling;
   }
 
-  // Whether the job can go on into `piece`.
+  // True if the resources that `piece` needs are not used up.
   bool can_pay(const ReducedJob& job, const Piece& piece) const {
     for (size_t i = 0; i < job.rows.size(); ++i) {
       const int row = job.rows[i];
@@ -64,7 +64,7 @@ class WaterFilling {
            level_at(job, job.pieces[next_piece_[j]].start_rate) <= level_;
   }
 
-  // Moves each job past the pieces it has filled, and out when it cannot pay.
+  // Advances each job past its full pieces, and ends a job that cannot pay.
   void skip_finished() {
     for (size_t j = 0; j < rates_.size(); ++j) {
       const ReducedJob& job = reduced_.jobs[j];

@@ -1,5 +1,5 @@
-// The single-node allocation problem (DESIGN section 4, docs/model.md) and
-// its answer. Plain values.
+// The allocation problem of one node (docs/model.md, "The problem") and its
+// solution. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace penstock::allocator {
 
-// One job on this node. Rates are samples/s per rank; costs are of all the
-// job's ranks on this node together. Every number is finite, except that
-// max_cores may be infinite.
+// One job on this node. Rates are samples/s per rank; costs are totals of the
+// job's ranks on this node. Every number is finite, except that max_cores may
+// be infinite.
 struct Job {
   uint64_t id = 0;
-  double weight = 1;   // > 0: GPUs x user weight
+  double weight = 1;   // > 0: shares x user weight
   double floor = 0;    // 0 <= floor <= ceiling
   double ceiling = 0;  // > 0
-  // Loader cores needed for rate x: convex, piecewise linear, through (0,0),
-  // never falling. Rates ascend; the last point's slope goes on. A first point
-  // (0,0) may be given or left out. Measured points that are not convex pass
-  // through concave_hull (curve.h) first.
+  // Loader cores needed for a rate: convex, piecewise linear, through (0,0),
+  // never falling. Rates ascend; beyond the last point its slope continues. The
+  // first point may be (0,0). Pass measured points that are not convex through
+  // concave_hull (curve.h) first.
   struct Point {
     double rate = 0;
     double cores = 0;
@@ -30,8 +30,8 @@ struct Job {
   std::vector<Point> cores_curve;  // at least one point with rate > 0
   double bytes_per_rate = 0;       // bytes/s of storage per unit of rate
   int pool = -1;                   // index into Problem::pools, -1: none
-  // No more cores than the job has runnable loader threads. Its floor must
-  // fit under this too: entitled_rate() sees to it.
+  // Number of runnable loader threads, as more cores are useless. The floor
+  // must fit under this limit too; entitled_rate() respects it.
   double max_cores = 1e9;
 };
 
@@ -46,29 +46,31 @@ struct Allocation {
   struct Grant {
     uint64_t id = 0;
     double rate = 0;
-    double cores = 0;        // what the rate needs, never more
-    double bytes_per_s = 0;  // what the rate needs, never more
+    double cores = 0;        // exactly what the rate needs
+    double bytes_per_s = 0;  // exactly what the rate needs
   };
   std::vector<Grant> grants;  // in the order of Problem::jobs
-  // throughput: sum of weight x rate / ceiling. fair: sum of weight x
-  // log(rate) over the jobs that have a rate. max-min: least rate / ceiling.
+  // throughput: sum of weight x rate / ceiling.
+  // fair: sum of weight x log(rate) over the jobs with a rate over 0.
+  // max-min: least rate / ceiling.
   // 0 without jobs.
   double objective = 0;
 };
 
-// kMaxMin does not look at weights (DESIGN section 4).
+// kMaxMin ignores weights.
 enum class Objective { kThroughput, kFair, kMaxMin };
 
-// Checks every field; `solve` does so itself.
-// Errors: kInvalidArgument  a field is NaN, infinite, out of range or a curve
-//                           is not convex: names the job and the field
+// Checks every field. solve() calls it.
+// Errors: kInvalidArgument  a field is NaN, infinite or out of range, or a
+//                           curve is not convex: names the job and the field
 [[nodiscard]] Status validate(const Problem& problem);
 
-// Solves the problem exactly: throughput and max-min to 1e-9 relative, fair
-// to a duality gap of 1e-9 x the sum of weights. Capacities and max_cores
-// hold to 1e-9 relative.
-// A job without a floor for which a resource has nothing left gets rate 0,
-// also under kFair, whose sum then leaves it out.
+// Solves the problem exactly: throughput and max-min to 1e-9 relative, fair to
+// a duality gap of 1e-9 x the sum of weights. Capacities and max_cores hold to
+// 1e-9 relative.
+//
+// A job without a floor gets rate 0 if the floors leave nothing of a resource
+// that it needs. The sum of kFair leaves such a job out.
 // Errors: kInvalidArgument  as validate
 //         kInfeasible       the floors do not fit: names the resource
 //         kLimit            the simplex method ran out of pivots
@@ -76,21 +78,21 @@ enum class Objective { kThroughput, kFair, kMaxMin };
 [[nodiscard]] Result<Allocation> solve(const Problem& problem,
                                        Objective objective);
 
-// The rate that so many cores and so much storage bandwidth allow `job`, never
-// over its ceiling nor over what max_cores allow; its floor, where they are
-// its entitlement. bytes_per_s: infinity where the job's bandwidth is not
-// limited.
-// REQUIRES: a job that validate accepts (its floor is not looked at).
+// The rate that `cores` and `bytes_per_s` of storage bandwidth allow the job,
+// at most its ceiling and what max_cores allow. With the job's entitlement as
+// arguments this is its floor. bytes_per_s: infinity for an unlimited
+// bandwidth.
+// REQUIRES: a job that validate accepts; its floor is not read.
 double entitled_rate(const Job& job, double cores, double bytes_per_s);
 
 // ---- Rounding to CPUs -----------------------------------------------------
 
 struct RoundingJob {
   uint64_t id = 0;           // > 0
-  CpuSet home_cpus;          // the CPUs that Slurm gave it
+  CpuSet home_cpus;          // CPUs that Slurm allocated to it
   double reserve_cores = 0;  // trainer reserve
   double granted_cores = 0;  // from Allocation
-  int loader_threads = 0;    // runnable now; away threads never exceed it
+  int loader_threads = 0;    // runnable now; the limit of its away threads
   CpuSet near_cpus;          // near its tasks' GPUs; empty: unknown
 };
 
@@ -98,8 +100,8 @@ struct RoundingInput {
   std::vector<RoundingJob> jobs;
   CpuSet idle_cpus;                   // unallocated, lendable
   std::vector<int> numa_node_of_cpu;  // index: CPU; -1 or missing: unknown
-  // Physical core, unique on the machine, the same for its hardware threads;
-  // as above.
+  // Physical core of each CPU, unique on the machine and equal for the hardware
+  // threads of one core. Index: CPU; -1 or missing: unknown.
   std::vector<int> core_of_cpu;
 };
 
@@ -116,18 +118,22 @@ struct Rounded {
   double loss_cores = 0;               // sum of granted - realised
 };
 
-// Turns core grants into CPUs lent, whole physical cores always. A lender's
-// spare cores (home CPUs less reserve less own grant) are spread over as few of
-// its cores as hold them; one with several hardware threads is lent only where
-// nine tenths of it are spare, as whoever runs on one feels the others. Idle
-// CPUs go first, then those near the borrower's GPUs, then those of its NUMA
-// node. A spare, a wish or a remainder under 0.05 cores is not lent. Borrowers
-// with the greatest unmet wish choose first; two may share a core whose share
-// one does not fill. A job has at most as many away CPUs as it has loader
-// threads beyond those that its home share keeps busy, rounded up to a core. A
-// CPU that two jobs call home, or of whose core somebody else has a part, is
-// never lent. NaN and negative numbers count as 0. Pure; deterministic;
-// thread-safe. O(CPUs) per loan.
+// Turns core grants into loans of CPUs. Physical cores are always lent whole.
+// NaN and negative numbers count as 0.
+//
+// Lenders: a spare (home CPUs less reserve less own grant) is placed on as few
+// of the lender's cores as hold it. A core with several hardware threads is
+// lent only if nine tenths of it are spare, because its threads slow each other
+// down. A CPU is never lent if two jobs have it as a home CPU, or if another
+// owner has part of its core.
+//
+// Borrowers: the one with the greatest unmet wish chooses first. It takes idle
+// CPUs first, then CPUs near its GPUs, then CPUs of its NUMA node. Two
+// borrowers may share a core that neither fills. Loader threads that the home
+// share does not keep busy limit a job's away CPUs, rounded up to a core.
+//
+// A spare, a wish or a remainder under 0.05 cores is not lent.
+// Pure; deterministic; thread-safe. O(CPUs) per loan.
 [[nodiscard]] Rounded round_to_cpus(const RoundingInput& input);
 
 }  // namespace penstock::allocator

@@ -11,17 +11,16 @@
 namespace penstock::allocator {
 namespace {
 
-// Floors are often cut so that they fill a resource exactly; sums of them may
-// exceed it by rounding.
+// Floors often fill a resource exactly; rounding may make their sum exceed it.
 constexpr double kFitTolerance = 1e-9;
-// Less than this share of a capacity is nothing.
+// A smaller share of a capacity counts as 0.
 constexpr double kNothing = 1e-12;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Capacity {
   std::string name;  // "cores", "pools[1]"
   double total = 0;
-  double floors = 0;  // what the floors take
+  double floors = 0;  // sum of the floors
 
   double free() const {
     if (total == kInfinity) return total;
@@ -70,7 +69,7 @@ Status check_floors(const Problem& problem,
   return Done{};
 }
 
-// The highest rate of `job` if everything that is free were its own.
+// The highest rate of `job` if it had all free capacity.
 double highest_rate_alone(const Job& job, const JobRows& rows,
                           const std::vector<Capacity>& capacity) {
   const double cores =
@@ -99,7 +98,7 @@ ReducedJob reduce_job(const Job& job, const std::vector<Capacity>& capacity) {
   reduced.ceiling = job.ceiling;
   if (job.pool >= 0) reduced.rows[2] = kFirstPoolRow + job.pool;
   const auto share = [&](int row, double amount) {
-    // Without anything free the cap leaves pieces of no cost only.
+    // If nothing is free, highest_rate_alone() leaves only pieces of cost 0.
     const double free = capacity[row].free();
     return free > 0 ? amount / free : 0;
   };

@@ -1,6 +1,6 @@
-// The problem that is left once every floor has been granted: what each job
-// can still gain, piece by piece, in shares of what is still free. Internal
-// to the allocator; docs/model.md, section "Reduction".
+// The problem that remains after every floor is granted: what each job can
+// still gain, piece by piece, in shares of the free capacity. Internal to the
+// allocator; docs/model.md, section "Reduction".
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ constexpr int kCoresRow = 0;
 constexpr int kIngestRow = 1;
 constexpr int kFirstPoolRow = 2;
 
-// A job touches at most the cores, the ingest and one pool.
+// A job uses at most three resources: the cores, the ingest and one pool.
 using JobRows = std::array<int, 3>;
 using JobUse = std::array<double, 3>;
 
@@ -24,8 +24,8 @@ using JobUse = std::array<double, 3>;
 struct Piece {
   double start_rate = 0;
   double end_rate = 0;
-  // By JobRows: share of what the floors leave free of that resource, per
-  // unit of rate; 0 where the job does not need it.
+  // Indexed like JobRows: share of the resource's free capacity per unit of
+  // rate; 0 where the job does not use the resource.
   JobUse use_per_rate = {};
 };
 
@@ -35,7 +35,7 @@ struct ReducedJob {
   double ceiling = 0;
   JobRows rows = {kCoresRow, kIngestRow, kIngestRow};
   // Ascending and adjoining, from the floor to the highest rate that the job
-  // could have alone. Empty where it cannot gain.
+  // could have alone on the node. Empty if it cannot gain.
   std::vector<Piece> pieces;
 
   double cap() const { return pieces.empty() ? floor : pieces.back().end_rate; }
@@ -43,8 +43,8 @@ struct ReducedJob {
 
 struct Reduced {
   std::vector<ReducedJob> jobs;  // in the order of Problem::jobs
-  // Whether all jobs at their caps would need more of the resource than is
-  // free: only such a row takes part in the solution.
+  // True if all jobs at their caps would exceed the free capacity. Only such a
+  // row enters the solution.
   std::vector<bool> can_bind;
 };
 
@@ -52,7 +52,7 @@ struct Reduced {
 // REQUIRES: validate(problem).
 [[nodiscard]] Result<Reduced> reduce(const Problem& problem);
 
-// Each returns a rate per job, in order.
+// Each returns one rate per job, in the order of Reduced::jobs.
 [[nodiscard]] Result<std::vector<double>> solve_throughput(const Reduced&);
 std::vector<double> solve_fair(const Reduced&);
 std::vector<double> solve_max_min(const Reduced&);

@@ -12,13 +12,13 @@ namespace {
 // Amounts are whole thousandths of a core, so that sums are exact.
 constexpr int64_t kWholeCpu = 1000;
 constexpr int64_t kLeastLoan = 50;
-// Of a core with several hardware threads all must be spare, but for this:
-// whoever runs on one half slows the other down, and no priority helps.
+// Spare share that a core with several hardware threads needs to be lent. Its
+// threads slow each other down, and no scheduling priority prevents that.
 constexpr double kSpareOfCore = 0.9;
 
 int64_t to_thousandths(double cores) {
   if (!(cores > 0)) return 0;  // NaN too
-  // A grant of 0.3 cores is 300, although 0.3 * 1000 < 300.
+  // 0.3 * 1000 is less than 300 in floating point.
   return static_cast<int64_t>(std::min(cores, 1e9) * 1000 + 1e-6);
 }
 
@@ -26,13 +26,13 @@ int lookup(const std::vector<int>& table, int cpu) {
   return cpu < static_cast<int>(table.size()) ? table[cpu] : -1;
 }
 
-// What a lender, or the unallocated CPUs, can still lend.
+// A lender, or the unallocated CPUs, with its remaining spare.
 struct Source {
   uint64_t id = 0;
-  int64_t unopened = 0;  // spare that no core has been opened for
+  int64_t unopened = 0;  // spare that is not yet placed on a core
 };
 
-// A physical core, all of whose CPUs are one source's.
+// A physical core whose CPUs all belong to one source.
 struct Core {
   std::vector<int> cpus;  // its hardware threads
   size_t source = 0;
@@ -54,7 +54,7 @@ struct Core {
 struct Borrower {
   size_t job = 0;
   int64_t wish = 0;
-  int64_t threads = 0;  // that may still go away
+  int64_t threads = 0;  // loader threads that may still be placed on lent CPUs
   std::vector<int> numa_nodes;
   std::vector<Loan> loans;
 };
@@ -98,7 +98,7 @@ class Rounding {
     Borrower borrower;
     borrower.job = j;
     borrower.wish = granted - at_home;
-    // Threads that keep the home share busy cannot be away as well.
+    // Threads that the home share keeps busy cannot also run on lent CPUs.
     const int64_t busy_at_home = (at_home + kWholeCpu - 1) / kWholeCpu;
     borrower.threads = job.loader_threads - busy_at_home;
     for (int cpu : job.home_cpus.cpus()) {
@@ -107,8 +107,8 @@ class Rounding {
     borrowers_.push_back(std::move(borrower));
   }
 
-  // CPUs that two call their own are not lent, nor is any of a core of which
-  // somebody else has a part.
+  // Excludes CPUs with two owners, and cores that belong only in part to a
+  // source.
   void find_whole_cores() {
     std::map<int, size_t> threads;
     for (int core : input_.core_of_cpu) ++threads[core];
@@ -116,7 +116,7 @@ class Rounding {
     for (const auto& [cpu, sources] : sources_of_) {
       if (sources.size() > 1) continue;
       const int core = lookup(input_.core_of_cpu, cpu);
-      // Where nothing is known of its core it is one by itself.
+      // A CPU whose core is unknown is a core of its own.
       Core& part = parts[{core < 0 ? -1 - cpu : core, sources.front()}];
       part.cpus.push_back(cpu);
       part.source = sources.front();
@@ -138,15 +138,15 @@ class Rounding {
     return best;
   }
 
-  // 0: nothing that could be lent.
+  // 0: the core cannot be lent.
   int64_t available(const Core& core) const {
     if (core.opened) return core.left < kLeastLoan ? 0 : core.left;
     const int64_t spare = sources_[core.source].unopened;
     return spare < core.least_spare() ? 0 : std::min(core.whole(), spare);
   }
 
-  // The smaller the better: idle, near the GPUs that the batches go to, near
-  // home, the tightest fit, the lowest number.
+  // Sort key, smallest first: idle, near the GPUs that the batches go to, on
+  // the home NUMA node, the tightest fit, the lowest number.
   auto rank(const Borrower& borrower, const Core& core) const {
     const int64_t amount = available(core);
     const bool is_near_home =
@@ -178,7 +178,8 @@ class Rounding {
     }
     const int64_t amount =
         std::min({core.left, borrower.wish, borrower.threads * kWholeCpu});
-    // Evenly over its CPUs: of so much lent in all, this is the part of one.
+    // Divides the amount evenly over the core's CPUs: part(lent, i) is the
+    // share of CPU i in `lent`.
     const auto cpus = static_cast<int64_t>(core.cpus.size());
     const auto part = [cpus](int64_t lent, int64_t i) {
       return (lent + i) / cpus;
@@ -214,9 +215,10 @@ class Rounding {
 
   const RoundingInput& input_;
   std::vector<Source> sources_;  // the unallocated CPUs, then one per job
-  std::map<int, std::vector<size_t>> sources_of_;  // who calls a CPU its own
+  std::map<int, std::vector<size_t>> sources_of_;  // jobs that have a CPU as
+                                                   // home CPU
   std::vector<Core> cores_;
-  std::vector<Borrower> borrowers_;  // one per job, also where it only lends
+  std::vector<Borrower> borrowers_;  // one per job, lenders included
   std::vector<int64_t> realised_;
 };
 

@@ -8,18 +8,19 @@
 namespace penstock::allocator {
 namespace {
 
-// A column enters when its gain beats its cost by this share of what was added
-// up to either: less is rounding.
+// A column enters if its gain exceeds its cost by this share of the terms of
+// both sums. A smaller excess is rounding: it made two slacks enter in turn
+// forever.
 constexpr double kGainTolerance = 1e-13;
-// Smaller movements of a basic variable are rounding, not movements.
+// Smaller changes of a basic variable are rounding errors.
 constexpr double kPivotTolerance = 1e-11;
-// Steps closer together than this tie; shorter ones make no progress.
+// Steps closer together than this tie; shorter steps count as no progress.
 constexpr double kStepTolerance = 1e-12;
-// After so many steps without progress Bland's rule takes over: it is slow,
-// but cannot cycle.
+// After this many steps without progress Bland's rule applies: it is slow, but
+// cannot cycle.
 constexpr int kStalledSteps = 8;
 
-// Values so close to a bound are at it: no grants made of rounding errors.
+// Values this close to a bound are set to it, so that rounding makes no grants.
 constexpr double kBoundTolerance = 1e-12;
 
 using Vector = std::vector<double>;
@@ -31,7 +32,7 @@ double snapped(double value) {
 }
 
 // Variables: the columns, then one slack per row. The first basis is all
-// slacks, with every column at 0: feasible, so no first phase is needed.
+// slacks, with every column at 0. It is feasible, so no first phase is needed.
 class Simplex {
  public:
   explicit Simplex(const PackingLp& lp)
@@ -83,8 +84,9 @@ class Simplex {
     }
   }
 
-  // Inverts the basis anew and derives values and prices from it. With few
-  // rows this costs less than a pass over the columns, and no error builds up.
+  // Inverts the basis from scratch and computes values and prices. With few
+  // rows this costs less than a pass over the columns, and no error
+  // accumulates.
   bool factor();
   bool invert_basis();
   std::optional<int> choose_entering() const;
@@ -101,7 +103,7 @@ class Simplex {
   std::vector<Vector> inverse_;  // of the basis matrix
   Vector values_;                // of the basic variables
   Vector prices_;                // of the rows
-  Vector price_scales_;          // of the terms that made each price
+  Vector price_scales_;          // sum of the absolute terms of each price
   int stalled_ = 0;
 };
 
@@ -181,7 +183,8 @@ std::optional<int> Simplex::choose_entering() const {
   return best;
 }
 
-// How the basic variables fall while the entering one moves off its bound.
+// Decrease of each basic variable per unit that the entering one leaves its
+// bound.
 Vector Simplex::direction(int entering) const {
   Vector change(lp_.rows, 0);
   const double sign = place_[entering] == Place::kLower ? 1 : -1;
@@ -193,8 +196,8 @@ Vector Simplex::direction(int entering) const {
   return change;
 }
 
-// Of two rows that could leave: the shorter step; of equal ones the larger
-// pivot, which is the more accurate, or under Bland's rule the first variable.
+// Order of two candidate rows: the shorter step first. On a tie the larger
+// pivot, which is more accurate, or under Bland's rule the lower variable.
 bool Simplex::prefers(const Leaving& a, const Leaving& b) const {
   if (a.step < b.step - kStepTolerance) return true;
   if (a.step > b.step + kStepTolerance || b.row < 0) return false;

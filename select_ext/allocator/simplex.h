@@ -1,4 +1,4 @@
-// A small linear program: what to pack into a few full units of resources.
+// A small linear program: packing columns into a few resources of size 1.
 // Primal simplex with bounded variables; docs/model.md, section "Throughput".
 // Internal to the allocator.
 #pragma once
@@ -12,8 +12,7 @@ namespace penstock::allocator {
 
 //   max  sum gain_j u_j
 //   for every row i:  sum a_ij u_j <= 1,   0 <= u_j <= 1,   a_ij >= 0
-// A column has at most three rows other than 0; several entries of one row
-// add up.
+// A column has at most three nonzero rows; several entries of one row add up.
 struct PackingLp {
   struct Column {
     double gain = 0;  // > 0

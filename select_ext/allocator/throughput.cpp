@@ -37,7 +37,7 @@ PackingLp build_lp(const Reduced& reduced) {
   return lp;
 }
 
-// Far over what any problem needs: a few pivots per column are usual.
+// Far more than any problem needs: a few pivots per column are typical.
 int pivot_limit(const PackingLp& lp) {
   const size_t variables = lp.columns.size() + static_cast<size_t>(lp.rows);
   return static_cast<int>(1000 + 100 * variables);
@@ -55,7 +55,7 @@ Result<std::vector<double>> solve_throughput(const Reduced& reduced) {
     double rate = job.floor;
     for (const Piece& piece : job.pieces) {
       const double fill = (*filled)[column++];
-      // A full piece ends at its end, not an addition's rounding beside it.
+      // A full piece ends exactly at its end_rate, without the sum's rounding.
       const bool ends = fill == 1 && rate == piece.start_rate;
       rate = ends ? piece.end_rate
                   : rate + fill * (piece.end_rate - piece.start_rate);

@@ -8,8 +8,8 @@
 namespace penstock::allocator {
 namespace {
 
-// Curves come from sums and quotients of measured numbers; slopes that fall by
-// less than this are rounding, not shape.
+// Curves are computed from sums and quotients of measured numbers. A relative
+// decrease of the slope up to this is rounding, not shape.
 constexpr double kConvexTolerance = 1e-9;
 
 Error bad_field(const Job& job, const char* field, double value,
@@ -18,7 +18,7 @@ Error bad_field(const Job& job, const char* field, double value,
                              value, allowed));
 }
 
-// What is wrong with the point `to` that follows `from`; null: nothing.
+// The defect of the point `to` that follows `from`, or null.
 const char* point_error(const Job::Point& from, const Job::Point& to,
                         double last_slope) {
   if (!std::isfinite(to.rate) || !std::isfinite(to.cores)) {

@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 constexpr uid_t kRoot = 0;
-// Of the rows; an envelope takes more, for what is around them.
+// Limit of the rows; the rest of the envelope holds the other fields.
 constexpr size_t kMaxRowBytes = kMaxEnvelopeBytes * 3 / 4;
 
 template <class T>
@@ -62,12 +62,12 @@ json pool_of(const PoolView& pool) {
           {"jobs", pool.jobs}};
 }
 
-// Rows until a page is full; the cursor of the last one is then "next".
+// Collects rows until the page is full. "next" is then the last row's cursor.
 class Page {
  public:
   explicit Page(int limit) : limit_(size_t(limit)) {}
 
-  // False: the row did not fit, and no other will.
+  // False: the page is full and ends here.
   bool add(json row, const std::string& cursor) {
     const size_t bytes =
         row.dump(-1, ' ', false, json::error_handler_t::replace).size();
@@ -157,7 +157,7 @@ Result<HistoryQuery> history_query(const ControllerQuery& query,
   wanted.uid = uid;
   wanted.job_id = query.job_id;
   wanted.since_unix_s = query.since_unix_s;
-  wanted.limit = query.limit + 1;  // one more: whether there is a next page
+  wanted.limit = query.limit + 1;  // one more row: is there a next page?
   if (!query.after.empty()) {
     Result<uint64_t> cursor = parse_uint(query.after, 1, INT64_MAX);
     if (!cursor) return bad_cursor();
@@ -166,7 +166,7 @@ Result<HistoryQuery> history_query(const ControllerQuery& query,
   return wanted;
 }
 
-// A damaged history is nothing that the asker got wrong.
+// Damage to the history is not the client's fault, so the code is changed.
 Result<std::vector<HistoryRow>> find_rows(const HistoryQuery& wanted,
                                           const FindHistory& find_history) {
   Result<std::vector<HistoryRow>> rows = find_history(wanted);
@@ -189,7 +189,7 @@ Result<json> history_document(const ControllerQuery& query,
   if (!rows) return std::move(rows).error();
   Page page(query.limit);
   for (const HistoryRow& row : *rows) {
-    // The query asked for no others; a mistake there must not show them.
+    // The query already filters by user; a bug there must not leak other rows.
     if (uid && row.job.uid != *uid) continue;
     if (!page.add(history_row(row.job), std::to_string(row.row))) break;
   }
@@ -198,7 +198,7 @@ Result<json> history_document(const ControllerQuery& query,
   return document;
 }
 
-// Sums alone: no row leaves the controller.
+// Only sums; no row leaves the controller.
 Result<json> totals_document(const ControllerQuery& query,
                              const ClusterView& view,
                              const FindHistory& find_history) {

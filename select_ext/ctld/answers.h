@@ -1,6 +1,6 @@
-// What a controller answers: documents in JSON, as `penstock jobs`, `nodes` and
+// A controller's answers: JSON documents, as `penstock jobs`, `nodes` and
 // `history` print them (docs/protocol.md, "Questions to a controller"). Pure:
-// the state and the history's rows are given.
+// the caller passes the state and the history's rows.
 #pragma once
 
 #include <sys/types.h>
@@ -20,8 +20,8 @@ namespace penstock {
 
 inline constexpr int kClusterSchemaVersion = 1;
 
-// A running managed job. Rates are samples/s per rank, the rest is of all its
-// ranks together; nullopt: not known, or not planned.
+// A running managed job. Rates are samples/s per rank, other figures are totals
+// of its ranks. nullopt: unknown, or not planned.
 struct JobView {
   uint64_t job_id = 0;
   uint32_t uid = 0;
@@ -33,18 +33,18 @@ struct JobView {
   std::optional<double> floor_samples_per_s;
   std::optional<double> rate_samples_per_s;  // granted
   double entitled_cores = 0;
-  std::optional<double> loader_cores;         // that the rate needs
-  std::optional<double> storage_bytes_per_s;  // that the rate needs
+  std::optional<double> loader_cores;         // needed by the rate
+  std::optional<double> storage_bytes_per_s;  // needed by the rate
   std::string pool;                           // "": none
   bool on_entitlement = false;                // its pages contradict the kernel
-  bool is_silent = false;  // one of its nodes is: kept at the floor
+  bool is_silent = false;  // one of its nodes is silent: kept at the floor
 };
 
 struct NodeView {
   std::string name;
   double cpus = 0;
-  double loader_cores = 0;   // that managed jobs may use
-  double planned_cores = 0;  // that the granted rates need
+  double loader_cores = 0;   // available to managed jobs' loaders
+  double planned_cores = 0;  // needed by the granted rates
   double heard_ago_s = 0;
   bool is_silent = false;
   uint32_t jobs = 0;
@@ -54,7 +54,7 @@ struct NodeView {
 struct PoolView {
   std::string name;
   double bandwidth_bytes_per_s = 0;
-  double planned_bytes_per_s = 0;  // that the granted rates need
+  double planned_bytes_per_s = 0;  // needed by the granted rates
   uint32_t jobs = 0;
 };
 
@@ -73,15 +73,15 @@ struct ClusterView {
 using FindHistory =
     std::function<Result<std::vector<HistoryRow>>(const HistoryQuery&)>;
 
-// The document that the asker (the uid of the query's credential) may see:
-// users see their own jobs and all nodes, root sees all and the totals. It
-// holds as many rows as the query allows and an envelope takes; where there are
-// more, its "next" is what the next query's `after` must be. Errors:
-// kPermissionDenied  a user asks for another's jobs, or for totals
-//         kUnavailable       this controller is not the active one (jobs and
-//                            nodes only: the history is each controller's
-//                            own); or the history is damaged
-//         kInvalidArgument   `after` is not what an answer gave
+// Builds the document that `asker`, the uid of the query's credential, may see.
+// Users see their own jobs and all nodes; root sees everything, totals
+// included. The document holds as many rows as the query allows and an envelope
+// takes. If there are more, its "next" is the next query's `after`.
+// Errors: kPermissionDenied  a user asks for another user's jobs, or for totals
+//         kUnavailable       this controller is not active (jobs and nodes
+//                            only, as each controller has its own history);
+//                            or the history is damaged
+//         kInvalidArgument   `after` is not an answer's "next"
 //         find_history's
 [[nodiscard]] Result<nlohmann::json> build_answer(
     const ControllerQuery& query, uid_t asker, const ClusterView& view,

@@ -1,6 +1,7 @@
-// What a message may say at most: more than any machine has, and far from where
-// doubles lose whole numbers. A message that says more is refused whole, so
-// that its writer must keep to them, whatever its users' programs say.
+// Bounds of the numbers in messages. No machine reaches them, and they are far
+// below the range where doubles lose whole numbers. A receiver refuses the
+// whole message if one number is out of bounds. So the sender must clamp
+// figures that come from users' programs.
 #pragma once
 
 namespace penstock::bounds {
@@ -12,8 +13,8 @@ inline constexpr double kMaxCost_s = 1e6;  // per sample
 inline constexpr double kMaxBytes = 1e18;
 inline constexpr double kMaxSeconds = 1e10;
 inline constexpr double kMaxWeight = 1e6;
-inline constexpr double kLeast = 1e-9;           // of what must be over 0
-inline constexpr double kMaxLoaderCores = 1e12;  // that threads could use
+inline constexpr double kLeast = 1e-9;           // of positive numbers
+inline constexpr double kMaxLoaderCores = 1e12;  // usable by a job's threads
 inline constexpr double kMaxRelativeError = 0.99;
 
 }  // namespace penstock::bounds

@@ -1,5 +1,5 @@
-// What is known of nodes and jobs, and keeping the solver to it.
-// cluster_plan_jobs.cpp makes the solver's jobs.
+// Keeps the state of nodes and jobs, and the solver in step with it.
+// cluster_plan_jobs.cpp builds the solver's jobs.
 #include "select_ext/ctld/cluster_plan.h"
 
 #include <fmt/format.h>
@@ -15,8 +15,9 @@ using allocator::Objective;
 
 constexpr double kRounding = 1e-9;
 
-// What no loader may use (trainers, unmanaged jobs) stands in the solver as a
-// job that takes exactly that: a node's capacity then never changes.
+// Marks the id of the solver job that holds a node's unusable cores (trainers,
+// unmanaged jobs). Its floor is its ceiling. It stands in for a smaller node,
+// because the solver's capacities are fixed.
 constexpr uint64_t kRest = uint64_t(1) << 63;
 
 Objective objective_of(Policy policy) {
@@ -204,8 +205,8 @@ void ClusterPlan::attach_rest(int index) {
   if (is_stale_ || policy_ == Policy::kEven) return;
   detach_rest(index);
   const PlannedNode& node = nodes_[size_t(index)];
-  // Entitlements are rights: they count even where their sum and what the
-  // node says of its loader cores contradict each other for a moment.
+  // Entitled cores always count, even while their sum exceeds the loader cores
+  // that the node reports.
   const double usable = std::max(node.loader_cores, entitled_cores(node));
   const double rest = node.cpus - usable;
   if (rest <= kRounding * node.cpus) return;

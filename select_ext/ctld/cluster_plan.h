@@ -1,6 +1,6 @@
-// The allocation problem as agents report it: joins the parts of jobs that
-// span nodes, and keeps the allocator's problem up as they change. Pure; not
-// thread-safe.
+// Builds the allocation problem from agents' reports: joins the parts of jobs
+// that span nodes, and updates the allocator's problem as they change. Pure;
+// not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace penstock {
 
 struct PlannedNode {
   std::string name;
-  double cpus = 0;  // 0: not there (any more)
+  double cpus = 0;  // 0: unknown or removed
   double loader_cores = 0;
   bool is_silent = false;
   std::map<uint64_t, JobPart> parts;  // by job
@@ -34,8 +34,8 @@ struct PlannedRate {
 
 class ClusterPlan {
  public:
-  // Pools that are not shared by all nodes are left out. With Policy=even
-  // nothing is lent: solve() gives no rates.
+  // Keeps only the pools that all nodes share. With Policy=even nothing is
+  // lent, and solve() gives no rates.
   ClusterPlan(const std::vector<PoolConfig>& pools, Policy policy);
 
   // Nodes are numbered from 0 in the order in which they first appear.
@@ -43,30 +43,30 @@ class ClusterPlan {
   const PlannedNode& node(int index) const { return nodes_[size_t(index)]; }
   int node_count() const { return int(nodes_.size()); }
 
-  // Replaces all that was known of the node; it is no longer silent. Its
+  // Replaces all state of the node and ends its silence. Returns the node's
   // number.
-  // Errors: kInvalidArgument  names the node, the field and what is wrong:
-  //                           loader_cores over cpus, entitled_cores of its
+  // Errors: kInvalidArgument  names the node, the field and the value:
+  //                           loader_cores over cpus, or entitled_cores of its
   //                           jobs over cpus. Then nothing has changed.
   [[nodiscard]] Result<int> set_node(const std::string& name,
                                      const NodeHello& hello);
-  // A job's ranks on the node, new or changed.
-  // Errors: as set_node; the node's other jobs stay, this part is removed.
+  // Adds or replaces a job's ranks on the node.
+  // Errors: as set_node; the part is then removed, other jobs stay.
   [[nodiscard]] Status set_part(int node, double loader_cores,
                                 const JobPart& part);
   void end_part(int node, double loader_cores, uint64_t job);
   [[nodiscard]] Status set_loader_cores(int node, double loader_cores);
   // Jobs with ranks on a silent node stay at their floor.
   void set_silent(int node, bool is_silent);
-  // Its jobs are forgotten; the node keeps its number.
+  // Forgets the node's jobs; the node keeps its number.
   void remove_node(int node);
 
-  // True where the next solve() begins from nothing, which takes longer:
-  // after set_node() of a node that is new or has other cpus.
+  // True if the next solve() starts from scratch, which takes longer: after
+  // set_node() of a new node, or of one with another number of CPUs.
   bool is_stale() const { return is_stale_; }
 
-  // Brings rates to the present state. Errors are of jobs that the allocator
-  // refuses: they have no rate, the others do.
+  // Updates the rates. Returns the errors of jobs that the allocator refuses;
+  // those have no rate, all others do.
   std::vector<Error> solve();
 
   // Jobs whose rate has changed since the last call.
@@ -76,16 +76,16 @@ class ClusterPlan {
   const std::set<int>& nodes_of(uint64_t job) const;
   size_t job_count() const { return nodes_of_job_.size(); }
 
-  // nullopt: the job is not planned, for nothing tells what its samples cost.
+  // nullopt: the job is not planned, because its cost per sample is unknown.
   std::optional<PlannedRate> rate(uint64_t job) const;
 
-  // Shared pools; the readers of one as the last solve() left them.
+  // Shared pools, and the readers of one with the rates of the last solve().
   const std::vector<PoolConfig>& pools() const { return pools_; }
   double all_shares(int pool) const;
   std::vector<PoolReader> readers(int pool) const;
-  int pool_of(const JobPart& part) const;  // -1: none of ours
+  int pool_of(const JobPart& part) const;  // -1: no shared pool
 
-  // Bound on what the objective lost; nullopt under maxmin and even.
+  // Upper bound on the objective's loss; nullopt under maxmin and even.
   std::optional<double> gap() const;
 
  private:
@@ -112,8 +112,8 @@ class ClusterPlan {
   std::map<uint64_t, std::set<int>> nodes_of_job_;
   std::vector<double> all_shares_;  // by pool
   std::optional<allocator::ClusterSolver> solver_;
-  std::map<uint64_t, std::vector<uint64_t>> entries_;  // in the solver, by job
-  std::set<int> rests_;  // nodes whose rest is in the solver
+  std::map<uint64_t, std::vector<uint64_t>> entries_;  // solver ids, by job
+  std::set<int> rests_;  // nodes whose unusable cores are a solver job
   std::set<uint64_t> changed_;
   std::vector<Error> refused_;
   bool is_stale_ = true;

@@ -1,5 +1,5 @@
-// From the parts of a job to the allocator's job, and from its rate back to
-// what each part reads.
+// Converts the parts of a job to the allocator's job, and its rate to the
+// bytes/s that each part reads.
 #include <algorithm>
 #include <limits>
 
@@ -11,8 +11,8 @@ namespace {
 using allocator::ClusterJob;
 using allocator::ClusterPart;
 
-// The allocator counts "ranks" for pools and weights; those are our shares. A
-// rank that counts less than one costs as much more per share.
+// The allocator's "ranks", which count for pools and weights, are our shares.
+// The core factor is therefore multiplied by ranks / shares.
 ClusterPart part_of(int node, const JobPart& part, double least_cpu_s) {
   ClusterPart entry;
   entry.node = node;
@@ -41,7 +41,7 @@ double ClusterPlan::all_shares(int pool) const {
   return all_shares_[size_t(pool)];
 }
 
-// The rate that its entitled cores allow on its slowest node.
+// The rate that the entitled cores allow on the job's slowest node.
 double ClusterPlan::core_floor(const ClusterJob& job) const {
   const double cpu_s = job.cores_curve[0].cores / job.cores_curve[0].rate;
   double floor = job.ceiling;
@@ -52,7 +52,7 @@ double ClusterPlan::core_floor(const ClusterJob& job) const {
   return floor;
 }
 
-// All parts of which the costs are known, at one rate.
+// Joins all parts with known costs to one job with one rate.
 std::optional<ClusterJob> ClusterPlan::joined(uint64_t id) const {
   ClusterJob job;
   job.id = id;
@@ -67,7 +67,8 @@ std::optional<ClusterJob> ClusterPlan::joined(uint64_t id) const {
     if (part.in_cores) continue;
     parts.emplace_back(index, &part);
     least_cpu_s = std::min(least_cpu_s, part.loader_cpu_s_per_sample);
-    // A rank that waits for slower ones measures their rate as its ceiling.
+    // A rank that waits for slower ranks measures their rate as its ceiling, so
+    // the highest ceiling is the true one.
     job.ceiling = std::max(job.ceiling, part.ceiling);
     job.weight += part.weight * part.shares;
     if (job.pool < 0) job.pool = pool_of(part);
@@ -90,13 +91,13 @@ std::optional<ClusterJob> ClusterPlan::joined(uint64_t id) const {
   }
   job.cores_curve = {{job.ceiling, job.ceiling * least_cpu_s}};
   if (held_back) {
-    // At 0 it would be no job at all.
+    // A ceiling of 0 would be invalid.
     job.ceiling = std::max(core_floor(job), 1e-6 * job.ceiling);
   }
   return job;
 }
 
-// Parts of unknown costs: each node's own, in cores.
+// Parts of unknown cost: one job in cores per node.
 std::vector<ClusterJob> ClusterPlan::in_cores(uint64_t id) const {
   std::vector<ClusterJob> jobs;
   for (int index : nodes_of(id)) {
@@ -137,7 +138,7 @@ std::vector<PoolReader> ClusterPlan::readers(int pool) const {
       reader.node = index;
       reader.shares = part.shares;
       const auto planned = part.in_cores ? std::nullopt : rate(id);
-      // Nothing to read that is known: nor is it known that it reads nothing.
+      // If no read is known, it is also unknown that the part reads nothing.
       reader.gets_entitlement = !planned || bytes_per_rate(part) == 0 ||
                                 part.pool_pressed || node(index).is_silent;
       if (planned) {

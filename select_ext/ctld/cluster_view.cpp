@@ -8,7 +8,7 @@
 namespace penstock {
 namespace {
 
-// Adds up the parts of jobs, node by node.
+// Sums the parts of jobs, node by node.
 class Viewer {
  public:
   Viewer(const Controller& controller, ClusterView& view)
@@ -21,7 +21,7 @@ class Viewer {
 
   void add_node(int index, double now_s) {
     const PlannedNode& node = plan_.node(index);
-    if (node.cpus == 0) return;  // gone
+    if (node.cpus == 0) return;  // removed
     NodeView& view = view_.nodes.emplace_back();
     view.name = node.name;
     view.cpus = node.cpus;
@@ -51,7 +51,7 @@ class Viewer {
     job.is_silent = job.is_silent || node.is_silent;
     node_view.ranks += part.ranks;
     if (part.in_cores) {
-      // Nothing tells what its samples cost.
+      // The cost per sample is unknown.
       job.ceiling_samples_per_s.reset();
       return;
     }

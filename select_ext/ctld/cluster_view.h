@@ -1,4 +1,4 @@
-// What a controller's state looks like to those who ask (answers.h). Pure.
+// The controller's state in the form that answers.h needs. Pure.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace penstock {
 
-// now_s: the clock of the controller's calls.
+// now_s: the clock of the calls to the controller.
 ClusterView view_of(const Controller& controller, const std::string& address,
                     Policy policy, double now_s, double now_unix_s);
 

@@ -1,5 +1,5 @@
-// What agents say, and what follows for terms and nodes. Solving and granting:
-// controller_grants.cpp.
+// Handles agents' messages, terms and silent nodes. controller_grants.cpp
+// solves and grants.
 #include "select_ext/ctld/controller.h"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@ namespace penstock {
 namespace {
 
 constexpr double kAskAgain_s = 1;
-// Silence is looked for so many times a time-out.
+// Checks for silent nodes per time-out.
 constexpr double kLooks = 10;
 
 }  // namespace
@@ -56,7 +56,7 @@ void Controller::ask_again(const std::string& node, Agent& agent,
   outgoing_.push_back({node, Resync{}});
 }
 
-// Changes only mean something on top of the hello and of all changes since.
+// A change applies only on top of the hello and of all changes since.
 bool Controller::may_believe(const AgentSaid& said, double now_s) {
   const auto known = plan_.find_node(said.node);
   if (!known) {
@@ -77,7 +77,7 @@ void Controller::take(const AgentSaid& said, const NodeHello& hello,
                       double now_s) {
   const auto limit = slurm_cpus_.find(said.node);
   if (limit != slurm_cpus_.end() && hello.cpus > limit->second) {
-    // Once: it says hello again and again.
+    // Log once: the agent repeats its hello.
     if (std::exchange(refused_cpus_[said.node], hello.cpus) != hello.cpus) {
       complain(invalid(
           fmt::format("node {}: cpus is {}, Slurm gives it {}: refused; check "
@@ -138,7 +138,7 @@ void Controller::take(const AgentSaid& said, const JobEnded& ended,
   if (last) end_part(said.node, *last);
 }
 
-// REQUIRES: the plan has it no more.
+// REQUIRES: the part is already removed from the plan.
 void Controller::end_part(const std::string& node, const JobPart& part) {
   events_.push_back({ClusterEvent::Kind::kPartEnded, node, part.id, part});
   if (plan_.nodes_of(part.id).empty()) earlier_.erase(part.id);
@@ -157,7 +157,7 @@ void Controller::take(const AgentSaid& said, const Heartbeat& beat,
   }
   if (!is_active()) return;
   outgoing_.push_back({said.node, Beat{term()}});
-  // A grant that is still on its way, or was lost with a connection.
+  // A grant that is still in transit, or was lost with a connection.
   const bool is_behind = beat.term != term() || beat.version < agent.version;
   if (is_behind && now_s - agent.granted_s > settings_.timeout_s / kLooks) {
     agent.needs_grant = is_dirty_ = true;
@@ -174,7 +174,7 @@ void Controller::forget(int node) {
   const std::map<uint64_t, JobPart> parts = plan_.node(node).parts;
   plan_.remove_node(node);
   for (const auto& [id, part] : parts) end_part(plan_.node(node).name, part);
-  // Nothing that it was told holds any more; versions rise all the same.
+  // All grants to the node are void, but versions must go on rising.
   Agent& agent = agents_[size_t(node)];
   agent = Agent{.version = agent.version};
   waiting_.erase(node);
@@ -198,7 +198,7 @@ void Controller::set_slurm_cpus(const std::string& node, double cpus) {
       "node {}: cpus is {}, Slurm gives it {}: left out; check ManagedCPUs= "
       "there, or the node's CPUs= in slurm.conf",
       node, plan_.node(*known).cpus, cpus)));
-  forget(*known);  // it may say hello again
+  forget(*known);  // it may send a valid hello later
 }
 
 void Controller::on_tick(double now_s, double now_unix_s) {

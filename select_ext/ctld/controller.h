@@ -1,6 +1,5 @@
-// The controller's state machine: takes what agents say and the time, gives
-// back what to say to them. Pure: no sockets, files, clock or log; not
-// thread-safe.
+// The controller's state machine: takes agents' messages and the time, returns
+// messages to agents. Pure: no sockets, files, clock or log; not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +16,12 @@
 
 namespace penstock {
 
-// An admitted message and what its envelope said.
+// An admitted message with fields of its envelope.
 struct AgentSaid {
   std::string node;
   uint64_t session = 0;
   uint64_t sequence = 0;
-  uint64_t missed = 0;  // messages of the session that never came
+  uint64_t missed = 0;  // messages of the session lost just before this one
   AgentMessage message;
 };
 
@@ -31,17 +30,17 @@ struct ToAgent {
   ControllerMessage message;
 };
 
-// What history and other listeners are told, in order.
+// An event for listeners such as the history; events come in order.
 struct ClusterEvent {
   enum class Kind { kPartChanged, kPartEnded, kNodeSilent, kNodeHeard };
   Kind kind = Kind::kPartChanged;
   std::string node;
-  uint64_t job = 0;     // of the first two
-  JobPart part;         // as it is now, or was last
-  bool is_new = false;  // kPartChanged: it was not known there before
+  uint64_t job = 0;     // of kPartChanged and kPartEnded
+  JobPart part;         // the current state, or the last one
+  bool is_new = false;  // kPartChanged: the node had no part of the job
 };
 
-// For the log: a message, and the node that it is about.
+// A line for the log; the text names the node.
 struct Remark {
   std::string text;
   bool is_warning = false;
@@ -50,31 +49,31 @@ struct Remark {
 class Controller {
  public:
   struct Settings {
-    unsigned place = 0;  // among the controllers of penstock.conf
+    unsigned place = 0;  // index in penstock.conf's list of controllers
     double timeout_s = 30;
     double min_solve_interval_s = 0.05;
-    uint64_t own_term = 0;  // the last one held; 0: none
+    uint64_t own_term = 0;  // the last term held; 0: none
   };
 
   Controller(const Settings& settings, const std::vector<PoolConfig>& pools,
              Policy policy);
 
-  // now_s: monotonic, the same clock in all calls.
+  // now_s: monotonic; all calls use the same clock.
   void on_message(const AgentSaid& said, double now_s);
 
-  // To be called often (20 ms) and after messages: begins and ends terms,
-  // notes silent nodes, solves where something has changed.
-  //   now_unix_s  goes into grants
+  // Begins and ends terms, notes silent nodes, and solves after changes. Call
+  // it often (every 20 ms) and after messages.
+  //   now_unix_s  put into grants
   void on_tick(double now_s, double now_unix_s);
 
-  // Not active from now on: its term could not be written down.
+  // Ends the term, because it could not be saved to disk.
   void step_down(double now_s);
 
-  // For the agents of a job's nodes while its cost is not known there. Until
-  // the job has ended.
+  // Sends figures of earlier runs to the agents of the job's nodes while its
+  // cost is unknown there. Valid until the job ends.
   void set_earlier(uint64_t job, const EarlierFigures& earlier);
 
-  // What Slurm says of a node's CPUs: an agent that says more is refused.
+  // The number of CPUs that Slurm gives the node. A hello with more is refused.
   void set_slurm_cpus(const std::string& node, double cpus);
 
   std::vector<ToAgent> take_outgoing();
@@ -84,25 +83,24 @@ class Controller {
   bool is_active() const { return terms_.is_active(); }
   uint64_t term() const { return terms_.term(); }
   const ClusterPlan& plan() const { return plan_; }
-  // When the plan's node was last heard, by the clock of the calls.
+  // When the node was last heard, in the clock of the calls.
   double heard_s(int node) const { return agents_[size_t(node)].heard_s; }
 
-  // An agent that has been silent for so many time-outs is forgotten with its
-  // jobs.
+  // An agent that is silent for this many time-outs is forgotten with its jobs.
   static constexpr double kForgetAfterTimeouts = 20;
-  // A rate, or a need of a pool, that moved by less is not sent for its own
-  // sake.
+  // A smaller relative change of a rate, or of a need of a pool, triggers no
+  // grant.
   static constexpr double kWorthSending = 0.02;
-  // Nor is a pool's part that holds what the node needs, up to this.
+  // Nor does a smaller relative change of a pool part that still covers the
+  // node's need.
   static constexpr double kRoughly = 0.25;
-  // Nodes that have said something are answered at once. Of those that the
-  // answer concerns elsewhere so many are told with each solve, the others with
-  // the next ones: an event that moves thousands of rates must not hold up the
-  // answers to those that follow it.
+  // Nodes that sent a message get a grant at once. Of the other nodes that a
+  // change concerns, this many get theirs per solve and the rest later. An
+  // event that moves thousands of rates must not delay later answers.
   static constexpr size_t kToldAtOnce = 20;
-  // What nodes were told may be over a pool's bandwidth by this much while they
-  // are told. Where all read as much as they may, a start takes a little from
-  // everyone.
+  // Relative excess of the parts in force over a pool's bandwidth that is
+  // tolerated while new grants go out. Where every node has its full part, each
+  // start takes a little from all of them.
   static constexpr double kOverTold = 0.01;
 
  private:
@@ -110,9 +108,9 @@ class Controller {
     uint64_t session = 0;
     uint64_t sequence = 0;
     double heard_s = 0;
-    double asked_s = -1e9;  // when it was last asked to say hello
+    double asked_s = -1e9;  // time of the last resync to it
     bool needs_grant = false;
-    uint64_t version = 0;  // of the last grant in our term
+    uint64_t version = 0;  // of the last grant in this term
     double granted_s = -1e9;
     std::map<uint64_t, double> sent_rates;  // by job
     std::vector<double> sent_pools;         // bytes/s, by pool
@@ -141,7 +139,7 @@ class Controller {
   void mark_changed(const PartsOfPools& parts);
   bool is_worth_sending(int node, size_t pool, const PoolPart& part) const;
   void let_wait(int node);
-  bool is_told(int node) const;  // it is there, and answers
+  bool is_told(int node) const;  // its agent is present and answers
   void tell_waiting();
   bool is_worth_sending(int node, uint64_t job) const;
   void mark_shrunk(const PartsOfPools& parts);
@@ -152,10 +150,10 @@ class Controller {
   Terms terms_;
   ClusterPlan plan_;
   std::vector<Agent> agents_;  // by the plan's number of the node
-  std::set<int> waiting_;      // nodes to be told when there is time
-  int told_last_ = -1;         // of them
+  std::set<int> waiting_;      // nodes that wait for a new grant
+  int told_last_ = -1;         // the last node taken from waiting_
   std::map<std::string, double> slurm_cpus_;
-  std::map<std::string, double> refused_cpus_;  // what was complained of
+  std::map<std::string, double> refused_cpus_;  // CPUs already complained about
   std::map<uint64_t, EarlierFigures> earlier_;  // by job
   bool is_dirty_ = false;
   double solved_s_ = -1e9;

@@ -1,4 +1,4 @@
-// Solving, and telling nodes what concerns them.
+// Solves, and grants to the nodes that a change concerns.
 #include <algorithm>
 #include <cmath>
 
@@ -7,8 +7,8 @@
 namespace penstock {
 namespace {
 
-// Solving from nothing takes longer than an event: nodes that appear one after
-// the other at start are waited for.
+// Solving from scratch takes longer than an event, so wait for the nodes that
+// appear one after the other at start.
 constexpr double kRebuildInterval_s = 0.5;
 
 bool differs(double a, double b, double share) {
@@ -38,7 +38,7 @@ void Controller::solve(double now_s, double now_unix_s) {
   }
 }
 
-// bytes/s of each pool for each node.
+// By pool and node, in bytes/s.
 Controller::PartsOfPools Controller::pool_parts() const {
   PartsOfPools parts;
   for (size_t pool = 0; pool < plan_.pools().size(); ++pool) {
@@ -76,7 +76,7 @@ void Controller::mark_changed(const PartsOfPools& parts) {
     for (size_t node = 0; node < agents_.size(); ++node) {
       Agent& agent = agents_[node];
       const PoolPart& part = parts[pool][node];
-      // What a silent node's agent takes when it hears nothing.
+      // An agent without a controller takes this part by itself.
       if (plan_.node(int(node)).is_silent && !agent.sent_pools.empty()) {
         agent.sent_pools[pool] = part.granted_bytes_per_s;
       }
@@ -101,7 +101,7 @@ bool Controller::is_worth_sending(int node, size_t pool,
          differs(part.granted_bytes_per_s, sent, kRoughly);
 }
 
-// In turn, so that none waits for ever.
+// Round-robin, so that no node waits forever.
 void Controller::tell_waiting() {
   for (size_t told = 0; told < kToldAtOnce && !waiting_.empty();) {
     auto next = waiting_.upper_bound(told_last_);
@@ -109,16 +109,16 @@ void Controller::tell_waiting() {
     told_last_ = *next;
     Agent& agent = agents_[size_t(*next)];
     waiting_.erase(next);
-    if (agent.needs_grant) continue;  // it is answered anyway
+    if (agent.needs_grant) continue;  // gets a grant anyway
     agent.needs_grant = true;
     ++told;
   }
   if (!waiting_.empty()) is_dirty_ = true;
 }
 
-// What nodes were told must fit into the pools also where some are told anew
-// and others are not: if it would not, those whose part has shrunk the most are
-// told, at once while it is over by more than kOverTold, else in turn.
+// The parts in force must fit into each pool although only some nodes get new
+// ones. Where they would not fit, the nodes whose part has shrunk the most get
+// a grant: at once while the excess is over kOverTold, else in turn.
 void Controller::mark_shrunk(const PartsOfPools& parts) {
   size_t told_anew = 0;
   bool again = true;
@@ -141,7 +141,7 @@ void Controller::mark_shrunk(const PartsOfPools& parts) {
       for (const auto& [excess, node] : shrunk) {
         if (over <= 0) break;
         if (over <= kOverTold * bandwidth && told_anew >= kToldAtOnce) {
-          is_dirty_ = true;  // the others' turn comes
+          is_dirty_ = true;  // the other nodes follow in later solves
           break;
         }
         over -= excess;
@@ -176,7 +176,7 @@ void Controller::grant(int index, const PartsOfPools& parts, double now_s,
     const auto planned = plan_.rate(id);
     if (!planned) continue;
     const bool spans = plan_.nodes_of(id).size() > 1;
-    // A little over the floor by the allocator's tolerance, never under it.
+    // The rate may be under the floor by the allocator's tolerance.
     const double rate = std::max(planned->rate, planned->floor);
     grant.jobs.push_back({id, planned->floor, spans ? rate : 0, {}});
     if (spans) agent.sent_rates[id] = planned->rate;

@@ -56,7 +56,7 @@ Error refusal(munge_err_t code, munge_ctx_t context) {
 
 }  // namespace
 
-// One request to munged, filled in by the thread that makes it.
+// One request to munged; the worker thread fills in the result.
 struct MungeCredentials::Call {
   std::string socket_path;
   bool opens = false;
@@ -64,8 +64,8 @@ struct MungeCredentials::Call {
   uid_t restrict_uid = kAnyUid;
   int ttl_s = 0;
   std::optional<Error> error;
-  Opened opened;       // opens: what came out
-  std::string sealed;  // else
+  Opened opened;       // result of open()
+  std::string sealed;  // result of seal()
 
   void make();
 
@@ -115,11 +115,11 @@ void MungeCredentials::Call::make() {
   }
 }
 
-// The thread that talks to munged, and what it shares with its owner.
+// State shared by the owner and the thread that calls munged.
 struct MungeCredentials::Worker {
   std::mutex mutex;
   std::condition_variable changed;
-  std::shared_ptr<Call> wanted;   // not begun yet
+  std::shared_ptr<Call> wanted;   // queued, not begun
   std::shared_ptr<Call> running;  // begun, not done
   Clock::time_point began;
   bool stopping = false;
@@ -152,7 +152,7 @@ MungeCredentials::~MungeCredentials() {
   worker_->changed.notify_all();
 }
 
-// munged does not answer; how says since when.
+// The error for a munged that does not answer; `how` says since when.
 Error MungeCredentials::silent(const std::string& how) const {
   return Error{Code::kUnavailable, ETIMEDOUT,
                "munged" + (socket_path_.empty() ? "" : " at " + socket_path_) +
@@ -165,8 +165,8 @@ Status MungeCredentials::start_worker() {
   Result<std::thread> thread =
       start_signal_free_thread([worker] { worker->serve(); });
   if (!thread) return std::move(thread).error().wrap("munge");
-  // It may hang in libmunge when its owner goes, and then ends by itself once
-  // libmunge returns.
+  // The thread may hang in libmunge when its owner is destroyed. It then ends
+  // by itself after libmunge returns.
   thread->detach();
   worker_ = std::move(worker);
   return Done{};
@@ -190,7 +190,7 @@ Status MungeCredentials::run(const std::shared_ptr<Call>& call) {
   worker.changed.notify_all();
   if (!worker.changed.wait_for(lock, std::chrono::milliseconds(timeout_ms_),
                                idle)) {
-    worker.wanted.reset();  // one that has not begun need not
+    worker.wanted.reset();  // drop a call that has not begun
     return silent(" does not answer within " + std::to_string(timeout_ms_) +
                   " ms");
   }
@@ -234,8 +234,8 @@ Result<Opened> MungeCredentials::decode(const std::string& credential) {
 
 uint64_t random_session() {
   uint64_t session = 0;
-  // 8 bytes come whole once the kernel's pool is ready, which it is long
-  // before any daemon starts.
+  // getrandom() returns 8 bytes whole once the kernel's pool is ready, which is
+  // long before any daemon starts.
   while (session == 0) {
     (void)!::getrandom(&session, sizeof session, 0);
   }

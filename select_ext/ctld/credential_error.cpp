@@ -1,4 +1,4 @@
-// What a refusal by munge means and what to do about it.
+// Explains munge's refusals, each with a remedy.
 #include <munge.h>
 
 #include "common/units.h"

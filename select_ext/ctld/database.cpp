@@ -13,14 +13,14 @@
 namespace penstock {
 namespace {
 
-// journal_size_limit: of the write-ahead log, once it was copied.
+// journal_size_limit: size of the write-ahead log after a checkpoint, 16 MiB.
 constexpr const char* kSettings =
     "PRAGMA journal_mode=WAL;"
     "PRAGMA synchronous=FULL;"
     "PRAGMA journal_size_limit=16777216;"
     "PRAGMA trusted_schema=OFF;";
 
-// 0, or why the file that is there cannot be used.
+// 0, or the errno value that makes an existing file unusable.
 int why_unusable(const std::string& path) {
   struct stat found {};
   if (::stat(path.c_str(), &found) != 0) return errno;
@@ -30,9 +30,10 @@ int why_unusable(const std::string& path) {
   return usable == 0 ? 0 : errno;
 }
 
-// SQLite would make it readable for all. One that is there is not opened: to
-// close it again would drop the locks of this process's other connections, and
-// the next process that closes it would take away their write-ahead log.
+// SQLite would create the file readable for all, so create it here. An existing
+// file is not opened: closing it would drop the POSIX locks of this process's
+// other connections. The next process that closes the database would then
+// remove their write-ahead log.
 Status make_file(const std::string& path) {
   const UniqueFd fd(::open(
       path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0600));

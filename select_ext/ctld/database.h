@@ -1,5 +1,5 @@
 // SQLite with Results: a connection and its statements. Private to ctld's
-// history. Not thread-safe: one Database for each thread.
+// history. Not thread-safe: one Database per thread.
 #pragma once
 
 #include <cstdint>
@@ -34,10 +34,10 @@ class Statement {
     }
   }
 
-  // True: a row is there. False: done; the statement may be bound anew.
-  // Errors: Database::error()'s; the statement may be bound anew then, too.
+  // True: there is a row. False: the statement is done and may be bound again.
+  // Errors: Database::error()'s; the statement may be bound again then, too.
   [[nodiscard]] Result<bool> step();
-  // Ends a walk before its last row, so that it holds no lock.
+  // Ends an iteration before its last row and so releases its lock.
   void reset();
 
   bool is_null(int column) const;
@@ -57,14 +57,14 @@ class Statement {
   Database* database_ = nullptr;
   std::unique_ptr<sqlite3_stmt, Finalise> it_;
   int bind_error_ = 0;
-  bool walking_ = false;  // between the first row and the last
+  bool walking_ = false;  // iterating: a row was returned, the last one not yet
 };
 
 class Database {
  public:
-  // Opens or makes the file (mode 0600) in WAL mode; every commit is synced.
-  //   busy_timeout_ms  how long each step waits for another's lock
-  // Errors: error()'s; kNotFound and kPermissionDenied of the file itself.
+  // Opens or creates the file (mode 0600) in WAL mode; every commit is synced.
+  //   busy_timeout_ms  limit of each step's wait for another connection's lock
+  // Errors: error()'s; kNotFound and kPermissionDenied for the file itself.
   [[nodiscard]] static Result<std::unique_ptr<Database>> open(
       const std::string& path, int busy_timeout_ms);
   ~Database();
@@ -72,26 +72,27 @@ class Database {
   Database& operator=(const Database&) = delete;
 
   [[nodiscard]] Result<Statement> prepare(std::string_view sql);
-  // One or more statements whose rows do not matter.
+  // Runs one or more statements and ignores their rows.
   [[nodiscard]] Status run(const std::string& sql);
-  // The first column of the first row of a query that has one.
+  // The first column of the first row, as a whole number; 0 without a row.
   [[nodiscard]] Result<int64_t> ask(const std::string& sql);
   int64_t changed_rows() const;  // by the last statement
-  // From now on ends what runs for longer than that, with kUnavailable.
+  // Ends every later statement that runs longer, with kUnavailable.
   void limit_time(int milliseconds);
 
-  // What the last call failed with, naming the file:
+  // The error of the last call, which failed with `code`; names the file:
   //   kUnavailable      locked by another process for longer than the
   //                     time-out; or ended by limit_time()
   //   kLimit            no space left, on the disk or in the file
-  //   kInvalidArgument  the file is damaged, or no database
+  //   kInvalidArgument  the file is damaged, or not a database
   //   kIo               anything else
   Error error(int code) const;
 
  private:
   explicit Database(std::string path) : path_(std::move(path)) {}
 
-  // Called every so often while a statement runs; not 0: end it.
+  // SQLite calls it repeatedly while a statement runs; nonzero ends the
+  // statement.
   static int is_late(void* self);
   void start_clock();
 

@@ -10,15 +10,15 @@
 namespace penstock {
 namespace {
 
-// With the history's own commit_every_ms: a record is on the disk in a second.
+// With the history's commit_every_ms (500 ms), a record is on disk within 1 s.
 constexpr uint64_t kRecord_ms = 250;
-// Of the history, at start: those of some weeks on a large site.
+// Limit of the runs loaded at start: some weeks of a large site.
 constexpr size_t kMaxRunsLoaded = 50'000;
 constexpr int kRunsOfPage = 1000;
 
 double now_s() { return double(monotonic_ns()) * 1e-9; }
 
-// Within what an agent takes.
+// Clamps the figures to the bounds that agents accept.
 EarlierFigures figures_of(const Profile& profile) {
   using namespace bounds;  // NOLINT
   return {
@@ -131,7 +131,7 @@ void Desk::on_slurm() {
   tell_earlier_runs();
 }
 
-// Its kind is known when Slurm has told what runs in it.
+// A job's kind is known once Slurm has reported the job.
 void Desk::tell_earlier_runs() {
   for (auto it = untold_.begin(); it != untold_.end();) {
     const auto kind = recorder_.kind_of(*it);
@@ -148,7 +148,7 @@ void Desk::tell_earlier_runs() {
   }
 }
 
-// A standby controller hears as much and keeps a history of its own.
+// A standby controller receives the same messages and keeps its own history.
 void Desk::record() {
   tell_earlier_runs();
   for (JobRecord& record : recorder_.take(unix_s())) {

@@ -1,6 +1,6 @@
-// What penstockctld does beside granting: keeps the history and tells what it
-// says of jobs that start, watches Slurm, answers commands. One thread, in the
-// event loop; jobs go on without it.
+// penstockctld's work besides granting: keeps the history, sends figures of
+// earlier runs for jobs that start, polls Slurm, answers commands. One thread,
+// in the event loop; jobs do not depend on it.
 #pragma once
 
 #include <memory>
@@ -25,12 +25,12 @@ class Desk {
   Desk(EventLoop& loop, ControllerService& service, const Config& config,
        std::string address);
 
-  // What does not come up is logged and left out.
+  // A component that fails to start is logged and left out.
   //   make_api  nullptr: built without libslurm
   // Errors: kIo  the event loop takes no more
   [[nodiscard]] Status start(SlurmPoller::MakeApi make_api);
 
-  // Publishes what the profiles say now.
+  // Reloads the profiles and publishes the table.
   void reload_profiles() { submit_desk_.reload_profiles(); }
 
  private:
@@ -49,10 +49,10 @@ class Desk {
   std::string address_;
   JobRecorder recorder_;
   EarlierRuns earlier_runs_;
-  std::set<uint64_t> untold_;  // jobs whose earlier runs were not looked up
+  std::set<uint64_t> untold_;  // jobs with earlier runs to look up
   SubmitDesk submit_desk_;
-  std::unique_ptr<History> history_;     // nullptr: none could be opened
-  std::unique_ptr<SlurmPoller> poller_;  // nullptr: no Slurm to ask
+  std::unique_ptr<History> history_;     // nullptr: it could not be opened
+  std::unique_ptr<SlurmPoller> poller_;  // nullptr: no Slurm
 };
 
 }  // namespace penstock

@@ -1,5 +1,5 @@
-// The latest runs of each kind of job of each user, in memory: a prediction at
-// arrival waits for no disk. Pure; not thread-safe.
+// The latest runs of each user's kinds of job, in memory: a prediction at a
+// job's arrival must not wait for a disk. Pure; not thread-safe.
 #pragma once
 
 #include <map>
@@ -16,25 +16,26 @@ namespace penstock {
 
 class EarlierRuns {
  public:
-  // To be called for the runs of a kind in the order in which they ended, once
-  // for each. A record of a run that has not ended, or that teaches nothing
-  // (figures_of()), is left out.
+  // Call it once for each run of a kind, in the order in which the runs ended.
+  // A run that has not ended, or without usable figures (figures_of()), is
+  // ignored.
   void add(const JobRecord& record);
 
-  // nullopt: the user has no run of the kind (job_kind()) that teaches.
+  // nullopt: the user has no usable run of this kind (job_kind()).
   std::optional<Profile> profile_for(uint32_t uid,
                                      const std::string& kind) const;
 
   size_t kinds() const { return runs_.size(); }
 
-  // Beyond it the kind is forgotten that had no new run for the longest time.
+  // Beyond this limit the kind without a new run for the longest time is
+  // evicted.
   static constexpr size_t kMaxKinds = 100'000;
 
  private:
   using Key = std::pair<uint32_t, std::string>;  // user and kind
   struct Runs {
     std::vector<RunFigures> latest;  // the newest last
-    uint64_t added = 0;              // number of the last one among all
+    uint64_t added = 0;              // running number of the latest run
   };
 
   std::map<Key, Runs> runs_;

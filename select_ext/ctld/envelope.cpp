@@ -64,7 +64,7 @@ Error too_large(size_t bytes) {
                            kMaxEnvelopeBytes)};
 }
 
-// 64 bits do not fit into every reader's numbers, so they travel as hex.
+// Not every JSON reader holds 64-bit numbers exactly, so they are sent as hex.
 std::string session_text(uint64_t session) {
   return fmt::format("{:016x}", session);
 }
@@ -109,7 +109,7 @@ class Reader {
   Status status_ = Done{};
 };
 
-// The version first: the rest may look otherwise in another one.
+// Check the version first: other versions may have other fields.
 Result<Envelope> read_envelope(json& object) {
   Reader reader(object);
   Envelope envelope;

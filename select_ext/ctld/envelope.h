@@ -1,6 +1,6 @@
 // The envelope of every message between agents, controllers and commands: a
-// JSON object that travels as the payload of a credential (docs/protocol.md).
-// Pure: no I/O, no clock.
+// JSON object, the payload of a credential (docs/protocol.md). Pure: no I/O, no
+// clock.
 #pragma once
 
 #include <sys/types.h>
@@ -16,11 +16,11 @@
 
 namespace penstock {
 
-// Nodes and controllers are upgraded one by one: a receiver takes its own
-// version and the one before. A sender does not know what the other end takes
-// before its first answer: it begins with kOldestControllerProtocol, and
-// then writes common_version() of what the other's envelopes say.
-// Defined apart, so that tests can link programs of another version.
+// Nodes and controllers are upgraded one by one, so a receiver accepts its own
+// version and the one before. A sender learns the peer's versions from the
+// first answer. Until then it writes kOldestControllerProtocol, afterwards
+// common_version() of the peer's envelopes. Defined in a separate file, so that
+// tests can link programs of another version.
 extern const uint32_t kControllerProtocol;
 extern const uint32_t kOldestControllerProtocol;
 
@@ -35,39 +35,39 @@ inline constexpr size_t kMaxTypeBytes = 32;  // a-z, '_'
 inline constexpr size_t kMaxNodeBytes = 64;  // printable ASCII, no space
 
 struct Envelope {
-  uint32_t version = kOldestControllerProtocol;   // in which it is written
+  uint32_t version = kOldestControllerProtocol;   // of this message
   uint32_t newest_version = kControllerProtocol;  // that the sender knows
   std::string type;
-  std::string node;        // the sender's; a claim, unless uid is root's
+  std::string node;        // the sender's; a mere claim unless uid is root's
   uint64_t session = 0;    // nonce of the sender's run, never 0
   uint64_t sequence = 0;   // from 1, rising within the session
   double sent_unix_s = 0;  // by the sender's clock
   nlohmann::json body = nlohmann::json::object();
 };
 
-// Bytes that are no UTF-8 are replaced.
+// Invalid UTF-8 is replaced.
 // Errors: kInvalidArgument  a field that unpack() would refuse
 //         kLimit            over kMaxEnvelopeBytes
 [[nodiscard]] Result<std::string> pack(const Envelope& envelope);
 
-// Errors: kInvalidArgument  not such an object: names the field; a version
-//                           that is neither this one nor the one before
+// Errors: kInvalidArgument  not an envelope: names the field; a version that
+//                           is neither this one nor the one before
 //         kLimit            over kMaxEnvelopeBytes, or nested too deep
 [[nodiscard]] Result<Envelope> unpack(std::string_view text);
 
 // Numbers the messages of one run of a sender. Not thread-safe.
 class Sender {
  public:
-  // session: a random number but 0 (random_session()).
+  // session: a random number other than 0 (random_session()).
   Sender(std::string node, uint64_t session)
       : node_(std::move(node)), session_(session) {}
 
   Envelope next(std::string type, nlohmann::json body, double now_unix_s);
-  // What a peer's envelope says of the versions that it knows.
+  // Learns the peer's versions from one of its envelopes.
   void heard(const Envelope& from_peer) {
     version_ = common_version(from_peer.newest_version);
   }
-  // There may be another program at the other end from now on.
+  // After a reconnect the peer may be another program.
   void met_anew() { version_ = kOldestControllerProtocol; }
   uint64_t session() const { return session_; }
 
@@ -78,14 +78,14 @@ class Sender {
   uint32_t version_ = kOldestControllerProtocol;
 };
 
-// Lets each message through once, in order and fresh. What it remembers of a
-// session it forgets when a message of it would be too old anyway, so that
-// forgetting lets nothing through. Not thread-safe.
+// Admits each message once, in order and fresh. A session is forgotten only
+// when all its messages would be too old, so forgetting admits no replay. Not
+// thread-safe.
 class Guard {
  public:
   struct Limits {
     double max_age_s = 60;
-    double max_ahead_s = 60;  // the sender's clock before ours
+    double max_ahead_s = 60;  // clock skew of a sender ahead of ours
     size_t max_sessions = 65536;
     size_t max_sessions_of_user = 256;  // of each user but root
   };
@@ -94,13 +94,13 @@ class Guard {
   explicit Guard(const Limits& limits) : limits_(limits) {}
 
   struct Admitted {
-    bool new_session = false;  // the first message that is known of it
-    uint64_t missed = 0;       // messages between the last one and this
+    bool new_session = false;  // the first message seen of the session
+    uint64_t missed = 0;       // messages lost since the session's last one
   };
-  // uid: who sealed the credential. Users' sessions are kept apart, so that
-  // nobody can spoil another's by claiming the same node.
+  // uid: the user who sealed the credential. Sessions are kept apart by user,
+  // so that no user can block another's session by claiming its node.
   // Errors: kPermissionDenied  a replay or out of order; too old or from the
-  //                            future: says by how much and what to do
+  //                            future: names the age and the remedy
   //         kLimit             too many sessions at once
   // On error nothing is remembered.
   [[nodiscard]] Result<Admitted> admit(const Envelope& envelope, uid_t uid,

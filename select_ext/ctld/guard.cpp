@@ -1,4 +1,4 @@
-// Guard: which messages are let through.
+// Guard: admits or refuses messages.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -60,8 +60,8 @@ Status Guard::make_room(uid_t uid, double now_unix_s) {
     return last_.size() >= limits_.max_sessions ||
            (uid != kRoot && sessions_of(uid) >= limits_.max_sessions_of_user);
   };
-  // A sweep looks at every session: a flood must not buy one a message. A
-  // clock that was set back must not put it off either.
+  // A sweep visits every session, so a flood of messages must not trigger one
+  // per message. A clock set back must not delay the next sweep.
   const double since_s = now_unix_s - swept_unix_s_;
   const double interval_s =
       full() ? kMinSweepInterval_s : std::max(limits_.max_age_s, 1.0);

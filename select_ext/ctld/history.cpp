@@ -18,7 +18,7 @@ constexpr double kMinBetweenSetAsides_s = 60;
 constexpr double kIdlePruneInterval_s = 60;
 constexpr int64_t kMaxPrunedAtOnce = 1000;
 
-// Nothing but the admin can mend these; all else may pass.
+// Errors that only the admin can fix; all others may be temporary.
 bool needs_admin(const Error& error) {
   return error.code == Code::kPermissionDenied ||
          error.code == Code::kNotFound || error.saved_errno == EISDIR ||
@@ -128,7 +128,7 @@ std::vector<JobRecord> History::take_batch() {
   return batch;
 }
 
-// What was put meanwhile is newer.
+// Records put in the meantime are newer and are kept.
 void History::put_back(std::vector<JobRecord> batch) {
   const std::lock_guard lock(mutex_);
   writing_ = 0;
@@ -189,7 +189,7 @@ Status History::prune(bool written) {
       writer_->prune(now_unix_s - options_.retention_days * kDay_s,
                      options_.max_jobs, kMaxPrunedAtOnce);
   if (!pruned) return std::move(pruned).error();
-  // Where there is more to remove the next step follows at once.
+  // If there is more to remove, the next write prunes again.
   pruned_unix_s_ = *pruned == kMaxPrunedAtOnce ? 0 : now_unix_s;
   const std::lock_guard lock(mutex_);
   counts_.pruned += uint64_t(*pruned);
@@ -199,7 +199,7 @@ Status History::prune(bool written) {
 void History::set_aside(const Error& error) {
   const double now_unix_s = unix_s();
   if (now_unix_s - set_aside_unix_s_ < kMinBetweenSetAsides_s) {
-    return fail(error);  // a disk that damages whatever is written
+    return fail(error);  // the disk damages new files too
   }
   writer_.reset();
   const std::lock_guard lock(reader_mutex_);
@@ -245,7 +245,7 @@ Result<T> History::with_reader(
   return result;
 }
 
-// The writing thread sets the file aside.
+// The writing thread will set the file aside.
 void History::note_damage(const Error& error) {
   if (!is_damage(error)) return;
   const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-// The history of jobs: kept by a thread that writes once a second, so that
-// nothing the controller does waits for the disk.
+// The history of jobs. Its own thread writes it twice a second, so the
+// controller never waits for the disk.
 #pragma once
 
 #include <condition_variable>
@@ -25,27 +25,29 @@ struct HistoryOptions {
   int64_t max_jobs = 1'000'000;
   size_t max_pending = 100'000;  // records not yet written
   int commit_every_ms = 500;
-  int busy_timeout_ms = 500;  // how long a write waits for another's lock
+  int busy_timeout_ms = 500;  // limit of a write's wait for another lock
   int query_timeout_ms = 200;
 };
 
-// One transaction a commit_every_ms, synced to the disk: a crash loses no
-// record that was put longer ago than that. Where a write fails (locked, disk
-// full, read-only) the records wait in memory, the oldest are left out beyond
-// max_pending, the failure is said once, and every commit_every_ms it is tried
-// again. A damaged file is renamed to FILE.corrupt-TIME, at most once a
-// minute, and a new one begun.
-// Thread-safe; the calls that read are serialised.
+// Commits one transaction per commit_every_ms, synced to disk. A crash loses no
+// record that was put earlier than that.
+//
+// When a write fails (locked, disk full, read-only), records wait in memory and
+// every commit_every_ms is a retry. Beyond max_pending the oldest records are
+// dropped. The failure is logged once. A damaged file is renamed to
+// FILE.corrupt-TIME, at most once a minute, and a new one is created.
+//
+// Thread-safe; reads are serialised.
 class History {
  public:
-  // A line for the log; called from the writing thread too.
+  // Logs a line; also called from the writing thread.
   using Say = std::function<void(const std::string&)>;
 
-  // Errors: kPermissionDenied, kNotFound  a file or folder that will not do
-  //         without the admin: says what to change. All else is retried.
+  // Errors: kPermissionDenied, kNotFound  a file or folder that the admin must
+  //         fix: says what to change. All other errors are retried.
   [[nodiscard]] static Result<std::unique_ptr<History>> open(
       const HistoryOptions& options, Say say);
-  // Writes what is pending, once.
+  // Tries once to write the pending records.
   ~History();
   History(const History&) = delete;
   History& operator=(const History&) = delete;
@@ -58,10 +60,10 @@ class History {
   //         kIo and others  the file cannot be read now
   [[nodiscard]] Result<std::vector<HistoryRow>> find(const HistoryQuery& query);
 
-  // Few and small (a controller's term). A value stands on the disk when
-  // set_value() returns Done; it waits for busy_timeout_ms at most besides the
-  // disk. Damage to the file loses values: what must never go back needs
-  // another witness too.
+  // A few small values, such as a controller's term. A value is on disk when
+  // set_value() returns Done. Besides the disk it waits for a lock,
+  // busy_timeout_ms at most. Damage to the file loses values: keep a second
+  // copy of a value that must never go back.
   [[nodiscard]] Status set_value(const std::string& key,
                                  const std::string& value);
   [[nodiscard]] Result<std::string> value(const std::string& key);
@@ -69,12 +71,12 @@ class History {
   struct Counts {
     size_t pending = 0;
     uint64_t written = 0;   // records, replacements included
-    uint64_t left_out = 0;  // for want of room in memory
+    uint64_t left_out = 0;  // dropped beyond max_pending
     uint64_t pruned = 0;
     bool failing = false;  // the last write failed
   };
   Counts counts() const;
-  // Waits until everything that was put before stands in the file.
+  // Waits until every record put before is in the file.
   // Errors: kUnavailable  not within timeout_ms
   [[nodiscard]] Status flush(int timeout_ms);
 
@@ -100,17 +102,17 @@ class History {
   const HistoryOptions options_;
   const Say say_;
 
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards the following members
   std::condition_variable changed_;
   std::map<Key, JobRecord> pending_;
-  std::deque<Key> order_;  // of pending_, the oldest first
+  std::deque<Key> order_;  // keys of pending_, oldest first
   Counts counts_;
-  size_t writing_ = 0;  // records that were taken out to be written
+  size_t writing_ = 0;  // records taken out for writing
   bool hurry_ = false;  // flush() waits
   bool stopping_ = false;
-  std::optional<Error> damage_;  // that a reader has met
+  std::optional<Error> damage_;  // found by a reader
 
-  // The writing thread's own, after open().
+  // Used by the writing thread alone, after open().
   std::optional<HistoryFile> writer_;
   double set_aside_unix_s_ = 0;
   double pruned_unix_s_ = 0;  // 0: there is more to remove

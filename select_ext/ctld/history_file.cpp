@@ -57,8 +57,8 @@ void visit_columns(Record& job, Visitor&& visit) {
   for (const RunField& field : kRunFields) visit(job.run.*field.value);
 }
 
-// What a record holds is a user's text and measured figures: neither may make
-// a row that the table refuses.
+// A record holds users' text and measured figures. Neither may make a row that
+// the table refuses.
 struct Binder {
   Statement& statement;
   int index = 0;
@@ -118,7 +118,7 @@ std::string put_sql() {
     column.clear();
     if (*c == '\0') break;
   }
-  // An update keeps the row's number, so that numbers have no gaps.
+  // An update keeps the row's id, so that ids have no gaps.
   return std::string("INSERT INTO jobs (") + kColumns + ") VALUES (" + marks +
          ") ON CONFLICT (cluster, job_id, restart_count, submit_unix_s) "
          "DO UPDATE SET " +
@@ -179,7 +179,8 @@ Status HistoryFile::put(const std::vector<JobRecord>& records) {
     }
   }
   if (status) status = database_->run("COMMIT");
-  // Some errors have rolled back already; then this one fails, which is well.
+  // After some errors SQLite has already rolled back; this ROLLBACK then fails,
+  // which is harmless.
   if (!status) (void)database_->run("ROLLBACK");
   return status;
 }
@@ -215,7 +216,7 @@ Result<int64_t> HistoryFile::prune(double before_unix_s, int64_t max_jobs,
     return std::move(done).error();
   }
   const int64_t old = database_->changed_rows();
-  // Numbers rise by one a record, so no more than max_jobs are above this.
+  // Ids rise by one per record, so at most max_jobs rows are above this one.
   statement = prepared(
       "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE "
       "id <= (SELECT max(id) FROM jobs) - ?1 ORDER BY id LIMIT ?2)");

@@ -7,12 +7,12 @@
 namespace penstock {
 namespace {
 
-// What is believed of the spread before the runs say anything: rows of one
-// configuration in the throughput tables scatter by 12% (standard deviation of
-// the logarithm), and that belief weighs as much as kPriorRuns differences.
+// The prior of the spread between runs. Rows of one configuration in the
+// throughput tables scatter by 12% (standard deviation of the logarithm). The
+// prior weighs as much as kPriorRuns differences.
 constexpr double kPriorLogDeviation = 0.12;
 constexpr int kPriorRuns = 4;
-constexpr double kWidestError = 0.9;  // a profile's must be under 1
+constexpr double kWidestError = 0.9;  // a profile's error must be under 1
 
 // Student's t, 95th percentile, at 4, 5, ... degrees of freedom.
 constexpr std::array<double, kMaxRunsOfProfile> kT95 = {
@@ -20,7 +20,7 @@ constexpr std::array<double, kMaxRunsOfProfile> kT95 = {
     1.761, 1.753, 1.746, 1.740, 1.734, 1.729, 1.725, 1.721, 1.717, 1.714};
 static_assert(kPriorRuns == 4);
 
-// Logarithms of one figure, one a run.
+// Logarithms of one figure, one per run.
 struct Logs {
   std::vector<double> values;
 
@@ -76,12 +76,12 @@ Profile profile_of_runs(const std::vector<RunFigures>& runs,
   profile.loader_cpu_s_per_sample = loader_cpu.geometric_mean();
   profile.trainer_cpu_s_per_sample = trainer_cpu.geometric_mean();
   profile.bytes_per_sample = bytes.geometric_mean();
-  // One error for all figures: that of the widest.
+  // All figures share one error, that of the widest interval.
   double width = 0;
   for (const Logs* logs : {&seconds, &loader_cpu, &bytes}) {
     width = std::max(width, logs->half_width());
   }
-  // The interval is symmetric: wide enough for the longer side.
+  // The interval must be symmetric, so take its longer side.
   profile.relative_error = std::min(std::expm1(width), kWidestError);
   return profile;
 }

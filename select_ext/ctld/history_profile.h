@@ -9,10 +9,10 @@
 
 namespace penstock {
 
-inline constexpr double kMinMeasured_s = 10;  // of a run that teaches
+inline constexpr double kMinMeasured_s = 10;  // shorter runs are ignored
 inline constexpr int kMaxRunsOfProfile = 20;
 
-// Per rank; 0: not known.
+// Per rank; 0: unknown.
 struct RunFigures {
   double ceiling_samples_per_s = 0;  // > 0
   double loader_cpu_s_per_sample = 0;
@@ -20,13 +20,13 @@ struct RunFigures {
   double storage_bytes_per_sample = 0;
 };
 
-// nullopt: the run measured no ceiling, or not for kMinMeasured_s.
+// nullopt: the run measured no ceiling, or for less than kMinMeasured_s.
 std::optional<RunFigures> figures_of(const JobRecord& record);
 
-// Each figure is the geometric mean of the runs that measured it; one that none
-// measured is 0, "not known". relative_error is the half width of the interval
-// in which the next run's figures lie with 90% probability, by the spread of
-// the runs: docs/model.md, section "Earlier runs".
+// Each figure is the geometric mean of the runs that measured it; 0 (unknown)
+// if none did. relative_error is the half width of the interval that holds the
+// next run's figures with 90% probability, by the spread of the runs
+// (docs/model.md, section "Earlier runs").
 // REQUIRES: 1 to kMaxRunsOfProfile runs.
 Profile profile_of_runs(const std::vector<RunFigures>& runs,
                         const std::string& name);

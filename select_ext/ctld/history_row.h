@@ -1,4 +1,4 @@
-// A row of the history as answers carry it (docs/protocol.md, `job_history`).
+// A history row in the JSON form of answers (docs/protocol.md, `job_history`).
 // Pure.
 #pragma once
 
@@ -8,10 +8,11 @@
 
 namespace penstock {
 
-// What is not known is null; the command's hash is left out.
+// Unknown values are null; the command's hash is left out.
 nlohmann::json history_row(const JobRecord& job);
-// What is missing, null, of another kind or not finite is as a JobRecord has
-// it that nobody filled in: a controller of another release may leave it out.
+// A field that is missing, null, of another type or not finite keeps
+// JobRecord's default, because a controller of another release may leave it
+// out.
 JobRecord read_history_row(const nlohmann::json& row);
 
 }  // namespace penstock

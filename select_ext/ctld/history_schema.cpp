@@ -1,5 +1,5 @@
-// The history's tables and how they came to be. A step that was released is
-// never changed: new tables and columns are a step of their own.
+// The history's tables, as a list of migrations. Never change a released step:
+// new tables and columns get a step of their own.
 #include <fmt/format.h>
 
 #include <array>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kApplicationId = 0x504e5354;  // "PNST"
 
-// kSteps[v] takes version v to v + 1.
+// kSteps[v] migrates version v to v + 1.
 constexpr std::array<const char*, kHistoryVersion> kSteps = {
     R"sql(
 CREATE TABLE jobs (
@@ -67,7 +67,7 @@ CREATE TABLE single_values (
   value TEXT NOT NULL
 ) WITHOUT ROWID;
 )sql",
-    // What became of a run's time and cores; NULL: not known.
+    // Breakdown of a run's time and cores; NULL: unknown.
     R"sql(
 ALTER TABLE jobs ADD COLUMN wall_s REAL;
 ALTER TABLE jobs ADD COLUMN compute_s REAL;
@@ -109,7 +109,7 @@ Result<int64_t> version_of(Database& database, const std::string& path) {
 }
 
 Status make_steps(Database& database, const std::string& path) {
-  // Asked anew: another process may have been faster.
+  // Read again under the lock: another process may have migrated the tables.
   Result<int64_t> version = version_of(database, path);
   if (!version) return std::move(version).error();
   for (size_t step = size_t(*version); step < kSteps.size(); ++step) {

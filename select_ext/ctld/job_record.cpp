@@ -24,7 +24,7 @@ std::string without_numbers(std::string_view text) {
 }  // namespace
 
 std::string text_hash(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a's start and prime
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a's offset basis and prime
   for (unsigned char c : text) hash = (hash ^ c) * 0x100000001b3;
   return fmt::format("{:016x}", hash);
 }

@@ -6,7 +6,7 @@
 namespace penstock {
 namespace {
 
-// How long Slurm's word on a job is waited for after its ranks have ended.
+// Wait for Slurm's end of a job after its ranks have ended.
 constexpr double kWaitForSlurm_s = 60;
 
 std::optional<double> known(int64_t unix_s) {
@@ -30,7 +30,7 @@ void JobRecorder::learn(Managed& job, double now_unix_s) {
   job.ranks = std::max(job.ranks, ranks);
   if (!measured) return;
   if (job.measured_since_unix_s == 0) job.measured_since_unix_s = now_unix_s;
-  job.ceiling = ceiling;  // the slowest ranks'
+  job.ceiling = ceiling;  // of the slowest ranks
   job.loader_cpu_s = cpu_s / ranks;
   job.storage_bytes = bytes / ranks;
 }
@@ -161,7 +161,7 @@ JobRecord JobRecorder::record_alone(const Managed& job,
   return record;
 }
 
-// What Slurm says of the run goes before what agents say.
+// Slurm's fields override the agents'.
 JobRecord JobRecorder::record_of(const Managed& job, const SlurmJob& slurm,
                                  double now_unix_s) const {
   JobRecord record = record_alone(job, now_unix_s);

@@ -15,7 +15,7 @@ namespace penstock {
 namespace {
 
 constexpr long kPoll_ms = 200;
-// Of one direction, before the other has its turn.
+// Messages in one direction before the other has its turn.
 constexpr int kAtOnce = 64;
 constexpr uint64_t kComplainEvery_ns = 1'000'000'000;
 constexpr size_t kMaxComplaints = 100;
@@ -128,6 +128,7 @@ std::vector<Arrived> Link::take() {
                  std::make_move_iterator(arrived_.end()));
     arrived_.clear();
   }
+  // The thread does not poll for messages while the queue is full.
   if (was_full) wake();
   return taken;
 }
@@ -148,7 +149,7 @@ bool Link::is_full() const {
   return arrived_.size() >= kMaxQueued;
 }
 
-// A peer must not be able to fill the log.
+// Rate-limited, because a peer must not be able to fill the log.
 void Link::complain(const std::string& text) {
   const uint64_t now_ns = monotonic_ns();
   if (now_ns - complained_ns_ < kComplainEvery_ns) {
@@ -189,11 +190,11 @@ void Link::serve() {
   }
 }
 
-// Until there is something to do; false where the sockets cannot be waited
-// for.
+// Waits for work or kPoll_ms; false if polling the sockets fails.
 bool Link::wait() {
   std::vector<zmq_pollitem_t> items = {{nullptr, wake_.get(), ZMQ_POLLIN, 0}};
-  // Where nobody takes what has come, more is left with the senders.
+  // While the queue of arrived messages is full, leave new ones with their
+  // senders.
   const bool full = is_full();
   for (const ZmqSocket& socket : sockets_) {
     if (!full) items.push_back({socket.get(), 0, ZMQ_POLLIN, 0});
@@ -244,7 +245,7 @@ void Link::open_message(size_t index, const ZmqSocket::Message& message) {
   arrived.missed = admitted->missed;
   arrived.uid = opened->uid;
   if (is_question) {
-    // Its node is where the asker is: no route to that node's agent.
+    // A question's node is only the client's host: keep the agent's route.
     arrived.route = message.route;
   } else {
     const std::string peer = is_bound ? envelope->node : std::to_string(index);
@@ -266,7 +267,7 @@ void Link::write() {
       outgoing_.pop_front();
     }
     Status sent = next.route.empty() ? seal_and_send(next) : seal_answer(next);
-    // An asker that has given up is nobody's worry.
+    // A client that has given up is no error worth logging.
     if (!sent && next.route.empty()) {
       complain(fmt::format("to {}: {}",
                            settings_.bind.empty()
@@ -281,7 +282,8 @@ void Link::write() {
 Status Link::seal_and_send(Outgoing& out) {
   const bool is_bound = !settings_.bind.empty();
   const std::string peer = is_bound ? out.node : std::to_string(out.controller);
-  // Numbered before anything can fail: the receiver notices what is missing.
+  // Number the message before any step can fail, so that the receiver notices
+  // the gap.
   Sender& sender = senders_.try_emplace(peer, settings_.node, random_session())
                        .first->second;
   Result<std::string> text = pack(sender.next(
@@ -302,7 +304,7 @@ Status Link::seal_and_send(Outgoing& out) {
 }
 
 Status Link::seal_answer(Outgoing& out) {
-  // A session of its own: nobody else can count on numbers from it.
+  // A session of its own per answer: the client needs no order of numbers.
   Sender sender(settings_.node, random_session());
   Envelope envelope =
       sender.next(std::move(out.body.type), std::move(out.body.body), unix_s());

@@ -1,6 +1,6 @@
-// Messages between agents and controllers, sealed, numbered and checked. One
-// thread owns the sockets and calls munge, both of which may hang; whoever
-// uses a Link never waits.
+// Sealed, numbered and checked messages between agents and controllers. One
+// thread owns the sockets and calls munge, as both may hang. Callers of a Link
+// never wait.
 #pragma once
 
 #include <atomic>
@@ -22,50 +22,51 @@
 
 namespace penstock {
 
-// How long a message can be believed; also how far clocks may differ.
+// Lifetime of a message; also the largest clock skew accepted.
 inline constexpr int kMessageLife_s = 60;
 
-// What has come in: a message, or that a connection stands.
+// A received message, or notice of a new connection.
 struct Arrived {
   bool is_connection = false;
-  size_t controller = 0;  // by the order of Link::Settings::connect
+  size_t controller = 0;  // index into Link::Settings::connect
   Envelope envelope;
   uint64_t missed = 0;
-  uid_t uid = kAnyUid;  // who sealed it
-  std::string route;    // of a question: where its answer goes
+  uid_t uid = kAnyUid;  // user who sealed it
+  std::string route;    // of a question: return address of its answer; else ""
 };
 
 class Link {
  public:
   struct Settings {
-    std::string node;                  // who we are
-    std::string bind;                  // a controller's, "tcp://*:6830"
-    std::vector<std::string> connect;  // an agent's, one for each controller
+    std::string node;                  // our name in envelopes
+    std::string bind;                  // controllers: listen at "tcp://*:6830"
+    std::vector<std::string> connect;  // agents: one address per controller
     std::function<std::unique_ptr<Credentials>()> make_credentials;
-    std::vector<uid_t> trusted = {0};  // whose messages are believed
+    std::vector<uid_t> trusted = {0};  // users whose messages are accepted
     Guard::Limits limits{double(kMessageLife_s), double(kMessageLife_s)};
   };
 
-  // Errors: kUnavailable  a socket, or a thread, cannot be had
+  // Errors: kUnavailable  no socket or no thread available
   static Result<std::unique_ptr<Link>> start(Settings settings);
-  // Waits for the thread: as long as one call of the credentials takes.
+  // Waits for the thread, at most as long as one call of the credentials takes.
   ~Link();
 
-  // To one agent, by its name. False: the queue is full, nothing is sent.
-  // A message for a peer that is not there is lost; the next one then shows
-  // the receiver that one is missing.
+  // Queues a message to one agent, by name. False: the queue is full, nothing
+  // is sent. A message to an absent peer is lost; the receiver sees the gap in
+  // the sequence of the next one.
   bool send(const std::string& node, TypedBody body);
-  // To each controller.
+  // Queues a message to each controller. False as of send().
   bool send_all(const TypedBody& body);
 
-  // To whoever asked, who alone can open it. Questions are what a bound link
-  // takes from everybody: messages of kQueryType. False as of send().
+  // Queues the answer to a question, sealed for the asking user alone.
+  // Questions are messages of kQueryType; a bound link takes them from every
+  // user. False as of send().
   bool answer(const Arrived& question, TypedBody body);
 
-  // Readable while take() has something.
+  // Readable while take() has something to return.
   int ready_fd() const { return ready_.get(); }
   std::vector<Arrived> take();
-  // Why messages were left out or not sent, for the log: not all of them.
+  // Reasons for dropped and unsent messages, for the log; rate-limited.
   std::vector<std::string> take_complaints();
 
   int bound_port() const { return bound_port_; }
@@ -80,7 +81,7 @@ class Link {
     TypedBody body;
     std::string route;            // of an answer
     uid_t reader = 0;             // of an answer
-    uint32_t newest_version = 0;  // that its reader knows
+    uint32_t newest_version = 0;  // newest version that the reader knows
   };
 
   explicit Link(Settings settings);
@@ -106,11 +107,11 @@ class Link {
   UniqueFd ready_;
   UniqueFd wake_;
 
-  // Of the thread alone.
+  // Used by the thread alone.
   std::unique_ptr<Credentials> credentials_;
   Guard guard_;
   std::map<std::string, Sender> senders_;      // by peer
-  std::map<std::string, std::string> routes_;  // by node, where bound
+  std::map<std::string, std::string> routes_;  // by node, of a bound link
   uint64_t complained_ns_ = 0;
   uint64_t not_complained_ = 0;
 

@@ -45,7 +45,7 @@ std::string first_label(const std::string& host) {
   return host.substr(0, host.find('.'));
 }
 
-// Which of the controllers this is.
+// The index of this controller in the configuration.
 Result<size_t> find_place(const Config& config, const std::string& wanted) {
   if (config.controllers.empty()) {
     return invalid("Controller= is not set: there is nothing to control");
@@ -68,7 +68,7 @@ Result<size_t> find_place(const Config& config, const std::string& wanted) {
 
 Result<UniqueFd> open_state_dir(const std::string& path) {
   const std::string what = "ControllerStateDir=" + path;
-  // SlurmUser reads the demand table there; other files are closed themselves.
+  // SlurmUser reads the demand table there; other files have mode 0600.
   const bool is_new = ::mkdir(path.c_str(), 0711) == 0;
   if (!is_new && errno != EEXIST) return system_error(errno, what);
   UniqueFd dir(
@@ -82,7 +82,7 @@ Result<UniqueFd> open_state_dir(const std::string& path) {
                      ": must belong to the user of penstockctld and be "
                      "writable by no other"};
   }
-  // Our umask has taken away what others need.
+  // Undo the effect of our umask on the new directory.
   if (is_new && ::fchmod(dir.get(), 0711) != 0) {
     return system_error(errno, what);
   }
@@ -93,7 +93,7 @@ Result<UniqueFd> open_state_dir(const std::string& path) {
   return dir;
 }
 
-// A connection for each node.
+// Each node has a connection.
 void raise_file_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -103,7 +103,7 @@ void raise_file_limit() {
   }
 }
 
-// SIGHUP reloads, the others stop.
+// SIGHUP reloads; SIGTERM and SIGINT stop.
 Result<UniqueFd> watch_signals(EventLoop& loop, std::function<void()> reload) {
   sigset_t set;
   sigemptyset(&set);
@@ -124,7 +124,7 @@ Result<UniqueFd> watch_signals(EventLoop& loop, std::function<void()> reload) {
 Result<uint64_t> term_of(int state_dir_fd) {
   Result<uint64_t> term = load_term(state_dir_fd);
   if (term || term.error().code != Code::kInvalidArgument) return term;
-  // Whatever the file says, agents know the newest term.
+  // A damaged file does no harm: agents know the newest term.
   log_warning("{}", term.error().message);
   return uint64_t{0};
 }
@@ -237,7 +237,7 @@ int main(int argc, char** argv) {
   try {
     return penstock::run(argc, argv);
   } catch (const std::exception& error) {
-    // Only what a library threw. Agents go on alone.
+    // Only libraries throw. Agents go on without a controller.
     std::fprintf(stderr, "<3>penstockctld: %s\n", error.what());
     return 1;
   }

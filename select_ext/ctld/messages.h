@@ -1,5 +1,5 @@
-// What agents and controllers say to each other: the bodies of envelopes
-// (envelope.h, docs/protocol.md). Plain values; reading and writing is pure.
+// Messages between agents and controllers: the bodies of envelopes (envelope.h,
+// docs/protocol.md). Plain values; reading and writing are pure.
 #pragma once
 
 #include <cstdint>
@@ -27,23 +27,24 @@ struct JobPart {
   double ranks = 1;   // > 0
   double shares = 1;  // ranks that count for weight and pools, > 0
   double weight = 1;  // the user's, > 0
-  // Nothing tells what a sample costs: `ceiling` and `max_cores` are in loader
-  // cores of all ranks here, and the two costs mean nothing.
+  // The cost per sample is unknown: `ceiling` and `max_cores` are in loader
+  // cores of all ranks here, and the two costs are undefined.
   bool in_cores = false;
   double ceiling = 0;  // samples/s per rank, > 0
   double loader_cpu_s_per_sample = 0;
   double storage_bytes_per_sample = 0;
   std::string pool;             // "": none
   double entitled_cores = 0;    // of all ranks here, less the trainer reserve
-  double max_cores = 0;         // that its loader threads here can use
+  double max_cores = 0;         // usable by its loader threads here
   double max_bytes_per_s = 0;   // the user's --loader-bw; 0: no bound
   bool on_entitlement = false;  // its pages contradict the kernel
-  bool pool_pressed = false;    // reads as fast as its limit lets it
-  bool is_measured = false;     // `ceiling` and costs are not a profile's
-  // For the history alone; "" and 0: not known. Those after `batch` are what
-  // they were when something else was said, or the run had grown by a quarter.
-  std::string model;                 // the profile that the user named
-  uint32_t batch = 0;                // samples of a step
+  bool pool_pressed = false;    // it reads at its limit
+  bool is_measured = false;     // ceiling and costs: measured, no profile's
+  // For the history alone; "" and 0: unknown. Fields after `batch` are as of
+  // the last update sent; by themselves they trigger one only after the run has
+  // grown by a quarter and by a minute.
+  std::string model;                 // the profile named by the user
+  uint32_t batch = 0;                // samples per step
   double trainer_reserve_cores = 0;  // of all ranks here
   double mean_rate = 0;              // samples/s per rank, of the whole run
   uint64_t grant_changes = 0;
@@ -52,21 +53,21 @@ struct JobPart {
   friend bool operator==(const JobPart&, const JobPart&) = default;
 };
 
-// ---- From an agent. Each says how many loader cores its node has now: those
-// of its managed jobs less their reserves, and unallocated ones.
+// ---- From an agent. `loader_cores` is the node's present number of loader
+// cores: those of its managed jobs less their reserves, and unallocated ones.
 
-// All that a controller must know of the node; what it knew is replaced.
+// The complete state of the node; replaces the controller's.
 struct NodeHello {
-  double cpus = 0;  // of the node, at most these are loader cores
+  double cpus = 0;  // of the node; upper bound of loader_cores
   double loader_cores = 0;
-  uint64_t term = 0;     // the highest seen
+  uint64_t term = 0;     // highest term seen
   double silence_s = 0;  // since a controller of that term was last heard
   std::vector<JobPart> parts;
 
   friend bool operator==(const NodeHello&, const NodeHello&) = default;
 };
 
-// A job that has started here, or differs from what was last said.
+// A job that is new here, or has changed since the last update.
 struct JobChanged {
   double loader_cores = 0;
   JobPart part;
@@ -78,24 +79,24 @@ struct JobChanged {
 struct JobEnded {
   double loader_cores = 0;
   uint64_t id = 0;
-  std::optional<JobPart> last;  // as it was when it ended
+  std::optional<JobPart> last;  // state at its end
 
   friend bool operator==(const JobEnded&, const JobEnded&) = default;
 };
 
 struct Heartbeat {
   double loader_cores = 0;
-  uint64_t term = 0;     // the highest seen
+  uint64_t term = 0;     // highest term seen
   uint64_t version = 0;  // of the grant in force; 0: none
   double silence_s = 0;
 
   friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
 };
 
-// A grant of an older term or version was not applied.
+// Refuses a grant of an older term or version.
 struct Refused {
-  uint64_t term = 0;     // the refused grant's
-  uint64_t version = 0;  // the refused grant's
+  uint64_t term = 0;     // of the refused grant
+  uint64_t version = 0;  // of the refused grant
   uint64_t highest_term = 0;
 
   friend bool operator==(const Refused&, const Refused&) = default;
@@ -106,7 +107,7 @@ using AgentMessage =
 
 // ---- From a controller
 
-// What earlier runs of a job's kind have measured, per rank; 0: not known.
+// Figures of earlier runs of the job's kind, per rank; 0: unknown.
 struct EarlierFigures {
   double ceiling = 0;  // samples/s, > 0
   double loader_cpu_s_per_sample = 0;
@@ -118,48 +119,48 @@ struct EarlierFigures {
                          const EarlierFigures&) = default;
 };
 
-// Of a job with ranks on the node. Rates are samples/s per rank.
+// For a job with ranks on the node. Rates are samples/s per rank.
 struct JobGrant {
   uint64_t id = 0;
   double floor = 0;
-  // At which all its ranks move; sent for jobs that span nodes only, because
-  // the others' rates are the node's own affair. 0: none.
+  // Common rate of all its ranks, for jobs that span nodes. 0: none, because
+  // the node plans the rates of its other jobs.
   double rate = 0;
-  std::optional<EarlierFigures> earlier;  // of a job that nothing else tells of
+  std::optional<EarlierFigures> earlier;  // for a job of unknown cost
 
   friend bool operator==(const JobGrant&, const JobGrant&) = default;
 };
 
 struct PoolGrant {
   std::string name;
-  double bytes_per_s = 0;            // for this node's jobs together
-  double node_shares = 0;            // of this node's jobs, as far as is known
+  double bytes_per_s = 0;            // for all jobs of this node
+  double node_shares = 0;            // of this node's jobs, as far as known
   double all_shares = 0;             // of all jobs that read from it
   double bandwidth_bytes_per_s = 0;  // of the whole pool
 
   friend bool operator==(const PoolGrant&, const PoolGrant&) = default;
 };
 
-// All that one node is granted; what was granted before is void.
+// The node's complete grant; replaces the previous one.
 struct NodeGrant {
   uint64_t term = 0;     // > 0
   uint64_t version = 0;  // of this node's grants in this term, > 0
   double decided_unix_s = 0;
-  uint64_t seen_sequence = 0;  // the node's last message that it reckons with
+  uint64_t seen_sequence = 0;  // last message of the node that it considers
   std::vector<JobGrant> jobs;
   std::vector<PoolGrant> pools;
 
   friend bool operator==(const NodeGrant&, const NodeGrant&) = default;
 };
 
-// The active controller is alive: answers a heartbeat.
+// Answers a heartbeat: the active controller is alive.
 struct Beat {
   uint64_t term = 0;  // > 0
 
   friend bool operator==(const Beat&, const Beat&) = default;
 };
 
-// Something is missing: say hello again.
+// Requests a hello, because a message is missing.
 struct Resync {
   friend bool operator==(const Resync&, const Resync&) = default;
 };
@@ -176,7 +177,7 @@ struct TypedBody {
 TypedBody body_of(const AgentMessage& message);
 TypedBody body_of(const ControllerMessage& message);
 
-// Fields that are not known are ignored.
+// Unknown fields are ignored.
 // Errors: kInvalidArgument  names the type, the field, and what is allowed
 //         kLimit            too many jobs or pools
 [[nodiscard]] Result<AgentMessage> read_agent_message(

@@ -1,4 +1,4 @@
-// Messages from JSON: every field is looked at before it is believed.
+// Reads messages from JSON and validates every field.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace penstock {
 namespace {
 
 using nlohmann::json;
-using namespace bounds;  // NOLINT: they belong to the messages
+using namespace bounds;  // NOLINT: the bounds of these messages
 
 constexpr size_t kMaxNameBytes = 64;
 
@@ -62,7 +62,7 @@ class Fields {
     return "";
   }
 
-  // Fields that a sender of before them does not give.
+  // True if the field exists; older senders leave some out.
   bool has(const char* key) const { return find(key) != nullptr; }
 
   const json& list(const char* key, size_t most) {

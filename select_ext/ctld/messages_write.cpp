@@ -1,4 +1,4 @@
-// Messages as JSON. messages_read.cpp reads the same keys.
+// Writes messages as JSON. messages_read.cpp reads the same keys.
 #include "select_ext/ctld/messages.h"
 
 namespace penstock {

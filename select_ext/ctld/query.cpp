@@ -25,7 +25,7 @@ constexpr std::array<WhatName, 4> kWhatNames = {
      {ControllerQuery::What::kHistory, "history"},
      {ControllerQuery::What::kTotals, "totals"}}};
 
-// Errors that a controller may answer with, by the name on the wire.
+// Error codes of answers, by their name in messages.
 struct CodeName {
   Code code;
   const char* name;
@@ -39,7 +39,7 @@ constexpr std::array<CodeName, 7> kCodeNames = {
      {Code::kUnavailable, "unavailable"},
      {Code::kLimit, "limit"}}};
 
-// Reads fields that may be missing; keeps the first error.
+// Reads optional fields; keeps the first error.
 class Reader {
  public:
   explicit Reader(const json& in) : in_(in) {}
@@ -75,7 +75,7 @@ class Reader {
   void read(const char* key, int& out, int low, int high) {
     const json* value = find(key);
     if (!value) return;
-    // One that does not fit becomes negative, and is refused as well.
+    // A number over INT64_MAX wraps to a negative one and is refused as well.
     const int64_t number =
         value->is_number_integer() ? value->get<int64_t>() : int64_t{low} - 1;
     if (number < low || number > high) {
@@ -162,8 +162,8 @@ json answer_body(const Envelope& query, const Result<json>& document) {
 
 namespace {
 
-// Not any number that would be that one if it were converted: what is out of
-// an integer's range is none.
+// True only for an unsigned integer equal to `value`. Without the type check a
+// number out of range would be converted first.
 bool is_number(const json& body, const char* key, uint64_t value) {
   const auto found = body.find(key);
   return found != body.end() && found->is_number_unsigned() &&

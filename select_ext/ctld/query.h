@@ -1,5 +1,5 @@
-// What commands ask a controller: the body of a "query" message, and that of
-// the "answer" (docs/protocol.md). Pure.
+// Commands' questions to a controller and its answers: the bodies of "query"
+// and "answer" messages (docs/protocol.md). Pure.
 #pragma once
 
 #include <sys/types.h>
@@ -22,10 +22,10 @@ struct ControllerQuery {
   enum class What { kJobs, kNodes, kHistory, kTotals };
   What what = What::kJobs;
   std::optional<uint32_t> job_id;
-  std::optional<uint32_t> uid;  // nullopt: all whom the asker may see
+  std::optional<uint32_t> uid;  // nullopt: all that the asker may see
   std::string node;             // "": all
-  double since_unix_s = 0;      // kHistory, kTotals: last seen then or later
-  std::string after;            // the last answer's "next"; "": the first page
+  double since_unix_s = 0;      // kHistory, kTotals: last seen since then
+  std::string after;            // "next" of the last answer; "": the first page
   int limit = kMaxQueryRows;    // 1..kMaxQueryRows
 
   friend bool operator==(const ControllerQuery&,
@@ -36,8 +36,7 @@ nlohmann::json query_body(const ControllerQuery& query);
 // Errors: kInvalidArgument  names the field and what is allowed
 [[nodiscard]] Result<ControllerQuery> read_query(const nlohmann::json& body);
 
-// The document, or why there is none, for the query that came in that
-// envelope.
+// The body for a document, or for an error. `query` is the question's envelope.
 nlohmann::json answer_body(const Envelope& query,
                            const Result<nlohmann::json>& document);
 // Errors: kInvalidArgument  not the answer to that query

@@ -30,7 +30,7 @@ std::optional<double> lowest(const std::vector<NodeTotals>& nodes,
   return low;
 }
 
-// weigh_by_ranks: the mean; else the sum.
+// weigh_by_ranks: the mean, else the sum. nullopt if a node lacks the field.
 std::optional<double> added(const std::vector<NodeTotals>& nodes, Field field,
                             bool weigh_by_ranks) {
   double sum = 0, weights = 0;

@@ -1,5 +1,5 @@
-// What became of a run's time and cores: of its ranks on one node, or of all
-// of them. Plain values; pure.
+// Breakdown of a run's time and cores, for its ranks on one node or on all.
+// Plain values; pure.
 #pragma once
 
 #include <array>
@@ -10,35 +10,35 @@
 
 namespace penstock {
 
-// nullopt: not known. The first seven are seconds of a rank, averaged over the
+// nullopt: unknown. The first seven are seconds of a rank, averaged over the
 // ranks.
 struct RunTotals {
-  std::optional<double> wall_s;  // that the figures cover
-  // Parts of it, without overlap; what is left is unattributed.
+  std::optional<double> wall_s;  // time that the figures cover
+  // Disjoint parts of wall_s; the rest is unattributed.
   std::optional<double> compute_s;
   std::optional<double> fetch_stall_s;
   std::optional<double> prep_stall_s;
   std::optional<double> exchange_stall_s;
-  // Time waited for data by the job's own word, also where fetch and prep
-  // cannot be told apart. Not known: the parts are the kernel's figures.
+  // Time waited for data as the job reports it, also where fetch and prep
+  // cannot be told apart. Unknown: the parts are the kernel's figures.
   std::optional<double> waited_s;
-  std::optional<double> active_s;  // that the job's rate is of
-  // CPU time of all ranks' loaders on the job's own CPUs, and on lent ones;
-  // and of other jobs' loaders on this one's CPUs.
+  std::optional<double> active_s;  // time that the job's mean rate covers
+  // CPU time of all ranks' loaders on the job's own CPUs, of these loaders on
+  // lent CPUs, and of other jobs' loaders on the job's own CPUs.
   std::optional<double> home_core_s;
   std::optional<double> away_core_s;
   std::optional<double> lent_core_s;
-  // What the entitlement alone allows, per rank.
+  // Rate of the entitlement alone, per rank.
   std::optional<double> floor_samples_per_s;
 
   friend bool operator==(const RunTotals&, const RunTotals&) = default;
 };
 
-// The fields by their names in messages, documents and the history's table.
+// The fields with their names in messages, documents and the history's table.
 struct RunField {
   const char* name;
   std::optional<double> RunTotals::*value;
-  double most;  // that a message may say
+  double most;  // upper bound in messages
 };
 inline constexpr double kMaxCoreSeconds =
     bounds::kMaxCores * bounds::kMaxSeconds;
@@ -56,29 +56,28 @@ inline constexpr std::array<RunField, 11> kRunFields = {
      {"floor_samples_per_s", &RunTotals::floor_samples_per_s,
       bounds::kMaxRate}}};
 
-// Compute and the three stalls, as far as they are known.
+// Sum of compute and the three stalls; unknown parts count as 0.
 double attributed_s(const RunTotals& run);
-// The wall time less these, never negative; nullopt without a wall time.
+// Wall time less attributed_s(), never negative; nullopt without a wall time.
 std::optional<double> unattributed_s(const RunTotals& run);
-// Time stalled: waited for data, whether or not its cause is known, and for
-// the exchange; never more than the wall time. nullopt: nothing is known of
-// either.
+// Time waited for data, whatever the cause, plus the exchange stall; at most
+// the wall time. nullopt: both are unknown.
 std::optional<double> stalled_s(const RunTotals& run);
-// The parts are no more than the wall time, rounding apart.
+// True if the parts do not exceed the wall time, rounding apart.
 bool adds_up(const RunTotals& run);
 
-// As a message may say it: what is not finite becomes unknown, all else is
-// brought within its bounds.
+// Makes the totals valid for a message: values that are not finite become
+// unknown, all others are clamped to their bounds.
 RunTotals within_bounds(RunTotals run);
 
-// What one node says of a job.
+// Totals of a job on one node.
 struct NodeTotals {
-  double ranks = 0;  // there, > 0
+  double ranks = 0;  // on the node, > 0
   RunTotals run;
 };
-// The job's: seconds are averaged by ranks, core seconds added, the floor is
-// the lowest, because all ranks move at one rate. A figure that one of the
-// nodes does not know is not known of the job.
+// The job's totals: seconds are averaged by ranks, core seconds are summed, and
+// the floor is the lowest because all ranks move at one rate. A figure that one
+// node lacks is unknown for the job.
 RunTotals of_all_nodes(const std::vector<NodeTotals>& nodes);
 
 }  // namespace penstock

@@ -43,7 +43,7 @@ void ControllerService::answer(const Arrived& question) {
       query && answerer_ ? answerer_(*query, question.uid)
       : query ? Error{Code::kUnavailable, 0, "this controller answers nobody"}
               : std::move(query).error();
-  // Where the queue is full the asker gives up and says so.
+  // If the queue is full, the client times out and reports that.
   (void)link_->answer(question,
                       {kAnswerType, answer_body(question.envelope, document)});
 }
@@ -68,7 +68,7 @@ void ControllerService::on_tick() {
   flush();
 }
 
-// A term is written down before anything is granted in it.
+// The term must be on disk before any grant of it is sent.
 bool ControllerService::keep_term() {
   if (controller_.term() == kept_term_ || !controller_.is_active()) return true;
   Status kept = save_term(state_dir_fd_, controller_.term());
@@ -85,7 +85,8 @@ bool ControllerService::keep_term() {
 
 void ControllerService::flush() {
   for (ToAgent& out : controller_.take_outgoing()) {
-    // Where the queue is full the agent's next heartbeat shows what it lacks.
+    // If the queue is full, the agent's next heartbeat shows that a grant is
+    // missing.
     (void)link_->send(out.node, body_of(out.message));
   }
   for (const Remark& remark : controller_.take_remarks()) {

@@ -1,5 +1,5 @@
-// The controller on its link and its state directory: hands messages to it and
-// sends what it answers. One thread, in the event loop.
+// Connects the controller to its link and its state directory: passes messages
+// to it and sends its replies. One thread, in the event loop.
 #pragma once
 
 #include <functional>
@@ -16,10 +16,10 @@ namespace penstock {
 
 class ControllerService {
  public:
-  // Told of what has happened, in order; from the event loop.
+  // Called with each event, in order; from the event loop.
   using Listener = std::function<void(const ClusterEvent&)>;
 
-  // state_dir_fd  stays open as long as the service lives
+  // state_dir_fd  must stay open for the lifetime of the service
   ControllerService(EventLoop& loop, Controller controller,
                     std::unique_ptr<Link> link, int state_dir_fd);
 
@@ -29,7 +29,7 @@ class ControllerService {
   void add_listener(Listener listener) {
     listeners_.push_back(std::move(listener));
   }
-  // Who answers commands; without one they are told that nobody does.
+  // Answers commands; without one they get kUnavailable.
   using Answerer = std::function<Result<nlohmann::json>(
       const ControllerQuery& query, uid_t asker)>;
   void set_answerer(Answerer answerer) { answerer_ = std::move(answerer); }

@@ -8,7 +8,7 @@
 namespace penstock {
 
 Result<std::thread> start_signal_free_thread(std::function<void()> body) {
-  // A thread begins with its maker's mask.
+  // A thread inherits its creator's signal mask.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -1,4 +1,4 @@
-// Threads in which no signal is delivered: those are for the daemon's own loop.
+// Threads with all signals blocked: the daemon's event loop receives them.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace penstock {
 
-// Errors: kUnavailable  the system has no thread for us
+// Errors: kUnavailable  the system cannot start a thread
 [[nodiscard]] Result<std::thread> start_signal_free_thread(
     std::function<void()> body);
 

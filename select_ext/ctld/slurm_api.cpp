@@ -1,5 +1,5 @@
-// libslurm's jobs and nodes as ours. The only file here that includes its
-// header.
+// Converts libslurm's jobs and nodes to ours. The only file here that includes
+// its header.
 #include "select_ext/ctld/slurm_api.h"
 
 #include <unistd.h>
@@ -17,7 +17,7 @@ namespace {
 
 std::string text_of(const char* text) { return text ? text : ""; }
 
-// Slurm's "none" and "not set".
+// nullopt for Slurm's NO_VAL ("not set") and INFINITE.
 std::optional<uint32_t> number_of(uint32_t value) {
   if (value == NO_VAL || value == INFINITE) return std::nullopt;
   return value;
@@ -83,7 +83,7 @@ SlurmJob job_of(const slurm_job_info_t& in) {
   return job;
 }
 
-// A site may count cores as CPUs where the kernel counts threads.
+// A site may count cores as CPUs, but the kernel counts hardware threads.
 uint32_t hardware_threads(const node_info_t& in) {
   const uint32_t threads = uint32_t(in.sockets) * in.cores * in.threads;
   return std::max<uint32_t>(in.cpus, threads);
@@ -117,7 +117,7 @@ class LibSlurm final : public SlurmApi {
     std::vector<SlurmNode> nodes;
     for (uint32_t i = 0; i < message->record_count; ++i) {
       const node_info_t& in = message->node_array[i];
-      if (!in.name) continue;  // a hole in slurmctld's table
+      if (!in.name) continue;  // a free slot of slurmctld's table
       nodes.push_back({in.name, hardware_threads(in)});
     }
     nodes_asked_ = message->last_update;
@@ -159,7 +159,7 @@ class LibSlurm final : public SlurmApi {
 Result<std::unique_ptr<SlurmApi>> make_slurm_api() {
   const char* given = std::getenv("SLURM_CONF");
   const std::string path = given ? given : "/etc/slurm/slurm.conf";
-  // libslurm would end the process.
+  // libslurm would exit the process.
   if (::access(path.c_str(), R_OK) != 0) {
     return system_error(errno, path);
   }

@@ -1,5 +1,5 @@
-// What Penstock asks of Slurm. A seam: the real one is libslurm's
-// (slurm_api.cpp, the only file of the daemons that includes its header).
+// Penstock's interface to Slurm, replaceable in tests. slurm_api.cpp implements
+// it with libslurm; no other file of the daemons includes libslurm's header.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 namespace penstock {
 
 enum class SlurmPhase {
-  kWaiting,    // pending, or its nodes still boot or run their prolog
+  kWaiting,    // pending, or its nodes boot or run their prolog
   kRunning,    // its tasks may run
-  kSuspended,  // holds its nodes, stopped
-  kEnded,      // finished, whatever the reason
+  kSuspended,  // stopped, but holds its nodes
+  kEnded,      // finished, for any reason
 };
 
-// A job as slurmctld shows it. Each task of an array that runs, and each
+// A job as slurmctld shows it. Each running task of an array, and each
 // component of a heterogeneous job, is a job of its own.
 struct SlurmJob {
   uint32_t job_id = 0;
@@ -27,18 +27,18 @@ struct SlurmJob {
   std::optional<uint32_t> array_job_id, array_task_id;
   std::optional<uint32_t> het_job_id, het_offset;
   uint32_t uid = 0;
-  std::string user;  // "": Slurm does not say
+  std::string user;  // "": Slurm gives none
   std::string account;
   std::string name;
   std::string command;  // of a batch job: the script's path and arguments
   SlurmPhase phase = SlurmPhase::kWaiting;
-  std::string state;  // Slurm's word: "RUNNING", "TIMEOUT", ...
-  std::string nodes;  // "n[1-3]" that it holds or held; "": none so far
+  std::string state;  // Slurm's name of it: "RUNNING", "TIMEOUT", ...
+  std::string nodes;  // "n[1-3]" that it holds or held; "": none yet
   uint32_t node_count = 0;
   uint32_t cpus = 0;  // of all nodes
   uint32_t tasks = 0;
   uint32_t gpus = 0;          // of all nodes
-  std::string gres_per_node;  // "gres:gpu:2,gres:loader_cpu:8" as it asks
+  std::string gres_per_node;  // as requested: "gres:gpu:2,gres:loader_cpu:8"
   int64_t submit_unix_s = 0;
   int64_t start_unix_s = 0;  // expected, while it waits
   int64_t end_unix_s = 0;    // expected, until it has ended
@@ -48,7 +48,7 @@ struct SlurmJob {
 
 struct SlurmNode {
   std::string name;
-  uint32_t cpus = 0;  // hardware threads, as slurm.conf or slurmd has them
+  uint32_t cpus = 0;  // hardware threads, by slurm.conf or slurmd
 
   friend bool operator==(const SlurmNode&, const SlurmNode&) = default;
 };
@@ -64,10 +64,10 @@ class SlurmApi {
  public:
   virtual ~SlurmApi() = default;
 
-  // All jobs that slurmctld knows; nullopt: nothing has changed since the last
-  // call that succeeded.
+  // All jobs known to slurmctld; nullopt: no change since the last successful
+  // call.
   // Errors: kUnavailable  slurmctld does not answer; the call may have blocked
-  //                       for as long as Slurm's MessageTimeout and more
+  //                       for longer than Slurm's MessageTimeout
   [[nodiscard]] virtual Result<std::optional<std::vector<SlurmJob>>>
   load_jobs() = 0;
   [[nodiscard]] virtual Result<std::optional<std::vector<SlurmNode>>>
@@ -75,9 +75,9 @@ class SlurmApi {
   [[nodiscard]] virtual Result<SlurmSite> load_site() = 0;
 };
 
-// libslurm against the slurmctld of slurm.conf ($SLURM_CONF). One in a process;
-// not thread-safe, and it blocks: SlurmPoller gives it a thread of its own.
-// libslurm ends the process where slurm.conf is there but wrong.
+// Calls libslurm against the slurmctld of slurm.conf ($SLURM_CONF). One per
+// process; not thread-safe. It blocks, so SlurmPoller runs it in its own
+// thread. libslurm exits the process if slurm.conf exists but is wrong.
 // Errors: kNotFound  no slurm.conf: names the file
 [[nodiscard]] Result<std::unique_ptr<SlurmApi>> make_slurm_api();
 

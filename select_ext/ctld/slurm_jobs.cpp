@@ -15,12 +15,12 @@ bool holds_nodes(const SlurmJob& job) {
          job.phase == SlurmPhase::kSuspended;
 }
 
-// A job that was cancelled while it waited has ended without a node.
+// A job cancelled while waiting has ended without a node.
 bool has_run(const SlurmJob& job) {
   return job.phase == SlurmPhase::kEnded && !job.nodes.empty();
 }
 
-// Another run under the same number: a requeue, or the number came back.
+// Another run with the same id: a requeue, or a reused id.
 bool is_other_run(const SlurmJob& before, const SlurmJob& now) {
   return now.restart_count != before.restart_count ||
          (now.phase != SlurmPhase::kWaiting &&
@@ -29,7 +29,7 @@ bool is_other_run(const SlurmJob& before, const SlurmJob& now) {
 
 class Differences {
  public:
-  // A run that was not known.
+  // A run that is new to us.
   void begin(const SlurmJob& now) {
     if (!holds_nodes(now) && !has_run(now)) return;
     add(Kind::kStarted, now);
@@ -37,21 +37,21 @@ class Differences {
     if (has_run(now)) add(Kind::kEnded, now);
   }
 
-  // A run that held nodes and is now known as something else.
+  // A run that held nodes, and whose id now shows another run.
   void end(const SlurmJob& before, const SlurmJob& now) {
     const bool requeued = now.restart_count > before.restart_count ||
                           now.phase == SlurmPhase::kWaiting;
     requeued ? add(Kind::kRequeued, before) : lose(before);
   }
 
-  // A run that held nodes and is not shown any more.
+  // A run that held nodes and is no longer shown.
   void lose(SlurmJob before) {
     before.state = "LOST";
     before.phase = SlurmPhase::kEnded;
     add(Kind::kEnded, before);
   }
 
-  // The same run at two times.
+  // The same run in two polls.
   void go_on(const SlurmJob& before, const SlurmJob& now) {
     if (now.phase == SlurmPhase::kEnded) return complete(before, now);
     if (now.nodes != before.nodes || now.cpus != before.cpus) {
@@ -67,7 +67,7 @@ class Differences {
   std::vector<SlurmEvent> take() { return std::move(events_); }
 
  private:
-  // While nodes are cleaned up, Slurm shows only those that are left.
+  // While nodes are cleaned up, Slurm shows only the remaining ones.
   void complete(const SlurmJob& before, SlurmJob now) {
     now.nodes = before.nodes;
     now.node_count = before.node_count;
@@ -89,7 +89,7 @@ std::vector<SlurmEvent> SlurmJobs::look(const std::vector<SlurmJob>& jobs) {
   for (const SlurmJob& job : jobs) now_by_id[job.job_id] = job;
   Differences differences;
   auto before = jobs_.begin();
-  // Both maps by rising number, side by side.
+  // Merge of two maps sorted by id.
   for (const auto& [id, now] : now_by_id) {
     for (; before != jobs_.end() && before->first < id; ++before) {
       if (holds_nodes(before->second)) differences.lose(before->second);

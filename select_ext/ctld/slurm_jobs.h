@@ -1,4 +1,4 @@
-// What has happened between two looks at Slurm's jobs. Pure; not thread-safe.
+// Compares two polls of Slurm's jobs and nodes. Pure; not thread-safe.
 #pragma once
 
 #include <map>
@@ -12,16 +12,16 @@ namespace penstock {
 struct SlurmEvent {
   enum class Kind {
     kStarted,
-    kEnded,     // job.state says how; "LOST" where Slurm forgot it meanwhile
+    kEnded,     // job.state says how; "LOST": Slurm no longer shows it
     kRequeued,  // this run has ended, the job waits for another
     kResized,   // other nodes or another number of CPUs
     kSuspended,
     kResumed,
-    kNodeCpus,  // node is new or has another number of CPUs; 0: it is gone
+    kNodeCpus,  // node is new or its number of CPUs changed; 0: removed
   };
   Kind kind = Kind::kStarted;
-  // As it is now; of kRequeued and "LOST" as it was last. Of kEnded with the
-  // nodes and CPUs that it was last seen to hold.
+  // The present state; for kRequeued and "LOST" the last one. kEnded has the
+  // nodes and CPUs that the job was last seen to hold.
   SlurmJob job;
   SlurmNode node;  // of kNodeCpus
 
@@ -30,11 +30,11 @@ struct SlurmEvent {
 
 class SlurmJobs {
  public:
-  // Events in the order in which they must be applied, all of one job
-  // together, jobs by their number. A run that began and ended since the last
-  // look gives both events as long as Slurm still shows it (MinJobAge), and so
-  // does the first look for the runs that have ended lately: whoever keeps
-  // records must take a record twice.
+  // Events in the order in which they must be applied: jobs by id, all events
+  // of a job together. A run that began and ended since the last poll gives
+  // both events while Slurm still shows it (MinJobAge). The first poll does the
+  // same for runs that ended lately, so a keeper of records must accept a
+  // record twice.
   std::vector<SlurmEvent> look(const std::vector<SlurmJob>& jobs);
   std::vector<SlurmEvent> look(const std::vector<SlurmNode>& nodes);
 
@@ -44,7 +44,6 @@ class SlurmJobs {
 };
 
 // GPUs in Slurm's list of generic resources, "gpu:2" or "gpu:a100:2,gpu:t4:1".
-//
 uint32_t gpus_of_gres(const std::string& gres);
 
 }  // namespace penstock

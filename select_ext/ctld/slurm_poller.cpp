@@ -46,11 +46,11 @@ struct SlurmPoller::Shared {
   bool stopping = false;
   bool stopped = false;
 
-  // Of the thread alone.
+  // Used by the thread alone.
   MakeApi make;
   std::unique_ptr<SlurmApi> api;
   SlurmJobs jobs;
-  std::vector<WaitingJob> waiting;  // as last told
+  std::vector<WaitingJob> waiting;  // as last reported
   std::optional<SlurmSite> site;
   bool told_site = false;
   bool failing = false;
@@ -60,7 +60,7 @@ struct SlurmPoller::Shared {
   void tell(Result<News> found);
 };
 
-// Nodes first, so that a job's nodes are known.
+// Nodes first: a job's nodes must be known before the job.
 Result<SlurmPoller::News> SlurmPoller::Shared::look() {
   if (!api) {
     Result<std::unique_ptr<SlurmApi>> made = make();
@@ -77,7 +77,8 @@ Result<SlurmPoller::News> SlurmPoller::Shared::look() {
   if (!nodes) return std::move(nodes).error();
   if (*nodes) append(found.events, jobs.look(**nodes));
   Result<std::optional<std::vector<SlurmJob>>> now = api->load_jobs();
-  // What the nodes told would be lost: they are not told again.
+  // Do not fail here: the node events would be lost, as load_nodes() reports a
+  // change only once.
   if (!now && found.events.empty()) return std::move(now).error();
   if (now && *now) {
     append(found.events, jobs.look(**now));

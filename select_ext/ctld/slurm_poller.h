@@ -1,5 +1,5 @@
-// Looks at Slurm from a thread of its own, because libslurm may block, and
-// hands over what has changed.
+// Polls Slurm in a thread of its own, because libslurm may block, and hands
+// over the changes.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace penstock {
 
-// A job that waits and asks for GRES of a loader.
+// A pending job that requests loader GRES.
 struct WaitingJob {
   uint32_t job_id = 0;
   std::string gres_per_node;
@@ -24,20 +24,20 @@ struct WaitingJob {
 // Thread-safe.
 class SlurmPoller {
  public:
-  // Slurm's manual asks for two seconds or more between two looks.
+  // Slurm's manual asks for two seconds or more between two polls.
   static constexpr int kMinPeriod_ms = 2000;
-  // The first look tells everything at once; more than so many events mean
-  // that nobody takes them, and looking stops until somebody does.
+  // Limit of events not yet taken; at the limit polling pauses until take().
+  // High, because the first poll reports every job and node.
   static constexpr size_t kMaxWaiting = 1'000'000;
 
-  // make       makes the api; called in the thread, and again while it fails
-  // period_ms  less than kMinPeriod_ms only where no Slurm is asked
-  // Errors: kUnavailable  no thread, no descriptor
+  // make       creates the API; called in the thread, again until it succeeds
+  // period_ms  under kMinPeriod_ms only without a real Slurm
+  // Errors: kUnavailable  no thread or no descriptor available
   using MakeApi = std::function<Result<std::unique_ptr<SlurmApi>>()>;
   [[nodiscard]] static Result<std::unique_ptr<SlurmPoller>> start(
       MakeApi make, int period_ms = kMinPeriod_ms);
-  // Waits a second at most: a thread that blocks in libslurm is left behind
-  // and ends by itself.
+  // Waits at most 1 s. A thread that blocks in libslurm is left running and
+  // ends by itself.
   ~SlurmPoller();
   SlurmPoller(const SlurmPoller&) = delete;
   SlurmPoller& operator=(const SlurmPoller&) = delete;
@@ -45,13 +45,13 @@ class SlurmPoller {
   struct News {
     std::vector<SlurmEvent> events;  // in the order in which they happened
     std::optional<SlurmSite> site;   // once, before all events
-    // Where they differ from what was last told.
+    // Only if changed since the last report.
     std::optional<std::vector<WaitingJob>> waiting;
-    // For the log: that slurmctld cannot be asked, once; that it can again.
+    // For the log: the first failure to reach slurmctld, and the recovery.
     std::vector<std::string> remarks;
   };
 
-  // Readable while take() has something.
+  // Readable while take() has something to return.
   int ready_fd() const;
   News take();
 
@@ -60,7 +60,7 @@ class SlurmPoller {
   explicit SlurmPoller(std::shared_ptr<Shared> shared)
       : shared_(std::move(shared)) {}
 
-  std::shared_ptr<Shared> shared_;  // with its thread
+  std::shared_ptr<Shared> shared_;  // shared with the thread
 };
 
 }  // namespace penstock

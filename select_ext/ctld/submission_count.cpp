@@ -12,7 +12,7 @@ std::string SubmissionCount::add(const job_submit::Submission& submission) {
   }
   ++heard_;
   const uint64_t hooks = submission.statistics.hooks - said_.statistics.hooks;
-  // A packet that was held up can be older than what was said.
+  // A delayed packet may be older than the last logged one.
   if (submission.number <= said_.number || hooks < kHooksOfLine) return "";
   const uint64_t sent = submission.number - said_.number;
   const uint64_t p99_ns = job_submit::hook_quantile_ns(

@@ -1,5 +1,4 @@
-// What the datagrams of slurmctld's plugin tell of the plugin itself. Pure; not
-// thread-safe.
+// Statistics of slurmctld's plugin, from its datagrams. Pure; not thread-safe.
 #pragma once
 
 #include <string>
@@ -10,16 +9,16 @@ namespace penstock {
 
 class SubmissionCount {
  public:
-  // A line for the log with the first datagram of a plugin that was loaded, and
-  // whenever its hooks have run kHooksOfLine times more: how many datagrams
-  // were not heard since, and how long the hooks took. "": nothing to say.
+  // Returns a line for the log with the first datagram of a newly loaded
+  // plugin, and after every kHooksOfLine runs of its hooks: the datagrams lost
+  // since the last line, and the hooks' run time. "": nothing to log.
   std::string add(const job_submit::Submission& submission);
 
   static constexpr uint64_t kHooksOfLine = 1000;
 
  private:
-  job_submit::Submission said_{};  // when the last line was made
-  uint64_t heard_ = 0;             // since then
+  job_submit::Submission said_{};  // of the last line
+  uint64_t heard_ = 0;             // datagrams since the last line
 };
 
 }  // namespace penstock

@@ -21,10 +21,10 @@ namespace {
 using job_submit::JobDemand;
 using job_submit::Submission;
 
-// Read at once; the others when the loop comes round again.
+// Packets per call; the event loop calls again for the rest.
 constexpr int kPacketsAtOnce = 256;
 
-// A socket that a daemon before us has left: nobody answers there.
+// True for the socket of an ended daemon: nothing listens on it.
 bool is_left_over(const sockaddr_un& address) {
   struct stat found {};
   if (::lstat(address.sun_path, &found) != 0 || !S_ISSOCK(found.st_mode)) {
@@ -58,13 +58,13 @@ Status SubmitDesk::start() {
 Status SubmitDesk::bind_socket() {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  // A path that does not fit was refused with the file.
+  // A path that does not fit was refused when the file was read.
   std::strncpy(address.sun_path, config_.submit_socket.c_str(),
                sizeof address.sun_path - 1);
   UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return system_error(errno, config_.submit_socket);
   if (is_left_over(address)) ::unlink(address.sun_path);
-  // penstockctld's umask lets root alone write to it.
+  // With penstockctld's umask only root can write to it.
   if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) !=
       0) {
     return system_error(errno, config_.submit_socket);
@@ -74,8 +74,8 @@ Status SubmitDesk::bind_socket() {
   return Done{};
 }
 
-// By descriptor: in a directory of SlurmUser's the name may stand for another
-// file by now.
+// Changes the owner by descriptor: in a directory that SlurmUser can write the
+// name may refer to another file by now.
 void SubmitDesk::set_slurm_user(uid_t user) {
   if (!socket_file_ || user == ::geteuid()) return;
   struct stat found {};
@@ -92,7 +92,7 @@ void SubmitDesk::set_slurm_user(uid_t user) {
 
 void SubmitDesk::set_waiting(const std::vector<WaitingJob>& jobs) {
   std::vector<JobDemand> waiting;
-  // The newest are the likeliest to be changed.
+  // The newest jobs are the likeliest to be updated.
   for (auto job = jobs.rbegin();
        job != jobs.rend() && waiting.size() < job_submit::kMaxJobs; ++job) {
     const auto demand = job_submit::queued_demand(
@@ -127,8 +127,8 @@ void SubmitDesk::reload_profiles() {
   publish();
 }
 
-// Only when it is asked for: the directory may be on a network, and nothing
-// that the controller does between waits for that.
+// Reads the profiles only on request. The directory may be on a network file
+// system, and nothing else in the controller waits for that.
 void SubmitDesk::load_models() {
   auto models = job_submit::model_demands(
       config_.profile_dir, config_.submit_model, config_.gpu_type);
@@ -153,7 +153,7 @@ Status SubmitDesk::publish_now() {
   return table_->publish(models_, waiting_, static_cast<uint64_t>(unix_s()));
 }
 
-// What is wrong is said once.
+// Logs each fault once.
 void SubmitDesk::publish() {
   const Status published = publish_now();
   const std::string fault = published ? "" : published.error().message;

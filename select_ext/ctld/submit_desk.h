@@ -1,6 +1,6 @@
 // penstockctld's side of job_submit_penstock.so: publishes the demand table and
-// hears of submissions. One thread, in the event loop; jobs are submitted
-// without it.
+// receives submissions. One thread, in the event loop; job submission does not
+// depend on it.
 #pragma once
 
 #include <sys/types.h>
@@ -27,15 +27,16 @@ class SubmitDesk {
   SubmitDesk(const SubmitDesk&) = delete;
   SubmitDesk& operator=(const SubmitDesk&) = delete;
 
-  // What does not come up is logged and left out.
+  // A component that fails to start is logged and left out.
   // Errors: kIo  the event loop takes no more
   [[nodiscard]] Status start();
 
-  // Who may write to the socket; until then root alone.
+  // Makes `user` the owner of the socket; before that only root can write to
+  // it.
   void set_slurm_user(uid_t user);
-  // Jobs that wait, of which the table must know what they ask for.
+  // Pending jobs, whose requests the table must list.
   void set_waiting(const std::vector<WaitingJob>& jobs);
-  // Reads the profiles anew and publishes what they say.
+  // Reloads the profiles and publishes the table.
   void reload_profiles();
 
  private:
@@ -48,12 +49,12 @@ class SubmitDesk {
   EventLoop& loop_;
   const Config& config_;
   UniqueFd socket_;
-  UniqueFd socket_file_;  // its name, as it was bound
+  UniqueFd socket_file_;  // the socket's file as bound
   SubmissionCount count_;
   std::optional<job_submit::TableWriter> table_;
   std::vector<job_submit::ModelDemand> models_;
   std::vector<job_submit::JobDemand> waiting_;
-  std::string fault_;  // of the last time; "": none
+  std::string fault_;  // last logged fault; "": none
 };
 
 }  // namespace penstock

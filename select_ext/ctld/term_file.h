@@ -1,6 +1,6 @@
-// A term in the state directory of a daemon, so that a restart goes on from it:
-// the last that a controller held, the newest that an agent has obeyed. Each
-// call reads or writes; not thread-safe.
+// A term in a daemon's state directory, so that a restart continues from it:
+// the last term that a controller held, or the newest that an agent has obeyed.
+// Each call does file I/O; not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace penstock {
 
-// 0 where there is no such file.
+// Returns 0 if the file does not exist.
 // Errors: kInvalidArgument  the file holds something else: says what to do
 //         kIo, kPermissionDenied
 [[nodiscard]] Result<uint64_t> load_term(int state_dir_fd);
 
-// Has reached the disk when it returns without an error; a crash leaves the
+// The term is on disk when this returns without an error. A crash leaves the
 // old number or the new one.
-// Errors: kIo  the disk is full, say: the old number stands
+// Errors: kIo  such as a full disk: the old number stays
 [[nodiscard]] Status save_term(int state_dir_fd, uint64_t term);
 
 }  // namespace penstock

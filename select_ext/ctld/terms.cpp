@@ -5,7 +5,7 @@
 namespace penstock {
 namespace {
 
-// After the first agent is heard: others may know of a newer term.
+// Wait after the first agent is heard: others may know a newer term.
 constexpr double kGather_s = 1;
 
 }  // namespace
@@ -37,8 +37,8 @@ bool Terms::should_begin(double now_s) const {
     if (now_s - said.heard_s > timeout_s_) continue;
     any = true;
     newest = std::max(newest, said.term);
-    // An agent that has never had a controller has nobody to wait for; the
-    // primary is given the time to be there first.
+    // An agent that never had a controller reports no silence. Each place waits
+    // another time-out, so that the primary comes first.
     const double limit_s = said.term == 0 ? place_ * timeout_s_ : timeout_s_;
     const double silence_s =
         (said.term == 0 ? now_s - first_heard_s_ : said.silence_s);
@@ -58,7 +58,7 @@ uint64_t Terms::begin() {
 void Terms::step_down(double now_s) {
   if (!is_active()) return;
   term_ = 0;
-  own_term_ = 0;  // another has a newer one: it is not resumed
+  own_term_ = 0;  // another controller has a newer term: do not resume ours
   not_before_s_ = now_s + timeout_s_;
 }
 

@@ -1,6 +1,6 @@
-// Which of several controllers is active: decided by each of them alone, from
-// what agents say of the terms that they have seen. Agents refuse grants of
-// older terms, so that two who take themselves for active do no harm. Pure;
+// Decides which of several controllers is active. Each controller decides
+// alone, from the terms that agents have seen. Agents refuse grants of older
+// terms, so two controllers that consider themselves active do no harm. Pure;
 // not thread-safe.
 #pragma once
 
@@ -12,28 +12,28 @@ namespace penstock {
 
 class Terms {
  public:
-  // place      among the controllers of penstock.conf, 0 is the primary
+  // place      index among the controllers of penstock.conf, 0: the primary
   // timeout_s  ControllerTimeout
-  // own_term   the last one that this controller held, by its file; 0: none
+  // own_term   the last term of this controller, from its file; 0: none
   Terms(unsigned place, double timeout_s, uint64_t own_term);
 
-  // What an agent said, or implied, of the terms that it has seen.
-  //   silence_s  since it last heard of a controller of that term
-  // True where that ends our own term: there is a newer one.
+  // Takes an agent's report of the highest term that it has seen.
+  //   silence_s  since it last heard a controller of that term
+  // Returns true if that ends our own term, because a newer one exists.
   bool heard(const std::string& node, uint64_t term, double silence_s,
              double now_s);
-  // An agent has refused a grant of ours. True as heard().
+  // An agent has refused a grant of ours. Returns as heard().
   bool refused(uint64_t highest_term);
 
-  // Whether this controller should become active now: it held the newest term
-  // that any agent knows (it has been restarted), or every agent says that
-  // whoever did has been silent for the time-out.
+  // True if this controller should become active now. Either it held the newest
+  // term that any agent knows (it was restarted), or every agent reports that
+  // the holder has been silent for the time-out.
   bool should_begin(double now_s) const;
 
-  // Begins a term: higher than all that were seen, and never the same as
-  // another controller's. Its number.
+  // Begins a term and returns it: higher than all terms seen, and never equal
+  // to another controller's.
   uint64_t begin();
-  // Ends it; the next one is not begun before the time-out has passed.
+  // Ends the term; the next one begins only after the time-out.
   void step_down(double now_s);
 
   bool is_active() const { return term_ != 0; }

@@ -25,7 +25,7 @@ bool set(void* socket, int option, int value) {
   return zmq_setsockopt(socket, option, &value, sizeof value) == 0;
 }
 
-// One part; nullopt: nothing there.
+// Receives one part; nullopt: none available.
 std::optional<std::string> receive_part(void* socket, bool& more) {
   zmq_msg_t part;
   zmq_msg_init(&part);
@@ -71,6 +71,7 @@ Result<ZmqSocket> ZmqSocket::bind(const ZmqContext& context,
   Result<ZmqSocket> socket = open(context, ZMQ_ROUTER);
   if (!socket) return socket;
   socket->is_router_ = true;
+  // MANDATORY: sending to an absent peer fails. By default it is dropped.
   if (!set(socket->get(), ZMQ_ROUTER_MANDATORY, 1) ||
       !set(socket->get(), ZMQ_BACKLOG, kBacklog)) {
     return zmq_error("a ZeroMQ socket's options");
@@ -85,6 +86,7 @@ Result<ZmqSocket> ZmqSocket::connect(const ZmqContext& context,
                                      const std::string& endpoint, bool watch) {
   Result<ZmqSocket> socket = open(context, ZMQ_DEALER);
   if (!socket) return socket;
+  // IMMEDIATE: without a connection sending fails. By default it is queued.
   if (!set(socket->get(), ZMQ_IMMEDIATE, 1) ||
       !set(socket->get(), ZMQ_RECONNECT_IVL, kReconnect_ms) ||
       !set(socket->get(), ZMQ_RECONNECT_IVL_MAX, kReconnectMost_ms)) {
@@ -119,8 +121,8 @@ Status ZmqSocket::watch_connections(const ZmqContext& context) {
 bool ZmqSocket::take_connected() {
   bool any = false;
   bool more = false;
-  // Two parts each: the event, which can only be the one asked for, and the
-  // address.
+  // Two parts per event: the event, which can only be the requested one, and
+  // the address.
   while (monitor_ && receive_part(monitor_.get(), more)) any = true;
   return any;
 }

@@ -1,5 +1,5 @@
-// What Penstock needs of libzmq, with owners and Results. Not thread-safe: a
-// socket belongs to one thread.
+// The part of libzmq that Penstock needs, with owners and Results. Not
+// thread-safe: a socket belongs to one thread.
 #pragma once
 
 #include <zmq.h>
@@ -15,7 +15,7 @@ namespace penstock {
 
 class ZmqContext {
  public:
-  // max_sockets  more than libzmq's 1023 where one process plays many agents
+  // max_sockets  over libzmq's default 1023 if one process plays many agents
   static Result<ZmqContext> create(int max_sockets = 64);
   void* get() const { return it_.get(); }
 
@@ -28,37 +28,37 @@ class ZmqContext {
 
 class ZmqSocket {
  public:
-  // For penstockctld: knows its peers by opaque routes. Messages for a peer
-  // that is gone fail.
+  // For penstockctld: identifies peers by opaque routes. Sending to an absent
+  // peer fails.
   static Result<ZmqSocket> bind(const ZmqContext& context,
                                 const std::string& endpoint);
-  // For agents: connects again by itself. Without a connection nothing is
-  // queued, sending fails.
-  //   watch  take_connected() tells of connections
+  // For agents: reconnects automatically. Without a connection nothing is
+  // queued; sending fails.
+  //   watch  take_connected() reports connections
   static Result<ZmqSocket> connect(const ZmqContext& context,
                                    const std::string& endpoint,
                                    bool watch = true);
 
-  // Sends without waiting. route: of ZmqSocket::bind's peers, else "".
-  // Errors: kUnavailable  no such peer, no connection, or it reads too slowly
+  // Sends without waiting. route: a peer of a bound socket, else "".
+  // Errors: kUnavailable  no such peer, no connection, or its queue is full
   [[nodiscard]] Status send(const std::string& route, std::string_view text);
 
   struct Message {
     std::string route;
     std::string text;
   };
-  // Errors: kUnavailable  nothing is there now
-  //         kInvalidArgument  a message of other than one part: left out
+  // Errors: kUnavailable      nothing to read now
+  //         kInvalidArgument  a message of other than one part: discarded
   [[nodiscard]] Result<Message> receive();
 
-  // True where a connection has come to stand since the last call.
+  // True if a connection was established since the last call.
   bool take_connected();
 
   // The port that bind() got for "tcp://...:0"; 0 on error.
   int bound_port() const;
 
-  // Becomes readable, once, when something may have come: then, and after each
-  // send(), receive() until nothing is there. -1 on error.
+  // Edge-triggered: readable once when messages may have arrived. Then, and
+  // after each send(), call receive() until nothing is left. -1 on error.
   int ready_fd() const;
 
   void* get() const { return it_.get(); }

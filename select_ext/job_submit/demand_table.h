@@ -1,8 +1,9 @@
-// The table that penstockctld publishes and job_submit_penstock.so reads: what
-// a job of each model needs, and what it found for jobs that are queued. One
-// file of fixed size, updated in place; host byte order (both ends are on one
-// machine). This part is pure; table_reader.h and table_writer.h do the I/O.
-// The C++ standard library only: the plugin compiles it too.
+// The demand table, published by penstockctld and read by
+// job_submit_penstock.so: the needs of a job of each model, and the computed
+// needs of queued jobs. One file of fixed size, updated in place; host byte
+// order, as both processes run on one machine. Pure; table_reader.h and
+// table_writer.h do the I/O. The C++ standard library only: the plugin compiles
+// it too.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +21,10 @@ inline constexpr uint64_t kMaxMillicores = uint64_t{4096} * 1000;
 inline constexpr uint64_t kMaxBytesPerS = uint64_t{1} << 62;
 inline constexpr uint64_t kMaxMilliSamplesPerS = 1000000000000;
 
-// A figure with the interval in which it is expected: low <= value <= high.
-// One that nothing tells is {0, 0, kUnknown}.
+// A figure with its expected interval: low <= value <= high. Unknown: {0, 0,
+// kUnknown}.
 struct Range {
-  static constexpr uint64_t kUnknown = UINT64_MAX;  // as high
+  static constexpr uint64_t kUnknown = UINT64_MAX;  // in `high`
   uint64_t value = 0;
   uint64_t low = 0;
   uint64_t high = kUnknown;
@@ -31,17 +32,17 @@ struct Range {
   bool known() const { return high != kUnknown; }
 };
 
-// All figures are per rank, which is a GPU.
+// All figures are per rank; a rank is a GPU.
 struct ModelDemand {
-  char model[64];    // as --loader-model names it, NUL-padded, printable ASCII;
-                     // "": of a job that names none, or one that is not here
+  char model[64];    // name in --loader-model, NUL-padded, printable ASCII; "":
+                     // for a job without a name or with an unlisted one
   Range millicores;  // loader cores for the ceiling, <= kMaxMillicores
   Range bytes_per_s;                  // from storage, <= kMaxBytesPerS
   Range ceiling_milli_samples_per_s;  // <= kMaxMilliSamplesPerS
 };
 
-// What a queued job was found to need, for when its GRES are updated. 0: that
-// GRES is not the job's.
+// The computed need of a queued job, for updates of its GRES. 0: the job does
+// not have that GRES.
 struct JobDemand {
   uint32_t job_id;
   uint32_t millicores;   // per GPU
@@ -52,9 +53,9 @@ struct TableHeader {
   uint64_t magic;
   uint32_t version;
   uint32_t size_bytes;   // sizeof(TableImage)
-  uint32_t sequence;     // odd while a write is under way (a seqlock)
-  uint32_t model_count;  // of models in use; they ascend by name
-  uint32_t job_count;    // of jobs in use; they ascend by job_id
+  uint32_t sequence;     // odd during a write (a seqlock)
+  uint32_t model_count;  // number of models in use; sorted by name
+  uint32_t job_count;    // number of jobs in use; sorted by job_id
   uint32_t reserved;     // 0
   uint64_t published_s;  // Unix time of the last write
 };
@@ -65,30 +66,30 @@ struct TableImage {
   JobDemand jobs[kMaxJobs];
 };
 
-// Why something is no part of a table, as a text without a full stop; nullptr
-// where it is. They look at every field but sequence. Allocate nothing,
-// thread-safe.
+// The fault of a part of a table, as a text without a full stop; nullptr if it
+// is valid. They check every field but sequence. Allocate nothing; thread-safe.
 const char* header_fault(const TableHeader& header);
 const char* model_fault(const ModelDemand& entry);
 const char* job_fault(const JobDemand& job);
-// All of the image that is in use, and its order.
+// Checks the used part of the image, and its order.
 const char* table_fault(const TableImage& image);
 
-// The name of an entry. It may fill its field.
+// The name of an entry, which may fill its field without a NUL.
 std::string_view model_name(const ModelDemand& entry);
 
-// What a look-up found. fault: why the table cannot be used, else nullptr.
+// Result of a look-up. fault: why the table is unusable, else nullptr.
 struct LookUp {
   bool found = false;
   const char* fault = nullptr;
 };
 
-// Look-ups in a table of which parts are read one by one, as a shared file is:
-// read(offset, to, size) copies bytes of the TableImage and returns whether
-// they are there. What is found has no fault. O(log entries) reads.
+// Look-ups in a table that is read piece by piece, as a shared file is.
+// read(offset, to, size) copies bytes of the TableImage and returns false if
+// they are missing. An entry is checked before it counts as found. O(log
+// entries) reads.
 // REQUIRES: header has no fault.
 
-// The model's entry, else the one without a name.
+// The model's entry, else the entry without a name.
 template <class Read>
 LookUp find_model(const TableHeader& header, std::string_view model,
                   const Read& read, ModelDemand& entry);
@@ -100,8 +101,8 @@ LookUp find_job(const TableHeader& header, uint32_t job_id, const Read& read,
 
 inline constexpr const char* kCutShort = "cut short";
 
-// Searches count entries of type Entry from offset on for the first of which
-// is_before(entry) does not hold; false where a read fails. index may be count.
+// Binary search over `count` sorted entries of type Entry from `offset` on, for
+// the first with !is_before(entry). False if a read fails. index may be count.
 template <class Entry, class Read, class IsBefore>
 bool lower_bound_read(size_t offset, uint32_t count, const Read& read,
                       const IsBefore& is_before, uint32_t& index) {

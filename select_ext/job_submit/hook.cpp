@@ -13,11 +13,11 @@
 namespace penstock::job_submit {
 namespace {
 
-// What slurmctld allows.
+// slurmctld's limit
 constexpr size_t kMaxCommentBytes = 1023;
 
-// Whether it was found. A fault is said once, and again after the table was
-// good meanwhile.
+// Returns look_up.found. Logs a fault once, and again after the table was valid
+// in between.
 bool is_found(const LookUp& look_up) {
   State& now = state();
   if (look_up.fault == nullptr)
@@ -42,7 +42,7 @@ bool names_loader_gres(std::string_view list) {
   return names_gres(list, kLoaderCpu) || names_gres(list, kLoaderBw);
 }
 
-// 3.2 [2.4, 4]
+// For example 3.2 [2.4, 4]
 int print_range(char* text, size_t size, const Range& range, double unit) {
   return std::snprintf(text, size, "%.3g [%.3g, %.3g]",
                        static_cast<double>(range.value) / unit,
@@ -50,8 +50,7 @@ int print_range(char* text, size_t size, const Range& range, double unit) {
                        static_cast<double>(range.high) / unit);
 }
 
-// The prediction per GPU, as users read it; figures that are not known are
-// left out.
+// Writes the prediction per GPU into the comment, without unknown figures.
 void write_comment(const ModelDemand& demand, job_desc_msg_t& job) {
   const CommentField where = state().comment;
   if (where == CommentField::kNone) return;
@@ -75,7 +74,7 @@ void write_comment(const ModelDemand& demand, job_desc_msg_t& job) {
               kMaxCommentBytes);
 }
 
-// Adds what the job's loaders need, and the comment; what was added.
+// Adds the loaders' needs and the comment. Returns the amounts added.
 Amounts add_demand(const OptionSet& asked, const JobRequest& request,
                    job_desc_msg_t& job) {
   const penstock_wire_options& options = asked.options();
@@ -84,7 +83,7 @@ Amounts add_demand(const OptionSet& asked, const JobRequest& request,
                                strnlen(options.model, sizeof options.model));
   const ModelDemand* demand = find(model, entry) ? &entry : nullptr;
   Amounts amounts;
-  // What the user has asked for himself stands.
+  // An explicit request of the user takes precedence.
   if (!names_loader_gres(request.tres_per_node))
     amounts = amounts_for(demand, options,
                           ranks_per_node(request, asks_for_management(options)),
@@ -127,8 +126,8 @@ void set_amounts(const Amounts& amounts, Submission& it) {
   it.loader_bw_mib_s = amounts.loader_bw;
 }
 
-// The number of the job that an update is for: a number, or "17_3" and the
-// like as scontrol sends it. 0: none.
+// The id of the job that an update is for. scontrol sends a number or a text
+// such as "17_3". 0: none.
 uint32_t updated_job(const job_desc_msg_t& job) {
   const uint32_t number = slurm_release::job_id_of(job);
   if (number != 0 && number < NO_VAL) return number;
@@ -141,8 +140,8 @@ uint32_t updated_job(const job_desc_msg_t& job) {
   return static_cast<uint32_t>(id);
 }
 
-// What an update's GPUs need, by what penstockctld has found for the job. One
-// that it has not is left alone, for it may not be managed.
+// The needs of an update's GPUs, from penstockctld's figures for the job. A job
+// without figures may be unmanaged and is left alone.
 Amounts updated_amounts(uint32_t job_id, uint32_t gpus) {
   JobDemand job;
   if (!find(job_id, job)) return {};

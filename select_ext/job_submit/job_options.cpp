@@ -8,7 +8,7 @@ namespace {
 constexpr std::string_view kFlagPrefix = "_SLURM_SPANK_OPTION_penstock_";
 constexpr std::string_view kVariablePrefix = "PENSTOCK_LOADER";
 
-// Slurm writes an option's name with '_' for '-'.
+// Slurm replaces '-' in an option's name by '_'.
 bool is_option(std::string_view written, std::string_view name) {
   if (written.size() != name.size()) return false;
   for (size_t i = 0; i < name.size(); ++i)
@@ -16,7 +16,7 @@ bool is_option(std::string_view written, std::string_view name) {
   return true;
 }
 
-// Splits "NAME=value"; false where there is no '='.
+// Splits "NAME=value"; false without a '='.
 bool split(std::string_view entry, std::string_view& name,
            std::string_view& value) {
   const size_t equals = entry.find('=');

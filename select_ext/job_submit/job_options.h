@@ -1,10 +1,11 @@
-// Where slurmctld finds the loader options of a submission.
+// Sources of a submission's loader options in slurmctld.
 //
-// Flags of sbatch, srun and salloc, and #SBATCH lines, are in the job's
-// control environment (spank_job_env), which --export=NONE leaves alone, as
+// Flags of sbatch, srun and salloc, and #SBATCH lines, are in the job's control
+// environment (spank_job_env), which --export=NONE does not affect:
 // "_SLURM_SPANK_OPTION_penstock_loader_threads=4". PENSTOCK_* variables are in
-// a batch job's environment; srun and salloc send none, and the SPANK plugin
-// puts them into the control environment. Both lists are a user's: any text.
+// a batch job's environment. srun and salloc send no environment, so the SPANK
+// plugin puts the variables into the control environment. Both lists are
+// written by the user and may hold any text.
 #pragma once
 
 #include <span>
@@ -14,9 +15,9 @@
 
 namespace penstock::job_submit {
 
-// Errors: kInvalidArgument  for a person; names flag or variable, its value
-//                           and what is allowed
-// Pure, thread-safe; allocates where it refuses, only.
+// Errors: kInvalidArgument  for the user; names the flag or variable, its value
+//                          and what is allowed
+// Pure, thread-safe; allocates only on error.
 [[nodiscard]] Result<OptionSet> read_options(
     std::span<const char* const> control_environment,
     std::span<const char* const> batch_environment, bool is_batch,

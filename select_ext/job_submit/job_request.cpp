@@ -22,14 +22,14 @@ bool has_gres(const JobRequest& request) {
          names_any_gres(request.tres_per_task);
 }
 
-// How many of the GRES, rounded up, at most `most`; needed is per node, and
-// unit of it makes one. Without std::ceil(): libm.a has one that cannot be part
-// of a shared object.
+// Number of GRES, rounded up, at most `most`. `needed` is per node; one GRES is
+// one `unit` of it. std::ceil() is avoided, because libm.a's version cannot be
+// linked into a shared object.
 uint64_t units(double needed, double unit, double overcommit, uint64_t most) {
   const double wanted = needed / unit / overcommit;
   if (wanted >= static_cast<double>(most)) return most;
   const auto whole = static_cast<uint64_t>(wanted);
-  // 2.1 / 0.7 is a little over 3, and needs 3.
+  // 2.1 / 0.7 is slightly over 3 by rounding, and must give 3.
   const double rest = wanted - static_cast<double>(whole);
   return rest > wanted * kRoundingError ? whole + 1 : whole;
 }
@@ -101,7 +101,7 @@ std::optional<JobDemand> queued_demand(uint32_t job_id,
   const uint64_t cores = gres_count(tres_per_node, kLoaderCpu);
   const uint64_t mib_per_s = gres_count(tres_per_node, kLoaderBw);
   if (gpus == 0 || (cores == 0 && mib_per_s == 0)) return std::nullopt;
-  // Rounded down: up, and the count of the same GPUs would be one more.
+  // Round down: rounding up would make amounts_for() compute one more GRES.
   const auto per_gpu = [&](uint64_t count, double unit, uint64_t most) {
     const double figure = static_cast<double>(count) * unit * overcommit /
                           static_cast<double>(gpus);

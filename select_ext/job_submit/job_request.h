@@ -1,6 +1,6 @@
-// What a submission asks for, out of Slurm's types, and what Penstock makes of
-// it: how many ranks a node will have and how much of loader_cpu and loader_bw
-// they need. Pure, thread-safe, allocates nothing.
+// A submission's request without Slurm's types, and Penstock's conclusions: the
+// ranks per node and the loader_cpu and loader_bw that they need. Pure,
+// thread-safe, allocates nothing.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct JobRequest {
   std::string_view tres_per_node;
   std::string_view tres_per_socket;
   std::string_view tres_per_task;
-  uint32_t nodes = 0;  // the least
+  uint32_t nodes = 0;  // minimum
   uint32_t tasks = 0;
   uint32_t tasks_per_node = 0;
   uint32_t sockets_per_node = 0;
@@ -31,22 +31,21 @@ struct JobRequest {
 
 uint32_t nodes_of(const JobRequest& request);           // at least 1
 uint32_t tasks_per_node_of(const JobRequest& request);  // at least 1
-// GPUs of one node, however they were asked for; rounded up where they do not
-// divide evenly.
+// GPUs per node, from any form of request; rounded up.
 uint32_t gpus_per_node_of(const JobRequest& request);
 
-// Ranks of one node: its GPUs. A job without GPUs and other GRES has one rank
-// per task, where it asked for management and its steps can be kept from
-// queueing for the loader's GRES (see steps_need_no_gres): a batch job that is
-// not heterogeneous. Else 0.
+// Ranks per node: the node's GPUs. A job without GPUs and other GRES has one
+// rank per task if it asked for management and its steps can be kept from
+// queueing for the loader's GRES (steps_need_no_gres): a batch job that is not
+// heterogeneous. Otherwise 0.
 uint32_t ranks_per_node(const JobRequest& request, bool asked);
 
-// Whether the job's steps must be told not to inherit its GRES: each step
-// that names none gets all of them, so that parallel steps would wait for each
-// other. Steps of a job with GPUs do that without us, or name their GPUs.
+// True if the job's steps must not inherit its GRES. A step that names none
+// inherits all of them, so parallel steps would wait for each other. Steps of a
+// job with GPUs do so without Penstock too, or name their GPUs.
 bool steps_need_no_gres(const JobRequest& request);
 
-// What the admin set.
+// The administrator's settings.
 struct GresLimits {
   uint64_t node_cores = 0;        // loader_cpu of the smallest node; 0: unused
   uint64_t node_bytes_per_s = 0;  // the same for loader_bw
@@ -59,21 +58,21 @@ struct Amounts {
   uint64_t loader_bw = 0;   // MiB/s
 };
 
-// Demand divided by overcommit and rounded up, at most what a node has, so
-// that a job alone always fits.
+// Demand divided by overcommit, rounded up, at most a node's amount. So a job
+// alone always fits.
 Amounts amounts_for(uint64_t millicores_per_rank, uint64_t bytes_per_s_per_rank,
                     uint32_t ranks, const GresLimits& limits);
 
-// The same for a submission: the model's demand, but for --loader-bw=RATE,
-// which is what the job needs on each node. demand: nullptr for none.
+// The amounts of a submission: the model's demand, but --loader-bw=RATE
+// overrides it as the job's need per node. demand: nullptr for none.
 Amounts amounts_for(const ModelDemand* demand,
                     const penstock_wire_options& options, uint32_t ranks,
                     const GresLimits& limits);
 
-// For penstockctld: what a queued job needs per GPU, from the GRES that Slurm
-// shows for it, so that its part of the table survives an update of them.
-// amounts_for() makes the same counts of it again. nullopt: the list names no
-// GPUs, or nothing of the loader's.
+// For penstockctld: the need of a queued job per GPU, computed from the GRES
+// that Slurm shows for it. With it in the table, an update of the GRES keeps
+// the loader's share; amounts_for() computes the same counts again. nullopt:
+// the list names no GPUs, or no loader GRES.
 std::optional<JobDemand> queued_demand(uint32_t job_id,
                                        std::string_view tres_per_node,
                                        double overcommit);

@@ -35,7 +35,7 @@ Status add_site(const std::string& directory, const std::string& gpu_type,
       const std::string name = path.stem().string();
       if (profile->describes_job() && profile->job.gpu.empty()) {
         if (gpu_type.empty()) {
-          profiles.erase(name);  // a built-in one is not meant either
+          profiles.erase(name);  // hides a built-in profile of that name too
           continue;
         }
         profile->job.gpu = gpu_type;

@@ -1,4 +1,4 @@
-// What a job of each model needs, by the profiles that a site has.
+// The needs of a job of each model, by the site's profiles.
 #pragma once
 
 #include <string>
@@ -9,13 +9,12 @@
 
 namespace penstock::job_submit {
 
-// An entry for each built-in profile and for NAME.toml and NAME.json of the
-// directory, which may be missing: those replace a built-in one, and .toml goes
-// before .json, as where penstockd looks a name up.
-//   any       the profile that also stands for jobs of other models; "": none
-//             does
-//   gpu_type  of the site's nodes, for profiles that describe a job and name
-//             none; "": there are several, and those profiles have no entry
+// One entry per built-in profile and per NAME.toml and NAME.json in the
+// directory, which may be missing. Files replace built-in profiles and .toml
+// precedes .json, as in penstockd.
+//   any       profile that also applies to jobs of other models; "": none
+//   gpu_type  of the site's nodes, for profiles that describe a job without
+//             one; "": several types, and those profiles get no entry
 // Errors: kNotFound         there is no profile `any`
 //         kInvalidArgument  parse_profile()'s, with the file
 //         kIo and others    the directory or a file cannot be read

@@ -1,5 +1,6 @@
-// job_submit_penstock.so: the symbols that slurmctld looks up. It loads a
-// plugin of this kind only where plugin_version is its own, to the last part.
+// job_submit_penstock.so: the symbols that slurmctld looks up. slurmctld loads
+// a plugin of this kind only if plugin_version equals its own, micro version
+// included.
 #include <exception>
 
 #include "select_ext/job_submit/hook.h"
@@ -8,8 +9,8 @@
 namespace penstock::job_submit {
 namespace {
 
-// Runs f(); an exception (of the standard library, for want of memory) must
-// not reach Slurm's C frames: it is logged and becomes SLURM_SUCCESS.
+// Runs f(). An exception (std::bad_alloc of the standard library) must not
+// reach Slurm's C frames: it is logged and becomes SLURM_SUCCESS.
 template <class F>
 int guard(const char* hook, F&& f) noexcept {
   try {
@@ -30,7 +31,7 @@ namespace plugin = penstock::job_submit;
 #pragma GCC visibility push(default)
 extern "C" {
 
-// const alone would keep them internal, and Slurm would not find them.
+// `const` alone would give them internal linkage, hidden from Slurm.
 extern const char plugin_name[];
 extern const char plugin_type[];
 extern const uint32_t plugin_version;

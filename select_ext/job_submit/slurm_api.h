@@ -1,6 +1,6 @@
-// What the plugin takes from Slurm: its public headers, and the allocator that
-// all texts in a job_desc_msg_t must come from. Slurm exports those two
-// without declaring them; they are the same from 22.05 to 26.05.
+// The plugin's imports from Slurm: its public headers, and the allocator that
+// all texts in a job_desc_msg_t must come from. Slurm exports the two allocator
+// functions without declaring them; they are the same from 22.05 to 26.05.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 extern "C" {
 
-// nullptr only where may_fail; otherwise slurmctld ends without memory.
+// nullptr only with may_fail; otherwise slurmctld exits when memory is short.
 void* slurm_xcalloc(size_t count, size_t size, bool clear, bool may_fail,
                     const char* file, int line, const char* function);
 void slurm_xfree(void** memory);
@@ -17,6 +17,6 @@ void slurm_xfree(void** memory);
 void slurm_info(const char* format, ...) __attribute__((format(printf, 1, 2)));
 void slurm_error(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
-// The opaque job record, as job_modify() gets it.
+// The opaque job record that job_modify() receives.
 struct job_record;
 }

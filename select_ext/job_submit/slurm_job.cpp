@@ -6,14 +6,14 @@
 namespace penstock::job_submit {
 namespace {
 
-// What slurmctld allows (_test_job_desc_fields): a job with a longer text is
-// refused.
+// slurmctld's limit (_test_job_desc_fields): it refuses a job with a longer
+// text.
 constexpr size_t kMaxTresBytes = 1023;
 
-// More entries than this are no environment that a client sent.
+// No client sends an environment with more entries.
 constexpr uint32_t kMaxEntries = 1 << 20;
 
-// "" and nothing else where the memory is not there.
+// An empty text with room for `length` bytes; nullptr if memory is short.
 char* new_text(size_t length) {
   return static_cast<char*>(
       ::slurm_xcalloc(length + 1, 1, true, true, __FILE__, __LINE__, __func__));
@@ -98,7 +98,7 @@ bool add_variable(std::string_view name, std::string_view value,
     if (text.starts_with(name) && text.substr(name.size()).starts_with('='))
       return false;
   }
-  // A NULL ends it, which env_size does not count.
+  // The list ends with a NULL that env_size does not count.
   auto** list = static_cast<char**>(::slurm_xcalloc(
       old.size() + 2, sizeof(char*), true, true, __FILE__, __LINE__, __func__));
   char* entry = nullptr;

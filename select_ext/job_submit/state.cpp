@@ -27,8 +27,8 @@ uint64_t clock_ns(clockid_t clock) {
          static_cast<uint64_t>(now.tv_nsec);
 }
 
-// Slurm passes no arguments to this kind of plugin: penstock.conf stands where
-// slurm.conf does.
+// Slurm passes no arguments to plugins of this kind, so penstock.conf must be
+// in slurm.conf's directory.
 std::string config_path() {
   const char* slurm_conf = std::getenv("SLURM_CONF");
   std::string directory = slurm_conf == nullptr ? "" : slurm_conf;
@@ -61,7 +61,7 @@ void open_table(const std::string& path) {
 }
 
 void open_socket(const std::string& path) {
-  // A path that does not fit was refused with the file.
+  // A path that does not fit was refused when the file was read.
   std::strncpy(the_state.socket_path, path.c_str(),
                sizeof the_state.socket_path - 1);
   the_state.socket =

@@ -1,5 +1,5 @@
-// What the plugin keeps from init() to fini(). Written in init() only, but for
-// the counters: any number of threads run the hooks at once.
+// The plugin's state from init() to fini(). Only init() writes it, except the
+// counters: any number of threads run the hooks at once.
 #pragma once
 
 #include <atomic>
@@ -13,10 +13,9 @@ namespace penstock::job_submit {
 
 enum class CommentField { kNone, kComment, kAdminComment };
 
-// Trivially destructible: nothing happens when Slurm unloads the plugin.
+// Trivially destructible, so that unloading the plugin runs no code.
 struct State {
-  bool is_ready = false;  // false: penstock.conf is damaged; jobs pass as they
-                          // are
+  bool is_ready = false;  // false: bad penstock.conf; jobs pass
   OptionLimits limits;
   bool default_auto = false;
   GresLimits gres;
@@ -27,24 +26,24 @@ struct State {
   char socket_path[108] = "";
   uint64_t load_ns = 0;  // CLOCK_REALTIME
 
-  std::atomic<bool> fault_said = false;  // the table's, in the log
-  std::atomic<uint64_t> datagrams = 0;   // tried
+  std::atomic<bool> fault_said = false;  // a fault of the table is logged
+  std::atomic<uint64_t> datagrams = 0;   // attempted
   std::atomic<uint64_t> not_sent = 0;
   std::atomic<uint64_t> hooks = 0;
   std::atomic<uint32_t> buckets[kBuckets] = {};
 };
 State& state();
 
-// Reads penstock.conf beside slurm.conf, maps the table and makes the socket.
-// Whatever fails is said in the log, and the plugin does without it.
+// Reads penstock.conf beside slurm.conf, maps the table and creates the socket.
+// A failure is logged, and the plugin works without that part.
 void start();
 void stop();
 
-// Sends without waiting; a datagram that cannot go is counted and dropped.
+// Sends without waiting. A datagram that cannot be sent is counted and dropped.
 // Fills in header, numbers, times and statistics.
 void send_submission(Submission& submission);
 
-// One hook's time, from its making to its end, into the statistics.
+// Adds the lifetime of this object, one hook's run time, to the statistics.
 class HookTimer {
  public:
   HookTimer();

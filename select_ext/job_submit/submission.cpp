@@ -11,7 +11,7 @@
 namespace penstock::job_submit {
 namespace {
 
-// 2^(1/8), for limits without a library at start.
+// 2^(1/8), written out so that the limits are compile-time constants.
 constexpr double kStep = 1.0905077326652577;
 
 constexpr std::array<uint64_t, kBuckets> make_limits() {
@@ -26,7 +26,7 @@ constexpr std::array<uint64_t, kBuckets> make_limits() {
 }
 constexpr auto kLimits = make_limits();
 
-// The weights of penstock.conf go up to this.
+// The largest weight that penstock.conf accepts.
 constexpr OptionLimits kAnyLimits{1000};
 
 Error refused(const char* field, const char* allowed) {

@@ -14,15 +14,15 @@
 namespace penstock::job_submit {
 namespace {
 
-// A write takes some microseconds; a writer that was stopped in the middle of
-// one is not waited for.
+// A write takes some microseconds. A writer that was stopped during a write is
+// not waited for.
 constexpr int kTries = 3;
 
-// Odd: never that of a whole table.
+// Odd, so never the sequence of a complete table.
 constexpr uint32_t kNoSequence = 1;
 
-// memcpy() from the mapping, but that it fails where the file has become too
-// short: a load would be SIGBUS, and the end of slurmctld.
+// memcpy() from the mapping that fails if the file was truncated. A plain load
+// would raise SIGBUS and end slurmctld.
 bool copy_mapped(void* to, const void* from, size_t size_bytes) {
   const iovec local{to, size_bytes};
   const iovec remote{const_cast<void*>(from), size_bytes};
@@ -30,7 +30,7 @@ bool copy_mapped(void* to, const void* from, size_t size_bytes) {
          static_cast<ssize_t>(size_bytes);
 }
 
-// find(header, read) between two writes.
+// Runs find(header, read) on a snapshot between two writes.
 template <class Find>
 LookUp look_up(const TableImage* mapped, const Find& find) {
   const auto read = [&](size_t offset, void* to, size_t size_bytes) {
@@ -88,8 +88,8 @@ void TableReader::close() {
   mapped_ = nullptr;
 }
 
-// A read of the mapping takes 4 us in slurmctld, whose caches are cold there,
-// and a search some ten of them.
+// A read of the mapping takes 4 us in slurmctld, where CPU caches are cold, and
+// a search needs about ten reads. The cache needs one.
 LookUp TableReader::model(std::string_view name, ModelDemand& entry) const {
   if (cache_taken_.exchange(true, std::memory_order_acquire))
     return look_up_model(name, entry);
@@ -105,14 +105,14 @@ LookUp TableReader::look_up_model(std::string_view name,
   });
 }
 
-// REQUIRES: the cache is taken by the caller.
+// REQUIRES: the caller holds the cache.
 LookUp TableReader::cached_model(std::string_view name,
                                  ModelDemand& entry) const {
   TableHeader header;
   if (!copy_mapped(&header, mapped_, sizeof header)) return {false, kCutShort};
   if (const char* fault = header_fault(header)) return {false, fault};
   const bool is_whole = header.sequence % 2 == 0;
-  // A file that was made anew counts from 0 again.
+  // published_s too, because a new file counts from sequence 0 again.
   const bool is_cached = header.sequence == cache_.header.sequence &&
                          header.published_s == cache_.header.published_s;
   if (!is_whole || (!is_cached && !refresh_cache(header)))
@@ -125,7 +125,7 @@ LookUp TableReader::cached_model(std::string_view name,
   return find_model(cache_.header, name, read, entry);
 }
 
-// False where a write came between.
+// False if a write happened during the copy.
 // REQUIRES: the header's sequence is even.
 bool TableReader::refresh_cache(const TableHeader& header) const {
   cache_.header.sequence = kNoSequence;

@@ -1,4 +1,4 @@
-// The plugin's side of the demand table: maps the file once, and takes copies.
+// The plugin's side of the demand table: maps the file once and copies from it.
 #pragma once
 
 #include <atomic>
@@ -10,18 +10,17 @@ namespace penstock::job_submit {
 // Trivially destructible: Slurm unloads plugins while its own threads run.
 class TableReader {
  public:
-  // Maps the file at path, for reading. Opens no more than that: the file must
-  // be there and of a table's size.
-  // Returns nullptr, or why not, as a text without a full stop; errno may say
-  // more. Refused: what is no regular file, belongs to neither root nor the
-  // caller, or is writable by group or others.
+  // Maps the file at path for reading. The file must exist and have a table's
+  // size. Returns nullptr, or the reason of the failure as a text without a
+  // full stop; errno may say more. Refused: a file that is not regular, belongs
+  // to neither root nor the caller, or is writable by group or others.
   const char* open(const char* path);
   void close();
   bool is_open() const { return mapped_ != nullptr; }
 
-  // Look-ups, each as the table stood between two writes. Take no lock, wait
-  // for nobody and make no I/O; thread-safe. A file that was cut short after
-  // open() is a fault, not a signal. REQUIRES: is_open().
+  // Look-ups, each in a snapshot between two writes. They take no lock, never
+  // wait and do no I/O; thread-safe. A file truncated after open() gives a
+  // fault, not a signal. REQUIRES: is_open().
   LookUp model(std::string_view name, ModelDemand& entry) const;
   LookUp job(uint32_t job_id, JobDemand& job) const;
 
@@ -32,8 +31,8 @@ class TableReader {
 
   const TableImage* mapped_ = nullptr;
 
-  // The models as they stood at the sequence of its header. Whoever finds it
-  // taken reads the mapping instead.
+  // The models of header.sequence. One thread uses the cache at a time; others
+  // read the mapping instead.
   struct Cache {
     TableHeader header;
     ModelDemand models[kMaxModels];

@@ -29,7 +29,7 @@ Range range_of(const Figure& figure, double scale, uint64_t most) {
                     figure.low <= figure.value && figure.value <= figure.high &&
                     figure.value * scale <= static_cast<double>(most);
   if (!fits) return {};
-  // The upper end may pass `most`, but must not become "unknown".
+  // The upper end may exceed `most`, but must not become kUnknown.
   return {scaled(figure.value, scale, most), scaled(figure.low, scale, most),
           scaled(figure.high, scale, most)};
 }
@@ -51,8 +51,8 @@ Status check_file(int fd, const std::string& path) {
   return Done{};
 }
 
-// Its size now, and the blocks for it: a disk that fills up later must not
-// kill the writer.
+// Sets the size and allocates the blocks. Without blocks, a full disk would
+// later kill the writer with SIGBUS.
 Status make_room(int fd, const std::string& path) {
   if (::ftruncate(fd, sizeof(TableImage)) != 0)
     return system_error(errno, path);
@@ -120,7 +120,7 @@ Result<TableWriter> TableWriter::open(const std::string& path) {
                  path + ": another writer has it; allowed: one penstockctld"};
   if (Status status = make_room(fd.get(), path); !status)
     return std::move(status).error();
-  // SlurmUser reads it, whatever our umask.
+  // SlurmUser must read it, whatever our umask is.
   if (::fchmod(fd.get(), 0644) != 0) return system_error(errno, path);
   void* mapped = ::mmap(nullptr, sizeof(TableImage), PROT_READ | PROT_WRITE,
                         MAP_SHARED, fd.get(), 0);
@@ -155,7 +155,7 @@ Status TableWriter::publish(std::vector<ModelDemand> models,
   if (!image) return std::move(image).error();
   (*image)->header.published_s = published_s;
   std::atomic_ref<uint32_t> sequence(mapped_->header.sequence);
-  // One that died in the middle of a write has left an odd number.
+  // A writer that died during a write has left an odd sequence.
   const uint32_t writing = sequence.load() | 1;
   sequence.store(writing);
   (*image)->header.sequence = writing;

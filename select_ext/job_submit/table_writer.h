@@ -11,19 +11,18 @@
 
 namespace penstock::job_submit {
 
-// An entry from a prediction, whose figures are per rank. Figures over the
-// table's bounds become unknown.
-// Errors: kInvalidArgument  the name has over 64 bytes, or bytes outside
-//                           printable ASCII
+// An entry from a prediction with figures per rank. Figures over the table's
+// bounds become unknown.
+// Errors: kInvalidArgument  the name is over 64 bytes, or not printable ASCII
 [[nodiscard]] Result<ModelDemand> model_demand(const std::string& model,
                                                const Prediction& prediction);
 
-// Holds the file and its lock as long as it lives. Not thread-safe.
+// Owns the file and its lock. Not thread-safe.
 class TableWriter {
  public:
-  // Opens path or makes it, with mode 0644, as an empty table. A file that is
-  // there is kept, so that readers that have mapped it see the next write.
-  // Errors: kUnavailable       another writer has it
+  // Opens the table, or creates it empty with mode 0644. An existing file is
+  // kept, so that readers with a mapping see the next write.
+  // Errors: kUnavailable       another writer has the lock
   //         kPermissionDenied  it belongs to another user
   //         kInvalidArgument   not a regular file
   //         kNotFound, kIo     a system call failed (no space, no directory)
@@ -33,7 +32,7 @@ class TableWriter {
   TableWriter& operator=(TableWriter&& other) noexcept;
   ~TableWriter();
 
-  // Replaces all of the table. Readers see the old one or the new one.
+  // Replaces the whole table. Readers see the old or the new one.
   // Errors: kInvalidArgument  a name or a job twice, or a field out of range
   //         kLimit            over kMaxModels or kMaxJobs; leave out the
   //                           oldest jobs

@@ -12,12 +12,12 @@ struct Entry {
   uint64_t count = 1;
 };
 
-// A count such as "4" or "2K"; false where text is none.
+// Parses a count such as "4" or "2K"; false if text is not a count.
 bool parse_count(std::string_view text, uint64_t& count) {
   const auto [end, error] =
       std::from_chars(text.data(), text.data() + text.size(), count);
   if (end == text.data()) return false;
-  if (error != std::errc()) count = kMaxCount;  // more than 64 bits hold
+  if (error != std::errc()) count = kMaxCount;  // over 64 bits
   const std::string_view suffix(
       end, static_cast<size_t>(text.data() + text.size() - end));
   if (suffix.size() > 1) return false;

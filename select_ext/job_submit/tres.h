@@ -8,18 +8,18 @@
 
 namespace penstock::job_submit {
 
-// The counts of all entries of that name, of any type, added up; an entry
-// without a count counts 1, K, M, G, T and P behind one are powers of 1024.
-// At most kMaxCount: users write these. 0 where none has that name.
+// Sum of the counts of all entries with that name, of any type; 0 without one.
+// A missing count is 1; the suffixes K, M, G, T and P are powers of 1024. At
+// most kMaxCount, because users write these.
 inline constexpr uint64_t kMaxCount = 1000000;
 uint64_t gres_count(std::string_view list, std::string_view name);
 
-// Whether an entry has that name, with whatever count.
+// True if an entry has that name, with any count.
 bool names_gres(std::string_view list, std::string_view name);
 
-// Whether there is an entry that is a GRES: from 23.11 on a list can have CPUs,
-// memory and licences too ("cpu=2,gres/gpu=1,license/matlab=1"), and sbatch
-// writes --cpus-per-task there.
+// True if an entry is a GRES. From 23.11 on a list may also hold CPUs, memory
+// and licences ("cpu=2,gres/gpu=1,license/matlab=1"), and sbatch writes
+// --cpus-per-task there.
 bool names_any_gres(std::string_view list);
 
 // The type of the first entry of that name ("a100"), or "".
