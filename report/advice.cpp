@@ -11,11 +11,11 @@
 namespace penstock {
 namespace {
 
-// A gain or a saving below these is not worth a reader's time.
+// Smaller gains and savings are not worth an advice.
 constexpr double kWorthwhileGain = 0.02;
 constexpr double kWorthwhileCores = 0.5;
 constexpr size_t kMostAdvice = 3;
-constexpr int kMostPerTask = 4096;  // what the options allow
+constexpr int kMostPerTask = 4096;  // limit of the options
 constexpr double kAdvisedDensity = 0.01;
 
 std::optional<double> share_of(const Breakdown& breakdown,
@@ -28,8 +28,9 @@ std::string percent_or_unknown(const TimePart& part, int percent) {
   return part.seconds ? fmt::format("{}%", percent) : "unknown";
 }
 
-// What the throughput gains when a stall of the given share of wall time goes
-// away as far as `available` of a demand that lies in an interval allows.
+// Gain in throughput if `available` of a resource is granted. `stall` is the
+// share of wall time lost for want of it; `demand` is what removes the stall
+// completely.
 Estimate gain_without(double stall, double available, const Estimate& demand) {
   double most = stall / std::max(1e-9, 1 - stall);
   auto reached = [&](double needed) {
@@ -39,16 +40,16 @@ Estimate gain_without(double stall, double available, const Estimate& demand) {
   return {reached(demand.value), reached(demand.high), reached(demand.low)};
 }
 
-// Whole CPUs per task that hold cores of the node; a twentieth of a CPU too
-// many does not cost another one.
+// Whole CPUs per task that hold `cores` of the node. An excess of a twentieth
+// of a CPU is ignored.
 int whole_per_task(double cores, uint32_t tasks) {
   double whole = std::ceil(cores / tasks - 0.05);
   return static_cast<int>(std::clamp(whole, 1.0, double{kMostPerTask}));
 }
 
-// The share of wall time lost for want of CPU; nullopt where it cannot be told.
-// A loader that does not report how its time is spent shows it by waiting while
-// it uses the cores that it has.
+// The share of wall time lost for want of CPU; nullopt: unknown. If the split
+// of the stall is unknown, a job that waits while its loader uses all granted
+// cores is short of CPU.
 std::optional<double> cpu_stall(const JobReport& report) {
   constexpr double kFullyUsed = 0.9;
   const Breakdown& breakdown = report.breakdown;
@@ -65,14 +66,14 @@ std::optional<double> cpu_stall(const JobReport& report) {
 }
 
 // The share of wall time in which the trainer waits for CPUs that its own
-// loader uses; nullopt where it is not worth a word.
+// loader uses; nullopt: too small to mention.
 std::optional<double> contention_share(const Breakdown& breakdown) {
   const auto share = share_of(breakdown, breakdown.contention_s);
   return share && *share >= kInputBoundShare ? share : std::nullopt;
 }
 
-// What the trainer needs: the reserve, and where its loader kept it off its
-// CPUs for a part of the run, what it would have used all the while.
+// Cores that the trainer needs: the reserve. If its loader kept it off its
+// CPUs, scale its use up to the time without that wait.
 double trainer_cores(const JobReport& report) {
   const double reserve = report.cores.reserve.value_or(0);
   const Breakdown& breakdown = report.breakdown;
@@ -96,7 +97,7 @@ std::optional<Facts> core_facts(const JobReport& report) {
                trainer_cores(report), *cores.demand};
 }
 
-// More or fewer CPUs per task, as the ceiling needs them.
+// Advises more or fewer CPUs per task to reach the ceiling.
 std::optional<Recommendation> advise_cpus(const JobReport& report) {
   std::optional<Facts> facts = core_facts(report);
   if (!facts) return std::nullopt;
@@ -104,7 +105,7 @@ std::optional<Recommendation> advise_cpus(const JobReport& report) {
   if (!stall) return std::nullopt;
   bool starved = *stall >= kInputBoundShare;
   const Estimate& demand = facts->demand;
-  // Growing follows the expected demand, shrinking the largest possible.
+  // Growing follows the expected demand, shrinking the highest possible demand.
   double needed = (starved ? demand.value : demand.high) + facts->reserve;
   int per_task = whole_per_task(needed, report.tasks);
   double total = per_task * facts->tasks;
@@ -128,7 +129,7 @@ std::optional<Recommendation> advise_cpus(const JobReport& report) {
   return out;
 }
 
-// More loader threads, where too few ran to use the job's own cores.
+// Advises more loader threads if too few ran to use the job's own cores.
 std::optional<Recommendation> advise_threads(const JobReport& report) {
   const CoreFigures& cores = report.cores;
   std::optional<double> stall = cpu_stall(report);
@@ -140,7 +141,8 @@ std::optional<Recommendation> advise_threads(const JobReport& report) {
   if (1.0 * per_task * report.tasks <= *cores.loader_threads) {
     return std::nullopt;
   }
-  // With fewer than its CPUs a task's trainer is kept on what remains.
+  // --loader-threads under the task's CPUs would leave the trainer only the
+  // rest, so the rest must hold the reserve.
   const double cpus = cores.allocated.value_or(0) / report.tasks;
   const double reserve = cores.reserve.value_or(0) / report.tasks;
   if (per_task < cpus && cpus - per_task < reserve) per_task = int(cpus);
@@ -152,15 +154,15 @@ std::optional<Recommendation> advise_threads(const JobReport& report) {
       "the ceiling needs about {:.2f} loader cores, and no more than {:.0f} "
       "loader threads ran at once; a grant never exceeds them",
       cores.demand->value, *cores.loader_threads);
-  // Only cores that the job has a right to, or had, are counted on; what it
-  // may borrow beyond them is the interval's upper end.
+  // Count only cores that the job is entitled to or was granted. Further
+  // borrowed cores are the upper end of the interval.
   out.gain =
       gain_without(*stall, std::max(*cores.entitled, granted), *cores.demand);
   out.gain->high = *stall / std::max(1e-9, 1 - *stall);
   return out;
 }
 
-// A larger bandwidth, where the user's own figure is what holds the job back.
+// Advises a larger bandwidth if the user's own --loader-bw limits the job.
 std::optional<Recommendation> advise_bandwidth(const JobReport& report) {
   const BandwidthFigures& bandwidth = report.bandwidth;
   std::optional<double> fetch =
@@ -184,7 +186,7 @@ std::optional<Recommendation> advise_bandwidth(const JobReport& report) {
   return out;
 }
 
-// A cache that holds the whole data set, where storage is what is waited for.
+// Advises a cache for the whole data set if the job waits for storage.
 std::optional<Recommendation> advise_cache(const JobReport& report) {
   const CacheFigures& cache = report.cache;
   const std::optional<double> fetch =
@@ -202,14 +204,15 @@ std::optional<Recommendation> advise_cache(const JobReport& report) {
       "the loader's cache holds {:.0f}% of the data set, and reads the rest "
       "from storage in every epoch; one of this size holds all",
       *cache.held_share * 100);
-  // The first epoch, which no cache helps, is part of what was waited for.
+  // The first epoch's misses are part of the fetch stall, and no cache avoids
+  // them.
   const double most = *fetch / std::max(1e-9, 1 - *fetch);
   out.gain = Estimate{most, 0, most};
   return out;
 }
 
-// What links carry in a sparse exchange, of what they carry in a dense one: the
-// same for any number of ranks, elements and bytes per second.
+// Link traffic of a sparse exchange over that of a dense one. It depends
+// neither on the ranks nor on the elements nor on the bandwidth.
 double sparse_share(double density) {
   constexpr exchange::ExchangeCosts kOnlyLink{.byte_s = 1};
   const exchange::ExchangeSize size{1'000'000, 8, density};
@@ -217,9 +220,9 @@ double sparse_share(double density) {
          exchange_s(exchange::Method::kDense, size, kOnlyLink);
 }
 
-// A sparser exchange, where the exchange is what is waited for most. What is
-// left of the waiting is at most in proportion: what hides behind the backward
-// pass stays hidden.
+// Advises a sparser exchange if it is the largest stall. The remaining stall is
+// at most proportional to the traffic, because the part hidden behind the
+// backward pass stays hidden.
 std::optional<Recommendation> advise_exchange(const JobReport& report) {
   const Breakdown& breakdown = report.breakdown;
   const std::optional<double> stall =
@@ -244,15 +247,15 @@ std::optional<Recommendation> advise_exchange(const JobReport& report) {
       "{:.0f}% links carry {:.1f}% of what they do in a dense one, and the "
       "loader then has to supply up to {:.2f} times as much",
       *stall * 100, kAdvisedDensity * 100, carried * 100, 1 + gain);
-  // Waiting for a slower rank, or for messages, goes on.
+  // Waits for a slower rank, or for latency, remain.
   out.gain = Estimate{gain, 0, gain};
   return out;
 }
 
-// A job that uses its CPUs and whose loader was not recognised: whether it
-// waits for data or not, it cannot borrow.
+// Advises --loader-match for a busy job whose loader was not recognised,
+// because such a job can never borrow CPUs.
 std::optional<Recommendation> advise_match(const JobReport& report) {
-  constexpr double kBusy = 0.5;  // of its CPUs
+  constexpr double kBusy = 0.5;  // share of its CPUs
   const CoreFigures& cores = report.cores;
   if (report.quality.loader_source != LoaderSource::kNone || !cores.allocated ||
       cores.used_trainer.value_or(0) < kBusy * *cores.allocated) {
@@ -292,8 +295,8 @@ const char* bound_by(const Breakdown& breakdown, int waits_percent) {
   return compute_s >= exchange_s ? "Compute-bound" : "Exchange-bound";
 }
 
-// The kernel tells that some thread was held up, not that the trainer waited
-// for it, and no ground for advice.
+// The kernel's figures say that some thread was held up, but not that the
+// trainer waited for it. So they give neither a verdict nor advice.
 std::string without_waiting_told(const JobReport& report) {
   std::string text =
       "No verdict: the job did not report how long it waited for data";
@@ -318,7 +321,7 @@ std::string verdict(const JobReport& report) {
   if (!waited) return without_waiting_told(report);
   int percent = shares[1] + shares[2];
   std::string parts = shares_text(breakdown, shares);
-  // Where part of the waiting has no known cause, its whole is what counts.
+  // If part of the wait has no known cause, report the whole wait.
   const double held_up = *waited + contention_share(breakdown).value_or(0);
   int waited_percent = static_cast<int>(std::lround(held_up * 100));
   if (waited_percent > percent + 1 || !split) {

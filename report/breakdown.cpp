@@ -55,7 +55,7 @@ std::array<int, kBreakdownParts> rounded_shares(const Breakdown& breakdown,
     shares[i] = static_cast<int>(std::floor(exact));
     remainders[i] = exact - shares[i];
   }
-  // The units lost to rounding down go to those that lost most.
+  // Largest remainder method: the missing units go to the largest remainders.
   int missing = units - std::accumulate(shares.begin(), shares.end(), 0);
   for (; missing > 0; --missing) {
     auto* most = std::max_element(remainders.begin(), remainders.end());

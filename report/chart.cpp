@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-// The distances of time ticks that people count in.
+// Steps of a time axis that suit seconds, minutes and hours.
 constexpr double kTimeSteps_s[] = {1,    2,    5,     10,    15,   30,
                                    60,   120,  300,   600,   900,  1800,
                                    3600, 7200, 10800, 21600, 43200};
@@ -20,7 +20,7 @@ double time_step_s(double duration_s, int about) {
   for (double step_s : kTimeSteps_s) {
     if (step_s >= least_s) return step_s;
   }
-  // Days in steps as numbers have them.
+  // Beyond a day: steps as for numbers, in whole days.
   const Scale days = scale_for(duration_s / kDay_s, about);
   return std::max(1.0, std::ceil(days.ticks[1])) * kDay_s;
 }
@@ -33,8 +33,8 @@ bool joins(const Step& left, const Step& right) {
   return right.from - left.to < 1e-9;
 }
 
-// Walks over the steps that are known; `broken` says that one begins after a
-// gap, or is the first.
+// Iterates over the known steps: begin() for the first step of each unbroken
+// run, go() for its other steps, end() after its last one.
 template <class Begin, class Go, class End>
 void walk(const std::vector<Step>& steps, double plot_height, Begin begin,
           Go go, End end) {
@@ -96,7 +96,7 @@ Scale scale_for(double largest, int about) {
     if (factor * power >= rough * (1 - 1e-9)) step = factor * power;
   }
   Scale out;
-  // A hair's breadth over a tick needs no further one.
+  // Ignore rounding that puts `largest` just over a tick.
   const auto steps = std::max<int64_t>(
       1, static_cast<int64_t>(std::ceil(largest / step - 1e-6)));
   out.top = step * static_cast<double>(steps);

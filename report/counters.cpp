@@ -1,4 +1,4 @@
-// What of a job's figures is told as counters, which never go back.
+// A job's figures as counters that never decrease.
 #include <algorithm>
 
 #include "report/metrics.h"
@@ -12,7 +12,7 @@ void raise_figure(std::optional<double>& told,
 }
 
 void raise_parts(WallParts& told, const WallParts& now) {
-  double room_s = 0;  // by which the wall time has grown
+  double room_s = 0;  // growth of the wall time
   double wanted_s = 0;
   for (size_t i = 0; i < told.size(); ++i) {
     const double told_s = told[i].value_or(0);

@@ -1,12 +1,11 @@
-// A figure that is not known exactly. Pure.
+// A figure with uncertainty. Pure.
 #pragma once
 
 #include <cmath>
 
 namespace penstock {
 
-// A figure with the interval in which it is expected to lie:
-// low <= value <= high.
+// A figure with its expected interval: low <= value <= high.
 struct Estimate {
   double value = 0;
   double low = 0;
@@ -16,7 +15,7 @@ struct Estimate {
   friend bool operator==(const Estimate&, const Estimate&) = default;
 };
 
-// False for an interval without end, which says nothing, and for NaN.
+// False for an infinite interval, which carries no information, and for NaN.
 inline bool is_known(const Estimate& estimate) {
   return std::isfinite(estimate.value) && std::isfinite(estimate.low) &&
          std::isfinite(estimate.high);

@@ -1,6 +1,6 @@
-// The fields of every reported struct, named once for the JSON writer and the
-// JSON reader. A visitor is called as visitor("key", field); lists and texts
-// are handled by the field's type. Private to report/.
+// The fields of every reported struct, listed once for the JSON writer and the
+// JSON reader. A visitor is called as visitor("key", field) and handles lists
+// and texts by the field's type. Private to report/.
 #pragma once
 
 #include <concepts>
@@ -145,7 +145,7 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("notes", it.notes);
 }
 
-// The timeline has a form of its own (json_timeline.h).
+// The timeline has its own JSON form (json_timeline.h).
 template <class Visitor, ConstOrNot<JobReport> Struct>
 void visit_fields(Visitor& visit, Struct& it) {
   visit("job_id", it.job_id);

@@ -13,8 +13,8 @@
 namespace penstock {
 namespace {
 
-// A name left by a crash of ours is removed first; a link that somebody put
-// there is neither followed nor written.
+// Removes a temporary file left by a crash of penstockd. O_EXCL and O_NOFOLLOW
+// make sure that a link placed there is neither followed nor written.
 Result<UniqueFd> create_aside(int dir_fd, const std::string& name) {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   UniqueFd fd(::openat(dir_fd, name.c_str(), kFlags, 0400));
@@ -35,8 +35,8 @@ Status fill(int fd, std::string_view text, uid_t uid, const std::string& name) {
     if (written < 0) return system_error(errno, "cannot write " + name);
     text.remove_prefix(static_cast<size_t>(written));
   }
-  // The umask may have narrowed the mode, and the owner changes last: until
-  // then the file is nobody's to read.
+  // The umask may have narrowed the mode. The owner changes last, so that no
+  // user can read an incomplete file.
   if (::fchmod(fd, 0400) != 0 || ::fchown(fd, uid, -1) != 0) {
     return system_error(
         errno, "cannot give " + name + " to user " + std::to_string(uid));

@@ -1,5 +1,5 @@
-// Writes a finished job's report where the admin wants it: the layer's only
-// I/O.
+// Writes a finished job's report into the administrator's report directory: the
+// only I/O of report/.
 #pragma once
 
 #include <sys/types.h>
@@ -10,14 +10,14 @@
 
 namespace penstock {
 
-// Writes JOBID.json, and JOBID.txt where format is PENSTOCK_REPORT_TEXT or
-// PENSTOCK_REPORT_UNSET, into the directory dir_fd; PENSTOCK_REPORT_NONE
-// writes nothing. Each file appears whole or not at all (written aside, synced,
-// renamed), replaces an earlier one of its name, belongs to uid and has mode
-// 0400. Links in the directory are never followed.
+// Writes JOBID.json into the directory dir_fd, and JOBID.txt if format is
+// PENSTOCK_REPORT_TEXT or PENSTOCK_REPORT_UNSET. PENSTOCK_REPORT_NONE writes
+// nothing. Each file appears atomically (temporary file, fsync, rename),
+// replaces an earlier one of its name, belongs to uid and has mode 0400. Links
+// in the directory are never followed.
 // Errors: kPermissionDenied, kNotFound, kIo  name the file and the cause
-//         (a full disk too); nothing partial stays, and a file that was
-//         already whole does.
+//         (a full disk too). No partial file remains; a file that was complete
+//         stays.
 [[nodiscard]] Status write_report_file(int dir_fd, const JobReport& report,
                                        uid_t uid,
                                        penstock_report_format format);

@@ -1,4 +1,4 @@
-// Where the time went, as one bar and a table of its parts.
+// The breakdown of wall time as one bar and a table of its parts.
 #include <fmt/format.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// The table that explains each grant change, or each group of them.
+// The table that explains each grant change, or each group of changes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ std::string limit_text(const std::optional<double>& bytes_per_s) {
   return bytes_per_s ? rate_text(bytes_per_s) : "no limit";
 }
 
-// From the state before the first to that after the last.
+// From the value before the first change to the value after the last.
 std::string cores_step(Changes changes) {
   return step_text(figure_text(changes.front().cores_from),
                    figure_text(changes.back().cores_to));
@@ -48,8 +48,7 @@ std::string rate_step(Changes changes) {
   return text + fmt::format(" ({:+.0f}%)", (*after / *before - 1) * 100);
 }
 
-// "14 changes: a task started (12), ...": the most frequent first, three at
-// most.
+// "14 changes: a task started (12), ...": the three most frequent causes first.
 std::string causes_text(Changes changes) {
   std::array<std::pair<int, int>, kGrantCauseCount> counts{};
   for (int i = 0; i < kGrantCauseCount; ++i) counts[i] = {0, i};
@@ -74,7 +73,7 @@ std::string since_start(const JobReport& report, const GrantChange& change) {
   return offset_text(change.time_unix_s - report.start_unix_s);
 }
 
-// The date only where it is another than the start's.
+// The date is shown only if it differs from the start's.
 std::string time_text(const JobReport& report, double unix_s) {
   const std::string date = clock_text(unix_s, 86400);
   const std::string time = clock_text(unix_s, 1);
@@ -82,7 +81,7 @@ std::string time_text(const JobReport& report, double unix_s) {
                                                         : date + " " + time;
 }
 
-// One change, or several that the table tells together.
+// One change, or several in one row.
 Cells cells_of(const JobReport& report, const std::string& number,
                Changes changes) {
   const bool one = changes.size() == 1;

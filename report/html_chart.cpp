@@ -13,14 +13,14 @@ namespace {
 using Look = Quantity::Look;
 
 constexpr int kScaleSteps = 3;
-// Every second one is left out on a phone.
+// A phone shows every second tick.
 constexpr int kTimeSteps = 8;
 
 bool is_figure(const std::optional<double>& value) {
   return value && std::isfinite(*value);
 }
 
-// Of the stacked quantities: all up to and including the one at `last`.
+// Sum of the stacked quantities up to and including the one at `last`.
 std::optional<double> stacked(const std::vector<Quantity>& quantities,
                               size_t last, const TimelinePoint& point) {
   std::optional<double> sum;
@@ -35,7 +35,7 @@ std::optional<double> stacked(const std::vector<Quantity>& quantities,
 std::optional<double> drawn_height(const std::vector<Quantity>& quantities,
                                    size_t at, const TimelinePoint& point) {
   if (quantities[at].look == Look::kLine) return quantities[at].of(point);
-  // Where the quantity on top is not known, the stack ends below it.
+  // If the top quantity is unknown, the stack ends below it.
   return stacked(quantities, at, point);
 }
 
@@ -83,7 +83,7 @@ void draw_level(Markup& page, const Level& level, double plot_height,
                      {"y2", y}});
 }
 
-// What is filled first, the tallest stack at the back; lines before it.
+// Areas first, the tallest stack at the back; then lines over them.
 void draw_quantities(Markup& page, const TimeFigure& figure,
                      const DrawnCourse& course, double top) {
   open_plot(page, figure.plot_height);
@@ -127,7 +127,7 @@ std::string span_text(const DrawnCourse& course, const TimelinePoint& point) {
   return offset_text(from_s) + " to " + offset_text(from_s + point.duration_s);
 }
 
-// What a pointer that rests on the chart is told.
+// Adds a tooltip for each point in the tables.
 void draw_told(Markup& page, const TimeFigure& figure,
                const DrawnCourse& course) {
   for (const TimelinePoint& point : course.told) {

@@ -1,4 +1,4 @@
-// What the HTML report draws over time.
+// The HTML report's charts over time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 using Look = Quantity::Look;
 
-// Marks closer than this would run into each other on a phone.
+// Marks closer than this would overlap on a phone.
 constexpr double kMarksApart = 0.07;
 constexpr double kBreakdownHeight = 150;
 
@@ -42,7 +42,7 @@ bool ever_positive(const DrawnCourse& course,
       [of](const auto& point) { return (point.*of).value_or(0) > 0; });
 }
 
-// Shares of a point that reports how its time went; nullopt for all others.
+// The unattributed share, if any of the other shares is known; else nullopt.
 std::optional<double> unattributed(const TimelinePoint& point) {
   double known = 0;
   bool any = false;
@@ -76,7 +76,7 @@ struct Unit {
   const char* text;
 };
 
-// The unit in which the largest bandwidth is a number that people read.
+// The unit in which the largest bandwidth is easy to read.
 Unit bandwidth_unit(const DrawnCourse& course,
                     const BandwidthFigures& figures) {
   double largest = figures.entitled_bytes_per_s.value_or(0);
@@ -84,7 +84,7 @@ Unit bandwidth_unit(const DrawnCourse& course,
     largest = std::max({largest, point.granted_bytes_per_s.value_or(0),
                         point.used_bytes_per_s.value_or(0)});
   }
-  // As format_rate() names them.
+  // Same names as format_rate().
   constexpr const char* kNames[] = {"B/s", "KB/s", "MB/s", "GB/s", "TB/s"};
   Unit out{1, kNames[0]};
   for (int i = 1; i < 5 && largest >= 1024 * out.bytes_per_s; ++i) {

@@ -1,4 +1,4 @@
-// What all figures of the HTML report share.
+// Parts shared by all figures of the HTML report.
 #include <fmt/format.h>
 
 #include "report/html_chart.h"
@@ -6,7 +6,7 @@
 namespace penstock {
 namespace {
 
-// Room around a plot for its axes, as the style sheet's .chart has it.
+// Room above and below a plot for its axes, as in the style sheet's .chart.
 constexpr double kAboveBelow = 62;
 
 }  // namespace

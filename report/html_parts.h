@@ -1,4 +1,4 @@
-// The sections of the HTML report and what they share. Internal to report/.
+// The sections of the HTML report and their shared parts. Internal to report/.
 #pragma once
 
 #include <initializer_list>
@@ -15,29 +15,29 @@ namespace penstock {
 
 // A mark on the charts: one or several grant changes.
 struct Mark {
-  Group group;  // of JobReport::changes; where it is on the time axis
+  Group group;  // of JobReport::changes, with its place on the axis
   int number = 0;
 };
 
-// The time axis that a page's charts share.
+// The time axis shared by a page's charts.
 struct DrawnCourse {
   double start_unix_s = 0;
   double duration_s = 0;
   std::vector<TimelinePoint> drawn;
-  std::vector<TimelinePoint> told;  // in tables
+  std::vector<TimelinePoint> told;  // for tables and tooltips
   std::vector<Mark> marks;
 
   double share_of(double unix_s) const;  // 0 to 1
 };
-// coarser: so many times fewer points than kDrawnPoints and kToldPoints; a
+// Limits the points to kDrawnPoints and kToldPoints, divided by `coarser`, a
 // power of 2 up to 8.
 DrawnCourse course_of(const JobReport& report, size_t coarser);
 
 // html_tables.cpp
 using Cells = std::vector<std::string>;
-// A table in a box that scrolls by itself; the first cell of a row is its
-// heading. caption: what the table holds. words: the column of figures, from 1,
-// that holds words instead; 0 for none, else 2 or 4.
+// A table in its own scrolling box; the first cell of a row is its heading.
+// caption: content of the table. words: column that holds words instead of
+// figures, counted from 1: 0 for none, 2 or 4.
 void open_table(Markup& page, const std::string& caption, const Cells& heads,
                 int words = 0);
 void table_row(Markup& page, const Cells& cells);
@@ -56,7 +56,7 @@ void breakdown_bar(Markup& page, const JobReport& report);
 void changes_table(Markup& page, const JobReport& report,
                    const DrawnCourse& course);
 
-// html_courses.cpp: each says so where nothing of it is known
+// html_courses.cpp: each writes a note if nothing is known
 void breakdown_course(Markup& page, const DrawnCourse& course);
 void cores_course(Markup& page, const JobReport& report,
                   const DrawnCourse& course);

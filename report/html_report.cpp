@@ -10,8 +10,8 @@
 namespace penstock {
 namespace {
 
-// Nothing may be fetched and nothing runs, whatever a text of the user's said
-// if it got past the escaping.
+// Second line of defence if a user's text got past the escaping: nothing is
+// fetched and no script runs.
 constexpr const char* kPolicy =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
     "form-action 'none'";
@@ -20,10 +20,10 @@ struct Hatch {
   const char* id;
   const char* fill;
   const char* line;
-  const char* path;  // in a square of 6
+  const char* path;  // in a square of 6 x 6
 };
 
-// Directions survive the stretching of a plot; fine differences would not.
+// Directions stay distinct when a plot is stretched; finer patterns would not.
 constexpr Hatch kHatches[] = {
     {"hatch-away", "orange", "orange-line", "M0 6L6 0"},
     {"hatch-fetch", "orange", "orange-line", "M0 6L6 0"},
@@ -150,8 +150,8 @@ std::string page_of(const JobReport& report, const DrawnCourse& course) {
 
 }  // namespace
 
-// Long texts and a course full of gaps may make a page too large; everything
-// but the course is far from it.
+// Long texts and a timeline full of gaps may make a page too large. The
+// timeline dominates the size, so it is made coarser.
 std::string render_html(const JobReport& report) {
   constexpr size_t kCoarsest = 8;
   for (size_t coarser = 1;; coarser *= 2) {

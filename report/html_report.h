@@ -7,19 +7,18 @@
 
 namespace penstock {
 
-// What is drawn of a longer course, and what its tables hold; less where the
-// page would be too large.
+// Limits of the points drawn, and of the points in tables; lower if the page
+// would be too large.
 inline constexpr size_t kDrawnPoints = 360;
 inline constexpr size_t kToldPoints = 48;
-// More grant changes than this are told together, those of a marker in a row.
+// Beyond this number, grant changes are grouped: one row per marker.
 inline constexpr size_t kToldChanges = 100;
-// A page never has more bytes.
+// Limit of a page's size.
 inline constexpr size_t kMaxHtmlBytes = 300'000;
 
-// A whole page in UTF-8: well-formed as XML too, without script, and without
-// any reference to something outside it. The same report gives the same bytes.
-// Times are in UTC and relative to the job's start; unknown figures are shown
-// as "-".
+// A whole page in UTF-8: well-formed XML too, without script, and without any
+// reference to external content. The same report gives the same bytes. Times
+// are in UTC and relative to the job's start; unknown figures are shown as "-".
 std::string render_html(const JobReport& report);
 
 }  // namespace penstock

@@ -102,7 +102,7 @@ void methods_table(Markup& page, const JobReport& report) {
 
 void open_table(Markup& page, const std::string& caption, const Cells& heads,
                 int words) {
-  // Focusable, so that the keyboard can scroll it.
+  // Focusable, so that the keyboard can scroll the box.
   page.open("div", {{"class", fmt::format("scroll words-{}", words)},
                     {"tabindex", "0"},
                     {"role", "region"},

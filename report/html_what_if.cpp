@@ -1,4 +1,4 @@
-// Rate against loader cores, with where the job is.
+// Rate against loader cores, with the job's own point.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,12 +12,12 @@ namespace {
 
 constexpr double kPlotHeight = 190;
 constexpr int kSteps = 4;
-// Every so many points are told in the table, and those that have a name.
+// The table has every fourth point, and those with a name.
 constexpr size_t kToldEvery = 4;
-// A rate so much under the curve is not explained by cores.
+// Cores do not explain a rate this far under the curve.
 constexpr double kUnder = 0.1;
 
-// From a point of the curve to the drawing.
+// Converts a point of the curve to coordinates of the drawing.
 struct Frame {
   double cores;
   double rate;
@@ -46,7 +46,7 @@ bool is_beyond(const WhatIfCurve& curve, const RateAtCores& point) {
   return !curve.measured_cores || point.cores > *curve.measured_cores;
 }
 
-// The measured part of the curve, or what is beyond; they share a point.
+// The measured part of the curve, or the part beyond; they share a point.
 std::string curve_path(const WhatIfCurve& curve, const Frame& frame,
                        bool beyond) {
   std::string out;
@@ -77,7 +77,7 @@ bool has_here(const WhatIfCurve& curve) {
   return curve.here_cores && curve.here_rate;
 }
 
-// Rounded up: what is shown has to be enough.
+// Rounded up, so that the displayed number is enough.
 std::string enough_cores_text(const WhatIfCurve& curve) {
   const double cores = std::ceil(*curve.enough_cores * 100) / 100;
   const bool beyond =
@@ -98,8 +98,8 @@ void draw_here(Markup& page, const WhatIfCurve& curve, const Frame& frame) {
                        {"cx", percent(share)},
                        {"cy", coordinate(y)},
                        {"r", "5"}});
-  // To the side that has room, below the point: the curve is above it. Near
-  // the axis it goes above.
+  // Put the label on the side with room and below the point, because the curve
+  // is above. Near the axis put it above.
   const bool left = share > 0.5;
   const double text_y = y > kPlotHeight - 45 ? y - 28 : y + 18;
   page.open("svg", {{"x", percent(share)}, {"class", "plot"}});
@@ -134,7 +134,7 @@ void draw_cores_axis(Markup& page, const Frame& frame) {
                "loader cores");
 }
 
-// What of a point has a name.
+// Labels of a point, for the table.
 std::string told_text(const WhatIfCurve& curve, const RateAtCores& point) {
   std::string out;
   const auto add = [&](const char* text) {
@@ -240,7 +240,8 @@ std::string extrapolation_text(const WhatIfCurve& curve) {
       figure_text(curve.measured_cores));
 }
 
-// Where the job is far under the curve, what it waits for is something else.
+// A note for a job far under the curve: it waits for something other than
+// cores.
 std::string under_text(const JobReport& report, const WhatIfCurve& curve) {
   if (!has_here(curve)) return "";
   for (const RateAtCores& point : curve.points) {

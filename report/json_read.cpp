@@ -30,7 +30,7 @@ constexpr size_t kListBound<PoolStatus> = kMaxStatusPools;
 template <>
 constexpr size_t kListBound<JobReport> = kMaxStatusJobs;
 
-// Reads one object's fields; keeps the first error and then does nothing.
+// Reads one object's fields; keeps the first error and ignores later fields.
 class Reader {
  public:
   Reader(const json& in, std::string path) : in_(in), path_(std::move(path)) {
@@ -48,7 +48,7 @@ class Reader {
   std::optional<Error> take_error() { return std::move(error_); }
 
  private:
-  // Files of earlier versions have none.
+  // Keys that reports of earlier versions lack.
   static bool is_newer(std::string_view key) {
     return key == "pressure" || key == "exchange_stall" || key == "what_if" ||
            key == "cache" || key == "peer_hits" || key == "peer_bytes" ||
@@ -209,7 +209,7 @@ Status read_course(const json&, Struct&) {
   return Done{};
 }
 
-// Files of earlier versions have none.
+// Reports of earlier versions have no timeline.
 Status read_course(const json& document, JobReport& out) {
   const auto found = document.find("timeline");
   if (found == document.end()) return Done{};
@@ -231,7 +231,7 @@ Result<Struct> parse_as(std::string_view text, const char* kind) try {
     return std::move(read).error();
   }
   return out;
-} catch (const std::exception& error) {  // what nlohmann or an allocation threw
+} catch (const std::exception& error) {  // thrown by nlohmann or an allocation
   return invalid(std::string("the report cannot be read: ") + error.what());
 }
 

@@ -13,7 +13,7 @@ using nlohmann::json;
 using MaybeFigure = std::optional<double> TimelinePoint::*;
 
 constexpr double kLargestFigure = 1e18;
-// Four digits of each of four shares.
+// Four shares, each rounded to four digits.
 constexpr double kShareRounding = 1e-3;
 
 struct TimeColumn {
@@ -46,7 +46,7 @@ constexpr Column kColumns[] = {
     {"exchange_stall", &TimelinePoint::exchange_stall, true},
 };
 
-// What the reader refuses is never written.
+// Clamps to what the reader accepts.
 double writable(double value, double largest) {
   return std::isnan(value) ? 0 : std::clamp(value, 0.0, largest);
 }
@@ -63,7 +63,7 @@ std::string figure_text(const std::optional<double>& value, bool is_share) {
   return fmt::format("{:.4g}", writable(*value, is_share ? 1 : kLargestFigure));
 }
 
-// One line of the object: what begins it, then an entry for each point.
+// One list of the object, on one line, with one entry per point.
 template <class Text>
 std::string list_json(const char* name,
                       const std::vector<TimelinePoint>& points, Text text_of) {

@@ -1,5 +1,5 @@
-// A course as JSON: one list for each of its figures, each list on a line of
-// its own (docs/report.md). Private to report/.
+// A timeline as JSON: one list per figure, each on a line of its own
+// (docs/report.md). Private to report/.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,14 +11,14 @@
 
 namespace penstock {
 
-// An object that stands two columns deep. Times are rounded to milliseconds,
-// other figures to four digits, so that a long course stays small.
+// An object, indented by two columns. Times are rounded to milliseconds and
+// other figures to four digits, to keep a long timeline small.
 std::string timeline_json(const std::vector<TimelinePoint>& points);
 
-// Errors: kInvalidArgument  no object; a list missing or of another length than
-//                           begin_unix_s; an entry of the wrong type or out of
-//                           range; times that go back; shares over 1 together:
-//                           the path is named
+// Errors: kInvalidArgument  not an object; a list missing or of another length
+//                          than begin_unix_s; an entry of the wrong type or out
+//                          of range; times that go back; shares whose sum is
+//                          over 1: names the path
 //         kLimit            over kMaxParsedTimelinePoints
 [[nodiscard]] Result<std::vector<TimelinePoint>> read_timeline(
     const nlohmann::json& in);

@@ -17,8 +17,8 @@ Json object_of(const Struct& value);
 
 constexpr double kLargestFigure = 1e18;
 
-// What the reader refuses is never written: a figure a rounding error below
-// 0 must not make the report unreadable.
+// Clamps to what the reader accepts: a figure slightly below 0 by rounding must
+// not make the report unreadable.
 double writable(double value) {
   return std::isnan(value) ? 0 : std::clamp(value, 0.0, kLargestFigure);
 }
@@ -89,7 +89,7 @@ Json header(const char* kind) {
   return {{"schema_version", kReportSchemaVersion}, {"kind", kind}};
 }
 
-// What a reader of the JSON would otherwise have to work out anew.
+// Results that a reader of the JSON would otherwise have to compute.
 Json derived(const JobReport& report) {
   Json list = Json::array();
   for (const Recommendation& advice : recommend(report)) {
@@ -121,7 +121,8 @@ std::string to_json(const JobReport& report) {
   Json out = header("job_report");
   out.update(object_of(report));
   out["derived"] = derived(report);
-  // Thousands of figures would have a line each.
+  // Written separately, because dump() would put each of thousands of figures
+  // on its own line.
   std::string text = dump(out);
   text.resize(text.size() - std::string_view("\n}\n").size());
   return text + ",\n  \"timeline\": " + timeline_json(report.timeline) +

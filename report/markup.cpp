@@ -7,8 +7,8 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-// The character at the start of the text, or length 0 where there is none in
-// shortest-form UTF-8.
+// The first character of the text; 0 bytes if the text does not start with
+// valid, shortest-form UTF-8.
 struct Character {
   uint32_t code = 0;
   size_t bytes = 0;
@@ -34,11 +34,11 @@ Character first_of(std::string_view text) {
 bool is_harmless(uint32_t code) {
   if (code < 0x20 || (code >= 0x7F && code < 0xA0)) return false;
   if ((code & 0xFFFE) == 0xFFFE || (code >= 0xFDD0 && code <= 0xFDEF)) {
-    return false;  // not characters
+    return false;  // noncharacters
   }
   if (code == 0x061C || code == 0xFEFF) return false;
-  // Marks and overrides of direction, line and paragraph separators: they
-  // would make a page show something else than it says.
+  // Direction marks and overrides, line and paragraph separators: with them the
+  // displayed text would differ from its characters.
   if (code >= 0x200B && code <= 0x200F) return false;
   if (code >= 0x2028 && code <= 0x202E) return false;
   return code < 0x2060 || code > 0x206F;
@@ -112,7 +112,7 @@ void Markup::close() {
   out_ += "</";
   out_ += tag;
   out_ += '>';
-  // Within a paragraph or a drawn text a newline would be seen.
+  // Inside a paragraph or an SVG text a newline would be visible.
   if (tag != "b" && tag != "span" && tag != "bdi" && tag != "code") {
     out_ += '\n';
   }

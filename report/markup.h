@@ -1,4 +1,4 @@
-// Builds HTML with SVG in it that an XML parser takes too: every element is
+// Builds HTML with inline SVG that is also well-formed XML: every element is
 // closed, every text escaped. Pure.
 #pragma once
 
@@ -9,10 +9,10 @@
 
 namespace penstock {
 
-// Fit for an element's content and for an attribute in double quotes. The
-// text may be any bytes: what is not UTF-8, control characters, what XML does
-// not allow, and what turns the direction of writing become U+FFFD each, a
-// newline or tab a space.
+// Escapes text for an element's content or a double-quoted attribute. The text
+// may be any bytes. Invalid UTF-8, control characters, characters that XML
+// forbids, and changes of the writing direction become U+FFFD each; a newline
+// or tab becomes a space.
 std::string escaped(std::string_view text);
 
 struct Attribute {
@@ -23,25 +23,25 @@ using Attributes = std::initializer_list<Attribute>;
 
 class Markup {
  public:
-  // REQUIRES of all: tag and attribute names are constants of ours.
+  // REQUIRES of all: tag and attribute names are constants of the program.
   void open(std::string_view tag, Attributes attributes = {});
-  // Closes what was opened last. REQUIRES: something is open.
+  // Closes the innermost open element. REQUIRES: an element is open.
   void close();
-  // An element without content, closed in its tag: void elements of HTML
-  // (meta, br) and any of SVG.
+  // An element without content, self-closed: void elements of HTML (meta, br)
+  // and any element of SVG.
   void leaf(std::string_view tag, Attributes attributes = {});
-  // An element that holds a text.
+  // An element with a text.
   void element(std::string_view tag, Attributes attributes,
                std::string_view text);
   void element(std::string_view tag, std::string_view text) {
     element(tag, {}, text);
   }
   void text(std::string_view text) { out_ += escaped(text); }
-  // A style sheet of ours, which is written as it is.
+  // A constant style sheet, written without escaping.
   // REQUIRES: no '<' and no '&'.
   void style(std::string_view sheet);
 
-  // REQUIRES: all is closed.
+  // REQUIRES: every element is closed.
   std::string take() && { return std::move(out_); }
 
  private:

@@ -16,7 +16,7 @@ struct Label {
   std::string value;
 };
 
-// A figure with the labels that it has beside those of its family.
+// A figure with its labels; the writer adds the hostname label.
 struct Sample {
   std::vector<Label> labels;
   std::optional<double> value;
@@ -25,8 +25,8 @@ using Samples = std::vector<Sample>;
 
 enum class Kind { kGauge, kCounter };
 
-// Node names and pools are ASCII as a rule; whatever else comes must not break
-// the file, all of which node_exporter would leave out then.
+// Names are usually ASCII. Other bytes are replaced, because node_exporter
+// drops a whole file with one malformed line.
 std::string escaped(std::string_view value) {
   std::string out;
   for (char c : value) {
@@ -51,7 +51,7 @@ class Writer {
     header_ = fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", name, help, type);
   }
 
-  // suffix: of the family's name, as a summary's samples have one.
+  // suffix: appended to the family's name, as in a summary's samples.
   void add(const Sample& sample, const char* suffix = "") {
     if (!sample.value || !std::isfinite(*sample.value)) return;
     text_ += std::exchange(header_, "");
@@ -73,7 +73,7 @@ class Writer {
  private:
   std::string hostname_;
   std::string name_;
-  std::string header_;  // until the first sample is there
+  std::string header_;  // written before the first sample
   std::string text_;
 };
 
@@ -147,7 +147,7 @@ void write_pools(Writer& out, const std::vector<PoolStatus>& pools) {
              "Managed jobs on the node that read from the pool.", jobs);
 }
 
-// Of one job, in the order of the families below.
+// A family of figures with one or more samples per job.
 using ReadJob = Samples (*)(const JobReport&, const JobMetrics&);
 struct JobFamily {
   const char* name;

@@ -1,6 +1,5 @@
-// A node's figures as text for Prometheus (its text format 0.0.4), as
-// node_exporter's textfile collector takes it. Plain values; pure.
-// docs/metrics.md lists the families.
+// A node's figures in Prometheus' text format 0.0.4, for node_exporter's
+// textfile collector. Plain values; pure. docs/metrics.md lists the families.
 #pragma once
 
 #include <array>
@@ -14,15 +13,14 @@
 
 namespace penstock {
 
-// The parts of a breakdown, in the order of kBreakdownParts; nullopt: could not
-// be told.
+// The parts of a breakdown, in the order of kBreakdownParts; nullopt: unknown.
 using WallParts = std::array<std::optional<double>, kBreakdownParts>;
 WallParts wall_parts_s(const Breakdown& breakdown);
 
-// A job's figures that only rise. nullopt: not known.
+// A job's figures that only rise. nullopt: unknown.
 struct JobCounters {
-  std::optional<double> home_cpu_s;  // of loader threads on the job's CPUs
-  std::optional<double> away_cpu_s;  // of loader threads on lent CPUs
+  std::optional<double> home_cpu_s;  // loader threads on the job's CPUs
+  std::optional<double> away_cpu_s;  // loader threads on lent CPUs
   std::optional<double> trainer_cpu_s;
   std::optional<double> samples;
   std::optional<double> read_bytes;
@@ -32,19 +30,20 @@ struct JobCounters {
   friend bool operator==(const JobCounters&, const JobCounters&) = default;
 };
 
-// Makes told what now says, without letting a figure go back: one that is less
-// than it was, or no longer known, stays. Parts of the wall time, which is
-// split anew each time, rise together as much as the wall time does: what was
-// told of a part that now turns out less is made up for as time goes on, and
-// the parts never exceed the wall time.
+// Updates the published counters `told` to `now`; no counter decreases. A
+// figure that is now lower or unknown keeps its value.
+//
+// The parts of the wall time are recomputed each time and may shrink. They rise
+// together by at most the growth of the wall time, so their sum never exceeds
+// it. A part that was published too high waits until the wall time catches up.
 void raise(JobCounters& told, const JobCounters& now);
 
-// A job as it stands now, beside its report.
+// A job's current state, in addition to its report.
 struct JobMetrics {
   double granted_home_cores = 0;
   double granted_away_cores = 0;
   std::optional<double> granted_bytes_per_s;  // nullopt: no limit
-  std::optional<double> rate;                 // samples/s, of the last seconds
+  std::optional<double> rate;                 // samples/s over the last seconds
   JobCounters counters;
 };
 
@@ -57,15 +56,15 @@ struct LatencySums {
 
 struct NodeMetrics {
   NodeStatus status;             // with the jobs of all users
-  std::vector<JobMetrics> jobs;  // of status.jobs, in the same order
+  std::vector<JobMetrics> jobs;  // one per status.jobs, in the same order
   LatencySums latency_sums;
-  double lent_cores = 0;  // CPUs on which loader threads are away
-  double idle_cores = 0;  // CPUs that no job holds and that may be lent
+  double lent_cores = 0;  // CPUs with loader threads away on them
+  double idle_cores = 0;  // lendable CPUs that no job holds
 };
 
-// Ends with a newline; each family has its HELP and TYPE once, before its
-// samples, and none without samples. What is not known is left out. No text
-// that a user wrote is in it.
+// Ends with a newline. Each family has its HELP and TYPE once, before its
+// samples; a family without samples is left out, as are unknown figures. The
+// text holds no text of a user.
 // REQUIRES: as many metrics.jobs as metrics.status.jobs.
 std::string to_prometheus(const NodeMetrics& metrics);
 

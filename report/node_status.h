@@ -1,5 +1,5 @@
-// The live state of one node, as penstockd answers PENSTOCK_STATUS and
-// `penstock top` shows it. Plain values; pure.
+// The live state of one node: penstockd's reply to PENSTOCK_STATUS, shown by
+// `penstock top`. Plain values; pure.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace penstock {
 inline constexpr size_t kMaxStatusJobs = 1024;
 inline constexpr size_t kMaxStatusPools = 256;
 
-// Times of one kind of event since penstockd started; nullopt before the
-// first.
+// Times of one kind of event since penstockd started; nullopt before the first
+// event.
 struct LatencyFigures {
   uint64_t count = 0;
   std::optional<double> p50_ms;
@@ -43,31 +43,31 @@ struct NodeStatus {
   double time_unix_s = 0;
   double uptime_s = 0;
   double agent_cpu_s = 0;  // CPU time of penstockd
-  double cores = 0;        // CPUs that may be lent or used by managed jobs
+  double cores = 0;        // CPUs usable by managed jobs or for lending
   std::optional<double> off_since_unix_s;  // nullopt: Penstock is on
-  // A job's last task exiting until the new grants stand in the kernel.
+  // From the exit of a job's last task until the kernel has the new grants.
   LatencyFigures rebalance;
-  // A lent CPU wanted by its owner until the away thread is home.
+  // From the owner's need of a lent CPU until the away thread is home.
   LatencyFigures recall;
-  // The plugin's time on a launch's critical path.
+  // The plugin's time on the critical path of a launch.
   LatencyFigures launch;
-  // A controller's decision until its grant stands in the kernel, by the two
+  // From a controller's decision until the kernel has its grant, by the two
   // machines' clocks.
   LatencyFigures grant;
   std::vector<PoolStatus> pools;
-  // The running jobs that the asker may see; changes and course are left
-  // out.
+  // The running jobs that the client may see, without changes and timeline.
   std::vector<JobReport> jobs;
 
   friend bool operator==(const NodeStatus&, const NodeStatus&) = default;
 };
 
-// What a PENSTOCK_SWITCH has done.
+// Result of a PENSTOCK_SWITCH.
 struct NodeSwitch {
   std::optional<double> off_since_unix_s;  // nullopt: Penstock is on
-  // off: had something that is Slurm's now; on: may be given something again.
+  // off: jobs whose grants were returned to Slurm; on: jobs that take part
+  // again.
   uint32_t jobs = 0;
-  uint32_t not_home = 0;  // off: of which not all is home yet; ask again
+  uint32_t not_home = 0;  // off: jobs not completely home yet; ask again
 
   friend bool operator==(const NodeSwitch&, const NodeSwitch&) = default;
 };

@@ -1,4 +1,4 @@
-// Reports and node states as text for people. Pure.
+// Reports and node states as plain text. Pure.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ struct TextStyle {
   bool unicode = false;  // bars in UTF-8 rather than ASCII
 };
 
-// Ends with a newline; no line is wider than style.width. Control characters
-// in the user's strings are replaced, so that a job's name cannot drive the
+// Ends with a newline; no line is wider than style.width. Control characters in
+// the user's strings are replaced, so that a job's name cannot control the
 // terminal. Dates are in UTC, changes relative to the job's start; unknown
 // figures are shown as "-".
 std::string render_text(const JobReport& report, const TextStyle& style = {});

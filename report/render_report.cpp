@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-constexpr size_t kShownChanges = 20;  // the latest; JSON has them all
+constexpr size_t kShownChanges = 20;  // the latest ones; JSON has all
 
 void render_head(const JobReport& report, Page& page) {
   page.line(fmt::format("Job {} \"{}\" on {}, {} rank{}, policy {}",

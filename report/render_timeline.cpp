@@ -40,8 +40,8 @@ double largest(const std::vector<Figures>& rows) {
   return most;
 }
 
-// Rows that are compared with each other: all are drawn to one scale, which
-// the first of them names. Those of which nothing is known are left out.
+// Adds rows with a common scale, which the first row names. Rows without any
+// known figure are left out.
 void add_rows(const std::vector<TimelinePoint>& points,
               const std::vector<Row>& rows, std::optional<double> full,
               const std::function<std::string(double)>& scale_text,
@@ -65,7 +65,7 @@ void add_rows(const std::vector<TimelinePoint>& points,
   }
 }
 
-// A step in which the grant changed stands full, the others stay empty.
+// Marks the columns in which the grant changed.
 void add_changes(const JobReport& report, Page& page) {
   const double span = span_s(report.timeline);
   const double begin_unix_s = report.timeline.front().begin_unix_s;

@@ -1,4 +1,4 @@
-// A job's course as lines of text, one for each figure. Private to report/.
+// A job's timeline as lines of text, one per figure. Private to report/.
 #pragma once
 
 #include "report/report.h"
@@ -6,7 +6,7 @@
 
 namespace penstock {
 
-// Adds nothing where the report has no course.
+// Adds nothing if the report has no timeline.
 void render_timeline(const JobReport& report, Page& page);
 
 }  // namespace penstock

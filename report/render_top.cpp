@@ -29,7 +29,7 @@ std::optional<double> value_of(const std::optional<Estimate>& estimate) {
   return estimate->value;
 }
 
-// "~" where the job does not tell.
+// "~" marks the kernel's figure, where the job reports no waiting time.
 std::string stall_text(const Breakdown& breakdown, const TimePart& part) {
   const bool is_guess = part.seconds && !breakdown.waited_s;
   return (is_guess ? "~" : "") +

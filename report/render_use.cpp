@@ -21,7 +21,7 @@ void use_heading(const char* title, Page& page) {
                            "of granted"));
 }
 
-// Of loaders and trainer, on the job's own CPUs and on lent ones.
+// CPU time of loaders and trainer, on the job's own CPUs and on lent ones.
 void render_cpu_time(const JobReport& report, Page& page) {
   const CoreFigures& cores = report.cores;
   if (!cores.used_home || !cores.used_away) return;

@@ -1,5 +1,5 @@
-// What a job was entitled to, asked for, was granted and used, as tables of
-// text. Private to report/.
+// A job's entitlement, requests, grants and use, as tables of text. Private to
+// report/.
 #pragma once
 
 #include "report/report.h"
@@ -9,7 +9,7 @@ namespace penstock {
 
 void render_cores(const JobReport& report, Page& page);
 void render_bandwidth(const BandwidthFigures& bandwidth, Page& page);
-// Nothing where the loader has no cache.
+// Adds nothing if the loader has no cache.
 void render_cache(const CacheFigures& cache, Page& page);
 
 }  // namespace penstock

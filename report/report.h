@@ -1,10 +1,10 @@
-// What a managed job's allocation report says: plain values that penstockd
-// fills while the job runs and writes when it ends. Pure, no I/O.
+// The allocation report of a managed job: plain values that penstockd fills
+// while the job runs and writes when it ends. Pure, no I/O.
 //
 // Every figure that may be unknown is optional: unknown and 0.0 are different
-// answers and are shown differently. All rates are samples/s of the job's
-// ranks on this node together; cores are averages over the run unless named
-// otherwise. docs/report.md describes the same fields in JSON.
+// and are displayed differently. All rates are samples/s of the job's ranks on
+// this node together; cores are averages over the run unless stated otherwise.
+// docs/report.md describes the same fields in JSON.
 #pragma once
 
 #include <array>
@@ -21,16 +21,16 @@ namespace penstock {
 
 inline constexpr int kReportSchemaVersion = 1;
 
-// Bounds that parse_report() enforces; who fills a report keeps them.
+// Limits that parse_report() enforces; the producer of a report must keep them.
 inline constexpr size_t kMaxReportTextBytes = 256;  // longer text is cut
 inline constexpr size_t kMaxGrantChanges = 1024;    // the oldest are dropped
 inline constexpr size_t kMaxReportNotes = 32;
 inline constexpr size_t kMaxReportOptions = 16;
 
-// A prediction beside the measurement that judges it.
+// A prediction and the measurement of the same figure.
 struct Compared {
   std::optional<Estimate> predicted;  // at arrival
-  std::string predicted_from;         // "profile resnet50", "" unknown
+  std::string predicted_from;         // "profile resnet50"; "": unknown
   std::optional<Estimate> corrected;  // after the first seconds of run
   std::string corrected_from;         // "measured 12 s"
   std::optional<Estimate> measured;
@@ -39,8 +39,8 @@ struct Compared {
   friend bool operator==(const Compared&, const Compared&) = default;
 };
 
-// prediction / measurement - 1, as a fraction; nullopt where one is unknown
-// or the measurement is not positive.
+// prediction / measurement - 1, as a fraction; nullopt if one is unknown or the
+// measurement is not positive.
 std::optional<double> prediction_error(const std::optional<Estimate>& predicted,
                                        const std::optional<Estimate>& measured);
 
@@ -52,8 +52,8 @@ struct OptionGiven {
   friend bool operator==(const OptionGiven&, const OptionGiven&) = default;
 };
 
-// One part of the wall time and how it was obtained ("time waited, as the job
-// reported it"). nullopt: could not be told.
+// One part of the wall time, and its source ("time waited, as the job reported
+// it"). nullopt: unknown.
 struct TimePart {
   std::optional<double> seconds;
   std::string method;
@@ -63,7 +63,7 @@ struct TimePart {
 
 // Wall time averaged over the ranks, split without overlap:
 // compute + fetch stall + prep stall + exchange stall + unattributed == wall.
-// Made by make_breakdown(), which holds that sum.
+// make_breakdown() establishes that sum.
 struct Breakdown {
   double wall_s = 0;
   TimePart compute;
@@ -71,34 +71,34 @@ struct Breakdown {
   TimePart prep_stall;      // CPU
   TimePart exchange_stall;  // gradient communication
   double unattributed_s = 0;
-  // All time that the trainer waited for data, also where fetch and prep
-  // cannot be told apart (it is then part of unattributed).
+  // All time that the trainer waited for data. It is known even if fetch and
+  // prep cannot be told apart; it is then part of unattributed.
   std::optional<double> waited_s;
-  // Of the prep stall, the time that the trainer did not wait for data but for
-  // a CPU that its own loader used. nullopt: none was seen.
+  // Part of the prep stall in which the trainer waited for a CPU that its own
+  // loader used, not for data. nullopt: none was seen.
   std::optional<double> contention_s;
 
   friend bool operator==(const Breakdown&, const Breakdown&) = default;
 };
 
-// The breakdown with each part clamped to [0, wall], parts that together exceed
-// the wall time shrunk in proportion, and the rest unattributed, whatever stood
-// there. A part that is NaN or infinite counts as unknown; a wall time that is
-// not positive gives zeros.
+// Clamps each part to [0, wall], scales parts down in proportion if their sum
+// exceeds the wall time, and recomputes unattributed_s as the rest. A part that
+// is NaN or infinite becomes unknown. A wall time that is not positive gives
+// zeros.
 Breakdown make_breakdown(Breakdown parts);
 
 // The parts of a breakdown {compute, fetch, prep, exchange, unattributed}.
 inline constexpr size_t kBreakdownParts = 5;
 
-// The parts in units of 1/units of the wall time, rounded so that they add up
-// to units exactly (largest remainder); all 0 where the wall time is 0.
-// units: 100 for whole per cent, 1000 for tenths.
+// The parts in units of 1/units of the wall time. They add up to units exactly
+// (largest remainder method); all are 0 if the wall time is 0. units: 100 for
+// whole per cent, 1000 for tenths.
 std::array<int, kBreakdownParts> rounded_shares(const Breakdown& breakdown,
                                                 int units);
 
-// How long some thread of the job was held up for want of CPU, and of I/O, as
-// the kernel counts it; other threads may have run meanwhile, and both may be
-// so at once. At most the time covered.
+// Time in which at least one thread of the job was held up for want of CPU, and
+// of I/O, by the kernel's pressure figures. Other threads may have run
+// meanwhile, and the two may overlap. At most the time covered.
 struct PressureFigures {
   std::optional<double> cpu_s;
   std::optional<double> io_s;
@@ -110,7 +110,7 @@ struct PressureFigures {
 
 // Cores of the job's tasks on this node.
 struct CoreFigures {
-  std::optional<double> allocated;  // CPUs that Slurm gave
+  std::optional<double> allocated;  // CPUs allocated by Slurm
   std::optional<double> reserve;    // trainer reserve
   std::optional<double> entitled;   // allocated less reserve
   std::optional<double> requested;  // --loader-threads=N, as cores
@@ -120,14 +120,14 @@ struct CoreFigures {
   std::optional<double> used_away;  // loader threads on lent CPUs
   std::optional<double> used_trainer;
   std::optional<Estimate> demand;        // loader cores for the ceiling
-  std::optional<double> loader_threads;  // most seen at once
+  std::optional<double> loader_threads;  // maximum at one time
 
   friend bool operator==(const CoreFigures&, const CoreFigures&) = default;
 };
 
 // Storage bandwidth, bytes/s.
 struct BandwidthFigures {
-  std::string pool;  // "" where the job's files are in no configured pool
+  std::string pool;  // "": the job's files are in no configured pool
   std::optional<double> pool_bytes_per_s;  // the pool's whole bandwidth
   std::optional<double> entitled_bytes_per_s;
   std::optional<double> requested_bytes_per_s;
@@ -139,20 +139,20 @@ struct BandwidthFigures {
                          const BandwidthFigures&) = default;
 };
 
-// What the loader's own cache of samples served. All unknown: it has none.
+// Effect of the loader's own sample cache. All unknown: the loader has none.
 struct CacheFigures {
-  std::optional<double> hit_share;   // of the samples loaded, 0 to 1
+  std::optional<double> hit_share;   // share of the samples loaded, 0 to 1
   std::optional<double> hits;        // samples
-  std::optional<double> hit_bytes;   // not read from storage
-  std::optional<double> held_share;  // of the data set that is in it, 0 to 1
-  std::optional<double> held_bytes;  // of these samples, by the mean of hits
-  std::optional<double> peer_hits;   // of hits, out of other nodes' caches
-  std::optional<double> peer_bytes;  // of hit_bytes
+  std::optional<double> hit_bytes;   // bytes not read from storage
+  std::optional<double> held_share;  // cached share of the data set, 0 to 1
+  std::optional<double> held_bytes;  // of the cached samples, by the hits' mean
+  std::optional<double> peer_hits;   // part of hits, from other nodes' caches
+  std::optional<double> peer_bytes;  // part of hit_bytes
 
   friend bool operator==(const CacheFigures&, const CacheFigures&) = default;
 };
 
-// Why a grant changed. Never says whose job it was.
+// The cause of a grant change. Never names the job behind it.
 enum class GrantCause {
   kTaskStart,       // a task started on the node
   kTaskEnd,         // a task ended
@@ -160,11 +160,11 @@ enum class GrantCause {
   kRecall,          // a lender wanted its CPU back
   kLenderSuffered,  // a lender lost rate and got its loan back
   kMeasuredChange,  // measured costs or rates moved
-  kIdleCpus,        // unallocated CPUs came or went, recalled ones are idle
+  kIdleCpus,        // unallocated CPUs came or went, recalled ones idle
   kContradiction,   // the pages contradict CPU time or bytes: entitlement
   kReload,          // the admin's configuration changed
   kAgentStart,      // penstockd started or restarted
-  kController,      // the cluster's controller granted anew, or fell silent
+  kController,      // the cluster's controller sent a grant or fell silent
   kSwitchedOff,     // penstock off
   kSwitchedOn,      // penstock on
   kAnalysis,        // penstock analyze began or ended with the job
@@ -174,9 +174,9 @@ inline constexpr int kGrantCauseCount = 14;
 struct GrantChange {
   double time_unix_s = 0;
   GrantCause cause = GrantCause::kTaskStart;
-  std::optional<double> cores_from;  // home and away together
+  std::optional<double> cores_from;  // home plus away
   std::optional<double> cores_to;
-  std::optional<double> away_from;  // the part of it that is lent
+  std::optional<double> away_from;  // lent part of the cores
   std::optional<double> away_to;
   std::optional<double> bytes_per_s_from;  // nullopt: no limit
   std::optional<double> bytes_per_s_to;
@@ -186,11 +186,11 @@ struct GrantChange {
   friend bool operator==(const GrantChange&, const GrantChange&) = default;
 };
 
-// How the job's loader threads were told from its trainer.
+// Method that separated the job's loader threads from its trainer.
 enum class LoaderSource { kUnknown, kRegistered, kNames, kMatch, kNone };
 inline constexpr int kLoaderSourceCount = 5;
 
-// How new threads were noticed.
+// Method that detected new threads.
 enum class ProcessEvents { kUnknown, kConnector, kPolling };
 inline constexpr int kProcessEventsCount = 3;
 
@@ -198,10 +198,10 @@ struct DataQuality {
   std::optional<double> sample_period_s;
   uint64_t periods = 0;  // sampling periods covered
   uint64_t gaps = 0;     // periods missed
-  uint64_t samples = 0;  // training samples that the job reported
+  uint64_t samples = 0;  // training samples reported by the job
   LoaderSource loader_source = LoaderSource::kUnknown;
   ProcessEvents process_events = ProcessEvents::kUnknown;
-  bool pages_contradicted = false;  // the job's page against the kernel
+  bool pages_contradicted = false;  // the job's page contradicts the kernel
   uint64_t agent_restarts = 0;      // of penstockd during the run
 
   friend bool operator==(const DataQuality&, const DataQuality&) = default;
@@ -210,21 +210,21 @@ struct DataQuality {
 struct JobReport {
   int schema_version = kReportSchemaVersion;
   uint32_t job_id = 0;
-  std::string job_name;  // the user's text: any bytes
+  std::string job_name;  // any bytes of the user
   uint32_t user_id = 0;
   std::string node;
   double start_unix_s = 0;
-  std::optional<double> end_unix_s;  // nullopt while it runs
-  double updated_unix_s = 0;         // when these figures were taken
+  std::optional<double> end_unix_s;  // nullopt: still running
+  double updated_unix_s = 0;         // time of these figures
   bool running = false;
-  uint32_t tasks = 0;  // Slurm's, on this node, the most at once
-  uint32_t ranks = 0;  // trainer processes that reported at once, on average
+  uint32_t tasks = 0;  // Slurm tasks on this node, maximum at one time
+  uint32_t ranks = 0;  // trainer processes that report at once, on average
   std::vector<OptionGiven> options;
 
-  std::string policy;  // policy_name() of the node when it was written
-  Compared ceiling;    // rate when data is never late
+  std::string policy;  // policy_name() of the node at the time of writing
+  Compared ceiling;    // rate if data is never late
   Compared throughput;
-  std::optional<double> floor_rate;  // what the entitlement alone allows
+  std::optional<double> floor_rate;  // rate of the entitlement alone
   Breakdown breakdown;
   PressureFigures pressure;
   CoreFigures cores;
@@ -232,21 +232,21 @@ struct JobReport {
   CacheFigures cache;
   std::vector<GrantChange> changes;  // ascending time
   uint64_t changes_dropped = 0;
-  // The job's course here; empty in the state of a node.
+  // The job's timeline on this node; empty in a node's status.
   std::vector<TimelinePoint> timeline;
-  // nullopt: not told, as in the state of a node and by earlier versions.
+  // nullopt: not in a node's status, nor in reports of earlier versions.
   std::optional<WhatIfCurve> what_if;
   DataQuality quality;
   double recommend_after_s = 30;   // ReportMinTime
   std::vector<std::string> notes;  // "the accelerator is emulated"
 
-  // Time covered, never negative.
+  // Duration covered, never negative.
   double run_s() const;
 
   friend bool operator==(const JobReport&, const JobReport&) = default;
 };
 
-// Names used in JSON ("job_end") and for people ("a job ended").
+// Names in JSON ("job_end") and in text ("a job ended").
 const char* cause_name(GrantCause cause);
 const char* cause_text(GrantCause cause);
 const char* loader_source_name(LoaderSource source);

@@ -21,7 +21,7 @@ std::vector<std::optional<double>> resampled(
     if (!value) continue;
     const double begin_s = point.begin_unix_s - points.front().begin_unix_s;
     const double end_s = begin_s + point.duration_s;
-    // A file may hold stretches that overlap or reach beyond the last one.
+    // Points of a file may overlap or reach beyond the end of the last one.
     const double first = std::min(begin_s / step_s, double(steps));
     for (auto i = size_t(first); i < steps && double(i) * step_s < end_s; ++i) {
       const double overlap_s = std::min(end_s, double(i + 1) * step_s) -

@@ -1,4 +1,4 @@
-// What drawings in SVG share. Pure.
+// Helpers shared by SVG drawings. Pure.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace penstock {
 
-// A <text> element, its words escaped (markup.h), with its anchor ("start",
-// "middle" or "end") at x, y.
+// A <text> element at x, y with its anchor ("start", "middle" or "end"); words
+// are escaped (markup.h).
 std::string svg_text(double x, double y, const char* anchor,
                      std::string_view words);
 

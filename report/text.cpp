@@ -31,8 +31,8 @@ const char* tone_code(Page::Tone tone) {
   return "";
 }
 
-// Where to break text that is wider than width: after the last word that
-// fits, or in the middle of one that alone is too wide.
+// Break position of a text wider than width: after the last word that fits, or
+// inside a word that alone is too wide.
 size_t break_at(std::string_view text, size_t width, size_t indent) {
   if (text.size() <= width) return text.size();
   size_t space = text.rfind(' ', width);
@@ -86,10 +86,10 @@ void Page::bar(std::string_view text, double share) {
 
 namespace {
 
-constexpr int kLineLabel = 18;  // with what stands before and behind
+constexpr int kLineLabel = 18;  // with the spaces around it
 constexpr int kLineScale = 18;
 
-// From nothing to all of the scale.
+// From the lowest to the highest level of the scale.
 constexpr std::array<const char*, 8> kBlocks = {"\u2581", "\u2582", "\u2583",
                                                 "\u2584", "\u2585", "\u2586",
                                                 "\u2587", "\u2588"};
@@ -102,7 +102,7 @@ size_t Page::line_cells() const {
   return size_t(style_.width - kLineLabel - kLineScale);
 }
 
-// Only the cells are painted, so that the label reads as the others do.
+// Only the cells are coloured, so that labels look the same in all lines.
 void Page::add_line(std::string_view label, std::string_view cells,
                     std::string_view scale, Tone tone) {
   std::string line = fmt::format("  {:<{}}", label, kLineLabel - 2);

@@ -1,5 +1,5 @@
-// Building blocks of the text views: a page of lines that fit, and figures as
-// people read them. Pure.
+// Building blocks of the text views: a page of lines that fit, and readable
+// figures. Pure.
 #pragma once
 
 #include <optional>
@@ -11,9 +11,9 @@
 
 namespace penstock {
 
-// Collects lines. Whatever is added is made printable ASCII, so that a name
-// cannot drive the terminal (colours and bars are the page's own), and broken
-// at spaces where it is wider than the page.
+// Collects lines. Added text becomes printable ASCII, so that a name cannot
+// control the terminal; only the page itself adds colours and bars. Lines wider
+// than the page are broken at spaces.
 class Page {
  public:
   explicit Page(const TextStyle& style);
@@ -24,16 +24,16 @@ class Page {
   void line(std::string_view text, int hang = 4, Tone tone = Tone::kPlain);
   // A heading after an empty line.
   void heading(std::string_view text);
-  // Text, then a bar that fills the rest of the line for a share of 1.
+  // The text, then a bar; a share of 1 fills the rest of the line.
   void bar(std::string_view text, double share);
-  // Cells that a line of figures has on this page.
+  // Number of cells in a line of figures on this page.
   size_t line_cells() const;
-  // A label, a cell for each figure of 0 to 1 (nullopt, NaN: left empty), and
-  // what their scale is.
+  // A label, one cell per figure of 0 to 1 (nullopt and NaN: empty), and the
+  // text of their scale.
   void line_of_figures(std::string_view label,
                        const std::vector<std::optional<double>>& figures,
                        std::string_view scale, Tone tone = Tone::kPlain);
-  // A label and a cell for each mark.
+  // A label and one cell per mark.
   void line_of_marks(std::string_view label, const std::vector<bool>& marks);
 
   std::string take() { return std::move(out_); }
@@ -47,27 +47,27 @@ class Page {
   std::string out_;
 };
 
-// Three significant digits or so: "0.90", "12.3", "4711"; "-" for unknown.
+// About three significant digits: "0.90", "12.3", "4711"; "-": unknown.
 std::string figure_text(const std::optional<double>& value);
-// "812 [700 to 930]", "812" where the interval is a point, "-".
+// "812 [700 to 930]"; "812" if the interval is a point; "-": unknown.
 std::string estimate_text(const std::optional<Estimate>& value);
-// "12.3 MB/s"; "-" for unknown.
+// "12.3 MB/s"; "-": unknown.
 std::string rate_text(const std::optional<double>& bytes_per_s);
-// A fraction as "98%"; "-" for unknown.
+// A fraction as "98%"; "-": unknown.
 std::string share_text(const std::optional<double>& share);
 // "75% of the samples came from memory, 1.2 GB not read from storage; it holds
 // 65% of the data set".
 std::string cache_text(const CacheFigures& cache);
-// used / granted, unknown where either is or granted is not positive.
+// used / granted; nullopt if either is unknown or granted is not positive.
 std::optional<double> ratio(const std::optional<double>& used,
                             const std::optional<double>& granted);
 // "5 min 12 s", "2 h 03 min", "41.5 s".
 std::string duration_text(double seconds);
 // "2026-01-31 14:02:11 UTC"; "-" for a time outside the years 1970 to 9999.
 std::string date_text(double unix_s);
-// Time since a start as "+0:01:02.3"; what lies before it is the start.
+// Time since a start as "+0:01:02.3"; negative times count as 0.
 std::string offset_text(double seconds);
-// Of a time in UTC what tells ticks of step_s apart: "14:02:11", from a minute
+// A time in UTC, as precise as ticks of step_s need: "14:02:11", from a minute
 // on "14:02", from a day on "01-31"; "-" as in date_text().
 std::string clock_text(double unix_s, double step_s);
 

@@ -32,7 +32,7 @@ TimelinePoint merged(const TimelinePoint& a, const TimelinePoint& b) {
   TimelinePoint out;
   out.begin_unix_s = a.begin_unix_s;
   out.duration_s = a.duration_s + b.duration_s;
-  // Points without duration weigh the same.
+  // Two points without duration get equal weights.
   const bool is_empty = !(out.duration_s > 0);
   const double weight_a = is_empty ? 0.5 : a.duration_s / out.duration_s;
   const double weight_b = 1 - weight_a;
@@ -70,7 +70,7 @@ void Timeline::add(const TimelinePoint& point) {
   if (!(point.duration_s > 0)) return;
   if (!points_.empty()) {
     const TimelinePoint& last = points_.back();
-    // To the nearest length: periods are never quite equal.
+    // Round to the nearest length, because periods are never exactly equal.
     const bool is_short = last.duration_s + point.duration_s / 2 <= point_s_;
     const bool is_next = point.begin_unix_s - end_of(last) < point_s_ / 2;
     if (is_short && is_next) {
