@@ -17,8 +17,8 @@
 namespace penstock {
 namespace {
 
-// In the child: only what is safe between fork and exec. The parent may have
-// ended before it was asked to be told of that.
+// Runs in the child: only async-signal-safe calls between fork and exec. The
+// parent may have died before PR_SET_PDEATHSIG was set, so check getppid().
 [[noreturn]] void become(char* const* argv, char* const* environment,
                          int output, int failure, pid_t parent) {
   ::setpgid(0, 0);
@@ -41,7 +41,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return out;
 }
 
-// Ours, and variables in place of those of the same name.
+// Our environment, with `variables` replacing those of the same name.
 std::vector<std::string> environment_with(
     const std::vector<std::string>& variables) {
   std::vector<std::string> out = variables;
@@ -137,7 +137,7 @@ bool CommandProcess::has_ended() {
       info.si_pid != pid_) {
     return false;
   }
-  // Its number is its group's until it is reaped.
+  // Until the child is reaped, its pid cannot be reused as a group id.
   signal_all(SIGKILL);
   ended_ = ::waitpid(pid_, &status_, WNOHANG) == pid_;
   read_output();

@@ -1,4 +1,4 @@
-// The command that is analysed, under srun or by itself, as a child process.
+// The analysed command, under srun or alone, as a child process.
 #pragma once
 
 #include <sys/types.h>
@@ -11,35 +11,36 @@
 
 namespace penstock {
 
-// Used by one thread.
+// Single-threaded use.
 class CommandProcess {
  public:
-  // Starts arguments[0], looked for in PATH, in a process group of its own and
-  // with variables ("NAME=VALUE") added to the environment. Where we are killed
-  // it gets SIGTERM.
+  // Starts arguments[0], searched in PATH, in a process group of its own, with
+  // `variables` ("NAME=VALUE") added to the environment. It gets SIGTERM if
+  // this process is killed.
   // Errors: kNotFound, kPermissionDenied and others  it cannot be started
   [[nodiscard]] static Result<CommandProcess> start(
       const std::vector<std::string>& arguments,
       const std::vector<std::string>& variables);
-  // Ends it, as end() does.
+  // Calls end().
   ~CommandProcess();
   CommandProcess(CommandProcess&& other) noexcept;
   CommandProcess& operator=(CommandProcess&&) = delete;
 
-  // To wait on: what it writes, and its end.
+  // To poll for its output and its end.
   std::vector<int> fds() const;
-  // Takes what it has written; the last kKeptBytes are kept.
+  // Reads available output; keeps the last kKeptBytes.
   void read_output();
   static constexpr size_t kKeptBytes = 8192;
 
-  // Where it has, whatever it has left in its process group is killed.
+  // When the command has ended, this kills the rest of its process group.
   bool has_ended();
   // "exit code 3", "signal 9"; "" while it runs.
   std::string how_it_ended() const;
-  // The last lines that it wrote, indented and made printable; "" for none.
+  // The last `most` lines of its output, indented and made printable; "" for
+  // none.
   std::string last_lines(size_t most = 10) const;
 
-  // SIGTERM, and SIGKILL after kGrace_ms; waits for its end.
+  // Sends SIGTERM, and SIGKILL after kGrace_ms; waits for the end.
   void end();
   static constexpr int kGrace_ms = 10'000;
 
@@ -52,7 +53,7 @@ class CommandProcess {
   UniqueFd output_;
   std::string written_;
   bool ended_ = false;
-  int status_ = 0;  // as wait() gives it
+  int status_ = 0;  // as wait() returns it
 };
 
 }  // namespace penstock

@@ -12,7 +12,7 @@
 namespace penstock {
 namespace {
 
-// What comes from storage is the data themselves, and some blocks around them.
+// Least share of the consumed bytes that must come from storage in a cold cell.
 constexpr double kCold = 0.5;
 constexpr double kSlowest = 0.05;
 // A loader that keeps this share of its rate does not wait for storage.
@@ -90,7 +90,8 @@ class Maker {
       if (kind.role != CellRole::kPrep || kind.visits.empty()) continue;
       out_.prep.push_back({kind.cell.cores.value_or(out_.cpus), kind.rate(),
                            kind.visits[0].limits.cores_by});
-      // What is held to little is interrupted more, and pays for it.
+      // Small quotas interrupt the loader more often, which costs CPU time. So
+      // use the largest amount of cores.
       const double cpu_s = costs_of(kind).cpu_s;
       const double cores = out_.prep.back().cores;
       if (cpu_s > 0 && cores > most_cores) {
@@ -115,7 +116,7 @@ class Maker {
     } else if (const CellKind* prep = find(plan_, CellRole::kPrep, true)) {
       out_.bytes_per_sample = costs_of(*prep).consumed_bytes;
     }
-    // Each is read once an epoch.
+    // An epoch reads each sample once.
     if (!out_.dataset_bytes && first.dataset_samples &&
         out_.bytes_per_sample > 0) {
       out_.dataset_bytes =
@@ -131,7 +132,7 @@ class Maker {
     return out;
   }
 
-  // What the loader alone does beside a trainer at that rate.
+  // The loader's rate on `cores` beside a trainer that consumes `rate`.
   double loader_rate(double cores, double rate) const {
     const double left = cores - out_.trainer_cpu_s_per_sample * rate;
     return rate_of_cores(curve(), std::max(0.0, left));
@@ -154,8 +155,8 @@ class Maker {
     take_storage_corner();
   }
 
-  // What storage gives alone and how round the corner is tell each other: the
-  // cold loader on all cores is already below both.
+  // Storage's own rate and the exponent of the corner depend on each other,
+  // because the cold loader on all cores is already below both limits. Iterate.
   void take_storage_corner() {
     const CellKind* cold = find(plan_, CellRole::kFetch);
     if (cold == nullptr) return;
@@ -170,7 +171,7 @@ class Maker {
     }
   }
 
-  // alone: storage's own pace.
+  // alone: storage's own rate.
   std::vector<CornerPoint> storage_points(double alone) const {
     std::vector<CornerPoint> points;
     for (const CellKind& kind : plan_.kinds()) {
@@ -217,8 +218,8 @@ class Maker {
     out_.fetch_bytes_per_s = alone * out_.bytes_per_sample;
   }
 
-  // A loader that fetches and prepares by turns has 1: so it is taken where
-  // nothing tells better.
+  // 1 is right for a loader that alternates between fetching and preparing. It
+  // is the default if nothing better was measured.
   double storage_exponent() const { return out_.corner_storage.value_or(1); }
 
   void take_ranks() {
@@ -233,7 +234,8 @@ class Maker {
                               median_of_rank(fetch, hello.rank)});
     }
     if (out_.by_rank.size() < 2) return;
-    // The loader's figures tell ranks apart; their ceilings move together.
+    // Compare the loaders' figures: the ceilings of synchronous ranks are
+    // equal.
     const auto key = [](const RankFigures& it) {
       return std::min(it.prep.value_or(INFINITY), it.fetch.value_or(INFINITY));
     };
@@ -305,7 +307,7 @@ class Maker {
       profile.cores.push_back(point.cores);
       profile.rate_at_cores.push_back(point.rate.median);
     }
-    // Storage that was never waited for limits nothing that is known.
+    // If the loader never waited for storage, its bandwidth is unknown.
     if (!out_.fetch_is_at_least) {
       profile.fetch_bytes_per_s = out_.fetch_bytes_per_s.value_or(0);
     }
@@ -317,13 +319,13 @@ class Maker {
     profile.ranks = int(ranks_on_a_node());
     profile.corner_ceiling = out_.corner_ceiling.value_or(0);
     profile.corner_storage = storage_exponent();
-    // The page cache keeps a set that fits, unless it is read past it; of a
-    // larger one, read in random order, it is not known how much.
+    // The page cache keeps a data set that fits, unless reads bypass it. How
+    // much it keeps of a larger set read in random order is unknown.
     if (hellos_[0].cold != "direct" && out_.dataset_bytes && out_.cache_bytes &&
         *out_.dataset_bytes <= *out_.cache_bytes) {
       profile.cached_share = 1;
     }
-    // Three per cent is what is aimed at, and what a good run has.
+    // 3% is the aim, and what a good run reaches.
     profile.relative_error = std::clamp(widest_error(), 0.03, 0.9);
   }
 

@@ -1,4 +1,4 @@
-// What an analysis comes to. Pure.
+// Results of an analysis. Pure.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace penstock {
 struct CurvePoint {
   double cores = 0;
   VisitFigure rate;
-  std::string limited_by;  // "quota", "affinity"; "": it has no more
+  std::string limited_by;  // "quota", "affinity"; "": no more cores exist
 };
 
 struct RankFigures {
@@ -29,7 +29,7 @@ struct RankFigures {
 struct Findings {
   std::string source;  // "penstock-train", "python watch"
   uint32_t ranks = 1;
-  double cpus = 1;  // of a rank
+  double cpus = 1;  // per rank
   VisitFigure ceiling;
   std::vector<CurvePoint> prep;  // ascending
   std::optional<VisitFigure> fetch;
@@ -38,19 +38,19 @@ struct Findings {
   double trainer_cpu_s_per_sample = 0;
   double bytes_per_sample = 0;  // 0: unknown
   std::optional<double> fetch_bytes_per_s;
-  bool fetch_is_at_least = false;  // storage was never what held it up
+  bool fetch_is_at_least = false;  // the loader never waited for storage
   std::optional<double> memory_bytes_per_s;
   std::optional<double> cache_bytes;
   std::optional<double> dataset_bytes;
   std::optional<double> corner_ceiling, corner_storage;
   std::vector<RankFigures> by_rank;
-  std::optional<uint32_t> slowest_rank;  // where one is slower by 5% or more
-  std::optional<Bottleneck> bottleneck;  // as the job is now, data not cached
-  std::vector<std::string> notes;        // what is not known, and why; drift
+  std::optional<uint32_t> slowest_rank;  // if one is slower by 5% or more
+  std::optional<Bottleneck> bottleneck;  // of the job as it is, data not cached
+  std::vector<std::string> notes;        // unknown figures with reasons; drift
   Profile profile;
 };
 
-// Errors: kNotFound  the ceiling was not measured: there is nothing to say
+// Errors: kNotFound  the ceiling was not measured, so there are no findings
 [[nodiscard]] Result<Findings> make_findings(
     const std::string& name, const std::vector<AnalysisHello>& hellos,
     const AnalysisPlan& plan);

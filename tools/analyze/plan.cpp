@@ -11,19 +11,21 @@ namespace penstock {
 namespace {
 
 constexpr uint64_t kLeastSubsetBatches = 8;
-// A penstockd that is being started anew refuses once, or has lifted the limit
-// in the middle of a visit.
+// A restarting penstockd refuses once, or lifts the limit in the middle of a
+// visit.
 constexpr size_t kMostRefusals = 2;
-constexpr double kSubset_s = 0.5;  // that passing it takes
+constexpr double kSubset_s = 0.5;  // duration of one pass
 constexpr double kLeastCores = 0.1;
-// Knobs are turned by no less: nearer to an end they tell nothing new.
+// Smallest relative change of cores: closer to an end there is nothing to
+// learn.
 constexpr double kSameAmount = 0.03;
-// Beyond it in rate two limits have no corner to speak of.
+// Two limits whose rates differ by more than this factor have no measurable
+// corner.
 constexpr double kCornerReach = 2;
 
-// By more than a batch that began before the visit explains.
+// A batch begun before the visit explains a smaller excess.
 constexpr double kExceeded = 1.25;
-// By more than whole blocks and reading ahead explain.
+// Whole blocks and readahead explain a smaller factor.
 constexpr double kMapped = 4;
 
 bool exceeds_limits(const AnalysisCell& cell, const RankVisit& seen) {
@@ -103,7 +105,7 @@ AnalysisPlan::AnalysisPlan(PlanFacts facts)
   if (facts_.amounts.empty()) facts_.amounts = default_amounts(facts_.cpus);
   std::vector<double>& amounts = facts_.amounts;
   std::sort(amounts.begin(), amounts.end());
-  // All cores are where the job is: never left out, and never exceeded.
+  // All cores are the job's real case: always measured, never exceeded.
   for (double it : amounts) {
     if (it > facts_.cpus) left_out_.push_back(it);
   }
@@ -112,7 +114,8 @@ AnalysisPlan::AnalysisPlan(PlanFacts facts)
   amounts.erase(std::unique(amounts.begin(), amounts.end()), amounts.end());
   kinds_.push_back(make(CellRole::kCeiling, AnalysisFeed::kReplay, true));
   if (facts_.can_memory) {
-    // All cores first: the subset's size and a slow loader show there.
+    // All cores first, because that visit sizes the subset and reveals a slow
+    // loader.
     std::for_each(amounts.rbegin(), amounts.rend(),
                   [this](double cores) { add_prep(cores); });
     kinds_.push_back(make(CellRole::kTrain, AnalysisFeed::kMemory, true));
@@ -143,7 +146,7 @@ void AnalysisPlan::add_prep(double cores) {
   if (cores < facts_.cpus) kinds_.back().cell.cores = cores;
 }
 
-// Of prep the one on all cores.
+// For kPrep, the kind on all cores.
 const CellKind* AnalysisPlan::find(CellRole role) const {
   for (const CellKind& kind : kinds_) {
     const bool is_part = role == CellRole::kPrep && kind.cell.cores;
@@ -155,7 +158,7 @@ const CellKind* AnalysisPlan::find(CellRole role) const {
   return nullptr;
 }
 
-// By the curve so far; nullopt beyond its ends.
+// By the curve measured so far; nullopt beyond its ends.
 std::optional<double> AnalysisPlan::cores_that_prepare(double rate) const {
   RateCurve curve;
   for (const CellKind& kind : kinds_) {
@@ -174,8 +177,8 @@ std::optional<double> AnalysisPlan::cores_that_prepare(double rate) const {
   return cores;
 }
 
-// Where preparing and training take about as long. The trainer uses CPU of its
-// own beside the loader.
+// Cores at which preparing and training take about the same time. The trainer's
+// own CPU use is added to the loader's.
 void AnalysisPlan::add_ceiling_corner() {
   const CellKind* ceiling = find(CellRole::kCeiling);
   if (has_ceiling_corner_ || !ceiling || !find(CellRole::kPrep)) return;
@@ -189,7 +192,7 @@ void AnalysisPlan::add_ceiling_corner() {
   kinds_.back().cell.cores = cores;
 }
 
-// The faster of the two is held to the slower's pace.
+// Limits the faster of the two to the rate of the slower.
 void AnalysisPlan::add_storage_corner() {
   const CellKind* prep = find(CellRole::kPrep);
   const CellKind* fetch = find(CellRole::kFetch);
@@ -215,7 +218,7 @@ void AnalysisPlan::add_storage_corner() {
   }
 }
 
-// Large enough to be no mere batch, small enough to be passed in no time.
+// More than a few batches, but one pass is short.
 void AnalysisPlan::size_subset() {
   const CellKind* prep = find(CellRole::kPrep);
   if (prep == nullptr) return;
@@ -264,7 +267,8 @@ void AnalysisPlan::drop_unkept(size_t number, std::string why) {
   const CellRole role = kinds_[number].role;
   const double cores = kinds_[number].cell.cores.value_or(0);
   if (cores == std::floor(cores)) return;
-  // Whole CPUs may be had, for corners too when these have been seen.
+  // Fractions of a CPU were refused. Retry with whole CPUs, corners included
+  // once those are measured.
   if (role == CellRole::kCeilingCorner) has_ceiling_corner_ = false;
   if (role == CellRole::kStorageCorner) has_storage_corner_ = false;
   corners_after_ = rounds_ + 1;
@@ -273,7 +277,7 @@ void AnalysisPlan::drop_unkept(size_t number, std::string why) {
   for (double whole : whole_amounts(facts_.cpus)) add_prep(whole);
 }
 
-// An amount that a cell can be held to.
+// Rounds to an amount that a cell can be limited to.
 double AnalysisPlan::settable(double cores) const {
   return has_whole_amounts_ ? std::max(1.0, std::round(cores)) : rounded(cores);
 }

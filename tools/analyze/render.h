@@ -1,5 +1,4 @@
-// An analysis as text for people and as JSON (docs/man/penstock-analyze.1).
-// Pure.
+// An analysis as text and as JSON (docs/man/penstock-analyze.1). Pure.
 #pragma once
 
 #include <string>
@@ -9,18 +8,18 @@
 
 namespace penstock {
 
-// How the measuring ended.
+// Outcome of the measurements.
 struct AnalysisEnding {
-  double seconds = 0;    // that was measured for
+  double seconds = 0;    // duration of the measurements
   bool narrow = false;   // every figure is within `aim`; else the time was up
   double aim = 0.03;     // relative width
-  double widest = 0;     // of all figures; infinite: one was seen too seldom
-  std::string emulated;  // what was; "": nothing that is known of
+  double widest = 0;     // of all figures; infinite: one has too few visits
+  std::string emulated;  // emulated parts; "": none known
 };
 
 std::string render_text(const Findings& findings, const AnalysisEnding& ending,
                         const TextStyle& style);
-// kind "analysis"; figures that are not known are null.
+// kind "analysis"; unknown figures are null.
 std::string to_json(const Findings& findings, const AnalysisEnding& ending);
 
 }  // namespace penstock

@@ -21,10 +21,10 @@ constexpr uint32_t kMostRanks = 4096;
 // A rank may have a second process.
 constexpr size_t kMostConnections = 2 * size_t{kMostRanks};
 constexpr int kLook_ms = 100;
-// A rank says hello at once; until then anybody may be there.
-constexpr double kHold_s = 120;  // that a batch may take
+// Ranks send hello at once; a connection without it may be anybody's.
+constexpr double kHold_s = 120;  // limit of a batch
 constexpr double kGreet_s = 5;
-// A rank that has not answered by then waits for another one inside a step.
+// A rank without an answer by then waits for another rank inside a step.
 constexpr double kSilent_s = 0.3;
 // Ranks that are further apart do not wait for each other.
 constexpr uint64_t kLockstep = 8;
@@ -61,8 +61,8 @@ Error too_slow(double timeout_s) {
               " s; give it a longer --budget"};
 }
 
-// A file for each rank. Not before the command has been started, which would
-// inherit the limit and hand it on to the job.
+// Each rank needs a file descriptor. Call it only after the command has been
+// started, which would inherit the limit and pass it on to the job.
 void raise_file_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -76,11 +76,11 @@ struct Session::Rank {
   UniqueFd fd;
   std::string received;
   bool greeted = false;
-  bool is_second = false;  // process of a rank that has one
+  bool is_second = false;  // another process of the same rank
   bool left = false;
   double since_s = now_s();
   uint32_t number = 0;
-  std::optional<uint64_t> held;  // nullopt: it works
+  std::optional<uint64_t> held;  // nullopt: not holding
   std::optional<AnalysisReady> ready;
   VisitBuilder builder;
 };
@@ -127,8 +127,7 @@ bool Session::all(const std::function<bool(const Rank&)>& condition) const {
   });
 }
 
-// Where there is no room for another, the one that has been silent for longest
-// makes it.
+// If there is no room, the oldest connection without a hello is closed.
 void Session::accept_one() {
   UniqueFd fd(
       ::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
@@ -186,7 +185,7 @@ Status Session::take_ready(const std::vector<int>& ready) {
     Status read = read_from(**rank);
     if (!read) return read;
   }
-  // They were none of ours.
+  // Drop connections that never sent a valid hello.
   std::erase_if(connections_, [](const auto& it) {
     const bool is_late = !it->is_second && now_s() - it->since_s > kGreet_s;
     return !it->greeted && (it->left || is_late);
@@ -222,7 +221,7 @@ Status Session::read_from(Rank& rank) {
   return Done{};
 }
 
-// Whoever has not shown the secret is nobody.
+// A connection whose first line is not a hello with the secret is closed.
 Status Session::take_line(Rank& rank, std::string_view line) {
   auto answer = parse_answer(line);
   const bool is_hello =
@@ -244,8 +243,8 @@ Status Session::take_line(Rank& rank, std::string_view line) {
   return Done{};
 }
 
-// A second process of the same rank, such as one that evaluates, is told
-// nothing and waits; its own end is no end of the analysis.
+// A second process of a rank, such as one that evaluates, gets no orders and
+// waits. Its end does not end the analysis.
 void Session::greet(Rank& rank, const AnalysisHello& hello) {
   if (ranks_.contains(hello.rank)) {
     rank.is_second = true;
@@ -273,8 +272,8 @@ Status Session::take(Rank& rank, const AnalysisAnswer& answer) {
 
 Status Session::tell(Rank& rank, const AnalysisOrder& order) {
   const std::string line = to_line(order);
-  // Orders are short and rare: what the socket does not take at once, the rank
-  // does not read.
+  // Orders are short and rare, so a full socket buffer means that the rank does
+  // not read.
   if (::send(rank.fd.get(), line.data(), line.size(), MSG_NOSIGNAL) ==
       ssize_t(line.size())) {
     return Done{};
@@ -323,10 +322,10 @@ Status Session::wait_for_ranks(double timeout_s) {
                    "or do not reach this host; --start 10m waits longer"};
 }
 
-// Data-parallel ranks wait for each other inside a step, so that one that holds
-// may keep another from ever coming to where it could. Those that hold then go
-// on by one step, until all hold; and by as many as they lack, where the ranks
-// keep step at all.
+// Data-parallel ranks wait for each other inside a step, so a rank that holds
+// may keep another from reaching its own hold. The holding ranks then advance
+// by one step at a time until all hold. Ranks in lockstep are advanced to the
+// same step.
 Status Session::hold_all(double timeout_s) {
   for (auto& [number, rank] : ranks_) rank->held.reset();
   Status told = tell_all(AnalysisHold{});
@@ -363,7 +362,7 @@ Status Session::hold_all(double timeout_s) {
 
 Result<Visit> Session::run(const AnalysisCell& cell, double measure_s,
                            double timeout_s) {
-  // However little time a cell is given, a batch may take longer.
+  // A batch may take longer than the time of a cell.
   Status held = cell_ == 0 ? Status(Done{}) : hold_all(kHold_s);
   if (!held) return std::move(held).error();
   cell_ = cell.cell;
@@ -393,14 +392,15 @@ Result<Visit> Session::run(const AnalysisCell& cell, double measure_s,
   if (!measured) return std::move(measured).error();
   for (const auto& [number, rank] : ranks_) {
     const auto seen = rank->builder.visit();
-    // A slow rank is measured by the few batches that it had.
+    // A slow rank is measured by its few batches.
     if (!seen) return too_slow(timeout_s);
     visit.ranks[number] = *seen;
   }
   return visit;
 }
 
-// As the ranks said: of one that could not keep a limit, where there is one.
+// The ranks' report on the limits, from a rank that could not keep one if there
+// is such a rank.
 AnalysisReady Session::limits_of(const AnalysisCell& cell) const {
   AnalysisReady limits;
   for (const auto& [number, rank] : ranks_) {

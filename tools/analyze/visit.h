@@ -1,4 +1,4 @@
-// What was seen of one cell at one time, and what its rates come to. Pure.
+// Measurements of one visit to a cell, and statistics of its rates. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace penstock {
 
-// What a rank did in a cell: what its messages held after the first, whose sums
-// are where these begin.
+// A rank's measurements in a cell: the messages after the first one, whose sums
+// are the baseline.
 struct RankVisit {
-  uint64_t begin_ns = 0;  // its clock: the end of a batch
+  uint64_t begin_ns = 0;  // the rank's clock: the end of a batch
   uint64_t end_ns = 0;
-  uint64_t batches = 0;  // in between
+  uint64_t batches = 0;  // between begin and end
   double samples = 0;
   double cpu_s = 0;
   double read_bytes = 0;
@@ -30,7 +30,7 @@ struct RankVisit {
 struct Visit {
   AnalysisCell cell;
   std::map<uint32_t, RankVisit> ranks;
-  // How the limits were kept; of the first rank that could not.
+  // Enforcement of the limits; of the first rank that could not keep one.
   AnalysisReady limits;
 };
 
@@ -38,7 +38,7 @@ struct Visit {
 class VisitBuilder {
  public:
   void add(const AnalysisBatches& batches);
-  // nullopt before two messages have come.
+  // nullopt before the second message.
   std::optional<RankVisit> visit() const;
 
  private:
@@ -46,24 +46,24 @@ class VisitBuilder {
   RankVisit visit_;
 };
 
-// A figure of several visits: their median, and the interval in which the
-// median of all such visits is expected with about 95%, by Student's t of the
-// visits' scatter as if it were a mean. One visit has no interval.
+// A figure of several visits: their median with an interval of about 95%. The
+// interval is Student's t of the visits' scatter, as if the median were a mean.
+// One visit has no interval.
 struct VisitFigure {
   double median = 0;
   double low = 0;
   double high = 0;
   size_t visits = 0;
 
-  // (high - low) / median; infinite for fewer than three visits, which scatter
-  // by chance as little as one likes.
+  // (high - low) / median; infinite below three visits, whose scatter may be
+  // small by chance.
   double relative_width() const;
 };
-// values: all positive. Empty: all zero.
+// values: all positive. Empty: all fields 0.
 VisitFigure figure_of(std::vector<double> values);
 
-// Has drifted where the medians of the first and the last half of at least
-// four values differ by more than 10% and more than both halves' ranges.
+// True for at least four values whose first and last halves have medians that
+// differ by more than 10%, and ranges that do not overlap.
 bool has_drifted(const std::vector<double>& values);
 
 }  // namespace penstock

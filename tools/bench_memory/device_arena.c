@@ -1,9 +1,9 @@
-// A stand-in for a GPU's memory, for a process that preloads it: what it
-// allocates with posix_memalign(), as PyTorch does for tensors of the CPU,
-// comes out of one arena, is counted, and fails beyond a limit. Smaller blocks
-// than a page are the C library's.
+// A stand-in for a GPU's memory, preloaded into a process. Blocks of
+// posix_memalign(), which PyTorch uses for CPU tensors, come from one arena.
+// They are counted, and fail beyond a limit. Blocks under 4096 bytes are the C
+// library's.
 //
-// The arena keeps its pages: like a GPU's caching allocator it costs no page
+// The arena keeps its pages. Like a GPU's caching allocator it costs no page
 // faults once it is warm.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,16 +16,16 @@
 enum { kUnit = 64, kSmallest = 4096 };
 static const size_t kAddresses = (size_t)1 << 36;
 
-// Before each block that is in use; a unit long.
+// Precedes each block in use; fits into kUnit bytes.
 struct Header {
-  uintptr_t begin;  // of what was taken for it
+  uintptr_t begin;  // start of the memory taken, before alignment
   size_t taken;
   size_t asked;
 };
 
 struct Free {
   size_t size;
-  struct Free* next;  // of a higher address
+  struct Free* next;  // next free block, at a higher address
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -48,7 +48,7 @@ static int map_arena(void) {
   return 0;
 }
 
-// The lowest place that is large enough.
+// First fit: the lowest free block that is large enough.
 static uintptr_t take(size_t size) {
   for (struct Free** link = &first; *link; link = &(*link)->next) {
     struct Free* found = *link;

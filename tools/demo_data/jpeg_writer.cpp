@@ -15,7 +15,7 @@ struct Encoder {
   jpeg_error_mgr errors;
   std::jmp_buf jump;
   char message[JMSG_LENGTH_MAX];
-  unsigned char* file;  // malloc'ed by libjpeg
+  unsigned char* file;  // allocated by libjpeg with malloc()
   unsigned long size_bytes;
 };
 
@@ -25,7 +25,8 @@ struct Encoder {
   std::longjmp(encoder.jump, 1);
 }
 
-// libjpeg's errors jump back here: no C++ objects in this function.
+// libjpeg's errors jump back here by longjmp(), so this function must have no
+// C++ objects with destructors.
 bool encode(Encoder& encoder, const uint8_t* pixels, int width, int height,
             int quality) {
   jpeg_compress_struct& info = encoder.info;

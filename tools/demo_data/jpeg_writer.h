@@ -1,4 +1,4 @@
-// Pictures to JPEG files, through libjpeg.
+// Encodes pictures as JPEG files, with libjpeg.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace penstock {
 
-// Colours of half the size (4:2:0), as cameras write them.
-// pixels: rows of R, G, B without padding. quality: 1 to 100.
+// Chroma is subsampled (4:2:0), as in camera files. pixels: rows of R, G, B
+// without padding. quality: 1 to 100.
 // Errors: kLimit  out of memory
 [[nodiscard]] Result<std::vector<uint8_t>> encode_jpeg(
     std::span<const uint8_t> pixels, int width, int height, int quality);

@@ -6,14 +6,14 @@
 namespace penstock {
 namespace {
 
-// SplitMix64, as integers in [-128, 127].
+// SplitMix64, reduced to [-128, 127].
 int hashed(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
   return static_cast<int>((x ^ (x >> 31)) & 255) - 128;
 }
 
-// One scale: random values on a grid, bilinear between them.
+// Noise of one scale: random values on a grid, bilinear in between.
 class Octave {
  public:
   Octave(uint64_t seed, int width, int cell_pixels, float amplitude)
@@ -68,7 +68,7 @@ class Octave {
   std::vector<float> lower_;
 };
 
-// Amplitudes fall with the cell's size, as a photograph's spectrum does.
+// Amplitudes grow with the cell size, like a photograph's spectrum.
 std::vector<Octave> octaves(uint64_t seed, int width, int smallest,
                             int largest) {
   std::vector<Octave> all;

@@ -1,4 +1,4 @@
-// Pictures that cost a decoder about what photographs cost: smooth noise at
+// Pictures that cost a decoder about as much as photographs: smooth noise at
 // several scales. Pure; the same seed gives the same pixels.
 #pragma once
 

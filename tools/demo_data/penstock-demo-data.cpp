@@ -1,5 +1,5 @@
-// penstock-demo-data: makes a data set for the demo and the tests. The same
-// arguments give the same bytes; a complete set is left as it is.
+// penstock-demo-data: generates a data set for the demo and the tests. The same
+// arguments give the same bytes; a complete set is not rewritten.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -31,13 +31,13 @@ struct DataOptions {
   int width = 500;
   int height = 375;
   int quality = 90;
-  uint64_t record_bytes = 3 << 20;  // raw: bytes of pixels, about
+  uint64_t record_bytes = 3 << 20;  // raw: approximate bytes of pixels per file
   uint64_t seed = 1;
 };
 
 constexpr int kRawWidth = 1024;
 
-// Says how far it is, once it has taken two seconds.
+// Prints progress every two seconds.
 class Progress {
  public:
   explicit Progress(uint64_t count) : count_(count) {}
@@ -54,7 +54,8 @@ class Progress {
   Clock::time_point shown_ = Clock::now();
 };
 
-// All that decides the set's bytes. The version grows with the generator.
+// Everything that determines the set's bytes. Raise the version with each
+// change of the generator.
 std::string manifest(const DataOptions& options) {
   if (options.format == Format::kRaw) {
     return fmt::format("penstock-demo-data 1 raw count={} bytes={} seed={}\n",
@@ -99,8 +100,8 @@ Status write_file(const std::string& path, std::span<const uint8_t> bytes) {
   return Done{};
 }
 
-// The manifest is written last, so a set that has one was once complete; a
-// file that is missing or empty now makes it incomplete.
+// The manifest is written last, so a set with a manifest was once complete. A
+// missing or empty file makes it incomplete again.
 Result<bool> is_complete(const DataOptions& options) {
   auto text = read_text(manifest_path(options));
   if (!text && text.error().code == Code::kNotFound) return false;

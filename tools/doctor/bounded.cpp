@@ -16,7 +16,7 @@
 namespace penstock::doctor {
 namespace {
 
-// How a child says that there is no program to become.
+// Output of a child whose exec failed.
 constexpr const char* kNoProgram = "\x01no such program\n";
 
 int left_ms(uint64_t deadline_ns) {
@@ -56,7 +56,8 @@ Result<std::string> read_until(int fd, const std::string& what, int timeout_ms,
     argv.push_back(const_cast<char*>(each.c_str()));
   }
   argv.push_back(nullptr);
-  // Closed when the program begins, unlike its copies.
+  // A copy of `out` that is closed by a successful exec; stdout and stderr
+  // stay.
   const int kept = ::fcntl(out, F_DUPFD_CLOEXEC, 3);
   ::dup2(out, STDOUT_FILENO);
   ::dup2(out, STDERR_FILENO);
@@ -79,7 +80,7 @@ Result<std::string> output_of(const std::string& what, int timeout_ms,
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     try {
       body(out.get());
-    } catch (...) {  // what it has not written says that it failed
+    } catch (...) {  // incomplete output shows the failure
       ::_exit(1);
     }
     ::_exit(0);
@@ -90,7 +91,7 @@ Result<std::string> output_of(const std::string& what, int timeout_ms,
   Result<std::string> text =
       read_until(in.get(), what, timeout_ms, deadline_ns);
   ::kill(child, SIGKILL);
-  // One that hangs in the kernel cannot be waited for.
+  // A child that hangs in the kernel cannot be waited for.
   ::waitpid(child, nullptr, text ? 0 : WNOHANG);
   return text;
 }

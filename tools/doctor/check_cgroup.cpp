@@ -1,5 +1,4 @@
-// The control groups: which version, which controllers, and whether they may
-// be written to.
+// Checks the control groups: version, controllers, and write access.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +14,7 @@ namespace penstock::doctor {
 namespace {
 
 constexpr const char* kCheck = "cgroup";
-// From it on Slurm enables io for jobs itself, where it is told to.
+// From this release on Slurm can enable io for jobs itself.
 constexpr SlurmVersion kEnablesIo{25, 5, 0};
 
 bool has_option(const MountEntry& mount, std::string_view option) {
@@ -23,7 +22,7 @@ bool has_option(const MountEntry& mount, std::string_view option) {
          mount.options.end();
 }
 
-// The v1 hierarchy of a controller below root; nullptr: none.
+// The mount of a v1 controller below root; nullptr: none.
 const MountEntry* v1_mount(const std::vector<MountEntry>& mounts,
                            std::string_view controller,
                            const std::string& root) {
@@ -63,14 +62,14 @@ Finding not_mounted(const char* controller, const std::string& root) {
       "mkdir -p {0}/{1} && mount -t cgroup -o {1} cgroup {0}/{1}; a kernel "
       "started with cgroup_no_v1={1} or cgroup_disable={1} does not allow it",
       root, controller);
-  // Without blkio only the bandwidth of pools is not enforced.
+  // Without blkio, only the bandwidth of pools is not enforced.
   if (std::string_view(controller) == "blkio") {
     return warn(kCheck, found + ": pools' bandwidth is not enforced", remedy);
   }
   return fail(kCheck, found, remedy);
 }
 
-// Where slurm.conf does not say, or cannot be read, it may.
+// True as well if slurm.conf does not set it or cannot be read.
 bool may_count_by_cgroup(const Places& places) {
   const auto conf = read_slurm_conf(places.slurm_conf, read_text);
   const std::string by =
@@ -122,7 +121,7 @@ std::vector<std::string> directories_in(const std::string& path) {
   return out;
 }
 
-// Adds those in the group and in slices below it, as penstockd finds them.
+// Adds the scopes in the group and in slices below it, like penstockd.
 void add_slurm_scopes(const std::string& group,
                       std::vector<std::string>& scopes) {
   for (const std::string& below : directories_in(group)) {
@@ -131,7 +130,7 @@ void add_slurm_scopes(const std::string& group,
   }
 }
 
-// penstockd enables it in the scope; above that systemd has to.
+// penstockd enables io in the scope; systemd must enable it above.
 std::string io_remedy(const Places& places, const Installed& slurm) {
   if (slurm && *slurm >= kEnablesIo) {
     return slurm_file(places, "cgroup.conf") +
@@ -143,7 +142,7 @@ std::string io_remedy(const Places& places, const Installed& slurm) {
          "systemctl restart slurmd";
 }
 
-// Of a scope that lacks cpu or cpuset; none where all is well.
+// Findings on a scope without cpu or cpuset; empty if it has both.
 Findings check_scope(const std::string& scope, const std::string& has) {
   for (const char* controller : {"cpu", "cpuset"}) {
     if (has_word(has, controller)) continue;
@@ -220,7 +219,7 @@ Findings check_cgroup(const Places& places, const std::string& root,
   if (!mounts) {
     return {fail(kCheck, mounts.error().message, "see cat /proc/self/mounts")};
   }
-  // As penstockd chooses (cgroup/machine.h).
+  // The same choice as penstockd's (cgroup/machine.h).
   const bool is_v1 = v1_mount(*mounts, "cpu", root) != nullptr &&
                      v1_mount(*mounts, "cpuset", root) != nullptr;
   const MountEntry* unified = unified_at(*mounts, root);

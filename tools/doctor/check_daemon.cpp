@@ -1,4 +1,4 @@
-// penstockd on this node, and the cluster's penstockctld.
+// Checks penstockd on this node and the cluster's penstockctld.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -17,14 +17,14 @@ namespace penstock::doctor {
 namespace {
 
 constexpr int kProofLife_s = 60;
-constexpr mode_t kSocketMode = 0666;  // every user's jobs speak to it
+constexpr mode_t kSocketMode = 0666;  // jobs of all users connect to it
 
 std::string version_differs(const char* daemon, const std::string& theirs,
                             const std::string& ours) {
   return fmt::format("{} {}, but this command is of {}", daemon, theirs, ours);
 }
 
-// nothing: it is as penstockd makes it.
+// Checks owner, mode and type of penstockd's socket.
 Findings check_socket(const std::string& path) {
   const char* check = "socket";
   const char* restart = "systemctl restart penstockd";
@@ -55,7 +55,7 @@ Findings check_socket(const std::string& path) {
   return {ok(check, what)};
 }
 
-// status: what it answered, where it could be read.
+// status: set to penstockd's reply if it is readable.
 Finding check_answer(const Config& config, const std::string& version,
                      std::optional<NodeStatus>& status) {
   const char* check = "penstockd";
@@ -78,13 +78,14 @@ Finding check_answer(const Config& config, const std::string& version,
                                status->node));
 }
 
-// The mark, which the next penstockd will find, and what the running one says.
+// Compares the mark in StateDir, which the next penstockd will read, with the
+// state of the running one.
 Findings check_switch(const Config& config,
                       const std::optional<NodeStatus>& running) {
   const char* check = "switch";
   const UniqueFd dir(
       ::open(config.state_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!dir) return {};  // check_directories() tells
+  if (!dir) return {};  // check_directories() reports it
   Result<std::optional<double>> since = off_since_unix_s(dir.get());
   if (!since) return {unreadable(check, since.error(), "penstock on")};
   if (!*since && running && running->off_since_unix_s) {

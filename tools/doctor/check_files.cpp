@@ -1,4 +1,4 @@
-// penstock.conf, and the directories that penstockd uses.
+// Checks penstock.conf and penstockd's directories.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,9 +15,9 @@ namespace {
 struct Directory {
   const char* key;  // in penstock.conf
   std::string path;
-  const char* mode;       // as install(1) takes it
-  const char* absent;     // what its absence means
-  bool is_passed = true;  // by other users, on the way to what they need
+  const char* mode;       // as install(1) accepts it
+  const char* absent;     // effect of its absence
+  bool is_passed = true;  // other users need search permission
 };
 
 bool is_trusted(const struct stat& file) {

@@ -1,4 +1,4 @@
-// plugstack.conf, and the files of Penstock's plugins for Slurm.
+// Checks plugstack.conf, and the files of Penstock's plugins for Slurm.
 #include <fmt/format.h>
 #include <glob.h>
 #include <strings.h>
@@ -29,8 +29,8 @@ std::vector<std::string> expand_glob(const std::string& pattern) {
   return paths;
 }
 
-// Where Slurm looks for a plugin: a path as it is, a name in each directory of
-// PluginDir in turn. The first is returned where it is in none.
+// Slurm's search for a plugin: a path is used as it is, a name is searched in
+// each directory of PluginDir. Returns the first candidate if none exists.
 std::string find_plugin(const std::string& name, std::string dirs) {
   if (name.starts_with('/')) return name;
   std::string first;
@@ -53,7 +53,7 @@ Result<SlurmVersion> version_of_plugin(const std::string& path) {
   return slurm_version_of(*number);
 }
 
-// exact: to the last part of the version.
+// exact: the micro version must match too.
 Finding check_plugin_file(const char* check, const std::string& path,
                           const Installed& slurm, bool exact) {
   const std::string reinstall = "install Penstock's build for this Slurm again";
@@ -100,7 +100,7 @@ Finding check_plugstack_line(const PlugstackLine& line) {
               line.place() + ": change required to optional");
 }
 
-// The arguments against what penstock.conf tells penstockd.
+// Compares the plugin's arguments with penstock.conf.
 Findings check_arguments(const PlugstackLine& line, const Config& config) {
   const char* check = "plugin arguments";
   spank::Settings settings;
@@ -146,12 +146,12 @@ Findings check_account_line(const std::vector<PlugstackLine>& lines,
                            find_plugin(kAccountPlugin, dirs)))};
 }
 
-// "node7" of "node7.example.org" and of SlurmctldHost's "node7(10.0.0.7)".
+// "node7" from "node7.example.org" and from SlurmctldHost's "node7(10.0.0.7)".
 std::string short_name(const std::string& host) {
   return host.substr(0, host.find_first_of(".("));
 }
 
-// True as well where slurm.conf does not say.
+// True as well if slurm.conf names no SlurmctldHost.
 bool may_run_slurmctld(const SlurmConf& conf, const std::string& host) {
   bool said = false;
   for (const SlurmSetting& setting : conf.settings) {
@@ -166,8 +166,7 @@ bool may_run_slurmctld(const SlurmConf& conf, const std::string& host) {
   return !said;
 }
 
-// What slurm.conf says; nothing where it cannot be read, which
-// check_slurm_conf() tells.
+// slurm.conf; empty if it cannot be read, which check_slurm_conf() reports.
 SlurmConf conf_of(const Places& places) {
   return read_slurm_conf(places.slurm_conf, read_text).value_or(SlurmConf{});
 }
@@ -183,8 +182,8 @@ Findings check_plugin(const Places& places, const Config& config,
   const std::string file =
       conf.value_or("PlugStackConfig", slurm_file(places, "plugstack.conf"));
   const std::string dirs = conf.value_or("PluginDir", places.plugin_dir);
-  // With its whole path: Slurm says of a bare name whose plugin is for another
-  // release that there is no such file, too.
+  // Name the full path: for a bare name of a plugin of another release Slurm
+  // reports that the file does not exist.
   const std::string add =
       fmt::format("{}: add the line: optional {}; then restart slurmd", file,
                   find_plugin(kPlugin, dirs));
@@ -218,7 +217,7 @@ Findings check_job_submit(const Places& places, const Installed& slurm) {
   }
   const std::string path =
       find_plugin(kSubmitPlugin, conf.value_or("PluginDir", places.plugin_dir));
-  // Slurm's controller alone loads it, but all hosts share slurm.conf.
+  // Only slurmctld loads it, but all hosts share slurm.conf.
   std::error_code error;
   if (!std::filesystem::exists(path, error) &&
       !may_run_slurmctld(conf, places.this_host)) {

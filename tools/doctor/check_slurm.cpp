@@ -1,4 +1,4 @@
-// Slurm's version, slurm.conf, cgroup.conf.
+// Checks Slurm's version, slurm.conf and cgroup.conf.
 #include <fmt/format.h>
 #include <strings.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kProgramTimeoutMs = 5000;
 
-// "FILE:LINE: change ..." where it is set, else "FILE: add ...".
+// "FILE:LINE: change ..." if the key is set, else "FILE: add ...".
 std::string put_in(const SlurmConf& conf, const char* key,
                    const std::string& line, const std::string& file) {
   const SlurmSetting* set = conf.find(key);
@@ -24,7 +24,7 @@ std::string put_in(const SlurmConf& conf, const char* key,
 }
 
 Finding check_proctrack(const SlurmConf& conf, const std::string& file) {
-  // Slurm's default is the one that we need.
+  // Slurm's default is what Penstock needs.
   const std::string value = conf.value_or("ProctrackType", "proctrack/cgroup");
   if (names_plugin(value, "proctrack", "cgroup")) {
     return ok("ProctrackType", value);
@@ -51,7 +51,7 @@ Finding check_task_plugin(const SlurmConf& conf, const std::string& file) {
                              "share its CPUs)"));
 }
 
-// As Slurm reads a Boolean.
+// Same words as Slurm's Booleans.
 bool is_yes(const std::string& value) {
   return std::ranges::any_of(
       std::array{"yes", "up", "true", "1"},
@@ -149,12 +149,12 @@ bool keeps_cpus(const SlurmSetting& it) {
 
 }  // namespace
 
-// penstockd takes every CPU that no job has for idle. The keys stand in the
-// lines of nodes, of which this one's is not told from the others'.
+// penstockd considers every CPU without a job idle. The keys are in lines of
+// nodes; which line is this node's is not determined.
 Findings check_core_spec(const Places& places, const Config& config) {
   if (!config.lend_idle || !config.managed_cpus.empty()) return {};
   const auto conf = read_slurm_conf(places.slurm_conf, read_text);
-  if (!conf) return {};  // check_slurm_conf() tells
+  if (!conf) return {};  // check_slurm_conf() reports it
   const auto set = std::ranges::find_if(conf->settings, keeps_cpus);
   if (set == conf->settings.end()) return {};
   return {warn(set->key,

@@ -18,9 +18,9 @@ namespace {
 
 constexpr size_t kMaxTextBytes = size_t{4} << 20;
 constexpr int kLookTimeoutMs = 10'000;
-// Eight controllers may each keep silent for 3 s.
+// Up to eight controllers may each time out after 3 s.
 constexpr int kControllerTimeoutMs = 40'000;
-// Where slurmd keeps what its controller has sent it, until its next start.
+// slurmd keeps the files from its controller here until its next start.
 constexpr std::string_view kSentDirectory = "/run/slurm/conf/";
 
 void write_all(int out, const std::string& text) {
@@ -33,7 +33,7 @@ void write_all(int out, const std::string& text) {
   }
 }
 
-// One part, in a child: what it finds, or that it does not come to an end.
+// Runs one part in a child and adds its findings; a hang is a finding too.
 void look(Findings& all, const std::string& part, int timeout_ms,
           const std::function<Findings()>& check) {
   Result<std::string> text = output_of(
@@ -50,7 +50,7 @@ void look(Findings& all, const std::string& part, int timeout_ms,
              std::make_move_iterator(findings->end()));
 }
 
-// check_config() tells what is wrong with the file.
+// Defaults for a faulty file, which check_config() reports.
 Config config_or_defaults(const Places& places) {
   return load_config(places.config_path).value_or(Config{});
 }
@@ -77,7 +77,7 @@ std::string find_slurm_conf() {
           return;
         }
       });
-  // Where it hangs, those who read it are to say so.
+  // If the search hangs, the checks that read the file report that.
   return found ? *found : "/etc/slurm/slurm.conf";
 }
 

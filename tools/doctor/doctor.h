@@ -1,6 +1,6 @@
-// `penstock doctor`: looks at everything that Penstock needs on a node. Each
-// part is looked at in a child process within a bound of time, so that a file
-// system or a daemon that hangs is a finding, too. Changes nothing.
+// `penstock doctor`: checks everything that Penstock needs on a node. Each part
+// runs in a child process with a time limit, so that a hanging file system or
+// daemon becomes a finding. Changes nothing.
 //
 //   check_slurm.cpp   Slurm's version, slurm.conf, cgroup.conf
 //   check_plugin.cpp  plugstack.conf and the plugins' files
@@ -21,29 +21,28 @@
 
 namespace penstock::doctor {
 
-// Where things are on this machine, and what this build is.
+// Places on this machine, and properties of this build.
 struct Places {
   std::string config_path;       // penstock.conf
-  bool config_is_named = false;  // by the user: it must be there
+  bool config_is_named = false;  // by the user, so it must exist
   std::string slurm_conf;        // "": Slurm is not configured here
-  std::string plugin_dir;        // Slurm's, where slurm.conf names none
-  std::string this_host;         // as gethostname() names it
+  std::string plugin_dir;        // Slurm's, if slurm.conf sets none
+  std::string this_host;         // from gethostname()
   std::string mount_table = "/proc/self/mounts";
   std::string version;          // of this Penstock
   std::string built_for_slurm;  // "none": without Slurm's headers
 };
 
-// SLURM_CONF, else where slurmd finds slurm.conf itself; "" where there is
-// none.
+// SLURM_CONF, else the file that slurmd would find; "" if there is none.
 std::string find_slurm_conf();
 
 Findings examine(const Places& places);
 
-// What examine() is made of. slurm: the version installed, if known.
+// The parts of examine(). slurm: the installed version, if known.
 using Installed = std::optional<SlurmVersion>;
 
 // The version that slurmd or scontrol prints.
-// Errors: kNotFound  Slurm is not installed; else they cannot be run.
+// Errors: kNotFound  Slurm is not installed; others: they cannot be run.
 [[nodiscard]] Result<SlurmVersion> installed_slurm();
 Findings check_slurm_version(const Result<SlurmVersion>& installed,
                              const std::string& built_for);
@@ -60,11 +59,12 @@ Findings check_directories(const Config& config);
 Findings check_agent(const Config& config, const std::string& version);
 Findings check_controller(const Config& config, const std::string& version);
 
-// What the checks share.
+// Shared by the checks.
 Result<std::string> read_text(const std::string& path);
 std::string slurm_file(const Places& places, const std::string& name);
-// Where slurmd has its files from the controller, a change of them here would
-// be lost with its next start: the remedy names the controller's.
+// Adapts a finding on a configless node. Its files come from the controller, so
+// a local change would be lost at slurmd's next start. The remedy therefore
+// names the controller's files.
 Finding for_configless(Finding finding);
 
 }  // namespace penstock::doctor

@@ -16,7 +16,7 @@ constexpr unsigned char kOwnByteOrder =
 
 Error broken() { return invalid("no ELF file of 64 bits, or a broken one"); }
 
-// A struct at an offset that the file itself names.
+// Reads a struct at an offset that comes from the file, with bounds checks.
 template <class T>
 std::optional<T> read_at(std::string_view image, uint64_t offset) {
   if (offset > image.size() || image.size() - offset < sizeof(T)) {
@@ -46,7 +46,7 @@ std::optional<std::vector<Elf64_Shdr>> sections_of(std::string_view image) {
   return sections;
 }
 
-// A section's bytes; empty where it has none in the file.
+// A section's bytes; empty if the file holds none.
 std::string_view bytes_of(std::string_view image, const Elf64_Shdr& section) {
   if (section.sh_type == SHT_NOBITS || section.sh_offset > image.size() ||
       image.size() - section.sh_offset < section.sh_size) {

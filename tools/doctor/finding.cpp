@@ -16,7 +16,7 @@ using nlohmann::ordered_json;
 struct Look {
   Verdict verdict;
   const char* status;  // in JSON
-  const char* word;    // for people
+  const char* word;    // in text
   const char* colour;
 };
 constexpr Look kLooks[] = {
@@ -106,7 +106,7 @@ std::string to_json(const Findings& findings) {
                     {"found", it.found},
                     {"remedy", it.remedy}});
   }
-  // Texts quote files, which may hold anything.
+  // Texts quote files, which may hold any bytes.
   return list.dump(2, ' ', false, ordered_json::error_handler_t::replace) +
          "\n";
 }

@@ -1,4 +1,4 @@
-// What `penstock doctor` found, and how it is shown. Pure.
+// The findings of `penstock doctor` and their display. Pure.
 #pragma once
 
 #include <string>
@@ -12,16 +12,16 @@ namespace penstock::doctor {
 
 enum class Verdict {
   kOk,
-  kWarn,  // works, but not as it should
-  kFail,  // has to be put right
-  kSkip,  // could not be looked at, or there is nothing to look at
+  kWarn,  // works with restrictions
+  kFail,  // must be fixed
+  kSkip,  // not checked: no permission, or not applicable
 };
 
 struct Finding {
-  std::string check;  // what was looked at, in a few words
+  std::string check;  // subject of the check, in a few words
   Verdict verdict = Verdict::kSkip;
   std::string found;
-  std::string remedy;  // kWarn, kFail: what to do; else ""
+  std::string remedy;  // kWarn, kFail: the fix; else ""
 
   friend bool operator==(const Finding&, const Finding&) = default;
 };
@@ -31,19 +31,19 @@ Finding ok(std::string check, std::string found);
 Finding warn(std::string check, std::string found, std::string remedy);
 Finding fail(std::string check, std::string found, std::string remedy);
 Finding skip(std::string check, std::string found);
-// Of what could not be read: kSkip where only the permission is missing, as
-// root sees more; else kFail.
+// The finding for an unreadable subject: kSkip if only the permission is
+// missing, because root can check it; else kFail.
 Finding unreadable(std::string check, const Error& error, std::string remedy);
 
 bool any_failed(const Findings& findings);
 
-// A line for each, not broken, so that remedies can be pasted; control
+// One line per finding, not wrapped, so that remedies can be pasted. Control
 // characters are replaced.
 std::string render_findings(const Findings& findings, const TextStyle& style);
 
 // An array of {"check", "status", "found", "remedy"}.
 std::string to_json(const Findings& findings);
-// Errors: kInvalidArgument  not what to_json() writes.
+// Errors: kInvalidArgument  not to_json()'s format.
 [[nodiscard]] Result<Findings> parse_findings(std::string_view text);
 
 }  // namespace penstock::doctor

@@ -29,7 +29,7 @@ std::string_view take_until(std::string_view& text, std::string_view stop) {
   return taken;
 }
 
-// A logical line: without its comment, with those that a backslash joins to it.
+// A logical line: without its comment, joined with backslash continuations.
 struct Line {
   int number = 0;  // of its first physical line
   std::string text;
@@ -59,7 +59,7 @@ std::vector<Line> lines_of(std::string_view text) {
   return lines;
 }
 
-// "Include FILE": the file, or the pattern.
+// The file or pattern of "Include FILE".
 std::optional<std::string> included(std::string_view line) {
   skip_blanks(line);
   if (!same(take_until(line, kBlanks), "include")) return std::nullopt;
@@ -71,7 +71,7 @@ std::string beside(const std::string& file, const std::string& name) {
   return (std::filesystem::path(file).parent_path() / name).string();
 }
 
-// Takes "Key = value" off the front, or a word that is none.
+// Takes "Key = value" off the front; nullopt for a word without '='.
 std::optional<SlurmSetting> take_setting(std::string_view& text) {
   SlurmSetting setting;
   setting.key = take_until(text, " \t\r=");

@@ -1,6 +1,6 @@
-// Slurm's own files, as far as Penstock depends on them: "Key=value" files
-// (slurm.conf, cgroup.conf) and plugstack.conf. Pure but for the readers that
-// are given.
+// Parses the parts of Slurm's files that Penstock depends on: "Key=value" files
+// (slurm.conf, cgroup.conf) and plugstack.conf. Pure except for the readers
+// that the caller passes.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 namespace penstock::doctor {
 
 using ReadText = std::function<Result<std::string>(const std::string& path)>;
-// The files that a pattern names, in order.
+// The files that match a pattern, in order.
 using ExpandGlob =
     std::function<std::vector<std::string>(const std::string& pattern)>;
 
@@ -28,17 +28,16 @@ struct SlurmSetting {
 
 class SlurmConf {
  public:
-  // As Slurm takes it: keys without regard to case, the last one counts.
-  // nullptr: not set.
+  // Slurm's rules: keys ignore case, the last setting counts. nullptr: not set.
   const SlurmSetting* find(std::string_view key) const;
   std::string value_or(std::string_view key, std::string fallback) const;
 
   std::vector<SlurmSetting> settings;
 };
 
-// A file and those that it includes; what is no setting is left out, for Slurm
-// itself complains of it.
-// Errors: read's;  kLimit  over 100 files, as where one includes itself.
+// Reads a file and its includes. Text that is no setting is ignored, because
+// Slurm itself reports it.
+// Errors: read's;  kLimit  over 100 files, as when a file includes itself.
 [[nodiscard]] Result<SlurmConf> read_slurm_conf(const std::string& path,
                                                 const ReadText& read);
 
@@ -52,13 +51,13 @@ struct PlugstackLine {
   std::string place() const { return file + ":" + std::to_string(line); }
 };
 
-// plugstack.conf and the files that it includes by patterns.
+// plugstack.conf and the files that its patterns include.
 // Errors: as read_slurm_conf()
 [[nodiscard]] Result<std::vector<PlugstackLine>> read_plugstack(
     const std::string& path, const ReadText& read, const ExpandGlob& expand);
 
-// Whether a list such as TaskPlugin's "task/cgroup,affinity" has the plugin;
-// newer releases let the type before the '/' be left out.
+// True if a list such as TaskPlugin's "task/cgroup,affinity" names the plugin.
+// Newer releases accept names without the type and '/'.
 bool names_plugin(std::string_view list, std::string_view type,
                   std::string_view name);
 

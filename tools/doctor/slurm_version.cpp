@@ -11,7 +11,7 @@
 namespace penstock::doctor {
 namespace {
 
-// "22.05.8" at the front of the text.
+// Parses "22.05.8" at the front of the text.
 std::optional<SlurmVersion> version_at(std::string_view text) {
   std::array<int, 3> parts{};
   const char* at = text.data();

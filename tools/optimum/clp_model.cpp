@@ -49,8 +49,9 @@ double positive_or(double value, double otherwise) {
 
 }  // namespace
 
-// Clp's tolerance is a share of a unit. A job whose CPU limit admits a
-// thousandth of its ceiling would err by a thousand tolerances in its ceiling.
+// Clp's tolerance is absolute in a column's unit, so the unit must be about the
+// largest value that the job can reach. In units of its ceiling, a job limited
+// to a thousandth of that would have a relative error of 1000 tolerances.
 ClpModel::Units ClpModel::units_of(const Problem& problem, const Job& job) {
   const double cores = std::min(job.max_cores, problem.cores);
   double rate = job.ceiling;

@@ -1,6 +1,6 @@
 // The allocation problem as a linear program for Clp: the oracle of the
-// allocator's tests and of the demo's optimum. It shares no code and no form
-// with the allocator: a job's cores are a variable of their own over the lines
+// allocator's tests and of the demo's optimum. It shares neither code nor
+// formulation with the allocator: a job's cores are a variable above the lines
 // of its cost curve, not a chain of pieces.
 #pragma once
 
@@ -17,10 +17,11 @@ class ClpModel {
   // REQUIRES: allocator::validate(problem).
   explicit ClpModel(const allocator::Problem& problem);
 
-  // Of job number `job`, over [floor, ceiling] at first.
+  // Bounds of the job with index `job`; initially [floor, ceiling].
   void set_rate_bounds(size_t job, double low, double high);
 
-  // The rates of greatest sum gains[j] x rate_j. REQUIRES: one gain per job.
+  // The rates that maximise the sum of gains[j] x rate_j. REQUIRES: one gain
+  // per job.
   // Errors: kInfeasible  no rates within the bounds fit
   //         kLimit       Clp gave up; names its status
   [[nodiscard]] Result<std::vector<double>> maximise(
@@ -30,7 +31,7 @@ class ClpModel {
   struct Deleter {
     void operator()(void* model) const;
   };
-  // What 1 in a job's columns stands for: about the most that it can have.
+  // Units of a job's columns: about the highest values that it can reach.
   struct Units {
     double rate = 1;
     double cores = 1;
@@ -55,8 +56,8 @@ class ClpModel {
   std::vector<Units> units_;  // one per job
 };
 
-// The optimum of max sum weight x rate / ceiling, as Clp finds it.
-// Errors: kInvalidArgument as allocator::validate; else as maximise
+// Clp's optimum of max sum weight x rate / ceiling.
+// Errors: kInvalidArgument  as allocator::validate; others as maximise
 [[nodiscard]] Result<allocator::Allocation> throughput_optimum(
     const allocator::Problem& problem);
 

@@ -1,6 +1,6 @@
 // penstock-optimum: reads an allocation problem as JSON on standard input and
-// prints the optimum that Clp finds. A yardstick for tools/demo that shares no
-// solver with what it measures; built where Clp is there, never installed.
+// prints Clp's optimum. tools/demo compares with it, because it shares no
+// solver with Penstock. Built only if Clp is installed; never installed itself.
 #include <Clp_C_Interface.h>
 
 #include <cstdio>

@@ -59,7 +59,7 @@ class Fields {
       }
     }
   }
-  // Call last: what was not asked for is unknown.
+  // Call last: keys that were not read are unknown.
   Status finish() {
     if (object_.is_object()) {
       for (const auto& [key, value] : object_.items()) {

@@ -1,4 +1,4 @@
-// An allocation problem as JSON, its fields named as in problem.h. Pure.
+// An allocation problem as JSON with the field names of problem.h. Pure.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace penstock::optimum {
 
-// Parses one problem. Fields left out keep the default of problem.h, but
-// "cores" and "jobs", and "ceiling" and "cores_curve" of a job, must be there.
+// Parses one problem. Missing fields keep the defaults of problem.h. Required
+// are "cores" and "jobs", and for a job "ceiling" and "cores_curve".
 // Errors: kInvalidArgument  not JSON, an unknown or missing field, a wrong
-//                           type: names the field. Values are not checked:
-//                           allocator::validate does that.
+//                          type: names the field. allocator::validate checks
+//                          the values.
 [[nodiscard]] Result<allocator::Problem> parse_problem(std::string_view text);
 
 // {"solver": ..., "objective": ..., "grants": [...]}, one line.

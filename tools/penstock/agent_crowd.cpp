@@ -17,10 +17,10 @@ constexpr double kCpus = 24;
 constexpr int kJobsPerNode = 4;
 constexpr size_t kMostPerNode = 10;
 constexpr double kEntitledCores = 2;
-constexpr double kHeartbeats = 3;  // in a time-out
+constexpr double kHeartbeats = 3;  // per time-out
 constexpr int kSocketsBesideAgents = 64;
 constexpr int kLife_s = 60;
-// Jobs that are late, before answers are read again.
+// Overdue jobs to start before replies are read again.
 constexpr int kCatchUp = 20;
 
 double now_s() { return double(monotonic_ns()) * 1e-9; }
@@ -72,7 +72,7 @@ bool AgentCrowd::say(Agent& agent, const AgentMessage& message, bool is_event) {
     ++figures_.events;
     agent.unanswered[envelope.sequence] = sent_s;
   }
-  read_all(agent);  // what came meanwhile would not be signalled again
+  read_all(agent);  // a send may consume the edge that signals arrived messages
   return true;
 }
 
@@ -109,7 +109,7 @@ void AgentCrowd::add_part(size_t node, const JobPart& part) {
   nodes_of_job_[part.id].push_back(node);
 }
 
-// A quarter of the jobs stand on two nodes.
+// A quarter of the jobs span two nodes.
 void AgentCrowd::start_job() {
   JobPart part = random_part(next_job_++);
   const size_t wanted = random_() % 4 == 0 ? 2 : 1;
@@ -137,7 +137,7 @@ void AgentCrowd::end_job() {
   nodes_of_job_.erase(ends);
 }
 
-// Heartbeats of all, spread over their period.
+// Sends the heartbeats that are due, spread over their period.
 void AgentCrowd::beat() {
   const double period_s = settings_.timeout_s / kHeartbeats;
   while (next_beat_s_ <= now_s()) {
@@ -229,7 +229,7 @@ Status AgentCrowd::start(double limit_s) {
   next_beat_s_ = now_s();
   size_t next = 0;
   Status granted = run_until(limit_s, "a grant for every node", [&] {
-    // A few hellos a turn, so that answers are read in between.
+    // A few hellos per turn, so that replies are read in between.
     for (int i = 0; i < 20; ++i, next = (next + 1) % agents_.size()) {
       if (agents_[next].needs_hello) say_hello(agents_[next]);
     }
@@ -257,9 +257,8 @@ Status AgentCrowd::storm(double seconds) {
   return Done{};
 }
 
-// A job whose message could not be sent, as the controller was away, is not
-// lost yet: the controller asks for a hello when it hears the node's next
-// message.
+// A message that could not be sent while the controller was down is not lost:
+// the controller asks for a hello when it hears the node's next message.
 Status AgentCrowd::finish(double limit_s) {
   const auto is_granted = [](const Agent& agent) {
     return std::equal(
@@ -272,7 +271,7 @@ Status AgentCrowd::finish(double limit_s) {
       return agent.unanswered.empty() && is_granted(agent);
     });
   });
-  // Not an error: it is counted.
+  // A count, not an error.
   for (const Agent& agent : agents_) {
     figures_.lost += agent.unanswered.size();
     if (agent.unanswered.empty() && !is_granted(agent)) ++figures_.lost;

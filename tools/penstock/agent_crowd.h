@@ -1,5 +1,5 @@
-// Plays the agents of many nodes in one thread, each with a socket of its own:
-// jobs start and end on their nodes, and grants come back.
+// Simulates the agents of many nodes in one thread, each with its own socket:
+// jobs start and end on the nodes, and the controller sends grants.
 #pragma once
 
 #include <sys/types.h>
@@ -20,14 +20,14 @@
 
 namespace penstock {
 
-// What the crowd saw, in milliseconds.
+// The crowd's measurements, in milliseconds.
 struct CrowdFigures {
-  std::vector<double> answer_ms;   // from a job's event to the grant for it
+  std::vector<double> answer_ms;   // from a job's event to its grant
   std::vector<double> receipt_ms;  // from a decision to its grant's receipt
   uint64_t jobs_started = 0;
   uint64_t events = 0;   // messages about jobs
-  uint64_t resyncs = 0;  // the controller missed something
-  uint64_t lost = 0;     // events that no grant answers, after finish()
+  uint64_t resyncs = 0;  // requests for a hello, after a gap
+  uint64_t lost = 0;     // events without a grant after finish()
   double storm_s = 0;
 };
 
@@ -43,19 +43,19 @@ class AgentCrowd {
     uint64_t seed = 1;
   };
 
-  // Errors: kUnavailable  a socket cannot be had
+  // Errors: kUnavailable  a socket could not be created
   static Result<AgentCrowd> create(Settings settings);
 
-  // Says hello from every node, with four jobs each; waits for the first grant
-  // of all.
+  // Sends a hello from every node, with four jobs each, and waits for every
+  // node's first grant.
   // Errors: kUnavailable  not within limit_s
   [[nodiscard]] Status start(double limit_s);
 
-  // Jobs start and end for so long.
+  // Starts and ends jobs for this time.
   [[nodiscard]] Status storm(double seconds);
 
   // Waits until every event is answered and every node's last grant names its
-  // jobs, and counts what is not so by then.
+  // jobs. Counts the exceptions at the time limit.
   [[nodiscard]] Status finish(double limit_s);
 
   const CrowdFigures& figures() const { return figures_; }
@@ -68,7 +68,7 @@ class AgentCrowd {
     std::map<uint64_t, double> unanswered;  // time sent, by sequence
     uint64_t term = 0;
     uint64_t version = 0;
-    std::set<uint64_t> granted;  // jobs of the last grant
+    std::set<uint64_t> granted;  // job ids in the last grant
     bool needs_hello = true;
   };
 

@@ -10,12 +10,12 @@
 namespace penstock {
 
 struct AnalyzeArguments {
-  double budget_s = 120;        // for measuring
-  double start_s = 120;         // until the command asks for data
-  std::vector<double> amounts;  // of cores; empty: chosen
+  double budget_s = 120;        // limit of the measurements
+  double start_s = 120;         // limit until the first data request
+  std::vector<double> amounts;  // of cores; empty: defaults
   bool local = false;           // without Slurm
   bool json = false;
-  std::string save_file;  // the profile; "": none
+  std::string save_file;  // file for the profile; "": none
   std::vector<std::string> srun_options;
   std::vector<std::string> command;
 };

@@ -1,5 +1,5 @@
 // `penstock analyze`: starts the command, measures its ranks cell by cell, and
-// prints what that comes to.
+// prints the findings.
 #include <sched.h>
 #include <signal.h>
 #include <unistd.h>
@@ -20,18 +20,18 @@
 namespace penstock {
 namespace {
 
-// Of one visit, and until a rank has answered whatever it was told.
+// Duration of one visit, and limit of a rank's answer.
 constexpr double kMeasure_s = 1.2;
 constexpr double kAnswer_s = 120;
-constexpr double kEnding_s = 10;  // that a command may take to end by itself
+constexpr double kEnding_s = 10;  // limit of a command's orderly end
 constexpr double kInterrupted_s = 1;
-constexpr size_t kMostNameBytes = 64;  // a profile's bound
+constexpr size_t kMostNameBytes = 64;  // limit of a profile's name
 
 std::atomic<int> caught{0};
 
 void on_signal(int number) { caught = number; }
 
-// While it stands Ctrl-C ends the command first, then us.
+// While it exists, Ctrl-C ends the command first and then this process.
 class CaughtSignals {
  public:
   CaughtSignals() {
@@ -68,13 +68,14 @@ std::vector<std::string> command_line(const AnalyzeArguments& arguments) {
   return line;
 }
 
-// Variables rather than flags: an srun without the plugin ignores them.
+// Variables instead of options, because an srun without the plugin ignores
+// them.
 std::vector<std::string> variables(const AnalyzeArguments& arguments,
                                    const AnalysisAddress& address) {
   std::vector<std::string> out = {
       std::string(kAnalysisVariable) + "=" + to_text(address),
       "PENSTOCK_LOADER=auto", "PENSTOCK_LOADER_REPORT=none"};
-  // Those of a batch script around us are not the command's.
+  // Hide the variables of a surrounding batch script from the command.
   if (arguments.local) {
     out.insert(out.end(), {"SLURM_NTASKS=1", "SLURM_PROCID=0"});
   }
@@ -120,7 +121,7 @@ Status check_hellos(const std::vector<AnalysisHello>& hellos) {
   return Done{};
 }
 
-// The command's too.
+// CPUs of this process, which the command inherits.
 double own_cpus() {
   cpu_set_t set;
   if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
@@ -172,7 +173,7 @@ class Progress {
   size_t shown_round_ = 0;
 };
 
-// Until every figure is narrow or the time is up.
+// Measures until every figure is narrow or the time is up.
 Status measure(Session& session, const AnalyzeArguments& arguments,
                AnalysisPlan& plan, AnalysisEnding& ending, Progress& progress) {
   const double began_s = now_s();
@@ -187,7 +188,7 @@ Status measure(Session& session, const AnalyzeArguments& arguments,
     progress.show(plan, plan.kinds()[*kind], ending.seconds);
     AnalysisCell cell = plan.kinds()[*kind].cell;
     cell.cell = ++number;
-    // Whatever one cell takes, others have to come too.
+    // Half of the remaining time at most, so that other cells get their turn.
     const double left_s = arguments.budget_s - ending.seconds;
     auto visit = session.run(cell, kMeasure_s,
                              std::clamp(left_s / 2, kMeasure_s + 1, kAnswer_s));
@@ -206,7 +207,7 @@ Status measure(Session& session, const AnalyzeArguments& arguments,
   return Done{};
 }
 
-// Another signal than those that came before is not waited for.
+// Stops waiting at the next signal; earlier signals do not count.
 void await_end(CommandProcess& process, double timeout_s) {
   const double until_s = now_s() + timeout_s;
   const int before = caught;
@@ -216,14 +217,14 @@ void await_end(CommandProcess& process, double timeout_s) {
   }
 }
 
-// SIGTERM may be a job's sign to write a checkpoint: ranks are told first.
+// End the ranks first, because a job may write a checkpoint on SIGTERM.
 void end_ranks(Session& session, CommandProcess& process) {
   session.end();
   await_end(process, caught == 0 ? kEnding_s : kInterrupted_s);
 }
 
-// A rank that goes may be how its command's end is seen first: what that was
-// tells more.
+// A lost rank may be the first sign of the command's end, whose status explains
+// more.
 Error explained(Error error, Session& session, CommandProcess& process) {
   await_end(process, 2);
   Status ending = check_ending(process);

@@ -31,7 +31,7 @@ double params_m_of(const ExchangeArguments& arguments, const JobFeatures& job) {
   return listed ? listed->params_m : 0;
 }
 
-// Of each rank; 0: not known.
+// Of each rank; 0: unknown.
 Result<double> link_bytes_per_s(const ExchangeArguments& arguments,
                                 const JobFeatures& job) {
   if (arguments.interconnect.empty()) return job.network_gbs * kBytesPerGb;
@@ -40,7 +40,7 @@ Result<double> link_bytes_per_s(const ExchangeArguments& arguments,
   return static_cast<double>(*rate);
 }
 
-// A link that is named takes the place of the one that was calibrated.
+// A named link replaces the calibrated one.
 Status set_costs(const ExchangeArguments& arguments, const JobFeatures& job,
                  AskedExchange& out) {
   exchange::ExchangeCosts& costs = out.exchange.costs;
@@ -72,7 +72,7 @@ Status set_ranks(const ExchangeArguments& arguments, const JobFeatures& job,
   const int nodes = arguments.nodes > 0 ? arguments.nodes : job.nodes;
   if (nodes > ranks) return invalid("--nodes: must not be more than --gpus");
   out.exchange.ranks = static_cast<int>(ranks);
-  // What was calibrated was so with a node's ranks on one link.
+  // A calibration already contains the sharing of a node's link by its ranks.
   const bool calibrated = out.knows_costs && arguments.interconnect.empty();
   if (nodes > 1 && !calibrated)
     out.exchange.ranks_per_link = (out.exchange.ranks - 1) / nodes + 1;
@@ -108,14 +108,14 @@ std::string exchange_text(const AskedExchange& asked) {
   const GradientExchange& it = asked.exchange;
   std::string out = fmt::format("{:.4g}M parameters, {} ranks",
                                 double(it.parameters) * 1e-6, it.ranks);
-  if (it.costs.byte_s == 0) return out;  // too little to be measured
+  if (it.costs.byte_s == 0) return out;  // too short to be measured
   out += ", " + format_rate(1 / it.costs.byte_s);
   if (it.ranks_per_link == 1) return out + " each";
   return out + fmt::format(" for {} of them", it.ranks_per_link);
 }
 
 const char* method_name(const StepTimes& step) {
-  // Layers are alike but for the last one, which may be smaller.
+  // All layers are alike except the last, which may be smaller.
   switch (step.layers.front().method) {
     case exchange::Method::kDense:
       return "dense";

@@ -1,4 +1,4 @@
-// The parts of `penstock bench allocator`.
+// The two parts of `penstock bench allocator`.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,8 @@ namespace penstock {
 // Errors: allocator::solve's
 [[nodiscard]] Result<std::vector<BenchFigure>> node_figures();
 
-// Clusters of up to 10,000 nodes with 40,000 jobs. progress: is told what
-// comes next.
+// Clusters of up to 10,000 nodes with 40,000 jobs. progress: called with the
+// name of the next part.
 // Errors: ClusterSolver::add's
 [[nodiscard]] Result<std::vector<BenchFigure>> cluster_figures(
     const std::function<void(const std::string&)>& progress);

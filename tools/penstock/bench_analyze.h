@@ -1,4 +1,4 @@
-// `penstock bench analyze`: what `analyze` and `what-if` say against real runs.
+// `penstock bench analyze`: compares `analyze` and `what-if` with real runs.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Part of `penstock bench allocator`: a whole cluster, solved from nothing and
-// kept up while jobs end and start.
+// Part of `penstock bench allocator`: a whole cluster, solved from scratch and
+// updated while jobs end and start.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -40,13 +40,13 @@ double timed_s(const std::function<void()>& work) {
       .count();
 }
 
-// A cluster in which jobs end and others start on their GPUs.
+// A cluster whose jobs end and are replaced by others on their GPUs.
 class LiveCluster {
  public:
   LiveCluster(int nodes, uint64_t seed)
       : mixer_(shape_of(nodes), seed), mix_(mixer_.make()), random_(seed) {}
 
-  // Solves from nothing.
+  // Solves from scratch.
   [[nodiscard]] Status start() {
     Result<ClusterSolver> solver =
         ClusterSolver::create(mix_.nodes, mix_.pools, Objective::kThroughput);
@@ -59,7 +59,7 @@ class LiveCluster {
     return Done{};
   }
 
-  // A random job ends.
+  // Ends a random job.
   [[nodiscard]] Status end_one() {
     changing_ =
         std::uniform_int_distribution<size_t>(0, mix_.jobs.size() - 1)(random_);
@@ -70,7 +70,7 @@ class LiveCluster {
     return Done{};
   }
 
-  // Another starts on the GPUs of the one that ended.
+  // Starts a job on the GPUs of the last one that ended.
   [[nodiscard]] Status start_one() {
     ClusterJob& job = mix_.jobs[changing_];
     job = mixer_.successor(job);
@@ -89,7 +89,7 @@ class LiveCluster {
   size_t changing_ = 0;
 };
 
-// Milliseconds of each of `events`, half of them ends.
+// Time of each event in milliseconds; every second event starts a job.
 Result<std::vector<double>> run_events(LiveCluster& cluster, int events) {
   std::vector<double> times_ms;
   for (int event = 0; event < events; ++event) {
@@ -116,7 +116,7 @@ Result<double> worst_small_gap() {
   return worst;
 }
 
-// The exponent e of least squares in time = c x nodes^e.
+// Exponent e of the least-squares fit time = c x nodes^e.
 double growth(const std::vector<int>& nodes,
               const std::vector<double>& time_s) {
   double x = 0, y = 0, xx = 0, xy = 0;

@@ -29,7 +29,7 @@ Error need_root() {
                "bench ctld starts penstockctld, which runs as root: use sudo"};
 }
 
-// Three sockets an agent at the most, theirs and ours.
+// At most three sockets per agent on both sides together.
 void raise_file_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -49,7 +49,7 @@ BenchFigure single(const char* name, const char* unit, double value,
   return {name, value, unit, 0, runs};
 }
 
-// One pool is short, as jobs of all nodes read from each.
+// Pool p0 is scarce; jobs of all nodes read from each pool.
 std::vector<std::string> config_lines(int agents) {
   return {fmt::format("ControllerTimeout={}", kTimeout_s),
           fmt::format("Pool=p0 Path=/p0 Bandwidth={}M", 50 * agents),
@@ -57,7 +57,7 @@ std::vector<std::string> config_lines(int agents) {
           fmt::format("Pool=p2 Path=/p2 Bandwidth={}M", 1000 * agents)};
 }
 
-// Kills are spread over the storm at random.
+// Kills penstockctld at random times of the storm.
 Status storm(const BenchCtldArguments& arguments, AgentCrowd& crowd,
              std::optional<PrivateCtld>& ctld) {
   std::mt19937_64 random(1);
@@ -79,7 +79,7 @@ Status storm(const BenchCtldArguments& arguments, AgentCrowd& crowd,
   return Done{};
 }
 
-// What the storm used of a controller of our own.
+// CPU time that the storm cost our own controller.
 struct Usage {
   double ctld_cpu_s = 0;
   double munged_cpu_s = 0;
@@ -118,7 +118,7 @@ void add_usage(const PrivateCtld& ctld, const Usage& used, double storm_s,
   figures.push_back(single("ctld_memory_mb", "MB", ctld.ctld_memory_mb()));
 }
 
-// The worst of the sampled nodes.
+// Reports the worst of the sampled nodes.
 Status add_sampled(const std::vector<std::string>& sockets,
                    std::vector<BenchFigure>& figures) {
   if (sockets.empty()) return Done{};
@@ -136,7 +136,7 @@ Status add_sampled(const std::vector<std::string>& sockets,
   return Done{};
 }
 
-// Where the crowd connects to, and whose munged seals its messages.
+// Endpoint of the controller, and munge socket for the crowd's messages.
 Result<AgentCrowd::Settings> crowd_settings(const BenchCtldArguments& arguments,
                                             const Config& config) {
   if (config.controllers.empty()) {

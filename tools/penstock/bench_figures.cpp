@@ -12,7 +12,7 @@
 namespace penstock {
 namespace {
 
-// Of sorted runs, between neighbours.
+// Quantile of sorted runs, interpolated between neighbours.
 double quantile(const std::vector<double>& sorted, double part) {
   double place = part * (sorted.size() - 1);
   size_t below = static_cast<size_t>(place);

@@ -1,6 +1,6 @@
-// Figures of a benchmark, as a table and as the JSON that all of Penstock's
-// benchmarks share: {"bench", "machine", "figures": [{"name", "value", "unit",
-// "spread", "runs"}]}.
+// A benchmark's figures, as a table and in the JSON form shared by all of
+// Penstock's benchmarks: {"bench", "machine", "figures": [{"name", "value",
+// "unit", "spread", "runs"}]}.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct BenchFigure {
   std::string name;
   double value = 0;  // the median of the runs
   std::string unit;
-  double spread = 0;  // between the quartiles, in the same unit
+  double spread = 0;  // interquartile range, in the same unit
   size_t runs = 0;
 };
 
@@ -26,7 +26,7 @@ std::string figures_table(const std::vector<BenchFigure>& figures);
 std::string figures_json(const std::string& bench, const std::string& machine,
                          const std::vector<BenchFigure>& figures);
 
-// "12th Gen Intel(R) ..., 8 CPUs, Linux 6.1.0": this machine.
+// This machine, as "12th Gen Intel(R) ..., 8 CPUs, Linux 6.1.0".
 std::string machine_text();
 
 // Errors: kPermissionDenied, kNotFound, kIo  name the path

@@ -1,4 +1,4 @@
-// `penstock bench lmdb`: the LMDB reader over MPI beside stock LMDB.
+// `penstock bench lmdb`: the MPI LMDB reader against stock LMDB.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 namespace penstock {
 
 struct BenchLmdbArguments {
-  int rounds = 11;       // pairs of runs of each cell
-  std::string database;  // "": databases that it makes
+  int rounds = 11;       // pairs of runs per cell
+  std::string database;  // "": generated databases
 };
 
-// Measures every cell of the table, the six optimisations one by one, also
+// Measures every cell of the table, the six optimisations one by one, runs
 // through a slow tier, and fio. json_file: "" for none. Needs the source tree,
-// mpirun, fio and FUSE; root, for cold runs in limited memory.
+// mpirun, fio and FUSE; root for cold runs in limited memory.
 // Errors: those of run_bench_script()
 [[nodiscard]] Status run_bench_lmdb(const BenchLmdbArguments& arguments,
                                     const std::string& json_file,

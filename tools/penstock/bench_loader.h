@@ -1,4 +1,4 @@
-// `penstock bench loader`: Penstock's loader beside others.
+// `penstock bench loader`: Penstock's loader against others.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 namespace penstock {
 
 struct BenchLoaderArguments {
-  int rounds = 7;         // in which each loader runs once
-  std::string peers_dir;  // of tests/peers; "": only those that Debian has
+  int rounds = 7;         // each runs every loader once
+  std::string peers_dir;  // of tests/peers; "": only Debian's loaders
 };
 
-// Measures the loaders that are here on pictures that it makes, and says on
-// standard error which are not. json_file: "" for none. Needs the source tree.
+// Measures the installed loaders on generated pictures, and names the missing
+// ones on standard error. json_file: "" for none. Needs the source tree.
 // Errors: those of run_bench_script()
 [[nodiscard]] Status run_bench_loader(const BenchLoaderArguments& arguments,
                                       const std::string& json_file,

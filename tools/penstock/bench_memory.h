@@ -1,4 +1,4 @@
-// `penstock bench memory`: training within less memory.
+// `penstock bench memory`: training with less memory.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ struct BenchMemoryArguments {
   int rounds = 5;
 };
 
-// Trains a convolutional network and a transformer plainly, with what their
-// backward passes need recomputed, and by plan. json_file: "" for none. Needs
-// the source tree and PyTorch.
+// Trains a convolutional network and a transformer in three ways: plainly, with
+// recomputed activations, and by plan. json_file: "" for none. Needs the source
+// tree and PyTorch.
 // Errors: those of run_bench_script()
 [[nodiscard]] Status run_bench_memory(const BenchMemoryArguments& arguments,
                                       const std::string& json_file,

@@ -1,5 +1,5 @@
-// Part of `penstock bench allocator`: how long it takes to solve a node with 2
-// to 64 jobs, and to round the answer to CPUs.
+// Part of `penstock bench allocator`: time to solve a node with 2 to 64 jobs,
+// and to round the solution to CPUs.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -22,15 +22,15 @@ constexpr double kPoolBytesPerSPerJob = 50e6;
 
 struct Node {
   Problem problem;
-  allocator::RoundingInput rounding;  // grants are filled in after solving
+  allocator::RoundingInput rounding;  // grants are set after solving
 };
 
 double between(double low, double high, std::mt19937_64& random) {
   return std::uniform_real_distribution<double>(low, high)(random);
 }
 
-// Jobs with the same slice of CPUs and storage, which need a third of it to
-// four times as much; floors are what the slice allows.
+// Jobs with equal slices of CPUs and storage and a need of 0.33 to 4 slices of
+// CPUs. Their floors are the slices' rates.
 Node random_node(int jobs, std::mt19937_64& random) {
   Node node;
   node.problem.cores = jobs * kCpusPerJob;
@@ -68,11 +68,11 @@ double timed_us(const std::function<void()>& work) {
 struct Times {
   std::vector<double> solve_us;
   std::vector<double> round_us;
-  std::vector<double> lost;  // share of the granted cores that rounding loses
+  std::vector<double> lost;  // share of the granted cores lost by rounding
 };
 
 Result<Times> measure(int jobs, Objective objective) {
-  std::mt19937_64 random(jobs);  // the same problems in each run
+  std::mt19937_64 random(jobs);  // the same problems for each objective
   Times times;
   for (int run = 0; run < kRuns; ++run) {
     Node node = random_node(jobs, random);

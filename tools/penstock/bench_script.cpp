@@ -20,8 +20,8 @@ volatile pid_t script_pid = 0;
 
 void pass_on(int number) { ::kill(script_pid, number); }
 
-// The script removes what it made; we wait for that. The terminal sends Ctrl-C
-// to it, too; other requests to end have to be passed on.
+// The script removes its files and processes, so wait for its end. The terminal
+// sends Ctrl-C to it as well; forward other termination signals.
 class PassedSignals {
  public:
   explicit PassedSignals(pid_t script) {

@@ -1,4 +1,4 @@
-// Benchmarks that are Python packages of the source tree, below tools/.
+// Runs benchmarks that are Python packages in the source tree, below tools/.
 #pragma once
 
 #include <string>
@@ -10,26 +10,26 @@
 namespace penstock {
 
 struct BenchScript {
-  std::string name;                    // "analyze", of `penstock bench analyze`
-  std::string package;                 // of tools/; it prints figures as JSON
-  std::vector<std::string> arguments;  // behind the build directory
+  std::string name;                    // "analyze" in `penstock bench analyze`
+  std::string package;                 // below tools/; prints figures as JSON
+  std::vector<std::string> arguments;  // after the build directory
 };
 
-// Runs it, prints its figures as a table, and writes them to json_file unless
-// that is "". Interrupted, it waits until the script has removed what it made.
-// Errors: kUnavailable  it did not come to its end: it has said why; figures
-//                       that it has printed nevertheless are shown and written
-//         kNotFound, kPermissionDenied  no sources, as where Penstock was
-//                                       installed from a package
-//         kIo  its figures, or json_file
+// Runs the script, prints its figures as a table, and writes them to json_file
+// unless that is "". On an interrupt it waits until the script has cleaned up.
+// Errors: kUnavailable  the script failed and has printed the reason; figures
+//                      that it printed are still shown and written
+//         kNotFound, kPermissionDenied  no source tree, as in an installation
+//                                       from a package
+//         kIo  malformed figures, or json_file cannot be written
 [[nodiscard]] Status run_bench_script(const BenchScript& script,
                                       const std::string& json_file,
                                       Terminal& terminal);
 
-// What a script has left.
+// Result of a script.
 struct ScriptEnd {
-  std::string output;     // its figures, or nothing
-  bool is_whole = false;  // it has measured all
+  std::string output;     // "" or its figures
+  bool is_whole = false;  // all figures were measured
 };
 
 // The second half of run_bench_script(), with its errors.

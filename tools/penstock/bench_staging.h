@@ -1,4 +1,4 @@
-// `penstock bench staging`: jobs that prepare their batches together.
+// `penstock bench staging`: jobs that share prepared batches.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ struct BenchStagingArguments {
   int rounds = 5;
 };
 
-// Measures 2, 4 and 8 jobs that share beside as many independent ones, and
-// beside PyTorch's. json_file: "" for none. Needs the source tree and
+// Compares 2, 4 and 8 sharing jobs with as many independent ones, and with
+// PyTorch's loader. json_file: "" for none. Needs the source tree and
 // python3-torchvision.
 // Errors: those of run_bench_script()
 [[nodiscard]] Status run_bench_staging(const BenchStagingArguments& arguments,

@@ -19,7 +19,7 @@ namespace {
 
 using job_submit::HookStatistics;
 
-constexpr int kWarmUp = 20;  // submissions before the first that counts
+constexpr int kWarmUp = 20;  // uncounted submissions at the start
 constexpr double kNsPerUs = 1000;
 
 class ScratchFolder {
@@ -40,7 +40,7 @@ class ScratchFolder {
   std::string path_;
 };
 
-// As large as a site's: the built-in profiles under many names.
+// A table of a large site's size: the built-in profiles under many names.
 Status write_table(const std::string& path) {
   std::vector<job_submit::ModelDemand> models;
   for (const std::string& name : builtin_profile_names()) {
@@ -66,7 +66,7 @@ struct Measured {
   HookStatistics start, after_pairs, after_stop;
 };
 
-// One submission to see the statistics by.
+// Submits one job, because its datagram carries the statistics.
 Result<HookStatistics> statistics(const SubmissionReader& reader,
                                   const TwoSlurms& slurms) {
   Result<double> submitted = submit_held_job_s(slurms.with_plugin());
@@ -79,14 +79,15 @@ Result<HookStatistics> statistics(const SubmissionReader& reader,
 Status submit_pairs(int count, const TwoSlurms& slurms,
                     const SubmissionReader& reader, Measured& out) {
   for (int i = 0; i < count; ++i) {
-    // Which is first alternates: the second may find warmer caches.
+    // Alternate the order, because the second submission may find warmer
+    // caches.
     for (const bool with : {i % 2 == 0, i % 2 != 0}) {
       Result<double> took = submit_held_job_s(with ? slurms.with_plugin()
                                                    : slurms.without_plugin());
       if (!took) return std::move(took).error();
       (with ? out.with_s : out.without_s).push_back(*took);
       if (!with) continue;
-      // So that the reader's own queue never fills.
+      // Read each datagram, so that the reader's queue never fills.
       if (auto told = reader.next(); !told) return std::move(told).error();
     }
   }

@@ -1,4 +1,4 @@
-// `penstock bench submit`: what job_submit_penstock.so costs a submission.
+// `penstock bench submit`: cost of job_submit_penstock.so per submission.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace penstock {
 
-// Starts two Slurms and submits count jobs to each by turns, and count more to
-// the one with the plugin while the reader of its datagrams is stopped.
+// Starts two Slurms and submits count jobs to each in turn. Then submits count
+// jobs to the one with the plugin while the reader of its datagrams is stopped.
 // json_file: "" for none. Needs root, Debian's Slurm and the source tree.
-// Errors: kUnavailable  no Slurm could be started, or a submission failed
+// Errors: kUnavailable  a Slurm could not be started, or a submission failed
 [[nodiscard]] Status run_bench_submit(int count, const std::string& json_file,
                                       Terminal& terminal);
 

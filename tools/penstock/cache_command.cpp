@@ -101,7 +101,7 @@ Result<uint64_t> size_of(const CacheArguments& arguments) {
   return bytes;
 }
 
-// What a cache's threads warn of, until it is printed.
+// Collects warnings of a cache's threads until they are printed.
 class Warnings {
  public:
   void add(const std::string& what) {
@@ -119,7 +119,7 @@ class Warnings {
   std::vector<std::string> lines_;
 };
 
-// The longest that anybody asked for.
+// The longest keep time requested so far.
 uint64_t kept_s(const CacheOwner& owner, const std::string& path,
                 uint64_t asked_s) {
   if (const auto caches = list_caches(owner)) {
@@ -151,7 +151,7 @@ Status outcome_of(const CacheFilled& filled, uint64_t samples) {
                   filled.first_unreadable->message)};
 }
 
-// Without a cache that is left with nothing in it.
+// Fills the cache. Removes it if it is empty afterwards.
 Result<CacheFilled> fill(const std::shared_ptr<const Dataset>& dataset,
                          std::shared_ptr<SampleCache> cache,
                          const CacheOwner& owner) {

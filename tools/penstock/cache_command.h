@@ -1,4 +1,4 @@
-// `penstock cache`: the caches of samples on this node.
+// `penstock cache`: the sample caches of this node.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace penstock {
 
 struct CacheArguments {
-  std::string group;               // whose caches; "": the user's own
+  std::string group;               // owner of the caches; "": the user
   bool json = false;               // of status
   std::vector<std::string> names;  // of drop
   bool all = false;                // of drop
@@ -31,13 +31,12 @@ struct CacheArguments {
                                       Terminal& terminal);
 [[nodiscard]] Status run_cache_drop(const CacheArguments& arguments,
                                     Terminal& terminal);
-// Ctrl-C ends it; what is in the cache by then stays. What hinders it goes to
-// errors.
+// Ctrl-C ends it; samples cached by then stay. Warnings go to errors.
 [[nodiscard]] Status run_cache_warm(const CacheArguments& arguments,
                                     Terminal& terminal, std::ostream& errors);
 
-// A line for who keeps a cache for longer than penstockd with that
-// configuration does; "": there is none, or it removes it in time.
+// A warning if penstockd, with that configuration, removes the owner's cache
+// before keep_s; "": no configuration, or no difference.
 std::string shorter_keep(const CacheOwner& owner, uint64_t keep_s,
                          const std::string& config_path);
 

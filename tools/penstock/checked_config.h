@@ -1,4 +1,4 @@
-// A penstock.conf as `penstock check-config` and `doctor` check it.
+// Checks a penstock.conf for `penstock check-config` and `doctor`.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace penstock {
 
-// load_config(), and what only the tools know.
-// Errors: load_config()'s;  kInvalidArgument  GPUType is no type that we know
+// load_config(), plus checks that need data of the tools.
+// Errors: load_config()'s;  kInvalidArgument  GPUType is unknown
 [[nodiscard]] Result<Config> load_checked_config(const std::string& file);
 
 }  // namespace penstock

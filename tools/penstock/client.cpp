@@ -26,7 +26,7 @@ Error unavailable(int error, const std::string& path) {
                 : std::string(" cannot be reached: ") + std::strerror(error))};
 }
 
-// A socket of somebody else's could answer anything.
+// Another user's socket could send any reply.
 Status check_peer(int fd, const std::string& path) {
   ucred peer{};
   socklen_t size = sizeof(peer);
@@ -50,7 +50,8 @@ Result<UniqueFd> connect_to(const std::string& path, int timeout_ms) {
   path.copy(address.sun_path, path.size());
   UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!fd) return system_error(errno, "cannot make a socket");
-  // Connecting waits for room in the other's queue as long as sending may.
+  // SO_SNDTIMEO also limits connect(), which waits for room in the listen
+  // queue.
   timeval timeout{timeout_ms / 1000, timeout_ms % 1000 * 1000L};
   for (int option : {SO_SNDTIMEO, SO_RCVTIMEO}) {
     ::setsockopt(fd.get(), SOL_SOCKET, option, &timeout, sizeof(timeout));
@@ -73,7 +74,7 @@ Status send_request(int fd, const Request& request, const std::string& path) {
   return Done{};
 }
 
-// Takes the first descriptor and closes any other.
+// Takes the first descriptor of a message and closes all others.
 UniqueFd take_descriptor(msghdr& message) {
   UniqueFd taken;
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part;

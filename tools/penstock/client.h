@@ -1,4 +1,4 @@
-// Asks penstockd over its socket (docs/protocol.md).
+// Sends requests to penstockd over its socket (docs/protocol.md).
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,21 @@ namespace penstock {
 
 inline constexpr int kAskTimeoutMs = 2000;  // for each of connect, send, reply
 
-// The JSON that penstockd answers a PENSTOCK_STATUS with. job_id: 0 for the
-// node and all jobs that the caller may see.
-// Errors: kUnavailable       no penstockd, or no answer in time
+// penstockd's JSON reply to PENSTOCK_STATUS. job_id: 0 for the node and all
+// jobs that the caller may see.
+// Errors: kUnavailable       no penstockd, or no reply in time
 //         kNotFound          it runs no such job
 //         kPermissionDenied  the job is another user's; or the socket is
 //                            neither root's nor the caller's
-//         kInvalidArgument   an answer that breaks the protocol
+//         kInvalidArgument   a reply that breaks the protocol
 [[nodiscard]] Result<std::string> ask_status(const std::string& socket_path,
                                              uint32_t job_id,
                                              int timeout_ms = kAskTimeoutMs);
 
-// Bringing home the threads of many jobs takes a while.
+// Longer, because moving the threads of many jobs home takes time.
 inline constexpr int kSwitchTimeoutMs = 10'000;
 
-// The same for a PENSTOCK_SWITCH.
+// penstockd's JSON reply to PENSTOCK_SWITCH.
 // Errors: as ask_status();  kPermissionDenied  the caller is not root
 [[nodiscard]] Result<std::string> ask_switch(const std::string& socket_path,
                                              bool off,

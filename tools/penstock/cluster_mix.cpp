@@ -10,14 +10,14 @@ using allocator::ClusterJob;
 using allocator::ClusterPart;
 
 // Loader cores per GPU at the ceiling: Synergy's models at 3 cores per GPU
-// (shared/data/synergy_profiles.json): transformers and lstm 1, deepspeech 3,
-// res50 4, mobilenet 6, res18 9, alexnet 12.
+// (tests/fixtures/synergy/profiles.json): transformers and lstm 1, deepspeech
+// 3, res50 4, mobilenet 6, res18 9, alexnet 12.
 constexpr double kCoresPerGpu[] = {1, 1, 1, 3, 4, 4, 6, 9, 12};
 
-// Share of what all jobs at their ceilings would read.
+// Pool bandwidth over the reads of all jobs at their ceilings.
 constexpr double kPoolShare[] = {0.5, 1.5, 1.5};
 constexpr double kReadingShare = 0.6;
-constexpr double kLeastPool = 1e6;  // bytes/s, where nobody reads
+constexpr double kLeastPool = 1e6;  // bytes/s, for a pool without readers
 
 }  // namespace
 
@@ -30,7 +30,7 @@ ClusterPart ClusterMixer::part(int node, int gpus) const {
   return {node, static_cast<double>(gpus), cores};
 }
 
-// Neighbouring nodes, from a random one on, that have a GPU left.
+// Nodes with a free GPU, searched from a random one on.
 ClusterMixer::Parts ClusterMixer::span(std::vector<int>& free_gpus) {
   std::geometric_distribution<int> beyond_two(1 / (shape_.mean_span - 1));
   const int wanted =
@@ -48,7 +48,7 @@ ClusterMixer::Parts ClusterMixer::span(std::vector<int>& free_gpus) {
   return parts;
 }
 
-// `jobs` jobs of one node that use the GPUs up.
+// `jobs` jobs of one node each that use all free GPUs.
 std::vector<ClusterMixer::Parts> ClusterMixer::fill(
     const std::vector<int>& free_gpus, int jobs) {
   struct Slot {
@@ -89,7 +89,7 @@ ClusterJob ClusterMixer::job(Parts parts) {
   const size_t kind = std::uniform_int_distribution<size_t>(
       0, std::size(kCoresPerGpu) - 1)(random_);
   const double cores = kCoresPerGpu[kind] * between(0.8, 1.25);
-  // Up to the bend the cost is linear; beyond it each sample costs more.
+  // The cost is linear up to the bend; beyond it each sample costs more.
   const double bend = between(0.4, 1);
   const double cheap = between(0.6, 1);
   job.cores_curve = {{bend * job.ceiling, bend * cheap * cores},

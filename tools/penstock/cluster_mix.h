@@ -1,5 +1,5 @@
-// A cluster full of jobs for `penstock bench allocator`. Pure: the same shape
-// and seed give the same cluster.
+// Generates a cluster full of jobs for `penstock bench allocator`. Pure: the
+// same shape and seed give the same cluster.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ struct ClusterShape {
   int gpus_per_node = 8;
   double cores_per_node = 24;
   int jobs = 40000;
-  // Jobs on several nodes, one GPU on each; the number of nodes is geometric
-  // from 2 on, cut off at max_span, about mean_span on average. The rest have
-  // one GPU, or a few of one node, so that all GPUs are used.
+  // Share of jobs with one GPU on each of several nodes. The number of nodes is
+  // geometric from 2, limited to max_span, with a mean of about mean_span.
+  // Other jobs have one GPU, or a few of one node, so that all GPUs are used.
   double spanning_share = 0.25;
   double mean_span = 4;
   int max_span = 64;
@@ -25,7 +25,7 @@ struct ClusterShape {
 
 struct ClusterMix {
   std::vector<allocator::ClusterNode> nodes;
-  std::vector<double> pools;  // three, of which the first binds
+  std::vector<double> pools;  // three; the first one binds
   std::vector<allocator::ClusterJob> jobs;
 };
 
@@ -37,7 +37,7 @@ class ClusterMixer {
   // REQUIRES: called once, with a shape whose jobs fit its GPUs.
   ClusterMix make();
 
-  // What Slurm starts on the GPUs of a job that ended.
+  // A new job on the GPUs of a job that ended.
   allocator::ClusterJob successor(const allocator::ClusterJob& ended);
 
  private:

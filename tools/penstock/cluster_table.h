@@ -1,6 +1,5 @@
-// What the cluster's GPUs and lent cores came to, without a name, a user or a
-// job: what `penstock report --cluster` prints. docs/stalls.md says how each
-// figure is made. Pure.
+// Totals of the cluster's GPUs and lent cores, without names, users or jobs,
+// for `penstock report --cluster`. docs/stalls.md defines each figure. Pure.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,7 +10,7 @@
 
 namespace penstock {
 
-//   since_unix_s  0: all that is remembered
+//   since_unix_s  0: the whole history
 std::string render_cluster_table(const StallTotals& totals, double since_unix_s,
                                  const TextStyle& style = {});
 // A header and one record.

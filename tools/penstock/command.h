@@ -1,4 +1,4 @@
-// What the subcommands of `penstock` share. Each returns a Status; main turns
+// Shared by the subcommands of `penstock`. Each returns a Status; main() turns
 // its error into a message and an exit code.
 #pragma once
 
@@ -19,11 +19,11 @@ inline constexpr const char* kConfigPath = "/etc/slurm/penstock.conf";
 // Exit codes, the same for every subcommand.
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitInternal = 1;
-inline constexpr int kExitUsage = 2;   // arguments, or a file's contents
-inline constexpr int kExitNoData = 3;  // nothing there, or not permitted
+inline constexpr int kExitUsage = 2;   // arguments, or a file's content
+inline constexpr int kExitNoData = 3;  // no data, or no permission
 int exit_code(Code code);
 
-// Where output goes and what it is.
+// The output stream and its properties.
 struct Terminal {
   std::ostream& out;
   bool interactive = false;    // a terminal: live views redraw in place
@@ -31,7 +31,7 @@ struct Terminal {
   uint64_t refresh_ms = 1000;  // of live views
 };
 
-// The site's settings, unless the command line names others.
+// The site's settings, unless overridden on the command line.
 struct Site {
   std::string config_path;  // "": kConfigPath, which may be missing
   std::string socket_path;  // "": as configured
@@ -47,7 +47,7 @@ struct ReportArguments {
   std::string html_file;  // "": none; "-": standard output
 };
 // Asks penstockd while the job runs, else reads its file in ReportDir. With
-// html_file nothing is printed but what goes to standard output.
+// html_file nothing else is printed.
 [[nodiscard]] Status run_report(const ReportArguments& arguments,
                                 const Config& config, Terminal& terminal);
 
@@ -58,12 +58,12 @@ struct TopArguments {
 [[nodiscard]] Status run_top(const TopArguments& arguments,
                              const Config& config, Terminal& terminal);
 
-// Loads file and prints what then holds.
+// Loads the file and prints the effective settings.
 [[nodiscard]] Status run_check_config(const std::string& file,
                                       Terminal& terminal);
 
-// `penstock off` and `penstock on`: whether Penstock does anything on this
-// node. Also where no penstockd runs: the next one finds the mark.
+// `penstock off` and `penstock on`: disables and enables Penstock on this node.
+// Works without a running penstockd, because the next one finds the mark.
 [[nodiscard]] Status run_switch(bool off, const Config& config,
                                 Terminal& terminal);
 
@@ -71,12 +71,12 @@ struct DoctorArguments {
   std::string config_path;  // "": kConfigPath, which may be missing
   bool json = false;
 };
-// Looks at what Penstock needs on this node. kExitInternal where something has
-// to be put right.
+// Checks Penstock's requirements on this node. Returns kExitInternal if a check
+// failed.
 [[nodiscard]] int run_doctor(const DoctorArguments& arguments,
                              Terminal& terminal);
 
-// Tables of measured rates; "": none.
+// Files of measured rates; "": none.
 struct PredictTables {
   std::string calibrate;
   std::string evaluate;
@@ -84,8 +84,7 @@ struct PredictTables {
   std::string json_file;  // for the figures
 };
 
-// A job as its user describes it; numbers that are 0 and empty texts are not
-// known.
+// A job as described by its user. 0 and "": unknown.
 struct DescribeArguments {
   std::string model;
   std::string task, family;
@@ -98,7 +97,7 @@ struct DescribeArguments {
   std::string layout;
   bool compiled = false;
   double params_m = 0, fwd_gflops = 0, activations_m = 0;
-  double peak_tflops = 0, memory_gbs = 0;  // of a GPU that has no entry
+  double peak_tflops = 0, memory_gbs = 0;  // of a GPU that is not listed
   std::string interconnect;                // a rate
   std::string bytes_per_sample;
   std::string cpu_class;
@@ -106,10 +105,10 @@ struct DescribeArguments {
   std::string parameters;             // a file; "": the built-in ones
 };
 
-// What a rank's ceiling is at other densities of the exchange of gradients.
-// Numbers that are 0 and empty texts are as the profile or the model has them.
+// Options for a rank's ceiling at other densities of the gradient exchange. 0
+// and "": take the profile's or the model's value.
 struct ExchangeArguments {
-  std::optional<std::string> density;  // as parse_amounts() has them
+  std::optional<std::string> density;  // in parse_amounts()'s form
   std::string costs_file;
   std::string interconnect;  // a rate
   double params_m = 0;
@@ -127,13 +126,13 @@ struct PredictArguments {
   bool list_gpus = false;
   PredictTables tables;
   DescribeArguments job;
-  std::optional<std::string> density;  // as parse_amounts() has them
+  std::optional<std::string> density;  // in parse_amounts()'s form
   std::string exchange_costs;          // a file; "": none
 };
 [[nodiscard]] Status run_predict(const PredictArguments& arguments,
                                  const Config& config, Terminal& terminal);
 
-// Amounts as parse_amounts() has them; nullopt: not asked for.
+// Amounts in parse_amounts()'s form; nullopt: not requested.
 struct WhatIfArguments {
   std::string profile;  // a path has a '/'; else a name
   std::optional<std::string> cores, cache, bandwidth, accelerator, ranks;
@@ -146,21 +145,21 @@ struct WhatIfArguments {
 
 struct ControllerArguments {
   uint32_t job_id = 0;     // 0: all; not for nodes
-  std::string user;        // a name or a number; "": all that may be seen
+  std::string user;        // a name or an id; "": all visible users
   std::string node;        // "": all
-  double days = 0;         // history: not older than that; 0: all
-  size_t limit = 0;        // history: no more than these; 0: all
+  double days = 0;         // history: maximum age; 0: all
+  size_t limit = 0;        // history: maximum number; 0: all
   std::string controller;  // "": as configured
   bool json = false;
 };
-// Each asks penstockctld.
+// These commands query penstockctld.
 [[nodiscard]] Status run_jobs(const ControllerArguments& arguments,
                               const Config& config, Terminal& terminal);
 [[nodiscard]] Status run_nodes(const ControllerArguments& arguments,
                                const Config& config, Terminal& terminal);
 [[nodiscard]] Status run_history(const ControllerArguments& arguments,
                                  const Config& config, Terminal& terminal);
-// Writes SubmitTable from the profiles there are.
+// Writes SubmitTable from the present profiles.
 [[nodiscard]] Status run_publish(const Config& config, Terminal& terminal);
 
 struct SimulateArguments {

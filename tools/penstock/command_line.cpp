@@ -123,8 +123,8 @@ void add_bench(CommandLine& line) {
   command->add_option("--json", line.bench_json, "also write the figures here");
 }
 
-// --json takes a file's name with --evaluate only: what follows it otherwise
-// is the profile.
+// --json takes a file name only with --evaluate. Otherwise the next word is the
+// profile.
 Status run_predict_line(const CommandLine& line, const Config& config,
                         Terminal& terminal) {
   PredictArguments arguments = line.predict;
@@ -245,7 +245,7 @@ Status run_chosen(const CommandLine& line, Terminal& terminal,
 
 void add_all(CommandLine& line) {
   line.app.name("penstock");
-  line.app.require_subcommand(0, 1);  // so that a misspelt one is named
+  line.app.require_subcommand(0, 1);  // an error then names a misspelt one
   line.app.set_version_flag("--version", kVersion);
   add_report(line);
   add_top(line);
@@ -265,8 +265,8 @@ void add_all(CommandLine& line) {
   add_bench(line);
 }
 
-// What follows "--" is another program's command line, whatever it looks like.
-// Returns how many words are before it.
+// Everything after "--" is another program's command line, whatever it looks
+// like. Returns the number of words before it.
 int take_command(int argc, const char* const* argv,
                  std::vector<std::string>& command) {
   const char* const* end = argv + argc;
@@ -294,7 +294,7 @@ int run_guarded(int argc, const char* const* argv, Terminal& terminal,
     errors << "penstock: a subcommand is required; see penstock --help\n";
     return kExitUsage;
   }
-  int code = kExitOk;  // of what went as it should
+  int code = kExitOk;  // exit code of a successful command
   Status status = Done{};
   if (line.app.got_subcommand("doctor")) {
     code = run_doctor(line.doctor, terminal);

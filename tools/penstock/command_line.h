@@ -1,4 +1,4 @@
-// The whole `penstock` command but for the process around it.
+// The whole `penstock` command except for main().
 #pragma once
 
 #include <iosfwd>

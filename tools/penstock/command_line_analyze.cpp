@@ -6,7 +6,7 @@
 namespace penstock {
 namespace {
 
-// "3m", "90s", "90", "1h" as seconds.
+// Replaces "3m", "90s", "90" or "1h" by seconds.
 std::string check_duration(std::string& text) {
   double factor = 1;
   std::string number = text;
@@ -52,7 +52,7 @@ void add_analyze(CommandLine& line) {
                       "write a profile for --loader-model and what-if");
   command->add_flag("--local", it.local, "run COMMAND without Slurm");
   command->add_flag("--json", it.json, "print JSON");
-  // What is not ours is srun's.
+  // Unknown options are srun's.
   command->allow_extras();
 }
 

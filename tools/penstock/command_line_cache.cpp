@@ -1,4 +1,4 @@
-// penstock cache: a command of commands.
+// penstock cache: a command with subcommands.
 #include "loader/cache/cache_folder.h"
 #include "penstock/loader/sample_cache.h"
 #include "tools/penstock/command_options.h"
@@ -6,7 +6,7 @@
 namespace penstock {
 namespace {
 
-// Else an unset variable would stand for the user's own caches.
+// An empty value, as from an unset variable, would mean the user's own caches.
 std::string is_given(const std::string& text) {
   return text.empty() ? "must not be empty" : "";
 }

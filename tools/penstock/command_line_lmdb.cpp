@@ -1,4 +1,4 @@
-// penstock lmdb: a command of commands.
+// penstock lmdb: a command with subcommands.
 #include "tools/penstock/command_options.h"
 
 namespace penstock {

@@ -25,7 +25,7 @@ void add_costs(CLI::App* command, DescribeArguments& it) {
       ->check(positive);
 }
 
-// The option that all others of an exchange go with.
+// All other options of an exchange require --density.
 CLI::Option* add_density(CLI::App* command, std::optional<std::string>& density,
                          std::string& costs_file) {
   CLI::Option* out =

@@ -7,8 +7,8 @@ namespace {
 
 constexpr const char* kForms = "JOBID, --user, --array, --cluster";
 
-// Which of the forms were asked for; `--since` alone asks for the caller's own
-// jobs, as `--user` does.
+// The requested forms of the report. --since alone means the caller's own jobs,
+// like --user.
 struct Forms {
   bool job, user, array, cluster;
 
@@ -22,7 +22,7 @@ Forms forms_of(const CLI::App& command) {
   return forms;
 }
 
-// Options of one of the two kinds of report that were given with the other.
+// Refuses options of one kind of report that were given with the other.
 Status check_options(const CLI::App& command, bool is_of_many,
                      const std::string& since) {
   const std::vector<const char*> not_of_many = {"--follow", "--html", "--dir",
@@ -35,7 +35,7 @@ Status check_options(const CLI::App& command, bool is_of_many,
         std::string("report: ") + option +
         (is_of_many ? ": goes with JOBID only" : ": does not go with JOBID"));
   }
-  // An unset variable must not ask for all that there ever was.
+  // An empty value, as from an unset variable, must not mean the whole history.
   if (command.count("--since") > 0 && since.empty()) {
     return parse_since(since, 0).error();
   }

@@ -1,5 +1,5 @@
-// The subcommands' options, as CLI11 has them; one file for each kind. Internal
-// to the command line.
+// The subcommands' CLI11 options, in one file per kind. Internal to the command
+// line.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -51,13 +51,13 @@ struct CommandLine {
   int bench_count = 1000;
 };
 
-// --config, and where the command asks penstockd --socket.
+// Adds --config, and --socket if the command asks penstockd.
 void add_site(CLI::App* command, Site& site, bool asks_daemon);
 
-// Checks the name of a file to write, which an unset variable leaves empty.
+// Checks the name of an output file, which an unset variable would leave empty.
 std::string has_text(const std::string& text);
 
-// command_line_views.cpp: what runs, and what ran
+// command_line_views.cpp: running and finished jobs
 void add_report(CommandLine& line);
 void add_top(CommandLine& line);
 void add_jobs(CommandLine& line);
@@ -66,11 +66,11 @@ void add_history(CommandLine& line);
 
 // command_line_analyze.cpp
 void add_analyze(CommandLine& line);
-// Everything behind "--" is in arguments.command already.
-// Errors: kInvalidArgument  what does not go together
+// Checks the options of analyze; the words after "--" are in arguments.command.
+// Errors: kInvalidArgument  contradictory options
 [[nodiscard]] Status finish_analyze(const CommandLine& line,
                                     AnalyzeArguments& arguments);
-// command_line_report.cpp: many jobs' options, and which report was asked for
+// command_line_report.cpp: options for many jobs, and the choice of the report
 void add_many_reports(CLI::App* command, CommandLine& line);
 [[nodiscard]] Status run_report_line(const CommandLine& line,
                                      const Config& config, Terminal& terminal);

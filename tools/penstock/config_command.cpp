@@ -65,7 +65,7 @@ std::string submit_text(const Config& config) {
   return out;
 }
 
-// In the file's own syntax, so that it can be read back.
+// Settings in the syntax of penstock.conf, so that they can be read back.
 std::string effective_text(const Config& config) {
   std::string out = fmt::format(
       "SocketPath={}\nStateDir={}\nReportDir={}\nProfileDir={}\n"

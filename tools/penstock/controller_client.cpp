@@ -36,7 +36,7 @@ Error unavailable(const std::string& message) {
   return Error{Code::kUnavailable, 0, message};
 }
 
-// False: not within the deadline.
+// False: the deadline has passed.
 bool wait_for(const ZmqSocket& socket, short events, const Deadline& deadline) {
   while (true) {
     zmq_pollitem_t item{socket.get(), 0, events, 0};
@@ -47,7 +47,7 @@ bool wait_for(const ZmqSocket& socket, short events, const Deadline& deadline) {
   }
 }
 
-// The text of the answer.
+// Sends `sealed` and returns the sealed reply.
 Result<std::string> exchange(const ControllerAddress& controller,
                              const std::string& sealed, int timeout_ms) {
   const std::string where = "penstockctld at " + controller.to_string();
@@ -142,7 +142,7 @@ Status ask_pages(const std::vector<ControllerAddress>& controllers,
     const Result<json> page =
         ask_controllers(controllers, query, credentials, timeout_ms);
     if (!page) return page.error();
-    // Where to go on is in the rows of one history.
+    // `next` is a place in one controller's own history.
     const json by = page->value("controller", json());
     if (answered_by && *answered_by != by) {
       return unavailable(

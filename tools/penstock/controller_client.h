@@ -1,4 +1,4 @@
-// Asks penstockctld (docs/protocol.md, "Questions to a controller").
+// Queries penstockctld (docs/protocol.md, "Questions to a controller").
 #pragma once
 
 #include <functional>
@@ -15,11 +15,11 @@ namespace penstock {
 
 inline constexpr int kAskControllerTimeoutMs = 3000;  // for each controller
 
-// One page of the answer: from the first of the controllers that is active and
-// answers within the time.
-// Errors: kUnavailable       none does: names each and what to do about it
-//         kPermissionDenied  the controller refuses; or the answer is not
-//                            sealed by root or the caller
+// One page of the answer, from the first controller that is active and answers
+// in time.
+// Errors: kUnavailable       none does: names each with a remedy
+//         kPermissionDenied  the controller refuses; or the answer is sealed by
+//                            neither root nor the caller
 //         kInvalidArgument   no controller is configured; an answer that
 //                            breaks the protocol; the controller refuses
 //         others             munge's, the controller's own
@@ -28,24 +28,25 @@ inline constexpr int kAskControllerTimeoutMs = 3000;  // for each controller
     const ControllerQuery& query, Credentials& credentials,
     int timeout_ms = kAskControllerTimeoutMs);
 
-// --controller, or where it is "" the site's.
+// The controller of --controller, or the site's controllers if that is "".
 // Errors: kInvalidArgument  not HOST:PORT
 [[nodiscard]] Result<std::vector<ControllerAddress>> chosen_controllers(
     const std::string& named, const Config& config);
 
-// Takes a page; returns how many rows the next one may have, 0: no more wanted.
+// Takes a page. Returns the row limit of the next page; 0: no more pages.
 using TakePage = std::function<int(const nlohmann::json& page)>;
 
-// Page by page, all from one controller.
-// Errors: as ask_controllers(); kUnavailable where another controller answers
-//         for a later page; what `take` throws counts as a broken protocol
+// Fetches page by page, all from one controller.
+// Errors: as ask_controllers(); kUnavailable if another controller answers a
+//         later page. An exception of `take` counts as a broken protocol.
 [[nodiscard]] Status ask_pages(
     const std::vector<ControllerAddress>& controllers, ControllerQuery query,
     Credentials& credentials, const TakePage& take,
     int timeout_ms = kAskControllerTimeoutMs);
 
-// All pages in one document, whose rows are under `rows` ("jobs", "nodes").
-//   max_rows  no more than these; "next" is kept where there are more
+// Fetches all pages as one document, with the rows under `rows` ("jobs",
+// "nodes").
+//   max_rows  maximum number of rows; "next" is kept if there are more
 // Errors: as ask_pages()
 [[nodiscard]] Result<nlohmann::json> ask_for_all(
     const std::vector<ControllerAddress>& controllers, ControllerQuery query,

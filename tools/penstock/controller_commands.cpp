@@ -1,4 +1,4 @@
-// penstock jobs, nodes, history: what penstockctld knows.
+// penstock jobs, nodes, history: views of penstockctld's data.
 #include <ostream>
 
 #include "common/clock.h"

@@ -37,7 +37,7 @@ std::string whole(const json& object, const char* key) {
   return counts ? std::to_string(value.get<uint64_t>()) : "-";
 }
 
-// Most often a whole number: "8", not "8.00".
+// Mostly whole numbers: "8", not "8.00".
 std::string count_text(const json& object, const char* key) {
   const std::optional<double> value = number(object, key);
   if (value && *value == std::floor(*value) && std::fabs(*value) < 1e7) {
@@ -55,7 +55,7 @@ std::string text(const json& object, const char* key, size_t max_bytes) {
   return printable(all, all.size()).substr(0, max_bytes);
 }
 
-// Cut as Slurm's commands do: "OUT_OF_ME+".
+// Truncated like Slurm's commands do: "OUT_OF_ME+".
 std::string state_text(const json& object) {
   constexpr size_t kWidth = 10;
   const std::string state = text(object, "state", 32);

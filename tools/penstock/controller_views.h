@@ -1,4 +1,4 @@
-// What penstockctld answers, as text for people. Pure.
+// penstockctld's answers as text. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace penstock {
 
 using UserName = std::function<std::string(uint32_t uid)>;
 
-// Documents of docs/protocol.md, "Questions to a controller". As render_top():
-// no line is wider than style.width, names cannot drive the terminal, and what
-// is missing or of another kind is shown as "-".
+// The documents of docs/protocol.md, "Questions to a controller". As with
+// render_top() no line is wider than style.width, and names cannot control the
+// terminal. A value that is missing or of another type is shown as "-".
 std::string render_jobs(const nlohmann::json& document,
                         const UserName& user_name, const TextStyle& style = {});
 std::string render_nodes(const nlohmann::json& document,

@@ -16,7 +16,7 @@ std::string csv_text(std::string_view text) {
 
 std::string csv_number(const std::optional<double>& value) {
   if (!value) return "";
-  std::array<char, 512> digits;  // room for the largest there is
+  std::array<char, 512> digits;  // room for the largest double
   const auto done = std::to_chars(digits.data(), digits.data() + digits.size(),
                                   *value, std::chars_format::fixed);
   return {digits.data(), done.ptr};

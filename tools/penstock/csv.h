@@ -1,4 +1,5 @@
-// Comma-separated values (RFC 4180) that are safe to open. Pure.
+// Comma-separated values (RFC 4180) that are safe to open in a spreadsheet.
+// Pure.
 #pragma once
 
 #include <optional>
@@ -8,16 +9,16 @@
 
 namespace penstock {
 
-// A text that a user wrote, as a field: bytes outside printable ASCII become
-// '?', and one that begins with = + - or @, which a spreadsheet would take for
-// a formula, is given an apostrophe in front.
+// A field from a user's text. Bytes outside printable ASCII become '?'. A text
+// that begins with = + - or @ gets an apostrophe in front, because a
+// spreadsheet would evaluate it as a formula.
 std::string csv_text(std::string_view text);
-// The shortest text without an exponent that reads back as the same number; ""
-// for unknown.
+// The shortest text without an exponent that reads back as the same number; "":
+// unknown.
 std::string csv_number(const std::optional<double>& value);
 
-// One record with its CR LF; quotes what holds a comma, a semicolon (which some
-// spreadsheets separate by), a quote or a line end.
+// One record with its CR LF. Fields with a comma, a semicolon (a separator in
+// some spreadsheets), a quote or a line end are quoted.
 std::string csv_record(const std::vector<std::string>& fields);
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// `penstock doctor`: what is wrong with Penstock on this node.
+// `penstock doctor`: checks Penstock on this node.
 #include <ostream>
 
 #include "common/host_name.h"

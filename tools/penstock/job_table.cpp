@@ -12,7 +12,7 @@ namespace penstock {
 namespace {
 
 constexpr double kHour_s = 3600;
-// From this width on a run is one line.
+// From this width on, a run takes one line.
 constexpr int kOneLine = 146;
 constexpr int kIndent = 13;
 constexpr int kWhenWidth = 70;
@@ -30,7 +30,7 @@ std::string hours_text(const std::optional<double>& seconds) {
   return figure_text(*seconds / kHour_s);
 }
 
-// "11-24 16:50".
+// For example "11-24 16:50".
 std::string ended_text(const JobRecord& job) {
   if (!job.end_unix_s) return "running";
   const std::string date = date_text(*job.end_unix_s);
@@ -104,7 +104,7 @@ void add_totals(const JobTable& table, Rows& rows) {
            "", Page::Tone::kHeading);
 }
 
-// What the totals leave out.
+// Notes on runs that the totals do not cover.
 void add_remarks(const JobTable& table, Page& page) {
   const StallTotals& totals = table.totals;
   const double untold = totals.ran_gpu_h - totals.told_gpu_h;
@@ -158,7 +158,7 @@ JobTable make_job_table(std::vector<JobRecord> jobs) {
   JobTable table;
   table.jobs = std::move(jobs);
   for (const JobRecord& job : table.jobs) table.totals.add(job);
-  // Of equals the newest first, as they come.
+  // Stable: runs with equal stalls stay in order, newest first.
   std::stable_sort(table.jobs.begin(), table.jobs.end(),
                    [](const JobRecord& a, const JobRecord& b) {
                      return stalled_gpu_h(a).value_or(-1) >

@@ -1,6 +1,5 @@
-// Runs of the history in one table, the worst stalls first: what
-// `penstock report --user` and `--array` print. docs/stalls.md describes it.
-// Pure.
+// Runs of the history in one table, the largest stalls first, for `penstock
+// report --user` and `--array`. docs/stalls.md describes it. Pure.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +16,24 @@ namespace penstock {
 
 struct JobTable {
   std::vector<JobRecord> jobs;  // by falling stalled GPU hours, unknown last
-  StallTotals totals;           // of all of them
-  std::optional<uint32_t> array_job_id;  // the jobs are that array's tasks
-  double since_unix_s = 0;               // 0: all that is remembered
+  StallTotals totals;           // of all jobs
+  std::optional<uint32_t> array_job_id;  // set: the jobs are this array's tasks
+  double since_unix_s = 0;               // 0: the whole history
 };
 
 JobTable make_job_table(std::vector<JobRecord> jobs);
 
-// stalled_s() by GPUs; nullopt: not known.
+// stalled_s() times GPUs, in hours; nullopt: unknown.
 std::optional<double> stalled_gpu_h(const JobRecord& job);
-// As Slurm writes it: "4711", an array's task "4700_11", a heterogeneous job's
-// component "4701+1"; " r2" marks the run after the second requeue.
+// In Slurm's notation: "4711", an array task "4700_11", a component of a
+// heterogeneous job "4701+1"; " r2" marks the run after the second requeue.
 std::string job_label(const JobRecord& job);
 
-// As render_text(): no line is wider than style.width, names cannot drive the
-// terminal, what is not known is "-", of shares "---".
+// As with render_text() no line is wider than style.width, and names cannot
+// control the terminal. Unknown figures are "-", unknown shares "---".
 std::string render_job_table(const JobTable& table,
                              const TextStyle& style = {});
-// One record for each run, without totals; what is not known is empty.
+// One record per run, without totals; unknown values are empty.
 std::string job_table_csv(const JobTable& table);
 nlohmann::json job_table_json(const JobTable& table);
 

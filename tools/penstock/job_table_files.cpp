@@ -1,4 +1,4 @@
-// The table for other programs: CSV and JSON.
+// The job table as CSV and JSON.
 #include <algorithm>
 #include <cmath>
 

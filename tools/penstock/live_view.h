@@ -1,4 +1,4 @@
-// A view that is drawn anew every second.
+// A view that is redrawn periodically.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@ inline void start_view(Terminal& terminal) {
   if (terminal.interactive) terminal.out << "\033[H\033[J";
 }
 
-// Shows what was written and lets one period pass.
+// Flushes the output and sleeps for refresh_ms.
 inline void end_view(Terminal& terminal) {
   terminal.out.flush();
   std::this_thread::sleep_for(std::chrono::milliseconds(terminal.refresh_ms));

@@ -19,7 +19,7 @@
 namespace penstock {
 namespace {
 
-// How the records of an index are kept, for people.
+// Storage of an index's records, for display.
 std::string kept(const lmdb::RecordIndex& index) {
   if (index.list().size() == 0) return "all computed";
   if (index.computed() == 0) return "all listed";
@@ -27,7 +27,7 @@ std::string kept(const lmdb::RecordIndex& index) {
                      index.list().size());
 }
 
-// How many records have a label, for people.
+// Share of labelled records, for display.
 std::string labelled(uint64_t labels, uint64_t records) {
   if (labels == 0) return "no labels";
   if (labels == records) return "all labelled";

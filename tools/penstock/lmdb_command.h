@@ -19,7 +19,7 @@ struct LmdbArguments {
                                     Terminal& terminal);
 [[nodiscard]] Status run_lmdb_verify(const LmdbArguments& arguments,
                                      Terminal& terminal);
-// Ctrl-C ends it, and nothing stays of the database.
+// Ctrl-C ends it and leaves no database behind.
 [[nodiscard]] Status run_lmdb_import(const LmdbArguments& arguments,
                                      Terminal& terminal);
 

@@ -9,7 +9,7 @@
 
 namespace {
 
-// As setlocale() chooses: the first of these that is set and not empty.
+// setlocale()'s rule: the first of these that is set and not empty.
 bool locale_is_utf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* value = std::getenv(name);
@@ -20,7 +20,7 @@ bool locale_is_utf8() {
   return false;
 }
 
-// https://no-color.org: any value that is not empty.
+// https://no-color.org: any non-empty value.
 bool colour_is_refused() {
   const char* value = std::getenv("NO_COLOR");
   return value && *value;

@@ -1,4 +1,4 @@
-// The profile that a command's argument names.
+// Finds the profile for a command's argument.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace penstock {
 
-// A file's path holds a '/'. Else it is a name, looked up as penstockd does it:
-// the site's profiles, then the built-in ones.
+// An argument with a '/' is a file's path. Otherwise it is a name, looked up
+// like penstockd does: the site's profiles first, then the built-in ones.
 // Errors: read_file()'s and parse_profile()'s
 //         kNotFound  no profile of that name: lists the built-in ones, and
-//                    says how to give a file that is called so
+//                    explains the path syntax if a file has that name
 [[nodiscard]] Result<Profile> find_profile(const std::string& name,
                                            const Config& config);
 

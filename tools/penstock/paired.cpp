@@ -40,7 +40,7 @@ PairedDifference paired_difference(const std::vector<double>& with,
   PairedDifference out;
   out.mean = scaled(mean, mean - half, mean + half, mean_of(without));
 
-  // Ranks from the normal approximation of the binomial distribution.
+  // Rank positions from the normal approximation of the binomial distribution.
   std::sort(differences.begin(), differences.end());
   std::vector<double> sorted(without);
   std::sort(sorted.begin(), sorted.end());

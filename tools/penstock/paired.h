@@ -1,4 +1,4 @@
-// How two series that were measured in pairs differ. Pure.
+// Difference between two series measured in pairs. Pure.
 #pragma once
 
 #include <vector>
@@ -12,11 +12,11 @@ struct Interval {
   double high = 0;
 };
 
-// Of the differences with[i] - without[i], as a share of what `without` has.
+// Statistics of with[i] - without[i], as a share of `without`.
 struct PairedDifference {
   Interval mean;    // normal interval; share of the mean of `without`
-  Interval median;  // by order statistics, whatever the distribution; share of
-                    // the median of `without`
+  Interval median;  // by order statistics, for any distribution; share of the
+                    // median of `without`
 };
 
 // REQUIRES: both have the same size, at least 30; without's values are over 0.

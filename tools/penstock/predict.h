@@ -1,5 +1,5 @@
-// What the forms of `penstock predict` share: limits that the user names, and
-// how a prediction is printed.
+// Shared by the forms of `penstock predict`: the user's limits, and the output
+// of a prediction.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace penstock {
 
-// nullopt: not limited.
+// nullopt: no limit.
 struct Limits {
   std::optional<double> cores;
   std::optional<double> bytes_per_s;
@@ -20,20 +20,20 @@ struct Limits {
 // Errors: kInvalidArgument  names the option.
 [[nodiscard]] Result<Limits> given_limits(const PredictArguments& arguments);
 
-// The arguments of a density, as both forms have them.
+// The options of a density, which both forms accept.
 ExchangeArguments exchange_arguments(const PredictArguments& arguments);
 
 struct PredictAnswer {
   Prediction prediction;
-  allocator::Curve curve;  // the loader cores that a rate needs
-  Limits limits;           // under which the rate is told, where there are any
+  allocator::Curve curve;  // loader cores as a function of the rate
+  Limits limits;           // limits of the printed rate, if any
   int ranks = 1;
   std::optional<DensityAnswer> densities;
 };
 void print_prediction(const PredictAnswer& answer, bool json,
                       Terminal& terminal);
 
-// The job that the arguments describe, and lists of what they may name.
+// Predicts the described job; the lists show the known models and GPUs.
 [[nodiscard]] Status run_predict_job(const PredictArguments& arguments,
                                      Terminal& terminal);
 void list_models(Terminal& terminal);

@@ -8,7 +8,7 @@
 namespace penstock {
 namespace {
 
-// What penstockd knows of a job that its profile describes.
+// Fills in the facts that penstockd knows when such a job starts.
 void fill_in(const DescribeArguments& given, const Config& config,
              Profile& profile) {
   if (!profile.describes_job()) return;
@@ -31,7 +31,7 @@ Result<allocator::Curve> cores_curve(const Profile& profile,
   return allocator::concave_hull(points);
 }
 
-// A profile's job runs with any number of ranks; all figures are of one.
+// All figures are per rank, because the job of a profile may have any number.
 Status run_predict_profile(const PredictArguments& arguments,
                            const Config& config, Terminal& terminal) {
   Result<Limits> limits = given_limits(arguments);

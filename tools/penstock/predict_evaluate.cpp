@@ -1,5 +1,5 @@
-// `penstock predict --calibrate` and `--evaluate`: learn from a table of
-// measured rates, score one.
+// `penstock predict --calibrate` and `--evaluate`: fits the parameters to a
+// table of measured rates, and scores predictions of one.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -24,7 +24,7 @@ Result<std::vector<MeasuredRow>> read_rows(const std::string& path) {
   return parse_measured_rows(*text, path);
 }
 
-// Shows how far a calibration is, once it takes longer than kSilence.
+// Shows the progress of a calibration that takes longer than kSilence.
 class ProgressLine {
  public:
   explicit ProgressLine(Terminal& terminal)
@@ -54,7 +54,7 @@ Calibration calibrated(const std::vector<MeasuredRow>& rows,
   return calibrate(rows, [&](size_t done, size_t total) { line(done, total); });
 }
 
-// The figures' spread is that of the errors, between their quartiles.
+// The spread of a figure is the interquartile range of the errors.
 std::vector<BenchFigure> figures_of(const std::vector<StudyScore>& scores) {
   std::vector<BenchFigure> figures;
   for (const StudyScore& it : scores) {
@@ -68,7 +68,7 @@ std::vector<BenchFigure> figures_of(const std::vector<StudyScore>& scores) {
     if (it.median_of_families > 0) {
       add("median_of_families", it.median_of_families, spread);
     }
-    if (it.weight == 0) continue;  // it claims no interval
+    if (it.weight == 0) continue;  // the study has no intervals
     add("coverage", it.coverage(), 0);
     add("width", it.width(), 0);
   }

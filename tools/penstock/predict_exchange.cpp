@@ -16,7 +16,7 @@ Figure scaled(const Figure& it, double factor) {
   return {it.value * factor, it.low * factor, it.high * factor};
 }
 
-// The loader's costs are those of a sample, whatever the ceiling.
+// The loader's costs per sample do not depend on the ceiling.
 Prediction with_ceiling(const Prediction& from, double samples_per_s) {
   const double factor = samples_per_s / from.ceiling_samples_per_s.value;
   Prediction out = from;
@@ -27,7 +27,7 @@ Prediction with_ceiling(const Prediction& from, double samples_per_s) {
   return out;
 }
 
-// A step of one GPU of the job computes as long as one of all of them.
+// The computing time of a step: that of the same job on one GPU.
 Result<double> one_gpu_s(const AskedExchange& asked, Profile profile) {
   profile.job.gpus = profile.job.nodes = 1;
   Result<Prediction> alone = predict(profile);
@@ -35,7 +35,8 @@ Result<double> one_gpu_s(const AskedExchange& asked, Profile profile) {
   return asked.exchange.batch / alone->ceiling_samples_per_s.value;
 }
 
-// A measured curve of cores is followed: its cost per sample may change.
+// Predicts anew for each density, because the cost per sample may change along
+// a measured curve of cores.
 Result<DensityAnswer> densities_of_costs(const AskedExchange& asked,
                                          const Profile& profile) {
   const Result<double> computing_s =

@@ -1,5 +1,5 @@
-// `penstock predict --density`: the same job at other densities of the exchange
-// of gradients.
+// `penstock predict --density`: the same job at other densities of the gradient
+// exchange.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -19,17 +19,17 @@ struct DensityRow {
 };
 struct DensityAnswer {
   AskedExchange asked;
-  std::vector<DensityRow> rows;  // densities ascend, to 1
-  bool from_one_gpu = false;     // as a described job's steps are
+  std::vector<DensityRow> rows;  // densities ascend to 1
+  bool from_one_gpu = false;     // true for a described job
 };
 
-// What `penstock predict PROFILE` says with these densities. A profile that
-// describes a job has its steps from one GPU of it.
+// The prediction of `penstock predict PROFILE` at these densities. For a
+// profile that describes a job, the computing time comes from one GPU.
 // Errors: compute_s()'s and predict()'s
 [[nodiscard]] Result<DensityAnswer> densities_of(const AskedExchange& asked,
                                                  const Profile& profile);
 
-// The same where only the ceiling moves: a rank computes for compute_s in a
+// The same if only the ceiling changes. compute_s: a rank's computing time per
 // step.
 DensityAnswer densities_of(const AskedExchange& asked, double compute_s,
                            const Prediction& prediction);
@@ -37,7 +37,7 @@ DensityAnswer densities_of(const AskedExchange& asked, double compute_s,
 std::string density_text(const DensityAnswer& answer, const TextStyle& style);
 nlohmann::ordered_json density_json(const DensityAnswer& answer);
 
-// null where the figure is not known.
+// null if the figure is unknown.
 nlohmann::ordered_json figure_json(const Figure& figure);
 
 }  // namespace penstock

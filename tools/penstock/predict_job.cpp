@@ -1,4 +1,4 @@
-// `penstock predict --model`: a job that is described, at arrival.
+// `penstock predict --model`: predicts a described job at its arrival.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -40,8 +40,8 @@ Result<JobFeatures> features_of(const DescribeArguments& it) {
   job.software.framework = it.framework;
   job.software.layout = it.layout;
   job.software.compiled = it.compiled;
-  // The ceiling is what the trainer does when no loader is in its way, which
-  // measurements with batches that stay on the GPU show.
+  // The ceiling is the trainer's rate without a loader in its way. Measurements
+  // with batches that stay on the GPU show exactly that.
   job.software.synthetic = true;
   if (!it.interconnect.empty()) {
     Result<uint64_t> rate = parse_rate_bytes_per_s(it.interconnect);
@@ -51,7 +51,7 @@ Result<JobFeatures> features_of(const DescribeArguments& it) {
   return job;
 }
 
-// A GPU that the table lacks needs both peaks, or is taken as a median one.
+// A GPU missing from the table needs both peaks, or counts as a median one.
 Result<GpuType> gpu_of(const DescribeArguments& it, Precision precision) {
   GpuLookup found = find_gpu(it.gpu);
   if ((it.peak_tflops > 0) != (it.memory_gbs > 0)) {
@@ -92,7 +92,7 @@ Result<ArrivalParameters> parameters_of(const std::string& path) {
   return parse_parameters(*text, path);
 }
 
-// "256:1200.5": a batch per GPU and the samples/s of all GPUs with it.
+// Parses "256:1200.5": a batch per GPU and the total samples/s with it.
 Result<std::vector<MeasuredPoint>> points_of(
     const std::vector<std::string>& texts, int gpus) {
   std::vector<MeasuredPoint> out;
@@ -111,7 +111,7 @@ Result<std::vector<MeasuredPoint>> points_of(
   return out;
 }
 
-// The ceiling after the points, instead of before.
+// Replaces the ceiling by its correction with the measured points.
 void correct(const DescribedJob& described, const ArrivalParameters& learned,
              const std::vector<MeasuredPoint>& points, Prediction& prediction) {
   const bool several = described.job.gpus > 1;
@@ -132,8 +132,8 @@ void correct(const DescribedJob& described, const ArrivalParameters& learned,
   prediction.basis += fmt::format(", {} measured", points.size());
 }
 
-// Measured points of several GPUs have their exchange in them; else a step of
-// one GPU computes as long as one of all of them.
+// Measured points of several GPUs already contain their exchange. Otherwise the
+// computing time is that of the same job on one GPU.
 Result<std::optional<DensityAnswer>> densities_asked(
     const PredictArguments& arguments, const JobFeatures& job,
     DescribedJob described, const ArrivalParameters& learned,

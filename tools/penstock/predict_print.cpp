@@ -12,10 +12,10 @@ namespace {
 
 constexpr double kMostCores = 4096;
 
-// What limits the rate, and the rate: with so many loader cores and so much
-// bandwidth, as the allocator sees the job.
+// The rate under the given limits, and the limiting factor, as the allocator
+// computes them.
 struct Limited {
-  std::optional<double> samples_per_s;  // nullopt: a cost is not known
+  std::optional<double> samples_per_s;  // nullopt: a cost is unknown
   const char* by = "";
 };
 
@@ -55,7 +55,7 @@ std::string rate_figure(const Figure& it) {
                      format_rate(it.low), format_rate(it.high));
 }
 
-// A profile that does not know what the trainer uses holds 0.
+// 0 in a profile means that the trainer's use is unknown.
 std::optional<double> reserve_of(const Prediction& prediction) {
   if (prediction.trainer_reserve_cores > 0) {
     return prediction.trainer_reserve_cores;

@@ -25,7 +25,7 @@ namespace {
 
 constexpr uint64_t kStart_ns = 20'000'000'000;
 
-// Dies with us. Its output goes to a file.
+// The child is killed when this process dies. Its output goes to a file.
 pid_t spawn(const std::vector<std::string>& words, const std::string& log) {
   const pid_t child = ::fork();
   if (child != 0) return child;
@@ -43,7 +43,7 @@ pid_t spawn(const std::vector<std::string>& words, const std::string& log) {
   ::_exit(127);
 }
 
-// Beside this program where it stands there, else wherever PATH has it.
+// The path beside this program if it exists, else the name for PATH.
 std::string program(const std::string& name) {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -52,7 +52,7 @@ std::string program(const std::string& name) {
                                                           : name;
 }
 
-// One that nothing listens on now.
+// A port that nothing listens on at present.
 int free_port() {
   const UniqueFd probe(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -77,7 +77,7 @@ double cpu_s_of(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string word;
   double ticks = 0;
-  // The name, in parentheses, is one of our own programs': one word.
+  // The name in parentheses has no spaces, because these are our own programs.
   for (int i = 1; i <= 15 && file >> word; ++i) {
     if (i >= 14) ticks += std::atof(word.c_str());
   }

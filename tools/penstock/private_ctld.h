@@ -1,4 +1,4 @@
-// A munged and a penstockctld of a benchmark's own, in a directory of its own.
+// A munged and a penstockctld for one benchmark, in a temporary directory.
 #pragma once
 
 #include <sys/types.h>
@@ -12,10 +12,10 @@ namespace penstock {
 
 class PrivateCtld {
  public:
-  // Starts both and waits until munged answers. Needs root, which penstockctld
-  // asks for, and munged.
-  //   lines  more of penstock.conf
-  // Errors: kUnavailable, kIo  a program cannot be started, or does not come up
+  // Starts both and waits until munged answers. Needs munged, and root because
+  // of penstockctld.
+  //   lines  added to penstock.conf
+  // Errors: kUnavailable, kIo  a program cannot start or is not ready
   static Result<PrivateCtld> start(const std::vector<std::string>& lines);
   ~PrivateCtld();  // ends both and removes the directory
   PrivateCtld(PrivateCtld&& other) noexcept;
@@ -31,7 +31,7 @@ class PrivateCtld {
   double ctld_memory_mb() const;
   bool is_running() const;
 
-  // SIGKILL, and started again at once.
+  // Sends SIGKILL and restarts it at once.
   [[nodiscard]] Status kill_and_restart();
 
  private:

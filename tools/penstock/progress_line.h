@@ -1,4 +1,4 @@
-// What a command that takes long shows meanwhile, and how it is ended.
+// Progress display and interruption of long-running commands.
 #pragma once
 
 #include <signal.h>
@@ -7,8 +7,8 @@
 
 namespace penstock {
 
-// While it stands Ctrl-C is a request, so that what is half done is removed.
-// One at a time.
+// While it exists, Ctrl-C only sets a flag, so that the command can clean up.
+// At most one instance at a time.
 class InterruptAsRequest {
  public:
   InterruptAsRequest();
@@ -23,7 +23,7 @@ class InterruptAsRequest {
   struct sigaction term_ {};
 };
 
-// A line on a terminal for what takes longer than two seconds.
+// A progress line on a terminal, shown after two seconds.
 class ProgressLine {
  public:
   ProgressLine(const char* what, const char* of_what);
@@ -31,7 +31,7 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  // Whether to go on.
+  // Updates the line. Returns false if the command was interrupted.
   bool operator()(uint64_t done, uint64_t all);
 
  private:

@@ -1,5 +1,5 @@
-// `penstock publish`: the demand table from profiles, for a site without
-// penstockctld, which does this too.
+// `penstock publish`: writes the demand table from profiles, for a site without
+// penstockctld, which otherwise does this.
 #include <fmt/format.h>
 
 #include <chrono>

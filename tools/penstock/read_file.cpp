@@ -27,7 +27,8 @@ Result<std::string> read_descriptor(int fd, const std::string& name,
   if (static_cast<uint64_t>(info.st_size) > max_bytes) {
     return too_large(name, max_bytes);
   }
-  // Read to its end: the kernel's own files say that they are empty.
+  // Read to the end and ignore the size, which is 0 for files in /proc and
+  // /sys.
   std::string text;
   std::array<char, 65536> block;
   while (text.size() <= max_bytes) {
@@ -41,7 +42,7 @@ Result<std::string> read_descriptor(int fd, const std::string& name,
 }
 
 Result<std::string> read_file(const std::string& path, size_t max_bytes) {
-  // O_NONBLOCK: a pipe of that name must not hold us up.
+  // O_NONBLOCK: opening a FIFO must not block.
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) return system_error(errno, path);
   Result<std::string> text = read_descriptor(fd.get(), path, max_bytes);

@@ -1,4 +1,4 @@
-// Reads a whole file, as the user who runs the command.
+// Reads a whole file with the permissions of the command's user.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace penstock {
 [[nodiscard]] Result<std::string> read_file(const std::string& path,
                                             size_t max_bytes);
 
-// The same for an open file, from its start; `name` is for messages. One of
-// over max_bytes is kLimit here.
+// Reads an open file from its start; `name` is for messages. The error for a
+// file over max_bytes is kLimit here.
 [[nodiscard]] Result<std::string> read_descriptor(int fd,
                                                   const std::string& name,
                                                   size_t max_bytes);

@@ -47,7 +47,7 @@ std::string remedy_of(int errno_value) {
 Error failed(int errno_value, const std::string& path) {
   Error error = system_error(errno_value, "cannot write " + path);
   error.message += remedy_of(errno_value);
-  // No data of a job's is missing: the name is wrong.
+  // ENOENT means a bad path here, not missing data of a job.
   if (error.code == Code::kNotFound) error.code = Code::kInvalidArgument;
   return error;
 }
@@ -67,7 +67,7 @@ Status fill(int fd, std::string_view text, const std::string& path) {
 
 Status replace_file(const std::string& path, std::string_view text) {
   if (Status may = may_replace(path); !may) return may;
-  // mkostemp() makes it with mode 0600.
+  // mkostemp() creates the file with mode 0600.
   std::string aside = path + ".XXXXXX";
   UniqueFd fd(::mkostemp(aside.data(), O_CLOEXEC));
   if (!fd) return failed(errno, path);

@@ -1,4 +1,4 @@
-// Writes a whole file, as the user who runs the command.
+// Writes a whole file with the permissions of the command's user.
 #pragma once
 
 #include <string>
@@ -8,13 +8,12 @@
 
 namespace penstock {
 
-// The file appears whole or not at all: written aside in its own folder,
-// synced, renamed. Mode 0600; one that was there is replaced, a link too, but
-// nothing other than a regular file.
-// Errors: kInvalidArgument  path is empty, a directory or no regular file, or
-//                           in a folder that is not there
-//         kPermissionDenied, kIo  name the path and the cause; nothing partial
-//                                 stays, and an earlier file does
+// The file appears atomically: a temporary file in the same folder is written,
+// synced and renamed. Mode 0600. An existing regular file or link is replaced.
+// Errors: kInvalidArgument  path is empty, a directory, not a regular file, or
+//                          in a missing folder
+//         kPermissionDenied, kIo  name the path and the cause; no partial file
+//                                 remains, and an earlier file is kept
 [[nodiscard]] Status replace_file(const std::string& path,
                                   std::string_view text);
 

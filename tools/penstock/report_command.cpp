@@ -41,7 +41,7 @@ Result<JobReport> running_report(uint32_t job_id, const Config& config) {
   return report;
 }
 
-// Neither a running job nor a finished one's file: what to say about it.
+// The error for a job that neither runs nor has a report file.
 Error no_report(uint32_t job_id, const Config& config, const Error& running,
                 const Error& finished) {
   std::string job = "job " + std::to_string(job_id);
@@ -96,7 +96,7 @@ Status run_report(const ReportArguments& arguments, const Config& config,
     end_view(terminal);
     // penstockd writes the file before it forgets the job.
     report = any_report(arguments.job_id, config);
-    // A job may end without one: --loader-report=none.
+    // --loader-report=none: the job ends without a file.
     if (!report && report.error().code == Code::kNotFound) return Done{};
   }
   if (!report) return std::move(report).error();

@@ -22,7 +22,7 @@ Result<double> since_of(const ReportJobsArguments& arguments) {
   return parse_since(arguments.since, unix_s());
 }
 
-// All pages, from the controllers that the arguments or the site name.
+// Fetches all pages, from the controllers of the arguments or of the site.
 Status ask(const ReportJobsArguments& arguments, const Config& config,
            const ControllerQuery& query, const TakePage& take) {
   Result<std::vector<ControllerAddress>> controllers =
@@ -65,7 +65,7 @@ Result<ControllerQuery> jobs_query(const ReportJobsArguments& arguments) {
   if (!since) return std::move(since).error();
   query.since_unix_s = *since;
   if (arguments.array_job_id != 0) {
-    // Root may look at anybody's.
+    // No user filter, because root may see all users' arrays.
     query.job_id = arguments.array_job_id;
     return query;
   }
@@ -76,7 +76,7 @@ Result<ControllerQuery> jobs_query(const ReportJobsArguments& arguments) {
   return query;
 }
 
-// One that does not know the question names those that it knows.
+// A controller that does not know the query lists those that it knows.
 Error older_controller(Error error) {
   if (!error.message.starts_with("query: what:")) return error;
   return Error{Code::kUnavailable, 0,

@@ -66,7 +66,7 @@ Result<std::vector<TraceJob>> read_trace(const SimulateArguments& arguments) {
   return jobs;
 }
 
-// The runs of one command: the policy asked for, its baseline, its bounds.
+// The runs of one command: the chosen policy, its baselines and its bounds.
 struct Runs {
   Outcome chosen;
   Outcome even;
@@ -113,7 +113,7 @@ Result<Runs> run_all(const std::vector<TraceJob>& jobs, const Options& options,
   return runs;
 }
 
-// Of the jobs' completion times.
+// Ratios of the jobs' completion times.
 std::vector<double> jct_ratios(const Outcome& chosen, const Outcome& baseline) {
   std::vector<double> ratios;
   for (size_t i = 0; i < chosen.jobs.size(); ++i) {
@@ -122,7 +122,7 @@ std::vector<double> jct_ratios(const Outcome& chosen, const Outcome& baseline) {
   return ratios;
 }
 
-// What of the unreal pool's gain over 1 the policy's is.
+// The policy's gain as a share of the gain of the hypothetical pool.
 double share_of(double gain, double pool_gain) {
   return pool_gain > 1 ? (gain - 1) / (pool_gain - 1) : 1;
 }

@@ -41,7 +41,7 @@ std::optional<double> age_s(std::string_view text) {
   return std::nullopt;
 }
 
-// Takes `digits` digits off the front, and the separator before them.
+// Takes the separator `before` and then `digits` digits off the front.
 std::optional<int> take_number(std::string_view& text, std::string_view before,
                                size_t digits, int low, int high) {
   if (!text.starts_with(before)) return std::nullopt;

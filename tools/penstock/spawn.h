@@ -1,4 +1,4 @@
-// Programs that a benchmark starts.
+// Starts programs for a benchmark.
 #pragma once
 
 #include <sys/types.h>
@@ -10,8 +10,8 @@
 
 namespace penstock {
 
-// Starts a program, found by PATH; the caller waits for it. variables: its
-// whole environment. Standard input and output are as given, or ours for -1.
+// Starts a program from PATH; the caller must wait for it. variables: its whole
+// environment. input, output: its standard input and output; -1: inherited.
 // Errors: as system_error(), naming the program
 [[nodiscard]] Result<pid_t> spawn(std::vector<std::string> arguments,
                                   std::vector<std::string> variables, int input,

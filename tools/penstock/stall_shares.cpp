@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-constexpr int kTenths = 1000;  // of per cent, in the whole
+constexpr int kTenths = 1000;  // tenths of a per cent in the whole
 
 std::string percent_text(int tenths) {
   return fmt::format("{}.{}%", tenths / 10, tenths % 10);

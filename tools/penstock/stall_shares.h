@@ -1,4 +1,4 @@
-// Where time went, as shares for people. Pure.
+// Breakdown of time as shares, for display. Pure.
 #pragma once
 
 #include <array>
@@ -15,17 +15,17 @@ using ShareTexts = std::array<std::string, kBreakdownParts>;
 
 inline constexpr const char* kUnknownShare = "---";
 
-// "12.5%" of the wall time; "---" for a part that is not known, which is not
-// 0.0%. Rounded so that they add up to 100.0%.
+// "12.5%" of the wall time; "---" for an unknown part, as opposed to "0.0%".
+// Rounded so that they add up to 100.0%.
 ShareTexts share_texts(const RunTotals& run);
-// The same of the GPU hours that a breakdown covers. A part that no run knew is
-// not known; what some did not know is unattributed.
+// Shares of the GPU hours that a breakdown covers. A part is unknown if no run
+// knows it; hours of runs that do not know it count as unattributed.
 ShareTexts share_texts(const StallTotals& totals);
 
-// In a word, what the run waited for: "fetch", "prep" or "exchange", whichever
-// is most, or "data" where that is of no known cause, from 5% of the wall time
-// on; "compute", or "other" where less than half of it is. "?" follows where
-// the job itself has not reported how long it waited. "unknown".
+// The main cause of the run's stall: "fetch", "prep", "exchange", or "data" if
+// the cause is unknown. Below a stall of 5% of the wall time: "compute", or
+// "other" if less than half of the time is known to be compute. A "?" follows
+// if the job did not report its waiting time. "unknown" without figures.
 std::string verdict_word(const RunTotals& run);
 
 }  // namespace penstock

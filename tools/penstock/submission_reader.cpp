@@ -32,8 +32,8 @@ Result<UniqueFd> bound_socket(const std::string& path) {
   return fd;
 }
 
-// The child's life: each packet goes on as it came. Only system calls, for the
-// parent may have had threads.
+// The child: forwards each packet unchanged. Only async-signal-safe calls,
+// because the parent may have threads.
 [[noreturn]] void relay(int from, int to) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::array<std::byte, sizeof(Submission) + 1> packet;
@@ -52,7 +52,7 @@ Result<SubmissionReader> SubmissionReader::start(
   Result<UniqueFd> datagrams = bound_socket(socket_path);
   if (!datagrams) return std::move(datagrams).error();
   int ends[2];
-  // SEQPACKET: it says how long a packet was.
+  // SOCK_SEQPACKET preserves the length of each packet.
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
     return system_error(errno, "socketpair");
   UniqueFd ours(ends[0]), theirs(ends[1]);

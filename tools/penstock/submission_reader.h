@@ -1,5 +1,5 @@
-// A stand-in for penstockctld in `penstock bench submit`: a process that reads
-// the plugin's datagrams, and can be stopped as a hanging daemon is.
+// Replaces penstockctld in `penstock bench submit`: a process that reads the
+// plugin's datagrams. It can be stopped to imitate a hanging daemon.
 #pragma once
 
 #include <sys/types.h>
@@ -26,11 +26,12 @@ class SubmissionReader {
   void stop() const;  // SIGSTOP, and waits until it has stopped
   void go_on() const;
 
-  // The next datagram that the process has read.
+  // The next datagram read by the process.
   // Errors: kUnavailable      none within 10 s
-  //         kInvalidArgument  it is none of the plugin's
+  //         kInvalidArgument  not a datagram of the plugin
   [[nodiscard]] Result<job_submit::Submission> next() const;
-  // The last of those it has read and that were not taken, waiting for one.
+  // Waits for a datagram and returns the latest one; earlier ones are
+  // discarded.
   [[nodiscard]] Result<job_submit::Submission> last() const;
 
  private:

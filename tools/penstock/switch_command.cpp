@@ -16,7 +16,7 @@
 namespace penstock {
 namespace {
 
-// Threads on their way out keep a group busy for a moment.
+// Threads on their way home keep a group busy for a moment.
 constexpr uint64_t kHomePatience_ns = 5'000'000'000;
 constexpr auto kAskAgain = std::chrono::milliseconds(100);
 
@@ -37,7 +37,7 @@ Status write_mark(bool off, const Config& config) {
   return Done{};
 }
 
-// What penstockd answers once all is home.
+// Asks until every job is home; returns penstockd's reply.
 Result<NodeSwitch> wait_for_home(NodeSwitch first, const Config& config) {
   const uint64_t deadline_ns = monotonic_ns() + kHomePatience_ns;
   NodeSwitch last = first;
@@ -58,8 +58,8 @@ Result<NodeSwitch> wait_for_home(NodeSwitch first, const Config& config) {
   return last;
 }
 
-// One that starts finds the mark: either it was there when it looked, or it
-// hears of us.
+// Writes the mark, then asks again. A penstockd that starts meanwhile either
+// reads the mark or gets this request.
 Result<NodeSwitch> switch_without_agent(bool off, const Config& config) {
   Status marked = write_mark(off, config);
   if (!marked) return std::move(marked).error();
@@ -74,7 +74,8 @@ std::string text_of(bool off, const NodeSwitch& done) {
                      s);
 }
 
-// Nobody there is no error, one that does not answer is.
+// True if no penstockd runs, which is no error. A daemon that does not answer
+// is.
 bool is_absent(const Error& error) {
   return error.code == Code::kUnavailable &&
          (error.saved_errno == ENOENT || error.saved_errno == ECONNREFUSED);

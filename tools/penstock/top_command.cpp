@@ -20,7 +20,7 @@ Result<NodeStatus> node_status(const Config& config) {
 
 Status run_top(const TopArguments& arguments, const Config& config,
                Terminal& terminal) {
-  // Into a pipe or a file goes one view.
+  // A pipe or a file gets a single view.
   bool live = terminal.interactive && !arguments.once && !arguments.json;
   while (true) {
     Result<NodeStatus> status = node_status(config);

@@ -14,7 +14,7 @@
 namespace penstock {
 namespace {
 
-// The environment, but that Slurm's and Penstock's own settings are left out.
+// The environment without the settings of Slurm and Penstock.
 std::vector<std::string> environment(const std::string& slurm_conf) {
   std::vector<std::string> out{"SLURM_CONF=" + slurm_conf};
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -65,7 +65,7 @@ TwoSlurms::~TwoSlurms() {
 }
 
 Status TwoSlurms::read_confs(int from_child) {
-  // The child bounds its own waits, and ends where one is over.
+  // No timeout needed: the child limits its own waits and exits on a timeout.
   std::string line;
   char c = 0;
   while (::read(from_child, &c, 1) == 1 && c != '\n') line += c;

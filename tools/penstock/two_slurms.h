@@ -1,4 +1,4 @@
-// The two Slurms of `penstock bench submit`, and how jobs are submitted there.
+// The two Slurms of `penstock bench submit`, and job submission to them.
 #pragma once
 
 #include <sys/types.h>
@@ -10,11 +10,11 @@
 
 namespace penstock {
 
-// Both live as long as the object does: a child runs them
+// Runs both for the lifetime of the object, in a child process
 // (tools/bench_submit/two_slurms.py).
 class TwoSlurms {
  public:
-  // Errors: kUnavailable  they did not start; the child has said why
+  // Errors: kUnavailable  they did not start; the child has printed the reason
   [[nodiscard]] static Result<TwoSlurms> start(const std::string& table,
                                                const std::string& socket_path);
 
@@ -22,7 +22,7 @@ class TwoSlurms {
   TwoSlurms& operator=(TwoSlurms&&) = delete;
   ~TwoSlurms();  // waits until both are removed
 
-  // The SLURM_CONF of each.
+  // The value of SLURM_CONF for each.
   const std::string& with_plugin() const { return with_plugin_; }
   const std::string& without_plugin() const { return without_plugin_; }
 
@@ -36,9 +36,9 @@ class TwoSlurms {
   std::string without_plugin_;
 };
 
-// Submits one held job with sbatch and waits for sbatch to end.
-// Returns how long that took.
-// Errors: kUnavailable  sbatch failed; it has said why
+// Submits one held job with sbatch and waits for sbatch to end. Returns the
+// elapsed seconds.
+// Errors: kUnavailable  sbatch failed and has printed the reason
 [[nodiscard]] Result<double> submit_held_job_s(const std::string& slurm_conf);
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// Users by name and number, as this machine knows them.
+// Conversion between user names and ids on this machine.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace penstock {
 
-// The number as text where there is no name.
+// The id as text if there is no name.
 std::string name_of_user(uint32_t uid);
-// A name, or a number.
-// Errors: kInvalidArgument  there is no such user
+// Accepts a name or an id.
+// Errors: kInvalidArgument  no such user
 [[nodiscard]] Result<uint32_t> uid_of_user(const std::string& user);
 
 }  // namespace penstock

@@ -32,7 +32,7 @@ const char* examples(Axis axis) {
   return "";
 }
 
-// A number and what follows it.
+// A number and the unit after it.
 struct Token {
   std::string_view number, unit;
 };
@@ -99,7 +99,7 @@ Result<std::vector<double>> parse_list(Axis axis, std::string_view text) {
   }
 }
 
-// dots: where ".." is in the text.
+// dots: position of ".." in the text.
 Result<std::vector<double>> parse_range(Axis axis, std::string_view text,
                                         size_t dots) {
   const std::string_view rest = text.substr(dots + 2);
@@ -125,7 +125,7 @@ Result<std::vector<double>> parse_range(Axis axis, std::string_view text,
   return out;
 }
 
-// The unit that format_rate() shows a rate in.
+// The unit of format_rate() for a rate.
 double rate_unit(double bytes_per_s) {
   double unit = 1;
   while (bytes_per_s >= unit * 1024) unit *= 1024;
@@ -178,7 +178,7 @@ std::vector<double> spread(Axis axis, double low, double high) {
 
 std::string amount_text(Axis axis, double amount) {
   const auto rounded = [](double value, double per_unit) {
-    // Whatever is not 0 is not shown as 0.
+    // Three digits, so that a small value is not shown as 0.
     if (value < 1) return fmt::format("{:.3g}", value);
     return format_number(std::round(value * per_unit) / per_unit);
   };

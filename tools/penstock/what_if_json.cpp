@@ -28,7 +28,7 @@ const char* axis_name(Axis axis) {
   return "";
 }
 
-// null where it is not known; a rate that nothing limits is, too.
+// null if unknown or infinite.
 Json number(const std::optional<double>& value) {
   if (!value || !std::isfinite(*value)) return nullptr;
   return *value;

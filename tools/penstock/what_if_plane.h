@@ -1,5 +1,4 @@
-// Where a panel of what-if's picture has its points. Pure; internal to
-// study_svg().
+// Coordinates of a panel in what-if's picture. Pure; internal to study_svg().
 #pragma once
 
 #include <algorithm>
@@ -9,14 +8,14 @@
 
 namespace penstock {
 
-inline constexpr double kLeft = 64;  // of the plot in its panel
+inline constexpr double kLeft = 64;  // of the plot, in its panel
 inline constexpr double kTop = 48;
 inline constexpr double kWidth = 322;
 inline constexpr double kHeight = 220;
 inline constexpr int kYTicks = 5;
 
-// A panel's plane, in its own coordinates.
-// REQUIRES: a table with two different amounts, which every one with rows has.
+// Maps amounts and rates to a panel's coordinates.
+// REQUIRES: a table with two different amounts, as every table with rows has.
 class Plane {
  public:
   explicit Plane(const StudyTable& table)
@@ -31,7 +30,7 @@ class Plane {
   double x(double amount) const {
     return kLeft + kWidth * (amount - low_) / (high_ - low_);
   }
-  // What is over the top is cut off there.
+  // Rates over the top are clipped.
   double y(double rate) const {
     return kTop + kHeight * (1 - std::min(1.0, rate / top_));
   }

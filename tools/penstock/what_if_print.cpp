@@ -58,7 +58,7 @@ std::string amounts_text(const Amounts& it, bool cache_known) {
   return out;
 }
 
-// All ranks of the node together.
+// Totals of all ranks of the node.
 std::string node_text(const StudyRow& row) {
   const Amounts& it = row.amounts;
   std::string out = named_amount(Axis::kRanks, it.ranks) + ": ";
@@ -106,7 +106,7 @@ std::string needed_text(Axis axis, const Enough& enough) {
                               : amount_text(axis, enough.amount);
 }
 
-// The ceiling moves with the density, and with it what the loader needs.
+// A density changes the ceiling, and so the loader's needs.
 void add_density_rows(const StudyTable& table, Page& page) {
   page.line(fmt::format("  {:>7}  {:<9} {:>8} {:>8} {:>8} {:>9} {:>7} {:>11}",
                         "density", "how", "exchange", "stall", "ceiling",
@@ -145,7 +145,7 @@ void add_rows(const StudyTable& table, Page& page) {
   }
 }
 
-// What of the dataset the enough share is.
+// The bytes of the dataset that an enough share stands for.
 std::string dataset_text(const Profile& profile, double share) {
   if (profile.dataset_bytes == 0) return "";
   std::string out =
@@ -189,7 +189,7 @@ std::string enough_text(const Study& study, const StudyTable& table) {
   const std::string amount = amount_text(table.axis, it.amount);
   switch (table.axis) {
     case Axis::kCores:
-      // Rounded up: what is shown has to be enough.
+      // Rounded up, so that the displayed amount is enough.
       return "Enough: " +
              named_amount(Axis::kCores, std::ceil(it.amount * 100) / 100) +
              (it.extrapolated ? " (extrapolated)" : "");

@@ -56,7 +56,7 @@ Enough enough_of(Axis axis, const WhatIf& model, const Amounts& others) {
   return {};
 }
 
-// From one round step to well beyond what is there and what is enough.
+// From one round step to one step beyond `most`.
 std::vector<double> amounts_up_to(Axis axis, double most) {
   const double step = round_step(axis, most, kTableParts);
   std::vector<double> out;
@@ -81,7 +81,7 @@ std::vector<double> default_amounts(const StudyTable& table, int ranks) {
       return {1, 1.25, 1.5, 2, 3, 4};
     case Axis::kRanks:
       return spread(Axis::kRanks, 1, std::max(kRanksShown, 2 * ranks));
-    case Axis::kDensity:  // has no table where none is named
+    case Axis::kDensity:  // a table needs a named density
       return {};
   }
   return {};
@@ -89,7 +89,7 @@ std::vector<double> default_amounts(const StudyTable& table, int ranks) {
 
 bool same(double a, double b) { return std::fabs(a - b) <= kSame * b; }
 
-// The present amount has a row of its own where it lies between two others.
+// Adds a row for the present amount if it lies between two others.
 void add_present(double present, std::vector<double>& amounts) {
   const auto at =
       std::lower_bound(amounts.begin(), amounts.end(), present * (1 - kSame));
@@ -159,7 +159,7 @@ class TableMaker {
   const Amounts& base_;
 };
 
-// Where two limits are near each other, raising one of them helps little.
+// If two limits are close together, raising only one of them helps little.
 bool none_alone_is_enough(const WhatIf& model, const Amounts& base) {
   const auto is_none = [](const Enough& it) {
     return it.kind == Enough::Kind::kNone;
@@ -204,7 +204,7 @@ std::vector<std::string> notes_of(const Profile& profile, const WhatIf& model,
   return out;
 }
 
-// What the exchange's figures assume.
+// Notes on the assumptions of the exchange's figures.
 void add_exchange_notes(const AskedExchange& asked, const Profile& profile,
                         const WhatIf& model, std::vector<std::string>& out) {
   if (!asked.knows_costs) out.emplace_back(kOnlyLinkNote);
@@ -249,7 +249,7 @@ Result<Study> study_of(const Profile& profile, const AskedAmounts& asked,
   const auto of = [&](Axis axis) -> const std::vector<double>& {
     return asked[static_cast<size_t>(axis)];
   };
-  // Ranks first: amounts that are set are those of each rank.
+  // Ranks first, because the other amounts are per rank.
   for (Axis axis : {Axis::kRanks, Axis::kCores, Axis::kCache, Axis::kBandwidth,
                     Axis::kAccelerator, Axis::kDensity})
     if (is_set(of(axis))) base = with_amount(axis, base, of(axis).front());

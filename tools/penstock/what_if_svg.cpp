@@ -16,11 +16,12 @@ namespace {
 
 constexpr double kPanelWidth = 420;
 constexpr double kPanelHeight = 384;
-constexpr double kHead = 76;  // of the picture, over the panels
-constexpr int kXTicks = 4;    // the widest label has room between them
+constexpr double kHead = 76;  // height above the panels
+constexpr int kXTicks = 4;    // few enough for the widest labels
 constexpr size_t kCaptionChars = 52;
 
-// Ratios of the colours to their background are at least 4.5, in both schemes.
+// Contrast of every text and line colour to the background: at least 4.5, in
+// both schemes.
 const char* const kStyle =
     "<style>\n"
     "text{fill:#1f2328}.back{fill:#fff}.grid{stroke:#d0d7de;fill:none}\n"
@@ -102,7 +103,7 @@ std::string point(const StudyRow& row, const Plane& plane, double rate) {
   return fmt::format("{:.1f} {:.1f}", plane.x(row.amount), plane.y(rate));
 }
 
-// The interval as an area between its ends.
+// The interval as an area between its low and high ends.
 std::string band(const StudyTable& table, const Plane& plane) {
   std::string data;
   for (const StudyRow& row : table.curve)
@@ -121,7 +122,8 @@ std::string ceiling_line(const StudyTable& table, const Plane& plane) {
   return path(data, "ceiling");
 }
 
-// Each run of measured, then of extrapolated points; they share an end.
+// One path per run of measured or extrapolated points; adjacent runs share a
+// point.
 std::string rate_line(const StudyTable& table, const Plane& plane) {
   std::string out;
   size_t begin = 0;
@@ -141,7 +143,7 @@ std::string rate_line(const StudyTable& table, const Plane& plane) {
   return out;
 }
 
-// Where the job is, and where data keeps up.
+// Marks the job's own point, and the amount that is enough.
 std::string marks(const StudyTable& table, const Plane& plane) {
   std::string out;
   if (table.enough.kind == Enough::Kind::kAmount &&
@@ -170,7 +172,7 @@ std::string here_text(const Study& study, const StudyTable& table) {
   return "";
 }
 
-// Lines of at most kCaptionChars, broken at spaces.
+// Breaks at spaces into lines of at most kCaptionChars.
 std::vector<std::string> wrapped(std::string text) {
   std::vector<std::string> lines;
   while (text.size() > kCaptionChars) {
@@ -209,7 +211,7 @@ std::string panel(const Study& study, const StudyTable& table, double x,
   return out + "</g>\n";
 }
 
-// What the lines are; under the title.
+// The legend of the lines, under the title.
 std::string legend() {
   const auto entry = [](double x, const char* css, const char* words) {
     return path(fmt::format("M{:.1f} 46h26", x), css) +

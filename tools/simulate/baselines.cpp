@@ -1,4 +1,4 @@
-// Policies without an allocator.
+// Policies that do not use the allocator.
 #include <algorithm>
 
 #include "tools/simulate/policy.h"

@@ -6,8 +6,8 @@
 namespace penstock::simulate {
 namespace {
 
-// What a job pays at least when `cores_share` of the price is the cores' and
-// the rest the GPUs': a choice among its measured points.
+// A job's minimum payment over its measured points. Cores carry `cores_share`
+// of the price, GPUs the rest.
 double least_payment(const TraceJob& job, const ClusterSize& size,
                      double cores_share) {
   const double gpus = size.nodes * static_cast<double>(size.gpus_per_node);
@@ -34,7 +34,7 @@ double fluid_makespan_s(const std::vector<TraceJob>& trace,
     }
     return sum;
   };
-  // A sum of minima of lines is concave: ternary search.
+  // A sum of minima of linear functions is concave, so ternary search works.
   double low = 0;
   double high = 1;
   for (int i = 0; i < 60; ++i) {

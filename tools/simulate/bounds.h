@@ -1,4 +1,4 @@
-// What no schedule of a trace can be faster than. Pure.
+// Lower bounds on the makespan of any schedule of a trace. Pure.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace penstock::simulate {
 
-// The fluid bound in seconds: the least time in which the whole cluster's GPUs
-// and cores hold all jobs, were jobs divisible at will and all there from the
-// start; each runs at points of its measured curve. By linear programming
-// duality: the greatest, over how the price of time is divided between GPUs and
-// cores, of the sum of what the jobs then pay at least.
+// The fluid bound in seconds: the least time in which the cluster's GPUs and
+// cores could do all work. Jobs are divisible, all there from the start, and
+// run at points of their measured curves. By linear programming duality it is a
+// maximum over the split of the price of time between GPUs and cores. The
+// maximised value is the sum of the jobs' minimum payments.
 double fluid_makespan_s(const std::vector<TraceJob>& trace,
                         const ClusterSize& size);
 

@@ -15,7 +15,7 @@ constexpr double kWidth = 720;
 constexpr double kHeight = 260;
 constexpr double kLeft = 50;
 constexpr double kTop = 34;
-// More columns than this no screen shows.
+// No screen shows more columns.
 constexpr size_t kColumns = 600;
 
 struct Column {
@@ -23,7 +23,7 @@ struct Column {
   double busy = 0;
 };
 
-// The time average of the samples over each of `kColumns` equal spans.
+// Time averages of the samples over `kColumns` equal spans.
 std::vector<Column> columns_of(const Outcome& outcome, double begin_s,
                                double end_s) {
   std::vector<Column> columns(kColumns);

@@ -1,4 +1,4 @@
-// The policy under test: the predictor and the allocator that the daemons use.
+// The policy under test: the daemons' predictor and allocator.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -17,7 +17,7 @@ using allocator::ClusterPart;
 using allocator::ClusterSolver;
 using allocator::Curve;
 
-// The cores with which a rank reaches `rate`, on the measured curve.
+// Cores that a rank needs for `rate`, by the measured curve.
 double cores_for(const TraceJob& job, double rate) {
   allocator::MeasuredPoint from;
   for (const allocator::MeasuredPoint& to : job.curve) {
@@ -77,8 +77,9 @@ class Penstock : public RatePolicy {
 
   Status set_rates(std::vector<Running>& running) override {
     solver_->settle();
-    // Where predictions may be wrong, lending still leaves a job the CPUs that
-    // it is entitled to; where they are exact, the grant alone must do.
+    // If predictions may be wrong, a job keeps its entitled CPUs, because
+    // lending never takes them. With exact predictions the grant alone must be
+    // enough.
     const double kept = options_.prediction_error > 1 ? entitled_per_rank() : 0;
     std::vector<double> used(options_.is_pool ? 1 : size_.nodes, 0);
     std::vector<double> borrowed(used.size(), 0);
@@ -97,11 +98,12 @@ class Penstock : public RatePolicy {
   }
 
  private:
-  // What was measured of it, wrong by up to prediction_error either way.
+  // The measured costs with a random error of up to prediction_error.
   Profile profile_of(const TraceJob& job) const {
     const double error = std::log(options_.prediction_error);
     std::uniform_real_distribution<double> factor(-error, error);
-    // The same in each round: errors that change would cancel.
+    // The same seed in each round: errors that change from round to round would
+    // cancel out.
     std::seed_seq seeds{options_.seed, job.id};
     std::mt19937_64 random(seeds);
     Profile profile;
@@ -119,8 +121,8 @@ class Penstock : public RatePolicy {
     return rate ? cores_at(hulls_.at(running.job->id), *rate) : 0;
   }
 
-  // Where predictions were wrong, a node's jobs may need more than it has:
-  // borrowers share what the entitled leave.
+  // If predictions were too low, a node's jobs may need more cores than it has.
+  // Borrowers then share the cores that entitlements leave.
   void fit(Running& running, const std::vector<double>& used,
            const std::vector<double>& borrowed) const {
     const double node_cores = options_.is_pool

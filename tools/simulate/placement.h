@@ -1,4 +1,4 @@
-// Which GPUs of which nodes a job gets. Pure.
+// Assigns GPUs of nodes to jobs. Pure.
 #pragma once
 
 #include <vector>
@@ -24,15 +24,15 @@ struct Share {
 };
 using Shares = std::vector<Share>;  // by node
 
-// kPack: the fewest nodes; of nodes that hold the job the fullest.
-// kSpread: GPU by GPU, where the jobs demand the fewest cores.
+// kPack: as few nodes as possible; among nodes that hold the job, the fullest.
+// kSpread: GPU by GPU, on the node whose jobs demand the fewest cores.
 enum class Placement { kPack, kSpread };
 
 class Occupancy {
  public:
   explicit Occupancy(const ClusterSize& size);
 
-  // Takes the GPUs.
+  // Takes GPUs for a job.
   // demand_per_gpu: loader cores at the ceiling
   // REQUIRES: gpus <= free_gpus().
   Shares place(int gpus, double demand_per_gpu, Placement placement);

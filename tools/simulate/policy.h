@@ -1,4 +1,4 @@
-// What rates running jobs get. Pure.
+// Policies that set the rates of running jobs. Pure.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ struct Running {
   double rate = 0;  // iterations/s of each rank
 };
 
-// Sets the rates of jobs that come and go; their places are given.
+// Sets the rates of jobs as they start and end; placement is given.
 class RatePolicy {
  public:
   virtual ~RatePolicy() = default;
@@ -28,17 +28,17 @@ class RatePolicy {
   [[nodiscard]] virtual Status set_rates(std::vector<Running>& running) = 0;
 };
 
-// A node's cores divided equally among the jobs there (A-Dloader's baseline).
+// Divides a node's cores equally among its jobs (A-Dloader's baseline).
 std::unique_ptr<RatePolicy> make_even(const ClusterSize& size);
-// A fixed slice per GPU (Slurm's): the entitlement, and the floor.
+// A fixed slice per GPU (Slurm's): the entitlement, and so the floor.
 std::unique_ptr<RatePolicy> make_proportional(const ClusterSize& size);
-// Every job at its ceiling, whatever cores there are: a bound.
+// Every job at its ceiling, regardless of cores: a bound.
 std::unique_ptr<RatePolicy> make_ceiling();
 
 struct PenstockOptions {
   allocator::Objective objective = allocator::Objective::kThroughput;
-  // The cores that the allocator thinks a job needs are off by up to this
-  // factor, either way, log-uniform by job. 1: exact.
+  // The allocator's estimate of a job's cores is wrong by up to this factor in
+  // either direction, log-uniform over jobs. 1: exact.
   double prediction_error = 1;
   uint64_t seed = 1;
   // All nodes' cores as one node: a bound.
@@ -49,11 +49,11 @@ std::unique_ptr<RatePolicy> make_penstock(const ClusterSize& size,
 
 // ---- Synergy's (OSDI'22): both place and set a speed ----------------------
 
-// kGreedy places a job at its full demand or skips it. kTune cuts a job that
-// does not fit down to its fair share, and then its peers.
+// kGreedy places a job at its full demand or skips it. kTune first cuts a job
+// that does not fit to its fair share, and then its peers.
 enum class SynergyPolicy { kGreedy, kTune };
 
-// One round: jobs in order, onto an empty cluster.
+// One round: places the jobs in order on an empty cluster.
 std::vector<Running> synergy_round(const std::vector<const TraceJob*>& order,
                                    const ClusterSize& size,
                                    SynergyPolicy policy);

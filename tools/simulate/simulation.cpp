@@ -10,12 +10,12 @@
 namespace penstock::simulate {
 namespace {
 
-// Rounds begin this long after the first arrival, so that jobs of one
-// submission start together.
+// Delay of the first round after the first arrival, so that jobs submitted
+// together start together.
 constexpr double kFirstRound_s = 1;
-// Iterations that rounding may leave undone.
+// Share of the iterations that rounding may leave undone.
 constexpr double kTolerance = 1e-9;
-// Less than a clock of some years can tell.
+// Below the resolution of a double that counts seconds over years.
 constexpr double kNoTime_s = 1e-6;
 
 std::unique_ptr<RatePolicy> make_policy(const Options& options) {
@@ -89,7 +89,7 @@ class Simulation {
     }
   }
 
-  // Of waiting and, between rounds, running jobs alike.
+  // Sorts waiting jobs, and between rounds running jobs too.
   void put_in_order(std::vector<const TraceJob*>& jobs) const {
     const auto left_s = [&](const TraceJob* job) {
       const double fair = measured_rate(*job, options_.size.cores_per_gpu());
@@ -125,8 +125,8 @@ class Simulation {
     return policy_->set_rates(running_);
   }
 
-  // In the order in which they are to be placed. Jobs that start together are
-  // spread like weights on a balance, the heaviest first.
+  // Takes the jobs that fit, in the order of their placement. With kSpread the
+  // jobs with the largest demand come first, which balances the nodes.
   std::vector<const TraceJob*> take_fitting() {
     std::vector<const TraceJob*> fitting, passed_over;
     int free = occupancy_.free_gpus();

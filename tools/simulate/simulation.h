@@ -1,5 +1,5 @@
-// A cluster driven by a trace: jobs arrive, are placed, run at the rates that a
-// policy gives them, and end. Pure and deterministic.
+// Simulates a cluster with a trace: jobs arrive, are placed, run at the rates
+// of a policy, and end. Pure and deterministic.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@
 
 namespace penstock::simulate {
 
-// kFifo: by arrival. kSrtf: by what is left at the fair rate, then arrival. A
-// job for which too few GPUs are free is passed over for the next.
+// kFifo: by arrival. kSrtf: by remaining time at the fair rate, then arrival. A
+// job that needs more GPUs than are free is skipped, and the next one is tried.
 enum class Order { kFifo, kSrtf };
 
 enum class Policy {
@@ -29,10 +29,10 @@ enum class Policy {
 
 struct Options {
   ClusterSize size;
-  // Every round all jobs are placed anew, and a job ends with the round in
-  // which it has done its iterations, of which only whole ones count, as in
-  // Synergy's simulator. 0: jobs start when they fit, stay where they are, and
-  // end at any time.
+  // Length of a round. In each round all jobs are placed from scratch. A job
+  // ends with the round that completes its iterations; only whole iterations
+  // count, as in Synergy's simulator. 0: no rounds; jobs start when they fit,
+  // are never moved, and end at any time.
   double round_s = 300;
   Placement placement = Placement::kPack;
   Policy policy = Policy::kPenstock;
@@ -48,7 +48,7 @@ struct JobOutcome {
   double jct_s = 0;  // end less arrival
 };
 
-// The cluster from `time_s` on.
+// State of the cluster from `time_s` on.
 struct Sample {
   double time_s = 0;
   double gpus_held = 0;  // shares of all GPUs
@@ -63,13 +63,13 @@ struct Outcome {
   double p95_jct_s = 0;
   double gpu_s_held = 0;
   double gpu_s_stalled = 0;      // held x (1 - rate / ceiling)
-  double min_rate_vs_floor = 0;  // over all jobs and times
+  double min_rate_vs_floor = 0;  // minimum over all jobs and times
 };
 
-// progress: told the share of jobs that have ended, now and then.
-// Errors: kInvalidArgument  a job needs more GPUs than there are, or a policy
-//                           of Synergy's is asked for without its profiles or
-//                           without rounds: names the job or the option
+// progress: called now and then with the share of ended jobs.
+// Errors: kInvalidArgument  a job needs more GPUs than there are, or a Synergy
+//                           policy lacks its profiles or rounds: names the
+//                           job or the option
 [[nodiscard]] Result<Outcome> simulate(
     const std::vector<TraceJob>& trace, const Options& options,
     const std::function<void(double)>& progress);

@@ -1,6 +1,6 @@
 // Synergy's GREEDY and TUNE, after the paper (OSDI'22) and the behaviour of its
-// published simulator. Storage speed is left out: there every job needs the
-// same, and no server runs short of it.
+// published simulator. Storage speed is left out: in the simulator all jobs
+// need the same, and no server runs short of it.
 #include <algorithm>
 #include <numeric>
 
@@ -21,7 +21,7 @@ struct Amount {
     return {gpus + other.gpus, cores + other.cores,
             memory_gb + other.memory_gb};
   }
-  // Less `other`, but no less than nothing.
+  // The excess over `other`, at least 0.
   Amount beyond(const Amount& other) const {
     return {std::max(0.0, gpus - other.gpus),
             std::max(0.0, cores - other.cores),
@@ -38,7 +38,7 @@ struct Placed {
   const TraceJob* job = nullptr;
   Shares shares;
   Amount per_gpu;
-  bool is_full = false;  // has its full demand, and runs at that speed
+  bool is_full = false;  // it runs at its full demand and speed
 };
 
 class Round {
@@ -88,7 +88,7 @@ class Round {
     }
   }
 
-  // Nodes with the fewest free GPUs first.
+  // Node indices, sorted by free GPUs, fewest first.
   std::vector<int> fullest_first() const {
     std::vector<int> nodes(free_.size());
     std::iota(nodes.begin(), nodes.end(), 0);
@@ -98,7 +98,7 @@ class Round {
     return nodes;
   }
 
-  // One node if one holds all, else GPU by GPU; empty: no room.
+  // One node if one holds all GPUs, else GPU by GPU; empty: no room.
   Shares find(int gpus, const Amount& per_gpu) const {
     const std::vector<int> nodes = fullest_first();
     for (int node : nodes) {
@@ -116,8 +116,8 @@ class Round {
     return gpus == 0 ? shares : Shares{};
   }
 
-  // Cuts peers to their fair shares, on the nodes whose free GPUs the job
-  // would take, until it has room there.
+  // Cuts peers to their fair shares until the job fits. Considers the nodes
+  // whose free GPUs the job would take.
   void demote_peers(const Placed& placed) {
     int gpus = placed.job->gpus;
     for (int node : fullest_first()) {
@@ -129,8 +129,8 @@ class Round {
     }
   }
 
-  // First jobs of few nodes, then those with the most cores per GPU, then with
-  // the most memory.
+  // Order of the peers to cut: fewest nodes, then most cores per GPU, then most
+  // memory.
   void demote_on(int node, Amount missing) {
     std::vector<Placed*> peers;
     for (Placed& peer : placed_) {

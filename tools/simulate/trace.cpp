@@ -25,7 +25,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-// One line of a trace, whose fields are read by number.
+// One line of a trace; fields are accessed by index.
 class Line {
  public:
   Line(std::string_view text, size_t number)
@@ -199,7 +199,7 @@ Result<TraceJob> parse_muri(const Line& line, double core_scale) {
   job.iterations = *iterations;
   job.gpus = static_cast<int>(*gpus);
   const double rate = 1e3 / step_ms;
-  // Loading that costs nothing still needs a curve.
+  // A loader without cost still needs a curve.
   const double cores = std::max(*loader_ms * core_scale / step_ms, 1e-6);
   job.curve = {{cores, rate}};
   if (Status status = finish(job, line); !status) return status.error();

@@ -6,7 +6,7 @@
 namespace penstock {
 namespace {
 
-// steady_clock is the monotonic clock that came_ns is read from.
+// came_ns is from CLOCK_MONOTONIC, which steady_clock uses as well.
 std::chrono::steady_clock::time_point at(uint64_t monotonic_ns) {
   return std::chrono::steady_clock::time_point(
       std::chrono::nanoseconds(monotonic_ns));

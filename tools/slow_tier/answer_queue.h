@@ -1,4 +1,4 @@
-// Work that is done at once, and whose answers are given when they are due.
+// Work that is done immediately, with answers delayed until they are due.
 #pragma once
 
 #include <condition_variable>
@@ -19,19 +19,19 @@ struct SlowAnswer {
   std::function<void()> give;
 };
 
-// Several threads work, one gives the answers: neither the latency nor how
-// many requests wait for it limits how many can be under way.
+// Several threads work, one gives the answers. So neither the latency nor the
+// number of waiting requests limits the number in progress.
 class AnswerQueue {
  public:
   using Work = std::function<SlowAnswer()>;
 
   AnswerQueue(const AnswerTimes& times, size_t workers);
-  // Does what was added and gives the answers that are left at once.
+  // Completes all queued work and gives the remaining answers immediately.
   ~AnswerQueue();
   AnswerQueue(const AnswerQueue&) = delete;
   AnswerQueue& operator=(const AnswerQueue&) = delete;
 
-  // came_ns: on the monotonic clock. Thread-safe.
+  // came_ns: in CLOCK_MONOTONIC. Thread-safe.
   void add(uint64_t came_ns, Work work);
 
  private:
@@ -50,7 +50,7 @@ class AnswerQueue {
   std::mutex answer_mutex_;
   std::condition_variable answer_wakes_;
   AnswerTimes times_;
-  std::multimap<uint64_t, SlowAnswer> answers_;  // by the time they are due
+  std::multimap<uint64_t, SlowAnswer> answers_;  // by due time
   bool answers_end_ = false;
 
   std::vector<std::thread> workers_;

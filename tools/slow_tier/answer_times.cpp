@@ -9,8 +9,8 @@ uint64_t AnswerTimes::due_ns(uint64_t came_ns, uint64_t bytes) {
     free_ns_ = ready_ns;
     remainder_ = 0;
   }
-  // Fractions of a nanosecond are carried on: small requests would otherwise
-  // be faster than the bandwidth. 2^34 x 10^9 is below 2^64.
+  // Carry fractions of a nanosecond forward. Otherwise small requests would
+  // exceed the bandwidth. 2^34 x 10^9 is below 2^64.
   const uint64_t seconds = bytes / bandwidth_bytes_per_s_;
   const uint64_t rest = bytes % bandwidth_bytes_per_s_ * 1'000'000'000;
   free_ns_ += seconds * 1'000'000'000 + rest / bandwidth_bytes_per_s_;

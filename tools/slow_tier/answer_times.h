@@ -1,14 +1,13 @@
-// When a slow storage system would answer. Pure: time is an argument.
+// Answer times of a slow storage system. Pure: time is an argument.
 #pragma once
 
 #include <cstdint>
 
 namespace penstock {
 
-// A file system behind one pipe: each request takes the latency, beside any
-// others, and then its data pass through the pipe one request after the other.
-// What the pipe does not carry while nobody reads is lost, so that no stretch
-// of time carries more than the bandwidth allows.
+// A file system behind one pipe. The latencies of requests overlap; after its
+// latency a request's data pass through the pipe, one request at a time. Idle
+// capacity of the pipe is lost, so no period carries more than the bandwidth.
 class AnswerTimes {
  public:
   static constexpr uint64_t kMaxBytes = uint64_t{1} << 34;  // of a request
@@ -18,16 +17,16 @@ class AnswerTimes {
       : latency_ns_(latency_ns),
         bandwidth_bytes_per_s_(bandwidth_bytes_per_s) {}
 
-  // The time at which a request is answered that came at came_ns and carries
-  // so many bytes of data. Requests without data do not wait for the pipe.
+  // Time of the answer to a request that came at came_ns and carries `bytes` of
+  // data. Requests without data do not wait for the pipe.
   // REQUIRES: bytes <= kMaxBytes.
   uint64_t due_ns(uint64_t came_ns, uint64_t bytes);
 
  private:
   uint64_t latency_ns_;
   uint64_t bandwidth_bytes_per_s_;
-  uint64_t free_ns_ = 0;    // when the pipe has carried all before
-  uint64_t remainder_ = 0;  // of the division that free_ns_ came from
+  uint64_t free_ns_ = 0;    // time at which the pipe becomes free
+  uint64_t remainder_ = 0;  // of the division behind free_ns_
 };
 
 }  // namespace penstock

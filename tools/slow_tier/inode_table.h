@@ -1,4 +1,4 @@
-// The files that the kernel has looked up in a pass-through, by number.
+// The files of a pass-through that the kernel has looked up, by inode number.
 #pragma once
 
 #include <sys/types.h>
@@ -14,13 +14,13 @@
 
 namespace penstock {
 
-// One file of the source, as it was when it was looked up.
+// One file of the source, as of its look-up.
 struct SourceFile {
-  std::string path;  // from the source's root; "." is that
+  std::string path;  // relative to the source's root, which is "."
   dev_t device = 0;
   ino_t inode = 0;
 
-  // What is called name in this directory.
+  // Path of the entry `name` in this directory.
   std::string path_of(std::string_view name) const;
   friend bool operator<(const SourceFile& a, const SourceFile& b) {
     return std::tie(a.path, a.device, a.inode) <
@@ -28,20 +28,20 @@ struct SourceFile {
   }
 };
 
-// Numbers are never used again: a file that replaces another at its path is
-// another file. Thread-safe.
+// Numbers are never reused: a file that replaces another at its path gets a new
+// one. Thread-safe.
 class InodeTable {
  public:
   static constexpr uint64_t kRoot = 1;
 
   explicit InodeTable(const SourceFile& root);
 
-  // nullopt: not looked up, or forgotten.
+  // nullopt: never looked up, or forgotten.
   std::optional<SourceFile> find(uint64_t number) const;
-  // The file's number, which then lives for one look-up more.
+  // Returns the file's number and counts one look-up.
   uint64_t look_up(const SourceFile& file);
-  // Takes so many of its look-ups back; with the last the number goes. The
-  // root stays.
+  // Subtracts look-ups; the number is removed with the last one. The root is
+  // never removed.
   void forget(uint64_t number, uint64_t lookups);
   size_t size() const;
 

@@ -17,16 +17,15 @@ namespace penstock {
 namespace {
 
 constexpr size_t kWorkers = 8;
-// As libfuse's own default: what a program changes in the source is seen after
-// a second.
+// libfuse's own default: changes of the source become visible after 1 s.
 constexpr double kCached_s = 1;
-// Of readahead; the kernel's default of 12 would be the limit of several
-// readers, not the latency.
+// Limit of readahead requests. The kernel's default of 12, instead of the
+// latency, would limit several readers.
 constexpr unsigned kMaxBackground = 128;
 
 struct DirectoryEntry {
   std::string name;
-  struct stat status {};  // what readdir() tells: number and type
+  struct stat status {};  // from readdir(): number and type only
 };
 using Directory = std::vector<DirectoryEntry>;
 
@@ -34,7 +33,8 @@ SlowAnswer failure(fuse_req_t request, int error) {
   return {0, [request, error] { fuse_reply_err(request, error); }};
 }
 
-// Fills buffer unless the file ends; the bytes, or a negative errno.
+// Fills the buffer, or reads to the end of the file. Returns the number of
+// bytes, or a negative errno.
 ssize_t read_at(int fd, std::vector<char>& buffer, off_t offset) {
   size_t done = 0;
   while (done < buffer.size()) {
@@ -52,7 +52,7 @@ struct CloseDirectory {
   void operator()(DIR* directory) const { ::closedir(directory); }
 };
 
-// 0, or an errno.
+// Returns 0 or an errno.
 int list(int root, const std::string& path, Directory& out) {
   const int fd = ::openat(root, path.c_str(),
                           O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -80,7 +80,7 @@ Directory* directory_of(const fuse_file_info* info) {
 
 }  // namespace
 
-// libfuse's callbacks: each leaves the work to the queue.
+// libfuse's callbacks. Each leaves its work to the queue.
 struct PassThroughOperations {
   static PassThrough& tier(fuse_req_t request) {
     return *static_cast<PassThrough*>(fuse_req_userdata(request));
@@ -88,7 +88,7 @@ struct PassThroughOperations {
   static void add(fuse_req_t request, AnswerQueue::Work work) {
     tier(request).answers_->add(monotonic_ns(), std::move(work));
   }
-  // 0, or an errno.
+  // Returns 0 or an errno.
   static int status_of(const PassThrough& tier, const std::string& path,
                        struct stat& out) {
     const int done =
@@ -122,7 +122,7 @@ struct PassThroughOperations {
     entry.attr_timeout = kCached_s;
     entry.entry_timeout = kCached_s;
     return {0, [request, entry, &self] {
-              // One that nobody waits for any more is never forgotten.
+              // The kernel never forgets an entry of an interrupted request.
               if (fuse_reply_entry(request, &entry) != 0)
                 self.inodes_.forget(entry.ino, 1);
             }};
@@ -186,11 +186,11 @@ struct PassThroughOperations {
                          O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     struct stat status {};
     if (!fd || ::fstat(fd.get(), &status) != 0) return failure(request, errno);
-    // Replaced since: the kernel then looks it up again.
+    // The file was replaced: with ESTALE the kernel looks it up again.
     if (status.st_dev != file->device || status.st_ino != file->inode)
       return failure(request, ESTALE);
     info.direct_io = (info.flags & O_DIRECT) != 0 ? 1 : 0;
-    info.keep_cache = 1;  // the kernel drops what the file's times outdate
+    info.keep_cache = 1;  // the kernel drops pages when the file's times change
     info.fh = static_cast<uint64_t>(fd.release());
     return {0, [request, info] {
               if (fuse_reply_open(request, &info) != 0)

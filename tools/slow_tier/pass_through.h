@@ -1,8 +1,8 @@
-// A read-only pass-through of a folder for libfuse's low-level interface, whose
-// answers come through an AnswerQueue.
+// A read-only pass-through of a folder for libfuse's low-level API. Its answers
+// come from an AnswerQueue.
 #pragma once
 
-// The oldest interface that has all that is used here: libfuse 3.2.
+// Lowest API version with all functions used here: libfuse 3.2.
 #define FUSE_USE_VERSION 32
 #include <fuse3/fuse_lowlevel.h>
 
@@ -19,16 +19,16 @@ namespace penstock {
 
 class PassThrough {
  public:
-  // Errors: kNotFound, kPermissionDenied, kIo  source is no folder that can be
-  //                                            opened
+  // Errors: kNotFound, kPermissionDenied, kIo  source is not a folder, or
+  //                                            cannot be opened
   [[nodiscard]] static Result<std::unique_ptr<PassThrough>> open(
       const std::string& source);
 
   // The callbacks; their user data is the PassThrough.
   static const fuse_lowlevel_ops& operations();
 
-  // Before the first request, and after the last. The threads are the
-  // process's own: start() comes after a fork.
+  // Call start() before the first request and stop() after the last. start()
+  // creates threads, so call it after a fork.
   void start(const AnswerTimes& times);
   void stop() { answers_.reset(); }
 

@@ -1,4 +1,5 @@
-// penstock-slow-tier: a folder as a slow file system. penstock-slow-tier(1).
+// penstock-slow-tier: serves a folder as a slow file system.
+// penstock-slow-tier(1).
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>

@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Requests that walk into the mount from its own source would wait for
-// themselves.
+// A mountpoint below the source would deadlock: a request that enters the mount
+// would wait for itself.
 Status check_places(const SlowTierOptions& options) {
   std::error_code error;
   const fs::path source = fs::canonical(options.source, error);
@@ -37,7 +37,8 @@ Status check_places(const SlowTierOptions& options) {
   return Done{};
 }
 
-// Stopping signals as a descriptor. They stay blocked in all threads.
+// A descriptor of the signals that stop the process; they stay blocked in all
+// threads.
 Result<UniqueFd> stop_signals() {
   sigset_t stop;
   ::sigemptyset(&stop);
@@ -56,7 +57,7 @@ struct DestroySession {
 };
 using Session = std::unique_ptr<fuse_session, DestroySession>;
 
-// Where root mounts, jobs of others read.
+// A mount by root allows other users, so that their jobs can read it.
 Session make_session(PassThrough& tier) {
   const char* options = ::geteuid() == 0
                             ? "ro,nosuid,nodev,default_permissions,"
@@ -64,7 +65,7 @@ Session make_session(PassThrough& tier) {
                             : "ro,nosuid,nodev,default_permissions,"
                               "fsname=penstock-slow-tier";
   const char* words[] = {"penstock-slow-tier", "-o", options};
-  // libfuse copies the words before it changes them.
+  // libfuse copies the arguments before it changes them.
   fuse_args arguments = FUSE_ARGS_INIT(3, const_cast<char**>(words));
   const auto& operations = PassThrough::operations();
   Session session(
@@ -73,10 +74,11 @@ Session make_session(PassThrough& tier) {
   return session;
 }
 
-// Until a signal, or the mount's end.
+// Serves until a signal or an unmount.
 Status serve(fuse_session* session, int signals) {
   const int fuse_fd = fuse_session_fd(session);
-  // What poll() saw may be gone: a read must not wait, it would miss signals.
+  // Non-blocking, because the request that poll() saw may be gone. A blocking
+  // read would miss signals.
   if (::fcntl(fuse_fd, F_SETFL, O_NONBLOCK) != 0)
     return system_error(errno, "/dev/fuse");
   fuse_buf buffer{};

@@ -1,4 +1,4 @@
-// A mount of the slow tier, from its beginning to its end.
+// The lifetime of a mount of the slow tier.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,12 @@ struct SlowTierOptions {
   bool foreground = false;
 };
 
-// Mounts, and serves until SIGTERM, SIGINT, SIGHUP or an unmount; unmounts.
-// Unless options.foreground is set the caller's process ends, successfully,
-// when the mount is there, and what returns is a process in the background.
+// Mounts, serves until SIGTERM, SIGINT, SIGHUP or an unmount, and unmounts.
+// Unless options.foreground is set, the calling process exits with success once
+// the mount is ready. The function then returns in a background process.
 // Errors: kInvalidArgument  the mountpoint is below the source
-//         kUnavailable      not mounted; libfuse has said why on standard error
+//         kUnavailable      not mounted; libfuse has printed the reason on
+//                           standard error
 //         kNotFound, kPermissionDenied, kIo  name the path
 [[nodiscard]] Status run_slow_tier(const SlowTierOptions& options);
 

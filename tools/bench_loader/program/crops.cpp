@@ -52,7 +52,7 @@ bool is_inside(const Crop& crop, const ImageSize& size) {
          crop.y + crop.height <= size.height;
 }
 
-// As the loader prepares a sample, but for where the crop comes from.
+// Prepares a sample like the loader, but with a given crop.
 class Cropper {
  public:
   Status run(const std::vector<uint8_t>& file, const Crop& crop, float* out) {

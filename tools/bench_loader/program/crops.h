@@ -1,4 +1,4 @@
-// Given parts of pictures through the loader's decoder and resampler.
+// Runs given crops of pictures through the loader's decoder and resampler.
 #pragma once
 
 #include <cstdio>
@@ -7,9 +7,9 @@
 
 namespace penstock {
 
-// Reads lines "x y width height flip path" (whole pixels; flip: 0 or 1) and
-// writes for each 3 x 224 x 224 floats (channel, row, column), normalised.
-// Errors: kInvalidArgument  a line is not such a one, or its picture is broken;
+// Reads lines "x y width height flip path" (whole pixels; flip: 0 or 1). For
+// each it writes 3 x 224 x 224 floats (channel, row, column), normalised.
+// Errors: kInvalidArgument  a line is malformed, or its picture is broken;
 //         kNotFound, kPermissionDenied, kIo. They name the line or the path.
 [[nodiscard]] Status write_crops(std::FILE* lines, std::FILE* out);
 

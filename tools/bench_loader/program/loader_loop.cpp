@@ -37,7 +37,7 @@ Status run_loader_loop(const std::string& folder, size_t threads,
     (*pipeline)->release(**batch);
     return samples;
   });
-  // A picture that is left out costs little, and counts for nothing.
+  // A skipped picture costs little CPU time and would distort the result.
   if (done && (*pipeline)->counters().broken > 0)
     return invalid(folder + " has broken pictures");
   return done;

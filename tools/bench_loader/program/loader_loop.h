@@ -1,4 +1,4 @@
-// Penstock's loader as a training program has it, without a trainer.
+// Penstock's loader as in a training program, without a trainer.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 namespace penstock {
 
 // Draws batches of the JPEGs below folder, prepared for ImageNet training, for
-// so long.
+// the given time.
 // Errors: the loader's; kInvalidArgument  a picture is broken
 [[nodiscard]] Status run_loader_loop(const std::string& folder, size_t threads,
                                      const MeasuredTime& time);

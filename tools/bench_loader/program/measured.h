@@ -1,4 +1,4 @@
-// What `penstock bench loader` reads while a program loads.
+// The protocol between `penstock bench loader` and the programs it measures.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 
 namespace penstock {
 
-// How long a loop runs: first so that all is warm, then measured.
+// Durations of a loop: warm-up, then measurement.
 struct MeasuredTime {
   double warm_s = 0;
   double measured_s = 0;
 };
 
-// Calls step until the time is over. Standard output gets "begin" after the
-// first part and "end N" after the second, N the sum of what step returned in
-// it; who reads that looks at our CPU time then. Returns when standard input
-// ends.
+// Calls step until the time is over. Writes "begin" to standard output after
+// the warm-up and "end N" after the measurement; N is the sum of step's results
+// in it. The reader takes our CPU time at both lines. Returns when standard
+// input ends.
 // Errors: step's
 [[nodiscard]] Status run_measured(
     const MeasuredTime& time, const std::function<Result<uint64_t>()>& step);

@@ -1,5 +1,5 @@
-// The limit that `penstock bench loader` compares with: TurboJPEG decodes each
-// whole picture, and nothing else is done.
+// The reference of `penstock bench loader`: TurboJPEG decodes each whole
+// picture and does nothing else.
 //   penstock-bench-decode FOLDER THREADS WARM_S MEASURED_S
 #include <turbojpeg.h>
 
@@ -23,7 +23,7 @@ namespace {
 
 using File = std::vector<unsigned char>;
 
-// From the page cache each time, as the loaders have them.
+// Reads from the page cache each time, like the loaders.
 File read_file(const std::string& path) {
   std::ifstream stream(path, std::ios::binary | std::ios::ate);
   File out(static_cast<size_t>(std::max<std::streamoff>(stream.tellg(), 0)));
@@ -35,7 +35,7 @@ File read_file(const std::string& path) {
 
 class Decoder {
  public:
-  // Whether it is a JPEG that decodes.
+  // True if the file is a JPEG that decodes.
   bool run(const std::string& path) {
     const File file = read_file(path);
     int width = 0, height = 0, samples = 0, colours = 0;
@@ -55,7 +55,7 @@ class Decoder {
   std::vector<unsigned char> pixels_;
 };
 
-// Threads that decode one picture after the other.
+// Threads that decode pictures in a loop.
 class Decoders {
  public:
   Decoders(std::vector<std::string> paths, size_t threads)
@@ -70,7 +70,7 @@ class Decoders {
   Decoders(const Decoders&) = delete;
   Decoders& operator=(const Decoders&) = delete;
 
-  // Pictures since the last call, a few milliseconds later.
+  // Pictures decoded since the last call, after a sleep of 5 ms.
   Result<uint64_t> take() {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     if (broken_) return invalid("a picture does not decode");

@@ -1,4 +1,4 @@
-// What `penstock bench loader` measures of Penstock's loader:
+// The part of `penstock bench loader` that runs Penstock's loader:
 //   penstock-bench-loader load FOLDER THREADS WARM_S MEASURED_S
 //   penstock-bench-loader crops < LINES > FLOATS
 #include <cstdio>
