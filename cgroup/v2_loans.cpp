@@ -15,7 +15,7 @@ constexpr const char* kControl = "/cgroup.subtree_control";
 constexpr const char* kWeight = "/cpu.weight";
 // Weight of a borrower; the default is 100. A lower one would leave the
 // borrower's home threads almost no CPU against processes outside of Slurm
-// (docs/decisions.md, 40).
+// (docs/decisions/cgroup.md, 40).
 constexpr const char* kBorrowerWeight = "10";
 constexpr int kMoveRounds = 16;
 // Longest time between two tries with one task, in calls of refresh(): 60 s.
