@@ -3,7 +3,7 @@
 //
 // slurmd runs a helper process per job and node if any plugin has job_prolog.
 // Only in this process can no user forge the account. Because of the cost this
-// is a separate, optional plugin (docs/decisions.md, 11).
+// is a separate, optional plugin (docs/decisions/plugin.md, 11).
 #include <cstdlib>
 
 #include "spank_plugin/agent_link.h"
