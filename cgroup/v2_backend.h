@@ -15,8 +15,8 @@
 //
 // cpu.idle orders threads only within a task; between jobs their weights
 // decide. A borrower job therefore has cpu.weight 10 during the loan
-// (docs/decisions/cgroup.md, 40). I/O limits are set on the job's group, as is the
-// limit of CPU time during a measurement.
+// (docs/decisions/cgroup.md, 40). I/O limits are set on the job's group, as is
+// the limit of CPU time during a measurement.
 //
 // Each change to Slurm's groups is recorded there with the former value, in
 // extended attributes (trusted.NAME.*). A later run can restore it, even after

@@ -90,7 +90,7 @@ double bytes_per_share(const PlanInput& input, int pool) {
   return size_t(pool) < of_pools.size() ? of_pools[size_t(pool)] : 0;
 }
 
-// DESIGN section 2: of a pool, bandwidth x ranks / ranks of all its jobs;
+// docs/model.md: of a pool, bandwidth x ranks / ranks of all its jobs;
 // Policy=even splits it over the jobs.
 std::vector<double> pool_entitlements(const PlanInput& input) {
   std::vector<double> ranks(input.pools.size(), 0.0);

@@ -71,7 +71,8 @@ StepTimes step_times(const ComputeStep& step, const ExchangeWay& way) {
     ready_s += layer.backward_s + cost.select_s;
     // A context exchanges one layer at a time. A gradient that is ready earlier
     // is only added to its residual, a pass as long as the selection; the
-    // selection itself follows at the layer's turn (docs/decisions/prediction.md, 91).
+    // selection itself follows at the layer's turn
+    // (docs/decisions/prediction.md, 91).
     if (ready_s < done_s) done_s += cost.select_s;
     done_s = std::max(ready_s, done_s) + cost.exchange_s;
     out.exchange_s += cost.exchange_s;

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Each folder includes only what its layer may (DESIGN section 6).
+"""Each folder includes only what its layer may.
 
 And no type of one namespace is defined twice: a linker takes either for both.
 """
