@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -15,8 +16,9 @@ sys.path.insert(0, str(ROOT / "tests" / "cluster"))
 # pylint: disable=wrong-import-position
 import embedded
 
-from demo_lib import (calibrate, data, dynamic, ending, launch, machine, mix,
-                      optimum, recalls, results, sets, table, wrong_profiles)
+from demo_lib import (calibrate, data, dynamic, ending, figures, launch,
+                      machine, mix, optimum, recalls, results, sets, table,
+                      wrong_profiles)
 from demo_lib.pool import Pool, PoolError
 from demo_lib.progress import Progress
 from demo_lib.session import DemoError, Session
@@ -27,7 +29,8 @@ INTERVAL_REPEATS = 5  # from here on figures have intervals
 LAUNCH_PAIRS = 400
 FEW_LAUNCH_PAIRS = 40
 FAILURES = (DemoError, PoolError, data.DataError, mix.MixError,
-            optimum.OptimumError, embedded.ClusterError, OSError)
+            optimum.OptimumError, embedded.ClusterError, OSError,
+            subprocess.CalledProcessError)
 
 
 def parse_arguments():
@@ -49,13 +52,19 @@ def parse_arguments():
                         default=12, help="length of each steady interval, "
                         "10 or more (default: 12)")
     parser.add_argument("--repeat", metavar="N", type=int, default=1,
-                        help="rounds of the three regimes (default: 1; 5 for "
-                             "intervals and 400 launches)")
+                        help="with --full: rounds of the three regimes "
+                             "(default: 1; 5 for intervals and 400 launches)")
+    parser.add_argument("--full", action="store_true",
+                        help="also jobs that arrive and end, wrong profiles, "
+                             "recalls and launches (13 minutes; without it "
+                             "the fixed sets only, 8 minutes)")
     arguments = parser.parse_args()
     if arguments.duration < 10:
         parser.error("--duration: 10 seconds or more")
     if arguments.repeat < 1:
         parser.error("--repeat: 1 or more")
+    if arguments.repeat > 1 and not arguments.full:
+        parser.error("--repeat: needs --full")
     return arguments
 
 
@@ -98,7 +107,8 @@ def run(arguments, progress):
         stack.callback(ignore_signals)
         session = Session(cluster, pool, progress)
         measured = measure(session, demo_mix, slots, proof, arguments, build)
-        code = show(measured, demo_mix, proof, arguments.json)
+        code = show(measured, demo_mix, proof, arguments)
+        write_page(session, measured, build)
         if arguments.keep:
             keep(session)
         progress.phase("removing everything")
@@ -107,24 +117,37 @@ def run(arguments, progress):
 
 def measure(session, demo_mix, slots, proof, arguments, build):
     pool = session.pool
-    costs = calibrate.calibrate(
-        session, demo_mix,
-        {name: data.bytes_per_sample(pool.mountpoint / name, name)
-         for name in data.SAMPLE_SUFFIX}, proof.direct, slots)
-    print(table.costs_text(costs), flush=True)
-    set_results = sets.measure(session, demo_mix, costs, arguments.repeat,
-                               arguments.duration, slots)
-    schedule_runs = dynamic.measure(session, demo_mix, costs, arguments.repeat,
-                                    build / "demo" / "reports")
+    calibration = calibrate.Calibration(
+        session, {name: data.bytes_per_sample(pool.mountpoint / name, name)
+                  for name in data.SAMPLE_SUFFIX}, proof.direct, slots)
+    costs = calibration.costs
+
+    def show_set(set_results, set_index):
+        kinds = demo_mix.sets[set_index]
+        runs = [run for run in set_results.runs if run.set_index == set_index]
+        print(table.comparison_text(
+            kinds, [costs[kind.name].ceiling for kind in kinds],
+            runs[-len(figures.REGIMES):]), flush=True)
+
+    set_results = sets.measure(
+        session, demo_mix, calibration,
+        arguments.repeat if arguments.full else 0, arguments.duration, slots,
+        show_set)
+    schedule_runs, launches = [], []
     errors = wrong_profiles.from_reports(set_results.reports, demo_mix.sets,
                                          costs)
-    errors += wrong_profiles.measure(session, demo_mix.wrong_profile_set,
-                                     costs)
-    recalls.measure(session, demo_mix.recall_set, costs)
-    launches = launch.measure(
-        session, LAUNCH_PAIRS if arguments.repeat >= INTERVAL_REPEATS
-        else FEW_LAUNCH_PAIRS)
+    if arguments.full:
+        schedule_runs = dynamic.measure(session, demo_mix, costs,
+                                        arguments.repeat,
+                                        build / "demo" / "reports")
+        errors += wrong_profiles.measure(session, demo_mix.wrong_profile_set,
+                                         costs)
+        recalls.measure(session, demo_mix.recall_set, costs)
+        launches = launch.measure(
+            session, LAUNCH_PAIRS if arguments.repeat >= INTERVAL_REPEATS
+            else FEW_LAUNCH_PAIRS)
     session.leave()
+    print(table.costs_text(costs), flush=True)
     optima = sets.optima(demo_mix.sets, costs, set_results, proof.direct,
                          slots, build / "bin" / "penstock-optimum")
     return results.Measured(
@@ -132,16 +155,31 @@ def measure(session, demo_mix, slots, proof, arguments, build):
         set_results, schedule_runs, launches, errors, session.statuses)
 
 
-def show(measured, demo_mix, proof, json_path):
+def write_page(session, measured, build):
+    """The HTML report of the first set's last job under Penstock."""
+    job = len(measured.sets[0]) - 1
+    number = measured.set_results.reports[0, job][0]["job_id"]
+    page = build / "demo" / "report.html"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run([build / "bin" / "penstock", "report", str(number), "--dir",
+                    session.report_path(number).parent, "--html", page],
+                   check=True)
+    print(f"one job's report, for a browser: {page}", flush=True)
+
+
+def show(measured, demo_mix, proof, arguments):
     """Prints everything; the exit status."""
     found = results.all_figures(measured)
-    for text in (table.sets_text(measured),
-                 table.dynamic_text(measured, demo_mix.schedule),
-                 table.errors_text(measured.errors),
+    if not arguments.full:
+        found = [one for one in found if one.runs]
+    texts = [table.sets_text(measured)]
+    if measured.dynamic:
+        texts.append(table.dynamic_text(measured, demo_mix.schedule))
+    for text in (*texts, table.errors_text(measured.errors),
                  table.figures_text(found)):
         print(text + "\n", flush=True)
-    if json_path is not None:
-        json_path.write_text(json.dumps(results.to_json(
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(results.to_json(
             found, machine.describe(), dataclasses.asdict(proof)), indent=1)
             + "\n", "utf-8")
     unmet = [one for one in found if one.target and not one.passed]

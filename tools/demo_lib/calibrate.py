@@ -115,21 +115,39 @@ def with_loaders(costs, loaders):
             for name, cost in costs.items()}
 
 
-def calibrate(session, demo_mix, bytes_of_format, pool_bytes_per_s, slots):
-    """{kind name: Cost}; bytes_of_format: per sample, from the data itself."""
-    session.enter("stock")
-    loaders, costs = {}, {}
-    for kind in demo_mix.kinds.values():
+class Calibration:
+    """Measures kinds when they are first asked for.
+
+    bytes_of_format: per sample, from the data itself."""
+
+    def __init__(self, session, bytes_of_format, pool_bytes_per_s, slots):
+        self._session = session
+        self._bytes_of_format = bytes_of_format
+        self._pool_bytes_per_s = pool_bytes_per_s
+        self._slots = slots
+        self.loaders = {}  # LoaderCost by loader_of()
+        self.costs = {}    # Cost by kind name
+
+    def measure(self, kinds):
+        """Adds to the costs what is missing of these kinds."""
+        for kind in kinds:
+            if kind.name not in self.costs:
+                self._session.enter("stock")
+                self._measure_kind(kind)
+
+    def _measure_kind(self, kind):
         shared = loader_of(kind)
-        if shared not in loaders:
-            session.progress.phase(f"calibrating: the {kind.format} loader, "
-                                   f"batches of {kind.batch}")
-            loaders[shared] = measure_loader(session, kind, slots)
-        session.progress.phase(f"calibrating: {kind.name}")
-        costs[kind.name] = measure_kind(
-            session, kind, loaders[shared], bytes_of_format[kind.format],
-            pool_bytes_per_s, slots)
-    return costs
+        progress = self._session.progress
+        if shared not in self.loaders:
+            progress.phase(f"calibrating: the {kind.format} loader, "
+                           f"batches of {kind.batch}")
+            self.loaders[shared] = measure_loader(self._session, kind,
+                                                  self._slots)
+        progress.phase(f"calibrating: {kind.name}")
+        self.costs[kind.name] = measure_kind(
+            self._session, kind, self.loaders[shared],
+            self._bytes_of_format[kind.format], self._pool_bytes_per_s,
+            self._slots)
 
 
 def scaled_profile(text, factor):

@@ -25,26 +25,33 @@ def regime_order(index):
     return REGIMES if index % 2 == 0 else REGIMES[::-1]
 
 
-def measure(session, demo_mix, costs, rounds, seconds, slots):
-    """costs: {kind name: Cost}."""
+def measure(session, demo_mix, calibration, rounds, seconds, slots,
+            show=lambda results, set_index: None):
+    """rounds: 0 runs each set once, right after its kinds were calibrated,
+    and takes the loaders' costs from there.
+    show: called after each set with the results so far."""
     results = SetResults([], [], {}, {}, {regime: [] for regime in REGIMES})
     backgrounds = {}
     sets = demo_mix.sets
-    for round_index in range(rounds):
-        session.progress.phase(f"round {round_index + 1} of {rounds}: "
-                               "what the loaders cost now")
-        results.loaders.append(calibrate.measure_loaders(
-            session, demo_mix.kinds.values(), slots))
+    for round_index in range(max(1, rounds)):
+        of_rounds = f"round {round_index + 1} of {rounds}: " if rounds else ""
+        if rounds:
+            calibration.measure(demo_mix.kinds.values())
+            session.progress.phase(of_rounds + "what the loaders cost now")
+            results.loaders.append(calibrate.measure_loaders(
+                session, demo_mix.kinds.values(), slots))
+        else:
+            results.loaders.append(calibration.loaders)
         for set_index, kinds in enumerate(sets):
+            calibration.measure(kinds)
             names = " + ".join(kind.name for kind in kinds)
-            session.progress.phase(f"round {round_index + 1} of {rounds}: "
-                                   f"{names}")
+            session.progress.phase(of_rounds + names)
             # Set by set, not regime by regime: a machine's speed changes
             # within minutes.
             for regime in regime_order(round_index + set_index):
                 session.enter(regime)
                 steady = session.steady(
-                    [costs[kind.name].order() for kind in kinds],
+                    [calibration.costs[kind.name].order() for kind in kinds],
                     SETTLE_S[regime], seconds, f"{regime}: {names}")
                 results.runs.append(SetRun(set_index, round_index, regime,
                                            steady.rates))
@@ -55,6 +62,7 @@ def measure(session, demo_mix, costs, rounds, seconds, slots):
                     for index, job in enumerate(steady.jobs):
                         results.reports.setdefault(
                             (set_index, index), []).append(session.report(job))
+            show(results, set_index)
     for key, values in backgrounds.items():
         results.background[key] = statistics.median(values)
     return results

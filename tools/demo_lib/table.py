@@ -75,6 +75,23 @@ def set_lines(measured, set_index):
     return lines
 
 
+def comparison_text(kinds, ceilings, runs):
+    """One set as soon as it has run: each job's rate as a share of its
+    ceiling, under each regime. runs: the set's, of one round."""
+    rates = {run.regime: run.rates for run in runs}
+    lines = [f"  {'share of the ceiling':<24} "
+             + " ".join(f"{regime:>9}" for regime in REGIMES)]
+    for job, kind in enumerate(kinds):
+        lines.append(f"  {kind.name:<24} " + " ".join(
+            f"{rates[regime][job] / ceilings[job]:9.2f}"
+            for regime in REGIMES))
+    sums = {regime: figures.aggregate(rates[regime], ceilings)
+            for regime in REGIMES}
+    lines.append(f"  {'sum, as a part of stock':<24} " + " ".join(
+        f"{sums[regime] / sums['stock']:9.2f}" for regime in REGIMES))
+    return "\n".join(lines)
+
+
 def sets_text(measured):
     lines = ["fixed sets       ceiling, samples/s    throughput, samples/s "
              "          ratio to",

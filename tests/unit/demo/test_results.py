@@ -52,6 +52,15 @@ class Results(unittest.TestCase):
         return {one.name: one for one in
                 results.all_figures(self.measured)}[name]
 
+    def test_a_set_is_compared_as_shares_of_the_ceilings(self):
+        text = table.comparison_text(
+            self.measured.sets[0], self.measured.ceilings[0],
+            self.measured.set_results.runs)
+        self.assertEqual(text.splitlines()[1:], [
+            "  records                       1.00      0.50      0.99",
+            "  alexnet                       0.25      0.25      0.47",
+            "  sum, as a part of stock       1.00      0.60      1.17"])
+
     def test_gains(self):
         self.assertAlmostEqual(self.figure("aggregate_gain").value,
                                1.46 / 0.75)
