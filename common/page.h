@@ -17,41 +17,77 @@
 #define PENSTOCK_PROGRESS_MAGIC 0x50504e50u /* "PNPP" */
 #define PENSTOCK_HINT_MAGIC 0x50484e50u     /* "PNHP" */
 
-/* Written by the job, read by penstockd once per sample period (default 1 s).
- * Counters only grow. A field unknown to the job stays 0.
+/* The fields of the progress page, in order, after its magic and version: this
+ * table makes the page's struct, and its handling by libpenstock and penstockd.
+ * tests/check_facts.py compares the public struct, Python's offsets and the
+ * table in docs/protocol.md with it.
  *
- * A consistent set, written for each consumed batch: updated_ns, samples,
- * wait_ns, exchange_ns, delay_ns. */
+ *   MOMENT   CLOCK_MONOTONIC, 64 bits
+ *   COUNTER  since started_ns, only grows, 64 bits
+ *   LEVEL    at this time, may shrink, 64 bits
+ *   STATE    at this time, 32 bits; only in pairs, for their alignment
+ *
+ * Written by the job, read by penstockd once per sample period (default 1 s). A
+ * field unknown to the job stays 0. A consistent set, written for each consumed
+ * batch: updated_ns, samples, wait_ns, exchange_ns, delay_ns. */
+/* clang-format off */
+#define PENSTOCK_PROGRESS_FIELDS(MOMENT, COUNTER, LEVEL, STATE) \
+  /* of the last consumed batch; before it, of the first report */             \
+  MOMENT(updated_ns)                                                           \
+  /* start of watching */                                                      \
+  MOMENT(started_ns)                                                           \
+  /* consumed by the trainer */                                                \
+  COUNTER(samples)                                                             \
+  /* batches consumed by the trainer */                                        \
+  COUNTER(steps)                                                               \
+  /* time the trainer waited for data */                                       \
+  COUNTER(wait_ns)                                                             \
+  /* read from storage for those samples */                                    \
+  COUNTER(bytes)                                                               \
+  /* time loader threads spent reading, summed */                              \
+  COUNTER(fetch_ns)                                                            \
+  /* time loader threads spent preparing, summed */                            \
+  COUNTER(prep_ns)                                                             \
+  /* samples that the loader has finished */                                   \
+  COUNTER(prepared)                                                            \
+  /* 1 while one prepared batch is replayed */                                 \
+  LEVEL(replaying)                                                             \
+  /* running now */                                                            \
+  STATE(loader_threads)                                                        \
+  /* 1: loader_threads follows the hint, more could run; else 0 */             \
+  STATE(follows_hint)                                                          \
+  /* time the trainer waited for gradient exchange */                          \
+  COUNTER(exchange_ns)                                                         \
+  /* samples from the loader's own cache instead of storage */                 \
+  COUNTER(cached)                                                              \
+  /* bytes of `cached`; not included in `bytes` */                             \
+  COUNTER(cached_bytes)                                                        \
+  /* samples in this cache now */                                              \
+  LEVEL(cache_samples)                                                         \
+  /* samples in the cache's data set */                                        \
+  LEVEL(data_samples)                                                          \
+  /* part of `cached` from other nodes' caches */                              \
+  COUNTER(peer)                                                                \
+  /* bytes of `peer` */                                                        \
+  COUNTER(peer_bytes)                                                          \
+  /* common number of jobs that prepare together; 0: alone */                  \
+  LEVEL(share)                                                                 \
+  /* run delay of the training thread, less that in wait_ns */                 \
+  COUNTER(delay_ns)
+/* clang-format on */
+
+#define PENSTOCK_PROGRESS_WORD(name) uint64_t name;
+#define PENSTOCK_PROGRESS_HALF(name) uint32_t name;
+
 struct penstock_progress_page {
   uint32_t magic;
   uint32_t version;
-  uint64_t updated_ns;     /* CLOCK_MONOTONIC of the last consumed batch; before
-                              the first batch, of the first report */
-  uint64_t started_ns;     /* CLOCK_MONOTONIC at the start of watching */
-  uint64_t samples;        /* consumed by the trainer */
-  uint64_t steps;          /* batches consumed by the trainer */
-  uint64_t wait_ns;        /* time the trainer waited for data */
-  uint64_t bytes;          /* read from storage for those samples */
-  uint64_t fetch_ns;       /* time loader threads spent reading, summed */
-  uint64_t prep_ns;        /* time loader threads spent preparing, summed */
-  uint64_t prepared;       /* samples that the loader has finished */
-  uint64_t replaying;      /* 1 while one prepared batch is replayed */
-  uint32_t loader_threads; /* running now */
-  uint32_t follows_hint;   /* 1: loader_threads follows the hint page's value,
-                              so more could run; 0: not; no other value */
-  uint64_t exchange_ns;    /* time the trainer waited for gradient exchange */
-  uint64_t cached;         /* samples read from the loader's own cache instead
-                              of storage */
-  uint64_t cached_bytes;   /* bytes of `cached`; not included in `bytes` */
-  uint64_t cache_samples;  /* samples in this cache now */
-  uint64_t data_samples;   /* samples in the cache's data set */
-  uint64_t peer;           /* part of `cached` from other nodes' caches */
-  uint64_t peer_bytes;     /* bytes of `peer` */
-  uint64_t share;          /* common number of a user's jobs that prepare their
-                              batches together; 0: this job prepares alone */
-  uint64_t delay_ns;       /* run delay of the training thread (schedstat),
-                              except the delay within wait_ns */
+  PENSTOCK_PROGRESS_FIELDS(PENSTOCK_PROGRESS_WORD, PENSTOCK_PROGRESS_WORD,
+                           PENSTOCK_PROGRESS_WORD, PENSTOCK_PROGRESS_HALF)
 };
+
+/* For the kinds of fields that a use of the table leaves out. */
+#define PENSTOCK_PROGRESS_NOTHING(name)
 
 /* Written by penstockd, read by the job. A seqlock: sequence is odd during a
  * write; a reader copies the fields, then checks sequence again. */

@@ -5,19 +5,7 @@
 
 #include "libpenstock/handle.h"
 
-#define FOR_EACH_COUNTER(DO) \
-  DO(samples)                \
-  DO(steps)                  \
-  DO(wait_ns)                \
-  DO(bytes)                  \
-  DO(fetch_ns)               \
-  DO(prep_ns)                \
-  DO(prepared)               \
-  DO(exchange_ns)            \
-  DO(cached)                 \
-  DO(cached_bytes)           \
-  DO(peer)                   \
-  DO(peer_bytes)
+#define NOTHING PENSTOCK_PROGRESS_NOTHING
 
 /* Without these seals the file could be truncated, and an access to the page
  * would raise SIGBUS. */
@@ -67,7 +55,7 @@ static void carry_over(struct penstock_handle* handle,
   if (page->field > handle->base.field + handle->reported.field) { \
     handle->base.field = page->field - handle->reported.field;     \
   }
-  FOR_EACH_COUNTER(CARRY)
+  PENSTOCK_PROGRESS_FIELDS(NOTHING, CARRY, NOTHING, NOTHING)
 #undef CARRY
   if (page->started_ns != 0 && page->started_ns < handle->started_ns) {
     handle->started_ns = page->started_ns;
@@ -81,17 +69,12 @@ void publish_progress(const struct penstock_handle* handle) {
   struct penstock_progress_page* page = handle->progress;
   if (page == NULL) return;
 #define STORE(field, value) \
-  __atomic_store_n(&page->field, (value), __ATOMIC_RELAXED)
-#define PUBLISH(field) \
-  STORE(field, handle->base.field + handle->reported.field);
-  FOR_EACH_COUNTER(PUBLISH)
-#undef PUBLISH
-  STORE(cache_samples, handle->reported.cache_samples);
-  STORE(data_samples, handle->reported.data_samples);
-  STORE(share, handle->reported.share);
-  STORE(replaying, (uint64_t)(handle->reported.replaying != 0));
-  STORE(loader_threads, handle->reported.loader_threads);
-  STORE(follows_hint, (uint32_t)(handle->reported.follows_hint != 0));
+  __atomic_store_n(&page->field, (value), __ATOMIC_RELAXED);
+#define COUNTER(field) STORE(field, handle->base.field + handle->reported.field)
+#define LEVEL(field) STORE(field, handle->reported.field)
+  PENSTOCK_PROGRESS_FIELDS(NOTHING, COUNTER, LEVEL, LEVEL)
+#undef LEVEL
+#undef COUNTER
 #undef STORE
   /* Stored last: a reader that sees this time sees counters at least as new. */
   __atomic_store_n(&page->updated_ns, handle->updated_ns, __ATOMIC_RELEASE);

@@ -98,7 +98,7 @@ int penstock_connected(struct penstock_handle* handle) {
   return handle->state == CONNECTED;
 }
 
-/* Keeps samples, wait_ns, exchange_ns and updated_ns consistent: a wait in
+/* Keeps samples, the trainer's times and updated_ns consistent: a wait in
  * progress is published with the batch that ends it. The first report sets
  * updated_ns to the start of watching. */
 static void take_report(struct penstock_handle* handle,
@@ -106,12 +106,15 @@ static void take_report(struct penstock_handle* handle,
                         uint64_t now_ns) {
   const struct penstock_progress shown = handle->reported;
   handle->reported = *progress;
+  handle->reported.replaying = progress->replaying != 0;
+  handle->reported.follows_hint = progress->follows_hint != 0;
   if (progress->samples > shown.samples || progress->steps > shown.steps ||
       handle->updated_ns == 0) {
     handle->updated_ns = now_ns;
   } else {
     handle->reported.wait_ns = shown.wait_ns;
     handle->reported.exchange_ns = shown.exchange_ns;
+    handle->reported.delay_ns = shown.delay_ns;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "loader/clock.h"
+#include "loader/sample_counters.h"
 #include "loader/thread_choice.h"
 
 namespace penstock {
@@ -149,24 +150,12 @@ void JobLoader::count_step() {
 }
 
 void JobLoader::report() {
-  const LoaderCounters loader = source_->counters();
   penstock_progress progress{};
+  add_counters(source_->counters(), progress);
   progress.samples = samples_;
   progress.steps = steps_;
   progress.wait_ns = wait_ns_;
-  progress.bytes = loader.bytes;
-  progress.fetch_ns = loader.fetch_ns;
-  progress.prep_ns = loader.prep_ns;
-  progress.prepared = loader.prepared;
-  progress.loader_threads = static_cast<uint32_t>(loader.threads);
   progress.follows_hint = follows_hint_ ? 1 : 0;
-  progress.cached = loader.cached;
-  progress.cached_bytes = loader.cached_bytes;
-  progress.cache_samples = loader.cache_samples;
-  progress.data_samples = loader.data_samples;
-  progress.peer = loader.peer;
-  progress.peer_bytes = loader.peer_bytes;
-  progress.share = loader.share;
   penstock_report(handle_.get(), &progress);
 }
 

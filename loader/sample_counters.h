@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "libpenstock/include/penstock.h"
 #include "loader/sample_preparer.h"
 #include "penstock/loader/batch_source.h"
 
@@ -24,6 +25,23 @@ inline LoaderCounters operator+(LoaderCounters a, const LoaderCounters& b) {
   a.cpu_ns += b.cpu_ns;
   a.threads += b.threads;
   return a;
+}
+
+// Copies what a loader counts into what its job reports; the rest stays.
+inline void add_counters(const LoaderCounters& loader,
+                         penstock_progress& progress) {
+  progress.bytes = loader.bytes;
+  progress.fetch_ns = loader.fetch_ns;
+  progress.prep_ns = loader.prep_ns;
+  progress.prepared = loader.prepared;
+  progress.loader_threads = static_cast<uint32_t>(loader.threads);
+  progress.cached = loader.cached;
+  progress.cached_bytes = loader.cached_bytes;
+  progress.cache_samples = loader.cache_samples;
+  progress.data_samples = loader.data_samples;
+  progress.peer = loader.peer;
+  progress.peer_bytes = loader.peer_bytes;
+  progress.share = loader.share;
 }
 
 class SampleCounters {

@@ -50,15 +50,13 @@ constexpr uint64_t kSkewNs = 1'000'000'000;
 // Counters only grow, and no time in the page runs faster than the clock.
 bool is_plausible(const Progress& before, const Progress& now,
                   uint64_t now_ns) {
-  if (now.samples < before.samples || now.steps < before.steps ||
-      now.wait_ns < before.wait_ns || now.bytes < before.bytes ||
-      now.fetch_ns < before.fetch_ns || now.prep_ns < before.prep_ns ||
-      now.prepared < before.prepared || now.updated_ns < before.updated_ns ||
-      now.exchange_ns < before.exchange_ns || now.cached < before.cached ||
-      now.cached_bytes < before.cached_bytes || now.peer < before.peer ||
-      now.peer_bytes < before.peer_bytes || now.delay_ns < before.delay_ns) {
-    return false;
-  }
+#define NOTHING PENSTOCK_PROGRESS_NOTHING
+#define CHECK(name) \
+  if (now.name < before.name) return false;
+  PENSTOCK_PROGRESS_FIELDS(NOTHING, CHECK, NOTHING, NOTHING)
+#undef CHECK
+#undef NOTHING
+  if (now.updated_ns < before.updated_ns || now.follows_hint > 1) return false;
   const uint64_t latest_ns = now_ns + kSkewNs;
   if (now.updated_ns > latest_ns || now.started_ns > latest_ns) return false;
   // Run delays of several threads may add up to more.
@@ -125,32 +123,15 @@ std::optional<Progress> TaskPages::read(Clock clock_ns) {
   const uint32_t version = progress_->version;
   Progress now;
   // updated_ns first: what is read after it is at least as new.
-  now.updated_ns = progress_->updated_ns;
+  const uint64_t updated_ns = progress_->updated_ns;
   std::atomic_thread_fence(std::memory_order_acquire);
-  now.started_ns = progress_->started_ns;
-  now.samples = progress_->samples;
-  now.steps = progress_->steps;
-  now.wait_ns = progress_->wait_ns;
-  now.bytes = progress_->bytes;
-  now.fetch_ns = progress_->fetch_ns;
-  now.prep_ns = progress_->prep_ns;
-  now.prepared = progress_->prepared;
-  now.replaying = progress_->replaying != 0;
-  now.loader_threads = progress_->loader_threads;
-  const uint32_t follows_hint = progress_->follows_hint;
-  now.follows_hint = follows_hint == 1;
-  now.exchange_ns = progress_->exchange_ns;
-  now.cached = progress_->cached;
-  now.cached_bytes = progress_->cached_bytes;
-  now.cache_samples = progress_->cache_samples;
-  now.data_samples = progress_->data_samples;
-  now.peer = progress_->peer;
-  now.peer_bytes = progress_->peer_bytes;
-  now.share = progress_->share;
-  now.delay_ns = progress_->delay_ns;
+#define READ(name) now.name = progress_->name;
+  PENSTOCK_PROGRESS_FIELDS(READ, READ, READ, READ)
+#undef READ
+  now.updated_ns = updated_ns;
   std::atomic_thread_fence(std::memory_order_acquire);
   if (magic != PENSTOCK_PROGRESS_MAGIC || version != PENSTOCK_PAGE_VERSION ||
-      follows_hint > 1 || !is_plausible(last_, now, clock_ns())) {
+      !is_plausible(last_, now, clock_ns())) {
     garbage_ = true;
     return std::nullopt;
   }

@@ -11,29 +11,14 @@
 
 namespace penstock {
 
-// One reading of a progress page: every field read once.
+// One reading of a progress page (common/page.h): every field read once.
 struct Progress {
-  uint64_t updated_ns = 0;
-  uint64_t started_ns = 0;
-  uint64_t samples = 0;
-  uint64_t steps = 0;
-  uint64_t wait_ns = 0;
-  uint64_t bytes = 0;
-  uint64_t fetch_ns = 0;
-  uint64_t prep_ns = 0;
-  uint64_t prepared = 0;
-  bool replaying = false;
-  uint32_t loader_threads = 0;
-  bool follows_hint = false;  // more loader threads would run if hinted
-  uint64_t exchange_ns = 0;
-  uint64_t cached = 0;
-  uint64_t cached_bytes = 0;
-  uint64_t cache_samples = 0;
-  uint64_t data_samples = 0;
-  uint64_t peer = 0;
-  uint64_t peer_bytes = 0;
-  uint64_t share = 0;
-  uint64_t delay_ns = 0;
+#define PENSTOCK_WORD(name) uint64_t name = 0;
+#define PENSTOCK_HALF(name) uint32_t name = 0;
+  PENSTOCK_PROGRESS_FIELDS(PENSTOCK_WORD, PENSTOCK_WORD, PENSTOCK_WORD,
+                           PENSTOCK_HALF)
+#undef PENSTOCK_HALF
+#undef PENSTOCK_WORD
 };
 
 // The reading, with steps of `batch` samples each where it has steps and no

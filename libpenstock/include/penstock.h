@@ -58,6 +58,9 @@ struct penstock_progress {
   uint64_t peer_bytes;     /* bytes of `peer` */
   uint64_t share;          /* common number of jobs that prepare their batches
                               together; 0: this job prepares alone */
+  uint64_t delay_ns;       /* run delay of the training thread, as the kernel
+                              counts it (/proc/thread-self/schedstat), less the
+                              delay within wait_ns and exchange_ns */
 };
 
 /* The job's present grant, last written by penstockd. */

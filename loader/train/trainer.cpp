@@ -1,6 +1,7 @@
 #include "loader/train/trainer.h"
 
 #include "loader/clock.h"
+#include "loader/sample_counters.h"
 #include "loader/train/accelerator.h"
 
 namespace penstock {
@@ -14,26 +15,15 @@ constexpr uint64_t kWaitSliceNs = 100000000;
 penstock_progress progress_report(const TrainOptions& options,
                                   const TrainProgress& progress,
                                   const LoaderCounters& loader) {
-  return {
-      progress.samples,
-      progress.steps,
-      progress.wait_ns(),
-      loader.bytes,
-      loader.fetch_ns,
-      loader.prep_ns,
-      loader.prepared,
-      options.replay ? 1u : 0u,
-      static_cast<uint32_t>(loader.threads),
-      options.threads == 0 ? 1u : 0u,
-      progress.exchange_ns,
-      loader.cached,
-      loader.cached_bytes,
-      loader.cache_samples,
-      loader.data_samples,
-      loader.peer,
-      loader.peer_bytes,
-      loader.share,
-  };
+  penstock_progress reported{};
+  add_counters(loader, reported);
+  reported.samples = progress.samples;
+  reported.steps = progress.steps;
+  reported.wait_ns = progress.wait_ns();
+  reported.exchange_ns = progress.exchange_ns;
+  reported.replaying = options.replay ? 1 : 0;
+  reported.follows_hint = options.threads == 0 ? 1 : 0;
+  return reported;
 }
 
 bool Trainer::over() const {

@@ -24,34 +24,56 @@ _HEADER = struct.Struct("=IHHII")
 _REPLY = struct.Struct("=IHHIIiI120s")
 REPLY_BYTES = _REPLY.size
 
-# Where the progress page's fields stand: counters in 8-byte words.
-UPDATED_NS = 1
-STARTED_NS = 2
+# Fields of the progress page after magic and version, in order, by kind: as in
+# common/page.h. A state has 4 bytes, any other 8.
+PROGRESS_FIELDS = (
+    ("moment", "updated_ns"),
+    ("moment", "started_ns"),
+    ("counter", "samples"),
+    ("counter", "steps"),
+    ("counter", "wait_ns"),
+    ("counter", "bytes"),
+    ("counter", "fetch_ns"),
+    ("counter", "prep_ns"),
+    ("counter", "prepared"),
+    ("level", "replaying"),
+    ("state", "loader_threads"),
+    ("state", "follows_hint"),
+    ("counter", "exchange_ns"),
+    ("counter", "cached"),
+    ("counter", "cached_bytes"),
+    ("level", "cache_samples"),
+    ("level", "data_samples"),
+    ("counter", "peer"),
+    ("counter", "peer_bytes"),
+    ("level", "share"),
+    ("counter", "delay_ns"),
+)
+
+
+def _offsets() -> dict[str, int]:
+    """Field name -> offset in the page, in bytes."""
+    offsets = {}
+    end = 8
+    for kind, name in PROGRESS_FIELDS:
+        offsets[name] = end
+        end += 4 if kind == "state" else 8
+    return offsets
+
+
+def _names(*kinds: str) -> list[str]:
+    return [name for kind, name in PROGRESS_FIELDS if kind in kinds]
+
+
+_OFFSETS = _offsets()
+UPDATED_NS = _OFFSETS["updated_ns"] // 8
+STARTED_NS = _OFFSETS["started_ns"] // 8
 COUNTER_WORDS = {
-    "samples": 3,
-    "steps": 4,
-    "wait_ns": 5,
-    "bytes": 6,
-    "fetch_ns": 7,
-    "prep_ns": 8,
-    "prepared": 9,
-    "replaying": 10,
-    "exchange_ns": 12,
-    "cached": 13,
-    "cached_bytes": 14,
-    "cache_samples": 15,
-    "data_samples": 16,
-    "peer": 17,
-    "peer_bytes": 18,
-    "share": 19,
-    "delay_ns": 20,
+    name: _OFFSETS[name] // 8 for name in _names("counter", "level")
 }
-# Of 4 bytes each, in such.
-STATE_HALVES = {"loader_threads": 22, "follows_hint": 23}
+STATE_HALVES = {name: _OFFSETS[name] // 4 for name in _names("state")}
 REPORTED = (*COUNTER_WORDS, *STATE_HALVES)
-# These only grow.
-_LEVELS = ("replaying", "cache_samples", "data_samples", "share")
-GROWING = [name for name in COUNTER_WORDS if name not in _LEVELS]
+GROWING = _names("counter")
 _SEQLOCK_TRIES = 64
 
 

@@ -165,6 +165,29 @@ TEST_CASE("samples, wait and time are those of the last consumed batch") {
   CHECK(page->exchange_ns == 60);
 }
 
+TEST_CASE("a run delay is published with the next batch, and carried over") {
+  const SocketFolder folder;
+  FakeDaemon daemon(folder.path(), Reply::kGood);
+  const penstock_progress_page* page = nullptr;
+  {
+    const Handle first(folder.path());
+    penstock_progress progress{.samples = 10, .delay_ns = 5};
+    penstock_report(first, &progress);
+    page = daemon.progress();
+    CHECK(page->delay_ns == 5);
+    progress.delay_ns = 8;
+    penstock_report(first, &progress);
+    CHECK(page->delay_ns == 5);
+    progress.samples = 20;
+    penstock_report(first, &progress);
+    CHECK(page->delay_ns == 8);
+  }
+  const Handle second(folder.path());
+  const penstock_progress progress{.samples = 1, .delay_ns = 2};
+  penstock_report(second, &progress);
+  CHECK(page->delay_ns == 10);
+}
+
 TEST_CASE("a successor without a batch leaves its predecessor's time alone") {
   const SocketFolder folder;
   FakeDaemon daemon(folder.path(), Reply::kGood);
