@@ -13,6 +13,7 @@ struct TrainProgress {
   std::atomic<uint64_t> steps{0};
   std::atomic<uint64_t> step_ns{0};      // sum over finished steps
   std::atomic<uint64_t> exchange_ns{0};  // waits for other ranks, in steps
+  std::atomic<uint64_t> delay_ns{0};     // run delay in steps, no wait's
   std::atomic<uint64_t> finished_wait_ns{0};
   std::atomic<uint64_t> waiting_since_ns{0};  // 0: not waiting
 

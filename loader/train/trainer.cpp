@@ -21,6 +21,7 @@ penstock_progress progress_report(const TrainOptions& options,
   reported.steps = progress.steps;
   reported.wait_ns = progress.wait_ns();
   reported.exchange_ns = progress.exchange_ns;
+  reported.delay_ns = progress.delay_ns;
   reported.replaying = options.replay ? 1 : 0;
   reported.follows_hint = options.threads == 0 ? 1 : 0;
   return reported;
@@ -49,11 +50,13 @@ Result<std::optional<Batch>> Trainer::wait_for_batch() {
     batch = loader_.next(kWaitSliceNs);
   }
   progress_.end_wait();
+  run_delay_->lap_ns();  // part of the wait
   return batch;
 }
 
 void Trainer::finish_step(uint64_t begin_ns, size_t samples) {
   progress_.step_ns += monotonic_ns() - begin_ns;
+  progress_.delay_ns += run_delay_->lap_ns();
   progress_.samples += samples;
   ++progress_.steps;
   report();
@@ -62,9 +65,11 @@ void Trainer::finish_step(uint64_t begin_ns, size_t samples) {
 // Counts as part of the step, not as a wait for data.
 bool Trainer::exchange() {
   if (meeting_ == nullptr) return true;
+  progress_.delay_ns += run_delay_->lap_ns();
   const uint64_t begin_ns = monotonic_ns();
   const bool all_came = meeting_->wait(stop_);
   progress_.exchange_ns += monotonic_ns() - begin_ns;
+  run_delay_->lap_ns();  // part of the exchange
   return all_came;
 }
 
@@ -108,6 +113,7 @@ Status Trainer::replay() {
 }
 
 Status Trainer::run() {
+  run_delay_.emplace();
   begin_ns_ = monotonic_ns();
   report();
   Status done = options_.replay ? replay() : train();

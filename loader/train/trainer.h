@@ -3,11 +3,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "common/result.h"
 #include "libpenstock/include/penstock.h"
 #include "loader/train/meeting.h"
 #include "loader/train/progress.h"
+#include "loader/train/run_delay.h"
 #include "loader/train/train_options.h"
 #include "penstock/loader/batch_source.h"
 
@@ -57,6 +59,7 @@ class Trainer {
   penstock_handle* handle_;
   Meeting* meeting_;
   const std::atomic<bool>& stop_;
+  std::optional<RunDelay> run_delay_;  // of the thread in run()
   uint64_t begin_ns_ = 0;
   uint64_t begin_wait_ns_ = 0;
   uint64_t end_ns_ = 0;
