@@ -3,11 +3,13 @@
 
 The fields of the progress page stand in common/page.h. The public struct of
 libpenstock, Python's offsets and the table in docs/protocol.md have the same
-fields.
+fields. The files that docs/architecture.md names exist, and its picture is what
+its script draws.
 """
 
 import pathlib
 import re
+import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -64,11 +66,37 @@ def check_page():
     return wrong
 
 
+def named_files(text):
+    """Patterns of the files that a document names in `code`."""
+    for name in re.findall(r"`([\w./*{},-]+\.[\w{},]+)`", text):
+        if "/" not in name or "NAME" in name:
+            continue
+        choices = re.search(r"\{([^}]*)\}", name)
+        if not choices:
+            yield name
+            continue
+        for choice in choices.group(1).split(","):
+            yield name[:choices.start()] + choice + name[choices.end():]
+
+
+def check_map():
+    """Lines about what docs/architecture.md says of files."""
+    wrong = [f"docs/architecture.md: there is no {name}"
+             for name in named_files(read("docs/architecture.md"))
+             if not any(ROOT.glob(name))]
+    drawn = subprocess.run([sys.executable, ROOT / "docs/draw_processes.py"],
+                           stdout=subprocess.PIPE, check=True, text=True)
+    if drawn.stdout != read("docs/processes.svg"):
+        wrong.append("docs/processes.svg is not what docs/draw_processes.py "
+                     "draws: docs/draw_processes.py > docs/processes.svg")
+    return wrong
+
+
 def main():
     if len(page_fields()) < 2:
         print("common/page.h: the table of fields was not found")
         return 1
-    wrong = check_page()
+    wrong = check_page() + check_map()
     print("\n".join(wrong), end="\n" if wrong else "")
     return 1 if wrong else 0
 
