@@ -31,14 +31,14 @@ namespace {
 
 constexpr double kNs = 1e-9;
 constexpr uint64_t kTick_ms = 20;
-// For sending threads of all jobs away at one tick: the rest goes at the next,
-// for someone may want a CPU back meanwhile.
+// Time for sending threads of all jobs away in one tick. The rest waits for the
+// next tick, because an owner may recall a CPU meanwhile.
 constexpr uint64_t kSend_ns = 20'000'000;
 constexpr uint64_t kBeat_ms = 1000;
-// What Slurm or systemd has overwritten is to be back within a second.
+// Values overwritten by Slurm or systemd must be restored within a second.
 constexpr uint64_t kRefresh_ms = 500;
-// Without process events /proc is looked at this often, else only as a net
-// under lost events.
+// Polling interval of /proc without process events. With events, the rescan
+// every kRescan_s only makes up for lost ones.
 constexpr uint64_t kPoll_ms = 100;
 constexpr double kRescan_s = 10;
 constexpr uint64_t kCacheSweep_ms = 10000;
@@ -92,7 +92,8 @@ Status Agent::start() {
   server_ = *std::move(server);
   server_->set_limits({config_.max_weight});
   look_for_off_mark();
-  // Before anything of a running job is looked at: its threads come home.
+  // First bring home the threads that an earlier penstockd left away: adopt()
+  // expects running jobs at home.
   Status swept = machine_.backend.sweep(
       {}, home_finder(machine_.proc, machine_.backend, *saved));
   if (!swept) log_warning("sweeping leftovers: {}", swept.error().message);
@@ -140,7 +141,7 @@ void Agent::sweep_caches() {
   if (removed > 0) log_info("removed {} caches that no job uses", removed);
 }
 
-// By the kernel's events, or where there are none by looking again and again.
+// Uses the kernel's process events; polls if there are none.
 Status Agent::watch_processes() {
   Status events = subscribe_events();
   if (events) return events;
@@ -154,12 +155,12 @@ Status Agent::watch_processes() {
 }
 
 void Agent::stop() {
-  if (!server_) return;  // another penstockd's groups may be there
+  if (!server_) return;  // the groups may be another penstockd's
   server_.reset();
   save_state();
   for (auto& [id, job] : registry_.jobs()) {
     for (Unit* unit : job.units()) sampler_.account(*unit, job.totals);
-    (void)enforcer_.release(job, finder());  // the sweep below tries again
+    (void)enforcer_.release(job, finder());  // last_sweep() tries again
     for (auto& [pid, task] : job.tasks) put_together(task);
   }
   const Status swept = last_sweep(machine_.backend, finder());
@@ -168,7 +169,7 @@ void Agent::stop() {
               swept.error().message);
   }
   metrics_file_.use("");
-  children_.end_all();  // one may be writing it
+  children_.end_all();  // a child may be writing the metrics file
 }
 
 void Agent::reload(Config config) {
@@ -211,7 +212,7 @@ void Agent::reload(Config config) {
   log_info("configuration reloaded");
 }
 
-// Answered later; until then a pool keeps the device that its path had.
+// Asynchronous. Until the result, a pool keeps the device of its path.
 void Agent::look_up_paths() {
   std::vector<std::string> paths;
   std::map<std::string, std::string> known;
@@ -234,7 +235,7 @@ void Agent::take_paths(const std::vector<std::string>& paths,
                        const std::vector<PathDevice>& found) {
   for (size_t i = 0; i + 1 < paths.size(); ++i) {
     const auto known = device_of_path_.find(paths[i]);
-    if (known == device_of_path_.end()) continue;  // reloaded meanwhile
+    if (known == device_of_path_.end()) continue;  // a reload removed it
     known->second = found[i].device;
     if (found[i].error != 0) {
       log_warning("Pool Path={}: {}; its bandwidth is not enforced", paths[i],
@@ -312,7 +313,7 @@ void Agent::on_sample_timer() {
   }
 }
 
-// Apart from the samples, whose period is the admin's to choose.
+// Separate from sampling, because the admin chooses the sampling period.
 void Agent::refresh_groups() {
   look_for_clean_up();
   if (is_off() && not_home_ > 0) not_home_ = release_all();
@@ -325,7 +326,8 @@ void Agent::refresh_groups() {
   log_warning("putting back what was overwritten: {}", done.error().message);
 }
 
-// What is to be put back should we hang: loader threads, and limits.
+// Tells the guardian whether it must clean up if penstockd hangs: loader
+// threads may be away, or a job has a measured limit.
 void Agent::beat() {
   const bool is_limited = std::any_of(
       registry_.jobs().begin(), registry_.jobs().end(), [](const auto& entry) {
@@ -339,20 +341,20 @@ void Agent::on_beat_timer() {
   look_for_clean_up();
 }
 
-// By whichever timer comes first after standing still.
+// Several timers call this; the first one after a hang recovers.
 void Agent::look_for_clean_up() {
   const uint32_t clean_ups = machine_.clean_ups();
   if (std::exchange(clean_ups_, clean_ups) != clean_ups) recover();
 }
 
-// The guardian has taken us for hung, brought everyone home and removed the
-// groups: begin anew.
+// The guardian took penstockd for hung, brought all threads home and removed
+// the groups. Sets everything up again.
 void Agent::recover() {
   log_warning("stood still for {} s or more: starting anew",
               Guardian::kPatience_ms / 1000);
   for (auto& [id, job] : registry_.jobs()) {
     if (!enforcer_.release(job, finder())) leftovers_ = true;
-    job.measured_limit.reset();  // who measures asks again
+    job.measured_limit.reset();  // the measuring job repeats its request
   }
   take_up_again();
   rebalance(GrantCause::kAgentStart);
@@ -402,7 +404,7 @@ JobReport Agent::report_of(const Job& job, bool running) const {
   return build_report(job, context, running);
 }
 
-// In a child: it syncs to disk, and nothing here may wait for a slow one.
+// Forks, because the report is synced, and a slow disk must not delay recalls.
 void Agent::write_report(const Job& job) {
   const auto format =
       static_cast<penstock_report_format>(job.options.report_format);
@@ -411,8 +413,8 @@ void Agent::write_report(const Job& job) {
   report.what_if = what_if_of(job, report);
   const pid_t child = ::fork();
   if (child > 0) return;
-  // It may hang on a slow disk, and must not hold our lock or the guardian's
-  // pipe meanwhile.
+  // The child may hang on a slow disk, and must not hold the lock or the
+  // guardian's pipe meanwhile.
   if (child == 0) ::close_range(3, ~0U, 0);
   UniqueFd directory(
       ::open(config_.report_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -1,15 +1,15 @@
-// penstockd: ties the socket, /proc, the planner and the kernel together. One
-// thread; every wait is in the event loop.
+// penstockd's core: connects the socket, /proc, the planner and the kernel.
+// Single-threaded; all waiting happens in the event loop.
 //
 //   agent.cpp            life cycle, timers, configuration
-//   agent_messages.cpp   what the plugin, jobs and tools ask
-//   agent_processes.cpp  tasks that fork, rename, exit; scanning; adoption
-//   agent_rebalance.cpp  planning, and recording what changed
-//   agent_cluster.cpp    the cluster's controllers
-//   agent_limit.cpp      jobs that are being measured
-//   agent_gpus.cpp       which CPUs are near a job's GPUs
-//   agent_switch.cpp     off and on
-//   agent_metrics.cpp    what node_exporter reads
+//   agent_messages.cpp   requests from the plugin, jobs and tools
+//   agent_processes.cpp  process events, scanning, adoption, task ends
+//   agent_rebalance.cpp  planning, and the record of grant changes
+//   agent_cluster.cpp    the link to the cluster's controllers
+//   agent_limit.cpp      CPU and bandwidth limits of jobs under analysis
+//   agent_gpus.cpp       CPUs near a job's GPUs, and GPU utilization
+//   agent_switch.cpp     `penstock off` and `penstock on`
+//   agent_metrics.cpp    the metrics file for node_exporter
 #pragma once
 
 #include <functional>
@@ -46,7 +46,7 @@
 
 namespace penstock {
 
-// What the agent works on; made by main(), outlives the agent.
+// The agent's dependencies. main() creates them; they outlive the agent.
 struct Machine {
   EventLoop& loop;
   const ProcReader& proc;
@@ -56,7 +56,8 @@ struct Machine {
   CpuIdle cpu_idle;
   int state_dir_fd = -1;
   std::string node;
-  // The guardian's: told once a period, and asked as often.
+  // The guardian's heartbeat, due at least once a second, and its count of
+  // clean-ups.
   std::function<void(bool anything_away)> heartbeat;
   std::function<uint32_t()> clean_ups;
 };
@@ -65,15 +66,17 @@ class Agent {
  public:
   Agent(Machine machine, Config config);
 
-  // Sweeps leftovers, adopts running tasks, opens the socket, starts timers.
+  // Starts timers, opens the socket, sweeps leftovers, adopts running tasks,
+  // and makes the first plan.
   Status start();
 
-  // Brings everyone home, removes groups and socket. The tasks stay in the
-  // state file: a later penstockd adopts them.
+  // Brings all threads home, removes the groups and the socket. The tasks stay
+  // in the state file, so that the next penstockd adopts them.
   void stop();
 
-  // Takes a new configuration into use; SocketPath, StateDir, CgroupRoot and
-  // CgroupName need a restart, and a change of them is said in the log.
+  // Applies a new configuration. SocketPath, StateDir, CgroupRoot, CgroupName,
+  // AwayYields, Controller, ControllerTimeout and MungeSocket keep their old
+  // values until a restart; a change to one of them is logged.
   void reload(Config config);
 
  private:
@@ -109,7 +112,7 @@ class Agent {
   void keep_apart(Task& task);
   void put_together(Task& task);
   std::vector<SavedTask> saved_tasks() const;
-  FindHome finder() const;  // of threads that no unit has
+  FindHome finder() const;  // homes of threads that are in no unit
   void attach_io(Job& job, Task& task);
   void introduce(Job& job, const Task& task);
   void begin_task(Job& job, Task& task);
@@ -155,7 +158,7 @@ class Agent {
 
   // agent_limit.cpp
   Answer on_limit(const penstock_limit& asked, const Peer& peer);
-  bool plan_for_limits();  // false: not now
+  bool plan_for_limits();  // false: postponed to the next sample
   Status hold(Job& job);
   bool clear_cpu_limit(Job& job);
   void end_limit(Job& job);
@@ -210,55 +213,56 @@ class Agent {
   Sampler sampler_;
   Enforcer enforcer_;
   HomeSplitter splitter_;
-  std::map<int, CpuSet> near_gpu_;  // by Slurm's number of the GPU
-  bool has_gpus_ = false;           // and NVML that tells of them
-  bool watches_gpus_ = false;       // a child does
-  bool wants_gpu_use_ = false;      // some job has no better figure
+  std::map<int, CpuSet> near_gpu_;  // by Slurm's GPU number
+  bool has_gpus_ = false;           // NVML reported at least one GPU
+  bool watches_gpus_ = false;       // a child process reports GPU use
+  bool wants_gpu_use_ = false;      // a job needs the GPUs' use for its report
   GpuUse gpu_use_;
-  uint64_t gpu_use_ns_ = 0;  // when it was told
+  uint64_t gpu_use_ns_ = 0;  // time of the last report
   CacheSweep cache_sweep_;
-  MetricsFile metrics_file_;  // the children call it back when they end
+  MetricsFile metrics_file_;  // outlives children_, whose callbacks use it
   BoundedChildren children_;
   std::unique_ptr<Server> server_;
   std::optional<ProcEvents> events_;
-  std::vector<std::string> pool_devices_;  // of config_.pools; "" unknown
+  std::vector<std::string> pool_devices_;  // by config_.pools; "": unknown
   std::map<std::string, std::string> device_of_path_;
 
-  // Without Controller= there is neither.
+  // Both unset without Controller=.
   std::unique_ptr<Link> link_;
   std::optional<ClusterGrant> cluster_;
   ClusterReport cluster_report_;
   double said_heartbeat_s_ = 0;
   double said_totals_s_ = 0;
 
-  // Off: jobs are watched, and nothing is given to them or taken from them.
+  // Set while Penstock is off: jobs are watched, and have only what Slurm gave
+  // them.
   std::optional<double> off_since_unix_s_;
 
-  // What the last plan was made from, and who lends by it.
+  // Inputs of the last plan, and the loans that it made.
   std::map<JobId, PlanJob> planned_;
   CpuSet planned_idle_;
   std::set<uint64_t> planned_barred_;
   std::set<JobId> lenders_;
   std::map<int, uint64_t> lender_of_cpu_;
   ScanQueue scan_queue_;
-  std::optional<uint64_t> scan_timer_ns_;  // what it is set to; 0: to nothing
+  std::optional<uint64_t> scan_timer_ns_;  // 0: disarmed; nullopt: to be set
   LatencyRecord rebalance_latency_;
-  LatencyRecord grant_latency_;  // from a controller's decision to the kernel
+  LatencyRecord grant_latency_;  // from a controller's decision until enforced
   LatencyRecord launch_latency_;
   uint64_t started_ns_ = 0;
   uint64_t sampled_ns_ = 0;
   uint64_t ticked_ns_ = 0;
-  uint32_t clean_ups_ = 0;  // of the guardian's, that we know of
+  uint32_t clean_ups_ = 0;  // the guardian's clean-ups handled so far
   uint64_t planned_ns_ = 0;
   uint64_t scanned_all_ns_ = 0;
   int sample_timer_ = -1;
   int tick_timer_ = -1;
   int scan_timer_ = -1;
   bool ticking_ = false;
-  bool limits_changed_ = false;  // and are not yet planned for
-  bool leftovers_ = false;       // groups that were busy when their job ended
-  uint32_t not_home_ = 0;        // jobs, since penstock off
-  bool refresh_failed_ = false;  // the last time: it is said once
+  bool limits_changed_ = false;  // the next sample plans for the new limits
+  bool leftovers_ = false;       // busy groups of ended jobs, to be swept later
+  uint32_t not_home_ = 0;        // jobs not yet released by `penstock off`
+  bool refresh_failed_ = false;  // the failure has been logged already
 };
 
 }  // namespace penstock

@@ -1,5 +1,5 @@
-// The link to the cluster's controllers. Nothing here waits: the link's own
-// thread talks to them, and without them the node is solved alone.
+// The link to the cluster's controllers. Nothing here blocks: the link's own
+// thread does the I/O. Without controllers the node plans alone.
 #include "common/clock.h"
 #include "common/log.h"
 #include "node_agent/agent.h"
@@ -10,9 +10,9 @@ namespace penstock {
 namespace {
 
 constexpr uint64_t kLinkTick_ms = 500;
-// Heartbeats in a time-out: two may be lost.
+// Heartbeats per time-out; two may be lost.
 constexpr double kHeartbeats = 3;
-// How often it is looked which runs have grown.
+// Interval between searches for grown runs.
 constexpr double kTotals_s = 15;
 
 double now_s() { return double(monotonic_ns()) * 1e-9; }
@@ -48,7 +48,7 @@ Status Agent::start_link() {
   return Done{};
 }
 
-// Names of pools that other nodes read from too; "" for others.
+// Names of pools that other nodes share; "" for other pools.
 std::vector<std::string> Agent::shared_pools() const {
   std::vector<std::string> names;
   for (const PoolConfig& pool : config_.pools) {
@@ -58,7 +58,7 @@ std::vector<std::string> Agent::shared_pools() const {
 }
 
 void Agent::tell_controllers(const AgentMessage& message) {
-  // Where the queue is full the controllers notice that one is missing.
+  // If the queue is full, the controllers notice the missing message.
   (void)link_->send_all(body_of(message));
 }
 
@@ -92,7 +92,7 @@ JobLabel Agent::label_of(const Job& job) const {
   return label;
 }
 
-// What the plan that was just made was made from.
+// Reports the input of the plan in force.
 void Agent::say_changes(const PlanInput& input) {
   if (!link_) return;
   std::map<uint64_t, JobLabel> labels;
@@ -113,7 +113,7 @@ void Agent::say_changes(const PlanInput& input) {
   }
 }
 
-// A long run's figures, before it ends.
+// Reports a long run's figures before it ends.
 void Agent::say_totals() {
   said_totals_s_ = now_s();
   std::map<uint64_t, JobLabel> labels;
@@ -179,7 +179,7 @@ void Agent::on_grant(const NodeGrant& grant) {
   if (took_s >= 0) grant_latency_.add_ms(took_s * 1e3);
 }
 
-// What the job names itself goes before what its earlier runs say.
+// A profile that the job names takes precedence over its earlier runs.
 void Agent::take_earlier(JobId id, const EarlierFigures& earlier) {
   Job* job = registry_.find_job(id);
   const bool is_wanted = job != nullptr && job->managed && !job->profile &&

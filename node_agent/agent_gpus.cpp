@@ -1,5 +1,5 @@
-// Where the node's GPUs are, so that loaders are lent CPUs near them; and how
-// busy they are, for the reports of jobs that tell nothing themselves.
+// GPU locations, so that loaders are lent CPUs near them, and GPU utilization,
+// for the reports of jobs without progress pages.
 #include <algorithm>
 
 #include "common/clock.h"
@@ -10,14 +10,14 @@
 namespace penstock {
 namespace {
 
-// Who will report does so by then, and NVML need not be asked.
+// A job with libpenstock reports by then, and needs no GPU utilization.
 constexpr uint64_t kReportsWithin_ns = 30'000'000'000;
-// What was told longer ago, in periods, is no word of now.
+// A report of GPU use older than this, in periods, is outdated.
 constexpr uint64_t kFreshPeriods = 3;
 
 }  // namespace
 
-// Answered later, perhaps much later: until then nothing is known to be near.
+// Asynchronous and possibly slow. Until the result, no CPU counts as near.
 void Agent::look_for_gpus(GrantCause cause) {
   find_gpus(children_, kNvmlLibrary, kNvmlDeadline_ms,
             [this, cause](const Result<std::vector<Gpu>>& gpus) {
@@ -93,7 +93,7 @@ void Agent::begin_to_watch_gpus() {
       [this](const Status& ended) {
         watches_gpus_ = false;
         if (ended) return;
-        has_gpus_ = false;  // not asked again before GPUs are looked for anew
+        has_gpus_ = false;  // not tried again until look_for_gpus()
         log_info("GPUs' use: unknown ({})", ended.error().message);
       });
 }

@@ -1,4 +1,5 @@
-// Jobs that measure what they do with less than they have (penstock analyze).
+// Limits of jobs that measure themselves with fewer resources (penstock
+// analyze).
 #include <algorithm>
 #include <cerrno>
 
@@ -11,7 +12,7 @@ namespace {
 
 constexpr uint64_t kLapses_ns =
     uint64_t{PENSTOCK_LIMIT_LAPSES_S} * 1'000'000'000;
-// To look at and to move more takes longer than a message may.
+// Inspecting and moving more processes takes too long for one message.
 constexpr size_t kMostProcesses = 512;
 
 Answer refuse(int error, std::string text) {
@@ -46,7 +47,7 @@ Answer Agent::on_limit(const penstock_limit& asked, const Peer& peer) {
   }
   const uint64_t lapses_ns = monotonic_ns() + kLapses_ns;
   if (is_same(job.measured_limit, asked)) {
-    // What its processes have started since is held with them.
+    // Processes that it has started since then inherit the limit.
     job.measured_limit->lapses_ns = lapses_ns;
     return Answer{};
   }
@@ -54,7 +55,8 @@ Answer Agent::on_limit(const penstock_limit& asked, const Peer& peer) {
       MeasuredLimit{asked.millicores, asked.bytes_per_s, lapses_ns};
   const Status held = hold(job);
   if (!held) {
-    // Measured in another way, it neither lends nor borrows all the same.
+    // The job may measure in another way: it keeps a limit without CPUs, so
+    // that it neither lends nor borrows.
     job.measured_limit->millicores = 0;
     clear_cpu_limit(job);
   }
@@ -67,8 +69,8 @@ Answer Agent::on_limit(const penstock_limit& asked, const Peer& peer) {
   return Answer{};
 }
 
-// As often as messages come is not for a user to say: else with the next
-// sample.
+// Users must not control how often penstockd plans. Within the minimum
+// interval, the next sample plans instead.
 bool Agent::plan_for_limits() {
   const double since_ms = double(monotonic_ns() - planned_ns_) * 1e-6;
   limits_changed_ = since_ms < double(config_.min_solve_interval_ms);
@@ -76,8 +78,8 @@ bool Agent::plan_for_limits() {
   return !limits_changed_;
 }
 
-// Its processes as of now: what they start is held with them. A number that was
-// listed may be another job's process by now.
+// Limits the job's current processes; their children inherit the group. A
+// listed pid may belong to another job by now, hence is_of_job().
 Status Agent::hold(Job& job) {
   const uint32_t millicores = job.measured_limit->millicores;
   if (millicores == 0) {
@@ -105,7 +107,7 @@ Status Agent::hold(Job& job) {
       job.id, homes, uint32_t(std::min<uint64_t>(all, UINT32_MAX)));
 }
 
-// What cannot be lifted now is tried again with every sample.
+// If the limit cannot be lifted now, every sample tries again.
 void Agent::end_limit(Job& job) {
   if (!job.measured_limit) return;
   job.measured_limit = MeasuredLimit{};

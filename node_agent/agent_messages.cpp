@@ -1,4 +1,4 @@
-// What the plugin, jobs and tools ask of penstockd.
+// Requests from the plugin, jobs and tools.
 #include <fcntl.h>
 #include <sys/mman.h>
 
@@ -15,11 +15,11 @@
 namespace penstock {
 namespace {
 
-// Of a running job's course: --follow asks once a second, and writing 4096
-// points takes some milliseconds of our one thread.
+// Points of a running job's course per reply. --follow asks once a second, and
+// writing 4096 points takes milliseconds of penstockd's only thread.
 constexpr size_t kMaxLivePoints = 1024;
 constexpr size_t kMaxRegisteredThreads = 4096;
-constexpr size_t kMaxRanks = 64;  // of one task
+constexpr size_t kMaxRanks = 64;  // per task
 
 Answer refuse(int error, std::string text) {
   return {error, std::move(text), {}, {}, true};
@@ -35,7 +35,7 @@ Answer refuse(const Error& error) {
 
 Answer silent() { return {0, "", {}, {}, false}; }
 
-// JSON may be larger than a packet: it travels as a sealed memfd.
+// JSON may exceed a packet, so it travels as a sealed memfd.
 Answer answer_with(const std::string& text) {
   UniqueFd fd(
       ::memfd_create("penstock-status", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -87,8 +87,8 @@ Answer Agent::handle(const Message& message, const Peer& peer) {
   return on_status(std::get<penstock_status>(message), peer);
 }
 
-// The task waits for the answer before it execs: only what it needs to start
-// on CPUs that nobody else uses happens before; the rest is deferred.
+// The task waits for the reply before it execs. Only vacating its CPUs happens
+// before the reply; the rest is deferred.
 Answer Agent::on_task_start(const penstock_task_start& start) {
   Result<Home> home = machine_.backend.home_of(TaskId{start.pid, 0});
   if (!home) return refuse(home.error());
@@ -121,7 +121,7 @@ void Agent::on_step_end(const penstock_step_end& end) {
   launch_latency_.add_ms(double(end.launch_ns) * 1e-6);
 }
 
-// Usually before the job's first task; nothing here depends on that.
+// Usually precedes the job's first task, but may follow it.
 void Agent::on_job_start(const penstock_job_start& start) {
   accounts_.set(start.job_id, std::string(fixed_text(start.account)));
   if (registry_.find_job(start.job_id) == nullptr) return;
@@ -152,16 +152,16 @@ Answer Agent::on_hello(const penstock_hello& hello, const Peer& peer) {
   if (task.greeting_pids.insert(peer.pid).second) {
     mark_for_scan(owner->job->id, task.id.tid);
   }
-  // The next sample plans with the new rank; a user must not be able to make us
-  // plan as often as messages come.
+  // The next sample plans with the new rank. Planning here would let a user
+  // make penstockd plan with every message.
   enforcer_.publish_hints(*owner->job);
   Answer answer;
   answer.fds = {(*rank)->pages.progress_fd(), (*rank)->pages.hint_fd()};
   return answer;
 }
 
-// One page, one writer at a time: its own, or that of a trainer that has
-// ended, or a new one.
+// A page has one writer at a time. Returns the sender's own page, the page of a
+// writer that has ended, or a new one.
 Result<Rank*> Agent::rank_for(Task& task, pid_t pid) const {
   Result<TaskId> writer = machine_.proc.identity(pid);
   if (!writer) return std::move(writer).error();
@@ -184,8 +184,8 @@ Result<Rank*> Agent::rank_for(Task& task, pid_t pid) const {
   return free;
 }
 
-// -1: the sender has no such thread. Without a pid namespace of its own, the
-// number is the machine's.
+// Translates a tid from the sender's pid namespace. -1: the sender has no such
+// thread. Without a pid namespace of its own, the tid is the machine's.
 pid_t Agent::host_tid(pid_t pid, pid_t tid_in_namespace) const {
   Result<ProcStatus> direct = machine_.proc.status(tid_in_namespace);
   if (direct && direct->tgid == pid && direct->ns_pids.size() <= 1) {
@@ -205,8 +205,9 @@ pid_t Agent::host_tid(pid_t pid, pid_t tid_in_namespace) const {
   return -1;
 }
 
-// -1: the sender's task has no such process in the sender's namespace. There
-// the number says nothing about the machine's processes.
+// Translates a pid from the sender's pid namespace; there, a number says
+// nothing about the machine's processes. -1: the task has no such process in
+// that namespace.
 pid_t Agent::host_pid(const Task& task, pid_t sender_pid,
                       pid_t pid_in_namespace) const {
   Result<ProcStatus> sender = machine_.proc.status(sender_pid);
@@ -230,8 +231,8 @@ pid_t Agent::host_pid(const Task& task, pid_t sender_pid,
   return -1;
 }
 
-// A process may name its own threads, and processes of its task (PyTorch's
-// workers); never anybody else's.
+// A process may register its own threads and processes of its task (PyTorch's
+// workers), but no others.
 Answer Agent::on_thread(const penstock_thread& thread, const Peer& peer) {
   Result<Registry::Owner> owner = registry_.owner_of(peer.pid);
   if (!owner) return refuse(owner.error());
@@ -259,7 +260,8 @@ Answer Agent::on_thread(const penstock_thread& thread, const Peer& peer) {
 Answer Agent::on_status(const penstock_status& status, const Peer& peer) {
   if (status.job_id == 0) return answer_with(to_json(node_status(peer)));
   Job* job = registry_.find_job(status.job_id);
-  // One answer for both, so that nobody learns of another's job.
+  // Both cases get the same reply, so that it reveals nothing about others'
+  // jobs.
   if (job == nullptr || !job->managed ||
       (peer.uid != 0 && peer.uid != job->uid)) {
     return refuse(ENOENT, "no such managed job of yours runs here");
@@ -276,8 +278,8 @@ Answer Agent::on_switch(const penstock_switch& wanted) {
   return answer_with(to_json(*done));
 }
 
-// A name is the admin's file or a built-in; a path is the user's and is read
-// with the user's rights.
+// A name is an admin's file or a built-in profile. A path is the user's file,
+// and is read with the user's rights.
 void Agent::load_profile(JobId job_id) {
   Job& job = *registry_.find_job(job_id);
   const std::string model(fixed_text(job.options.model));
@@ -314,7 +316,7 @@ void Agent::take_profile(Job& job, Profile profile) {
     if (described.gpu.empty()) described.gpu = config_.gpu_type;
     if (described.batch_per_gpu == 0)
       described.batch_per_gpu = job.options.batch;
-    // A file is read meanwhile: its job's tasks may have ended.
+    // A profile's file is read asynchronously: the job's tasks may have ended.
     size_t gpus = 1;
     for (const auto& [id, task] : job.tasks)
       gpus = std::max(gpus, gpu_count(fixed_text(task.start.gpus)));

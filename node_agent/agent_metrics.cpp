@@ -1,4 +1,4 @@
-// What node_exporter reads.
+// The metrics for node_exporter.
 #include "common/clock.h"
 #include "node_agent/agent.h"
 #include "node_agent/job_metrics.h"
@@ -16,7 +16,7 @@ void Agent::write_metrics() {
 
 NodeMetrics Agent::metrics() {
   NodeMetrics metrics;
-  metrics.status = node_status(Peer{});  // as root sees it
+  metrics.status = node_status(Peer{});  // root sees all jobs
   metrics.latency_sums = {rebalance_latency_.sum_ms(),
                           enforcer_.recall_latency().sum_ms(),
                           launch_latency_.sum_ms(), grant_latency_.sum_ms()};

@@ -1,4 +1,4 @@
-// Tasks that fork, rename and exit: scanning, adoption, endings.
+// Process events, scanning, adoption, and the ends of tasks and jobs.
 #include <poll.h>
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace penstock {
 namespace {
 
-// A user may have tens of thousands of threads born away; others wait
-// meanwhile.
+// Time for bringing strays home per scan: a user may have tens of thousands of
+// threads that started away, and other jobs wait.
 constexpr uint64_t kBringStrays_ns = 20'000'000;
 constexpr uint64_t kForgetAfter_ns = 600'000'000'000;
 
@@ -27,7 +27,7 @@ Status Agent::subscribe_events() {
 }
 
 void Agent::on_process_events() {
-  // Bounded: what is left makes the descriptor readable again.
+  // Bounded: the remaining events keep the descriptor readable.
   Result<ProcEvents::Batch> batch = events_->read(256);
   if (!batch) {
     log_warning("process events: {}", batch.error().message);
@@ -37,7 +37,8 @@ void Agent::on_process_events() {
     for (auto& [id, job] : registry_.jobs()) mark_for_scan(id);
   }
   for (const ProcEvent& event : batch->events) {
-    // A new thread's parent is its process's, which may be none of the job's.
+    // A new thread's parent_pid is its process's parent, which may be outside
+    // the job.
     const bool forked =
         event.kind == ProcEvent::Kind::kFork && event.tid == event.pid;
     const Registry::Owner owner =
@@ -45,7 +46,7 @@ void Agent::on_process_events() {
     if (owner.job == nullptr) continue;
     if (event.kind == ProcEvent::Kind::kExit) {
       if (event.tid == event.pid && owner.job->tasks.contains(event.pid)) {
-        // Its other threads may go on, or one of them may have exec'd.
+        // Its other threads may continue, or one of them may have called exec.
         owner.job->tasks.at(event.pid).exit_seen_ns = event.time_ns;
       }
       if (event.tid == event.pid) account_ended(owner, event.pid);
@@ -79,7 +80,7 @@ void Agent::mark_for_scan(JobId job, pid_t task) {
   arm_scan_timer();
 }
 
-// At most one system call for a burst of marks.
+// A burst of marks costs at most one system call.
 void Agent::arm_scan_timer() {
   const uint64_t next_ns = scan_queue_.next_ns().value_or(0);
   if (next_ns == scan_timer_ns_) return;
@@ -94,10 +95,10 @@ void Agent::arm_scan_timer() {
   }
 }
 
-// One task at a time: others' events, timers and scans that cost less go
-// between.
+// Scans one task per call, so that events, timers and cheaper scans of other
+// jobs run in between.
 void Agent::scan_marked() {
-  scan_timer_ns_.reset();  // it would go off again after the same time
+  scan_timer_ns_.reset();  // periodic: it has to be set again
   if (auto scan = scan_queue_.take(monotonic_ns())) {
     const uint64_t begun_ns = monotonic_ns();
     Job* job = registry_.find_job(scan->job);
@@ -126,7 +127,7 @@ void Agent::scan_task(Job& job, Task& task) {
   keep_apart(task);
 }
 
-// Tasks whose CPUs overlap would all have their loaders on the same few.
+// If tasks' CPUs overlapped, their loaders would all get the same few CPUs.
 void Agent::decide_apart(Job& job, Task& task) {
   if (job.options.threads == 0) return;
   bool shared = false;
@@ -154,7 +155,7 @@ void Agent::decide_apart(Job& job, Task& task) {
 
 void Agent::keep_apart(Task& task) {
   if (task.loader_cpus.empty() || is_off()) return;
-  // Between epochs, say: the trainer may have all CPUs.
+  // Without a loader, as between epochs, the trainer may use all CPUs.
   if (task.units.empty()) return put_together(task);
   std::set<pid_t> loaders;
   std::set<pid_t> away;
@@ -171,7 +172,7 @@ void Agent::put_together(Task& task) {
   if (task.loader_cpus.empty()) return;
   const HomeSplit split{task.home.affinity, task.loader_cpus};
   splitter_.undo(split, task.id);
-  // Those who are away come home to all CPUs.
+  // Away threads will return to all CPUs.
   for (Unit& unit : task.units) {
     for (LoaderThread& thread : unit.threads) {
       CpuSet& mask = thread.home.affinity;
@@ -180,8 +181,9 @@ void Agent::put_together(Task& task) {
   }
 }
 
-// A child of a worker that is away is born away; if it is no loader itself, it
-// must not stay behind a busy lender. The rest at a later look.
+// A child of an away worker starts away. If it is no loader, it must not stay
+// behind a busy lender. Threads left after kBringStrays_ns wait for the next
+// scan.
 void Agent::bring_strays_home(Job& job) {
   Result<std::set<pid_t>> away = machine_.backend.away_threads(job.id);
   if (!away) return;
@@ -201,8 +203,8 @@ void Agent::bring_strays_home(Job& job) {
       mark_for_scan(job.id);
       return;
     }
-    // A worker's new threads belong where it is, and are found when its task
-    // is scanned.
+    // A worker's new threads belong where the worker is; a scan of its task
+    // adds them.
     const Result<ProcStatus> status = machine_.proc.status(tid);
     if (status && away_workers.contains(status->tgid)) continue;
     if (auto home = find_home(tid)) (void)machine_.backend.bring_home(*home);
@@ -213,8 +215,7 @@ FindHome Agent::finder() const {
   return home_finder(machine_.proc, machine_.backend, saved_tasks());
 }
 
-// Processes that were there before the job's group was: later ones are born
-// into it.
+// Attaches processes older than the job's group; later ones are born into it.
 void Agent::attach_io(Job& job, Task& task) {
   if (pool_of(job) < 0 || is_off()) return;
   for (pid_t pid : task.processes) {
@@ -263,7 +264,8 @@ void Agent::begin_task(Job& job, Task& task) {
            task.home.affinity.to_string());
 }
 
-// The event may be of an earlier owner of the descriptor's number: asked anew.
+// The event may belong to an earlier owner of the descriptor's number, so poll
+// the pidfd.
 void Agent::on_task_gone(JobId job_id, pid_t pid) {
   Job* job = registry_.find_job(job_id);
   if (job == nullptr || !job->tasks.contains(pid)) return;
@@ -286,8 +288,8 @@ void Agent::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
   for (Rank& rank : task.ranks) {
     if (rank.progress) job->ended.add(*rank.progress);
   }
-  task.ranks.clear();        // counted there from now on
-  job->last.updated_ns = 0;  // the sums below are of other tasks from now on
+  task.ranks.clear();        // job->ended counts them from now on
+  job->last.updated_ns = 0;  // the page sums lose this task
   machine_.loop.forget(task.pidfd.get());
   for (Unit& unit : task.units) enforcer_.bring_home(*job, unit);
   put_together(task);
@@ -296,7 +298,7 @@ void Agent::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
   if (was_last) {
     credit_lenders(lender_of_cpu_, registry_.jobs());
     enforcer_.vacate(*job, job->away_now);
-    job->grant.away_cpus = CpuSet();  // nothing is lent to it any more
+    job->grant.away_cpus = CpuSet();  // its loans have ended
   }
   registry_.remove_task(job_id, pid);
   rebalance(was_last ? GrantCause::kJobEnd : GrantCause::kTaskEnd, exited_ns);
@@ -324,7 +326,7 @@ void Agent::forget_job(JobId job) {
 }
 
 // Threads that outlive their task's first process keep a group busy for a
-// moment; a job whose end nobody announced is forgotten after a while.
+// moment. A job whose end was not announced is forgotten after kForgetAfter_ns.
 void Agent::tidy(uint64_t now_ns) {
   std::set<JobId> alive;
   std::vector<JobId> forgotten;
@@ -344,7 +346,7 @@ void Agent::tidy(uint64_t now_ns) {
 void Agent::adopt(const std::vector<SavedTask>& saved) {
   for (const SavedTask& task : saved) {
     if (!machine_.proc.verify(task.home.task)) continue;
-    // As the file says, whatever is decided anew below.
+    // Undoes the saved split; begin_task() decides anew.
     splitter_.undo({task.home.affinity, task.loader_cpus}, task.home.task);
     Result<Task*> added = registry_.add(task.start, task.home);
     if (!added) {

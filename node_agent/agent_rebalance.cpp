@@ -1,4 +1,4 @@
-// Planning, and recording what changed.
+// Planning, and the record of grant changes.
 #include <algorithm>
 #include <cmath>
 
@@ -12,11 +12,11 @@ namespace penstock {
 namespace {
 
 constexpr double kNs = 1e-9;
-// Costs that moved by less do not make a new plan.
+// Smaller relative changes of costs cause no new plan.
 constexpr double kChanged = 0.05;
 constexpr double kChangedUse = 0.1;  // cores
 constexpr double kLoaderAppears_s = 10;
-// The first measured ceiling that the report quotes.
+// Run time after which the report quotes the first measured ceiling.
 constexpr double kFirstCorrection_s = 10;
 
 bool differs(double a, double b) {
@@ -46,9 +46,9 @@ std::set<int> shared_cpus(const std::map<JobId, Job>& jobs) {
   return shared;
 }
 
-// Its loader can use more threads than it has now. A job with a profile is
-// believed before its loader has appeared, for as long as that takes; one whose
-// loader is never told apart may lend and never borrows.
+// True if the loader can use more threads than it has. For the first
+// kLoaderAppears_s, a profile counts as evidence of a loader. A job whose
+// loader is never identified may lend, but never borrows.
 bool may_grow(const Job& job, int units) {
   if (job.elastic()) return true;
   const double age_s = double(monotonic_ns() - job.started_ns) * kNs;
@@ -65,7 +65,7 @@ int Agent::pool_of(const Job& job) const {
     }
     return -1;
   }
-  // A job that names no pool is taken to read from the first one.
+  // A job that names no pool is assumed to read from the first one.
   return 0;
 }
 
@@ -124,7 +124,7 @@ PlanInput Agent::plan_input() const {
   return input;
 }
 
-// What may be lent and no job has, announced to us or not.
+// Lendable CPUs that no job holds, whether announced or not.
 CpuSet Agent::idle_cpus() const {
   if (!config_.lend_idle || is_off()) return CpuSet();
   CpuSet idle = machine_.topology.cpus;
@@ -132,7 +132,7 @@ CpuSet Agent::idle_cpus() const {
       named && !named->empty()) {
     idle = idle & *named;
   }
-  // A job that began while we were down was not announced.
+  // Jobs that started while penstockd was down were not announced.
   Result<CpuSet> held = machine_.backend.slurm_cpus();
   if (!held) return CpuSet();
   idle = idle - *held;
@@ -140,7 +140,7 @@ CpuSet Agent::idle_cpus() const {
   return whole_cores(idle, machine_.topology.core_of_cpu);
 }
 
-// lender: 0 where it is nobody's CPU.
+// lender: 0 for an idle CPU.
 bool Agent::may_lend(uint64_t lender, Job& borrower) {
   if (!borrower.may_borrow) return false;
   if (lender == 0) return true;
@@ -157,9 +157,10 @@ bool Agent::may_lend(uint64_t lender, Job& borrower) {
   return false;
 }
 
-// Where away threads cannot have a group of their own, they give way only to
-// threads of their own group; some jobs' groups cannot be lent anything; and
-// who weighs less while it borrows would lose CPUs that another job holds too.
+// Drops loans to three kinds of borrowers. The groups of some cannot be lent
+// CPUs. Others have no group for away threads, which then yield only within
+// their own group. And a job with shared CPUs would lose them to the other
+// holder, as borrowing lowers its weight.
 void Agent::drop_loans_that_would_not_yield(Plan& plan,
                                             const std::vector<PlanJob>& jobs) {
   std::set<int> dropped;
@@ -180,8 +181,8 @@ void Agent::drop_loans_that_would_not_yield(Plan& plan,
       borrower.note("lent no CPUs while other jobs hold some of its own too");
     }
     grant.away_cores *= double(grant.away_cpus.size()) / double(before);
-    // It may be less than what was lent: a core goes whole, a bound on threads
-    // does not.
+    // The hint may count fewer threads than CPUs were dropped: CPUs are lent as
+    // whole cores, but the thread limit need not fill them.
     grant.loader_threads =
         grant.loader_threads > lost ? grant.loader_threads - uint32_t(lost) : 1;
   }
@@ -193,7 +194,7 @@ void Agent::drop_loans_that_would_not_yield(Plan& plan,
   }
 }
 
-// since_ns: when the event happened that this answers; 0: not measured.
+// since_ns: time of the event that caused this plan; 0: do not measure.
 void Agent::rebalance(GrantCause cause, uint64_t since_ns) {
   const PlanInput input = plan_input();
   Result<Plan> plan = is_off() ? slurms_plan(input) : make_plan(input);
@@ -277,7 +278,7 @@ bool Agent::has_changed_enough(const Job& job) const {
   if (may_grow(job, units) != planned.elastic) return true;
   if (!planned.elastic && units != planned.loader_units) return true;
   if (job.ranks() != planned.ranks) return true;
-  // A job of unknown cost is planned by what it uses.
+  // A job with unknown costs is planned by its use.
   const bool costs_known =
       job.corrected && job.corrected->loader_cpu_s_per_sample.known();
   if (!costs_known && (job.starved != planned.starved ||
@@ -293,7 +294,7 @@ std::set<uint64_t> Agent::barred_lenders() const {
   const double now_s = double(monotonic_ns()) * kNs;
   std::set<uint64_t> barred;
   for (const auto& [id, job] : registry_.jobs()) {
-    // What is stopped cannot suffer.
+    // A stopped job cannot suffer.
     if (!job.managed || job.tasks.empty() || job.stopped) continue;
     if (job.measured_limit || !job.lender_watch.may_lend(now_s)) {
       barred.insert(id);
@@ -302,7 +303,8 @@ std::set<uint64_t> Agent::barred_lenders() const {
   return barred;
 }
 
-// A loan may cost its lender more than CPU time (caches, memory bandwidth).
+// Detects loans that cost the lender more than CPU time (caches, memory
+// bandwidth).
 void Agent::watch_lenders(uint64_t now_ns) {
   const double now_s = double(now_ns) * kNs;
   bool suffered = false;
@@ -329,7 +331,8 @@ void Agent::watch_lenders(uint64_t now_ns) {
              unlent);
     suffered = true;
   }
-  // What is only to be measured changes who may lend: planned anew below.
+  // kMeasure bars the lender without a plan here; has_changed_enough() then
+  // causes one.
   if (suffered) rebalance(GrantCause::kLenderSuffered);
 }
 

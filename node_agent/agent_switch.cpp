@@ -1,7 +1,7 @@
-// `penstock off` and `penstock on`. Off is a mark in StateDir that the next
-// penstockd finds, too. Jobs are registered and watched as ever, so that `on`
-// needs no new beginning; no plan gives them anything meanwhile, and
-// controllers hear of jobs on their entitlement and of no idle CPU.
+// `penstock off` and `penstock on`. Off is a mark in StateDir that also holds
+// for the next penstockd. While off, jobs are registered and watched as usual,
+// so that `on` needs no restart. Plans grant nothing, and controllers see jobs
+// on their entitlement and no idle CPUs.
 #include <algorithm>
 
 #include "common/clock.h"
@@ -15,7 +15,7 @@ namespace {
 
 bool is_away(const Unit* unit) { return unit->away; }
 
-// It has something that Slurm did not give it, or less.
+// True if the job has more or less than Slurm gave it.
 bool is_touched(Job& job) {
   const auto units = job.units();
   return !job.away_now.empty() || job.limit_bytes_per_s > 0 ||
@@ -41,7 +41,7 @@ void Agent::look_for_off_mark() {
 }
 
 Result<NodeSwitch> Agent::switch_off() {
-  // Without the mark it is off all the same, until this penstockd ends.
+  // Without the mark, Penstock is off only until penstockd ends.
   Result<double> since = mark_off(machine_.state_dir_fd);
   NodeSwitch done{since.value_or(unix_s()), 0, 0};
   if (!is_off()) {
@@ -59,8 +59,8 @@ Result<NodeSwitch> Agent::switch_off() {
       "off until penstockd ends, as StateDir cannot be written to");
 }
 
-// Everything that is ours is Slurm's again. Returns of how many jobs not yet,
-// which are tried again.
+// Returns everything to Slurm's settings. Returns the number of jobs for which
+// this is incomplete; refresh_groups() tries those again.
 uint32_t Agent::release_all() {
   uint32_t not_home = 0;
   for (auto& [id, job] : registry_.jobs()) {
@@ -101,12 +101,11 @@ Result<NodeSwitch> Agent::switch_on() {
   return done;
 }
 
-// The jobs as they were when they were introduced: nothing is lent, and no
-// group of ours is there.
+// Sets the managed jobs up again, when no loans and no groups exist.
 void Agent::take_up_again() {
   for (auto& [id, job] : registry_.jobs()) {
     if (!job.managed) continue;
-    job.away_policy = AwayPolicy();  // it would count the time between
+    job.away_policy = AwayPolicy();  // the old one would count the time off
     for (auto& [pid, task] : job.tasks) {
       introduce(job, task);
       attach_io(job, task);

@@ -5,8 +5,8 @@
 namespace penstock {
 namespace {
 
-// Without the job's word what its threads were held up by stands for what its
-// trainer waited for: while its GPUs are busy the trainer waits for none of it.
+// Without progress pages, the stall time of the job's threads stands for the
+// trainer's waiting time. While its GPUs are busy, the trainer does not wait.
 Breakdown without_pages(const TimeSpent& spent) {
   const TimePart unknown{std::nullopt, "the job reports no progress"};
   Breakdown parts{.wall_s = spent.wall_s,
@@ -47,7 +47,8 @@ void split_wait(const TimeSpent& spent, Breakdown& parts) {
                 "time waited, split as the loader's time was spent");
   }
   if (seen_s > 0) {
-    // By parts of stretches it can be more than what the job has told since.
+    // Sums of estimates per observation may exceed the waiting time in the
+    // pages.
     const double scale = std::min(1.0, spent.wait_s / seen_s);
     return fill(spent.by_kernel.fetch_s * scale, spent.by_kernel.prep_s * scale,
                 "time waited, split by what loader threads were seen at: "
@@ -57,8 +58,8 @@ void split_wait(const TimeSpent& spent, Breakdown& parts) {
       "the loader does not report its time";
 }
 
-// A loader that prepares on the trainer's CPUs holds it up without the trainer
-// ever waiting for data.
+// A loader that runs on the trainer's CPUs delays the trainer even if the
+// trainer never waits for data.
 void add_contention(const TimeSpent& spent, Breakdown& parts) {
   if (!(spent.contention_s > 0)) return;
   parts.contention_s = spent.contention_s;

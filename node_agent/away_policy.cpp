@@ -6,7 +6,7 @@
 namespace penstock {
 
 struct AwayPolicy::CpuLoad {
-  bool runnable = false;  // some away unit wants to run
+  bool runnable = false;  // an away unit is runnable
   double run_ms = 0;
 };
 
@@ -26,7 +26,7 @@ std::map<int, AwayPolicy::CpuLoad> AwayPolicy::away_load(
 
 namespace {
 
-// The lent CPUs by physical core; one of which nothing is known is a core.
+// The lent CPUs by physical core. An unknown CPU is a core of its own.
 std::map<int, std::vector<int>> cores_lent(const AwayInput& input) {
   std::map<int, std::vector<int>> cores;
   for (int cpu : input.lent.cpus()) {
@@ -66,8 +66,8 @@ void AwayPolicy::note_use(const AwayInput& input, const CpuSet& usable) {
   note(room_, room);
 }
 
-// All of them, where home has next to nothing for them, as the trainer uses it,
-// and they do not lose by it.
+// All units may go only under two conditions: the trainer leaves them almost no
+// home cores, and the lent CPUs have room for the home units' use.
 size_t AwayPolicy::units_wanted(const AwayInput& input,
                                 size_t usable_cpus) const {
   const size_t units = input.units.size();

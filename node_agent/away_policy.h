@@ -1,9 +1,9 @@
-// Which of a borrower's loader units are away now: the closed loop that sends
-// them to lent CPUs and brings them home when the owner wants its CPU. Pure:
-// observations and time go in, moves come out.
+// The control loop that decides which of a borrower's loader units run on lent
+// CPUs. It sends units away, and brings them home when the owner wants its CPU.
+// Pure: takes observations and the time, returns moves.
 //
-// Why it exists although away threads yield: a worker that hands batches out
-// in order and is frozen behind a busy lender stalls all the others.
+// Away threads yield to the owner, but that is not enough. Workers that deliver
+// batches in order all stall when one of them is frozen behind a busy lender.
 #pragma once
 
 #include <map>
@@ -14,37 +14,37 @@
 
 namespace penstock {
 
-// One loader unit over the last tick.
+// One loader unit during the last tick.
 struct UnitObservation {
   int id = 0;  // the unit's first tid
   bool away = false;
-  bool in_order = false;  // a worker process: gains from taking turns
-  double run_ms = 0;      // CPU time of its threads
-  // One of its threads wants a CPU at this moment. The run delay would not
-  // tell: the kernel counts it when the wait is over, and a thread that yields
-  // to a busy owner waits for seconds.
+  bool in_order = false;  // a worker process: benefits from taking turns
+  double run_ms = 0;      // CPU time of its threads during the tick
+  // A thread of the unit is runnable now. The run delay does not show this: the
+  // kernel adds a wait only when it ends, and a thread that yields to a busy
+  // owner may wait for seconds.
   bool runnable = false;
-  int cpu = -1;  // where it ran last
+  int cpu = -1;  // CPU on which it ran last
 };
 
 struct AwayInput {
   double now_ms = 0;
-  double tick_ms = 0;     // time since the last call; 0: the first of a loan
-  CpuSet lent;            // by the plan
-  double home_cores = 0;  // for loaders, at home, beside the trainer
-  double away_cores = 0;  // expected of all lent CPUs together
+  double tick_ms = 0;     // time since the last call; 0: first call of a loan
+  CpuSet lent;            // CPUs lent by the plan
+  double home_cores = 0;  // of the loaders, excluding the trainer's
+  double away_cores = 0;  // expected from all lent CPUs together
   std::vector<UnitObservation> units;
-  std::map<int, double> idle_share_of_cpu;  // 0..1, over the tick
-  // Physical core by CPU; empty: every CPU is one.
+  std::map<int, double> idle_share_of_cpu;  // 0..1, over the last tick
+  // Physical core of each CPU; empty: every CPU is a core.
   std::vector<int> core_of_cpu;
 };
 
 struct AwayMoves {
-  CpuSet usable;                // whole cores whose owner leaves them idle
-  std::vector<int> bring_home;  // unit ids, to be done first
+  CpuSet usable;                // lent whole cores that their owners leave idle
+  std::vector<int> bring_home;  // unit ids; apply before send_away
   std::vector<int> send_away;
-  // Set where a CPU was given back: the time from its being wanted (the first
-  // moment of the starving ticks) until now.
+  // Set if a CPU was recalled: the time since its owner wanted it, which is the
+  // start of the starving ticks.
   std::optional<double> recalled_after_ms;
 };
 
@@ -52,30 +52,31 @@ class AwayPolicy {
  public:
   AwayMoves decide(const AwayInput& input);
 
-  // Away units that want to run got under kStarvedShare of a CPU that is not
-  // idle for this long: its owner wants it.
+  // An owner wants its CPU if runnable away units there get less than
+  // kStarvedShare of it for this long, while it is not idle.
   static constexpr double kStarvedMs = 35;
   static constexpr double kStarvedShare = 0.1;
-  // A core given back is tried again once each of its CPUs has idled by
+  // A recalled core is used again after each of its CPUs was idle by at least
   // kIdleShare for this long.
   static constexpr double kIdleMs = 55;
   static constexpr double kIdleShare = 0.5;
-  // A job's only unit, which nobody relieves while its CPU is wanted back, goes
-  // for so many times the cores that it has at home.
+  // The only unit of a job leaves home only for this many times its home cores:
+  // no other unit replaces it while its CPU is recalled.
   static constexpr double kAloneGains = 2;
-  // Workers that deliver in order take turns on the lent CPUs.
+  // Period at which workers that deliver in order take turns on the lent CPUs.
   static constexpr double kTurnMs = 200;
-  // All units go where lent CPUs have room for what those at home used for so
-  // long: a worker, or a lender, may sleep through a tick.
+  // All units may leave only if the lent CPUs have room for the home units'
+  // mean use over this time. A shorter mean would miss workers, or lenders,
+  // that sleep through a tick.
   static constexpr double kUseMs = 1000;
 
  private:
   struct CpuLoad;
-  // Whoever runs on one half of a core slows the other: it is wanted whole.
+  // A core is recalled as a whole: a thread on one sibling slows the other.
   struct CoreState {
-    bool wanted = false;               // by its owner: not usable
-    std::map<int, double> starved_ms;  // by CPU: how long units have starved
-    double idle_ms = 0;  // how long all of it has idled since given back
+    bool wanted = false;               // recalled by its owner: not usable
+    std::map<int, double> starved_ms;  // by CPU: how long away units starved
+    double idle_ms = 0;  // how long all its CPUs have idled since the recall
   };
 
   static std::map<int, CpuLoad> away_load(const AwayInput& input);
@@ -96,9 +97,9 @@ class AwayPolicy {
   std::map<int, CoreState> cores_;
   std::map<int, double> placed_at_ms_;  // by unit id
   double last_turn_ms_ = 0;
-  // Means of kUseMs or so, in cores; nullopt: nothing was seen yet.
-  std::optional<double> home_use_;  // by the units at home, of home CPUs
-  std::optional<double> room_;      // for away units on the usable CPUs
+  // Exponential means over about kUseMs, in cores; nullopt: no data yet.
+  std::optional<double> home_use_;  // used by the home units
+  std::optional<double> room_;  // available to away units on the usable CPUs
 };
 
 }  // namespace penstock

@@ -17,11 +17,12 @@ namespace {
 
 [[noreturn]] void run_child(const ChildWork& work, int out) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // Nothing else stays open: a child that hangs must not hold our lock, or the
-  // guardian's pipe.
+  // Closes everything else, because a hung child must not hold the lock or the
+  // guardian's pipe. `out` becomes descriptor 0 for that.
   if (::dup2(out, STDIN_FILENO) != STDIN_FILENO) ::_exit(1);
   ::close_range(3, ~0U, 0);
-  // Libraries that run programs wait for them, so SIGCHLD must not be ignored.
+  // Libraries that run programs wait for them, which fails with SIGCHLD
+  // ignored.
   for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
@@ -58,7 +59,7 @@ void BoundedChildren::start(const ChildWork& work, Callback callback) {
   }
   const int fd = in.get();
   ::fcntl(fd, F_SETFL, O_NONBLOCK);
-  // A number may be another process's by the time that we kill.
+  // A pidfd, because the pid may be reused before the kill.
   UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   children_[fd] = Child{std::move(pidfd),
                         std::move(in),
@@ -113,7 +114,7 @@ void BoundedChildren::finish(int fd, Result<std::string> result) {
   loop_.forget(fd);
   auto node = children_.extract(fd);
   Child& child = node.mapped();
-  // It may hang in the kernel: nobody waits for its end.
+  // The child may hang in the kernel, so nothing waits for its end.
   if (child.pidfd) {
     ::syscall(SYS_pidfd_send_signal, child.pidfd.get(), SIGKILL, nullptr, 0);
   }

@@ -1,6 +1,6 @@
-// Work that could hang or crash penstockd is done by children: each writes its
-// result to a pipe, within a bound of time and of bytes, and penstockd never
-// waits for one. Not thread-safe.
+// Runs work that could hang or crash penstockd in child processes. A child
+// writes its result to a pipe, bounded in time and in bytes; penstockd never
+// waits for it. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,13 @@
 namespace penstock {
 
 struct ChildWork {
-  std::string what;                   // begins messages about it
+  std::string what;                   // prefix of error messages
   std::function<void(int out)> body;  // runs in the child, which then exits
   uint64_t deadline_ms = 0;
-  size_t max_bytes = 0;  // that it may write
-  // Called with what it writes, as it comes; the deadline is then for each
-  // write, and max_bytes for none. False: it is ended, as one that is done.
+  size_t max_bytes = 0;  // limit of the result's size
+  // If set, called with each block of output as it arrives. deadline_ms then
+  // applies between blocks, and max_bytes does not apply. Return false to end
+  // the child; that counts as success.
   std::function<bool(std::string_view text)> stream = nullptr;
 };
 
@@ -29,33 +30,36 @@ class BoundedChildren {
  public:
   using Callback = std::function<void(Result<std::string>)>;
 
-  // REQUIRES: the process ignores SIGCHLD; nobody waits for the children.
+  // REQUIRES: the process ignores SIGCHLD, since no child is waited for.
   explicit BoundedChildren(EventLoop& loop) : loop_(loop) {}
   ~BoundedChildren() { end_all(); }
 
-  // Forks. The body runs with default signal handlers and without any open
-  // file but standard output, standard error and out. Calls back later, once:
-  // with what it wrote until its end, also where it crashed, or
-  //   kUnavailable  it took over deadline_ms, or too many run, or we stop
-  //   kLimit        it wrote more than max_bytes
-  //   kIo           it could not be started
+  // Forks. The body runs with default signal handlers and with no open files
+  // other than standard output, standard error and `out`. Calls back once: with
+  // all that the child wrote until its end, even if it crashed, or with an
+  // error. If the child cannot be started, the callback runs before start()
+  // returns.
+  //   kUnavailable  deadline_ms passed, kMaxChildren run, or penstockd stops
+  //   kLimit        the child wrote more than max_bytes
+  //   kIo           the child cannot be started
   void start(const ChildWork& work, Callback callback);
 
-  // Ends all, as the destructor does: kUnavailable.
+  // Kills all children; each callback gets kUnavailable. The destructor does
+  // this too.
   void end_all();
 
-  // Ends children that are past their deadline; call about once a second.
+  // Kills children that are past their deadline. Call about once a second.
   void expire(uint64_t now_ns);
 
   static constexpr size_t kMaxChildren = 32;
 
  private:
   struct Child {
-    UniqueFd pidfd;  // none: it has ended already
+    UniqueFd pidfd;  // empty: pidfd_open failed, as the child had ended
     UniqueFd pipe;
     std::string what;
     uint64_t deadline_ms = 0;
-    uint64_t deadline_ns = 0;  // the moment
+    uint64_t deadline_ns = 0;  // CLOCK_MONOTONIC
     size_t max_bytes = 0;
     std::string text;
     std::function<bool(std::string_view)> stream;
@@ -66,7 +70,7 @@ class BoundedChildren {
   void finish(int fd, Result<std::string> result);
 
   EventLoop& loop_;
-  std::map<int, Child> children_;  // by the pipe's read end
+  std::map<int, Child> children_;  // by the file descriptor of `pipe`
 };
 
 }  // namespace penstock

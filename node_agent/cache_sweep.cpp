@@ -17,7 +17,7 @@ namespace {
 constexpr mode_t kUserMode = 0700;
 constexpr mode_t kGroupMode = 02770;
 
-// A user's file system, were one mounted there, might never answer.
+// Does not cross mounts: a user's file system might never answer.
 UniqueFd open_inside(int parent, const std::string& name) {
   open_how how{};
   how.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -26,7 +26,8 @@ UniqueFd open_inside(int parent, const std::string& name) {
       ::syscall(SYS_openat2, parent, name.c_str(), &how, sizeof how)));
 }
 
-// The loader makes no others, and nobody else can make one of another's name.
+// Only the loader's folders match. The name contains the owner's id, so no user
+// can claim another user's folder.
 bool is_cache_folder(const std::string& name, const struct stat& status) {
   const mode_t mode = status.st_mode & 07777;
   const std::string prefix = kCacheFolderPrefix;
@@ -49,7 +50,7 @@ CacheSweep::Directory CacheSweep::open_folder(int parent,
     return nullptr;
   }
   Directory folder(::fdopendir(fd.get()));
-  if (folder) (void)fd.release();  // the directory's now
+  if (folder) (void)fd.release();  // owned by `folder` now
   return folder;
 }
 
@@ -70,7 +71,7 @@ uint64_t CacheSweep::sweep_folder(const std::string& name, uint64_t most_keep_s,
       ++removed;
     }
   }
-  // With its last cache; else it is not empty, and stays.
+  // Removes the folder with its last cache; fails if the folder is not empty.
   if (removed > 0) (void)::unlinkat(root, name.c_str(), AT_REMOVEDIR);
   return removed;
 }
@@ -82,7 +83,7 @@ uint64_t CacheSweep::run(uint64_t most_keep_s, uint64_t now_s) {
   for (int i = 0; i < kMostEntries; ++i) {
     const dirent* entry = ::readdir(root_.get());
     if (entry == nullptr) {
-      root_.reset();  // the next run begins anew
+      root_.reset();  // the next run starts over
       break;
     }
     const std::string name = entry->d_name;

@@ -1,5 +1,5 @@
-// Removes the loaders' caches of samples, and batches that jobs shared, that
-// nobody uses any more: their memory belongs to no job.
+// Removes sample caches and shared batches that no process uses any more. Their
+// memory belongs to no job, so nothing else frees it.
 #pragma once
 
 #include <dirent.h>
@@ -12,22 +12,23 @@
 
 namespace penstock {
 
-// Looks at base's folders penstock-cache-UID of user UID with mode 0700, and
-// penstock-cache-gGID of group GID with mode 2770, and in them at what
-// remove_if_left() does. Whatever else is there is not touched, no link and no
-// mount is entered. Needs openat2(2) (Linux 5.6); without it nothing is
-// removed.
+// Sweeps the folders penstock-cache-UID (owner UID, mode 0700) and
+// penstock-cache-gGID (group GID, mode 2770) in `base`, with remove_if_left()
+// for each cache file. Everything else is left alone; links and mount points
+// are not followed.
+//
+// Needs openat2(2) (Linux 5.6); without it nothing is removed.
 class CacheSweep {
  public:
-  // Of base, in one run; of each folder. What users put there costs no more:
-  // base is gone on with by the next run, and what a folder has beyond is its
-  // user's own loss.
+  // Limits of one run: entries of base, and files of each folder. They bound
+  // the cost of what users put there. The next run continues in base; files
+  // beyond kMostFiles in a folder are never swept.
   static constexpr int kMostEntries = 4096;
   static constexpr int kMostFiles = 256;
 
   explicit CacheSweep(std::string base = kCacheBase);
 
-  // now_s: since 1970. Returns how many caches went.
+  // now_s: seconds since 1970. Returns the number of caches removed.
   uint64_t run(uint64_t most_keep_s, uint64_t now_s);
 
  private:
@@ -40,7 +41,7 @@ class CacheSweep {
                         uint64_t now_s) const;
 
   const std::string base_;
-  Directory root_;  // where the last run has stopped
+  Directory root_;  // position at which the last run stopped
 };
 
 }  // namespace penstock

@@ -42,8 +42,8 @@ LoaderUnit whole(const ProcessView& process) {
   return unit;
 }
 
-// One unit per process or thread that the predicates choose. The root process
-// is never moved whole: the trainer is in it.
+// Returns one unit per process or thread that a predicate selects. The root
+// process and greeting processes are never moved whole: they contain trainers.
 template <class ProcessIs, class ThreadIs>
 std::vector<LoaderUnit> collect(const TaskView& task, ProcessIs process_is,
                                 ThreadIs thread_is) {
@@ -75,8 +75,8 @@ std::vector<LoaderUnit> registered(const TaskView& task) {
       });
 }
 
-// The main thread of a process with the trainer in it has that one's name and
-// its workers': it is meant only where nothing else is.
+// The main thread of a trainer's process often has its workers' name. It is
+// selected only if nothing else matches.
 std::vector<LoaderUnit> matching(const TaskView& task) {
   if (task.match.empty()) return {};
   const auto units_of = [&](bool with_main) {
@@ -97,8 +97,8 @@ std::vector<LoaderUnit> matching(const TaskView& task) {
 
 using ByPid = std::map<int, const ProcessView*>;
 
-// Debian's PyTorch names nothing: a worker is a fork of the trainer without
-// exec, so it carries its parent's command line.
+// Debian's PyTorch sets no names. Its workers are forks of the trainer without
+// exec, and so keep the trainer's command line.
 bool is_forked_worker(const ByPid& by_pid, const ProcessView& process) {
   const auto parent = by_pid.find(process.parent_pid);
   return parent != by_pid.end() && process.comm.starts_with("python") &&
@@ -106,11 +106,11 @@ bool is_forked_worker(const ByPid& by_pid, const ProcessView& process) {
          process.command_line == parent->second->command_line;
 }
 
-// Processes that have workers: as children, or as those of a fork server that
-// is their child.
+// Processes with workers as children, or as children of a fork server that is
+// their child.
 struct Parents {
   std::set<int> pids;
-  std::set<int> lasting;  // of them, those whose worker was there before
+  std::set<int> lasting;  // of them, those whose worker is not new
   bool undecided = false;
 };
 
@@ -124,7 +124,7 @@ Parents parents_of_workers(const TaskView& task, const ByPid& by_pid) {
     if (!is_worker(process)) continue;
     const bool is_new = !task.seen_pids.contains(process.pid);
     const auto add = [&](const ProcessView& parent) {
-      // Only for those that may be taken for workers does it matter.
+      // Only parents that may be taken for workers leave the scan undecided.
       parents.undecided = parents.undecided || (is_new && is_worker(parent));
       if (is_new && task.loader_pids.contains(parent.pid)) return;
       parents.pids.insert(parent.pid);
@@ -174,7 +174,8 @@ std::vector<LoaderUnit> forked(const TaskView& task, const Parents& parents) {
       [](const ProcessView&, const ThreadView&) { return false; });
 }
 
-// Names and parentage, which tell trainers that multiprocessing started too.
+// Applies names and parentage, which also find trainers started by
+// multiprocessing.
 Classification by_processes(const TaskView& task) {
   const Parents parents = parents_of_workers(task, by_pid_of(task));
   Classification found{LoaderEvidence::kNames, named(task, parents)};

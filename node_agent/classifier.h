@@ -1,7 +1,7 @@
-// Which of a task's processes and threads are its loader. Pure.
+// Identifies the loader processes and threads of a task. Pure.
 //
-// Names are the user's to write: they decide only what may be moved within the
-// job's own grant, never what the job is entitled to.
+// Users choose process and thread names freely. Names therefore decide only
+// what is moved within the job's own grant, never the job's entitlement.
 #pragma once
 
 #include <map>
@@ -25,20 +25,21 @@ struct ProcessView {
 };
 
 struct TaskView {
-  int root_pid = 0;                    // the process that Slurm started
-  std::vector<ProcessView> processes;  // root included
-  std::set<int> registered_tids;       // by libpenstock: exact
-  std::set<int> greeting_pids;         // sent HELLO: trainers
-  std::set<int> trainer_pids;          // known to have had loaders as children
-  std::set<int> seen_pids;             // processes of the last look
-  std::set<int> loader_pids;           // that were loaders then
-  std::string match;                   // --loader-match, "" when not given
+  int root_pid = 0;                    // first process, started by Slurm
+  std::vector<ProcessView> processes;  // includes the root process
+  std::set<int> registered_tids;       // registered through libpenstock: exact
+  std::set<int> greeting_pids;         // trainers: they sent HELLO
+  std::set<int> trainer_pids;  // trainers: they had loader children before
+  std::set<int> seen_pids;     // processes of the last scan
+  std::set<int> loader_pids;   // loaders at the last scan
+  std::string match;           // --loader-match; "": not given
 };
 
-// How a loader was told apart; the report's data quality names the best.
+// The rule that identified the loader. The report's data quality names the most
+// trusted rule that applied.
 enum class LoaderEvidence { kNone, kMatch, kNames, kParentage, kRegistered };
 
-// What is moved as one: a thread, or every thread of a worker process.
+// A unit of movement: one thread, or all threads of a worker process.
 struct LoaderUnit {
   int pid = 0;
   std::vector<int> tids;
@@ -48,24 +49,27 @@ struct LoaderUnit {
 struct Classification {
   LoaderEvidence source = LoaderEvidence::kNone;
   std::vector<LoaderUnit> units;  // ascending by pid, then tid
-  // Processes that have had a worker at two looks.
+  // Processes whose worker was present in two scans.
   std::set<int> trainer_pids;
-  // A process that may be a worker has a child for the first time that looks
-  // like a worker of its own, and may be about to exec: look again.
+  // A possible worker has a new child that looks like its own worker but may be
+  // about to exec: scan again.
   bool undecided = false;
 };
 
-// Rules in order of trust; the first that finds any unit decides:
-//   registered threads; --loader-match (over comm or command line);
-//   known names (PyTorch's, DALI's), and processes that Python's
-//   multiprocessing spawned;
-//   forked Python workers: a child whose command line equals its parent's.
+// Applies these rules in order of trust; the first that finds a unit decides:
+//   1. registered threads
+//   2. --loader-match, against comm and command line
+//   3. known names (PyTorch's, DALI's), and processes spawned by Python's
+//      multiprocessing
+//   4. forked Python workers: children with their parent's command line
+//
 // A process that multiprocessing spawned or forked, and that has such children
-// itself, is a trainer (torch.multiprocessing.spawn): they are its loaders. One
-// that was a loader before is believed to be a trainer once a child of it has
-// been there at two looks. These last two rules alone ask trainer_pids.
-// A unit whose process is registered thread by thread holds those threads; a
-// process whose main thread is registered is moved whole.
+// itself, is a trainer (torch.multiprocessing.spawn); its children are its
+// loaders. A former loader becomes a trainer once a child of it was present in
+// two scans. Only rules 3 and 4 use trainer_pids.
+//
+// If single threads of a process are registered, its units are those threads.
+// If its main thread is registered, the whole process is one unit.
 Classification classify(const TaskView& task);
 
 }  // namespace penstock

@@ -23,7 +23,7 @@ ClusterGrant::Taken ClusterGrant::take(const NodeGrant& grant, double now_s) {
 
 std::optional<Refused> ClusterGrant::take(const Beat& beat, double now_s) {
   if (beat.term < term_) return Refused{beat.term, 0, term_};
-  // A newer term is taken with its first grant.
+  // A beat does not establish a newer term; its first grant does.
   if (beat.term == term_) heard_s_ = now_s;
   return std::nullopt;
 }

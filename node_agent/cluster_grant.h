@@ -1,6 +1,6 @@
-// What the cluster's controllers have granted this node, and whether that is
-// still in force: grants of older terms and versions are refused, and when the
-// controller falls silent its grants end. Pure; not thread-safe.
+// The cluster controllers' last grant to this node, and whether it is in force.
+// Grants of older terms and versions are refused. A grant ends when the
+// controller has been silent for the time-out. Pure; not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -14,34 +14,34 @@ namespace penstock {
 
 class ClusterGrant {
  public:
-  // now_s: monotonic, the same clock in all calls. term: the highest that an
-  // earlier run has seen; 0: none.
+  // now_s: monotonic, the same clock in all calls. term: the highest term seen
+  // before a restart; 0: none.
   ClusterGrant(double timeout_s, double now_s, uint64_t term = 0)
       : timeout_s_(timeout_s), heard_s_(now_s), term_(term) {}
 
   struct Taken {
-    bool is_new = false;             // plan again
-    bool is_new_term = false;        // to be kept over a restart
-    std::optional<Refused> refused;  // to be sent to its sender
+    bool is_new = false;             // the plan is outdated
+    bool is_new_term = false;        // save the term, for a restart
+    std::optional<Refused> refused;  // the reply to the sender
   };
   Taken take(const NodeGrant& grant, double now_s);
-  // The answer to a beat of an older term, to be sent back.
+  // Handles a beat. Returns the reply to a beat of an older term.
   std::optional<Refused> take(const Beat& beat, double now_s);
 
-  // True once when the controller has been silent for the time-out: its grant
-  // has ended, and the node solves alone.
+  // Returns true once, when the controller has been silent for the time-out.
+  // Its grant has then ended, and the node plans alone.
   bool expire(double now_s);
 
   bool is_in_force() const { return in_force_; }
   uint64_t term() const { return term_; }        // the highest seen; 0: none
-  uint64_t version() const { return version_; }  // of the last one; 0: none
-  // Since a controller of the highest term was heard, or since the start.
+  uint64_t version() const { return version_; }  // of the last grant; 0: none
+  // Time since the last message of the highest term, or since the start.
   double silence_s(double now_s) const { return now_s - heard_s_; }
 
-  // nullptr: nothing of the job in force.
+  // nullptr: no grant for the job is in force.
   const JobGrant* job(uint64_t id) const;
-  // The last that was told, also where it is no longer in force. nullptr: never
-  // told.
+  // The pool in the last grant, even after that grant has ended. nullptr: the
+  // last grant does not name the pool, or there was none.
   const PoolGrant* pool(const std::string& name) const;
 
  private:

@@ -6,7 +6,7 @@
 namespace penstock {
 namespace {
 
-// What a controller takes for a ceiling, at least.
+// Controllers refuse smaller ceilings and costs.
 constexpr double kLeastCeiling = 1e-6;
 constexpr double kLeastCost_s = 1e-9;
 constexpr size_t kMaxNameBytes = 64;  // a controller refuses longer ones
@@ -25,7 +25,7 @@ bool differs(const JobPart& a, const JobPart& b) {
     if (differs(a.*figure, b.*figure)) return true;
     same.*figure = a.*figure;
   }
-  // The history has them from the last word on the job.
+  // The history takes these from the job's last report.
   same.trainer_reserve_cores = a.trainer_reserve_cores;
   same.mean_rate = a.mean_rate;
   same.grant_changes = a.grant_changes;
@@ -33,8 +33,8 @@ bool differs(const JobPart& a, const JobPart& b) {
   return !(a == same);
 }
 
-// A user's program can say anything of these, and one message that is refused
-// would silence the whole node.
+// Users control these values. Out-of-range values must be cut, because the
+// controller would refuse the message and hear nothing more from the node.
 void put_label(const JobLabel& label, JobPart& part) {
   part.model = label.model.substr(0, kMaxNameBytes);
   part.batch = label.batch;
@@ -162,7 +162,7 @@ void apply_pool(const PoolGrant& told, bool in_force, size_t index,
   for (const PlanJob& job : input.jobs) {
     if (job.pool == int(index)) own += std::max(1u, job.shares);
   }
-  // Those of other nodes are as they were last told.
+  // The shares of other nodes are those of the last grant.
   const double all = std::max(own, told.all_shares - told.node_shares + own);
   if (own == 0 || all <= 0) return;
   const double per_share = told.bandwidth_bytes_per_s / all;

@@ -17,13 +17,13 @@ Figure divided(const Figure& figure, double parts) {
   return {figure.value / parts, figure.low / parts, figure.high / parts};
 }
 
-// Of what a sample costs, what each of the ranks has that use it.
+// The part of a sample's costs for each rank that uses the sample.
 MeasuredCosts one_part(const MeasuredCosts& costs, double ranks) {
   return {divided(costs.loader_cpu_s, ranks),
           divided(costs.storage_bytes, ranks)};
 }
 
-// Of jobs whose costs are the same.
+// The common costs of jobs that share batches.
 MeasuredCosts costs_of(const Jobs& jobs) {
   std::vector<const Corrector*> seen;
   bool knows_bytes = false;
@@ -32,7 +32,7 @@ MeasuredCosts costs_of(const Jobs& jobs) {
     knows_bytes = knows_bytes || job->knows_bytes;
   }
   MeasuredCosts costs = Corrector::costs_of(seen);
-  // Nobody counts the bytes: none counted does not mean none read.
+  // Without byte counts, 0 does not mean that nothing was read.
   if (!knows_bytes) costs.storage_bytes = Figure{};
   return costs;
 }

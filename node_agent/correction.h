@@ -1,4 +1,4 @@
-// What a job is predicted to need, once it has been seen to run.
+// Predicted needs of jobs, corrected by measurements.
 #pragma once
 
 #include <map>
@@ -7,10 +7,10 @@
 
 namespace penstock {
 
-// Sets the `corrected` of each managed job with tasks. Jobs of a share
-// (sharers.h) have the costs that all of them have shown together, divided
-// between the ranks that use what any of them prepares: together they are to
-// need what is prepared once, and which of them does it is chance.
+// Sets `corrected` of each managed job with tasks. Jobs that prepare their
+// batches together (sharers.h) get their common measured costs, divided by the
+// number of ranks that use the batches. Their needs then add up to the cost of
+// preparing each batch once. Which job prepares a batch is chance.
 void correct_predictions(std::map<JobId, Job>& jobs);
 
 }  // namespace penstock

@@ -1,5 +1,5 @@
-// Collects a job's course, a period at a time. A trainer tells its figures with
-// the batches that it consumes: periods wait for the one that tells of them.
+// Collects a job's course, one point per sampling period. A trainer reports
+// only when it consumes a batch, so periods wait for the next batch.
 #pragma once
 
 #include <vector>
@@ -11,20 +11,20 @@ namespace penstock {
 
 class Course {
  public:
-  // A batch tells of this many periods at most; the earlier ones stay without.
+  // One batch completes at most this many periods; older ones stay incomplete.
   static constexpr size_t kMostWaiting = 60;
 
-  // A period whose rate and shares are in it already, or will never be known.
+  // Adds a period whose rate and shares are set, or will never be known.
   void add(const TimelinePoint& period);
-  // A period whose rate and shares the next batch tells.
+  // Adds a period that waits for the next batch's rate and shares.
   void add_waiting(const TimelinePoint& period);
-  // Of all periods that wait: the rate, and parts of whatever wall time as
-  // shares.
+  // Sets the rate and the shares of all waiting periods. The parts may cover
+  // any wall time; they become shares of it.
   void tell(double rate, const Breakdown& parts);
-  // Nothing will be told of those that wait.
+  // Leaves the waiting periods incomplete.
   void give_up();
 
-  // What waits comes last.
+  // The waiting periods come last.
   std::vector<TimelinePoint> points() const;
 
  private:
@@ -32,7 +32,7 @@ class Course {
   std::vector<TimelinePoint> waiting_;
 };
 
-// The parts as shares of the time.
+// Sets the parts as shares of the wall time.
 void set_shares(TimelinePoint& point, const Breakdown& parts);
 
 }  // namespace penstock

@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-// user nice system idle iowait irq softirq steal; guest is in user already.
+// user nice system idle iowait irq softirq steal; user includes guest.
 constexpr int kFields = 8;
 
 bool take_number(std::string_view& text, uint64_t& value) {
@@ -67,7 +67,7 @@ Status CpuIdle::refresh() {
   const ssize_t size = ::pread(fd_.get(), text.data(), text.size(), 0);
   if (size < 0) return system_error(errno, "/proc/stat");
   text.resize(static_cast<size_t>(size));
-  // Only the cpu lines are wanted; the last line may be cut.
+  // The cpu lines come first; a truncated last line is dropped.
   text.resize(text.rfind('\n') + 1);
   Result<std::map<int, CpuTicks>> now = parse_cpu_ticks(text);
   if (!now) return std::move(now).error();

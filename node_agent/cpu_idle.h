@@ -1,4 +1,4 @@
-// How idle each CPU was between two looks, from /proc/stat.
+// The idle share of each CPU between two readings of /proc/stat.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace penstock {
 
-// CPU -> {idle, total} ticks, of the "cpuN" lines. Pure; passes over others.
+// CPU -> ticks, from the "cpuN" lines. Pure; skips other lines.
 struct CpuTicks {
   uint64_t idle = 0;  // idle and iowait
   uint64_t total = 0;
@@ -22,9 +22,9 @@ class CpuIdle {
  public:
   static Result<CpuIdle> open();
 
-  // Reads anew; shares() then covers the time since the read before. The
-  // kernel counts in ticks of 10 ms: over one tick of the loop a share is
-  // coarse, and the closed loop asks for several in a row.
+  // Reads /proc/stat; shares() then covers the time since the last call. The
+  // kernel counts in ticks of 10 ms, so a share over one 20 ms tick of the
+  // control loop is coarse. The control loop therefore needs several in a row.
   Status refresh();
 
   // 0..1 by CPU; empty before the second refresh().

@@ -5,7 +5,7 @@
 namespace penstock {
 namespace {
 
-// Less than this was wanted in a period: a quotient would be noise.
+// With less wanted CPU time in a period, the quotient would be noise.
 constexpr uint64_t kLeastWanted_ns = 5'000'000;
 
 using Readings = std::map<pid_t, SchedStat>;
@@ -26,7 +26,8 @@ void read_others(const ProcReader& proc, const Task& task, Readings& now) {
   size_t count = 0;
   for (pid_t pid : task.processes) {
     if (count >= DelayProbe::kMaxProcesses) return;
-    // Where its loader is threads, the main thread is the trainer's.
+    // Already read as a loader's. In other processes the main thread is a
+    // trainer's, even if other threads are loaders.
     if (now.contains(pid)) continue;
     ++count;
     Result<SchedstatFile> file = proc.open_schedstat(pid);
@@ -50,7 +51,7 @@ std::optional<double> DelayProbe::got_share(const ProcReader& proc,
     const auto before = last_.find(tid);
     if (before == last_.end() || stat.run_ns < before->second.run_ns ||
         stat.wait_ns < before->second.wait_ns) {
-      continue;  // new, or the number was given anew
+      continue;  // new, or a reused tid
     }
     run_ns += stat.run_ns - before->second.run_ns;
     wait_ns += stat.wait_ns - before->second.wait_ns;

@@ -1,5 +1,5 @@
-// How much of the CPU time that a job wanted at home it got, for jobs that
-// report no rate. One per job.
+// The share of the CPU time wanted at home that a job got, for jobs that report
+// no rate. One object per job.
 #pragma once
 
 #include <map>
@@ -14,9 +14,10 @@ struct Task;
 
 class DelayProbe {
  public:
-  // CPU time / (CPU time + run delay) since the last call, over loader threads
-  // that are at home and the main threads of the other processes; of a large
-  // job a part stands for all. nullopt where they wanted next to nothing.
+  // Returns CPU time / (CPU time + run delay) since the last call, over the
+  // loader threads at home and the other processes' main threads. A large job
+  // is sampled (kMaxThreads, kMaxProcesses per task). nullopt: the threads
+  // wanted less than 5 ms of CPU time.
   std::optional<double> got_share(const ProcReader& proc,
                                   std::map<pid_t, Task>& tasks);
 

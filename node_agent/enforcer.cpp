@@ -10,8 +10,8 @@
 namespace penstock {
 namespace {
 
-// A limit that moved by less is left alone: each write costs a system call,
-// and measured costs wander.
+// A smaller relative change of a limit is not applied: each write costs a
+// system call, and measured costs fluctuate.
 constexpr double kSameLimit = 0.02;
 
 bool is_close(uint64_t a, uint64_t b) {
@@ -23,7 +23,8 @@ uint64_t as_limit(double bytes_per_s) {
   return bytes_per_s <= 0 ? 0 : std::max<uint64_t>(4096, uint64_t(bytes_per_s));
 }
 
-// The grant's, or less where the job asked to be measured with less.
+// The grant's limit, or the lower limit that the job requested for a
+// measurement.
 double bytes_per_s_of(const Job& job, const PlannedGrant& grant) {
   if (!job.measured_limit || job.measured_limit->bytes_per_s == 0) {
     return grant.bytes_per_s;
@@ -33,8 +34,8 @@ double bytes_per_s_of(const Job& job, const PlannedGrant& grant) {
   return grant.bytes_per_s <= 0 ? asked : std::min(asked, grant.bytes_per_s);
 }
 
-// Once, as it may be tried again at every tick. The thread or its group going
-// away meanwhile is the normal end of a job.
+// Logs once, because every tick may retry. kNotFound is no error: the job's
+// thread or group has just ended.
 void complain(Job& job, const char* what, const Status& status) {
   if (status || status.error().code == Code::kNotFound) return;
   const std::string text = std::string(what) + ": " + status.error().message;
@@ -68,8 +69,8 @@ void Enforcer::set_limit(Job& job, const std::string& device,
   job.limit_device = bytes_per_s == 0 ? "" : device;
 }
 
-// The grant is the job's, a hint is one rank's: all move at one rate, so each
-// has the same part.
+// Grants are per job, hints per rank. All ranks progress at one rate, so each
+// gets an equal part.
 void Enforcer::publish_hints(Job& job) {
   const PlannedGrant& grant = job.grant;
   const uint32_t ranks = job.ranks();
@@ -91,7 +92,7 @@ void Enforcer::apply(const Plan& plan, const std::vector<PlanJob>& planned,
     const int pool = planned[i].pool;
     return pool < 0 ? std::string() : devices[size_t(pool)];
   };
-  // What shrinks first: nothing is promised twice, not even for a moment.
+  // Decreases first, so that nothing is granted twice even for a moment.
   for (const bool growing : {false, true}) {
     for (size_t i = 0; i < plan.grants.size(); ++i) {
       Job& job = jobs.at(JobId(plan.grants[i].id));
@@ -113,8 +114,8 @@ void Enforcer::apply(const Plan& plan, const std::vector<PlanJob>& planned,
 void Enforcer::leave(Job& job, const CpuSet& cpus) {
   if ((job.away_now & cpus).empty()) return;
   const CpuSet left = job.away_now - cpus;
-  // Without another lent CPU the away threads run at home for a moment, still
-  // yielding to everyone there.
+  // Without another lent CPU, the away threads run at home for a moment, where
+  // they still yield to all others.
   Status status =
       backend_.set_away_cpus(job.id, left.empty() ? job.cpus() : left);
   complain(job, "leaving CPUs", status);
@@ -133,11 +134,12 @@ void Enforcer::bring_home(Job& job, Unit& unit) {
   for (LoaderThread& thread : unit.threads) {
     Status status = backend_.bring_home(thread.home);
     complain(job, "bringing a thread home", status);
-    // Still away: the next tick tries again.
+    // Threads that stayed away are retried at the next tick.
     some_stayed =
         some_stayed || (!status && status.error().code != Code::kNotFound);
   }
-  // After the moves: a wait for the lender's CPU is counted when it is over.
+  // After the moves, because the kernel counts a wait for the lender's CPU when
+  // it ends.
   sampler_.account(unit, job.totals);
   unit.away = some_stayed;
 }
@@ -145,20 +147,21 @@ void Enforcer::bring_home(Job& job, Unit& unit) {
 void Enforcer::send_away(Job& job, Unit& unit) {
   sampler_.account(unit, job.totals);
   for (LoaderThread& thread : unit.threads) {
-    // The user may have pinned it meanwhile: it comes home as it leaves.
+    // Users may have changed the affinity since the scan; restore the current
+    // one later.
     if (auto mask = sched_.affinity(thread.home.task.tid)) {
       thread.home.affinity = *mask;
     }
     Status status = backend_.send_away(job.id, thread.home);
     const bool is_later = !status && status.error().code == Code::kLimit;
     if (!is_later) complain(job, "a thread could not be lent a CPU", status);
-    // Nothing of the unit has gone: the next tick tries again.
+    // No thread of the unit has moved, so the next tick can retry.
     if (!status && (is_later || status.error().code == Code::kUnavailable) &&
         thread.home.task == unit.threads.front().home.task) {
       return;
     }
     if (!status && status.error().code != Code::kNotFound) {
-      unit.away = true;  // some of it
+      unit.away = true;  // some of its threads are away
       bring_home(job, unit);
       return;
     }
@@ -166,7 +169,7 @@ void Enforcer::send_away(Job& job, Unit& unit) {
   unit.away = true;
 }
 
-// At an away unit: where it is, and whether it wants to run.
+// Finds the CPU of an away unit, and whether the unit is runnable.
 void Enforcer::look_closer(const Unit& unit, UnitObservation& seen) const {
   for (const LoaderThread& thread : unit.threads) {
     const pid_t tid = thread.home.task.tid;
@@ -182,7 +185,7 @@ void Enforcer::look_closer(const Unit& unit, UnitObservation& seen) const {
 
 AwayInput Enforcer::look(Job& job, double now_ms, double tick_ms,
                          const CpuIdle& idle) {
-  // After a pause of the loop the units' times are no tick's.
+  // After a pause of the loop, the units' times cover more than a tick.
   const bool is_first = job.looked_at_ms < now_ms - 1.5 * tick_ms;
   job.looked_at_ms = now_ms;
   AwayInput input;
@@ -226,7 +229,7 @@ Enforcer::Tick Enforcer::tick(Job& job, double now_ms, double tick_ms,
   };
   const Tick done{moves.recalled_after_ms.has_value(),
                   !(moves.usable - job.away_now).empty()};
-  // At once: the moves below may take 30 ms.
+  // Takes the CPUs at once, because the moves below may take 30 ms.
   if (moves.recalled_after_ms) leave(job, job.away_now - moves.usable);
   for (int id : moves.bring_home) bring_home(job, *unit_of(id));
   if (moves.recalled_after_ms) {

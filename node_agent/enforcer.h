@@ -1,5 +1,5 @@
-// Puts plans into the kernel, and runs the closed loop that sends loader units
-// away and brings them home.
+// Applies plans to the kernel, and runs the control loop that sends loader
+// units away and brings them home.
 #pragma once
 
 #include <optional>
@@ -24,35 +24,35 @@ class Enforcer {
         sampler_(sampler),
         core_of_cpu_(core_of_cpu) {}
 
-  // Sets CPUs, limits and hints of every job in the plan: what shrinks first,
-  // then what grows. devices[i] is the block device of pool i ("" unknown).
+  // Sets CPUs, limits and hints of every job in the plan; all decreases precede
+  // all increases. devices[i] is the block device of pool i ("": unknown).
   void apply(const Plan& plan, const std::vector<PlanJob>& planned,
              const std::vector<std::string>& devices,
              std::map<JobId, Job>& jobs);
 
   struct Tick {
-    bool recalled = false;    // a CPU was given back to an owner that wants it
-    bool lent_again = false;  // one that was given back is used again
+    bool recalled = false;    // a CPU was returned to its owner
+    bool lent_again = false;  // a returned CPU is used again
   };
-  // One look of the closed loop at one job. Cheap where nothing is lent. While
-  // send_left_ns is not used up, threads are sent away; it loses what they
-  // took.
+  // Runs the control loop once for one job. Cheap if nothing is lent. Sends
+  // threads away while send_left_ns lasts, and subtracts the time used.
   Tick tick(Job& job, double now_ms, double tick_ms, const CpuIdle& idle,
             uint64_t& send_left_ns);
 
-  // Takes these CPUs from the job's away threads before the call returns,
-  // without moving a thread (0.1 ms); tick() brings home who has no place
-  // left. For a task that is about to exec on them.
+  // Takes these CPUs from the job's away threads before it returns, without
+  // moving a thread (0.1 ms). tick() later brings home threads that have no
+  // lent CPU left. For a task that is about to exec on these CPUs.
   void vacate(Job& job, const CpuSet& cpus);
 
   // Writes the job's grant into the hint pages of its ranks.
   void publish_hints(Job& job);
 
-  // Brings one unit home, if it is away.
+  // Brings the unit home if it is away. Threads that cannot be moved stay away
+  // until the next tick().
   void bring_home(Job& job, Unit& unit);
 
-  // Brings everyone home and removes the job's groups and limits. find_home: of
-  // threads that no unit has.
+  // Brings all threads home and removes the job's groups and limits. find_home
+  // finds the homes of threads that are in no unit.
   // Errors: kUnavailable  a group is still busy: sweep later.
   Status release(Job& job, const FindHome& find_home);
 

@@ -9,9 +9,9 @@ namespace {
 using allocator::Allocation;
 using allocator::Problem;
 
-// Halves the range of rates so often that what is left is a rounding error.
+// Steps of the bisection; the remaining range is a rounding error.
 constexpr int kHalvings = 60;
-// What the sums of the same numbers in another order may differ by.
+// Tolerance for sums of the same numbers in another order.
 constexpr double kClose = 1 + 1e-9;
 
 double cores_per_rate(const allocator::Job& job) {
@@ -43,7 +43,7 @@ struct Amounts {
   }
 };
 
-// At that rate of each rank.
+// The job's grant if each of its ranks has this rate.
 Allocation::Grant grant_at(const allocator::Job& job, double rank_rate,
                            double ranks) {
   const double rate = rate_of(job, rank_rate * ranks);
@@ -55,7 +55,7 @@ Allocation::Grant grant_at(const allocator::Job& job, double rank_rate,
 void even_out(const Problem& problem, const std::vector<Sharer>& sharers,
               Allocation& answer) {
   Amounts given;
-  double low = 0, high = 0;  // the rates that ranks have are between these
+  double low = 0, high = 0;  // bounds of the common rate of a rank
   for (const Sharer& sharer : sharers) {
     const Allocation::Grant& grant = answer.grants[sharer.job];
     given.add(grant, problem.jobs[sharer.job].pool);

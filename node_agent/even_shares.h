@@ -1,6 +1,7 @@
-// Jobs that prepare their batches together (docs/staging.md): whatever one of
-// them is given makes all go on. The allocation does not know that, and with
-// Policy=throughput any division between them is as good for it. Pure.
+// Equalizes jobs that prepare their batches together (docs/staging.md). Cores
+// given to one of these jobs speed up all of them. The allocator does not know
+// that, and with Policy=throughput it considers any division among them equally
+// good. Pure.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +13,13 @@ namespace penstock {
 
 struct Sharer {
   size_t job = 0;    // index into Problem::jobs
-  double ranks = 1;  // > 0; each goes on at the common rate
+  double ranks = 1;  // > 0; all ranks progress at one rate
 };
 
-// Divides what the jobs of a share were given together so that all their ranks
-// go on at one rate, as far as floors, ceilings and max_cores let them. They
-// never have more cores, nor more bandwidth of a pool, than before. REQUIRES:
-// the answer is one of that problem; each job's cores_curve has one point.
+// Divides the jobs' common resources so that all their ranks progress at one
+// rate, within floors, ceilings and max_cores. The sums of cores, and of
+// bandwidth per pool, never grow.
+// REQUIRES: `answer` solves `problem`; each job's cores_curve has one point.
 void even_out(const allocator::Problem& problem,
               const std::vector<Sharer>& sharers,
               allocator::Allocation& answer);

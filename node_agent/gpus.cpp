@@ -12,15 +12,15 @@
 namespace penstock {
 namespace {
 
-// The last line: a child that dies half-way does not write it.
+// The last line. A child that dies early does not write it.
 constexpr std::string_view kEnd = "end";
 
 Error bad_line(std::string_view line) {
   return invalid(quoted(line) + ": not a line of a list of GPUs");
 }
 
-// Takes the text up to the separator off the front of rest; false: there is
-// none.
+// Takes the text up to the separator off the front of `rest`. Returns false if
+// there is no separator.
 bool take(std::string_view& rest, char separator, std::string_view& taken) {
   const size_t end = rest.find(separator);
   if (end == std::string_view::npos) return false;
@@ -29,8 +29,8 @@ bool take(std::string_view& rest, char separator, std::string_view& taken) {
   return true;
 }
 
-// "NUMBER FILE DOMAIN BUS DEVICE FUNCTION", decimal; FILE is one more than the
-// device file's number, so that 0 stands for an unknown one.
+// "NUMBER FILE DOMAIN BUS DEVICE FUNCTION", decimal. FILE is the device file's
+// number plus 1; 0: unknown.
 Result<Gpu> parse_gpu(std::string_view line) {
   constexpr std::array<uint64_t, 6> kHighest = {
       kMaxGpus - 1, 1'000'000, UINT32_MAX, 255, 31, 7};
@@ -172,9 +172,9 @@ std::string describe(const std::vector<Gpu>& gpus,
 
 namespace {
 
-// Slurm writes lists of GPUs as it does lists of CPUs. Empty for other texts.
+// Slurm's GPU lists have the format of its CPU lists. Empty for other text.
 CpuSet gpu_numbers(std::string_view slurm_gpus) {
-  // A text that fills its field may have lost the end of its last number.
+  // Text that fills its field may be truncated within its last number.
   if (slurm_gpus.size() >= sizeof(penstock_task_start::gpus)) return CpuSet();
   return CpuSet::parse(slurm_gpus).value_or(CpuSet());
 }

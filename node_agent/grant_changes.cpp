@@ -7,9 +7,9 @@ namespace penstock {
 namespace {
 
 constexpr double kSameCores = 0.01;
-constexpr double kSameBandwidth = 0.05;  // of the larger
+constexpr double kSameBandwidth = 0.05;  // relative to the larger value
 
-// What a reader sees of a grant.
+// The visible figures of a grant.
 struct Figures {
   double cores = 0;
   double away = 0;
@@ -23,7 +23,7 @@ Figures figures_of(const PlannedGrant& grant, double share_away) {
   return figures;
 }
 
-// Of the lent CPUs, the share that the closed loop uses.
+// The share of the lent CPUs that the control loop uses.
 double share_in_use(const Job& job) {
   if (job.grant.away_cpus.empty()) return 1;
   return double((job.grant.away_cpus & job.away_now).size()) /
@@ -76,7 +76,8 @@ void record_plan(Job& job, const PlannedGrant& before, GrantCause cause,
   const Figures to = figures_of(job.grant, 1);
   if (!job.changes.empty()) {
     const GrantChange& last = job.changes.back();
-    // After a recall a plan that changes nothing lends nothing again.
+    // After a recall, an unchanged plan lends nothing again, so compare the
+    // plans.
     const bool is_same = last.cause == GrantCause::kRecall
                              ? is_close(figures_of(before, 1), to)
                              : is_close(end_of(last), to);

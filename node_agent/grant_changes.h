@@ -1,7 +1,7 @@
-// The list of a job's grant changes, for its report. Pure.
+// A job's list of grant changes, for its report. Pure.
 //
-// Each change begins with the figures that the one before it ended with: the
-// list has no gaps, also where what was in force moved without an entry.
+// Each change starts with the figures at which the previous one ended. The list
+// therefore has no gaps, even if small changes made no entry.
 #pragma once
 
 #include "node_agent/job.h"
@@ -13,18 +13,18 @@ struct Moment {
   uint64_t ns = 0;  // CLOCK_MONOTONIC
 };
 
-// A plan replaced `before` by job.grant. No entry where nothing that a reader
-// could see differs: 0.01 cores, a twentieth of the bandwidth, the lent CPUs.
+// Records that a plan replaced `before` by job.grant. Makes no entry if no
+// visible figure changed: 0.01 cores, 5 % of the bandwidth, the lent CPUs.
 void record_plan(Job& job, const PlannedGrant& before, GrantCause cause,
                  const Moment& now);
 
-// The closed loop gave lent CPUs back: job.away_now is what is left of
-// job.grant.away_cpus. A lender that wants its CPU again and again makes one
-// entry in kRecallEntries_ns.
+// Records that the control loop returned lent CPUs; job.away_now holds the rest
+// of job.grant.away_cpus. At most one entry per kRecallEntries_ns, as a lender
+// may recall its CPUs often.
 void record_recall(Job& job, const Moment& now);
 
-// The closed loop uses CPUs again that were given back. No entry where the
-// last one is not the recall.
+// Records that the control loop uses returned CPUs again. Makes no entry unless
+// the last entry is the recall.
 void record_lent_again(Job& job, const Moment& now);
 
 inline constexpr uint64_t kRecallEntries_ns = 10'000'000'000;

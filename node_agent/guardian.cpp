@@ -27,7 +27,7 @@ class Watch {
         patience_ms_(patience_ms),
         clean_ups_(clean_ups) {}
 
-  // One heartbeat, silence, or the end. False: the guardian is done.
+  // Handles one heartbeat, time-out or end of the pipe. False: exit.
   bool once() {
     pollfd heard{reader_, POLLIN, 0};
     const int ready = ::poll(&heard, 1, anything_away_ ? patience_ms_ : -1);
@@ -35,7 +35,7 @@ class Watch {
     if (ready == 0) {
       clean_up_();
       ++clean_ups_;
-      anything_away_ = false;  // until penstockd goes on
+      anything_away_ = false;  // until the next heartbeat
       return true;
     }
     std::array<char, 64> beats;
@@ -81,7 +81,7 @@ Result<Guardian> Guardian::start(const std::function<void()>& clean_up,
 
   writer.reset();
   ::prctl(PR_SET_NAME, "penstockd-guard");
-  // Signals for the daemon's whole process group are the daemon's to handle.
+  // Signals to the daemon's process group are for the daemon alone.
   ::setsid();
   ::signal(SIGTERM, SIG_IGN);
   ::signal(SIGINT, SIG_IGN);

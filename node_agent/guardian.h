@@ -1,6 +1,6 @@
-// A second process that watches penstockd: when it dies suddenly, or stands
-// still while threads are away, the guardian brings them home and removes our
-// groups, so that no loader stays frozen behind a busy lender.
+// A second process that watches penstockd. If penstockd dies, or hangs while
+// threads are away, the guardian brings them home and removes our groups.
+// Otherwise loaders would stay frozen behind busy lenders.
 #pragma once
 
 #include <atomic>
@@ -17,25 +17,25 @@ class Guardian {
  public:
   static constexpr int kPatience_ms = 3000;
 
-  // Forks. In the child, clean_up runs when penstockd dies, and when
-  // patience_ms pass after a heartbeat that said that something is away. The
-  // child exits when it is dismissed, or after penstockd's death. REQUIRES:
-  // called before any thread or event loop exists.
+  // Forks. The child runs clean_up when penstockd dies, and when no heartbeat
+  // follows within patience_ms after one with anything_away. The child exits on
+  // dismiss() and after penstockd's death.
+  // REQUIRES: called before any thread or event loop exists.
   static Result<Guardian> start(const std::function<void()>& clean_up,
                                 int patience_ms = kPatience_ms);
 
   Guardian(Guardian&&) = default;
   Guardian& operator=(Guardian&&) = default;
 
-  // Never waits.
+  // Sends a heartbeat. Never blocks.
   void beat(bool anything_away);
 
-  // How often clean_up has ended. It may run while penstockd goes on already,
-  // so that what penstockd did meanwhile may be undone: whoever sees another
-  // number than before begins anew.
+  // Number of finished clean-ups. A clean-up may overlap with a penstockd that
+  // has resumed, and undo its work. When the number changes, the caller must
+  // set up its groups again.
   uint32_t clean_ups() const { return *clean_ups_; }
 
-  // Everything is in order: the child exits without doing anything.
+  // Ends the child without a clean-up.
   void dismiss();
 
  private:

@@ -36,7 +36,7 @@ std::optional<Home> by_job(const ProcReader& proc, const Backend& backend,
   for (const SavedTask& task : saved) {
     if (group.empty() || group != task.home.job_path) continue;
     Home home = home_as(task.home, tid);
-    home.affinity = CpuSet();  // of which task is not known
+    home.affinity = CpuSet();  // unknown task; empty: all CPUs of the group
     return home;
   }
   return std::nullopt;

@@ -1,5 +1,5 @@
-// Where a stray thread belongs, from the saved tasks: for the sweep after a
-// crash, when no record of single threads is left.
+// Finds the home of a stray thread from the saved tasks, for the sweep after a
+// crash, when no per-thread records are left.
 #pragma once
 
 #include <vector>
@@ -9,9 +9,10 @@
 
 namespace penstock {
 
-// The returned function gives the home of the task that the thread descends
-// from, else of one of the job that it is in (by the group that Slurm tracks it
-// by), then with every CPU of that job's. proc and backend outlive it.
+// The returned function gives the home of the task that is an ancestor of the
+// thread, else of a task of the thread's job (by Slurm's tracking group). In
+// the second case the affinity is empty, which stands for all of the group's
+// CPUs. proc and backend must outlive the function.
 FindHome home_finder(const ProcReader& proc, const Backend& backend,
                      std::vector<SavedTask> saved);
 

@@ -20,7 +20,7 @@ CpuSet loader_part(const CpuSet& cpus, uint32_t threads,
   std::sort(ordered.begin(), ordered.end(), [&](int a, int b) {
     return std::pair(core(a), a) < std::pair(core(b), b);
   });
-  // The last ones: what pins itself by hand starts at the first.
+  // The last CPUs: programs that pin themselves start at the first.
   return CpuSet(std::vector<int>(ordered.end() - threads, ordered.end()));
 }
 

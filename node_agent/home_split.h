@@ -1,5 +1,5 @@
-// Keeps a task's loader and trainer on CPUs of their own, within those that
-// Slurm gave the task, where --loader-threads=N asks for fewer than these.
+// Separates a task's loader and trainer on the CPUs that Slurm gave the task,
+// if --loader-threads=N is less than their number.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 
 namespace penstock {
 
-// The loader's part: `threads` of the task's CPUs, siblings of one physical
-// core together. Empty where the trainer would have none left, or threads is 0
-// (the user has not asked). Pure.
-//   core_of_cpu  index: CPU; shorter than needed: every CPU is a core
+// The loader's part: `threads` of the task's CPUs, keeping siblings of a
+// physical core together. Empty if the trainer would have no CPU left, or if
+// threads is 0 (option not given). Pure.
+//   core_of_cpu  index: CPU; CPUs beyond its end are cores of their own
 CpuSet loader_part(const CpuSet& cpus, uint32_t threads,
                    const std::vector<int>& core_of_cpu);
 
 // A task whose CPUs are split.
 struct HomeSplit {
-  CpuSet cpus;    // all, as Slurm gave them
-  CpuSet loader;  // of them; empty: not split
+  CpuSet cpus;    // all CPUs that Slurm gave
+  CpuSet loader;  // the loader's part; empty: not split
   CpuSet trainer() const { return cpus - loader; }
 };
 
@@ -31,16 +31,16 @@ class HomeSplitter {
   HomeSplitter(const ProcReader& proc, const ThreadSched& sched)
       : proc_(proc), sched_(sched) {}
 
-  // Puts every thread of the processes on its side; those in skipped (they are
-  // away) and those that somebody gave a mask of their own are left alone. A
-  // thread that ends meanwhile is no error. To be repeated when there are new
-  // ones: a thread is born with the mask of its maker.
+  // Restricts each thread of the processes to its side. Skips threads in
+  // `skipped` (they are away) and threads with an affinity set by the user. A
+  // thread that ends meanwhile is no error. Call again after new threads
+  // appear: they inherit their creator's affinity.
   void apply(const HomeSplit& split, const std::set<pid_t>& pids,
              const std::set<pid_t>& loader_tids,
              const std::set<pid_t>& skipped) const;
 
-  // Gives all CPUs back to every thread of the task's process tree that apply()
-  // has put on a side; nothing where split has no loader's part.
+  // Restores all CPUs for each thread of the task's process tree that apply()
+  // restricted. Does nothing if the split has no loader part.
   void undo(const HomeSplit& split, const TaskId& task) const;
 
  private:

@@ -10,7 +10,7 @@ namespace penstock {
 namespace {
 
 constexpr size_t kReserveSamples = 5;
-// Behind the others by more than this, a rank has stopped reporting.
+// A rank this far behind the newest update has stopped reporting.
 constexpr uint64_t kSilent_ns = 30'000'000'000;
 
 }  // namespace
@@ -81,10 +81,10 @@ void charge_trainer(Job& job, const LoaderThread& thread) {
   };
   give_back(job.totals, charged);
   give_back(job.sampled, thread.sampled);
-  // What lenders were credited with they have lent all the same.
+  // Lenders keep their credit: they did lend this CPU time.
   job.totals.credited_away_cpu_s =
       std::min(job.totals.credited_away_cpu_s, job.totals.away_cpu_s);
-  // Both have counted it as something else until now.
+  // These figures counted the thread as a loader's until now.
   job.forget_trainer_use();
   job.most_loader_threads = 0;
   job.last.updated_ns = 0;
@@ -126,8 +126,8 @@ uint32_t Job::task_count() const {
   return uint32_t(others > 0 ? others : tasks.size());
 }
 
-// A process that reported once and then only waits for the real trainer is no
-// rank: all ranks move together.
+// All ranks progress together. A process that reported once and then only waits
+// for the real trainer is therefore no rank.
 uint32_t Job::reporting_ranks() const {
   uint64_t newest_ns = 0;
   for (const auto& [pid, task] : tasks) {
@@ -159,8 +159,8 @@ uint32_t Job::shares() const {
   for (const auto& [pid, task] : tasks) {
     gpus = std::max(gpus, gpu_count(fixed_text(task.start.gpus)));
   }
-  // The list of GPUs is a job's environment, and srun --overcommit makes as
-  // many tasks as the user likes; its CPUs are Slurm's word.
+  // Users control the list of GPUs (the job's environment) and the number of
+  // tasks (srun --overcommit). Only the CPUs are Slurm's decision.
   const size_t most =
       std::min(std::max<size_t>(task_count(), gpus), cpus().size());
   return std::clamp<uint32_t>(ranks(), 1u, std::max(1u, uint32_t(most)));
@@ -168,7 +168,8 @@ uint32_t Job::shares() const {
 
 void Job::note_widest() {
   const uint32_t now_tasks = task_count();
-  // As many ranks as usual: one that only reported for a moment does not count.
+  // Requires the usual number of reporting ranks. A rank that reported only
+  // briefly does not raise that number.
   const PageSums sums = pages();
   const bool fewer_ranks =
       sums.ranks > 0 &&

@@ -1,6 +1,6 @@
-// The Slurm account of each job that was announced. Kept apart from the jobs'
-// records: it comes before them, and an unmanaged job has one only while a
-// task of its runs. Pure.
+// The Slurm account of each announced job. Separate from the job records,
+// because an account is announced earlier, and an unmanaged job has a record
+// only while it has tasks. Pure.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@ namespace penstock {
 
 class JobAccounts {
  public:
-  // An empty account is none. Beyond kMaxJobs the lowest job, whose end nobody
-  // announced, is forgotten.
+  // Sets the account; "" removes it. Beyond kMaxJobs entries, removes the
+  // lowest job id, assuming that its end was not announced.
   void set(JobId job, std::string account);
   void forget(JobId job) { accounts_.erase(job); }
 
-  // "" where it is unknown.
+  // "": unknown.
   std::string of(JobId job) const;
 
   static constexpr size_t kMaxJobs = 8192;

@@ -5,7 +5,7 @@
 namespace penstock {
 namespace {
 
-// As often as the figures are written.
+// The period of the metrics file.
 constexpr double kRate_s = 15;
 
 JobCounters counters_of(const Job& job, const JobReport& report) {

@@ -1,4 +1,4 @@
-// A job's record as figures for Prometheus. Pure.
+// Converts a job's record to figures for Prometheus. Pure.
 #pragma once
 
 #include "node_agent/job.h"
@@ -6,8 +6,11 @@
 
 namespace penstock {
 
-// report: build_report()'s of the job now. Raises job.told, which the answer's
-// counters are. now_s: CLOCK_MONOTONIC.
+// report: the job's current build_report(). Raises job.told to the job's
+// current counters, without letting any decrease, and returns it in the
+// metrics.
+//
+// now_s: CLOCK_MONOTONIC.
 JobMetrics job_metrics(Job& job, const JobReport& report, double now_s);
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// A job's time and cores on this node, as the history takes them. Pure.
+// A job's times and core-seconds on this node, in the history's format. Pure.
 #pragma once
 
 #include <map>
@@ -9,14 +9,14 @@
 
 namespace penstock {
 
-// report  build_report()'s of that job
-// What a penstockd that was started anew did not see is not known.
+// report  the job's build_report()
+// After a restart of penstockd the core-seconds are unknown.
 RunTotals run_totals(const JobReport& report, const Job& job);
 
-// Gives lenders what borrowers have used of lent CPUs since the last call: a
-// borrower's time is spread evenly over the CPUs that are lent to it now. To be
-// called before loans change.
-//   lender_of_cpu  lent CPUs; 0: an idle CPU, of which nobody is the lender
+// Credits lenders with the CPU time that borrowers have used since the last
+// call. A borrower's time is spread evenly over the CPUs lent to it now. Call
+// before loans change.
+//   lender_of_cpu  lent CPUs; 0: an idle CPU, which has no lender
 void credit_lenders(const std::map<int, uint64_t>& lender_of_cpu,
                     std::map<JobId, Job>& jobs);
 

@@ -13,8 +13,8 @@ namespace {
 
 constexpr int kSteps = 32;
 constexpr double kManyCores = 1e6;
-constexpr double kRoom = 1.25;  // of the axis, over what has to be on it
-// A cost whose interval reaches to 0 is taken to be this share of it at least.
+constexpr double kRoom = 1.25;  // length of the axis over its largest mark
+// Lower bound of a cost's interval, as a share of the cost.
 constexpr double kLeastShare = 1e-3;
 
 bool is_positive(const std::optional<Estimate>& estimate) {
@@ -34,7 +34,7 @@ const char* ceiling_source(const Compared& ceiling) {
   return is_positive(ceiling.corrected) ? "of its first seconds" : "predicted";
 }
 
-// How many cores the loader's threads of a rank can use; nullopt: any number.
+// Cores that a rank's loader threads can use; nullopt: no limit.
 std::optional<double> usable_cores(const Job& job, double ranks) {
   double threads = job.most_loader_threads;
   if (job.widest.elastic)
@@ -43,7 +43,7 @@ std::optional<double> usable_cores(const Job& job, double ranks) {
   return threads / ranks;
 }
 
-// The curve up to so many cores.
+// The curve, truncated at this number of cores.
 RateCurve held_to(const RateCurve& curve, double cores) {
   RateCurve out;
   for (const RatePoint& point : curve) {
@@ -55,11 +55,11 @@ RateCurve held_to(const RateCurve& curve, double cores) {
   return out;
 }
 
-// What is known of the loader, per rank.
+// The loader's speed, per rank.
 struct Loader {
-  RateCurve curve;              // none: a straight line
-  double cpu_s_per_sample = 0;  // without a curve
-  // What rates are multiplied with at the interval's ends.
+  RateCurve curve;              // empty: a straight line
+  double cpu_s_per_sample = 0;  // if the curve is empty
+  // Factors of the rates at the interval's ends.
   double low_factor = 1;
   double high_factor = 1;
   bool measured_here = false;
@@ -157,7 +157,7 @@ class Maker {
     out_.measured_cores = loader_.curve.back().cores * ranks_;
   }
 
-  // Of a sample, from storage; zeros where not known.
+  // Storage bytes per sample; zeros if unknown.
   Figure bytes() const {
     if (!costs_ || !costs_->storage_bytes_per_sample.known()) return {0, 0, 0};
     return costs_->storage_bytes_per_sample;
@@ -181,7 +181,7 @@ class Maker {
     return WhatIf::from(profile, CoresOf::kLoader);
   }
 
-  // What storage supplies to a rank.
+  // Bandwidth of storage per rank.
   std::optional<double> bandwidth() const {
     std::optional<double> out;
     if (job_.profile && job_.profile->fetch_bytes_per_s > 0) {
@@ -208,7 +208,8 @@ class Maker {
     }
   }
 
-  // Where no number of cores is enough, up to where more of them add nothing.
+  // If no number of cores is enough, the axis ends where more cores add
+  // nothing.
   double end_of_axis(const WhatIf& model) const {
     const double here = out_.here_cores.value_or(0);
     if (out_.enough_cores) return kRoom * std::max(here, *out_.enough_cores);
@@ -218,7 +219,7 @@ class Maker {
     return kRoom * end;
   }
 
-  // Of all ranks.
+  // Rate of all ranks.
   double rate(const WhatIf& model, double cores) const {
     return model.at(amounts(cores)).samples_per_s.value * ranks_;
   }
@@ -270,7 +271,7 @@ class Maker {
   const Job& job_;
   const JobReport& report_;
   const double ranks_;
-  const std::optional<Prediction> costs_;  // of a rank
+  const std::optional<Prediction> costs_;  // per rank
   Loader loader_;
   WhatIfCurve out_;
 };

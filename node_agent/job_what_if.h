@@ -1,5 +1,5 @@
-// A job's rate against the cores of its loader, from its profile and from what
-// was measured of it. Pure.
+// A job's rate as a function of its loader's cores, from its profile and its
+// measurements. Pure.
 #pragma once
 
 #include "node_agent/job.h"
@@ -7,11 +7,13 @@
 
 namespace penstock {
 
-// Of the job's ranks on the node together, one like the other. report:
-// build_report()'s of the job now, whose best known ceiling it has. Where the
-// profile has a curve it is that curve, else a straight line at the cost of a
-// sample; storage supplies what the profile says, and the grant's limit at
-// most. Its interval has the ceiling's and the costs' ends, all at once.
+// The curve of the job's ranks on this node together, assuming equal ranks.
+// report: the job's current build_report(), which holds the best known ceiling.
+//
+// Uses the profile's curve if there is one, otherwise a straight line from the
+// CPU cost of a sample. Storage supplies the profile's bandwidth, but at most
+// the grant's limit. The interval combines the extremes of the ceiling and of
+// the costs.
 WhatIfCurve what_if_of(const Job& job, const JobReport& report);
 
 }  // namespace penstock

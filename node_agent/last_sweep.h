@@ -1,13 +1,14 @@
-// Taking everything back before the process that did it ends.
+// The final sweep before the process that made the groups exits.
 #pragma once
 
 #include "cgroup/backend.h"
 
 namespace penstock {
 
-// Sweeps with nobody alive. Groups that are busy, with threads on their way out
-// or with more processes than can be moved at once, are tried again for 5 s.
-// Errors: the last sweep's.
+// Sweeps the groups of all jobs. Retries for 5 s while groups are busy, because
+// their threads are exiting or their processes are too many for one move.
+// Blocks meanwhile.
+// Errors: those of the last sweep.
 [[nodiscard]] Status last_sweep(Backend& backend, const FindHome& find_home);
 
 }  // namespace penstock

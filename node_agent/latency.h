@@ -1,4 +1,4 @@
-// The last measurements of one latency, and their percentiles. Pure.
+// The latest measurements of one latency, and their percentiles. Pure.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ class LatencyRecord {
   void add_ms(double value_ms);
 
   uint64_t count() const { return count_; }
-  // The nearest-rank percentile of the last kKept values; 0 without any.
+  // The nearest-rank percentile of the last kKept values; 0 if there are none.
   //   share  0..1, for example 0.99
   double percentile_ms(double share) const;
   double max_ms() const { return max_ms_; }

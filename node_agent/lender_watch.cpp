@@ -5,9 +5,10 @@
 namespace penstock {
 namespace {
 
-// Standard deviations. A loan is judged every second, by means of five figures
-// and more: with two, chance ended five of sixty loans of a minute (white
-// noise; a machine's comes in gusts).
+// Standard deviations that count as significant. A loan is judged every second,
+// by the means of five or more figures. With two standard deviations, chance
+// ended five of sixty loans of one minute (white noise; a real machine's noise
+// comes in bursts).
 constexpr double kChance = 4;
 
 double mean(const std::deque<double>& values) {
@@ -16,7 +17,6 @@ double mean(const std::deque<double>& values) {
   return values.empty() ? 0.0 : sum / double(values.size());
 }
 
-// The variance of the mean.
 double variance_of_mean(const std::deque<double>& values) {
   if (values.size() < 2) return 0.0;
   const double middle = mean(values);
@@ -40,7 +40,7 @@ LenderWatch::Verdict LenderWatch::look(const Look& look) {
   if (!first_look_s_) first_look_s_ = look.now_s;
   is_idle_ = look.is_idle;
   if (look.figure && look.is_rate != is_rate_) {
-    is_rate_ = look.is_rate;  // not to be compared with the other kind
+    is_rate_ = look.is_rate;  // rates and shares cannot be compared
     unlent_.clear();
     lent_.clear();
   }
@@ -63,8 +63,7 @@ LenderWatch::Verdict LenderWatch::look(const Look& look) {
     return Verdict::kGoOn;
   }
   barred_until_s_ = look.now_s + kBarred_s;
-  // What it does while nothing is lent is measured anew: its work may have
-  // become slower by itself.
+  // Starts a new baseline, because the job may have become slower by itself.
   unlent_.clear();
   lent_.clear();
   return Verdict::kSuffers;

@@ -1,5 +1,5 @@
-// Whether lending costs a job more than CPU time: caches, memory bandwidth, or
-// away threads that do not yield as they should. Pure: one per job.
+// Detects loans that cost the lender more than CPU time: through caches, memory
+// bandwidth, or away threads that do not yield properly. Pure; one per job.
 #pragma once
 
 #include <deque>
@@ -11,27 +11,28 @@ class LenderWatch {
  public:
   struct Look {
     double now_s = 0;
-    bool lent = false;  // CPUs of the job are lent to others
-    // How well the job does, the more the better: samples/s, or where it
-    // reports none the share of the CPU time that it wanted which it got.
-    // nullopt: nothing to tell it from in this period.
+    bool lent = false;  // the job's CPUs are lent to others
+    // The job's performance, higher is better: samples/s, or for a job without
+    // progress pages the share of the wanted CPU time that it got. nullopt: no
+    // data in this period.
     std::optional<double> figure;
     bool is_rate = false;
-    bool is_idle = false;  // wanted next to no CPU time in this period
+    bool is_idle = false;  // wanted almost no CPU time in this period
   };
 
   enum class Verdict {
     kGoOn,
-    kMeasure,  // nothing to compare with: return its CPUs until there is
-    kSuffers,  // the loan costs it more than kSuffers, and more than chance
+    kMeasure,  // no baseline: return the CPUs until there is one
+    kSuffers,  // the loss is over 2 % and statistically significant
   };
-  // Once a period; after the latter two may_lend() is false for a while.
+  // Call once a period. After kMeasure or kSuffers, may_lend() is false for a
+  // while.
   Verdict look(const Look& look);
 
-  // False until there is something to compare with (kBaseline looks without a
-  // loan, or kPatience_s without enough of them), unless the job was idle at
-  // the last look, and for kBarred_s after it suffered. An idle job loses
-  // nothing; once it is busy, kMeasure takes the comparison up.
+  // False until there is a baseline: kBaseline looks without a loan, or
+  // kPatience_s without that many. False for kBarred_s after kSuffers. True for
+  // a job that was idle at the last look, as it loses nothing; once it is busy,
+  // kMeasure starts a baseline.
   bool may_lend(double now_s) const;
 
   double unlent_figure() const;
@@ -40,8 +41,8 @@ class LenderWatch {
   static constexpr size_t kBaseline = 5;
   static constexpr double kPatience_s = 10;
   static constexpr double kBarred_s = 60;
-  static constexpr double kSuffers = 0.98;  // of the figure without a loan
-  static constexpr size_t kJudged = 10;     // looks with a loan
+  static constexpr double kSuffers = 0.98;  // of the mean without a loan
+  static constexpr size_t kJudged = 10;  // looks with a loan before a verdict
 
  private:
   static constexpr size_t kUnlentKept = 30;

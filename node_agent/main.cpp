@@ -1,4 +1,4 @@
-// penstockd: the node agent. penstockd(8).
+// penstockd, the node agent: see penstockd(8).
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -32,12 +32,12 @@ namespace {
 constexpr int kExitOk = 0;
 constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
-// Another penstockd's guardian may still be tidying up: five seconds, and some.
+// Another penstockd's guardian may still sweep, for up to 5 s.
 constexpr uint64_t kLockWait_ns = 8'000'000'000;
 
 struct Arguments {
   std::string config_path = "/etc/slurm/penstock.conf";
-  bool config_is_named = false;  // a file that was named must be there
+  bool config_is_named = false;  // a named file must exist
   std::string node;
   bool check_config = false;
 };
@@ -47,14 +47,14 @@ int complain(const Error& error) {
   return kExitFailure;
 }
 
-// As Slurm names a node unless it is told otherwise.
+// Slurm's default node name: the host name without its domain.
 std::string node_name() {
   const std::string host = host_name();
   return host.substr(0, host.find('.'));
 }
 
-// One penstockd at a time. The lock is shared with the guardian, which holds
-// it on.
+// Ensures that one penstockd runs. The guardian shares the lock, and holds it
+// until it exits.
 Result<UniqueFd> take_lock(int dir_fd) {
   UniqueFd lock(::openat(dir_fd, "lock",
                          O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -73,7 +73,7 @@ Result<UniqueFd> take_lock(int dir_fd) {
   return lock;
 }
 
-// All that the agent and its guardian need of the kernel.
+// Access to the kernel, for the agent and its guardian.
 struct Kernel {
   CgroupFs fs;
   ProcReader proc;
@@ -96,7 +96,7 @@ Result<std::unique_ptr<Kernel>> open_kernel(const Config& config) {
   return kernel;
 }
 
-// In the guardian: penstockd has died, or hangs.
+// Runs in the guardian, after penstockd died or hung.
 void clean_up_after(const Kernel& kernel, int state_dir_fd) {
   Backend& backend = *kernel.backend;
   std::vector<SavedTask> saved;
@@ -163,7 +163,7 @@ Status watch_signals(EventLoop& loop, Agent& agent, const Arguments& arguments,
   });
 }
 
-// Every loader thread is watched through an open file.
+// penstockd keeps an open file per loader thread.
 void raise_file_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -187,7 +187,7 @@ int serve(const Arguments& arguments, Config config) {
   Result<Guardian> guardian =
       Guardian::start([&] { clean_up_after(**kernel, state_dir->get()); });
   if (!guardian) return complain(guardian.error());
-  // Its work is short and others wait for it.
+  // penstockd's work is short, and jobs wait for it.
   if (::setpriority(PRIO_PROCESS, 0, -10) != 0) {
     log_debug("setpriority: {}", std::strerror(errno));
   }
@@ -263,7 +263,7 @@ int main(int argc, char** argv) {
   try {
     return penstock::run(argc, argv);
   } catch (const std::exception& error) {
-    // Only what a library threw: the guardian restores the jobs.
+    // Only libraries throw. The guardian restores the jobs.
     std::fprintf(stderr, "<3>penstockd: %s\n", error.what());
     return 1;
   }

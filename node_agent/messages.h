@@ -1,4 +1,4 @@
-// Messages that arrive on penstockd's socket, checked field by field. Pure.
+// Decoding and checking of the messages on penstockd's socket. Pure.
 #pragma once
 
 #include <cstddef>
@@ -20,19 +20,19 @@ using Message =
                  penstock_limit>;
 
 // Checks magic, version, type, size, strings and ranges of one packet.
-//   limits  the admin's bounds for the options of a TASK_START
-// Errors: kInvalidArgument  names the field; the sender gets EINVAL.
+//   limits  the admin's limits for the options of a TASK_START
+// Errors: kInvalidArgument  the message names the field; reply with EINVAL.
 [[nodiscard]] Result<Message> decode_message(std::span<const std::byte> packet,
                                              const OptionLimits& limits);
 
-// The request id of a packet that decode_message may refuse; 0 when there is
-// not even a whole header.
+// The request id of a packet, even if decode_message() refuses the packet. 0:
+// the packet is shorter than a header.
 uint32_t request_id_of(std::span<const std::byte> packet);
 
-// True for the messages that only root (Slurm's daemons, an admin) may send.
+// True for messages that only root (Slurm's daemons, an admin) may send.
 bool is_root_only(const Message& message);
 
-// Text of a fixed, NUL-padded field that need not be terminated.
+// Text of a fixed-size, NUL-padded field; a full field has no terminating NUL.
 template <size_t N>
 std::string_view fixed_text(const char (&field)[N]) {
   std::string_view all(field, N);

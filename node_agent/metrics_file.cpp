@@ -17,13 +17,13 @@ namespace {
 
 constexpr uint64_t kDeadline_ms = 10'000;
 constexpr size_t kMaxMessageBytes = 4096;
-constexpr std::string_view kWritten = "=";  // a child's word for success
+constexpr std::string_view kWritten = "=";  // the child's report of success
 
-// path: absolute, as the configuration has it.
+// path: absolute, which the configuration ensures.
 struct Place {
   std::string directory;
   std::string name;
-  std::string aside;  // not *.prom, which node_exporter would read
+  std::string aside;  // not *.prom: node_exporter ignores it
 
   explicit Place(const std::string& path) {
     const size_t slash = path.rfind('/');
@@ -40,7 +40,7 @@ Status fill(int fd, std::string_view text, const std::string& path) {
     if (written < 0) return system_error(errno, path);
     text.remove_prefix(size_t(written));
   }
-  // Whatever the umask: node_exporter is another user.
+  // Regardless of the umask: node_exporter runs as another user.
   if (::fchmod(fd, 0644) != 0) return system_error(errno, path);
   return Done{};
 }
@@ -61,7 +61,7 @@ Status write_metrics_file(const std::string& path, std::string_view text) {
       open_admin_directory(place.directory, place.directory);
   if (!directory) return std::move(directory).error();
   const int directory_fd = directory->get();
-  // A killed writer's, or what somebody put there.
+  // Left by a killed writer, or put there by someone else.
   Status cleared = unlink_if_there(directory_fd, place.aside, path);
   if (!cleared) return cleared;
   const UniqueFd file(
@@ -77,8 +77,8 @@ Status write_metrics_file(const std::string& path, std::string_view text) {
   return filled;
 }
 
-// The one aside first: a writer that is just being killed can then no longer
-// put it in the file's place.
+// Removes the unfinished file first, so that a writer that is being killed can
+// no longer rename it.
 Status remove_metrics_file(const std::string& path) {
   const Place place(path);
   Result<UniqueFd> directory =
@@ -93,7 +93,7 @@ void MetricsFile::use(const std::string& path) {
   if (path == path_) return;
   const std::string before = std::exchange(path_, path);
   has_failed_ = false;
-  // One that is being written is removed when that is done.
+  // A file that is being written is removed after the writer ends.
   if (!before.empty() && !is_writing_) remove(before);
 }
 

@@ -1,4 +1,4 @@
-// MetricsFile: what node_exporter reads of penstockd. Not thread-safe.
+// The file that node_exporter reads. Not thread-safe.
 #pragma once
 
 #include <string>
@@ -9,36 +9,37 @@
 
 namespace penstock {
 
-// Replaces the file at once (written aside, renamed; mode 0644). The directory
-// may stand in one that another daemon owns: no link is followed, neither as
-// the directory nor in it. Not synced: after a crash nobody asks for it.
+// Replaces the file atomically (written under another name, renamed; mode
+// 0644). Another daemon may own the parent of the directory, so no link is
+// followed, neither as the directory nor in it. Not synced: old metrics are
+// useless after a crash.
 // Errors: kPermissionDenied  the directory is not ours, or others may write it
-//         kNotFound, kIo     the directory is not there, or writing failed;
-//                            nothing partial stays
+//         kNotFound, kIo     the directory is missing, or writing failed; no
+//                            partial file remains
 [[nodiscard]] Status write_metrics_file(const std::string& path,
                                         std::string_view text);
 
-// Removes it, and what a writer that was killed has left; neither need be
-// there. Errors: as write_metrics_file().
+// Removes the file, and the unfinished file of a killed writer. Missing files
+// are no error. Errors: as write_metrics_file().
 [[nodiscard]] Status remove_metrics_file(const std::string& path);
 
-// Keeps one file up to date. It is written by a child, as a disk that loaders
-// keep busy may take its time, and recalls may not.
+// Keeps one file up to date. A child writes it: a disk that loaders keep busy
+// may be slow, and recalls must not wait for it.
 class MetricsFile {
  public:
-  // children outlives it, but for calls back.
+  // children must outlive this object, except for its final callbacks.
   explicit MetricsFile(BoundedChildren& children) : children_(children) {}
 
-  // Where it is from now on, "": nowhere. The one before is removed.
+  // Sets the path; "": no file. Removes the file at the previous path.
   void use(const std::string& path);
 
-  // Nothing without a path, or while the last text is being written. What goes
-  // wrong is logged, once until it goes well.
+  // Starts writing the text. Does nothing without a path, or while the last
+  // text is being written. Logs the first of consecutive failures.
   void write(const std::string& text);
 
   bool is_used() const { return !path_.empty(); }
 
-  // Nobody looks more often; a scrape every 15 s is frequent already.
+  // A scrape every 15 s is frequent already.
   static constexpr uint64_t kPeriod_ms = 15'000;
 
  private:

@@ -11,8 +11,8 @@
 namespace penstock {
 namespace {
 
-// What is used of NVML's ABI, as its nvml.h declares it for these versions of
-// the calls. Neither that header nor the library is needed to build.
+// The used part of NVML's ABI, copied from its nvml.h for these versions of the
+// calls. Building needs neither that header nor the library.
 using NvmlReturn = int;
 using NvmlDevice = void*;
 struct NvmlPciInfo {
@@ -25,7 +25,7 @@ struct NvmlPciInfo {
   char bus_id[32];
 };
 static_assert(sizeof(NvmlPciInfo) == 68);
-struct NvmlUtilization {  // per cent
+struct NvmlUtilization {  // percent
   unsigned int gpu;
   unsigned int memory;
 };
@@ -40,7 +40,7 @@ struct Nvml {
   const char* (*error_text)(NvmlReturn code) = nullptr;
 };
 
-constexpr char kFailed = '!';  // begins the child's text when there is no list
+constexpr char kFailed = '!';  // prefix of the child's error message
 
 std::string last_dl_error() {
   const char* text = ::dlerror();
@@ -82,7 +82,7 @@ struct Driver {
   unsigned int gpus = 0;
 };
 
-// In the child. There is no nvmlShutdown: the process ends.
+// Runs in the child. Never calls nvmlShutdown, as the process ends.
 Result<Driver> connect(const std::string& library) {
   Result<Nvml> nvml = load(library);
   if (!nvml) return std::move(nvml).error();
@@ -105,7 +105,7 @@ Result<std::vector<Gpu>> ask(const std::string& library) {
   for (unsigned int i = 0; i < driver->gpus; ++i) {
     NvmlDevice device = nullptr;
     NvmlPciInfo info{};
-    // A GPU that has fallen off the bus keeps its number, and has no place.
+    // A GPU that has fallen off the bus keeps its index, but has no address.
     if (nvml->handle(i, &device) != 0) continue;
     if (nvml->pci_info(device, &info) != 0) continue;
     Gpu gpu{int(i), -1, {info.domain, info.bus, info.device, 0}};
@@ -121,7 +121,7 @@ GpuUse use_now(const Driver& driver) {
   for (unsigned int i = 0; i < driver.gpus; ++i) {
     NvmlDevice device = nullptr;
     NvmlUtilization now{};
-    // Some GPUs, and parts of one (MIG), do not tell.
+    // Some GPUs and MIG instances do not report their utilization.
     if (driver.nvml.handle(i, &device) != 0) continue;
     if (driver.nvml.utilization(device, &now) != 0) continue;
     use[int(i)] = std::min(1.0, now.gpu / 100.0);
@@ -129,13 +129,13 @@ GpuUse use_now(const Driver& driver) {
   return use;
 }
 
-// In the child, until nobody reads it any more.
+// Runs in the child until the parent closes the pipe.
 void write_use(const std::string& library, uint64_t period_ms, int out) {
   const Result<Driver> driver = connect(library);
   const timespec period{time_t(period_ms / 1000),
                         long(period_ms % 1000) * 1'000'000};
   while (true) {
-    // Within PIPE_BUF: it is written whole.
+    // At most PIPE_BUF bytes, so the write is atomic.
     const std::string text = driver ? format_gpu_use(use_now(*driver))
                                     : kFailed + driver.error().message;
     if (::write(out, text.data(), text.size()) < 0 || !driver) return;
@@ -147,7 +147,7 @@ void write_answer(const std::string& library, int out) {
   const Result<std::vector<Gpu>> gpus = ask(library);
   const std::string text =
       gpus ? format_gpus(*gpus) : kFailed + gpus.error().message;
-  // It fits the pipe. A short write is seen by the list's missing end.
+  // The text fits the pipe. After a short write, the list has no end.
   (void)!::write(out, text.data(), text.size());
 }
 

@@ -1,6 +1,5 @@
-// Which GPUs the NVIDIA driver has and how busy they are, through NVML. The
-// library is loaded at run time, and only by a child: its calls may hang or
-// crash with the driver.
+// Lists NVIDIA GPUs and their utilization through NVML. Only child processes
+// load the library, at run time: its calls may hang or crash with the driver.
 #pragma once
 
 #include <functional>
@@ -13,21 +12,21 @@
 namespace penstock {
 
 inline constexpr char kNvmlLibrary[] = "libnvidia-ml.so.1";
-// Where nothing keeps the driver initialized, the first call does that for
-// every GPU, for seconds. Nobody waits for it.
+// Without a process that keeps the driver initialized, the first call
+// initializes every GPU, which takes seconds. penstockd does not wait for it.
 inline constexpr uint64_t kNvmlDeadline_ms = 30'000;
 
-// library: a name for dlopen(3), or a path. Calls back later, once: with the
-// GPUs in NVML's order, or
-//   kUnavailable      no library, no driver, or no answer in time
-//   kInvalidArgument  the library crashed, or gave what cannot be
+// library: a name for dlopen(3), or a path. Calls back once, with the GPUs in
+// NVML's order, or with
+//   kUnavailable      no library, no driver, or no answer within deadline_ms
+//   kInvalidArgument  the library crashed, or returned impossible values
 void find_gpus(BoundedChildren& children, const std::string& library,
                uint64_t deadline_ms,
                std::function<void(Result<std::vector<Gpu>>)> callback);
 
-// Tells the GPUs' use each period, which lies in the last second or less of it,
-// until use() returns false, or asking fails; then ended() is called, once:
-// with Done, or as find_gpus() does with kUnavailable or kInvalidArgument.
+// Calls use() with the GPUs' utilization each period; NVML averages over the
+// last second or less. Stops when use() returns false or a call fails, then
+// calls ended() once: with Done, or with find_gpus()' errors.
 void watch_gpus(BoundedChildren& children, const std::string& library,
                 uint64_t period_ms, std::function<bool(const GpuUse& use)> use,
                 std::function<void(Status)> ended);

@@ -36,7 +36,7 @@ Status seal(int fd, int seals) {
   return Done{};
 }
 
-// A second descriptor of the same memfd that cannot be written through.
+// Opens the memfd again, read-only.
 Result<UniqueFd> reopen_read_only(int fd) {
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
   UniqueFd reader(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -44,10 +44,10 @@ Result<UniqueFd> reopen_read_only(int fd) {
   return reader;
 }
 
-// Clocks of CPUs may differ.
+// The clocks of different CPUs may differ.
 constexpr uint64_t kSkewNs = 1'000'000'000;
 
-// Counters only grow, and no time in the page runs faster than the clock.
+// Counters never decrease, and no time in the page exceeds the elapsed time.
 bool is_plausible(const Progress& before, const Progress& now,
                   uint64_t now_ns) {
 #define NOTHING PENSTOCK_PROGRESS_NOTHING
@@ -59,7 +59,8 @@ bool is_plausible(const Progress& before, const Progress& now,
   if (now.updated_ns < before.updated_ns || now.follows_hint > 1) return false;
   const uint64_t latest_ns = now_ns + kSkewNs;
   if (now.updated_ns > latest_ns || now.started_ns > latest_ns) return false;
-  // Run delays of several threads may add up to more.
+  // delay_ns is not checked: the run delays of several threads may add up to
+  // more.
   return std::max(now.wait_ns, now.exchange_ns) <= latest_ns - now.started_ns;
 }
 
@@ -122,7 +123,7 @@ std::optional<Progress> TaskPages::read(Clock clock_ns) {
   if (magic == 0) return std::nullopt;
   const uint32_t version = progress_->version;
   Progress now;
-  // updated_ns first: what is read after it is at least as new.
+  // updated_ns is read first, so that all other fields are at least as new.
   const uint64_t updated_ns = progress_->updated_ns;
   std::atomic_thread_fence(std::memory_order_acquire);
 #define READ(name) now.name = progress_->name;
@@ -149,7 +150,7 @@ void TaskPages::publish(const Hint& hint) {
   }
   published_ = hint;
   std::atomic_ref<uint32_t> sequence(hint_->sequence);
-  sequence.fetch_add(1, std::memory_order_acq_rel);  // odd: being written
+  sequence.fetch_add(1, std::memory_order_acq_rel);  // odd: write in progress
   hint_->loader_threads = hint.loader_threads;
   hint_->granted_millicores = hint.granted_millicores;
   hint_->rate_bytes_per_s = hint.rate_bytes_per_s;

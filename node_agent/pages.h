@@ -1,4 +1,4 @@
-// The two pages of a task (common/page.h), as penstockd holds them.
+// The two shared pages of a rank (common/page.h), on penstockd's side.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace penstock {
 
-// One reading of a progress page (common/page.h): every field read once.
+// One reading of a progress page (common/page.h); each field is read once.
 struct Progress {
 #define PENSTOCK_WORD(name) uint64_t name = 0;
 #define PENSTOCK_HALF(name) uint32_t name = 0;
@@ -21,8 +21,8 @@ struct Progress {
 #undef PENSTOCK_WORD
 };
 
-// The reading, with steps of `batch` samples each where it has steps and no
-// samples; batch 0: not known.
+// Returns the reading with samples = steps x batch, if it has steps but no
+// samples. batch 0: unknown, no conversion.
 Progress samples_counted(Progress progress, uint32_t batch);
 
 struct Hint {
@@ -36,8 +36,8 @@ class TaskPages {
  public:
   using Clock = uint64_t (*)();  // CLOCK_MONOTONIC
 
-  // Makes both memfds, seals them against resizing, and the hint page against
-  // any further writable mapping.
+  // Creates both memfds, and seals them against resizing. Seals the hint page
+  // against new writable mappings.
   // Errors: kIo  memfd_create, ftruncate, mmap or sealing failed.
   static Result<TaskPages> create();
 
@@ -49,18 +49,21 @@ class TaskPages {
   int progress_fd() const { return progress_fd_.get(); }
   int hint_fd() const { return hint_fd_.get(); }  // opened read-only
 
-  // nullopt until the job has written something; also for a page whose
-  // contents contradict themselves (magic, version, a follows_hint other
-  // than 0 and 1, counters that went back or grew by more than a second's worth
-  // of time per second): it counts as garbage and the job is treated as one
-  // without a page.
-  //   clock_ns  looked at after the page: we may be stopped meanwhile, and the
-  //             job goes on
+  // Reads the progress page. nullopt: the job has not written yet, or the page
+  // is garbage.
+  //
+  // A page is garbage from its first contradiction on: wrong magic or version,
+  // a follows_hint above 1, a counter that decreased, a time in the future, or
+  // more waiting time than elapsed time (1 s of clock skew is allowed). The job
+  // then counts as one without a page.
+  //
+  //   clock_ns  called after the page is read: the job may run on while
+  //             penstockd is stopped in between
   std::optional<Progress> read(Clock clock_ns = monotonic_ns);
   bool garbage() const { return garbage_; }
 
-  // Publishes a hint under the page's seqlock; a hint that changes nothing is
-  // not written.
+  // Publishes a hint under the page's seqlock. An unchanged hint is not
+  // written.
   void publish(const Hint& hint);
 
  private:

@@ -23,7 +23,7 @@ PathDevice ask(const std::string& path) {
   return {whole_disk("/sys/dev/block", device), 0};
 }
 
-// Reads a number and the character after it.
+// Reads a number and the separator after it.
 bool take(std::string_view& text, char end, uint32_t& value) {
   const auto [rest, error] =
       std::from_chars(text.data(), text.data() + text.size(), value);

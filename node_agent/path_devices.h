@@ -1,5 +1,5 @@
-// Which block devices the admin's paths are on. A child asks: stat() on a
-// network file system whose server is gone hangs.
+// Finds the block devices of the admin's paths. A child calls stat(), which
+// hangs on a network file system without its server.
 #pragma once
 
 #include <functional>
@@ -13,27 +13,28 @@
 namespace penstock {
 
 struct PathDevice {
-  std::string device;  // "MAJOR:MINOR" of a disk; "": on none, or error is set
+  std::string device;  // "MAJOR:MINOR"; "": no block device, or error
   int error = 0;       // errno of stat()
 
   friend bool operator==(const PathDevice&, const PathDevice&) = default;
 };
 
-// The disk that a partition is on, as the kernel limits no partition; a device
-// that is none, or is not found, is returned as it is. sys_dev_block: as
-// /sys/dev/block.
+// Returns the disk of a partition, because the kernel cannot limit partitions.
+// Returns any other or unknown device unchanged. sys_dev_block: /sys/dev/block
+// or a copy.
 std::string whole_disk(const std::string& sys_dev_block,
                        const std::string& device);
 
-// What the child writes, one line a path, and reads back from it. Pure.
+// The child's output format, one line per path. Pure.
 std::string format_path_devices(const std::vector<PathDevice>& devices);
-// Errors: kInvalidArgument  not as many lines as paths, or not such lines.
+// Errors: kInvalidArgument  malformed lines, or not one line per path.
 [[nodiscard]] Result<std::vector<PathDevice>> parse_path_devices(
     std::string_view text, size_t paths);
 
 inline constexpr uint64_t kPathDeadline_ms = 10'000;
 
-// Calls back later, once, with one entry a path; kUnavailable: it hangs.
+// Calls back once, with one entry per path, or an error. kUnavailable: stat()
+// hangs, or no child could run.
 void find_path_devices(
     BoundedChildren& children, const std::vector<std::string>& paths,
     std::function<void(Result<std::vector<PathDevice>>)> callback);

@@ -12,7 +12,7 @@ std::optional<double> if_positive(double value) {
   return std::nullopt;
 }
 
-// Of a job without a page: what the kernel and NVML tell.
+// For a job without pages: shares from PSI and NVML.
 void set_shares_without_pages(const Job& job, TimelinePoint& point) {
   const Totals& before = job.sampled;
   TimeSpent spent;
@@ -35,7 +35,7 @@ void set_shares_without_pages(const Job& job, TimelinePoint& point) {
 void record_period(Job& job, double period_s, uint64_t now_ns) {
   const Totals& before = job.sampled;
   const Totals& now = job.totals;
-  // Counters of the kernel's may hold what was before us.
+  // The kernel's counters may include reads from before penstockd started.
   const bool is_first = job.quality.periods == 0;
   const double age_s = double(now_ns - std::min(now_ns, job.started_ns)) * 1e-9;
   TimelinePoint point;

@@ -1,4 +1,4 @@
-// A sampling period of a job as a point of its course. Pure.
+// Converts a job's sampling period to a point of its course. Pure.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,10 @@
 
 namespace penstock {
 
-// Appends what job.totals have gained since job.sampled to job.course. What a
-// job that reports did meanwhile its next batch tells (Course::tell()).
-//   period_s  since the last call
+// Appends the difference between job.totals and job.sampled to job.course. For
+// a job with progress pages, the next batch completes the point
+// (Course::tell()).
+//   period_s  time since the last call
 //   now_ns    CLOCK_MONOTONIC
 void record_period(Job& job, double period_s, uint64_t now_ns);
 

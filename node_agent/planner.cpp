@@ -11,23 +11,23 @@ namespace {
 
 using allocator::Problem;
 
-// A job described in cores rather than samples grows by one core at a time.
+// The demand of a job planned in cores grows by one core at a time.
 constexpr double kUnknownStepCores = 1.0;
-// Uses at least this share of its cores: it could use more.
+// A job that uses this share of its cores could use more.
 constexpr double kSaturated = 0.9;
 
-// A job that waits for its slowest rank elsewhere may go ahead of it by so
-// much: what was measured there wavers.
+// A job may exceed the rate of its slowest rank elsewhere by this factor,
+// because measurements there fluctuate.
 constexpr double kAhead = 1.05;
 
-// A sample costs at least this: the curve must rise.
+// Lower bound of a sample's cost: the curve must rise.
 constexpr double kLeastCost_s = 1e-9;
 
-// What a job asks for that can use none, as it is stopped or its CPUs are not
-// its own, in cores: a ceiling must not be 0.
+// Demand of a job that can use no cores, because it is stopped or holds no CPU
+// alone. A ceiling must not be 0.
 constexpr double kLeastCores = 1e-6;
 
-// What the problem needs to know of a job, in its own unit of rate.
+// A job's costs, in its own unit of rate.
 struct Costs {
   double ceiling = 0;
   double cores_per_rate = 0;
@@ -40,14 +40,14 @@ double entitled_cores(const PlanJob& job) {
   return std::max(0.0, cores - job.reserve_cores);
 }
 
-// Of the entitlement, what its loader may use at home: less where the user has
-// it kept apart from the trainer.
+// The part of the entitlement for the loader: less if the user keeps loader and
+// trainer apart.
 double home_cores(const PlanJob& job) {
   const double cores = entitled_cores(job);
   return job.apart ? std::min<double>(cores, job.max_threads) : cores;
 }
 
-// The same, also where another job holds the CPUs too.
+// The same, including CPUs that other jobs hold too.
 double own_cores(const PlanJob& job) {
   const double cores =
       std::max(0.0, double(job.own_cpus.size()) - job.reserve_cores);
@@ -58,7 +58,7 @@ double thread_bound(const PlanJob& job) {
   double bound = 1e9;
   if (job.max_threads > 0) bound = job.max_threads;
   if (!job.elastic) bound = std::min(bound, double(job.loader_units));
-  // What it may use at home is its own affair.
+  // At home, the loader may use all its cores regardless of its thread count.
   return std::max(bound, home_cores(job));
 }
 
@@ -90,8 +90,8 @@ double bytes_per_share(const PlanInput& input, int pool) {
   return size_t(pool) < of_pools.size() ? of_pools[size_t(pool)] : 0;
 }
 
-// docs/model.md: of a pool, bandwidth x ranks / ranks of all its jobs;
-// Policy=even splits it over the jobs.
+// docs/model.md: a job's part of a pool is bandwidth x its ranks / ranks of all
+// the pool's jobs. Policy=even divides by jobs instead.
 std::vector<double> pool_entitlements(const PlanInput& input) {
   std::vector<double> ranks(input.pools.size(), 0.0);
   const bool even = input.policy == Policy::kEven;
@@ -123,7 +123,7 @@ double floor_rate(const PlanJob& job, const Costs& costs,
   if (job.max_bytes_per_s > 0 && costs.bytes_per_rate > 0) {
     floor = std::min(floor, double(job.max_bytes_per_s) / costs.bytes_per_rate);
   }
-  // Beyond its slowest rank's floor a rank only waits.
+  // A rank faster than the slowest rank's floor would only wait.
   if (job.cluster_rate > 0) floor = std::min(floor, job.cluster_floor);
   return floor;
 }
@@ -139,7 +139,7 @@ double ceiling_rate(const PlanJob& job, const Costs& costs, double floor) {
   return std::max({ceiling, floor, kLeastCores / costs.cores_per_rate});
 }
 
-// The rate that the job's ranks elsewhere count on, where it can be had.
+// The rate on which the job's other nodes rely, if this node can supply it.
 double pinned_floor(const PlanJob& job, const Costs& costs,
                     const allocator::Job& entry) {
   if (job.cluster_rate <= 0 || job.on_entitlement || job.stopped) {
@@ -155,7 +155,7 @@ Problem build_problem(const PlanInput& input, const std::vector<size_t>& group,
                       const std::vector<double>& entitled,
                       const std::vector<double>& pools, bool pinned) {
   Problem problem;
-  // Nothing left is a rounding error away from less than nothing.
+  // Rounding may leave an exhausted pool slightly below zero.
   for (double left : pools) problem.pools.push_back(std::max(left, 1.0));
   problem.cores = static_cast<double>(idle.size());
   for (size_t j : group) {
@@ -171,14 +171,15 @@ Problem build_problem(const PlanInput& input, const std::vector<size_t>& group,
     entry.pool = job.pool;
     entry.max_cores = thread_bound(job);
     if (pinned) entry.floor = pinned_floor(job, costs[j], entry);
-    // Rounding errors of the divisions above must not make a floor infeasible.
+    // Rounding in the divisions above must not make the floors infeasible.
     entry.floor *= 1 - 1e-9;
     problem.jobs.push_back(std::move(entry));
   }
   return problem;
 }
 
-// A barred lender keeps its CPUs: its spare is taken out of the problem.
+// Cores that barred lenders do not need. They are not lent, so they are taken
+// out of the problem.
 double barred_spare(const PlanInput& input, const std::vector<size_t>& group,
                     const std::vector<Costs>& costs) {
   double spare = 0;
@@ -218,9 +219,8 @@ allocator::RoundingInput rounding_input(const PlanInput& input,
   return rounding;
 }
 
-// What is left of a pool is shared evenly, so that a limit never throttles
-// what nobody else wants. A job that presses against its limit gets its
-// entitlement at least: its measured need may only reflect the limit.
+// Divides a pool's unused bandwidth evenly, so that no limit throttles a job
+// while bandwidth is unused.
 void share_bandwidth(const PlanInput& input,
                      const std::vector<double>& entitled, Plan& plan) {
   for (size_t pool = 0; pool < input.pools.size(); ++pool) {
@@ -256,8 +256,8 @@ uint32_t hint_threads(const PlanJob& job, const PlannedGrant& grant) {
   return uint32_t(std::clamp(threads, 1.0, bound));
 }
 
-// Jobs of one key may lend to each other. One whose account is unknown counts
-// as its user's: never more than LendAcross=user allows it.
+// Jobs with equal keys may lend to each other. A job with an unknown account
+// gets its user's key, which allows no more than LendAcross=user.
 std::pair<std::string, uint32_t> lending_key(LendAcross across,
                                              const PlanJob& job) {
   if (across == LendAcross::kAny) return {};
@@ -293,8 +293,8 @@ void take(std::vector<double>& pools, int pool, double bytes_per_s) {
   if (pool >= 0) pools[size_t(pool)] -= bytes_per_s;
 }
 
-// A node's part of a shared pool may be older than a job that has started
-// since: floors are rights and count at once.
+// The node's part of a shared pool may be older than a job. Floors are
+// guarantees, so raise the part to the sum of the floors.
 std::vector<double> pools_that_hold(const PlanInput& input,
                                     const std::vector<double>& entitled,
                                     const std::vector<double>& floor_bytes) {
@@ -313,7 +313,7 @@ std::vector<double> pools_that_hold(const PlanInput& input,
   return pools;
 }
 
-// A rate in cores is none that jobs have in common.
+// Skips jobs planned in cores: their rates cannot be compared.
 void even_out_shares(const PlanInput& input, const std::vector<size_t>& group,
                      const std::vector<Costs>& costs, const Problem& problem,
                      allocator::Allocation& answer) {
@@ -344,8 +344,8 @@ Result<GroupResult> solve_group(const PlanInput& input,
       : input.policy == Policy::kMaxMin ? allocator::Objective::kMaxMin
                                         : allocator::Objective::kThroughput;
   Result<allocator::Allocation> answer = Error{};
-  // First with the cluster's rates as given; where the node has changed since
-  // they were found, as far as they can be had.
+  // First with the cluster's rates as floors. If that is infeasible, because
+  // the node has changed since, without them.
   for (const bool pinned : {true, false}) {
     Problem problem =
         build_problem(input, group, idle, costs, entitled, pools, pinned);
@@ -387,6 +387,8 @@ void finish(const PlanInput& input, const std::vector<Costs>& costs,
     grant.id = input.jobs[j].id;
     grant.in_cores = costs[j].in_cores;
     grant.floor = floor_rate(input.jobs[j], costs[j], entitled[j]);
+    // A job that reads at its limit gets at least its entitlement, because its
+    // measured need may only reflect the limit.
     if (input.jobs[j].pool_pressed && input.policy != Policy::kEven) {
       grant.bytes_per_s = std::max(grant.bytes_per_s, entitled[j]);
     }
@@ -428,14 +430,14 @@ Result<Plan> make_plan(const PlanInput& input) {
   std::vector<double> pools = pools_that_hold(input, entitled, floor_bytes);
   for (size_t j = 0; j < input.jobs.size(); ++j) {
     const PlanJob& job = input.jobs[j];
-    // A pressed job gets its entitlement, whatever the solution says.
+    // finish() gives a pressed job its entitlement, whatever the solution.
     take(pools, job.pool, job.pool_pressed ? entitled[j] : floor_bytes[j]);
   }
   CpuSet idle = input.idle_cpus;
   Plan plan;
   plan.grants.resize(input.jobs.size());
   for (const std::vector<size_t>& group : lending_groups(input)) {
-    // What the groups to come must have is not this one's to take.
+    // Releases this group's own floors; those of later groups stay reserved.
     for (size_t j : group) take(pools, input.jobs[j].pool, -floor_bytes[j]);
     Result<GroupResult> result =
         solve_group(input, group, idle, costs, entitled, pools);

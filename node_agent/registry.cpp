@@ -52,12 +52,12 @@ Result<Task*> Registry::add(const penstock_task_start& start,
   }
   UniqueFd pidfd = open_pidfd(start.pid);
   if (!pidfd) return system_error(errno, "pidfd_open");
-  Status same = proc_.verify(*id);  // the pidfd is of this very process
+  Status same = proc_.verify(*id);  // the pidfd refers to the verified process
   if (!same) return std::move(same).error();
 
   Job& job = jobs_[start.job_id];
   if (job.tasks.empty() && job.id == 0) describe_job(job, start);
-  job.tasks.erase(start.pid);  // announced twice, or a number used again
+  job.tasks.erase(start.pid);  // announced twice, or a reused pid
   Task& task = job.tasks[start.pid];
   task.start = start;
   task.id = *id;

@@ -1,4 +1,4 @@
-// The jobs and tasks on this node, and who belongs to them.
+// The jobs and tasks on this node, and the processes that belong to them.
 #pragma once
 
 #include <map>
@@ -15,12 +15,12 @@ class Registry {
   Registry(const ProcReader& proc, const Backend& backend)
       : proc_(proc), backend_(backend) {}
 
-  // Checks the task that Slurm announced against /proc and records it. The
-  // job's record is made with its first task.
-  //   home  where the task's first process is
-  // Errors: kNotFound          the process is gone
-  //         kPermissionDenied  the job is known as another user's
-  //         kLimit             kMaxTasks
+  // Verifies the task that Slurm announced against /proc, and records it. The
+  // first task of a job creates the job's record.
+  //   home  home of the task's first process
+  // Errors: kNotFound          the process has ended
+  //         kPermissionDenied  the job belongs to another user
+  //         kLimit             kMaxTasks are recorded
   [[nodiscard]] Result<Task*> add(const penstock_task_start& start,
                                   const Home& home);
 
@@ -36,10 +36,11 @@ class Registry {
     Job* job = nullptr;
     Task* task = nullptr;
   };
-  // The task that pid is in, by the kernel's word: a process of the task's
-  // tree or of its job's control group, and of the job's user.
+  // The task of a process, according to the kernel: its nearest ancestor that
+  // is a task's first process, else a task in the same Slurm group. The process
+  // must belong to the job's user. Errors: kNotFound, or those of /proc.
   [[nodiscard]] Result<Owner> owner_of(pid_t pid) const;
-  // The same from what the last scans saw; no system call. Null: unknown.
+  // The same from the last scans, without system calls. Null: unknown.
   Owner known_owner(pid_t pid) const;
   void note_process(pid_t pid, Owner owner) {
     owner.task->processes.insert(pid);

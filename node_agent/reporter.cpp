@@ -12,8 +12,8 @@ namespace penstock {
 namespace {
 
 constexpr double kNs = 1e-9;
-// What a sample takes in a cache beside its bytes: its label, and on average
-// half of what places are multiples of.
+// Bytes of a cached sample besides its data: its label, and on average half of
+// the alignment of samples.
 constexpr double kPlaceBytes = 8 + 32;
 
 std::optional<Estimate> known(const Figure& figure, double factor = 1) {
@@ -112,7 +112,7 @@ CoreFigures cores_of(const Job& job, uint32_t ranks, double run_s) {
     cores.used_home = job.totals.home_cpu_s / run_s;
     cores.used_away = job.totals.away_cpu_s / run_s;
     const double loader_s = job.totals.home_cpu_s + job.totals.away_cpu_s;
-    // The kernel has counted since the job's start, we since ours.
+    // The kernel counts from the job's start, penstockd from its own.
     if (job.totals.job_cpu_s > 0 && job.quality.agent_restarts == 0) {
       cores.used_trainer =
           std::max(0.0, job.totals.job_cpu_s - loader_s) / run_s;

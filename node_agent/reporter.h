@@ -1,4 +1,4 @@
-// A job's record as the report that its user reads. Pure.
+// Builds a user's report from a job's record. Pure.
 #pragma once
 
 #include <string>
@@ -15,14 +15,15 @@ struct ReportContext {
   double now_unix_s = 0;
   uint64_t now_ns = 0;  // CLOCK_MONOTONIC
   ProcessEvents process_events = ProcessEvents::kUnknown;
-  int pool = -1;  // the job's
+  int pool = -1;  // the job's index into Config::pools; -1: none
 };
 
-// Without the timeline: Job::course is long, and not all readers want it.
+// Leaves the timeline empty: Job::course is long, and not every caller needs
+// it.
 JobReport build_report(const Job& job, const ReportContext& context,
                        bool running);
 
-// The --loader-* options that were given, as the user writes them.
+// The --loader-* options of the job, as the user wrote them.
 std::vector<OptionGiven> options_given(const penstock_wire_options& options);
 
 }  // namespace penstock

@@ -10,19 +10,19 @@ namespace {
 
 constexpr double kNs = 1e-9;
 constexpr size_t kReserveWindow = 60;
-constexpr double kCrowdedKept = 0.9;  // from one sample to the next
-// Loader threads that together wait for a CPU for so long a second could use
-// another one, where so much of the job's own is in use. Half of both keeps it
-// so.
+constexpr double kCrowdedKept = 0.9;  // per sample
+// A job starves if its loader threads together wait for a CPU for the first
+// share of the time. The second share of its own CPUs must be in use meanwhile.
+// Half of both values keeps it starving.
 constexpr double kStarved = 0.1;
 constexpr double kStarvedBusy = 0.6;
 constexpr double kIdle = 0.05;  // cores
 constexpr double kRatesKept_s = 60;
-// Reads this share of its limit: more might be wanted.
+// A job that reads this share of its limit might read more.
 constexpr double kPressed = 0.9;
-// Less CPU time than this prepares no sample, whatever the page says.
+// No sample takes less CPU time, whatever the page reports.
 constexpr double kMinCpuPerSample_s = 1e-7;
-// A trainer that waits for less of its time is not asked what for.
+// A shorter waiting time, as a share, is not split by cause.
 constexpr double kWorthSplitting = 0.01;
 
 double seconds_between(uint64_t from_ns, uint64_t to_ns) {
@@ -43,7 +43,7 @@ bool shares_batches(const Job& job) {
 
 void Sampler::account(Unit& unit, Totals& totals) const {
   for (LoaderThread& thread : unit.threads) {
-    // Of a thread that has ended, the last look of the closed loop counts.
+    // If the thread has ended, use the control loop's last reading.
     const SchedStat now = thread.schedstat.read().value_or(thread.ticked);
     if (now.run_ns < thread.accounted.run_ns) continue;
     const double used_s = seconds_between(thread.accounted.run_ns, now.run_ns);
@@ -66,7 +66,7 @@ void Sampler::read_pages(Job& job) const {
     loader_threads += uint32_t(task.units.size());
     for (Rank& rank : task.ranks) {
       const bool is_new = !rank.progress;
-      // A rank that reports for the first time brings its whole history.
+      // A new rank adds its whole history: restart the observation.
       if (rank.read(job.options.batch) && is_new) {
         job.last.updated_ns = 0;
       }
@@ -79,8 +79,8 @@ void Sampler::read_pages(Job& job) const {
   job.most_loader_threads = std::max(job.most_loader_threads, loader_threads);
 }
 
-// The kernel counts since the group was made: that may have been for an earlier
-// run of the job, or anew between two of its steps.
+// The kernel counts from the group's creation. The group may be older than this
+// job's record, or be created again between two steps.
 void Sampler::read_pressure(Job& job) const {
   if (job.tasks.empty()) return;
   const std::string& group = job.tasks.begin()->second.accounted_path;
@@ -101,7 +101,7 @@ void Sampler::read_pressure(Job& job) const {
   add(total.io_us, job.pressure_counter.io_us, now->io_us);
 }
 
-// What a thread does at this moment stands for the whole period.
+// Samples each thread's state; it stands for the whole period.
 void Sampler::look_at_states(Job& job, double period_s) const {
   if (!job.watches_states || !job.reports()) return;
   for (Unit* unit : job.units()) {
@@ -150,20 +150,20 @@ Counters Sampler::count(Job& job, const std::string& device,
   const auto bytes = device.empty() ? Result<uint64_t>(invalid("no device"))
                                     : backend_.io_read_bytes(job.id, device);
   if (bytes) {
-    // The kernel's counter begins anew with the job's group.
+    // The kernel's counter restarts with the job's group.
     const double grown = double(*bytes) - job.io_counter_bytes;
     now.read_bytes += grown >= 0 ? grown : double(*bytes);
     job.io_counter_bytes = double(*bytes);
     job.kernel_counts_bytes = true;
   } else if (!job.kernel_counts_bytes) {
-    // A network file system, or no controller: the loader may count.
+    // A network file system, or no io controller: use the loader's count.
     if (const double told = job.pages().bytes; told > 0) now.read_bytes = told;
   }
   return now;
 }
 
-// A page that reports samples while its loader used no CPU time at all lies,
-// or the loader was not found: the job keeps its entitlement either way.
+// A page that reports samples while the loader used no CPU time is false, or
+// the loader was not found. In both cases the job gets its entitlement.
 void Sampler::watch_contradictions(Job& job, const Counters& now) const {
   const double prepared = now.prepared - job.last.prepared;
   const double cpu_s = now.loader_cpu_s - job.last.loader_cpu_s;
@@ -181,10 +181,10 @@ void Sampler::watch_contradictions(Job& job, const Counters& now) const {
 }
 
 void Sampler::observe(Job& job, const Counters& now) const {
-  // Pages advance by whole batches: an observation ends with one.
+  // Pages advance by whole batches, so an observation ends with a batch.
   if (now.updated_ns <= job.last.updated_ns) return;
   if (job.last.updated_ns == 0) {
-    job.forget_trainer_use();  // imports and set-up are not the trainer
+    job.forget_trainer_use();  // imports and set-up are not training
     job.course.give_up();
     job.last = now;
     return;
@@ -222,7 +222,7 @@ void Sampler::observe(Job& job, const Counters& now) const {
   job.last = now;
 }
 
-// What the batches since the last observation tell of the periods since then.
+// Completes the course's periods since the last observation.
 void Sampler::tell_course(Job& job, const Counters& now,
                           const Observation& seen) const {
   const Counters& last = job.last;
@@ -251,9 +251,9 @@ void Sampler::tell_course(Job& job, const Counters& now,
 
 namespace {
 
-// A task's loader can be in its trainer's way for no longer than it ran at
-// home, and not at all where the user has them kept apart. Once it is away, the
-// trainer's use shows what it needs, and the reserve follows.
+// A task's loader delays its trainer for no longer than the loader ran at home,
+// and not at all on separate CPUs. Once the loader is away, the trainer's own
+// use shows its needs, and the reserve follows.
 void note_crowding(Job& job, const CpuUse& used, double delay_s,
                    double period_s) {
   double crowded = 0;
@@ -265,7 +265,7 @@ void note_crowding(Job& job, const CpuUse& used, double delay_s,
   job.crowded_cores = std::max(kCrowdedKept * job.crowded_cores, crowded);
 }
 
-// Of a task's loader threads, since the last sample.
+// Charges of the task's loader threads since the last sample.
 Charge charged_since(const Task& task) {
   Charge since;
   for (const Unit& unit : task.units) {
@@ -278,9 +278,9 @@ Charge charged_since(const Task& task) {
   return since;
 }
 
-// Whether loader threads at home, of the job or of one of its tasks, wait for a
-// CPU, of which it uses a good part of its own: not only now and then, all at
-// once.
+// Sets job.starved: loader threads at home, of the job or one of its tasks,
+// wait for a CPU while many of its CPUs are in use. The second condition
+// excludes threads that rarely run, but all at once.
 void note_starving(Job& job, const CpuUse& used, double period_s) {
   const double factor = job.starved ? 0.5 : 1.0;
   const auto starves = [&](double delay_s, double busy_s, const CpuSet& cpus) {
@@ -299,8 +299,8 @@ void note_starving(Job& job, const CpuUse& used, double period_s) {
   }
 }
 
-// What the job used since its last sample, whether it reports or not.
-// trainer_delay_s: TrainerDelay::lap_s()
+// Records the job's use since its last sample, with or without progress pages.
+// trainer_delay_s: TrainerDelay::lap_s().
 void note_use(Job& job, double trainer_delay_s, double period_s) {
   const CpuUse used = cpu_use(job.sampled, job.totals);
   job.used_loader_cores =
@@ -357,7 +357,7 @@ void Sampler::sample(Job& job, const std::string& device, double period_s,
   }
   ++job.quality.periods;
   if (job.stopped) {
-    job.last.updated_ns = 0;  // no observation may count the stop as time
+    job.last.updated_ns = 0;  // observations must not include the stop
     job.course.give_up();
   } else {
     observe(job, now);

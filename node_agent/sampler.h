@@ -1,5 +1,5 @@
-// Once a period: what each managed job used and achieved. What follows for its
-// costs: correction.h.
+// Measures once a period what each managed job used and achieved. correction.h
+// derives its costs.
 #pragma once
 
 #include "node_agent/job.h"
@@ -11,14 +11,17 @@ class Sampler {
   Sampler(const Backend& backend, const ProcReader& proc)
       : backend_(backend), proc_(proc) {}
 
-  // Charges each loader thread's CPU time since the last call to home or away.
-  // To be called before a unit moves, as soon as its process has ended (the
-  // kernel keeps its time until its parent asks how it ended), before a scan,
-  // which drops who is gone, and by sample().
+  // Charges the CPU time of the unit's threads since the last call to home or
+  // away. Call it
+  //   - before a unit moves,
+  //   - when its process has exited: the kernel keeps the counters until the
+  //     parent waits for the process,
+  //   - before a scan, which drops ended threads.
+  // sample() calls it too.
   void account(Unit& unit, Totals& totals) const;
 
-  // Appends the period to the job's course as well.
-  // device: of the job's pool, "" without one. period_s: since the last call.
+  // Takes a sample, and appends the period to the job's course. device: of the
+  // job's pool; "": none. period_s: time since the last call.
   void sample(Job& job, const std::string& device, double period_s,
               uint64_t now_ns) const;
 

@@ -1,14 +1,15 @@
-// Which task's processes are looked at next, and when. Pure: time is an
-// argument, CLOCK_MONOTONIC.
+// Decides which task is scanned next, and when. Pure: time is an argument,
+// CLOCK_MONOTONIC.
 //
-// A job decides by its forks what a scan of it costs, and how often it would be
-// scanned. So scanning takes a twentieth of the time; where a pause would be
-// longer than kLongPause_ns, a quarter, and no pause is longer than
-// kMostPause_ns: past that, a new loader would go unseen for too long. Of the
-// jobs that are due, the one whose last scan cost least goes first, unless
-// another has waited for kPatiencePerCost times what its own cost, or for
-// kMostPatience_ns: from its first mark, or from its last scan where tasks of
-// it were left. The tasks of a job take turns.
+// Jobs control the cost and the frequency of their scans through their forks.
+// Scanning is therefore limited to a twentieth of the time. If the pause would
+// then exceed kLongPause_ns, the limit is a quarter. No pause exceeds
+// kMostPause_ns, so that a new loader is found in time.
+//
+// Among due jobs, the cheapest (by its last scan) goes first, unless another
+// has waited longer by kPatiencePerCost times its own cost, or by
+// kMostPatience_ns. A job's wait starts with its first mark, or with its last
+// scan if some of its tasks are left. The tasks of a job take turns.
 #pragma once
 
 #include <sys/types.h>
@@ -26,25 +27,25 @@ class ScanQueue {
  public:
   struct Scan {
     JobId job = 0;
-    pid_t task = 0;  // its first process
+    pid_t task = 0;  // pid of its first process
   };
 
   void mark(JobId job, pid_t task, uint64_t now_ns);
 
-  // When there is something to take(); nullopt: nothing is marked.
+  // The time of the next take(); nullopt: no task is marked.
   std::optional<uint64_t> next_ns() const;
 
-  // The scan that is due first, if it is due, of one of its job's marked tasks;
-  // done() says when it is over.
+  // Removes the next due scan and returns it; nullopt: none is due. Call done()
+  // after the scan.
   std::optional<Scan> take(uint64_t now_ns);
 
-  // cost_ns: what the scan took, by the clock: whoever makes us wait while we
-  // look at it costs as much as who makes us work.
+  // cost_ns: the scan's wall time. A job that makes penstockd wait costs as
+  // much as one that makes it work.
   void done(JobId job, uint64_t cost_ns, uint64_t now_ns);
 
   void forget(JobId job);
 
-  static constexpr uint64_t kDelay_ns = 50'000'000;  // a burst is one scan
+  static constexpr uint64_t kDelay_ns = 50'000'000;  // one scan per fork burst
   static constexpr uint64_t kPausePerCost = 20;
   static constexpr uint64_t kLongPause_ns = 1'000'000'000;
   static constexpr uint64_t kLongPausePerCost = 3;
@@ -54,13 +55,13 @@ class ScanQueue {
 
  private:
   struct Entry {
-    uint64_t marked_ns = 0;  // when the first of the tasks was
+    uint64_t marked_ns = 0;  // when the first of the tasks was marked
     uint64_t waits_since_ns = 0;
     uint64_t cost_ns = 0;  // of the last scan
-    pid_t last = 0;        // task that was scanned
+    pid_t last = 0;        // task that was scanned last
     std::set<pid_t> tasks;
     uint64_t due_ns() const;
-    uint64_t rank_ns() const;  // the lowest of those that are due goes first
+    uint64_t rank_ns() const;  // among due jobs, the lowest goes first
   };
 
   std::map<JobId, Entry> jobs_;

@@ -11,7 +11,7 @@
 namespace penstock {
 namespace {
 
-// A fork that is to run another program looks like its parent until then.
+// A fork that will exec another program looks like its parent until then.
 constexpr uint64_t kExecTakes_ns = 1'000'000'000;
 
 std::string join(const std::vector<std::string>& words) {
@@ -23,10 +23,10 @@ std::string join(const std::vector<std::string>& words) {
   return text;
 }
 
-// Of a thread that was taken for a loader: whether it has turned out to be a
-// trainer's. A process that was a worker as a whole may be a trainer's; of a
-// trainer's process single threads were loaders, and have been. A main thread
-// is meant by --loader-match only for want of others.
+// True if a former loader thread has turned out to be a trainer's. A process
+// that was a worker as a whole may turn out to be a trainer. Single threads of
+// a trainer's process remain loaders. A main thread matched --loader-match only
+// because nothing else did.
 bool is_trainers(const Task& task, const std::map<int, pid_t>& process_of,
                  int tid, bool was_worker) {
   const auto process = process_of.find(tid);
@@ -45,7 +45,7 @@ bool is_trainers(const Task& task, const std::map<int, pid_t>& process_of,
 bool started_since(const TaskId& thread, uint64_t since_ns) {
   static const uint64_t tick_ns =
       1'000'000'000u / static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
-  // Starts are counted by a clock that also runs while the machine sleeps.
+  // Start times count from boot, including suspension of the machine.
   const uint64_t slept_ns = read_clock_ns(CLOCK_BOOTTIME) - monotonic_ns();
   return (thread.starttime_ticks + 1) * tick_ns >= since_ns + slept_ns;
 }
@@ -98,7 +98,7 @@ TaskView Scanner::view_of(Job& job, const Task& task) const {
 }
 
 bool Scanner::is_of_job(const Task& task, pid_t tid) const {
-  if (task.home.job_path.empty()) return true;  // Slurm tracks otherwise
+  if (task.home.job_path.empty()) return true;  // Slurm tracks without a group
   Result<ProcCgroups> groups = proc_.cgroups(tid);
   if (!groups) return false;
   return backend_.job_groups_of(*groups).tracked == task.home.job_path;
@@ -112,7 +112,7 @@ std::optional<Scanner::Found> Scanner::open_thread(const Job& job,
   Result<Home> home = backend_.home_of(*id);
   const bool away = !home && home.error().code == Code::kInvalidArgument;
   if (away) {
-    // Made by a thread that was away: its home is the task's.
+    // Created by an away thread: its home is the task's.
     Home inherited = task.home;
     inherited.task = *id;
     home = inherited;
@@ -131,7 +131,7 @@ std::vector<Home> Scanner::scan(Job& job, Task& task) const {
   const TaskView view = view_of(job, task);
   const Classification found = classify(view);
   if (job.evidence == LoaderEvidence::kNone && !found.units.empty()) {
-    job.forget_trainer_use();  // what was counted as trainer was loader too
+    job.forget_trainer_use();  // it included the loader's use
   }
   job.evidence = std::max(job.evidence, found.source);
   task.processes.clear();
@@ -145,7 +145,7 @@ std::vector<Home> Scanner::scan(Job& job, Task& task) const {
       process_of[thread.tid] = process.pid;
     }
   }
-  // Numbers may be given anew: what has ended is no loader or trainer of ours.
+  // Ended processes and threads are forgotten, because their ids may be reused.
   auto ended = [&](int tid) { return !alive.contains(tid); };
   std::erase_if(task.registered_tids, ended);
   std::erase_if(task.greeting_pids, ended);

@@ -1,5 +1,4 @@
-// Looks at a task's processes in /proc and brings its list of loader units up
-// to date.
+// Reads a task's processes in /proc and updates its list of loader units.
 #pragma once
 
 #include "cgroup/proc_reader.h"
@@ -7,8 +6,8 @@
 
 namespace penstock {
 
-// Whether a thread started since the given CLOCK_MONOTONIC time, or up to a
-// tick of the kernel's before it: /proc tells starts in ticks.
+// True if the thread started at since_ns (CLOCK_MONOTONIC) or later, or up to a
+// kernel tick earlier: /proc gives start times in ticks.
 bool started_since(const TaskId& thread, uint64_t since_ns);
 
 class Scanner {
@@ -16,18 +15,20 @@ class Scanner {
   Scanner(const ProcReader& proc, const Backend& backend)
       : proc_(proc), backend_(backend) {}
 
-  // Rereads the task's process tree. Units that are still there keep their
-  // state (away, counters); new ones start at home; units that have gone are
-  // dropped. A thread that started since job.sampled_ns is accounted from its
-  // start, an older one from now. Sets task.processes, task.units,
-  // job.evidence. A task with more
-  // than kMaxProcesses is seen in part, and that is said once in the notes.
-  // A thread that is in none of the job's groups is left out: its number was
-  // given to somebody else. Returned: away threads that are no loaders any
-  // more; bring them home.
+  // Rereads the task's process tree, and sets task.processes, task.units and
+  // job.evidence. Existing units keep their state (away, counters), new units
+  // start at home, and ended units are dropped.
+  //
+  // A thread that started since job.sampled_ns is accounted from its start, an
+  // older one from now. A task with more than kMaxProcesses is scanned in part;
+  // the job's notes mention it once. A thread outside the job's groups is
+  // skipped: its tid was reused.
+  //
+  // Returns away threads that are no longer loaders; the caller brings them
+  // home.
   [[nodiscard]] std::vector<Home> scan(Job& job, Task& task) const;
 
-  // Whether the number is a thread's of the job that the task is of.
+  // True if tid is a thread of the task's job.
   bool is_of_job(const Task& task, pid_t tid) const;
 
   static constexpr size_t kMaxProcesses = 4096;
@@ -38,7 +39,7 @@ class Scanner {
   std::optional<ProcessView> process_view(pid_t pid) const;
   struct Found {
     LoaderThread thread;
-    bool away = false;  // born so
+    bool away = false;  // it started away, as a child of an away thread
   };
   std::optional<Found> open_thread(const Job& job, const Task& task,
                                    pid_t tid) const;

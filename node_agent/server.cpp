@@ -66,7 +66,7 @@ std::vector<int> all_fds(const Answer& answer) {
   return fds;
 }
 
-// A peer that does not read its replies loses them: nothing here waits.
+// Never blocks: a peer that does not read its replies loses them.
 void send_reply(int fd, uint32_t request_id, const Answer& answer) {
   penstock_reply reply{};
   reply.header = {PENSTOCK_MAGIC, PENSTOCK_PROTOCOL_VERSION, PENSTOCK_REPLY,
@@ -131,8 +131,8 @@ Server::~Server() {
   }
 }
 
-// Root's are the plugin's and the administrator's: whatever users hold open,
-// there is room for them.
+// Root's connections are the plugin's and the administrator's. Users'
+// connections must not exclude them.
 bool Server::may_connect(uid_t uid, size_t all, size_t of_this_user) {
   return uid == 0 || (all < kMaxConnections && of_this_user < kMaxPerUser);
 }
@@ -145,12 +145,12 @@ bool Server::has_room(uid_t uid) const {
 }
 
 void Server::accept_all() {
-  // Bounded, so that a flood of connections cannot starve the rest.
+  // Bounded, so that a flood of connections cannot starve other events.
   for (int i = 0; i < 64; ++i) {
     UniqueFd fd(::accept4(socket_.get(), nullptr, nullptr,
                           SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd && errno == EMFILE && reserve_) {
-      // Refused rather than left: a readable socket would wake us for ever.
+      // Accept and close it: the readable socket would wake penstockd for ever.
       reserve_.reset();
       UniqueFd refused(
           ::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -190,8 +190,8 @@ void Server::receive(int fd) {
   budget_.charge(peer.uid, now_ns - begun_ns, now_ns);
 }
 
-// What is not read waits in the socket, and then so does its sender: no
-// message is lost.
+// Unread messages wait in the socket, and a full socket blocks the sender, so
+// that no message is lost.
 void Server::pause(int fd) {
   loop_.forget(fd);
   if (paused_.empty()) (void)loop_.set_period(resume_timer_, kResume_ms);
@@ -213,7 +213,7 @@ void Server::resume_paused() {
 }
 
 void Server::take_message(int fd, const Peer& peer) {
-  // One byte more than the largest message: a longer one shows as oversized.
+  // One byte more than the largest message, to detect longer ones.
   std::array<std::byte, PENSTOCK_MESSAGE_MAX_BYTES + 1> buffer;
   const ssize_t size = ::recv(fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;

@@ -1,5 +1,5 @@
-// penstockd's unix socket: accepts, bounds and checks what comes in, hands
-// decoded messages on, sends replies. Knows nothing of jobs.
+// penstockd's unix socket: accepts connections, limits and decodes messages,
+// passes them to a handler, sends replies. Knows nothing about jobs.
 #pragma once
 
 #include <sys/socket.h>
@@ -17,7 +17,7 @@
 
 namespace penstock {
 
-// Who sent a message, as the kernel says (SO_PEERCRED, at connect).
+// A message's sender, from the kernel (SO_PEERCRED, as of connect).
 struct Peer {
   pid_t pid = 0;
   uid_t uid = 0;
@@ -26,9 +26,9 @@ struct Peer {
 
 struct Answer {
   int status = 0;                   // 0 or an errno value
-  std::string text;                 // why, one line; cut to its field
-  std::vector<int> fds;             // at most 2; stay the caller's
-  std::vector<UniqueFd> owned_fds;  // sent too, closed after sending
+  std::string text;                 // reason, one line; truncated to its field
+  std::vector<int> fds;             // at most 2; not closed by the server
+  std::vector<UniqueFd> owned_fds;  // also sent, then closed
   bool send = true;                 // false: this message has no reply
 };
 
@@ -37,9 +37,10 @@ class Server {
   // Called for each well-formed message.
   using Handler = std::function<Answer(const Message&, const Peer&)>;
 
-  // Listens on path: mode 0666: every user's jobs speak to it. A dead socket
-  // there is replaced; a live one is an error. Errors: kInvalidArgument  path
-  // too long; another daemon listens there
+  // Listens on path with mode 0666, because every user's jobs connect. Replaces
+  // a dead socket.
+  // Errors: kInvalidArgument  the path is empty or too long, another daemon
+  //                           listens there, or the file is not a socket
   //         kIo, kPermissionDenied
   static Result<std::unique_ptr<Server>> listen(EventLoop& loop,
                                                 const std::string& path,
@@ -48,12 +49,12 @@ class Server {
 
   void set_limits(const OptionLimits& limits) { limits_ = limits; }
 
-  // More connections than these are closed at once: per user, and in all; but
-  // for root's.
+  // Limits of connections, per user and in total; root is exempt. Further
+  // connections are closed at once.
   static constexpr size_t kMaxPerUser = 512;
   static constexpr size_t kMaxConnections = 4096;
   static bool may_connect(uid_t uid, size_t all, size_t of_this_user);
-  // Connections of a user whose budget is spent are looked at this often.
+  // Interval for checking the paused connections of users without budget.
   static constexpr uint64_t kResume_ms = 20;
 
  private:
@@ -79,10 +80,10 @@ class Server {
   Handler handler_;
   OptionLimits limits_;
   UniqueFd socket_;
-  UniqueFd reserve_;  // given up to refuse a connection when no fd is left
+  UniqueFd reserve_;  // closed to refuse a connection when no fd is left
   std::map<int, Connection> connections_;
   UserBudget budget_;
-  std::vector<int> paused_;  // connections that are not watched, in turn
+  std::vector<int> paused_;  // unwatched connections, oldest first
   int resume_timer_ = -1;
 };
 

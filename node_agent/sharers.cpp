@@ -9,8 +9,8 @@ namespace {
 
 using Share = std::pair<uid_t, uint64_t>;
 
-// Who uses no batch for that long while others do is put out of its share, if
-// it has not left it.
+// A share expels a rank that uses no batch for this long while others do,
+// unless the rank has left.
 constexpr uint64_t kSilent_ns = 60'000'000'000;
 
 struct SharingRank {
@@ -19,7 +19,7 @@ struct SharingRank {
   uint64_t updated_ns = 0;
 };
 
-// A job that is stopped neither prepares nor uses anything.
+// A stopped job neither prepares nor uses batches.
 std::vector<SharingRank> ranks_that_say_so(std::map<JobId, Job>& jobs) {
   std::vector<SharingRank> ranks;
   for (auto& [id, job] : jobs) {

@@ -1,4 +1,4 @@
-// Jobs that prepare their batches together (docs/staging.md).
+// Finds the jobs that prepare their batches together (docs/staging.md).
 #pragma once
 
 #include <map>
@@ -7,11 +7,12 @@
 
 namespace penstock {
 
-// Sets each job's `sharers`, `share` and `most_sharers` by what its pages last
-// said. A rank that has used nothing for a minute while others did, or has
-// ended, or is stopped, does not share. A number is believed among the jobs of
-// one user only: what they are planned to need is divided between them, and no
-// other user's changes.
+// Sets each job's `sharers`, `share` and `most_sharers` from its progress
+// pages. A rank is left out if it has used nothing for a minute while others
+// did, has ended, or is stopped.
+//
+// A share's number is valid only among jobs of one user: sharing divides the
+// planned needs, and must not change another user's.
 void count_sharers(std::map<JobId, Job>& jobs);
 
 }  // namespace penstock

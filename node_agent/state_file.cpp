@@ -27,7 +27,7 @@ void copy_text(const std::string& text, char (&field)[N]) {
   std::memcpy(field, text.data(), std::min(text.size(), N));
 }
 
-// User-written bytes need not be UTF-8: they are kept as numbers.
+// User-written bytes need not be UTF-8, so they are stored as numbers.
 std::vector<int> numbers_of(std::string_view text) {
   return std::vector<int>(text.begin(), text.end());
 }
@@ -113,7 +113,7 @@ SavedTask read_task(const Json& json) {
   json.at("cpuset_path").get_to(task.home.cpuset_path);
   json.at("cpu_path").get_to(task.home.cpu_path);
   json.at("blkio_path").get_to(task.home.blkio_path);
-  // Older releases wrote none.
+  // Absent in the files of older releases.
   task.home.job_path = json.value("job_path", "");
   task.home.affinity =
       CpuSet::parse(json.at("affinity").get<std::string>()).value_or(CpuSet());
@@ -122,7 +122,7 @@ SavedTask read_task(const Json& json) {
   json.at("job_started_unix_s").get_to(task.job_started_unix_s);
   task.loader_cpus =
       CpuSet::parse(json.value("loader_cpus", "")).value_or(CpuSet());
-  // A penstockd that knew no accounts wrote none.
+  // Absent in the files of releases without accounts.
   task.account = text_of(json.value("account", Json::array()));
   return task;
 }

@@ -1,5 +1,5 @@
-// What a restarted penstockd must know of the tasks that it was told about:
-// StateDir/tasks.json. Parsing is pure.
+// The tasks that a restarted penstockd adopts: StateDir/tasks.json. Parsing is
+// pure.
 #pragma once
 
 #include <string>
@@ -14,21 +14,21 @@ namespace penstock {
 
 struct SavedTask {
   penstock_task_start start{};
-  Home home;  // with the starttime: a number reused is not the task
+  Home home;  // with starttime, to detect a reused pid
   double job_started_unix_s = 0;
-  CpuSet loader_cpus;   // as Task has them
-  std::string account;  // of the job; "": unknown
+  CpuSet loader_cpus;   // as in Task
+  std::string account;  // the job's; "": unknown
 };
 
 std::string to_json(const std::vector<SavedTask>& tasks);
-// Errors: kInvalidArgument  not what to_json() writes.
+// Errors: kInvalidArgument  not written by to_json().
 [[nodiscard]] Result<std::vector<SavedTask>> parse_saved_tasks(
     std::string_view text);
 
-// The file in an open directory; it appears whole or not at all.
+// Replaces the file in an open directory, atomically.
 [[nodiscard]] Status save_tasks(int dir_fd,
                                 const std::vector<SavedTask>& tasks);
-// No file: no tasks.
+// A missing file means no tasks.
 [[nodiscard]] Result<std::vector<SavedTask>> load_tasks(int dir_fd);
 
 }  // namespace penstock

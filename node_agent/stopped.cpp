@@ -3,7 +3,7 @@
 namespace penstock {
 namespace {
 
-constexpr char kStopped = 'T';  // proc(5); one that is traced has 't'
+constexpr char kStopped = 'T';  // proc(5); a traced process has 't'
 
 bool is_frozen(const ProcReader& proc, const Backend& backend, pid_t pid) {
   const Result<ProcCgroups> groups = proc.cgroups(pid);
@@ -12,8 +12,8 @@ bool is_frozen(const ProcReader& proc, const Backend& backend, pid_t pid) {
 
 }  // namespace
 
-// Slurm stops the first processes by a signal and then freezes all: what those
-// have started shows no state of its own for that.
+// Slurm stops the tasks' first processes by a signal, then freezes all. A
+// frozen process shows no state of its own.
 bool is_stopped(const ProcReader& proc, const Backend& backend,
                 const Job& job) {
   bool any = false;

@@ -1,5 +1,5 @@
-// Whether a job stands still by somebody's order: its CPUs are idle until it
-// goes on, whatever it needed before.
+// Detects suspended jobs. Their CPUs are idle until they continue, whatever
+// they needed before.
 #pragma once
 
 #include "cgroup/backend.h"
@@ -8,10 +8,9 @@
 
 namespace penstock {
 
-// All processes of the job that the last scan found are stopped by a signal or
-// frozen in their control group: scontrol suspend does both. Those that have
-// ended do not count; false where none is left. A job that runs costs three
-// reads as a rule.
+// True if all processes of the job in the last scan are stopped by a signal or
+// frozen in their control group; `scontrol suspend` does both. Ended processes
+// do not count; false if none is left. A running job usually costs three reads.
 bool is_stopped(const ProcReader& proc, const Backend& backend, const Job& job);
 
 }  // namespace penstock

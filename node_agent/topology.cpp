@@ -23,8 +23,8 @@ Error failed(const char* call) {
 }
 
 Result<Handle> open_topology(const std::string& xml_path) {
-  // hwloc's plugins load vendors' libraries, NVML among them, into this
-  // process; what is needed here is built in.
+  // hwloc's plugins would load vendors' libraries such as NVML into this
+  // process. The parts used here are built in.
   ::setenv("HWLOC_PLUGINS_PATH", "/nonexistent", 1);
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return failed("hwloc_topology_init");
@@ -32,7 +32,7 @@ Result<Handle> open_topology(const std::string& xml_path) {
   if (!xml_path.empty() && hwloc_topology_set_xml(raw, xml_path.c_str()) != 0) {
     return failed("hwloc_topology_set_xml");
   }
-  // Devices hang directly from what they are near to: bridges stay filtered.
+  // Bridges stay filtered, so that a device's parent is the object near it.
   hwloc_topology_set_type_filter(raw, HWLOC_OBJ_PCI_DEVICE,
                                  HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   if (hwloc_topology_load(raw) != 0) return failed("hwloc_topology_load");

@@ -1,4 +1,4 @@
-// The machine's CPUs and what is near them, through hwloc.
+// The machine's CPUs, and the CPUs near its PCI devices, from hwloc.
 #pragma once
 
 #include <map>
@@ -14,18 +14,19 @@ namespace penstock {
 struct Topology {
   CpuSet cpus;                        // online
   std::vector<int> numa_node_of_cpu;  // index: CPU; -1: no such CPU
-  std::vector<int> core_of_cpu;       // physical core; siblings share it
-  // The CPUs nearest to each GPU, network adapter, storage controller; all of
-  // them where the machine does not say.
+  std::vector<int> core_of_cpu;       // physical core; siblings have the same
+  // The CPUs nearest to each GPU, network adapter and storage controller; all
+  // CPUs if the machine does not report it.
   std::map<PciAddress, CpuSet> near_pci;
 };
 
-// xml_path: a machine that hwloc has saved; "" for this one.
+// xml_path: a topology saved by hwloc; "": this machine.
 // Errors: kUnavailable  hwloc could not load the topology.
 [[nodiscard]] Result<Topology> load_topology(const std::string& xml_path = "");
 
-// Of these CPUs those whose physical core is among them whole; and these CPUs
-// with all others of their cores. A CPU that the table does not know is a core.
+// whole_cores(): the CPUs whose physical core is completely in `cpus`.
+// with_siblings(): `cpus` and the other CPUs of their cores. A CPU that is not
+// in the table is a core of its own.
 CpuSet whole_cores(const CpuSet& cpus, const std::vector<int>& core_of_cpu);
 CpuSet with_siblings(const CpuSet& cpus, const std::vector<int>& core_of_cpu);
 

@@ -8,7 +8,7 @@
 namespace penstock {
 namespace {
 
-// Clocks tell no more of one that hardly ever ran.
+// Above this share the clocks are too coarse: the trainer hardly ever ran.
 constexpr double kMostShare = 0.9;
 
 }  // namespace
@@ -33,7 +33,7 @@ double TrainerDelay::lap_s(const ProcReader& proc,
       now[pid] = *stat;
       const auto before = last_.find(pid);
       if (before == last_.end() || stat->wait_ns < before->second.wait_ns) {
-        continue;  // new, or the number was given anew
+        continue;  // new, or a reused pid
       }
       longest_ns = std::max(longest_ns, stat->wait_ns - before->second.wait_ns);
     }

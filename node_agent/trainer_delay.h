@@ -1,5 +1,5 @@
-// How long a job's trainers waited for a CPU, whether they report or not. One
-// per job.
+// Measures how long a job's trainers waited for a CPU, with or without progress
+// pages. One object per job.
 #pragma once
 
 #include <map>
@@ -12,9 +12,10 @@ struct Task;
 
 class TrainerDelay {
  public:
-  // Run delay since the last call, seconds, averaged over the tasks that can
-  // hold a rank: of each the longest of the main threads of its processes that
-  // are no loaders. Of a large task or job a part stands for all.
+  // Returns the run delay since the last call in seconds, averaged over the
+  // tasks that can hold a rank. A task's delay is the longest among the main
+  // threads of its non-loader processes. Looks at no more than kMaxTasks tasks
+  // and kMaxProcesses of each.
   double lap_s(const ProcReader& proc, const std::map<pid_t, Task>& tasks);
 
   static constexpr size_t kMaxProcesses = 16;  // of a task
@@ -24,8 +25,8 @@ class TrainerDelay {
   std::map<pid_t, SchedStat> last_;
 };
 
-// What a trainer that used `used` cores while it waited for a CPU for
-// `delay_share` of the time would use more if nobody were in its way.
+// Additional cores that a trainer would use without competition, if it used
+// `used` cores while it waited for a CPU for `delay_share` of the time.
 double crowded_cores(double used, double delay_share);
 
 }  // namespace penstock

@@ -11,14 +11,14 @@
 namespace penstock {
 namespace {
 
-// The child's last word when it could not read: the errno value.
+// The child's last output after a failed read: the errno value.
 void fail(int out, int error) {
   (void)!::write(out, "!", 1);
   (void)!::write(out, &error, sizeof error);
 }
 
-// In the child. Only system calls: the parent has one thread, but its heap may
-// hold other users' reports.
+// Runs in the child, with system calls only: the inherited heap may hold other
+// users' reports.
 void read_as_user(const char* path, uid_t uid, gid_t gid, int out) {
   if (::setgroups(0, nullptr) != 0 || ::setresgid(gid, gid, gid) != 0 ||
       ::setresuid(uid, uid, uid) != 0) {
@@ -64,7 +64,7 @@ void read_user_file(BoundedChildren& children, const std::string& path,
     read_as_user(path.c_str(), uid, gid, out);
   };
   work.deadline_ms = kUserFileDeadline_ms;
-  work.max_bytes = 1 + kMaxUserFileBytes;  // the mark of success and the file
+  work.max_bytes = 1 + kMaxUserFileBytes;  // the mark of success, and the file
   children.start(work, [path, callback = std::move(callback)](
                            const Result<std::string>& text) {
     callback(text ? interpret(*text, path) : text);

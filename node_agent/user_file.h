@@ -1,6 +1,6 @@
-// Reads a file that a user named, with that user's rights: in a child process
-// that has given up root, so that neither a hostile path nor a hanging file
-// system reaches penstockd.
+// Reads a file named by a user, with that user's rights. A child process drops
+// root first, so that a hostile path or a hanging file system cannot affect
+// penstockd.
 #pragma once
 
 #include <sys/types.h>
@@ -14,10 +14,10 @@ namespace penstock {
 inline constexpr size_t kMaxUserFileBytes = size_t{64} * 1024;
 inline constexpr uint64_t kUserFileDeadline_ms = 5000;
 
-// Calls back later, once: with the contents, or
-//   kPermissionDenied, kNotFound, kIo  the user cannot read it
+// Calls back once, with the contents or
+//   kPermissionDenied, kNotFound, kIo  the user cannot read the file
 //   kLimit        over kMaxUserFileBytes, or not a regular file
-//   kUnavailable  it took too long, or too many are being read
+//   kUnavailable  kUserFileDeadline_ms passed, or too many children run
 void read_user_file(BoundedChildren& children, const std::string& path,
                     uid_t uid, gid_t gid, BoundedChildren::Callback callback);
 
