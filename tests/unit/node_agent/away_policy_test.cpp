@@ -87,43 +87,47 @@ TEST_CASE("not all go for less than they use at home") {
   CHECK(crowded.away_count() == 2);
 }
 
-TEST_CASE("a unit that sleeps for a tick is no reason for all to go") {
+namespace {
+
+// Three units of a job whose trainer uses nearly all that is at home.
+struct Crowded {
+  explicit Crowded(double away_cores) {
+    input.lent = CpuSet{{0}};
+    input.home_cores = 0.05;
+    input.away_cores = away_cores;
+    input.units.resize(3);
+    for (int i = 0; i < 3; ++i) input.units[size_t(i)].id = i + 1;
+  }
+  // How many go in a tick in which each unit at home runs for home_ms.
+  size_t sent(double home_ms) {
+    input.now_ms += kTick;
+    for (UnitObservation& unit : input.units) {
+      unit.run_ms = unit.away ? 0 : home_ms;
+    }
+    const AwayMoves moves = policy.decide(input);
+    for (int id : moves.send_away) input.units[size_t(id) - 1].away = true;
+    input.tick_ms = kTick;
+    return moves.send_away.size();
+  }
+
   AwayPolicy policy;
   AwayInput input;
-  input.lent = CpuSet{{0}};
-  input.home_cores = 0.05;
-  input.away_cores = 0.3;
-  for (int id = 1; id <= 3; ++id) {
-    UnitObservation unit;
-    unit.id = id;
-    unit.away = id > 1;
-    input.units.push_back(unit);
-  }
-  input.tick_ms = kTick;
+};
+
+}  // namespace
+
+TEST_CASE("a unit that sleeps for a tick is no reason for all to go") {
+  Crowded job(0.3);
+  REQUIRE(job.sent(0) == 2);
   for (int tick = 0; tick < 20; ++tick) {
-    input.now_ms += kTick;
-    input.units[0].run_ms = tick % 5 == 4 ? 0 : 0.9 * kTick;
-    CHECK(policy.decide(input).send_away.empty());
+    CHECK(job.sent(tick % 5 == 4 ? 0 : 0.9 * kTick) == 0);
   }
 }
 
 TEST_CASE("one stays until a tick has shown what home is worth") {
-  AwayPolicy policy;
-  AwayInput input;
-  input.lent = CpuSet{{0}};
-  input.home_cores = 0.05;
-  input.away_cores = 0.9;
-  for (int id = 1; id <= 3; ++id) {
-    UnitObservation unit;
-    unit.id = id;
-    input.units.push_back(unit);
-  }
-  CHECK(policy.decide(input).send_away.size() == 2);  // tick_ms is 0
-  for (UnitObservation& unit : input.units) unit.away = unit.id > 1;
-  input.tick_ms = kTick;
-  input.now_ms += kTick;
-  input.units[0].run_ms = 0.5 * kTick;
-  CHECK(policy.decide(input).send_away.size() == 1);
+  Crowded job(0.9);
+  CHECK(job.sent(0) == 2);
+  CHECK(job.sent(0.5 * kTick) == 1);
 }
 
 TEST_CASE("all go where the trainer uses what is at home") {

@@ -1,70 +1,9 @@
 #include "node_agent/sampler.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-
-#include <random>
-
-#include "cgroup/v2_backend.h"
-#include "tests/unit/catch.h"
-#include "tests/unit/cgroup/fake_unified.h"
+#include "tests/unit/node_agent/sampled_job.h"
 
 using namespace penstock;
-
-namespace {
-
-struct Fixture {
-  Fixture() {
-    task = machine.make_task("job_7", "step_0", 0, "0-1");
-    group = task.substr(0, task.find("/step_0"));
-    job.tasks[100].accounted_path = group;
-  }
-  void set_pressure(uint64_t cpu_us, uint64_t io_us) {
-    write("/cpu.pressure", cpu_us);
-    write("/io.pressure", io_us);
-  }
-  void write(const char* file, uint64_t us) {
-    machine.tree().write(group.substr(1) + file,
-                         "some avg10=0.00 avg60=0.00 avg300=0.00 total=" +
-                             std::to_string(us) + "\n");
-  }
-  void sample() { sampler.sample(job, device, 1.0, now_ns += 1'000'000'000); }
-
-  FakeUnified machine;
-  V2Backend backend =
-      *V2Backend::create(machine.fs(), machine.proc(), machine.sched(), {});
-  Sampler sampler{backend, machine.proc()};
-  std::string group, task, device;
-  Job job;
-  uint64_t now_ns = 1'000'000'000;
-};
-
-// A rank that counts 100 samples in each period.
-struct Reporting : Fixture {
-  Reporting() {
-    auto& ranks = job.tasks[100].ranks;
-    ranks.push_back(Rank{.pages = *TaskPages::create()});
-    page = static_cast<penstock_progress_page*>(
-        ::mmap(nullptr, PENSTOCK_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-               ranks.front().pages.progress_fd(), 0));
-    REQUIRE(page != MAP_FAILED);
-    page->version = PENSTOCK_PAGE_VERSION;
-    page->started_ns = now_ns;
-    page->magic = PENSTOCK_PROGRESS_MAGIC;
-  }
-  ~Reporting() { ::munmap(page, PENSTOCK_PAGE_BYTES); }
-  void run(int periods) {
-    for (int i = 0; i < periods; ++i) {
-      page->samples += 100;
-      page->updated_ns = now_ns + 1'000'000'000;
-      sample();
-    }
-  }
-
-  penstock_progress_page* page = nullptr;
-};
-
-}  // namespace
+using namespace penstock::test;
 
 TEST_CASE("the time in which a job was stopped is no part of its rate") {
   Reporting f;
@@ -156,7 +95,7 @@ TEST_CASE("what the kernel counts goes before what a loader says") {
 }
 
 TEST_CASE("pressure counts from when the job was first seen") {
-  Fixture f;
+  SampledJob f;
   f.set_pressure(5'000'000, 1'000);  // of an earlier run in the same group
   f.sample();
   CHECK(f.job.totals.pressure->cpu_us == 0);
@@ -171,7 +110,7 @@ TEST_CASE("pressure counts from when the job was first seen") {
 }
 
 TEST_CASE("an adopted job's pressure counts from its start") {
-  Fixture f;
+  SampledJob f;
   f.job.quality.agent_restarts = 1;
   f.set_pressure(5'000'000, 1'000);
   f.sample();
@@ -179,47 +118,12 @@ TEST_CASE("an adopted job's pressure counts from its start") {
 }
 
 TEST_CASE("pressure that the kernel does not tell is unknown") {
-  Fixture f;
+  SampledJob f;
   SECTION("no such files") { f.machine.fail("read", ".pressure", ENOENT); }
   SECTION("in no group of Slurm's") { f.job.tasks[100].accounted_path = ""; }
   f.sample();
   CHECK_FALSE(f.job.totals.pressure);
 }
-
-namespace {
-
-// One loader thread, home, whose files of /proc we write.
-struct WithLoader : Reporting {
-  WithLoader() {
-    machine.start(100, 100, task, CpuSet{{0}});
-    machine.start(101, 100, task, CpuSet{{0}});
-    spend(0, 0);
-    const int fd = ::open((files.path() / "schedstat").c_str(), O_RDONLY);
-    Home home;
-    home.task = TaskId{101, 0};
-    Unit unit{.id = 101, .pid = 100};
-    unit.threads.push_back(
-        LoaderThread{home, SchedstatFile(UniqueFd(fd)), {}, {}});
-    job.tasks[100].units.push_back(std::move(unit));
-    job.started_ns = now_ns;
-    job.started_unix_s = 5000;
-  }
-  void spend(uint64_t run_ms, uint64_t wait_ms) {
-    spent_ms[0] += run_ms;
-    spent_ms[1] += wait_ms;
-    files.write("schedstat", std::to_string(spent_ms[0] * 1'000'000) + " " +
-                                 std::to_string(spent_ms[1] * 1'000'000) +
-                                 " 1\n");
-  }
-  void set_job_cpu(uint64_t ms) {
-    machine.tree().write(group.substr(1) + "/cpu.stat",
-                         "usage_usec " + std::to_string(ms * 1000) + "\n");
-  }
-  TempDir files;
-  uint64_t spent_ms[2] = {0, 0};
-};
-
-}  // namespace
 
 TEST_CASE("each period is a point of the course") {
   WithLoader f;
@@ -255,76 +159,6 @@ TEST_CASE("each period is a point of the course") {
   }
 }
 
-TEST_CASE("a sample divides the job's CPU time, however often threads move") {
-  const uint32_t seed = GENERATE(range(1u, 21u));
-  INFO("seed " << seed);
-  std::mt19937 random(seed);
-  const auto upto = [&](uint64_t most) {
-    return std::uniform_int_distribution<uint64_t>(0, most)(random);
-  };
-  WithLoader f;
-  Unit& unit = f.job.tasks[100].units.front();
-  uint64_t job_ms = 500;  // before the first sample
-  f.set_job_cpu(job_ms);
-  f.sample();
-  for (int period = 0; period < 50; ++period) {
-    uint64_t loader_ms[2] = {0, 0};  // at home, away
-    const uint64_t trainer_ms = upto(900);
-    for (uint64_t moves = upto(5); moves > 0; --moves) {
-      const uint64_t used_ms = upto(200);
-      f.spend(used_ms, upto(100));
-      loader_ms[unit.away ? 1 : 0] += used_ms;
-      f.sampler.account(unit, f.job.totals);
-      unit.away = !unit.away;
-    }
-    job_ms += trainer_ms + loader_ms[0] + loader_ms[1];
-    f.set_job_cpu(job_ms);
-    f.sample();
-    const TimelinePoint point = f.job.course.points().back();
-    const auto cores = [](uint64_t ms) {
-      return Approx(double(ms) * 1e-3).margin(1e-9);
-    };
-    CHECK(*point.used_home_cores == cores(loader_ms[0]));
-    CHECK(*point.used_away_cores == cores(loader_ms[1]));
-    CHECK(*point.used_trainer_cores == cores(trainer_ms));
-    CHECK(f.job.trainer_cores.back() == cores(trainer_ms));
-  }
-  CHECK(trainer_reserve_cores(f.job) <= 0.9);
-}
-
-TEST_CASE("a trainer's wait for its loader's CPUs is no part of its ceiling") {
-  WithLoader f;
-  f.spend(0, 0);
-  f.sampler.account(f.job.tasks[100].units.front(), f.job.totals);
-  for (int i = 0; i < 20; ++i) {
-    f.spend(500, 500);
-    f.page->delay_ns += 500'000'000;
-    f.run(1);
-  }
-  const auto ceiling = [&] {
-    return f.job.corrector.corrected(std::nullopt).ceiling_samples_per_s.value;
-  };
-  CHECK(ceiling() == Approx(200));
-  CHECK(f.job.totals.contention_s == Approx(0.5 * 19));
-  const TimelinePoint point = f.job.course.points().back();
-  CHECK(*point.compute == Approx(0.5));
-  CHECK(*point.prep_stall == Approx(0.5));
-}
-
-TEST_CASE("only a loader at home is in its trainer's way") {
-  WithLoader f;
-  Unit& unit = f.job.tasks[100].units.front();
-  f.sampler.account(unit, f.job.totals);
-  SECTION("it is away") { unit.away = true; }
-  SECTION("it hardly runs") { unit.away = false; }
-  for (int i = 0; i < 20; ++i) {
-    f.spend(unit.away ? 900 : 100, 0);
-    f.page->delay_ns += 500'000'000;  // for another job's threads, say
-    f.run(1);
-  }
-  CHECK(f.job.totals.contention_s == Approx(unit.away ? 0 : 0.1 * 19));
-}
-
 TEST_CASE("a course has no rate in cores") {
   WithLoader f;
   f.job.grant.rate = 0.22;
@@ -333,114 +167,6 @@ TEST_CASE("a course has no rate in cores") {
   f.run(3);
   const TimelinePoint point = f.job.course.points().back();
   CHECK(point.predicted_rate.has_value() == !f.job.grant.in_cores);
-}
-
-namespace {
-
-// Of a job of one CPU.
-struct OnOneCpu : WithLoader {
-  OnOneCpu() {
-    job.tasks[100].home.affinity = CpuSet({0});
-    set_job_cpu(100);
-    sample();
-  }
-  void period(uint64_t loader_ms, uint64_t delay_ms, uint64_t trainer_ms) {
-    spend(loader_ms, delay_ms);
-    set_job_cpu(job_ms += loader_ms + trainer_ms);
-    sample();
-  }
-  uint64_t job_ms = 100;
-};
-
-}  // namespace
-
-TEST_CASE("a loader starves that waits for a CPU at home, for as long") {
-  OnOneCpu f;
-  f.period(400, 90, 500);
-  CHECK_FALSE(f.job.starved);
-  f.period(400, 110, 500);
-  CHECK(f.job.starved);
-  f.period(300, 60, 100);  // it does not flip with every period
-  CHECK(f.job.starved);
-  f.period(300, 40, 600);
-  CHECK_FALSE(f.job.starved);
-  f.period(200, 300, 100);  // bursts on CPUs that are mostly idle
-  CHECK_FALSE(f.job.starved);
-  f.job.tasks[100].units.front().away = true;
-  f.period(400, 500, 500);  // behind a busy lender
-  CHECK_FALSE(f.job.starved);
-}
-
-TEST_CASE("one task's loader starves though another's idles") {
-  OnOneCpu f;
-  f.job.tasks[200].home.affinity = CpuSet({1});
-  f.period(500, 300, 300);
-  CHECK(f.job.starved);
-  f.period(100, 300, 100);  // the task's own CPU is mostly idle
-  CHECK_FALSE(f.job.starved);
-}
-
-TEST_CASE("a plan between two samples keeps the reserve of the last") {
-  OnOneCpu f;
-  f.period(100, 0, 600);
-  CHECK(trainer_reserve_cores(f.job) == Approx(0.6));
-  f.job.forget_trainer_use();
-  CHECK(trainer_reserve_cores(f.job) == Approx(0.6));
-  f.period(100, 0, 200);
-  CHECK(trainer_reserve_cores(f.job) == Approx(0.2));
-}
-
-TEST_CASE("several tasks' loaders are in the way of one trainer each") {
-  OnOneCpu f;
-  for (pid_t task : {200, 300, 400}) {
-    f.job.tasks[task].home.affinity = CpuSet({task / 100});
-    f.job.tasks[task].processes = {task};
-    f.machine.start(task, task, f.task, CpuSet{{task / 100}});
-  }
-  const auto wait_for = [&](uint64_t wait_ms) {
-    for (pid_t task : {100, 200, 300, 400}) {
-      f.job.tasks[task].processes = {task};
-      f.machine.set_schedstat(task, 5, wait_ms * 1'000'000);
-    }
-  };
-  wait_for(1000);
-  f.period(200, 0, 2000);
-  wait_for(1400);
-  f.period(200, 0, 2000);  // 0.05 cores of loader a task
-  CHECK(f.job.crowded_cores == Approx(2 * 0.05 / 0.95));
-}
-
-TEST_CASE("a job is idle where all of it used next to nothing") {
-  OnOneCpu f;
-  CHECK_FALSE(f.job.is_idle);  // nothing to compare with yet
-  f.period(10, 0, 20);
-  CHECK(f.job.is_idle);
-  f.period(0, 0, 100);
-  CHECK_FALSE(f.job.is_idle);
-}
-
-TEST_CASE("a loader that is kept apart is not in its trainer's way") {
-  OnOneCpu f;
-  f.job.tasks[100].loader_cpus = CpuSet({1});
-  for (int i = 0; i < 20; ++i) {
-    f.spend(500, 0);
-    f.page->delay_ns += 500'000'000;
-    f.run(1);
-  }
-  CHECK(f.job.totals.contention_s == 0);
-  CHECK(f.job.crowded_cores == 0);
-}
-
-TEST_CASE("of an ended thread the last look of the closed loop counts") {
-  WithLoader f;
-  Unit& unit = f.job.tasks[100].units.front();
-  f.spend(300, 0);
-  f.sampler.account(unit, f.job.totals);
-  unit.threads.front().ticked = {500'000'000, 0};
-  f.files.write("schedstat", "");  // as of a thread that has ended
-  f.sampler.account(unit, f.job.totals);
-  f.sampler.account(unit, f.job.totals);
-  CHECK(f.job.totals.home_cpu_s == Approx(0.5));
 }
 
 TEST_CASE("a batch that takes several periods tells of all of them") {
@@ -508,7 +234,7 @@ TEST_CASE("threads' states are looked at only where they would tell more") {
 }
 
 TEST_CASE("a course without pages has what the kernel and NVML tell") {
-  Fixture f;
+  SampledJob f;
   f.job.started_ns = f.now_ns;
   f.set_pressure(0, 0);
   f.sample();
@@ -530,7 +256,7 @@ TEST_CASE("a course without pages has what the kernel and NVML tell") {
 }
 
 TEST_CASE("counters that began before us are no use of the first period") {
-  Fixture f;
+  SampledJob f;
   f.job.started_ns = f.now_ns;  // adopted
   f.now_ns += 100'000'000'000;
   f.job.quality.agent_restarts = 1;
