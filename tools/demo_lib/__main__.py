@@ -57,7 +57,7 @@ def parse_arguments():
     parser.add_argument("--full", action="store_true",
                         help="also jobs that arrive and end, wrong profiles, "
                              "recalls and launches (13 minutes; without it "
-                             "the fixed sets only, 8 minutes)")
+                             "the fixed sets only, 7 minutes)")
     arguments = parser.parse_args()
     if arguments.duration < 10:
         parser.error("--duration: 10 seconds or more")
