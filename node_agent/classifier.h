@@ -30,7 +30,7 @@ struct TaskView {
   std::set<int> registered_tids;       // registered through libpenstock: exact
   std::set<int> greeting_pids;         // trainers: they sent HELLO
   std::set<int> trainer_pids;  // trainers: they had loader children before
-  std::set<int> seen_pids;     // processes of the last scan
+  std::set<int> seen_pids;     // processes known too long to be about to exec
   std::set<int> loader_pids;   // loaders at the last scan
   std::string match;           // --loader-match; "": not given
 };
@@ -49,7 +49,7 @@ struct LoaderUnit {
 struct Classification {
   LoaderEvidence source = LoaderEvidence::kNone;
   std::vector<LoaderUnit> units;  // ascending by pid, then tid
-  // Processes whose worker was present in two scans.
+  // Processes with a worker in seen_pids.
   std::set<int> trainer_pids;
   // A possible worker has a new child that looks like its own worker but may be
   // about to exec: scan again.
@@ -65,8 +65,8 @@ struct Classification {
 //
 // A process that multiprocessing spawned or forked, and that has such children
 // itself, is a trainer (torch.multiprocessing.spawn); its children are its
-// loaders. A former loader becomes a trainer once a child of it was present in
-// two scans. Only rules 3 and 4 use trainer_pids.
+// loaders. A former loader becomes a trainer once a child of it is in
+// seen_pids. Only rules 3 and 4 use trainer_pids.
 //
 // If single threads of a process are registered, its units are those threads.
 // If its main thread is registered, the whole process is one unit.
