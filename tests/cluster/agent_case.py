@@ -8,11 +8,12 @@ import pathlib
 import cluster_case
 import embedded
 import hierarchy
+import quiet
 
 CPU_S_PER_SAMPLE = 0.001  # what the profiles say; penstockd corrects it
 
 
-class AgentCase(cluster_case.ClusterCase):
+class AgentCase(quiet.Quiet, cluster_case.ClusterCase):
     cluster_options = {"agent": True}
 
     @classmethod
@@ -72,9 +73,9 @@ class AgentCase(cluster_case.ClusterCase):
         try:
             self.cluster._wait(what, condition, timeout)
         except embedded.ClusterError as error:
-            raise embedded.ClusterError(f"{error}{self.told()}") from None
+            raise embedded.ClusterError(f"{error}{self.jobs_as_text()}") from None
 
-    def told(self):
+    def jobs_as_text(self):
         """What penstockd says of its jobs, for the text of an error."""
         try:
             jobs = self.cluster.status()["jobs"]

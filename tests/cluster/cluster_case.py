@@ -3,6 +3,7 @@
 import json
 import pathlib
 import sys
+import time
 import unittest
 
 import embedded
@@ -27,7 +28,9 @@ class ClusterCase(unittest.TestCase):
         """With what the daemons said where it fails: their logs go with the
         cluster."""
         wrong = len(result.failures) + len(result.errors) if result else 0
+        begun = time.monotonic()
         done = super().run(result)
+        print(f"{self.id()} took {time.monotonic() - begun:.1f} s", flush=True)
         if result and len(result.failures) + len(result.errors) > wrong:
             print(self.cluster.logs(), file=sys.stderr, flush=True)
         return done

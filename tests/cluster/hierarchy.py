@@ -264,3 +264,21 @@ def pids(node):
                 continue  # gone, or a threaded group: its domain lists it
             found += [int(pid) for pid in text.split()]
     return sorted(set(found))
+
+
+def process_s(pid):
+    """CPU seconds of a process and of its children that it waited for."""
+    fields = content(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    # The fields 14 to 17 of proc(5), of which the first two are cut off.
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def used_s(node):
+    """CPU seconds of the cluster's jobs and daemons since their start."""
+    if UNIFIED:
+        return sum(int(content(f"{top}/cpu.stat").split()[1]) * 1e-6
+                   for top in [cage(node), *slurm_trees(node)])
+    jobs = sum(int(content(f"{top}/cpuacct.usage") or 0) * 1e-9
+               for top in slurm_trees(node, "cpuacct"))
+    daemons = content(f"{cage(node)}/cgroup.procs").split()
+    return jobs + sum(process_s(pid) for pid in daemons)

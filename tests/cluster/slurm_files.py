@@ -2,6 +2,7 @@
 plugstack.conf and penstock.conf, as text. No other I/O than writing them, and
 asking slurmd for its release."""
 
+import functools
 import glob
 import os
 import re
@@ -14,6 +15,11 @@ import hierarchy
 # A character device that no driver serves: Slurm only wants a device node,
 # and opening one fails with ENXIO as a machine without GPUs should.
 GPU_MAJOR = 240
+
+# Ports of tests that run at once: each process has a block of its own.
+FIRST_PORT = 20000
+BLOCK_SIZE = 200
+BLOCKS = 50
 
 SLURM_CONF = """\
 ClusterName={node}
@@ -89,11 +95,31 @@ def write(path, text, mode=0o644):
     os.chmod(path, mode)
 
 
+def take_block():
+    """The first port of a block that no other running test uses, and the
+    abstract socket that holds it."""
+    for block in range(BLOCKS):
+        lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            lock.bind(f"\0penstock-ports-{block}")
+            return FIRST_PORT + block * BLOCK_SIZE, lock
+        except OSError:
+            lock.close()
+    raise RuntimeError(f"{BLOCKS} tests use ports already")
+
+
+@functools.cache
+def port_block():
+    """This process's block, which it holds until it ends."""
+    return take_block()
+
+
 def free_ports(count):
-    """Ports outside of the ephemeral range that nothing listens on now."""
+    """Ports outside of the ephemeral range that nothing listens on now, and
+    that no test in another process is given."""
+    start, _ = port_block()
     ports = []
-    start = 20000 + os.getpid() % 9000
-    for port in range(start, start + 2000):
+    for port in range(start, start + BLOCK_SIZE):
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))

@@ -9,12 +9,13 @@ import cluster_case
 import embedded
 import embedded_nodes
 import hierarchy
+import quiet
 import slurm_files
 
 ACCELERATOR_S = 0.004  # per sample: 250 samples/s
 
 
-class AnalyzeNodes(cluster_case.ClusterCase):
+class AnalyzeNodes(quiet.Quiet, cluster_case.ClusterCase):
     @classmethod
     def setUpClass(cls):
         cls.cluster = embedded_nodes.NodesCluster(nodes=2)

@@ -10,11 +10,12 @@ import struct
 
 import cluster_case
 import embedded
+import quiet
 import submit_case
 import test_nodes
 
 
-class PredictedCase(test_nodes.NodesCase):
+class PredictedCase(quiet.Quiet, test_nodes.NodesCase):
     def ceiling(self, job):
         """What penstockd says of the running job's; {} before it knows it."""
         try:

@@ -174,23 +174,27 @@ class LoaderKinds(python_jobs.JobsOfPython):
                           pathlib.Path(path).read_text("utf-8"))
 
     def gain(self, job):
-        """Penstock / stock of the job's rate: the median over the pairs."""
-        ratios = []
-        for _ in range(PAIRS):
-            self.wait_away(job, 30)
-            self.rate(self.id(), 4)  # what the trainer needs shows by and by
-            lent = self.rate(self.id(), 3)
-            self.cluster.stop_agent()
-            self.rate(self.id(), 0.5)
-            stock = self.rate(self.id(), 3)
-            self.cluster.start_agent()
-            ratios.append(lent / stock)
-        print(json.dumps({"test": self.id(), "ratios": ratios}), flush=True)
-        return statistics.median(ratios)
+        """Penstock / stock of the job's rate."""
+        self.wait_away(job, 30)
+        self.rate(self.id(), 4)  # what the trainer needs shows by and by
+        lent = self.rate(self.id(), 3)
+        self.cluster.stop_agent()
+        self.rate(self.id(), 0.5)
+        stock = self.rate(self.id(), 3)
+        self.cluster.start_agent()
+        return lent / stock
 
     def check_gain(self, job, least):
-        if embedded.PATIENCE == 1:  # emulated CPUs share fewer real ones
-            self.assertGreater(self.gain(job), least)
+        """The median of PAIRS gains is above `least`; none is measured that
+        would not change that."""
+        if embedded.PATIENCE > 1:
+            return  # emulated CPUs share fewer real ones
+        gains = []
+        while max(sum(gain > least for gain in gains),
+                  sum(gain <= least for gain in gains)) <= PAIRS // 2:
+            gains.append(self.gain(job))
+        print(json.dumps({"test": self.id(), "gains": gains}), flush=True)
+        self.assertGreater(statistics.median(gains), least)
 
     def test_fork(self):
         self.check("fork")

@@ -1,5 +1,5 @@
-"""Four nodes and their controller: one rate for a job over its nodes, and
-bandwidth that moves between jobs on different nodes.
+"""Nodes and their controller: one rate for a job over its nodes, and bandwidth
+that moves between jobs on different nodes.
 
 All nodes stand on this machine's CPUs. On two CPUs a job of two ranks and its
 neighbour do not have a CPU each, so ranks of slower nodes stand on the
@@ -8,16 +8,13 @@ neighbour's CPU, and figures are compared between two states of the same jobs.""
 import glob
 import os
 import pathlib
-import random
-import re
-import signal
 import statistics
-import time
 import unittest
 
 import cluster_case
 import embedded
 import embedded_nodes
+import quiet
 import slurm_files
 
 CPU_S_PER_SAMPLE = 0.001
@@ -94,7 +91,7 @@ class NodesCase(cluster_case.ClusterCase):
 CLOSE = 0.15
 
 
-class Lending(NodesCase):
+class Lending(quiet.Quiet, NodesCase):
     cluster_options = {"nodes": 4}
 
     def test_jobs_over_two_and_four_nodes_run_at_one_rate(self):
@@ -178,7 +175,7 @@ class Lending(NodesCase):
         self.cluster.start_agent_of(node)
 
 
-class Pools(NodesCase):
+class Pools(quiet.Quiet, NodesCase):
     @classmethod
     def setUpClass(cls):
         # tmpfs is no block device: the loaders limit themselves, as on network
@@ -223,151 +220,6 @@ class Pools(NodesCase):
 
     def rates(self, names):
         return [self.rate(name, 4) for name in names]
-
-
-class Controllers(NodesCase):
-    cluster_options = {"nodes": 2, "controllers": 2}
-
-    def term_of(self, node):
-        """The newest term that the node has taken a grant of."""
-        terms = re.findall(r"grant of term (\d+), version",
-                           self.cluster.log_of(f"penstockd.{node}"))
-        return int(terms[-1]) if terms else 0
-
-    def setUp(self):
-        super().setUp()
-        self.node = self.cluster.nodes[0]
-        self.job = self.submit("any", 200, self.cluster.nodes,
-                               self.trainer("any", 200, self.meeting()))
-        self.wait_granted()
-
-    def test_a_backup_takes_over_and_the_jobs_go_on(self):
-        before = self.term_of(self.node)
-        self.cluster.stop_controller(0, signal.SIGKILL)
-        self.wait("the node to be alone", lambda: "the node is solved alone" in
-                  self.cluster.log_of(f"penstockd.{self.node}"))
-        self.assertGreater(self.rate("any", 2), 0)
-        self.wait("the backup's grants",
-                  lambda: self.term_of(self.node) > before)
-        # The first one comes back and finds the backup active.
-        taken = self.term_of(self.node)
-        self.cluster.start_controller(0)
-        self.rate("any", 3 * embedded_nodes.TIMEOUT_S)
-        self.assertEqual(self.term_of(self.node), taken)
-
-    def let_the_other_take_over(self):
-        """Stops the active controller; its index and the term it had."""
-        active = self.active_controller()
-        before = self.term_of(self.node)
-        os.kill(self.cluster.controller_pid(active), signal.SIGSTOP)
-        self.addCleanup(os.kill, self.cluster.controller_pid(active),
-                        signal.SIGCONT)
-        self.wait("the other's grants",
-                  lambda: self.term_of(self.node) > before)
-        return active, before
-
-    def continue_until_it_gives_up(self, index, term):
-        os.kill(self.cluster.controller_pid(index), signal.SIGCONT)
-        self.wait("it to give up its term", lambda: f"term {term} ends" in
-                  self.cluster.log_of(f"penstockctld{index}"))
-
-    def test_of_two_that_are_active_one_is_refused_and_gives_up(self):
-        active, before = self.let_the_other_take_over()
-        self.continue_until_it_gives_up(active, before)
-        self.assertGreater(self.rate("any", 2), 0)
-
-    def active_controller(self):
-        logs = [self.cluster.log_of(f"penstockctld{index}") for index in (0, 1)]
-        terms = [[int(term) for term in
-                  re.findall(r"active with term (\d+)", log)] or [0]
-                 for log in logs]
-        return 0 if max(terms[0]) > max(terms[1]) else 1
-
-    def test_a_munged_that_hangs_does_not_stop_a_node(self):
-        munged = self.cluster.daemon_pid("munged")
-        lapses = self.cluster.log_of(f"penstockd.{self.node}").count(
-            "solved alone")
-        os.kill(munged, signal.SIGSTOP)
-        self.addCleanup(os.kill, munged, signal.SIGCONT)
-
-        def alone():
-            begun = time.monotonic()
-            self.cluster.status_of(self.node)
-            self.check_time(time.monotonic() - begun, 1)
-            return self.cluster.log_of(f"penstockd.{self.node}").count(
-                "solved alone") > lapses
-
-        self.wait("the node to be alone", alone, 60)
-        taken = self.granted(self.node)
-        os.kill(munged, signal.SIGCONT)
-        self.wait("grants again", lambda: self.granted(self.node) > taken, 60)
-
-    # Slurm never waits for a controller, and no node's agent does.
-    def test_a_controller_killed_again_and_again_harms_no_job(self):
-        random_s = random.Random(1)
-        active = self.active_controller()
-        for _ in range(10):
-            self.cluster.stop_controller(active, signal.SIGKILL)
-            self.cluster.start_controller(active)
-            time.sleep(random_s.uniform(0.1, 2))
-        before = self.granted(self.node)
-        self.wait("grants again", lambda: self.granted(self.node) > before, 60)
-        self.assertGreater(self.rate("any", 2), 0)
-        self.assertEqual(self.cluster.job(self.job)["JobState"], "RUNNING")
-
-    # When the newer controller and every agent have died, only what the agents
-    # kept on disk says that the older one's term is over.
-    def test_restarted_agents_refuse_terms_that_they_had_outlived(self):
-        active, before = self.let_the_other_take_over()
-        self.wait("both nodes to have its grants", lambda: all(
-            self.term_of(node) > before for node in self.cluster.nodes))
-        taken = self.term_of(self.node)
-        self.cluster.stop_controller(1 - active, signal.SIGKILL)
-        self.addCleanup(self.cluster.start_controller, 1 - active)
-        for node in self.cluster.nodes:
-            self.cluster.stop_agent_of(node, signal.SIGKILL)
-            self.cluster.start_agent_of(node)
-        self.continue_until_it_gives_up(active, before)
-        self.wait("grants of a newer term",
-                  lambda: self.term_of(self.node) > taken)
-
-
-class Upgrade(NodesCase):
-    cluster_options = {"nodes": 2}
-
-    # One by one, the controller first and the nodes first: with two versions
-    # about, every node has its grants.
-    def test_nodes_and_controller_of_neighbouring_versions_work_together(self):
-        first, second = self.cluster.nodes
-        self.submit("any", 200, self.cluster.nodes,
-                    self.trainer("any", 200, self.meeting()))
-        self.wait_granted()
-
-        def replace_controller(program):
-            self.cluster.stop_controller()
-            before = {node: self.granted(node) for node in self.cluster.nodes}
-            self.cluster.start_controller(program=program)
-            self.wait_more_grants(before)
-
-        def replace_agent(node, program):
-            self.cluster.stop_agent_of(node)
-            before = {node: self.granted(node)}
-            self.cluster.start_agent_of(node, program)
-            self.wait_more_grants(before)
-
-        replace_controller("penstockctld_next")
-        replace_agent(first, "penstockd_next")
-        replace_agent(second, "penstockd_next")
-        replace_controller("penstockctld")
-        replace_agent(first, "penstockd")
-        for name in ("penstockctld0", *(f"penstockd.{n}" for n in
-                                        self.cluster.nodes)):
-            self.assertNotIn("protocol version", self.cluster.log_of(name))
-        self.assertGreater(self.rate("any", 2), 0)
-
-    def wait_more_grants(self, than):
-        self.wait(f"grants to {list(than)}", lambda: all(
-            self.granted(node) > count for node, count in than.items()), 60)
 
 
 if __name__ == "__main__":
