@@ -15,6 +15,12 @@ inline uint64_t read_clock_ns(clockid_t clock) {
 }
 
 inline uint64_t monotonic_ns() { return read_clock_ns(CLOCK_MONOTONIC); }
+inline uint64_t thread_cpu_ns() {
+  return read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+inline uint64_t process_cpu_ns() {
+  return read_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
 inline double unix_s() {
   return static_cast<double>(read_clock_ns(CLOCK_REALTIME)) * 1e-9;
 }

@@ -26,14 +26,33 @@ MAY_INCLUDE = {
     "select_ext/job_submit": ["common", "predictor"],
     "report": ["common", "exchange/plan"],
     "libpenstock": ["common"],
-    "loader": ["common", "libpenstock", "predictor"],
+    "loader/include": ["common"],
+    "loader/lmdb/mpi": ["common", "loader/include", "loader/data",
+                        "loader/lmdb", "loader/pipeline"],
+    "loader/lmdb": ["common", "loader/include"],
+    "loader/data": ["common", "loader/include", "loader/lmdb"],
+    "loader/picture": ["common", "loader/include", "loader/data"],
+    "loader/pipeline": ["common", "libpenstock", "loader/include",
+                        "loader/data", "loader/picture"],
+    "loader/cache": ["common", "loader/include", "loader/data"],
+    "loader/peer": ["common", "loader/include", "loader/cache"],
+    "loader/staging": ["common", "loader/include", "loader/data",
+                       "loader/cache", "loader/pipeline"],
+    "loader/api": ["common", "libpenstock", "loader/include", "loader/data",
+                   "loader/pipeline", "loader/peer", "loader/staging"],
+    "loader/python": ["loader/include", "loader/data", "loader/api"],
+    "loader/train": ["common", "libpenstock", "loader/include", "loader/data",
+                     "loader/cache", "loader/pipeline", "loader/staging",
+                     "loader/api"],
+    "loader": [],
     "exchange": ["common", "exchange/plan"],
     "spank_plugin": ["common"],
     "node_agent": ["common", "cgroup", "predictor", "select_ext/allocator",
                    "report", *MESSAGES],
     "tools": ["common", "cgroup", "exchange/plan", "predictor", "select_ext/allocator",
               "select_ext/ctld", "select_ext/job_submit", "report",
-              "node_agent", "loader", "spank_plugin/settings.h"],
+              "node_agent", "loader/include", "loader/cache", "loader/lmdb",
+              "loader/picture", "spank_plugin/settings.h"],
 }
 # Outside headers that only some folders may include.
 RESERVED = {
@@ -45,16 +64,16 @@ RESERVED = {
     r"sqlite3\.h": ["select_ext/ctld"],
     r"systemd/": ["common"],
     r"fuse": ["tools"],
-    r"mpi\.h": ["loader", "exchange"],
+    r"mpi\.h": ["loader/lmdb/mpi", "exchange"],
     r"hwy/": ["exchange"],
     r"cuda|cub/": ["exchange"],
-    r"pybind11/": ["loader", "exchange"],
+    r"pybind11/": ["loader/python", "exchange"],
     r"libcgroup|hwloc": ["cgroup", "node_agent"],
 }
 
 
 # What is installed is included as others include it: folder -> layer.
-PUBLIC = {"penstock/loader": "loader", "penstock/result.h": "common"}
+PUBLIC = {"penstock/loader": "loader/include", "penstock/result.h": "common"}
 
 
 def layer_of(path):

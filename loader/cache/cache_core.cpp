@@ -9,8 +9,8 @@
 #include <cstring>
 
 #include "common/checksum.h"
+#include "common/clock.h"
 #include "loader/cache/fault_point.h"
-#include "loader/clock.h"
 
 namespace penstock {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/clock.h"
 #include "loader/cache/cache_core.h"
-#include "loader/clock.h"
 
 namespace penstock {
 namespace {

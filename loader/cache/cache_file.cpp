@@ -13,7 +13,7 @@
 
 #include "common/cache_files.h"
 #include "loader/cache/shared_file.h"
-#include "loader/memory_room.h"
+#include "loader/data/memory_room.h"
 
 namespace penstock {
 namespace {

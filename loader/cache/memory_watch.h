@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "loader/cache/fill_share.h"
-#include "loader/memory_room.h"
+#include "loader/data/memory_room.h"
 
 namespace penstock {
 

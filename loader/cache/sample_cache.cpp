@@ -8,7 +8,7 @@
 
 #include "loader/cache/cache_core.h"
 #include "loader/cache/cache_list.h"
-#include "loader/memory_room.h"
+#include "loader/data/memory_room.h"
 
 namespace penstock {
 namespace {

@@ -8,7 +8,7 @@
 #include <new>
 #include <utility>
 
-#include "loader/clock.h"
+#include "common/clock.h"
 #include "loader/peer/blocked_thread.h"
 
 namespace penstock {

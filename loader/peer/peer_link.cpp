@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "loader/clock.h"
+#include "common/clock.h"
 
 namespace penstock {
 

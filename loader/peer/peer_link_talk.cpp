@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "loader/clock.h"
+#include "common/clock.h"
 #include "loader/peer/peer_link.h"
 
 namespace penstock {

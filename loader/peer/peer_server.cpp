@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "common/clock.h"
 #include "loader/cache/membership.h"
-#include "loader/clock.h"
 #include "loader/peer/blocked_thread.h"
 
 namespace penstock {

@@ -2,8 +2,8 @@
 
 #include <span>
 
-#include "loader/asked_cache.h"
-#include "loader/fingerprint.h"
+#include "loader/api/asked_cache.h"
+#include "loader/data/fingerprint.h"
 
 namespace penstock {
 namespace {

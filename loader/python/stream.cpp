@@ -2,7 +2,7 @@
 
 #include <pybind11/numpy.h>
 
-#include "loader/errno_of.h"
+#include "loader/api/errno_of.h"
 
 namespace penstock {
 namespace {

@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-#include "loader/job_loader.h"
+#include "loader/api/job_loader.h"
 
 namespace penstock {
 

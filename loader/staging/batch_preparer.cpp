@@ -3,9 +3,9 @@
 #include <cerrno>
 #include <new>
 
+#include "common/clock.h"
 #include "loader/cache/fault_point.h"
-#include "loader/clock.h"
-#include "loader/random.h"
+#include "loader/data/random.h"
 
 namespace penstock {
 

@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "loader/batch_plan.h"
-#include "loader/sample_counters.h"
-#include "loader/sample_preparer.h"
+#include "loader/pipeline/batch_plan.h"
+#include "loader/pipeline/sample_counters.h"
+#include "loader/pipeline/sample_preparer.h"
 #include "loader/staging/stage_batch.h"
 #include "penstock/loader/sampler.h"
 

@@ -7,7 +7,7 @@
 #include <new>
 #include <thread>
 
-#include "loader/clock.h"
+#include "common/clock.h"
 
 namespace penstock {
 namespace {

@@ -10,8 +10,8 @@
 #include <set>
 #include <string>
 
-#include "loader/control_thread.h"
-#include "loader/elastic_pool.h"
+#include "loader/pipeline/control_thread.h"
+#include "loader/pipeline/elastic_pool.h"
 #include "loader/staging/alone_stream.h"
 #include "loader/staging/batch_preparer.h"
 #include "loader/staging/shared_preparer.h"

@@ -5,8 +5,8 @@
 #include <new>
 #include <system_error>
 
-#include "loader/fingerprint.h"
-#include "loader/pipeline_shape.h"
+#include "loader/data/fingerprint.h"
+#include "loader/pipeline/pipeline_shape.h"
 #include "loader/staging/shared_core.h"
 
 namespace penstock {

@@ -13,7 +13,7 @@
 #include "common/cache_files.h"
 #include "loader/cache/fault_point.h"
 #include "loader/cache/shared_file.h"
-#include "loader/fingerprint.h"
+#include "loader/data/fingerprint.h"
 
 namespace penstock {
 namespace {

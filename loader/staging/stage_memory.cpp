@@ -7,7 +7,7 @@
 #include <string>
 
 #include "loader/cache/shared_file.h"
-#include "loader/memory_room.h"
+#include "loader/data/memory_room.h"
 #include "loader/staging/stage_file.h"
 
 namespace penstock {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "loader/cache/fault_point.h"
-#include "loader/random.h"
+#include "loader/data/random.h"
 
 namespace penstock {
 

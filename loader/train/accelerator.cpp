@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "loader/clock.h"
+#include "common/clock.h"
 
 namespace penstock {
 

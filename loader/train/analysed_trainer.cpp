@@ -4,11 +4,11 @@
 #include <cstdlib>
 #include <variant>
 
+#include "common/clock.h"
 #include "common/host_name.h"
 #include "common/units.h"
-#include "loader/clock.h"
-#include "loader/storage_facts.h"
-#include "loader/thread_choice.h"
+#include "loader/data/storage_facts.h"
+#include "loader/pipeline/thread_choice.h"
 
 namespace penstock {
 namespace {

@@ -5,10 +5,10 @@
 #include <optional>
 
 #include "common/result.h"
-#include "loader/analysis_link.h"
-#include "loader/rank_limits.h"
 #include "loader/train/accelerator.h"
+#include "loader/train/analysis_link.h"
 #include "loader/train/meeting.h"
+#include "loader/train/rank_limits.h"
 #include "loader/train/train_options.h"
 #include "penstock/loader/pipeline.h"
 

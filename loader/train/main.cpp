@@ -11,13 +11,13 @@
 #include <memory>
 #include <optional>
 
+#include "common/clock.h"
 #include "common/units.h"
 #include "libpenstock/include/penstock.h"
-#include "loader/asked_cache.h"
-#include "loader/clock.h"
-#include "loader/penstock_link.h"
+#include "loader/api/asked_cache.h"
+#include "loader/api/penstock_link.h"
+#include "loader/pipeline/thread_choice.h"
 #include "loader/staging/shared_preparer.h"
-#include "loader/thread_choice.h"
 #include "loader/train/analysed_trainer.h"
 #include "loader/train/meeting.h"
 #include "loader/train/monitor.h"

@@ -8,8 +8,8 @@
 
 #include <cerrno>
 
+#include "common/clock.h"
 #include "common/units.h"
-#include "loader/clock.h"
 
 namespace penstock {
 namespace {

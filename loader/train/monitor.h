@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "common/result.h"
-#include "loader/event_count.h"
+#include "loader/pipeline/event_count.h"
 #include "loader/train/progress.h"
 #include "penstock/loader/batch_source.h"
 

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "loader/clock.h"
+#include "common/clock.h"
 
 namespace penstock {
 

@@ -1,7 +1,7 @@
 #include "loader/train/trainer.h"
 
-#include "loader/clock.h"
-#include "loader/sample_counters.h"
+#include "common/clock.h"
+#include "loader/pipeline/sample_counters.h"
 #include "loader/train/accelerator.h"
 
 namespace penstock {

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <vector>
 
-#include "loader/jpeg.h"
-#include "loader/random.h"
-#include "loader/resampler.h"
+#include "loader/data/random.h"
+#include "loader/picture/jpeg.h"
+#include "loader/picture/resampler.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace penstock;

@@ -1,7 +1,7 @@
 // PNG, WebP and PPM: what is decoded is whole and within the bounds.
 #include <webp/decode.h>
 
-#include "loader/picture_decoder.h"
+#include "loader/picture/picture_decoder.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace penstock;

@@ -1,5 +1,5 @@
 // Raw records: whatever is accepted lies inside the file, whole.
-#include "loader/ppm.h"
+#include "loader/picture/ppm.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace penstock;

@@ -2,7 +2,7 @@
 // its end.
 #include <cstring>
 
-#include "loader/tar_samples.h"
+#include "loader/data/tar_samples.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace penstock;

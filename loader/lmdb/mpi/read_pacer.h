@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "common/result.h"
-#include "loader/token_bucket.h"
+#include "loader/pipeline/token_bucket.h"
 #include "penstock/loader/pipeline.h"
 
 namespace penstock::lmdb {

@@ -12,11 +12,11 @@
 
 #include "common/checksum.h"
 #include "common/clock.h"
+#include "loader/data/storage_facts.h"
 #include "loader/lmdb/mpi/coalesce.h"
 #include "loader/lmdb/mpi/direct_file.h"
 #include "loader/lmdb/mpi/index_setup.h"
 #include "loader/lmdb/page_batch.h"
-#include "loader/storage_facts.h"
 
 namespace penstock::lmdb {
 namespace {

@@ -3,8 +3,8 @@
 #include <string>
 #include <system_error>
 
+#include "loader/data/storage_facts.h"
 #include "loader/lmdb/mpi/reader_setup.h"
-#include "loader/storage_facts.h"
 
 namespace penstock::lmdb {
 namespace {

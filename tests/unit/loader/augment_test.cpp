@@ -1,4 +1,4 @@
-#include "loader/augment.h"
+#include "loader/picture/augment.h"
 
 #include "tests/unit/catch.h"
 

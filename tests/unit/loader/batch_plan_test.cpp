@@ -1,4 +1,4 @@
-#include "loader/batch_plan.h"
+#include "loader/pipeline/batch_plan.h"
 
 #include <cstdlib>
 #include <random>

@@ -1,4 +1,4 @@
-#include "loader/batch_ring.h"
+#include "loader/pipeline/batch_ring.h"
 
 #include <thread>
 

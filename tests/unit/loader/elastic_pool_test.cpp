@@ -1,4 +1,4 @@
-#include "loader/elastic_pool.h"
+#include "loader/pipeline/elastic_pool.h"
 
 #include <atomic>
 #include <chrono>

@@ -1,4 +1,4 @@
-/* What loader/pinned_memory.cpp takes of libcuda.so.1, which a machine of tests
+/* What loader/pipeline/pinned_memory.cpp takes of libcuda.so.1, which a machine of tests
  * has not. Tests set and read the fake_cuda_* variables. */
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-#include "loader/feed_plan.h"
+#include "loader/pipeline/feed_plan.h"
 
 #include <set>
 

@@ -1,4 +1,4 @@
-#include "loader/file_reader.h"
+#include "loader/data/file_reader.h"
 
 #include <sys/stat.h>
 

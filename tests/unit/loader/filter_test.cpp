@@ -1,10 +1,10 @@
-#include "loader/filter.h"
+#include "loader/picture/filter.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "loader/random.h"
+#include "loader/data/random.h"
 #include "tests/unit/catch.h"
 
 using penstock::Filter;

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "common/clock.h"
-#include "loader/penstock_link.h"
+#include "loader/api/penstock_link.h"
 #include "loader/train/trainer.h"
 #include "penstock/loader/pipeline.h"
 #include "tests/unit/catch.h"

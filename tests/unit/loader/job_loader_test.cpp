@@ -1,5 +1,5 @@
-// What loader/job_loader.h adds to a pipeline.
-#include "loader/job_loader.h"
+// What loader/api/job_loader.h adds to a pipeline.
+#include "loader/api/job_loader.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <thread>
 
-#include "loader/clock.h"
-#include "loader/thread_choice.h"
+#include "common/clock.h"
+#include "loader/pipeline/thread_choice.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/loader/pictures.h"
 #include "tests/unit/loader_cache/cache_case.h"

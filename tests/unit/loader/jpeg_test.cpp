@@ -1,9 +1,9 @@
-#include "loader/jpeg.h"
+#include "loader/picture/jpeg.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "loader/random.h"
+#include "loader/data/random.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/loader/pictures.h"
 

@@ -7,7 +7,7 @@
 
 #include <thread>
 
-#include "loader/clock.h"
+#include "common/clock.h"
 #include "tests/unit/catch.h"
 
 using namespace penstock;

@@ -1,4 +1,4 @@
-#include "loader/picture_decoder.h"
+#include "loader/picture/picture_decoder.h"
 
 #include "tests/unit/catch.h"
 #include "tests/unit/loader/encoded.h"

@@ -1,4 +1,4 @@
-#include "loader/picture_names.h"
+#include "loader/data/picture_names.h"
 
 #include "tests/unit/catch.h"
 

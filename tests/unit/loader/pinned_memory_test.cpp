@@ -1,6 +1,6 @@
 // Memory that is pinned where the process has CUDA, with a library that plays
 // CUDA's part.
-#include "loader/pinned_memory.h"
+#include "loader/pipeline/pinned_memory.h"
 
 #include <dlfcn.h>
 #include <sys/wait.h>
@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-#include "loader/job_loader.h"
+#include "loader/api/job_loader.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/loader/pictures.h"
 

@@ -1,4 +1,4 @@
-#include "loader/pipeline_shape.h"
+#include "loader/pipeline/pipeline_shape.h"
 
 #include "tests/unit/catch.h"
 

@@ -1,4 +1,4 @@
-#include "loader/png.h"
+#include "loader/picture/png.h"
 
 #include "tests/unit/catch.h"
 #include "tests/unit/loader/encoded.h"

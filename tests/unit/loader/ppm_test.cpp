@@ -1,4 +1,4 @@
-#include "loader/ppm.h"
+#include "loader/picture/ppm.h"
 
 #include "tests/unit/catch.h"
 #include "tests/unit/loader/pictures.h"

@@ -1,4 +1,4 @@
-#include "loader/rank_limits.h"
+#include "loader/train/rank_limits.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
+#include "common/clock.h"
 #include "common/protocol.h"
 #include "common/unique_fd.h"
-#include "loader/clock.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/loader/pictures.h"
 

@@ -1,4 +1,4 @@
-#include "loader/resampler.h"
+#include "loader/picture/resampler.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "loader/clock.h"
+#include "common/clock.h"
 #include "tests/unit/catch.h"
 
 using namespace penstock;

@@ -1,4 +1,4 @@
-#include "loader/sample_preparer.h"
+#include "loader/pipeline/sample_preparer.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

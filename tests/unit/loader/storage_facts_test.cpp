@@ -1,4 +1,4 @@
-#include "loader/storage_facts.h"
+#include "loader/data/storage_facts.h"
 
 #include <sys/vfs.h>
 

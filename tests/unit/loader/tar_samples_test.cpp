@@ -1,4 +1,4 @@
-#include "loader/tar_samples.h"
+#include "loader/data/tar_samples.h"
 
 #include <cstring>
 

@@ -1,4 +1,4 @@
-#include "loader/tar.h"
+#include "loader/data/tar.h"
 
 #include <cstdlib>
 #include <cstring>

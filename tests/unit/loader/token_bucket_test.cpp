@@ -1,4 +1,4 @@
-#include "loader/token_bucket.h"
+#include "loader/pipeline/token_bucket.h"
 
 #include "tests/unit/catch.h"
 

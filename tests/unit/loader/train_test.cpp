@@ -3,8 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/clock.h"
-#include "loader/clock.h"
-#include "loader/thread_choice.h"
+#include "loader/pipeline/thread_choice.h"
 #include "loader/train/accelerator.h"
 #include "loader/train/summary.h"
 #include "loader/train/train_options.h"

@@ -1,4 +1,4 @@
-#include "loader/webp.h"
+#include "loader/picture/webp.h"
 
 #include "tests/unit/catch.h"
 #include "tests/unit/loader/encoded.h"

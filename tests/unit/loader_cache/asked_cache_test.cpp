@@ -1,5 +1,5 @@
 // A job has the cache that it asks for, or runs without one.
-#include "loader/asked_cache.h"
+#include "loader/api/asked_cache.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -8,8 +8,8 @@
 #include <memory>
 #include <thread>
 
+#include "common/clock.h"
 #include "loader/cache/cache_file.h"
-#include "loader/clock.h"
 #include "tests/unit/loader_cache/cache_case.h"
 #include "tests/unit/loader_cache/children.h"
 

@@ -14,7 +14,7 @@
 #include "loader/cache/cache_file.h"
 #include "loader/cache/cache_list.h"
 #include "loader/cache/memory_watch.h"
-#include "loader/memory_room.h"
+#include "loader/data/memory_room.h"
 #include "tests/unit/loader_cache/cache_case.h"
 #include "tests/unit/loader_cache/children.h"
 

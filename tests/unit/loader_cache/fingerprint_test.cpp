@@ -1,5 +1,5 @@
 // What tells data sets from each other: a cache of one is never another's.
-#include "loader/fingerprint.h"
+#include "loader/data/fingerprint.h"
 
 #include <sys/stat.h>
 

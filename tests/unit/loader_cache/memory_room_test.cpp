@@ -1,5 +1,5 @@
 // What a process's memory cgroups leave it, from the files that say so.
-#include "loader/memory_room.h"
+#include "loader/data/memory_room.h"
 
 #include <filesystem>
 #include <fstream>

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "loader/jpeg.h"
-#include "loader/resampler.h"
+#include "loader/picture/jpeg.h"
+#include "loader/picture/resampler.h"
 
 namespace penstock {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <string>
 
+#include "common/clock.h"
 #include "common/unique_fd.h"
-#include "loader/clock.h"
 #include "loader/lmdb/lmdb_database.h"
 #include "loader/lmdb/mpi/bench/bench_options.h"
 #include "loader/lmdb/mpi/bench/rank_result.h"

@@ -1,0 +1,159 @@
+// A dataset of WebDataset tar shards.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <vector>
+
+#include "common/unique_fd.h"
+#include "loader/data/file_reader.h"
+#include "loader/data/fingerprint.h"
+#include "loader/data/picture_names.h"
+#include "loader/data/tar_samples.h"
+#include "penstock/loader/dataset.h"
+
+namespace penstock {
+namespace {
+
+struct Shard {
+  std::string path;
+  FileVersion file;
+};
+
+// Names are concatenated in one string: a million separate strings would take
+// several times the memory.
+struct Place {
+  uint64_t offset;
+  uint64_t bytes;
+  uint64_t name_begin;
+  int64_t label;
+  size_t shard;
+};
+
+class TarDataset : public Dataset {
+ public:
+  uint64_t size() const override { return places_.size(); }
+  int64_t label(uint64_t index) const override { return places_[index].label; }
+  std::string name(uint64_t index) const override {
+    const uint64_t begin = places_[index].name_begin;
+    const uint64_t end = index + 1 < places_.size()
+                             ? places_[index + 1].name_begin
+                             : names_.size();
+    return shards_[places_[index].shard].path + ": " +
+           names_.substr(begin, end - begin);
+  }
+  const std::string& path() const override { return shards_[0].path; }
+  uint64_t fingerprint() const override {
+    Fingerprint fingerprint;
+    for (const Shard& shard : shards_) fingerprint.add(shard.file);
+    return fingerprint.value();
+  }
+  std::unique_ptr<SampleReader> new_reader(ReadMode mode) const override;
+
+  const Shard& shard_of(uint64_t index) const {
+    return shards_[places_[index].shard];
+  }
+  FileReader::Part part_of(uint64_t index) const {
+    return {places_[index].offset, places_[index].bytes, shard_of(index).file};
+  }
+
+  Status add(const std::string& path);
+
+ private:
+  std::vector<Shard> shards_;
+  std::vector<Place> places_;
+  std::string names_;
+};
+
+class TarReader : public SampleReader {
+ public:
+  TarReader(const TarDataset& dataset, ReadMode mode)
+      : dataset_(dataset), mode_(mode) {}
+
+  Result<uint64_t> open(uint64_t index, SampleSource source) override {
+    const bool from_memory = source == SampleSource::kMemory;
+    auto bytes = reader_.open_part(dataset_.shard_of(index).path,
+                                   from_memory ? ReadMode::kBuffered : mode_,
+                                   dataset_.part_of(index));
+    index_ = index;
+    if (!bytes) return named(std::move(bytes).error());
+    if (source == SampleSource::kStorage) reader_.drop_cached();
+    return bytes;
+  }
+  Result<std::span<const uint8_t>> read() override {
+    auto read = reader_.read();
+    if (!read) return named(std::move(read).error());
+    return read;
+  }
+
+ private:
+  Error named(Error error) const {
+    return of_part(std::move(error), dataset_.shard_of(index_).path,
+                   dataset_.name(index_));
+  }
+
+  const TarDataset& dataset_;
+  const ReadMode mode_;
+  uint64_t index_ = 0;
+  FileReader reader_;
+};
+
+std::unique_ptr<SampleReader> TarDataset::new_reader(ReadMode mode) const {
+  return std::make_unique<TarReader>(*this, mode);
+}
+
+Status read_all(int fd, uint64_t offset, std::span<uint8_t> out) {
+  for (size_t done = 0; done < out.size();) {
+    const ssize_t got = ::pread(fd, out.data() + done, out.size() - done,
+                                static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return system_error(errno, "cannot read");
+    if (got == 0) return invalid("became shorter while it was read");
+    done += static_cast<size_t>(got);
+  }
+  return Done{};
+}
+
+Status TarDataset::add(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) return system_error(errno, path);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return system_error(errno, path);
+  if (!S_ISREG(status.st_mode)) return invalid(path + ": no regular file");
+  // No readahead: the data between the headers is not needed.
+  (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_RANDOM);
+  const FileVersion file = FileVersion::of(status);
+  auto samples = find_tar_samples(
+      {file.bytes, [&](uint64_t offset, std::span<uint8_t> out) {
+         return read_all(fd.get(), offset, out);
+       }});
+  if (!samples) return std::move(samples).error().wrap(path);
+  for (const TarSample& sample : *samples) {
+    places_.push_back({sample.offset, sample.bytes, names_.size(), sample.label,
+                       shards_.size()});
+    names_ += sample.name;
+  }
+  shards_.push_back({path, file});
+  return Done{};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Dataset>> open_tar_shards(
+    const std::vector<std::string>& paths) {
+  if (paths.empty()) return invalid("no tar shard is named");
+  auto dataset = std::make_shared<TarDataset>();
+  for (const std::string& path : paths) {
+    auto added = dataset->add(path);
+    if (!added) return std::move(added).error();
+  }
+  if (dataset->size() == 0) {
+    return Error{Code::kNotFound, 0,
+                 paths[0] + (paths.size() > 1 ? " and the other shards" : "") +
+                     ": no member whose name ends in " + kPictureEndingsText};
+  }
+  return std::shared_ptr<const Dataset>(std::move(dataset));
+}
+
+}  // namespace penstock

@@ -1,0 +1,55 @@
+#include "loader/pipeline/elastic_pool.h"
+
+#include <algorithm>
+#include <new>
+#include <system_error>
+
+namespace penstock {
+
+ElasticPool::ElasticPool(size_t max_threads, Body body)
+    : body_(std::move(body)) {
+  for (size_t i = 0; i < max_threads; ++i) {
+    workers_.push_back(std::make_unique<Worker>());
+  }
+}
+
+void ElasticPool::stop() {
+  target_ = 0;
+  for (auto& worker : workers_) {
+    if (worker->thread.joinable()) worker->thread.join();
+  }
+}
+
+void ElasticPool::run(size_t id) {
+  body_(id, [this, id] { return id < target_.load(); });
+  running_.fetch_sub(1);
+  workers_[id]->alive = false;
+}
+
+// A thread that has not ended yet continues because of the new target; one that
+// has ended is replaced.
+bool ElasticPool::start(size_t id) {
+  Worker& worker = *workers_[id];
+  if (worker.alive) return true;
+  if (worker.thread.joinable()) worker.thread.join();
+  worker.alive = true;
+  running_.fetch_add(1);
+  try {
+    worker.thread = std::thread([this, id] { run(id); });
+    return true;
+  } catch (const std::system_error&) {  // EAGAIN: the limit on tasks
+  } catch (const std::bad_alloc&) {
+  }
+  running_.fetch_sub(1);
+  worker.alive = false;
+  return false;
+}
+
+void ElasticPool::resize(size_t threads) {
+  target_ = std::min(threads, workers_.size());
+  for (size_t id = 0; id < target_; ++id) {
+    if (!start(id)) return;
+  }
+}
+
+}  // namespace penstock
