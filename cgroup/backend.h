@@ -26,12 +26,11 @@
 
 #include "cgroup/proc_reader.h"
 #include "cgroup/thread_sched.h"
+#include "common/job_id.h"
 #include "common/result.h"
 #include "common/units.h"
 
 namespace penstock {
-
-using JobId = uint32_t;
 
 // A thread's groups, affinity and policy, recorded while it is at home. Paths
 // are as in /proc/TID/cgroup: "/slurm_n1/uid_1000/job_7/step_0". On v2 the

@@ -8,8 +8,8 @@
 
 #include "node_agent/cpu_idle.h"
 #include "node_agent/job.h"
-#include "node_agent/latency.h"
-#include "node_agent/planner.h"
+#include "node_agent/plan/latency.h"
+#include "node_agent/plan/planner.h"
 #include "node_agent/sampler.h"
 
 namespace penstock {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "node_agent/gpus.h"
 #include "node_agent/messages.h"
+#include "node_agent/plan/gpus.h"
 
 namespace penstock {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "node_agent/bounded_child.h"
-#include "node_agent/gpus.h"
+#include "node_agent/plan/gpus.h"
 
 namespace penstock {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "node_agent/attribution.h"
+#include "node_agent/plan/attribution.h"
 
 namespace penstock {
 namespace {

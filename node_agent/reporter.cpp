@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "node_agent/attribution.h"
 #include "node_agent/messages.h"
+#include "node_agent/plan/attribution.h"
 
 namespace penstock {
 namespace {

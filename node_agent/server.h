@@ -13,7 +13,7 @@
 #include "common/event_loop.h"
 #include "common/unique_fd.h"
 #include "node_agent/messages.h"
-#include "node_agent/user_budget.h"
+#include "node_agent/plan/user_budget.h"
 
 namespace penstock {
 

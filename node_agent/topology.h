@@ -7,7 +7,7 @@
 
 #include "common/result.h"
 #include "common/units.h"
-#include "node_agent/gpus.h"
+#include "node_agent/plan/gpus.h"
 
 namespace penstock {
 

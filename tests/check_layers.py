@@ -47,13 +47,21 @@ MAY_INCLUDE = {
     "loader": [],
     "exchange": ["common", "exchange/plan"],
     "spank_plugin": ["common"],
-    "node_agent": ["common", "cgroup", "predictor", "select_ext/allocator",
-                   "report", *MESSAGES],
+    "node_agent/plan": ["common", "predictor", "select_ext/allocator", "report",
+                        "select_ext/ctld/messages.h"],
+    "node_agent": ["common", "cgroup", "node_agent/plan", "predictor", "report",
+                   *MESSAGES],
     "tools": ["common", "cgroup", "exchange/plan", "predictor", "select_ext/allocator",
               "select_ext/ctld", "select_ext/job_submit", "report",
               "node_agent", "loader/include", "loader/cache", "loader/lmdb",
               "loader/picture", "spank_plugin/settings.h"],
 }
+# Layers without I/O, clocks and logging, and headers that they may not include.
+PURE = ["exchange/plan", "node_agent/plan", "predictor", "select_ext/allocator"]
+IMPURE = (r"(dirent|dlfcn|fcntl|poll|pthread|signal|time|unistd)\.h$"
+          r"|sys/(?!types\.h)|linux/"
+          r"|(chrono|ctime|filesystem|fstream|iostream|mutex|random|thread)$"
+          r"|common/(admin_file|clock|event_loop|log|state_dir|unique_fd)\.h")
 # Outside headers that only some folders may include.
 RESERVED = {
     r"slurm/(?!slurm_version\.h)": ["spank_plugin", "common/slurm_release.h"],
@@ -101,6 +109,8 @@ def check_file(path):
         if other not in may and target not in may:
             wrong.append(f"{name}:{number}: {layer} must not include {other} "
                          f"({target})")
+        if layer in PURE and re.match(IMPURE, target):
+            wrong.append(f"{name}:{number}: {layer} is pure: no {target}")
         for pattern, allowed in RESERVED.items():
             if (re.match(pattern, target) and layer not in allowed
                     and name not in allowed):

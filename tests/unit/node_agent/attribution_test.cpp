@@ -1,4 +1,4 @@
-#include "node_agent/attribution.h"
+#include "node_agent/plan/attribution.h"
 
 #include <cmath>
 #include <iterator>

@@ -1,4 +1,4 @@
-#include "node_agent/cluster_grant.h"
+#include "node_agent/plan/cluster_grant.h"
 
 #include "tests/unit/catch.h"
 

@@ -1,4 +1,4 @@
-#include "node_agent/cluster_report.h"
+#include "node_agent/plan/cluster_report.h"
 
 #include <cmath>
 

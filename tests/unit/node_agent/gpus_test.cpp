@@ -1,4 +1,4 @@
-#include "node_agent/gpus.h"
+#include "node_agent/plan/gpus.h"
 
 #include "tests/unit/catch.h"
 

@@ -1,4 +1,4 @@
-#include "node_agent/job_accounts.h"
+#include "node_agent/plan/job_accounts.h"
 
 #include "tests/unit/catch.h"
 

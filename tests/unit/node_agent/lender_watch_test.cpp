@@ -1,4 +1,4 @@
-#include "node_agent/lender_watch.h"
+#include "node_agent/plan/lender_watch.h"
 
 #include <cstdint>
 

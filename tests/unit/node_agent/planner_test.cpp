@@ -1,4 +1,4 @@
-#include "node_agent/planner.h"
+#include "node_agent/plan/planner.h"
 
 #include <random>
 

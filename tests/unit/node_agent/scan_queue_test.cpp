@@ -1,4 +1,4 @@
-#include "node_agent/scan_queue.h"
+#include "node_agent/plan/scan_queue.h"
 
 #include <map>
 #include <random>

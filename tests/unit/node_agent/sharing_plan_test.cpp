@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <random>
 
-#include "node_agent/planner.h"
+#include "node_agent/plan/planner.h"
 #include "tests/unit/catch.h"
 
 using namespace penstock;

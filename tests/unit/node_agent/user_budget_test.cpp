@@ -1,4 +1,4 @@
-#include "node_agent/user_budget.h"
+#include "node_agent/plan/user_budget.h"
 
 #include "tests/unit/catch.h"
 

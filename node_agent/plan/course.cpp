@@ -1,4 +1,4 @@
-#include "node_agent/course.h"
+#include "node_agent/plan/course.h"
 
 namespace penstock {
 

@@ -19,7 +19,7 @@
 #include <optional>
 #include <set>
 
-#include "cgroup/backend.h"
+#include "common/job_id.h"
 
 namespace penstock {
 

@@ -1,4 +1,4 @@
-#include "node_agent/classifier.h"
+#include "node_agent/plan/classifier.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "node_agent/away_policy.h"
+#include "node_agent/plan/away_policy.h"
 
 #include <algorithm>
 #include <cmath>

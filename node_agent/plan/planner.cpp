@@ -1,9 +1,9 @@
-#include "node_agent/planner.h"
+#include "node_agent/plan/planner.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "node_agent/even_shares.h"
+#include "node_agent/plan/even_shares.h"
 #include "select_ext/allocator/problem.h"
 
 namespace penstock {

@@ -1,4 +1,4 @@
-#include "node_agent/even_shares.h"
+#include "node_agent/plan/even_shares.h"
 
 #include <algorithm>
 #include <map>

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "node_agent/cluster_grant.h"
-#include "node_agent/planner.h"
+#include "node_agent/plan/cluster_grant.h"
+#include "node_agent/plan/planner.h"
 #include "select_ext/ctld/messages.h"
 
 namespace penstock {

@@ -1,4 +1,4 @@
-#include "node_agent/latency.h"
+#include "node_agent/plan/latency.h"
 
 #include <algorithm>
 #include <cmath>

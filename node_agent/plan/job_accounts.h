@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "cgroup/backend.h"
+#include "common/job_id.h"
 
 namespace penstock {
 
