@@ -33,55 +33,33 @@ bool joins(const Step& left, const Step& right) {
   return right.from - left.to < 1e-9;
 }
 
-// Iterates over the known steps: begin() for the first step of each unbroken
-// run, go() for its other steps, end() after its last one.
-template <class Begin, class Go, class End>
-void walk(const std::vector<Step>& steps, double plot_height, Begin begin,
-          Go go, End end) {
-  const Step* last = nullptr;
-  for (const Step& step : steps) {
-    if (!step.height || !std::isfinite(*step.height)) {
-      if (last) end(*last);
-      last = nullptr;
-      continue;
-    }
-    if (last && !joins(*last, step)) {
-      end(*last);
-      last = nullptr;
-    }
-    const double y = y_of(*step.height, plot_height);
-    if (!last) {
-      begin(step, y);
-    } else {
-      go(step, y);
-    }
-    last = &step;
-  }
-  if (last) end(*last);
-}
-
 std::string path_of(const std::vector<Step>& steps, double plot_height,
                     bool filled) {
   std::string out;
-  std::string y_now;
   const std::string bottom = coordinate(plot_height);
-  walk(
-      steps, plot_height,
-      [&](const Step& step, double y) {
-        y_now = coordinate(y);
-        out += "M" + coordinate(step.from * kPlotWidth) + " ";
-        out += filled ? bottom + "V" + y_now : y_now;
-      },
-      [&](const Step& step, double y) {
-        const std::string y_next = coordinate(y);
-        if (y_next == y_now) return;
-        out += "H" + coordinate(step.from * kPlotWidth) + "V" + y_next;
-        y_now = y_next;
-      },
-      [&](const Step& step) {
-        out += "H" + coordinate(step.to * kPlotWidth);
-        if (filled) out += "V" + bottom + "Z";
-      });
+  const Step* last = nullptr;  // of the unbroken run
+  std::string y_of_last;
+  const auto end_run = [&] {
+    if (!last) return;
+    out += "H" + coordinate(last->to * kPlotWidth);
+    if (filled) out += "V" + bottom + "Z";
+    last = nullptr;
+  };
+  for (const Step& step : steps) {
+    const bool is_known = step.height && std::isfinite(*step.height);
+    if (!is_known || (last && !joins(*last, step))) end_run();
+    if (!is_known) continue;
+    const std::string x = coordinate(step.from * kPlotWidth);
+    const std::string y = coordinate(y_of(*step.height, plot_height));
+    if (!last) {
+      out += "M" + x + " " + (filled ? bottom + "V" + y : y);
+    } else if (y != y_of_last) {
+      out += "H" + x + "V" + y;
+    }
+    last = &step;
+    y_of_last = y;
+  }
+  end_run();
   return out;
 }
 
