@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 namespace penstock {
 namespace {
 
 using nlohmann::json;
-using MaybeFigure = std::optional<double> TimelinePoint::*;
 
 constexpr double kLargestFigure = 1e18;
 // Four shares, each rounded to four digits.
@@ -23,27 +23,6 @@ struct TimeColumn {
 constexpr TimeColumn kTimes[] = {
     {"begin_unix_s", &TimelinePoint::begin_unix_s},
     {"duration_s", &TimelinePoint::duration_s},
-};
-
-struct Column {
-  const char* name;
-  MaybeFigure field;
-  bool is_share = false;
-};
-constexpr Column kColumns[] = {
-    {"granted_home_cores", &TimelinePoint::granted_home_cores},
-    {"granted_away_cores", &TimelinePoint::granted_away_cores},
-    {"used_home_cores", &TimelinePoint::used_home_cores},
-    {"used_away_cores", &TimelinePoint::used_away_cores},
-    {"used_trainer_cores", &TimelinePoint::used_trainer_cores},
-    {"granted_bytes_per_s", &TimelinePoint::granted_bytes_per_s},
-    {"used_bytes_per_s", &TimelinePoint::used_bytes_per_s},
-    {"rate", &TimelinePoint::rate},
-    {"predicted_rate", &TimelinePoint::predicted_rate},
-    {"compute", &TimelinePoint::compute, true},
-    {"fetch_stall", &TimelinePoint::fetch_stall, true},
-    {"prep_stall", &TimelinePoint::prep_stall, true},
-    {"exchange_stall", &TimelinePoint::exchange_stall, true},
 };
 
 // Clamps to what the reader accepts.
@@ -106,30 +85,18 @@ Result<double> figure_of(const json& in, const std::string& path,
   return value;
 }
 
-Status read_times(const json& in, const TimeColumn& column,
-                  std::vector<TimelinePoint>& out) {
-  Result<const json*> list = list_of(in, column.name, out.size());
-  if (!list) return std::move(list).error();
-  for (size_t i = 0; i < out.size(); ++i) {
-    Result<double> value =
-        figure_of((**list)[i], entry(column.name, i), /*is_share=*/false);
-    if (!value) return std::move(value).error();
-    out[i].*column.field = *value;
-  }
-  return Done{};
-}
-
-Status read_column(const json& in, const Column& column,
-                   std::vector<TimelinePoint>& out) {
-  Result<const json*> list = list_of(in, column.name, out.size());
+// Fills the field of each point. An optional field may be null.
+template <class Field>
+Status read_list(const json& in, const char* name, Field TimelinePoint::*field,
+                 bool is_share, std::vector<TimelinePoint>& out) {
+  Result<const json*> list = list_of(in, name, out.size());
   if (!list) return std::move(list).error();
   for (size_t i = 0; i < out.size(); ++i) {
     const json& cell = (**list)[i];
-    if (cell.is_null()) continue;
-    Result<double> value =
-        figure_of(cell, entry(column.name, i), column.is_share);
+    if (!std::is_same_v<Field, double> && cell.is_null()) continue;
+    Result<double> value = figure_of(cell, entry(name, i), is_share);
     if (!value) return std::move(value).error();
-    out[i].*column.field = *value;
+    out[i].*field = *value;
   }
   return Done{};
 }
@@ -140,7 +107,7 @@ Status check(const std::vector<TimelinePoint>& points) {
       return bad(entry("begin_unix_s", i), "is before the entry before it");
     }
     double shares = 0;
-    for (const Column& column : kColumns) {
+    for (const TimelineColumn& column : kTimelineColumns) {
       if (column.is_share) shares += (points[i].*column.field).value_or(0);
     }
     if (shares > 1 + kShareRounding) {
@@ -160,7 +127,7 @@ std::string timeline_json(const std::vector<TimelinePoint>& points) {
     });
     out += ',';
   }
-  for (const Column& column : kColumns) {
+  for (const TimelineColumn& column : kTimelineColumns) {
     out += list_json(column.name, points, [&](const TimelinePoint& point) {
       return figure_text(point.*column.field, column.is_share);
     });
@@ -182,16 +149,14 @@ Result<std::vector<TimelinePoint>> read_timeline(const json& in) {
                              kMaxParsedTimelinePoints)};
   }
   std::vector<TimelinePoint> out(begins->size());
-  for (const TimeColumn& column : kTimes) {
-    if (Status read = read_times(in, column, out); !read) {
-      return std::move(read).error();
-    }
+  Status read = Done{};
+  for (const auto& [name, field] : kTimes) {
+    if (read) read = read_list(in, name, field, /*is_share=*/false, out);
   }
-  for (const Column& column : kColumns) {
-    if (Status read = read_column(in, column, out); !read) {
-      return std::move(read).error();
-    }
+  for (const auto& [name, field, is_share] : kTimelineColumns) {
+    if (read) read = read_list(in, name, field, is_share, out);
   }
+  if (!read) return std::move(read).error();
   if (Status sound = check(out); !sound) return std::move(sound).error();
   return out;
 }

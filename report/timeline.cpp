@@ -5,23 +5,6 @@
 namespace penstock {
 namespace {
 
-using Figure = std::optional<double> TimelinePoint::*;
-
-constexpr Figure kFigures[] = {
-    &TimelinePoint::granted_home_cores, &TimelinePoint::granted_away_cores,
-    &TimelinePoint::used_home_cores,    &TimelinePoint::used_away_cores,
-    &TimelinePoint::used_trainer_cores, &TimelinePoint::granted_bytes_per_s,
-    &TimelinePoint::used_bytes_per_s,   &TimelinePoint::rate,
-    &TimelinePoint::predicted_rate,
-};
-
-constexpr Figure kShares[] = {
-    &TimelinePoint::compute,
-    &TimelinePoint::fetch_stall,
-    &TimelinePoint::prep_stall,
-    &TimelinePoint::exchange_stall,
-};
-
 double end_of(const TimelinePoint& point) {
   return point.begin_unix_s + point.duration_s;
 }
@@ -36,16 +19,13 @@ TimelinePoint merged(const TimelinePoint& a, const TimelinePoint& b) {
   const bool is_empty = !(out.duration_s > 0);
   const double weight_a = is_empty ? 0.5 : a.duration_s / out.duration_s;
   const double weight_b = 1 - weight_a;
-  for (Figure figure : kFigures) {
-    out.*figure = a.*figure ? a.*figure : b.*figure;
-    if (a.*figure && b.*figure) {
-      out.*figure = weight_a * *(a.*figure) + weight_b * *(b.*figure);
-    }
-  }
-  for (Figure share : kShares) {
-    if (!(a.*share) && !(b.*share)) continue;
-    out.*share =
-        weight_a * (a.*share).value_or(0) + weight_b * (b.*share).value_or(0);
+  for (const TimelineColumn& column : kTimelineColumns) {
+    const std::optional<double>&in_a = a.*column.field, &in_b = b.*column.field;
+    const bool is_mean = column.is_share ? in_a || in_b : in_a && in_b;
+    out.*column.field = in_a ? in_a : in_b;
+    if (!is_mean) continue;
+    out.*column.field =
+        weight_a * in_a.value_or(0) + weight_b * in_b.value_or(0);
   }
   return out;
 }

@@ -36,6 +36,28 @@ struct TimelinePoint {
   friend bool operator==(const TimelinePoint&, const TimelinePoint&) = default;
 };
 
+// A figure of a point and its name in JSON.
+struct TimelineColumn {
+  const char* name;
+  std::optional<double> TimelinePoint::*field;
+  bool is_share = false;
+};
+inline constexpr TimelineColumn kTimelineColumns[] = {
+    {"granted_home_cores", &TimelinePoint::granted_home_cores},
+    {"granted_away_cores", &TimelinePoint::granted_away_cores},
+    {"used_home_cores", &TimelinePoint::used_home_cores},
+    {"used_away_cores", &TimelinePoint::used_away_cores},
+    {"used_trainer_cores", &TimelinePoint::used_trainer_cores},
+    {"granted_bytes_per_s", &TimelinePoint::granted_bytes_per_s},
+    {"used_bytes_per_s", &TimelinePoint::used_bytes_per_s},
+    {"rate", &TimelinePoint::rate},
+    {"predicted_rate", &TimelinePoint::predicted_rate},
+    {"compute", &TimelinePoint::compute, true},
+    {"fetch_stall", &TimelinePoint::fetch_stall, true},
+    {"prep_stall", &TimelinePoint::prep_stall, true},
+    {"exchange_stall", &TimelinePoint::exchange_stall, true},
+};
+
 // One point for both. Its duration is the sum of theirs, so a gap between them
 // moves behind the merged point. A figure is the duration-weighted mean of the
 // points that know it. For shares, time in which one is unknown counts as
