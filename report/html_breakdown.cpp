@@ -57,9 +57,7 @@ void draw_bar(Markup& page, const std::array<Part, 5>& parts,
                        {"height", coordinate(kBarHeight)}});
     if (part.units >= kLabelledUnits) {
       const double middle = (before + part.units / 2.0) / kUnits;
-      page.element("text",
-                   {{"class", "time"}, {"x", percent(middle)}, {"y", "43"}},
-                   units_text(part.units));
+      draw_text(page, "time", percent(middle), 43, units_text(part.units));
     }
     before += part.units;
   }

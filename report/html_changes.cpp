@@ -19,10 +19,6 @@ std::string step_text(const std::string& from, const std::string& to) {
   return from == to ? from : from + " → " + to;
 }
 
-std::string limit_text(const std::optional<double>& bytes_per_s) {
-  return bytes_per_s ? rate_text(bytes_per_s) : "no limit";
-}
-
 // From the value before the first change to the value after the last.
 std::string cores_step(Changes changes) {
   return step_text(figure_text(changes.front().cores_from),

@@ -73,16 +73,6 @@ void draw_quantity(Markup& page, const TimeFigure& figure,
             {{"class", (filled ? "area " : "line ") + style}, {"d", path}});
 }
 
-void draw_level(Markup& page, const Level& level, double plot_height,
-                double top) {
-  const std::string y = coordinate(plot_height * (1 - level.value / top));
-  page.leaf("line", {{"class", std::string("line ") + level.style},
-                     {"x1", "0"},
-                     {"x2", "100%"},
-                     {"y1", y},
-                     {"y2", y}});
-}
-
 // Areas first, the tallest stack at the back; then lines over them.
 void draw_quantities(Markup& page, const TimeFigure& figure,
                      const DrawnCourse& course, double top) {
@@ -101,13 +91,8 @@ void draw_quantities(Markup& page, const TimeFigure& figure,
 void draw_marks(Markup& page, const DrawnCourse& course, double plot_height) {
   for (const Mark& mark : course.marks) {
     const std::string x = percent(mark.group.at);
-    page.leaf("line", {{"class", "mark"},
-                       {"x1", x},
-                       {"x2", x},
-                       {"y1", "0"},
-                       {"y2", coordinate(plot_height)}});
-    page.element("text", {{"class", "mark-number"}, {"x", x}, {"y", "-6"}},
-                 std::to_string(mark.number));
+    draw_upright(page, "mark", x, 0, plot_height);
+    draw_text(page, "mark-number", x, -6, std::to_string(mark.number));
   }
 }
 
@@ -147,12 +132,6 @@ void draw_told(Markup& page, const TimeFigure& figure,
   }
 }
 
-void draw_time_text(Markup& page, const std::string& style,
-                    const std::string& x, double y, const std::string& text) {
-  page.element("text", {{"class", style}, {"x", x}, {"y", coordinate(y)}},
-               text);
-}
-
 void draw_time_axis(Markup& page, const DrawnCourse& course,
                     double plot_height) {
   const std::vector<double> ticks_s =
@@ -162,17 +141,13 @@ void draw_time_axis(Markup& page, const DrawnCourse& course,
     const double tick_unix_s = course.start_unix_s + ticks_s[i];
     const std::string x = percent(course.share_of(tick_unix_s));
     const std::string between = i % 2 == 1 ? " between" : "";
-    page.leaf("line", {{"class", "tick" + between},
-                       {"x1", x},
-                       {"x2", x},
-                       {"y1", coordinate(plot_height)},
-                       {"y2", coordinate(plot_height + 4)}});
-    draw_time_text(page, "time" + between, x, plot_height + 17,
-                   tick_text(ticks_s[i]));
-    draw_time_text(page, "time quiet" + between, x, plot_height + 32,
-                   clock_text(tick_unix_s, step_s));
+    draw_upright(page, "tick" + between, x, plot_height, plot_height + 4);
+    draw_text(page, "time" + between, x, plot_height + 17,
+              tick_text(ticks_s[i]));
+    draw_text(page, "time quiet" + between, x, plot_height + 32,
+              clock_text(tick_unix_s, step_s));
   }
-  draw_time_text(page, "value quiet", "-30", plot_height + 32, "UTC");
+  draw_text(page, "value quiet", "-30", plot_height + 32, "UTC");
 }
 
 void told_table(Markup& page, const TimeFigure& figure,
@@ -229,7 +204,8 @@ bool draw(Markup& page, const TimeFigure& figure, const DrawnCourse& course) {
   draw_scale(page, scale, figure.plot_height);
   draw_quantities(page, figure, course, top);
   for (const Level& level : figure.levels) {
-    draw_level(page, level, figure.plot_height, top);
+    draw_level(page, std::string("line ") + level.style,
+               figure.plot_height * (1 - level.value / top));
   }
   if (figure.marked) draw_marks(page, course, figure.plot_height);
   draw_time_axis(page, course, figure.plot_height);

@@ -50,6 +50,13 @@ void open_svg(Markup& page, const std::string& id, const std::string& title,
               const std::string& description, double plot_height);
 void draw_scale(Markup& page, const Scale& scale, double plot_height);
 void open_plot(Markup& page, double plot_height);
+// Lines and a text of a chart. x: a share of the width or pixels, as an
+// attribute.
+void draw_level(Markup& page, const std::string& style, double y);
+void draw_upright(Markup& page, const std::string& style, const std::string& x,
+                  double from_y, double to_y);
+void draw_text(Markup& page, const std::string& style, const std::string& x,
+               double y, const std::string& text);
 // An entry of the key; style as in Quantity.
 struct KeyEntry {
   std::string label;

@@ -63,10 +63,6 @@ void add_level(TimeFigure& figure, const char* label, const char* style,
       {fmt::format("{} {}", label, value_text(value)), style, *value});
 }
 
-std::string percent_text(const std::optional<double>& percent_value) {
-  return percent_value ? fmt::format("{:.0f}%", *percent_value * 100) : "-";
-}
-
 void say_unknown(Markup& page, const char* what) {
   page.element("p", fmt::format("{} over time: not recorded.", what));
 }
@@ -173,7 +169,7 @@ void breakdown_course(Markup& page, const DrawnCourse& course) {
   figure.plot_height = kBreakdownHeight;
   figure.unit = 0.01;
   figure.least_top = 1;
-  figure.value_text = percent_text;
+  figure.value_text = share_text;
   figure.marked = false;
   if (!draw(page, figure, course)) say_unknown(page, "Stalls");
 }

@@ -29,14 +29,8 @@ void open_svg(Markup& page, const std::string& id, const std::string& title,
 void draw_scale(Markup& page, const Scale& scale, double plot_height) {
   for (double tick : scale.ticks) {
     const double y = plot_height * (1 - tick / scale.top);
-    page.leaf("line", {{"class", "grid"},
-                       {"x1", "0"},
-                       {"x2", "100%"},
-                       {"y1", coordinate(y)},
-                       {"y2", coordinate(y)}});
-    page.element("text",
-                 {{"class", "value"}, {"x", "-7"}, {"y", coordinate(y + 4)}},
-                 fmt::format("{:.6g}", tick));
+    draw_level(page, "grid", y);
+    draw_text(page, "value", "-7", y + 4, fmt::format("{:.6g}", tick));
   }
 }
 
@@ -47,6 +41,29 @@ void open_plot(Markup& page, double plot_height) {
                     {"height", height},
                     {"viewBox", "0 0 " + coordinate(kPlotWidth) + " " + height},
                     {"preserveAspectRatio", "none"}});
+}
+
+void draw_level(Markup& page, const std::string& style, double y) {
+  page.leaf("line", {{"class", style},
+                     {"x1", "0"},
+                     {"x2", "100%"},
+                     {"y1", coordinate(y)},
+                     {"y2", coordinate(y)}});
+}
+
+void draw_upright(Markup& page, const std::string& style, const std::string& x,
+                  double from_y, double to_y) {
+  page.leaf("line", {{"class", style},
+                     {"x1", x},
+                     {"x2", x},
+                     {"y1", coordinate(from_y)},
+                     {"y2", coordinate(to_y)}});
+}
+
+void draw_text(Markup& page, const std::string& style, const std::string& x,
+               double y, const std::string& text) {
+  page.element("text", {{"class", style}, {"x", x}, {"y", coordinate(y)}},
+               text);
 }
 
 void draw_key(Markup& page, const std::vector<KeyEntry>& entries) {

@@ -47,19 +47,11 @@ void fact(Markup& page, const char* name, const std::string& value) {
   page.close();
 }
 
-std::string estimated_rate_text(const std::optional<Estimate>& rate) {
-  if (!rate || !is_known(*rate)) return "-";
-  if (rate->low == rate->high) return rate_text(rate->value);
-  return fmt::format("{} [{} to {}]", rate_text(rate->value),
-                     rate_text(rate->low), rate_text(rate->high));
-}
-
 void rate_row(Markup& page, const char* label,
               const std::optional<Estimate>& predicted,
               const std::optional<Estimate>& measured) {
-  const auto error = prediction_error(predicted, measured);
   table_row(page, {label, estimate_text(predicted), estimate_text(measured),
-                   error ? fmt::format("{:+.1f}%", *error * 100) : "-"});
+                   error_text(predicted, measured)});
 }
 
 std::string gain_text(const Recommendation& advice) {
@@ -218,7 +210,7 @@ void bandwidth_table(Markup& page, const BandwidthFigures& bandwidth) {
   close_table(page);
   std::string text =
       fmt::format("The ceiling needs {}.",
-                  estimated_rate_text(bandwidth.demand_bytes_per_s));
+                  estimate_text(bandwidth.demand_bytes_per_s, rate_text));
   if (bandwidth.entitled_bytes_per_s) {
     text += fmt::format(
         " Entitled is Penstock's rule, not Slurm's promise: the pool's {} "

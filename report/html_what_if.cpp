@@ -105,11 +105,8 @@ void draw_here(Markup& page, const WhatIfCurve& curve, const Frame& frame) {
   page.open("svg", {{"x", percent(share)}, {"class", "plot"}});
   const std::string x = left ? "-9" : "9";
   const std::string style = left ? "label end" : "label";
-  page.element("text", {{"class", style}, {"x", x}, {"y", coordinate(text_y)}},
-               "you are here:");
-  page.element("text",
-               {{"class", style}, {"x", x}, {"y", coordinate(text_y + 14)}},
-               here_text(curve));
+  draw_text(page, style, x, text_y, "you are here:");
+  draw_text(page, style, x, text_y + 14, here_text(curve));
   page.close();
 }
 
@@ -117,21 +114,10 @@ void draw_cores_axis(Markup& page, const Frame& frame) {
   for (double tick : scale_for(frame.cores, kSteps).ticks) {
     if (tick > frame.cores) continue;
     const std::string x = percent(tick / frame.cores);
-    page.leaf("line", {{"class", "tick"},
-                       {"x1", x},
-                       {"x2", x},
-                       {"y1", coordinate(kPlotHeight)},
-                       {"y2", coordinate(kPlotHeight + 4)}});
-    page.element(
-        "text",
-        {{"class", "time"}, {"x", x}, {"y", coordinate(kPlotHeight + 17)}},
-        fmt::format("{:.6g}", tick));
+    draw_upright(page, "tick", x, kPlotHeight, kPlotHeight + 4);
+    draw_text(page, "time", x, kPlotHeight + 17, fmt::format("{:.6g}", tick));
   }
-  page.element("text",
-               {{"class", "time quiet"},
-                {"x", "50%"},
-                {"y", coordinate(kPlotHeight + 34)}},
-               "loader cores");
+  draw_text(page, "time quiet", "50%", kPlotHeight + 34, "loader cores");
 }
 
 // Labels of a point, for the table.

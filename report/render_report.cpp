@@ -42,12 +42,6 @@ void render_verdict(const JobReport& report, Page& page) {
   page.line(text, 4, tone);
 }
 
-std::string error_text(const std::optional<Estimate>& predicted,
-                       const std::optional<Estimate>& measured) {
-  std::optional<double> error = prediction_error(predicted, measured);
-  return error ? fmt::format("{:+.1f}%", *error * 100) : "-";
-}
-
 void rate_row(const char* label, const std::optional<Estimate>& predicted,
               const std::optional<Estimate>& measured, Page& page) {
   page.line(
@@ -127,12 +121,9 @@ void render_change(const JobReport& report, const GrantChange& change,
       kEffectColumn);
   std::string effect;
   if (change.bytes_per_s_from != change.bytes_per_s_to) {
-    auto limit = [](const std::optional<double>& bytes_per_s) {
-      return bytes_per_s ? rate_text(bytes_per_s) : std::string("no limit");
-    };
     effect +=
-        fmt::format("bandwidth {} -> {}  ", limit(change.bytes_per_s_from),
-                    limit(change.bytes_per_s_to));
+        fmt::format("bandwidth {} -> {}  ", limit_text(change.bytes_per_s_from),
+                    limit_text(change.bytes_per_s_to));
   }
   if (change.rate_before || change.rate_after) {
     effect += fmt::format("samples/s {} -> {}", figure_text(change.rate_before),

@@ -67,17 +67,6 @@ void render_cores(const JobReport& report, Page& page) {
                            : "-"));
 }
 
-namespace {
-
-std::string rate_estimate_text(const std::optional<Estimate>& rate) {
-  if (!rate || !is_known(*rate)) return "-";
-  if (rate->low == rate->high) return rate_text(rate->value);
-  return fmt::format("{} [{} to {}]", rate_text(rate->value),
-                     rate_text(rate->low), rate_text(rate->high));
-}
-
-}  // namespace
-
 void render_bandwidth(const BandwidthFigures& bandwidth, Page& page) {
   use_heading("Bandwidth", page);
   std::string label = bandwidth.pool.empty()
@@ -90,8 +79,9 @@ void render_bandwidth(const BandwidthFigures& bandwidth, Page& page) {
            rate_text(bandwidth.used_bytes_per_s)},
           ratio(bandwidth.used_bytes_per_s, bandwidth.granted_bytes_per_s),
           page);
-  page.line(fmt::format("  the ceiling needs {}",
-                        rate_estimate_text(bandwidth.demand_bytes_per_s)));
+  page.line(
+      fmt::format("  the ceiling needs {}",
+                  estimate_text(bandwidth.demand_bytes_per_s, rate_text)));
   if (bandwidth.entitled_bytes_per_s) {
     page.line(fmt::format(
         "  entitled is Penstock's rule, the pool's {} split by ranks; Slurm "

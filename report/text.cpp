@@ -144,16 +144,28 @@ std::string figure_text(const std::optional<double>& value) {
   return fmt::format("{:.{}f}", *value, size >= 100 ? 0 : size >= 10 ? 1 : 2);
 }
 
-std::string estimate_text(const std::optional<Estimate>& value) {
-  if (!value || !is_known(*value)) return "-";
-  std::string text = figure_text(value->value);
-  if (value->low == value->high) return text;
-  return fmt::format("{} [{} to {}]", text, figure_text(value->low),
-                     figure_text(value->high));
-}
-
 std::string rate_text(const std::optional<double>& bytes_per_s) {
   return bytes_per_s ? format_rate(*bytes_per_s) : "-";
+}
+
+std::string estimate_text(
+    const std::optional<Estimate>& value,
+    std::string (*value_text)(const std::optional<double>&)) {
+  if (!value || !is_known(*value)) return "-";
+  std::string text = value_text(value->value);
+  if (value->low == value->high) return text;
+  return fmt::format("{} [{} to {}]", text, value_text(value->low),
+                     value_text(value->high));
+}
+
+std::string limit_text(const std::optional<double>& bytes_per_s) {
+  return bytes_per_s ? rate_text(bytes_per_s) : "no limit";
+}
+
+std::string error_text(const std::optional<Estimate>& predicted,
+                       const std::optional<Estimate>& measured) {
+  const auto error = prediction_error(predicted, measured);
+  return error ? fmt::format("{:+.1f}%", *error * 100) : "-";
 }
 
 std::string share_text(const std::optional<double>& share) {

@@ -49,10 +49,18 @@ class Page {
 
 // About three significant digits: "0.90", "12.3", "4711"; "-": unknown.
 std::string figure_text(const std::optional<double>& value);
-// "812 [700 to 930]"; "812" if the interval is a point; "-": unknown.
-std::string estimate_text(const std::optional<Estimate>& value);
 // "12.3 MB/s"; "-": unknown.
 std::string rate_text(const std::optional<double>& bytes_per_s);
+// "812 [700 to 930]"; "812" if the interval is a point; "-": unknown.
+// value_text: of each figure.
+std::string estimate_text(
+    const std::optional<Estimate>& value,
+    std::string (*value_text)(const std::optional<double>&) = figure_text);
+// "no limit" instead of "-".
+std::string limit_text(const std::optional<double>& bytes_per_s);
+// prediction_error() as "+3.1%"; "-": unknown.
+std::string error_text(const std::optional<Estimate>& predicted,
+                       const std::optional<Estimate>& measured);
 // A fraction as "98%"; "-": unknown.
 std::string share_text(const std::optional<double>& share);
 // "75% of the samples came from memory, 1.2 GB not read from storage; it holds
