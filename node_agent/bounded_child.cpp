@@ -57,10 +57,17 @@ void BoundedChildren::start(const ChildWork& work, Callback callback) {
     callback(system_error(errno, "fork"));
     return;
   }
-  const int fd = in.get();
-  ::fcntl(fd, F_SETFL, O_NONBLOCK);
   // A pidfd, because the pid may be reused before the kill.
   UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!pidfd && errno != ESRCH) {
+    const int error = errno;
+    // Later nothing could end it. Now its pid is still its own.
+    ::kill(pid, SIGKILL);
+    callback(system_error(error, "pidfd_open"));
+    return;
+  }
+  const int fd = in.get();
+  ::fcntl(fd, F_SETFL, O_NONBLOCK);
   children_[fd] = Child{std::move(pidfd),
                         std::move(in),
                         work.what,

@@ -55,7 +55,7 @@ class BoundedChildren {
 
  private:
   struct Child {
-    UniqueFd pidfd;  // empty: pidfd_open failed, as the child had ended
+    UniqueFd pidfd;  // empty: the child had ended
     UniqueFd pipe;
     std::string what;
     uint64_t deadline_ms = 0;

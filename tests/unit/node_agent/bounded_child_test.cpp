@@ -3,8 +3,11 @@
 #include <dirent.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 
@@ -151,6 +154,38 @@ TEST_CASE("children that still run end with their owner") {
   CHECK(why == "penstockd is stopping");
   REQUIRE(child.is_set());
   CHECK(child.ends());
+}
+
+TEST_CASE("a child that could not be killed later is killed at once") {
+  ::signal(SIGCHLD, SIG_DFL);
+  EventLoop loop = *EventLoop::create();
+  BoundedChildren children(loop);
+  // Two free descriptors: for the pipe, not for a pidfd.
+  int free[] = {::dup(STDIN_FILENO), ::dup(STDIN_FILENO)};
+  rlimit old{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &old) == 0);
+  const rlimit low{rlim_t(std::max(free[0], free[1]) + 1), old.rlim_max};
+  ::close(free[0]), ::close(free[1]);
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &low) == 0);
+  std::string why;
+  children.start(
+      {"work",
+       [](int) {
+         while (true) ::pause();
+       },
+       kLong_ms, 10},
+      [&](const Result<std::string>& result) { why = result.error().message; });
+  ::setrlimit(RLIMIT_NOFILE, &old);
+  CHECK_THAT(why, Catch::Matchers::StartsWith("pidfd_open"));
+  int status = 0;
+  pid_t ended = 0;
+  for (int i = 0; i < 500 && ended == 0; ++i) {
+    ended = ::waitpid(-1, &status, WNOHANG);
+    if (ended == 0) ::usleep(10'000);
+  }
+  REQUIRE(ended > 0);
+  CHECK(WIFSIGNALED(status));
+  ::signal(SIGCHLD, SIG_IGN);
 }
 
 TEST_CASE("no more children run at once than are allowed") {
