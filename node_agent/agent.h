@@ -22,6 +22,7 @@
 #include "cgroup/proc_events.h"
 #include "common/config.h"
 #include "common/event_loop.h"
+#include "link/link.h"
 #include "node_agent/bounded_child.h"
 #include "node_agent/cache_sweep.h"
 #include "node_agent/cpu_idle.h"
@@ -42,7 +43,6 @@
 #include "node_agent/topology.h"
 #include "report/metrics.h"
 #include "report/node_status.h"
-#include "select_ext/ctld/link.h"
 
 namespace penstock {
 

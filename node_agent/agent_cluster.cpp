@@ -2,9 +2,9 @@
 // thread does the I/O. Without controllers the node plans alone.
 #include "common/clock.h"
 #include "common/log.h"
+#include "link/term_file.h"
 #include "node_agent/agent.h"
 #include "node_agent/job_totals.h"
-#include "select_ext/ctld/term_file.h"
 
 namespace penstock {
 namespace {

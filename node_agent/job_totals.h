@@ -5,7 +5,7 @@
 
 #include "node_agent/job.h"
 #include "report/report.h"
-#include "select_ext/ctld/messages.h"
+#include "wire/messages.h"
 
 namespace penstock {
 

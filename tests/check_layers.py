@@ -9,20 +9,18 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-# What every end of a message needs of select_ext/ctld.
-MESSAGES = ["select_ext/ctld/credential.h", "select_ext/ctld/envelope.h",
-            "select_ext/ctld/link.h", "select_ext/ctld/messages.h",
-            "select_ext/ctld/term_file.h"]
 # Layer -> layers whose headers it may include, besides its own; a header's
 # path allows that one only. A layer inside another one stands before it.
 MAY_INCLUDE = {
     "common": [],
+    "wire": ["common"],
+    "link": ["common", "wire"],
     "cgroup": ["common"],
     "exchange/plan": ["common"],
     "predictor": ["common", "exchange/plan"],
     "select_ext/allocator": ["common", "predictor"],
-    "select_ext/ctld": ["common", "predictor", "select_ext/allocator",
-                        "select_ext/job_submit"],
+    "select_ext/ctld": ["common", "wire", "link", "predictor",
+                        "select_ext/allocator", "select_ext/job_submit"],
     "select_ext/job_submit": ["common", "predictor"],
     "report": ["common", "exchange/plan"],
     "libpenstock": ["common"],
@@ -41,23 +39,25 @@ MAY_INCLUDE = {
     "loader/api": ["common", "libpenstock", "loader/include", "loader/data",
                    "loader/pipeline", "loader/peer", "loader/staging"],
     "loader/python": ["loader/include", "loader/data", "loader/api"],
-    "loader/train": ["common", "libpenstock", "loader/include", "loader/data",
-                     "loader/cache", "loader/pipeline", "loader/staging",
-                     "loader/api"],
+    "loader/train": ["common", "wire", "libpenstock", "loader/include",
+                     "loader/data", "loader/cache", "loader/pipeline",
+                     "loader/staging", "loader/api"],
     "loader": [],
     "exchange": ["common", "exchange/plan"],
     "spank_plugin": ["common"],
-    "node_agent/plan": ["common", "predictor", "select_ext/allocator", "report",
-                        "select_ext/ctld/messages.h"],
-    "node_agent": ["common", "cgroup", "node_agent/plan", "predictor", "report",
-                   *MESSAGES],
-    "tools": ["common", "cgroup", "exchange/plan", "predictor", "select_ext/allocator",
-              "select_ext/ctld", "select_ext/job_submit", "report",
-              "node_agent", "loader/include", "loader/cache", "loader/lmdb",
+    "node_agent/plan": ["common", "wire", "predictor", "select_ext/allocator",
+                        "report"],
+    "node_agent": ["common", "wire", "link", "cgroup", "node_agent/plan",
+                   "predictor", "report"],
+    "tools": ["common", "wire", "link", "cgroup", "exchange/plan", "predictor",
+              "select_ext/allocator", "select_ext/ctld",
+              "select_ext/job_submit", "report", "node_agent",
+              "loader/include", "loader/cache", "loader/lmdb",
               "loader/picture", "spank_plugin/settings.h"],
 }
 # Layers without I/O, clocks and logging, and headers that they may not include.
-PURE = ["exchange/plan", "node_agent/plan", "predictor", "select_ext/allocator"]
+PURE = ["exchange/plan", "node_agent/plan", "predictor", "select_ext/allocator",
+        "wire"]
 IMPURE = (r"(dirent|dlfcn|fcntl|poll|pthread|signal|time|unistd)\.h$"
           r"|sys/(?!types\.h)|linux/"
           r"|(chrono|ctime|filesystem|fstream|iostream|mutex|random|thread)$"
@@ -67,8 +67,8 @@ RESERVED = {
     r"slurm/(?!slurm_version\.h)": ["spank_plugin", "common/slurm_release.h"],
     r"common/slurm_release\.h": ["select_ext/job_submit",
                                  "select_ext/ctld/slurm_api.cpp"],
-    r"munge\.h": ["select_ext/ctld", "loader/peer/munge_authority.cpp"],
-    r"zmq\.h(pp)?": ["select_ext/ctld"],
+    r"munge\.h": ["link", "loader/peer/munge_authority.cpp"],
+    r"zmq\.h(pp)?": ["link"],
     r"sqlite3\.h": ["select_ext/ctld"],
     r"systemd/": ["common"],
     r"fuse": ["tools"],

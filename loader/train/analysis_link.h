@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "common/analysis_messages.h"
 #include "common/result.h"
 #include "common/unique_fd.h"
+#include "wire/analysis_messages.h"
 
 namespace penstock {
 

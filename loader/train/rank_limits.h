@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "common/analysis_messages.h"
+#include "wire/analysis_messages.h"
 
 namespace penstock {
 

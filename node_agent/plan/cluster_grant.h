@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "select_ext/ctld/messages.h"
+#include "wire/messages.h"
 
 namespace penstock {
 

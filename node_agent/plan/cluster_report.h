@@ -9,7 +9,7 @@
 
 #include "node_agent/plan/cluster_grant.h"
 #include "node_agent/plan/planner.h"
-#include "select_ext/ctld/messages.h"
+#include "wire/messages.h"
 
 namespace penstock {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "common/units.h"
-#include "select_ext/ctld/history_row.h"
 #include "select_ext/ctld/stall_totals.h"
+#include "wire/history_row.h"
 
 namespace penstock {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "common/result.h"
 #include "select_ext/ctld/history_file.h"
-#include "select_ext/ctld/query.h"
+#include "wire/query.h"
 
 namespace penstock {
 

@@ -13,8 +13,8 @@
 #include "common/config.h"
 #include "common/result.h"
 #include "select_ext/allocator/cluster.h"
-#include "select_ext/ctld/messages.h"
 #include "select_ext/ctld/pool_shares.h"
+#include "wire/messages.h"
 
 namespace penstock {
 

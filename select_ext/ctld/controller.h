@@ -11,8 +11,8 @@
 
 #include "common/config.h"
 #include "select_ext/ctld/cluster_plan.h"
-#include "select_ext/ctld/messages.h"
 #include "select_ext/ctld/terms.h"
+#include "wire/messages.h"
 
 namespace penstock {
 

@@ -10,7 +10,7 @@
 
 #include "predictor/profile.h"
 #include "select_ext/ctld/history_profile.h"
-#include "select_ext/ctld/job_record.h"
+#include "wire/job_record.h"
 
 namespace penstock {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "common/clock.h"
-#include "select_ext/ctld/signal_free_thread.h"
+#include "common/signal_free_thread.h"
 
 namespace penstock {
 namespace {

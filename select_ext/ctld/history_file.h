@@ -10,7 +10,7 @@
 
 #include "common/result.h"
 #include "select_ext/ctld/database.h"
-#include "select_ext/ctld/job_record.h"
+#include "wire/job_record.h"
 
 namespace penstock {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "predictor/profile.h"
-#include "select_ext/ctld/job_record.h"
+#include "wire/job_record.h"
 
 namespace penstock {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "select_ext/ctld/controller.h"
-#include "select_ext/ctld/job_record.h"
 #include "select_ext/ctld/slurm_jobs.h"
+#include "wire/job_record.h"
 
 namespace penstock {
 

@@ -19,9 +19,9 @@
 #include "common/log.h"
 #include "common/service_manager.h"
 #include "common/version.h"
+#include "link/term_file.h"
 #include "select_ext/ctld/desk.h"
 #include "select_ext/ctld/service.h"
-#include "select_ext/ctld/term_file.h"
 
 namespace penstock {
 namespace {

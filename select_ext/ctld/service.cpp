@@ -2,7 +2,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "select_ext/ctld/term_file.h"
+#include "link/term_file.h"
 
 namespace penstock {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "common/event_loop.h"
 #include "common/result.h"
+#include "link/link.h"
 #include "select_ext/ctld/controller.h"
-#include "select_ext/ctld/link.h"
-#include "select_ext/ctld/query.h"
+#include "wire/query.h"
 
 namespace penstock {
 

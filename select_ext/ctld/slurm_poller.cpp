@@ -11,8 +11,8 @@
 #include <mutex>
 #include <utility>
 
+#include "common/signal_free_thread.h"
 #include "common/unique_fd.h"
-#include "select_ext/ctld/signal_free_thread.h"
 
 namespace penstock {
 namespace {

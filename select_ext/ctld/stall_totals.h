@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
-#include "select_ext/ctld/job_record.h"
+#include "wire/job_record.h"
 
 namespace penstock {
 

@@ -1,6 +1,6 @@
 // Lines that penstock analyze and the ranks that it measures read.
-#include "common/analysis_messages.h"
 #include "tests/fuzz/fuzz.h"
+#include "wire/analysis_messages.h"
 
 using namespace penstock;
 

@@ -1,7 +1,7 @@
 // A message's payload: root's credentials hold what a node agent wrote, but a
 // user's may hold any bytes.
-#include "select_ext/ctld/envelope.h"
 #include "tests/fuzz/fuzz.h"
+#include "wire/envelope.h"
 
 using namespace penstock;
 

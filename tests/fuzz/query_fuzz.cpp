@@ -1,6 +1,6 @@
 // What users ask a controller: the body of their messages holds any JSON.
-#include "select_ext/ctld/query.h"
 #include "tests/fuzz/fuzz.h"
+#include "wire/query.h"
 
 using namespace penstock;
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "common/analysis_messages.h"
 #include "tools/analyze/visit.h"
+#include "wire/analysis_messages.h"
 
 namespace penstock {
 

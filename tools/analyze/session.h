@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "common/analysis_messages.h"
 #include "common/result.h"
 #include "common/unique_fd.h"
 #include "tools/analyze/visit.h"
+#include "wire/analysis_messages.h"
 
 namespace penstock {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/analysis_messages.h"
+#include "wire/analysis_messages.h"
 
 namespace penstock {
 

@@ -13,10 +13,10 @@
 
 #include "common/result.h"
 #include "common/unique_fd.h"
-#include "select_ext/ctld/credential.h"
-#include "select_ext/ctld/envelope.h"
-#include "select_ext/ctld/messages.h"
-#include "select_ext/ctld/zmq_socket.h"
+#include "link/credential.h"
+#include "link/zmq_socket.h"
+#include "wire/envelope.h"
+#include "wire/messages.h"
 
 namespace penstock {
 

@@ -8,7 +8,7 @@
 #include "common/clock.h"
 #include "common/host_name.h"
 #include "common/units.h"
-#include "select_ext/ctld/zmq_socket.h"
+#include "link/zmq_socket.h"
 
 namespace penstock {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "common/config.h"
 #include "common/result.h"
-#include "select_ext/ctld/credential.h"
-#include "select_ext/ctld/query.h"
+#include "link/credential.h"
+#include "wire/query.h"
 
 namespace penstock {
 

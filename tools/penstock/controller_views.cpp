@@ -7,8 +7,8 @@
 
 #include "common/units.h"
 #include "report/text.h"
-#include "select_ext/ctld/history_row.h"
 #include "tools/penstock/job_table.h"
+#include "wire/history_row.h"
 
 namespace penstock {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "report/render.h"
-#include "select_ext/ctld/job_record.h"
 #include "select_ext/ctld/stall_totals.h"
+#include "wire/job_record.h"
 
 namespace penstock {
 

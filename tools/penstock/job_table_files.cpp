@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "select_ext/ctld/answers.h"
-#include "select_ext/ctld/history_row.h"
 #include "tools/penstock/csv.h"
 #include "tools/penstock/job_table.h"
 #include "tools/penstock/stall_shares.h"
+#include "wire/history_row.h"
 
 namespace penstock {
 namespace {

@@ -17,7 +17,7 @@
 
 #include "common/clock.h"
 #include "common/unique_fd.h"
-#include "select_ext/ctld/credential.h"
+#include "link/credential.h"
 #include "tools/penstock/bench_figures.h"
 
 namespace penstock {

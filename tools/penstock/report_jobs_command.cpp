@@ -4,13 +4,13 @@
 
 #include "common/clock.h"
 #include "common/units.h"
-#include "select_ext/ctld/history_row.h"
 #include "tools/penstock/cluster_table.h"
 #include "tools/penstock/controller_client.h"
 #include "tools/penstock/job_table.h"
 #include "tools/penstock/report_jobs.h"
 #include "tools/penstock/since.h"
 #include "tools/penstock/user_names.h"
+#include "wire/history_row.h"
 
 namespace penstock {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "report/report.h"
-#include "select_ext/ctld/run_totals.h"
 #include "select_ext/ctld/stall_totals.h"
+#include "wire/run_totals.h"
 
 namespace penstock {
 

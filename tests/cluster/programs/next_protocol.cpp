@@ -1,6 +1,6 @@
-// Takes the place of select_ext/ctld/protocol_version.cpp in daemons as the
+// Takes the place of wire/protocol_version.cpp in daemons as the
 // next version of the protocol will have them.
-#include "select_ext/ctld/envelope.h"
+#include "wire/envelope.h"
 
 namespace penstock {
 

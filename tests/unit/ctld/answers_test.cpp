@@ -2,9 +2,9 @@
 
 #include <set>
 
-#include "job_records.h"
 #include "select_ext/ctld/stall_totals.h"
 #include "tests/unit/catch.h"
+#include "tests/unit/wire/job_records.h"
 
 namespace penstock {
 namespace {

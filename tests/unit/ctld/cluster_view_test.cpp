@@ -1,7 +1,7 @@
 #include "select_ext/ctld/cluster_view.h"
 
-#include "agents.h"
 #include "tests/unit/catch.h"
+#include "tests/unit/wire/agents.h"
 
 namespace penstock {
 namespace {

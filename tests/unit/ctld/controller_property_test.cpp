@@ -8,7 +8,7 @@
 
 #include "select_ext/ctld/controller.h"
 #include "tests/unit/catch.h"
-#include "tests/unit/ctld/agents.h"
+#include "tests/unit/wire/agents.h"
 
 using namespace penstock;
 

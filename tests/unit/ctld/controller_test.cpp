@@ -2,7 +2,7 @@
 
 #include "select_ext/ctld/pool_shares.h"
 #include "tests/unit/catch.h"
-#include "tests/unit/ctld/agents.h"
+#include "tests/unit/wire/agents.h"
 
 using namespace penstock;
 using Catch::Matchers::ContainsSubstring;

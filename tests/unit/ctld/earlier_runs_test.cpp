@@ -1,7 +1,7 @@
 #include "select_ext/ctld/earlier_runs.h"
 
-#include "job_records.h"
 #include "tests/unit/catch.h"
+#include "tests/unit/wire/job_records.h"
 
 namespace penstock {
 namespace {

@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <limits>
 
-#include "job_records.h"
 #include "scratch.h"
+#include "tests/unit/wire/job_records.h"
 
 namespace penstock {
 namespace {

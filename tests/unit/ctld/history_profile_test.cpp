@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <random>
 
-#include "job_records.h"
 #include "predictor/predictor.h"
 #include "tests/unit/catch.h"
+#include "tests/unit/wire/job_records.h"
 
 namespace penstock {
 namespace {

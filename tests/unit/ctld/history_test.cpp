@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "common/clock.h"
-#include "job_records.h"
 #include "scratch.h"
+#include "tests/unit/wire/job_records.h"
 
 namespace penstock {
 namespace {

@@ -1,7 +1,7 @@
 #include "select_ext/ctld/job_recorder.h"
 
-#include "agents.h"
 #include "tests/unit/catch.h"
+#include "tests/unit/wire/agents.h"
 
 namespace penstock {
 namespace {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <random>
 
-#include "job_records.h"
 #include "tests/unit/catch.h"
+#include "tests/unit/wire/job_records.h"
 
 namespace penstock {
 namespace {

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <cstddef>
 
-#include "tests/unit/ctld/private_munge.h"
+#include "tests/unit/link/private_munge.h"
 #include "tests/unit/loader/c_loader.h"
 
 using namespace penstock::test;

@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include "loader/peer/peer_authority.h"
-#include "tests/unit/ctld/private_munge.h"
+#include "tests/unit/link/private_munge.h"
 #include "tests/unit/loader_cache/children.h"
 #include "tests/unit/loader_peer/peer_case.h"
 

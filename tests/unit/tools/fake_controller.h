@@ -8,9 +8,9 @@
 #include <thread>
 
 #include "common/config.h"
-#include "select_ext/ctld/credential.h"
-#include "select_ext/ctld/query.h"
-#include "select_ext/ctld/zmq_socket.h"
+#include "link/credential.h"
+#include "link/zmq_socket.h"
+#include "wire/query.h"
 
 namespace penstock {
 

@@ -4,8 +4,8 @@
 #include <limits>
 #include <random>
 
-#include "select_ext/ctld/history_row.h"
 #include "tests/unit/catch.h"
+#include "wire/history_row.h"
 
 namespace penstock {
 namespace {

@@ -1,0 +1,126 @@
+// Sealed, numbered and checked messages between agents and controllers. One
+// thread owns the sockets and calls munge, as both may hang. Callers of a Link
+// never wait.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/result.h"
+#include "common/unique_fd.h"
+#include "link/credential.h"
+#include "link/zmq_socket.h"
+#include "wire/envelope.h"
+#include "wire/messages.h"
+
+namespace penstock {
+
+// Lifetime of a message; also the largest clock skew accepted.
+inline constexpr int kMessageLife_s = 60;
+
+// A received message, or notice of a new connection.
+struct Arrived {
+  bool is_connection = false;
+  size_t controller = 0;  // index into Link::Settings::connect
+  Envelope envelope;
+  uint64_t missed = 0;
+  uid_t uid = kAnyUid;  // user who sealed it
+  std::string route;    // of a question: return address of its answer; else ""
+};
+
+class Link {
+ public:
+  struct Settings {
+    std::string node;                  // our name in envelopes
+    std::string bind;                  // controllers: listen at "tcp://*:6830"
+    std::vector<std::string> connect;  // agents: one address per controller
+    std::function<std::unique_ptr<Credentials>()> make_credentials;
+    std::vector<uid_t> trusted = {0};  // users whose messages are accepted
+    Guard::Limits limits{double(kMessageLife_s), double(kMessageLife_s)};
+  };
+
+  // Errors: kUnavailable  no socket or no thread available
+  static Result<std::unique_ptr<Link>> start(Settings settings);
+  // Waits for the thread, at most as long as one call of the credentials takes.
+  ~Link();
+
+  // Queues a message to one agent, by name. False: the queue is full, nothing
+  // is sent. A message to an absent peer is lost; the receiver sees the gap in
+  // the sequence of the next one.
+  bool send(const std::string& node, TypedBody body);
+  // Queues a message to each controller. False as of send().
+  bool send_all(const TypedBody& body);
+
+  // Queues the answer to a question, sealed for the asking user alone.
+  // Questions are messages of kQueryType; a bound link takes them from every
+  // user. False as of send().
+  bool answer(const Arrived& question, TypedBody body);
+
+  // Readable while take() has something to return.
+  int ready_fd() const { return ready_.get(); }
+  std::vector<Arrived> take();
+  // Reasons for dropped and unsent messages, for the log; rate-limited.
+  std::vector<std::string> take_complaints();
+
+  int bound_port() const { return bound_port_; }
+
+  static constexpr size_t kMaxQueued = 65536;
+
+ private:
+  // NOLINTNEXTLINE(bugprone-exception-escape): see TypedBody.
+  struct Outgoing {
+    std::string node;
+    size_t controller = 0;
+    TypedBody body;
+    std::string route;            // of an answer
+    uid_t reader = 0;             // of an answer
+    uint32_t newest_version = 0;  // newest version that the reader knows
+  };
+
+  explicit Link(Settings settings);
+  Status open();
+  void serve();
+  bool wait();
+  void read(size_t index);
+  void open_message(size_t index, const ZmqSocket::Message& message);
+  void write();
+  Status seal_and_send(Outgoing& out);
+  Status seal_answer(Outgoing& out);
+  bool queue(Outgoing out);
+  bool is_trusted(uid_t uid) const;
+  bool is_full() const;
+  void arrive(Arrived arrived);
+  void complain(const std::string& text);
+  void wake();
+
+  Settings settings_;
+  ZmqContext context_;
+  std::vector<ZmqSocket> sockets_;
+  int bound_port_ = 0;
+  UniqueFd ready_;
+  UniqueFd wake_;
+
+  // Used by the thread alone.
+  std::unique_ptr<Credentials> credentials_;
+  Guard guard_;
+  std::map<std::string, Sender> senders_;      // by peer
+  std::map<std::string, std::string> routes_;  // by node, of a bound link
+  uint64_t complained_ns_ = 0;
+  uint64_t not_complained_ = 0;
+
+  mutable std::mutex mutex_;
+  std::deque<Arrived> arrived_;
+  std::deque<Outgoing> outgoing_;
+  std::vector<std::string> complaints_;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,351 @@
+#include "link/link.h"
+
+#include <poll.h>
+
+#include <chrono>
+
+#include "common/clock.h"
+#include "tests/unit/catch.h"
+#include "tests/unit/wire/agents.h"
+#include "wire/query.h"
+
+using namespace penstock;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+// Seals by writing the user's number before the payload.
+class FakeCredentials final : public Credentials {
+ public:
+  explicit FakeCredentials(uid_t uid) : uid_(uid) {}
+
+  Result<std::string> encode(std::string_view payload, uid_t, int) override {
+    return std::to_string(uid_) + " " + std::string(payload);
+  }
+  Result<Opened> decode(const std::string& credential) override {
+    const size_t space = credential.find(' ');
+    if (space == std::string::npos) return invalid("not a credential");
+    Opened opened;
+    opened.uid = uid_t(std::stoul(credential.substr(0, space)));
+    opened.payload = credential.substr(space + 1);
+    return opened;
+  }
+
+ private:
+  uid_t uid_;
+};
+
+std::unique_ptr<Link> start(Link::Settings settings, uid_t uid = 0) {
+  settings.make_credentials = [uid] {
+    return std::make_unique<FakeCredentials>(uid);
+  };
+  Result<std::unique_ptr<Link>> link = Link::start(std::move(settings));
+  REQUIRE(link.ok());
+  return *std::move(link);
+}
+
+std::unique_ptr<Link> controller() {
+  Link::Settings settings;
+  settings.node = "controller";
+  settings.bind = "tcp://127.0.0.1:*";
+  return start(std::move(settings));
+}
+
+std::string endpoint_of(const Link& link) {
+  return "tcp://127.0.0.1:" + std::to_string(link.bound_port());
+}
+
+std::unique_ptr<Link> agent(const std::string& node,
+                            std::vector<std::string> controllers,
+                            uid_t uid = 0) {
+  Link::Settings settings;
+  settings.node = node;
+  settings.connect = std::move(controllers);
+  return start(std::move(settings), uid);
+}
+
+// All that comes until done() says so; fails after 10 s.
+std::vector<Arrived> collect(Link& link,
+                             const std::function<bool(const Arrived&)>& done) {
+  std::vector<Arrived> all;
+  const uint64_t deadline_ns = monotonic_ns() + 10'000'000'000;
+  while (monotonic_ns() < deadline_ns) {
+    pollfd ready{link.ready_fd(), POLLIN, 0};
+    ::poll(&ready, 1, 100);
+    for (Arrived& one : link.take()) {
+      const bool last = done(one);
+      all.push_back(std::move(one));
+      if (last) return all;
+    }
+  }
+  FAIL("nothing arrived within 10 s");
+  return all;
+}
+
+void wait_for_connection(Link& link) {
+  collect(link, [](const Arrived& one) { return one.is_connection; });
+}
+
+std::string complaint_of(Link& link) {
+  const uint64_t deadline_ns = monotonic_ns() + 10'000'000'000;
+  while (monotonic_ns() < deadline_ns) {
+    pollfd ready{link.ready_fd(), POLLIN, 0};
+    ::poll(&ready, 1, 100);
+    const auto complaints = link.take_complaints();
+    if (!complaints.empty()) return complaints.front();
+  }
+  return "";
+}
+
+TypedBody heartbeat(double cores) {
+  return body_of(AgentMessage(Heartbeat{cores}));
+}
+
+bool is_heartbeat_of(const Arrived& one, double cores) {
+  return one.envelope.type == "heartbeat" &&
+         one.envelope.body.at("loader_cores") == cores;
+}
+
+}  // namespace
+
+TEST_CASE("agents' messages arrive in order, answers find their agent") {
+  auto ctld = controller();
+  auto one = agent("n1", {endpoint_of(*ctld)});
+  auto two = agent("n2", {endpoint_of(*ctld)});
+  wait_for_connection(*one);
+  wait_for_connection(*two);
+  for (int i = 1; i <= 500; ++i) REQUIRE(one->send_all(heartbeat(i)));
+  const auto came = collect(
+      *ctld, [](const Arrived& it) { return is_heartbeat_of(it, 500); });
+  REQUIRE(came.size() == 500);
+  for (size_t i = 0; i < came.size(); ++i) {
+    CHECK(is_heartbeat_of(came[i], double(i + 1)));
+    CHECK(came[i].envelope.node == "n1");
+    CHECK(came[i].missed == 0);
+  }
+  REQUIRE(two->send_all(heartbeat(1)));
+  collect(*ctld, [](const Arrived& it) { return it.envelope.node == "n2"; });
+  REQUIRE(ctld->send("n2", body_of(ControllerMessage(Beat{33}))));
+  REQUIRE(ctld->send("n1", body_of(ControllerMessage(Beat{17}))));
+  for (auto& [link, term] : {std::pair{one.get(), 17}, {two.get(), 33}}) {
+    const auto beats = collect(
+        *link, [](const Arrived& it) { return it.envelope.type == "beat"; });
+    CHECK(beats.back().envelope.body.at("term") == term);
+  }
+}
+
+TEST_CASE("every controller is told") {
+  auto first = controller();
+  auto second = controller();
+  auto node = agent("n1", {endpoint_of(*first), endpoint_of(*second)});
+  // Both may come at once.
+  int connections = 0;
+  collect(*node, [&](const Arrived& one) {
+    return one.is_connection && ++connections == 2;
+  });
+  REQUIRE(node->send_all(heartbeat(1)));
+  for (Link* link : {first.get(), second.get()}) {
+    collect(*link, [](const Arrived& it) { return is_heartbeat_of(it, 1); });
+  }
+}
+
+TEST_CASE("a controller that comes back is connected to again") {
+  auto ctld = controller();
+  const std::string endpoint = endpoint_of(*ctld);
+  auto node = agent("n1", {endpoint});
+  wait_for_connection(*node);
+  ctld.reset();
+  Link::Settings settings;
+  settings.node = "controller";
+  settings.bind = endpoint;
+  ctld = start(std::move(settings));
+  wait_for_connection(*node);
+  REQUIRE(node->send_all(heartbeat(1)));
+  collect(*ctld, [](const Arrived& it) { return is_heartbeat_of(it, 1); });
+}
+
+TEST_CASE("what is lost without a connection shows as missing later") {
+  auto ctld = controller();
+  const std::string endpoint = endpoint_of(*ctld);
+  auto node = agent("n1", {endpoint});
+  wait_for_connection(*node);
+  REQUIRE(node->send_all(heartbeat(1)));
+  collect(*ctld, [](const Arrived& it) { return is_heartbeat_of(it, 1); });
+  ctld.reset();
+  // Until the agent's side has noticed.
+  while (complaint_of(*node).empty()) node->send_all(heartbeat(2));
+  CHECK(node->send_all(heartbeat(3)));
+}
+
+TEST_CASE("a user's messages are not believed") {
+  auto ctld = controller();
+  auto user = agent("n1", {endpoint_of(*ctld)}, 1000);
+  wait_for_connection(*user);
+  user->send_all(heartbeat(1));
+  CHECK_THAT(complaint_of(*ctld), ContainsSubstring("user 1000"));
+  CHECK(ctld->take().empty());
+}
+
+// A peer that sends whatever it likes.
+struct Stranger {
+  explicit Stranger(const Link& link)
+      : context(*ZmqContext::create()),
+        socket(*ZmqSocket::connect(context, endpoint_of(link))) {
+    const uint64_t deadline_ns = monotonic_ns() + 10'000'000'000;
+    while (!socket.take_connected() && monotonic_ns() < deadline_ns) {
+      ::poll(nullptr, 0, 10);
+    }
+  }
+
+  ZmqContext context;
+  ZmqSocket socket;
+};
+
+std::string sealed(const Envelope& envelope) {
+  return *FakeCredentials(0).encode(*pack(envelope), 0, 60);
+}
+
+TEST_CASE("forged, truncated, replayed and stale messages are left out") {
+  auto ctld = controller();
+  Stranger stranger(*ctld);
+  Sender sender("n1", 7);
+  const auto body = nlohmann::json{{"loader_cores", 1}};
+  const std::string good = sealed(sender.next("heartbeat", body, unix_s()));
+  REQUIRE(stranger.socket.send("", good).ok());
+  collect(*ctld, [](const Arrived& it) { return it.envelope.sequence == 1; });
+
+  SECTION("no credential") {
+    REQUIRE(stranger.socket.send("", "rubbish").ok());
+    CHECK_THAT(complaint_of(*ctld), ContainsSubstring("not a credential"));
+  }
+  SECTION("truncated") {
+    const std::string next = sealed(sender.next("heartbeat", body, unix_s()));
+    REQUIRE(stranger.socket.send("", next.substr(0, next.size() / 2)).ok());
+    CHECK_THAT(complaint_of(*ctld), ContainsSubstring("no JSON object"));
+  }
+  SECTION("replayed") {
+    REQUIRE(stranger.socket.send("", good).ok());
+    CHECK_THAT(complaint_of(*ctld), ContainsSubstring("replay"));
+  }
+  SECTION("ten minutes old") {
+    REQUIRE(
+        stranger.socket
+            .send("", sealed(sender.next("heartbeat", body, unix_s() - 600)))
+            .ok());
+    const std::string said = complaint_of(*ctld);
+    CHECK_THAT(said, ContainsSubstring("600 s old"));
+    CHECK_THAT(said, ContainsSubstring("synchronise the clocks"));
+  }
+  SECTION("ten minutes ahead") {
+    REQUIRE(
+        stranger.socket
+            .send("", sealed(sender.next("heartbeat", body, unix_s() + 600)))
+            .ok());
+    CHECK_THAT(complaint_of(*ctld), ContainsSubstring("future"));
+  }
+  SECTION("a version that nobody speaks") {
+    Envelope next = sender.next("heartbeat", body, unix_s());
+    std::string text = *pack(next);
+    text.replace(text.find("\"version\":1"), 11, "\"version\":9");
+    REQUIRE(stranger.socket.send("", "0 " + text).ok());
+    CHECK_THAT(complaint_of(*ctld), ContainsSubstring("protocol version 9"));
+  }
+  CHECK(ctld->take().empty());
+  // The link goes on.
+  REQUIRE(
+      stranger.socket.send("", sealed(sender.next("heartbeat", body, unix_s())))
+          .ok());
+  const auto next = collect(
+      *ctld, [](const Arrived& it) { return it.envelope.type == "heartbeat"; });
+  CHECK(next.back().envelope.sequence >= 2);
+}
+
+TEST_CASE("nothing is sent to a node that has not spoken") {
+  auto ctld = controller();
+  REQUIRE(ctld->send("n9", body_of(ControllerMessage(Resync{}))));
+  CHECK_THAT(complaint_of(*ctld), ContainsSubstring("to n9"));
+}
+
+TEST_CASE("a port that is taken is an error with its name") {
+  auto ctld = controller();
+  Link::Settings settings;
+  settings.node = "second";
+  settings.bind = endpoint_of(*ctld);
+  settings.make_credentials = [] {
+    return std::make_unique<FakeCredentials>(0);
+  };
+  const auto link = Link::start(std::move(settings));
+  REQUIRE_FALSE(link.ok());
+  CHECK_THAT(link.error().message, ContainsSubstring(endpoint_of(*ctld)));
+}
+
+namespace {
+
+// A command's question, sealed by the user.
+std::string question_of(uid_t uid, const std::string& node) {
+  Sender sender(node, random_session());
+  return *FakeCredentials(uid).encode(
+      *pack(sender.next(kQueryType, {{"what", "jobs"}}, unix_s())), 0, 60);
+}
+
+// What comes back; "" after 10 s.
+std::string reply_on(ZmqSocket& socket) {
+  zmq_pollitem_t item{socket.get(), 0, ZMQ_POLLIN, 0};
+  if (zmq_poll(&item, 1, 10000) <= 0) return "";
+  Result<ZmqSocket::Message> message = socket.receive();
+  return message ? message->text : "";
+}
+
+void send_when_connected(ZmqSocket& socket, const std::string& text) {
+  zmq_pollitem_t item{socket.get(), 0, ZMQ_POLLOUT, 0};
+  REQUIRE(zmq_poll(&item, 1, 10000) == 1);
+  REQUIRE(socket.send("", text).ok());
+}
+
+}  // namespace
+
+TEST_CASE("any user may ask, and alone can open the answer") {
+  const auto ctl = controller();
+  Result<ZmqContext> context = ZmqContext::create();
+  Result<ZmqSocket> user = ZmqSocket::connect(*context, endpoint_of(*ctl));
+  REQUIRE(user.ok());
+  send_when_connected(*user, question_of(1000, "login"));
+  const auto arrived =
+      collect(*ctl, [](const Arrived& one) { return !one.route.empty(); });
+  const Arrived& question = arrived.back();
+  CHECK(question.uid == 1000);
+  CHECK(question.envelope.type == kQueryType);
+  REQUIRE(ctl->answer(question, {kAnswerType, {{"document", 1}}}));
+  Result<Opened> opened = FakeCredentials(1000).decode(reply_on(*user));
+  REQUIRE(opened.ok());
+  Result<Envelope> answer = unpack(opened->payload);
+  REQUIRE(answer.ok());
+  CHECK(answer->type == kAnswerType);
+  CHECK(answer->body.at("document") == 1);
+}
+
+TEST_CASE("a question from a node does not take its agent's place") {
+  const auto ctl = controller();
+  const auto n1 = agent("n1", {endpoint_of(*ctl)});
+  wait_for_connection(*n1);
+  REQUIRE(n1->send_all(heartbeat(1)));
+  collect(*ctl, [](const Arrived& one) { return is_heartbeat_of(one, 1); });
+  Result<ZmqContext> context = ZmqContext::create();
+  Result<ZmqSocket> root = ZmqSocket::connect(*context, endpoint_of(*ctl));
+  REQUIRE(root.ok());
+  send_when_connected(*root, question_of(0, "n1"));
+  collect(*ctl, [](const Arrived& one) { return !one.route.empty(); });
+  REQUIRE(ctl->send("n1", body_of(ControllerMessage(Beat{16}))));
+  const auto heard = collect(
+      *n1, [](const Arrived& one) { return one.envelope.type == "beat"; });
+  CHECK(heard.back().envelope.body.at("term") == 16);
+}
+
+TEST_CASE("other messages of users are still not believed") {
+  const auto ctl = controller();
+  const auto fake = agent("n1", {endpoint_of(*ctl)}, 1000);
+  wait_for_connection(*fake);
+  REQUIRE(fake->send_all(heartbeat(1)));
+  CHECK_THAT(complaint_of(*ctl), ContainsSubstring("only root's are believed"));
+  CHECK(ctl->take().empty());
+}

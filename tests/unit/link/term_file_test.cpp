@@ -1,0 +1,54 @@
+#include "link/term_file.h"
+
+#include <fcntl.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "common/unique_fd.h"
+#include "tests/unit/catch.h"
+
+using namespace penstock;
+
+namespace {
+
+struct Folder {
+  Folder() : path(::mkdtemp(name)), fd(::open(path.c_str(), O_RDONLY)) {}
+  ~Folder() { std::filesystem::remove_all(path); }
+
+  char name[32] = "/tmp/penstock-term-XXXXXX";
+  std::string path;
+  UniqueFd fd;
+};
+
+}  // namespace
+
+TEST_CASE("a term survives") {
+  const Folder folder;
+  CHECK(*load_term(folder.fd.get()) == 0);
+  REQUIRE(save_term(folder.fd.get(), 33).ok());
+  REQUIRE(save_term(folder.fd.get(), 49).ok());
+  CHECK(*load_term(folder.fd.get()) == 49);
+}
+
+TEST_CASE("a file that holds no term is refused with the remedy") {
+  const Folder folder;
+  for (const char* text :
+       {"", "x", "-1", "0", "99999999999999999999", "7\n8"}) {
+    std::ofstream(folder.path + "/term") << text;
+    const auto term = load_term(folder.fd.get());
+    REQUIRE_FALSE(term.ok());
+    CHECK(term.error().code == Code::kInvalidArgument);
+    CHECK_THAT(term.error().message,
+               Catch::Matchers::ContainsSubstring("remove the file"));
+  }
+}
+
+TEST_CASE("where a term cannot be written the old one stands") {
+  const Folder folder;
+  REQUIRE(save_term(folder.fd.get(), 33).ok());
+  std::filesystem::create_directory(folder.path + "/term.new");
+  CHECK_FALSE(save_term(folder.fd.get(), 49).ok());
+  CHECK(*load_term(folder.fd.get()) == 33);
+}

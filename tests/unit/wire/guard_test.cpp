@@ -1,0 +1,145 @@
+#include <random>
+#include <set>
+
+#include "tests/unit/catch.h"
+#include "wire/envelope.h"
+
+namespace penstock {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+constexpr double kNow = 1.78e9;
+
+Envelope message(const std::string& node, uint64_t session, uint64_t sequence,
+                 double sent_unix_s = kNow) {
+  Envelope envelope;
+  envelope.type = "event";
+  envelope.node = node;
+  envelope.session = session;
+  envelope.sequence = sequence;
+  envelope.sent_unix_s = sent_unix_s;
+  return envelope;
+}
+
+TEST_CASE("each message passes once and in order; what is missing is counted") {
+  Guard guard;
+  Result<Guard::Admitted> first = guard.admit(message("n1", 1, 5), 0, kNow);
+  REQUIRE(first);
+  CHECK(first->new_session);
+  CHECK(first->missed == 0);
+  Result<Guard::Admitted> next = guard.admit(message("n1", 1, 6), 0, kNow);
+  REQUIRE(next);
+  CHECK_FALSE(next->new_session);
+  CHECK(next->missed == 0);
+  for (uint64_t sequence : {6, 5, 1}) {
+    Result<Guard::Admitted> again =
+        guard.admit(message("n1", 1, sequence), 0, kNow);
+    REQUIRE_FALSE(again);
+    CHECK(again.error().code == Code::kPermissionDenied);
+    CHECK_THAT(again.error().message,
+               ContainsSubstring("a replay, or out of order"));
+  }
+  Result<Guard::Admitted> gap = guard.admit(message("n1", 1, 10), 0, kNow);
+  REQUIRE(gap);
+  CHECK(gap->missed == 3);
+  // A restarted sender begins anew, in a session of its own.
+  CHECK(guard.admit(message("n1", 2, 1), 0, kNow)->new_session);
+}
+
+TEST_CASE("messages too old or from the future are refused by the second") {
+  Guard guard;
+  CHECK(guard.admit(message("n1", 1, 1, kNow - 60), 0, kNow));
+  CHECK(guard.admit(message("n1", 1, 2, kNow + 60), 0, kNow));
+  Result<Guard::Admitted> old =
+      guard.admit(message("n1", 1, 3, kNow - 600), 0, kNow);
+  REQUIRE_FALSE(old);
+  CHECK(old.error().code == Code::kPermissionDenied);
+  CHECK_THAT(old.error().message, ContainsSubstring("n1 is 600 s old"));
+  CHECK_THAT(old.error().message, ContainsSubstring("chrony or NTP"));
+  Result<Guard::Admitted> early =
+      guard.admit(message("n1", 1, 3, kNow + 600), 0, kNow);
+  REQUIRE_FALSE(early);
+  CHECK(early.error().code == Code::kPermissionDenied);
+  CHECK_THAT(early.error().message, ContainsSubstring("600 s ahead"));
+  CHECK_THAT(early.error().message, ContainsSubstring("chrony or NTP"));
+  // Neither has used up a number.
+  CHECK(guard.admit(message("n1", 1, 3), 0, kNow));
+}
+
+TEST_CASE("another user's claim of a node spoils nothing") {
+  Guard guard;
+  CHECK(guard.admit(message("n1", 1, 1), 0, kNow));
+  CHECK(guard.admit(message("n1", 1, 1000), 1000, kNow));
+  CHECK(guard.admit(message("n1", 1, 2), 0, kNow));
+}
+
+TEST_CASE("a user's sessions are bounded, root's and others' are not hit") {
+  Guard guard({.max_sessions = 100, .max_sessions_of_user = 10});
+  for (uint64_t session = 1; session <= 10; ++session) {
+    CHECK(guard.admit(message("n", session, 1), 1000, kNow));
+  }
+  Result<Guard::Admitted> more = guard.admit(message("n", 11, 1), 1000, kNow);
+  REQUIRE_FALSE(more);
+  CHECK(more.error().code == Code::kLimit);
+  CHECK_THAT(more.error().message, ContainsSubstring("10 of user 1000"));
+  CHECK(guard.admit(message("n", 5, 2), 1000, kNow));  // those known go on
+  CHECK(guard.admit(message("n", 1, 1), 1001, kNow));
+  for (uint64_t session = 1; session <= 89; ++session) {
+    CHECK(guard.admit(message("n", session, 1), 0, kNow));
+  }
+  CHECK(guard.sessions() == 100);
+  Result<Guard::Admitted> full = guard.admit(message("n", 90, 1), 0, kNow);
+  REQUIRE_FALSE(full);
+  CHECK(full.error().code == Code::kLimit);
+  CHECK(guard.sessions() == 100);
+  // Once their messages would be too old they make room.
+  CHECK(guard.admit(message("n", 11, 1, kNow + 61), 1000, kNow + 61));
+  CHECK(guard.sessions() == 1);
+}
+
+TEST_CASE("a clock that was set back does not stop the forgetting") {
+  Guard guard({.max_sessions = 2});
+  CHECK(guard.admit(message("n", 1, 1, kNow), 0, kNow));
+  CHECK(guard.admit(message("n", 2, 1, kNow - 1000), 0, kNow - 1000));
+  CHECK(guard.admit(message("n", 3, 1, kNow + 100), 0, kNow + 100));
+}
+
+// Whatever is recorded on the network and sent again, in any order and at any
+// time, no message passes twice.
+TEST_CASE("no message passes twice, however messages are replayed") {
+  const char* given = std::getenv("PENSTOCK_TEST_SEED");
+  const auto seed = given ? std::stoull(given) : std::random_device()();
+  INFO("PENSTOCK_TEST_SEED=" << seed);
+  std::mt19937_64 random(seed);
+  Guard guard({.max_age_s = 5, .max_ahead_s = 1, .max_sessions = 50});
+  std::vector<Envelope> seen;
+  std::set<std::tuple<std::string, uint64_t, uint64_t>> passed;
+  std::map<uint64_t, uint64_t> sequences;
+  double now = kNow;
+  size_t admitted = 0;
+  for (int step = 0; step < 20000; ++step) {
+    now += double(random() % 100) * 1e-3;
+    Envelope envelope;
+    if (seen.empty() || random() % 2) {
+      // A sender restarts now and then, which gives it a new session.
+      const uint64_t session = 1 + uint64_t(step) / 200 * 3 + random() % 3;
+      envelope = message("n", session, ++sequences[session], now);
+      seen.push_back(envelope);
+    } else {
+      const size_t recent = std::min<size_t>(seen.size(), 400);
+      envelope = seen[seen.size() - 1 - random() % recent];
+    }
+    if (guard.admit(envelope, 0, now)) {
+      ++admitted;
+      REQUIRE(
+          passed.insert({envelope.node, envelope.session, envelope.sequence})
+              .second);
+    }
+    REQUIRE(guard.sessions() <= 50);
+  }
+  CHECK(admitted > seen.size() * 9 / 10);
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,63 @@
+#include "wire/history_row.h"
+
+#include "tests/unit/catch.h"
+#include "tests/unit/wire/job_records.h"
+
+namespace penstock {
+namespace {
+
+using nlohmann::json;
+
+TEST_CASE("a row comes back as it was written, all but the command's hash") {
+  JobRecord job = full_record();
+  job.command_hash.clear();
+  CHECK(read_history_row(json::parse(history_row(job).dump())) == job);
+  CHECK(read_history_row(history_row(JobRecord())) == JobRecord());
+}
+
+TEST_CASE("what is not known is null, and 0 is a figure") {
+  JobRecord job;
+  job.run.fetch_stall_s = 0;
+  const json row = history_row(job);
+  CHECK(row["wall_s"].is_null());
+  CHECK(row["fetch_stall_s"] == 0.0);
+  CHECK(row["batch"].is_null());
+  CHECK(row["name"].is_null());
+  CHECK(read_history_row(row).run.fetch_stall_s == 0.0);
+  CHECK_FALSE(read_history_row(row).run.wall_s);
+}
+
+TEST_CASE("a row of a controller that does not know the totals is read") {
+  json row = history_row(full_record());
+  for (const RunField& field : kRunFields) row.erase(field.name);
+  const JobRecord job = read_history_row(row);
+  CHECK(job.run == RunTotals());
+  CHECK(job.job_id == full_record().job_id);
+}
+
+TEST_CASE("what is of another kind counts as not there") {
+  for (const char* text : {"null", "[]", "7", R"("x")"}) {
+    CHECK(read_history_row(json::parse(text)) == JobRecord());
+  }
+  CHECK(read_history_row(json::parse(R"({"job_id": -1, "uid": 4294967296,
+    "name": 7, "wall_s": "1", "gpus": 1.5, "start_unix_s": [],
+    "end_unix_s": {}, "array_task_id": "3", "restart_count": null})")) ==
+        JobRecord());
+}
+
+TEST_CASE("times of a run that contradict each other are not believed") {
+  json row = history_row(full_record());
+  row["compute_s"] = 4000;
+  RunTotals run = read_history_row(row).run;
+  CHECK(run.wall_s == 3600.0);
+  CHECK_FALSE(run.compute_s);
+  CHECK_FALSE(run.prep_stall_s);
+  row = history_row(full_record());
+  row["wall_s"] = -1;
+  run = read_history_row(row).run;
+  CHECK(run.wall_s == 0.0);
+  CHECK_FALSE(run.compute_s);
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,100 @@
+#include "wire/run_totals.h"
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "tests/unit/catch.h"
+
+namespace penstock {
+namespace {
+
+TEST_CASE("what is left of the wall time is unattributed") {
+  RunTotals run{.wall_s = 100, .compute_s = 50, .prep_stall_s = 20};
+  CHECK(attributed_s(run) == 70);
+  CHECK(unattributed_s(run) == 30.0);
+  run.exchange_stall_s = 30;
+  CHECK(unattributed_s(run) == 0.0);
+  CHECK_FALSE(unattributed_s(RunTotals{.compute_s = 1}));
+}
+
+TEST_CASE("a stall is unknown, nothing, or what was waited with its causes") {
+  CHECK_FALSE(stalled_s({.wall_s = 100, .compute_s = 50}));
+  CHECK(stalled_s({.wall_s = 100, .fetch_stall_s = 0}) == 0.0);
+  CHECK(stalled_s({.fetch_stall_s = 5, .prep_stall_s = 7}) == 12.0);
+  CHECK(stalled_s({.fetch_stall_s = 5, .exchange_stall_s = 7}) == 12.0);
+  // Waited for, of which the causes are known in part, or not at all.
+  CHECK(stalled_s({.fetch_stall_s = 5, .waited_s = 20}) == 20.0);
+  CHECK(stalled_s({.exchange_stall_s = 4, .waited_s = 20}) == 24.0);
+  // By two clocks: no more than there was.
+  CHECK(stalled_s({.wall_s = 22, .exchange_stall_s = 4, .waited_s = 20}) ==
+        22.0);
+}
+
+TEST_CASE("parts that are more than the whole are none") {
+  CHECK(adds_up({}));
+  CHECK(adds_up({.wall_s = 0}));
+  CHECK(adds_up({.wall_s = 100, .compute_s = 60, .prep_stall_s = 40}));
+  CHECK_FALSE(adds_up({.wall_s = 100, .compute_s = 60, .prep_stall_s = 41}));
+  CHECK_FALSE(adds_up({.compute_s = 1}));
+}
+
+TEST_CASE("what a message may say is within bounds, and unknown stays so") {
+  const double nan = std::nan(""),
+               inf = std::numeric_limits<double>::infinity();
+  const RunTotals run = within_bounds({.wall_s = 1e12,
+                                       .compute_s = nan,
+                                       .waited_s = -3,
+                                       .away_core_s = inf,
+                                       .floor_samples_per_s = 1e30});
+  CHECK(run.wall_s == bounds::kMaxSeconds);
+  CHECK_FALSE(run.compute_s);
+  CHECK(run.waited_s == 0.0);
+  CHECK_FALSE(run.away_core_s);
+  CHECK(run.floor_samples_per_s == bounds::kMaxRate);
+  CHECK_FALSE(run.home_core_s);
+  const RunTotals more =
+      within_bounds({.wall_s = 10, .compute_s = 9, .fetch_stall_s = 2});
+  CHECK(more == RunTotals{.wall_s = 10});
+}
+
+TEST_CASE("no nodes, nothing known") { CHECK(of_all_nodes({}) == RunTotals()); }
+
+TEST_CASE("a job's totals keep the sums of its nodes'") {
+  const uint64_t seed = std::random_device()();
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> share(0, 1);
+  for (int round = 0; round < 500; ++round) {
+    std::vector<NodeTotals> nodes(1 + random() % 5);
+    double rank_wall_s = 0, rank_parts_s = 0, ranks = 0, lent_s = 0;
+    for (NodeTotals& node : nodes) {
+      node.ranks = double(1 + random() % 8);
+      RunTotals& run = node.run;
+      run.wall_s = 1000 * share(random);
+      double left_s = *run.wall_s;
+      for (auto part :
+           {&RunTotals::compute_s, &RunTotals::fetch_stall_s,
+            &RunTotals::prep_stall_s, &RunTotals::exchange_stall_s}) {
+        run.*part = left_s * share(random);
+        left_s -= *(run.*part);
+      }
+      run.lent_core_s = 100 * share(random);
+      ranks += node.ranks;
+      rank_wall_s += node.ranks * *run.wall_s;
+      rank_parts_s += node.ranks * attributed_s(run);
+      lent_s += *run.lent_core_s;
+    }
+    const RunTotals all = of_all_nodes(nodes);
+    REQUIRE(adds_up(all));
+    CHECK(*all.wall_s * ranks == Approx(rank_wall_s));
+    CHECK(attributed_s(all) * ranks == Approx(rank_parts_s));
+    CHECK(attributed_s(all) + *unattributed_s(all) == Approx(*all.wall_s));
+    CHECK(*all.lent_core_s == Approx(lent_s));
+    CHECK_FALSE(all.waited_s);
+    CHECK(within_bounds(all) == all);
+  }
+}
+
+}  // namespace
+}  // namespace penstock

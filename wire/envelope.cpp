@@ -1,0 +1,191 @@
+#include "wire/envelope.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "common/units.h"
+
+namespace penstock {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kDeepest = 16;
+constexpr double kLatestUnix_s = 253402300799;  // the end of the year 9999
+
+bool valid_type(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxTypeBytes &&
+         std::all_of(text.begin(), text.end(),
+                     [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
+}
+
+bool valid_node(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxNodeBytes &&
+         std::all_of(text.begin(), text.end(),
+                     [](char c) { return c > 0x20 && c < 0x7f; });
+}
+
+Status check_version(uint32_t version) {
+  if (version >= kOldestControllerProtocol && version <= kControllerProtocol) {
+    return Done{};
+  }
+  return invalid(fmt::format(
+      "protocol version {}; this program speaks {} to {} (upgrade the older "
+      "end: one release may be between them)",
+      version, kOldestControllerProtocol, kControllerProtocol));
+}
+
+Status check(const Envelope& envelope) {
+  if (Status known = check_version(envelope.version); !known) return known;
+  if (envelope.newest_version < envelope.version) {
+    return invalid("newest_version: less than version");
+  }
+  if (!valid_type(envelope.type)) {
+    return invalid("type: allowed: 1 to 32 of a-z and '_'");
+  }
+  if (!valid_node(envelope.node)) {
+    return invalid("node: allowed: 1 to 64 printable characters");
+  }
+  if (envelope.session == 0) return invalid("session: 0; allowed: 1 and up");
+  if (envelope.sequence == 0) return invalid("sequence: 0; allowed: 1 and up");
+  if (!(envelope.sent_unix_s >= 0 && envelope.sent_unix_s <= kLatestUnix_s)) {
+    return invalid("sent_unix_s: not a time");
+  }
+  if (!envelope.body.is_object()) return invalid("body: not an object");
+  return Done{};
+}
+
+Error too_large(size_t bytes) {
+  return Error{Code::kLimit, 0,
+               fmt::format("a message of {} bytes; allowed: {}", bytes,
+                           kMaxEnvelopeBytes)};
+}
+
+// Not every JSON reader holds 64-bit numbers exactly, so they are sent as hex.
+std::string session_text(uint64_t session) {
+  return fmt::format("{:016x}", session);
+}
+
+Result<uint64_t> session_of(const std::string& text) {
+  uint64_t session = 0;
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, session, 16);
+  if (text.size() != 16 || parsed.ec != std::errc() || parsed.ptr != end) {
+    return invalid("session: not 16 hexadecimal digits");
+  }
+  return session;
+}
+
+// Reads fields one by one and keeps the first error.
+class Reader {
+ public:
+  explicit Reader(const json& in) : in_(in) {}
+
+  template <class T>
+  T read(const char* key, bool (json::*is_kind)() const noexcept) {
+    const auto found = in_.find(key);
+    if (found != in_.end() && ((*found).*is_kind)()) return found->get<T>();
+    fail(std::string(key) + ": missing, or of another kind");
+    return T{};
+  }
+
+  uint64_t read_whole(const char* key, uint64_t max) {
+    const auto value = read<uint64_t>(key, &json::is_number_unsigned);
+    if (value > max) fail(std::string(key) + ": too large");
+    return value;
+  }
+
+  void fail(std::string why) {
+    if (status_) status_ = invalid(std::move(why));
+  }
+
+  Status status() const { return status_; }
+
+ private:
+  const json& in_;
+  Status status_ = Done{};
+};
+
+// Check the version first: other versions may have other fields.
+Result<Envelope> read_envelope(json& object) {
+  Reader reader(object);
+  Envelope envelope;
+  envelope.version = uint32_t(reader.read_whole("version", UINT32_MAX));
+  if (!reader.status()) return reader.status().error();
+  if (Status known = check_version(envelope.version); !known) {
+    return std::move(known).error();
+  }
+  envelope.newest_version =
+      uint32_t(reader.read_whole("newest_version", UINT32_MAX));
+  envelope.type = reader.read<std::string>("type", &json::is_string);
+  envelope.node = reader.read<std::string>("node", &json::is_string);
+  Result<uint64_t> session =
+      session_of(reader.read<std::string>("session", &json::is_string));
+  if (!session) reader.fail(session.error().message);
+  envelope.session = session.value_or(0);
+  envelope.sequence = reader.read_whole("sequence", UINT64_MAX);
+  envelope.sent_unix_s = reader.read<double>("sent_unix_s", &json::is_number);
+  if (!reader.status()) return reader.status().error();
+  if (!object.contains("body")) return invalid("body: missing");
+  envelope.body = std::move(object["body"]);
+  if (Status good = check(envelope); !good) return std::move(good).error();
+  return envelope;
+}
+
+}  // namespace
+
+Result<std::string> pack(const Envelope& envelope) try {
+  if (Status good = check(envelope); !good) return std::move(good).error();
+  const json object = {{"version", envelope.version},
+                       {"newest_version", envelope.newest_version},
+                       {"type", envelope.type},
+                       {"node", envelope.node},
+                       {"session", session_text(envelope.session)},
+                       {"sequence", envelope.sequence},
+                       {"sent_unix_s", envelope.sent_unix_s},
+                       {"body", envelope.body}};
+  std::string text =
+      object.dump(-1, ' ', false, json::error_handler_t::replace);
+  if (text.size() > kMaxEnvelopeBytes) return too_large(text.size());
+  return text;
+} catch (const std::exception& error) {
+  return invalid(std::string("a message: ") + error.what());
+}
+
+Result<Envelope> unpack(std::string_view text) try {
+  if (text.size() > kMaxEnvelopeBytes) return too_large(text.size());
+  bool too_deep = false;
+  const json::parser_callback_t shallow = [&](int depth, json::parse_event_t,
+                                              json&) {
+    too_deep = too_deep || depth > kDeepest;
+    return !too_deep;
+  };
+  json object = json::parse(text, shallow, /*allow_exceptions=*/false);
+  if (too_deep) {
+    return Error{Code::kLimit, 0,
+                 fmt::format("a message nested deeper than {}", kDeepest)};
+  }
+  if (object.is_discarded() || !object.is_object()) {
+    return invalid("a message that is no JSON object");
+  }
+  return read_envelope(object);
+} catch (const std::exception& error) {
+  return invalid(std::string("a message: ") + error.what());
+}
+
+Envelope Sender::next(std::string type, json body, double now_unix_s) {
+  Envelope envelope;
+  envelope.version = version_;
+  envelope.type = std::move(type);
+  envelope.node = node_;
+  envelope.session = session_;
+  envelope.sequence = ++sequence_;
+  envelope.sent_unix_s = now_unix_s;
+  envelope.body = std::move(body);
+  return envelope;
+}
+
+}  // namespace penstock

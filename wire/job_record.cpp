@@ -1,0 +1,37 @@
+#include "wire/job_record.h"
+
+#include <fmt/format.h>
+
+namespace penstock {
+namespace {
+
+constexpr size_t kMaxKindNameBytes = 128;
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+std::string without_numbers(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (!is_digit(text[i])) {
+      out += text[i];
+    } else if (i == 0 || !is_digit(text[i - 1])) {
+      out += '#';
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string text_hash(std::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a's offset basis and prime
+  for (unsigned char c : text) hash = (hash ^ c) * 0x100000001b3;
+  return fmt::format("{:016x}", hash);
+}
+
+std::string job_kind(std::string_view name, std::string_view command) {
+  return without_numbers(name).substr(0, kMaxKindNameBytes) + ":" +
+         text_hash(without_numbers(command));
+}
+
+}  // namespace penstock

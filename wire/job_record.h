@@ -1,0 +1,62 @@
+// One run of one job, a record of the history. Plain values; pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "wire/run_totals.h"
+
+namespace penstock {
+
+// The key of a record is cluster, job_id, restart_count and submit_unix_s. A
+// requeued job has one record per run, with rising restart_count. Slurm reuses
+// job ids when its counter wraps or its state is wiped; submit_unix_s then
+// differs.
+struct JobRecord {
+  std::string cluster;
+  uint32_t job_id = 0;
+  uint32_t restart_count = 0;
+  double submit_unix_s = 0;
+  // Ids of an array task, and of a component of a heterogeneous job. In both
+  // cases job_id is the task's or component's own.
+  std::optional<uint32_t> array_job_id, array_task_id;
+  std::optional<uint32_t> het_job_id, het_offset;
+  uint32_t uid = 0;
+  std::string user;  // name of uid; "": unknown
+  std::string account;
+  std::string name;
+  std::string command_hash;  // text_hash() of the script's path and arguments
+  std::string kind;          // job_kind()
+  uint32_t nodes = 0;
+  uint32_t ranks = 0;
+  uint32_t gpus = 0;
+  std::string model;   // profile named by the job; "": none
+  uint32_t batch = 0;  // samples; 0: not given
+  std::optional<double> start_unix_s, end_unix_s;
+  std::string state;  // Slurm's name of it: "RUNNING", "COMPLETED", ...
+  // Measured during the run; nullopt: unknown. Per rank.
+  double measured_s = 0;  // time of the steps behind these figures
+  std::optional<double> ceiling_samples_per_s;
+  std::optional<double> loader_cpu_s_per_sample;
+  std::optional<double> storage_bytes_per_sample;
+  std::optional<double> trainer_reserve_cores;
+  std::optional<double> mean_rate_samples_per_s;
+  uint64_t grant_changes = 0;
+  RunTotals run;
+  double last_seen_unix_s = 0;  // when the record was last current
+
+  friend bool operator==(const JobRecord&, const JobRecord&) = default;
+};
+
+// 16 hexadecimal digits of the text's 64-bit FNV-1a hash: the same in every
+// release and on every machine. Not collision-resistant against an attacker.
+std::string text_hash(std::string_view text);
+
+// The key of a user's jobs that likely behave alike: the name and the hash of
+// the command, with every run of digits replaced by '#'. So "train_17" and
+// "train_18" of a sweep are of one kind.
+std::string job_kind(std::string_view name, std::string_view command);
+
+}  // namespace penstock
