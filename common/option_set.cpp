@@ -5,16 +5,6 @@
 #include "common/units.h"
 
 namespace penstock {
-namespace {
-
-int index_of(std::string_view name) {
-  for (int i = 0; i < kOptionCount; ++i)
-    if (option_spec(i).name == name) return i;
-  return -1;
-}
-
-}  // namespace
-
 Status OptionSet::apply_flag(int index, std::string_view value,
                              const OptionLimits& limits) {
   if (Status status = apply_option(index, value, limits, options_); !status)
@@ -33,16 +23,16 @@ Status OptionSet::apply_variable(int index, std::string_view value,
     return status;
   }
   // The message names the flag; the user wrote the variable.
-  const OptionSpec& spec = option_spec(index);
   std::string message = status.error().message;
-  const std::string flag = "--" + std::string(spec.name);
-  if (message.starts_with(flag)) message.replace(0, flag.size(), spec.variable);
+  const std::string flag = option_flag(index);
+  if (message.starts_with(flag))
+    message.replace(0, flag.size(), option_spec(index).variable);
   return invalid(message);
 }
 
 // REQUIRES: value is valid.
 void OptionSet::keep_share(int index, std::string_view value) {
-  if (index != share_index()) return;
+  if (index != kOptionShare) return;
   std::memset(share_, 0, sizeof share_);
   std::memcpy(share_, value.data(), value.size());
 }
@@ -55,8 +45,5 @@ bool OptionSet::has_relative_model() const {
   const char* model = options_.model;
   return model[0] != '/' && std::strchr(model, '/') != nullptr;
 }
-
-int model_index() { return index_of("loader-model"); }
-int share_index() { return index_of("loader-share"); }
 
 }  // namespace penstock

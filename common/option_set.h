@@ -42,8 +42,4 @@ class OptionSet {
   uint32_t flags_ = 0;   // bit i: option i was given as a flag
 };
 
-// Option numbers of --loader-model and --loader-share.
-int model_index();
-int share_index();
-
 }  // namespace penstock

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "common/units.h"
+#include "common/wire_text.h"
 
 namespace penstock {
 namespace {
@@ -13,51 +14,6 @@ constexpr uint64_t kMaxBatch = 1000000;
 constexpr uint64_t kMaxRate = uint64_t{1} << 62;
 constexpr double kMinWeight = 0.001;  // the wire carries thousandths
 constexpr size_t kMaxNameBytes = 64;
-
-enum Index {
-  kLoader,
-  kThreads,
-  kBw,
-  kModel,
-  kBatch,
-  kWeight,
-  kMatch,
-  kShare,
-  kReport,
-};
-
-constexpr OptionSpec kSpecs[kOptionCount] = {
-    {"loader", "PENSTOCK_LOADER", "auto|off",
-     "let Penstock feed the job's loader, or leave it be", "auto or off"},
-    {"loader-threads", "PENSTOCK_LOADER_THREADS", "N|auto",
-     "loader threads to run at home", "1 to 4096, or auto"},
-    {"loader-bw", "PENSTOCK_LOADER_BW", "RATE|auto",
-     "storage bytes/s that the loader needs, e.g. 200M",
-     "a number over 0 with K, M, G or T, such as 200M, or auto"},
-    {"loader-model", "PENSTOCK_LOADER_MODEL", "NAME|FILE",
-     "profile that predicts what the job needs",
-     "a name of 1 to 64 letters, digits, '.', '_' or '-', or a file's path "
-     "(with a '/', under 256 bytes, printable)"},
-    {"loader-batch", "PENSTOCK_LOADER_BATCH", "N",
-     "samples per batch, where the job only reports its steps", "1 to 1000000"},
-    {"loader-weight", "PENSTOCK_LOADER_WEIGHT", "W",
-     "this job's weight where jobs compete",
-     "0.001 to the MaxWeight that the admin set"},
-    {"loader-match", "PENSTOCK_LOADER_MATCH", "PATTERN",
-     "thread name or command line of the loader, e.g. 'dali*'",
-     "1 to 63 printable ASCII characters; * and ? are wildcards"},
-    {"loader-share", "PENSTOCK_LOADER_SHARE", "NAME",
-     "share of your jobs that prepares each batch once",
-     "1 to 64 letters, digits, '.', '_' or '-', no dot in front"},
-    {"loader-report", "PENSTOCK_LOADER_REPORT", "text|json|none",
-     "form of the report that the job leaves", "text, json or none"},
-};
-
-template <size_t N>
-void store(std::string_view value, char (&field)[N]) {
-  std::memset(field, 0, N);
-  std::memcpy(field, value.data(), value.size());
-}
 
 bool is_printable(std::string_view text) {
   for (char c : text)
@@ -92,111 +48,142 @@ bool valid_match(std::string_view value) {
          is_printable(value);
 }
 
-bool set_mode(std::string_view value, penstock_wire_options& options) {
-  if (value == "auto")
-    options.mode = PENSTOCK_MODE_AUTO;
-  else if (value == "off")
-    options.mode = PENSTOCK_MODE_OFF;
-  else
-    return false;
-  return true;
+// The words of an option, by the field's value; the first is for "not given".
+constexpr const char* kModes[] = {"", "auto", "off"};
+constexpr const char* kReports[] = {"", "text", "json", "none"};
+
+template <size_t N>
+bool store_word(std::string_view value, const char* const (&words)[N],
+                uint32_t& field) {
+  for (uint32_t i = 1; i < N; ++i) {
+    if (value != words[i]) continue;
+    field = i;
+    return true;
+  }
+  return false;
 }
 
-bool set_threads(std::string_view value, penstock_wire_options& options) {
+template <size_t N>
+std::string word_of(uint32_t field, const char* const (&words)[N]) {
+  return field < N ? words[field] : "";
+}
+
+// Stores a number, or "auto" in a field of its own.
+template <class T>
+bool store_or_auto(std::string_view value, const Result<uint64_t>& number,
+                   T& field, uint32_t& auto_field) {
   const bool is_auto = value == "auto";
-  const auto count = parse_uint(value, 1, kMaxThreads);
-  if (!is_auto && !count) return false;
-  options.threads_auto = is_auto ? 1 : 0;
-  options.threads = is_auto ? 0 : static_cast<uint32_t>(*count);
+  if (!is_auto && !number) return false;
+  auto_field = is_auto ? 1 : 0;
+  field = is_auto ? 0 : static_cast<T>(*number);
   return true;
 }
 
-bool set_bw(std::string_view value, penstock_wire_options& options) {
-  const bool is_auto = value == "auto";
-  const auto rate = parse_rate_bytes_per_s(value);
-  if (!is_auto && !rate) return false;
-  options.bw_auto = is_auto ? 1 : 0;
-  options.bw_bytes_per_s = is_auto ? 0 : *rate;
-  return true;
+std::string number_or_auto(uint64_t number, uint32_t is_auto) {
+  if (is_auto != 0) return "auto";
+  return number > 0 ? std::to_string(number) : "";
 }
 
-bool set_batch(std::string_view value, penstock_wire_options& options) {
-  const auto batch = parse_uint(value, 1, kMaxBatch);
-  if (!batch) return false;
-  options.batch = static_cast<uint32_t>(*batch);
-  return true;
+template <size_t N>
+bool store_text(bool is_valid, std::string_view value, char (&field)[N]) {
+  if (is_valid) set_field(field, value);
+  return is_valid;
 }
 
 uint32_t to_milli(double weight) {
   return static_cast<uint32_t>(std::lround(weight * 1000));
 }
 
-bool set_weight(std::string_view value, const OptionLimits& limits,
-                penstock_wire_options& options) {
-  const auto weight = parse_number(value, kMinWeight, limits.max_weight);
-  if (!weight) return false;
-  options.weight_milli = to_milli(*weight);
-  return true;
-}
+using Options = penstock_wire_options;
 
-// Implies --loader=auto unless --loader is given.
-bool set_share(std::string_view value, penstock_wire_options& options) {
-  if (!is_name(value) || value.front() == '.') return false;
-  if (options.mode == PENSTOCK_MODE_UNSET) options.mode = PENSTOCK_MODE_AUTO;
-  return true;
-}
-
-bool set_report(std::string_view value, penstock_wire_options& options) {
-  if (value == "text")
-    options.report_format = PENSTOCK_REPORT_TEXT;
-  else if (value == "json")
-    options.report_format = PENSTOCK_REPORT_JSON;
-  else if (value == "none")
-    options.report_format = PENSTOCK_REPORT_NONE;
-  else
-    return false;
-  return true;
-}
-
-// Stores value if it is valid; false otherwise.
-bool set_option(int index, std::string_view value, const OptionLimits& limits,
-                penstock_wire_options& options) {
-  switch (index) {
-    case kLoader:
-      return set_mode(value, options);
-    case kThreads:
-      return set_threads(value, options);
-    case kBw:
-      return set_bw(value, options);
-    case kModel:
-      if (!valid_model(value)) return false;
-      store(value, options.model);
-      return true;
-    case kBatch:
-      return set_batch(value, options);
-    case kWeight:
-      return set_weight(value, limits, options);
-    case kMatch:
-      if (!valid_match(value)) return false;
-      store(value, options.match);
-      return true;
-    case kShare:
-      return set_share(value, options);
-    case kReport:
-      return set_report(value, options);
-    default:
-      return false;
-  }
-}
-
-// Reads a NUL-padded field's text; false if other bytes follow the first NUL.
-template <size_t N>
-bool read_field(const char (&field)[N], std::string_view& text) {
-  text = std::string_view(field, strnlen(field, N));
-  for (size_t i = text.size(); i < N; ++i)
-    if (field[i] != 0) return false;
-  return true;
-}
+constexpr OptionSpec kSpecs[kOptionCount] = {
+    {"loader", "PENSTOCK_LOADER", "_SLURM_SPANK_OPTION_penstock_loader",
+     "auto|off", "let Penstock feed the job's loader, or leave it be",
+     "auto or off",
+     [](std::string_view value, const OptionLimits&, Options& o) {
+       return store_word(value, kModes, o.mode);
+     },
+     [](const Options& o) { return word_of(o.mode, kModes); }},
+    {"loader-threads", "PENSTOCK_LOADER_THREADS",
+     "_SLURM_SPANK_OPTION_penstock_loader_threads", "N|auto",
+     "loader threads to run at home", "1 to 4096, or auto",
+     [](std::string_view value, const OptionLimits&, Options& o) {
+       return store_or_auto(value, parse_uint(value, 1, kMaxThreads), o.threads,
+                            o.threads_auto);
+     },
+     [](const Options& o) {
+       return number_or_auto(o.threads, o.threads_auto);
+     }},
+    {"loader-bw", "PENSTOCK_LOADER_BW",
+     "_SLURM_SPANK_OPTION_penstock_loader_bw", "RATE|auto",
+     "storage bytes/s that the loader needs, e.g. 200M",
+     "a number over 0 with K, M, G or T, such as 200M, or auto",
+     [](std::string_view value, const OptionLimits&, Options& o) {
+       return store_or_auto(value, parse_rate_bytes_per_s(value),
+                            o.bw_bytes_per_s, o.bw_auto);
+     },
+     [](const Options& o) {
+       return number_or_auto(o.bw_bytes_per_s, o.bw_auto);
+     }},
+    {"loader-model", "PENSTOCK_LOADER_MODEL",
+     "_SLURM_SPANK_OPTION_penstock_loader_model", "NAME|FILE",
+     "profile that predicts what the job needs",
+     "a name of 1 to 64 letters, digits, '.', '_' or '-', or a file's path "
+     "(with a '/', under 256 bytes, printable)",
+     [](std::string_view value, const OptionLimits&, Options& o) {
+       return store_text(valid_model(value), value, o.model);
+     },
+     [](const Options& o) { return std::string(fixed_text(o.model)); }},
+    {"loader-batch", "PENSTOCK_LOADER_BATCH",
+     "_SLURM_SPANK_OPTION_penstock_loader_batch", "N",
+     "samples per batch, where the job only reports its steps", "1 to 1000000",
+     [](std::string_view value, const OptionLimits&, Options& o) {
+       const auto batch = parse_uint(value, 1, kMaxBatch);
+       if (batch) o.batch = static_cast<uint32_t>(*batch);
+       return batch.ok();
+     },
+     [](const Options& o) { return number_or_auto(o.batch, 0); }},
+    {"loader-weight", "PENSTOCK_LOADER_WEIGHT",
+     "_SLURM_SPANK_OPTION_penstock_loader_weight", "W",
+     "this job's weight where jobs compete",
+     "0.001 to the MaxWeight that the admin set",
+     [](std::string_view value, const OptionLimits& limits, Options& o) {
+       const auto weight = parse_number(value, kMinWeight, limits.max_weight);
+       if (weight) o.weight_milli = to_milli(*weight);
+       return weight.ok();
+     },
+     [](const Options& o) {
+       return o.weight_milli > 0 ? format_number(o.weight_milli / 1000.0) : "";
+     }},
+    {"loader-match", "PENSTOCK_LOADER_MATCH",
+     "_SLURM_SPANK_OPTION_penstock_loader_match", "PATTERN",
+     "thread name or command line of the loader, e.g. 'dali*'",
+     "1 to 63 printable ASCII characters; * and ? are wildcards",
+     [](std::string_view value, const OptionLimits&, Options& o) {
+       return store_text(valid_match(value), value, o.match);
+     },
+     [](const Options& o) { return std::string(fixed_text(o.match)); }},
+    {"loader-share", "PENSTOCK_LOADER_SHARE",
+     "_SLURM_SPANK_OPTION_penstock_loader_share", "NAME",
+     "share of your jobs that prepares each batch once",
+     "1 to 64 letters, digits, '.', '_' or '-', no dot in front",
+     [](std::string_view value, const OptionLimits&, Options& o) {
+       if (!is_name(value) || value.front() == '.') return false;
+       if (o.mode == PENSTOCK_MODE_UNSET) o.mode = PENSTOCK_MODE_AUTO;
+       return true;
+     },
+     [](const Options&) { return std::string(); }},
+    {"loader-report", "PENSTOCK_LOADER_REPORT",
+     "_SLURM_SPANK_OPTION_penstock_loader_report", "text|json|none",
+     "form of the report that the job leaves", "text, json or none",
+     [](std::string_view value, const OptionLimits&, Options& o) {
+       return store_word(value, kReports, o.report_format);
+     },
+     [](const Options& o) {
+       const bool is_none = o.report_format == PENSTOCK_REPORT_NONE;
+       return is_none ? std::string() : word_of(o.report_format, kReports);
+     }},
+};
 
 Error out_of_range(const char* field, const char* allowed) {
   return invalid(std::string(field) + ": out of range; allowed: " + allowed);
@@ -227,17 +214,21 @@ Status check_numbers(const penstock_wire_options& options,
 
 const OptionSpec& option_spec(int index) { return kSpecs[index]; }
 
+std::string option_flag(int index) {
+  return std::string("--") + kSpecs[index].name;
+}
+
 Status apply_option(int index, std::string_view value,
                     const OptionLimits& limits,
                     penstock_wire_options& options) {
   if (index < 0 || index >= kOptionCount)
     return invalid("no option has the number " + std::to_string(index));
-  if (set_option(index, value, limits, options)) return Done{};
   const OptionSpec& spec = kSpecs[index];
+  if (spec.store(value, limits, options)) return Done{};
   std::string allowed = spec.allowed;
-  if (index == kWeight)
+  if (index == kOptionWeight)
     allowed += " (" + format_number(limits.max_weight) + ")";
-  return invalid("--" + std::string(spec.name) + "=" + printable(value) +
+  return invalid(option_flag(index) + "=" + printable(value) +
                  ": not valid; allowed: " + allowed);
 }
 
@@ -245,25 +236,22 @@ Status check_options(const penstock_wire_options& options,
                      const OptionLimits& limits) {
   if (Status status = check_numbers(options, limits); !status) return status;
   std::string_view model;
-  if (!read_field(options.model, model) ||
+  if (!printable_field(options.model, model) ||
       (!model.empty() && !valid_model(model)))
-    return out_of_range("model", kSpecs[kModel].allowed);
+    return out_of_range("model", kSpecs[kOptionModel].allowed);
   if (is_path(model) && model.front() != '/')
     return out_of_range("model", "a path that begins with '/'");
   std::string_view match;
-  if (!read_field(options.match, match) ||
+  if (!printable_field(options.match, match) ||
       (!match.empty() && !valid_match(match)))
-    return out_of_range("match", kSpecs[kMatch].allowed);
+    return out_of_range("match", kSpecs[kOptionMatch].allowed);
   return Done{};
 }
 
 bool asks_for_management(const penstock_wire_options& options) {
-  if (options.mode == PENSTOCK_MODE_OFF) return false;
-  return options.mode == PENSTOCK_MODE_AUTO || options.report_format != 0 ||
-         options.threads != 0 || options.threads_auto != 0 ||
-         options.bw_bytes_per_s != 0 || options.bw_auto != 0 ||
-         options.batch != 0 || options.weight_milli != 0 ||
-         options.model[0] != 0 || options.match[0] != 0;
+  constexpr penstock_wire_options kNone{};
+  return options.mode != PENSTOCK_MODE_OFF &&
+         std::memcmp(&options, &kNone, sizeof kNone) != 0;
 }
 
 bool matches_loader(std::string_view pattern, std::string_view text) {

@@ -15,34 +15,72 @@ namespace penstock {
 
 // Limits set by the admin (plugstack.conf arguments, penstock.conf).
 struct OptionLimits {
-  double max_weight = 1.0;  // --loader-weight is in [0.001, max_weight]
+  double max_weight = 1.0;  // a job's weight is in [0.001, max_weight]
 };
 
+// Numbers of the options, in the order of srun --help.
+enum OptionIndex : int {
+  kOptionMode,
+  kOptionThreads,
+  kOptionBw,
+  kOptionModel,
+  kOptionBatch,
+  kOptionWeight,
+  kOptionMatch,
+  kOptionShare,
+  kOptionReport,
+  kOptionCount
+};
+
+// All that is known of an option. Its fields of the wire form are in
+// visit_option_fields().
 struct OptionSpec {
   const char* name;      // "loader-threads"
   const char* variable;  // "PENSTOCK_LOADER_THREADS"
+  // The variable in which Slurm passes the flag on:
+  // "_SLURM_SPANK_OPTION_penstock_loader_threads"
+  const char* slurm_variable;
   const char* argument;  // "N|auto", for the help text
   const char* help;      // one line
   const char* allowed;   // for the error text: "1 to 4096, or auto"
+  // Stores a valid value. False, and no change, if it is not valid.
+  bool (*store)(std::string_view value, const OptionLimits& limits,
+                penstock_wire_options& options);
+  // The value that a report shows; "": not given.
+  std::string (*shown)(const penstock_wire_options& options);
 };
 
-// Order of the options, as in srun --help: loader, loader-threads, loader-bw,
-// loader-model, loader-batch, loader-weight, loader-match, loader-share,
-// loader-report.
-inline constexpr int kOptionCount = 9;
 // REQUIRES: 0 <= index < kOptionCount.
 const OptionSpec& option_spec(int index);
+// "--loader-threads"
+std::string option_flag(int index);
+
+// Calls visit(name, field) for each field that a restarted penstockd restores.
+// Options may be const.
+template <class Options, class Visit>
+void visit_option_fields(Options& options, Visit&& visit) {
+  visit("mode", options.mode);
+  visit("report_format", options.report_format);
+  visit("threads", options.threads);
+  visit("threads_auto", options.threads_auto);
+  visit("bw_bytes_per_s", options.bw_bytes_per_s);
+  visit("bw_auto", options.bw_auto);
+  visit("batch", options.batch);
+  visit("weight_milli", options.weight_milli);
+  visit("model", options.model);
+  visit("match", options.match);
+}
 
 // Checks value for the option and stores it in options.
 // Errors: kInvalidArgument, with a message for the user:
 //   "--loader-threads=abc: not valid; allowed: 1 to 4096, or auto"
 // On error options is not modified.
 //
-// --loader-model: a value with a '/' is a path, stored as given. Opens no file
+// kOptionModel: a value with a '/' is a path, stored as given. Opens no file
 // and checks only the path's form. The caller makes a relative path absolute
 // before sending it.
 //
-// --loader-share: stores only a request for management, not the name, which
+// kOptionShare: stores only a request for management, not the name, which
 // only the job uses.
 [[nodiscard]] Status apply_option(int index, std::string_view value,
                                   const OptionLimits& limits,
@@ -57,7 +95,7 @@ const OptionSpec& option_spec(int index);
 // Whether mode auto or any other option asks for management; mode off wins.
 bool asks_for_management(const penstock_wire_options& options);
 
-// Whether --loader-match's pattern matches all of text (a thread's comm, or a
+// Whether kOptionMatch's pattern matches all of text (a thread's comm, or a
 // process's command line with spaces between arguments). '*' matches any run of
 // bytes, '?' one byte, everything else itself.
 // Not fnmatch(3), whose time grows exponentially with hostile patterns; this

@@ -57,14 +57,14 @@ struct penstock_wire_options {
   uint32_t mode;           /* penstock_mode */
   uint32_t report_format;  /* penstock_report_format */
   uint32_t threads;        /* 1..4096; threads_auto for "auto" */
-  uint32_t threads_auto;   /* 1: --loader-threads=auto */
-  uint64_t bw_bytes_per_s; /* --loader-bw */
-  uint32_t bw_auto;        /* 1: --loader-bw=auto */
+  uint32_t threads_auto;   /* 1: the user gave "auto" */
+  uint64_t bw_bytes_per_s; /* bw_auto for "auto" */
+  uint32_t bw_auto;        /* 1: the user gave "auto" */
   uint32_t batch;          /* samples */
   uint32_t weight_milli;   /* 1000 = 1.0 */
   uint32_t reserved;
   char model[256]; /* a profile's name, or an absolute path */
-  char match[64];  /* --loader-match */
+  char match[64];  /* pattern of the loader's name or command line */
 };
 
 struct penstock_task_start {

@@ -8,6 +8,12 @@
 
 namespace penstock {
 
+// Text of a field.
+template <size_t N>
+std::string_view fixed_text(const char (&field)[N]) {
+  return {field, strnlen(field, N)};
+}
+
 // Copies at most N bytes of text and fills the rest with NULs.
 template <size_t N>
 void set_field(char (&field)[N], std::string_view text) {
@@ -29,7 +35,7 @@ void set_printable(char (&field)[N], std::string_view text) {
 // other than NUL follow it.
 template <size_t N>
 bool printable_field(const char (&field)[N], std::string_view& text) {
-  text = {field, strnlen(field, N)};
+  text = fixed_text(field);
   for (char c : text)
     if (c < ' ' || c > '~') return false;
   for (size_t i = text.size(); i < N; ++i)

@@ -10,6 +10,7 @@
 #include "common/options.h"
 #include "common/protocol.h"
 #include "common/result.h"
+#include "common/wire_text.h"
 
 namespace penstock {
 
@@ -31,12 +32,5 @@ uint32_t request_id_of(std::span<const std::byte> packet);
 
 // True for messages that only root (Slurm's daemons, an admin) may send.
 bool is_root_only(const Message& message);
-
-// Text of a fixed-size, NUL-padded field; a full field has no terminating NUL.
-template <size_t N>
-std::string_view fixed_text(const char (&field)[N]) {
-  std::string_view all(field, N);
-  return all.substr(0, all.find('\0'));
-}
 
 }  // namespace penstock

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "node_agent/messages.h"
+#include "common/options.h"
 #include "node_agent/plan/attribution.h"
 
 namespace penstock {
@@ -204,34 +204,10 @@ std::vector<std::string> notes_of(const Job& job) {
 
 std::vector<OptionGiven> options_given(const penstock_wire_options& options) {
   std::vector<OptionGiven> given;
-  auto add = [&](const char* name, std::string value) {
-    given.push_back({name, std::move(value)});
-  };
-  if (options.mode == PENSTOCK_MODE_AUTO) add("loader", "auto");
-  if (options.mode == PENSTOCK_MODE_OFF) add("loader", "off");
-  if (options.threads > 0) {
-    add("loader-threads", std::to_string(options.threads));
-  }
-  if (options.threads_auto != 0) add("loader-threads", "auto");
-  if (options.bw_bytes_per_s > 0) {
-    add("loader-bw", std::to_string(options.bw_bytes_per_s));
-  }
-  if (options.bw_auto != 0) add("loader-bw", "auto");
-  if (options.model[0] != '\0') {
-    add("loader-model", std::string(fixed_text(options.model)));
-  }
-  if (options.batch > 0) add("loader-batch", std::to_string(options.batch));
-  if (options.weight_milli > 0) {
-    add("loader-weight", fmt::format("{:g}", options.weight_milli / 1000.0));
-  }
-  if (options.match[0] != '\0') {
-    add("loader-match", std::string(fixed_text(options.match)));
-  }
-  if (options.report_format == PENSTOCK_REPORT_TEXT) {
-    add("loader-report", "text");
-  }
-  if (options.report_format == PENSTOCK_REPORT_JSON) {
-    add("loader-report", "json");
+  for (int i = 0; i < kOptionCount; ++i) {
+    std::string value = option_spec(i).shown(options);
+    if (!value.empty())
+      given.push_back({option_spec(i).name, std::move(value)});
   }
   return given;
 }

@@ -4,13 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "common/options.h"
 #include "common/unique_fd.h"
-#include "node_agent/messages.h"
+#include "common/wire_text.h"
 
 namespace penstock {
 namespace {
@@ -20,12 +19,6 @@ using Json = nlohmann::json;
 constexpr const char* kFile = "tasks.json";
 constexpr const char* kNewFile = "tasks.json.new";
 constexpr off_t kMaxBytes = 64 << 20;
-
-template <size_t N>
-void copy_text(const std::string& text, char (&field)[N]) {
-  std::memset(field, 0, N);
-  std::memcpy(field, text.data(), std::min(text.size(), N));
-}
 
 // User-written bytes need not be UTF-8, so they are stored as numbers.
 std::vector<int> numbers_of(std::string_view text) {
@@ -38,91 +31,82 @@ std::string text_of(const Json& numbers) {
   return text;
 }
 
-template <size_t N>
-std::vector<int> bytes_of(const char (&field)[N]) {
-  return numbers_of(fixed_text(field));
-}
+struct Writer {
+  Json& json;
 
-template <size_t N>
-void copy_bytes(const Json& bytes, char (&field)[N]) {
-  copy_text(text_of(bytes), field);
-}
+  template <class T>
+  void operator()(const char* name, const T& field) const {
+    json[name] = field;
+  }
+  template <size_t N>
+  void operator()(const char* name, const char (&field)[N]) const {
+    json[name] = numbers_of(fixed_text(field));
+  }
+  void operator()(const char* name, const CpuSet& field) const {
+    json[name] = field.to_string();
+  }
+  void operator()(const char* name, const penstock_wire_options& field) const {
+    visit_option_fields(field, Writer{json[name]});
+  }
+};
 
-Json options_json(const penstock_wire_options& o) {
-  return {{"mode", o.mode},
-          {"report_format", o.report_format},
-          {"threads", o.threads},
-          {"threads_auto", o.threads_auto},
-          {"bw_bytes_per_s", o.bw_bytes_per_s},
-          {"bw_auto", o.bw_auto},
-          {"batch", o.batch},
-          {"weight_milli", o.weight_milli},
-          {"model", bytes_of(o.model)},
-          {"match", bytes_of(o.match)}};
-}
+// A field that the object lacks is an error.
+struct Reader {
+  const Json& json;
 
-void read_options(const Json& json, penstock_wire_options& o) {
-  json.at("mode").get_to(o.mode);
-  json.at("report_format").get_to(o.report_format);
-  json.at("threads").get_to(o.threads);
-  json.at("threads_auto").get_to(o.threads_auto);
-  json.at("bw_bytes_per_s").get_to(o.bw_bytes_per_s);
-  json.at("bw_auto").get_to(o.bw_auto);
-  json.at("batch").get_to(o.batch);
-  json.at("weight_milli").get_to(o.weight_milli);
-  copy_bytes(json.at("model"), o.model);
-  copy_bytes(json.at("match"), o.match);
+  template <class T>
+  void operator()(const char* name, T& field) const {
+    json.at(name).get_to(field);
+  }
+  template <size_t N>
+  void operator()(const char* name, char (&field)[N]) const {
+    set_field(field, text_of(json.at(name)));
+  }
+  void operator()(const char* name, CpuSet& field) const {
+    field = CpuSet::parse(json.at(name).get<std::string>()).value_or(CpuSet());
+  }
+  void operator()(const char* name, penstock_wire_options& field) const {
+    visit_option_fields(field, Reader{json.at(name)});
+  }
+};
+
+template <class Task, class Visit>
+void visit_task(Task& task, const Visit& visit) {
+  visit("job_id", task.start.job_id);
+  visit("step_id", task.start.step_id);
+  visit("task_id", task.start.task_id);
+  visit("uid", task.start.uid);
+  visit("gid", task.start.gid);
+  visit("pid", task.start.pid);
+  visit("gpus", task.start.gpus);
+  visit("job_name", task.start.job_name);
+  visit("options", task.start.options);
+  visit("starttime_ticks", task.home.task.starttime_ticks);
+  visit("cpuset_path", task.home.cpuset_path);
+  visit("cpu_path", task.home.cpu_path);
+  visit("blkio_path", task.home.blkio_path);
+  visit("affinity", task.home.affinity);
+  visit("sched_policy", task.home.policy.policy);
+  visit("sched_priority", task.home.policy.priority);
+  visit("job_started_unix_s", task.job_started_unix_s);
 }
 
 Json task_json(const SavedTask& task) {
-  return {{"job_id", task.start.job_id},
-          {"step_id", task.start.step_id},
-          {"task_id", task.start.task_id},
-          {"uid", task.start.uid},
-          {"gid", task.start.gid},
-          {"pid", task.start.pid},
-          {"gpus", bytes_of(task.start.gpus)},
-          {"job_name", bytes_of(task.start.job_name)},
-          {"options", options_json(task.start.options)},
-          {"starttime_ticks", task.home.task.starttime_ticks},
-          {"cpuset_path", task.home.cpuset_path},
-          {"cpu_path", task.home.cpu_path},
-          {"blkio_path", task.home.blkio_path},
-          {"job_path", task.home.job_path},
-          {"affinity", task.home.affinity.to_string()},
-          {"sched_policy", task.home.policy.policy},
-          {"sched_priority", task.home.policy.priority},
-          {"job_started_unix_s", task.job_started_unix_s},
-          {"loader_cpus", task.loader_cpus.to_string()},
-          {"account", numbers_of(task.account)}};
+  Json json = {{"job_path", task.home.job_path},
+               {"loader_cpus", task.loader_cpus.to_string()},
+               {"account", numbers_of(task.account)}};
+  visit_task(task, Writer{json});
+  return json;
 }
 
 SavedTask read_task(const Json& json) {
   SavedTask task;
-  json.at("job_id").get_to(task.start.job_id);
-  json.at("step_id").get_to(task.start.step_id);
-  json.at("task_id").get_to(task.start.task_id);
-  json.at("uid").get_to(task.start.uid);
-  json.at("gid").get_to(task.start.gid);
-  json.at("pid").get_to(task.start.pid);
-  copy_bytes(json.at("gpus"), task.start.gpus);
-  copy_bytes(json.at("job_name"), task.start.job_name);
-  read_options(json.at("options"), task.start.options);
+  visit_task(task, Reader{json});
   task.home.task.tid = task.start.pid;
-  json.at("starttime_ticks").get_to(task.home.task.starttime_ticks);
-  json.at("cpuset_path").get_to(task.home.cpuset_path);
-  json.at("cpu_path").get_to(task.home.cpu_path);
-  json.at("blkio_path").get_to(task.home.blkio_path);
   // Absent in the files of older releases.
   task.home.job_path = json.value("job_path", "");
-  task.home.affinity =
-      CpuSet::parse(json.at("affinity").get<std::string>()).value_or(CpuSet());
-  json.at("sched_policy").get_to(task.home.policy.policy);
-  json.at("sched_priority").get_to(task.home.policy.priority);
-  json.at("job_started_unix_s").get_to(task.job_started_unix_s);
   task.loader_cpus =
       CpuSet::parse(json.value("loader_cpus", "")).value_or(CpuSet());
-  // Absent in the files of releases without accounts.
   task.account = text_of(json.value("account", Json::array()));
   return task;
 }

@@ -14,23 +14,16 @@
 namespace penstock::spank {
 namespace {
 
-// Variable in which Slurm 22.05 and later pass on this flag: in the client's
-// environment to slurmstepd, and in the job's control environment to the sruns
-// inside the job. From 24.11 on slurmstepd reads srun's flags only from the
-// launch message, as typed; hence kModelPathVariable.
-constexpr const char* kModelOption =
-    "_SLURM_SPANK_OPTION_penstock_loader_model";
-
 // Resolves the model in the command's directory into a value valid for any
 // process.
 Result<std::string> resolve_here(const char* model) {
   char directory[PATH_MAX];
   if (::getcwd(directory, sizeof directory) == nullptr)
     return system_error(errno, "the current directory");
-  const bool is_flag = state().asked.has_flag(model_index());
+  const bool is_flag = state().asked.has_flag(kOptionModel);
   return resolve_model(
       model, directory, state().settings.profile_dir,
-      is_flag ? "--loader-model" : option_spec(model_index()).variable);
+      is_flag ? option_flag(kOptionModel) : option_spec(kOptionModel).variable);
 }
 
 int refuse(const Error& error) {
@@ -45,16 +38,20 @@ int refuse(const Error& error) {
 }
 
 // Slurm has already stored the flag's text in the environment: overwrite it
-// with the absolute path.
+// with the absolute path. Slurm 22.05 and later pass the flag on in its
+// variable: in the client's environment to slurmstepd, and in the job's control
+// environment to the sruns inside the job. From 24.11 on slurmstepd reads
+// srun's flags only from the launch message, as typed; hence
+// kModelPathVariable.
 void pass_model_on(spank_t spank) {
   OptionSet& asked = state().asked;
   if (!asked.has_relative_model()) return;
   const auto path = resolve_here(asked.options().model);
   if (!path) end_command(path.error());
   asked.set_model(path->c_str());
-  const bool is_flag = asked.has_flag(model_index());
-  const char* name =
-      is_flag ? kModelOption : option_spec(model_index()).variable;
+  const bool is_flag = asked.has_flag(kOptionModel);
+  const OptionSpec& spec = option_spec(kOptionModel);
+  const char* name = is_flag ? spec.slurm_variable : spec.variable;
   ::setenv(name, path->c_str(), 1);
   if (!is_flag) return;
   ::setenv(kModelPathVariable, path->c_str(), 1);
@@ -105,7 +102,7 @@ int take_flag(int index, const char* value, int remote) {
     return 0;
   }
   if (!status) return refuse(status.error());
-  if (!remote && index == model_index())
+  if (!remote && index == kOptionModel)
     if (const auto path = resolve_here(text); !path)
       return refuse(path.error());
   return 0;

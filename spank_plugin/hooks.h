@@ -35,7 +35,7 @@ class LaunchTimer {
   uint64_t start_ns_;
 };
 
-// Carries the absolute path of srun's relative --loader-model to slurmstepd.
+// Carries the absolute path of srun's relative model to slurmstepd.
 // The prefix SLURM survives --export=NONE.
 inline constexpr const char* kModelPathVariable =
     "SLURM_SPANK_PENSTOCK_MODEL_PATH";

@@ -1,4 +1,4 @@
-// Checks --loader-model in the user's command: srun, sbatch and salloc.
+// Checks the job's model in the user's command: srun, sbatch and salloc.
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,7 @@ namespace penstock::spank {
 // built-in profile, or of profile_dir/NAME.toml or NAME.json.
 //
 // Returns the absolute path, or the name unchanged. Opens the file with the
-// caller's rights and reads nothing. source: "--loader-model" or its variable,
+// caller's rights and reads nothing. source: the flag or its variable,
 // for messages.
 // Errors: kInvalidArgument  the message lists the allowed values.
 [[nodiscard]] Result<std::string> resolve_model(std::string_view model,

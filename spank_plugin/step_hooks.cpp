@@ -41,11 +41,9 @@ void send(const Message& message, const char* what) {
 // `sbatch --export=NONE` keeps only SLURM_* variables, including this copy of
 // the flag. Slurm before 23.11 loses the other copy.
 void take_kept_flag(spank_t spank, int index) {
-  char name[96] = "SLURM_SPANK__SLURM_SPANK_OPTION_penstock_";
-  size_t end = std::string_view(name).size();
-  for (const char* c = option_spec(index).name; *c && end < sizeof name - 1;
-       ++c)
-    name[end++] = *c == '-' ? '_' : *c;
+  char name[96];
+  std::snprintf(name, sizeof name, "SLURM_SPANK_%s",
+                option_spec(index).slurm_variable);
   char value[sizeof(penstock_wire_options::model)];
   if (job_variable(spank, name, value)) take_flag(index, value, 1);
 }
@@ -63,7 +61,7 @@ void take_variable(spank_t spank, int index) {
 void take_model_path(spank_t spank) {
   char path[sizeof(penstock_wire_options::model)];
   if (job_variable(spank, kModelPathVariable, path) && path[0] == '/')
-    take_flag(model_index(), path, 1);
+    take_flag(kOptionModel, path, 1);
 }
 
 penstock_task_start make_task_start(spank_t spank) {
@@ -119,7 +117,7 @@ int finish_step_options(spank_t spank) {
   // The job's loader reads the share from this variable, also if the user gave
   // the flag.
   if (now.asked.share()[0] != '\0')
-    spank_setenv(spank, option_spec(share_index()).variable, now.asked.share(),
+    spank_setenv(spank, option_spec(kOptionShare).variable, now.asked.share(),
                  1);
   // libpenstock needs the path of a non-default socket.
   if (std::string_view(now.settings.socket_path) != PENSTOCK_SOCKET_PATH)

@@ -34,10 +34,10 @@ struct Range {
 
 // All figures are per rank; a rank is a GPU.
 struct ModelDemand {
-  char model[64];    // name in --loader-model, NUL-padded, printable ASCII; "":
-                     // for a job without a name or with an unlisted one
-  Range millicores;  // loader cores for the ceiling, <= kMaxMillicores
-  Range bytes_per_s;                  // from storage, <= kMaxBytesPerS
+  char model[64];     // the job's model, NUL-padded, printable ASCII; "":
+                      // for a job without a name or with an unlisted one
+  Range millicores;   // loader cores for the ceiling, <= kMaxMillicores
+  Range bytes_per_s;  // from storage, <= kMaxBytesPerS
   Range ceiling_milli_samples_per_s;  // <= kMaxMilliSamplesPerS
 };
 

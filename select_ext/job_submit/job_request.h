@@ -63,7 +63,7 @@ struct Amounts {
 Amounts amounts_for(uint64_t millicores_per_rank, uint64_t bytes_per_s_per_rank,
                     uint32_t ranks, const GresLimits& limits);
 
-// The amounts of a submission: the model's demand, but --loader-bw=RATE
+// The amounts of a submission: the model's demand, but the user's bandwidth
 // overrides it as the job's need per node. demand: nullptr for none.
 Amounts amounts_for(const ModelDemand* demand,
                     const penstock_wire_options& options, uint32_t ranks,

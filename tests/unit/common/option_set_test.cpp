@@ -4,7 +4,7 @@
 
 #include "tests/unit/catch.h"
 
-using penstock::model_index;
+using penstock::kOptionModel;
 using penstock::option_spec;
 using penstock::OptionLimits;
 using penstock::OptionSet;
@@ -37,7 +37,7 @@ TEST_CASE("option_set: a flag counts before its variable, in either order") {
 }
 
 TEST_CASE("option_set: a share's name is kept for the job") {
-  const int share = penstock::share_index();
+  const int share = penstock::kOptionShare;
   OptionSet set;
   CHECK(set.share() == std::string());
   REQUIRE(set.apply_variable(share, "from-variable", kLimits));
@@ -93,7 +93,7 @@ TEST_CASE("option_set: a bad variable behind a good flag does not matter") {
 
 TEST_CASE("option_set: set_model leaves nothing of a longer model") {
   OptionSet set;
-  REQUIRE(set.apply_flag(model_index(), "./a/very/long/path.toml", kLimits));
+  REQUIRE(set.apply_flag(kOptionModel, "./a/very/long/path.toml", kLimits));
   set.set_model("/p.toml");
   CHECK(std::string(set.options().model) == "/p.toml");
   CHECK(penstock::check_options(set.options(), kLimits));
@@ -102,9 +102,9 @@ TEST_CASE("option_set: set_model leaves nothing of a longer model") {
 TEST_CASE("option_set: only a path without a leading '/' is relative") {
   OptionSet set;
   CHECK_FALSE(set.has_relative_model());
-  REQUIRE(set.apply_flag(model_index(), "res50", kLimits));
+  REQUIRE(set.apply_flag(kOptionModel, "res50", kLimits));
   CHECK_FALSE(set.has_relative_model());
-  REQUIRE(set.apply_flag(model_index(), "dir/p.toml", kLimits));
+  REQUIRE(set.apply_flag(kOptionModel, "dir/p.toml", kLimits));
   CHECK(set.has_relative_model());
   set.set_model("/dir/p.toml");
   CHECK_FALSE(set.has_relative_model());

@@ -37,6 +37,10 @@ TEST_CASE("the options come in help order, each with its variable") {
     for (const char* c = spec.name; *c; ++c)
       variable += *c == '-' ? '_' : static_cast<char>(*c - 'a' + 'A');
     CHECK(spec.variable == variable);
+    std::string slurm_variable = "_SLURM_SPANK_OPTION_penstock_";
+    for (const char* c = spec.name; *c; ++c)
+      slurm_variable += *c == '-' ? '_' : *c;
+    CHECK(spec.slurm_variable == slurm_variable);
     CHECK(std::strlen(spec.help) <= 60);  // Slurm wraps what is longer
     CHECK(std::strlen(spec.argument) > 0);
     CHECK(std::strlen(spec.allowed) > 0);
