@@ -7,6 +7,7 @@
 #include "common/admin_file.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/options.h"
 #include "node_agent/agent.h"
 #include "node_agent/job_what_if.h"
 #include "node_agent/user_file.h"
@@ -286,13 +287,14 @@ void Agent::load_profile(JobId job_id) {
   if (model.empty() || job.profile) return;
   if (model.find('/') != std::string::npos) {
     const gid_t gid = job.tasks.begin()->second.start.gid;
-    read_user_file(children_, model, job.uid, gid,
-                   [this, job_id, model](Result<std::string> text) {
-                     if (text) use_profile(job_id, *text, model);
-                     if (text || !registry_.find_job(job_id)) return;
-                     registry_.find_job(job_id)->note("--loader-model: " +
-                                                      text.error().message);
-                   });
+    read_user_file(
+        children_, model, job.uid, gid,
+        [this, job_id, model](Result<std::string> text) {
+          if (text) use_profile(job_id, *text, model);
+          if (text || !registry_.find_job(job_id)) return;
+          registry_.find_job(job_id)->note(option_flag(kOptionModel) + ": " +
+                                           text.error().message);
+        });
     return;
   }
   for (const char* suffix : {".toml", ".json"}) {
@@ -304,7 +306,8 @@ void Agent::load_profile(JobId job_id) {
   }
   Result<Profile> builtin = builtin_profile(model);
   if (!builtin) {
-    job.note("--loader-model=" + model + ": " + builtin.error().message);
+    job.note(option_flag(kOptionModel) + "=" + model + ": " +
+             builtin.error().message);
     return;
   }
   take_profile(job, *builtin);
@@ -325,7 +328,7 @@ void Agent::take_profile(Job& job, Profile profile) {
   if (auto prediction = predict(profile)) {
     job.prior = *std::move(prediction);
   } else {
-    job.note("--loader-model: " + prediction.error().message);
+    job.note(option_flag(kOptionModel) + ": " + prediction.error().message);
   }
   job.profile = std::move(profile);
 }
@@ -336,7 +339,7 @@ void Agent::use_profile(JobId job_id, const std::string& text,
   if (job == nullptr) return;
   Result<Profile> profile = parse_profile(text, file_name);
   if (!profile) {
-    job->note("--loader-model: " + profile.error().message);
+    job->note(option_flag(kOptionModel) + ": " + profile.error().message);
     return;
   }
   take_profile(*job, *profile);

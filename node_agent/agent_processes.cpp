@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/options.h"
 #include "node_agent/agent.h"
 #include "node_agent/home_finder.h"
 #include "node_agent/job_totals.h"
@@ -144,9 +145,8 @@ void Agent::decide_apart(Job& job, Task& task) {
     }
   }
   if (shared) {
-    job.note(
-        "--loader-threads: its tasks share CPUs; loaders and trainers "
-        "are not kept apart");
+    job.note(option_flag(kOptionThreads) +
+             ": its tasks share CPUs; loaders and trainers are not kept apart");
     return;
   }
   task.loader_cpus = loader_part(task.home.affinity, job.options.threads,

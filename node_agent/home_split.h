@@ -1,5 +1,5 @@
 // Separates a task's loader and trainer on the CPUs that Slurm gave the task,
-// if --loader-threads=N is less than their number.
+// if the user's limit of loader threads is less than their number.
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/options.h"
 #include "predictor/rate_curve.h"
 #include "predictor/what_if.h"
 
@@ -105,13 +106,15 @@ class Maker {
     }
     if (!ceiling_of(report_.ceiling)) {
       return "the ceiling is not known: the job reported no progress (see "
-             "libpenstock(3)), and --loader-model names no profile of it";
+             "libpenstock(3)), and " +
+             option_flag(kOptionModel) + " names no profile of it";
     }
     const bool has_cost = costs_ && costs_->loader_cpu_s_per_sample.known() &&
                           costs_->loader_cpu_s_per_sample.value > 0;
     if (has_curve() || has_cost) return "";
     return "what a sample costs the loader is not known: no thread of it used "
-           "CPU that could be told apart, and --loader-model names no profile";
+           "CPU that could be told apart, and " +
+           option_flag(kOptionModel) + " names no profile";
   }
 
   void take_here() {

@@ -25,8 +25,8 @@ std::string join(const std::vector<std::string>& words) {
 
 // True if a former loader thread has turned out to be a trainer's. A process
 // that was a worker as a whole may turn out to be a trainer. Single threads of
-// a trainer's process remain loaders. A main thread matched --loader-match only
-// because nothing else did.
+// a trainer's process remain loaders. A main thread matched the user's pattern
+// only because nothing else did.
 bool is_trainers(const Task& task, const std::map<int, pid_t>& process_of,
                  int tid, bool was_worker) {
   const auto process = process_of.find(tid);

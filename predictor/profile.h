@@ -1,6 +1,6 @@
 // A job profile: the costs of one sample, or a description of the job. Read
-// from a TOML or JSON file (`--loader-model=FILE`) or from the built-in table.
-// Pure.
+// from a TOML or JSON file (the user's or the admin's) or from the built-in
+// table. Pure.
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/options.h"
 #include "exchange/plan/cost_model.h"
 #include "report/text.h"
 
@@ -141,15 +142,16 @@ std::optional<Recommendation> advise_threads(const JobReport& report) {
   if (1.0 * per_task * report.tasks <= *cores.loader_threads) {
     return std::nullopt;
   }
-  // --loader-threads under the task's CPUs would leave the trainer only the
-  // rest, so the rest must hold the reserve.
+  // A limit of loader threads under the task's CPUs would leave the trainer
+  // only the rest, so the rest must hold the reserve.
   const double cpus = cores.allocated.value_or(0) / report.tasks;
   const double reserve = cores.reserve.value_or(0) / report.tasks;
   if (per_task < cpus && cpus - per_task < reserve) per_task = int(cpus);
   double granted =
       cores.granted_home.value_or(0) + cores.granted_away.value_or(0);
   Recommendation out;
-  out.line = fmt::format("#SBATCH --loader-threads={}", per_task);
+  out.line =
+      fmt::format("#SBATCH {}={}", option_flag(kOptionThreads), per_task);
   out.reason = fmt::format(
       "the ceiling needs about {:.2f} loader cores, and no more than {:.0f} "
       "loader threads ran at once; a grant never exceeds them",
@@ -162,7 +164,7 @@ std::optional<Recommendation> advise_threads(const JobReport& report) {
   return out;
 }
 
-// Advises a larger bandwidth if the user's own --loader-bw limits the job.
+// Advises a larger bandwidth if the user's own limit holds the job back.
 std::optional<Recommendation> advise_bandwidth(const JobReport& report) {
   const BandwidthFigures& bandwidth = report.bandwidth;
   std::optional<double> fetch =
@@ -176,7 +178,8 @@ std::optional<Recommendation> advise_bandwidth(const JobReport& report) {
   constexpr double kMega = 1 << 20;
   double wanted_mega = std::ceil(demand.value / kMega);
   Recommendation out;
-  out.line = fmt::format("#SBATCH --loader-bw={:.0f}M", wanted_mega);
+  out.line =
+      fmt::format("#SBATCH {}={:.0f}M", option_flag(kOptionBw), wanted_mega);
   out.reason = fmt::format(
       "the ceiling reads about {:.0f}M a second, and the job asked for {:.0f}M",
       wanted_mega, *bandwidth.requested_bytes_per_s / kMega);
@@ -252,7 +255,7 @@ std::optional<Recommendation> advise_exchange(const JobReport& report) {
   return out;
 }
 
-// Advises --loader-match for a busy job whose loader was not recognised,
+// Advises a pattern for a busy job whose loader was not recognised,
 // because such a job can never borrow CPUs.
 std::optional<Recommendation> advise_match(const JobReport& report) {
   constexpr double kBusy = 0.5;  // share of its CPUs
@@ -262,13 +265,13 @@ std::optional<Recommendation> advise_match(const JobReport& report) {
     return std::nullopt;
   }
   Recommendation out;
-  out.line = "#SBATCH --loader-match=PATTERN";
+  out.line = "#SBATCH " + option_flag(kOptionMatch) + "=PATTERN";
   out.reason =
       "no loader could be told apart, so the job never borrows CPUs; PATTERN "
       "tells it by the name of its threads (ps -Lo comm) or the command line "
       "of its processes";
   for (const OptionGiven& option : report.options) {
-    if (option.name != "loader-match") continue;
+    if (option.name != option_spec(kOptionMatch).name) continue;
     out.reason += ", and " + option.value + " matches none";
   }
   return out;

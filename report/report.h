@@ -113,7 +113,7 @@ struct CoreFigures {
   std::optional<double> allocated;  // CPUs allocated by Slurm
   std::optional<double> reserve;    // trainer reserve
   std::optional<double> entitled;   // allocated less reserve
-  std::optional<double> requested;  // --loader-threads=N, as cores
+  std::optional<double> requested;  // the user's limit of threads, as cores
   std::optional<double> granted_home;
   std::optional<double> granted_away;
   std::optional<double> used_home;  // loader threads on the job's own CPUs

@@ -4,7 +4,8 @@
 The fields of the progress page stand in common/page.h. The public struct of
 libpenstock, Python's offsets and the table in docs/protocol.md have the same
 fields. The files that docs/architecture.md names exist, and its picture is what
-its script draws.
+its script draws. The loader options of common/options.cpp are those of
+spank_penstock(8), and few other files name one.
 """
 
 import pathlib
@@ -15,10 +16,35 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 KINDS = ("moment", "counter", "level", "state")
 
+# Files of the product that may name an option: the table, and three that meet
+# options as users do: a public header, a Python module, a benchmark.
+MOST_FILES_OF_OPTION = 4
+
 
 def read(path):
     """The text of a file, by its path from the root."""
     return (ROOT / path).read_text("utf-8")
+
+
+def files_naming(pattern):
+    """Paths of the product's C, C++ and Python files that match."""
+    folders = [path for path in ROOT.iterdir()
+               if path.is_dir() and not path.name.startswith(".")
+               and path.name not in ("build", "tests")]
+    return sorted(
+        str(path.relative_to(ROOT)) for folder in folders
+        for path in folder.rglob("*")
+        if path.suffix in (".c", ".cpp", ".h", ".py")
+        and re.search(pattern, path.read_text("utf-8"), re.MULTILINE))
+
+
+def named_too_often(fact, pattern, most):
+    """A line if more than `most` files name a fact."""
+    files = files_naming(pattern)
+    if len(files) <= most:
+        return []
+    return [f"{fact}: {len(files)} files name it, {most} may: "
+            + " ".join(files)]
 
 
 def page_fields():
@@ -66,6 +92,32 @@ def check_page():
     return wrong
 
 
+def options():
+    """(name, variable) of each loader option, from the options' table."""
+    return re.findall(r'^    \{"(loader[a-z-]*)", "(\w+)"',
+                      read("common/options.cpp"), re.MULTILINE)
+
+
+def check_options():
+    """Lines about the options' manual page, and files that name one."""
+    manual = "docs/man/spank_penstock.8"
+    text = read(manual)
+    listed = re.findall(r"^\.It Fl -(loader\S*)", text, re.MULTILINE)
+    variables = re.findall(r"^\.Ev (PENSTOCK_LOADER\w*) ?[,.]?$",
+                           text.split("\n.Sh ENVIRONMENT\n")[1], re.MULTILINE)
+    wrong = []
+    for found, expected in ((listed, [name for name, _ in options()]),
+                            (variables, [name for _, name in options()])):
+        if found != expected:
+            wrong.append(f"{manual}: lists {found}, common/options.cpp has "
+                         f"{expected}")
+    for name, variable in options():
+        wrong += named_too_often(
+            f"--{name}", rf"--{name}(?![-*\w])|{variable}(?!\w)",
+            MOST_FILES_OF_OPTION)
+    return wrong
+
+
 def named_files(text):
     """Patterns of the files that a document names in `code`."""
     for name in re.findall(r"`([\w./*{},-]+\.[\w{},]+)`", text):
@@ -96,7 +148,10 @@ def main():
     if len(page_fields()) < 2:
         print("common/page.h: the table of fields was not found")
         return 1
-    wrong = check_page() + check_map()
+    if not options():
+        print("common/options.cpp: the table of options was not found")
+        return 1
+    wrong = check_page() + check_map() + check_options()
     print("\n".join(wrong), end="\n" if wrong else "")
     return 1 if wrong else 0
 

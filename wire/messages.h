@@ -36,7 +36,7 @@ struct JobPart {
   std::string pool;             // "": none
   double entitled_cores = 0;    // of all ranks here, less the trainer reserve
   double max_cores = 0;         // usable by its loader threads here
-  double max_bytes_per_s = 0;   // the user's --loader-bw; 0: no bound
+  double max_bytes_per_s = 0;   // the user's limit; 0: no bound
   bool on_entitlement = false;  // its pages contradict the kernel
   bool pool_pressed = false;    // it reads at its limit
   bool is_measured = false;     // ceiling and costs: measured, no profile's

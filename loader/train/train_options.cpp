@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "common/options.h"
 #include "common/units.h"
 #include "loader/cache/cache_folder.h"
 #include "loader/staging/stage_file.h"
@@ -61,7 +62,7 @@ void add_data_options(CLI::App& app, TrainOptions& options) {
 
 // Converts an error to CLI11's exception for a wrong command line.
 template <class T>
-T value_of(const char* option, Result<T> found) {
+T value_of(const std::string& option, Result<T> found) {
   if (!found) throw CLI::ValidationError(option, found.error().message);
   return *std::move(found);
 }
@@ -118,14 +119,14 @@ void add_cache_options(CLI::App& app, TrainOptions& options) {
 
 void add_share_options(CLI::App& app, TrainOptions& options) {
   app.add_option_function<std::string>(
-         "--loader-share",
+         option_flag(kOptionShare),
          [&options](const std::string& name) {
-           (void)value_of("--loader-share", stage_file_name(name));
+           (void)value_of(option_flag(kOptionShare), stage_file_name(name));
            options.share = name;
          },
          "Share of this user's jobs on the node, which prepare each batch once "
          "for all of them")
-      ->envname("PENSTOCK_LOADER_SHARE")
+      ->envname(option_spec(kOptionShare).variable)
       ->option_text("NAME");
   app.add_option("--share-jobs", options.share_jobs,
                  "Jobs that the share's first batch waits for, 60 s at most")
@@ -142,12 +143,13 @@ void check_share(const TrainOptions& options) {
   if (options.share.empty()) return;
   if (options.samples > 0) {
     throw CLI::ValidationError(
-        "--loader-share", options.share +
-                              " gives whole epochs; use --epochs or --duration "
-                              "instead of --samples");
+        option_flag(kOptionShare),
+        options.share +
+            " gives whole epochs; use --epochs or --duration "
+            "instead of --samples");
   }
   if (options.replay) {
-    throw CLI::ValidationError("--loader-share",
+    throw CLI::ValidationError(option_flag(kOptionShare),
                                options.share +
                                    " is no use with --replay; leave one "
                                    "of them out");
@@ -218,7 +220,8 @@ void add_output_options(CLI::App& app, TrainOptions& options) {
   app.add_option("--json", options.json_path, "Summary as JSON")
       ->option_text("FILE");
   app.add_option("--write-profile", options.profile_path,
-                 "Profile for --loader-model, of what this run measured")
+                 "Profile for " + option_flag(kOptionModel) +
+                     ", of what this run measured")
       ->option_text("FILE");
 }
 

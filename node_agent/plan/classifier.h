@@ -32,7 +32,7 @@ struct TaskView {
   std::set<int> trainer_pids;  // trainers: they had loader children before
   std::set<int> seen_pids;     // processes known too long to be about to exec
   std::set<int> loader_pids;   // loaders at the last scan
-  std::string match;           // --loader-match; "": not given
+  std::string match;           // the user's pattern; "": not given
 };
 
 // The rule that identified the loader. The report's data quality names the most
@@ -58,7 +58,7 @@ struct Classification {
 
 // Applies these rules in order of trust; the first that finds a unit decides:
 //   1. registered threads
-//   2. --loader-match, against comm and command line
+//   2. the user's pattern, against comm and command line
 //   3. known names (PyTorch's, DALI's), and processes spawned by Python's
 //      multiprocessing
 //   4. forked Python workers: children with their parent's command line

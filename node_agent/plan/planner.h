@@ -35,9 +35,9 @@ struct PlanJob {
   bool starved = false;          // its loader threads waited for a CPU lately
   int loader_units = 0;          // movable threads or workers
   bool elastic = false;          // follows the hint: can start more threads
-  uint32_t max_threads = 0;      // --loader-threads=N x tasks; 0: no limit
+  uint32_t max_threads = 0;      // the user's limit x tasks; 0: no limit
   bool apart = false;  // its loader has separate CPUs, that many per task
-  uint64_t max_bytes_per_s = 0;  // --loader-bw=RATE; 0: no limit
+  uint64_t max_bytes_per_s = 0;  // the user's limit; 0: no limit
   double weight = 1;
   int pool = -1;                // index into PlanInput::pools
   bool pool_pressed = false;    // reads at about its limit

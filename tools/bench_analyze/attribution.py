@@ -5,7 +5,7 @@ import json
 from bench_analyze.figures import figure
 from demo_lib import data
 from demo_lib.pool import Pool
-from demo_lib.session import DemoError
+from demo_lib.session import MANAGED, DemoError
 
 STALL_MS = 30  # of a step of 100
 SECONDS = 20
@@ -47,7 +47,7 @@ def measure(runner, loops, image):
 def shares_of(runner, line, stalls):
     """({part: reported share}, {part: share by the job's own clock}), both of
     the wall time."""
-    job = runner.cluster.sbatch(line, flags=["--loader=auto"])
+    job = runner.cluster.sbatch(line, flags=[MANAGED])
     runner.cluster.wait_job(job, timeout=SECONDS + 60)
     spent_s = json.loads(runner.cluster.output(job).splitlines()[-1])
     breakdown = runner.session.finished_report(job)["breakdown"]

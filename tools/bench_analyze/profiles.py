@@ -12,7 +12,7 @@ def ceiling_error(runner, work, accelerator_s, profile):
     session = runner.session
     session.enter("penstock")
     line = work.line(accelerator_s, "--replay")
-    flags = ["--loader=auto", f"--loader-model={profile}"]
+    flags = [f"--loader-model={profile}"]
     with runner.running(line, flags) as (job, log):
         measured = runner.rate(log, work, f"{work.name}: replaying")
         predicted = value_of(runner.cluster.status(job), "predicted")

@@ -21,7 +21,7 @@ from demo_lib import (calibrate, data, dynamic, ending, figures, launch,
                       wrong_profiles)
 from demo_lib.pool import Pool, PoolError
 from demo_lib.progress import Progress
-from demo_lib.session import DemoError, Session
+from demo_lib.session import MANAGED, DemoError, Session
 
 EXIT_FAILED = 1
 EXIT_MISSED = 4
@@ -194,7 +194,7 @@ def keep(session):
           f"(or kill {os.getpid()}).\n"
           f"  export SLURM_CONF={cluster.env['SLURM_CONF']}\n"
           f"  export PENSTOCK_SOCKET={cluster.socket_path}\n"
-          f"  srun --gres=gpu:1 --loader=auto hostname\n"
+          f"  srun --gres=gpu:1 {MANAGED} hostname\n"
           f"ordinary user: {cluster.user}; pool: {session.pool.mountpoint}; "
           f"logs: {cluster.directory}/log", flush=True)
     try:

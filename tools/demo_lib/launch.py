@@ -4,7 +4,7 @@ it, in alternating pairs. The time inside its callbacks is penstockd's to tell
 
 import time
 
-from demo_lib.session import DemoError
+from demo_lib.session import MANAGED, DemoError
 
 
 def measure(session, pairs):
@@ -26,7 +26,7 @@ def measure(session, pairs):
 
 def launch_ms(session, with_plugin):
     session.set_plugin(with_plugin)
-    flags = ["--loader=auto"] * with_plugin
+    flags = [MANAGED] * with_plugin
     begin_s = time.monotonic()
     done = session.cluster.srun("true", flags=flags)
     elapsed_ms = (time.monotonic() - begin_s) * 1000

@@ -14,6 +14,7 @@ from demo_lib import job_log, machine
 
 JOB_START_TIMEOUT_S = 60
 REPORT_TIMEOUT_S = 10
+MANAGED = "--loader=auto"  # the flag of a job under Penstock
 POLICY = {"even": "even", "penstock": "throughput"}
 
 
@@ -128,7 +129,7 @@ class Session:
                    *["--direct"] * kind.direct, *order.arguments]
         flags = [f"--job-name={kind.name}"]
         if self.regime in POLICY:
-            flags += ["--loader=auto"]
+            flags += [MANAGED]
             flags += [f"--loader-model={order.profile}"] * bool(order.profile)
         job_id = self.cluster.sbatch(command, cpus=order.cpus, flags=flags)
         return Job(job_id, kind, *job_files)

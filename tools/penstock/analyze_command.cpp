@@ -10,6 +10,7 @@
 #include <ostream>
 
 #include "common/clock.h"
+#include "common/options.h"
 #include "common/units.h"
 #include "tools/analyze/command_process.h"
 #include "tools/analyze/render.h"
@@ -74,7 +75,8 @@ std::vector<std::string> variables(const AnalyzeArguments& arguments,
                                    const AnalysisAddress& address) {
   std::vector<std::string> out = {
       std::string(kAnalysisVariable) + "=" + to_text(address),
-      "PENSTOCK_LOADER=auto", "PENSTOCK_LOADER_REPORT=none"};
+      option_spec(kOptionMode).variable + std::string("=auto"),
+      option_spec(kOptionReport).variable + std::string("=none")};
   // Hide the variables of a surrounding batch script from the command.
   if (arguments.local) {
     out.insert(out.end(), {"SLURM_NTASKS=1", "SLURM_PROCID=0"});
@@ -272,8 +274,8 @@ Status run_analyze(const AnalyzeArguments& arguments, Terminal& terminal) {
   Status saved =
       replace_file(arguments.save_file, profile_text(findings->profile));
   if (saved && !arguments.json) {
-    terminal.out << "Saved in " << arguments.save_file
-                 << ": srun --loader-model=" << arguments.save_file
+    terminal.out << "Saved in " << arguments.save_file << ": srun "
+                 << option_flag(kOptionModel) << "=" << arguments.save_file
                  << ", penstock what-if " << arguments.save_file << "\n";
   }
   return saved;

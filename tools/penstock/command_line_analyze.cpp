@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "common/options.h"
 #include "common/units.h"
 #include "tools/penstock/command_options.h"
 
@@ -48,8 +49,9 @@ void add_analyze(CommandLine& line) {
                    "measure prep on these amounts of cores, such as 0.5,1,2")
       ->delimiter(',')
       ->check(CLI::Range(0.1, 4096.0));
-  command->add_option("--save", it.save_file,
-                      "write a profile for --loader-model and what-if");
+  command->add_option(
+      "--save", it.save_file,
+      "write a profile for " + option_flag(kOptionModel) + " and what-if");
   command->add_flag("--local", it.local, "run COMMAND without Slurm");
   command->add_flag("--json", it.json, "print JSON");
   // Unknown options are srun's.

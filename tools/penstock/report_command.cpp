@@ -1,5 +1,6 @@
 #include <ostream>
 
+#include "common/options.h"
 #include "report/html_report.h"
 #include "report/json.h"
 #include "tools/penstock/client.h"
@@ -57,8 +58,9 @@ Error no_report(uint32_t job_id, const Config& config, const Error& running,
   std::string hint =
       running.code == Code::kNotFound
           ? "this node runs no managed job of that number; a job is managed "
-            "when it gives a --loader flag, and reports with "
-            "--loader-report=text or json"
+            "when it gives a " +
+                option_flag(kOptionMode) + " flag, and reports with " +
+                option_flag(kOptionReport) + "=text or json"
           : running.message + "; a running job is reported on its own node";
   return Error{running.code, 0,
                job + ": no report in " + config.report_dir + ", and " + hint};
@@ -96,7 +98,7 @@ Status run_report(const ReportArguments& arguments, const Config& config,
     end_view(terminal);
     // penstockd writes the file before it forgets the job.
     report = any_report(arguments.job_id, config);
-    // --loader-report=none: the job ends without a file.
+    // The job wanted no report: it ends without a file.
     if (!report && report.error().code == Code::kNotFound) return Done{};
   }
   if (!report) return std::move(report).error();

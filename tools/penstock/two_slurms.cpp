@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "common/options.h"
 #include "tools/penstock/spawn.h"
 
 namespace penstock {
@@ -20,7 +21,7 @@ std::vector<std::string> environment(const std::string& slurm_conf) {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     if (!text.starts_with("SLURM_") && !text.starts_with("SBATCH_") &&
-        !text.starts_with("PENSTOCK_LOADER"))
+        !text.starts_with(option_spec(kOptionMode).variable))
       out.emplace_back(text);
   }
   return out;
@@ -82,10 +83,10 @@ Status TwoSlurms::read_confs(int from_child) {
 Result<double> submit_held_job_s(const std::string& slurm_conf) {
   const UniqueFd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
   const auto start = std::chrono::steady_clock::now();
-  Result<pid_t> process =
-      spawn({"sbatch", "--hold", "--gres=gpu:1", "--loader-model=res50",
-             "--chdir=/", "--output=/dev/null", "--wrap=true"},
-            environment(slurm_conf), nothing.get(), nothing.get());
+  Result<pid_t> process = spawn(
+      {"sbatch", "--hold", "--gres=gpu:1", option_flag(kOptionModel) + "=res50",
+       "--chdir=/", "--output=/dev/null", "--wrap=true"},
+      environment(slurm_conf), nothing.get(), nothing.get());
   if (!process) return std::move(process).error();
   int status = 0;
   ::waitpid(*process, &status, 0);
