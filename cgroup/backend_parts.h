@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cgroup/backend.h"
+#include "cgroup/cgroup_fs.h"
 
 namespace penstock {
 
@@ -22,6 +23,11 @@ struct ThreadNow {
                                             const ThreadSched& sched,
                                             const TaskId& task);
 
+// The thread's Home by find_home, if it is given and the Home is the present
+// thread's.
+std::optional<Home> verified_home(pid_t tid, const FindHome& find_home,
+                                  const ProcReader& proc);
+
 // Sets a thread's home affinity. If `affinity` is empty, or shares no CPU with
 // the thread's cpuset, the thread gets the whole cpuset.
 [[nodiscard]] Status restore_affinity(const ThreadSched& sched, pid_t tid,
@@ -39,17 +45,31 @@ inline uint32_t limit_quota_us(uint32_t millicores) {
   return bounded * (kLimitPeriod_us / 1000);
 }
 
+// The threads or processes that a control file lists; none if there is no file.
+[[nodiscard]] Result<std::set<pid_t>> read_pids(const CgroupFs& fs,
+                                                const std::string& file);
+
 // A kInvalidArgument error; the message gives the allowed form.
 Error bad_device(std::string_view device);
+// Errors: kInvalidArgument  device is malformed, or the rate is 0.
+[[nodiscard]] Status check_io_limit(std::string_view device,
+                                    uint64_t rate_bytes_per_s);
+// Result of a write of an I/O limit: bad_device() if the kernel refused it.
+Status device_checked(Status written, std::string_view device);
+// Result of a write of cpuset.cpus: kInvalidArgument if the kernel refused the
+// CPUs.
+Status cpus_checked(Status written);
 
-// Turns is_gone() errors into Done: without the group or device there is no
-// limit.
-Status without_limit(Status cleared);
+// Error of a thread's failed way to its away CPUs, with that of its way back.
+Error not_sent(Error sent, Status back);
 
-// Whether the group was removed or the thread has ended.
+// Whether the group or device was removed, or the thread has ended.
 inline bool is_gone(const Status& status) {
   return !status && (status.error().code == Code::kNotFound ||
                      status.error().saved_errno == ENODEV);
+}
+inline Status unless_gone(Status status) {
+  return is_gone(status) ? Status(Done{}) : status;
 }
 
 // Keeps the first failure of a sequence whose steps are all tried.

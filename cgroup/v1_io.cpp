@@ -36,19 +36,14 @@ Status V1Backend::detach_io(const Home& home) {
 
 Status V1Backend::set_io_limit(JobId job, std::string_view device,
                                uint64_t rate_bytes_per_s) {
-  if (!is_device(device)) return bad_device(device);
-  if (rate_bytes_per_s == 0) return invalid("an I/O limit of 0 bytes/s");
-  Status done = make_blkio(job);
+  Status done = check_io_limit(device, rate_bytes_per_s);
+  if (done) done = make_blkio(job);
   if (!done) return done;
-  done = fs_->write_file(
-      at("blkio", job_group(job)) + kReadLimit,
-      std::string(device) + " " + std::to_string(rate_bytes_per_s));
-  if (!done && (done.error().saved_errno == ENODEV ||
-                done.error().saved_errno == ENXIO ||
-                done.error().saved_errno == EINVAL)) {
-    return bad_device(device);
-  }
-  return done;
+  return device_checked(
+      fs_->write_file(
+          at("blkio", job_group(job)) + kReadLimit,
+          std::string(device) + " " + std::to_string(rate_bytes_per_s)),
+      device);
 }
 
 Status V1Backend::clear_io_limit(JobId job, std::string_view device) {
@@ -57,7 +52,7 @@ Status V1Backend::clear_io_limit(JobId job, std::string_view device) {
   if (!done) return done;
   done = fs_->write_file(at("blkio", job_group(job)) + kReadLimit,
                          std::string(device) + " 0");
-  return without_limit(std::move(done));
+  return unless_gone(std::move(done));
 }
 
 Result<uint64_t> V1Backend::io_read_bytes(JobId job,

@@ -4,22 +4,16 @@
 
 #include "cgroup/backend_parts.h"
 #include "cgroup/text_scan.h"
+#include "cgroup/v1_parse.h"
+#include "cgroup/v2_cpusets.h"
+#include "cgroup/v2_layout.h"
+#include "cgroup/v2_limit.h"
+#include "cgroup/v2_restore.h"
 #include "common/clock.h"
+#include "common/units.h"
 
 namespace penstock {
 namespace {
-
-constexpr const char* kProcs = "/cgroup.procs";
-constexpr const char* kThreads = "/cgroup.threads";
-
-Error no_controller(const char* controller) {
-  return Error{Code::kUnavailable, 0,
-               "cgroup v2 controller " + std::string(controller) +
-                   " does not reach Slurm's tasks: set ConstrainCores=yes and "
-                   "ConstrainRAMSpace=yes in cgroup.conf, with task/cgroup "
-                   "among slurm.conf's TaskPlugin, and Delegate=yes in "
-                   "slurmd's unit"};
-}
 
 Error not_slurms(const Home& home) {
   const std::string& path = home.cpuset_path;
@@ -36,14 +30,6 @@ Error not_slurms(const Home& home) {
                    ", which is no task's of Slurm's in cgroup v2: set "
                    "ProctrackType=proctrack/cgroup, and task/cgroup among "
                    "TaskPlugin"};
-}
-
-Error no_task(const std::string& group) {
-  return Error{Code::kUnavailable, 0,
-               "its group is " + group +
-                   ", not that of a task of Slurm's: whoever made the group, "
-                   "such as a container's runtime as root, should leave "
-                   "processes where Slurm has put them"};
 }
 
 }  // namespace
@@ -63,42 +49,24 @@ Result<V2Backend> V2Backend::create(const CgroupFs& fs, const ProcReader& proc,
                      ": boot with systemd.unified_cgroup_hierarchy=1, or "
                      "mount it as cgroup v1 besides cpuset and cpu"};
   }
-  return V2Backend(fs, proc, sched, std::move(settings));
+  return V2Backend(V2Tree{&fs, &proc, &sched, std::move(settings)});
 }
 
-std::string V2Backend::home_dir(std::string_view task) const {
-  return std::string(task) + "/" + settings_.name + "_home";
-}
-
-std::string V2Backend::loader_dir(std::string_view task) const {
-  return std::string(task) + "/" + settings_.name + "_loader";
-}
-
-std::string V2Backend::task_of(std::string_view path) const {
-  const std::string home = home_dir("");
-  if (path.ends_with(home)) path.remove_suffix(home.size());
-  return std::string(path);
-}
-
-bool V2Backend::is_loader_dir(std::string_view path) const {
-  return path.ends_with(loader_dir(""));
-}
-
-Result<V2Backend::KnownJob*> V2Backend::known(JobId job) {
+Result<V2Backend::Job*> V2Backend::known(JobId job, Code code) {
   const auto found = jobs_.find(job);
   if (found != jobs_.end()) return &found->second;
-  return Error{Code::kUnavailable, 0,
+  return Error{code, 0,
                "job " + std::to_string(job) + " has no task known here"};
 }
 
 Result<Home> V2Backend::home_of(const TaskId& task) const {
-  auto now = read_thread(*proc_, *sched_, task);
+  auto now = read_thread(*tree_.proc, *tree_.sched, task);
   if (!now) return std::move(now).error();
-  if (is_loader_dir(now->groups[""])) {
+  if (tree_.is_loader_dir(now->groups[""])) {
     return invalid("thread " + std::to_string(task.tid) +
                    " is away; its home is elsewhere");
   }
-  const std::string path = task_of(now->groups[""]);
+  const std::string path = tree_.task_of(now->groups[""]);
   return Home{now->id,
               path,
               path,
@@ -120,162 +88,112 @@ JobGroups V2Backend::job_groups_of(const ProcCgroups& groups) const {
 bool V2Backend::is_frozen(const ProcCgroups& groups) const {
   const auto path = groups.find("");
   if (path == groups.end()) return false;
-  const auto events = fs_->read_file(path->second + "/cgroup.events");
+  const auto events = tree_.fs->read_file(path->second + "/cgroup.events");
   return events && keyed_figure(*events, "frozen") == 1u;
 }
 
-Status V2Backend::add_task(JobId job, const Home& home) {
+Status V2Backend::add_task(JobId id, const Home& home) {
   const auto groups = slurm_groups_of(home.cpuset_path);
   if (!groups || groups->task != home.cpuset_path) return not_slurms(home);
-  seen_scopes_.insert(groups->scope);
-  KnownJob& known = jobs_[job];
-  known.path = groups->job;
-  // remove_job() may have removed some of the groups: create all again.
-  if (std::exchange(known.is_over, false)) {
-    for (auto& [path, task] : known.tasks) task = KnownTask{task.groups};
-  }
-  Status lendable = check_lendable(*groups);
-  if (lendable) known.tasks[groups->task].groups = *groups;
-  return lendable;
+  scopes_.add(groups->scope);
+  Job& job = jobs_.try_emplace(id, tree_, id, groups->job).first->second;
+  if (job.path != groups->job) job = Job(tree_, id, groups->job);
+  return job.loan.add_task(*groups);
 }
 
-Status V2Backend::check_lendable(const SlurmGroups& task) const {
-  auto controllers = fs_->read_file(task.task + "/cgroup.controllers");
-  if (!controllers) return std::move(controllers).error();
-  for (const char* controller : {"cpuset", "cpu"}) {
-    if (!has_word(*controllers, controller)) return no_controller(controller);
-  }
-  Status writable = fs_->check_writable(task.task + "/cgroup.subtree_control");
-  if (!writable) {
-    if (is_gone(writable)) return writable;
-    return Error{Code::kUnavailable, 0,
-                 "Slurm's control groups cannot be written here (" +
-                     writable.error().message +
-                     "): mount /sys/fs/cgroup read-write where penstockd runs"};
-  }
-  auto cpus = task_cpus(task);
-  if (!cpus) return std::move(cpus).error();
-  if (!cpus->empty()) return Done{};
-  return Error{Code::kUnavailable, 0,
-               "Slurm keeps no CPUs apart for its jobs: set "
-               "ConstrainCores=yes in cgroup.conf"};
+// The borrower yields by its lower weight. The pair needs job groups, and Slurm
+// must reserve the lender's CPUs for it.
+Status V2Backend::yields_to(const Home& home,
+                            std::string_view lender_cpu_path) const {
+  const auto borrower = slurm_groups_of(home.cpuset_path);
+  const auto lender = slurm_groups_of(lender_cpu_path);
+  const Error none{Code::kNotFound, 0, "no CPUs of Slurm's"};
+  if (!borrower || !lender) return none;
+  auto own = own_cpus(tree_, lender->job);
+  if (!own || own->empty()) return none;
+  return Done{};
 }
 
-Status V2Backend::move_thread(pid_t tid, const std::string& group) const {
-  return fs_->write_file(group + kThreads, std::to_string(tid));
+Status V2Backend::set_away_cpus(JobId id, const CpuSet& cpus) {
+  auto job = known(id, Code::kUnavailable);
+  if (job) return (*job)->loan.set_cpus(cpus, left_);
+  return cpus.empty() ? Status(Done{}) : Status(std::move(job).error());
 }
 
-// The kernel moves whichever process has the pid at the time of the write, even
-// one of another job or a service. So the group is checked last before the
-// write. (A short race remains.)
-//
-// Before Linux 6.2 a move into another cpuset resets a thread's affinity to the
-// whole cpuset. So affinities are saved and restored.
-Status V2Backend::move_process(pid_t tid, const std::string& from,
-                               const std::string& to) const {
-  std::map<pid_t, CpuSet> masks;
-  const auto status = proc_->status(tid);
-  const auto threads = status ? proc_->threads(status->tgid)
-                              : Result<std::vector<pid_t>>(status.error());
-  for (pid_t thread : threads ? *threads : std::vector<pid_t>{tid}) {
-    if (masks.size() == kMostThreads) break;
-    if (auto mask = sched_->affinity(thread)) masks.emplace(thread, *mask);
-  }
-  auto groups = proc_->cgroups(tid);
-  if (!groups || (*groups)[""] != from) return Done{};
-  Status moved = fs_->write_file(to + kProcs, std::to_string(tid));
-  for (const auto& [thread, mask] : masks) {
-    const auto now = sched_->affinity(thread);
-    if (now && *now != mask) (void)sched_->set_affinity(thread, mask);
-  }
-  return is_gone(moved) ? Status(Done{}) : moved;
-}
-
-// Moves the processes of these threads, until until_ns at most.
-Status V2Backend::move_processes(const std::set<pid_t>& threads,
-                                 const std::string& from, const std::string& to,
-                                 uint64_t until_ns) const {
+Status V2Backend::refresh() {
   Status first = Done{};
-  for (pid_t tid : threads) {
-    if (monotonic_ns() > until_ns) break;
-    // Another thread's move may have moved this process already.
-    auto groups = proc_->cgroups(tid);
-    if (!groups || (*groups)[""] != from) continue;
-    note_first(first, move_process(tid, from, to));
+  const uint64_t until_ns = monotonic_ns() + kMove_ns;
+  std::erase_if(jobs_, [this](const auto& known) {
+    const Job& job = known.second;
+    return job.loan.is_over() && !tree_.fs->exists(job.path);
+  });
+  for (auto& [id, job] : jobs_) {
+    note_first(first, job.io.restore());
+    note_first(first, job.loan.refresh(until_ns, left_));
   }
+  left_.remove_unused();
   return first;
-}
-
-Result<std::set<pid_t>> V2Backend::threads_in(const std::string& group) const {
-  auto text = fs_->read_file(group + kThreads);
-  if (!text && text.error().code == Code::kNotFound) return std::set<pid_t>{};
-  if (!text) return std::move(text).error();
-  auto tids = parse_pid_list(*text);
-  if (!tids) return std::move(tids).error();
-  return std::set<pid_t>(tids->begin(), tids->end());
 }
 
 Status V2Backend::send_away(JobId id, const Home& home) {
   const pid_t tid = home.task.tid;
-  Status done = proc_->verify(home.task);
+  Status done = tree_.proc->verify(home.task);
   if (!done) return done;
-  auto job = known(id);
+  auto job = known(id, Code::kUnavailable);
   if (!job) return std::move(job).error();
-  const auto task = (*job)->tasks.find(home.cpuset_path);
-  if (task == (*job)->tasks.end()) return no_task(home.cpuset_path);
-  if ((*job)->lent.empty()) {
-    return Error{Code::kUnavailable, 0, "no CPUs are lent to its job"};
-  }
-  if (!task->second.prepared) done = prepare(id, **job, task->second);
+  done = (*job)->loan.prepare(home.cpuset_path, left_);
   if (!done) return done;
-  done = move_thread(tid, loader_dir(home.cpuset_path));
-  if (done) done = sched_->set_widest_affinity(tid);
-  if (done) return done;
-  Status back = bring_home(home);
-  if (!back && back.error().code != Code::kNotFound) {
-    return std::move(back.error())
-        .wrap(done.error().message + "; half-way, and not brought home");
-  }
-  return done;
+  done = tree_.move_thread(tid, tree_.loader_dir(home.cpuset_path));
+  if (done) done = tree_.sched->set_widest_affinity(tid);
+  return done ? done : not_sent(std::move(done).error(), bring_home(home));
 }
 
 Status V2Backend::bring_home(const Home& home) {
-  const pid_t tid = home.task.tid;
-  Status first = proc_->verify(home.task);
-  if (!first) return first;
-  // An away thread is always below its own task's group, but home.cpuset_path
-  // may name another task of the job.
-  std::string task = home.cpuset_path;
-  auto groups = proc_->cgroups(tid);
-  if (groups && is_loader_dir((*groups)[""])) {
-    task = (*groups)[""];
-    task.resize(task.size() - loader_dir("").size());
-  }
-  Status moved = move_thread(tid, home_dir(task));
-  // The task has no home group: no loan now.
-  if (!moved && moved.error().saved_errno == ENOENT) {
-    moved = move_thread(tid, task);
-  }
-  note_first(first, std::move(moved));
-  note_first(first, restore_affinity(*sched_, tid, home.affinity));
-  return first;
+  return tree_.bring_home(home);
 }
 
 Result<std::set<pid_t>> V2Backend::away_threads(JobId job) const {
-  std::set<pid_t> away;
   const auto found = jobs_.find(job);
-  if (found == jobs_.end()) return away;
-  for (const auto& [path, task] : found->second.tasks) {
-    auto threads = threads_in(loader_dir(path));
-    if (!threads) return threads;
-    away.merge(*threads);
-  }
-  return away;
+  if (found == jobs_.end()) return std::set<pid_t>{};
+  return found->second.loan.away_threads();
+}
+
+Result<CpuSet> V2Backend::slurm_cpus() const { return scopes_.cpus(); }
+
+Status V2Backend::attach_io(JobId id, const Home& home) {
+  Status done = tree_.proc->verify(home.task);
+  if (!done) return done;
+  auto job = known(id, Code::kNotFound);
+  return job ? (*job)->io.require_io() : Status(std::move(job).error());
+}
+
+Status V2Backend::set_io_limit(JobId id, std::string_view device,
+                               uint64_t rate_bytes_per_s) {
+  Status done = check_io_limit(device, rate_bytes_per_s);
+  if (!done) return done;
+  auto job = known(id, Code::kNotFound);
+  if (!job) return std::move(job).error();
+  return (*job)->io.set(std::string(device), rate_bytes_per_s);
+}
+
+Status V2Backend::clear_io_limit(JobId id, std::string_view device) {
+  if (!is_device(device)) return bad_device(device);
+  const auto job = jobs_.find(id);
+  if (job == jobs_.end()) return Done{};
+  return job->second.io.clear(std::string(device));
+}
+
+Result<uint64_t> V2Backend::io_read_bytes(JobId id,
+                                          std::string_view device) const {
+  if (!is_device(device)) return bad_device(device);
+  const auto job = jobs_.find(id);
+  if (job != jobs_.end()) return job->second.io.read_bytes(device);
+  return Error{Code::kUnavailable, 0, "no such job is known here"};
 }
 
 Result<uint64_t> V2Backend::cpu_usage_ns(std::string_view group) const {
   const std::string file = std::string(group) + "/cpu.stat";
-  auto text = fs_->read_file(file);
+  auto text = tree_.fs->read_file(file);
   if (!text) return std::move(text).error();
   const auto usage_us = keyed_figure(*text, "usage_usec");
   if (!usage_us) return invalid(file + ": no usage_usec");
@@ -286,7 +204,7 @@ Result<Pressure> V2Backend::pressure(std::string_view group) const {
   Pressure out;
   for (const auto& [name, figure_us] : {std::pair{"/cpu.pressure", &out.cpu_us},
                                         {"/io.pressure", &out.io_us}}) {
-    const auto text = fs_->read_file(std::string(group) + name);
+    const auto text = tree_.fs->read_file(std::string(group) + name);
     const auto some_us = text ? pressure_some_us(*text) : std::nullopt;
     if (!some_us) {
       return Error{Code::kUnavailable, 0,
@@ -295,6 +213,57 @@ Result<Pressure> V2Backend::pressure(std::string_view group) const {
     *figure_us = *some_us;
   }
   return out;
+}
+
+Status V2Backend::set_cpu_limit(JobId id, const std::vector<Home>&,
+                                uint32_t millicores) {
+  auto job = known(id, Code::kNotFound);
+  if (!job) return std::move(job).error();
+  return write_cpu_limit(tree_, id, (*job)->path, millicores);
+}
+
+Status V2Backend::clear_cpu_limit(JobId id, const FindHome&) {
+  const auto job = jobs_.find(id);
+  return job == jobs_.end() ? Status(Done{})
+                            : restore_cpu_limit(tree_, job->second.path);
+}
+
+Status V2Backend::remove_job(JobId id, const FindHome& find_home) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end()) return Done{};
+  Job& job = found->second;
+  job.loan.end(left_);
+  job.io.end();
+  Status restored = restore_job(tree_, job.path, find_home);
+  // Keep the job while something is not restored: the caller retries.
+  if (restored || !tree_.fs->exists(job.path)) jobs_.erase(found);
+  if (!restored && restored.error().saved_errno == EBUSY) {
+    restored.error().code = Code::kUnavailable;
+  }
+  return restored;
+}
+
+Status V2Backend::sweep(const std::set<JobId>& alive,
+                        const FindHome& find_home) {
+  Status first = Done{};
+  // The crashed run may have known scopes that this run has not seen.
+  if (alive.empty()) scopes_.search_everywhere();
+  const std::vector<std::string> jobs = scopes_.jobs();
+  left_.add_marked(jobs);
+  for (const std::string& job : jobs) {
+    auto marked = tree_.fs->read_mark(job, tree_.mark(".job"));
+    const auto id = marked ? parse_uint(*marked, 0, UINT32_MAX)
+                           : Result<uint64_t>(std::move(marked).error());
+    if (!id || alive.contains(JobId(*id))) continue;
+    Status restored = restore_job(tree_, job, find_home);
+    if (restored) jobs_.erase(JobId(*id));
+    note_first(first, unless_gone(std::move(restored)));
+  }
+  if (!alive.empty()) return first;
+  for (const std::string& scope : scopes_.all()) {
+    note_first(first, disable_io(tree_, scope));
+  }
+  return first;
 }
 
 }  // namespace penstock

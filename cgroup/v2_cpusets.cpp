@@ -1,8 +1,7 @@
-// Widens and restores Slurm's cpusets. A mark on each changed group
-// distinguishes our values from Slurm's.
+#include "cgroup/v2_cpusets.h"
+
 #include "cgroup/backend_parts.h"
 #include "cgroup/text_scan.h"
-#include "cgroup/v2_backend.h"
 
 namespace penstock {
 namespace {
@@ -46,13 +45,23 @@ std::optional<Widened> parse_widened(std::string_view text) {
   return Widened{*own, *before, *wrote};
 }
 
+// The kernel refuses to empty a populated cpuset (ENOSPC). Then the fence's
+// CPUs stay, as if Slurm had set them; Slurm's own bound is not narrower.
+Status unfence(const V2Tree& tree, const std::string& task) {
+  auto marked = tree.fs->read_mark(task, tree.mark(".cpus"));
+  if (!marked && marked.error().code == Code::kNotFound) return Done{};
+  Status done = tree.fs->write_file(task + kCpus, "\n");
+  const bool stays = !done && done.error().saved_errno == ENOSPC;
+  return done || stays ? tree.fs->remove_mark(task, tree.mark(".cpus")) : done;
+}
+
 }  // namespace
 
 // If the cpuset holds neither of our values, Slurm has rewritten it since.
-Result<CpuSet> V2Backend::own_cpus(const std::string& group) const {
-  auto now = read_cpus(*fs_, group + kCpus);
+Result<CpuSet> own_cpus(const V2Tree& tree, const std::string& group) {
+  auto now = read_cpus(*tree.fs, group + kCpus);
   if (!now) return now;
-  auto marked = fs_->read_mark(group, mark(".cpus"));
+  auto marked = tree.fs->read_mark(group, tree.mark(".cpus"));
   if (!marked && marked.error().code == Code::kNotFound) return now;
   if (!marked) return std::move(marked).error();
   const auto it = parse_widened(*marked);
@@ -60,80 +69,61 @@ Result<CpuSet> V2Backend::own_cpus(const std::string& group) const {
   return is_ours ? it->own : *now;
 }
 
-// Slurm sets cpusets at some levels only; the others inherit their parent's.
-// Empty: Slurm constrains no level.
-Result<CpuSet> V2Backend::task_cpus(const SlurmGroups& task) const {
+Result<CpuSet> task_cpus(const V2Tree& tree, const SlurmGroups& task) {
   for (const std::string& level : {task.task, task.user, task.step, task.job}) {
-    auto own = own_cpus(level);
+    auto own = own_cpus(tree, level);
     if (!own || !own->empty()) return own;
   }
   return CpuSet();
 }
 
-Status V2Backend::widen(const std::string& group, const CpuSet& lent) {
-  auto own = own_cpus(group);
+Status widen(const V2Tree& tree, const std::string& group, const CpuSet& lent) {
+  auto own = own_cpus(tree, group);
   if (own && own->empty()) {
-    Status done = unfence(group);
+    Status done = unfence(tree, group);
     if (!done) return done;
-    own = own_cpus(group);
+    own = own_cpus(tree, group);
   }
   if (!own) return std::move(own).error();
   if (own->empty()) return Done{};
-  auto now = read_cpus(*fs_, group + kCpus);
+  auto now = read_cpus(*tree.fs, group + kCpus);
   if (!now) return std::move(now).error();
   const CpuSet wanted = *own | lent;
   if (wanted == *own) {
     Status done = Done{};
     if (*now != *own) {
-      done = fs_->write_file(group + kCpus, own->to_string());
+      done = tree.fs->write_file(group + kCpus, own->to_string());
     }
-    return done ? fs_->remove_mark(group, mark(".cpus")) : done;
+    return done ? tree.fs->remove_mark(group, tree.mark(".cpus")) : done;
   }
   if (wanted == *now) return Done{};
   // A crash between any two of these writes leaves a mark from which own_cpus()
   // finds Slurm's CPUs.
-  const std::string name = mark(".cpus");
+  const std::string name = tree.mark(".cpus");
   Status done =
-      fs_->write_mark(group, name, to_text(Widened{*own, *now, wanted}));
-  if (done) done = fs_->write_file(group + kCpus, wanted.to_string());
+      tree.fs->write_mark(group, name, to_text(Widened{*own, *now, wanted}));
+  if (done) done = tree.fs->write_file(group + kCpus, wanted.to_string());
   if (!done) return done;
-  return fs_->write_mark(group, name, to_text(Widened{*own, wanted, wanted}));
+  return tree.fs->write_mark(group, name,
+                             to_text(Widened{*own, wanted, wanted}));
 }
 
-// Keeps a task without a loan on its own CPUs: its parent `user` is widened for
-// a neighbour's loan. A task with groups of ours needs no fence; its home group
-// bounds it.
-Status V2Backend::fence(const std::string& task, const CpuSet& cpus) {
-  auto now = read_cpus(*fs_, task + kCpus);
-  if (!now) return std::move(now).error();
-  if (!now->empty()) return Done{};
-  Status done = fs_->write_mark(task, mark(".cpus"),
-                                to_text(Widened{CpuSet(), CpuSet(), cpus}));
-  return done ? fs_->write_file(task + kCpus, cpus.to_string()) : done;
-}
-
-// The kernel refuses to empty a populated cpuset (ENOSPC). Then the fence's
-// CPUs stay, as if Slurm had set them; Slurm's own bound is not narrower.
-Status V2Backend::unfence(const std::string& task) {
-  auto marked = fs_->read_mark(task, mark(".cpus"));
-  if (!marked && marked.error().code == Code::kNotFound) return Done{};
-  Status done = fs_->write_file(task + kCpus, "\n");
-  const bool stays = !done && done.error().saved_errno == ENOSPC;
-  return done || stays ? fs_->remove_mark(task, mark(".cpus")) : done;
-}
-
-Status V2Backend::fence_neighbours(const KnownJob& job,
-                                   const SlurmGroups& task) {
-  auto cpus = task_cpus(task);
-  if (!cpus) return std::move(cpus).error();
+Status widen_all(const V2Tree& tree, const std::set<std::string>& groups,
+                 const CpuSet& lent) {
   Status first = Done{};
-  for (const std::string& other : dirs_in(task.user)) {
-    const auto known = job.tasks.find(other);
-    if (known != job.tasks.end() && known->second.prepared) continue;
-    Status done = fence(other, *cpus);
-    if (first && !done && !is_gone(done)) first = std::move(done);
+  for (const std::string& group : groups) {
+    note_first(first, unless_gone(widen(tree, group, lent)));
   }
   return first;
+}
+
+Status fence(const V2Tree& tree, const std::string& task, const CpuSet& cpus) {
+  auto now = read_cpus(*tree.fs, task + kCpus);
+  if (!now) return std::move(now).error();
+  if (!now->empty()) return Done{};
+  Status done = tree.fs->write_mark(task, tree.mark(".cpus"),
+                                    to_text(Widened{CpuSet(), CpuSet(), cpus}));
+  return done ? tree.fs->write_file(task + kCpus, cpus.to_string()) : done;
 }
 
 }  // namespace penstock

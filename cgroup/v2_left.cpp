@@ -1,20 +1,6 @@
-// Removes leftover directories of steps that had groups of ours. Slurm tries to
-// remove each directory of a step once; if one of our groups was there at that
-// moment, the step's directories stay.
-//
-// The race with a new step of the same name (Slurm 22.05 to 26.05): a starting
-// slurmstepd creates the job's and the step's directory and writes to their
-// cgroup.subtree_control under an flock on the scope. An ending one removes
-// them under the same lock.
-//
-// The starting slurmstepd then creates `user` and `slurm`, and moves itself
-// into `slurm`, without the lock. So the lock alone does not suffice: a step is
-// removed under the lock only if no slurmstepd has started there for two
-// seconds. One that started earlier is in the step by then. One that starts
-// later waits briefly for the lock and creates its directories again.
-#include <algorithm>
+#include "cgroup/v2_left.h"
 
-#include "cgroup/v2_backend.h"
+#include <algorithm>
 
 namespace penstock {
 namespace {
@@ -34,60 +20,61 @@ std::string parent_of(const std::string& path) {
 
 }  // namespace
 
-void V2Backend::find_left_steps() {
-  for (const std::string& job : job_dirs()) {
-    for (const std::string& step : dirs_in(job)) {
-      if (left_.size() >= kMostLeft) return;
-      if (fs_->read_mark(step, mark(".step"))) left_.try_emplace(step);
+void V2LeftSteps::add_marked(const std::vector<std::string>& jobs) {
+  for (const std::string& job : jobs) {
+    for (const std::string& step : tree_.dirs_in(job)) {
+      if (steps_.size() >= kMostLeft) return;
+      if (tree_.fs->read_mark(step, tree_.mark(".step"))) add(step);
     }
   }
 }
 
-void V2Backend::remove_step(const std::string& step) {
-  for (const std::string& task : dirs_in(step + "/user")) {
-    for (const std::string& group : {loader_dir(task), home_dir(task)}) {
-      (void)fs_->remove_dir(group);
+void V2LeftSteps::remove(const std::string& step) const {
+  for (const std::string& task : tree_.dirs_in(step + "/user")) {
+    for (const std::string& group :
+         {tree_.loader_dir(task), tree_.home_dir(task)}) {
+      (void)tree_.fs->remove_dir(group);
     }
-    (void)fs_->remove_dir(task);
+    (void)tree_.fs->remove_dir(task);
   }
   for (const char* group : {"/user", "/slurm", ""}) {
-    (void)fs_->remove_dir(step + group);
+    (void)tree_.fs->remove_dir(step + group);
   }
   // The job's own directory, if this was its last step; else this fails.
-  (void)fs_->remove_dir(parent_of(step));
+  (void)tree_.fs->remove_dir(parent_of(step));
 }
 
-void V2Backend::look_at_left_step(const std::string& path, LeftStep& step) {
+void V2LeftSteps::look_at(const std::string& path, Step& step) {
   const auto begin_anew = [&step] {
     step.looks = 0;
     step.begins.reset();
   };
-  if (is_populated(path)) return begin_anew();
+  if (tree_.is_populated(path)) return begin_anew();
   if (!step.begins) {
     const auto watches = std::count_if(
-        left_.begin(), left_.end(),
+        steps_.begin(), steps_.end(),
         [](const auto& left) { return left.second.begins.has_value(); });
     if (watches >= kMostWatches) return;
-    auto watch = fs_->watch_writes(path + "/cgroup.subtree_control");
+    auto watch = tree_.fs->watch_writes(path + "/cgroup.subtree_control");
     if (watch) step.begins.emplace(*std::move(watch));
     return;
   }
   if (++step.looks < kLeftLooks) return;
-  const auto slurms_lock = fs_->try_lock(parent_of(parent_of(path)));
+  const auto slurms_lock = tree_.fs->try_lock(parent_of(parent_of(path)));
   if (!slurms_lock) return;
-  if (!step.begins->was_written() && !is_populated(path)) {
-    remove_step(path);
+  if (!step.begins->was_written() && !tree_.is_populated(path)) {
+    remove(path);
     ++step.tries;
   }
   begin_anew();
 }
 
-void V2Backend::remove_what_slurm_left() {
-  for (auto it = left_.begin(); it != left_.end();) {
+void V2LeftSteps::remove_unused() {
+  for (auto it = steps_.begin(); it != steps_.end();) {
     const bool is_done =
-        !fs_->exists(it->first) || it->second.tries >= kMostTries;
-    if (!is_done) look_at_left_step(it->first, it->second);
-    it = is_done ? left_.erase(it) : std::next(it);
+        !tree_.fs->exists(it->first) || it->second.tries >= kMostTries;
+    if (!is_done) look_at(it->first, it->second);
+    it = is_done ? steps_.erase(it) : std::next(it);
   }
 }
 

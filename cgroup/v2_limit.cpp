@@ -1,7 +1,7 @@
-// Limit of a job's CPU time on cgroup v2: cpu.max of the job's group.
+#include "cgroup/v2_limit.h"
+
 #include "cgroup/backend_parts.h"
 #include "cgroup/text_scan.h"
-#include "cgroup/v2_backend.h"
 #include "common/units.h"
 
 namespace penstock {
@@ -20,47 +20,32 @@ std::optional<uint32_t> millicores_of(std::string_view text) {
 
 }  // namespace
 
-Status V2Backend::set_cpu_limit(JobId id, const std::vector<Home>&,
-                                uint32_t millicores) {
-  auto job = known(id);
-  if (!job) return Error{Code::kNotFound, 0, job.error().message};
-  const std::string& path = (*job)->path;
-  Status done = fs_->write_mark(path, mark(".job"), std::to_string(id));
-  auto site = fs_->read_mark(path, mark(".max"));
+Status write_cpu_limit(const V2Tree& tree, JobId id, const std::string& job,
+                       uint32_t millicores) {
+  Status done = tree.mark_job(job, id);
+  auto site = tree.fs->read_mark(job, tree.mark(".max"));
   // With an unreadable mark, cpu.max may hold our own limit, not the site's.
   if (!site && site.error().code != Code::kNotFound) return site.error();
   if (done && !site) {
-    const auto former = fs_->read_file(path + kMax);
+    const auto former = tree.fs->read_file(job + kMax);
     if (!former) {
       return Error{Code::kUnavailable, 0,
                    "cgroup v2 controller cpu does not reach Slurm's jobs: " +
                        former.error().message};
     }
-    done = fs_->write_mark(path, mark(".max"), *former);
+    done = tree.fs->write_mark(job, tree.mark(".max"), *former);
     site = former;
   }
   if (!done) return done;
   const auto site_millicores = millicores_of(*site);
   millicores = std::min(millicores, site_millicores.value_or(UINT32_MAX));
-  return fs_->write_file(path + kMax,
-                         std::to_string(limit_quota_us(millicores)) + " " +
-                             std::to_string(kLimitPeriod_us));
+  return tree.fs->write_file(job + kMax,
+                             std::to_string(limit_quota_us(millicores)) + " " +
+                                 std::to_string(kLimitPeriod_us));
 }
 
-Status V2Backend::restore_cpu_limit(const std::string& job) const {
-  const auto former = fs_->read_mark(job, mark(".max"));
-  if (!former) {
-    return former.error().code == Code::kNotFound ? Status(Done{})
-                                                  : Status(former.error());
-  }
-  Status done = fs_->write_file(job + kMax, *former);
-  if (done) done = fs_->remove_mark(job, mark(".max"));
-  return is_gone(done) ? Status(Done{}) : done;
-}
-
-Status V2Backend::clear_cpu_limit(JobId id, const FindHome&) {
-  auto job = known(id);
-  return job ? restore_cpu_limit((*job)->path) : Status(Done{});
+Status restore_cpu_limit(const V2Tree& tree, const std::string& job) {
+  return tree.restore_marked(job, kMax, ".max");
 }
 
 }  // namespace penstock
