@@ -132,15 +132,8 @@ Status V1Backend::set_away_cpus(JobId job, const CpuSet& cpus) {
   Status done = make_cpuset(job);
   if (done) done = make_cpu(job);
   if (!done) return done;
-  done = fs_->write_file(at("cpuset", job_group(job)) + "/cpuset.cpus",
-                         cpus.to_string());
-  // EACCES: more than the parent has; EINVAL: than the machine has; ERANGE:
-  // than the kernel supports.
-  const int why = done ? 0 : done.error().saved_errno;
-  if (why == EACCES || why == EINVAL || why == ERANGE) {
-    done.error().code = Code::kInvalidArgument;
-  }
-  return done;
+  return cpus_checked(fs_->write_file(
+      at("cpuset", job_group(job)) + "/cpuset.cpus", cpus.to_string()));
 }
 
 Status V1Backend::move(pid_t tid, std::string_view controller,
@@ -174,12 +167,7 @@ Status V1Backend::send_away(JobId job, const Home& home) {
   if (done) done = sched_->set_widest_affinity(tid);
   if (done) return done;
   if (group_unusable(done.error())) done.error().code = Code::kUnavailable;
-  Status back = bring_home(home);
-  if (!back && back.error().code != Code::kNotFound) {
-    return std::move(back.error())
-        .wrap(done.error().message + "; half-way, and not brought home");
-  }
-  return done;
+  return not_sent(std::move(done).error(), bring_home(home));
 }
 
 Status V1Backend::bring_home(const Home& home) {

@@ -33,7 +33,7 @@ Home V1Backend::ancestors_home(pid_t tid) const {
 Home V1Backend::guess_home(pid_t tid) const {
   Home home = ancestors_home(tid);
   home.task = TaskId{tid, 0};
-  home.blkio_path = "/";
+  home.blkio_path = std::string("/");
   auto own = proc_->cgroups(tid);
   if (!own) return home;
   // A crash may have interrupted the way home: keep groups that are not ours.
@@ -58,12 +58,8 @@ Home V1Backend::guess_home(pid_t tid) const {
 }
 
 Home V1Backend::find_or_guess(pid_t tid, const FindHome& find_home) const {
-  if (find_home) {
-    std::optional<Home> known = find_home(tid);
-    if (known && known->task.tid == tid && proc_->verify(known->task)) {
-      return std::move(*known);
-    }
-  }
+  auto known = verified_home(tid, find_home, *proc_);
+  if (known) return *std::move(known);
   return guess_home(tid);
 }
 
@@ -71,14 +67,7 @@ Home V1Backend::find_or_guess(pid_t tid, const FindHome& find_home) const {
 Result<std::set<pid_t>> V1Backend::members(JobId job,
                                            const char* controller) const {
   if (!require(controller)) return std::set<pid_t>{};
-  auto text = fs_->read_file(at(controller, job_group(job)) + "/tasks");
-  if (!text) {
-    if (text.error().code == Code::kNotFound) return std::set<pid_t>{};
-    return text.error();
-  }
-  auto tids = parse_pid_list(*text);
-  if (!tids) return tids.error();
-  return std::set<pid_t>(tids->begin(), tids->end());
+  return read_pids(*fs_, at(controller, job_group(job)) + "/tasks");
 }
 
 Status V1Backend::empty_groups(JobId job, const FindHome& find_home) {
@@ -107,8 +96,7 @@ Status V1Backend::remove_groups(JobId job) {
   Status first = Done{};
   for (const char* controller : kOurControllers) {
     if (!require(controller)) continue;
-    Status removed = fs_->remove_dir(at(controller, job_group(job)));
-    if (first && !removed) first = removed;
+    note_first(first, fs_->remove_dir(at(controller, job_group(job))));
   }
   return first;
 }
@@ -158,8 +146,7 @@ Status V1Backend::sweep(const std::set<JobId>& alive,
   Status first = Done{};
   for (JobId job : found) {
     if (alive.contains(job)) continue;
-    Status removed = remove_job(job, find_home);
-    if (first && !removed) first = removed;
+    note_first(first, remove_job(job, find_home));
   }
   remove_parents();
   return first;
