@@ -9,6 +9,8 @@ namespace {
 using Jobs = std::vector<Job*>;
 using Share = std::pair<uid_t, uint64_t>;
 
+constexpr double kFirstCorrection_s = 10;
+
 bool shows_costs(const Job& job) {
   return job.share != 0 && !job.contradicted && job.corrector.trusted();
 }
@@ -66,6 +68,18 @@ void correct_predictions(std::map<JobId, Job>& jobs) {
     }
   }
   for (const auto& [share, same] : sharers) correct(same);
+}
+
+void note_first_ceiling(Job& job, uint64_t now_ns) {
+  const double age_s = double(now_ns - job.started_ns) * 1e-9;
+  if (job.first_corrected_ceiling || !job.corrected ||
+      age_s < kFirstCorrection_s || !(job.corrector.observed_s() > 0)) {
+    return;
+  }
+  const Figure& ceiling = job.corrected->ceiling_samples_per_s;
+  const double ranks = job.ranks();
+  job.first_corrected_ceiling = Estimate{
+      ceiling.value * ranks, ceiling.low * ranks, ceiling.high * ranks};
 }
 
 }  // namespace penstock

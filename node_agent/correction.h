@@ -13,4 +13,8 @@ namespace penstock {
 // preparing each batch once. Which job prepares a batch is chance.
 void correct_predictions(std::map<JobId, Job>& jobs);
 
+// Keeps the first corrected ceiling for the report, once the job has run for
+// 10 s. now_ns: CLOCK_MONOTONIC.
+void note_first_ceiling(Job& job, uint64_t now_ns);
+
 }  // namespace penstock

@@ -100,4 +100,15 @@ void record_lent_again(Job& job, const Moment& now) {
       now);
 }
 
+void record_rate_after(Job& job, const Moment& now) {
+  for (auto change = job.changes.rbegin(); change != job.changes.rend();
+       ++change) {
+    if (change->rate_after) break;
+    if (now.unix_s - change->time_unix_s >= kRateAround_s) {
+      change->rate_after =
+          recent_rate(job, double(now.ns) * 1e-9, kRateAround_s - 1);
+    }
+  }
+}
+
 }  // namespace penstock

@@ -27,6 +27,9 @@ void record_recall(Job& job, const Moment& now);
 // the last entry is the recall.
 void record_lent_again(Job& job, const Moment& now);
 
+// Fills in the rate after each change that is kRateAround_s old.
+void record_rate_after(Job& job, const Moment& now);
+
 inline constexpr uint64_t kRecallEntries_ns = 10'000'000'000;
 // Rates before and after a change are means over this time.
 inline constexpr double kRateAround_s = 5;

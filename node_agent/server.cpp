@@ -95,6 +95,18 @@ void send_reply(int fd, uint32_t request_id, const Answer& answer) {
 
 }  // namespace
 
+Answer refuse(int error, std::string text) {
+  return {error, std::move(text), {}, {}, true};
+}
+
+Answer refuse(const Error& error) {
+  const int number = error.saved_errno != 0                  ? error.saved_errno
+                     : error.code == Code::kNotFound         ? ENOENT
+                     : error.code == Code::kPermissionDenied ? EPERM
+                                                             : EINVAL;
+  return refuse(number, error.message);
+}
+
 Result<std::unique_ptr<Server>> Server::listen(EventLoop& loop,
                                                const std::string& path,
                                                Handler handler) {

@@ -32,6 +32,10 @@ struct Answer {
   bool send = true;                 // false: this message has no reply
 };
 
+// Answers that refuse a request; int error: an errno value.
+Answer refuse(int error, std::string text);
+Answer refuse(const Error& error);
+
 class Server {
  public:
   // Called for each well-formed message.

@@ -1,0 +1,63 @@
+#include "node_agent/loader_separation.h"
+
+#include "common/options.h"
+
+namespace penstock {
+
+void LoaderSeparation::decide(Job& job, Task& task) const {
+  if (job.options.threads == 0) return;
+  bool shared = false;
+  for (auto& [id, other_job] : node_.registry.jobs()) {
+    for (auto& [pid, other] : other_job.tasks) {
+      // A batch script shares its CPUs with the steps that it starts.
+      const bool of_script =
+          id == job.id && (is_batch(task) || is_batch(other));
+      if (&other == &task || of_script) continue;
+      if ((other.home.affinity & task.home.affinity).empty()) continue;
+      shared = true;
+      put_together(other);
+      other.loader_cpus = CpuSet();
+    }
+  }
+  if (shared) {
+    job.note(option_flag(kOptionThreads) +
+             ": its tasks share CPUs; loaders and trainers are not kept apart");
+    return;
+  }
+  task.loader_cpus = loader_part(task.home.affinity, job.options.threads,
+                                 node_.machine.topology.core_of_cpu);
+}
+
+void LoaderSeparation::keep_apart(Task& task) const {
+  if (task.loader_cpus.empty() || node_.is_off()) return;
+  // Without a loader, as between epochs, the trainer may use all CPUs.
+  if (task.units.empty()) return put_together(task);
+  std::set<pid_t> loaders;
+  std::set<pid_t> away;
+  for (const Unit& unit : task.units) {
+    for (const LoaderThread& thread : unit.threads) {
+      (unit.away ? away : loaders).insert(thread.home.task.tid);
+    }
+  }
+  splitter_.apply({task.home.affinity, task.loader_cpus}, task.processes,
+                  loaders, away);
+}
+
+void LoaderSeparation::put_together(Task& task) const {
+  if (task.loader_cpus.empty()) return;
+  const HomeSplit split{task.home.affinity, task.loader_cpus};
+  splitter_.undo(split, task.id);
+  // Away threads will return to all CPUs.
+  for (Unit& unit : task.units) {
+    for (LoaderThread& thread : unit.threads) {
+      CpuSet& mask = thread.home.affinity;
+      if (mask == split.loader || mask == split.trainer()) mask = split.cpus;
+    }
+  }
+}
+
+void LoaderSeparation::undo(const SavedTask& task) const {
+  splitter_.undo({task.home.affinity, task.loader_cpus}, task.home.task);
+}
+
+}  // namespace penstock

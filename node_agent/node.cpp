@@ -1,0 +1,73 @@
+#include "node_agent/node.h"
+
+#include <utility>
+
+#include "common/log.h"
+#include "common/options.h"
+#include "node_agent/home_finder.h"
+
+namespace penstock {
+
+Node::Node(Machine machine_of_node, Config config_of_node)
+    : machine(std::move(machine_of_node)),
+      config(std::move(config_of_node)),
+      registry(machine.proc, machine.backend) {}
+
+bool Node::manages(const penstock_wire_options& options) const {
+  if (options.mode == PENSTOCK_MODE_OFF) return false;
+  return config.default_auto || asks_for_management(options);
+}
+
+int Node::pool_of(const Job& job) const {
+  if (config.pools.empty() || !job.managed) return -1;
+  if (job.profile && !job.profile->pool.empty()) {
+    for (size_t i = 0; i < config.pools.size(); ++i) {
+      if (config.pools[i].name == job.profile->pool) return int(i);
+    }
+    return -1;
+  }
+  // A job that names no pool is assumed to read from the first one.
+  return 0;
+}
+
+CpuSet Node::idle_cpus() const {
+  if (!config.lend_idle || is_off()) return CpuSet();
+  CpuSet idle = machine.topology.cpus;
+  if (auto named = CpuSet::parse(config.managed_cpus);
+      named && !named->empty()) {
+    idle = idle & *named;
+  }
+  // Jobs that started while penstockd was down were not announced.
+  Result<CpuSet> held = machine.backend.slurm_cpus();
+  if (!held) return CpuSet();
+  idle = idle - *held;
+  for (const auto& [id, job] : registry.jobs()) idle = idle - job.cpus();
+  return whole_cores(idle, machine.topology.core_of_cpu);
+}
+
+std::vector<SavedTask> Node::saved_tasks() const {
+  std::vector<SavedTask> saved;
+  for (const auto& [id, job] : registry.jobs()) {
+    for (const auto& [pid, task] : job.tasks) {
+      saved.push_back({task.start, task.home, job.started_unix_s,
+                       task.loader_cpus, accounts.of(id)});
+    }
+  }
+  return saved;
+}
+
+void Node::save_state() const {
+  Status status = save_tasks(machine.state_dir_fd, saved_tasks());
+  if (!status) log_error("saving state: {}", status.error().message);
+}
+
+FindHome Node::finder() const {
+  return home_finder(machine.proc, machine.backend, saved_tasks());
+}
+
+void Node::note_if_off(Job& job) const {
+  if (!is_off() || !job.managed) return;
+  job.note("Penstock was switched off on this node for a part of the run");
+}
+
+}  // namespace penstock

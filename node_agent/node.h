@@ -1,0 +1,69 @@
+// What the agent's parts share: the machine, the configuration, and the records
+// of its jobs.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cgroup/backend.h"
+#include "common/config.h"
+#include "common/event_loop.h"
+#include "node_agent/cpu_idle.h"
+#include "node_agent/plan/job_accounts.h"
+#include "node_agent/plan/latency.h"
+#include "node_agent/registry.h"
+#include "node_agent/state_file.h"
+#include "node_agent/topology.h"
+
+namespace penstock {
+
+// The agent's dependencies. main() creates them; they outlive the agent.
+struct Machine {
+  EventLoop& loop;
+  const ProcReader& proc;
+  const ThreadSched& sched;
+  Backend& backend;
+  Topology topology;
+  CpuIdle cpu_idle;
+  int state_dir_fd = -1;
+  std::string node;
+  // The guardian's heartbeat, due at least once a second, and its count of
+  // clean-ups.
+  std::function<void(bool anything_away)> heartbeat;
+  std::function<uint32_t()> clean_ups;
+};
+
+// Makes and applies a new plan; for parts whose news change it.
+using Replan = std::function<void(GrantCause)>;
+
+struct Node {
+  Node(Machine machine_of_node, Config config_of_node);
+
+  Machine machine;
+  Config config;
+  Registry registry;
+  JobAccounts accounts;
+  // Set while Penstock is off: jobs are watched, and have only what Slurm gave
+  // them.
+  std::optional<double> off_since_unix_s;
+  ProcessEvents process_events = ProcessEvents::kPolling;
+  LatencyRecord rebalance_latency;
+  LatencyRecord grant_latency;  // from a controller's decision until enforced
+  LatencyRecord launch_latency;
+
+  bool is_off() const { return off_since_unix_s.has_value(); }
+  bool manages(const penstock_wire_options& options) const;
+  // The job's index into Config::pools; -1: none.
+  int pool_of(const Job& job) const;
+  // Lendable CPUs that no job holds, whether announced or not.
+  CpuSet idle_cpus() const;
+  std::vector<SavedTask> saved_tasks() const;
+  void save_state() const;
+  FindHome finder() const;  // homes of threads that are in no unit
+  // Notes it in the job's report if Penstock is off.
+  void note_if_off(Job& job) const;
+};
+
+}  // namespace penstock

@@ -1,0 +1,127 @@
+#include "node_agent/node_reporter.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/version.h"
+#include "node_agent/job_metrics.h"
+#include "node_agent/job_what_if.h"
+#include "node_agent/reporter.h"
+#include "report/file.h"
+
+namespace penstock {
+namespace {
+
+constexpr double kNs = 1e-9;
+
+LatencyFigures figures_of(const LatencyRecord& record) {
+  LatencyFigures figures;
+  figures.count = record.count();
+  if (figures.count == 0) return figures;
+  figures.p50_ms = record.percentile_ms(0.5);
+  figures.p99_ms = record.percentile_ms(0.99);
+  figures.max_ms = record.max_ms();
+  return figures;
+}
+
+double own_cpu_s() {
+  return double(read_clock_ns(CLOCK_PROCESS_CPUTIME_ID)) * kNs;
+}
+
+}  // namespace
+
+JobReport NodeReporter::report_of(const Job& job, bool running) const {
+  ReportContext context;
+  context.config = &node_.config;
+  context.node = node_.machine.node;
+  context.now_unix_s = unix_s();
+  context.now_ns = monotonic_ns();
+  context.pool = node_.pool_of(job);
+  context.process_events = node_.process_events;
+  return build_report(job, context, running);
+}
+
+void NodeReporter::write_report(const Job& job) const {
+  const auto format =
+      static_cast<penstock_report_format>(job.options.report_format);
+  JobReport report = report_of(job, false);
+  report.timeline = job.course.points();
+  report.what_if = what_if_of(job, report);
+  const pid_t child = ::fork();
+  if (child > 0) return;
+  // The child may hang on a slow disk, and must not hold the lock or the
+  // guardian's pipe meanwhile.
+  if (child == 0) ::close_range(3, ~0U, 0);
+  UniqueFd directory(::open(node_.config.report_dir.c_str(),
+                            O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  Status status =
+      directory ? write_report_file(directory.get(), report, job.uid, format)
+                : Status(system_error(errno, node_.config.report_dir));
+  if (!status) {
+    log_error("job {}: report: {}", job.id, status.error().message);
+  }
+  if (child == 0) ::_exit(0);
+}
+
+NodeStatus NodeReporter::node_status(uid_t uid) const {
+  NodeStatus status;
+  status.node = node_.machine.node;
+  status.version = kVersion;
+  status.policy = policy_name(node_.config.policy);
+  status.time_unix_s = unix_s();
+  status.uptime_s = double(monotonic_ns() - started_ns_) * kNs;
+  status.agent_cpu_s = own_cpu_s();
+  status.cores = double(node_.machine.topology.cpus.size());
+  status.off_since_unix_s = node_.off_since_unix_s;
+  status.rebalance = figures_of(node_.rebalance_latency);
+  status.recall = figures_of(enforcer_.recall_latency());
+  status.launch = figures_of(node_.launch_latency);
+  status.grant = figures_of(node_.grant_latency);
+  for (const PoolConfig& pool : node_.config.pools) {
+    status.pools.push_back(
+        {pool.name, double(pool.bandwidth_bytes_per_s), std::nullopt, 0});
+  }
+  for (const auto& [id, job] : node_.registry.jobs()) {
+    if (!job.managed || job.tasks.empty()) continue;
+    if (const int pool = node_.pool_of(job); pool >= 0) {
+      PoolStatus& use = status.pools[size_t(pool)];
+      ++use.jobs;
+      if (job.knows_bytes) {
+        use.used_bytes_per_s =
+            use.used_bytes_per_s.value_or(0) + job.read_bytes_per_s;
+      }
+    }
+    if (uid != 0 && uid != job.uid) continue;
+    if (status.jobs.size() >= kMaxStatusJobs) break;
+    JobReport report = report_of(job, true);
+    report.changes.clear();
+    status.jobs.push_back(std::move(report));
+  }
+  return status;
+}
+
+NodeMetrics NodeReporter::metrics() {
+  NodeMetrics metrics;
+  metrics.status = node_status(0);  // root sees all jobs
+  metrics.latency_sums = {
+      node_.rebalance_latency.sum_ms(), enforcer_.recall_latency().sum_ms(),
+      node_.launch_latency.sum_ms(), node_.grant_latency.sum_ms()};
+  metrics.idle_cores = double(node_.idle_cpus().size());
+  const double now_s = double(monotonic_ns()) * kNs;
+  CpuSet lent;
+  for (const auto& [id, job] : node_.registry.jobs()) {
+    lent = lent | job.away_now;
+  }
+  metrics.lent_cores = double(lent.size());
+  for (const JobReport& report : metrics.status.jobs) {
+    Job& job = *node_.registry.find_job(report.job_id);
+    metrics.jobs.push_back(job_metrics(job, report, now_s));
+  }
+  return metrics;
+}
+
+}  // namespace penstock

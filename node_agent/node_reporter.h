@@ -1,0 +1,35 @@
+// Builds what users, admins and monitoring see: jobs' reports, the node's
+// status and its metrics.
+#pragma once
+
+#include "node_agent/enforcer.h"
+#include "node_agent/node.h"
+#include "report/metrics.h"
+#include "report/node_status.h"
+
+namespace penstock {
+
+class NodeReporter {
+ public:
+  NodeReporter(Node& node, const Enforcer& enforcer)
+      : node_(node), enforcer_(enforcer) {}
+
+  JobReport report_of(const Job& job, bool running) const;
+
+  // Writes the final report to ReportDir. Forks, because the report is synced,
+  // and a slow disk must not delay recalls.
+  void write_report(const Job& job) const;
+
+  // Lists the jobs of the reader with this uid; for root, all.
+  NodeStatus node_status(uid_t uid) const;
+
+  // Raises the counters of each job: see job_metrics.h.
+  NodeMetrics metrics();
+
+ private:
+  Node& node_;
+  const Enforcer& enforcer_;
+  uint64_t started_ns_ = monotonic_ns();
+};
+
+}  // namespace penstock

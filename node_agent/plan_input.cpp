@@ -1,0 +1,146 @@
+#include "node_agent/plan_input.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/clock.h"
+
+namespace penstock {
+namespace {
+
+constexpr double kNs = 1e-9;
+// Smaller relative changes of costs cause no new plan.
+constexpr double kChanged = 0.05;
+constexpr double kChangedUse = 0.1;  // cores
+constexpr double kLoaderAppears_s = 10;
+
+bool differs(double a, double b) {
+  return std::abs(a - b) > kChanged * std::max(std::abs(a), std::abs(b));
+}
+
+bool differs(const Prediction& a, const Prediction& b) {
+  return differs(a.ceiling_samples_per_s.value,
+                 b.ceiling_samples_per_s.value) ||
+         differs(a.loader_cpu_s_per_sample.value,
+                 b.loader_cpu_s_per_sample.value) ||
+         differs(a.storage_bytes_per_sample.value,
+                 b.storage_bytes_per_sample.value);
+}
+
+// CPUs that several jobs hold at once (gang scheduling, overlap).
+std::set<int> shared_cpus(const std::map<JobId, Job>& jobs) {
+  std::map<int, int> holders;
+  for (const auto& [id, job] : jobs) {
+    const CpuSet held = job.cpus();
+    for (int cpu : held.cpus()) ++holders[cpu];
+  }
+  std::set<int> shared;
+  for (const auto& [cpu, count] : holders) {
+    if (count > 1) shared.insert(cpu);
+  }
+  return shared;
+}
+
+// True if the loader can use more threads than it has. For the first
+// kLoaderAppears_s, a profile counts as evidence of a loader. A job whose
+// loader is never identified may lend, but never borrows.
+bool may_grow(const Job& job, int units) {
+  if (job.elastic()) return true;
+  const double age_s = double(monotonic_ns() - job.started_ns) * kNs;
+  return job.prior && units == 0 && age_s < kLoaderAppears_s;
+}
+
+PlanJob plan_job(const Node& node, const GpuWatch& gpus, const Job& job,
+                 const std::set<int>& shared) {
+  PlanJob entry;
+  entry.id = job.id;
+  entry.uid = job.uid;
+  entry.account = node.accounts.of(job.id);
+  entry.own_cpus = job.cpus();
+  entry.home_cpus =
+      entry.own_cpus - CpuSet(std::vector<int>(shared.begin(), shared.end()));
+  entry.near_cpus = gpus.cpus_near_gpus_of(job);
+  entry.stopped = job.stopped;
+  if (!job.stopped) entry.reserve_cores = trainer_reserve_cores(job);
+  entry.prediction = job.corrected ? job.corrected : job.prior;
+  entry.ranks = job.ranks();
+  entry.used_loader_cores = job.used_loader_cores;
+  entry.starved = job.starved;
+  for (const auto& [pid, task] : job.tasks) {
+    entry.loader_units += int(task.units.size());
+  }
+  entry.elastic = may_grow(job, entry.loader_units);
+  entry.max_threads = job.options.threads * job.task_count();
+  entry.apart = job.is_apart();
+  entry.max_bytes_per_s = job.options.bw_bytes_per_s;
+  const double weight =
+      job.options.weight_milli == 0 ? 1.0 : job.options.weight_milli / 1000.0;
+  entry.shares = job.shares();
+  entry.weight = weight * double(entry.shares);
+  entry.share = job.share;
+  entry.pool = node.pool_of(job);
+  entry.pool_pressed = job.pool_pressed;
+  entry.on_entitlement = node.is_off() || job.contradicted ||
+                         !job.corrector.trusted() ||
+                         job.measured_limit.has_value();
+  return entry;
+}
+
+}  // namespace
+
+std::set<uint64_t> barred_lenders(const Node& node) {
+  const double now_s = double(monotonic_ns()) * kNs;
+  std::set<uint64_t> barred;
+  for (const auto& [id, job] : node.registry.jobs()) {
+    // A stopped job cannot suffer.
+    if (!job.managed || job.tasks.empty() || job.stopped) continue;
+    if (job.measured_limit || !job.lender_watch.may_lend(now_s)) {
+      barred.insert(id);
+    }
+  }
+  return barred;
+}
+
+PlanInput plan_input(const Node& node, const GpuWatch& gpus) {
+  PlanInput input;
+  input.policy = node.config.policy;
+  input.lend_across = node.config.lend_across;
+  input.numa_node_of_cpu = node.machine.topology.numa_node_of_cpu;
+  input.core_of_cpu = node.machine.topology.core_of_cpu;
+  for (const PoolConfig& pool : node.config.pools) {
+    input.pools.push_back(double(pool.bandwidth_bytes_per_s));
+  }
+  const std::set<int> shared = shared_cpus(node.registry.jobs());
+  for (const auto& [id, job] : node.registry.jobs()) {
+    if (!job.managed || job.tasks.empty()) continue;
+    input.jobs.push_back(plan_job(node, gpus, job, shared));
+  }
+  input.barred_lenders = barred_lenders(node);
+  input.idle_cpus = node.idle_cpus();
+  return input;
+}
+
+bool has_changed_enough(const Job& job, const PlanJob& planned) {
+  if (job.stopped != planned.stopped) return true;
+  if (!job.stopped && std::abs(trainer_reserve_cores(job) -
+                               planned.reserve_cores) > kChangedUse) {
+    return true;
+  }
+  int units = 0;
+  for (const auto& [pid, task] : job.tasks) units += int(task.units.size());
+  if (may_grow(job, units) != planned.elastic) return true;
+  if (!planned.elastic && units != planned.loader_units) return true;
+  if (job.ranks() != planned.ranks) return true;
+  // A job with unknown costs is planned by its use.
+  const bool costs_known =
+      job.corrected && job.corrected->loader_cpu_s_per_sample.known();
+  if (!costs_known && (job.starved != planned.starved ||
+                       std::abs(job.used_loader_cores -
+                                planned.used_loader_cores) > kChangedUse)) {
+    return true;
+  }
+  return job.corrected &&
+         (!planned.prediction || differs(*job.corrected, *planned.prediction));
+}
+
+}  // namespace penstock

@@ -1,0 +1,159 @@
+#include "node_agent/rebalancer.h"
+
+#include <algorithm>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "node_agent/correction.h"
+#include "node_agent/grant_changes.h"
+#include "node_agent/job_totals.h"
+#include "node_agent/plan/dropped_loans.h"
+#include "node_agent/plan_input.h"
+
+namespace penstock {
+
+void Rebalancer::rebalance(GrantCause cause, uint64_t since_ns) {
+  PlanInput input = plan_input(node_, gpus_);
+  if (!node_.is_off()) controllers_.apply_grant_to(input);
+  Result<Plan> plan = node_.is_off() ? slurms_plan(input) : make_plan(input);
+  if (!plan) {
+    log_warning("no plan ({}): every job keeps its entitlement",
+                plan.error().message);
+    plan = entitlement_plan(input);
+  }
+  drop_loans(*plan, [&](uint64_t lender, size_t borrower) {
+    return may_lend(lender, input.jobs[borrower]);
+  });
+  std::map<JobId, PlannedGrant> before;
+  for (const PlanJob& job : input.jobs) {
+    before[JobId(job.id)] = node_.registry.find_job(JobId(job.id))->grant;
+  }
+  credit_loans();
+  enforcer_.apply(*plan, input.jobs, pools_.names(), node_.registry.jobs());
+  lender_of_cpu_ = plan->lender_of_cpu;
+  const uint64_t now_ns = monotonic_ns();
+  if (since_ns != 0 && now_ns > since_ns) {
+    node_.rebalance_latency.add_ms(double(now_ns - since_ns) * 1e-6);
+  }
+  planned_ns_ = now_ns;
+  planned_.clear();
+  planned_idle_ = input.idle_cpus;
+  planned_barred_ = input.barred_lenders;
+  for (const PlanJob& job : input.jobs) {
+    planned_[JobId(job.id)] = job;
+    Job& record = *node_.registry.find_job(JobId(job.id));
+    record_plan(record, before[JobId(job.id)], cause, {unix_s(), now_ns});
+  }
+  control_loop_.adjust();
+  controllers_.report(input);
+}
+
+// Three kinds of borrowers get no loans. The groups of some cannot be lent
+// CPUs. Others have no group for away threads, which then yield only within
+// their own group. And a job with shared CPUs would lose them to the other
+// holder, as borrowing lowers its weight.
+bool Rebalancer::may_lend(uint64_t lender, const PlanJob& planned) {
+  Job& borrower = *node_.registry.find_job(JobId(planned.id));
+  if (planned.home_cpus != planned.own_cpus) {
+    borrower.note("lent no CPUs while other jobs hold some of its own too");
+    return false;
+  }
+  if (!borrower.may_borrow) return false;
+  if (lender == 0) return true;
+  const Job& owner = node_.registry.jobs().at(JobId(lender));
+  Status yields = node_.machine.backend.yields_to(
+      borrower.tasks.begin()->second.home,
+      owner.tasks.begin()->second.home.cpu_path);
+  if (yields) return true;
+  if (yields.error().code == Code::kUnavailable) {
+    const std::string text =
+        "other jobs' CPUs are not lent to it: " + yields.error().message;
+    if (borrower.note(text)) log_warning("job {}: {}", borrower.id, text);
+  }
+  return false;
+}
+
+bool Rebalancer::may_plan() const {
+  return double(monotonic_ns() - planned_ns_) * 1e-6 >=
+         double(node_.config.min_solve_interval_ms);
+}
+
+bool Rebalancer::rebalance_for_limits() {
+  limits_changed_ = !may_plan();
+  if (!limits_changed_) rebalance(GrantCause::kAnalysis);
+  return !limits_changed_;
+}
+
+void Rebalancer::rebalance_if_changed() {
+  if (may_plan() && is_outdated()) {
+    rebalance(GrantCause::kMeasuredChange);
+  }
+}
+
+void Rebalancer::after_sample(uint64_t now_ns) {
+  for (auto& [id, job] : node_.registry.jobs()) {
+    record_rate_after(job, {unix_s(), monotonic_ns()});
+    note_first_ceiling(job, monotonic_ns());
+  }
+  watch_lenders(now_ns);
+  if (!may_plan()) return;
+  if (limits_changed_) {
+    limits_changed_ = false;
+    rebalance(GrantCause::kAnalysis);
+  }
+  if (is_outdated()) rebalance(GrantCause::kMeasuredChange);
+  if (node_.idle_cpus() != planned_idle_) rebalance(GrantCause::kIdleCpus);
+}
+
+void Rebalancer::credit_loans() {
+  credit_lenders(lender_of_cpu_, node_.registry.jobs());
+}
+
+bool Rebalancer::is_outdated() const {
+  if (barred_lenders(node_) != planned_barred_) return true;
+  const std::map<JobId, Job>& jobs = node_.registry.jobs();
+  return std::any_of(jobs.begin(), jobs.end(), [this](const auto& entry) {
+    const Job& job = entry.second;
+    if (!job.managed || job.tasks.empty()) return false;
+    const auto planned = planned_.find(job.id);
+    return planned == planned_.end() ||
+           has_changed_enough(job, planned->second);
+  });
+}
+
+// Detects loans that cost the lender more than CPU time (caches, memory
+// bandwidth).
+void Rebalancer::watch_lenders(uint64_t now_ns) {
+  const double now_s = double(now_ns) * 1e-9;
+  std::set<uint64_t> lenders;
+  for (const auto& [cpu, lender] : lender_of_cpu_) lenders.insert(lender);
+  bool suffered = false;
+  for (auto& [id, job] : node_.registry.jobs()) {
+    if (!job.managed || job.tasks.empty() || job.stopped) continue;
+    if (job.measured_limit) continue;
+    LenderWatch::Look look;
+    look.now_s = now_s;
+    look.lent = lenders.contains(id);
+    look.is_rate = job.reports();
+    if (!look.is_rate) {
+      look.figure = job.delay_probe.got_share(node_.machine.proc, job.tasks);
+      look.is_idle = job.is_idle;
+    } else if (!job.rates.empty() && job.rates.back().time_s == now_s) {
+      look.figure = job.rates.back().rate;
+    }
+    LenderWatch& watch = job.lender_watch;
+    const double unlent = watch.unlent_figure();
+    const double lent = watch.lent_figure();
+    const LenderWatch::Verdict verdict = watch.look(look);
+    if (verdict != LenderWatch::Verdict::kSuffers) continue;
+    log_info("job {}: {:.3g} {} with its CPUs lent, {:.3g} without: returned",
+             id, lent, look.is_rate ? "samples/s" : "of the CPU time it wants",
+             unlent);
+    suffered = true;
+  }
+  // kMeasure bars the lender without a plan here; is_outdated() then causes
+  // one.
+  if (suffered) rebalance(GrantCause::kLenderSuffered);
+}
+
+}  // namespace penstock

@@ -1,0 +1,187 @@
+#include "node_agent/task_lifecycle.h"
+
+#include <poll.h>
+
+#include <algorithm>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "node_agent/guardian.h"
+#include "node_agent/home_finder.h"
+
+namespace penstock {
+namespace {
+
+constexpr uint64_t kForgetAfter_ns = 600'000'000'000;
+
+}  // namespace
+
+void TaskLifecycle::adopt(const std::vector<SavedTask>& saved) {
+  // Threads first: the tasks are expected at home.
+  Status swept = node_.machine.backend.sweep(
+      {}, home_finder(node_.machine.proc, node_.machine.backend, saved));
+  if (!swept) log_warning("sweeping leftovers: {}", swept.error().message);
+  leftovers_ = !swept;
+  for (const SavedTask& task : saved) {
+    if (!node_.machine.proc.verify(task.home.task)) continue;
+    // Undoes the saved split; begin_task() decides anew.
+    parts_.separation.undo(task);
+    Result<Task*> added = node_.registry.add(task.start, task.home);
+    if (!added) {
+      log_warning("job {}: not adopted: {}", task.start.job_id,
+                  added.error().message);
+      continue;
+    }
+    Job& job = *node_.registry.find_job(task.start.job_id);
+    node_.accounts.set(job.id, task.account);
+    job.managed = node_.manages(job.options);
+    job.started_unix_s = task.job_started_unix_s;
+    const double age_s = std::max(0.0, unix_s() - job.started_unix_s);
+    job.started_ns = monotonic_ns() - uint64_t(age_s * 1e9);
+    ++job.quality.agent_restarts;
+    begin_task(job, **added);
+  }
+}
+
+void TaskLifecycle::introduce(Job& job, const Task& task) {
+  Status known = node_.machine.backend.add_task(job.id, task.home);
+  // ENODEV: the task ended while its group was read.
+  const bool is_gone = !known && (known.error().code == Code::kNotFound ||
+                                  known.error().saved_errno == ENODEV);
+  if (known || is_gone || !job.may_borrow) return;
+  job.may_borrow = false;
+  job.note("CPUs cannot be lent to it: " + known.error().message);
+  log_warning("job {}: CPUs cannot be lent to it: {}", job.id,
+              known.error().message);
+}
+
+void TaskLifecycle::begin_task(Job& job, Task& task) {
+  const JobId job_id = job.id;
+  const pid_t pid = task.id.tid;
+  Status watched = node_.machine.loop.watch(
+      task.pidfd.get(), [this, job_id, pid] { on_task_gone(job_id, pid); });
+  if (!watched) log_warning("job {}: {}", job_id, watched.error().message);
+  if (!job.managed) return;
+  job.note_widest();
+  node_.note_if_off(job);
+  if (node_.config.lend_across == LendAcross::kAccount &&
+      node_.accounts.of(job_id).empty()) {
+    job.note("its account is unknown: CPUs are lent between its user's jobs");
+  }
+  introduce(job, task);
+  parts_.profiles.load(job);
+  parts_.separation.decide(job, task);
+  parts_.pools.attach(job, task);
+  parts_.processes.mark_for_scan(job_id, pid);
+  log_info("job {}: task {} started on CPUs {}", job_id, task.start.task_id,
+           task.home.affinity.to_string());
+}
+
+// The event may belong to an earlier owner of the descriptor's number, so poll
+// the pidfd.
+void TaskLifecycle::on_task_gone(JobId job_id, pid_t pid) {
+  Job* job = node_.registry.find_job(job_id);
+  if (job == nullptr || !job->tasks.contains(pid)) return;
+  const Task& task = job->tasks.at(pid);
+  pollfd gone{task.pidfd.get(), POLLIN, 0};
+  if (::poll(&gone, 1, 0) != 1) return;
+  end_task(job_id, pid,
+           task.exit_seen_ns != 0 ? task.exit_seen_ns : monotonic_ns());
+}
+
+void TaskLifecycle::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
+  Job* job = node_.registry.find_job(job_id);
+  if (job == nullptr || !job->tasks.contains(pid)) return;
+  Task& task = job->tasks.at(pid);
+  for (Unit& unit : task.units) parts_.sampler.account(unit, job->totals);
+  for (Rank& rank : task.ranks) {
+    (void)rank.read(job->options.batch);
+  }
+  job->note_widest();
+  for (Rank& rank : task.ranks) {
+    if (rank.progress) job->ended.add(*rank.progress);
+  }
+  task.ranks.clear();        // job->ended counts them from now on
+  job->last.updated_ns = 0;  // the page sums lose this task
+  node_.machine.loop.forget(task.pidfd.get());
+  for (Unit& unit : task.units) parts_.enforcer.bring_home(*job, unit);
+  parts_.separation.put_together(task);
+  const bool was_last = job->tasks.size() == 1;
+  if (was_last && job->managed) parts_.reporter.write_report(*job);
+  if (was_last) {
+    parts_.rebalancer.credit_loans();
+    parts_.enforcer.vacate(*job, job->away_now);
+    job->grant.away_cpus = CpuSet();  // its loans have ended
+  }
+  node_.registry.remove_task(job_id, pid);
+  parts_.rebalancer.rebalance(
+      was_last ? GrantCause::kJobEnd : GrantCause::kTaskEnd, exited_ns);
+  if (was_last && !parts_.enforcer.release(*job, node_.finder())) {
+    leftovers_ = true;
+  }
+  if (was_last) job->idle_since_ns = monotonic_ns();
+  if (was_last && !job->managed) forget_job(job_id);
+  node_.machine.loop.defer([this] { node_.save_state(); });
+}
+
+void TaskLifecycle::finish_job(JobId job_id) {
+  Job* job = node_.registry.find_job(job_id);
+  if (job == nullptr) return;
+  while (!job->tasks.empty()) {
+    end_task(job_id, job->tasks.begin()->first, monotonic_ns());
+    job = node_.registry.find_job(job_id);
+    if (job == nullptr) return;
+  }
+  parts_.rebalancer.forget(job_id);
+  forget_job(job_id);
+}
+
+void TaskLifecycle::forget_job(JobId job) {
+  parts_.processes.forget(job);
+  node_.registry.erase_job(job);
+}
+
+void TaskLifecycle::set_up_again() {
+  for (auto& [id, job] : node_.registry.jobs()) {
+    if (!job.managed) continue;
+    job.away_policy = AwayPolicy();  // the old one would count the time off
+    for (auto& [pid, task] : job.tasks) {
+      introduce(job, task);
+      parts_.pools.attach(job, task);
+    }
+    parts_.processes.mark_for_scan(id);
+  }
+}
+
+// The guardian took penstockd for hung, brought all threads home and removed
+// the groups. Sets everything up again.
+void TaskLifecycle::recover() {
+  log_warning("stood still for {} s or more: starting anew",
+              Guardian::kPatience_ms / 1000);
+  for (auto& [id, job] : node_.registry.jobs()) {
+    if (!parts_.enforcer.release(job, node_.finder())) leftovers_ = true;
+    job.measured_limit.reset();  // the measuring job repeats its request
+  }
+  set_up_again();
+  parts_.rebalancer.rebalance(GrantCause::kAgentStart);
+}
+
+// Threads that outlive their task's first process keep a group busy for a
+// moment. A job whose end was not announced is forgotten after kForgetAfter_ns.
+void TaskLifecycle::tidy(uint64_t now_ns) {
+  std::set<JobId> alive;
+  std::vector<JobId> forgotten;
+  for (const auto& [id, job] : node_.registry.jobs()) {
+    if (!job.tasks.empty()) {
+      alive.insert(id);
+    } else if (now_ns - job.idle_since_ns > kForgetAfter_ns) {
+      forgotten.push_back(id);
+    }
+  }
+  for (JobId id : forgotten) finish_job(id);
+  if (!leftovers_) return;
+  auto nobody = [](pid_t) -> std::optional<Home> { return std::nullopt; };
+  if (node_.machine.backend.sweep(alive, nobody)) leftovers_ = false;
+}
+
+}  // namespace penstock

@@ -1,0 +1,62 @@
+// Starts and ends of tasks and jobs, and what outlives a restart of penstockd.
+#pragma once
+
+#include <vector>
+
+#include "node_agent/enforcer.h"
+#include "node_agent/loader_separation.h"
+#include "node_agent/node.h"
+#include "node_agent/node_reporter.h"
+#include "node_agent/pool_devices.h"
+#include "node_agent/process_watch.h"
+#include "node_agent/profile_loader.h"
+#include "node_agent/rebalancer.h"
+#include "node_agent/sampler.h"
+
+namespace penstock {
+
+// The parts that a task's start and end concern.
+struct TaskParts {
+  const Sampler& sampler;
+  Enforcer& enforcer;
+  const NodeReporter& reporter;
+  const PoolDevices& pools;
+  ProfileLoader& profiles;
+  const LoaderSeparation& separation;
+  Rebalancer& rebalancer;
+  ProcessWatch& processes;
+};
+
+class TaskLifecycle {
+ public:
+  TaskLifecycle(Node& node, TaskParts parts) : node_(node), parts_(parts) {}
+
+  // Brings home the threads that an earlier penstockd left away, and takes over
+  // its running tasks.
+  void adopt(const std::vector<SavedTask>& saved);
+
+  void begin_task(Job& job, Task& task);
+  // exited_ns: CLOCK_MONOTONIC. No effect if there is no such task.
+  void end_task(JobId job_id, pid_t pid, uint64_t exited_ns);
+  // Ends all tasks of the job and removes its record.
+  void finish_job(JobId job_id);
+
+  // Sets the managed jobs up again, when no loans and no groups exist.
+  void set_up_again();
+  // The same after the guardian brought all threads home.
+  void recover();
+
+  // Removes groups of ended jobs that were busy, and forgets old jobs.
+  void tidy(uint64_t now_ns);
+
+ private:
+  void introduce(Job& job, const Task& task);
+  void on_task_gone(JobId job_id, pid_t pid);
+  void forget_job(JobId job);
+
+  Node& node_;
+  TaskParts parts_;
+  bool leftovers_ = false;  // busy groups of ended jobs, to be swept later
+};
+
+}  // namespace penstock
