@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <cerrno>
+#include <variant>
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -64,43 +65,13 @@ Result<Rank*> rank_for(const ProcReader& proc, Task& task, pid_t pid) {
 }  // namespace
 
 Answer Requests::handle(const Message& message, const Peer& peer) {
-  if (auto* start = std::get_if<penstock_task_start>(&message)) {
-    return on_task_start(*start);
-  }
-  if (auto* exit = std::get_if<penstock_task_exit>(&message)) {
-    lifecycle_.end_task(exit->job_id, exit->pid, exit->exited_ns);
-    return silent();
-  }
-  if (auto* end = std::get_if<penstock_step_end>(&message)) {
-    on_step_end(*end);
-    return silent();
-  }
-  if (auto* end = std::get_if<penstock_job_end>(&message)) {
-    on_job_end(end->job_id);
-    return silent();
-  }
-  if (auto* start = std::get_if<penstock_job_start>(&message)) {
-    on_job_start(*start);
-    return silent();
-  }
-  if (auto* hello = std::get_if<penstock_hello>(&message)) {
-    return on_hello(*hello, peer);
-  }
-  if (auto* thread = std::get_if<penstock_thread>(&message)) {
-    return on_thread(*thread, peer);
-  }
-  if (auto* wanted = std::get_if<penstock_switch>(&message)) {
-    return on_switch(*wanted);
-  }
-  if (auto* limit = std::get_if<penstock_limit>(&message)) {
-    return limits_.on_limit(*limit, peer);
-  }
-  return on_status(std::get<penstock_status>(message), peer);
+  return std::visit([&](const auto& request) { return on(request, peer); },
+                    message);
 }
 
 // The task waits for the reply before it execs. Only vacating its CPUs happens
 // before the reply; the rest is deferred.
-Answer Requests::on_task_start(const penstock_task_start& start) {
+Answer Requests::on(const penstock_task_start& start, const Peer&) {
   Result<Home> home = node_.machine.backend.home_of(TaskId{start.pid, 0});
   if (!home) return refuse(home.error());
   Result<Task*> task = node_.registry.add(start, *home);
@@ -123,25 +94,35 @@ Answer Requests::on_task_start(const penstock_task_start& start) {
   return Answer{};
 }
 
-void Requests::on_step_end(const penstock_step_end& end) {
-  if (end.launch_tasks == 0 || end.launch_ns == 0) return;
-  node_.launch_latency.add_ms(double(end.launch_ns) * 1e-6);
+Answer Requests::on(const penstock_task_exit& exit, const Peer&) {
+  lifecycle_.end_task(exit.job_id, exit.pid, exit.exited_ns);
+  return silent();
+}
+
+Answer Requests::on(const penstock_step_end& end, const Peer&) {
+  if (end.launch_tasks > 0 && end.launch_ns > 0) {
+    node_.launch_latency.add_ms(double(end.launch_ns) * 1e-6);
+  }
+  return silent();
 }
 
 // Usually precedes the job's first task, but may follow it.
-void Requests::on_job_start(const penstock_job_start& start) {
+Answer Requests::on(const penstock_job_start& start, const Peer&) {
   node_.accounts.set(start.job_id, std::string(fixed_text(start.account)));
-  if (node_.registry.find_job(start.job_id) == nullptr) return;
-  node_.save_state();
-  rebalancer_.rebalance(GrantCause::kTaskStart);
+  if (node_.registry.find_job(start.job_id) != nullptr) {
+    node_.save_state();
+    rebalancer_.rebalance(GrantCause::kTaskStart);
+  }
+  return silent();
 }
 
-void Requests::on_job_end(JobId job) {
-  lifecycle_.finish_job(job);
-  node_.accounts.forget(job);
+Answer Requests::on(const penstock_job_end& end, const Peer&) {
+  lifecycle_.finish_job(end.job_id);
+  node_.accounts.forget(end.job_id);
+  return silent();
 }
 
-Answer Requests::on_hello(const penstock_hello& hello, const Peer& peer) {
+Answer Requests::on(const penstock_hello& hello, const Peer& peer) {
   if (hello.api_version != PENSTOCK_PAGE_VERSION) {
     return refuse(EPROTO, "pages of version " +
                               std::to_string(PENSTOCK_PAGE_VERSION) +
@@ -169,7 +150,7 @@ Answer Requests::on_hello(const penstock_hello& hello, const Peer& peer) {
 
 // A process may register its own threads and processes of its task (PyTorch's
 // workers), but no others.
-Answer Requests::on_thread(const penstock_thread& thread, const Peer& peer) {
+Answer Requests::on(const penstock_thread& thread, const Peer& peer) {
   Result<Registry::Owner> owner = node_.registry.owner_of(peer.pid);
   if (!owner) return refuse(owner.error());
   if (peer.uid != owner->job->uid) {
@@ -196,12 +177,11 @@ Answer Requests::on_thread(const penstock_thread& thread, const Peer& peer) {
   return Answer{};
 }
 
-Answer Requests::on_status(const penstock_status& status,
-                           const Peer& peer) const {
+Answer Requests::on(const penstock_status& status, const Peer& peer) {
   if (status.job_id == 0) {
     return answer_with(to_json(reporter_.node_status(peer.uid)));
   }
-  Job* job = node_.registry.find_job(status.job_id);
+  const Job* job = node_.registry.find_job(status.job_id);
   // Both cases get the same reply, so that it reveals nothing about others'
   // jobs.
   if (job == nullptr || !job->managed ||
@@ -214,11 +194,15 @@ Answer Requests::on_status(const penstock_status& status,
   return answer_with(to_json(report));
 }
 
-Answer Requests::on_switch(const penstock_switch& wanted) {
+Answer Requests::on(const penstock_switch& wanted, const Peer&) {
   Result<NodeSwitch> done =
       wanted.off == 1 ? off_switch_.switch_off() : off_switch_.switch_on();
   if (!done) return refuse(done.error());
   return answer_with(to_json(*done));
+}
+
+Answer Requests::on(const penstock_limit& asked, const Peer& peer) {
+  return limits_.on_limit(asked, peer);
 }
 
 }  // namespace penstock

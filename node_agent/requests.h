@@ -29,14 +29,17 @@ class Requests {
   Answer handle(const Message& message, const Peer& peer);
 
  private:
-  Answer on_task_start(const penstock_task_start& start);
-  void on_step_end(const penstock_step_end& end);
-  void on_job_start(const penstock_job_start& start);
-  void on_job_end(JobId job);
-  Answer on_hello(const penstock_hello& hello, const Peer& peer);
-  Answer on_thread(const penstock_thread& thread, const Peer& peer);
-  Answer on_status(const penstock_status& status, const Peer& peer) const;
-  Answer on_switch(const penstock_switch& wanted);
+  // One for each type of Message.
+  Answer on(const penstock_task_start& start, const Peer& peer);
+  Answer on(const penstock_task_exit& exit, const Peer& peer);
+  Answer on(const penstock_step_end& end, const Peer& peer);
+  Answer on(const penstock_job_start& start, const Peer& peer);
+  Answer on(const penstock_job_end& end, const Peer& peer);
+  Answer on(const penstock_hello& hello, const Peer& peer);
+  Answer on(const penstock_thread& thread, const Peer& peer);
+  Answer on(const penstock_status& status, const Peer& peer);
+  Answer on(const penstock_switch& wanted, const Peer& peer);
+  Answer on(const penstock_limit& asked, const Peer& peer);
 
   Node& node_;
   Enforcer& enforcer_;
