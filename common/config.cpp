@@ -150,6 +150,13 @@ Status set_controllers(const std::string& value, Config& config) {
   return Done{};
 }
 
+std::vector<Word<Policy>> policy_words() {
+  std::vector<Word<Policy>> words;
+  for (const char* name : kPolicyNames)
+    words.push_back({name, static_cast<Policy>(words.size())});
+  return words;
+}
+
 // Setters by lower-case key.
 const std::map<std::string, Setter>& setters() {
   static const auto* const kSetters = new std::map<std::string, Setter>{
@@ -160,11 +167,7 @@ const std::map<std::string, Setter>& setters() {
       {"profiledir", path(&Config::profile_dir)},
       {"cgrouproot", path(&Config::cgroup_root)},
       {"cgroupname", name(&Config::cgroup_name)},
-      {"policy",
-       word<Policy>(&Config::policy, {{"throughput", Policy::kThroughput},
-                                      {"fair", Policy::kFair},
-                                      {"maxmin", Policy::kMaxMin},
-                                      {"even", Policy::kEven}})},
+      {"policy", word<Policy>(&Config::policy, policy_words())},
       {"default",
        word<bool>(&Config::default_auto, {{"auto", true}, {"off", false}})},
       {"lendidle", yes_no(&Config::lend_idle)},
@@ -326,20 +329,6 @@ Result<Config> parse_config(std::string_view text,
       return std::move(status).error().wrap(file_name + ":" +
                                             std::to_string(line.number));
   return config;
-}
-
-const char* policy_name(Policy policy) {
-  switch (policy) {
-    case Policy::kThroughput:
-      return "throughput";
-    case Policy::kFair:
-      return "fair";
-    case Policy::kMaxMin:
-      return "maxmin";
-    case Policy::kEven:
-      return "even";
-  }
-  return "unknown";
 }
 
 }  // namespace penstock

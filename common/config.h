@@ -10,17 +10,11 @@
 #include <string_view>
 #include <vector>
 
+#include "common/policy.h"
 #include "common/result.h"
 
 namespace penstock {
 
-enum class Policy {
-  kThroughput,  // max sum of weighted x/ceiling
-  kFair,        // max sum of weighted log x
-  kMaxMin,      // lexicographic max-min of x/ceiling
-  kEven,        // no lending; splits every pool evenly among the running
-                // managed jobs (the baseline of A-Dloader, for comparison)
-};
 enum class LendAcross { kAny, kAccount, kUser };
 enum class SubmitComment { kNo, kComment, kAdminComment };
 
@@ -61,10 +55,10 @@ struct Config {
   std::string cgroup_root = "/sys/fs/cgroup";  // CgroupRoot: mount point of the
                                                // cgroup controllers (v1 or v2)
   std::string cgroup_name = "penstock";        // CgroupName: our groups' name
-  Policy policy = Policy::kThroughput;  // Policy=throughput|fair|maxmin|even
-  bool default_auto = false;            // Default=auto|off
-  bool lend_idle = true;                // LendIdle=yes|no
-  LendAcross lend_across = LendAcross::kAny;  // LendAcross=any|account|user
+  Policy policy = kDefaultPolicy;              // Policy, a name of policy.h
+  bool default_auto = false;                   // Default=auto|off
+  bool lend_idle = true;                       // LendIdle=yes|no
+  LendAcross lend_across = LendAcross::kAny;   // LendAcross=any|account|user
   bool away_yields = true;  // AwayYields=yes|no: cpu.idle on away groups
   double max_weight = 1.0;  // MaxWeight, 0.001..1000
   uint64_t sample_period_ms = 1000;     // SamplePeriod, 100..60000
@@ -128,7 +122,5 @@ struct Config {
 //         kInvalidArgument   not a regular file, or parse_config()'s
 //         kIo                reading failed
 [[nodiscard]] Result<Config> load_config(const std::string& path);
-
-const char* policy_name(Policy policy);
 
 }  // namespace penstock

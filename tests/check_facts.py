@@ -5,7 +5,8 @@ The fields of the progress page stand in common/page.h. The public struct of
 libpenstock, Python's offsets and the table in docs/protocol.md have the same
 fields. The files that docs/architecture.md names exist, and its picture is what
 its script draws. The loader options of common/options.cpp are those of
-spank_penstock(8), and few other files name one.
+spank_penstock(8), the policies of common/policy.h those of penstock.conf(5), and
+few other files name one.
 """
 
 import pathlib
@@ -19,6 +20,10 @@ KINDS = ("moment", "counter", "level", "state")
 # Files of the product that may name an option: the table, and three that meet
 # options as users do: a public header, a Python module, a benchmark.
 MOST_FILES_OF_OPTION = 4
+
+# Files that may name a policy: the table, its objective, and the simulator,
+# which has baselines of the same names.
+MOST_FILES_OF_POLICY = 5
 
 
 def read(path):
@@ -118,6 +123,32 @@ def check_options():
     return wrong
 
 
+def policies():
+    """The enumerators of the policies of the allocation."""
+    enum = re.search(r"^enum class Policy \{(.*?)^\};",
+                     read("common/policy.h"), re.MULTILINE | re.DOTALL)
+    return re.findall(r"^  (k\w+),", enum.group(1), re.MULTILINE)
+
+
+def check_policies():
+    """Lines about policies that many files name, or that have no manual."""
+    wrong = []
+    for policy in policies():
+        wrong += named_too_often(policy, rf"\b{policy}\b",
+                                 MOST_FILES_OF_POLICY)
+    names = re.search(r"kPolicyNames\[\] = \{(.*?)\};",
+                      read("common/policy.h"), re.DOTALL).group(1)
+    manual = "docs/man/penstock.conf.5"
+    listed = re.search(r"^\.It Cm Policy .*?^\.Bl(.*?)^\.El", read(manual),
+                       re.MULTILINE | re.DOTALL).group(1)
+    expected = re.findall(r'"(\w+)"', names)
+    found = re.findall(r"^\.It Cm (\w+)$", listed, re.MULTILINE)
+    if found != expected:
+        wrong.append(f"{manual}: the policies are {found}, in common/policy.h "
+                     f"{expected}")
+    return wrong
+
+
 def named_files(text):
     """Patterns of the files that a document names in `code`."""
     for name in re.findall(r"`([\w./*{},-]+\.[\w{},]+)`", text):
@@ -151,7 +182,7 @@ def main():
     if not options():
         print("common/options.cpp: the table of options was not found")
         return 1
-    wrong = check_page() + check_map() + check_options()
+    wrong = check_page() + check_map() + check_options() + check_policies()
     print("\n".join(wrong), end="\n" if wrong else "")
     return 1 if wrong else 0
 

@@ -94,7 +94,7 @@ double bytes_per_share(const PlanInput& input, int pool) {
 // the pool's jobs. Policy=even divides by jobs instead.
 std::vector<double> pool_entitlements(const PlanInput& input) {
   std::vector<double> ranks(input.pools.size(), 0.0);
-  const bool even = input.policy == Policy::kEven;
+  const bool even = !lends(input.policy);
   auto share = [&](const PlanJob& job) {
     return even ? 1.0 : std::max<double>(1, job.shares);
   };
@@ -339,10 +339,6 @@ Result<GroupResult> solve_group(const PlanInput& input,
                                 const std::vector<Costs>& costs,
                                 const std::vector<double>& entitled,
                                 const std::vector<double>& pools) {
-  const auto objective =
-      input.policy == Policy::kFair     ? allocator::Objective::kFair
-      : input.policy == Policy::kMaxMin ? allocator::Objective::kMaxMin
-                                        : allocator::Objective::kThroughput;
   Result<allocator::Allocation> answer = Error{};
   // First with the cluster's rates as floors. If that is infeasible, because
   // the node has changed since, without them.
@@ -350,7 +346,7 @@ Result<GroupResult> solve_group(const PlanInput& input,
     Problem problem =
         build_problem(input, group, idle, costs, entitled, pools, pinned);
     problem.cores -= barred_spare(input, group, costs);
-    answer = solve(problem, objective);
+    answer = solve(problem, input.policy);
     if (answer) even_out_shares(input, group, costs, problem, *answer);
     if (answer || answer.error().code != Code::kInfeasible) break;
   }
@@ -389,7 +385,7 @@ void finish(const PlanInput& input, const std::vector<Costs>& costs,
     grant.floor = floor_rate(input.jobs[j], costs[j], entitled[j]);
     // A job that reads at its limit gets at least its entitlement, because its
     // measured need may only reflect the limit.
-    if (input.jobs[j].pool_pressed && input.policy != Policy::kEven) {
+    if (input.jobs[j].pool_pressed && lends(input.policy)) {
       grant.bytes_per_s = std::max(grant.bytes_per_s, entitled[j]);
     }
   }
@@ -422,7 +418,7 @@ JobNeeds needs_of(const PlanJob& job) {
 }
 
 Result<Plan> make_plan(const PlanInput& input) {
-  if (input.policy == Policy::kEven) return entitlement_plan(input);
+  if (!lends(input.policy)) return entitlement_plan(input);
   const std::vector<Costs> costs = all_costs(input);
   const std::vector<double> entitled = pool_entitlements(input);
   const std::vector<double> floor_bytes =

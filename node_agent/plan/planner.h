@@ -66,7 +66,7 @@ struct JobNeeds {
 JobNeeds needs_of(const PlanJob& job);
 
 struct PlanInput {
-  Policy policy = Policy::kThroughput;
+  Policy policy = kDefaultPolicy;
   LendAcross lend_across = LendAcross::kAny;
   std::vector<PlanJob> jobs;
   CpuSet idle_cpus;           // lendable CPUs that no job has

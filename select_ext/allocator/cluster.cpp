@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "select_ext/allocator/cluster_state.h"
+#include "select_ext/allocator/objective.h"
 
 namespace penstock::allocator {
 namespace {
@@ -32,9 +32,12 @@ Status check_node(size_t index, const ClusterNode& node) {
 
 Result<ClusterSolver> ClusterSolver::create(std::vector<ClusterNode> nodes,
                                             std::vector<double> pools,
-                                            Objective objective) {
+                                            Policy policy) {
   auto state = std::make_unique<ClusterState>();
-  state->objective = objective;
+  state->objective = objective_of(policy);
+  if (state->objective == nullptr) {
+    return invalid("the policy does not lend");
+  }
   state->nodes = static_cast<int>(nodes.size());
   state->resources.resize(2 * nodes.size() + pools.size());
   for (size_t n = 0; n < nodes.size(); ++n) {
@@ -106,13 +109,10 @@ double ClusterSolver::objective() const {
   for (const JobState& job : state_->jobs) {
     if (!job.is_present()) continue;
     least = std::min(least, job.level);
-    if (state_->objective == Objective::kThroughput) {
-      sum += job.weight * job.level;
-    } else if (job.level > 0) {
-      sum += job.weight * std::log(job.level);
-    }
+    if (!has_gap() || job.level <= 0) continue;
+    sum += job.weight * state_->objective->gain(job.level, 1);
   }
-  return state_->objective == Objective::kMaxMin ? least : sum;
+  return has_gap() ? sum : least;
 }
 
 int ClusterSolver::full_nodes() const {
@@ -131,12 +131,14 @@ int ClusterSolver::full_pools() const {
   return full;
 }
 
+bool ClusterSolver::has_gap() const { return state_->objective->is_sum(); }
+
 double ClusterSolver::gap() const {
-  const bool is_fair = state_->objective == Objective::kFair;
+  const bool is_linear = state_->objective->is_linear;
   double bound = 0;
   double weights = 0;
   for (const JobState& job : state_->jobs) {
-    if (!job.is_present() || (is_fair && job.level == 0)) continue;
+    if (!job.is_present() || (!is_linear && job.level == 0)) continue;
     const double level = state_->free_level(job, job.payment);
     bound += state_->surplus(job, job.payment, level);
     weights += job.weight;
@@ -145,7 +147,7 @@ double ClusterSolver::gap() const {
     bound += resource.price * resource.capacity;
   }
   const double lost = bound - objective();
-  const double unit = is_fair ? weights : objective();
+  const double unit = is_linear ? objective() : weights;
   return unit > 0 ? lost / unit : 0;
 }
 

@@ -60,10 +60,10 @@ struct ClusterGrant {
 class ClusterSolver {
  public:
   // pools: bandwidth of each in bytes/s, > 0.
-  // Errors: kInvalidArgument  names the node or pool, and the field
+  // Errors: kInvalidArgument  names the node or pool, and the field; or the
+  //                           policy does not lend
   [[nodiscard]] static Result<ClusterSolver> create(
-      std::vector<ClusterNode> nodes, std::vector<double> pools,
-      Objective objective);
+      std::vector<ClusterNode> nodes, std::vector<double> pools, Policy policy);
 
   ClusterSolver(ClusterSolver&&) noexcept;
   ClusterSolver& operator=(ClusterSolver&&) noexcept;
@@ -101,8 +101,9 @@ class ClusterSolver {
   // Upper bound on the objective's loss against the optimum: the Lagrangian
   // dual at the present prices less objective(). A fraction of objective()
   // under throughput; per unit of weight under fair. O(jobs).
-  // REQUIRES: not max-min, which has no such bound.
+  // REQUIRES: has_gap(); max-min has no such bound.
   double gap() const;
+  bool has_gap() const;
 
   // Number of nodes whose cores, and of pools whose bandwidth, limit a rate.
   int full_nodes() const;

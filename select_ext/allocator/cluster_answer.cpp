@@ -1,58 +1,9 @@
 // How jobs respond to prices.
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
-#include "select_ext/allocator/cluster_state.h"
+#include "select_ext/allocator/objective.h"
 
 namespace penstock::allocator {
-namespace {
-
-// Under throughput a job's gain is linear in its level, so its response would
-// jump between corners as a price changes. The proximal term (kProximity x
-// weight / 2) x (level - centre)^2, subtracted from the gain, makes the
-// response continuous. It is 0 where level and centre are equal.
-constexpr double kProximity = 0.2;
-
-// Smaller levels count as 0: proportional fairness grants a job a tiny part of
-// a resource that is almost used up.
-constexpr double kLeastLevel = 1e-12;
-
-// The level at which the marginal gain equals the marginal cost, and its
-// derivative.
-struct Wish {
-  double level = 0;
-  double slope = 0;
-};
-
-double marginal_cost(const LevelPiece& piece, const Payment& payment) {
-  return payment.cores * piece.cores_per_level + payment.bytes;
-}
-
-Wish wish_of(const JobState& job, const LevelPiece& piece,
-             const Payment& payment, Objective objective) {
-  const double cost = marginal_cost(piece, payment);
-  Wish wish;
-  switch (objective) {
-    case Objective::kThroughput: {
-      const double stiffness = kProximity * job.weight;
-      return {job.centre + (job.weight - cost) / stiffness, -1 / stiffness};
-    }
-    case Objective::kFair:
-      wish = {cost > 0 ? job.weight / cost
-                       : std::numeric_limits<double>::infinity(),
-              -job.weight / (cost * cost)};
-      break;
-    case Objective::kMaxMin:
-      wish = {std::min(1 - payment.bytes,
-                       std::max(1 - payment.cores, job.coreless_level)),
-              -1};
-      break;
-  }
-  return wish.level < kLeastLevel ? Wish{} : wish;
-}
-
-}  // namespace
 
 double ClusterState::floor_of(const JobState& job) const {
   double floor = job.core_floor;
@@ -82,8 +33,8 @@ double ClusterState::use(const JobState& job, const Link& link,
 Payment ClusterState::pay_also(Payment others, const Link& link,
                                double price) const {
   double& paid = is_cores(link.resource) ? others.cores : others.bytes;
-  paid = objective == Objective::kMaxMin ? std::max(paid, price)
-                                         : paid + link.scale * price;
+  paid =
+      objective->is_sum() ? paid + link.scale * price : std::max(paid, price);
   return others;
 }
 
@@ -101,7 +52,7 @@ Payment ClusterState::payment_without(const JobState& job,
                                       const Link& skipped) const {
   const double price = resources[skipped.resource].price;
   Payment payment = job.payment;
-  if (objective == Objective::kMaxMin) {
+  if (!objective->is_sum()) {
     payment = {};
     for (const Link& link : job.links) {
       if (&link == &skipped) continue;
@@ -120,7 +71,7 @@ Answer ClusterState::answer(const JobState& job, const Payment& payment,
   Answer answer;
   double start = 0;
   for (const LevelPiece& piece : job.pieces) {
-    const Wish wish = wish_of(job, piece, payment, objective);
+    const Wish wish = objective->wish(job, piece, payment);
     answer.level = std::clamp(wish.level, start, piece.end_level);
     answer.cores = piece.end_cores -
                    piece.cores_per_level * (piece.end_level - answer.level);
@@ -143,8 +94,8 @@ double ClusterState::free_level(const JobState& job,
   double level = 0;
   for (const LevelPiece& piece : job.pieces) {
     const double cost = marginal_cost(piece, payment);
-    if (objective == Objective::kFair) {
-      const double wish = wish_of(job, piece, payment, objective).level;
+    if (!objective->is_linear) {
+      const double wish = objective->wish(job, piece, payment).level;
       if (wish > level) level = std::min(wish, piece.end_level);
       if (wish < piece.end_level) break;
     } else {
@@ -157,11 +108,8 @@ double ClusterState::free_level(const JobState& job,
 
 double ClusterState::surplus(const JobState& job, const Payment& payment,
                              double level) const {
-  const double gain = objective == Objective::kFair
-                          ? job.weight * std::log(level)
-                          : job.weight * level;
-  return gain - payment.cores * cores_at_level(job, level) -
-         payment.bytes * level;
+  return job.weight * objective->gain(level, 1) -
+         payment.cores * cores_at_level(job, level) - payment.bytes * level;
 }
 
 }  // namespace penstock::allocator

@@ -10,7 +10,7 @@
 #include <limits>
 #include <unordered_map>
 
-#include "select_ext/allocator/cluster_state.h"
+#include "select_ext/allocator/objective.h"
 
 namespace penstock::allocator {
 namespace {
@@ -204,7 +204,7 @@ double steps_along(const MovingPrices& prices, const VectorXd& moves) {
 }  // namespace
 
 void ClusterState::note_move(int number) {
-  if (objective == Objective::kMaxMin) return;  // max-min has no dual
+  if (!objective->is_sum()) return;  // no dual
   Resource& resource = resources[number];
   if (resource.is_moved) return;
   resource.is_moved = true;

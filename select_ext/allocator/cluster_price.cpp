@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "select_ext/allocator/cluster_state.h"
+#include "select_ext/allocator/objective.h"
 
 namespace penstock::allocator {
 namespace {
@@ -82,7 +82,7 @@ class Market {
       const double use_per_level =
           link.scale * (is_cores ? answer.cores_per_level : 1);
       demand.use += link.scale * (is_cores ? answer.cores : answer.level);
-      if (state_.objective != Objective::kMaxMin) {
+      if (state_.objective->is_sum()) {
         demand.slope +=
             answer.level_per_payment * use_per_level * use_per_level;
       } else if (price >
@@ -128,9 +128,8 @@ double ClusterState::find_price(int number) {
   Market::Demand demand = market.demand(0);
   if (demand.use <= target.use + target.tolerance) return 0;
   double low = 0;
-  double high = objective == Objective::kMaxMin
-                    ? 1
-                    : std::numeric_limits<double>::infinity();
+  double high =
+      objective->is_sum() ? std::numeric_limits<double>::infinity() : 1;
   double price = resource.price > 0 ? resource.price : market.likely_price();
   price = std::min(price, high);
   for (int i = 0; i < kMaxTrials; ++i) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "select_ext/allocator/cluster_state.h"
+#include "select_ext/allocator/objective.h"
 
 namespace penstock::allocator {
 namespace {
@@ -69,7 +69,7 @@ bool ClusterState::centre_anew() {
   for (int slot : std::exchange(touched, {})) {
     JobState& job = jobs[slot];
     job.is_touched = false;
-    if (objective != Objective::kThroughput || !job.is_present()) continue;
+    if (!objective->is_linear || !job.is_present()) continue;
     losses.emplace_back(slot, clinging_loss(job));
     lost += losses.back().second;
     gained += job.weight * job.level;

@@ -14,6 +14,8 @@
 
 namespace penstock::allocator {
 
+struct Objective;  // objective.h
+
 // A range of levels over which a rank's cores are linear in the level. Pieces
 // ascend and adjoin from 0 to the job's cap.
 struct LevelPiece {
@@ -93,7 +95,7 @@ struct Answer {
 };
 
 struct ClusterState {
-  Objective objective = Objective::kThroughput;
+  const Objective* objective = nullptr;
   int nodes = 0;
   std::vector<Resource> resources;
   std::vector<JobState> jobs;  // by slot

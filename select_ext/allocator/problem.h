@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/policy.h"
 #include "common/result.h"
 #include "common/units.h"
 
@@ -57,9 +58,6 @@ struct Allocation {
   double objective = 0;
 };
 
-// kMaxMin ignores weights.
-enum class Objective { kThroughput, kFair, kMaxMin };
-
 // Checks every field. solve() calls it.
 // Errors: kInvalidArgument  a field is NaN, infinite or out of range, or a
 //                           curve is not convex: names the job and the field
@@ -70,13 +68,13 @@ enum class Objective { kThroughput, kFair, kMaxMin };
 // 1e-9 relative.
 //
 // A job without a floor gets rate 0 if the floors leave nothing of a resource
-// that it needs. The sum of kFair leaves such a job out.
-// Errors: kInvalidArgument  as validate
+// that it needs. The sum of fair leaves such a job out. max-min ignores
+// weights.
+// Errors: kInvalidArgument  as validate, or the policy does not lend
 //         kInfeasible       the floors do not fit: names the resource
 //         kLimit            the simplex method ran out of pivots
 // Pure; deterministic; thread-safe. O(jobs x points x resources) per pivot.
-[[nodiscard]] Result<Allocation> solve(const Problem& problem,
-                                       Objective objective);
+[[nodiscard]] Result<Allocation> solve(const Problem& problem, Policy policy);
 
 // The rate that `cores` and `bytes_per_s` of storage bandwidth allow the job,
 // at most its ceiling and what max_cores allow. With the job's entitlement as

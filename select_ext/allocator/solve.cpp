@@ -1,48 +1,33 @@
 #include <algorithm>
-#include <cmath>
 
 #include "select_ext/allocator/curve.h"
-#include "select_ext/allocator/reduced.h"
+#include "select_ext/allocator/objective.h"
 
 namespace penstock::allocator {
 namespace {
 
-Result<std::vector<double>> solve_reduced(const Reduced& reduced,
-                                          Objective objective) {
-  switch (objective) {
-    case Objective::kThroughput:
-      return solve_throughput(reduced);
-    case Objective::kFair:
-      return solve_fair(reduced);
-    case Objective::kMaxMin:
-      return solve_max_min(reduced);
-  }
-  return invalid("objective is none of kThroughput, kFair, kMaxMin");
-}
-
 double value_of(const Problem& problem, const std::vector<double>& rates,
-                Objective objective) {
+                const Objective& objective) {
   double sum = 0;
   double least = rates.empty() ? 0 : rates[0] / problem.jobs[0].ceiling;
   for (size_t j = 0; j < rates.size(); ++j) {
     const Job& job = problem.jobs[j];
-    if (objective == Objective::kThroughput) {
-      sum += job.weight * rates[j] / job.ceiling;
-    } else if (objective == Objective::kFair && rates[j] > 0) {
-      sum += job.weight * std::log(rates[j]);
-    }
     least = std::min(least, rates[j] / job.ceiling);
+    if (!objective.is_sum() || rates[j] <= 0) continue;
+    sum += job.weight * objective.gain(rates[j], job.ceiling);
   }
-  return objective == Objective::kMaxMin ? least : sum;
+  return objective.is_sum() ? sum : least;
 }
 
 }  // namespace
 
-Result<Allocation> solve(const Problem& problem, Objective objective) {
+Result<Allocation> solve(const Problem& problem, Policy policy) {
   if (Status status = validate(problem); !status) return status.error();
   const Result<Reduced> reduced = reduce(problem);
   if (!reduced) return reduced.error();
-  const Result<std::vector<double>> rates = solve_reduced(*reduced, objective);
+  const Objective* objective = objective_of(policy);
+  if (objective == nullptr) return invalid("the policy does not lend");
+  const Result<std::vector<double>> rates = objective->solve(*reduced);
   if (!rates) return rates.error();
   Allocation allocation;
   for (size_t j = 0; j < problem.jobs.size(); ++j) {
@@ -51,7 +36,7 @@ Result<Allocation> solve(const Problem& problem, Objective objective) {
     allocation.grants.push_back({job.id, rate, cores_at(job.cores_curve, rate),
                                  job.bytes_per_rate * rate});
   }
-  allocation.objective = value_of(problem, *rates, objective);
+  allocation.objective = value_of(problem, *rates, *objective);
   return allocation;
 }
 

@@ -11,7 +11,6 @@ namespace {
 
 using allocator::ClusterJob;
 using allocator::ClusterSolver;
-using allocator::Objective;
 
 constexpr double kRounding = 1e-9;
 
@@ -19,12 +18,6 @@ constexpr double kRounding = 1e-9;
 // unmanaged jobs). Its floor is its ceiling. It stands in for a smaller node,
 // because the solver's capacities are fixed.
 constexpr uint64_t kRest = uint64_t(1) << 63;
-
-Objective objective_of(Policy policy) {
-  if (policy == Policy::kFair) return Objective::kFair;
-  if (policy == Policy::kMaxMin) return Objective::kMaxMin;
-  return Objective::kThroughput;
-}
 
 uint64_t job_of_entry(uint64_t entry) { return entry & 0xffffffff; }
 
@@ -191,7 +184,7 @@ void ClusterPlan::detach(uint64_t job) {
 }
 
 void ClusterPlan::attach(uint64_t job) {
-  if (is_stale_ || policy_ == Policy::kEven) return;
+  if (is_stale_ || !lends(policy_)) return;
   detach(job);
   if (const auto one = joined(job)) add(*one);
   for (const ClusterJob& part : in_cores(job)) add(part);
@@ -202,7 +195,7 @@ void ClusterPlan::detach_rest(int index) {
 }
 
 void ClusterPlan::attach_rest(int index) {
-  if (is_stale_ || policy_ == Policy::kEven) return;
+  if (is_stale_ || !lends(policy_)) return;
   detach_rest(index);
   const PlannedNode& node = nodes_[size_t(index)];
   // Entitled cores always count, even while their sum exceeds the loader cores
@@ -239,8 +232,8 @@ void ClusterPlan::rebuild() {
   for (const PoolConfig& pool : pools_) {
     bandwidths.push_back(double(pool.bandwidth_bytes_per_s));
   }
-  Result<ClusterSolver> solver = ClusterSolver::create(
-      std::move(nodes), std::move(bandwidths), objective_of(policy_));
+  Result<ClusterSolver> solver =
+      ClusterSolver::create(std::move(nodes), std::move(bandwidths), policy_);
   if (!solver) {
     refused_.push_back(std::move(solver).error());
     return;
@@ -252,7 +245,7 @@ void ClusterPlan::rebuild() {
 }
 
 std::vector<Error> ClusterPlan::solve() {
-  if (policy_ == Policy::kEven) return {};
+  if (!lends(policy_)) return {};
   if (is_stale_) rebuild();
   if (!solver_) return std::exchange(refused_, {});
   solver_->settle();
@@ -273,9 +266,7 @@ const std::set<int>& ClusterPlan::nodes_of(uint64_t job) const {
 }
 
 std::optional<double> ClusterPlan::gap() const {
-  if (!solver_ || policy_ == Policy::kMaxMin || policy_ == Policy::kEven) {
-    return std::nullopt;
-  }
+  if (!solver_ || !solver_->has_gap()) return std::nullopt;
   return solver_->gap();
 }
 

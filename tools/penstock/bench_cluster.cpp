@@ -17,7 +17,6 @@ namespace {
 
 using allocator::ClusterJob;
 using allocator::ClusterSolver;
-using allocator::Objective;
 
 constexpr int kNodes = 10000;
 constexpr int kSolves = 3;
@@ -49,7 +48,7 @@ class LiveCluster {
   // Solves from scratch.
   [[nodiscard]] Status start() {
     Result<ClusterSolver> solver =
-        ClusterSolver::create(mix_.nodes, mix_.pools, Objective::kThroughput);
+        ClusterSolver::create(mix_.nodes, mix_.pools, kDefaultPolicy);
     if (!solver) return std::move(solver).error();
     solver_ = std::make_unique<ClusterSolver>(std::move(*solver));
     for (const ClusterJob& job : mix_.jobs) {

@@ -13,7 +13,6 @@ namespace penstock {
 namespace {
 
 using allocator::Allocation;
-using allocator::Objective;
 using allocator::Problem;
 
 constexpr int kRuns = 25;
@@ -71,14 +70,14 @@ struct Times {
   std::vector<double> lost;  // share of the granted cores lost by rounding
 };
 
-Result<Times> measure(int jobs, Objective objective) {
-  std::mt19937_64 random(jobs);  // the same problems for each objective
+Result<Times> measure(int jobs, Policy policy) {
+  std::mt19937_64 random(jobs);  // the same problems for each policy
   Times times;
   for (int run = 0; run < kRuns; ++run) {
     Node node = random_node(jobs, random);
     Result<Allocation> answer = Allocation{};
     times.solve_us.push_back(
-        timed_us([&] { answer = allocator::solve(node.problem, objective); }));
+        timed_us([&] { answer = allocator::solve(node.problem, policy); }));
     if (!answer) return std::move(answer).error();
     for (int i = 0; i < jobs; ++i) {
       node.rounding.jobs[i].granted_cores = answer->grants[i].cores;
@@ -94,22 +93,17 @@ Result<Times> measure(int jobs, Objective objective) {
 }  // namespace
 
 Result<std::vector<BenchFigure>> node_figures() {
-  struct Named {
-    const char* name;
-    Objective objective;
-  };
-  const Named objectives[] = {{"throughput", Objective::kThroughput},
-                              {"fair", Objective::kFair},
-                              {"maxmin", Objective::kMaxMin}};
   std::vector<BenchFigure> figures;
-  for (const Named& it : objectives) {
+  for (size_t i = 0; i < std::size(kPolicyNames); ++i) {
+    const auto policy = static_cast<Policy>(i);
+    if (!lends(policy)) continue;
     for (int jobs = 2; jobs <= 64; jobs *= 2) {
-      Result<Times> times = measure(jobs, it.objective);
+      Result<Times> times = measure(jobs, policy);
       if (!times) return std::move(times).error();
       figures.push_back(
-          summarise(fmt::format("solve_{}_{}_jobs_us", it.name, jobs), "us",
-                    std::move(times->solve_us)));
-      if (it.objective != Objective::kThroughput) continue;
+          summarise(fmt::format("solve_{}_{}_jobs_us", kPolicyNames[i], jobs),
+                    "us", std::move(times->solve_us)));
+      if (i > 0) continue;  // rounding is the same
       figures.push_back(summarise(fmt::format("round_{}_jobs_us", jobs), "us",
                                   std::move(times->round_us)));
       figures.push_back(summarise(fmt::format("round_{}_jobs_loss", jobs), "1",

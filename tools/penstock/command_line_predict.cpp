@@ -1,4 +1,5 @@
 #include "tools/penstock/command_options.h"
+#include "tools/simulate/simulation.h"
 
 namespace penstock {
 namespace {
@@ -170,6 +171,14 @@ void add_what_if(CommandLine& line) {
   add_site(command, line.site, false);
 }
 
+std::vector<std::string> policy_names() {
+  std::vector<std::string> names;
+  for (const simulate::NamedPolicy& named : simulate::named_policies()) {
+    names.push_back(named.name);
+  }
+  return names;
+}
+
 void add_simulate(CommandLine& line) {
   SimulateArguments& it = line.simulate;
   CLI::App* command = line.app.add_subcommand(
@@ -188,8 +197,7 @@ void add_simulate(CommandLine& line) {
       ->check(CLI::IsMember({"pack", "spread"}))
       ->capture_default_str();
   command->add_option("--policy", it.policy, "who gets which rate")
-      ->check(CLI::IsMember({"even", "proportional-to-GPU", "greedy", "tune",
-                             "penstock", "penstock-fair", "penstock-maxmin"}))
+      ->check(CLI::IsMember(policy_names()))
       ->capture_default_str();
   command->add_option("--order", it.order, "fifo or srtf")
       ->check(CLI::IsMember({"fifo", "srtf"}))

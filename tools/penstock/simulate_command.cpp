@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -24,15 +23,6 @@ using simulate::TraceJob;
 constexpr size_t kMaxTraceBytes = size_t{256} << 20;
 constexpr double kHour_s = 3600;
 
-const std::map<std::string, Policy> kPolicies = {
-    {"even", Policy::kEven},
-    {"proportional-to-GPU", Policy::kProportional},
-    {"greedy", Policy::kGreedy},
-    {"tune", Policy::kTune},
-    {"penstock", Policy::kPenstock},
-    {"penstock-fair", Policy::kPenstockFair},
-    {"penstock-maxmin", Policy::kPenstockMaxMin}};
-
 Options options_of(const SimulateArguments& arguments) {
   Options options;
   options.size = {arguments.nodes, arguments.gpus_per_node,
@@ -41,7 +31,11 @@ Options options_of(const SimulateArguments& arguments) {
   options.placement = arguments.placement == "pack"
                           ? simulate::Placement::kPack
                           : simulate::Placement::kSpread;
-  options.policy = kPolicies.at(arguments.policy);
+  for (const simulate::NamedPolicy& named : simulate::named_policies()) {
+    if (named.name != arguments.policy) continue;
+    options.policy = named.policy;
+    options.objective = named.objective;
+  }
   options.order = arguments.order == "srtf" ? simulate::Order::kSrtf
                                             : simulate::Order::kFifo;
   options.prediction_error = arguments.prediction_error;

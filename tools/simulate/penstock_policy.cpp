@@ -39,7 +39,7 @@ class Penstock : public RatePolicy {
     if (options.is_pool) node.cores *= size.nodes;
     std::vector<ClusterNode> nodes(options.is_pool ? 1 : size.nodes, node);
     solver_ = std::make_unique<ClusterSolver>(
-        *ClusterSolver::create(std::move(nodes), {}, options.objective));
+        *ClusterSolver::create(std::move(nodes), {}, options.policy));
   }
 
   Status start(const Running& running) override {

@@ -36,7 +36,7 @@ std::unique_ptr<RatePolicy> make_proportional(const ClusterSize& size);
 std::unique_ptr<RatePolicy> make_ceiling();
 
 struct PenstockOptions {
-  allocator::Objective objective = allocator::Objective::kThroughput;
+  Policy policy = kDefaultPolicy;
   // The allocator's estimate of a job's cores is wrong by up to this factor in
   // either direction, log-uniform over jobs. 1: exact.
   double prediction_error = 1;

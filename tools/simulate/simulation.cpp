@@ -29,12 +29,6 @@ std::unique_ptr<RatePolicy> make_policy(const Options& options) {
       return make_proportional(options.size);
     case Policy::kCeiling:
       return make_ceiling();
-    case Policy::kPenstockFair:
-      penstock.objective = allocator::Objective::kFair;
-      break;
-    case Policy::kPenstockMaxMin:
-      penstock.objective = allocator::Objective::kMaxMin;
-      break;
     case Policy::kPool:
       penstock.is_pool = true;
       break;
@@ -42,6 +36,7 @@ std::unique_ptr<RatePolicy> make_policy(const Options& options) {
     case Policy::kTune:
       return nullptr;
     case Policy::kPenstock:
+      penstock.policy = options.objective;
       break;
   }
   return make_penstock(options.size, penstock);
@@ -284,6 +279,22 @@ Status check(const std::vector<TraceJob>& trace, const Options& options) {
 }
 
 }  // namespace
+
+std::vector<NamedPolicy> named_policies() {
+  std::vector<NamedPolicy> policies = {
+      {.name = "even", .policy = Policy::kEven},
+      {.name = "proportional-to-GPU", .policy = Policy::kProportional},
+      {.name = "greedy", .policy = Policy::kGreedy},
+      {.name = "tune", .policy = Policy::kTune},
+      {.name = "penstock"}};
+  for (size_t i = 0; i < std::size(kPolicyNames); ++i) {
+    const auto objective = static_cast<penstock::Policy>(i);
+    if (objective == kDefaultPolicy || !lends(objective)) continue;
+    policies.push_back({std::string("penstock-") + kPolicyNames[i],
+                        Policy::kPenstock, objective});
+  }
+  return policies;
+}
 
 Result<Outcome> simulate(const std::vector<TraceJob>& trace,
                          const Options& options,

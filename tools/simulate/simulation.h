@@ -21,8 +21,6 @@ enum class Policy {
   kGreedy,
   kTune,
   kPenstock,
-  kPenstockFair,
-  kPenstockMaxMin,
   kCeiling,  // a bound: every job at its ceiling
   kPool,     // a bound: kPenstock with all nodes' cores as one node's
 };
@@ -36,10 +34,20 @@ struct Options {
   double round_s = 300;
   Placement placement = Placement::kPack;
   Policy policy = Policy::kPenstock;
+  penstock::Policy objective = kDefaultPolicy;  // of kPenstock
   Order order = Order::kFifo;
   double prediction_error = 1;  // as in PenstockOptions
   uint64_t seed = 1;
 };
+
+// The policies that a user may name: the baselines, "penstock" with its default
+// policy, and "penstock-NAME" with another one.
+struct NamedPolicy {
+  std::string name;
+  Policy policy = Policy::kPenstock;
+  penstock::Policy objective = kDefaultPolicy;
+};
+std::vector<NamedPolicy> named_policies();
 
 struct JobOutcome {
   uint64_t id = 0;

@@ -165,7 +165,7 @@ void check_max_min(const ClusterCase& problem, const Levels& levels,
   }
 }
 
-void run(const char* name, Objective objective,
+void run(const char* name, Policy objective,
          void (*check)(const ClusterCase&, const Levels&,
                        const ClusterSolver&)) {
   RandomClusters random(test_seed(name));
@@ -201,15 +201,15 @@ void run(const char* name, Objective objective,
 }
 
 TEST_CASE("throughput stays within a thousandth of Clp's optimum") {
-  run("cluster throughput", Objective::kThroughput, check_throughput);
+  run("cluster throughput", Policy::kThroughput, check_throughput);
 }
 
 TEST_CASE("fair stays within a thousandth of a weight of the optimum") {
-  run("cluster fair", Objective::kFair, check_fair);
+  run("cluster fair", Policy::kFair, check_fair);
 }
 
 TEST_CASE("max-min leaves nobody behind who could have more") {
-  run("cluster max-min", Objective::kMaxMin, check_max_min);
+  run("cluster max-min", Policy::kMaxMin, check_max_min);
 }
 
 }  // namespace

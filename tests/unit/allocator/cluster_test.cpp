@@ -28,7 +28,7 @@ ClusterJob job(uint64_t id, std::vector<int> nodes, double cores,
 
 ClusterSolver solver(std::vector<ClusterNode> nodes,
                      std::vector<double> pools = {},
-                     Objective objective = Objective::kThroughput) {
+                     Policy objective = Policy::kThroughput) {
   Result<ClusterSolver> solver =
       ClusterSolver::create(std::move(nodes), std::move(pools), objective);
   REQUIRE(solver);
@@ -93,7 +93,7 @@ TEST_CASE("a pool's bandwidth moves between jobs on different nodes") {
 // Each price moves the other's use by nearly as much as its own: priced by
 // turns, they hardly come nearer to where both are right.
 TEST_CASE("two resources that nearly the same jobs use are priced together") {
-  for (const Objective objective : {Objective::kThroughput, Objective::kFair}) {
+  for (const Policy objective : {Policy::kThroughput, Policy::kFair}) {
     ClusterSolver it = solver({{10, 0}}, {1000}, objective);
     for (uint64_t id = 1; id <= 8; ++id) {
       ClusterJob reader = job(id, {0}, 2);
@@ -133,8 +133,8 @@ TEST_CASE("a node whose cores are slower needs more of them") {
 }
 
 TEST_CASE("a node without loader cores feeds those who need none") {
-  for (const Objective objective :
-       {Objective::kThroughput, Objective::kFair, Objective::kMaxMin}) {
+  for (const Policy objective :
+       {Policy::kThroughput, Policy::kFair, Policy::kMaxMin}) {
     ClusterSolver it = solver({{0, 0}, {8, 0}}, {}, objective);
     add(it, job(1, {0, 1}, 4));
     add(it, job(2, {0, 1}, 0));
@@ -159,14 +159,14 @@ TEST_CASE("ingest limits a node, not the cluster") {
 }
 
 TEST_CASE("fair divides by weight, max-min by nothing") {
-  for (const Objective objective : {Objective::kFair, Objective::kMaxMin}) {
+  for (const Policy objective : {Policy::kFair, Policy::kMaxMin}) {
     ClusterSolver it = solver({{4, 0}}, {}, objective);
     ClusterJob heavy = job(1, {0}, 8);
     heavy.weight = 3;
     add(it, heavy);
     add(it, job(2, {0}, 8));
     it.settle();
-    const bool is_fair = objective == Objective::kFair;
+    const bool is_fair = objective == Policy::kFair;
     CHECK_THAT(*it.rate(1), WithinAbs(is_fair ? 37.5 : 25, 100 * kBand));
     CHECK_THAT(*it.rate(2), WithinAbs(is_fair ? 12.5 : 25, 100 * kBand));
   }
@@ -231,7 +231,7 @@ TEST_CASE("what a cluster cannot be is refused by name") {
   };
   for (const auto& it : cases) {
     const auto solver =
-        ClusterSolver::create(it.nodes, it.pools, Objective::kFair);
+        ClusterSolver::create(it.nodes, it.pools, Policy::kFair);
     REQUIRE(!solver);
     CHECK(solver.error().code == Code::kInvalidArgument);
     CHECK_THAT(solver.error().message, ContainsSubstring(it.message));

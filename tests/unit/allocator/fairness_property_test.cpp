@@ -98,7 +98,7 @@ TEST_CASE("max-min: no job can gain unless one no better off loses") {
   RandomProblems random(test_seed("fairness_property_test max-min"));
   for (int i = 0; i < kMaxMinProblems; ++i) {
     const Problem problem = random.next();
-    const Result<Allocation> ours = solve(problem, Objective::kMaxMin);
+    const Result<Allocation> ours = solve(problem, Policy::kMaxMin);
     INFO("problem " << i << "\n" << describe(problem));
     REQUIRE(ours);
     REQUIRE(broken_rule(problem, *ours) == "");
@@ -138,7 +138,7 @@ TEST_CASE("fair: no direction gains") {
   RandomProblems random(test_seed("fairness_property_test fair"));
   for (int i = 0; i < kFairProblems; ++i) {
     const Problem problem = random.next();
-    const Result<Allocation> ours = solve(problem, Objective::kFair);
+    const Result<Allocation> ours = solve(problem, Policy::kFair);
     INFO("problem " << i << "\n" << describe(problem));
     REQUIRE(ours);
     REQUIRE(broken_rule(problem, *ours) == "");

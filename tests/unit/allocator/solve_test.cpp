@@ -8,8 +8,7 @@
 namespace penstock::allocator {
 namespace {
 
-constexpr Objective kAll[] = {Objective::kThroughput, Objective::kFair,
-                              Objective::kMaxMin};
+constexpr Policy kAll[] = {Policy::kThroughput, Policy::kFair, Policy::kMaxMin};
 
 // One sample/s per core, up to the ceiling.
 Job linear_job(uint64_t id, double floor, double ceiling,
@@ -32,7 +31,7 @@ Problem demo() {
 }
 
 TEST_CASE("what one job leaves over goes to the other, under each objective") {
-  for (Objective objective : kAll) {
+  for (Policy objective : kAll) {
     const Result<Allocation> result = solve(demo(), objective);
     REQUIRE(result);
     REQUIRE(result->grants.size() == 2);
@@ -47,19 +46,19 @@ TEST_CASE("what one job leaves over goes to the other, under each objective") {
 TEST_CASE("objectives are what the header says") {
   Problem problem = demo();
   problem.jobs[1].weight = 3;
-  const auto value = [&](Objective objective) {
+  const auto value = [&](Policy objective) {
     return solve(problem, objective)->objective;
   };
-  CHECK(value(Objective::kThroughput) == Approx(1 + 3 * 5.0 / 12));
-  CHECK(value(Objective::kFair) == Approx(3 * std::log(5.0 / 12)));
-  CHECK(value(Objective::kMaxMin) == Approx(5.0 / 12));
+  CHECK(value(Policy::kThroughput) == Approx(1 + 3 * 5.0 / 12));
+  CHECK(value(Policy::kFair) == Approx(3 * std::log(5.0 / 12)));
+  CHECK(value(Policy::kMaxMin) == Approx(5.0 / 12));
 }
 
 TEST_CASE("nobody gets more than its ceiling needs") {
   Problem problem = demo();
   problem.cores = 64;
   problem.jobs[0].bytes_per_rate = 100;
-  for (Objective objective : kAll) {
+  for (Policy objective : kAll) {
     const Result<Allocation> result = solve(problem, objective);
     REQUIRE(result);
     CHECK(result->grants[0].cores == Approx(1.0 / 3));
@@ -73,7 +72,7 @@ TEST_CASE("max_cores caps a job and frees the rest") {
   problem.cores = 4;
   problem.jobs = {linear_job(1, 0, 10), linear_job(2, 0, 10)};
   problem.jobs[0].max_cores = 1;
-  for (Objective objective : kAll) {
+  for (Policy objective : kAll) {
     const Result<Allocation> result = solve(problem, objective);
     REQUIRE(result);
     CHECK(result->grants[0].cores == Approx(1));
@@ -85,9 +84,9 @@ TEST_CASE("throughput serves the best gain per core; weights count") {
   Problem problem;
   problem.cores = 4;
   problem.jobs = {linear_job(1, 0, 4), linear_job(2, 0, 8)};
-  CHECK(solve(problem, Objective::kThroughput)->grants[0].rate == Approx(4));
+  CHECK(solve(problem, Policy::kThroughput)->grants[0].rate == Approx(4));
   problem.jobs[1].weight = 3;
-  CHECK(solve(problem, Objective::kThroughput)->grants[1].rate == Approx(4));
+  CHECK(solve(problem, Policy::kThroughput)->grants[1].rate == Approx(4));
 }
 
 TEST_CASE("throughput fills the cheap pieces of every curve first") {
@@ -97,7 +96,7 @@ TEST_CASE("throughput fills the cheap pieces of every curve first") {
   job.cores_curve = {{2, 1}, {4, 5}};
   problem.jobs = {job, job};
   problem.jobs[1].weight = 1.5;
-  const Result<Allocation> result = solve(problem, Objective::kThroughput);
+  const Result<Allocation> result = solve(problem, Policy::kThroughput);
   REQUIRE(result);
   CHECK(result->grants[0].rate == Approx(2));
   CHECK(result->grants[1].rate == Approx(2.5));
@@ -111,7 +110,7 @@ TEST_CASE("cores and bandwidth are solved together") {
   problem.jobs = {linear_job(1, 0, 1, 0.5), linear_job(2, 0, 1, 1.5)};
   problem.jobs[0].bytes_per_rate = 100;
   problem.jobs[0].pool = 0;
-  for (Objective objective : kAll) {
+  for (Policy objective : kAll) {
     const Result<Allocation> result = solve(problem, objective);
     REQUIRE(result);
     CHECK(result->grants[0].rate == Approx(1));
@@ -130,7 +129,7 @@ TEST_CASE("the ingest counts every job's bytes, a pool its own jobs'") {
   problem.jobs[0].pool = 0;
   problem.jobs[1].pool = 0;
   problem.jobs[2].pool = 1;
-  for (Objective objective : {Objective::kFair, Objective::kMaxMin}) {
+  for (Policy objective : {Policy::kFair, Policy::kMaxMin}) {
     const Result<Allocation> result = solve(problem, objective);
     REQUIRE(result);
     CHECK(result->grants[0].rate == Approx(25));
@@ -144,7 +143,7 @@ TEST_CASE("fair shares a resource by weight, whatever a rate costs") {
   problem.cores = 8;
   problem.jobs = {linear_job(1, 0, 100, 1), linear_job(2, 0, 100, 5)};
   problem.jobs[0].weight = 3;
-  const Result<Allocation> result = solve(problem, Objective::kFair);
+  const Result<Allocation> result = solve(problem, Policy::kFair);
   REQUIRE(result);
   CHECK(result->grants[0].cores == Approx(6));
   CHECK(result->grants[1].cores == Approx(2));
@@ -155,7 +154,7 @@ TEST_CASE("fair: a floor over the fair share comes out of the others'") {
   problem.cores = 9;
   problem.jobs = {linear_job(1, 5, 100), linear_job(2, 0, 100),
                   linear_job(3, 1, 100)};
-  const Result<Allocation> result = solve(problem, Objective::kFair);
+  const Result<Allocation> result = solve(problem, Policy::kFair);
   REQUIRE(result);
   CHECK(result->grants[0].rate == Approx(5));
   CHECK(result->grants[1].rate == Approx(2));
@@ -169,7 +168,7 @@ TEST_CASE("max-min lifts the lowest first and goes on with the rest") {
                   linear_job(3, 0, 10)};
   problem.jobs[0].max_cores = 1;  // stops at level 0.1
   problem.jobs[1].floor = 6;      // stands above the level that is reached
-  const Result<Allocation> result = solve(problem, Objective::kMaxMin);
+  const Result<Allocation> result = solve(problem, Policy::kMaxMin);
   REQUIRE(result);
   CHECK(result->grants[0].rate == Approx(1));
   CHECK(result->grants[1].rate == Approx(6));
@@ -182,7 +181,7 @@ TEST_CASE("max-min does not look at weights") {
   problem.cores = 6;
   problem.jobs = {linear_job(1, 0, 2), linear_job(2, 0, 10)};
   problem.jobs[0].weight = 100;
-  const Result<Allocation> result = solve(problem, Objective::kMaxMin);
+  const Result<Allocation> result = solve(problem, Policy::kMaxMin);
   REQUIRE(result);
   CHECK(result->grants[0].rate == Approx(1));
   CHECK(result->grants[1].rate == Approx(5));
@@ -193,7 +192,7 @@ TEST_CASE("max-min goes on along a piece that costs nothing more") {
   problem.cores = 1;
   problem.jobs = {linear_job(1, 0, 4), linear_job(2, 0, 4)};
   problem.jobs[1].cores_curve = {{3, 0}, {4, 10}};
-  const Result<Allocation> result = solve(problem, Objective::kMaxMin);
+  const Result<Allocation> result = solve(problem, Policy::kMaxMin);
   REQUIRE(result);
   CHECK(result->grants[0].rate == Approx(1));
   CHECK(result->grants[1].rate == Approx(3));
@@ -205,7 +204,7 @@ TEST_CASE("floors that fill a resource to rounding fit and stay") {
   for (uint64_t id = 1; id <= 3; ++id) {
     problem.jobs.push_back(linear_job(id, 0.1, 1));  // 3 x 0.1 > 0.3
   }
-  for (Objective objective : kAll) {
+  for (Policy objective : kAll) {
     const Result<Allocation> result = solve(problem, objective);
     REQUIRE(result);
     for (const Allocation::Grant& grant : result->grants) {
@@ -218,23 +217,23 @@ TEST_CASE("a job shut out by others' floors has rate 0") {
   Problem problem;
   problem.cores = 1;
   problem.jobs = {linear_job(1, 1, 2), linear_job(2, 0, 2)};
-  for (Objective objective : kAll) {
+  for (Policy objective : kAll) {
     const Result<Allocation> result = solve(problem, objective);
     REQUIRE(result);
     CHECK(result->grants[1].rate == 0);
     CHECK(result->grants[1].cores == 0);
   }
-  CHECK(solve(problem, Objective::kFair)->objective == 0);  // log 1
+  CHECK(solve(problem, Policy::kFair)->objective == 0);  // log 1
 }
 
 TEST_CASE("no jobs, no cores") {
   Problem problem;
-  for (Objective objective : kAll) {
+  for (Policy objective : kAll) {
     CHECK(solve(problem, objective)->grants.empty());
     CHECK(solve(problem, objective)->objective == 0);
   }
   problem.jobs = {linear_job(1, 0, 1)};
-  for (Objective objective : kAll) {
+  for (Policy objective : kAll) {
     CHECK(solve(problem, objective)->grants[0].rate == 0);
   }
 }
@@ -245,7 +244,7 @@ TEST_CASE("the answer is the same every time") {
   for (uint64_t id = 1; id <= 6; ++id) {
     problem.jobs.push_back(linear_job(id, 0, 2));  // ties everywhere
   }
-  for (Objective objective : kAll) {
+  for (Policy objective : kAll) {
     const Result<Allocation> first = solve(problem, objective);
     const Result<Allocation> again = solve(problem, objective);
     for (size_t j = 0; j < problem.jobs.size(); ++j) {
@@ -269,7 +268,7 @@ TEST_CASE("entitled_rate is bounded by cores, threads, bytes and the ceiling") {
 // ---- Errors ---------------------------------------------------------------
 
 void check_error(const Problem& problem, Code code, const std::string& text) {
-  for (Objective objective : kAll) {
+  for (Policy objective : kAll) {
     const Result<Allocation> result = solve(problem, objective);
     REQUIRE(!result);
     CHECK(result.error().code == code);
@@ -364,7 +363,7 @@ TEST_CASE("a bad capacity is refused by name") {
 }
 
 TEST_CASE("an objective out of range is refused") {
-  const auto result = solve(demo(), static_cast<Objective>(9));
+  const auto result = solve(demo(), static_cast<Policy>(9));
   REQUIRE(!result);
   CHECK(result.error().code == Code::kInvalidArgument);
 }

@@ -14,7 +14,7 @@ TEST_CASE("throughput is feasible and within 1e-6 of Clp's optimum") {
   RandomProblems random(test_seed("throughput_property_test"));
   for (int i = 0; i < kProblems; ++i) {
     const Problem problem = random.next();
-    const Result<Allocation> ours = solve(problem, Objective::kThroughput);
+    const Result<Allocation> ours = solve(problem, Policy::kThroughput);
     const Result<Allocation> oracle = optimum::throughput_optimum(problem);
     INFO("problem " << i << "\n" << describe(problem));
     INFO((oracle ? "" : oracle.error().message));

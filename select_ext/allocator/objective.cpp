@@ -1,0 +1,77 @@
+#include "select_ext/allocator/objective.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace penstock::allocator {
+namespace {
+
+// Under throughput a job's gain is linear in its level, so its response would
+// jump between corners as a price changes. The proximal term (kProximity x
+// weight / 2) x (level - centre)^2, subtracted from the gain, makes the
+// response continuous. It is 0 where level and centre are equal.
+constexpr double kProximity = 0.2;
+
+// Smaller levels count as 0: proportional fairness grants a job a tiny part of
+// a resource that is almost used up.
+constexpr double kLeastLevel = 1e-12;
+
+Wish at_least(double level, double slope) {
+  return level < kLeastLevel ? Wish{} : Wish{level, slope};
+}
+
+Wish linear_wish(const JobState& job, const LevelPiece& piece,
+                 const Payment& payment) {
+  const double stiffness = kProximity * job.weight;
+  const double profit = job.weight - marginal_cost(piece, payment);
+  return {job.centre + profit / stiffness, -1 / stiffness};
+}
+
+Wish fair_wish(const JobState& job, const LevelPiece& piece,
+               const Payment& payment) {
+  const double cost = marginal_cost(piece, payment);
+  return at_least(
+      cost > 0 ? job.weight / cost : std::numeric_limits<double>::infinity(),
+      -job.weight / (cost * cost));
+}
+
+Wish max_min_wish(const JobState& job, const LevelPiece& /*piece*/,
+                  const Payment& payment) {
+  return at_least(std::min(1 - payment.bytes,
+                           std::max(1 - payment.cores, job.coreless_level)),
+                  -1);
+}
+
+}  // namespace
+
+const Objective* objective_of(Policy policy) {
+  static constexpr Objective kThroughput = {
+      solve_throughput,
+      [](double rate, double ceiling) { return rate / ceiling; }, linear_wish,
+      true};
+  static constexpr Objective kFair = {
+      [](const Reduced& reduced) { return Result(solve_fair(reduced)); },
+      [](double rate, double /*ceiling*/) { return std::log(rate); }, fair_wish,
+      false};
+  static constexpr Objective kMaxMin = {
+      [](const Reduced& reduced) { return Result(solve_max_min(reduced)); },
+      nullptr, max_min_wish, false};
+  switch (policy) {
+    case Policy::kThroughput:
+      return &kThroughput;
+    case Policy::kFair:
+      return &kFair;
+    case Policy::kMaxMin:
+      return &kMaxMin;
+    case Policy::kEven:
+      break;
+  }
+  return nullptr;
+}
+
+double marginal_cost(const LevelPiece& piece, const Payment& payment) {
+  return payment.cores * piece.cores_per_level + payment.bytes;
+}
+
+}  // namespace penstock::allocator

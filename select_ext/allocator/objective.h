@@ -1,0 +1,40 @@
+// What the solvers have to know of a policy. Internal to the allocator.
+#pragma once
+
+#include <vector>
+
+#include "common/policy.h"
+#include "select_ext/allocator/cluster_state.h"
+#include "select_ext/allocator/reduced.h"
+
+namespace penstock::allocator {
+
+// The level at which the marginal gain equals the marginal cost, and its
+// derivative.
+struct Wish {
+  double level = 0;
+  double slope = 0;
+};
+
+struct Objective {
+  // Solves one node.
+  Result<std::vector<double>> (*solve)(const Reduced& reduced);
+  // What a job with weight 1 adds to the objective at a rate over 0. nullptr:
+  // the objective is the least rate / ceiling instead of a sum. It then has no
+  // dual, and a job pays the highest price instead of the sum of prices.
+  double (*gain)(double rate, double ceiling);
+  // A job's response to prices, on one piece.
+  Wish (*wish)(const JobState& job, const LevelPiece& piece,
+               const Payment& payment);
+  // The gain is linear in the rate, so wishes need the proximal term.
+  bool is_linear;
+
+  bool is_sum() const { return gain != nullptr; }
+};
+
+// nullptr: the policy lends nothing.
+const Objective* objective_of(Policy policy);
+
+double marginal_cost(const LevelPiece& piece, const Payment& payment);
+
+}  // namespace penstock::allocator
