@@ -8,6 +8,7 @@ namespace penstock::data {
 extern const std::string_view kModels;
 extern const std::string_view kGpus;
 extern const std::string_view kTraits;
+extern const std::string_view kCoefficients;
 extern const std::string_view kParameters;
 
 }  // namespace penstock::data

@@ -16,10 +16,11 @@ namespace penstock {
 
 // Prior of a coefficient: normal around mean.
 struct Coefficient {
-  const char* name;
+  std::string name;
   int term;
   double mean;
   double sd;
+  std::vector<std::string> facts = {};  // whose product is x_i
 };
 
 // Prior of the effects of all levels of a kind ("gpu:T4"): normal, mean 0.
