@@ -54,6 +54,12 @@ MAY_INCLUDE = {
               "select_ext/job_submit", "report", "node_agent",
               "loader/include", "loader/cache", "loader/lmdb",
               "loader/picture", "spank_plugin/settings.h"],
+    "bench": ["common", "wire", "link", "exchange", "exchange/plan",
+              "libpenstock", "loader/include", "loader/cache", "loader/data",
+              "loader/lmdb", "loader/lmdb/mpi", "loader/picture",
+              "loader/pipeline", "loader/staging", "loader/api", "loader/train",
+              "predictor", "report", "select_ext/allocator",
+              "select_ext/ctld", "select_ext/job_submit", "tools"],
 }
 # Layers without I/O, clocks and logging, and headers that they may not include.
 PURE = ["exchange/plan", "node_agent/plan", "predictor", "select_ext/allocator",
@@ -71,10 +77,10 @@ RESERVED = {
     r"zmq\.h(pp)?": ["link"],
     r"sqlite3\.h": ["select_ext/ctld"],
     r"systemd/": ["common"],
-    r"fuse": ["tools"],
-    r"mpi\.h": ["loader/lmdb/mpi", "exchange"],
+    r"fuse": ["bench"],
+    r"mpi\.h": ["loader/lmdb/mpi", "exchange", "bench"],
     r"hwy/": ["exchange"],
-    r"cuda|cub/": ["exchange"],
+    r"cuda|cub/": ["exchange", "bench"],
     r"pybind11/": ["loader/python", "exchange"],
     r"libcgroup|hwloc": ["cgroup", "node_agent"],
 }

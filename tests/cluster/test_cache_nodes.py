@@ -13,9 +13,9 @@ import embedded
 import node_training
 import separate_nodes
 
-sys.path.append(str(embedded.ROOT / "tools"))
+sys.path.append(str(embedded.ROOT))
 
-from demo_lib.data import make_ext4  # noqa: E402
+from bench.demo.data import make_ext4  # noqa: E402
 
 RECORDS = 2000
 RECORD_BYTES = 3 * 64 * 64

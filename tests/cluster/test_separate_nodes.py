@@ -17,9 +17,9 @@ import separate_nodes
 import test_embedded
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.append(str(embedded.ROOT / "tools"))
+sys.path.append(str(embedded.ROOT))
 
-from demo_lib.data import make_ext4  # noqa: E402
+from bench.demo.data import make_ext4  # noqa: E402
 
 FILE_BYTES = 8 << 20
 LIMIT_BYTES_PER_S = 4 << 20

@@ -7,11 +7,11 @@ import subprocess
 import sys
 import unittest
 
-TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 SCRIPT = """
 import time
-from demo_lib import ending
+from bench.demo import ending
 def measure():
     try:
         print("measuring", flush=True)
@@ -33,7 +33,7 @@ class BenchEnding(unittest.TestCase):
         parent = subprocess.Popen(
             [sys.executable, "-B", "-c", PARENT, SCRIPT],
             stdout=subprocess.PIPE, text=True,
-            env={**os.environ, "PYTHONPATH": str(TOOLS)})
+            env={**os.environ, "PYTHONPATH": str(ROOT)})
         self.addCleanup(parent.stdout.close)
         script = int(parent.stdout.readline())
         self.addCleanup(self.end, script)

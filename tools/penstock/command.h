@@ -184,8 +184,4 @@ struct SimulateArguments {
 [[nodiscard]] Status run_simulate(const SimulateArguments& arguments,
                                   Terminal& terminal);
 
-// `penstock bench allocator`; json_file: "" for none.
-[[nodiscard]] Status run_bench_allocator(const std::string& json_file,
-                                         Terminal& terminal);
-
 }  // namespace penstock

@@ -1,4 +1,5 @@
 // penstock lmdb: a command with subcommands.
+#include "tools/penstock/bench_command.h"
 #include "tools/penstock/command_options.h"
 
 namespace penstock {
@@ -16,16 +17,16 @@ void add_lmdb_bench(CommandLine& line, CLI::App& lmdb) {
   CLI::App* bench = lmdb.add_subcommand(
       "bench", "Measure the reader over MPI beside liblmdb on a database");
   bench
-      ->add_option("DB", line.bench_lmdb.database,
+      ->add_option("DB", line.lmdb.database,
                    "a folder with data.mdb, or a data file of MDB_NOSUBDIR")
       ->required()
       ->check(has_text);
-  bench
-      ->add_option("--rounds", line.bench_lmdb.rounds,
-                   "pairs of runs of each cell")
+  bench->add_option("--rounds", line.lmdb.rounds, "pairs of runs of each cell")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
-  bench->add_option("--json", line.bench_json, "also write the figures here")
+  bench
+      ->add_option("--json", line.lmdb.figures_file,
+                   "also write the figures here")
       ->check(has_text);
 }
 
@@ -66,7 +67,12 @@ Status run_lmdb_line(const CommandLine& line, Terminal& terminal) {
     return run_lmdb_verify(line.lmdb, terminal);
   }
   if (lmdb.got_subcommand("bench")) {
-    return run_bench_lmdb(line.bench_lmdb, line.bench_json, terminal);
+    std::vector<std::string> words{"lmdb", "--database", line.lmdb.database,
+                                   "--rounds",
+                                   std::to_string(line.lmdb.rounds)};
+    const std::string& file = line.lmdb.figures_file;
+    if (!file.empty()) words.insert(words.end(), {"--json", file});
+    return exec_bench(words);
   }
   return run_lmdb_import(line.lmdb, terminal);
 }

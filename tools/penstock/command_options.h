@@ -7,14 +7,6 @@
 #include <string>
 
 #include "tools/penstock/analyze.h"
-#include "tools/penstock/bench_analyze.h"
-#include "tools/penstock/bench_cache.h"
-#include "tools/penstock/bench_ctld.h"
-#include "tools/penstock/bench_exchange.h"
-#include "tools/penstock/bench_lmdb.h"
-#include "tools/penstock/bench_loader.h"
-#include "tools/penstock/bench_memory.h"
-#include "tools/penstock/bench_staging.h"
 #include "tools/penstock/cache_command.h"
 #include "tools/penstock/command.h"
 #include "tools/penstock/lmdb_command.h"
@@ -37,18 +29,6 @@ struct CommandLine {
   LmdbArguments lmdb;
   CacheArguments cache;
   std::string config_file;
-  std::string bench_name;
-  std::string bench_json;
-  BenchAnalyzeArguments bench_analyze;
-  BenchCacheArguments bench_cache;
-  BenchExchangeArguments bench_exchange;
-  BenchMemoryArguments bench_memory;
-  BenchStagingArguments bench_staging;
-  BenchLmdbArguments bench_lmdb;
-  BenchCtldArguments bench_ctld;
-  BenchLoaderArguments bench_loader;
-  std::optional<int> bench_rounds;
-  int bench_count = 1000;
 };
 
 // Adds --config, and --socket if the command asks penstockd.

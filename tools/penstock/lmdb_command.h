@@ -13,6 +13,8 @@ struct LmdbArguments {
   std::string database;
   std::vector<std::string> sources;  // of import
   bool json = false;                 // of index
+  int rounds = 11;                   // of bench: pairs of runs per cell
+  std::string figures_file;          // of bench; "": none
 };
 // Errors of all: those of loader/lmdb; a damaged database is kIo.
 [[nodiscard]] Status run_lmdb_index(const LmdbArguments& arguments,

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <functional>
 
+#include "bench/optimum/clp_model.h"
 #include "tests/unit/allocator/random_problem.h"
 #include "tests/unit/catch.h"
-#include "tools/optimum/clp_model.h"
 
 namespace penstock::allocator::testing {
 namespace {

@@ -1,9 +1,9 @@
-// tools/optimum: reading a problem as JSON, and Clp's answer to it.
+// bench/optimum: reading a problem as JSON, and Clp's answer to it.
 #include <nlohmann/json.hpp>
 
+#include "bench/optimum/clp_model.h"
+#include "bench/optimum/problem_json.h"
 #include "tests/unit/catch.h"
-#include "tools/optimum/clp_model.h"
-#include "tools/optimum/problem_json.h"
 
 namespace penstock::optimum {
 namespace {

@@ -1,9 +1,9 @@
 // The throughput objective against Clp on random problems.
 #include <cmath>
 
+#include "bench/optimum/clp_model.h"
 #include "tests/unit/allocator/random_problem.h"
 #include "tests/unit/catch.h"
-#include "tools/optimum/clp_model.h"
 
 namespace penstock::allocator::testing {
 namespace {

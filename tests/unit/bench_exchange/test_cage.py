@@ -12,7 +12,7 @@ import time
 import unittest
 from unittest import mock
 
-from bench_exchange import cage
+from bench.exchange import cage
 
 # On a node: its limit, and that the other node is there to refuse.
 SHOW = """tc qdisc show
@@ -21,8 +21,8 @@ python3 -c "import socket; socket.create_connection(('10.78.0.2', 9), 5)" \\
 # A run that has made two nodes says where, and waits.
 RUN = f"SHOW = {SHOW!r}" + textwrap.dedent("""
     import subprocess, sys, tempfile, time
-    from bench_exchange import cage, network
-    from demo_lib import ending
+    from bench.exchange import cage, network
+    from bench.demo import ending
     ending.by_exceptions()
     ending.with_parent()
     if not cage.is_inside():

@@ -2,8 +2,8 @@
 
 import unittest
 
-from bench_exchange import __main__ as bench
-from bench_exchange import cells
+from bench.exchange import __main__ as bench
+from bench.exchange import cells
 
 
 def cell(*rounds, link="1g", ranks=4, density=0.01):

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import unittest
 
-from bench_exchange import __main__ as bench
+from bench.exchange import __main__ as bench
 
 ROUND = {"memcpy_s": 1e-4, "accumulate_s": 2e-4, "exact_s": 1e-5,
          "select_s": 9e-5, "to_host_s": 3e-4, "sort_s": 1e-3,

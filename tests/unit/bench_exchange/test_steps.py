@@ -8,8 +8,8 @@ import subprocess
 import tempfile
 import unittest
 
-from bench_exchange import __main__ as bench
-from bench_exchange import ranks, steps
+from bench.exchange import __main__ as bench
+from bench.exchange import ranks, steps
 
 COSTS = {"message_s": 0, "byte_s": 8e-9, "add_s": 0, "select_s": 0,
          "record_s": 0}

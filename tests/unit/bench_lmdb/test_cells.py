@@ -3,7 +3,7 @@
 import pathlib
 import unittest
 
-from bench_lmdb import cells, databases
+from bench.lmdb import cells, databases
 
 # Warm cells read it into the page cache: any file will do.
 DATABASE = databases.Database("12k", pathlib.Path(__file__), 32)

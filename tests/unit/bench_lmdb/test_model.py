@@ -2,7 +2,7 @@
 
 import unittest
 
-from bench_lmdb import model
+from bench.lmdb import model
 
 
 class Fit(unittest.TestCase):

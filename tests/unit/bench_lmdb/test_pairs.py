@@ -3,7 +3,7 @@
 import random
 import unittest
 
-from bench_lmdb import pairs
+from bench.lmdb import pairs
 
 
 class Interval(unittest.TestCase):

@@ -7,8 +7,8 @@ import pathlib
 import unittest
 from unittest import mock
 
-from bench_lmdb import __main__ as bench
-from bench_lmdb import cells, databases, machine, parts
+from bench.lmdb import __main__ as bench
+from bench.lmdb import cells, databases, machine, parts
 
 DATABASE = databases.Database("12k", pathlib.Path(__file__), 32)
 

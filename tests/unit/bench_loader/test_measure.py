@@ -4,9 +4,9 @@ import os
 import sys
 import unittest
 
-from bench_loader import __main__ as bench
-from bench_loader import measure
-from bench_loader.pixels import Difference
+from bench.loader import __main__ as bench
+from bench.loader import measure
+from bench.loader.pixels import Difference
 
 # A loop whose child computes; it says "end" after half a second.
 BUSY = """

@@ -5,7 +5,7 @@ import stat
 import tempfile
 import unittest
 
-from bench_loader.peers import BARE_DECODE, PEERS, PENSTOCK, Peer, Programs
+from bench.loader.peers import BARE_DECODE, PEERS, PENSTOCK, Peer, Programs
 
 BY_NAME = {peer.name: peer for peer in PEERS}
 

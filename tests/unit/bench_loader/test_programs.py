@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from bench_loader import measure
+from bench.loader import measure
 
 BIN = pathlib.Path(os.environ["PENSTOCK_BUILD_DIR"]) / "bin"
 LOADER = BIN / "penstock-bench-loader"

@@ -1,8 +1,8 @@
 import statistics
 import unittest
 
-from demo_lib import figures
-from demo_lib.figures import SetRun
+from bench.demo import figures
+from bench.demo.figures import SetRun
 
 
 def runs_of(rounds):

@@ -4,10 +4,10 @@ import pathlib
 import types
 import unittest
 
-from demo_lib import calibrate, job_log, mix, optimum
+from bench.demo import calibrate, job_log, mix, optimum
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-MIX_FILE = ROOT / "tools" / "demo_mix.json"
+MIX_FILE = ROOT / "bench" / "demo" / "mix.json"
 
 
 class Mix(unittest.TestCase):

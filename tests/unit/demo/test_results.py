@@ -2,12 +2,12 @@ import os
 import pathlib
 import unittest
 
-from demo_lib import calibrate, machine, mix, results, table
-from demo_lib.dynamic import DynamicRun
-from demo_lib.figures import SetRun
-from demo_lib.pool import Proof
-from demo_lib.sets import SetResults, regime_order
-from demo_lib.wrong_profiles import Errors, errors_of
+from bench.demo import calibrate, machine, mix, results, table
+from bench.demo.dynamic import DynamicRun
+from bench.demo.figures import SetRun
+from bench.demo.pool import Proof
+from bench.demo.sets import SetResults, regime_order
+from bench.demo.wrong_profiles import Errors, errors_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -23,7 +23,7 @@ def latency(count, p50_ms, p99_ms):
 
 class Results(unittest.TestCase):
     def setUp(self):
-        demo_mix = mix.load(ROOT / "tools" / "demo_mix.json", 2)
+        demo_mix = mix.load(ROOT / "bench" / "demo" / "mix.json", 2)
         self.schedule = demo_mix.schedule
         sets = (tuple(demo_mix.kinds[name] for name in ("records", "alexnet")),)
         rates = {"stock": (10.0, 250.0), "even": (5.0, 250.0),

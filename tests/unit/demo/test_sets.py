@@ -5,7 +5,7 @@ import types
 import unittest
 from unittest import mock
 
-from demo_lib import mix, sets
+from bench.demo import mix, sets
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -40,7 +40,7 @@ class Log:
 
 class Order(unittest.TestCase):
     def setUp(self):
-        self.mix = mix.load(ROOT / "tools" / "demo_mix.json", 2)
+        self.mix = mix.load(ROOT / "bench" / "demo" / "mix.json", 2)
         self.log = Log(self.mix)
 
     def run_sets(self, rounds):
@@ -57,7 +57,7 @@ class Order(unittest.TestCase):
         self.assertEqual(results.loaders, [self.log.loaders])
 
     def test_rounds_measure_all_loaders_anew(self):
-        with mock.patch("demo_lib.calibrate.measure_loaders",
+        with mock.patch("bench.demo.calibrate.measure_loaders",
                         side_effect=["first", "second"]) as anew:
             results = self.run_sets(2)
         self.assertEqual(results.loaders, ["first", "second"])

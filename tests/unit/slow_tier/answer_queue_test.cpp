@@ -1,4 +1,4 @@
-#include "tools/slow_tier/answer_queue.h"
+#include "bench/slow_tier/answer_queue.h"
 
 #include <atomic>
 

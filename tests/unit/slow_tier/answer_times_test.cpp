@@ -1,4 +1,4 @@
-#include "tools/slow_tier/answer_times.h"
+#include "bench/slow_tier/answer_times.h"
 
 #include "tests/unit/catch.h"
 

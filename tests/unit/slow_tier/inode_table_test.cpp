@@ -1,4 +1,4 @@
-#include "tools/slow_tier/inode_table.h"
+#include "bench/slow_tier/inode_table.h"
 
 #include "tests/unit/catch.h"
 

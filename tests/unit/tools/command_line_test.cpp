@@ -1,10 +1,7 @@
 // The command as it is typed: arguments, output, messages, exit codes.
 #include "tools/penstock/command_line.h"
 
-#include <fstream>
-#include <regex>
-#include <sstream>
-
+#include "documented.h"
 #include "fake_agent.h"
 #include "ran.h"
 #include "report/json.h"
@@ -34,17 +31,7 @@ TEST_CASE("usage errors end with 2 and say what is wrong") {
       {{"top", "now"}, "now"},
       {{"doctor", "me"}, "me"},
       {{"off", "now"}, "now"},
-      {{"bench", "everything"},
-       "not in {allocator,analyze,cache,ctld,exchange,lmdb,loader,memory,"
-       "staging,submit}"},
-      {{"bench", "exchange", "--parts", "selection,100g"}, "100g not in"},
-      {{"bench", "exchange", "--rounds", "0"}, "--rounds"},
-      {{"bench", "analyze", "--jobs", "res50,bert"}, "bert not in"},
-      {{"bench", "analyze", "--rounds", "0"}, "--rounds"},
-      {{"bench", "loader", "--rounds", "101"}, "--rounds"},
-      {{"bench", "lmdb", "--rounds", "0"}, "--rounds"},
       {{"lmdb", "bench"}, "DB"},
-      {{"bench", "loader", "--peers", "/nowhere"}, "/nowhere"},
       {{"jobs", "0"}, "4294967295"},
       {{"nodes", "n1"}, "n1"},
       {{"history", "--days", "0"}, "--days"},
@@ -89,35 +76,13 @@ TEST_CASE("help and version") {
   CHECK(help.out.find("--follow") != std::string::npos);
 }
 
-std::string text_of(const std::string& path) {
-  std::ifstream file(std::string(PENSTOCK_SOURCE) + "/" + path);
-  REQUIRE(file);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 TEST_CASE("manual pages and completion know every option") {
-  std::string completion = text_of("tools/bash_completion");
-  const std::regex option("--([a-z-]+)");
   for (const std::string command :
        {"report", "top", "jobs", "nodes", "history", "doctor", "off", "on",
-        "check-config", "predict", "what-if", "publish", "simulate", "bench"}) {
+        "check-config", "predict", "what-if", "publish", "simulate"}) {
     // One page has both.
     const std::string name = command == "on" ? "off" : command;
-    std::string page = text_of("docs/man/penstock-" + name + ".1");
-    std::string help = Ran({command, "--help"}).out;
-    size_t at = completion.find("\n    " + command + ")");
-    REQUIRE(at != std::string::npos);
-    std::string words = completion.substr(at, completion.find(";;", at) - at);
-    std::sregex_iterator end;
-    for (std::sregex_iterator it(help.begin(), help.end(), option); it != end;
-         ++it) {
-      INFO(command << ' ' << it->str());
-      CHECK(words.find(it->str()) != std::string::npos);
-      if (it->str(1) == "help") continue;  // penstock(1) has it
-      CHECK(page.find("Fl -" + it->str(1)) != std::string::npos);
-    }
+    check_documented(command, name, Ran({command, "--help"}).out);
   }
 }
 

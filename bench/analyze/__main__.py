@@ -1,0 +1,127 @@
+"""python3 -m bench.analyze, run by `penstock bench analyze`: prints figures as
+JSON, and on standard error what it does and every point."""
+
+import argparse
+import contextlib
+import os
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "cluster"))
+
+# pylint: disable=wrong-import-position
+import embedded  # noqa: E402
+
+from bench.analyze import attribution, jobs, overhead, profiles  # noqa: E402
+from bench.analyze.compare import Comparison  # noqa: E402
+from bench.analyze.figures import figure  # noqa: E402
+from bench.analyze.runs import CPUS, Runner  # noqa: E402
+from bench.demo import data, ending, mix  # noqa: E402
+from bench.demo.pool import Pool, PoolError  # noqa: E402
+from bench.demo.progress import Progress  # noqa: E402
+from bench.demo.session import DemoError, Session  # noqa: E402
+
+NO_ACCELERATOR_S = 1e-6
+FAILURES = (DemoError, PoolError, data.DataError, mix.MixError,
+            embedded.ClusterError, OSError)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(prog="bench.analyze")
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--jobs", required=True)
+    parser.add_argument("--rounds", type=int, required=True)
+    parser.add_argument("--budget", type=int, required=True)
+    return parser.parse_args()
+
+
+def say(progress, points):
+    for point in points:
+        progress.say(point.text())
+
+
+def compare(runner, work, arguments):
+    """(points, error of the profile's ceiling, seconds of the analysis)."""
+    progress = runner.progress
+    progress.phase(f"{work.name}: what a sample costs")
+    runner.session.enter("stock")
+    alone = runner.rates_at(work.line(NO_ACCELERATOR_S), work,
+                            lambda held, cores: held.hold_cores(cores),
+                            [CPUS], f"{work.name}, cores")[CPUS]
+    pool = runner.session.pool.bandwidth_bytes_per_s
+    accelerator_s = work.accelerator_s(CPUS / alone, pool / CPUS)
+    comparison = Comparison(runner, work, accelerator_s, arguments.rounds,
+                            arguments.budget)
+    progress.phase(f"{work.name}: amounts of cores; alone {alone:.0f} "
+                   f"samples/s, ceiling {1 / accelerator_s:.0f}")
+    points, findings, profile, seconds = comparison.cores()
+    say(progress, points)
+    progress.phase(f"{work.name}: its profile, believed by another job")
+    ceiling_error = profiles.ceiling_error(runner, work, accelerator_s,
+                                           profile)
+    progress.phase(f"{work.name}: bandwidths and cache sizes")
+    wanted = min(1 / accelerator_s, findings["prep"][-1]["value"])
+    stored = comparison.storage(profile, wanted)
+    say(progress, stored)
+    return points + stored, ceiling_error, seconds
+
+
+def figures_of(points, ceiling_errors, seconds):
+    def errors(of):
+        return [point.error for point in points
+                if point.of == of and point.held_back]
+
+    out = []
+    if points:
+        cores = errors("cores")
+        out += [figure("whatif_cpu_error", cores),
+                figure("whatif_cpu_worst", cores, value=max(cores)),
+                figure("whatif_bandwidth_error", errors("bandwidth")),
+                figure("whatif_bandwidth_worst", errors("bandwidth"),
+                       value=max(errors("bandwidth"))),
+                figure("whatif_cache_error", errors("cache")),
+                figure("whatif_cache_worst", errors("cache"),
+                       value=max(errors("cache"))),
+                figure("profile_ceiling_error", ceiling_errors,
+                       value=max(ceiling_errors)),
+                figure("analyze_s", seconds, "s", max(seconds))]
+    return out
+
+
+def run(arguments, progress):
+    demo_mix = mix.load(ROOT / "bench" / "demo" / "mix.json", CPUS)
+    image = data.make_image(arguments.build, demo_mix, CPUS, progress)
+    names = arguments.jobs.split(",")
+    points, ceiling_errors, seconds = [], [], []
+    with contextlib.ExitStack() as stack:
+        pool = stack.enter_context(Pool(image, demo_mix.pool_bytes_per_s(CPUS)))
+        progress.phase("starting Slurm")
+        cluster = stack.enter_context(embedded.EmbeddedCluster(
+            cpus=CPUS, plugin=False, build=arguments.build))
+        session = Session(cluster, pool, progress)
+        runner = Runner(session, cluster.expose(
+            arguments.build / "bin" / "penstock"))
+        loops = jobs.staged(cluster)
+        for work in jobs.make(cluster, loops, pool, demo_mix, names):
+            found = compare(runner, work, arguments)
+            points += found[0]
+            ceiling_errors.append(found[1])
+            seconds.append(found[2])
+        figures = figures_of(points, ceiling_errors, seconds)
+        if jobs.PYTORCH in names:
+            figures += attribution.measure(runner, loops, image)
+            figures += overhead.measure(progress)
+        session.leave()
+        progress.phase("removing everything")
+    return figures
+
+
+def main():
+    arguments = parse_arguments()
+    return ending.print_figures("analyze", FAILURES,
+                                lambda: run(arguments, Progress()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

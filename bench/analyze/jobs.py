@@ -1,0 +1,79 @@
+"""The jobs that are analysed: the demo's kinds, and a PyTorch loop."""
+
+import dataclasses
+import pathlib
+import shutil
+
+from bench.demo import mix
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PYTORCH = "pytorch"
+# The loop's ceiling needs so many cores, as res50's does.
+PYTORCH_DEMAND_CORES = 4 / 3
+THREADS = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """A kind of job, without its accelerator's time.
+
+    cold: the arguments with which nothing is served by the page cache."""
+    name: str
+    command: tuple
+    batch: int
+    folder: pathlib.Path
+    sample_suffix: str
+    cold: tuple
+    is_always_cold: bool
+    kind: mix.Kind
+
+    def line(self, accelerator_s, *more, folder=None, cold=False):
+        """The whole command line of one job."""
+        return [*self.command, "--data", str(folder or self.folder),
+                "--batch", str(self.batch), "--accelerator-s-per-sample",
+                f"{accelerator_s:.9f}",
+                *(self.cold if cold or self.is_always_cold else ()), *more]
+
+    def bytes_per_sample(self):
+        sizes = [path.stat().st_size for path in self.samples()]
+        return sum(sizes) / len(sizes)
+
+    def samples(self):
+        return sorted(self.folder.glob("*" + self.sample_suffix))
+
+    def accelerator_s(self, cpu_s_per_sample, slice_bytes_per_s):
+        return mix.accelerator_s_per_sample(
+            self.kind, cpu_s_per_sample, self.bytes_per_sample(),
+            slice_bytes_per_s)
+
+
+def staged(cluster):
+    """A folder with the loops in Python and their module, where ordinary users
+    reach them."""
+    target = pathlib.Path(cluster.directory, "bin", "loops")
+    shutil.copytree(ROOT / "libpenstock/python/penstock", target / "penstock",
+                    ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("train_torch.py", "stalled.py"):
+        shutil.copy(pathlib.Path(__file__).parent / name, target)
+    return target
+
+
+def make(cluster, loops, pool, demo_mix, names):
+    train = cluster.expose(cluster.build / "bin" / "penstock-train")
+    works = [of_kind(train, pool, demo_mix.kinds[name])
+             for name in names if name != PYTORCH]
+    if PYTORCH in names:
+        kind = mix.Kind(PYTORCH, "cpu", "jpeg", 32, PYTORCH_DEMAND_CORES)
+        works.append(Work(
+            PYTORCH, ("/usr/bin/python3", loops / "train_torch.py", "--workers",
+                      str(THREADS)),
+            kind.batch, pool.mountpoint / "jpeg", ".jpg", ("--cold",), False,
+            kind))
+    return works
+
+
+def of_kind(train, pool, kind):
+    suffix = {"jpeg": ".jpg", "raw": ".ppm"}[kind.format]
+    return Work(kind.name, (train, "--threads", str(THREADS)),
+                kind.batch, pool.mountpoint / kind.format, suffix,
+                ("--direct",), kind.direct, kind)

@@ -1,0 +1,120 @@
+"""Real runs, under plain Slurm, and what the analysis says of the same job."""
+
+import contextlib
+import json
+import pathlib
+import time
+
+from bench.analyze.held import HeldJob
+from bench.demo import job_log
+from bench.demo.session import DemoError
+
+CPUS = 2
+LONG_S = 3600
+START_TIMEOUT_S = 60
+SETTLE_S = 3  # longer than a full queue of batches lasts
+SLICES_S = (5, 30)
+STEPS = 20  # that an interval should have
+
+
+class Runner:
+    """Runs jobs of an ordinary user on an embedded cluster. Not thread-safe."""
+
+    def __init__(self, session, penstock):
+        self.session = session
+        self.cluster = session.cluster
+        self.progress = session.progress
+        self.penstock = penstock
+        self._count = 0
+
+    def path(self, name):
+        """A new file's, in the home of the jobs' user."""
+        self._count += 1
+        return pathlib.Path(self.cluster.home(), f"{self._count}-{name}")
+
+    # -- real runs --------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def running(self, line, flags=()):
+        """(job, log) of a job that trains; it is cancelled at the end."""
+        log = self.path("log")
+        job = self.cluster.sbatch([*line, "--duration", LONG_S, "--log", log],
+                                  cpus=CPUS, flags=flags)
+        try:
+            self._wait_training(job, log)
+            yield job, log
+        finally:
+            self.cluster.cancel(str(job))
+            self.cluster.wait_empty()
+
+    def _wait_training(self, job, log):
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not any(line.samples > 0 for line in job_log.read(log)):
+            state = self.cluster.job(job).get("JobState", "unknown")
+            if state not in ("PENDING", "RUNNING", "CONFIGURING") or \
+                    time.monotonic() > deadline:
+                raise DemoError(f"job {job} ({state}) does not train: "
+                                + self.cluster.output(job))
+            time.sleep(0.1)
+
+    def rate(self, log, work, what, epochs=0):
+        """Samples/s of a job that has just been told to go at another pace,
+        over so many of its epochs or more."""
+        least = max(STEPS * work.batch, epochs * len(work.samples()))
+        self.progress.wait(SETTLE_S, f"{what}: settling")
+        begin_s = time.monotonic()
+        self.progress.wait(SLICES_S[0], f"{what}: measuring")
+        while True:
+            lines = job_log.read(log)
+            rate = job_log.rate(lines, begin_s, time.monotonic())
+            spent_s = time.monotonic() - begin_s
+            if spent_s >= SLICES_S[1] or (rate and rate * spent_s >= least):
+                break
+            self.progress.wait(1, f"{what}: measuring")
+        if not rate:
+            raise DemoError(f"{what}: too little in {log}")
+        return rate
+
+    def rates_at(self, line, work, held_to, amounts, what, epochs=0):
+        """{amount: samples/s} of one job that is held to each in turn.
+
+        held_to(held, amount) holds a HeldJob to it."""
+        found = {}
+        with contextlib.ExitStack() as stack:
+            # Its groups are removed after the job has ended.
+            held_stack = stack.enter_context(contextlib.ExitStack())
+            job, log = stack.enter_context(self.running(line))
+            held = held_stack.enter_context(
+                HeldJob(self.cluster, job, work.folder))
+            for amount in amounts:
+                held_to(held, amount)
+                found[amount] = self.rate(log, work, f"{what} {amount:.4g}",
+                                          epochs)
+        return found
+
+    # -- what Penstock says -------------------------------------------------------
+
+    def analyze(self, work, line, amounts, budget_s):
+        """(findings, profile file, seconds) as an ordinary user gets them."""
+        profile = self.path(f"{work.name}.toml")
+        begin_s = time.monotonic()
+        done = self.cluster.command(
+            self.penstock, "analyze", "--json", "--save", profile, "--budget",
+            f"{budget_s}s", "--cores", ",".join(f"{it:g}" for it in amounts),
+            "-n1", f"-c{CPUS}", "--gres=gpu:1", "--", *line, "--duration",
+            LONG_S, user=self.cluster.user, timeout=budget_s + 120)
+        if done.returncode != 0:
+            raise DemoError(f"penstock analyze: {done.stderr.strip()}")
+        return (json.loads(done.stdout), profile,
+                time.monotonic() - begin_s)
+
+    def what_if(self, profile, of, amounts, *more):
+        """Samples/s at each of the amounts, which are texts."""
+        done = self.cluster.command(
+            self.penstock, "what-if", profile, "--json", f"--{of}",
+            ",".join(amounts), *more)
+        if done.returncode != 0:
+            raise DemoError(f"penstock what-if: {done.stderr.strip()}")
+        # One option has several amounts, so there is one table.
+        table, = json.loads(done.stdout)["tables"]
+        return [row["samples_per_s"]["value"] for row in table["rows"]]

@@ -1,0 +1,187 @@
+#include "bench/bench_line.h"
+
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/allocator/bench_allocator.h"
+#include "bench/ctld/bench_ctld.h"
+#include "bench/script.h"
+#include "bench/submit/bench_submit.h"
+#include "tools/penstock/run_app.h"
+
+namespace penstock {
+namespace {
+
+struct BenchLine {
+  CLI::App app{"Measure parts of Penstock itself", "penstock bench"};
+  std::string name;
+  std::string json_file;  // "": none
+  std::optional<int> rounds;
+  // Of analyze:
+  std::vector<std::string> jobs = {"transformer", "res50",   "mobilenet",
+                                   "alexnet",     "records", "pytorch"};
+  int budget_s = 120;  // of each analysis
+  // Of exchange:
+  std::vector<std::string> parts = {"selection", "1g", "10g", "memory"};
+  std::string costs_dir;  // "": exchange-costs
+  std::string database;   // of lmdb; "": generated databases
+  std::string peers_dir;  // of loader; "": only Debian's loaders
+  BenchCtldArguments ctld;
+  int submissions = 1000;
+};
+
+void add_name(BenchLine& it) {
+  it.app
+      .add_option("NAME", it.name,
+                  "allocator: time and loss of its solves and rounding; "
+                  "analyze: what-if against real runs; "
+                  "cache: the cache of samples beside the page cache; "
+                  "ctld: the controller under a storm of jobs; "
+                  "exchange: ways to exchange gradients over MPI; "
+                  "lmdb: the LMDB reader over MPI beside stock LMDB; "
+                  "loader: the loader beside others; "
+                  "memory: training within less memory; "
+                  "staging: jobs that prepare batches together; "
+                  "submit: what the job submit plugin costs")
+      ->required()
+      ->check(
+          CLI::IsMember({"allocator", "analyze", "cache", "ctld", "exchange",
+                         "lmdb", "loader", "memory", "staging", "submit"}));
+}
+
+void add_script_options(BenchLine& it) {
+  it.app.add_option("--jobs", it.jobs, "analyze: which kinds of job")
+      ->delimiter(',')
+      ->check(CLI::IsMember(it.jobs))
+      ->capture_default_str();
+  it.app
+      .add_option(
+          "--rounds", it.rounds,
+          "analyze: of real runs [3]; cache: epochs of each figure [5]; "
+          "exchange: of all ways [11]; lmdb: pairs of runs [11]; "
+          "loader: of all loaders [7]; memory: of all ways to train [5]; "
+          "staging: of all jobs [5]")
+      ->check(CLI::Range(1, 100));
+  it.app
+      .add_option("--budget", it.budget_s, "analyze: seconds of each analysis")
+      ->check(CLI::Range(10, 3600))
+      ->capture_default_str();
+  it.app
+      .add_option("--peers", it.peers_dir,
+                  "loader: the directory that tests/peers made")
+      ->check(CLI::ExistingDirectory);
+  it.app.add_option("--parts", it.parts, "exchange: what is measured")
+      ->delimiter(',')
+      ->check(CLI::IsMember(it.parts))
+      ->capture_default_str();
+  it.app
+      .add_option("--calibrate", it.costs_dir,
+                  "exchange: only fit the cost model, and write what messages, "
+                  "bytes, sums and selections cost to a directory "
+                  "[exchange-costs]")
+      ->expected(0, 1);
+}
+
+void add_ctld_options(BenchLine& line) {
+  BenchCtldArguments& it = line.ctld;
+  line.app.add_option("--agents", it.agents, "ctld: nodes that are played")
+      ->check(CLI::Range(2, 10000))
+      ->capture_default_str();
+  line.app.add_option("--rate", it.jobs_per_s, "ctld: jobs started a second")
+      ->check(CLI::Range(0.1, 10000.0))
+      ->capture_default_str();
+  line.app.add_option("--seconds", it.seconds, "ctld: how long")
+      ->check(CLI::Range(1.0, 3600.0))
+      ->capture_default_str();
+  line.app.add_option("--config", it.config_file,
+                      "ctld: penstock.conf of a controller that runs");
+  line.app.add_option("--sample", it.sampled,
+                      "ctld: socket of a penstockd that it grants to");
+  line.app
+      .add_option("--kills", it.kills,
+                  "ctld: kill it so often meanwhile, and start it again")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+}
+
+// A hidden option, before all others: after the last group of the help CLI11
+// would add an empty line.
+void add_database(BenchLine& it) {
+  it.app.set_help_flag();
+  it.app.add_option("--database", it.database)->group("");
+  it.app.set_help_flag("-h,--help", "Print this help message and exit");
+}
+
+void add_all(BenchLine& it) {
+  add_database(it);
+  add_name(it);
+  add_script_options(it);
+  add_ctld_options(it);
+  it.app
+      .add_option("--count", it.submissions,
+                  "submit: submissions to each of the two Slurms")
+      ->check(CLI::Range(30, 100000))
+      ->capture_default_str();
+  it.app.add_option("--json", it.json_file, "also write the figures here");
+}
+
+int usual_rounds(const std::string& name) {
+  if (name == "exchange" || name == "lmdb") return 11;
+  if (name == "loader") return 7;
+  return name == "analyze" ? 3 : 5;
+}
+
+// The words of a benchmark that is a script.
+std::vector<std::string> script_words(const BenchLine& it) {
+  std::vector<std::string> out{
+      "--rounds", std::to_string(it.rounds.value_or(usual_rounds(it.name)))};
+  const auto add = [&out](const char* option, const std::string& value) {
+    out.insert(out.end(), {option, value});
+  };
+  if (it.name == "analyze") {
+    add("--jobs", fmt::format("{}", fmt::join(it.jobs, ",")));
+    add("--budget", std::to_string(it.budget_s));
+  } else if (it.name == "exchange") {
+    add("--parts", fmt::format("{}", fmt::join(it.parts, ",")));
+    if (it.app.count("--calibrate") > 0) {
+      add("--calibrate",
+          it.costs_dir.empty() ? "exchange-costs" : it.costs_dir);
+    }
+  } else if (it.name == "lmdb" && !it.database.empty()) {
+    add("--database", it.database);
+  } else if (it.name == "loader" && !it.peers_dir.empty()) {
+    add("--peers", it.peers_dir);
+  }
+  return out;
+}
+
+Status run_chosen(const BenchLine& it, Terminal& terminal) {
+  if (it.name == "allocator") {
+    return run_bench_allocator(it.json_file, terminal);
+  }
+  if (it.name == "ctld") return run_bench_ctld(it.ctld, it.json_file, terminal);
+  if (it.name == "submit") {
+    return run_bench_submit(it.submissions, it.json_file, terminal);
+  }
+  return run_bench_script({it.name, script_words(it)}, it.json_file, terminal);
+}
+
+}  // namespace
+
+int run_bench_line(int argc, const char* const* argv, Terminal& terminal,
+                   std::ostream& errors) {
+  BenchLine line;
+  add_all(line);
+  const auto run = [&]() -> Result<int> {
+    Status status = run_chosen(line, terminal);
+    if (!status) return std::move(status).error();
+    return kExitOk;
+  };
+  return run_app(line.app, argc, argv, run, terminal, errors);
+}
+
+}  // namespace penstock

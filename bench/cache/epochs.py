@@ -1,0 +1,74 @@
+"""Epochs of the loaders that are compared, each with its time and what storage
+was read for it."""
+
+import dataclasses
+import itertools
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+
+TOOLS = pathlib.Path(__file__).resolve().parents[1]
+RUN_LIMIT_S = 600
+PYTHON = "/usr/bin/python3"
+WORKERS = 2
+THREADS = 4  # of ours; one that waits for storage takes no CPU
+
+
+class EpochError(Exception):
+    """What did not run."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Epoch:
+    seconds: float
+    read_bytes: int  # by the device's count
+    samples: int
+    hits: int = 0    # by our library's count
+
+
+class Penstock:
+    """penstock-train, an epoch a process, so that none reads ahead into the
+    next one."""
+
+    def __init__(self, build, pool, environment):
+        self._program = build / "bin" / "penstock-train"
+        self._pool = pool
+        self._environment = {**os.environ, **environment}
+        self._seeds = itertools.count(1)
+
+    def epoch(self, group, *words):
+        """words: penstock-train's options for where its samples come from."""
+        with tempfile.NamedTemporaryFile(suffix=".json") as out:
+            before = self._pool.bytes_read()
+            run([self._program, "--data", self._pool.mountpoint / "jpeg",
+                 "--threads", THREADS, "--seed", next(self._seeds), "--json",
+                 out.name, *words], self._environment, group)
+            read = self._pool.bytes_read() - before
+            found = json.load(out)
+        return Epoch(found["seconds"], read, found["samples"], found["cached"])
+
+
+def pytorch(pool, group, epochs):
+    """A DataLoader's epochs, of one process with workers that stay."""
+    device = pool.mountpoint.stat().st_dev
+    done = run([PYTHON, "-B", "-m", "bench.cache.torch_epochs",
+                pool.mountpoint / "jpeg", WORKERS, epochs,
+                f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat"],
+               dict(os.environ, OMP_NUM_THREADS="1"), group)
+    return [Epoch(**json.loads(line)) for line in done.splitlines()]
+
+
+def run(command, environment, group):
+    command = [str(word) for word in command]
+    try:
+        done = subprocess.run(
+            command, env=environment, text=True, capture_output=True, cwd=TOOLS,
+            timeout=RUN_LIMIT_S, check=False, preexec_fn=group.enter)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise EpochError(f"{' '.join(command)}: {error}") from error
+    if done.returncode != 0:
+        raise EpochError(f"{' '.join(command)}: {done.returncode}, "
+                         f"{done.stderr.strip()[-500:]}")
+    return done.stdout

@@ -1,0 +1,152 @@
+"""Nodes that each keep a part of the data for all, beside nodes of which each
+has a cache alone. They are slurmds with a network, a mount namespace, a
+/dev/shm, a memory group and a disk of their own each, of which the kernel
+limits and counts the reads (tests/cluster/separate_nodes.py)."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import shutil
+import statistics
+
+from node_training import NodeTraining
+from separate_nodes import SeparateNodes
+
+from bench.analyze.figures import figure
+from bench.demo import data
+
+NODES = (2, 4)
+DISK_BYTES_PER_S = 15e6
+# Bytes that need no decoding: this machine's cores are those of all nodes. In
+# whole blocks, so that a disk is read no more than the data.
+RECORD_BYTES = 12 * 4096
+RECORDS = 3000
+DATA_BYTES = RECORDS * RECORD_BYTES
+FILE = "records.bin"
+# The nodes' caches together have room for all data: a node's part is not
+# exactly 1/n of it.
+ROOM = 1.1
+# Beside the cache: what programs have, and what a cache leaves free.
+PROGRAMS_BYTES = 128 << 20
+FREE_PART = 16
+THREADS = 4
+EPOCHS = {"alone": 2, "peers": 8}  # that a run is timed over
+WORDS = {"alone": (), "peers": ("--cache-peers", "auto")}
+FIO_S = 4
+MEGABYTE = 1e6
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    epoch_s: float         # of the epochs after the first
+    first_bytes: int       # from storage, of all nodes, in the first epoch
+    later_bytes: int       # likewise in an epoch after it, by the larger count
+
+
+def make_image(build, progress):
+    folder = build / "bench_cache"
+    image = folder / f"records-{RECORDS}-{RECORD_BYTES}.img"
+    if image.exists():
+        return image
+    progress.phase("making the records (kept for the next run)")
+    content = folder / "content"
+    shutil.rmtree(content, ignore_errors=True)
+    content.mkdir(parents=True)
+    with open(content / FILE, "wb") as file:
+        for _ in range(RECORDS):
+            file.write(os.urandom(RECORD_BYTES))
+    data.make_ext4(content, image)
+    return image
+
+
+def cache_bytes(count):
+    return int(DATA_BYTES / count * ROOM)
+
+
+def fio_bytes_per_s(cluster):
+    """Of each node's disk, all at once."""
+    count = len(cluster.nodes)
+    out = pathlib.Path(cluster.home())
+    done = cluster.srun(
+        "sh", "-c", 'exec fio --output="$0/fio.$SLURM_PROCID.json" "$@"',
+        str(out), "--name=disk", f"--filename={cluster.data / FILE}",
+        "--readonly", "--rw=randread", "--bs=128k", "--direct=1", "--thread",
+        "--time_based", f"--runtime={FIO_S}", "--ramp_time=1",
+        "--output-format=json", gpus=0, cpus=cluster.cpus,
+        flags=[f"--nodes={count}", f"--ntasks={count}"])
+    if done.returncode != 0:
+        raise data.DataError(f"fio: {done.stderr.strip()}")
+    texts = [(out / f"fio.{rank}.json").read_text("utf-8")
+             for rank in range(count)]
+    return [float(json.loads(text)["jobs"][0]["read"]["bw_bytes"])
+            for text in texts]
+
+
+def measure(cluster, kind):
+    epochs = EPOCHS[kind]
+    with NodeTraining(
+            cluster, "--data", cluster.data / FILE, "--record-bytes",
+            RECORD_BYTES, "--cache", cache_bytes(len(cluster.nodes)),
+            *WORDS[kind]) as training:
+        first = training.step("--threads", THREADS, "--epochs", 1)
+        later = training.step("--threads", THREADS, "--epochs", epochs)
+    return Run(max(rank.seconds for rank in later) / epochs,
+               sum(rank.library_read_bytes for rank in first),
+               sum(max(rank.library_read_bytes, rank.group_read_bytes)
+                   for rank in later) // epochs)
+
+
+def compare(cluster, rounds, progress):
+    """(alone, peers) by turns."""
+    found = []
+    for number in range(rounds):
+        kinds = list(EPOCHS)
+        runs = {kind: measure(cluster, kind)
+                for kind in (kinds if number % 2 == 0 else kinds[::-1])}
+        found.append((runs["alone"], runs["peers"]))
+        progress.say("  " + "; ".join(
+            f"{kind} {run.epoch_s:.2f} s an epoch, "
+            f"{run.later_bytes / MEGABYTE:.1f} MB read "
+            f"({run.first_bytes / MEGABYTE:.1f} MB in the first)"
+            for kind, run in zip(kinds, found[-1])))
+    return found
+
+
+def figures_of(count, disks, pairs):
+    missing_bytes = DATA_BYTES - cache_bytes(count)
+    model_s = missing_bytes / statistics.mean(disks)
+    return [
+        figure(f"partitioned_gain_{count}",
+               [alone.epoch_s / peers.epoch_s for alone, peers in pairs]),
+        figure(f"later_read_{count}", [peers.later_bytes for _, peers in pairs],
+               "B", value=max(peers.later_bytes for _, peers in pairs)),
+        figure(f"alone_vs_model_{count}",
+               [alone.epoch_s / model_s for alone, _ in pairs]),
+        figure(f"peers_rate_{count}",
+               [DATA_BYTES / peers.epoch_s for _, peers in pairs], "B/s"),
+        figure(f"disk_rate_{count}", disks, "B/s"),
+    ]
+
+
+def measure_all(build, rounds, progress):
+    image = make_image(build, progress)
+    found = []
+    for count in NODES:
+        progress.phase(f"{count} nodes, each with a disk of "
+                       f"{DISK_BYTES_PER_S / MEGABYTE:.0f} MB/s and a cache of "
+                       f"{cache_bytes(count) / MEGABYTE:.0f} MB for "
+                       f"{DATA_BYTES / MEGABYTE:.0f} MB of records")
+        limit = round((cache_bytes(count) + PROGRAMS_BYTES)
+                      * FREE_PART / (FREE_PART - 1))
+        with SeparateNodes(
+                nodes=count, image=image, memory_bytes=limit, plugin=False,
+                read_bytes_per_s=DISK_BYTES_PER_S, build=build) as cluster:
+            disks = fio_bytes_per_s(cluster)
+            progress.say("  fio reads " + ", ".join(
+                f"{rate / MEGABYTE:.2f}" for rate in disks) + " MB/s")
+            found += figures_of(count, disks,
+                                compare(cluster, rounds, progress))
+    gains = [one for one in found if one["name"].startswith("partitioned_gain")]
+    worst = min(gains, key=lambda one: one["value"])
+    return [{**worst, "name": "partitioned_gain"}, *found]

@@ -1,0 +1,165 @@
+"""What each kind of job costs on this machine, measured before the regimes
+are compared, under plain Slurm."""
+
+import dataclasses
+import json
+
+from bench.demo import job_log, mix
+from bench.demo.session import Order
+
+# A job whose accelerator takes no time is bound by its loader alone.
+NO_ACCELERATOR_S = 1e-6
+SETTLE_S = 2
+COST_S = 5
+RUN_S = 4  # of each run of one job alone
+
+
+@dataclasses.dataclass(frozen=True)
+class Cost:
+    """Of one kind; times and bytes are per sample.
+
+    CPU times are the kernel's count of the whole job on a node whose CPUs are
+    all busy, as they are in the sets: a lone thread on an idle machine would
+    look cheaper than it can be there."""
+    kind: mix.Kind
+    cpu_s_one: float   # each job one loader thread on its slice
+    cpu_s_all: float   # one job, one loader thread per CPU
+    pool_bytes: float  # read from the pool at every epoch
+    accelerator_s: float
+    ceiling: float     # samples/s, one prepared batch replayed
+    profile: str       # file for --loader-model
+
+    def order(self):
+        return Order(self.kind, self.accelerator_s, self.profile)
+
+
+@dataclasses.dataclass(frozen=True)
+class LoaderCost:
+    """Of one loader: kinds that share it differ in the accelerator alone."""
+    cpu_s_one: float
+    cpu_s_all: float
+
+
+def loader_of(kind):
+    return kind.format, kind.batch
+
+
+def measure_loader(session, kind, slots):
+    one = session.steady(
+        [Order(kind, NO_ACCELERATOR_S, threads="1")] * slots, SETTLE_S, COST_S,
+        f"{kind.format}: one loader thread per slice")
+    every = session.steady(
+        [Order(kind, NO_ACCELERATOR_S, cpus=slots, threads=str(slots))],
+        SETTLE_S, COST_S, f"{kind.format}: {slots} loader threads")
+    return LoaderCost(one.usage.jobs / sum(one.rates),
+                      every.usage.jobs / sum(every.rates))
+
+
+def measure_kind(session, kind, loader, bytes_per_sample, pool_bytes_per_s,
+                 slots):
+    """Makes the kind's profile from two runs and measures its ceiling in a
+    third: what is predicted and what judges it share no measurement."""
+    accelerator_s = mix.accelerator_s_per_sample(
+        kind, loader.cpu_s_one, bytes_per_sample, pool_bytes_per_s / slots)
+    order = Order(kind, accelerator_s, cpus=slots, threads=str(slots))
+    read_before = session.pool.bytes_read()
+    training, result = profile_run(session, order, "training", [])
+    from_pool = session.pool.bytes_read() - read_before
+    cached_share = min(1.0, max(0.0, 1 - from_pool / result["bytes"]))
+    replaying, _ = profile_run(session, order, "replaying", ["--replay"])
+    profile = session.user_file(
+        f"{kind.name}.profile",
+        joined_profile(training, replaying, cached_share))
+    session.progress.live(f"{kind.name}: ceiling, one batch replayed")
+    replay = session.run_to_end(dataclasses.replace(order, arguments=(
+        "--duration", str(RUN_S), "--replay")), 60)
+    return Cost(kind, loader.cpu_s_one, loader.cpu_s_all,
+                bytes_per_sample * (1 - cached_share), accelerator_s,
+                job_log.rate_after_start(job_log.read(replay.log)),
+                str(profile))
+
+
+def profile_run(session, order, name, arguments):
+    """A short run: the text of the profile that it writes, and its --json."""
+    path = session.user_file(f"{order.kind.name}-{name}.profile")
+    session.progress.live(f"{order.kind.name}: profile, {name}")
+    job = session.run_to_end(dataclasses.replace(order, arguments=(
+        "--duration", str(RUN_S), "--write-profile", path, *arguments)), 60)
+    return (path.read_text("utf-8"),
+            json.loads(job.result.read_text("utf-8")))
+
+
+def joined_profile(training, replaying, cached_share):
+    """The training run's profile with the replaying run's accelerator time (a
+    starved trainer cannot tell what its accelerator alone takes) and the
+    share of its bytes that came from the page cache."""
+    key = "accelerator_s_per_sample"
+    line = next(line for line in replaying.splitlines()
+                if line.startswith(key))
+    lines = [line if old.startswith(key) else old
+             for old in training.splitlines()]
+    return "\n".join([*lines, f"cached_share = {cached_share:.6f}"]) + "\n"
+
+
+def measure_loaders(session, kinds, slots):
+    """{loader: LoaderCost} of these kinds, as they are now."""
+    session.enter("stock")
+    return {loader_of(kind): measure_loader(session, kind, slots)
+            for kind in {loader_of(kind): kind for kind in kinds}.values()}
+
+
+def with_loaders(costs, loaders):
+    """The costs with CPU times that were measured at another moment."""
+    return {name: dataclasses.replace(
+                cost, **dataclasses.asdict(loaders[loader_of(cost.kind)]))
+            for name, cost in costs.items()}
+
+
+class Calibration:
+    """Measures kinds when they are first asked for.
+
+    bytes_of_format: per sample, from the data itself."""
+
+    def __init__(self, session, bytes_of_format, pool_bytes_per_s, slots):
+        self._session = session
+        self._bytes_of_format = bytes_of_format
+        self._pool_bytes_per_s = pool_bytes_per_s
+        self._slots = slots
+        self.loaders = {}  # LoaderCost by loader_of()
+        self.costs = {}    # Cost by kind name
+
+    def measure(self, kinds):
+        """Adds to the costs what is missing of these kinds."""
+        for kind in kinds:
+            if kind.name not in self.costs:
+                self._session.enter("stock")
+                self._measure_kind(kind)
+
+    def _measure_kind(self, kind):
+        shared = loader_of(kind)
+        progress = self._session.progress
+        if shared not in self.loaders:
+            progress.phase(f"calibrating: the {kind.format} loader, "
+                           f"batches of {kind.batch}")
+            self.loaders[shared] = measure_loader(self._session, kind,
+                                                  self._slots)
+        progress.phase(f"calibrating: {kind.name}")
+        self.costs[kind.name] = measure_kind(
+            self._session, kind, self.loaders[shared],
+            self._bytes_of_format[kind.format], self._pool_bytes_per_s,
+            self._slots)
+
+
+def scaled_profile(text, factor):
+    """A profile file's text with its times wrong by the factor.
+
+    penstock-train writes TOML: one `key = value` per line."""
+    lines = []
+    for line in text.splitlines():
+        key, equals, value = line.partition("=")
+        if equals and key.strip().endswith("_s_per_sample"):
+            line = f"{key}= {float(value) * factor!r}"
+        elif equals and key.strip() in ("rate_at_cores", "cores"):
+            continue  # would contradict the scaled costs
+        lines.append(line)
+    return "\n".join(lines) + "\n"

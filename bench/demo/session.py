@@ -1,0 +1,207 @@
+"""One run of the demo on its cluster: regimes, jobs, steady intervals."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import pwd
+import shutil
+import time
+
+import slurm_files
+
+from bench.demo import job_log, machine
+
+JOB_START_TIMEOUT_S = 60
+REPORT_TIMEOUT_S = 10
+MANAGED = "--loader=auto"  # the flag of a job under Penstock
+POLICY = {"even": "even", "penstock": "throughput"}
+
+
+class DemoError(Exception):
+    """What went wrong in a run, with what the job or the log says."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    id: int
+    kind: object         # mix.Kind
+    log: pathlib.Path    # penstock-train --log
+    result: pathlib.Path  # penstock-train --json
+
+
+@dataclasses.dataclass(frozen=True)
+class Steady:
+    """A steady interval: samples/s of each job, the machine, the jobs."""
+    rates: tuple
+    usage: machine.Usage
+    jobs: tuple
+
+
+@dataclasses.dataclass(frozen=True)
+class Order:
+    """What to run: a kind with the figures it is run with."""
+    kind: object
+    accelerator_s: float
+    profile: str = ""        # --loader-model, in the managed regimes
+    cpus: int = 1
+    threads: str = "auto"
+    arguments: tuple = ()    # more of penstock-train's
+
+
+class Session:
+    """Owns the regime that the cluster is in. Not thread-safe.
+
+    pool is mounted and has the folders jpeg/ and raw/."""
+
+    def __init__(self, cluster, pool, progress):
+        self.cluster = cluster
+        self.progress = progress
+        self.regime = None
+        self.statuses = []  # penstockd's last words, one per Penstock run
+        self.pool = pool
+        self._count = 0
+        self._train, self._plugin = self._stage()
+
+    def _stage(self):
+        """Copies what jobs execute to where an ordinary user may read it: the
+        clone may stand in /root."""
+        target = pathlib.Path(self.cluster.directory)
+        copies = []
+        for name in ("bin/penstock-train", "lib/spank_penstock.so"):
+            copy = target / "staged" / pathlib.Path(name).name
+            copy.parent.mkdir(mode=0o755, exist_ok=True)
+            shutil.copy(self.cluster.build / name, copy)
+            copies.append(copy)
+        return copies
+
+    # -- regimes --------------------------------------------------------------
+
+    def enter(self, regime):
+        """Brings the cluster into a regime; no job may be running."""
+        if regime == self.regime:
+            return
+        self.leave()
+        slurm_files.write_plugstack(
+            self.cluster.directory,
+            [self._plugin] if regime in POLICY else [], ())
+        if regime in POLICY:
+            rate = int(self.pool.bandwidth_bytes_per_s)
+            self.cluster.start_agent(
+                policy=POLICY[regime],
+                pools=[("pool", self.pool.mountpoint, str(rate))],
+                lines=[f"ManagedCPUs=0-{self.cluster.cpus - 1}"])
+        self.regime = regime
+
+    def leave(self):
+        self.cluster.wait_empty()
+        if self.regime in POLICY:
+            if self.regime == "penstock":
+                self.statuses.append(self.cluster.status())
+            self.cluster.stop_agent()
+        self.regime = None
+
+    def set_plugin(self, there):
+        """For paired launches inside one regime."""
+        slurm_files.write_plugstack(self.cluster.directory,
+                                    [self._plugin] if there else [], ())
+
+    # -- jobs -----------------------------------------------------------------
+
+    def user_file(self, name, text=""):
+        """Makes a file that belongs to the jobs' user; its path."""
+        path = pathlib.Path(self.cluster.home()) / name
+        path.write_text(text, "utf-8")
+        entry = pwd.getpwnam(self.cluster.user)
+        os.chown(path, entry.pw_uid, entry.pw_gid)
+        return path
+
+    def submit(self, order):
+        self._count += 1
+        kind = order.kind
+        base = pathlib.Path(self.cluster.home()) / f"{kind.name}-{self._count}"
+        job_files = base.with_suffix(".log"), base.with_suffix(".json")
+        command = [self._train, "--data", self.pool.mountpoint / kind.format,
+                   "--batch", kind.batch,
+                   "--accelerator-s-per-sample", f"{order.accelerator_s:.9f}",
+                   "--threads", order.threads, "--seed", self._count,
+                   "--log", job_files[0], "--json", job_files[1],
+                   *["--direct"] * kind.direct, *order.arguments]
+        flags = [f"--job-name={kind.name}"]
+        if self.regime in POLICY:
+            flags += [MANAGED]
+            flags += [f"--loader-model={order.profile}"] * bool(order.profile)
+        job_id = self.cluster.sbatch(command, cpus=order.cpus, flags=flags)
+        return Job(job_id, kind, *job_files)
+
+    def wait_training(self, jobs):
+        """Waits until every job has trained on something."""
+        deadline = time.monotonic() + JOB_START_TIMEOUT_S
+        waiting = list(jobs)
+        while waiting:
+            waiting = [job for job in waiting if not any(
+                line.samples > 0 for line in job_log.read(job.log))]
+            for job in waiting:
+                self.check_alive(job)
+            if waiting and time.monotonic() > deadline:
+                raise DemoError(f"job {waiting[0].id} "
+                                f"({waiting[0].kind.name}) does not train: "
+                                + self.cluster.output(waiting[0].id))
+            time.sleep(0.1)
+
+    def check_alive(self, job):
+        state = self.cluster.job(job.id).get("JobState", "unknown")
+        if state not in ("PENDING", "RUNNING", "CONFIGURING", "COMPLETING"):
+            raise DemoError(f"job {job.id} ({job.kind.name}) is {state}: "
+                            + self.cluster.output(job.id))
+
+    def run_to_end(self, order, timeout_s):
+        """Runs one job alone; the Job."""
+        job = self.submit(order)
+        self.cluster.wait_job(job.id, timeout=timeout_s)
+        return job
+
+    def steady(self, orders, settle_s, seconds, what):
+        """Runs the jobs at once and measures an interval in which all train.
+
+        The interval's first second is dropped from the rates."""
+        whole_s = settle_s + seconds
+        jobs = [self.submit(dataclasses.replace(
+            order, arguments=(*order.arguments, "--duration",
+                              f"{whole_s + JOB_START_TIMEOUT_S:.0f}")))
+                for order in orders]
+        self.wait_training(jobs)
+        self.progress.wait(settle_s, f"{what}: settling")
+        before = machine.snapshot(self.cluster.node)
+        self.progress.wait(seconds, f"{what}: measuring")
+        after = machine.snapshot(self.cluster.node)
+        for job in jobs:
+            self.check_alive(job)
+        rates = tuple(job_log.rate(job_log.read(job.log), before.t_s + 1,
+                                   after.t_s) for job in jobs)
+        self.cluster.cancel(*[str(job.id) for job in jobs])
+        self.cluster.wait_empty()
+        if None in rates:
+            raise DemoError(f"{what}: a job has logged too little: {rates}")
+        return Steady(rates, machine.usage(before, after), tuple(jobs))
+
+    # -- reports --------------------------------------------------------------
+
+    def report(self, job):
+        """The ended job's allocation report; None under stock."""
+        return self.finished_report(job.id) if self.regime in POLICY else None
+
+    def finished_report(self, job_id):
+        """Of any ended job of the present managed regime."""
+        path = self.report_path(job_id)
+        deadline = time.monotonic() + REPORT_TIMEOUT_S
+        while not path.exists():
+            if time.monotonic() > deadline:
+                raise DemoError(f"job {job_id} has no report at {path}"
+                                + self.cluster.logs("penstockd"))
+            time.sleep(0.05)
+        return json.loads(path.read_text("utf-8"))
+
+    def report_path(self, job_id, suffix=".json"):
+        return pathlib.Path(self.cluster.directory, "reports",
+                            f"{job_id}{suffix}")

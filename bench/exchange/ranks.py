@@ -1,0 +1,74 @@
+"""penstock-exchange-bench over ranks, on nodes of a network or on this
+machine."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+
+from bench.demo import ending
+
+PROGRAM = "penstock-exchange-bench"
+RUN_LIMIT_S = 900
+# More ranks than cores.
+SETTINGS = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+}
+MEMORY = {"OMPI_MCA_btl": "self,vader", "OMPI_MCA_pml": "ob1"}
+
+
+class RunError(Exception):
+    """What did not run."""
+
+
+class Ranks:
+    """network: of as many nodes as ranks, or None for shared memory."""
+
+    def __init__(self, build, count, network=None):
+        self._program = build / "bin" / PROGRAM
+        self.count = count
+        self._hosts = ["-H", ",".join(network.addresses)] if network else []
+        self._environment = {
+            **os.environ, **SETTINGS,
+            **(network.environment if network else MEMORY)}
+
+    def lines(self, *words):
+        """What rank 0 prints, each line as it comes."""
+        command = ["mpirun", "-n", str(self.count), *self._hosts,
+                   str(self._program), *map(str, words)]
+        with tempfile.TemporaryFile("w+") as errors:
+            process = subprocess.Popen(
+                command, env=self._environment, text=True, stderr=errors,
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                preexec_fn=lambda: ending.signal_at_parents_end(
+                    signal.SIGTERM))
+            late = threading.Timer(RUN_LIMIT_S, process.terminate)
+            late.start()
+            try:
+                for line in process.stdout:
+                    yield json.loads(line)
+                code = process.wait()
+            finally:
+                late.cancel()
+                process.terminate()
+                process.wait()
+            if code != 0:
+                errors.seek(0)
+                raise RunError(f"{' '.join(command)}: {code}, "
+                               f"{errors.read().strip()[-500:]}")
+
+
+def check(build):
+    """What is needed late is missed at once."""
+    if shutil.which("mpirun") is None:
+        raise RunError("mpirun is not there: install openmpi-bin")
+    if not (build / "bin" / PROGRAM).exists():
+        raise RunError(f"{build}/bin/{PROGRAM} is not there: it is built where "
+                       "CMake finds MPI (libopenmpi-dev)")

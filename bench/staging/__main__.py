@@ -1,0 +1,118 @@
+"""python3 -m bench.staging, run by `penstock bench staging`: prints figures as
+JSON, and on standard error what it does."""
+
+import argparse
+import itertools
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from bench.analyze.figures import figure
+from bench.staging import jobs
+from bench.demo import ending
+from bench.demo.data import DataError, run as run_tool
+from bench.demo.progress import Progress
+
+COUNTS = (2, 4, 8)
+PICTURES = 1024
+SIZE = (500, 375)
+QUALITY = 90
+EPOCHS = 40        # of jobs that share, and of one alone
+ALONE_EPOCHS = 20  # of independent jobs, all together
+CPUS = 2           # that the rates are for: one alone has as many threads
+FAILURES = (jobs.JobError, DataError, OSError, subprocess.TimeoutExpired)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(prog="bench.staging")
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--rounds", type=int, required=True)
+    return parser.parse_args()
+
+
+def make_pictures(build, progress):
+    """Kept in the build directory, and in the page cache after one run."""
+    folder = build / "bench_staging" / "jpeg"
+    if len(list(folder.glob("*.jpg"))) == PICTURES:
+        return folder
+    progress.phase("making the pictures (kept for the next run)")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    run_tool(build / "bin" / "penstock-demo-data", "--out", folder, "--count",
+             PICTURES, "--width", SIZE[0], "--height", SIZE[1], "--quality",
+             QUALITY)
+    return folder
+
+
+class Bench:
+    def __init__(self, build, folder, environment, progress):
+        self._folder = folder
+        self._loader = jobs.Penstock(build, folder, environment)
+        self._progress = progress
+        self._seeds = itertools.count(1)
+        self._found = {}
+
+    def round(self):
+        for count in COUNTS:
+            self._compare(count)
+
+    def _run(self, what, count, epochs, *words):
+        run = self._loader.run(count, epochs, "--seed", next(self._seeds),
+                               *words)
+        self._progress.say(
+            f"  {what}: {run.rate:.0f} samples/s each, "
+            f"{run.cpu_s / run.samples * 1e3:.4f} ms of CPU for each sample "
+            f"of {run.samples}")
+        return run
+
+    def _compare(self, count):
+        # All CPUs have a thread, whoever they belong to.
+        threads = ("--threads", max(1, CPUS // count))
+        alone = self._run(f"{count} independent jobs", count,
+                          max(2, ALONE_EPOCHS // count), *threads)
+        one = self._run("one job alone", 1, EPOCHS, "--threads", CPUS)
+        shared = self._run(f"{count} jobs of one share", count, EPOCHS,
+                           *threads, "--loader-share", "bench", "--share-jobs",
+                           count)
+        theirs = jobs.pytorch(self._folder, count)
+        self._progress.say(f"  {count} independent DataLoaders: "
+                           f"{theirs.rate:.0f} samples/s each")
+        # The emulated accelerator takes no time: what one job alone gets is
+        # what the machine can prepare, and no ceiling.
+        self._note("prep_cpu_ratio", count,
+                   shared.cpu_s / shared.samples / (one.cpu_s / one.samples))
+        self._note("share_throughput", count,
+                   shared.rate / (count * alone.rate))
+        self._note("vs_independent", count, shared.rate / alone.rate)
+        self._note("vs_pytorch", count, shared.rate / theirs.rate)
+
+    def _note(self, name, count, value):
+        self._found.setdefault(f"{name}_{count}", []).append(value)
+
+    def figures(self):
+        return [figure(name, values) for name, values in self._found.items()]
+
+
+def run(arguments, progress):
+    folder = make_pictures(arguments.build, progress)
+    with tempfile.TemporaryDirectory(dir="/dev/shm",
+                                     prefix="penstock-bench-") as base:
+        bench = Bench(arguments.build, folder, {"PENSTOCK_CACHE_DIR": base},
+                      progress)
+        for number in range(arguments.rounds):
+            progress.phase(f"round {number + 1} of {arguments.rounds} "
+                           "(emulated accelerator that takes no time)")
+            bench.round()
+    return bench.figures()
+
+
+def main():
+    arguments = parse_arguments()
+    return ending.print_figures("staging", FAILURES,
+                                lambda: run(arguments, Progress()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
