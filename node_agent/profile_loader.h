@@ -1,4 +1,4 @@
-// Loads the profiles that jobs name with --loader-model.
+// Loads the profiles that the options of jobs name.
 #pragma once
 
 #include <string>
