@@ -1,5 +1,4 @@
-// penstock.exchange._native. Its types are described in
-// libpenstock/python/penstock/exchange/_native.pyi.
+// penstock.exchange._native. Its types are described in exchange/_native.pyi.
 #include <pybind11/stl.h>
 
 #include "exchange/python/context.h"
