@@ -19,7 +19,7 @@ from penstock._analysis_worker import (
 )
 from penstock._batch import batch_samples
 from penstock._clone import clone, is_iterable_style, why_not_cloned
-from penstock._watch import worker_pids
+from penstock._elastic import worker_pids
 
 
 class Feed:

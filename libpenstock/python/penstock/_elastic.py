@@ -1,4 +1,4 @@
-"""How many worker processes a DataLoader gets in its next epoch."""
+"""The worker processes of a DataLoader, and how many its next epoch gets."""
 
 import os
 import sys
@@ -79,3 +79,10 @@ def _why_fixed(loader) -> str | None:
     if torch_data and isinstance(dataset, torch_data.IterableDataset):
         return "an IterableDataset splits its samples by the number of workers"
     return None
+
+
+def worker_pids(iterator: object) -> list[int]:
+    """The worker processes of a torch DataLoader's iterator, if it has any."""
+    workers = getattr(iterator, "_workers", [])
+    pids = [getattr(worker, "pid", None) for worker in workers]
+    return [pid for pid in pids if isinstance(pid, int)]

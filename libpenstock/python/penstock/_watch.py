@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from penstock._batch import batch_samples
 from penstock._client import Client, default_client
-from penstock._elastic import ElasticWorkers, elastic_workers
+from penstock._elastic import ElasticWorkers, elastic_workers, worker_pids
 from penstock._run_delay import begin_wait, end_wait, take_delay_ns
 from penstock._split import start_iterator
 
@@ -153,10 +153,3 @@ def reports_itself(loader: object) -> bool:
     return getattr(loader, "reports_progress", False) or getattr(
         getattr(loader, "dataset", None), "reports_progress", False
     )
-
-
-def worker_pids(iterator: object) -> list[int]:
-    """The worker processes of a torch DataLoader's iterator, if it has any."""
-    workers = getattr(iterator, "_workers", [])
-    pids = [getattr(worker, "pid", None) for worker in workers]
-    return [pid for pid in pids if isinstance(pid, int)]
