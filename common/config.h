@@ -45,59 +45,47 @@ struct ControllerAddress {
 [[nodiscard]] Result<std::vector<ControllerAddress>> parse_controllers(
     std::string_view text);
 
+// A field has the name of its key, and a unit. penstock.conf(5) describes the
+// keys, config_keys.cpp has their allowed values. "": not set.
 struct Config {
-  std::string socket_path = "/run/penstock/penstockd.sock";  // SocketPath
-  std::string state_dir = "/run/penstock";                   // StateDir:
-                                            // survives our restart
-  std::string report_dir = "/var/log/penstock/reports";  // ReportDir
-  std::string metrics_file;  // MetricsFile, ends in .prom; "": no metrics file
-  std::string profile_dir = "/etc/slurm/penstock.profiles.d";  // ProfileDir
-  std::string cgroup_root = "/sys/fs/cgroup";  // CgroupRoot: mount point of the
-                                               // cgroup controllers (v1 or v2)
-  std::string cgroup_name = "penstock";        // CgroupName: our groups' name
-  Policy policy = kDefaultPolicy;              // Policy, a name of policy.h
-  bool default_auto = false;                   // Default=auto|off
-  bool lend_idle = true;                       // LendIdle=yes|no
-  LendAcross lend_across = LendAcross::kAny;   // LendAcross=any|account|user
-  bool away_yields = true;  // AwayYields=yes|no: cpu.idle on away groups
-  double max_weight = 1.0;  // MaxWeight, 0.001..1000
-  uint64_t sample_period_ms = 1000;     // SamplePeriod, 100..60000
-  uint64_t min_solve_interval_ms = 50;  // MinSolveInterval, 1..60000
-  double report_min_seconds = 30.0;     // ReportMinTime, 0..86400: no
-                                        // recommendations for shorter jobs
-  uint64_t cache_keep_s = 0;  // CacheKeep, 0..604800: upper limit of the time
-                              // for which users may keep an unused cache
-  std::string log_level = "info";  // LogLevel=error|warning|info|debug
-  std::string gpu_type;            // GPUType: of this node's GPUs, a name from
-                                   // penstock predict --list-gpus
-  std::string managed_cpus;        // ManagedCPUs=0-1: CPUs that LendIdle may
-                                   // lend; "": all online CPUs
-  std::vector<PoolConfig> pools;   // at most 64; names and paths differ
-  // Controller=HOST[:PORT][,...], the primary first; empty: each node solves
-  // its own allocation.
-  std::vector<ControllerAddress> controllers;
-  uint64_t controller_timeout_s = 30;  // ControllerTimeout, 2..3600
-  std::string controller_state_dir = "/var/lib/penstock";  // ControllerStateDir
-  std::string munge_socket;  // MungeSocket; "": munge's default socket
-  std::string history_file = "/var/lib/penstock/history.sqlite";  // HistoryFile
-  uint64_t history_retention_days = 365;  // HistoryRetention, 1..36500
+  std::string socket_path = "/run/penstock/penstockd.sock";
+  std::string state_dir = "/run/penstock";  // survives our restart
+  std::string report_dir = "/var/log/penstock/reports";
+  std::string metrics_file;
+  std::string profile_dir = "/etc/slurm/penstock.profiles.d";
+  std::string cgroup_root = "/sys/fs/cgroup";  // mount point of v1 or v2
+  std::string cgroup_name = "penstock";
+  Policy policy = kDefaultPolicy;
+  bool default_auto = false;
+  bool lend_idle = true;
+  LendAcross lend_across = LendAcross::kAny;
+  bool away_yields = true;
+  double max_weight = 1.0;
+  uint64_t sample_period_ms = 1000;
+  uint64_t min_solve_interval_ms = 50;
+  double report_min_seconds = 30.0;
+  uint64_t cache_keep_s = 0;
+  std::string log_level = "info";
+  std::string gpu_type;  // a name of penstock predict --list-gpus
+  std::string managed_cpus;
+  std::vector<PoolConfig> pools;  // at most 64; names and paths differ
+  std::vector<ControllerAddress> controllers;  // the primary first
+  uint64_t controller_timeout_s = 30;
+  std::string controller_state_dir = "/var/lib/penstock";
+  std::string munge_socket;
+  std::string history_file = "/var/lib/penstock/history.sqlite";
+  uint64_t history_retention_days = 365;
 
   // Settings of job_submit_penstock.so, which slurmctld loads.
-  std::string submit_table =
-      "/var/lib/penstock/demand_table";  // SubmitTable: published demand
-  std::string submit_socket =
-      "/run/penstock/submit.sock";  // SubmitSocket: penstockctld's datagram
-                                    // socket
+  std::string submit_table = "/var/lib/penstock/demand_table";
+  std::string submit_socket = "/run/penstock/submit.sock";  // of penstockctld
   // loader_cpu and loader_bw of the smallest node in slurm.conf; 0: the plugin
   // does not add that GRES to jobs.
-  uint64_t submit_node_cores = 0;                  // SubmitNodeCores, 0..4096
-  uint64_t submit_node_bandwidth_bytes_per_s = 0;  // SubmitNodeBandwidth
-  double submit_overcommit = 1.0;  // SubmitOvercommit, 0.1..100: divisor of
-                                   // the demand
-  SubmitComment submit_comment =
-      SubmitComment::kNo;    // SubmitComment=no|comment|admin_comment
-  std::string submit_model;  // SubmitModel: profile of jobs without a model;
-                             // "": such jobs get no loader GRES
+  uint64_t submit_node_cores = 0;
+  uint64_t submit_node_bandwidth_bytes_per_s = 0;
+  double submit_overcommit = 1.0;  // divisor of the demand
+  SubmitComment submit_comment = SubmitComment::kNo;
+  std::string submit_model;  // profile of jobs without a model
 
   // Whether the plugin uses the demand table.
   bool uses_submit_table() const {
@@ -113,6 +101,10 @@ struct Config {
 //   with a different name and path.
 [[nodiscard]] Result<Config> parse_config(std::string_view text,
                                           const std::string& file_name);
+
+// The settings in the syntax of penstock.conf, to be read back; a comment for
+// each key that is not set.
+std::string config_text(const Config& config);
 
 // Reads and parses path. Follows symbolic links; checks the opened file.
 // Errors: kNotFound          there is no such file

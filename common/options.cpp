@@ -13,7 +13,6 @@ constexpr uint64_t kMaxThreads = 4096;
 constexpr uint64_t kMaxBatch = 1000000;
 constexpr uint64_t kMaxRate = uint64_t{1} << 62;
 constexpr double kMinWeight = 0.001;  // the wire carries thousandths
-constexpr size_t kMaxNameBytes = 64;
 
 bool is_printable(std::string_view text) {
   for (char c : text)
@@ -23,17 +22,6 @@ bool is_printable(std::string_view text) {
 
 bool is_path(std::string_view text) {
   return text.find('/') != std::string_view::npos;
-}
-
-bool is_name(std::string_view value) {
-  if (value.empty() || value.size() > kMaxNameBytes) return false;
-  for (char c : value) {
-    const bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                      (c >= '0' && c <= '9') || c == '.' || c == '_' ||
-                      c == '-';
-    if (!good) return false;
-  }
-  return true;
 }
 
 bool valid_model(std::string_view value) {

@@ -181,6 +181,17 @@ Result<double> parse_number(std::string_view text, double low, double high) {
   return value + 0.0;  // -0 becomes 0
 }
 
+bool is_name(std::string_view text) {
+  constexpr size_t kMaxNameBytes = 64;
+  for (char c : text) {
+    const bool is_allowed = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                            (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+                            c == '-';
+    if (!is_allowed) return false;
+  }
+  return !text.empty() && text.size() <= kMaxNameBytes;
+}
+
 std::string printable(std::string_view text, size_t max_bytes) {
   std::string shown(text.substr(0, max_bytes));
   for (char& c : shown)

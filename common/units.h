@@ -45,6 +45,9 @@ std::string format_number(double value);
 [[nodiscard]] Result<double> parse_number(std::string_view text, double low,
                                           double high);
 
+// Whether text is 1 to 64 letters, digits, '.', '_' or '-'.
+bool is_name(std::string_view text);
+
 // Makes foreign text fit for a one-line message: at most max_bytes, then "...";
 // every byte outside printable ASCII becomes '?'.
 std::string printable(std::string_view text, size_t max_bytes = 80);

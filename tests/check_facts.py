@@ -5,8 +5,8 @@ The fields of the progress page stand in common/page.h. The public struct of
 libpenstock, Python's offsets and the table in docs/protocol.md have the same
 fields. The files that docs/architecture.md names exist, and its picture is what
 its script draws. The loader options of common/options.cpp are those of
-spank_penstock(8), the policies of common/policy.h those of penstock.conf(5), and
-few other files name one.
+spank_penstock(8), the policies of common/policy.h and the keys of common/config_keys.cpp those of
+penstock.conf(5), and few other files name one.
 """
 
 import pathlib
@@ -24,6 +24,11 @@ MOST_FILES_OF_OPTION = 4
 # Files that may name a policy: the table, its objective, and the simulator,
 # which has baselines of the same names.
 MOST_FILES_OF_POLICY = 5
+
+# Files that may have a configuration key as a text of its own (messages name
+# it within a sentence): the table, the doctor, which says what depends on it,
+# and a message that begins with it.
+MOST_FILES_OF_KEY = 3
 
 
 def read(path):
@@ -149,6 +154,29 @@ def check_policies():
     return wrong
 
 
+def config_keys():
+    """{key: (least, most) or None} of penstock.conf, from its table."""
+    rows = re.findall(r'^ {6}(?:[\w:<>]+\(|\{)"([A-Z]\w+)", [&\w:]+'
+                      r"(?:, ([\d.]+), ([\d.]+)\))?",
+                      read("common/config_keys.cpp"), re.MULTILINE)
+    return {key: (least, most) if most else None for key, least, most in rows}
+
+
+def check_config():
+    """Lines about keys without a manual, or with another range there."""
+    manual = "docs/man/penstock.conf.5"
+    items = dict(re.findall(r"^\.It Cm (\w+) Ns =(.*?)(?=^\.It|^\.Ss|\Z)",
+                            read(manual), re.MULTILINE | re.DOTALL))
+    keys = config_keys()
+    wrong = [f"{manual}, common/config_keys.cpp: only one of them has {key}"
+             for key in sorted(set(items) ^ set(keys))]
+    for key, allowed in keys.items():
+        if allowed and "{} to {}".format(*allowed) not in items[key]:
+            wrong.append(f"{manual}: {key} is not {allowed[0]} to {allowed[1]}")
+        wrong += named_too_often(key, f'"{key}"', MOST_FILES_OF_KEY)
+    return wrong
+
+
 def named_files(text):
     """Patterns of the files that a document names in `code`."""
     for name in re.findall(r"`([\w./*{},-]+\.[\w{},]+)`", text):
@@ -182,7 +210,8 @@ def main():
     if not options():
         print("common/options.cpp: the table of options was not found")
         return 1
-    wrong = check_page() + check_map() + check_options() + check_policies()
+    wrong = (check_page() + check_map() + check_options() + check_policies()
+             + check_config())
     print("\n".join(wrong), end="\n" if wrong else "")
     return 1 if wrong else 0
 

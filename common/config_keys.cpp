@@ -1,0 +1,256 @@
+#include "common/config_keys.h"
+
+#include "common/units.h"
+
+namespace penstock {
+namespace {
+
+// sockaddr_un::sun_path has 108 bytes with its NUL.
+constexpr size_t kMaxSocketPathBytes = 107;
+
+// A comment if the key is not set.
+std::string line(const char* name, const std::string& value,
+                 const char* unset = "") {
+  if (!value.empty()) return std::string(name) + "=" + value + "\n";
+  return "# " + std::string(name) + ": " + unset + "\n";
+}
+
+ConfigKey text(const char* name, std::string Config::*field,
+               const std::function<bool(const std::string&)>& is_valid,
+               const std::string& allowed, const char* unset = "") {
+  return {
+      name,
+      [=](const std::string& value, Config& config) -> Status {
+        if (!is_valid(value)) return not_allowed(allowed);
+        config.*field = value;
+        return Done{};
+      },
+      [=](const Config& config) { return line(name, config.*field, unset); }};
+}
+
+ConfigKey path(const char* name, std::string Config::*field,
+               size_t max_bytes = kMaxPathBytes, const char* unset = "") {
+  return text(
+      name, field,
+      [=](const std::string& value) {
+        return is_absolute_path(value, max_bytes);
+      },
+      "an absolute path of at most " + std::to_string(max_bytes) + " bytes",
+      unset);
+}
+
+// node_exporter reads only files named *.prom.
+bool is_metrics_file(const std::string& value) {
+  return is_absolute_path(value) && value.ends_with(".prom") &&
+         !value.ends_with("/.prom");
+}
+
+// An allowed word and the field's value for it.
+template <class T>
+struct Word {
+  const char* text;
+  T value;
+};
+
+template <class T>
+ConfigKey word(const char* name, T Config::*field, std::vector<Word<T>> words) {
+  return {name,
+          [=](const std::string& value, Config& config) -> Status {
+            std::string allowed;
+            for (const Word<T>& candidate : words) {
+              if (lower(value) == candidate.text) {
+                config.*field = candidate.value;
+                return Done{};
+              }
+              allowed += (allowed.empty() ? "" : ", ");
+              allowed += candidate.text;
+            }
+            return not_allowed(allowed);
+          },
+          [=](const Config& config) {
+            std::string given;
+            for (const Word<T>& candidate : words)
+              if (config.*field == candidate.value) given = candidate.text;
+            return line(name, given);
+          }};
+}
+
+ConfigKey yes_no(const char* name, bool Config::*field) {
+  return word<bool>(name, field, {{"yes", true}, {"no", false}});
+}
+
+std::vector<Word<Policy>> policies() {
+  std::vector<Word<Policy>> words;
+  for (const char* name : kPolicyNames)
+    words.push_back({name, static_cast<Policy>(words.size())});
+  return words;
+}
+
+ConfigKey whole(const char* name, uint64_t Config::*field, uint64_t low,
+                uint64_t high) {
+  return {name,
+          [=](const std::string& value, Config& config) -> Status {
+            const auto number = parse_uint(value, low, high);
+            if (!number)
+              return not_allowed("a whole number from " + std::to_string(low) +
+                                 " to " + std::to_string(high));
+            config.*field = *number;
+            return Done{};
+          },
+          [=](const Config& config) {
+            return line(name, std::to_string(config.*field));
+          }};
+}
+
+ConfigKey number(const char* name, double Config::*field, double low,
+                 double high) {
+  return {name,
+          [=](const std::string& value, Config& config) -> Status {
+            const auto figure = parse_number(value, low, high);
+            if (!figure)
+              return not_allowed("a number from " + format_number(low) +
+                                 " to " + format_number(high));
+            config.*field = *figure;
+            return Done{};
+          },
+          [=](const Config& config) {
+            return line(name, format_number(config.*field));
+          }};
+}
+
+// 0: not set.
+ConfigKey rate(const char* name, uint64_t Config::*field, const char* unset) {
+  return {name,
+          [=](const std::string& value, Config& config) -> Status {
+            const auto bytes_per_s = parse_rate_bytes_per_s(value);
+            if (!bytes_per_s) return not_allowed(kRateRule);
+            config.*field = *bytes_per_s;
+            return Done{};
+          },
+          [=](const Config& config) {
+            const uint64_t value = config.*field;
+            return line(name, value == 0 ? "" : std::to_string(value), unset);
+          }};
+}
+
+Status store_managed_cpus(const std::string& value, Config& config) {
+  const auto cpus = CpuSet::parse(value);
+  if (!cpus || cpus->empty())
+    return not_allowed("a CPU list such as 0-3,8, with CPUs 0 to 4095");
+  config.managed_cpus = cpus->to_string();
+  return Done{};
+}
+
+std::string pool_lines(const Config& config) {
+  std::string lines;
+  for (const PoolConfig& pool : config.pools)
+    lines += "Pool=" + pool.name + " Path=" + pool.path +
+             " Bandwidth=" + std::to_string(pool.bandwidth_bytes_per_s) +
+             " Shared=" + (pool.shared ? "yes" : "no") + "\n";
+  return lines;
+}
+
+Status store_controllers(const std::string& value, Config& config) {
+  auto controllers = parse_controllers(value);
+  if (!controllers)
+    return not_allowed("HOST[:PORT][,HOST[:PORT]...], at most 8 (" +
+                       controllers.error().message + ")");
+  config.controllers = *std::move(controllers);
+  return Done{};
+}
+
+std::string controller_line(const Config& config) {
+  std::string list;
+  for (const ControllerAddress& address : config.controllers)
+    list += (list.empty() ? "" : ",") + address.to_string();
+  return line("Controller", list, "none");
+}
+
+}  // namespace
+
+const std::vector<ConfigKey>& config_keys() {
+  static const auto* const kKeys = new std::vector<ConfigKey>{
+      path("SocketPath", &Config::socket_path, kMaxSocketPathBytes),
+      path("StateDir", &Config::state_dir),
+      path("ReportDir", &Config::report_dir),
+      path("ProfileDir", &Config::profile_dir),
+      path("CgroupRoot", &Config::cgroup_root),
+      text("CgroupName", &Config::cgroup_name, is_config_name, kNameRule),
+      word<Policy>("Policy", &Config::policy, policies()),
+      word<bool>("Default", &Config::default_auto,
+                 {{"auto", true}, {"off", false}}),
+      yes_no("LendIdle", &Config::lend_idle),
+      word<LendAcross>("LendAcross", &Config::lend_across,
+                       {{"any", LendAcross::kAny},
+                        {"account", LendAcross::kAccount},
+                        {"user", LendAcross::kUser}}),
+      yes_no("AwayYields", &Config::away_yields),
+      number("MaxWeight", &Config::max_weight, 0.001, 1000),
+      whole("SamplePeriod", &Config::sample_period_ms, 100, 60000),
+      whole("MinSolveInterval", &Config::min_solve_interval_ms, 1, 60000),
+      number("ReportMinTime", &Config::report_min_seconds, 0, 86400),
+      whole("CacheKeep", &Config::cache_keep_s, 0, 604800),
+      word<std::string>("LogLevel", &Config::log_level,
+                        {{"error", "error"},
+                         {"warning", "warning"},
+                         {"info", "info"},
+                         {"debug", "debug"}}),
+      path("HistoryFile", &Config::history_file),
+      whole("HistoryRetention", &Config::history_retention_days, 1, 36500),
+      text("MetricsFile", &Config::metrics_file, is_metrics_file,
+           "an absolute path of at most 4095 bytes to a file NAME.prom",
+           "no metrics are written"),
+      {"ManagedCPUs", store_managed_cpus,
+       [](const Config& config) {
+         return line("ManagedCPUs", config.managed_cpus, "all online CPUs");
+       }},
+      text("GPUType", &Config::gpu_type, is_config_name, kNameRule,
+           "profiles name theirs"),
+      path("SubmitTable", &Config::submit_table),
+      path("SubmitSocket", &Config::submit_socket, kMaxSocketPathBytes),
+      whole("SubmitNodeCores", &Config::submit_node_cores, 0, 4096),
+      number("SubmitOvercommit", &Config::submit_overcommit, 0.1, 100),
+      word<SubmitComment>("SubmitComment", &Config::submit_comment,
+                          {{"no", SubmitComment::kNo},
+                           {"comment", SubmitComment::kComment},
+                           {"admin_comment", SubmitComment::kAdminComment}}),
+      rate("SubmitNodeBandwidth", &Config::submit_node_bandwidth_bytes_per_s,
+           "jobs get no loader_bw"),
+      text("SubmitModel", &Config::submit_model, is_config_name, kNameRule,
+           "jobs that name no model get no loader GRES"),
+      {"Pool", nullptr, pool_lines},
+      {"Controller", store_controllers, controller_line},
+      whole("ControllerTimeout", &Config::controller_timeout_s, 2, 3600),
+      path("ControllerStateDir", &Config::controller_state_dir),
+      path("MungeSocket", &Config::munge_socket, kMaxSocketPathBytes,
+           "this machine's"),
+  };
+  return *kKeys;
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+bool is_absolute_path(const std::string& value, size_t max_bytes) {
+  return !value.empty() && value.front() == '/' && value.size() <= max_bytes;
+}
+
+bool is_config_name(const std::string& value) {
+  return is_name(value) && value[0] != '.';
+}
+
+Error not_allowed(const std::string& allowed) {
+  return invalid("not valid; allowed: " + allowed);
+}
+
+std::string config_text(const Config& config) {
+  std::string text;
+  for (const ConfigKey& key : config_keys()) text += key.lines(config);
+  return text;
+}
+
+}  // namespace penstock
