@@ -6,9 +6,11 @@ libpenstock, Python's offsets and the table in docs/protocol.md have the same
 fields. The files that docs/architecture.md names exist, and its picture is what
 its script draws. The loader options of common/options.cpp are those of
 spank_penstock(8), the policies of common/policy.h and the keys of common/config_keys.cpp those of
-penstock.conf(5), and few other files name one.
+penstock.conf(5), and few other files name one. One file names a metric;
+docs/metrics.md and the dashboard have no others.
 """
 
+import functools
 import pathlib
 import re
 import subprocess
@@ -30,22 +32,30 @@ MOST_FILES_OF_POLICY = 5
 # and a message that begins with it.
 MOST_FILES_OF_KEY = 3
 
+# Files that may name a family of metrics: the code that writes it.
+MOST_FILES_OF_FAMILY = 1
+
 
 def read(path):
     """The text of a file, by its path from the root."""
     return (ROOT / path).read_text("utf-8")
 
 
-def files_naming(pattern):
-    """Paths of the product's C, C++ and Python files that match."""
+@functools.cache
+def product():
+    """{path: text} of the product's C, C++ and Python files."""
     folders = [path for path in ROOT.iterdir()
                if path.is_dir() and not path.name.startswith(".")
                and path.name not in ("build", "tests")]
-    return sorted(
-        str(path.relative_to(ROOT)) for folder in folders
-        for path in folder.rglob("*")
-        if path.suffix in (".c", ".cpp", ".h", ".py")
-        and re.search(pattern, path.read_text("utf-8"), re.MULTILINE))
+    return {str(path.relative_to(ROOT)): path.read_text("utf-8")
+            for folder in folders for path in sorted(folder.rglob("*"))
+            if path.suffix in (".c", ".cpp", ".h", ".py")}
+
+
+def files_naming(pattern):
+    """Paths of the product's files that match."""
+    return [path for path, text in product().items()
+            if re.search(pattern, text, re.MULTILINE)]
 
 
 def named_too_often(fact, pattern, most):
@@ -177,6 +187,36 @@ def check_config():
     return wrong
 
 
+def families():
+    """[(name, type)] of the metrics, as the code writes them."""
+    code = read("report/metrics.cpp")
+    found = [(name, kind.lower()) for name, kind in
+             re.findall(r'"(penstock_\w+)",\s*Kind::k(\w+)', code)]
+    return found + [(name, "summary") for name in
+                    re.findall(r'write_latency\(out, "(\w+)"', code)]
+
+
+def check_metrics():
+    """Lines about metrics that differ in the code, the table, the panels."""
+    table = "docs/metrics.md"
+    documented = re.findall(r"^\| `(penstock_\w+)` \| (\w+) \|", read(table),
+                            re.MULTILINE)
+    wrong = [f"{table}, report/metrics.cpp: only one of them has {name}, {kind}"
+             for name, kind in sorted(set(documented) ^ set(families()))]
+    known = {name for name, _ in families()}
+    known |= {name + end for name, kind in families() if kind == "summary"
+              for end in ("_sum", "_count")}
+    for user in ("packaging/grafana/penstock.json", table, "docs/admin.md",
+                 "docs/man/penstockd.8"):
+        named = re.findall(r"\bpenstock_(?:agent|node|pool|job|rebalance|recall|"
+                           r"launch|grant)_\w+", read(user))
+        wrong += [f"{user}: there is no metric {name}"
+                  for name in sorted(set(named) - known)]
+    for name in sorted(name for name, _ in families()):
+        wrong += named_too_often(name, rf"\b{name}\b", MOST_FILES_OF_FAMILY)
+    return wrong
+
+
 def named_files(text):
     """Patterns of the files that a document names in `code`."""
     for name in re.findall(r"`([\w./*{},-]+\.[\w{},]+)`", text):
@@ -211,7 +251,7 @@ def main():
         print("common/options.cpp: the table of options was not found")
         return 1
     wrong = (check_page() + check_map() + check_options() + check_policies()
-             + check_config())
+             + check_config() + check_metrics())
     print("\n".join(wrong), end="\n" if wrong else "")
     return 1 if wrong else 0
 
