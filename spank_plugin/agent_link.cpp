@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "common/clock.h"
 #include "common/unique_fd.h"
 
 namespace penstock::spank {
@@ -48,7 +49,7 @@ Outcome connect_and_send(const char* socket_path, uid_t owner,
 // False if fd is not readable before deadline_ns.
 bool wait_readable(int fd, uint64_t deadline_ns) {
   for (;;) {
-    const uint64_t now = now_ns();
+    const uint64_t now = monotonic_ns();
     if (now >= deadline_ns) return false;
     pollfd waiting{fd, POLLIN, 0};
     const int timeout_ms =
@@ -85,13 +86,6 @@ const char* outcome_text(Outcome outcome) {
   return "unknown";
 }
 
-uint64_t now_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1000000000u +
-         static_cast<uint64_t>(now.tv_nsec);
-}
-
 Outcome send_message(const char* socket_path, uid_t owner, const void* message,
                      size_t size_bytes) {
   UniqueFd link;
@@ -100,12 +94,12 @@ Outcome send_message(const char* socket_path, uid_t owner, const void* message,
 
 Outcome request(const char* socket_path, uid_t owner, const void* message,
                 size_t size_bytes, WaitBudget& budget, penstock_reply& reply) {
-  const uint64_t start = now_ns();
+  const uint64_t start = monotonic_ns();
   UniqueFd link;
   Outcome outcome =
       connect_and_send(socket_path, owner, message, size_bytes, link);
   // Retry: a user may fill the queue to keep the plugin out.
-  while (outcome == Outcome::kBusy && now_ns() < start + budget.left_ns) {
+  while (outcome == Outcome::kBusy && monotonic_ns() < start + budget.left_ns) {
     const timespec pause{0, 2 * static_cast<long>(kNsPerMs)};
     ::nanosleep(&pause, nullptr);
     outcome = connect_and_send(socket_path, owner, message, size_bytes, link);
@@ -116,7 +110,7 @@ Outcome request(const char* socket_path, uid_t owner, const void* message,
     budget.left_ns = 0;
     return Outcome::kTimedOut;
   }
-  budget.left_ns -= std::min(budget.left_ns, now_ns() - start);
+  budget.left_ns -= std::min(budget.left_ns, monotonic_ns() - start);
   penstock_reply received{};
   const ssize_t bytes =
       ::recv(link.get(), &received, sizeof received, MSG_DONTWAIT | MSG_TRUNC);

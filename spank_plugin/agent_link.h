@@ -21,9 +21,6 @@ enum class Outcome {
 };
 const char* outcome_text(Outcome outcome);
 
-// CLOCK_MONOTONIC.
-uint64_t now_ns();
-
 // Time that one step may still wait for penstockd. A timeout sets it to 0, so
 // that later requests of the step do not wait.
 struct WaitBudget {

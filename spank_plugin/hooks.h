@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "common/clock.h"
 #include "common/option_set.h"
 #include "spank_plugin/agent_link.h"
 #include "spank_plugin/settings.h"
@@ -25,11 +26,11 @@ State& state();
 // Adds its lifetime to State::launch_ns.
 class LaunchTimer {
  public:
-  LaunchTimer() : start_ns_(now_ns()) {}
+  LaunchTimer() : start_ns_(monotonic_ns()) {}
   ~LaunchTimer() { state().launch_ns += elapsed_ns(); }
   LaunchTimer(const LaunchTimer&) = delete;
   LaunchTimer& operator=(const LaunchTimer&) = delete;
-  uint64_t elapsed_ns() const { return now_ns() - start_ns_; }
+  uint64_t elapsed_ns() const { return monotonic_ns() - start_ns_; }
 
  private:
   uint64_t start_ns_;

@@ -142,7 +142,7 @@ int announce_task(spank_t spank) {
 
 int announce_task_exit(spank_t spank) {
   auto message = make_message<penstock_task_exit>(PENSTOCK_TASK_EXIT);
-  message.exited_ns = now_ns();
+  message.exited_ns = monotonic_ns();
   set_step(spank, message);
   message.task_id = item<uint32_t>(spank, S_TASK_GLOBAL_ID, 0);
   message.pid = item<pid_t>(spank, S_TASK_PID, 0);

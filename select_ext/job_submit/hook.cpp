@@ -52,8 +52,8 @@ int print_range(char* text, size_t size, const Range& range, double unit) {
 
 // Writes the prediction per GPU into the comment, without unknown figures.
 void write_comment(const ModelDemand& demand, job_desc_msg_t& job) {
-  const CommentField where = state().comment;
-  if (where == CommentField::kNone) return;
+  const SubmitComment where = state().comment;
+  if (where == SubmitComment::kNo) return;
   const std::string_view name = model_name(demand);
   char text[320];
   int length = std::snprintf(text, sizeof text, "penstock: %.*s per GPU",
@@ -69,7 +69,7 @@ void write_comment(const ModelDemand& demand, job_desc_msg_t& job) {
   add(demand.millicores, 1000, "loader cores");
   add(demand.bytes_per_s, 1 << 20, "MiB/s");
   char*& field =
-      where == CommentField::kComment ? job.comment : job.admin_comment;
+      where == SubmitComment::kComment ? job.comment : job.admin_comment;
   append_text(field, "; ", {text, static_cast<size_t>(length)},
               kMaxCommentBytes);
 }

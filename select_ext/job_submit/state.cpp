@@ -2,7 +2,6 @@
 
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +10,7 @@
 #include <string>
 #include <type_traits>
 
+#include "common/clock.h"
 #include "common/config.h"
 #include "select_ext/job_submit/slurm_api.h"
 
@@ -19,13 +19,6 @@ namespace {
 
 static_assert(std::is_trivially_destructible_v<State>);
 constinit State the_state;
-
-uint64_t clock_ns(clockid_t clock) {
-  timespec now{};
-  ::clock_gettime(clock, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1000000000u +
-         static_cast<uint64_t>(now.tv_nsec);
-}
 
 // Slurm passes no arguments to plugins of this kind, so penstock.conf must be
 // in slurm.conf's directory.
@@ -36,18 +29,6 @@ std::string config_path() {
   directory =
       slash == std::string::npos ? "/etc/slurm" : directory.substr(0, slash);
   return directory + "/penstock.conf";
-}
-
-CommentField comment_field(SubmitComment comment) {
-  switch (comment) {
-    case SubmitComment::kNo:
-      return CommentField::kNone;
-    case SubmitComment::kComment:
-      return CommentField::kComment;
-    case SubmitComment::kAdminComment:
-      return CommentField::kAdminComment;
-  }
-  return CommentField::kNone;
 }
 
 void open_table(const std::string& path) {
@@ -92,8 +73,8 @@ void start() {
   the_state.gres = {config->submit_node_cores,
                     config->submit_node_bandwidth_bytes_per_s,
                     config->submit_overcommit};
-  the_state.comment = comment_field(config->submit_comment);
-  the_state.load_ns = clock_ns(CLOCK_REALTIME);
+  the_state.comment = config->submit_comment;
+  the_state.load_ns = read_clock_ns(CLOCK_REALTIME);
   if (config->uses_submit_table()) open_table(config->submit_table);
   open_socket(config->submit_socket);
   the_state.is_ready = true;
@@ -112,7 +93,7 @@ void send_submission(Submission& submission) {
   submission.size_bytes = sizeof submission;
   submission.load_ns = the_state.load_ns;
   submission.number = ++the_state.datagrams;
-  submission.sent_ns = clock_ns(CLOCK_REALTIME);
+  submission.sent_ns = read_clock_ns(CLOCK_REALTIME);
   submission.statistics.hooks = the_state.hooks.load();
   submission.statistics.not_sent = the_state.not_sent.load();
   for (size_t i = 0; i < kBuckets; ++i)
@@ -129,10 +110,10 @@ void send_submission(Submission& submission) {
   if (sent != static_cast<ssize_t>(sizeof submission)) ++the_state.not_sent;
 }
 
-HookTimer::HookTimer() : start_ns_(clock_ns(CLOCK_MONOTONIC)) {}
+HookTimer::HookTimer() : start_ns_(monotonic_ns()) {}
 
 HookTimer::~HookTimer() {
-  const uint64_t elapsed_ns = clock_ns(CLOCK_MONOTONIC) - start_ns_;
+  const uint64_t elapsed_ns = monotonic_ns() - start_ns_;
   ++the_state.buckets[bucket_of(elapsed_ns)];
   ++the_state.hooks;
 }

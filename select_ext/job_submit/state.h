@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "common/config.h"
 #include "common/options.h"
 #include "select_ext/job_submit/job_request.h"
 #include "select_ext/job_submit/submission.h"
@@ -11,15 +12,13 @@
 
 namespace penstock::job_submit {
 
-enum class CommentField { kNone, kComment, kAdminComment };
-
 // Trivially destructible, so that unloading the plugin runs no code.
 struct State {
   bool is_ready = false;  // false: bad penstock.conf; jobs pass
   OptionLimits limits;
   bool default_auto = false;
   GresLimits gres;
-  CommentField comment = CommentField::kNone;
+  SubmitComment comment = SubmitComment::kNo;
   TableReader table;
 
   int socket = -1;
