@@ -15,7 +15,7 @@ namespace penstock::exchange {
 // The residual and the threshold after many steps: the same for all methods at
 // one density.
 struct WarmLayer {
-  Context::LayerState state;
+  LayerState state;
   size_t elements = 0;
   double density = 0;
 };

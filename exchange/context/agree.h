@@ -6,7 +6,9 @@
 #include <span>
 #include <string>
 
-#include "exchange/context/context.h"
+#include "common/result.h"
+#include "exchange/context/options.h"
+#include "exchange/transport/transport.h"
 
 namespace penstock::exchange {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <type_traits>
 
-#include "exchange/context/context.h"
+#include "exchange/context/options.h"
 
 namespace penstock::exchange {
 

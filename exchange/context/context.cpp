@@ -5,12 +5,17 @@
 #include <algorithm>
 
 #include "exchange/context/agree.h"
-#include "exchange/context/context_impl.h"
 #include "exchange/context/pause.h"
 
 namespace penstock::exchange {
 
-Context::Impl::~Impl() {
+Context::Context(std::unique_ptr<Transport> transport,
+                 const ContextOptions& options)
+    : transport_(std::move(transport)),
+      options_(options),
+      watch_(options.timeout_s, std::chrono::steady_clock::now()) {}
+
+Context::~Context() {
   Lock lock(mutex_);
   is_stopped_ = true;
   changed_.notify_all();
@@ -32,12 +37,12 @@ Context::Impl::~Impl() {
   if (options_.device != nullptr) (void)options_.device->reserve(0, 0);
 }
 
-int Context::Impl::add_layer(LayerOptions layer) {
+int Context::add_layer(LayerOptions layer) {
   layers_.push_back(std::move(layer));
   return static_cast<int>(layers_.size()) - 1;
 }
 
-Status Context::Impl::plan() {
+Status Context::plan() {
   if (runner_ != nullptr) return invalid("the exchange is planned already");
   const int ranks = transport_->size();
   transport_->reserve(Engine::requests_of(ranks) +
@@ -62,14 +67,14 @@ Status Context::Impl::plan() {
   return Done{};
 }
 
-Status Context::Impl::check_layer(int layer) const {
+Status Context::check_layer(int layer) const {
   if (runner_ == nullptr) return invalid("plan() was not called");
   if (layer >= 0 && size_t(layer) < is_done_.size()) return Done{};
   return invalid(fmt::format("there is no layer {}: {} were added", layer,
                              is_done_.size()));
 }
 
-Status Context::Impl::check_submit(int layer, std::span<float> gradient) const {
+Status Context::check_submit(int layer, std::span<float> gradient) const {
   if (error_) return Error(*error_);
   if (Status known = check_layer(layer); !known) return known;
   if (gradient.size() != runner_->elements(layer)) {
@@ -85,8 +90,8 @@ Status Context::Impl::check_submit(int layer, std::span<float> gradient) const {
   return Done{};
 }
 
-Status Context::Impl::submit(int layer, std::span<float> gradient,
-                             Update& update, void* stream) {
+Status Context::submit(int layer, std::span<float> gradient, Update& update,
+                       void* stream) {
   if (runner_ == nullptr) return invalid("plan() was not called");
   Lock lock(mutex_);
   if (Status checked = check_submit(layer, gradient); !checked) {
@@ -103,7 +108,7 @@ Status Context::Impl::submit(int layer, std::span<float> gradient,
   return error_ ? Status(Error(*error_)) : Done{};
 }
 
-Status Context::Impl::result_of(int layer) const {
+Status Context::result_of(int layer) const {
   if (runner_->was_finite(layer)) return Done{};
   return invalid(fmt::format(
       "the gradient of layer {} was infinite or no number on some rank: its "
@@ -111,7 +116,7 @@ Status Context::Impl::result_of(int layer) const {
       runner_->name(layer)));
 }
 
-Error Context::Impl::not_submitted(int layer) const {
+Error Context::not_submitted(int layer) const {
   const Group& group = runner_->group(next_);
   std::string missing;
   for (const int one : group.layers) {
@@ -126,7 +131,7 @@ Error Context::Impl::not_submitted(int layer) const {
       runner_->name(layer), missing));
 }
 
-Result<bool> Context::Impl::poll(int layer) {
+Result<bool> Context::poll(int layer) {
   if (Status known = check_layer(layer); !known) {
     return std::move(known).error();
   }
@@ -142,7 +147,7 @@ Result<bool> Context::Impl::poll(int layer) {
   return false;
 }
 
-Status Context::Impl::wait(int layer) {
+Status Context::wait(int layer) {
   if (Status known = check_layer(layer); !known) return known;
   const auto start = std::chrono::steady_clock::now();
   Lock lock(mutex_);
@@ -152,7 +157,7 @@ Status Context::Impl::wait(int layer) {
   return result;
 }
 
-void Context::Impl::give_up(const std::string& why) {
+void Context::fail(const std::string& why) {
   Lock lock(mutex_);
   claim(lock);
   fail(lock, Error{Code::kInvalidArgument, 0, why});
@@ -160,7 +165,7 @@ void Context::Impl::give_up(const std::string& why) {
   changed_.notify_all();
 }
 
-Status Context::Impl::wait_locked(Lock& lock, int layer) {
+Status Context::wait_locked(Lock& lock, int layer) {
   for (Pause pause;;) {
     const bool has_moved = !thread_.joinable() && drive(lock);
     if (is_done_[size_t(layer)]) return result_of(layer);
@@ -184,7 +189,7 @@ Status Context::Impl::wait_locked(Lock& lock, int layer) {
   }
 }
 
-Status Context::Impl::set_densities(std::span<const double> densities) {
+Status Context::set_densities(std::span<const double> densities) {
   Lock lock(mutex_);
   for (size_t layer = 0; layer < layers_.size(); ++layer) {
     // Ignored: wait() or poll() of the layer reports a non-finite gradient.
@@ -210,7 +215,7 @@ Status Context::Impl::set_densities(std::span<const double> densities) {
 
 // REQUIRES: claimed; all layers are done. kInvalidArgument is returned on all
 // ranks.
-Result<std::unique_ptr<Runner>> Context::Impl::plan_with(
+Result<std::unique_ptr<Runner>> Context::plan_with(
     std::span<const double> densities) {
   std::vector<LayerOptions> layers = layers_;
   std::string refusal;
@@ -236,7 +241,7 @@ Result<std::unique_ptr<Runner>> Context::Impl::plan_with(
   return next;
 }
 
-ContextStats Context::Impl::stats() const {
+ContextStats Context::stats() const {
   ContextStats stats;
   if (runner_ == nullptr) return stats;
   const Lock lock(mutex_);
@@ -244,41 +249,6 @@ ContextStats Context::Impl::stats() const {
   stats.sent_bytes = sent_bytes_;
   stats.wait_s = wait_s_;
   return stats;
-}
-
-Context::Context(std::unique_ptr<Transport> transport,
-                 const ContextOptions& options)
-    : impl_(std::make_unique<Impl>(std::move(transport), options)) {}
-Context::~Context() = default;
-int Context::rank() const { return impl_->transport().rank(); }
-int Context::size() const { return impl_->transport().size(); }
-int Context::add_layer(LayerOptions layer) {
-  return impl_->add_layer(std::move(layer));
-}
-void Context::refuse(const std::string& why) { impl_->refuse(why); }
-Status Context::plan() { return impl_->plan(); }
-Status Context::submit(int layer, std::span<float> gradient, Update& update,
-                       void* stream) {
-  return impl_->submit(layer, gradient, update, stream);
-}
-bool Context::keeps_gradient(int layer) const {
-  return impl_->runner().keeps_gradient(layer);
-}
-Result<bool> Context::poll(int layer) { return impl_->poll(layer); }
-Status Context::wait(int layer) { return impl_->wait(layer); }
-Status Context::set_densities(std::span<const double> densities) {
-  return impl_->set_densities(densities);
-}
-void Context::fail(const std::string& why) { impl_->give_up(why); }
-ContextStats Context::stats() const { return impl_->stats(); }
-LayerStats Context::layer_stats(int layer) const {
-  return impl_->runner().layer_stats(layer);
-}
-Result<Context::LayerState> Context::layer_state(int layer) const {
-  return impl_->runner().state(layer);
-}
-Status Context::set_layer_state(int layer, const LayerState& state) {
-  return impl_->runner().set_state(layer, state);
 }
 
 }  // namespace penstock::exchange

@@ -4,111 +4,24 @@
 // computed, and an Update gets its sums over all ranks.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "common/result.h"
-#include "exchange/plan/cost_model.h"
-#include "exchange/sparse/sparse_message.h"
+#include "exchange/context/failures.h"
+#include "exchange/context/options.h"
+#include "exchange/context/runner.h"
+#include "exchange/context/update.h"
+#include "exchange/context/watch.h"
 #include "exchange/transport/transport.h"
 
 namespace penstock::exchange {
-
-class Device;
-
-// Format and place of a layer's residual: the part of its gradients that has
-// not been sent.
-enum class ResidualKind {
-  kFloat32,   // 4 bytes per element
-  kBfloat16,  // 2 bytes; random rounding: small gradients add up
-  kHost       // 4 bytes, in host memory, to which a device's gradients are
-              // copied
-};
-
-struct LayerOptions {
-  std::string name;  // for error messages
-  size_t elements = 0;
-  double density = 0.01;  // share of elements selected: above 0, at most 1
-  ResidualKind residual = ResidualKind::kFloat32;
-  std::optional<Method> method;  // empty: the cost model's choice
-};
-
-struct ContextOptions {
-  ExchangeCosts costs;  // rank 0's apply to all ranks
-  // Layers of fewer elements that name no method are summed densely, in buckets
-  // of several layers and at most this many elements. 0: no buckets.
-  size_t bucket_elements = 262144;
-  uint32_t exact_steps = 64;      // see Threshold
-  double keep_factor = 1;         // kept sums, relative to density x elements
-  double timeout_s = 600;         // for a layer's exchange
-  bool has_thread = false;        // an internal thread exchanges
-  bool passes_nonfinite = false;  // applies infinities and NaNs
-  // Device that holds the gradients and their targets; messages are then in
-  // pinned host memory. Null: all are in CPU memory. The device must outlive
-  // the context, and serve no other one.
-  Device* device = nullptr;
-};
-
-// Applies a layer's sums over all ranks, after each submit(). Called by the
-// thread that finds the exchange done: one in submit(), poll() or wait(), or
-// the context's own. Must not call the context.
-//
-// Not called for sums that are not finite, unless passes_nonfinite. With a
-// device, work queued on it for the parts is finished before done() is called.
-class Update {
- public:
-  virtual ~Update() = default;
-  // Called for each part, in the same order on all ranks. The sum is the total
-  // of all parts; an element may be in several.
-  virtual void add_sparse(const SparseView& part) = 0;
-  virtual void add_dense(std::span<const float> sums) = 0;  // called once
-  virtual void done() {}  // after the last part, or the dense sums
-
- protected:
-  Update() = default;
-  Update(const Update&) = default;
-  Update& operator=(const Update&) = default;
-};
-
-// target[i] += factor x sum[i]. If the target is the gradient that the context
-// keeps (keeps_gradient()), it becomes factor x sum.
-class AddScaled : public Update {
- public:
-  AddScaled() = default;
-  AddScaled(std::span<float> target, float factor)
-      : target_(target), factor_(factor) {}
-  void add_sparse(const SparseView& part) override;
-  void add_dense(std::span<const float> sums) override;
-
- private:
-  std::span<float> target_;
-  float factor_ = 1;
-};
-
-// One layer's counters since plan() or the last set_densities().
-struct LayerStats {
-  Method method = Method::kDense;
-  bool is_in_bucket = false;
-  uint64_t steps = 0;  // not reset by set_densities()
-  float threshold = 0;
-  uint64_t taken = 0;       // entries selected and sent by this rank
-  uint64_t candidates = 0;  // entries at or above the threshold
-  uint64_t applied = 0;     // entries, or elements, of sums applied
-};
-
-struct ContextStats {
-  uint64_t planned_bytes = 0;       // arena, with a device's staging
-  uint64_t used_bytes = 0;          // its high-water mark
-  uint64_t planned_host_bytes = 0;  // host arena and pinned memory
-  uint64_t used_host_bytes = 0;
-  uint64_t sent_bytes = 0;  // by this rank, as computed by the method
-  double wait_s = 0;        // time in wait(): the exchange stall
-};
 
 // Single-threaded use; the context's thread, if any, is internal. All ranks
 // call the same functions in the same order, except submit(), which may come in
@@ -124,14 +37,14 @@ class Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  int rank() const;
-  int size() const;
+  int rank() const { return transport_->rank(); }
+  int size() const { return transport_->size(); }
 
   // Returns the layer's number, from 0. plan() reports invalid layers, on all
   // ranks. REQUIRES: not planned yet.
   int add_layer(LayerOptions layer);
   // Makes plan() fail on all ranks with `why`.
-  void refuse(const std::string& why);
+  void refuse(const std::string& why) { refusal_ = why; }
 
   // Agrees with the other ranks, then allocates all memory. Collective.
   // Errors: kInvalidArgument  invalid layers or options, or ranks that differ:
@@ -155,7 +68,9 @@ class Context {
   // overwritten by the sums: true of dense layers outside of buckets. Always
   // false on a device.
   // REQUIRES: planned, a valid layer.
-  bool keeps_gradient(int layer) const;
+  bool keeps_gradient(int layer) const {
+    return runner_->keeps_gradient(layer);
+  }
 
   // Advances as far as possible without waiting for other ranks. Returns
   // whether the layer's exchange is done (true before its first submit()).
@@ -197,26 +112,70 @@ class Context {
 
   ContextStats stats() const;
   // REQUIRES: planned, a valid layer, its exchange is done.
-  LayerStats layer_stats(int layer) const;
+  LayerStats layer_stats(int layer) const {
+    return runner_->layer_stats(layer);
+  }
 
-  // A layer's checkpoint: its residual, empty if it has none, its threshold and
-  // its steps. REQUIRES: planned, a valid layer whose exchange is done; with a
-  // device, all layers' exchanges are done.
-  struct LayerState {
-    std::vector<float> residual;
-    float threshold = 0;      // 0: none yet
-    uint32_t steps_left = 0;  // until an exact threshold
-    uint64_t steps = 0;
-  };
+  // REQUIRES: planned, a valid layer whose exchange is done; with a device, all
+  // layers' exchanges are done.
   // Errors: kIo  the device's
-  [[nodiscard]] Result<LayerState> layer_state(int layer) const;
+  [[nodiscard]] Result<LayerState> layer_state(int layer) const {
+    return runner_->state(layer);
+  }
   // Errors: kInvalidArgument  the state of another layer
   //         kIo               the device's
-  [[nodiscard]] Status set_layer_state(int layer, const LayerState& state);
+  [[nodiscard]] Status set_layer_state(int layer, const LayerState& state) {
+    return runner_->set_state(layer, state);
+  }
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  using Lock = std::unique_lock<std::mutex>;
+
+  void claim(Lock& lock);
+  Status check_layer(int layer) const;
+  Status check_submit(int layer, std::span<float> gradient) const;
+  void take(Lock& lock, int layer, std::span<float> gradient, Update& update,
+            void* stream);
+  bool is_ready(size_t group) const {
+    return submitted_[group] == runner_->group(group).layers.size();
+  }
+  bool is_stuck() const {
+    return !is_claimed_ && !runner_->is_busy() && !is_ready(next_);
+  }
+  bool drive(Lock& lock);
+  Result<bool> step(bool begins);
+  void finish_group();
+  void fail(Lock& lock, Error error);
+  Status watch();
+  Status result_of(int layer) const;
+  Status wait_locked(Lock& lock, int layer);
+  Result<std::unique_ptr<Runner>> plan_with(std::span<const double> densities);
+  Error not_submitted(int layer) const;
+  void run_thread();
+
+  // The transport and the runner belong to the thread that has set is_claimed_,
+  // and are used without the lock. Runner::take() needs no claim, so a gradient
+  // is taken while another layer is exchanged. mutex_ guards all other members.
+  std::unique_ptr<Transport> transport_;
+  ContextOptions options_;
+  std::vector<LayerOptions> layers_;
+  std::string refusal_;
+  std::unique_ptr<Runner> runner_;
+  std::optional<Failures> failures_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_claimed_ = false;
+  bool is_stopped_ = false;
+  std::optional<Error> error_;
+  std::vector<bool> is_done_;      // by layer
+  std::vector<size_t> submitted_;  // count of layers, by group
+  size_t next_ = 0;                // group in exchange, or the next one
+  double wait_s_ = 0;
+  uint64_t sent_bytes_ = 0;
+  std::thread thread_;
+
+  Watch watch_;  // used by the claiming thread
 };
 
 }  // namespace penstock::exchange

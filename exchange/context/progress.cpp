@@ -2,7 +2,7 @@
 // own.
 #include <fmt/format.h>
 
-#include "exchange/context/context_impl.h"
+#include "exchange/context/context.h"
 #include "exchange/context/pause.h"
 
 namespace penstock::exchange {
@@ -14,7 +14,7 @@ constexpr auto kLook = std::chrono::milliseconds(10);
 
 }  // namespace
 
-void Context::Impl::claim(Lock& lock) {
+void Context::claim(Lock& lock) {
   while (is_claimed_) changed_.wait_for(lock, kLook);
   is_claimed_ = true;
 }
@@ -22,8 +22,8 @@ void Context::Impl::claim(Lock& lock) {
 // If it is the turn of a sparse layer, begins its exchange in the same pass
 // over the gradient. Not on a device, which may not have computed the gradient
 // yet.
-void Context::Impl::take(Lock& lock, int layer, std::span<float> gradient,
-                         Update& update, void* stream) {
+void Context::take(Lock& lock, int layer, std::span<float> gradient,
+                   Update& update, void* stream) {
   const size_t group = runner_->group_of(layer);
   const bool begins = !is_claimed_ && !runner_->is_busy() && next_ == group &&
                       options_.device == nullptr &&
@@ -47,7 +47,7 @@ void Context::Impl::take(Lock& lock, int layer, std::span<float> gradient,
 
 // Advances as far as possible without waiting for messages. Returns whether
 // anything moved, even a single message.
-bool Context::Impl::drive(Lock& lock) {
+bool Context::drive(Lock& lock) {
   if (is_claimed_ || error_) return false;
   is_claimed_ = true;
   const uint64_t finished = transport_->finished();
@@ -75,7 +75,7 @@ bool Context::Impl::drive(Lock& lock) {
 
 // Begins the next group, or advances it; true: it was begun, or is done.
 // REQUIRES: claimed, without the lock.
-Result<bool> Context::Impl::step(bool begins) {
+Result<bool> Context::step(bool begins) {
   if (begins) {
     watch_.begin(Clock::now());
     if (Status begun = runner_->begin(next_); !begun) {
@@ -91,7 +91,7 @@ Result<bool> Context::Impl::step(bool begins) {
 }
 
 // Checks a stalled exchange for failed ranks and for the time-out.
-Status Context::Impl::watch() {
+Status Context::watch() {
   if (!watch_.is_due(Clock::now())) return Done{};
   if (const auto failure = failures_->heard()) {
     return Error{Code::kUnavailable, 0, *failure};
@@ -108,7 +108,7 @@ Status Context::Impl::watch() {
                   missing.empty() ? "some rank" : missing)};
 }
 
-void Context::Impl::finish_group() {
+void Context::finish_group() {
   sent_bytes_ += runner_->sent_bytes();
   for (const int layer : runner_->group(next_).layers) {
     is_done_[size_t(layer)] = true;
@@ -119,7 +119,7 @@ void Context::Impl::finish_group() {
 
 // Makes the context unusable. Tells the other ranks, except of kUnavailable: a
 // rank's failure, or a time-out. REQUIRES: claimed.
-void Context::Impl::fail(Lock& lock, Error error) {
+void Context::fail(Lock& lock, Error error) {
   if (error_) return;
   const bool is_theirs = error.code == Code::kUnavailable;
   error_ = std::move(error);
@@ -129,7 +129,7 @@ void Context::Impl::fail(Lock& lock, Error error) {
   lock.lock();
 }
 
-void Context::Impl::run_thread() {
+void Context::run_thread() {
   if (options_.device != nullptr) options_.device->enter_thread();
   Lock lock(mutex_);
   Pause pause;

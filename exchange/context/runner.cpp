@@ -254,9 +254,9 @@ void Runner::add_memory(ContextStats& stats) const {
   stats.used_host_bytes = memory_->host.used() + memory_->pinned.used();
 }
 
-Result<Context::LayerState> Runner::state(int number) const {
+Result<LayerState> Runner::state(int number) const {
   const Layer& layer = layer_of(number);
-  Context::LayerState state;
+  LayerState state;
   state.steps = layer.stats.steps;
   state.residual.resize(layer.residual.size());
   layer.residual.read(state.residual);
@@ -269,7 +269,7 @@ Result<Context::LayerState> Runner::state(int number) const {
   return state;
 }
 
-Status Runner::set_state(int number, const Context::LayerState& state) {
+Status Runner::set_state(int number, const LayerState& state) {
   Layer& layer = layer_of(number);
   if (state.residual.size() != layer.residual.size()) {
     return invalid(fmt::format(

@@ -6,9 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include "exchange/context/context.h"
 #include "exchange/context/engine.h"
+#include "exchange/context/options.h"
 #include "exchange/context/schedule.h"
+#include "exchange/context/update.h"
 #include "exchange/device/device.h"
 #include "exchange/memory/arena.h"
 #include "exchange/select/threshold.h"
@@ -59,8 +60,8 @@ class Runner {
   // Bytes that this rank sent in the last group's exchange.
   uint64_t sent_bytes() const { return engine_->sent_bytes(); }
 
-  [[nodiscard]] Result<Context::LayerState> state(int layer) const;
-  [[nodiscard]] Status set_state(int layer, const Context::LayerState& state);
+  [[nodiscard]] Result<LayerState> state(int layer) const;
+  [[nodiscard]] Status set_state(int layer, const LayerState& state);
   // Takes over residuals and step counts from a runner of the same layers.
   // Errors: kInvalidArgument  a layer with a residual would have none here
   //         kIo               the device's

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "exchange/context/context.h"
+#include "exchange/context/options.h"
 
 namespace penstock::exchange {
 

@@ -1,4 +1,4 @@
-#include "exchange/context/context.h"
+#include "exchange/context/update.h"
 
 namespace penstock::exchange {
 

@@ -1,7 +1,7 @@
 // AddScaled for a target in device memory.
 #pragma once
 
-#include "exchange/context/context.h"
+#include "exchange/context/update.h"
 #include "exchange/device/device.h"
 
 namespace penstock::exchange {

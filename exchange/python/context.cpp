@@ -105,7 +105,7 @@ void PythonContext::check_update(int layer) {
   if (!update.is_none()) update.cast<PythonUpdate&>().rethrow();
 }
 
-Context::LayerState PythonContext::layer_state(int layer) {
+LayerState PythonContext::layer_state(int layer) {
   Context& context = open();
   auto state = [&] {
     const py::gil_scoped_release others;
@@ -116,7 +116,7 @@ Context::LayerState PythonContext::layer_state(int layer) {
 }
 
 void PythonContext::set_layer_state(int layer,
-                                    const Context::LayerState& state) {
+                                    const LayerState& state) {
   Context& context = open();
   const Status status = [&] {
     const py::gil_scoped_release others;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "exchange/context/context.h"
 #include "exchange/python/transport.h"
 #include "exchange/python/update.h"
 
@@ -33,8 +34,8 @@ class PythonContext {
   void fail(const std::string& why);
   ContextStats stats() { return open().stats(); }
   LayerStats layer_stats(int layer) { return open().layer_stats(layer); }
-  Context::LayerState layer_state(int layer);
-  void set_layer_state(int layer, const Context::LayerState& state);
+  LayerState layer_state(int layer);
+  void set_layer_state(int layer, const LayerState& state);
   // Destroys the context and its thread. Other functions then throw ValueError.
   void close() { context_.reset(); }
 

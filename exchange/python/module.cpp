@@ -58,12 +58,12 @@ int add_layer(PythonContext& context, const std::string& name, size_t elements,
 }
 
 // The residual as a buffer of floats; not copied.
-py::buffer_info residual_buffer(Context::LayerState& state) {
+py::buffer_info residual_buffer(LayerState& state) {
   return {state.residual.data(),
           static_cast<py::ssize_t>(state.residual.size())};
 }
 
-Context::LayerState layer_state(uintptr_t address, size_t count,
+LayerState layer_state(uintptr_t address, size_t count,
                                 float threshold, uint32_t steps_left,
                                 uint64_t steps) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): a tensor's data_ptr()
@@ -82,7 +82,7 @@ void add_transports(py::module_& module) {
 }
 
 void add_state(py::module_& module) {
-  using State = Context::LayerState;
+  using State = LayerState;
   py::class_<State>(module, "LayerState", py::buffer_protocol())
       .def(py::init(&layer_state), py::kw_only(), arg("address"), arg("count"),
            arg("threshold"), arg("steps_left"), arg("steps"))

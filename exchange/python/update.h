@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "exchange/context/context.h"
+#include "exchange/context/update.h"
 #include "exchange/device/device.h"
 
 namespace penstock::exchange {

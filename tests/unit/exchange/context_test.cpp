@@ -232,7 +232,7 @@ TEST_CASE("one rank applies its gradients as they are, and keeps no memory") {
 }
 
 TEST_CASE("a saved state goes on as if nothing had been") {
-  std::vector<std::vector<Context::LayerState>> saved(2);
+  std::vector<std::vector<LayerState>> saved(2);
   std::vector<std::vector<std::vector<float>>> at_once(2), resumed(2);
   const auto layers = model_layers();
   const auto wrong = on_ranks(2, [&](auto transport) -> std::string {
