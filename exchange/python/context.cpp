@@ -32,66 +32,57 @@ Context& PythonContext::open() const {
   return *context_;
 }
 
+template <class Call>
+auto PythonContext::without_gil(const Call& call) const {
+  Context& context = open();
+  auto result = [&] {
+    const py::gil_scoped_release others;
+    return call(context);
+  }();
+  if (!result) throw_error(result.error());
+  return result;
+}
+
 int PythonContext::add_layer(LayerOptions layer) {
   updates_.emplace_back(py::none());
   return open().add_layer(std::move(layer));
 }
 
 void PythonContext::plan() {
-  Context& context = open();
-  const Status status = [&] {
-    const py::gil_scoped_release others;
-    return context.plan();
-  }();
-  if (!status) throw_error(status.error());
+  without_gil([](Context& context) { return context.plan(); });
 }
 
 void PythonContext::submit(int layer, uintptr_t address, size_t count,
                            const py::object& update, uintptr_t stream) {
-  Context& context = open();
+  open();  // throws before an update is kept
   auto& target = update.cast<PythonUpdate&>();
   // Keeps the old update until submit() returns: an exchange may still use it.
   const py::object before =
       std::exchange(updates_.at(static_cast<size_t>(layer)), update);
-  const Status status = [&] {
-    const py::gil_scoped_release others;
+  without_gil([&](Context& context) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): a tensor's data_ptr()
     auto* const gradient = reinterpret_cast<float*>(address);
     return context.submit(layer, {gradient, count}, target,
                           // NOLINTNEXTLINE(performance-no-int-to-ptr): a stream
                           reinterpret_cast<void*>(stream));
-  }();
-  if (!status) throw_error(status.error());
+  });
 }
 
 bool PythonContext::poll(int layer) {
-  Context& context = open();
-  const auto is_done = [&] {
-    const py::gil_scoped_release others;
-    return context.poll(layer);
-  }();
-  if (!is_done) throw_error(is_done.error());
-  if (*is_done) check_update(layer);
-  return *is_done;
+  const bool is_done =
+      *without_gil([&](Context& context) { return context.poll(layer); });
+  if (is_done) check_update(layer);
+  return is_done;
 }
 
 void PythonContext::wait(int layer) {
-  Context& context = open();
-  const Status status = [&] {
-    const py::gil_scoped_release others;
-    return context.wait(layer);
-  }();
-  if (!status) throw_error(status.error());
+  without_gil([&](Context& context) { return context.wait(layer); });
   check_update(layer);
 }
 
 void PythonContext::set_densities(const std::vector<double>& densities) {
-  Context& context = open();
-  const Status status = [&] {
-    const py::gil_scoped_release others;
-    return context.set_densities(densities);
-  }();
-  if (!status) throw_error(status.error());
+  without_gil(
+      [&](Context& context) { return context.set_densities(densities); });
 }
 
 void PythonContext::fail(const std::string& why) {
@@ -106,23 +97,13 @@ void PythonContext::check_update(int layer) {
 }
 
 LayerState PythonContext::layer_state(int layer) {
-  Context& context = open();
-  auto state = [&] {
-    const py::gil_scoped_release others;
-    return context.layer_state(layer);
-  }();
-  if (!state) throw_error(state.error());
-  return *std::move(state);
+  return *without_gil(
+      [&](Context& context) { return context.layer_state(layer); });
 }
 
-void PythonContext::set_layer_state(int layer,
-                                    const LayerState& state) {
-  Context& context = open();
-  const Status status = [&] {
-    const py::gil_scoped_release others;
-    return context.set_layer_state(layer, state);
-  }();
-  if (!status) throw_error(status.error());
+void PythonContext::set_layer_state(int layer, const LayerState& state) {
+  without_gil(
+      [&](Context& context) { return context.set_layer_state(layer, state); });
 }
 
 }  // namespace penstock::exchange

@@ -41,6 +41,9 @@ class PythonContext {
 
  private:
   Context& open() const;
+  // The result of call(open()), called without the GIL. Throws its error.
+  template <class Call>
+  auto without_gil(const Call& call) const;
   // Rethrows an exception of the layer's update.
   void check_update(int layer);
 
