@@ -2,8 +2,6 @@
 
 #include <mpi.h>
 
-#include <array>
-
 #include "bench/exchange/warm_start.h"
 #include "exchange/transport/mpi_transport.h"
 
@@ -18,12 +16,6 @@ WarmLayer warm_layer(const GradientStream& stream, size_t elements,
   out.state.steps = warm.steps;
   out.state.steps_left = ContextOptions().exact_steps;
   return out;
-}
-
-const char* method_name(Method method) {
-  constexpr std::array<const char*, 3> kNames = {"dense", "allgather",
-                                                 "two_phase"};
-  return kNames[size_t(method)];
 }
 
 void LeastUpdate::add_sparse(const SparseView& sums) {

@@ -22,8 +22,6 @@ struct WarmLayer {
 WarmLayer warm_layer(const GradientStream& stream, size_t elements,
                      double density);
 
-const char* method_name(Method method);  // "dense", "allgather", "two_phase"
-
 // The least that a training step does with sums: subtracts sparse ones from
 // weights, and leaves dense ones in place, as MPI_Allreduce does.
 class LeastUpdate : public Update {

@@ -46,6 +46,11 @@ double two_phase_s(const ExchangeSize& size, const ExchangeCosts& costs) {
 
 }  // namespace
 
+const char* method_name(Method method) {
+  constexpr const char* kNames[] = {"dense", "allgather", "two_phase"};
+  return kNames[size_t(method)];
+}
+
 double exchange_s(Method method, const ExchangeSize& size,
                   const ExchangeCosts& costs) {
   switch (method) {

@@ -15,6 +15,8 @@ enum class Method {
   kTwoPhase    // entries go to their owner, the owner's sums to all
 };
 
+const char* method_name(Method method);  // "dense", "allgather", "two_phase"
+
 // Seconds per unit of work.
 struct ExchangeCosts {
   double message_s = 0;  // latency of a message

@@ -11,23 +11,12 @@ using py::arg;
 
 std::optional<Method> method_of(const std::string& name) {
   if (name == "auto") return std::nullopt;
-  if (name == "dense") return Method::kDense;
-  if (name == "allgather") return Method::kAllgather;
-  if (name == "two_phase") return Method::kTwoPhase;
+  for (const Method method :
+       {Method::kDense, Method::kAllgather, Method::kTwoPhase}) {
+    if (name == method_name(method)) return method;
+  }
   throw py::value_error("no method \"" + name +
                         "\": auto, dense, allgather, two_phase");
-}
-
-const char* name_of(Method method) {
-  switch (method) {
-    case Method::kDense:
-      return "dense";
-    case Method::kAllgather:
-      return "allgather";
-    case Method::kTwoPhase:
-      break;
-  }
-  return "two_phase";
 }
 
 ResidualKind residual_of(const std::string& name) {
@@ -63,9 +52,8 @@ py::buffer_info residual_buffer(LayerState& state) {
           static_cast<py::ssize_t>(state.residual.size())};
 }
 
-LayerState layer_state(uintptr_t address, size_t count,
-                                float threshold, uint32_t steps_left,
-                                uint64_t steps) {
+LayerState layer_state(uintptr_t address, size_t count, float threshold,
+                       uint32_t steps_left, uint64_t steps) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): a tensor's data_ptr()
   const auto* const residual = reinterpret_cast<const float*>(address);
   return {{residual, residual + count}, threshold, steps_left, steps};
@@ -104,7 +92,7 @@ void add_stats(py::module_& module) {
   py::class_<LayerStats>(module, "LayerStats")
       .def_property_readonly(
           "method",
-          [](const LayerStats& stats) { return name_of(stats.method); })
+          [](const LayerStats& stats) { return method_name(stats.method); })
       .def_readonly("is_in_bucket", &LayerStats::is_in_bucket)
       .def_readonly("steps", &LayerStats::steps)
       .def_readonly("threshold", &LayerStats::threshold)
