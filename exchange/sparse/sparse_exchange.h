@@ -4,10 +4,14 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "common/result.h"
+#include "exchange/memory/arena.h"
+#include "exchange/sparse/peer_messages.h"
 #include "exchange/sparse/residual.h"
 #include "exchange/sparse/sparse_message.h"
+#include "exchange/transport/transport.h"
 
 namespace penstock::exchange {
 
@@ -17,6 +21,9 @@ struct SparseShape {
   size_t send_entries = 0;  // room of a message of selected entries
   size_t keep_entries = 0;  // most sums sent to all for a region
 };
+
+// The largest of each size.
+SparseShape largest_of(const std::vector<SparseShape>& layers);
 
 // Not thread-safe. One exchange at a time. Allocates in the constructor only.
 class SparseExchange {
@@ -48,18 +55,37 @@ class SparseExchange {
 
   // The sum is the total of all parts; the same on all ranks. Valid until
   // begin(). REQUIRES: the exchange is done; 0 <= rank < parts().
-  virtual SparseView part(int rank) const = 0;
-  virtual int parts() const = 0;
+  SparseView part(int rank) const { return parts_[size_t(rank)]; }
+  int parts() const { return int(parts_.size()); }
 
   // False: some rank's input was infinite or NaN. The same on all ranks.
-  virtual bool is_finite() const = 0;
+  bool is_finite() const { return is_finite_; }
   // Bytes that this rank sent in this exchange.
   virtual size_t sent_bytes() const = 0;
   // Ranks whose messages are awaited: "rank 1, rank 3"; "" if unknown or none.
-  virtual std::string missing() const = 0;
+  std::string missing() const { return messages_.missing(); }
 
  protected:
-  SparseExchange() = default;
+  // send_entries: the largest of all layers.
+  SparseExchange(Transport& transport, Arena& arena, size_t send_entries,
+                 int tag)
+      : transport_(transport),
+        messages_(transport, arena, SparseMessage::bytes(send_entries), tag),
+        parts_(size_t(transport.size())) {}
+
+  MessageHead head(size_t entries = 0, bool is_finite = true) const {
+    return {input_.layer, input_.step, uint32_t(entries), is_finite ? 1u : 0u};
+  }
+  // The entries of `rank`, from `received` bytes; notes whether they are
+  // finite. Errors: SparseMessage::read()'s, with the rank
+  Result<SparseView> read(int rank, const SparseMessage& message,
+                          size_t received, size_t first, size_t count);
+
+  Transport& transport_;
+  PeerMessages messages_;
+  std::vector<SparseView> parts_;
+  Input input_;
+  bool is_finite_ = true;
 };
 
 }  // namespace penstock::exchange

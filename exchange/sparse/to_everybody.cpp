@@ -7,17 +7,6 @@
 #include "exchange/transport/tags.h"
 
 namespace penstock::exchange {
-namespace {
-
-size_t most_entries(const std::vector<SparseShape>& layers) {
-  size_t most = 0;
-  for (const SparseShape& shape : layers) {
-    most = std::max(most, shape.send_entries);
-  }
-  return most;
-}
-
-}  // namespace
 
 SparseShape to_everybody_shape(size_t elements, double density) {
   const double room = std::ceil(kSlack * density * double(elements));
@@ -26,11 +15,10 @@ SparseShape to_everybody_shape(size_t elements, double density) {
 
 ToEverybody::ToEverybody(Transport& transport, Arena& arena,
                          const std::vector<SparseShape>& layers)
-    : transport_(transport),
-      messages_(transport, arena, SparseMessage::bytes(most_entries(layers)),
-                kToEverybodyTag),
-      sent_(arena.take<std::byte>(SparseMessage::bytes(most_entries(layers)))),
-      parts_(size_t(transport.size())) {}
+    : SparseExchange(transport, arena, largest_of(layers).send_entries,
+                     kToEverybodyTag),
+      sent_(arena.take<std::byte>(
+          SparseMessage::bytes(largest_of(layers).send_entries))) {}
 
 Result<SelectPass> ToEverybody::begin(const Input& input) {
   input_ = input;
@@ -39,11 +27,9 @@ Result<SelectPass> ToEverybody::begin(const Input& input) {
       input.gradient, 0, input.shape.elements, input.threshold, message.room());
   Status selected = input.residual->status();
   if (!selected) return std::move(selected).error();
-  const auto sent =
-      message.finish({input.layer, input.step, uint32_t(found.taken),
-                      found.is_finite ? 1u : 0u});
+  const auto sent = message.finish(head(found.taken, found.is_finite));
   sent_bytes_ = sent.size();
-  is_finite_ = found.is_finite;
+  is_finite_ = true;
   for (int rank = 0; rank < transport_.size(); ++rank) {
     if (rank == transport_.rank()) continue;
     Status posted = messages_.post(rank, sent);
@@ -69,14 +55,10 @@ Status ToEverybody::take_all() {
     const bool is_ours = rank == transport_.rank();
     const SparseMessage message(is_ours ? sent_ : messages_.memory(rank),
                                 input_.shape.send_entries);
-    const auto entries =
-        message.read({input_.layer, input_.step},
-                     is_ours ? sent_bytes_ : messages_.received_bytes(rank), 0,
-                     input_.shape.elements);
-    if (!entries) {
-      return Error(entries.error()).wrap("rank " + std::to_string(rank));
-    }
-    is_finite_ = is_finite_ && message.head().is_finite != 0;
+    const auto entries = read(
+        rank, message, is_ours ? sent_bytes_ : messages_.received_bytes(rank),
+        0, input_.shape.elements);
+    if (!entries) return entries.error();
     parts_[size_t(rank)] = *entries;
   }
   return Done{};

@@ -4,10 +4,7 @@
 
 #include <vector>
 
-#include "exchange/memory/arena.h"
-#include "exchange/sparse/peer_messages.h"
 #include "exchange/sparse/sparse_exchange.h"
-#include "exchange/transport/transport.h"
 
 namespace penstock::exchange {
 
@@ -27,26 +24,16 @@ class ToEverybody : public SparseExchange {
 
   [[nodiscard]] Result<SelectPass> begin(const Input& input) override;
   [[nodiscard]] Result<bool> advance() override;
-  SparseView part(int rank) const override { return parts_[size_t(rank)]; }
-  int parts() const override { return int(parts_.size()); }
-  bool is_finite() const override { return is_finite_; }
   size_t sent_bytes() const override {
     return sent_bytes_ * (parts_.size() - 1);
   }
-  std::string missing() const override { return messages_.missing(); }
 
  private:
   Status take_all();
 
-  Transport& transport_;
-  PeerMessages messages_;
   std::span<std::byte> sent_;
-  std::vector<SparseView> parts_;
-
-  Input input_;
   size_t sent_bytes_ = 0;
   bool is_busy_ = false;
-  bool is_finite_ = true;
 };
 
 }  // namespace penstock::exchange

@@ -14,20 +14,6 @@ namespace {
 // region. Finding them takes another pass over the region.
 constexpr uint32_t kLargestSteps = 8;
 
-SparseShape largest_of(const std::vector<SparseShape>& layers) {
-  SparseShape largest;
-  for (const SparseShape& shape : layers) {
-    largest.elements = std::max(largest.elements, shape.elements);
-    largest.send_entries = std::max(largest.send_entries, shape.send_entries);
-    largest.keep_entries = std::max(largest.keep_entries, shape.keep_entries);
-  }
-  return largest;
-}
-
-Error of_rank(Error error, int rank) {
-  return std::move(error).wrap("rank " + std::to_string(rank));
-}
-
 }  // namespace
 
 SparseShape two_phase_shape(size_t elements, double density, double keep_factor,
@@ -42,12 +28,9 @@ SparseShape two_phase_shape(size_t elements, double density, double keep_factor,
 
 TwoPhase::TwoPhase(Transport& transport, Arena& arena,
                    const std::vector<SparseShape>& layers)
-    : transport_(transport),
-      messages_(transport, arena,
-                SparseMessage::bytes(largest_of(layers).send_entries),
-                kToOwnersTag),
+    : SparseExchange(transport, arena, largest_of(layers).send_entries,
+                     kToOwnersTag),
       sent_(size_t(transport.size())),
-      parts_(size_t(transport.size())),
       sum_(Regions(largest_of(layers).elements, transport.size()).largest(),
            largest_of(layers).send_entries * size_t(transport.size()), arena) {
   const SparseShape largest = largest_of(layers);
@@ -204,12 +187,11 @@ Status TwoPhase::add_up() {
         is_ours
             ? sent_to(rank)
             : SparseMessage(messages_.memory(rank), input_.shape.send_entries);
-    const auto entries = message.read(
-        head(),
+    const auto entries = read(
+        rank, message,
         is_ours ? sent_[size_t(rank)].bytes : messages_.received_bytes(rank),
         first, size);
-    if (!entries) return of_rank(entries.error(), rank);
-    is_finite_ = is_finite_ && message.head().is_finite != 0;
+    if (!entries) return entries.error();
     sum_.add(*entries);
   }
   return Done{};
@@ -219,7 +201,7 @@ Status TwoPhase::give_to_all() {
   const SparseMessage message(kept_, input_.shape.keep_entries);
   const size_t taken =
       sum_.take(message.room(), candidates_room(), *input_.residual);
-  (void)message.finish(head(static_cast<uint32_t>(taken), is_finite_));
+  (void)message.finish(head(taken, is_finite_));
   const size_t bytes = message.memory().size();
   auto gather = transport_.allgather(message.memory(),
                                      gathered_.first(bytes * sent_.size()));
@@ -233,10 +215,9 @@ Status TwoPhase::take_all() {
   for (int rank = 0; rank < transport_.size(); ++rank) {
     const SparseMessage message = gathered_from(rank);
     const auto kept =
-        message.read(head(), SparseMessage::bytes(message.head().entries),
-                     regions_.begin(rank), regions_.size(rank));
-    if (!kept) return of_rank(kept.error(), rank);
-    is_finite_ = is_finite_ && message.head().is_finite != 0;
+        read(rank, message, SparseMessage::bytes(message.head().entries),
+             regions_.begin(rank), regions_.size(rank));
+    if (!kept) return kept.error();
     parts_[size_t(rank)] = *kept;
   }
   return Done{};

@@ -9,12 +9,9 @@
 
 #include <vector>
 
-#include "exchange/memory/arena.h"
-#include "exchange/sparse/peer_messages.h"
 #include "exchange/sparse/region_sum.h"
 #include "exchange/sparse/regions.h"
 #include "exchange/sparse/sparse_exchange.h"
-#include "exchange/transport/transport.h"
 
 namespace penstock::exchange {
 
@@ -35,13 +32,7 @@ class TwoPhase : public SparseExchange {
 
   [[nodiscard]] Result<SelectPass> begin(const Input& input) override;
   [[nodiscard]] Result<bool> advance() override;
-  SparseView part(int rank) const override {
-    return parts_[size_t(rank)];  // the sums that this owner kept
-  }
-  int parts() const override { return int(parts_.size()); }
-  bool is_finite() const override { return is_finite_; }
   size_t sent_bytes() const override;
-  std::string missing() const override { return messages_.missing(); }
 
  private:
   enum class Phase { kIdle, kToOwners, kToAll };
@@ -53,9 +44,6 @@ class TwoPhase : public SparseExchange {
 
   SparseMessage sent_to(int rank);
   SparseMessage gathered_from(int rank);
-  MessageHead head(uint32_t entries = 0, bool is_finite = true) const {
-    return {input_.layer, input_.step, entries, is_finite ? 1u : 0u};
-  }
   SelectPass select();
   SelectPass select_region(int rank);
   SparseRoom candidates_room() const;
@@ -64,19 +52,14 @@ class TwoPhase : public SparseExchange {
   Status give_to_all();
   Status take_all();
 
-  Transport& transport_;
-  PeerMessages messages_;
   std::vector<Sent> sent_;
   std::span<std::byte> kept_, gathered_;
-  std::vector<SparseView> parts_;
   RegionSum sum_;
 
   Phase phase_ = Phase::kIdle;
-  Input input_;
   Regions regions_{0, 1};
   Transport::Request gather_;
   bool is_gathered_ = true;
-  bool is_finite_ = true;
 };
 
 }  // namespace penstock::exchange
