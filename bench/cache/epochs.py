@@ -9,7 +9,7 @@ import pathlib
 import subprocess
 import tempfile
 
-TOOLS = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUN_LIMIT_S = 600
 PYTHON = "/usr/bin/python3"
 WORKERS = 2
@@ -64,7 +64,7 @@ def run(command, environment, group):
     command = [str(word) for word in command]
     try:
         done = subprocess.run(
-            command, env=environment, text=True, capture_output=True, cwd=TOOLS,
+            command, env=environment, text=True, capture_output=True, cwd=ROOT,
             timeout=RUN_LIMIT_S, check=False, preexec_fn=group.enter)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise EpochError(f"{' '.join(command)}: {error}") from error

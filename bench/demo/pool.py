@@ -20,7 +20,7 @@ import pathlib
 import subprocess
 import sys
 
-TOOLS = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLOSE_TIMEOUT_S = 120
 SECTOR_BYTES = 512  # of /sys/block/*/stat, whatever the device has
 
@@ -61,7 +61,7 @@ class Pool:
              str(self._image), str(int(self.bandwidth_bytes_per_s)),
              str(self._read_delay_ms)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            cwd=TOOLS, start_new_session=True)
+            cwd=ROOT, start_new_session=True)
         try:
             answer = json.loads(self._keeper.stdout.readline() or "{}")
             if "mountpoint" not in answer:

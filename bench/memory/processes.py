@@ -5,7 +5,7 @@ import os
 import pathlib
 import subprocess
 
-TOOLS = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Another one that has PyTorch, as a virtual environment's.
 PYTHON = os.environ.get("PENSTOCK_TORCH_PYTHON", "/usr/bin/python3")
 LIMIT_S = 1800
@@ -19,7 +19,7 @@ class Processes:
     def __init__(self, build):
         self._environment = {
             **os.environ,
-            "PYTHONPATH": f"{build}/python:{TOOLS}",
+            "PYTHONPATH": f"{build}/python:{ROOT}",
             "LD_PRELOAD": str(build / "lib" / "libpenstock-device-arena.so"),
         }
 

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import threading
 
-TOOLS = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYTHON = "/usr/bin/python3"
 RUN_LIMIT_S = 600
 
@@ -51,7 +51,7 @@ def reap(process):
 def start(command, environment, **streams):
     try:
         return subprocess.Popen(list(map(str, command)), env=environment,
-                                cwd=TOOLS, **streams)
+                                cwd=ROOT, **streams)
     except OSError as error:
         raise JobError(f"{command[0]}: {error}") from error
 
