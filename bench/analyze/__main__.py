@@ -1,9 +1,7 @@
 """python3 -m bench.analyze, run by `penstock bench analyze`: prints figures as
 JSON, and on standard error what it does and every point."""
 
-import argparse
 import contextlib
-import os
 import pathlib
 import sys
 
@@ -13,27 +11,18 @@ sys.path.insert(0, str(ROOT / "tests" / "cluster"))
 # pylint: disable=wrong-import-position
 import embedded  # noqa: E402
 
+from bench import script  # noqa: E402
 from bench.analyze import attribution, jobs, overhead, profiles  # noqa: E402
 from bench.analyze.compare import Comparison  # noqa: E402
-from bench.analyze.figures import figure  # noqa: E402
 from bench.analyze.runs import CPUS, Runner  # noqa: E402
-from bench.demo import data, ending, mix  # noqa: E402
+from bench.demo import data, mix  # noqa: E402
 from bench.demo.pool import Pool, PoolError  # noqa: E402
-from bench.demo.progress import Progress  # noqa: E402
 from bench.demo.session import DemoError, Session  # noqa: E402
+from bench.script import figure  # noqa: E402
 
 NO_ACCELERATOR_S = 1e-6
 FAILURES = (DemoError, PoolError, data.DataError, mix.MixError,
             embedded.ClusterError, OSError)
-
-
-def parse_arguments():
-    parser = argparse.ArgumentParser(prog="bench.analyze")
-    parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("--jobs", required=True)
-    parser.add_argument("--rounds", type=int, required=True)
-    parser.add_argument("--budget", type=int, required=True)
-    return parser.parse_args()
 
 
 def say(progress, points):
@@ -117,11 +106,6 @@ def run(arguments, progress):
     return figures
 
 
-def main():
-    arguments = parse_arguments()
-    return ending.print_figures("analyze", FAILURES,
-                                lambda: run(arguments, Progress()))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(script.main("analyze", FAILURES, run, jobs={"required": True},
+                         budget={"type": int, "required": True}))

@@ -2,7 +2,7 @@
 
 import json
 
-from bench.analyze.figures import figure
+from bench.script import figure
 from bench.demo import data
 from bench.demo.pool import Pool
 from bench.demo.session import MANAGED, DemoError

@@ -1,7 +1,6 @@
 """python3 -m bench.cache, run by `penstock bench cache`: prints figures as
 JSON, and on standard error what it does."""
 
-import argparse
 import json
 import pathlib
 import shutil
@@ -17,13 +16,12 @@ sys.path.append(str(ROOT / "tests" / "cluster"))
 # pylint: disable=wrong-import-position
 import embedded  # noqa: E402
 
-from bench.analyze.figures import figure  # noqa: E402
+from bench import script  # noqa: E402
 from bench.cache import epochs, nodes, pictures  # noqa: E402
-from bench.demo import ending  # noqa: E402
 from bench.demo.data import DataError  # noqa: E402
 from bench.demo.memory_group import MemoryGroup  # noqa: E402
 from bench.demo.pool import Pool, PoolError  # noqa: E402
-from bench.demo.progress import Progress  # noqa: E402
+from bench.script import figure  # noqa: E402
 
 SHARES = (0.25, 0.50, 0.75)
 SLOW_SHARE = 0.65
@@ -36,13 +34,6 @@ FREE_PART = 16
 AMPLE_BYTES = 4 << 30
 FAILURES = (epochs.EpochError, DataError, PoolError, embedded.ClusterError,
             OSError)
-
-
-def parse_arguments():
-    parser = argparse.ArgumentParser(prog="bench.cache")
-    parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("--rounds", type=int, required=True)
-    return parser.parse_args()
 
 
 class Caches:
@@ -259,11 +250,5 @@ def run(arguments, progress):
         return figures + bench.fetch_bound(image) + between
 
 
-def main():
-    arguments = parse_arguments()
-    return ending.print_figures("cache", FAILURES,
-                                lambda: run(arguments, Progress()))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(script.main("cache", FAILURES, run))

@@ -7,13 +7,12 @@ import dataclasses
 import json
 import os
 import pathlib
-import shutil
 import statistics
 
 from node_training import NodeTraining
 from separate_nodes import SeparateNodes
 
-from bench.analyze.figures import figure
+from bench.script import figure
 from bench.demo import data
 
 NODES = (2, 4)
@@ -45,19 +44,14 @@ class Run:
 
 
 def make_image(build, progress):
-    folder = build / "bench_cache"
-    image = folder / f"records-{RECORDS}-{RECORD_BYTES}.img"
-    if image.exists():
-        return image
-    progress.phase("making the records (kept for the next run)")
-    content = folder / "content"
-    shutil.rmtree(content, ignore_errors=True)
-    content.mkdir(parents=True)
-    with open(content / FILE, "wb") as file:
-        for _ in range(RECORDS):
-            file.write(os.urandom(RECORD_BYTES))
-    data.make_ext4(content, image)
-    return image
+    def fill(content):
+        with open(content / FILE, "wb") as file:
+            for _ in range(RECORDS):
+                file.write(os.urandom(RECORD_BYTES))
+
+    return data.kept_image(
+        build / "bench_cache" / f"records-{RECORDS}-{RECORD_BYTES}.img",
+        "the records", fill, progress)
 
 
 def cache_bytes(count):

@@ -1,9 +1,7 @@
 """The pictures that are loaded: an ext4 image of its own, made once and kept
 in the build directory."""
 
-import shutil
-
-from bench.demo.data import make_ext4, run
+from bench.demo.data import kept_image, run
 
 COUNT = 6000
 SIZE = (500, 375)
@@ -11,19 +9,13 @@ QUALITY = 90
 
 
 def make_image(build, progress):
-    folder = build / "bench_cache"
-    image = folder / f"pictures-{COUNT}.img"
-    if image.exists():
-        return image
-    progress.phase("making the pictures (kept for the next run)")
-    content = folder / "content"
-    shutil.rmtree(content, ignore_errors=True)
-    content.mkdir(parents=True)
-    run(build / "bin" / "penstock-demo-data", "--out", content / "jpeg",
-        "--count", COUNT, "--width", SIZE[0], "--height", SIZE[1],
-        "--quality", QUALITY)
-    make_ext4(content, image)
-    return image
+    def fill(content):
+        run(build / "bin" / "penstock-demo-data", "--out", content / "jpeg",
+            "--count", COUNT, "--width", SIZE[0], "--height", SIZE[1],
+            "--quality", QUALITY)
+
+    return kept_image(build / "bench_cache" / f"pictures-{COUNT}.img",
+                      "the pictures", fill, progress)
 
 
 def total_bytes(folder):

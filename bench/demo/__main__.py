@@ -17,8 +17,8 @@ sys.path.insert(0, str(ROOT / "tests" / "cluster"))
 import embedded
 
 from bench.demo import (calibrate, data, dynamic, ending, figures, launch,
-                      machine, mix, optimum, recalls, results, sets, table,
-                      wrong_profiles)
+                        machine, mix, optimum, recalls, results, sets, table,
+                        wrong_profiles)
 from bench.demo.pool import Pool, PoolError
 from bench.demo.progress import Progress
 from bench.demo.session import MANAGED, DemoError, Session

@@ -24,17 +24,26 @@ def make_image(build, demo_mix, slots, progress):
     folder = build / "demo"
     image = folder / (f"pool-{demo_mix.jpeg_samples}-{demo_mix.raw_samples}-"
                       f"{proof_bytes >> 20}.img")
+    counts = {"jpeg": demo_mix.jpeg_samples, "raw": demo_mix.raw_samples}
+
+    def fill(content):
+        for name, count in counts.items():
+            run(build / "bin" / "penstock-demo-data", "--out", content / name,
+                "--format", name, "--count", count)
+        write_noise(content / PROOF_FILE, proof_bytes)
+
+    return kept_image(image, "the pool's data", fill, progress)
+
+
+def kept_image(image, what, fill, progress):
+    """An image, made once of what fill() writes into a folder."""
     if image.exists():
         return image
-    progress.phase("making the pool's data (kept for the next run)")
-    content = folder / "data"
+    progress.phase(f"making {what} (kept for the next run)")
+    content = image.parent / "content"
     shutil.rmtree(content, ignore_errors=True)
     content.mkdir(parents=True)
-    counts = {"jpeg": demo_mix.jpeg_samples, "raw": demo_mix.raw_samples}
-    for name, count in counts.items():
-        run(build / "bin" / "penstock-demo-data", "--out", content / name,
-            "--format", name, "--count", count)
-    write_noise(content / PROOF_FILE, proof_bytes)
+    fill(content)
     make_ext4(content, image)
     return image
 

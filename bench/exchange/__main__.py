@@ -1,17 +1,17 @@
 """python3 -m bench.exchange, run by `penstock bench exchange`: prints figures as
 JSON, and on standard error what it does."""
 
-import argparse
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-from bench.analyze.figures import figure
-from bench.exchange import cage, cells, network, ranks, steps
+from bench import script
 from bench.demo import ending
 from bench.demo.progress import Progress
+from bench.exchange import cage, cells, network, ranks, steps
+from bench.script import figure
 
 COUNTS = (2, 4, 8)
 DENSITIES = (0.001, 0.01, 0.05, 0.1)
@@ -19,16 +19,6 @@ DENSE_CELL = ("1g", 4, 0.01)  # vs_dense_1g's
 NO_GPU = 77  # as the program exits then
 FAILURES = (cage.CageError, network.NetworkError, ranks.RunError, OSError,
             subprocess.CalledProcessError)
-
-
-def parse_arguments():
-    parser = argparse.ArgumentParser(prog="bench.exchange")
-    parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("--rounds", type=int, required=True)
-    parser.add_argument("--parts", type=lambda text: text.split(","),
-                        required=True)
-    parser.add_argument("--calibrate", type=pathlib.Path)
-    return parser.parse_args()
 
 
 class Bench:
@@ -193,7 +183,9 @@ def run(arguments, progress):
 
 
 def main():
-    arguments = parse_arguments()
+    arguments = script.parse(
+        "exchange", calibrate={"type": pathlib.Path},
+        parts={"type": lambda text: text.split(","), "required": True})
     needs_cage = bool(network.LINKS.keys() & set(arguments.parts))
     if needs_cage and not cage.is_inside():
         ending.by_exceptions()

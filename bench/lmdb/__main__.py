@@ -1,15 +1,14 @@
 """python3 -m bench.lmdb, run by `penstock bench lmdb` and `penstock lmdb
 bench`: prints figures as JSON, and on standard error what it does."""
 
-import argparse
+import functools
 import pathlib
 import sys
 
-from bench.analyze.figures import figure
-from bench.lmdb import cells, databases, machine, model, pairs, parts
-from bench.demo import ending
+from bench import script
 from bench.demo.memory_group import MemoryGroup
-from bench.demo.progress import Progress
+from bench.lmdb import cells, databases, machine, model, pairs, parts
+from bench.script import figure
 
 MEMORY_BYTES = 320 << 20  # of cold runs; 16 ranks of MPI need 130 MB of it
 FIO_S = 3
@@ -21,14 +20,6 @@ FAILURES = (machine.RunError, OSError, RuntimeError)
 # The paper's largest machine, and a storage that serves a hundred nodes at
 # what one took here.
 PAPER_RANKS, PAPER_NODE_RANKS, STORAGE_NODES = 9216, 36, 100
-
-
-def parse_arguments():
-    parser = argparse.ArgumentParser(prog="bench.lmdb")
-    parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("--rounds", type=int, required=True)
-    parser.add_argument("--database", type=pathlib.Path)
-    return parser.parse_args()
 
 
 def compare(runner, some_cells, progress):
@@ -167,7 +158,7 @@ def measure_late(build, runner, group, chosen, compared, measured, progress):
     measured.add("model", lambda: predicted(compared, progress))
 
 
-def run(arguments, measured, progress):
+def run(measured, arguments, progress):
     build = arguments.build
     program = machine.Program(build)
     machine.check_tools(build)
@@ -193,10 +184,9 @@ def run(arguments, measured, progress):
 
 
 def main():
-    arguments = parse_arguments()
     measured = parts.Parts(FAILURES)
-    code = ending.print_figures(
-        "lmdb", FAILURES, lambda: run(arguments, measured, Progress()))
+    code = script.main("lmdb", FAILURES, functools.partial(run, measured),
+                       database={"type": pathlib.Path})
     return 1 if measured.failed else code
 
 

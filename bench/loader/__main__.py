@@ -1,28 +1,18 @@
 """python3 -m bench.loader, run by `penstock bench loader`: prints figures as
 JSON, and on standard error what it does, every run, and what is missing."""
 
-import argparse
 import os
 import pathlib
 import sys
 
-from bench.analyze.figures import figure
+from bench import script
 from bench.loader import formats, measure, peers, pixels
-from bench.demo import ending
-from bench.demo.progress import Progress
+from bench.script import figure
 
 WARM_S = 1
 MEASURED_S = 3
 FAILURES = (formats.FormatError, measure.MeasureError, pixels.PixelError,
             OSError)
-
-
-def parse_arguments():
-    parser = argparse.ArgumentParser(prog="bench.loader")
-    parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("--rounds", type=int, required=True)
-    parser.add_argument("--peers", type=pathlib.Path)
-    return parser.parse_args()
 
 
 def present(programs, missing):
@@ -130,11 +120,6 @@ def run(arguments, progress):
     return out
 
 
-def main():
-    arguments = parse_arguments()
-    return ending.print_figures("loader", FAILURES,
-                                lambda: run(arguments, Progress()))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(script.main("loader", FAILURES, run,
+                         peers={"type": pathlib.Path}))

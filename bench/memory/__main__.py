@@ -1,17 +1,14 @@
 """python3 -m bench.memory, run by `penstock bench memory`: prints figures as
 JSON, and on standard error what it does."""
 
-import argparse
 import itertools
-import pathlib
 import statistics
 import subprocess
 import sys
 
-from bench.analyze.figures import figure
+from bench import script
 from bench.memory.processes import Processes, TrainingError
-from bench.demo import ending
-from bench.demo.progress import Progress
+from bench.script import figure
 
 BATCHES = {"conv": 64, "transformer": 12}
 # Of plain training's peak, for activations and their gradients: the rest of a
@@ -20,13 +17,6 @@ BUDGET_SHARES = {"conv": 0.17, "transformer": 0.12}
 LARGE_BUDGET_SHARE = 0.90  # of it, for those of a batch that fills the device
 GROWTHS = (2, 4, 5, 6, 8)  # times the batch, tried in this order
 FAILURES = (TrainingError, OSError, subprocess.TimeoutExpired)
-
-
-def parse_arguments():
-    parser = argparse.ArgumentParser(prog="bench.memory")
-    parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("--rounds", type=int, required=True)
-    return parser.parse_args()
 
 
 class Bench:
@@ -161,11 +151,5 @@ def run(arguments, progress):
     return bench.figures()
 
 
-def main():
-    arguments = parse_arguments()
-    return ending.print_figures("memory", FAILURES,
-                                lambda: run(arguments, Progress()))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(script.main("memory", FAILURES, run))

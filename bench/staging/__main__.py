@@ -1,19 +1,16 @@
 """python3 -m bench.staging, run by `penstock bench staging`: prints figures as
 JSON, and on standard error what it does."""
 
-import argparse
 import itertools
-import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
 
-from bench.analyze.figures import figure
-from bench.staging import jobs
-from bench.demo import ending
+from bench import script
 from bench.demo.data import DataError, run as run_tool
-from bench.demo.progress import Progress
+from bench.script import figure
+from bench.staging import jobs
 
 COUNTS = (2, 4, 8)
 PICTURES = 1024
@@ -23,13 +20,6 @@ EPOCHS = 40        # of jobs that share, and of one alone
 ALONE_EPOCHS = 20  # of independent jobs, all together
 CPUS = 2           # that the rates are for: one alone has as many threads
 FAILURES = (jobs.JobError, DataError, OSError, subprocess.TimeoutExpired)
-
-
-def parse_arguments():
-    parser = argparse.ArgumentParser(prog="bench.staging")
-    parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("--rounds", type=int, required=True)
-    return parser.parse_args()
 
 
 def make_pictures(build, progress):
@@ -108,11 +98,5 @@ def run(arguments, progress):
     return bench.figures()
 
 
-def main():
-    arguments = parse_arguments()
-    return ending.print_figures("staging", FAILURES,
-                                lambda: run(arguments, Progress()))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(script.main("staging", FAILURES, run))

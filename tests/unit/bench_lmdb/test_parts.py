@@ -60,8 +60,9 @@ class WholeRun(unittest.TestCase):
                 contextlib.redirect_stderr(errors), \
                 mock.patch("sys.argv", ["", ".", "--rounds", "1", "--database",
                                         "x"]), \
-                mock.patch.multiple(bench, Progress=mock.DEFAULT,
-                                    MemoryGroup=mock.MagicMock()), \
+                mock.patch("bench.script.Progress"), \
+                mock.patch.object(bench, "MemoryGroup",
+                                  mock.MagicMock()), \
                 mock.patch.multiple(
                     machine, Program=lambda _: Played(broken),
                     check_tools=mock.DEFAULT, read_into_cache=mock.DEFAULT,

@@ -1,0 +1,37 @@
+"""What all benchmarks' scripts share: their arguments, figures and end."""
+
+import argparse
+import pathlib
+import statistics
+
+from bench.demo import ending
+from bench.demo.progress import Progress
+
+
+def parse(name, **options):
+    """The words of `penstock bench NAME`. options: of add_argument(), by the
+    option's name."""
+    parser = argparse.ArgumentParser(prog=f"bench.{name}")
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--rounds", type=int, required=True)
+    for option, words in options.items():
+        parser.add_argument(f"--{option}", **words)
+    return parser.parse_args()
+
+
+def main(name, failures, run, **options):
+    """Prints the figures that run(arguments, progress) returns as JSON, and on
+    standard error what it does. Returns the exit code."""
+    arguments = parse(name, **options)
+    return ending.print_figures(name, failures,
+                                lambda: run(arguments, Progress()))
+
+
+def figure(name, values, unit="1", value=None):
+    """value: where it is not the median; the spread is between quartiles."""
+    low, high = min(values), max(values)
+    if len(values) > 1:
+        low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return {"name": name, "unit": unit, "spread": high - low,
+            "value": statistics.median(values) if value is None else value,
+            "runs": len(values)}
