@@ -6,6 +6,7 @@ import statistics
 
 from bench.demo import ending
 from bench.demo.progress import Progress
+from bench.program import FAILURES
 
 
 def parse(name, **options):
@@ -19,11 +20,12 @@ def parse(name, **options):
     return parser.parse_args()
 
 
-def main(name, failures, run, **options):
+def main(name, run, failures=(), **options):
     """Prints the figures that run(arguments, progress) returns as JSON, and on
-    standard error what it does. Returns the exit code."""
+    standard error what it does. failures: exceptions besides FAILURES. Returns
+    the exit code."""
     arguments = parse(name, **options)
-    return ending.print_figures(name, failures,
+    return ending.print_figures(name, (*FAILURES, *failures),
                                 lambda: run(arguments, Progress()))
 
 

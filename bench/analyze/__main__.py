@@ -16,13 +16,11 @@ from bench.analyze import attribution, jobs, overhead, profiles  # noqa: E402
 from bench.analyze.compare import Comparison  # noqa: E402
 from bench.analyze.runs import CPUS, Runner  # noqa: E402
 from bench.demo import data, mix  # noqa: E402
-from bench.demo.pool import Pool, PoolError  # noqa: E402
-from bench.demo.session import DemoError, Session  # noqa: E402
+from bench.demo.pool import Pool  # noqa: E402
+from bench.demo.session import Session  # noqa: E402
 from bench.script import figure  # noqa: E402
 
 NO_ACCELERATOR_S = 1e-6
-FAILURES = (DemoError, PoolError, data.DataError, mix.MixError,
-            embedded.ClusterError, OSError)
 
 
 def say(progress, points):
@@ -107,5 +105,6 @@ def run(arguments, progress):
 
 
 if __name__ == "__main__":
-    sys.exit(script.main("analyze", FAILURES, run, jobs={"required": True},
+    sys.exit(script.main("analyze", run, (embedded.ClusterError,),
+                         jobs={"required": True},
                          budget={"type": int, "required": True}))

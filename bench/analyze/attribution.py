@@ -2,10 +2,11 @@
 
 import json
 
-from bench.script import figure
 from bench.demo import data
 from bench.demo.pool import Pool
-from bench.demo.session import MANAGED, DemoError
+from bench.demo.session import MANAGED
+from bench.program import BenchError
+from bench.script import figure
 
 STALL_MS = 30  # of a step of 100
 SECONDS = 20
@@ -55,7 +56,7 @@ def shares_of(runner, line, stalls):
     unknown = [part for part in ("compute", *stalls)
                if breakdown[part]["seconds"] is None]
     if unknown:
-        raise DemoError(f"job {job}: its report does not know {unknown}")
+        raise BenchError(f"job {job}: its report does not know {unknown}")
     reported = {part: (breakdown[part]["seconds"] or 0) / wall_s
                 for part in PARTS}
     reported["unattributed"] = breakdown["unattributed_s"] / wall_s

@@ -8,7 +8,8 @@ import pathlib
 
 import hierarchy
 
-from bench.demo.session import DemoError
+from bench.program import BenchError
+
 
 PERIOD_US = 100_000
 
@@ -56,8 +57,8 @@ class HeldJob:
         inside = set((self._cpu / "cgroup.procs").read_text("ascii").split())
         directory = hierarchy.job_dir(self._cluster.node, self._job)
         if directory is None:
-            raise DemoError(f"job {self._job} has ended: "
-                            + self._cluster.output(self._job))
+            raise BenchError(f"job {self._job} has ended: "
+                             + self._cluster.output(self._job))
         outside = [pid for path in pathlib.Path(directory).rglob("cgroup.procs")
                    for pid in path.read_text("ascii").split()
                    if pid not in inside]

@@ -7,7 +7,7 @@ import time
 
 from bench.analyze.held import HeldJob
 from bench.demo import job_log
-from bench.demo.session import DemoError
+from bench.program import BenchError
 
 CPUS = 2
 LONG_S = 3600
@@ -53,8 +53,8 @@ class Runner:
             state = self.cluster.job(job).get("JobState", "unknown")
             if state not in ("PENDING", "RUNNING", "CONFIGURING") or \
                     time.monotonic() > deadline:
-                raise DemoError(f"job {job} ({state}) does not train: "
-                                + self.cluster.output(job))
+                raise BenchError(f"job {job} ({state}) does not train: "
+                                 + self.cluster.output(job))
             time.sleep(0.1)
 
     def rate(self, log, work, what, epochs=0):
@@ -72,7 +72,7 @@ class Runner:
                 break
             self.progress.wait(1, f"{what}: measuring")
         if not rate:
-            raise DemoError(f"{what}: too little in {log}")
+            raise BenchError(f"{what}: too little in {log}")
         return rate
 
     def rates_at(self, line, work, held_to, amounts, what, epochs=0):
@@ -104,7 +104,7 @@ class Runner:
             "-n1", f"-c{CPUS}", "--gres=gpu:1", "--", *line, "--duration",
             LONG_S, user=self.cluster.user, timeout=budget_s + 120)
         if done.returncode != 0:
-            raise DemoError(f"penstock analyze: {done.stderr.strip()}")
+            raise BenchError(f"penstock analyze: {done.stderr.strip()}")
         return (json.loads(done.stdout), profile,
                 time.monotonic() - begin_s)
 
@@ -114,7 +114,7 @@ class Runner:
             self.penstock, "what-if", profile, "--json", f"--{of}",
             ",".join(amounts), *more)
         if done.returncode != 0:
-            raise DemoError(f"penstock what-if: {done.stderr.strip()}")
+            raise BenchError(f"penstock what-if: {done.stderr.strip()}")
         # One option has several amounts, so there is one table.
         table, = json.loads(done.stdout)["tables"]
         return [row["samples_per_s"]["value"] for row in table["rows"]]

@@ -6,18 +6,15 @@ import itertools
 import json
 import os
 import pathlib
-import subprocess
 import tempfile
+
+from bench.program import run
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUN_LIMIT_S = 600
 PYTHON = "/usr/bin/python3"
 WORKERS = 2
 THREADS = 4  # of ours; one that waits for storage takes no CPU
-
-
-class EpochError(Exception):
-    """What did not run."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,9 +39,9 @@ class Penstock:
         """words: penstock-train's options for where its samples come from."""
         with tempfile.NamedTemporaryFile(suffix=".json") as out:
             before = self._pool.bytes_read()
-            run([self._program, "--data", self._pool.mountpoint / "jpeg",
-                 "--threads", THREADS, "--seed", next(self._seeds), "--json",
-                 out.name, *words], self._environment, group)
+            run_in(group, self._environment, self._program, "--data",
+                   self._pool.mountpoint / "jpeg", "--threads", THREADS,
+                   "--seed", next(self._seeds), "--json", out.name, *words)
             read = self._pool.bytes_read() - before
             found = json.load(out)
         return Epoch(found["seconds"], read, found["samples"], found["cached"])
@@ -53,22 +50,13 @@ class Penstock:
 def pytorch(pool, group, epochs):
     """A DataLoader's epochs, of one process with workers that stay."""
     device = pool.mountpoint.stat().st_dev
-    done = run([PYTHON, "-B", "-m", "bench.cache.torch_epochs",
-                pool.mountpoint / "jpeg", WORKERS, epochs,
-                f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat"],
-               dict(os.environ, OMP_NUM_THREADS="1"), group)
+    done = run_in(
+        group, dict(os.environ, OMP_NUM_THREADS="1"), PYTHON, "-B", "-m",
+        "bench.cache.torch_epochs", pool.mountpoint / "jpeg", WORKERS, epochs,
+        f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat")
     return [Epoch(**json.loads(line)) for line in done.splitlines()]
 
 
-def run(command, environment, group):
-    command = [str(word) for word in command]
-    try:
-        done = subprocess.run(
-            command, env=environment, text=True, capture_output=True, cwd=ROOT,
-            timeout=RUN_LIMIT_S, check=False, preexec_fn=group.enter)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise EpochError(f"{' '.join(command)}: {error}") from error
-    if done.returncode != 0:
-        raise EpochError(f"{' '.join(command)}: {done.returncode}, "
-                         f"{done.stderr.strip()[-500:]}")
-    return done.stdout
+def run_in(group, environment, *command):
+    return run(*command, env=environment, cwd=ROOT, timeout=RUN_LIMIT_S,
+               preexec_fn=group.enter)

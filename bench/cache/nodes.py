@@ -12,8 +12,9 @@ import statistics
 from node_training import NodeTraining
 from separate_nodes import SeparateNodes
 
-from bench.script import figure
 from bench.demo import data
+from bench.program import BenchError
+from bench.script import figure
 
 NODES = (2, 4)
 DISK_BYTES_PER_S = 15e6
@@ -70,7 +71,7 @@ def fio_bytes_per_s(cluster):
         "--output-format=json", gpus=0, cpus=cluster.cpus,
         flags=[f"--nodes={count}", f"--ntasks={count}"])
     if done.returncode != 0:
-        raise data.DataError(f"fio: {done.stderr.strip()}")
+        raise BenchError(f"fio: {done.stderr.strip()}")
     texts = [(out / f"fio.{rank}.json").read_text("utf-8")
              for rank in range(count)]
     return [float(json.loads(text)["jobs"][0]["read"]["bw_bytes"])

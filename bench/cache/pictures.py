@@ -1,7 +1,8 @@
 """The pictures that are loaded: an ext4 image of its own, made once and kept
 in the build directory."""
 
-from bench.demo.data import kept_image, run
+from bench.demo.data import kept_image
+from bench.program import run
 
 COUNT = 6000
 SIZE = (500, 375)

@@ -17,20 +17,18 @@ sys.path.insert(0, str(ROOT / "tests" / "cluster"))
 import embedded
 
 from bench.demo import (calibrate, data, dynamic, ending, figures, launch,
-                        machine, mix, optimum, recalls, results, sets, table,
+                        machine, mix, recalls, results, sets, table,
                         wrong_profiles)
-from bench.demo.pool import Pool, PoolError
+from bench.demo.pool import Pool
 from bench.demo.progress import Progress
-from bench.demo.session import MANAGED, DemoError, Session
+from bench.demo.session import MANAGED, Session
+from bench.program import FAILURES, BenchError
 
 EXIT_FAILED = 1
 EXIT_MISSED = 4
 INTERVAL_REPEATS = 5  # from here on figures have intervals
 LAUNCH_PAIRS = 400
 FEW_LAUNCH_PAIRS = 40
-FAILURES = (DemoError, PoolError, data.DataError, mix.MixError,
-            optimum.OptimumError, embedded.ClusterError, OSError,
-            subprocess.CalledProcessError)
 
 
 def parse_arguments():
@@ -77,7 +75,7 @@ def main():
         print("tools/demo: interrupted; everything has been removed",
               file=sys.stderr)
         return 130
-    except FAILURES as error:
+    except (*FAILURES, embedded.ClusterError) as error:
         print(f"tools/demo: {error}", file=sys.stderr)
         return EXIT_FAILED
 
@@ -100,7 +98,7 @@ def run(arguments, progress):
         proof = pool.prove(data.PROOF_FILE)
         print(table.pool_text(proof, pool.bandwidth_bytes_per_s), flush=True)
         if not proof.holds(pool.bandwidth_bytes_per_s):
-            raise PoolError("the pool does not have its stated capacity")
+            raise BenchError("the pool does not have its stated capacity")
         progress.phase("starting Slurm")
         cluster = stack.enter_context(embedded.EmbeddedCluster(
             cpus=slots, plugin=False, build=build))

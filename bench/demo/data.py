@@ -4,17 +4,14 @@ kept in the build directory."""
 import os
 import pathlib
 import shutil
-import subprocess
+
+from bench.program import run
 
 PROOF_FILE = "proof.bin"
 PROOF_S = 3           # of the pool's bandwidth: what fio reads
 MAX_PROOF_BYTES = 1 << 30
 CHUNK_BYTES = 1 << 20
 SAMPLE_SUFFIX = {"jpeg": "*.jpg", "raw": "*.ppm"}
-
-
-class DataError(Exception):
-    """Which program failed, with its words."""
 
 
 def make_image(build, demo_mix, slots, progress):
@@ -72,10 +69,3 @@ def bytes_per_sample(folder, format_name):
     sizes = [path.stat().st_size for path in
              pathlib.Path(folder).glob(SAMPLE_SUFFIX[format_name])]
     return sum(sizes) / len(sizes)
-
-
-def run(*argv):
-    done = subprocess.run(list(map(str, argv)), capture_output=True, text=True,
-                          check=False)
-    if done.returncode != 0:
-        raise DataError(f"{argv[0]}: {done.stderr.strip()}")

@@ -4,7 +4,8 @@ it, in alternating pairs. The time inside its callbacks is penstockd's to tell
 
 import time
 
-from bench.demo.session import MANAGED, DemoError
+from bench.demo.session import MANAGED
+from bench.program import BenchError
 
 
 def measure(session, pairs):
@@ -31,5 +32,5 @@ def launch_ms(session, with_plugin):
     done = session.cluster.srun("true", flags=flags)
     elapsed_ms = (time.monotonic() - begin_s) * 1000
     if done.returncode != 0:
-        raise DemoError(f"srun true: {done.stderr.strip()}")
+        raise BenchError(f"srun true: {done.stderr.strip()}")
     return elapsed_ms

@@ -3,11 +3,9 @@
 import dataclasses
 import json
 
+from bench.program import BenchError
+
 MIB = 1 << 20
-
-
-class MixError(Exception):
-    """What is wrong with the file, as a sentence that names the entry."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,25 +47,26 @@ class Mix:
 
 
 def load(path, slots):
-    """The mix for a node of `slots` jobs at once; MixError, OSError."""
+    """The mix for a node of `slots` jobs at once; BenchError, OSError."""
     with open(path, encoding="utf-8") as file:
         try:
             return parse(json.load(file), slots)
         except (ValueError, KeyError, TypeError) as error:
-            raise MixError(f"{path}: {error!r}") from error
+            raise BenchError(f"{path}: {error!r}") from error
 
 
 def parse(data, slots):
     """Sets and schedule are written for two slots and repeated for more."""
     if slots < 2 or slots % 2:
-        raise MixError(f"{slots} CPUs: the mix needs an even number, 2 or more")
+        raise BenchError(
+            f"{slots} CPUs: the mix needs an even number, 2 or more")
     kinds = {name: parse_kind(name, entry, data["entitlement_cpu_per_gpu"])
              for name, entry in data["kinds"].items()}
     copies = slots // 2
 
     def repeated(names):
         if len(names) != 2:
-            raise MixError(f"set {names}: needs two kinds")
+            raise BenchError(f"set {names}: needs two kinds")
         return tuple(kinds[name] for name in names) * copies
 
     schedule = [Arrival(kinds[entry["kind"]], float(entry["arrive_s"]),
@@ -96,13 +95,13 @@ def parse_kind(name, entry, entitlement_cpu_per_gpu):
     elif entry["bound"] == "storage":
         demand = float(entry["demand_slices"])
     else:
-        raise MixError(f"kind {name}: bound={entry['bound']}; "
-                       "allowed: cpu, storage")
+        raise BenchError(f"kind {name}: bound={entry['bound']}; "
+                         "allowed: cpu, storage")
     if entry["format"] not in ("jpeg", "raw"):
-        raise MixError(f"kind {name}: format={entry['format']}; "
-                       "allowed: jpeg, raw")
+        raise BenchError(f"kind {name}: format={entry['format']}; "
+                         "allowed: jpeg, raw")
     if demand <= 0 or entry["batch"] < 1:
-        raise MixError(f"kind {name}: demand and batch must be positive")
+        raise BenchError(f"kind {name}: demand and batch must be positive")
     return Kind(name, entry["bound"], entry["format"], int(entry["batch"]),
                 demand)
 

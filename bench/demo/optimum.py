@@ -2,11 +2,8 @@
 by our own allocator. problem() is pure."""
 
 import json
-import subprocess
 
-
-class OptimumError(Exception):
-    """Why there is no optimum."""
+from bench.program import run
 
 
 def cores_curve(one_core_cpu_s, all_cores_cpu_s, cores):
@@ -53,8 +50,5 @@ def problem(costs, slots, background_cores, pool_bytes_per_s):
 
 def solve(program, problem_data):
     """The largest possible sum of x / ceiling."""
-    done = subprocess.run([program], input=json.dumps(problem_data), text=True,
-                          capture_output=True, timeout=60, check=False)
-    if done.returncode != 0:
-        raise OptimumError(f"{program}: {done.stderr.strip()}")
-    return float(json.loads(done.stdout)["objective"])
+    answer = run(program, input=json.dumps(problem_data), timeout=60)
+    return float(json.loads(answer)["objective"])

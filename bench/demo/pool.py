@@ -20,13 +20,11 @@ import pathlib
 import subprocess
 import sys
 
+from bench.program import BenchError, run
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLOSE_TIMEOUT_S = 120
 SECTOR_BYTES = 512  # of /sys/block/*/stat, whatever the device has
-
-
-class PoolError(Exception):
-    """What could not be done, with the program's own words."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,7 +63,7 @@ class Pool:
         try:
             answer = json.loads(self._keeper.stdout.readline() or "{}")
             if "mountpoint" not in answer:
-                raise PoolError(answer.get("error", "the keeper has ended"))
+                raise BenchError(answer.get("error", "the keeper has ended"))
             self.mountpoint = pathlib.Path(answer["mountpoint"])
             self._groups = answer["groups"]
         except BaseException:
@@ -84,7 +82,7 @@ class Pool:
         keeper.stdin.close()
         keeper.stdout.close()
         if keeper.wait(CLOSE_TIMEOUT_S) != 0:
-            raise PoolError("the pool could not be removed")
+            raise BenchError("the pool could not be removed")
 
     def bytes_read(self):
         """What has been read from the pool's device, by anyone."""
@@ -119,12 +117,5 @@ def fio_read(path, options, seconds, groups=()):
         # No cache serves a second pass; the first second has the full bucket.
         argv += ["--time_based", "--ramp_time=1"]
     enter = "".join(f"echo 0 >{group}/cgroup.procs && " for group in groups)
-    return _run_fio(["/bin/sh", "-c", enter + 'exec "$@"', "sh", *argv])
-
-
-def _run_fio(argv):
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=120,
-                          check=False)
-    if done.returncode != 0:
-        raise PoolError(f"fio: {done.stderr.strip()}{done.stdout[-400:]}")
-    return float(json.loads(done.stdout)["jobs"][0]["read"]["bw_bytes"])
+    found = run("/bin/sh", "-c", enter + 'exec "$@"', "sh", *argv, timeout=120)
+    return float(json.loads(found)["jobs"][0]["read"]["bw_bytes"])

@@ -21,16 +21,14 @@ import sys
 import tempfile
 import time
 
+from bench.program import FAILURES, BenchError, run
+
 PREFIX = "/tmp/penstock-pool."
 # The bucket's depth: how much may be read at once after a pause, in seconds
 # of bandwidth.
 BURST_S = 0.05
 START_TIMEOUT_S = 20
 STOP_TIMEOUT_S = 60
-
-
-class KeeperError(Exception):
-    """What could not be made."""
 
 
 def wait_until(condition, timeout_s, period_s=0.05):
@@ -40,15 +38,6 @@ def wait_until(condition, timeout_s, period_s=0.05):
             return False
         time.sleep(period_s)
     return True
-
-
-def run(*argv):
-    """The program's output; KeeperError quotes its errors."""
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60,
-                          check=False)
-    if done.returncode != 0:
-        raise KeeperError(f"{' '.join(map(str, argv))}: {done.stderr.strip()}")
-    return done.stdout.strip()
 
 
 def lock(directory):
@@ -74,7 +63,7 @@ def start(name, directory, argv, ready):
     wait_until(lambda: ready() or daemon.poll() is not None, START_TIMEOUT_S)
     if daemon.poll() is not None or not ready():
         text = (directory / f"{name}.log").read_text("utf-8", "replace")
-        raise KeeperError(f"{name} does not start: {text.strip()[-400:]}")
+        raise BenchError(f"{name} does not start: {text.strip()[-400:]}")
 
 
 def make(directory, image, bytes_per_s, read_delay_ms):
@@ -91,7 +80,7 @@ def make(directory, image, bytes_per_s, read_delay_ms):
           ["nbdfuse", "--readonly", str(directory / "export"), "--unix",
            str(wire)], (directory / "export" / "nbd").exists)
     device = run("losetup", "--direct-io=on", "--read-only", "--find",
-                 "--show", directory / "export" / "nbd")
+                 "--show", directory / "export" / "nbd").strip()
     run("mount", "-t", "ext4", "-o", "ro,nosuid,nodev,noexec", device,
         directory / "mnt")
     for group in groups(directory):
@@ -218,7 +207,7 @@ def main():
     try:
         answer = {"mountpoint": str(make(directory, image, *settings)),
                   "groups": [str(group) for group in groups(directory)]}
-    except (KeeperError, OSError, subprocess.SubprocessError) as error:
+    except FAILURES as error:
         answer = {"error": str(error)}
     try:
         print(json.dumps(answer), flush=True)

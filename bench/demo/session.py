@@ -11,15 +11,12 @@ import time
 import slurm_files
 
 from bench.demo import job_log, machine
+from bench.program import BenchError
 
 JOB_START_TIMEOUT_S = 60
 REPORT_TIMEOUT_S = 10
 MANAGED = "--loader=auto"  # the flag of a job under Penstock
 POLICY = {"even": "even", "penstock": "throughput"}
-
-
-class DemoError(Exception):
-    """What went wrong in a run, with what the job or the log says."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,16 +141,16 @@ class Session:
             for job in waiting:
                 self.check_alive(job)
             if waiting and time.monotonic() > deadline:
-                raise DemoError(f"job {waiting[0].id} "
-                                f"({waiting[0].kind.name}) does not train: "
-                                + self.cluster.output(waiting[0].id))
+                raise BenchError(f"job {waiting[0].id} "
+                                 f"({waiting[0].kind.name}) does not train: "
+                                 + self.cluster.output(waiting[0].id))
             time.sleep(0.1)
 
     def check_alive(self, job):
         state = self.cluster.job(job.id).get("JobState", "unknown")
         if state not in ("PENDING", "RUNNING", "CONFIGURING", "COMPLETING"):
-            raise DemoError(f"job {job.id} ({job.kind.name}) is {state}: "
-                            + self.cluster.output(job.id))
+            raise BenchError(f"job {job.id} ({job.kind.name}) is {state}: "
+                             + self.cluster.output(job.id))
 
     def run_to_end(self, order, timeout_s):
         """Runs one job alone; the Job."""
@@ -182,7 +179,7 @@ class Session:
         self.cluster.cancel(*[str(job.id) for job in jobs])
         self.cluster.wait_empty()
         if None in rates:
-            raise DemoError(f"{what}: a job has logged too little: {rates}")
+            raise BenchError(f"{what}: a job has logged too little: {rates}")
         return Steady(rates, machine.usage(before, after), tuple(jobs))
 
     # -- reports --------------------------------------------------------------
@@ -197,8 +194,8 @@ class Session:
         deadline = time.monotonic() + REPORT_TIMEOUT_S
         while not path.exists():
             if time.monotonic() > deadline:
-                raise DemoError(f"job {job_id} has no report at {path}"
-                                + self.cluster.logs("penstockd"))
+                raise BenchError(f"job {job_id} has no report at {path}"
+                                 + self.cluster.logs("penstockd"))
             time.sleep(0.05)
         return json.loads(path.read_text("utf-8"))
 

@@ -11,14 +11,13 @@ from bench import script
 from bench.demo import ending
 from bench.demo.progress import Progress
 from bench.exchange import cage, cells, network, ranks, steps
+from bench.program import FAILURES
 from bench.script import figure
 
 COUNTS = (2, 4, 8)
 DENSITIES = (0.001, 0.01, 0.05, 0.1)
 DENSE_CELL = ("1g", 4, 0.01)  # vs_dense_1g's
 NO_GPU = 77  # as the program exits then
-FAILURES = (cage.CageError, network.NetworkError, ranks.RunError, OSError,
-            subprocess.CalledProcessError)
 
 
 class Bench:

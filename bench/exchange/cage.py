@@ -9,16 +9,13 @@ import subprocess
 import sys
 
 from bench.demo import ending
+from bench.program import BenchError
 
 INSIDE = "PENSTOCK_BENCH_EXCHANGE_CAGE"
 PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "unshare": "util-linux",
             "nsenter": "util-linux"}
 # Files of MPI's: where they would be left behind otherwise.
 SCRATCH = "/dev/shm"
-
-
-class CageError(Exception):
-    """Why there can be no such namespaces."""
 
 
 def is_inside():
@@ -28,10 +25,10 @@ def is_inside():
 def check():
     for name, package in PROGRAMS.items():
         if shutil.which(name) is None:
-            raise CageError(f"{name} is not there: install {package}")
+            raise BenchError(f"{name} is not there: install {package}")
     if os.geteuid() != 0:
-        raise CageError("links of 1 and 10 Gb/s are network namespaces, which "
-                        "need root; --parts selection,memory does not")
+        raise BenchError("links of 1 and 10 Gb/s are network namespaces, which "
+                         "need root; --parts selection,memory does not")
 
 
 def rerun():

@@ -9,6 +9,8 @@ import dataclasses
 import pathlib
 import subprocess
 
+from bench.program import BenchError, run
+
 NETWORK = "10.78.0"
 
 # Says "ready" when all is there that needs no other.
@@ -27,10 +29,6 @@ exec nsenter --net=/proc/$pid/ns/net --uts=/proc/$pid/ns/uts sh -c "$*"
 """
 
 
-class NetworkError(Exception):
-    """What could not be made."""
-
-
 @dataclasses.dataclass(frozen=True)
 class Link:
     """The bucket holds more than a segment of 64 KiB, which is sent whole, and
@@ -43,13 +41,6 @@ class Link:
 
 
 LINKS = {"1g": Link("1g", 1e9), "10g": Link("10g", 1e10, "256kb")}
-
-
-def run(*argv):
-    done = subprocess.run(list(map(str, argv)), capture_output=True, text=True,
-                          check=False)
-    if done.returncode != 0:
-        raise NetworkError(f"{' '.join(map(str, argv))}: {done.stderr.strip()}")
 
 
 class Network:
@@ -95,7 +86,7 @@ class Network:
              f"node{node}"], stdout=subprocess.PIPE, text=True)
         self._keepers.append(keeper)
         if keeper.stdout.readline() != "ready\n":
-            raise NetworkError("unshare --net --uts: see above")
+            raise BenchError("unshare --net --uts: see above")
         port, inside = f"port{node}", ["nsenter",
                                        f"--net=/proc/{keeper.pid}/ns/net"]
         run("ip", "link", "add", port, "type", "veth", "peer", "name", "eth0",

@@ -10,6 +10,7 @@ import tempfile
 import threading
 
 from bench.demo import ending
+from bench.program import BenchError
 
 PROGRAM = "penstock-exchange-bench"
 RUN_LIMIT_S = 900
@@ -22,10 +23,6 @@ SETTINGS = {
     "OMPI_MCA_mpi_yield_when_idle": "1",
 }
 MEMORY = {"OMPI_MCA_btl": "self,vader", "OMPI_MCA_pml": "ob1"}
-
-
-class RunError(Exception):
-    """What did not run."""
 
 
 class Ranks:
@@ -61,14 +58,14 @@ class Ranks:
                 process.wait()
             if code != 0:
                 errors.seek(0)
-                raise RunError(f"{' '.join(command)}: {code}, "
-                               f"{errors.read().strip()[-500:]}")
+                raise BenchError(f"{' '.join(command)}: {code}, "
+                                 f"{errors.read().strip()[-500:]}")
 
 
 def check(build):
     """What is needed late is missed at once."""
     if shutil.which("mpirun") is None:
-        raise RunError("mpirun is not there: install openmpi-bin")
+        raise BenchError("mpirun is not there: install openmpi-bin")
     if not (build / "bin" / PROGRAM).exists():
-        raise RunError(f"{build}/bin/{PROGRAM} is not there: it is built where "
-                       "CMake finds MPI (libopenmpi-dev)")
+        raise BenchError(f"{build}/bin/{PROGRAM} is not there: it is built "
+                         "where CMake finds MPI (libopenmpi-dev)")

@@ -5,8 +5,8 @@ import dataclasses
 import json
 import subprocess
 
-from bench.exchange import ranks
 from bench.lmdb import pairs
+from bench.program import BenchError
 
 RANKS = 4
 DENSITIES = (0.01, 0.1, 1)
@@ -83,8 +83,8 @@ def compare(link, compute_s, row, rounds):
     chosen = rounds[0]["method"].replace("_", "-")  # as what-if spells it
     expected = row["step"]["method"]
     if chosen != expected:
-        raise ranks.RunError(f"{link}: ranks exchange by {chosen}, what-if says "
-                             f"{expected}, from the same costs")
+        raise BenchError(f"{link}: ranks exchange by {chosen}, what-if says "
+                         f"{expected}, from the same costs")
     return Step(link, compute_s, row["density"], chosen, row["step"]["step_s"],
                 [one["step_s"] for one in rounds])
 

@@ -8,6 +8,7 @@ import sys
 from bench import script
 from bench.demo.memory_group import MemoryGroup
 from bench.lmdb import cells, databases, machine, model, pairs, parts
+from bench.program import FAILURES
 from bench.script import figure
 
 MEMORY_BYTES = 320 << 20  # of cold runs; 16 ranks of MPI need 130 MB of it
@@ -16,7 +17,6 @@ FIO_CELLS = [(1, 1), (4, 1), (4, 2), (16, 1)]  # ranks, and how many of them rea
 LADDER_ROUNDS = 3
 NODE_RANKS = 4  # of the 16 that share a buffer where nodes take turns
 NODE_BUFFER_BYTES = 12 << 20  # of each of these: one machine's memory holds all
-FAILURES = (machine.RunError, OSError, RuntimeError)
 # The paper's largest machine, and a storage that serves a hundred nodes at
 # what one took here.
 PAPER_RANKS, PAPER_NODE_RANKS, STORAGE_NODES = 9216, 36, 100
@@ -185,7 +185,7 @@ def run(measured, arguments, progress):
 
 def main():
     measured = parts.Parts(FAILURES)
-    code = script.main("lmdb", FAILURES, functools.partial(run, measured),
+    code = script.main("lmdb", functools.partial(run, measured),
                        database={"type": pathlib.Path})
     return 1 if measured.failed else code
 

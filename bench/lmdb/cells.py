@@ -3,6 +3,7 @@
 import dataclasses
 
 from bench.lmdb import machine, pairs
+from bench.program import BenchError
 
 RANKS = (1, 2, 4, 8, 16)
 OURS = "lmm,dm,dio,prov,coal"
@@ -69,8 +70,8 @@ def check_sidecar(lines):
     """What was to be read by the sidecar was not walked instead."""
     refusals = {line["sidecar_refusal"] for line in lines} - {""}
     if refusals:
-        raise RuntimeError(f"the index was not used: {refusals.pop()}; "
-                           "penstock lmdb index makes it anew")
+        raise BenchError(f"the index was not used: {refusals.pop()}; "
+                         "penstock lmdb index makes it anew")
 
 
 def summed(lines):
@@ -126,7 +127,7 @@ class Runner:
         known = self._checksums.setdefault((cell.database.name, run.records),
                                            run.checksum)
         if known != run.checksum:
-            raise RuntimeError(f"{cell.text}: checksums differ")
+            raise BenchError(f"{cell.text}: checksums differ")
 
     def once(self, cell, switches, *more):
         group = self._group if cell.cold else None

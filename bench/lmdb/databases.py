@@ -4,10 +4,10 @@ build."""
 import dataclasses
 import pathlib
 import random
-import subprocess
 import tempfile
 
-from bench.lmdb.machine import RunError
+from bench.program import run
+
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,11 +54,7 @@ def make(build, kind, progress):
         folder.parent.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as files:
             write_files(files, kind)
-            done = subprocess.run(
-                [str(build / "bin" / "penstock"), "lmdb", "import", files,
-                 str(folder)], text=True, capture_output=True, check=False)
-        if done.returncode != 0:
-            raise RunError(done.stderr.strip())
+            run(build / "bin" / "penstock", "lmdb", "import", files, folder)
     return Database(kind.name, path, kind.batch)
 
 

@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import tempfile
 
+from bench.program import BenchError, run
+
 RUN_LIMIT_S = 600
 # More ranks than cores; nothing leaves the machine.
 SETTINGS = {
@@ -22,18 +24,14 @@ SETTINGS = {
 }
 
 
-class RunError(Exception):
-    """What did not run."""
-
-
 class Program:
     """penstock-lmdb-bench over some ranks."""
 
     def __init__(self, build):
         self._path = build / "bin" / "penstock-lmdb-bench"
         if not self._path.exists():
-            raise RunError(f"{self._path} is not there: it is built where "
-                           "CMake finds MPI (libopenmpi-dev)")
+            raise BenchError(f"{self._path} is not there: it is built where "
+                             "CMake finds MPI (libopenmpi-dev)")
 
     def run(self, ranks, words, group=None):
         """The ranks' lines of JSON."""
@@ -44,13 +42,13 @@ class Program:
                 capture_output=True, timeout=RUN_LIMIT_S, check=False,
                 preexec_fn=group.enter if group else None)
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise RunError(f"{' '.join(command)}: {error}") from error
+            raise BenchError(f"{' '.join(command)}: {error}") from error
         lines = [json.loads(line) for line in done.stdout.splitlines()
                  if line.startswith("{")]
         errors = [line["error"] for line in lines if "error" in line]
         if errors or len(lines) != ranks:
-            raise RunError(f"{' '.join(command)}: "
-                           + (errors or [done.stderr.strip()[-500:]])[0])
+            raise BenchError(f"{' '.join(command)}: "
+                             + (errors or [done.stderr.strip()[-500:]])[0])
         return lines
 
 
@@ -68,10 +66,10 @@ def check_tools(build):
     for name, package in (("mpirun", "openmpi-bin"), ("fio", "fio"),
                           ("fusermount3", "fuse3")):
         if shutil.which(name) is None:
-            raise RunError(f"{name} is not there: install {package}")
+            raise BenchError(f"{name} is not there: install {package}")
     if not (build / "bin" / "penstock-slow-tier").exists():
-        raise RunError("penstock-slow-tier is not there: it is built where "
-                       "CMake finds libfuse3-dev")
+        raise BenchError("penstock-slow-tier is not there: it is built where "
+                         "CMake finds libfuse3-dev")
 
 
 def fio_bytes_per_s(path, request_bytes, seconds, group):
@@ -85,7 +83,7 @@ def fio_bytes_per_s(path, request_bytes, seconds, group):
     try:
         job = json.loads(done.stdout)["jobs"][0]["read"]
     except (ValueError, LookupError) as error:
-        raise RunError(f"fio: {done.stderr.strip()[-300:]}") from error
+        raise BenchError(f"fio: {done.stderr.strip()[-300:]}") from error
     return job["io_bytes"] / (job["runtime"] / 1000)
 
 
@@ -94,10 +92,7 @@ def slow_tier(build, source):
     """The folder through penstock-slow-tier: 2 ms and 100 MB/s."""
     program = build / "bin" / "penstock-slow-tier"
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([str(program), str(source), folder], text=True,
-                              capture_output=True, check=False)
-        if done.returncode != 0:
-            raise RunError(f"{program}: {done.stderr.strip()}")
+        run(program, source, folder)
         try:
             yield pathlib.Path(folder)
         finally:

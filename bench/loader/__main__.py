@@ -7,12 +7,11 @@ import sys
 
 from bench import script
 from bench.loader import formats, measure, peers, pixels
+from bench.program import BenchError
 from bench.script import figure
 
 WARM_S = 1
 MEASURED_S = 3
-FAILURES = (formats.FormatError, measure.MeasureError, pixels.PixelError,
-            OSError)
 
 
 def present(programs, missing):
@@ -47,7 +46,7 @@ class Rounds:
                 self._programs.command(peer, self._data[peer.name],
                                        self._threads, WARM_S, MEASURED_S),
                 self._environment)
-        except measure.MeasureError as error:
+        except BenchError as error:
             if peer.name == peers.PENSTOCK:
                 raise
             self._missing[peer.name] = f"{peer.text}: {error}"
@@ -121,5 +120,5 @@ def run(arguments, progress):
 
 
 if __name__ == "__main__":
-    sys.exit(script.main("loader", FAILURES, run,
+    sys.exit(script.main("loader", run,
                          peers={"type": pathlib.Path}))

@@ -3,8 +3,9 @@ directory."""
 
 import io
 import shutil
-import subprocess
 import tarfile
+
+from bench.program import run
 
 PICTURES = 512
 SIZE = (500, 375)
@@ -26,17 +27,6 @@ field = RGBImageField(write_mode="jpg", jpeg_quality=int(quality))
 DatasetWriter(path, {"image": field}, num_workers=1).from_indexed_dataset(
     Samples())
 """
-
-
-class FormatError(Exception):
-    """Which program failed, with its words."""
-
-
-def run(*command):
-    done = subprocess.run([str(word) for word in command], text=True,
-                          capture_output=True, check=False)
-    if done.returncode != 0:
-        raise FormatError(f"{command[0]}: {done.stderr.strip()}")
 
 
 class Formats:

@@ -11,12 +11,10 @@ import tempfile
 import threading
 import time
 
+from bench.program import BenchError
+
 LIMIT_S = 180  # of a run; FFCV compiles for half a minute
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
-
-
-class MeasureError(Exception):
-    """What did not run."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +67,7 @@ def read_looks(process):
             looks.append((tree_cpu_s(process.pid), time.monotonic()))
         if words[:1] == ["end"]:
             return looks, int(words[1])
-    raise MeasureError("ended early")
+    raise BenchError("ended early")
 
 
 def measure(command, environment):
@@ -82,10 +80,10 @@ def measure(command, environment):
         watch.start()
         try:
             looks, images = read_looks(process)
-        except MeasureError:
+        except BenchError:
             errors.seek(0)
             lines = errors.read().strip().splitlines()
-            raise MeasureError(
+            raise BenchError(
                 lines[-1] if lines else
                 f"ended without a result, or took over {LIMIT_S} s") from None
         finally:
@@ -93,7 +91,7 @@ def measure(command, environment):
             end(process)
     (cpu_0, wall_0), (cpu_1, wall_1) = looks
     if images == 0 or cpu_1 == cpu_0:
-        raise MeasureError("prepared nothing while it was measured")
+        raise BenchError("prepared nothing while it was measured")
     return Measured(images, cpu_1 - cpu_0, wall_1 - wall_0)
 
 

@@ -7,16 +7,13 @@ import subprocess
 import tempfile
 
 from bench.loader.loops import AREA, DEVIATION, MEAN, RATIO, SIDE, open_rgb
+from bench.program import BenchError
 
 PACKAGE = "mate-backgrounds"
 FOLDER = pathlib.Path("/usr/share/backgrounds/mate/nature")
 REDUCED = (500, 375)  # as ImageNet's pictures are, on average
 QUALITY = 90
 CROPS = 8  # of each picture
-
-
-class PixelError(Exception):
-    """Why nothing was compared."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +73,7 @@ def prepared(program, jobs):
     done = subprocess.run([program, "crops"], input=lines.encode(),
                           capture_output=True, check=False)
     if done.returncode != 0:
-        raise PixelError(done.stderr.decode().strip())
+        raise BenchError(done.stderr.decode().strip())
     floats = numpy.frombuffer(done.stdout, "float32")
     floats = floats.reshape(len(jobs), 3, SIDE, SIDE)
     shape = (3, 1, 1)

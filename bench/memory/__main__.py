@@ -3,11 +3,11 @@ JSON, and on standard error what it does."""
 
 import itertools
 import statistics
-import subprocess
 import sys
 
 from bench import script
-from bench.memory.processes import Processes, TrainingError
+from bench.memory.processes import Processes
+from bench.program import BenchError
 from bench.script import figure
 
 BATCHES = {"conv": 64, "transformer": 12}
@@ -16,7 +16,6 @@ BATCHES = {"conv": 64, "transformer": 12}
 BUDGET_SHARES = {"conv": 0.17, "transformer": 0.12}
 LARGE_BUDGET_SHARE = 0.90  # of it, for those of a batch that fills the device
 GROWTHS = (2, 4, 5, 6, 8)  # times the batch, tried in this order
-FAILURES = (TrainingError, OSError, subprocess.TimeoutExpired)
 
 
 class Bench:
@@ -110,8 +109,8 @@ class Bench:
                                *limit)["fits"]
 
         if not fits(1, "plain") or fits(2, "plain"):
-            raise TrainingError(f"{kind}: the limit of {limit_bytes} bytes "
-                                "does not hold plain training to its batch")
+            raise BenchError(f"{kind}: the limit of {limit_bytes} bytes "
+                             "does not hold plain training to its batch")
         growth = max(itertools.takewhile(lambda times: fits(times, "planned"),
                                          GROWTHS), default=1)
         self._progress.say(f"  {growth} times the batch fits in "
@@ -152,4 +151,4 @@ def run(arguments, progress):
 
 
 if __name__ == "__main__":
-    sys.exit(script.main("memory", FAILURES, run))
+    sys.exit(script.main("memory", run))

@@ -3,12 +3,10 @@ JSON, and on standard error what it does."""
 
 import itertools
 import shutil
-import subprocess
 import sys
 import tempfile
 
-from bench import script
-from bench.demo.data import DataError, run as run_tool
+from bench import program, script
 from bench.script import figure
 from bench.staging import jobs
 
@@ -19,7 +17,6 @@ QUALITY = 90
 EPOCHS = 40        # of jobs that share, and of one alone
 ALONE_EPOCHS = 20  # of independent jobs, all together
 CPUS = 2           # that the rates are for: one alone has as many threads
-FAILURES = (jobs.JobError, DataError, OSError, subprocess.TimeoutExpired)
 
 
 def make_pictures(build, progress):
@@ -30,9 +27,9 @@ def make_pictures(build, progress):
     progress.phase("making the pictures (kept for the next run)")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    run_tool(build / "bin" / "penstock-demo-data", "--out", folder, "--count",
-             PICTURES, "--width", SIZE[0], "--height", SIZE[1], "--quality",
-             QUALITY)
+    program.run(build / "bin" / "penstock-demo-data", "--out", folder,
+                "--count", PICTURES, "--width", SIZE[0], "--height", SIZE[1],
+                "--quality", QUALITY)
     return folder
 
 
@@ -99,4 +96,4 @@ def run(arguments, progress):
 
 
 if __name__ == "__main__":
-    sys.exit(script.main("staging", FAILURES, run))
+    sys.exit(script.main("staging", run))

@@ -9,13 +9,11 @@ import subprocess
 import tempfile
 import threading
 
+from bench.program import BenchError
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYTHON = "/usr/bin/python3"
 RUN_LIMIT_S = 600
-
-
-class JobError(Exception):
-    """What did not run."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +51,7 @@ def start(command, environment, **streams):
         return subprocess.Popen(list(map(str, command)), env=environment,
                                 cwd=ROOT, **streams)
     except OSError as error:
-        raise JobError(f"{command[0]}: {error}") from error
+        raise BenchError(f"{command[0]}: {error}") from error
 
 
 class Penstock:
@@ -78,7 +76,7 @@ class Penstock:
             cpu_s = sum(map(reap, processes))
             if any(process.returncode for process in processes):
                 errors.seek(0)
-                raise JobError("penstock-train: " + errors.read()[-500:])
+                raise BenchError("penstock-train: " + errors.read()[-500:])
             found = [json.loads(pathlib.Path(folder, str(job)).read_text("utf-8"))
                      for job in range(jobs)]
         return self._sum_up(found, cpu_s)
@@ -87,7 +85,7 @@ class Penstock:
     def _sum_up(found, cpu_s):
         samples = {one["samples"] for one in found}
         if len(samples) != 1:
-            raise JobError(f"jobs had {samples} samples")
+            raise BenchError(f"jobs had {samples} samples")
         rates = [one["rate_samples_per_s"] for one in found]
         return Run(sum(rates) / len(rates), cpu_s, samples.pop())
 
@@ -104,15 +102,15 @@ def pytorch(folder, jobs):
                 stderr=subprocess.DEVNULL))
         for process in processes:
             if process.stdout.readline() != "ready\n":
-                raise JobError("PyTorch's loader did not start; python3-torch "
-                               "and python3-torchvision are needed")
+                raise BenchError("PyTorch's loader did not start; "
+                                 "python3-torch and python3-torchvision are needed")
         for process in processes:
             process.stdin.write("\n")
             process.stdin.flush()
         found = [process.communicate(timeout=RUN_LIMIT_S)[0]
                  for process in processes]
     if any(process.returncode for process in processes):
-        raise JobError("PyTorch's loader failed")
+        raise BenchError("PyTorch's loader failed")
     epochs = [json.loads(text) for text in found]
     rates = [one["samples"] / one["seconds"] for one in epochs]
     return Run(sum(rates) / len(rates), 0, epochs[0]["samples"])

@@ -47,7 +47,7 @@ RUN = f"SHOW = {SHOW!r}" + textwrap.dedent("""
 def why_not():
     try:
         cage.check()
-    except cage.CageError as error:
+    except cage.BenchError as error:
         return str(error)
     done = subprocess.run(["unshare", "--net", "--pid", "--fork", "true"],
                           capture_output=True, check=False)
@@ -107,13 +107,13 @@ class Missing(unittest.TestCase):
     def test_without_root_it_says_what_needs_none(self):
         with mock.patch.object(os, "geteuid", return_value=1000), \
                 mock.patch.object(shutil, "which", return_value="/bin/it"):
-            with self.assertRaisesRegex(cage.CageError,
+            with self.assertRaisesRegex(cage.BenchError,
                                         "--parts selection,memory"):
                 cage.check()
 
     def test_without_iproute2_it_says_so(self):
         with mock.patch.object(shutil, "which", return_value=None):
-            with self.assertRaisesRegex(cage.CageError, "install iproute2"):
+            with self.assertRaisesRegex(cage.BenchError, "install iproute2"):
                 cage.check()
 
 

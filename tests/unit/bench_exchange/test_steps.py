@@ -75,7 +75,7 @@ class Steps(unittest.TestCase):
         row = {"density": 0.1, "step": {"method": "two-phase", "step_s": 2}}
         rounds = [{"method": "two_phase", "step_s": 1}] * 3
         self.assertEqual(steps.compare("1g", 0.2, row, rounds).ratio, 2)
-        with self.assertRaisesRegex(ranks.RunError, "by dense, what-if says two"):
+        with self.assertRaisesRegex(ranks.BenchError, "by dense, what-if says two"):
             steps.compare("1g", 0.2, row, [{"method": "dense", "step_s": 1}])
 
 

@@ -57,7 +57,7 @@ class Cells(unittest.TestCase):
                           cells.one_epoch_cells([DATABASE])}, {1})
 
     def test_a_wrong_checksum_ends_it(self):
-        with self.assertRaisesRegex(RuntimeError, "12k.*checksums differ"):
+        with self.assertRaisesRegex(cells.BenchError, "12k.*checksums differ"):
             self.compare([line()], [line(checksum=3)])
 
     def test_a_run_that_was_ended_has_its_own_checksum(self):
@@ -65,12 +65,12 @@ class Cells(unittest.TestCase):
 
     def test_ours_is_compared_where_stock_was_ended(self):
         ended = line(records=3, checksum=3)
-        with self.assertRaisesRegex(RuntimeError, "checksums differ"):
+        with self.assertRaisesRegex(cells.BenchError, "checksums differ"):
             self.compare([ended], [line()], [line(checksum=9)], [ended],
                          rounds=2)
 
     def test_an_index_that_was_not_used_ends_it(self):
-        with self.assertRaisesRegex(RuntimeError, "is stale.*lmdb index"):
+        with self.assertRaisesRegex(cells.BenchError, "is stale.*lmdb index"):
             cells.summed([line(), line(sidecar_refusal="x is stale")])
 
 

@@ -14,14 +14,14 @@ DATABASE = databases.Database("12k", pathlib.Path(__file__), 32)
 
 
 def fail():
-    raise machine.RunError("fio: not today")
+    raise machine.BenchError("fio: not today")
 
 
 class OnePart(unittest.TestCase):
 
     def test_others_keep_their_figures(self):
         errors = io.StringIO()
-        some = parts.Parts((machine.RunError,))
+        some = parts.Parts((machine.BenchError,))
         with contextlib.redirect_stderr(errors):
             some.add("first", lambda: [1, 2])
             some.add("fio", fail)
@@ -31,7 +31,7 @@ class OnePart(unittest.TestCase):
         self.assertEqual(errors.getvalue(), "bench lmdb: fio: fio: not today\n")
 
     def test_what_is_no_failure_ends_all(self):
-        with self.assertRaises(machine.RunError):
+        with self.assertRaises(machine.BenchError):
             parts.Parts((OSError,)).add("fio", fail)
 
 
@@ -43,7 +43,7 @@ class Played:
 
     def run(self, ranks, words, _group):
         if self._broken in words:
-            raise machine.RunError(f"{self._broken} is broken")
+            raise machine.BenchError(f"{self._broken} is broken")
         return [{"seconds": 1 / ranks, "requests": 4, "read_bytes": 800,
                  "bytes": 600, "cpu_s": 0.5 + rank, "records": 10,
                  "checksum": 1, "sidecar_refusal": ""}
@@ -90,7 +90,7 @@ class WholeRun(unittest.TestCase):
         slow = {name for name in all_names if "slow" in name}
         plain = {name for name in all_names if name.startswith("six_plain")}
         ladders = plain | {name for name in slow if name.startswith("six")}
-        error = machine.RunError("no fuse")
+        error = machine.BenchError("no fuse")
         for lost, said, ways in (
                 (slow, "slow tier: no fuse", {"slow": error}),
                 ({"vs_fio", "vs_lmdb_16_cold_limit"}, "fio: no fuse",

@@ -43,19 +43,19 @@ class Measure(unittest.TestCase):
         self.assertAlmostEqual(found.per_cpu_s, 50 / found.cpu_s)
 
     def test_a_program_that_fails_says_why(self):
-        with self.assertRaisesRegex(measure.MeasureError, "no such loader"):
+        with self.assertRaisesRegex(measure.BenchError, "no such loader"):
             run("import sys; sys.exit('no such loader')")
-        with self.assertRaisesRegex(measure.MeasureError, "without a result"):
+        with self.assertRaisesRegex(measure.BenchError, "without a result"):
             run("print('begin')")
 
     def test_a_program_that_does_nothing(self):
-        with self.assertRaisesRegex(measure.MeasureError, "nothing"):
+        with self.assertRaisesRegex(measure.BenchError, "nothing"):
             run("print('begin\\nend 0', flush=True); input()")
 
     def test_a_program_that_hangs_is_ended(self):
         self.addCleanup(setattr, measure, "LIMIT_S", measure.LIMIT_S)
         measure.LIMIT_S = 0.5
-        with self.assertRaisesRegex(measure.MeasureError, "took over 0.5 s"):
+        with self.assertRaisesRegex(measure.BenchError, "took over 0.5 s"):
             run("import time; print('begin', flush=True); time.sleep(60)")
 
 

@@ -45,7 +45,7 @@ class Loops(unittest.TestCase):
                 continue
             for folder in (FOLDER / "none", broken):
                 with self.subTest(program=command[0].name, folder=folder.name):
-                    with self.assertRaises(measure.MeasureError) as caught:
+                    with self.assertRaises(measure.BenchError) as caught:
                         measure.measure([*command, folder, 1, 0, 1],
                                         dict(os.environ))
                     self.assertRegex(str(caught.exception), "jpg|picture")

@@ -45,7 +45,7 @@ class Mix(unittest.TestCase):
     def refused(self, change, said):
         data = copy.deepcopy(self.data)
         change(data)
-        with self.assertRaisesRegex(mix.MixError, said):
+        with self.assertRaisesRegex(mix.BenchError, said):
             mix.parse(data, 2)
 
     def test_bad_entries_are_named(self):
@@ -61,7 +61,7 @@ class Mix(unittest.TestCase):
         self.refused(set_bound, "res50: bound=network; allowed")
         self.refused(set_three, "needs two kinds")
         self.refused(set_batch, "gnmt")
-        with self.assertRaisesRegex(mix.MixError, "even number"):
+        with self.assertRaisesRegex(mix.BenchError, "even number"):
             mix.parse(self.data, 3)
 
     def test_accelerator_time_gives_the_demand(self):
