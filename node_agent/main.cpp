@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +14,8 @@
 
 #include "cgroup/machine.h"
 #include "common/clock.h"
+#include "common/daemon_signals.h"
+#include "common/file_limit.h"
 #include "common/host_name.h"
 #include "common/log.h"
 #include "common/service_manager.h"
@@ -143,38 +144,11 @@ void reload(Agent& agent, const Arguments& arguments) {
   notify_ready("Serving. " + refused);
 }
 
-Status watch_signals(EventLoop& loop, Agent& agent, const Arguments& arguments,
-                     UniqueFd& signals) {
-  sigset_t set;
-  sigemptyset(&set);
-  for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
-  ::sigprocmask(SIG_BLOCK, &set, nullptr);
-  signals.reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!signals) return system_error(errno, "signalfd");
-  const int fd = signals.get();
-  return loop.watch(fd, [&loop, &agent, &arguments, fd] {
-    signalfd_siginfo signal{};
-    if (::read(fd, &signal, sizeof signal) != sizeof signal) return;
-    if (signal.ssi_signo != SIGHUP) {
-      loop.stop();
-      return;
-    }
-    reload(agent, arguments);
-  });
-}
-
-// penstockd keeps an open file per loader thread.
-void raise_file_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) {
-    log_warning("open files: the limit stays low: {}", std::strerror(errno));
-  }
-}
-
 int serve(const Arguments& arguments, Config config) {
-  raise_file_limit();
+  // penstockd keeps an open file per loader thread.
+  if (Status raised = raise_file_limit(); !raised) {
+    log_warning("{}", raised.error().message);
+  }
   ::signal(SIGCHLD, SIG_IGN);
   ::signal(SIGPIPE, SIG_IGN);
   ::umask(022);
@@ -204,9 +178,9 @@ int serve(const Arguments& arguments, Config config) {
               arguments.node, [&](bool away) { guardian->beat(away); },
               [&] { return guardian->clean_ups(); }},
       std::move(config));
-  UniqueFd signals;
-  Status status = watch_signals(*loop, agent, arguments, signals);
-  if (status) status = agent.start();
+  Result<UniqueFd> signals =
+      watch_signals(*loop, [&] { reload(agent, arguments); });
+  Status status = signals ? agent.start() : Status(signals.error());
   if (status) status = feed_watchdog(*loop);
   if (status) {
     notify_ready("Serving");

@@ -1,7 +1,6 @@
 #include "bench/ctld/bench_ctld.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "bench/ctld/private_ctld.h"
 #include "bench/figures.h"
 #include "common/config.h"
+#include "common/file_limit.h"
 #include "report/json.h"
 #include "tools/penstock/client.h"
 #include "tools/penstock/command.h"
@@ -27,14 +27,6 @@ constexpr double kTimeout_s = 30;
 Error need_root() {
   return Error{Code::kPermissionDenied, 0,
                "bench ctld starts penstockctld, which runs as root: use sudo"};
-}
-
-// At most three sockets per agent on both sides together.
-void raise_file_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  (void)::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 double percentile(std::vector<double> values, double share) {
@@ -169,7 +161,8 @@ Status check_arguments(const BenchCtldArguments& arguments) {
 Status run_bench_ctld(const BenchCtldArguments& arguments,
                       const std::string& json_file, Terminal& terminal) {
   if (Status good = check_arguments(arguments); !good) return good;
-  raise_file_limit();
+  // At most three sockets per agent on both sides together.
+  (void)raise_file_limit();
   std::optional<PrivateCtld> ctld;
   std::string config_file = arguments.config_file;
   if (config_file.empty()) {

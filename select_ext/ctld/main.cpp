@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/file.h>
-#include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +13,8 @@
 #include <functional>
 
 #include "common/config.h"
+#include "common/daemon_signals.h"
+#include "common/file_limit.h"
 #include "common/host_name.h"
 #include "common/log.h"
 #include "common/service_manager.h"
@@ -93,34 +93,6 @@ Result<UniqueFd> open_state_dir(const std::string& path) {
   return dir;
 }
 
-// Each node has a connection.
-void raise_file_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) {
-    log_warning("open files: the limit stays low: {}", std::strerror(errno));
-  }
-}
-
-// SIGHUP reloads; SIGTERM and SIGINT stop.
-Result<UniqueFd> watch_signals(EventLoop& loop, std::function<void()> reload) {
-  sigset_t set;
-  sigemptyset(&set);
-  for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
-  ::sigprocmask(SIG_BLOCK, &set, nullptr);
-  UniqueFd signals(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!signals) return system_error(errno, "signalfd");
-  Status watched = loop.watch(
-      signals.get(), [&loop, fd = signals.get(), reload = std::move(reload)] {
-        signalfd_siginfo signal{};
-        if (::read(fd, &signal, sizeof signal) != sizeof signal) return;
-        signal.ssi_signo == SIGHUP ? reload() : loop.stop();
-      });
-  if (!watched) return std::move(watched).error();
-  return signals;
-}
-
 Result<uint64_t> term_of(int state_dir_fd) {
   Result<uint64_t> term = load_term(state_dir_fd);
   if (term || term.error().code != Code::kInvalidArgument) return term;
@@ -130,7 +102,10 @@ Result<uint64_t> term_of(int state_dir_fd) {
 }
 
 int serve(const Config& config, size_t place) {
-  raise_file_limit();
+  // Each node has a connection.
+  if (Status raised = raise_file_limit(); !raised) {
+    log_warning("{}", raised.error().message);
+  }
   ::signal(SIGPIPE, SIG_IGN);
   ::umask(077);
   Result<UniqueFd> state_dir = open_state_dir(config.controller_state_dir);

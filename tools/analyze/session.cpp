@@ -4,7 +4,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <variant>
 
 #include "common/clock.h"
+#include "common/file_limit.h"
 
 namespace penstock {
 namespace {
@@ -59,15 +59,6 @@ Error too_slow(double timeout_s) {
   return {Code::kLimit, 0,
           "no two batches came within " + std::to_string(int(timeout_s)) +
               " s; give it a longer --budget"};
-}
-
-// Each rank needs a file descriptor. Call it only after the command has been
-// started, which would inherit the limit and pass it on to the job.
-void raise_file_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  (void)::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 }  // namespace
@@ -291,7 +282,9 @@ Status Session::tell_all(const AnalysisOrder& order) {
 }
 
 Status Session::wait_for_ranks(double timeout_s) {
-  raise_file_limit();
+  // Each rank needs a file descriptor. Not before the command has been started,
+  // which would inherit the limit and pass it on to the job.
+  (void)raise_file_limit();
   const auto all_here = [this] {
     return expected_ > kMostRanks ||
            (expected_ > 0 && ranks_.size() >= expected_);
