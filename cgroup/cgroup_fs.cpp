@@ -12,6 +12,8 @@
 #include <memory>
 #include <utility>
 
+#include "common/whole_file.h"
+
 namespace penstock {
 namespace {
 
@@ -272,25 +274,15 @@ Status CgroupFs::check_writable(std::string_view path) const {
 
 Result<std::string> read_all(int fd, size_t max_bytes,
                              const std::string& name) {
-  constexpr size_t kChunk = 4096;
   std::string text;
-  for (;;) {
-    const size_t used = text.size();
-    text.resize(used + kChunk);
-    ssize_t n = pread(fd, text.data() + used, kChunk, static_cast<off_t>(used));
-    if (n < 0 && errno == EINTR) {
-      text.resize(used);
-      continue;
-    }
-    if (n < 0) return system_error(errno, "cannot read " + name);
-    text.resize(used + static_cast<size_t>(n));
-    if (n == 0) return text;
-    if (text.size() > max_bytes) {
-      return Error{Code::kLimit, 0,
-                   "cannot read " + name + ": more than " +
-                       std::to_string(max_bytes) + " bytes"};
-    }
+  const int error = read_whole(fd, max_bytes, text);
+  if (error == EFBIG) {
+    return Error{Code::kLimit, 0,
+                 "cannot read " + name + ": more than " +
+                     std::to_string(max_bytes) + " bytes"};
   }
+  if (error != 0) return system_error(error, "cannot read " + name);
+  return text;
 }
 
 }  // namespace penstock

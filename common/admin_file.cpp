@@ -6,6 +6,8 @@
 
 #include <cerrno>
 
+#include "common/whole_file.h"
+
 namespace penstock {
 
 Result<UniqueFd> open_admin_directory(const std::string& path,
@@ -38,10 +40,9 @@ Result<std::string> read_admin_file(const std::string& path) {
     return Error{Code::kPermissionDenied, 0,
                  path + ": must belong to root and be writable by root alone"};
   }
-  std::string text(size_t(found.st_size), '\0');
-  const ssize_t size = ::read(file.get(), text.data(), text.size());
-  if (size < 0) return system_error(errno, path);
-  text.resize(size_t(size));
+  std::string text;
+  const int error = read_whole(file.get(), kMaxBytes, text);
+  if (error != 0) return system_error(error, path);
   return text;
 }
 

@@ -7,6 +7,7 @@
 
 #include "common/config.h"
 #include "common/unique_fd.h"
+#include "common/whole_file.h"
 
 namespace penstock {
 namespace {
@@ -30,24 +31,7 @@ Status check_file(const std::string& path, const struct stat& file) {
                   "chown root");
   if (file.st_mode & (S_IWGRP | S_IWOTH))
     return denied(path, "writable by its group or by others", "chmod go-w");
-  if (static_cast<uint64_t>(file.st_size) > kMaxFileBytes)
-    return Error{Code::kLimit, 0, path + ": over 1 MiB; allowed: 1 MiB"};
   return Done{};
-}
-
-Result<std::string> read_all(int fd, const std::string& path) {
-  std::string text;
-  char buffer[16384];
-  while (text.size() <= kMaxFileBytes) {
-    const ssize_t count = read(fd, buffer, sizeof buffer);
-    if (count == 0) return text;
-    if (count > 0)
-      text.append(buffer, static_cast<size_t>(count));
-    else if (errno != EINTR)
-      return system_error(errno, path);
-  }
-  // The file grew after fstat().
-  return Error{Code::kLimit, 0, path + ": over 1 MiB; allowed: 1 MiB"};
 }
 
 }  // namespace
@@ -61,9 +45,12 @@ Result<Config> load_config(const std::string& path) {
   if (fstat(fd.get(), &file) != 0) return system_error(errno, path);
   if (Status status = check_file(path, file); !status)
     return std::move(status).error();
-  Result<std::string> text = read_all(fd.get(), path);
-  if (!text) return std::move(text).error();
-  return parse_config(*text, path);
+  std::string text;
+  const int error = read_whole(fd.get(), kMaxFileBytes, text);
+  if (error == EFBIG)
+    return Error{Code::kLimit, 0, path + ": over 1 MiB; allowed: 1 MiB"};
+  if (error != 0) return system_error(error, path);
+  return parse_config(text, path);
 }
 
 }  // namespace penstock

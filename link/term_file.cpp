@@ -9,6 +9,7 @@
 
 #include "common/unique_fd.h"
 #include "common/units.h"
+#include "common/whole_file.h"
 
 namespace penstock {
 namespace {
@@ -17,8 +18,8 @@ constexpr const char* kName = "term";
 constexpr const char* kNewName = "term.new";
 
 Status write_out(int fd, const std::string& text) {
-  if (::write(fd, text.data(), text.size()) != ssize_t(text.size())) {
-    return system_error(errno == 0 ? EIO : errno, kNewName);
+  if (const int error = write_whole(fd, text); error != 0) {
+    return system_error(error, kNewName);
   }
   if (::fsync(fd) != 0) return system_error(errno, kNewName);
   return Done{};

@@ -11,6 +11,7 @@
 #include "common/admin_file.h"
 #include "common/log.h"
 #include "common/unique_fd.h"
+#include "common/whole_file.h"
 
 namespace penstock {
 namespace {
@@ -34,11 +35,8 @@ struct Place {
 };
 
 Status fill(int fd, std::string_view text, const std::string& path) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return system_error(errno, path);
-    text.remove_prefix(size_t(written));
+  if (const int error = write_whole(fd, text); error != 0) {
+    return system_error(error, path);
   }
   // Regardless of the umask: node_exporter runs as another user.
   if (::fchmod(fd, 0644) != 0) return system_error(errno, path);

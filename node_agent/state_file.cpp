@@ -9,6 +9,7 @@
 
 #include "common/options.h"
 #include "common/unique_fd.h"
+#include "common/whole_file.h"
 #include "common/wire_text.h"
 
 namespace penstock {
@@ -137,9 +138,7 @@ Status save_tasks(int dir_fd, const std::vector<SavedTask>& tasks) {
                          O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
                          0600));
   if (!file) return system_error(errno, kNewFile);
-  const ssize_t written = ::write(file.get(), text.data(), text.size());
-  if (written != ssize_t(text.size())) {
-    const int error = written < 0 ? errno : ENOSPC;
+  if (const int error = write_whole(file.get(), text); error != 0) {
     ::unlinkat(dir_fd, kNewFile, 0);
     return system_error(error, kNewFile);
   }
@@ -158,10 +157,9 @@ Result<std::vector<SavedTask>> load_tasks(int dir_fd) {
   if (!S_ISREG(found.st_mode) || found.st_size > kMaxBytes) {
     return invalid("tasks.json: not a regular file of at most 64 MiB");
   }
-  std::string text(size_t(found.st_size), '\0');
-  const ssize_t size = ::read(file.get(), text.data(), text.size());
-  if (size < 0) return system_error(errno, kFile);
-  text.resize(size_t(size));
+  std::string text;
+  const int error = read_whole(file.get(), kMaxBytes, text);
+  if (error != 0) return system_error(error, kFile);
   return parse_saved_tasks(text);
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/unique_fd.h"
+#include "common/whole_file.h"
 #include "report/json.h"
 #include "report/render.h"
 
@@ -29,11 +30,8 @@ Result<UniqueFd> create_aside(int dir_fd, const std::string& name) {
 }
 
 Status fill(int fd, std::string_view text, uid_t uid, const std::string& name) {
-  while (!text.empty()) {
-    ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return system_error(errno, "cannot write " + name);
-    text.remove_prefix(static_cast<size_t>(written));
+  if (const int error = write_whole(fd, text); error != 0) {
+    return system_error(error, "cannot write " + name);
   }
   // The umask may have narrowed the mode. The owner changes last, so that no
   // user can read an incomplete file.
@@ -45,8 +43,8 @@ Status fill(int fd, std::string_view text, uid_t uid, const std::string& name) {
   return Done{};
 }
 
-Status write_whole(int dir_fd, const std::string& name, std::string_view text,
-                   uid_t uid) {
+Status replace(int dir_fd, const std::string& name, std::string_view text,
+               uid_t uid) {
   std::string aside = "." + name + ".new";
   Result<UniqueFd> fd = create_aside(dir_fd, aside);
   if (!fd) return std::move(fd).error();
@@ -64,9 +62,9 @@ Status write_report_file(int dir_fd, const JobReport& report, uid_t uid,
                          penstock_report_format format) {
   if (format == PENSTOCK_REPORT_NONE) return Done{};
   std::string stem = std::to_string(report.job_id);
-  Status status = write_whole(dir_fd, stem + ".json", to_json(report), uid);
+  Status status = replace(dir_fd, stem + ".json", to_json(report), uid);
   if (status && format != PENSTOCK_REPORT_JSON) {
-    status = write_whole(dir_fd, stem + ".txt", render_text(report), uid);
+    status = replace(dir_fd, stem + ".txt", render_text(report), uid);
   }
   if (!status) return status;
   if (::fsync(dir_fd) != 0) {

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "common/whole_file.h"
 #include "loader/lmdb/sidecar.h"
 
 namespace penstock::lmdb {
@@ -24,11 +25,8 @@ Error cannot_write(int errno_value, const std::string& path) {
 
 Status fill(int fd, mode_t mode, std::string_view text,
             const std::string& path) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return cannot_write(errno, path);
-    text.remove_prefix(static_cast<size_t>(written));
+  if (const int error = write_whole(fd, text); error != 0) {
+    return cannot_write(error, path);
   }
   if (::fchmod(fd, mode) != 0 || ::fsync(fd) != 0) {
     return cannot_write(errno, path);

@@ -10,6 +10,7 @@
 #include <functional>
 #include <iterator>
 
+#include "common/whole_file.h"
 #include "tools/doctor/bounded.h"
 #include "tools/penstock/read_file.h"
 
@@ -23,21 +24,12 @@ constexpr int kControllerTimeoutMs = 40'000;
 // slurmd keeps the files from its controller here until its next start.
 constexpr std::string_view kSentDirectory = "/run/slurm/conf/";
 
-void write_all(int out, const std::string& text) {
-  size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t count = ::write(out, text.data() + done, text.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return;
-    done += size_t(count);
-  }
-}
-
 // Runs one part in a child and adds its findings; a hang is a finding too.
 void look(Findings& all, const std::string& part, int timeout_ms,
           const std::function<Findings()>& check) {
-  Result<std::string> text = output_of(
-      part, timeout_ms, [&](int out) { write_all(out, to_json(check())); });
+  Result<std::string> text = output_of(part, timeout_ms, [&](int out) {
+    (void)write_whole(out, to_json(check()));
+  });
   Result<Findings> findings =
       text ? parse_findings(*text) : Result<Findings>(text.error());
   if (!findings) {

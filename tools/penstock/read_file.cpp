@@ -3,42 +3,25 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <array>
 #include <cerrno>
-#include <cstdint>
 
 #include "common/unique_fd.h"
+#include "common/whole_file.h"
 
 namespace penstock {
-namespace {
-
-Error too_large(const std::string& name, size_t max_bytes) {
-  return Error{Code::kLimit, 0,
-               name + " is over " + std::to_string(max_bytes) + " bytes"};
-}
-
-}  // namespace
-
 Result<std::string> read_descriptor(int fd, const std::string& name,
                                     size_t max_bytes) {
   struct stat info {};
   if (::fstat(fd, &info) != 0) return system_error(errno, name);
   if (!S_ISREG(info.st_mode)) return invalid(name + " is not a regular file");
-  if (static_cast<uint64_t>(info.st_size) > max_bytes) {
-    return too_large(name, max_bytes);
-  }
-  // Read to the end and ignore the size, which is 0 for files in /proc and
-  // /sys.
   std::string text;
-  std::array<char, 65536> block;
-  while (text.size() <= max_bytes) {
-    ssize_t got = ::pread(fd, block.data(), block.size(), text.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return system_error(errno, name);
-    if (got == 0) return text;
-    text.append(block.data(), static_cast<size_t>(got));
+  const int error = read_whole(fd, max_bytes, text);
+  if (error == EFBIG) {
+    return Error{Code::kLimit, 0,
+                 name + " is over " + std::to_string(max_bytes) + " bytes"};
   }
-  return too_large(name, max_bytes);
+  if (error != 0) return system_error(error, name);
+  return text;
 }
 
 Result<std::string> read_file(const std::string& path, size_t max_bytes) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "common/unique_fd.h"
+#include "common/whole_file.h"
 
 namespace penstock {
 namespace {
@@ -52,17 +53,6 @@ Error failed(int errno_value, const std::string& path) {
   return error;
 }
 
-Status fill(int fd, std::string_view text, const std::string& path) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return failed(errno, path);
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  if (::fsync(fd) != 0) return failed(errno, path);
-  return Done{};
-}
-
 }  // namespace
 
 Status replace_file(const std::string& path, std::string_view text) {
@@ -71,12 +61,14 @@ Status replace_file(const std::string& path, std::string_view text) {
   std::string aside = path + ".XXXXXX";
   UniqueFd fd(::mkostemp(aside.data(), O_CLOEXEC));
   if (!fd) return failed(errno, path);
-  Status done = fill(fd.get(), text, path);
-  if (done && ::rename(aside.c_str(), path.c_str()) != 0) {
-    done = failed(errno, path);
+  int error = write_whole(fd.get(), text);
+  if (error == 0 &&
+      (::fsync(fd.get()) != 0 || ::rename(aside.c_str(), path.c_str()) != 0)) {
+    error = errno;
   }
-  if (!done) ::unlink(aside.c_str());
-  return done;
+  if (error == 0) return Done{};
+  ::unlink(aside.c_str());
+  return failed(error, path);
 }
 
 }  // namespace penstock
