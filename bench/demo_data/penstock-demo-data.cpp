@@ -18,6 +18,7 @@
 #include "bench/demo_data/noise.h"
 #include "common/result.h"
 #include "common/unique_fd.h"
+#include "common/whole_file.h"
 
 namespace penstock {
 namespace {
@@ -89,15 +90,9 @@ Status write_file(const std::string& path, std::span<const uint8_t> bytes) {
   const UniqueFd fd(
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!fd) return system_error(errno, path);
-  size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t wrote =
-        ::write(fd.get(), bytes.data() + done, bytes.size() - done);
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return system_error(errno, path);
-    done += static_cast<size_t>(wrote);
-  }
-  return Done{};
+  const auto* text = reinterpret_cast<const char*>(bytes.data());
+  const int error = write_whole(fd.get(), {text, bytes.size()});
+  return error == 0 ? Status(Done{}) : system_error(error, path);
 }
 
 // The manifest is written last, so a set with a manifest was once complete. A
