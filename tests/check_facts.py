@@ -172,8 +172,16 @@ def config_keys():
     return {key: (least, most) if most else None for key, least, most in rows}
 
 
+def config_words():
+    """[(key, word)] of the keys that have words as values."""
+    rows = re.findall(r'\("(\w+)", &Config::\w+,\s*(\{\{.*?\}\})\)',
+                      read("common/config_keys.cpp"), re.DOTALL)
+    return [(key, word) for key, words in rows
+            for word in re.findall(r'\{"(\w+)"', words)]
+
+
 def check_config():
-    """Lines about keys without a manual, or with another range there."""
+    """Lines about keys without a manual, or with other values there."""
     manual = "docs/man/penstock.conf.5"
     items = dict(re.findall(r"^\.It Cm (\w+) Ns =(.*?)(?=^\.It|^\.Ss|\Z)",
                             read(manual), re.MULTILINE | re.DOTALL))
@@ -184,6 +192,8 @@ def check_config():
         if allowed and "{} to {}".format(*allowed) not in items[key]:
             wrong.append(f"{manual}: {key} is not {allowed[0]} to {allowed[1]}")
         wrong += named_too_often(key, f'"{key}"', MOST_FILES_OF_KEY)
+    wrong += [f"{manual}: {key} has no {word}" for key, word in config_words()
+              if not re.search(rf"\bCm {word}\b", items[key])]
     return wrong
 
 
