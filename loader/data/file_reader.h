@@ -32,15 +32,6 @@ struct FileVersion {
   bool operator==(const FileVersion&) const = default;
 };
 
-// Replaces the path at the start of a reader's error by the name of the part.
-inline Error of_part(Error error, const std::string& path,
-                     const std::string& name) {
-  if (error.message.starts_with(path)) {
-    error.message.replace(0, path.size(), name);
-  }
-  return error;
-}
-
 // One reader per thread.
 class FileReader {
  public:

@@ -4,17 +4,16 @@
 #include <cerrno>
 
 #include "common/clock.h"
-#include "loader/data/file_reader.h"
 #include "loader/data/fingerprint.h"
+#include "loader/data/part_dataset.h"
 #include "loader/lmdb/lmdb_database.h"
-#include "penstock/loader/dataset.h"
 
 namespace penstock {
 namespace {
 
 static_assert(lmdb::kUnlabelled == kNoLabel);
 
-class LmdbDataset : public Dataset {
+class LmdbDataset : public PartDataset {
  public:
   LmdbDataset(lmdb::Database database, const struct stat& status)
       : database_(std::move(database)), file_(FileVersion::of(status)) {}
@@ -33,22 +32,20 @@ class LmdbDataset : public Dataset {
     fingerprint.add(size());
     return fingerprint.value();
   }
-  std::unique_ptr<SampleReader> new_reader(ReadMode mode) const override;
-
-  FileReader::Part part_of(uint64_t index) const {
+  FileReader::Part part_of(uint64_t index) const override {
     const lmdb::RecordSpan value = database_.index().at(index);
     return {value.offset, value.bytes, file_};
   }
-  Status check_unchanged() const;
+  Status check_unchanged() const override;
 
  private:
   const lmdb::Database database_;
   const FileVersion file_;
 };
 
-// Whether everything read so far is of the opened state. The meta pages show
-// transactions, even those that write through a map, which does not update the
-// modification time. The time shows any other write to the file.
+// The meta pages show transactions, even those that write through a map, which
+// does not update the modification time. The time shows any other write to the
+// file.
 Status LmdbDataset::check_unchanged() const {
   struct stat status {};
   if (::fstat(database_.fd(), &status) != 0) {
@@ -66,49 +63,6 @@ Status LmdbDataset::check_unchanged() const {
                    ": the database was written to since it was opened; data "
                    "must not change under a job: start again when its writer "
                    "is done, or read a copy (mdb_copy)"};
-}
-
-class LmdbReader : public SampleReader {
- public:
-  LmdbReader(const LmdbDataset& dataset, ReadMode mode)
-      : dataset_(dataset), mode_(mode) {}
-
-  Result<uint64_t> open(uint64_t index, SampleSource source) override {
-    const bool from_memory = source == SampleSource::kMemory;
-    auto bytes = reader_.open_part(dataset_.path(),
-                                   from_memory ? ReadMode::kBuffered : mode_,
-                                   dataset_.part_of(index));
-    index_ = index;
-    if (!bytes) {
-      Status same = dataset_.check_unchanged();
-      return named(same ? std::move(bytes).error() : std::move(same).error());
-    }
-    if (source == SampleSource::kStorage) reader_.drop_cached();
-    return bytes;
-  }
-  Result<std::span<const uint8_t>> read() override {
-    auto value = reader_.read();
-    // Checked after the read, to detect changes during it.
-    if (Status same = dataset_.check_unchanged(); !same) {
-      return named(std::move(same).error());
-    }
-    if (!value) return named(std::move(value).error());
-    return value;
-  }
-
- private:
-  Error named(Error error) const {
-    return of_part(std::move(error), dataset_.path(), dataset_.name(index_));
-  }
-
-  const LmdbDataset& dataset_;
-  const ReadMode mode_;
-  uint64_t index_ = 0;
-  FileReader reader_;
-};
-
-std::unique_ptr<SampleReader> LmdbDataset::new_reader(ReadMode mode) const {
-  return std::make_unique<LmdbReader>(*this, mode);
 }
 
 }  // namespace

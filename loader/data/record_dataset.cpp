@@ -6,9 +6,8 @@
 #include <cerrno>
 
 #include "common/unique_fd.h"
-#include "loader/data/file_reader.h"
 #include "loader/data/fingerprint.h"
-#include "penstock/loader/dataset.h"
+#include "loader/data/part_dataset.h"
 
 namespace penstock {
 namespace {
@@ -23,7 +22,7 @@ int64_t label_in(std::span<const uint8_t> bytes) {
   return label;
 }
 
-class RecordDataset : public Dataset {
+class RecordDataset : public PartDataset {
  public:
   RecordDataset(std::string path, UniqueFd fd, const FileVersion& file,
                 const RecordLayout& layout)
@@ -59,7 +58,7 @@ class RecordDataset : public Dataset {
   }
   std::unique_ptr<SampleReader> new_reader(ReadMode mode) const override;
 
-  FileReader::Part part_of(uint64_t index) const {
+  FileReader::Part part_of(uint64_t index) const override {
     return {layout_.header_bytes + index * layout_.record_bytes,
             layout_.record_bytes, file_};
   }
@@ -72,38 +71,22 @@ class RecordDataset : public Dataset {
   const RecordLayout layout_;
 };
 
-class RecordReader : public SampleReader {
+// Takes the label off the record.
+class RecordReader : public PartReader {
  public:
   RecordReader(const RecordDataset& dataset, ReadMode mode)
-      : dataset_(dataset), mode_(mode) {}
+      : PartReader(dataset, mode), label_bytes_(dataset.label_bytes()) {}
 
-  Result<uint64_t> open(uint64_t index, SampleSource source) override {
-    const bool from_memory = source == SampleSource::kMemory;
-    auto bytes = reader_.open_part(dataset_.path(),
-                                   from_memory ? ReadMode::kBuffered : mode_,
-                                   dataset_.part_of(index));
-    index_ = index;
-    if (!bytes) return named(std::move(bytes).error());
-    if (source == SampleSource::kStorage) reader_.drop_cached();
-    return bytes;
-  }
   Result<std::span<const uint8_t>> read() override {
-    auto record = reader_.read();
-    if (!record) return named(std::move(record).error());
-    label_ = label_in(record->first(dataset_.label_bytes()));
-    return record->subspan(dataset_.label_bytes());
+    auto record = PartReader::read();
+    if (!record) return record;
+    label_ = label_in(record->first(label_bytes_));
+    return record->subspan(label_bytes_);
   }
   int64_t label() const override { return label_; }
 
  private:
-  Error named(Error error) const {
-    return of_part(std::move(error), dataset_.path(), dataset_.name(index_));
-  }
-
-  const RecordDataset& dataset_;
-  const ReadMode mode_;
-  uint64_t index_ = 0;
-  FileReader reader_;
+  const uint64_t label_bytes_;
   int64_t label_ = kNoLabel;
 };
 

@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "common/unique_fd.h"
-#include "loader/data/file_reader.h"
 #include "loader/data/fingerprint.h"
+#include "loader/data/part_dataset.h"
 #include "loader/data/picture_names.h"
 #include "loader/data/tar_samples.h"
-#include "penstock/loader/dataset.h"
 
 namespace penstock {
 namespace {
@@ -31,7 +30,7 @@ struct Place {
   size_t shard;
 };
 
-class TarDataset : public Dataset {
+class TarDataset : public PartDataset {
  public:
   uint64_t size() const override { return places_.size(); }
   int64_t label(uint64_t index) const override { return places_[index].label; }
@@ -40,8 +39,7 @@ class TarDataset : public Dataset {
     const uint64_t end = index + 1 < places_.size()
                              ? places_[index + 1].name_begin
                              : names_.size();
-    return shards_[places_[index].shard].path + ": " +
-           names_.substr(begin, end - begin);
+    return file_of(index) + ": " + names_.substr(begin, end - begin);
   }
   const std::string& path() const override { return shards_[0].path; }
   uint64_t fingerprint() const override {
@@ -49,13 +47,13 @@ class TarDataset : public Dataset {
     for (const Shard& shard : shards_) fingerprint.add(shard.file);
     return fingerprint.value();
   }
-  std::unique_ptr<SampleReader> new_reader(ReadMode mode) const override;
 
-  const Shard& shard_of(uint64_t index) const {
-    return shards_[places_[index].shard];
+  FileReader::Part part_of(uint64_t index) const override {
+    const Place& place = places_[index];
+    return {place.offset, place.bytes, shards_[place.shard].file};
   }
-  FileReader::Part part_of(uint64_t index) const {
-    return {places_[index].offset, places_[index].bytes, shard_of(index).file};
+  const std::string& file_of(uint64_t index) const override {
+    return shards_[places_[index].shard].path;
   }
 
   Status add(const std::string& path);
@@ -65,43 +63,6 @@ class TarDataset : public Dataset {
   std::vector<Place> places_;
   std::string names_;
 };
-
-class TarReader : public SampleReader {
- public:
-  TarReader(const TarDataset& dataset, ReadMode mode)
-      : dataset_(dataset), mode_(mode) {}
-
-  Result<uint64_t> open(uint64_t index, SampleSource source) override {
-    const bool from_memory = source == SampleSource::kMemory;
-    auto bytes = reader_.open_part(dataset_.shard_of(index).path,
-                                   from_memory ? ReadMode::kBuffered : mode_,
-                                   dataset_.part_of(index));
-    index_ = index;
-    if (!bytes) return named(std::move(bytes).error());
-    if (source == SampleSource::kStorage) reader_.drop_cached();
-    return bytes;
-  }
-  Result<std::span<const uint8_t>> read() override {
-    auto read = reader_.read();
-    if (!read) return named(std::move(read).error());
-    return read;
-  }
-
- private:
-  Error named(Error error) const {
-    return of_part(std::move(error), dataset_.shard_of(index_).path,
-                   dataset_.name(index_));
-  }
-
-  const TarDataset& dataset_;
-  const ReadMode mode_;
-  uint64_t index_ = 0;
-  FileReader reader_;
-};
-
-std::unique_ptr<SampleReader> TarDataset::new_reader(ReadMode mode) const {
-  return std::make_unique<TarReader>(*this, mode);
-}
 
 Status read_all(int fd, uint64_t offset, std::span<uint8_t> out) {
   for (size_t done = 0; done < out.size();) {
