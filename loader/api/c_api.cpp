@@ -116,13 +116,23 @@ int get_shared(JobLoader& loader, penstock_loader_shared& out) {
 
 int null_argument() { return fail(EINVAL, "an argument is a null pointer"); }
 
-int forked() {
-  return fail(ECHILD, "the loader is another process's, which was forked");
+// guarded() for what only the process that opened the loader may ask of it.
+// out: where the answer goes.
+template <class Function>
+int answered(penstock_loader* loader, const void* out, Function&& function) {
+  if (loader == nullptr || out == nullptr) return null_argument();
+  return guarded([&] {
+    if (loader->loader->is_forked()) {
+      return fail(ECHILD, "the loader is another process's, which was forked");
+    }
+    return function(*loader->loader);
+  });
 }
 
 }  // namespace
 }  // namespace penstock
 
+using penstock::answered;
 using penstock::fail;
 using penstock::guarded;
 using penstock::null_argument;
@@ -157,13 +167,11 @@ int penstock_loader_release(penstock_loader* loader,
 
 int penstock_loader_get_state(penstock_loader* loader,
                               penstock_loader_state* state) {
-  if (loader == nullptr || state == nullptr) return null_argument();
-  return guarded([&] {
-    if (loader->loader->is_forked()) return penstock::forked();
-    if (loader->loader->is_shared()) {
+  return answered(loader, state, [&](penstock::JobLoader& own) {
+    if (own.is_shared()) {
       return fail(ENOTSUP, "a share's loader has no state to go on from");
     }
-    const penstock::SamplerState now = loader->loader->state();
+    const penstock::SamplerState now = own.state();
     *state = {now.count, now.seed,  now.shuffle ? 0u : 1u,
               0,         now.epoch, now.position};
     return 0;
@@ -172,45 +180,39 @@ int penstock_loader_get_state(penstock_loader* loader,
 
 int penstock_loader_get_counters(penstock_loader* loader,
                                  penstock_loader_counters* counters) {
-  if (loader == nullptr || counters == nullptr) return null_argument();
-  if (loader->loader->is_forked()) return penstock::forked();
-  const penstock::LoaderCounters now = loader->loader->counters();
-  *counters = {now.prepared, now.broken, now.bytes,  now.fetch_ns,
-               now.prep_ns,  now.cpu_ns, now.threads};
-  return 0;
+  return answered(loader, counters, [&](const penstock::JobLoader& own) {
+    const penstock::LoaderCounters now = own.counters();
+    *counters = {now.prepared, now.broken, now.bytes,  now.fetch_ns,
+                 now.prep_ns,  now.cpu_ns, now.threads};
+    return 0;
+  });
 }
 
 int penstock_loader_get_cached(penstock_loader* loader,
                                penstock_loader_cached* cached) {
-  if (loader == nullptr || cached == nullptr) return null_argument();
-  if (loader->loader->is_forked()) return penstock::forked();
-  return penstock::get_cached(loader->loader->counters(), *cached);
+  return answered(loader, cached, [&](const penstock::JobLoader& own) {
+    return penstock::get_cached(own.counters(), *cached);
+  });
 }
 
 int penstock_loader_get_shared(penstock_loader* loader,
                                penstock_loader_shared* shared) {
-  if (loader == nullptr || shared == nullptr) return null_argument();
-  return guarded([&] {
-    if (loader->loader->is_forked()) return penstock::forked();
-    return penstock::get_shared(*loader->loader, *shared);
+  return answered(loader, shared, [&](penstock::JobLoader& own) {
+    return penstock::get_shared(own, *shared);
   });
 }
 
 int penstock_loader_check_cache(penstock_loader* loader) {
-  if (loader == nullptr) return null_argument();
-  return guarded([&] {
-    if (loader->loader->is_forked()) return penstock::forked();
+  return answered(loader, loader, [&](const penstock::JobLoader& /*own*/) {
     const auto trouble = loader->cache.trouble();
     return trouble ? fail(*trouble) : 0;
   });
 }
 
 int penstock_loader_check_pinned(penstock_loader* loader) {
-  if (loader == nullptr) return null_argument();
-  return guarded([&] {
-    if (loader->loader->is_forked()) return penstock::forked();
-    if (loader->loader->is_shared()) return 0;  // a share pins nothing
-    const std::string refusal = loader->loader->pin_refusal();
+  return answered(loader, loader, [](penstock::JobLoader& own) {
+    if (own.is_shared()) return 0;  // a share pins nothing
+    const std::string refusal = own.pin_refusal();
     return refusal.empty() ? 0 : fail(ENOTSUP, refusal.c_str());
   });
 }
