@@ -2,13 +2,17 @@
 belongs to this process, and ends."""
 
 import atexit
+import logging
 import weakref
 from typing import TYPE_CHECKING, Any, Self
 
 from penstock.loader._native import Dataset, Stream
 
 if TYPE_CHECKING:
+    from penstock.loader._cache import SampleCache
     from penstock.loader._native import Counters
+
+_log = logging.getLogger("penstock.loader")
 
 
 class StreamLoader:
@@ -16,6 +20,7 @@ class StreamLoader:
     _dataset: Dataset
     _batch_size: int
     _stream: Stream
+    _cache: "SampleCache | None"
 
     @property
     def dataset(self) -> Dataset:
@@ -37,6 +42,16 @@ class StreamLoader:
     def close(self) -> None:
         """Ends the threads. Batches stay valid until they are freed."""
         self._stream.close()
+
+    def _next_of_stream(self) -> tuple | None:
+        """As Stream.next(); logs what went wrong meanwhile."""
+        try:
+            return self._stream.next()
+        finally:
+            for why in self._stream.take_broken():
+                _log.warning("skipped: %s", why)
+            if self._cache:
+                self._cache._log_warnings()
 
     def __enter__(self) -> Self:
         return self

@@ -11,7 +11,6 @@ from penstock.loader._base import StreamLoader, close_at_exit
 from penstock.loader._batch import Batch, State
 from penstock.loader._cache import SampleCache, source_of_loader
 from penstock.loader._data import Paths, open_dataset
-from penstock.loader._epoch import Epoch
 from penstock.loader._native import Dataset, Stream
 from penstock.loader._options import check_choices, natural, own_rank
 
@@ -22,12 +21,30 @@ _HELD_S = 60.0
 _ALONE_S = 0.2
 
 
+class Epoch(Iterator[Batch]):
+    """One epoch of a Loader."""
+
+    def __init__(self, loader: "Loader"):
+        self._loader = loader
+        self._has_ended = False
+
+    def __next__(self) -> Batch:
+        if not self._has_ended:
+            batch = self._loader._next(self)
+            if batch is not None:
+                self._has_ended = self._loader._epoch is not self
+                return batch
+            self._has_ended = True
+        self._loader._end_step()
+        raise StopIteration
+
+
 class Loader(StreamLoader):
     """Iterated over once per epoch. Belongs to the process that made it, and
     to one thread at a time."""
 
     _is_amid: bool  # batches of the epoch were handed out
-    _epoch: "Epoch | None"
+    _epoch: Epoch | None
     _epoch_samples: int  # of this rank, in the epoch under way
     _epoch_batches: int  # of the stream, before it
 
@@ -187,7 +204,7 @@ class Loader(StreamLoader):
         left = len(self._dataset) - state["position"] + more
         return left // self._ranks or whole
 
-    def _next(self, epoch: "Epoch") -> Batch | None:
+    def _next(self, epoch: Epoch) -> Batch | None:
         """None: the epoch has ended."""
         if epoch is not self._epoch:
             raise RuntimeError(
@@ -215,13 +232,7 @@ class Loader(StreamLoader):
         waited_s = alone_s = 0.0
         while True:
             begin_s = time.monotonic()
-            try:
-                taken = self._stream.next()
-            finally:
-                for why in self._stream.take_broken():
-                    _log.warning("skipped: %s", why)
-                if self._cache:
-                    self._cache._log_warnings()
+            taken = self._next_of_stream()
             if taken is not None:
                 if self._awaits_pinning:
                     self._note_pinning(taken[-1])

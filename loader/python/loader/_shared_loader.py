@@ -1,6 +1,5 @@
 """The SharedLoader: batches that several jobs prepare together."""
 
-import logging
 import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
@@ -14,8 +13,6 @@ from penstock.loader._options import check_choices, natural
 
 if TYPE_CHECKING:
     from penstock.loader._native import ShareCounters
-
-_log = logging.getLogger("penstock.loader")
 
 
 def _named(share: str | None) -> str:
@@ -125,15 +122,9 @@ class SharedLoader(StreamLoader):
         self._stream.end_step()
 
     def _take(self) -> Batch:
-        try:
-            taken = None
-            while taken is None:
-                taken = self._stream.next()
-        finally:
-            for why in self._stream.take_broken():
-                _log.warning("skipped: %s", why)
-            if self._cache:
-                self._cache._log_warnings()
+        taken = None
+        while taken is None:
+            taken = self._next_of_stream()
         images, labels, indices, _, ends, _ = taken
         self._is_amid = not ends
         return Batch(images, labels, indices)
