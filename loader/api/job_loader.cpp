@@ -1,12 +1,11 @@
 #include "loader/api/job_loader.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "common/clock.h"
+#include "loader/peer/blocked_thread.h"
 #include "loader/pipeline/sample_counters.h"
 #include "loader/pipeline/thread_choice.h"
 
@@ -15,22 +14,6 @@ namespace {
 
 // Interval at which a waiting next() reports and passes on released batches.
 constexpr uint64_t kSlice_ns = 100000000;
-
-// Blocks all signals for its lifetime; threads started then inherit the mask.
-class BlockedSignals {
- public:
-  BlockedSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  BlockedSignals(const BlockedSignals&) = delete;
-  BlockedSignals& operator=(const BlockedSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 Error forked(pid_t owner) {
   return {Code::kUnavailable, ECHILD,

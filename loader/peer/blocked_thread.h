@@ -2,12 +2,31 @@
 // threads.
 #pragma once
 
+#include <signal.h>
+
 #include <functional>
 #include <thread>
 
 #include "common/result.h"
 
 namespace penstock {
+
+// Blocks all signals in the calling thread for its lifetime; threads started
+// meanwhile inherit that.
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 // Errors: kLimit  the thread cannot be created
 [[nodiscard]] Result<std::thread> start_blocked_thread(
