@@ -24,13 +24,12 @@
 
 namespace penstock {
 
-// The public functions have Pipeline's contracts.
-class PipelineCore {
+class PipelineCore final : public Pipeline {
  public:
   PipelineCore(std::shared_ptr<const Dataset> dataset,
                const PipelineOptions& options, const EpochSampler& sampler,
                const PipelineShape& shape, PipelineLink link);
-  ~PipelineCore() { stop(); }
+  ~PipelineCore() override { stop(); }
   PipelineCore(const PipelineCore&) = delete;
   PipelineCore& operator=(const PipelineCore&) = delete;
 
@@ -38,18 +37,22 @@ class PipelineCore {
   // be created.
   // Errors: kLimit  no loader thread could be started
   Status start();
-  void stop();
 
-  Result<std::optional<Batch>> next(uint64_t timeout_ns);
-  void release(const Batch& batch) { ring_.release(batch); }
-  bool finished() const { return ring_.finished(); }
-  bool is_held_up() const { return !finished() && !ring_.has_room(); }
-  const std::string& pin_refusal() const { return ring_.pin_refusal(); }
-  SamplerState state() const;
-  uint64_t samples_per_epoch() const { return sampler_.samples_per_epoch(); }
-  uint64_t set_feed(const Feed& feed);
-  std::vector<uint64_t> subset(uint64_t samples) const;
-  LoaderCounters counters() const;
+  void stop() override;
+  Result<std::optional<Batch>> next(uint64_t timeout_ns) override;
+  void release(const Batch& batch) override { ring_.release(batch); }
+  bool finished() const override { return ring_.finished(); }
+  bool is_held_up() const override { return !finished() && !ring_.has_room(); }
+  const std::string& pin_refusal() const override {
+    return ring_.pin_refusal();
+  }
+  SamplerState state() const override;
+  uint64_t samples_per_epoch() const override {
+    return sampler_.samples_per_epoch();
+  }
+  uint64_t set_feed(const Feed& feed) override;
+  std::vector<uint64_t> subset(uint64_t samples) const override;
+  LoaderCounters counters() const override;
 
  private:
   void run_thread(size_t id, const ElasticPool::Wanted& wanted);

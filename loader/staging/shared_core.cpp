@@ -279,7 +279,7 @@ Result<std::optional<Batch>> SharedCore::next_alone(uint64_t timeout_ns) {
   return hand_out({.ends_epoch = true});
 }
 
-void SharedCore::release() {
+void SharedCore::release(const Batch& /*batch*/) {
   if (!in_use_) return;
   const Batch batch = *in_use_;
   in_use_.reset();

@@ -22,33 +22,34 @@
 
 namespace penstock {
 
-// The public functions have SharedPreparer's contracts.
-class SharedCore {
+class SharedCore final : public SharedPreparer {
  public:
   SharedCore(std::unique_ptr<StageFile> file, BatchRecipe recipe,
              const SharedOptions& options, PipelineLink link);
-  ~SharedCore();
+  ~SharedCore() override;
   SharedCore(const SharedCore&) = delete;
   SharedCore& operator=(const SharedCore&) = delete;
 
   // Throws std::system_error if the control thread cannot be started.
   // Errors: kLimit  the share has 64 jobs; no loader thread could be started
   Status start();
-  void stop();
 
-  Result<std::optional<Batch>> next(uint64_t timeout_ns);
-  void release();
-  bool finished() const {
+  void stop() override;
+  Result<std::optional<Batch>> next(uint64_t timeout_ns) override;
+  void release(const Batch& batch) override;
+  bool finished() const override {
     return options_.epochs > 0 && epochs_handed_ == options_.epochs;
   }
-  uint64_t epoch() const {
+  uint64_t epoch() const override {
     return (alone_.is_on() ? alone_first_ : seat_.next()) / per_epoch();
   }
-  bool is_held_up() const { return in_use_.has_value(); }
-  bool is_alone() const { return alone_.is_on(); }
-  uint64_t samples_per_epoch() const { return recipe_.dataset->size(); }
-  LoaderCounters counters() const;
-  ShareCounters share() const;
+  bool is_held_up() const override { return in_use_.has_value(); }
+  bool is_alone() const override { return alone_.is_on(); }
+  uint64_t samples_per_epoch() const override {
+    return recipe_.dataset->size();
+  }
+  LoaderCounters counters() const override;
+  ShareCounters share() const override;
 
  private:
   void run_thread(size_t id, const ElasticPool::Wanted& wanted);

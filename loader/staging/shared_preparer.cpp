@@ -120,10 +120,6 @@ SharedOptions shared_options(const PipelineOptions& same) {
   return shared;
 }
 
-SharedPreparer::SharedPreparer(std::unique_ptr<SharedCore> core)
-    : core_(std::move(core)) {}
-SharedPreparer::~SharedPreparer() = default;
-
 Result<std::unique_ptr<SharedPreparer>> SharedPreparer::create(
     std::shared_ptr<const Dataset> dataset, const SharedOptions& options,
     PipelineLink link) {
@@ -136,8 +132,7 @@ Result<std::unique_ptr<SharedPreparer>> SharedPreparer::create(
     if (Status started = (*core)->start(); !started) {
       return std::move(started).error();
     }
-    return std::unique_ptr<SharedPreparer>(
-        new SharedPreparer(*std::move(core)));
+    return std::unique_ptr<SharedPreparer>(*std::move(core));
   } catch (const std::bad_alloc&) {
     return Error{Code::kLimit, ENOMEM, "share " + options.name + ": no memory"};
   } catch (const std::system_error& error) {
@@ -145,20 +140,5 @@ Result<std::unique_ptr<SharedPreparer>> SharedPreparer::create(
                  "the system gives no control thread"};
   }
 }
-
-Result<std::optional<Batch>> SharedPreparer::next(uint64_t timeout_ns) {
-  return core_->next(timeout_ns);
-}
-void SharedPreparer::release(const Batch& /*batch*/) { core_->release(); }
-void SharedPreparer::stop() { core_->stop(); }
-bool SharedPreparer::finished() const { return core_->finished(); }
-bool SharedPreparer::is_held_up() const { return core_->is_held_up(); }
-uint64_t SharedPreparer::epoch() const { return core_->epoch(); }
-bool SharedPreparer::is_alone() const { return core_->is_alone(); }
-uint64_t SharedPreparer::samples_per_epoch() const {
-  return core_->samples_per_epoch();
-}
-LoaderCounters SharedPreparer::counters() const { return core_->counters(); }
-ShareCounters SharedPreparer::share() const { return core_->share(); }
 
 }  // namespace penstock

@@ -94,36 +94,24 @@ class SharedPreparer : public BatchSource {
   [[nodiscard]] static Result<std::unique_ptr<SharedPreparer>> create(
       std::shared_ptr<const Dataset> dataset, const SharedOptions& options,
       PipelineLink link = {});
-  // Leaves the share. A batch in use becomes invalid.
-  ~SharedPreparer() override;
-  SharedPreparer(const SharedPreparer&) = delete;
-  SharedPreparer& operator=(const SharedPreparer&) = delete;
-
-  // The job's next batch: a view of memory that all jobs read. It is valid
-  // until release(), even if the job is expelled meanwhile. Batches without a
-  // good sample are skipped, except those that end an epoch.
+  // The destructor leaves the share. A batch in use becomes invalid.
+  //
+  // next(): the job's next batch, a view of memory that all jobs read. It is
+  // valid until release(), even if the job is expelled meanwhile. Batches
+  // without a good sample are skipped, except those that end an epoch.
   // Errors: kIo  all samples of an epoch are broken; later calls fail alike
   //         kIo  BrokenSamples::kFatal, and a sample of the batch is broken
   //         those of Pipeline::create(), if the job goes on alone
-  [[nodiscard]] Result<std::optional<Batch>> next(uint64_t timeout_ns) override;
-  void release(const Batch& batch) override;
-  // Other jobs no longer wait for this one.
-  void stop() override;
-  bool finished() const override;  // all epochs were handed out
-  bool is_held_up() const override;
+  //
+  // stop(): other jobs no longer wait for this one.
+  // finished(): all epochs were handed out.
+  // counters(): work of this job's threads, alone and for the share.
+
   // The epoch of the next batch.
-  uint64_t epoch() const;
-  bool is_alone() const;
-  uint64_t samples_per_epoch() const;
-
-  // Work of this job's threads, alone and for the share.
-  LoaderCounters counters() const override;
-  ShareCounters share() const;  // thread-safe
-
- private:
-  explicit SharedPreparer(std::unique_ptr<class SharedCore> core);
-
-  std::unique_ptr<class SharedCore> core_;
+  virtual uint64_t epoch() const = 0;
+  virtual bool is_alone() const = 0;
+  virtual uint64_t samples_per_epoch() const = 0;
+  virtual ShareCounters share() const = 0;  // thread-safe
 };
 
 }  // namespace penstock

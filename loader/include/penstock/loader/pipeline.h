@@ -118,56 +118,36 @@ class Pipeline : public BatchSource {
   [[nodiscard]] static Result<std::unique_ptr<Pipeline>> create(
       std::shared_ptr<const Dataset> dataset, const PipelineOptions& options,
       PipelineLink link);
-  // Calls stop(). No batch may be in use.
-  ~Pipeline() override;
-  Pipeline(const Pipeline&) = delete;
-  Pipeline& operator=(const Pipeline&) = delete;
-
+  // The destructor calls stop(). No batch may be in use then.
+  //
   // For one thread at a time, except counters().
-
-  // The next batch; nullopt if none came within timeout_ns (or somewhat less),
-  // and at the stream's end (finished()). Several batches may be in use.
-  // Batches without a good sample are skipped, except those that end an epoch.
-  // With several ranks none is skipped, so that all have as many batches.
+  //
+  // next(): several batches may be in use. Batches without a good sample are
+  // skipped, except those that end an epoch. With several ranks none is
+  // skipped, so that all have as many batches.
   // Errors: kIo  as many samples in a row as an epoch has were broken; the
   //         message names the last
   //         with BrokenSamples::kFatal: that of a broken sample in the batch
-  [[nodiscard]] Result<std::optional<Batch>> next(uint64_t timeout_ns) override;
-  // Frees the batch's memory for reuse. REQUIRES: it came from next(), and was
-  // not released yet; no copy from it is in progress. A copy from pinned memory
-  // to a GPU may continue after the call that started it.
-  void release(const Batch& batch) override;
-  // Stops the threads and waits for them; batches in use stay valid.
-  // Afterwards next() must not be called.
-  void stop() override;
-  // Every batch of the stream was handed out.
-  bool finished() const override;
-  // next() cannot return a batch before a batch in use is released.
-  bool is_held_up() const override;
+  //
+  // release() REQUIRES also: no copy from the batch is in progress. A copy from
+  // pinned memory to a GPU may continue after the call that started it.
 
   // CUDA's error message if it refused to pin the ring, which then stays
   // pageable; else empty.
-  const std::string& pin_refusal() const;
+  virtual const std::string& pin_refusal() const = 0;
 
   // Where to resume: after the batches that were handed out or skipped. If
   // unordered: after the batches before the first that was not handed out. No
   // sample is lost; some may repeat.
-  SamplerState state() const;
+  virtual SamplerState state() const = 0;
   // Of this rank.
-  uint64_t samples_per_epoch() const;
+  virtual uint64_t samples_per_epoch() const = 0;
 
   // Switches to the samples of `feed` at a later batch, and returns its number.
   // state() ignores feeds.
-  uint64_t set_feed(const Feed& feed);
+  virtual uint64_t set_feed(const Feed& feed) = 0;
   // The dataset indices of a feed with subset_samples == samples.
-  std::vector<uint64_t> subset(uint64_t samples) const;
-
-  LoaderCounters counters() const override;  // thread-safe
-
- private:
-  explicit Pipeline(std::unique_ptr<class PipelineCore> core);
-
-  std::unique_ptr<PipelineCore> core_;
+  virtual std::vector<uint64_t> subset(uint64_t samples) const = 0;
 };
 
 }  // namespace penstock
