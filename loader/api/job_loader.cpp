@@ -49,7 +49,7 @@ Result<std::unique_ptr<JobLoader>> JobLoader::join(
     std::shared_ptr<const Dataset> dataset, const JobShare& share,
     JobLoaderOptions options) {
   choose_threads({options.threads}, options.pipeline);
-  SharedOptions shared = shared_options(options.pipeline);
+  SharedOptions shared{options.pipeline};
   shared.name = share.name;
   shared.jobs = share.jobs;
   shared.window_batches = share.window_batches;

@@ -41,8 +41,8 @@ class JobLoader {
   // Errors: those of Pipeline::create()
   [[nodiscard]] static Result<std::unique_ptr<JobLoader>> open(
       std::shared_ptr<const Dataset> dataset, JobLoaderOptions options);
-  // The same with a share as the source of batches. Uses only the pipeline
-  // options that shared_options() takes.
+  // The same with a share as the source of batches. Uses only the BatchOptions
+  // of the pipeline's options.
   // Errors: those of SharedPreparer::create()
   [[nodiscard]] static Result<std::unique_ptr<JobLoader>> join(
       std::shared_ptr<const Dataset> dataset, const JobShare& share,

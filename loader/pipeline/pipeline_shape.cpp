@@ -18,12 +18,7 @@ constexpr uint64_t kGoodThreadBytes = 16 << 20;
 constexpr uint64_t kMostShares = 16;
 
 Status check(const PipelineOptions& options) {
-  if (options.batch_samples < 1 || options.batch_samples > 65536) {
-    return invalid("batch: allowed: 1 to 65536");
-  }
-  if (options.crop_side < 1 || options.crop_side > 4096) {
-    return invalid("crop: allowed: 1 to 4096");
-  }
+  if (Status good = check_batch(options); !good) return good;
   if (options.threads_min < 1 || options.threads_max > kMaxThreads ||
       options.threads < options.threads_min ||
       options.threads > options.threads_max) {
@@ -83,6 +78,16 @@ Status share(uint64_t memory_bytes, uint64_t batch_bytes, uint64_t threads,
 }
 
 }  // namespace
+
+Status check_batch(const BatchOptions& options) {
+  if (options.batch_samples < 1 || options.batch_samples > 65536) {
+    return invalid("batch: allowed: 1 to 65536");
+  }
+  if (options.crop_side < 1 || options.crop_side > 4096) {
+    return invalid("crop: allowed: 1 to 4096");
+  }
+  return Done{};
+}
 
 uint64_t floats_per_sample(uint64_t tensor_bytes, int crop_side) {
   const auto side = static_cast<uint64_t>(crop_side);

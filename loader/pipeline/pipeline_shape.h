@@ -18,6 +18,9 @@ struct PipelineShape {
 // Floats of a prepared sample. tensor_bytes: see Dataset.
 uint64_t floats_per_sample(uint64_t tensor_bytes, int crop_side);
 
+// Errors: kInvalidArgument  batch_samples or crop_side is out of its range
+[[nodiscard]] Status check_batch(const BatchOptions& options);
+
 // plan: of the ring.
 // Errors: those of Pipeline::create() for options other than the sampler's
 [[nodiscard]] Result<PipelineShape> pipeline_shape(

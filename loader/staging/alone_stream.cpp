@@ -6,20 +6,10 @@ PipelineOptions AloneStream::options_of(uint64_t epoch,
                                         uint64_t position) const {
   const uint64_t samples = recipe_.dataset->size();
   PipelineOptions options;
-  options.batch_samples = options_.batch_samples;
-  options.crop_side = options_.crop_side;
-  options.augment = options_.augment;
-  options.seed = options_.seed;
-  options.shuffle = options_.shuffle;
+  static_cast<BatchOptions&>(options) = options_;
   options.from =
       SamplerState{samples, options_.seed, options_.shuffle, epoch, position};
   options.total_samples = samples - position;
-  options.broken = options_.broken;
-  options.read_mode = options_.read_mode;
-  options.threads = options_.threads;
-  options.threads_min = options_.threads_min;
-  options.threads_max = options_.threads_max;
-  options.elastic = options_.elastic;
   return options;
 }
 

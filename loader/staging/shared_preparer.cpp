@@ -16,12 +16,7 @@ namespace {
 constexpr uint64_t kMostEpochs = uint64_t{1} << 20;
 
 Status check(const SharedOptions& options) {
-  if (options.batch_samples < 1 || options.batch_samples > 65536) {
-    return invalid("batch: allowed: 1 to 65536");
-  }
-  if (options.crop_side < 1 || options.crop_side > 4096) {
-    return invalid("crop: allowed: 1 to 4096");
-  }
+  if (Status good = check_batch(options); !good) return good;
   if (options.threads_min < 1 || options.threads < options.threads_min ||
       options.threads_max < options.threads || options.threads_max > 4096) {
     return invalid("threads: allowed: 1 <= least <= first <= most <= 4096");
@@ -103,22 +98,6 @@ Result<std::unique_ptr<SharedCore>> make_core(
 }
 
 }  // namespace
-
-SharedOptions shared_options(const PipelineOptions& same) {
-  SharedOptions shared;
-  shared.batch_samples = same.batch_samples;
-  shared.crop_side = same.crop_side;
-  shared.augment = same.augment;
-  shared.seed = same.seed;
-  shared.shuffle = same.shuffle;
-  shared.threads = same.threads;
-  shared.threads_min = same.threads_min;
-  shared.threads_max = same.threads_max;
-  shared.elastic = same.elastic;
-  shared.broken = same.broken;
-  shared.read_mode = same.read_mode;
-  return shared;
-}
 
 Result<std::unique_ptr<SharedPreparer>> SharedPreparer::create(
     std::shared_ptr<const Dataset> dataset, const SharedOptions& options,

@@ -2,7 +2,7 @@
 // once for all of them. Each job gets every batch of an epoch once, in the same
 // order, and prepares a part of them.
 //
-//   auto shared = SharedPreparer::create(*dataset, {.name = "search"});
+//   auto shared = SharedPreparer::create(*dataset, options);
 //   while (!(*shared)->finished()) {
 //     auto batch = (*shared)->next(1000000000);
 //     if (!batch) return batch.error();
@@ -27,25 +27,19 @@
 #include <string>
 
 #include "loader/staging/stage_seat.h"
-#include "penstock/loader/augment.h"
 #include "penstock/loader/batch_source.h"
 #include "penstock/loader/dataset.h"
 #include "penstock/loader/pipeline.h"
-#include "penstock/loader/read_mode.h"
 #include "penstock/result.h"
 
 namespace penstock {
 
-struct SharedOptions {
+// The data set and what a batch contains (batch_samples to shuffle) must be
+// equal in all jobs of a share. Broken samples are left out of their batch for
+// all jobs. The threads are those of this job.
+struct SharedOptions : BatchOptions {
   // Of the share: 1 to 64 letters, digits and ".-_", no leading dot.
   std::string name;
-  // These and the data set must be equal in all jobs of a share.
-  size_t batch_samples = 32;  // 1 to 65536
-  int crop_side = 224;        // 1 to 4096
-  Augment augment = Augment::kRandom;
-  uint64_t seed = 0;
-  bool shuffle = true;
-
   uint64_t epochs = 0;  // for this job, at most 2^20; 0: unlimited
   // Number of jobs that start together, 1 to 64. The share's first batch waits
   // for them, at most StageTimes::gather_ns. Others enter at a later epoch.
@@ -56,23 +50,8 @@ struct SharedOptions {
   // Further buffers, 1 to 512, for use while a job that was expelled or lost
   // its claim still reads or writes one.
   uint32_t spare_batches = 4;
-
-  // Preparing threads of this job, as in PipelineOptions.
-  size_t threads = 1;
-  size_t threads_min = 1;
-  size_t threads_max = 1;
-  bool elastic = false;
-
-  // Broken samples are left out of their batch for all jobs.
-  BrokenSamples broken = BrokenSamples::kSkip;
-  ReadMode read_mode = ReadMode::kBuffered;
   StageTimes times;
 };
-
-// Options of a share with the batches and threads of pipeline `same`. Fields
-// that PipelineOptions lacks have their defaults. Ranks, feeds, rings and
-// memory limits have no counterpart in a share and are ignored.
-SharedOptions shared_options(const PipelineOptions& same);
 
 struct ShareCounters {
   uint64_t used_batches = 0;   // batches taken from the share

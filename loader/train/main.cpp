@@ -80,7 +80,7 @@ PipelineOptions loader_options(const TrainOptions& options,
 
 SharedOptions share_options(const TrainOptions& options,
                             const PipelineOptions& alone) {
-  SharedOptions shared = shared_options(alone);
+  SharedOptions shared{alone};
   shared.name = options.share;
   shared.epochs = options.epochs;
   shared.jobs = options.share_jobs;

@@ -1,7 +1,7 @@
 // Loads samples into batches: fetches, decodes and augments them.
 //
 //   auto dataset = open_folder("/data/train");
-//   auto pipeline = Pipeline::create(*dataset, {.batch_samples = 64}, {});
+//   auto pipeline = Pipeline::create(*dataset, options, {});
 //   while (!(*pipeline)->finished()) {
 //     auto batch = (*pipeline)->next(1000000000);
 //     if (!batch) return batch.error();
@@ -37,7 +37,8 @@ enum class BrokenSamples {
   kFatal,  // its batch is an error that ends the stream
 };
 
-struct PipelineOptions {
+// What a pipeline and a share (loader/staging/) have in common.
+struct BatchOptions {
   size_t batch_samples = 32;  // 1 to 65536
   int crop_side = 224;  // side of a prepared picture in pixels, 1 to 4096;
                         // ignored for tensors
@@ -46,6 +47,17 @@ struct PipelineOptions {
   // Order, crops and flips depend on the seed alone.
   uint64_t seed = 0;
   bool shuffle = true;
+
+  BrokenSamples broken = BrokenSamples::kSkip;
+  ReadMode read_mode = ReadMode::kBuffered;
+
+  size_t threads = 1;      // at the start
+  size_t threads_min = 1;  // of the elastic pool
+  size_t threads_max = 1;  // up to 4096; memory_bytes may lower it if elastic
+  bool elastic = false;    // follow the hint's number of threads
+};
+
+struct PipelineOptions : BatchOptions {
   uint64_t ranks = 1;  // see sampler.h
   uint64_t rank = 0;
   EpochTail tail = EpochTail::kPad;
@@ -56,19 +68,12 @@ struct PipelineOptions {
   bool spans_epochs = false;  // false: each epoch's last batch may be short
   bool is_ordered = true;     // false: an epoch's batches come as they become
                               // complete, at most ring_batches early
-  BrokenSamples broken = BrokenSamples::kSkip;
 
-  ReadMode read_mode = ReadMode::kBuffered;
   size_t ring_batches = 4;    // 1 to 1024; raised for many threads, lowered (to
                               // at least two) for memory_bytes
   bool pinned = false;        // pin the ring, at the first next() in a thread
                               // with a CUDA context; see Pipeline::release()
   uint64_t memory_bytes = 0;  // limit, see Pipeline; 0: none
-
-  size_t threads = 1;      // at the start
-  size_t threads_min = 1;  // of the elastic pool
-  size_t threads_max = 1;  // up to 4096; memory_bytes may lower it if elastic
-  bool elastic = false;    // follow the hint's number of threads
 };
 
 // Limits for the pipeline, from libpenstock's hint page.
