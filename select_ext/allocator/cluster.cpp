@@ -5,10 +5,18 @@
 #include <algorithm>
 #include <cmath>
 
+#include "select_ext/allocator/cluster_answer.h"
+#include "select_ext/allocator/cluster_job.h"
+#include "select_ext/allocator/cluster_settle.h"
 #include "select_ext/allocator/objective.h"
 
 namespace penstock::allocator {
 namespace {
+
+// The bands are small against the bound of gap(). For a resource with many jobs
+// the band is wider than the change of one job, because repricing evaluates all
+// of them.
+constexpr Precision kPrecision = {{2e-4, 4e-4}, {2e-3, 5e-2}, 1e-4};
 
 Error no_such_job(uint64_t id) {
   return Error{Code::kNotFound, 0, fmt::format("job {}: is not known", id)};
@@ -38,6 +46,7 @@ Result<ClusterSolver> ClusterSolver::create(std::vector<ClusterNode> nodes,
   if (state->objective == nullptr) {
     return invalid("the policy does not lend");
   }
+  state->precision = kPrecision;
   state->nodes = static_cast<int>(nodes.size());
   state->resources.resize(2 * nodes.size() + pools.size());
   for (size_t n = 0; n < nodes.size(); ++n) {
@@ -63,8 +72,8 @@ ClusterSolver& ClusterSolver::operator=(ClusterSolver&&) noexcept = default;
 ClusterSolver::~ClusterSolver() = default;
 
 Status ClusterSolver::add(const ClusterJob& job) {
-  if (Status status = state_->check(job); !status) return status;
-  state_->join(state_->make(job));
+  if (Status status = check_job(*state_, job); !status) return status;
+  state_->join(make_job(*state_, job));
   return Done{};
 }
 
@@ -75,7 +84,7 @@ Status ClusterSolver::remove(uint64_t id) {
   return Done{};
 }
 
-void ClusterSolver::settle() { state_->settle(); }
+void ClusterSolver::settle() { allocator::settle(*state_); }
 
 std::vector<ClusterGrant> ClusterSolver::take_changes() {
   std::vector<ClusterGrant> changes;
@@ -100,7 +109,7 @@ Result<double> ClusterSolver::floor(uint64_t id) const {
   const auto found = state_->slot_of_id.find(id);
   if (found == state_->slot_of_id.end()) return no_such_job(id);
   const JobState& job = state_->jobs[found->second];
-  return state_->floor_of(job) * job.ceiling;
+  return floor_of(*state_, job) * job.ceiling;
 }
 
 double ClusterSolver::objective() const {
@@ -139,8 +148,7 @@ double ClusterSolver::gap() const {
   double weights = 0;
   for (const JobState& job : state_->jobs) {
     if (!job.is_present() || (!is_linear && job.level == 0)) continue;
-    const double level = state_->free_level(job, job.payment);
-    bound += state_->surplus(job, job.payment, level);
+    bound += surplus(job, free_level(*state_, job), *state_->objective);
     weights += job.weight;
   }
   for (const Resource& resource : state_->resources) {

@@ -1,22 +1,23 @@
-// How jobs respond to prices.
+#include "select_ext/allocator/cluster_answer.h"
+
 #include <algorithm>
 
 #include "select_ext/allocator/objective.h"
 
 namespace penstock::allocator {
 
-double ClusterState::floor_of(const JobState& job) const {
+double floor_of(const ClusterState& state, const JobState& job) {
   double floor = job.core_floor;
   for (const Link& link : job.links) {
-    if (is_cores(link.resource)) break;
-    const Resource& resource = resources[link.resource];
+    if (state.is_cores(link.resource)) break;
+    const Resource& resource = state.resources[link.resource];
     floor = std::min(floor,
                      job.level_per_byte * resource.capacity / resource.ranks);
   }
   return floor;
 }
 
-double ClusterState::cores_at_level(const JobState& job, double level) {
+double cores_at_level(const JobState& job, double level) {
   for (const LevelPiece& piece : job.pieces) {
     if (level > piece.end_level) continue;
     return piece.end_cores - piece.cores_per_level * (piece.end_level - level);
@@ -24,41 +25,43 @@ double ClusterState::cores_at_level(const JobState& job, double level) {
   return job.pieces.back().end_cores;
 }
 
-double ClusterState::use(const JobState& job, const Link& link,
-                         double level) const {
+double use_at_level(const ClusterState& state, const JobState& job,
+                    const Link& link, double level) {
   return link.scale *
-         (is_cores(link.resource) ? cores_at_level(job, level) : level);
+         (state.is_cores(link.resource) ? cores_at_level(job, level) : level);
 }
 
-Payment ClusterState::pay_also(Payment others, const Link& link,
-                               double price) const {
-  double& paid = is_cores(link.resource) ? others.cores : others.bytes;
-  paid =
-      objective->is_sum() ? paid + link.scale * price : std::max(paid, price);
+Payment pay_also(const ClusterState& state, Payment others, const Link& link,
+                 double price) {
+  double& paid = state.is_cores(link.resource) ? others.cores : others.bytes;
+  paid = state.objective->is_sum() ? paid + link.scale * price
+                                   : std::max(paid, price);
   return others;
 }
 
 // Summed from scratch each time. A running sum would keep the rounding error of
 // a price that was high for a moment.
-Payment ClusterState::payment_of(const JobState& job) const {
+Payment payment_of(const ClusterState& state, const JobState& job) {
   Payment payment;
   for (const Link& link : job.links) {
-    payment = pay_also(payment, link, resources[link.resource].price);
+    payment =
+        pay_also(state, payment, link, state.resources[link.resource].price);
   }
   return payment;
 }
 
-Payment ClusterState::payment_without(const JobState& job,
-                                      const Link& skipped) const {
-  const double price = resources[skipped.resource].price;
+Payment payment_without(const ClusterState& state, const JobState& job,
+                        const Link& skipped) {
+  const double price = state.resources[skipped.resource].price;
   Payment payment = job.payment;
-  if (!objective->is_sum()) {
+  if (!state.objective->is_sum()) {
     payment = {};
     for (const Link& link : job.links) {
       if (&link == &skipped) continue;
-      payment = pay_also(payment, link, resources[link.resource].price);
+      payment =
+          pay_also(state, payment, link, state.resources[link.resource].price);
     }
-  } else if (is_cores(skipped.resource)) {
+  } else if (state.is_cores(skipped.resource)) {
     payment.cores = std::max(0.0, payment.cores - skipped.scale * price);
   } else {
     payment.bytes = std::max(0.0, payment.bytes - skipped.scale * price);
@@ -66,12 +69,12 @@ Payment ClusterState::payment_without(const JobState& job,
   return payment;
 }
 
-Answer ClusterState::answer(const JobState& job, const Payment& payment,
-                            double floor) const {
+Answer answer_to(const Payment& payment, const JobState& job, double floor,
+                 const Objective& objective) {
   Answer answer;
   double start = 0;
   for (const LevelPiece& piece : job.pieces) {
-    const Wish wish = objective->wish(job, piece, payment);
+    const Wish wish = objective.wish(job, piece, payment);
     answer.level = std::clamp(wish.level, start, piece.end_level);
     answer.cores = piece.end_cores -
                    piece.cores_per_level * (piece.end_level - answer.level);
@@ -89,13 +92,17 @@ Answer ClusterState::answer(const JobState& job, const Payment& payment,
   return answer;
 }
 
-double ClusterState::free_level(const JobState& job,
-                                const Payment& payment) const {
+double answered_level(const ClusterState& state, const JobState& job) {
+  return answer_to(job.payment, job, floor_of(state, job), *state.objective)
+      .level;
+}
+
+double free_level(const ClusterState& state, const JobState& job) {
   double level = 0;
   for (const LevelPiece& piece : job.pieces) {
-    const double cost = marginal_cost(piece, payment);
-    if (!objective->is_linear) {
-      const double wish = objective->wish(job, piece, payment).level;
+    const double cost = marginal_cost(piece, job.payment);
+    if (!state.objective->is_linear) {
+      const double wish = state.objective->wish(job, piece, job.payment).level;
       if (wish > level) level = std::min(wish, piece.end_level);
       if (wish < piece.end_level) break;
     } else {
@@ -103,13 +110,13 @@ double ClusterState::free_level(const JobState& job,
       level = piece.end_level;
     }
   }
-  return std::max(level, floor_of(job));
+  return std::max(level, floor_of(state, job));
 }
 
-double ClusterState::surplus(const JobState& job, const Payment& payment,
-                             double level) const {
-  return job.weight * objective->gain(level, 1) -
-         payment.cores * cores_at_level(job, level) - payment.bytes * level;
+double surplus(const JobState& job, double level, const Objective& objective) {
+  return job.weight * objective.gain(level, 1) -
+         job.payment.cores * cores_at_level(job, level) -
+         job.payment.bytes * level;
 }
 
 }  // namespace penstock::allocator

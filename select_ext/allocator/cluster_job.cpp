@@ -1,10 +1,11 @@
+#include "select_ext/allocator/cluster_job.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <set>
 
-#include "select_ext/allocator/cluster_state.h"
 #include "select_ext/allocator/curve.h"
 
 namespace penstock::allocator {
@@ -94,20 +95,21 @@ std::vector<LevelPiece> level_pieces(const ClusterJob& job, double cap) {
 
 }  // namespace
 
-Status ClusterState::check(const ClusterJob& job) const {
-  if (slot_of_id.count(job.id) > 0) {
+Status check_job(const ClusterState& state, const ClusterJob& job) {
+  if (state.slot_of_id.count(job.id) > 0) {
     return invalid(fmt::format("job {}: is there already", job.id));
   }
-  const int pools = static_cast<int>(resources.size()) - 2 * nodes;
+  const int pools = static_cast<int>(state.resources.size()) - 2 * state.nodes;
   if (Status status = check_fields(job, pools); !status) return status;
   std::set<int> seen;
   for (const ClusterPart& part : job.parts) {
-    if (Status status = check_part(job, part, nodes); !status) return status;
+    if (Status status = check_part(job, part, state.nodes); !status)
+      return status;
     if (!seen.insert(part.node).second) {
       return invalid(
           fmt::format("job {}: names node {} twice", job.id, part.node));
     }
-    const Resource& cores = resources[part.node];
+    const Resource& cores = state.resources[part.node];
     const double entitled = cores.entitled_cores + part.entitled_cores;
     if (entitled > cores.capacity * (1 + kTolerance)) {
       return Error{Code::kInfeasible, 0,
@@ -119,44 +121,44 @@ Status ClusterState::check(const ClusterJob& job) const {
   return Done{};
 }
 
-JobState ClusterState::make(const ClusterJob& job) const {
-  JobState state;
-  state.id = job.id;
-  state.weight = job.weight;
-  state.ceiling = job.ceiling;
+JobState make_job(const ClusterState& state, const ClusterJob& job) {
+  JobState made;
+  made.id = job.id;
+  made.weight = job.weight;
+  made.ceiling = job.ceiling;
   const auto level_of_cores = [&](double cores) {
     return std::min(1.0, rate_at(job.cores_curve, cores) / job.ceiling);
   };
-  state.cap = level_of_cores(job.max_cores_per_rank);
+  made.cap = level_of_cores(job.max_cores_per_rank);
   const double bytes_per_level = job.bytes_per_sample * job.ceiling;
-  if (bytes_per_level > 0) state.level_per_byte = 1 / bytes_per_level;
+  if (bytes_per_level > 0) made.level_per_byte = 1 / bytes_per_level;
   const auto add_bytes = [&](int number, double ranks) {
-    const double capacity = resources[number].capacity;
+    const double capacity = state.resources[number].capacity;
     if (bytes_per_level == 0 || capacity == 0) return;
-    state.cap = std::min(state.cap, capacity / (ranks * bytes_per_level));
-    state.links.push_back({number, ranks * bytes_per_level, ranks});
+    made.cap = std::min(made.cap, capacity / (ranks * bytes_per_level));
+    made.links.push_back({number, ranks * bytes_per_level, ranks});
   };
   double ranks = 0;
   for (const ClusterPart& part : job.parts) ranks += part.ranks;
-  if (job.pool >= 0) add_bytes(pool(job.pool), ranks);
+  if (job.pool >= 0) add_bytes(state.pool(job.pool), ranks);
   for (const ClusterPart& part : job.parts) {
-    add_bytes(ingest_of(part.node), part.ranks);
+    add_bytes(state.ingest_of(part.node), part.ranks);
   }
-  state.core_floor = 1;
+  made.core_floor = 1;
   for (const ClusterPart& part : job.parts) {
     const double factor = part.ranks * part.core_factor;
-    const double all = resources[part.node].capacity / factor;
-    state.cap = std::min(state.cap, level_of_cores(all));
-    state.core_floor = std::min(state.core_floor,
-                                level_of_cores(part.entitled_cores / factor));
-    state.links.push_back({part.node, factor, part.ranks, part.entitled_cores});
+    const double all = state.resources[part.node].capacity / factor;
+    made.cap = std::min(made.cap, level_of_cores(all));
+    made.core_floor =
+        std::min(made.core_floor, level_of_cores(part.entitled_cores / factor));
+    made.links.push_back({part.node, factor, part.ranks, part.entitled_cores});
   }
-  state.core_floor = std::min(state.core_floor, state.cap);
-  state.pieces = level_pieces(job, state.cap);
-  for (const LevelPiece& piece : state.pieces) {
-    if (piece.end_cores == 0) state.coreless_level = piece.end_level;
+  made.core_floor = std::min(made.core_floor, made.cap);
+  made.pieces = level_pieces(job, made.cap);
+  for (const LevelPiece& piece : made.pieces) {
+    if (piece.end_cores == 0) made.coreless_level = piece.end_level;
   }
-  return state;
+  return made;
 }
 
 }  // namespace penstock::allocator

@@ -1,6 +1,3 @@
-// One Newton step for all moving prices together, where single prices converge
-// slowly.
-//
 // Two resources with nearly the same jobs pass a change back and forth, and it
 // shrinks little each time. The dual is convex and smooth, so Newton's
 // direction descends. The minimum along that line is where the use, weighted by
@@ -10,7 +7,8 @@
 #include <limits>
 #include <unordered_map>
 
-#include "select_ext/allocator/objective.h"
+#include "select_ext/allocator/cluster_answer.h"
+#include "select_ext/allocator/cluster_price.h"
 
 namespace penstock::allocator {
 namespace {
@@ -92,7 +90,8 @@ class MovingPrices {
       Payment payment = bidder.job->payment;
       payment.cores = std::max(0.0, payment.cores + steps * move.cores);
       payment.bytes = std::max(0.0, payment.bytes + steps * move.bytes);
-      const Answer answer = state_.answer(*bidder.job, payment, bidder.floor);
+      const Answer answer =
+          answer_to(payment, *bidder.job, bidder.floor, *state_.objective);
       sum += move.cores * answer.cores + move.bytes * answer.level;
     }
     return sum;
@@ -111,8 +110,9 @@ class MovingPrices {
   };
 
   Bidder bidder_of(const JobState& job) const {
-    const double floor = state_.floor_of(job);
-    return {&job, floor, state_.answer(job, job.payment, floor), {}};
+    const double floor = floor_of(state_, job);
+    return {
+        &job, floor, answer_to(job.payment, job, floor, *state_.objective), {}};
   }
 
   double target(int r) const {
@@ -203,30 +203,18 @@ double steps_along(const MovingPrices& prices, const VectorXd& moves) {
 
 }  // namespace
 
-void ClusterState::note_move(int number) {
-  if (!objective->is_sum()) return;  // no dual
-  Resource& resource = resources[number];
-  if (resource.is_moved) return;
-  resource.is_moved = true;
-  moved.push_back(number);
-}
-
-void ClusterState::forget_moves() {
-  for (int number : moved) resources[number].is_moved = false;
-  moved.clear();
-}
-
-void ClusterState::step_together() {
-  const std::vector<int> numbers = moved;
-  if (numbers.empty()) return;
-  const MovingPrices prices(*this, numbers);
-  const VectorXd moves = prices.newton();
-  const double steps = steps_along(prices, moves);
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    const double price = resources[numbers[i]].price + steps * moves[int(i)];
-    if (steps > 0) set_price(numbers[i], std::max(0.0, price));
+std::vector<double> step_together(const ClusterState& state,
+                                  const std::vector<int>& resources) {
+  const MovingPrices moving(state, resources);
+  const VectorXd moves = moving.newton();
+  const double steps = steps_along(moving, moves);
+  std::vector<double> prices;
+  if (steps == 0) return prices;
+  for (size_t r = 0; r < resources.size(); ++r) {
+    const double price = moving.resource(r).price + steps * moves[int(r)];
+    prices.push_back(std::max(0.0, price));
   }
-  forget_moves();
+  return prices;
 }
 
 }  // namespace penstock::allocator

@@ -1,25 +1,15 @@
-// Finds and sets the price of one resource.
+#include "select_ext/allocator/cluster_price.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "select_ext/allocator/cluster_answer.h"
 #include "select_ext/allocator/objective.h"
 
 namespace penstock::allocator {
 namespace {
 
-// A price is right while between 0 and twice this much of the resource is
-// unused. The bands are small against the bound of gap(). For a resource with
-// many jobs the band is wider than the change of one job, because repricing
-// evaluates all of them.
-struct Band {
-  double of_capacity = 0;
-  double of_room = 0;  // of what floors leave
-};
-constexpr Band kBand = {2e-4, 4e-4};
-constexpr Band kBandOfMany = {2e-3, 5e-2};
-// A share of a capacity: the rounding error of sums of products.
-constexpr double kRounding = 1e-12;
 constexpr int kMaxTrials = 200;
 
 // The range of use that a price must reach.
@@ -47,15 +37,15 @@ class Market {
     for (const Member& member : resource_.members) {
       const JobState& job = state.jobs[member.job];
       const Link& link = job.links[member.link];
-      bidders_.push_back(
-          {&job, &link, state.floor_of(job), state.payment_without(job, link)});
+      bidders_.push_back({&job, &link, floor_of(state, job),
+                          payment_without(state, job, link)});
     }
   }
 
   double floor_use() const {
     double use = 0;
     for (const Bidder& bidder : bidders_) {
-      use += state_.use(*bidder.job, *bidder.link, bidder.floor);
+      use += use_at_level(state_, *bidder.job, *bidder.link, bidder.floor);
     }
     return use;
   }
@@ -76,8 +66,9 @@ class Market {
     Demand demand;
     for (const Bidder& bidder : bidders_) {
       const Link& link = *bidder.link;
-      const Payment payment = state_.pay_also(bidder.others, link, price);
-      const Answer answer = state_.answer(*bidder.job, payment, bidder.floor);
+      const Payment payment = pay_also(state_, bidder.others, link, price);
+      const Answer answer =
+          answer_to(payment, *bidder.job, bidder.floor, *state_.objective);
       const bool is_cores = state_.is_cores(link.resource);
       const double use_per_level =
           link.scale * (is_cores ? answer.cores_per_level : 1);
@@ -119,85 +110,32 @@ double next_trial(int trial, double price, const Market::Demand& demand,
 
 }  // namespace
 
-double ClusterState::find_price(int number) {
-  Resource& resource = resources[number];
-  const Market market(*this, number);
-  const Target target = target_of(resource.capacity, market.floor_use(),
-                                  resource.has_many() ? kBandOfMany : kBand);
-  resource.least_use = 2 * target.use - resource.capacity;
+Price find_price(const ClusterState& state, int number) {
+  const Resource& resource = state.resources[number];
+  const Market market(state, number);
+  const Target target =
+      target_of(resource.capacity, market.floor_use(),
+                resource.has_many() ? state.precision.band_of_many
+                                    : state.precision.band);
+  const double least_use = 2 * target.use - resource.capacity;
   Market::Demand demand = market.demand(0);
-  if (demand.use <= target.use + target.tolerance) return 0;
+  if (demand.use <= target.use + target.tolerance) return {0, least_use};
   double low = 0;
   double high =
-      objective->is_sum() ? std::numeric_limits<double>::infinity() : 1;
+      state.objective->is_sum() ? std::numeric_limits<double>::infinity() : 1;
   double price = resource.price > 0 ? resource.price : market.likely_price();
   price = std::min(price, high);
   for (int i = 0; i < kMaxTrials; ++i) {
     demand = market.demand(price);
-    if (std::abs(demand.use - target.use) <= target.tolerance) return price;
+    if (std::abs(demand.use - target.use) <= target.tolerance) {
+      return {price, least_use};
+    }
     (demand.use > target.use ? low : high) = price;
     const double next = next_trial(i, price, demand, target.use, low, high);
     if (next == price) break;
     price = next;
   }
-  return std::isinf(high) ? price : high;
-}
-
-bool ClusterState::is_in_band(const Resource& resource) const {
-  if (resource.used > resource.capacity * (1 + kRounding)) return false;
-  return resource.price == 0 || resource.used >= resource.least_use;
-}
-
-void ClusterState::enqueue(int number) {
-  Resource& resource = resources[number];
-  if (resource.is_queued) return;
-  resource.is_queued = true;
-  queue.push_back(number);
-}
-
-void ClusterState::note_change(int slot) {
-  if (jobs[slot].is_changed) return;
-  jobs[slot].is_changed = true;
-  changed.push_back(slot);
-}
-
-void ClusterState::touch(int slot) {
-  if (jobs[slot].is_touched) return;
-  jobs[slot].is_touched = true;
-  touched.push_back(slot);
-}
-
-void ClusterState::set_level(int slot, double level) {
-  JobState& job = jobs[slot];
-  if (level == job.level) return;
-  const double cores =
-      cores_at_level(job, level) - cores_at_level(job, job.level);
-  const double levels = level - job.level;
-  job.level = level;
-  note_change(slot);
-  for (const Link& link : job.links) {
-    Resource& resource = resources[link.resource];
-    resource.used += link.scale * (is_cores(link.resource) ? cores : levels);
-    if (!is_in_band(resource)) enqueue(link.resource);
-  }
-}
-
-void ClusterState::set_price(int number, double price) {
-  Resource& resource = resources[number];
-  note_move(number);
-  resource.price = price;
-  for (const Member& member : resource.members) {
-    JobState& job = jobs[member.job];
-    job.payment = payment_of(job);
-    touch(member.job);
-  }
-  double used = 0;
-  for (const Member& member : resource.members) {
-    JobState& job = jobs[member.job];
-    set_level(member.job, answered_level(job));
-    used += use(job, job.links[member.link], job.level);
-  }
-  resource.used = used;  // the increments of set_level accumulate rounding
+  return {std::isinf(high) ? price : high, least_use};
 }
 
 }  // namespace penstock::allocator

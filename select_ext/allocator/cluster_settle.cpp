@@ -1,15 +1,15 @@
-// Brings all resources back into their bands: block-coordinate descent on the
-// dual with a proximal term, whose centres follow the levels.
+#include "select_ext/allocator/cluster_settle.h"
+
 #include <algorithm>
 #include <utility>
 
+#include "select_ext/allocator/cluster_answer.h"
+#include "select_ext/allocator/cluster_price.h"
 #include "select_ext/allocator/objective.h"
 
 namespace penstock::allocator {
 namespace {
 
-// Allowed loss by the proximal term, as a share of the jobs' gain.
-constexpr double kClinging = 1e-4;
 // Limits one call. After it fit() makes the solution feasible, and the next
 // call continues.
 constexpr int kMaxRounds = 2000;
@@ -18,97 +18,115 @@ constexpr int kMaxPricesPerResource = 1000;
 // thousand nodes takes 0.1 s.
 constexpr int kRoundsBetween = 8;
 
-}  // namespace
+void reprice(ClusterState& state, int number) {
+  const Price found = find_price(state, number);
+  state.resources[number].least_use = found.least_use;
+  state.set_price(number, found.price);
+}
 
 // Prices nodes until each is in its band. Jobs that span nodes carry a change
 // from node to node; it shrinks with each.
-void ClusterState::drain() {
+void drain(ClusterState& state) {
   std::vector<int> pools;
-  const size_t limit = kMaxPricesPerResource * (queue.size() + 1);
-  for (size_t priced = 0; priced < limit && !queue.empty(); ++priced) {
-    const int number = queue.front();
-    queue.pop_front();
-    if (is_pool(number)) {
+  const size_t limit = kMaxPricesPerResource * (state.queue.size() + 1);
+  for (size_t priced = 0; priced < limit && !state.queue.empty(); ++priced) {
+    const int number = state.queue.front();
+    state.queue.pop_front();
+    if (state.is_pool(number)) {
       pools.push_back(number);
       continue;
     }
-    resources[number].is_queued = false;
-    if (is_in_band(resources[number])) continue;
-    set_price(number, find_price(number));
+    state.resources[number].is_queued = false;
+    if (state.is_in_band(state.resources[number])) continue;
+    reprice(state, number);
   }
-  queue.insert(queue.end(), pools.begin(), pools.end());
+  state.queue.insert(state.queue.end(), pools.begin(), pools.end());
 }
 
 // Pools are priced after the nodes, because pricing a pool evaluates every job
 // that reads from it.
-bool ClusterState::reprice_pools() {
-  const std::deque<int> waiting = std::exchange(queue, {});
+bool reprice_pools(ClusterState& state) {
+  const std::deque<int> waiting = std::exchange(state.queue, {});
   bool any = false;
   for (int number : waiting) {
-    resources[number].is_queued = false;
-    if (is_in_band(resources[number])) continue;
-    set_price(number, find_price(number));
+    state.resources[number].is_queued = false;
+    if (state.is_in_band(state.resources[number])) continue;
+    reprice(state, number);
     any = true;
   }
   return any;
 }
 
 // A job's loss by the proximal term.
-double ClusterState::clinging_loss(const JobState& job) const {
-  const double free = free_level(job, job.payment);
-  return surplus(job, job.payment, free) - surplus(job, job.payment, job.level);
+double clinging_loss(const ClusterState& state, const JobState& job) {
+  const double free = free_level(state, job);
+  return surplus(job, free, *state.objective) -
+         surplus(job, job.level, *state.objective);
 }
 
 // Moves the centres if the loss is too large. It is compared with the gain of
 // the jobs whose prices have changed, not with their weights: where capacities
 // are scarce the gain is far smaller.
-bool ClusterState::centre_anew() {
+bool centre_anew(ClusterState& state) {
   std::vector<std::pair<int, double>> losses;  // by slot
   double lost = 0;
   double gained = 0;
-  for (int slot : std::exchange(touched, {})) {
-    JobState& job = jobs[slot];
+  for (int slot : std::exchange(state.touched, {})) {
+    JobState& job = state.jobs[slot];
     job.is_touched = false;
-    if (!objective->is_linear || !job.is_present()) continue;
-    losses.emplace_back(slot, clinging_loss(job));
+    if (!state.objective->is_linear || !job.is_present()) continue;
+    losses.emplace_back(slot, clinging_loss(state, job));
     lost += losses.back().second;
     gained += job.weight * job.level;
   }
-  if (lost <= kClinging * gained) return false;
+  if (lost <= state.precision.clinging * gained) return false;
   for (const auto& [slot, loss] : losses) {
-    JobState& job = jobs[slot];
-    if (loss <= kClinging * job.weight * job.level) continue;
+    JobState& job = state.jobs[slot];
+    const double allowed = state.precision.clinging * job.weight * job.level;
+    if (loss <= allowed && !state.precision.moves_all_centres) continue;
     job.centre = job.level;
-    touch(slot);
-    set_level(slot, answered_level(job));
+    state.touch(slot);
+    state.set_level(slot, answered_level(state, job));
   }
   return true;
 }
 
 // Raises the price of each resource that is over its capacity. That also lowers
 // its jobs' use of other resources, so one pass is enough.
-void ClusterState::fit() {
-  const std::vector<int> waiting(queue.begin(), queue.end());
+void fit(ClusterState& state) {
+  const std::vector<int> waiting(state.queue.begin(), state.queue.end());
   for (int number : waiting) {
-    const Resource& resource = resources[number];
+    const Resource& resource = state.resources[number];
     if (resource.used > resource.capacity) {
-      set_price(number, find_price(number));
+      reprice(state, number);
     }
   }
 }
 
-void ClusterState::settle() {
-  follow_shares();
-  forget_moves();
+void take_common_step(ClusterState& state) {
+  const std::vector<int> numbers = state.moved;
+  if (numbers.empty()) return;
+  const std::vector<double> prices = step_together(state, numbers);
+  for (size_t i = 0; i < prices.size(); ++i) {
+    state.set_price(numbers[i], prices[i]);
+  }
+  state.forget_moves();
+}
+
+}  // namespace
+
+void settle(ClusterState& state) {
+  state.follow_shares();
+  state.forget_moves();
   for (int round = 0; round < kMaxRounds; ++round) {
-    drain();
-    if (reprice_pools()) {
-      if (round % kRoundsBetween == kRoundsBetween - 1) step_together();
+    drain(state);
+    if (reprice_pools(state)) {
+      if (round % kRoundsBetween == kRoundsBetween - 1) take_common_step(state);
       continue;
     }
-    if (!centre_anew()) return;
+    if (!centre_anew(state)) return;
   }
-  fit();
+  fit(state);
 }
 
 }  // namespace penstock::allocator

@@ -16,6 +16,9 @@ namespace penstock::allocator {
 
 struct Objective;  // objective.h
 
+// A share of a capacity: the rounding error of sums of products.
+inline constexpr double kRounding = 1e-12;
+
 // A range of levels over which a rank's cores are linear in the level. Pieces
 // ascend and adjoin from 0 to the job's cap.
 struct LevelPiece {
@@ -85,17 +88,26 @@ struct Resource {
   bool has_many() const { return members.size() >= 1000; }
 };
 
-// A job's response to a payment.
-struct Answer {
-  double level = 0;
-  double cores = 0;  // of a rank with core factor 1
-  // Derivatives; 0 where the level stays at an end of a piece or at the floor.
-  double level_per_payment = 0;
-  double cores_per_level = 0;
+// A price is right while between 0 and twice this much of the resource is
+// unused.
+struct Band {
+  double of_capacity = 0;
+  double of_room = 0;  // of what floors leave
+};
+
+// How far a solution may be from the optimum.
+struct Precision {
+  Band band;
+  Band band_of_many;    // of a resource that has_many()
+  double clinging = 0;  // loss by the proximal term, as a share of the gain
+  // Whether jobs that lose nothing also move their centres. Then jobs with
+  // equal gains share evenly; but every job is evaluated again.
+  bool moves_all_centres = false;
 };
 
 struct ClusterState {
   const Objective* objective = nullptr;
+  Precision precision;
   int nodes = 0;
   std::vector<Resource> resources;
   std::vector<JobState> jobs;  // by slot
@@ -113,55 +125,24 @@ struct ClusterState {
   bool is_cores(int resource) const { return resource < nodes; }
   bool is_pool(int resource) const { return resource >= 2 * nodes; }
 
-  // ---- cluster_job.cpp
-  [[nodiscard]] Status check(const ClusterJob& job) const;
-  JobState make(const ClusterJob& job) const;
-
-  // ---- cluster_members.cpp
   void join(JobState job);
   void leave(int slot);
-  void note_shares(const std::vector<Link>& links);
+  // Follows the changes of floors by jobs that came and went.
   void follow_shares();
 
-  // ---- cluster_answer.cpp
-  double floor_of(const JobState& job) const;
-  static double cores_at_level(const JobState& job, double level);
-  double use(const JobState& job, const Link& link, double level) const;
-  Payment payment_of(const JobState& job) const;
-  Payment payment_without(const JobState& job, const Link& link) const;
-  Payment pay_also(Payment others, const Link& link, double price) const;
-  Answer answer(const JobState& job, const Payment& payment,
-                double floor) const;
-  double answered_level(const JobState& job) const {
-    return answer(job, job.payment, floor_of(job)).level;
-  }
-  // The level that the job would choose without the proximal term.
-  double free_level(const JobState& job, const Payment& payment) const;
-  // Gain at `level` less the payment for it.
-  double surplus(const JobState& job, const Payment& payment,
-                 double level) const;
-
-  // ---- cluster_price.cpp
-  double find_price(int resource);
+  // Gives a resource a price, and its jobs the levels that they choose then.
   void set_price(int resource, double price);
+  // Also updates the use of the job's resources.
   void set_level(int slot, double level);
-  void note_change(int slot);
   void touch(int slot);
   bool is_in_band(const Resource& resource) const;
-  void enqueue(int resource);
-
-  // ---- cluster_newton.cpp
-  void note_move(int resource);
   void forget_moves();
-  void step_together();
 
-  // ---- cluster_settle.cpp
-  void settle();
-  void drain();
-  bool reprice_pools();
-  double clinging_loss(const JobState& job) const;
-  bool centre_anew();
-  void fit();
+ private:
+  void note_shares(const std::vector<Link>& links);
+  void note_change(int slot);
+  void note_move(int resource);
+  void enqueue(int resource);
 };
 
 }  // namespace penstock::allocator
