@@ -60,18 +60,6 @@ double cores_at(const Curve& curve, double rate) {
   return from.cores + slope * (rate - from.rate);
 }
 
-double slope_above(const Curve& curve, double rate) {
-  Job::Point from;
-  double slope = 0;
-  for (const Job::Point& to : curve) {
-    if (to.rate <= from.rate) continue;
-    slope = (to.cores - from.cores) / (to.rate - from.rate);
-    if (rate < to.rate) break;
-    from = to;
-  }
-  return slope;
-}
-
 double rate_at(const Curve& curve, double cores) {
   Job::Point from;
   double rate_per_core = std::numeric_limits<double>::infinity();

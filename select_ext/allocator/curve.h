@@ -19,9 +19,6 @@ using Curve = std::vector<Job::Point>;
 // Loader cores needed for `rate`. REQUIRES: a valid curve, rate >= 0.
 double cores_at(const Curve& curve, double rate);
 
-// Cores per unit of rate just above `rate`. REQUIRES: a valid curve, rate >= 0.
-double slope_above(const Curve& curve, double rate);
-
 // Highest rate that `cores` allow; infinite where the last piece of the curve
 // has slope 0. REQUIRES: a valid curve, cores >= 0.
 double rate_at(const Curve& curve, double cores);

@@ -47,16 +47,12 @@ Wish max_min_wish(const JobState& job, const LevelPiece& /*piece*/,
 
 const Objective* objective_of(Policy policy) {
   static constexpr Objective kThroughput = {
-      solve_throughput,
       [](double rate, double ceiling) { return rate / ceiling; }, linear_wish,
       true};
   static constexpr Objective kFair = {
-      [](const Reduced& reduced) { return Result(solve_fair(reduced)); },
       [](double rate, double /*ceiling*/) { return std::log(rate); }, fair_wish,
       false};
-  static constexpr Objective kMaxMin = {
-      [](const Reduced& reduced) { return Result(solve_max_min(reduced)); },
-      nullptr, max_min_wish, false};
+  static constexpr Objective kMaxMin = {nullptr, max_min_wish, false};
   switch (policy) {
     case Policy::kThroughput:
       return &kThroughput;

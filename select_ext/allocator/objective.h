@@ -1,11 +1,8 @@
 // What the solvers have to know of a policy. Internal to the allocator.
 #pragma once
 
-#include <vector>
-
 #include "common/policy.h"
 #include "select_ext/allocator/cluster_state.h"
-#include "select_ext/allocator/reduced.h"
 
 namespace penstock::allocator {
 
@@ -17,8 +14,6 @@ struct Wish {
 };
 
 struct Objective {
-  // Solves one node.
-  Result<std::vector<double>> (*solve)(const Reduced& reduced);
   // What a job with weight 1 adds to the objective at a rate over 0. nullptr:
   // the objective is the least rate / ceiling instead of a sum. It then has no
   // dual, and a job pays the highest price instead of the sum of prices.

@@ -63,17 +63,17 @@ struct Allocation {
 //                           curve is not convex: names the job and the field
 [[nodiscard]] Status validate(const Problem& problem);
 
-// Solves the problem exactly: throughput and max-min to 1e-9 relative, fair to
-// a duality gap of 1e-9 x the sum of weights. Capacities and max_cores hold to
-// 1e-9 relative.
+// Solves the problem as a cluster of one node (cluster.h), but to 1e-9
+// relative; fair to a loss of 1e-9 x the sum of weights. Capacities and
+// max_cores hold to 1e-9 relative. Under throughput jobs with equal gains share
+// evenly.
 //
 // A job without a floor gets rate 0 if the floors leave nothing of a resource
 // that it needs. The sum of fair leaves such a job out. max-min ignores
 // weights.
 // Errors: kInvalidArgument  as validate, or the policy does not lend
 //         kInfeasible       the floors do not fit: names the resource
-//         kLimit            the simplex method ran out of pivots
-// Pure; deterministic; thread-safe. O(jobs x points x resources) per pivot.
+// Pure; deterministic; thread-safe.
 [[nodiscard]] Result<Allocation> solve(const Problem& problem, Policy policy);
 
 // The rate that `cores` and `bytes_per_s` of storage bandwidth allow the job,

@@ -23,13 +23,6 @@ TEST_CASE("an explicit first point (0,0) changes nothing") {
   const Curve curve = {{0, 0}, {10, 1}, {20, 3}};
   CHECK(cores_at(curve, 5) == Approx(0.5));
   CHECK(rate_at(curve, 2) == Approx(15));
-  CHECK(slope_above(curve, 0) == Approx(0.1));
-}
-
-TEST_CASE("slope_above is the slope of the piece that begins") {
-  CHECK(slope_above(kCurve, 0) == Approx(0.1));
-  CHECK(slope_above(kCurve, 10) == Approx(0.2));
-  CHECK(slope_above(kCurve, 25) == Approx(0.6));
 }
 
 TEST_CASE("a curve that costs nothing allows any rate") {
