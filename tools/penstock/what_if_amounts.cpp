@@ -14,23 +14,25 @@ constexpr int kParts = 12;
 constexpr double kMostWhole = 32;
 constexpr double kRounding = 1e-9;
 
-const char* examples(Axis axis) {
-  switch (axis) {
-    case Axis::kCores:
-      return "4, 1,2,4, 1..24 or 0.25..2:0.25";
-    case Axis::kCache:
-      return "40%, 0,50,100% or 0..100%:10%";
-    case Axis::kBandwidth:
-      return "200M, 50M,100M or 50M..400M:50M";
-    case Axis::kAccelerator:
-      return "2x, 1,2,4x or 1x..4x:0.5x";
-    case Axis::kRanks:
-      return "4, 1,2,4 or 1..8";
-    case Axis::kDensity:
-      return "1%, 0.1,1,10% or 1..10%:1%";
-  }
-  return "";
-}
+// In the order of Axis.
+constexpr AxisWords kWords[] = {
+    {"cores", "Cores of a rank, which its loader and its trainer share",
+     "Cores of a rank", "cores", "4, 1,2,4, 1..24 or 0.25..2:0.25"},
+    {"cached_share", "Cache: the share of the bytes read that it serves",
+     "Share served by a cache", "of the bytes read",
+     "40%, 0,50,100% or 0..100%:10%"},
+    {"bandwidth_bytes_per_s", "Storage bandwidth of a rank",
+     "Storage bandwidth of a rank", "bytes per second",
+     "200M, 50M,100M or 50M..400M:50M"},
+    {"accelerator_factor", "A faster accelerator", "Speed of the accelerator",
+     "times as fast", "2x, 1,2,4x or 1x..4x:0.5x"},
+    {"ranks", "Ranks on the node, which share its cores and bandwidth",
+     "Ranks that share the node's cores and bandwidth", "ranks",
+     "4, 1,2,4 or 1..8"},
+    {"density", "Density of the exchange of gradients",
+     "Density of the exchange of gradients", "of the gradients' elements",
+     "1%, 0.1,1,10% or 1..10%:1%"},
+};
 
 // A number and the unit after it.
 struct Token {
@@ -136,6 +138,10 @@ bool is_whole(double value) { return value == std::floor(value); }
 
 }  // namespace
 
+const AxisWords& words_of(Axis axis) {
+  return kWords[static_cast<size_t>(axis)];
+}
+
 Result<std::vector<double>> parse_amounts(Axis axis, std::string_view text) {
   const size_t dots = text.find("..");
   Result<std::vector<double>> out = dots == text.npos
@@ -143,7 +149,7 @@ Result<std::vector<double>> parse_amounts(Axis axis, std::string_view text) {
                                         : parse_range(axis, text, dots);
   if (!out) {
     return invalid(quoted(text) + ": " + out.error().message +
-                   "; allowed: such as " + examples(axis));
+                   "; allowed: such as " + words_of(axis).examples);
   }
   std::sort(out->begin(), out->end());
   out->erase(std::unique(out->begin(), out->end()), out->end());

@@ -16,6 +16,15 @@ inline constexpr Axis kAxes[] = {Axis::kCores,     Axis::kCache,
                                  Axis::kRanks,     Axis::kDensity};
 inline constexpr size_t kMaxAmounts = 256;
 
+struct AxisWords {
+  const char* name;      // in JSON
+  const char* heading;   // of a table
+  const char* panel;     // of a picture
+  const char* unit;      // in a picture
+  const char* examples;  // of amounts
+};
+const AxisWords& words_of(Axis axis);
+
 // "4", "1,2,4", "1..24", "0.25..2:0.25"; ascending, without duplicates.
 //   cores        0.001 to 4096
 //   cache        0% to 100% with the sign; returned as 0 to 1

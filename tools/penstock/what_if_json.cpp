@@ -10,24 +10,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* axis_name(Axis axis) {
-  switch (axis) {
-    case Axis::kCores:
-      return "cores";
-    case Axis::kCache:
-      return "cached_share";
-    case Axis::kBandwidth:
-      return "bandwidth_bytes_per_s";
-    case Axis::kAccelerator:
-      return "accelerator_factor";
-    case Axis::kRanks:
-      return "ranks";
-    case Axis::kDensity:
-      return "density";
-  }
-  return "";
-}
-
 // null if unknown or infinite.
 Json number(const std::optional<double>& value) {
   if (!value || !std::isfinite(*value)) return nullptr;
@@ -42,8 +24,8 @@ Json json_of(const Study& study, const StudyRow& row) {
   const WhatIfPoint& point = row.point;
   Json json;
   for (Axis axis : kAxes)
-    json[axis_name(axis)] = number(amount_of(axis, row.amounts));
-  if (!study.cache_known()) json[axis_name(Axis::kCache)] = nullptr;
+    json[words_of(axis).name] = number(amount_of(axis, row.amounts));
+  if (!study.cache_known()) json[words_of(Axis::kCache).name] = nullptr;
   json["samples_per_s"] = {{"value", point.samples_per_s.value},
                            {"low", point.samples_per_s.low},
                            {"high", point.samples_per_s.high}};
@@ -68,7 +50,7 @@ Json json_of(const Study& study, const StudyTable& table) {
   }
   const Enough& enough = table.enough;
   const bool found = enough.kind == Enough::Kind::kAmount;
-  return {{"of", axis_name(table.axis)},
+  return {{"of", words_of(table.axis).name},
           {"unknown", table.unknown.empty() ? Json() : Json(table.unknown)},
           {"enough", amount_or_null(enough)},
           {"enough_extrapolated", enough.extrapolated},

@@ -11,24 +11,6 @@
 namespace penstock {
 namespace {
 
-const char* heading_of(Axis axis) {
-  switch (axis) {
-    case Axis::kCores:
-      return "Cores of a rank, which its loader and its trainer share";
-    case Axis::kCache:
-      return "Cache: the share of the bytes read that it serves";
-    case Axis::kBandwidth:
-      return "Storage bandwidth of a rank";
-    case Axis::kAccelerator:
-      return "A faster accelerator";
-    case Axis::kRanks:
-      return "Ranks on the node, which share its cores and bandwidth";
-    case Axis::kDensity:
-      return "Density of the exchange of gradients";
-  }
-  return "";
-}
-
 const char* bottleneck_words(Bottleneck it) {
   switch (it) {
     case Bottleneck::kCompute:
@@ -215,7 +197,7 @@ std::string study_text(const Study& study, const TextStyle& style) {
   add_point(study, "measured", study.present, page);
   if (study.set) add_point(study, "with", *study.set, page);
   for (const StudyTable& table : study.tables) {
-    page.heading(heading_of(table.axis));
+    page.heading(words_of(table.axis).heading);
     if (table.rows.empty()) {
       page.line("  not known: " + table.unknown, 4);
       continue;

@@ -36,42 +36,6 @@ const char* const kStyle =
     ".enough{stroke:#7ee787}.here{fill:#ff7b72}}\n"
     "</style>\n";
 
-const char* panel_name(Axis axis) {
-  switch (axis) {
-    case Axis::kCores:
-      return "Cores of a rank";
-    case Axis::kCache:
-      return "Share served by a cache";
-    case Axis::kBandwidth:
-      return "Storage bandwidth of a rank";
-    case Axis::kAccelerator:
-      return "Speed of the accelerator";
-    case Axis::kRanks:
-      return "Ranks that share the node's cores and bandwidth";
-    case Axis::kDensity:
-      return "Density of the exchange of gradients";
-  }
-  return "";
-}
-
-const char* unit_name(Axis axis) {
-  switch (axis) {
-    case Axis::kCores:
-      return "cores";
-    case Axis::kCache:
-      return "of the bytes read";
-    case Axis::kBandwidth:
-      return "bytes per second";
-    case Axis::kAccelerator:
-      return "times as fast";
-    case Axis::kRanks:
-      return "ranks";
-    case Axis::kDensity:
-      return "of the gradients' elements";
-  }
-  return "";
-}
-
 std::string path(const std::string& data, const char* css) {
   return fmt::format("<path class=\"{}\" d=\"{}\"/>\n", css, data);
 }
@@ -79,7 +43,7 @@ std::string path(const std::string& data, const char* css) {
 std::string axes(const StudyTable& table, const Plane& plane) {
   std::string out = svg_text(kLeft - 40, kTop - 14, "start", "samples/s");
   out += svg_text(kLeft + kWidth / 2, kTop + kHeight + 36, "middle",
-                  unit_name(table.axis));
+                  words_of(table.axis).unit);
   const double y_step = round_step(Axis::kCores, plane.top(), kYTicks);
   for (int i = 0; i * y_step <= plane.top() * (1 + 1e-9); ++i) {
     const double y = plane.y(i * y_step);
@@ -205,7 +169,7 @@ std::string panel(const Study& study, const StudyTable& table, double x,
   std::string out =
       fmt::format("<g transform=\"translate({:.0f} {:.0f})\">\n", x, y);
   out += fmt::format("<text class=\"name\" x=\"{:.1f}\" y=\"16\">{}</text>\n",
-                     kLeft - 40, panel_name(table.axis));
+                     kLeft - 40, words_of(table.axis).panel);
   out += axes(table, plane) + band(table, plane) + ceiling_line(table, plane) +
          rate_line(table, plane) + marks(table, plane) + captions(study, table);
   return out + "</g>\n";
@@ -232,7 +196,7 @@ std::string description(const Study& study,
     const StudyRow& first = table->rows.front();
     const StudyRow& last = table->rows.back();
     out += fmt::format(" {}: from {} samples/s at {} to {} at {}.",
-                       panel_name(table->axis),
+                       words_of(table->axis).panel,
                        figure_text(first.point.samples_per_s.value),
                        amount_text(table->axis, first.amount),
                        figure_text(last.point.samples_per_s.value),
