@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,13 +12,11 @@
 #include "bench/ctld/bench_ctld.h"
 #include "bench/script.h"
 #include "bench/submit/bench_submit.h"
-#include "tools/penstock/run_app.h"
 
 namespace penstock {
 namespace {
 
 struct BenchLine {
-  CLI::App app{"Measure parts of Penstock itself", "penstock bench"};
   std::string name;
   std::string json_file;  // "": none
   std::optional<int> rounds;
@@ -34,99 +33,99 @@ struct BenchLine {
   int submissions = 1000;
 };
 
-void add_name(BenchLine& it) {
-  it.app
-      .add_option("NAME", it.name,
-                  "allocator: time and loss of its solves and rounding; "
-                  "analyze: what-if against real runs; "
-                  "cache: the cache of samples beside the page cache; "
-                  "ctld: the controller under a storm of jobs; "
-                  "exchange: ways to exchange gradients over MPI; "
-                  "lmdb: the LMDB reader over MPI beside stock LMDB; "
-                  "loader: the loader beside others; "
-                  "memory: training within less memory; "
-                  "staging: jobs that prepare batches together; "
-                  "submit: what the job submit plugin costs")
+void add_name(CLI::App* command, BenchLine& it) {
+  command
+      ->add_option("NAME", it.name,
+                   "allocator: time and loss of its solves and rounding; "
+                   "analyze: what-if against real runs; "
+                   "cache: the cache of samples beside the page cache; "
+                   "ctld: the controller under a storm of jobs; "
+                   "exchange: ways to exchange gradients over MPI; "
+                   "lmdb: the LMDB reader over MPI beside stock LMDB; "
+                   "loader: the loader beside others; "
+                   "memory: training within less memory; "
+                   "staging: jobs that prepare batches together; "
+                   "submit: what the job submit plugin costs")
       ->required()
       ->check(
           CLI::IsMember({"allocator", "analyze", "cache", "ctld", "exchange",
                          "lmdb", "loader", "memory", "staging", "submit"}));
 }
 
-void add_script_options(BenchLine& it) {
-  it.app.add_option("--jobs", it.jobs, "analyze: which kinds of job")
+void add_script_options(CLI::App* command, BenchLine& it) {
+  command->add_option("--jobs", it.jobs, "analyze: which kinds of job")
       ->delimiter(',')
       ->check(CLI::IsMember(it.jobs))
       ->capture_default_str();
-  it.app
-      .add_option(
+  command
+      ->add_option(
           "--rounds", it.rounds,
           "analyze: of real runs [3]; cache: epochs of each figure [5]; "
           "exchange: of all ways [11]; lmdb: pairs of runs [11]; "
           "loader: of all loaders [7]; memory: of all ways to train [5]; "
           "staging: of all jobs [5]")
       ->check(CLI::Range(1, 100));
-  it.app
-      .add_option("--budget", it.budget_s, "analyze: seconds of each analysis")
+  command
+      ->add_option("--budget", it.budget_s, "analyze: seconds of each analysis")
       ->check(CLI::Range(10, 3600))
       ->capture_default_str();
-  it.app
-      .add_option("--peers", it.peers_dir,
-                  "loader: the directory that tests/peers made")
+  command
+      ->add_option("--peers", it.peers_dir,
+                   "loader: the directory that tests/peers made")
       ->check(CLI::ExistingDirectory);
-  it.app.add_option("--parts", it.parts, "exchange: what is measured")
+  command->add_option("--parts", it.parts, "exchange: what is measured")
       ->delimiter(',')
       ->check(CLI::IsMember(it.parts))
       ->capture_default_str();
-  it.app
-      .add_option("--calibrate", it.costs_dir,
-                  "exchange: only fit the cost model, and write what messages, "
-                  "bytes, sums and selections cost to a directory "
-                  "[exchange-costs]")
+  command
+      ->add_option(
+          "--calibrate", it.costs_dir,
+          "exchange: only fit the cost model, and write what messages, "
+          "bytes, sums and selections cost to a directory "
+          "[exchange-costs]")
       ->expected(0, 1);
 }
 
-void add_ctld_options(BenchLine& line) {
-  BenchCtldArguments& it = line.ctld;
-  line.app.add_option("--agents", it.agents, "ctld: nodes that are played")
+void add_ctld_options(CLI::App* command, BenchCtldArguments& it) {
+  command->add_option("--agents", it.agents, "ctld: nodes that are played")
       ->check(CLI::Range(2, 10000))
       ->capture_default_str();
-  line.app.add_option("--rate", it.jobs_per_s, "ctld: jobs started a second")
+  command->add_option("--rate", it.jobs_per_s, "ctld: jobs started a second")
       ->check(CLI::Range(0.1, 10000.0))
       ->capture_default_str();
-  line.app.add_option("--seconds", it.seconds, "ctld: how long")
+  command->add_option("--seconds", it.seconds, "ctld: how long")
       ->check(CLI::Range(1.0, 3600.0))
       ->capture_default_str();
-  line.app.add_option("--config", it.config_file,
+  command->add_option("--config", it.config_file,
                       "ctld: penstock.conf of a controller that runs");
-  line.app.add_option("--sample", it.sampled,
+  command->add_option("--sample", it.sampled,
                       "ctld: socket of a penstockd that it grants to");
-  line.app
-      .add_option("--kills", it.kills,
-                  "ctld: kill it so often meanwhile, and start it again")
+  command
+      ->add_option("--kills", it.kills,
+                   "ctld: kill it so often meanwhile, and start it again")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
 }
 
 // A hidden option, before all others: after the last group of the help CLI11
 // would add an empty line.
-void add_database(BenchLine& it) {
-  it.app.set_help_flag();
-  it.app.add_option("--database", it.database)->group("");
-  it.app.set_help_flag("-h,--help", "Print this help message and exit");
+void add_database(CLI::App* command, BenchLine& it) {
+  command->set_help_flag();
+  command->add_option("--database", it.database)->group("");
+  command->set_help_flag("-h,--help", "Print this help message and exit");
 }
 
-void add_all(BenchLine& it) {
-  add_database(it);
-  add_name(it);
-  add_script_options(it);
-  add_ctld_options(it);
-  it.app
-      .add_option("--count", it.submissions,
-                  "submit: submissions to each of the two Slurms")
+void add_all(CLI::App* command, BenchLine& it) {
+  add_database(command, it);
+  add_name(command, it);
+  add_script_options(command, it);
+  add_ctld_options(command, it.ctld);
+  command
+      ->add_option("--count", it.submissions,
+                   "submit: submissions to each of the two Slurms")
       ->check(CLI::Range(30, 100000))
       ->capture_default_str();
-  it.app.add_option("--json", it.json_file, "also write the figures here");
+  command->add_option("--json", it.json_file, "also write the figures here");
 }
 
 int usual_rounds(const std::string& name) {
@@ -136,7 +135,8 @@ int usual_rounds(const std::string& name) {
 }
 
 // The words of a benchmark that is a script.
-std::vector<std::string> script_words(const BenchLine& it) {
+std::vector<std::string> script_words(const CLI::App& command,
+                                      const BenchLine& it) {
   std::vector<std::string> out{
       "--rounds", std::to_string(it.rounds.value_or(usual_rounds(it.name)))};
   const auto add = [&out](const char* option, const std::string& value) {
@@ -147,7 +147,7 @@ std::vector<std::string> script_words(const BenchLine& it) {
     add("--budget", std::to_string(it.budget_s));
   } else if (it.name == "exchange") {
     add("--parts", fmt::format("{}", fmt::join(it.parts, ",")));
-    if (it.app.count("--calibrate") > 0) {
+    if (command.count("--calibrate") > 0) {
       add("--calibrate",
           it.costs_dir.empty() ? "exchange-costs" : it.costs_dir);
     }
@@ -159,7 +159,8 @@ std::vector<std::string> script_words(const BenchLine& it) {
   return out;
 }
 
-Status run_chosen(const BenchLine& it, Terminal& terminal) {
+Status run_chosen(const CLI::App& command, const BenchLine& it,
+                  Terminal& terminal) {
   if (it.name == "allocator") {
     return run_bench_allocator(it.json_file, terminal);
   }
@@ -167,21 +168,26 @@ Status run_chosen(const BenchLine& it, Terminal& terminal) {
   if (it.name == "submit") {
     return run_bench_submit(it.submissions, it.json_file, terminal);
   }
-  return run_bench_script({it.name, script_words(it)}, it.json_file, terminal);
+  return run_bench_script({it.name, script_words(command, it)}, it.json_file,
+                          terminal);
+}
+
+Run add_bench(CLI::App* command) {
+  auto it = std::make_shared<BenchLine>();
+  add_all(command, *it);
+  return [command, it](Invocation& invocation) {
+    return run_chosen(*command, *it, invocation.terminal);
+  };
 }
 
 }  // namespace
 
 int run_bench_line(int argc, const char* const* argv, Terminal& terminal,
                    std::ostream& errors) {
-  BenchLine line;
-  add_all(line);
-  const auto run = [&]() -> Result<int> {
-    Status status = run_chosen(line, terminal);
-    if (!status) return std::move(status).error();
-    return kExitOk;
-  };
-  return run_app(line.app, argc, argv, run, terminal, errors);
+  Invocation invocation{terminal, errors, {}};
+  return run_app(
+      {"penstock bench", "Measure parts of Penstock itself", add_bench}, argc,
+      argv, invocation);
 }
 
 }  // namespace penstock

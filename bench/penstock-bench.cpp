@@ -2,7 +2,6 @@
 #include <iostream>
 
 #include "bench/bench_line.h"
-#include "tools/penstock/run_app.h"
 
 int main(int argc, char** argv) {
   penstock::Terminal terminal = penstock::standard_terminal();

@@ -15,7 +15,8 @@
 #include "tools/analyze/command_process.h"
 #include "tools/analyze/render.h"
 #include "tools/analyze/session.h"
-#include "tools/penstock/analyze.h"
+#include "tools/penstock/command_options.h"
+#include "tools/penstock/commands.h"
 #include "tools/penstock/replace_file.h"
 
 namespace penstock {
@@ -27,6 +28,17 @@ constexpr double kAnswer_s = 120;
 constexpr double kEnding_s = 10;  // limit of a command's orderly end
 constexpr double kInterrupted_s = 1;
 constexpr size_t kMostNameBytes = 64;  // limit of a profile's name
+
+struct AnalyzeArguments {
+  double budget_s = 120;        // limit of the measurements
+  double start_s = 120;         // limit until the first data request
+  std::vector<double> amounts;  // of cores; empty: defaults
+  bool local = false;           // without Slurm
+  bool json = false;
+  std::string save_file;  // file for the profile; "": none
+  std::vector<std::string> srun_options;
+  std::vector<std::string> command;
+};
 
 std::atomic<int> caught{0};
 
@@ -236,8 +248,8 @@ Error explained(Error error, Session& session, CommandProcess& process) {
   return error;
 }
 
-}  // namespace
-
+// Errors: kNotFound  the command failed, ended early, or never asked for data;
+//         kUnavailable  interrupted, or a rank does not answer
 Status run_analyze(const AnalyzeArguments& arguments, Terminal& terminal) {
   const CaughtSignals signals;
   std::optional<CommandProcess> process;
@@ -279,6 +291,76 @@ Status run_analyze(const AnalyzeArguments& arguments, Terminal& terminal) {
                  << ", penstock what-if " << arguments.save_file << "\n";
   }
   return saved;
+}
+
+// Replaces "3m", "90s", "90" or "1h" by seconds.
+std::string check_duration(std::string& text) {
+  double factor = 1;
+  std::string number = text;
+  if (!number.empty()) {
+    const std::string units = "smh";
+    const size_t unit = units.find(number.back());
+    if (unit != std::string::npos) {
+      number.pop_back();
+      factor = unit == 0 ? 1 : unit == 1 ? 60 : 3600;
+    }
+  }
+  const auto value = parse_number(number, 0, 1e6);
+  if (!value || *value * factor < 1 || *value * factor > 86400) {
+    return penstock::quoted(text) +
+           " is not valid; allowed: 1s to 24h, such as 90s or 3m";
+  }
+  text = format_number(*value * factor);
+  return "";
+}
+
+// Errors: kInvalidArgument  contradictory options
+Status check_command(const AnalyzeArguments& arguments) {
+  if (arguments.command.empty()) {
+    return invalid(
+        "analyze: a command is missing: penstock analyze -- COMMAND");
+  }
+  if (arguments.local && !arguments.srun_options.empty()) {
+    return invalid("analyze: " + penstock::quoted(arguments.srun_options[0]) +
+                   ": --local runs the command without srun; leave one of "
+                   "them out");
+  }
+  return Done{};
+}
+
+}  // namespace
+
+Run add_analyze(CLI::App* command) {
+  auto it = std::make_shared<AnalyzeArguments>();
+  command->footer(
+      "Usage: penstock analyze [OPTIONS] [SRUN-OPTIONS] -- COMMAND...");
+  command
+      ->add_option("--budget", it->budget_s,
+                   "measure for no longer than this [2m]")
+      ->transform(CLI::Validator(check_duration, "TIME"));
+  command
+      ->add_option("--start", it->start_s,
+                   "wait so long for the command to ask for data [2m]")
+      ->transform(CLI::Validator(check_duration, "TIME"));
+  command
+      ->add_option("--cores", it->amounts,
+                   "measure prep on these amounts of cores, such as 0.5,1,2")
+      ->delimiter(',')
+      ->check(CLI::Range(0.1, 4096.0));
+  command->add_option(
+      "--save", it->save_file,
+      "write a profile for " + option_flag(kOptionModel) + " and what-if");
+  command->add_flag("--local", it->local, "run COMMAND without Slurm");
+  command->add_flag("--json", it->json, "print JSON");
+  // Unknown options are srun's.
+  command->allow_extras();
+  return [command, it](Invocation& invocation) -> Status {
+    it->srun_options = command->remaining();
+    it->command = invocation.command;
+    std::sort(it->amounts.begin(), it->amounts.end());
+    Status fits = check_command(*it);
+    return fits ? run_analyze(*it, invocation.terminal) : fits;
+  };
 }
 
 }  // namespace penstock

@@ -11,9 +11,20 @@
 #include "common/result.h"
 #include "predictor/exchange_ceiling.h"
 #include "predictor/job_features.h"
-#include "tools/penstock/command.h"
 
 namespace penstock {
+
+// Options for a rank's ceiling at other densities of the gradient exchange. 0
+// and "": take the profile's or the model's value.
+struct ExchangeArguments {
+  std::optional<std::string> density;  // in parse_amounts()'s form
+  std::string costs_file;
+  std::string interconnect;  // a rate
+  double params_m = 0;
+  double batch = 0;
+  int gpus = 0;
+  int nodes = 0;
+};
 
 struct AskedExchange {
   std::vector<double> densities;  // ascending; includes 1, the dense exchange

@@ -2,7 +2,10 @@
 
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cerrno>
+
+#include "tools/penstock/commands.h"
 
 namespace penstock {
 
@@ -17,6 +20,13 @@ Status exec_bench(const std::vector<std::string>& words) {
   Error error = system_error(errno, program);
   error.message += "; benchmarks run from a build tree of Penstock's sources";
   return error;
+}
+
+Run add_bench(CLI::App* command) {
+  // penstock-bench has the options and the help.
+  command->set_help_flag();
+  command->prefix_command();
+  return [command](Invocation&) { return exec_bench(command->remaining()); };
 }
 
 }  // namespace penstock

@@ -1,3 +1,4 @@
+// `penstock cache`: the sample caches of this node.
 #include "tools/penstock/cache_command.h"
 
 #include <fmt/format.h>
@@ -13,11 +14,27 @@
 #include "common/units.h"
 #include "loader/cache/cache_fill.h"
 #include "loader/cache/cache_list.h"
+#include "penstock/loader/dataset.h"
 #include "penstock/loader/sample_cache.h"
+#include "tools/penstock/command_options.h"
+#include "tools/penstock/commands.h"
 #include "tools/penstock/progress_line.h"
 
 namespace penstock {
 namespace {
+
+struct CacheArguments {
+  std::string group;               // owner of the caches; "": the user
+  bool json = false;               // of status
+  std::vector<std::string> names;  // of drop
+  bool all = false;                // of drop
+  // Of warm:
+  std::vector<std::string> data;
+  std::optional<RecordLayout> records;
+  std::string size = "auto";
+  std::string name;
+  uint64_t keep_s = 600;
+};
 
 Result<CacheOwner> owner_of(const CacheArguments& arguments) {
   if (arguments.group.empty()) return own_cache_folder();
@@ -178,6 +195,8 @@ std::string shorter_keep(const CacheOwner& owner, uint64_t keep_s,
       config->cache_keep_s, config_path, keep_s);
 }
 
+namespace {
+
 Status run_cache_status(const CacheArguments& arguments, Terminal& terminal) {
   const auto owner = owner_of(arguments);
   if (!owner) return owner.error();
@@ -219,6 +238,7 @@ Status run_cache_drop(const CacheArguments& arguments, Terminal& terminal) {
   return Done{};
 }
 
+// Ctrl-C ends it; samples cached by then stay. Warnings go to errors.
 Status run_cache_warm(const CacheArguments& arguments, Terminal& terminal,
                       std::ostream& errors) {
   const auto owner = owner_of(arguments);
@@ -246,6 +266,91 @@ Status run_cache_warm(const CacheArguments& arguments, Terminal& terminal,
   const std::string note = shorter_keep(*owner, keep_s, kConfigPath);
   if (!note.empty()) errors << "penstock: " << note << "\n";
   return outcome_of(*filled, (*dataset)->size());
+}
+
+// An empty value, as from an unset variable, would mean the user's own caches.
+std::string is_given(const std::string& text) {
+  return text.empty() ? "must not be empty" : "";
+}
+
+std::string is_a_name(const std::string& text) {
+  const auto file = cache_file_name(text);
+  return file ? "" : file.error().message;
+}
+
+void add_group(CLI::App* command, CacheArguments& it) {
+  command
+      ->add_option("--group", it.group,
+                   "caches that the members of this group share")
+      ->check(is_given);
+}
+
+void add_warm(CLI::App& cache, CacheArguments& it) {
+  CLI::App* warm = cache.add_subcommand(
+      "warm", "Read a data set's samples into this node's cache");
+  warm->add_option("DATA", it.data,
+                   "a folder of pictures, an LMDB database, tar shards, or a "
+                   "file of records")
+      ->required()
+      ->check(is_given);
+  warm->add_option("--size", it.size,
+                   "bytes to fill; auto: half of what the memory cgroup leaves")
+      ->capture_default_str();
+  warm->add_option("--name", it.name, "of the cache")->check(is_a_name);
+  warm->add_option("--keep", it.keep_s,
+                   "seconds that it is kept when nobody uses it")
+      ->check(CLI::Range(uint64_t{1}, kLongestCacheKeep_s))
+      ->capture_default_str();
+  const auto layout = [&it]() -> RecordLayout& {
+    if (!it.records) it.records.emplace();
+    return *it.records;
+  };
+  auto* record = warm->add_option_function<uint64_t>(
+      "--record-bytes",
+      [layout](uint64_t bytes) { layout().record_bytes = bytes; },
+      "of each record, its label included");
+  warm->add_option_function<uint64_t>(
+          "--label-bytes",
+          [layout](uint64_t bytes) { layout().label_bytes = bytes; },
+          "of the label that each record begins with")
+      ->needs(record);
+  warm->add_option_function<uint64_t>(
+          "--header-bytes",
+          [layout](uint64_t bytes) { layout().header_bytes = bytes; },
+          "before the first record")
+      ->needs(record);
+  add_group(warm, it);
+}
+
+Status run_chosen(const CLI::App& cache, const CacheArguments& it,
+                  Invocation& invocation) {
+  if (cache.got_subcommand("status")) {
+    return run_cache_status(it, invocation.terminal);
+  }
+  if (cache.got_subcommand("warm")) {
+    return run_cache_warm(it, invocation.terminal, invocation.errors);
+  }
+  return run_cache_drop(it, invocation.terminal);
+}
+
+}  // namespace
+
+Run add_cache(CLI::App* cache) {
+  auto it = std::make_shared<CacheArguments>();
+  cache->require_subcommand(1);
+  CLI::App* status =
+      cache->add_subcommand("status", "What they hold, and what they saved");
+  status->add_flag("--json", it->json, "print JSON");
+  add_group(status, *it);
+  add_warm(*cache, *it);
+  CLI::App* drop = cache->add_subcommand(
+      "drop", "Remove caches; jobs that use one go on with it");
+  CLI::Option* names = drop->add_option("NAME", it->names, "as status has it");
+  drop->add_flag("--all", it->all, "all of them")->excludes(names);
+  add_group(drop, *it);
+  return [cache, it](Invocation& invocation) {
+    return run_chosen(*cache, *it, invocation);
+  };
 }
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-#include "tools/penstock/lmdb_command.h"
+// `penstock lmdb`: indexes, checks and makes LMDB databases.
 
 #include <fmt/format.h>
 
@@ -14,10 +14,21 @@
 #include "loader/lmdb/sidecar_file.h"
 #include "loader/lmdb/verify.h"
 #include "penstock/loader/dataset.h"
+#include "tools/penstock/bench_command.h"
+#include "tools/penstock/command_options.h"
+#include "tools/penstock/commands.h"
 #include "tools/penstock/progress_line.h"
 
 namespace penstock {
 namespace {
+
+struct LmdbArguments {
+  std::string database;
+  std::vector<std::string> sources;  // of import
+  bool json = false;                 // of index
+  int rounds = 11;                   // of bench: pairs of runs per cell
+  std::string figures_file;          // of bench; "": none
+};
 
 // Storage of an index's records, for display.
 std::string kept(const lmdb::RecordIndex& index) {
@@ -50,8 +61,6 @@ Result<std::shared_ptr<const Dataset>> open_source(
   }
   return open_dataset(paths);
 }
-
-}  // namespace
 
 Status run_lmdb_index(const LmdbArguments& arguments, Terminal& terminal) {
   const uint64_t start_ns = monotonic_ns();
@@ -95,6 +104,7 @@ Status run_lmdb_verify(const LmdbArguments& arguments, Terminal& terminal) {
   return Done{};
 }
 
+// Ctrl-C ends it and leaves no database behind.
 Status run_lmdb_import(const LmdbArguments& arguments, Terminal& terminal) {
   const InterruptAsRequest request;
   ProgressLine progress("import", "records");
@@ -109,6 +119,81 @@ Status run_lmdb_import(const LmdbArguments& arguments, Terminal& terminal) {
                               labelled(imported->labels, imported->records),
                               format_bytes(double(imported->index_bytes)));
   return Done{};
+}
+
+Status run_lmdb_bench(const LmdbArguments& arguments) {
+  std::vector<std::string> words{"lmdb", "--database", arguments.database,
+                                 "--rounds", std::to_string(arguments.rounds)};
+  if (!arguments.figures_file.empty()) {
+    words.insert(words.end(), {"--json", arguments.figures_file});
+  }
+  return exec_bench(words);
+}
+
+void add_database(CLI::App* command, LmdbArguments& it) {
+  command
+      ->add_option("DB", it.database,
+                   "a folder with data.mdb, or a data file of MDB_NOSUBDIR")
+      ->required()
+      ->check(has_text);
+}
+
+void add_index(CLI::App& lmdb, LmdbArguments& it) {
+  CLI::App* index = lmdb.add_subcommand(
+      "index", "Write down where records are, so that no job has to look");
+  add_database(index, it);
+  index->add_flag("--json", it.json, "print JSON");
+}
+
+void add_bench(CLI::App& lmdb, LmdbArguments& it) {
+  CLI::App* bench = lmdb.add_subcommand(
+      "bench", "Measure the reader over MPI beside liblmdb on a database");
+  add_database(bench, it);
+  bench->add_option("--rounds", it.rounds, "pairs of runs of each cell")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  bench->add_option("--json", it.figures_file, "also write the figures here")
+      ->check(has_text);
+}
+
+void add_import(CLI::App& lmdb, LmdbArguments& it) {
+  CLI::App* import =
+      lmdb.add_subcommand("import", "Make a database of pictures");
+  import->positionals_at_end();
+  import
+      ->add_option(
+          "SOURCE", it.sources,
+          "a folder of pictures, or tar shards; each picture becomes a "
+          "record")
+      ->required()
+      ->check(has_text);
+  import->add_option("DB", it.database, "the folder to make")
+      ->required()
+      ->check(has_text);
+}
+
+Status run_chosen(const CLI::App& lmdb, const LmdbArguments& it,
+                  Terminal& terminal) {
+  if (lmdb.got_subcommand("index")) return run_lmdb_index(it, terminal);
+  if (lmdb.got_subcommand("verify")) return run_lmdb_verify(it, terminal);
+  if (lmdb.got_subcommand("bench")) return run_lmdb_bench(it);
+  return run_lmdb_import(it, terminal);
+}
+
+}  // namespace
+
+Run add_lmdb(CLI::App* lmdb) {
+  auto it = std::make_shared<LmdbArguments>();
+  lmdb->require_subcommand(1);
+  add_index(*lmdb, *it);
+  add_database(lmdb->add_subcommand(
+                   "verify", "Compare each record with what liblmdb reads"),
+               *it);
+  add_bench(*lmdb, *it);
+  add_import(*lmdb, *it);
+  return [lmdb, it](Invocation& invocation) {
+    return run_chosen(*lmdb, *it, invocation.terminal);
+  };
 }
 
 }  // namespace penstock

@@ -1,7 +1,6 @@
 #include <iostream>
 
 #include "tools/penstock/command_line.h"
-#include "tools/penstock/run_app.h"
 
 int main(int argc, char** argv) {
   penstock::Terminal terminal = penstock::standard_terminal();

@@ -1,16 +1,62 @@
-// Shared by the forms of `penstock predict`: the user's limits, and the output
-// of a prediction.
+// Shared by the forms of `penstock predict`: its options, the user's limits,
+// and the output of a prediction.
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "predictor/predictor.h"
 #include "select_ext/allocator/curve.h"
 #include "select_ext/allocator/problem.h"
 #include "tools/penstock/command.h"
 #include "tools/penstock/predict_exchange.h"
+#include "tools/penstock/site.h"
 
 namespace penstock {
+
+// Files of measured rates; "": none.
+struct PredictTables {
+  std::string calibrate;
+  std::string evaluate;
+  std::string output;     // for the parameters; "": standard output
+  std::string json_file;  // for the figures
+};
+
+// A job as described by its user. 0 and "": unknown.
+struct DescribeArguments {
+  std::string model;
+  std::string task, family;
+  std::string gpu;
+  int gpus = 1;
+  int nodes = 1;
+  double batch_per_gpu = 0;
+  std::string precision;
+  std::string framework = "pytorch";
+  std::string layout;
+  bool compiled = false;
+  double params_m = 0, fwd_gflops = 0, activations_m = 0;
+  double peak_tflops = 0, memory_gbs = 0;  // of a GPU that is not listed
+  std::string interconnect;                // a rate
+  std::string bytes_per_sample;
+  std::string cpu_class;
+  std::vector<std::string> measured;  // BATCH:RATE
+  std::string parameters;             // a file; "": the built-in ones
+};
+
+struct PredictArguments {
+  std::string profile;    // a path has a '/'; else a name
+  std::string cores;      // "": not limited
+  std::string bandwidth;  // "": not limited
+  bool json = false;
+  bool list_models = false;
+  bool list_gpus = false;
+  PredictTables tables;
+  DescribeArguments job;
+  std::optional<std::string> density;  // in parse_amounts()'s form
+  std::string exchange_costs;          // a file; "": none
+  Site site;
+};
 
 // nullopt: no limit.
 struct Limits {

@@ -1,7 +1,9 @@
+// `penstock predict`.
 #include "predictor/predictor.h"
 #include "predictor/rate_curve.h"
 #include "select_ext/allocator/curve.h"
-#include "tools/penstock/command.h"
+#include "tools/penstock/command_options.h"
+#include "tools/penstock/commands.h"
 #include "tools/penstock/named_profile.h"
 #include "tools/penstock/predict.h"
 
@@ -58,8 +60,6 @@ Status run_predict_profile(const PredictArguments& arguments,
   return Done{};
 }
 
-}  // namespace
-
 Status run_predict(const PredictArguments& arguments, const Config& config,
                    Terminal& terminal) {
   if (arguments.list_models) {
@@ -83,6 +83,118 @@ Status run_predict(const PredictArguments& arguments, const Config& config,
         "--evaluate FILE");
   }
   return run_predict_profile(arguments, config, terminal);
+}
+
+// --json takes a file name only with --evaluate. Otherwise the next word is the
+// profile.
+Status run_chosen(const CLI::App& command, PredictArguments it,
+                  Terminal& terminal) {
+  const Result<Config> config = site_config(it.site);
+  if (!config) return config.error();
+  it.json = command.count("--json") > 0;
+  std::string& file = it.tables.json_file;
+  if (!it.tables.evaluate.empty()) {
+    if (it.json && file.empty()) {
+      return invalid("--json: with --evaluate it needs a FILE");
+    }
+  } else if (!file.empty()) {
+    if (!it.profile.empty() || !it.job.model.empty()) {
+      return invalid("--json: takes a FILE with --evaluate only");
+    }
+    it.profile = std::move(file);
+    file.clear();
+  }
+  return run_predict(it, *config, terminal);
+}
+
+void add_costs(CLI::App* command, DescribeArguments& it) {
+  const CLI::Range positive(0.0, 1e9);
+  command
+      ->add_option("--gflops", it.fwd_gflops,
+                   "forward GFLOPs per sample, 2 x multiply-adds")
+      ->check(positive);
+  command->add_option("--params", it.params_m, "parameters, in millions")
+      ->check(positive);
+  command
+      ->add_option("--activations", it.activations_m,
+                   "layer outputs per sample, in millions")
+      ->check(positive);
+  command
+      ->add_option("--peak-tflops", it.peak_tflops,
+                   "peak of a GPU type that --list-gpus lacks")
+      ->check(positive);
+  command
+      ->add_option("--memory-bandwidth", it.memory_gbs,
+                   "and its memory bandwidth in GB/s")
+      ->check(positive);
+}
+
+void add_described_job(CLI::App* command, DescribeArguments& it) {
+  command->add_option("--model", it.model, "predict a job of this model");
+  command->add_option("--gpu", it.gpu, "on this GPU type");
+  command->add_option("--gpus", it.gpus, "GPUs over all nodes")
+      ->check(CLI::Range(1, 1000000));
+  command->add_option("--nodes", it.nodes, "nodes")
+      ->check(CLI::Range(1, 1000000));
+  command->add_option("--batch", it.batch_per_gpu, "samples per GPU and step")
+      ->check(CLI::Range(1.0, 1e9));
+  command->add_option("--precision", it.precision,
+                      "FP32, TF32, AMP, BF16, FP16 or FP8");
+  command
+      ->add_option("--framework", it.framework,
+                   "pytorch, tensorflow, mxnet or paddle")
+      ->check(CLI::IsMember({"pytorch", "tensorflow", "mxnet", "paddle"}));
+  command->add_option("--layout", it.layout, "memory layout, nchw or nhwc")
+      ->check(CLI::IsMember({"nchw", "nhwc"}));
+  command->add_flag("--compiled", it.compiled, "a graph compiler is used");
+  command->add_option("--task", it.task, "such as image_classification");
+  command->add_option("--family", it.family, "such as resnet");
+  add_costs(command, it);
+  command->add_option("--interconnect", it.interconnect,
+                      "bandwidth between nodes, such as 3G");
+  command->add_option("--bytes-per-sample", it.bytes_per_sample,
+                      "stored bytes of a sample, such as 110K");
+  command->add_option("--cpu-class", it.cpu_class,
+                      "what preparing a sample is: raw or jpeg");
+  command->add_option("--measured", it.measured,
+                      "BATCH:RATE, a measured point of the job (repeatable)");
+  command->add_option("--parameters", it.parameters,
+                      "what --calibrate wrote, instead of the built-in");
+}
+
+void add_tables(CLI::App* command, PredictTables& it) {
+  command->add_option("--calibrate", it.calibrate,
+                      "learn from a table of measured rates, CSV");
+  command->add_option("-o,--output", it.output,
+                      "write what was learned here [standard output]");
+  command->add_option("--evaluate", it.evaluate,
+                      "score a table: left out of --calibrate's, or in parts");
+}
+
+}  // namespace
+
+Run add_predict(CLI::App* command) {
+  auto shared = std::make_shared<PredictArguments>();
+  PredictArguments& it = *shared;
+  command->add_option("PROFILE", it.profile,
+                      "a profile's name, or a file's path (with a '/')");
+  command->add_option("--cores", it.cores,
+                      "predict the rate with so many loader cores");
+  command->add_option("--bandwidth", it.bandwidth,
+                      "and so much storage bandwidth, such as 200M");
+  add_described_job(command, it.job);
+  add_density(command, it.density, it.exchange_costs);
+  add_tables(command, it.tables);
+  command->add_flag("--list-models", it.list_models, "the built-in models");
+  command->add_flag("--list-gpus", it.list_gpus, "the built-in GPU types");
+  command
+      ->add_option("--json", it.tables.json_file,
+                   "print JSON; with --evaluate FILE, write the figures there")
+      ->expected(0, 1);
+  add_site(command, it.site, false);
+  return [command, shared](Invocation& invocation) {
+    return run_chosen(*command, *shared, invocation.terminal);
+  };
 }
 
 }  // namespace penstock

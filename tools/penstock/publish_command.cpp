@@ -7,11 +7,18 @@
 
 #include "select_ext/job_submit/model_demands.h"
 #include "select_ext/job_submit/table_writer.h"
-#include "tools/penstock/command.h"
+#include "tools/penstock/command_options.h"
+#include "tools/penstock/commands.h"
 
 namespace penstock {
+namespace {
 
-Status run_publish(const Config& config, Terminal& terminal) {
+struct PublishOptions {
+  Site site;
+};
+
+Status run_publish(const PublishOptions&, const Config& config,
+                   Terminal& terminal) {
   auto demands = job_submit::model_demands(
       config.profile_dir, config.submit_model, config.gpu_type);
   if (!demands) return std::move(demands).error();
@@ -25,6 +32,14 @@ Status run_publish(const Config& config, Terminal& terminal) {
   if (!status) return status;
   terminal.out << fmt::format("{}: {} entries\n", config.submit_table, count);
   return Done{};
+}
+
+}  // namespace
+
+Run add_publish(CLI::App* command) {
+  auto it = std::make_shared<PublishOptions>();
+  add_site(command, it->site, false);
+  return with_config(it, run_publish);
 }
 
 }  // namespace penstock

@@ -1,113 +1,126 @@
-#include <ostream>
-
-#include "common/options.h"
-#include "report/html_report.h"
-#include "report/json.h"
-#include "tools/penstock/client.h"
-#include "tools/penstock/command.h"
-#include "tools/penstock/live_view.h"
-#include "tools/penstock/read_file.h"
-#include "tools/penstock/replace_file.h"
+// `penstock report`: one job, or many.
+#include "tools/penstock/command_options.h"
+#include "tools/penstock/commands.h"
+#include "tools/penstock/report_job.h"
+#include "tools/penstock/report_jobs.h"
+#include "tools/penstock/since.h"
 
 namespace penstock {
 namespace {
 
-Error damaged(const std::string& path, uint32_t job_id,
-              const std::string& why) {
-  return invalid(path + ": " + why +
-                 "; the file is damaged, or of another version of Penstock: " +
-                 std::to_string(job_id) +
-                 ".txt beside it may have the same, and penstock history what "
-                 "the controller remembers");
+struct ReportOptions {
+  ReportArguments one;
+  ReportJobsArguments many;
+  Site site;
+};
+
+constexpr const char* kForms = "JOBID, --user, --array, --cluster";
+
+// The requested forms of the report. --since alone means the caller's own jobs,
+// like --user.
+struct Forms {
+  bool job, user, array, cluster;
+
+  int count() const { return job + user + array + cluster; }
+};
+
+Forms forms_of(const CLI::App& command) {
+  Forms forms{command.count("JOBID") > 0, command.count("--user") > 0,
+              command.count("--array") > 0, command.count("--cluster") > 0};
+  if (forms.count() == 0) forms.user = command.count("--since") > 0;
+  return forms;
 }
 
-Result<JobReport> finished_report(uint32_t job_id, const Config& config) {
-  std::string path = config.report_dir + "/" + std::to_string(job_id) + ".json";
-  Result<std::string> text = read_file(path, kMaxReportJsonBytes);
-  if (!text) return std::move(text).error();
-  Result<JobReport> report = parse_report(*text);
-  if (!report) return damaged(path, job_id, report.error().message);
-  if (report->job_id != job_id) {
-    return damaged(path, job_id,
-                   "the report is of job " + std::to_string(report->job_id));
+// Refuses options of one kind of report that were given with the other.
+Status check_options(const CLI::App& command, bool is_of_many,
+                     const std::string& since) {
+  const std::vector<const char*> not_of_many = {"--follow", "--html", "--dir",
+                                                "--socket"};
+  const std::vector<const char*> not_of_one = {"--since", "--csv",
+                                               "--controller"};
+  for (const char* option : is_of_many ? not_of_many : not_of_one) {
+    if (command.count(option) == 0) continue;
+    return invalid(
+        std::string("report: ") + option +
+        (is_of_many ? ": goes with JOBID only" : ": does not go with JOBID"));
   }
-  return report;
-}
-
-Result<JobReport> running_report(uint32_t job_id, const Config& config) {
-  Result<std::string> text = ask_status(config.socket_path, job_id);
-  if (!text) return std::move(text).error();
-  Result<JobReport> report = parse_report(*text);
-  if (!report) return std::move(report).error().wrap("penstockd's answer");
-  return report;
-}
-
-// The error for a job that neither runs nor has a report file.
-Error no_report(uint32_t job_id, const Config& config, const Error& running,
-                const Error& finished) {
-  std::string job = "job " + std::to_string(job_id);
-  if (finished.code == Code::kPermissionDenied ||
-      running.code == Code::kPermissionDenied) {
-    const Error& why =
-        finished.code == Code::kPermissionDenied ? finished : running;
-    return Error{Code::kPermissionDenied, 0,
-                 job + ": only its user may read its report (" + why.message +
-                     "); ask as that user, or as root"};
+  // An empty value, as from an unset variable, must not mean the whole history.
+  if (command.count("--since") > 0 && since.empty()) {
+    return parse_since(since, 0).error();
   }
-  if (finished.code != Code::kNotFound) return Error(finished).wrap(job);
-  std::string hint =
-      running.code == Code::kNotFound
-          ? "this node runs no managed job of that number; a job is managed "
-            "when it gives a " +
-                option_flag(kOptionMode) + " flag, and reports with " +
-                option_flag(kOptionReport) + "=text or json"
-          : running.message + "; a running job is reported on its own node";
-  return Error{running.code, 0,
-               job + ": no report in " + config.report_dir + ", and " + hint};
-}
-
-Result<JobReport> any_report(uint32_t job_id, const Config& config) {
-  Result<JobReport> running = running_report(job_id, config);
-  if (running) return running;
-  Result<JobReport> finished = finished_report(job_id, config);
-  if (finished) return finished;
-  return no_report(job_id, config, running.error(), finished.error());
-}
-
-void print(const JobReport& report, bool json, Terminal& terminal) {
-  terminal.out << (json ? to_json(report)
-                        : render_text(report, terminal.style));
-}
-
-Status write_html(const JobReport& report, const std::string& file,
-                  Terminal& terminal) {
-  const std::string page = render_html(report);
-  if (file != "-") return replace_file(file, page);
-  terminal.out << page;
+  if (command.count("--csv") > 0 && command.count("--json") > 0) {
+    return invalid("report: --csv and --json: choose one");
+  }
   return Done{};
+}
+
+Status run_chosen(const CLI::App& command, const ReportOptions& it,
+                  Terminal& terminal) {
+  const Result<Config> config = site_config(it.site);
+  if (!config) return config.error();
+  const Forms forms = forms_of(command);
+  if (forms.count() != 1) {
+    return invalid(std::string("report: ") +
+                   (forms.count() == 0
+                        ? "what is to be reported? One of "
+                        : "these do not go together, choose one: ") +
+                   kForms);
+  }
+  Status fits = check_options(command, !forms.job, it.many.since);
+  if (!fits) return fits;
+  if (forms.job) return run_report(it.one, *config, terminal);
+  ReportJobsArguments many = it.many;
+  many.json = it.one.json;
+  return forms.cluster ? run_report_cluster(many, *config, terminal)
+                       : run_report_jobs(many, *config, terminal);
+}
+
+void add_one(CLI::App* command, ReportArguments& it) {
+  command->add_option("JOBID", it.job_id, "one job, by its number")
+      ->check(CLI::Range(uint32_t{1}, UINT32_MAX));
+  CLI::Option* json = command->add_flag("--json", it.json, "print JSON");
+  CLI::Option* follow = command->add_flag(
+      "--follow", it.follow, "show it anew every second until the job ends");
+  command
+      ->add_option("--html", it.html_file,
+                   "write it here as a page with charts; -: standard output")
+      ->check(has_text)
+      ->excludes(json)
+      ->excludes(follow);
+}
+
+void add_many(CLI::App* command, ReportJobsArguments& it) {
+  command
+      ->add_option("--user", it.user,
+                   "many jobs in one table: those of that user (others' are "
+                   "for root only) [yours]")
+      ->expected(0, 1);
+  command
+      ->add_option("--array", it.array_job_id,
+                   "many jobs in one table: the tasks of that array")
+      ->check(CLI::Range(uint32_t{1}, UINT32_MAX));
+  command->add_flag("--cluster", it.cluster,
+                    "all jobs together, nobody's apart (root only)");
+  command->add_option("--since", it.since,
+                      "of many: seen in the last 12h, 7d, 2w, or since a date "
+                      "as 2026-11-01 (UTC) [all]");
+  command->add_flag("--csv", it.csv, "of many: print CSV");
+  command->add_option("--controller", it.controller,
+                      "of many: HOST:PORT of penstockctld [Controller]");
 }
 
 }  // namespace
 
-Status run_report(const ReportArguments& arguments, const Config& config,
-                  Terminal& terminal) {
-  Result<JobReport> report = any_report(arguments.job_id, config);
-  while (report && report->running && arguments.follow) {
-    if (!arguments.json) start_view(terminal);
-    print(*report, arguments.json, terminal);
-    end_view(terminal);
-    // penstockd writes the file before it forgets the job.
-    report = any_report(arguments.job_id, config);
-    // The job wanted no report: it ends without a file.
-    if (!report && report.error().code == Code::kNotFound) return Done{};
-  }
-  if (!report) return std::move(report).error();
-  if (!arguments.html_file.empty()) {
-    return write_html(*report, arguments.html_file, terminal);
-  }
-  if (arguments.follow && !arguments.json) start_view(terminal);
-  print(*report, arguments.json, terminal);
-  return Done{};
+Run add_report(CLI::App* command) {
+  auto it = std::make_shared<ReportOptions>();
+  add_one(command, it->one);
+  command->add_option("--dir", it->site.report_dir,
+                      "where finished jobs' reports are [ReportDir]");
+  add_many(command, it->many);
+  add_site(command, it->site, true);
+  return [command, it](Invocation& invocation) {
+    return run_chosen(*command, *it, invocation.terminal);
+  };
 }
 
 }  // namespace penstock

@@ -1,11 +1,12 @@
-#include "tools/penstock/run_app.h"
-
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <iostream>
 #include <string_view>
+
+#include "tools/penstock/command.h"
 
 namespace penstock {
 namespace {
@@ -33,23 +34,29 @@ int terminal_columns() {
   return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-int run_guarded(CLI::App& app, int argc, const char* const* argv,
-                const std::function<Result<int>()>& run, Terminal& terminal,
-                std::ostream& errors) {
+int run_guarded(const Command& command, int argc, const char* const* argv,
+                Invocation& invocation) {
+  CLI::App app{command.summary, command.name};
+  const Run run = command.add(&app);
+  Terminal& terminal = invocation.terminal;
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    int code = app.exit(error, terminal.out, errors);
+    int code = app.exit(error, terminal.out, invocation.errors);
     return code == 0 ? kExitOk : kExitUsage;
   }
-  Result<int> code = run();
+  Status status = run(invocation);
   terminal.out.flush();
-  if (code && !terminal.out) {
-    code = Error{Code::kIo, 0, "cannot write the output"};
+  const bool is_told = !status && status.error().message.empty();
+  if ((status || is_told) && !terminal.out) {
+    status = Error{Code::kIo, 0, "cannot write the output"};
   }
-  if (code) return *code;
-  errors << "penstock: " << code.error().message << "\n";
-  return exit_code(code.error().code);
+  if (status) return kExitOk;
+  const Error& error = status.error();
+  if (!error.message.empty()) {
+    invocation.errors << "penstock: " << error.message << "\n";
+  }
+  return exit_code(error.code);
 }
 
 }  // namespace
@@ -65,13 +72,28 @@ Terminal standard_terminal() {
   return terminal;
 }
 
-int run_app(CLI::App& app, int argc, const char* const* argv,
-            const std::function<Result<int>()>& run, Terminal& terminal,
-            std::ostream& errors) {
+int exit_code(Code code) {
+  switch (code) {
+    case Code::kInvalidArgument:
+    case Code::kInfeasible:
+      return kExitUsage;
+    case Code::kNotFound:
+    case Code::kPermissionDenied:
+    case Code::kUnavailable:
+      return kExitNoData;
+    case Code::kIo:
+    case Code::kLimit:
+      return kExitInternal;
+  }
+  return kExitInternal;
+}
+
+int run_app(const Command& command, int argc, const char* const* argv,
+            Invocation& invocation) {
   try {
-    return run_guarded(app, argc, argv, run, terminal, errors);
+    return run_guarded(command, argc, argv, invocation);
   } catch (const std::exception& error) {  // out of memory, most likely
-    errors << "penstock: " << error.what() << "\n";
+    invocation.errors << "penstock: " << error.what() << "\n";
     return kExitInternal;
   }
 }

@@ -1,12 +1,14 @@
 // `penstock simulate`.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "tools/penstock/bench_figures.h"
-#include "tools/penstock/command.h"
+#include "tools/penstock/commands.h"
 #include "tools/penstock/read_file.h"
 #include "tools/simulate/bounds.h"
 #include "tools/simulate/figure.h"
@@ -22,6 +24,26 @@ using simulate::TraceJob;
 
 constexpr size_t kMaxTraceBytes = size_t{256} << 20;
 constexpr double kHour_s = 3600;
+
+struct SimulateArguments {
+  std::string trace;
+  std::string profiles;  // "": none
+  int nodes = 4;
+  int gpus_per_node = 8;
+  double cores_per_node = 24;
+  double memory_gb_per_node = 500;
+  double round_s = 300;  // 0: no rounds
+  std::string placement = "pack";
+  std::string policy = "penstock";
+  std::string order = "fifo";
+  double core_scale = 3;
+  std::vector<std::string> left_out_models;
+  size_t max_jobs = 0;  // 0: all
+  double prediction_error = 1;
+  uint64_t seed = 1;
+  std::string json_file;  // "": none
+  std::string svg_file;   // "": none
+};
 
 Options options_of(const SimulateArguments& arguments) {
   Options options;
@@ -184,8 +206,6 @@ std::string title_of(const SimulateArguments& it, size_t jobs) {
                      : std::string("no rounds"));
 }
 
-}  // namespace
-
 Status run_simulate(const SimulateArguments& arguments, Terminal& terminal) {
   const Result<std::vector<TraceJob>> jobs = read_trace(arguments);
   if (!jobs) return jobs.error();
@@ -203,6 +223,76 @@ Status run_simulate(const SimulateArguments& arguments, Terminal& terminal) {
   }
   if (arguments.json_file.empty()) return Done{};
   return write_text(arguments.json_file, json_of(*runs, figures));
+}
+
+void add_cluster_shape(CLI::App* command, SimulateArguments& it) {
+  command->add_option("--nodes", it.nodes, "nodes")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  command->add_option("--gpus-per-node", it.gpus_per_node, "GPUs of a node")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command->add_option("--cores-per-node", it.cores_per_node, "its loader cores")
+      ->check(CLI::Range(0.001, 4096.0))
+      ->capture_default_str();
+  command
+      ->add_option("--memory-per-node", it.memory_gb_per_node,
+                   "its memory in GB, for greedy and tune")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str();
+}
+
+std::vector<std::string> policy_names() {
+  std::vector<std::string> names;
+  for (const simulate::NamedPolicy& named : simulate::named_policies()) {
+    names.push_back(named.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+Run add_simulate(CLI::App* command) {
+  auto shared = std::make_shared<SimulateArguments>();
+  SimulateArguments& it = *shared;
+  command->add_option("--trace", it.trace, "Synergy's or Muri's trace, CSV")
+      ->required();
+  command->add_option("--profiles", it.profiles,
+                      "Synergy's profiles, JSON, for its traces");
+  add_cluster_shape(command, it);
+  command
+      ->add_option("--round", it.round_s,
+                   "seconds after which all jobs are placed anew; 0: never")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  command->add_option("--placement", it.placement, "pack or spread")
+      ->check(CLI::IsMember({"pack", "spread"}))
+      ->capture_default_str();
+  command->add_option("--policy", it.policy, "who gets which rate")
+      ->check(CLI::IsMember(policy_names()))
+      ->capture_default_str();
+  command->add_option("--order", it.order, "fifo or srtf")
+      ->check(CLI::IsMember({"fifo", "srtf"}))
+      ->capture_default_str();
+  command
+      ->add_option("--core-scale", it.core_scale,
+                   "Muri: cores that load at its resource_time_0")
+      ->check(CLI::Range(0.001, 1000.0))
+      ->capture_default_str();
+  command->add_option("--without", it.left_out_models, "leave a model out")
+      ->delimiter(',');
+  command->add_option("--max-jobs", it.max_jobs, "the first so many; 0: all");
+  command
+      ->add_option("--prediction-error", it.prediction_error,
+                   "cores are predicted wrong by up to this factor")
+      ->check(CLI::Range(1.0, 1000.0))
+      ->capture_default_str();
+  command->add_option("--seed", it.seed, "of the errors");
+  command->add_option("--json", it.json_file, "also write the figures here");
+  command->add_option("--svg", it.svg_file, "draw utilisation over time here");
+  return [shared](Invocation& invocation) {
+    return run_simulate(*shared, invocation.terminal);
+  };
 }
 
 }  // namespace penstock

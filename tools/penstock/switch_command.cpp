@@ -11,7 +11,8 @@
 #include "report/json.h"
 #include "report/text.h"
 #include "tools/penstock/client.h"
-#include "tools/penstock/command.h"
+#include "tools/penstock/command_options.h"
+#include "tools/penstock/commands.h"
 
 namespace penstock {
 namespace {
@@ -97,8 +98,8 @@ Status without_answer(bool off, const Config& config, Error error,
   return error;
 }
 
-}  // namespace
-
+// Disables or enables Penstock on this node. Works without a running penstockd,
+// because the next one finds the mark.
 Status run_switch(bool off, const Config& config, Terminal& terminal) {
   const char* word = off ? "off" : "on";
   if (::geteuid() != 0) {
@@ -118,5 +119,24 @@ Status run_switch(bool off, const Config& config, Terminal& terminal) {
   }
   return without_answer(off, config, std::move(done).error(), terminal);
 }
+
+Run add_switch(CLI::App* command, bool off) {
+  auto site = std::make_shared<Site>();
+  add_site(command, *site, true);
+  return [site, off](Invocation& invocation) -> Status {
+    Result<Config> config = site_config(*site);
+    if (config) return run_switch(off, *config, invocation.terminal);
+    if (off) {
+      config.error().message +=
+          "; `systemctl stop penstockd` gives all back to Slurm as well";
+    }
+    return std::move(config).error();
+  };
+}
+
+}  // namespace
+
+Run add_off(CLI::App* command) { return add_switch(command, true); }
+Run add_on(CLI::App* command) { return add_switch(command, false); }
 
 }  // namespace penstock

@@ -2,13 +2,24 @@
 #include <algorithm>
 #include <ostream>
 
-#include "tools/penstock/command.h"
+#include "tools/penstock/command_options.h"
+#include "tools/penstock/commands.h"
 #include "tools/penstock/named_profile.h"
 #include "tools/penstock/replace_file.h"
 #include "tools/penstock/what_if_study.h"
 
 namespace penstock {
 namespace {
+
+// Amounts in parse_amounts()'s form; nullopt: not requested.
+struct WhatIfArguments {
+  std::string profile;  // a path has a '/'; else a name
+  std::optional<std::string> cores, cache, bandwidth, accelerator, ranks;
+  bool json = false;
+  std::string svg_file;  // "": none
+  ExchangeArguments exchange;
+  Site site;
+};
 
 Result<AskedAmounts> asked_amounts(const WhatIfArguments& arguments) {
   const struct {
@@ -45,8 +56,6 @@ Status write_svg(const Study& study, const std::string& file,
   return Done{};
 }
 
-}  // namespace
-
 Status run_what_if(const WhatIfArguments& arguments, const Config& config,
                    Terminal& terminal) {
   Result<AskedAmounts> asked = asked_amounts(arguments);
@@ -67,6 +76,55 @@ Status run_what_if(const WhatIfArguments& arguments, const Config& config,
   terminal.out << (arguments.json ? study_json(*study)
                                   : study_text(*study, terminal.style));
   return Done{};
+}
+
+void add_exchange(CLI::App* command, ExchangeArguments& it) {
+  CLI::Option* density = add_density(command, it.density, it.costs_file);
+  command->add_option("--gpus", it.gpus, "ranks that exchange, on all nodes")
+      ->check(CLI::Range(1, 1000000))
+      ->needs(density);
+  command->add_option("--nodes", it.nodes, "their nodes")
+      ->check(CLI::Range(1, 1000000))
+      ->needs(density);
+  command
+      ->add_option("--interconnect", it.interconnect,
+                   "bandwidth between their nodes, such as 1G")
+      ->needs(density);
+  command->add_option("--params", it.params_m, "parameters, in millions")
+      ->check(CLI::Range(1e-6, 1e9))
+      ->needs(density);
+  command->add_option("--batch", it.batch, "samples of a rank in a step")
+      ->check(CLI::Range(1.0, 1e9))
+      ->needs(density);
+}
+
+}  // namespace
+
+Run add_what_if(CLI::App* command) {
+  auto it = std::make_shared<WhatIfArguments>();
+  command
+      ->add_option("PROFILE", it->profile,
+                   "a profile's name, or a file's path (with a '/')")
+      ->required();
+  command->add_option("--cores", it->cores,
+                      "cores of a rank: 1..24, 0.25..2:0.25, 1,2,4; one sets "
+                      "them for the other tables");
+  command->add_option("--cache", it->cache,
+                      "share of the bytes read that a cache serves: 0..100%");
+  command->add_option("--bandwidth", it->bandwidth,
+                      "storage bandwidth of a rank: 50M..400M");
+  command->add_option("--accelerator", it->accelerator,
+                      "an accelerator so many times as fast: 2x, 1x..4x");
+  command->add_option("--ranks", it->ranks,
+                      "ranks that share the node's cores and bandwidth: 1..8");
+  add_exchange(command, it->exchange);
+  command->add_flag("--json", it->json, "print JSON");
+  command
+      ->add_option("--svg", it->svg_file,
+                   "also draw the curves here; -: on standard output, alone")
+      ->check(has_text);
+  add_site(command, it->site, false);
+  return with_config(it, run_what_if);
 }
 
 }  // namespace penstock

@@ -8,8 +8,8 @@
 #include "report/json.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/report/samples.h"
-#include "tools/penstock/command.h"
 #include "tools/penstock/read_file.h"
+#include "tools/penstock/report_job.h"
 
 namespace penstock {
 namespace {

@@ -1,3 +1,5 @@
+#include "tools/penstock/report_jobs.h"
+
 #include <unistd.h>
 
 #include <ostream>
@@ -7,7 +9,6 @@
 #include "tools/penstock/cluster_table.h"
 #include "tools/penstock/controller_client.h"
 #include "tools/penstock/job_table.h"
-#include "tools/penstock/report_jobs.h"
 #include "tools/penstock/since.h"
 #include "tools/penstock/user_names.h"
 #include "wire/history_row.h"

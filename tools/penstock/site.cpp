@@ -1,22 +1,8 @@
+#include "tools/penstock/site.h"
+
 #include "tools/penstock/command.h"
 
 namespace penstock {
-
-int exit_code(Code code) {
-  switch (code) {
-    case Code::kInvalidArgument:
-    case Code::kInfeasible:
-      return kExitUsage;
-    case Code::kNotFound:
-    case Code::kPermissionDenied:
-    case Code::kUnavailable:
-      return kExitNoData;
-    case Code::kIo:
-    case Code::kLimit:
-      return kExitInternal;
-  }
-  return kExitInternal;
-}
 
 Result<Config> site_config(const Site& site) {
   bool named = !site.config_path.empty();

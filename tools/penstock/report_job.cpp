@@ -1,0 +1,114 @@
+#include "tools/penstock/report_job.h"
+
+#include <ostream>
+
+#include "common/options.h"
+#include "report/html_report.h"
+#include "report/json.h"
+#include "tools/penstock/client.h"
+#include "tools/penstock/live_view.h"
+#include "tools/penstock/read_file.h"
+#include "tools/penstock/replace_file.h"
+
+namespace penstock {
+namespace {
+
+Error damaged(const std::string& path, uint32_t job_id,
+              const std::string& why) {
+  return invalid(path + ": " + why +
+                 "; the file is damaged, or of another version of Penstock: " +
+                 std::to_string(job_id) +
+                 ".txt beside it may have the same, and penstock history what "
+                 "the controller remembers");
+}
+
+Result<JobReport> finished_report(uint32_t job_id, const Config& config) {
+  std::string path = config.report_dir + "/" + std::to_string(job_id) + ".json";
+  Result<std::string> text = read_file(path, kMaxReportJsonBytes);
+  if (!text) return std::move(text).error();
+  Result<JobReport> report = parse_report(*text);
+  if (!report) return damaged(path, job_id, report.error().message);
+  if (report->job_id != job_id) {
+    return damaged(path, job_id,
+                   "the report is of job " + std::to_string(report->job_id));
+  }
+  return report;
+}
+
+Result<JobReport> running_report(uint32_t job_id, const Config& config) {
+  Result<std::string> text = ask_status(config.socket_path, job_id);
+  if (!text) return std::move(text).error();
+  Result<JobReport> report = parse_report(*text);
+  if (!report) return std::move(report).error().wrap("penstockd's answer");
+  return report;
+}
+
+// The error for a job that neither runs nor has a report file.
+Error no_report(uint32_t job_id, const Config& config, const Error& running,
+                const Error& finished) {
+  std::string job = "job " + std::to_string(job_id);
+  if (finished.code == Code::kPermissionDenied ||
+      running.code == Code::kPermissionDenied) {
+    const Error& why =
+        finished.code == Code::kPermissionDenied ? finished : running;
+    return Error{Code::kPermissionDenied, 0,
+                 job + ": only its user may read its report (" + why.message +
+                     "); ask as that user, or as root"};
+  }
+  if (finished.code != Code::kNotFound) return Error(finished).wrap(job);
+  std::string hint =
+      running.code == Code::kNotFound
+          ? "this node runs no managed job of that number; a job is managed "
+            "when it gives a " +
+                option_flag(kOptionMode) + " flag, and reports with " +
+                option_flag(kOptionReport) + "=text or json"
+          : running.message + "; a running job is reported on its own node";
+  return Error{running.code, 0,
+               job + ": no report in " + config.report_dir + ", and " + hint};
+}
+
+Result<JobReport> any_report(uint32_t job_id, const Config& config) {
+  Result<JobReport> running = running_report(job_id, config);
+  if (running) return running;
+  Result<JobReport> finished = finished_report(job_id, config);
+  if (finished) return finished;
+  return no_report(job_id, config, running.error(), finished.error());
+}
+
+void print(const JobReport& report, bool json, Terminal& terminal) {
+  terminal.out << (json ? to_json(report)
+                        : render_text(report, terminal.style));
+}
+
+Status write_html(const JobReport& report, const std::string& file,
+                  Terminal& terminal) {
+  const std::string page = render_html(report);
+  if (file != "-") return replace_file(file, page);
+  terminal.out << page;
+  return Done{};
+}
+
+}  // namespace
+
+Status run_report(const ReportArguments& arguments, const Config& config,
+                  Terminal& terminal) {
+  Result<JobReport> report = any_report(arguments.job_id, config);
+  while (report && report->running && arguments.follow) {
+    if (!arguments.json) start_view(terminal);
+    print(*report, arguments.json, terminal);
+    end_view(terminal);
+    // penstockd writes the file before it forgets the job.
+    report = any_report(arguments.job_id, config);
+    // The job wanted no report: it ends without a file.
+    if (!report && report.error().code == Code::kNotFound) return Done{};
+  }
+  if (!report) return std::move(report).error();
+  if (!arguments.html_file.empty()) {
+    return write_html(*report, arguments.html_file, terminal);
+  }
+  if (arguments.follow && !arguments.json) start_view(terminal);
+  print(*report, arguments.json, terminal);
+  return Done{};
+}
+
+}  // namespace penstock
