@@ -82,12 +82,12 @@ void ControllerConnection::send_heartbeat() {
 JobLabel ControllerConnection::label_of(const Job& job) const {
   JobLabel label{.name = job.name, .started_unix_s = job.started_unix_s};
   const bool is_named = !fixed_text(job.options.model).empty();
-  if (is_named && job.profile) label.model = job.profile->name;
+  if (is_named && job.costs.profile) label.model = job.costs.profile->name;
   label.batch = job.options.batch;
   label.trainer_reserve_cores = trainer_reserve_cores(job);
   const PageSums sums = job.pages();
   if (sums.active_s > 0) label.mean_rate = sums.samples / sums.active_s;
-  label.grant_changes = job.changes.size() + job.changes_dropped;
+  label.grant_changes = job.changes.list.size() + job.changes.dropped;
   label.run = run_totals(reporter_.report_of(job, true), job);
   return label;
 }
@@ -186,7 +186,8 @@ void ControllerConnection::on_grant(const NodeGrant& grant) {
 void ControllerConnection::take_earlier(JobId id,
                                         const EarlierFigures& earlier) {
   Job* job = node_.registry.find_job(id);
-  const bool is_wanted = job != nullptr && job->managed && !job->profile &&
+  const bool is_wanted = job != nullptr && job->managed &&
+                         !job->costs.profile &&
                          fixed_text(job->options.model).empty();
   if (!is_wanted) return;
   Profile profile;
@@ -197,7 +198,7 @@ void ControllerConnection::take_earlier(JobId id,
   profile.bytes_per_sample = earlier.storage_bytes_per_sample;
   profile.relative_error = earlier.relative_error;
   profiles_.take(*job, profile);
-  if (job->prior) job->prior->basis = "earlier runs";
+  if (job->costs.prior) job->costs.prior->basis = "earlier runs";
 }
 
 void ControllerConnection::on_timer() {

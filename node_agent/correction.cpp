@@ -12,7 +12,8 @@ using Share = std::pair<uid_t, uint64_t>;
 constexpr double kFirstCorrection_s = 10;
 
 bool shows_costs(const Job& job) {
-  return job.share != 0 && !job.contradicted && job.corrector.trusted();
+  return job.sharing.share != 0 && !job.costs.contradicted &&
+         job.costs.corrector.trusted();
 }
 
 Figure divided(const Figure& figure, double parts) {
@@ -30,8 +31,8 @@ MeasuredCosts costs_of(const Jobs& jobs) {
   std::vector<const Corrector*> seen;
   bool knows_bytes = false;
   for (const Job* job : jobs) {
-    seen.push_back(&job->corrector);
-    knows_bytes = knows_bytes || job->knows_bytes;
+    seen.push_back(&job->costs.corrector);
+    knows_bytes = knows_bytes || job->reads.knows_bytes;
   }
   MeasuredCosts costs = Corrector::costs_of(seen);
   // Without byte counts, 0 does not mean that nothing was read.
@@ -42,16 +43,17 @@ MeasuredCosts costs_of(const Jobs& jobs) {
 void correct(const Jobs& jobs) {
   const MeasuredCosts shown = costs_of(jobs);
   for (Job* job : jobs) {
-    MeasuredCosts& learnt = job->learnt_sharing;
-    const bool shares = job->share != 0;
-    if (!shares && !job->corrector.saw_sharing()) learnt = MeasuredCosts{};
+    MeasuredCosts& learnt = job->costs.learnt_sharing;
+    const bool shares = job->sharing.share != 0;
+    if (!shares && !job->costs.corrector.saw_sharing())
+      learnt = MeasuredCosts{};
     const MeasuredCosts costs{
         shown.loader_cpu_s.known() ? shown.loader_cpu_s : learnt.loader_cpu_s,
         shown.storage_bytes.known() ? shown.storage_bytes
                                     : learnt.storage_bytes};
     if (shares) learnt = costs;
-    job->corrected =
-        job->corrector.corrected(job->prior, one_part(costs, job->sharers));
+    job->costs.corrected = job->costs.corrector.corrected(
+        job->costs.prior, one_part(costs, job->sharing.sharers));
   }
 }
 
@@ -62,7 +64,7 @@ void correct_predictions(std::map<JobId, Job>& jobs) {
   for (auto& [id, job] : jobs) {
     if (!job.managed || job.tasks.empty()) continue;
     if (shows_costs(job)) {
-      sharers[{job.uid, job.share}].push_back(&job);
+      sharers[{job.uid, job.sharing.share}].push_back(&job);
     } else {
       correct({&job});
     }
@@ -72,13 +74,13 @@ void correct_predictions(std::map<JobId, Job>& jobs) {
 
 void note_first_ceiling(Job& job, uint64_t now_ns) {
   const double age_s = double(now_ns - job.started_ns) * 1e-9;
-  if (job.first_corrected_ceiling || !job.corrected ||
-      age_s < kFirstCorrection_s || !(job.corrector.observed_s() > 0)) {
+  if (job.costs.first_corrected_ceiling || !job.costs.corrected ||
+      age_s < kFirstCorrection_s || !(job.costs.corrector.observed_s() > 0)) {
     return;
   }
-  const Figure& ceiling = job.corrected->ceiling_samples_per_s;
+  const Figure& ceiling = job.costs.corrected->ceiling_samples_per_s;
   const double ranks = job.ranks();
-  job.first_corrected_ceiling = Estimate{
+  job.costs.first_corrected_ceiling = Estimate{
       ceiling.value * ranks, ceiling.low * ranks, ceiling.high * ranks};
 }
 

@@ -1,6 +1,6 @@
 #include "node_agent/delay_probe.h"
 
-#include "node_agent/job.h"
+#include "node_agent/task.h"
 
 namespace penstock {
 namespace {

@@ -45,28 +45,29 @@ void complain(Job& job, const char* what, const Status& status) {
 }  // namespace
 
 void Enforcer::set_away(Job& job, const CpuSet& cpus) {
-  if (cpus == job.away_now) return;
+  if (cpus == job.loan.cpus) return;
   Status status = backend_.set_away_cpus(job.id, cpus);
   complain(job, "lent CPUs", status);
-  if (status) job.away_now = cpus;
+  if (status) job.loan.cpus = cpus;
 }
 
 void Enforcer::set_limit(Job& job, const std::string& device,
                          uint64_t bytes_per_s) {
-  if (!job.limit_device.empty() && job.limit_device != device) {
+  if (!job.reads.limit_device.empty() && job.reads.limit_device != device) {
     complain(job, "lifting the I/O limit",
-             backend_.clear_io_limit(job.id, job.limit_device));
-    job.limit_device.clear();
-    job.limit_bytes_per_s = 0;
+             backend_.clear_io_limit(job.id, job.reads.limit_device));
+    job.reads.limit_device.clear();
+    job.reads.limit_bytes_per_s = 0;
   }
-  if (device.empty() || is_close(bytes_per_s, job.limit_bytes_per_s)) return;
+  if (device.empty() || is_close(bytes_per_s, job.reads.limit_bytes_per_s))
+    return;
   Status status = bytes_per_s == 0
                       ? backend_.clear_io_limit(job.id, device)
                       : backend_.set_io_limit(job.id, device, bytes_per_s);
   complain(job, "I/O limit", status);
   if (!status) return;
-  job.limit_bytes_per_s = bytes_per_s;
-  job.limit_device = bytes_per_s == 0 ? "" : device;
+  job.reads.limit_bytes_per_s = bytes_per_s;
+  job.reads.limit_device = bytes_per_s == 0 ? "" : device;
 }
 
 // Grants are per job, hints per rank. All ranks progress at one rate, so each
@@ -79,7 +80,7 @@ void Enforcer::publish_hints(Job& job) {
   const double cores = (grant.home_cores + grant.away_cores) / double(ranks);
   hint.granted_millicores = uint64_t(std::llround(cores * 1000.0));
   hint.rate_bytes_per_s = as_limit(bytes_per_s_of(job, grant) / double(ranks));
-  hint.kernel_limited = job.limit_bytes_per_s > 0;
+  hint.kernel_limited = job.reads.limit_bytes_per_s > 0;
   for (auto& [pid, task] : job.tasks) {
     for (Rank& rank : task.ranks) rank.pages.publish(hint);
   }
@@ -97,10 +98,11 @@ void Enforcer::apply(const Plan& plan, const std::vector<PlanJob>& planned,
     for (size_t i = 0; i < plan.grants.size(); ++i) {
       Job& job = jobs.at(JobId(plan.grants[i].id));
       const uint64_t limit = as_limit(bytes_per_s_of(job, plan.grants[i]));
-      const bool limit_grows = limit == 0 || (job.limit_bytes_per_s != 0 &&
-                                              limit > job.limit_bytes_per_s);
+      const bool limit_grows =
+          limit == 0 || (job.reads.limit_bytes_per_s != 0 &&
+                         limit > job.reads.limit_bytes_per_s);
       if (limit_grows == growing) set_limit(job, device_of(i), limit);
-      const CpuSet kept = plan.grants[i].away_cpus & job.away_now;
+      const CpuSet kept = plan.grants[i].away_cpus & job.loan.cpus;
       set_away(job, growing ? plan.grants[i].away_cpus : kept);
     }
   }
@@ -112,14 +114,14 @@ void Enforcer::apply(const Plan& plan, const std::vector<PlanJob>& planned,
 }
 
 void Enforcer::leave(Job& job, const CpuSet& cpus) {
-  if ((job.away_now & cpus).empty()) return;
-  const CpuSet left = job.away_now - cpus;
+  if ((job.loan.cpus & cpus).empty()) return;
+  const CpuSet left = job.loan.cpus - cpus;
   // Without another lent CPU, the away threads run at home for a moment, where
   // they still yield to all others.
   Status status =
       backend_.set_away_cpus(job.id, left.empty() ? job.cpus() : left);
   complain(job, "leaving CPUs", status);
-  if (status) job.away_now = left;
+  if (status) job.loan.cpus = left;
 }
 
 void Enforcer::vacate(Job& job, const CpuSet& cpus) {
@@ -186,13 +188,14 @@ void Enforcer::look_closer(const Unit& unit, UnitObservation& seen) const {
 AwayInput Enforcer::look(Job& job, double now_ms, double tick_ms,
                          const CpuIdle& idle) {
   // After a pause of the loop, the units' times cover more than a tick.
-  const bool is_first = job.looked_at_ms < now_ms - 1.5 * tick_ms;
-  job.looked_at_ms = now_ms;
+  const bool is_first = job.loan.looked_at_ms < now_ms - 1.5 * tick_ms;
+  job.loan.looked_at_ms = now_ms;
   AwayInput input;
   input.now_ms = now_ms;
   input.tick_ms = is_first ? 0 : tick_ms;
   input.lent = job.grant.away_cpus;
-  input.home_cores = std::max(0.0, job.grant.home_cores - job.crowded_cores);
+  input.home_cores =
+      std::max(0.0, job.grant.home_cores - job.trainer.crowded_cores);
   input.away_cores = job.grant.away_cores;
   input.idle_share_of_cpu = idle.shares();
   input.core_of_cpu = core_of_cpu_;
@@ -222,15 +225,15 @@ Enforcer::Tick Enforcer::tick(Job& job, double now_ms, double tick_ms,
                                     [](const Unit* u) { return u->away; });
   if (!any_away && job.grant.away_cpus.empty()) return {};
   const AwayInput input = look(job, now_ms, tick_ms, idle);
-  const AwayMoves moves = job.away_policy.decide(input);
+  const AwayMoves moves = job.loan.policy.decide(input);
   auto unit_of = [&](int id) {
     return *std::find_if(units.begin(), units.end(),
                          [id](const Unit* unit) { return unit->id == id; });
   };
   const Tick done{moves.recalled_after_ms.has_value(),
-                  !(moves.usable - job.away_now).empty()};
+                  !(moves.usable - job.loan.cpus).empty()};
   // Takes the CPUs at once, because the moves below may take 30 ms.
-  if (moves.recalled_after_ms) leave(job, job.away_now - moves.usable);
+  if (moves.recalled_after_ms) leave(job, job.loan.cpus - moves.usable);
   for (int id : moves.bring_home) bring_home(job, *unit_of(id));
   if (moves.recalled_after_ms) {
     recall_.add_ms(*moves.recalled_after_ms +
@@ -248,9 +251,9 @@ Enforcer::Tick Enforcer::tick(Job& job, double now_ms, double tick_ms,
 
 Status Enforcer::release(Job& job, const FindHome& find_home) {
   for (Unit* unit : job.units()) bring_home(job, *unit);
-  job.away_now = {};
-  job.limit_bytes_per_s = 0;
-  job.limit_device.clear();
+  job.loan.cpus = {};
+  job.reads.limit_bytes_per_s = 0;
+  job.reads.limit_device.clear();
   return backend_.remove_job(job.id, find_home);
 }
 

@@ -26,7 +26,7 @@ Figures figures_of(const PlannedGrant& grant, double share_away) {
 // The share of the lent CPUs that the control loop uses.
 double share_in_use(const Job& job) {
   if (job.grant.away_cpus.empty()) return 1;
-  return double((job.grant.away_cpus & job.away_now).size()) /
+  return double((job.grant.away_cpus & job.loan.cpus).size()) /
          double(job.grant.away_cpus.size());
 }
 
@@ -54,19 +54,19 @@ void add(Job& job, GrantCause cause, const Figures& to, const Moment& now) {
   change.cores_to = to.cores;
   change.away_to = to.away;
   change.bytes_per_s_to = to.bytes_per_s;
-  if (!job.changes.empty()) {
-    const GrantChange& last = job.changes.back();
+  if (!job.changes.list.empty()) {
+    const GrantChange& last = job.changes.list.back();
     change.cores_from = last.cores_to;
     change.away_from = last.away_to;
     change.bytes_per_s_from = last.bytes_per_s_to;
   }
   change.rate_before = recent_rate(job, double(now.ns) * 1e-9, kRateAround_s);
-  ++job.changes_by_cause[static_cast<size_t>(cause)];
-  if (job.changes.size() >= kMaxGrantChanges) {
-    job.changes.erase(job.changes.begin());
-    ++job.changes_dropped;
+  ++job.changes.by_cause[static_cast<size_t>(cause)];
+  if (job.changes.list.size() >= kMaxGrantChanges) {
+    job.changes.list.erase(job.changes.list.begin());
+    ++job.changes.dropped;
   }
-  job.changes.push_back(change);
+  job.changes.list.push_back(change);
 }
 
 }  // namespace
@@ -74,8 +74,8 @@ void add(Job& job, GrantCause cause, const Figures& to, const Moment& now) {
 void record_plan(Job& job, const PlannedGrant& before, GrantCause cause,
                  const Moment& now) {
   const Figures to = figures_of(job.grant, 1);
-  if (!job.changes.empty()) {
-    const GrantChange& last = job.changes.back();
+  if (!job.changes.list.empty()) {
+    const GrantChange& last = job.changes.list.back();
     // After a recall, an unchanged plan lends nothing again, so compare the
     // plans.
     const bool is_same = last.cause == GrantCause::kRecall
@@ -87,13 +87,14 @@ void record_plan(Job& job, const PlannedGrant& before, GrantCause cause,
 }
 
 void record_recall(Job& job, const Moment& now) {
-  if (now.ns < job.next_recall_entry_ns) return;
-  job.next_recall_entry_ns = now.ns + kRecallEntries_ns;
+  if (now.ns < job.changes.next_recall_entry_ns) return;
+  job.changes.next_recall_entry_ns = now.ns + kRecallEntries_ns;
   add(job, GrantCause::kRecall, figures_of(job.grant, share_in_use(job)), now);
 }
 
 void record_lent_again(Job& job, const Moment& now) {
-  if (job.changes.empty() || job.changes.back().cause != GrantCause::kRecall) {
+  if (job.changes.list.empty() ||
+      job.changes.list.back().cause != GrantCause::kRecall) {
     return;
   }
   add(job, GrantCause::kIdleCpus, figures_of(job.grant, share_in_use(job)),
@@ -101,8 +102,8 @@ void record_lent_again(Job& job, const Moment& now) {
 }
 
 void record_rate_after(Job& job, const Moment& now) {
-  for (auto change = job.changes.rbegin(); change != job.changes.rend();
-       ++change) {
+  for (auto change = job.changes.list.rbegin();
+       change != job.changes.list.rend(); ++change) {
     if (change->rate_after) break;
     if (now.unix_s - change->time_unix_s >= kRateAround_s) {
       change->rate_after =

@@ -18,9 +18,9 @@ struct Moment {
 void record_plan(Job& job, const PlannedGrant& before, GrantCause cause,
                  const Moment& now);
 
-// Records that the control loop returned lent CPUs; job.away_now holds the rest
-// of job.grant.away_cpus. At most one entry per kRecallEntries_ns, as a lender
-// may recall its CPUs often.
+// Records that the control loop returned lent CPUs; job.loan.cpus holds the
+// rest of job.grant.away_cpus. At most one entry per kRecallEntries_ns, as a
+// lender may recall its CPUs often.
 void record_recall(Job& job, const Moment& now);
 
 // Records that the control loop uses returned CPUs again. Makes no entry unless

@@ -15,12 +15,6 @@ constexpr uint64_t kSilent_ns = 30'000'000'000;
 
 }  // namespace
 
-bool Rank::read(uint32_t batch, TaskPages::Clock clock_ns) {
-  const std::optional<Progress> now = pages.read(clock_ns);
-  if (now) progress = samples_counted(*now, batch);
-  return now.has_value();
-}
-
 void PageSums::add(const Progress& page) {
   constexpr double kNs = 1e-9;
   ranks += 1;
@@ -86,16 +80,8 @@ void charge_trainer(Job& job, const LoaderThread& thread) {
       std::min(job.totals.credited_away_cpu_s, job.totals.away_cpu_s);
   // These figures counted the thread as a loader's until now.
   job.forget_trainer_use();
-  job.most_loader_threads = 0;
+  job.loader.most_threads = 0;
   job.last.updated_ns = 0;
-}
-
-std::set<pid_t> loader_processes(const Task& task) {
-  std::set<pid_t> pids;
-  for (const Unit& unit : task.units) {
-    if (unit.in_order) pids.insert(unit.pid);
-  }
-  return pids;
 }
 
 PageSums Job::pages() const {
@@ -115,8 +101,6 @@ bool Job::note(const std::string& text) {
   notes.push_back(cut);
   return true;
 }
-
-bool is_batch(const Task& task) { return task.start.step_id == kBatchStep; }
 
 uint32_t Job::task_count() const {
   const auto scripts =
@@ -236,16 +220,16 @@ void Job::note_stopped(bool is_stopped) {
 }
 
 void Job::forget_trainer_use() {
-  held_reserve_cores = trainer_reserve_cores(*this);
-  trainer_cores.clear();
+  trainer.held_reserve_cores = trainer_reserve_cores(*this);
+  trainer.cores.clear();
 }
 
 double trainer_reserve_cores(const Job& job) {
-  if (job.trainer_cores.size() < kReserveSamples && job.prior) {
-    return job.prior->trainer_reserve_cores * job.ranks();
+  if (job.trainer.cores.size() < kReserveSamples && job.costs.prior) {
+    return job.costs.prior->trainer_reserve_cores * job.ranks();
   }
-  if (job.trainer_cores.empty()) return job.held_reserve_cores;
-  std::vector<double> sorted = job.trainer_cores;
+  if (job.trainer.cores.empty()) return job.trainer.held_reserve_cores;
+  std::vector<double> sorted = job.trainer.cores;
   std::sort(sorted.begin(), sorted.end());
   const auto index = size_t(std::floor(0.95 * double(sorted.size() - 1)));
   return sorted[index];

@@ -1,108 +1,23 @@
-// penstockd's records of the tasks and jobs on its node.
+// penstockd's record of a job on its node.
 #pragma once
 
-#include <array>
-#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "cgroup/backend.h"
 #include "common/protocol.h"
-#include "common/unique_fd.h"
-#include "node_agent/delay_probe.h"
-#include "node_agent/pages.h"
+#include "node_agent/job_state.h"
 #include "node_agent/plan/attribution.h"
-#include "node_agent/plan/away_policy.h"
-#include "node_agent/plan/classifier.h"
 #include "node_agent/plan/course.h"
-#include "node_agent/plan/lender_watch.h"
 #include "node_agent/plan/planner.h"
-#include "node_agent/trainer_delay.h"
-#include "predictor/predictor.h"
-#include "predictor/profile.h"
+#include "node_agent/task.h"
 #include "report/metrics.h"
 #include "report/report.h"
 
 namespace penstock {
-
-// A thread's contributions to Totals::home_cpu_s, away_cpu_s, home_delay_s.
-struct Charge {
-  double home_s = 0;
-  double away_s = 0;
-  double home_delay_s = 0;
-};
-
-// One thread of a loader unit, with the home to which it returns.
-struct LoaderThread {
-  Home home;
-  SchedstatFile schedstat;
-  SchedStat ticked;     // at the control loop's last tick
-  SchedStat accounted;  // at the last accounting
-  // Opened when the thread's state is first sampled.
-  std::optional<ThreadStatFile> stat = std::nullopt;
-  Charge charged;
-  Charge sampled;  // at the last sample
-};
-
-struct Unit {
-  int id = 0;  // tid of its first thread
-  pid_t pid = 0;
-  bool in_order = false;  // a worker process
-  bool away = false;
-  std::vector<LoaderThread> threads;
-};
-
-// One trainer process and its pages. torchrun starts several trainer processes
-// in one Slurm task.
-struct Rank {
-  TaskPages pages;
-  TaskId writer;                     // process that writes the progress page
-  std::optional<Progress> progress;  // the last reading
-  bool gone = false;  // the writer has ended; another may take over
-
-  // Reads the progress page into `progress`. batch: samples per step, for pages
-  // that count only steps; 0: unknown. Returns false if the page holds no (new)
-  // data.
-  bool read(uint32_t batch, TaskPages::Clock clock_ns = monotonic_ns);
-};
-
-struct Task {
-  penstock_task_start start{};
-  TaskId id;
-  UniqueFd pidfd;
-  uint64_t exit_seen_ns = 0;   // by the proc connector; the pidfd decides
-  Home home;                   // of its first process, at registration
-  CpuSet loader_cpus;          // without the trainer; empty: not separate
-  std::string accounted_path;  // JobGroups::accounted
-  std::vector<Rank> ranks;
-  std::set<int> registered_tids;
-  std::set<int> greeting_pids;
-  std::set<int> trainer_pids;  // multiprocessing's, had loader processes
-  // Processes of the last scan, and the time (CLOCK_MONOTONIC) since which each
-  // is known. Cleared when the job is stopped or continued.
-  std::map<pid_t, uint64_t> known_since_ns;
-  bool look_again = false;  // the last scan could not identify a trainer
-  std::vector<Unit> units;
-  // Living threads that the last scan no longer found to be loaders. A thread
-  // that is found again continues with its counters. Cleared at the next
-  // sample.
-  std::map<pid_t, LoaderThread> dropped;
-  std::set<pid_t> processes;  // as of the last scan
-};
-
-// The task's worker processes, which are loaders as a whole.
-std::set<pid_t> loader_processes(const Task& task);
-
-// Slurm's step id of a batch script (slurm.h). A script that starts its own
-// steps only waits for them.
-inline constexpr uint32_t kBatchStep = 0xfffffffb;
-bool is_batch(const Task& task);
 
 // Sums over the progress pages of a job's ranks.
 struct PageSums {
@@ -148,14 +63,14 @@ struct Totals {
   double home_delay_s = 0;  // run delay of loader threads at home
   double lent_cpu_s = 0;    // used by other jobs' away threads on its CPUs
   double credited_away_cpu_s = 0;  // part of away_cpu_s credited to lenders
-  LoaderTime loader;               // blocked_s: only if Job::watches_states
+  LoaderTime loader;        // blocked_s: only if LoaderUse::watches_states
   WaitSplit by_kernel;      // split of the waiting time, summed over ranks
   double job_cpu_s = 0;     // the whole job
   double contention_s = 0;  // see contention_s(), summed over the ranks
   double granted_home_core_s = 0;
   double granted_away_core_s = 0;
   double granted_bytes = 0;  // integral of the bandwidth limit
-  double read_bytes = 0;     // meaningful if Job::knows_bytes
+  double read_bytes = 0;     // meaningful if PoolReads::knows_bytes
   std::optional<Pressure> pressure;
   std::optional<double> gpu_busy_s;  // averaged over the job's GPUs
 };
@@ -212,14 +127,6 @@ struct RecentRate {
   double rate = 0;  // samples/s over the observation that ended at time_s
 };
 
-// Limits that the job requested for a measurement, until they expire.
-struct MeasuredLimit {
-  uint32_t millicores = 0;   // per rank; 0: none
-  uint64_t bytes_per_s = 0;  // per rank; 0: none
-  // CLOCK_MONOTONIC; each repeated request renews it.
-  uint64_t lapses_ns = 0;
-};
-
 struct Job {
   JobId id = 0;
   uid_t uid = 0;
@@ -231,75 +138,33 @@ struct Job {
   uint64_t started_ns = 0;
   uint64_t idle_since_ns = 0;   // when its last task ended
   std::map<pid_t, Task> tasks;  // by the pid of the task's first process
-  PageSums ended;               // sums of exited tasks
-  Widest widest;
-  // The most trusted rule that has identified its loader.
-  LoaderEvidence evidence = LoaderEvidence::kNone;
+  std::optional<MeasuredLimit> measured_limit;
 
-  std::optional<Profile> profile;
-  std::optional<Prediction> prior;      // from the profile, per rank
-  std::optional<Prediction> corrected;  // with measured costs, per rank
-  // Costs measured together with the jobs that share its batches. Used while
-  // its own window may contain none.
-  MeasuredCosts learnt_sharing;
-  std::optional<Estimate> first_corrected_ceiling;  // after the first 10 s
-  Corrector corrector;
+  JobCosts costs;
+  TrainerUse trainer;
+  LoaderUse loader;
+  PoolReads reads;
+  Sharing sharing;
+  PlannedGrant grant;
+  Loan loan;
+  Lending lending;
+
+  PageSums ended;  // sums of exited tasks
+  Widest widest;
   Counters last;
   std::deque<RecentRate> rates;  // of the last minute
   Course course;
-  // The trainer waits, and the loader does not report its times: sample the
-  // states of the loader's threads each period.
-  bool watches_states = true;
   // Share of the time in which its GPUs are busy; nullopt: unknown.
   std::optional<double> gpu_busy;
-  std::vector<double> trainer_cores;  // per period, for the reserve
-  double held_reserve_cores = 0;      // used while trainer_cores is empty
-  double used_loader_cores = 0;
-  // Cores that the trainer would use in addition if its loader did not compete
-  // with it.
-  double crowded_cores = 0;
-  TrainerDelay trainer_delay;
-  // In the last period: its loader threads at home waited for a CPU (starved);
-  // it used less than 0.05 cores (is_idle).
-  bool starved = false;
-  bool is_idle = false;
-  // The kernel counts the bytes read from its pool, or its pages report them.
-  bool knows_bytes = false;
-  bool kernel_counts_bytes = false;
-  double read_bytes_per_s = 0;     // in the last period
-  double io_counter_bytes = 0;     // the kernel's count at the last sample
-  Pressure pressure_counter;       // the kernel's counters at the last sample
-  uint64_t limit_bytes_per_s = 0;  // in force; 0: none
-  std::string limit_device;        // the limited device
-  bool pool_pressed = false;
-  bool contradicted = false;
-  // Number of ranks of all jobs that prepare their batches together with this
-  // job, including its own; see sharers.h.
-  uint32_t sharers = 1;
-  uint64_t share = 0;  // the share's number in the pages; 0: none
-  uint32_t most_sharers = 1;
-
-  std::optional<MeasuredLimit> measured_limit;
-
-  PlannedGrant grant;
-  CpuSet away_now;         // in force in the kernel
-  bool may_borrow = true;  // false: its groups cannot be lent CPUs
-  AwayPolicy away_policy;
-  double looked_at_ms = 0;  // the control loop's last tick, CLOCK_MONOTONIC
+  bool is_idle = false;       // it used less than 0.05 cores in the last period
+  Pressure pressure_counter;  // the kernel's counters at the last sample
   Totals totals;
   Totals sampled;           // at the last sample; a period uses the difference
   uint64_t sampled_ns = 0;  // CLOCK_MONOTONIC; until the first: start
-  std::vector<GrantChange> changes;
-  uint64_t changes_dropped = 0;
-  std::array<uint64_t, kGrantCauseCount> changes_by_cause{};
+  GrantHistory changes;
   JobCounters told;  // counters in the last metrics
-  uint64_t next_recall_entry_ns = 0;
-  uint32_t most_loader_threads = 0;
   DataQuality quality;
   std::vector<std::string> notes;
-
-  LenderWatch lender_watch;
-  DelayProbe delay_probe;
 
   // Adds a note to the report, once, within the report's limit. Returns false
   // if the note exists or the limit is reached. Callers log only on true, so

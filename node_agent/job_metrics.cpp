@@ -19,9 +19,9 @@ JobCounters counters_of(const Job& job, const JobReport& report) {
         std::max(0.0, totals.job_cpu_s - totals.home_cpu_s - totals.away_cpu_s);
   }
   if (sums.ranks > 0) now.samples = sums.samples;
-  if (job.knows_bytes) now.read_bytes = totals.read_bytes;
+  if (job.reads.knows_bytes) now.read_bytes = totals.read_bytes;
   now.wall_s = wall_parts_s(report.breakdown);
-  now.changes = job.changes_by_cause;
+  now.changes = job.changes.by_cause;
   return now;
 }
 
@@ -32,8 +32,8 @@ JobMetrics job_metrics(Job& job, const JobReport& report, double now_s) {
   JobMetrics metrics;
   metrics.granted_home_cores = job.grant.home_cores;
   metrics.granted_away_cores = job.grant.away_cores;
-  if (job.limit_bytes_per_s > 0) {
-    metrics.granted_bytes_per_s = double(job.limit_bytes_per_s);
+  if (job.reads.limit_bytes_per_s > 0) {
+    metrics.granted_bytes_per_s = double(job.reads.limit_bytes_per_s);
   }
   metrics.rate = recent_rate(job, now_s, kRate_s);
   metrics.counters = job.told;

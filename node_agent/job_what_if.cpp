@@ -37,7 +37,7 @@ const char* ceiling_source(const Compared& ceiling) {
 
 // Cores that a rank's loader threads can use; nullopt: no limit.
 std::optional<double> usable_cores(const Job& job, double ranks) {
-  double threads = job.most_loader_threads;
+  double threads = job.loader.most_threads;
   if (job.widest.elastic)
     threads = double(job.options.threads) * job.widest.tasks;
   if (threads <= 0) return std::nullopt;
@@ -72,7 +72,7 @@ class Maker {
       : job_(job),
         report_(report),
         ranks_(std::max<double>(1, report.ranks)),
-        costs_(job.corrected ? job.corrected : job.prior) {}
+        costs_(job.costs.corrected ? job.costs.corrected : job.costs.prior) {}
 
   WhatIfCurve make() {
     out_.unknown = why_unknown();
@@ -96,8 +96,8 @@ class Maker {
 
  private:
   bool has_curve() const {
-    return job_.profile && !job_.profile->describes_job() &&
-           !job_.profile->rate_at_cores.empty();
+    return job_.costs.profile && !job_.costs.profile->describes_job() &&
+           !job_.costs.profile->rate_at_cores.empty();
   }
 
   std::string why_unknown() const {
@@ -146,7 +146,7 @@ class Maker {
   }
 
   void take_profile() {
-    const Profile& profile = *job_.profile;
+    const Profile& profile = *job_.costs.profile;
     loader_.curve = rate_curve(profile);
     loader_.low_factor = 1 - profile.relative_error;
     loader_.high_factor = 1 + profile.relative_error;
@@ -178,8 +178,8 @@ class Maker {
     const auto most = usable_cores(job_, ranks_);
     if (most) profile.loader_threads = int(std::ceil(std::min(*most, 1e6)));
     if (has_curve()) {
-      profile.corner_ceiling = job_.profile->corner_ceiling;
-      profile.corner_storage = job_.profile->corner_storage;
+      profile.corner_ceiling = job_.costs.profile->corner_ceiling;
+      profile.corner_storage = job_.costs.profile->corner_storage;
     }
     return WhatIf::from(profile, CoresOf::kLoader);
   }
@@ -187,8 +187,8 @@ class Maker {
   // Bandwidth of storage per rank.
   std::optional<double> bandwidth() const {
     std::optional<double> out;
-    if (job_.profile && job_.profile->fetch_bytes_per_s > 0) {
-      out = job_.profile->fetch_bytes_per_s;
+    if (job_.costs.profile && job_.costs.profile->fetch_bytes_per_s > 0) {
+      out = job_.costs.profile->fetch_bytes_per_s;
     }
     const double limit = job_.widest.grant.bytes_per_s / ranks_;
     if (limit > 0) out = std::min(out.value_or(limit), limit);

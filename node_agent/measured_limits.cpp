@@ -60,7 +60,7 @@ Answer MeasuredLimits::set(Job& job) {
   const bool is_planned = rebalancer_.rebalance_for_limits();
   if (!held) return refuse(ENOTSUP, held.error().message);
   if (is_planned && job.measured_limit->bytes_per_s > 0 &&
-      job.limit_bytes_per_s == 0) {
+      job.reads.limit_bytes_per_s == 0) {
     job.measured_limit->bytes_per_s = 0;
     return refuse(ENOTSUP, "the kernel did not take the limit of bandwidth");
   }

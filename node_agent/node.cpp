@@ -20,9 +20,9 @@ bool Node::manages(const penstock_wire_options& options) const {
 
 int Node::pool_of(const Job& job) const {
   if (config.pools.empty() || !job.managed) return -1;
-  if (job.profile && !job.profile->pool.empty()) {
+  if (job.costs.profile && !job.costs.profile->pool.empty()) {
     for (size_t i = 0; i < config.pools.size(); ++i) {
-      if (config.pools[i].name == job.profile->pool) return int(i);
+      if (config.pools[i].name == job.costs.profile->pool) return int(i);
     }
     return -1;
   }

@@ -90,9 +90,9 @@ NodeStatus NodeReporter::node_status(uid_t uid) const {
     if (const int pool = node_.pool_of(job); pool >= 0) {
       PoolStatus& use = status.pools[size_t(pool)];
       ++use.jobs;
-      if (job.knows_bytes) {
+      if (job.reads.knows_bytes) {
         use.used_bytes_per_s =
-            use.used_bytes_per_s.value_or(0) + job.read_bytes_per_s;
+            use.used_bytes_per_s.value_or(0) + job.reads.bytes_per_s;
       }
     }
     if (uid != 0 && uid != job.uid) continue;
@@ -114,7 +114,7 @@ NodeMetrics NodeReporter::metrics() {
   const double now_s = double(monotonic_ns()) * kNs;
   CpuSet lent;
   for (const auto& [id, job] : node_.registry.jobs()) {
-    lent = lent | job.away_now;
+    lent = lent | job.loan.cpus;
   }
   metrics.lent_cores = double(lent.size());
   for (const JobReport& report : metrics.status.jobs) {

@@ -15,7 +15,7 @@ bool is_away(const Unit* unit) { return unit->away; }
 // True if the job has more or less than Slurm gave it.
 bool is_touched(Job& job) {
   const auto units = job.units();
-  return !job.away_now.empty() || job.limit_bytes_per_s > 0 ||
+  return !job.loan.cpus.empty() || job.reads.limit_bytes_per_s > 0 ||
          job.measured_limit.has_value() ||
          std::any_of(units.begin(), units.end(), is_away) ||
          std::any_of(job.tasks.begin(), job.tasks.end(), [](const auto& task) {

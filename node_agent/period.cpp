@@ -50,12 +50,12 @@ void record_period(Job& job, double period_s, uint64_t now_ns) {
   if (used.trainer_s) {
     point.used_trainer_cores = *used.trainer_s / point.duration_s;
   }
-  point.granted_bytes_per_s = if_positive(double(job.limit_bytes_per_s));
-  if (!is_first && job.knows_bytes) {
+  point.granted_bytes_per_s = if_positive(double(job.reads.limit_bytes_per_s));
+  if (!is_first && job.reads.knows_bytes) {
     point.used_bytes_per_s =
         std::max(0.0, now.read_bytes - before.read_bytes) / point.duration_s;
   }
-  if (job.corrected) {
+  if (job.costs.corrected) {
     point.predicted_rate = job.grant.samples_per_s(&PlannedGrant::rate);
   }
   if (job.reports()) return job.course.add_waiting(point);

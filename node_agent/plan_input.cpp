@@ -47,7 +47,7 @@ std::set<int> shared_cpus(const std::map<JobId, Job>& jobs) {
 bool may_grow(const Job& job, int units) {
   if (job.elastic()) return true;
   const double age_s = double(monotonic_ns() - job.started_ns) * kNs;
-  return job.prior && units == 0 && age_s < kLoaderAppears_s;
+  return job.costs.prior && units == 0 && age_s < kLoaderAppears_s;
 }
 
 PlanJob plan_job(const Node& node, const GpuWatch& gpus, const Job& job,
@@ -62,10 +62,11 @@ PlanJob plan_job(const Node& node, const GpuWatch& gpus, const Job& job,
   entry.near_cpus = gpus.cpus_near_gpus_of(job);
   entry.stopped = job.stopped;
   if (!job.stopped) entry.reserve_cores = trainer_reserve_cores(job);
-  entry.prediction = job.corrected ? job.corrected : job.prior;
+  entry.prediction =
+      job.costs.corrected ? job.costs.corrected : job.costs.prior;
   entry.ranks = job.ranks();
-  entry.used_loader_cores = job.used_loader_cores;
-  entry.starved = job.starved;
+  entry.used_loader_cores = job.loader.used_cores;
+  entry.starved = job.loader.starved;
   for (const auto& [pid, task] : job.tasks) {
     entry.loader_units += int(task.units.size());
   }
@@ -77,11 +78,11 @@ PlanJob plan_job(const Node& node, const GpuWatch& gpus, const Job& job,
       job.options.weight_milli == 0 ? 1.0 : job.options.weight_milli / 1000.0;
   entry.shares = job.shares();
   entry.weight = weight * double(entry.shares);
-  entry.share = job.share;
+  entry.share = job.sharing.share;
   entry.pool = node.pool_of(job);
-  entry.pool_pressed = job.pool_pressed;
-  entry.on_entitlement = node.is_off() || job.contradicted ||
-                         !job.corrector.trusted() ||
+  entry.pool_pressed = job.reads.pool_pressed;
+  entry.on_entitlement = node.is_off() || job.costs.contradicted ||
+                         !job.costs.corrector.trusted() ||
                          job.measured_limit.has_value();
   return entry;
 }
@@ -94,7 +95,7 @@ std::set<uint64_t> barred_lenders(const Node& node) {
   for (const auto& [id, job] : node.registry.jobs()) {
     // A stopped job cannot suffer.
     if (!job.managed || job.tasks.empty() || job.stopped) continue;
-    if (job.measured_limit || !job.lender_watch.may_lend(now_s)) {
+    if (job.measured_limit || !job.lending.watch.may_lend(now_s)) {
       barred.insert(id);
     }
   }
@@ -132,15 +133,16 @@ bool has_changed_enough(const Job& job, const PlanJob& planned) {
   if (!planned.elastic && units != planned.loader_units) return true;
   if (job.ranks() != planned.ranks) return true;
   // A job with unknown costs is planned by its use.
-  const bool costs_known =
-      job.corrected && job.corrected->loader_cpu_s_per_sample.known();
-  if (!costs_known && (job.starved != planned.starved ||
-                       std::abs(job.used_loader_cores -
+  const bool costs_known = job.costs.corrected &&
+                           job.costs.corrected->loader_cpu_s_per_sample.known();
+  if (!costs_known && (job.loader.starved != planned.starved ||
+                       std::abs(job.loader.used_cores -
                                 planned.used_loader_cores) > kChangedUse)) {
     return true;
   }
-  return job.corrected &&
-         (!planned.prediction || differs(*job.corrected, *planned.prediction));
+  return job.costs.corrected &&
+         (!planned.prediction ||
+          differs(*job.costs.corrected, *planned.prediction));
 }
 
 }  // namespace penstock

@@ -12,7 +12,7 @@ namespace penstock {
 
 void ProfileLoader::load(Job& job) {
   const std::string model(fixed_text(job.options.model));
-  if (model.empty() || job.profile) return;
+  if (model.empty() || job.costs.profile) return;
   if (model.find('/') != std::string::npos) {
     const gid_t gid = job.tasks.begin()->second.start.gid;
     read_user_file(
@@ -54,11 +54,11 @@ void ProfileLoader::take(Job& job, Profile profile) const {
     described.gpus = static_cast<int>(gpus) * described.nodes;
   }
   if (auto prediction = predict(profile)) {
-    job.prior = *std::move(prediction);
+    job.costs.prior = *std::move(prediction);
   } else {
     job.note(option_flag(kOptionModel) + ": " + prediction.error().message);
   }
-  job.profile = std::move(profile);
+  job.costs.profile = std::move(profile);
 }
 
 void ProfileLoader::use(JobId job_id, const std::string& text,

@@ -58,7 +58,7 @@ bool Rebalancer::may_lend(uint64_t lender, const PlanJob& planned) {
     borrower.note("lent no CPUs while other jobs hold some of its own too");
     return false;
   }
-  if (!borrower.may_borrow) return false;
+  if (!borrower.loan.may_borrow) return false;
   if (lender == 0) return true;
   const Job& owner = node_.registry.jobs().at(JobId(lender));
   Status yields = node_.machine.backend.yields_to(
@@ -136,12 +136,12 @@ void Rebalancer::watch_lenders(uint64_t now_ns) {
     look.lent = lenders.contains(id);
     look.is_rate = job.reports();
     if (!look.is_rate) {
-      look.figure = job.delay_probe.got_share(node_.machine.proc, job.tasks);
+      look.figure = job.lending.probe.got_share(node_.machine.proc, job.tasks);
       look.is_idle = job.is_idle;
     } else if (!job.rates.empty() && job.rates.back().time_s == now_s) {
       look.figure = job.rates.back().rate;
     }
-    LenderWatch& watch = job.lender_watch;
+    LenderWatch& watch = job.lending.watch;
     const double unlent = watch.unlent_figure();
     const double lent = watch.lent_figure();
     const LenderWatch::Verdict verdict = watch.look(look);

@@ -59,13 +59,13 @@ TimeSpent time_spent(const Job& job, const PageSums& sums,
 
 Compared ceiling_of(const Job& job, const PageSums& sums) {
   Compared ceiling;
-  if (job.prior) {
+  if (job.costs.prior) {
     ceiling.predicted =
-        known(job.prior->ceiling_samples_per_s, ranks_of(job, sums));
-    ceiling.predicted_from = job.prior->basis;
+        known(job.costs.prior->ceiling_samples_per_s, ranks_of(job, sums));
+    ceiling.predicted_from = job.costs.prior->basis;
   }
-  if (job.first_corrected_ceiling) {
-    ceiling.corrected = job.first_corrected_ceiling;
+  if (job.costs.first_corrected_ceiling) {
+    ceiling.corrected = job.costs.first_corrected_ceiling;
     ceiling.corrected_from = "measured in the first 10 s";
   }
   const double contention_s = job.totals.contention_s;
@@ -85,7 +85,7 @@ Compared ceiling_of(const Job& job, const PageSums& sums) {
 Compared throughput_of(const Job& job, const PageSums& sums) {
   Compared throughput;
   const auto rate = job.widest.grant.samples_per_s(&PlannedGrant::rate);
-  if (rate && job.corrected) {
+  if (rate && job.costs.corrected) {
     throughput.predicted = Estimate::exact(*rate);
     throughput.predicted_from = "the last grant";
   }
@@ -118,11 +118,11 @@ CoreFigures cores_of(const Job& job, uint32_t ranks, double run_s) {
           std::max(0.0, job.totals.job_cpu_s - loader_s) / run_s;
     }
   }
-  if (job.corrected) {
-    cores.demand = known(job.corrected->demand_cores, ranks);
+  if (job.costs.corrected) {
+    cores.demand = known(job.costs.corrected->demand_cores, ranks);
   }
-  if (job.most_loader_threads > 0) {
-    cores.loader_threads = job.most_loader_threads;
+  if (job.loader.most_threads > 0) {
+    cores.loader_threads = job.loader.most_threads;
   }
   return cores;
 }
@@ -144,13 +144,13 @@ BandwidthFigures bandwidth_of(const Job& job, const ReportContext& context,
     if (job.totals.granted_bytes > 0) {
       bandwidth.granted_bytes_per_s = job.totals.granted_bytes / run_s;
     }
-    if (job.knows_bytes) {
+    if (job.reads.knows_bytes) {
       bandwidth.used_bytes_per_s = job.totals.read_bytes / run_s;
     }
   }
-  if (job.corrected) {
+  if (job.costs.corrected) {
     bandwidth.demand_bytes_per_s =
-        known(job.corrected->demand_bytes_per_s, ranks);
+        known(job.costs.corrected->demand_bytes_per_s, ranks);
   }
   return bandwidth;
 }
@@ -174,7 +174,7 @@ CacheFigures cache_of(const PageSums& sums) {
 }
 
 LoaderSource source_of(const Job& job) {
-  switch (job.evidence) {
+  switch (job.loader.evidence) {
     case LoaderEvidence::kRegistered:
       return LoaderSource::kRegistered;
     case LoaderEvidence::kMatch:
@@ -190,12 +190,12 @@ LoaderSource source_of(const Job& job) {
 
 std::vector<std::string> notes_of(const Job& job) {
   std::vector<std::string> notes = job.notes;
-  if (job.most_sharers > 1 && notes.size() < kMaxReportNotes) {
+  if (job.sharing.most_sharers > 1 && notes.size() < kMaxReportNotes) {
     notes.push_back(
         fmt::format("it prepared its batches together with others, {} ranks in "
                     "all at most; the cores and bandwidth that it needs are "
                     "its part of what that takes",
-                    job.most_sharers));
+                    job.sharing.most_sharers));
   }
   return notes;
 }
@@ -231,7 +231,7 @@ JobReport build_report(const Job& job, const ReportContext& context,
   report.policy = policy_name(context.config->policy);
   report.ceiling = ceiling_of(job, sums);
   report.throughput = throughput_of(job, sums);
-  if (job.corrected) {
+  if (job.costs.corrected) {
     report.floor_rate = job.widest.grant.samples_per_s(&PlannedGrant::floor);
   }
   report.pressure = pressure_of(job, run_s);
@@ -239,15 +239,15 @@ JobReport build_report(const Job& job, const ReportContext& context,
   report.cores = cores_of(job, report.ranks, run_s);
   report.bandwidth = bandwidth_of(job, context, report.ranks, run_s);
   report.cache = cache_of(sums);
-  report.changes = job.changes;
-  report.changes_dropped = job.changes_dropped;
+  report.changes = job.changes.list;
+  report.changes_dropped = job.changes.dropped;
   report.quality = job.quality;
   report.quality.sample_period_s =
       double(context.config->sample_period_ms) * 1e-3;
   report.quality.samples = uint64_t(sums.samples);
   report.quality.loader_source = source_of(job);
   report.quality.process_events = context.process_events;
-  report.quality.pages_contradicted = job.contradicted;
+  report.quality.pages_contradicted = job.costs.contradicted;
   report.recommend_after_s = context.config->report_min_seconds;
   report.notes = notes_of(job);
   return report;

@@ -70,13 +70,13 @@ void Sampler::read_pages(Job& job) const {
       if (rank.read(job.options.batch) && is_new) {
         job.last.updated_ns = 0;
       }
-      if (rank.pages.garbage() && !job.contradicted) {
-        job.contradicted = true;
+      if (rank.pages.garbage() && !job.costs.contradicted) {
+        job.costs.contradicted = true;
         job.note("the job's progress page holds nonsense: ignored");
       }
     }
   }
-  job.most_loader_threads = std::max(job.most_loader_threads, loader_threads);
+  job.loader.most_threads = std::max(job.loader.most_threads, loader_threads);
 }
 
 // The kernel counts from the group's creation. The group may be older than this
@@ -103,7 +103,7 @@ void Sampler::read_pressure(Job& job) const {
 
 // Samples each thread's state; it stands for the whole period.
 void Sampler::look_at_states(Job& job, double period_s) const {
-  if (!job.watches_states || !job.reports()) return;
+  if (!job.loader.watches_states || !job.reports()) return;
   for (Unit* unit : job.units()) {
     for (LoaderThread& thread : unit->threads) {
       if (!thread.stat) {
@@ -151,11 +151,11 @@ Counters Sampler::count(Job& job, const std::string& device,
                                     : backend_.io_read_bytes(job.id, device);
   if (bytes) {
     // The kernel's counter restarts with the job's group.
-    const double grown = double(*bytes) - job.io_counter_bytes;
+    const double grown = double(*bytes) - job.reads.counter_bytes;
     now.read_bytes += grown >= 0 ? grown : double(*bytes);
-    job.io_counter_bytes = double(*bytes);
-    job.kernel_counts_bytes = true;
-  } else if (!job.kernel_counts_bytes) {
+    job.reads.counter_bytes = double(*bytes);
+    job.reads.kernel_counts_bytes = true;
+  } else if (!job.reads.kernel_counts_bytes) {
     // A network file system, or no io controller: use the loader's count.
     if (const double told = job.pages().bytes; told > 0) now.read_bytes = told;
   }
@@ -171,12 +171,12 @@ void Sampler::watch_contradictions(Job& job, const Counters& now) const {
       job.tasks.begin(), job.tasks.end(),
       [](const auto& entry) { return !entry.second.units.empty(); });
   if (found && prepared > 1000 && cpu_s < prepared * kMinCpuPerSample_s) {
-    if (!job.contradicted) {
+    if (!job.costs.contradicted) {
       job.note(
           "the job reports samples that took no CPU time: back on its "
           "entitlement");
     }
-    job.contradicted = true;
+    job.costs.contradicted = true;
   }
 }
 
@@ -214,7 +214,7 @@ void Sampler::observe(Job& job, const Counters& now) const {
   seen.sharing = shares_batches(job);
   seen.ended_s = double(now.time_ns) * kNs;
   watch_contradictions(job, now);
-  job.corrector.add(seen);
+  job.costs.corrector.add(seen);
   job.rates.push_back(
       {double(now.time_ns) * kNs,
        seen.seconds > 0 ? seen.samples * ranks / seen.seconds : 0});
@@ -231,7 +231,7 @@ void Sampler::tell_course(Job& job, const Counters& now,
                           now.loader.blocked_s - last.loader.blocked_s};
   const WaitSplit split = split_by_kernel(now.wait_s - last.wait_s, loader);
   const bool tells_itself = now.fetch_s + now.prep_s > 0;
-  job.watches_states =
+  job.loader.watches_states =
       !tells_itself && seen.wait_s >= kWorthSplitting * seen.seconds;
   TimeSpent spent;
   spent.wall_s = spent.active_s = seen.seconds;
@@ -262,7 +262,8 @@ void note_crowding(Job& job, const CpuUse& used, double delay_s,
     const double share = std::min(delay_s, home_s) / period_s;
     crowded = crowded_cores(*used.trainer_s / period_s, share);
   }
-  job.crowded_cores = std::max(kCrowdedKept * job.crowded_cores, crowded);
+  job.trainer.crowded_cores =
+      std::max(kCrowdedKept * job.trainer.crowded_cores, crowded);
 }
 
 // Charges of the task's loader threads since the last sample.
@@ -278,24 +279,26 @@ Charge charged_since(const Task& task) {
   return since;
 }
 
-// Sets job.starved: loader threads at home, of the job or one of its tasks,
-// wait for a CPU while many of its CPUs are in use. The second condition
+// Sets job.loader.starved: loader threads at home, of the job or one of its
+// tasks, wait for a CPU while many of its CPUs are in use. The second condition
 // excludes threads that rarely run, but all at once.
 void note_starving(Job& job, const CpuUse& used, double period_s) {
-  const double factor = job.starved ? 0.5 : 1.0;
+  const double factor = job.loader.starved ? 0.5 : 1.0;
   const auto starves = [&](double delay_s, double busy_s, const CpuSet& cpus) {
     return delay_s >= factor * kStarved * period_s &&
            busy_s >= factor * kStarvedBusy * double(cpus.size()) * period_s;
   };
   const double trainer_s = used.trainer_s.value_or(0);
-  job.starved = starves(job.totals.home_delay_s - job.sampled.home_delay_s,
-                        used.home_s + trainer_s, job.cpus());
+  job.loader.starved =
+      starves(job.totals.home_delay_s - job.sampled.home_delay_s,
+              used.home_s + trainer_s, job.cpus());
   for (const auto& [pid, task] : job.tasks) {
     const Charge since = charged_since(task);
     const double busy_s =
         since.home_s + trainer_s / std::max(1.0, double(job.task_count()));
-    job.starved =
-        job.starved || starves(since.home_delay_s, busy_s, task.home.affinity);
+    job.loader.starved =
+        job.loader.starved ||
+        starves(since.home_delay_s, busy_s, task.home.affinity);
   }
 }
 
@@ -303,16 +306,16 @@ void note_starving(Job& job, const CpuUse& used, double period_s) {
 // trainer_delay_s: TrainerDelay::lap_s().
 void note_use(Job& job, double trainer_delay_s, double period_s) {
   const CpuUse used = cpu_use(job.sampled, job.totals);
-  job.used_loader_cores =
-      0.7 * job.used_loader_cores + 0.3 * used.loader_s() / period_s;
+  job.loader.used_cores =
+      0.7 * job.loader.used_cores + 0.3 * used.loader_s() / period_s;
   note_starving(job, used, period_s);
   job.is_idle =
       used.trainer_s && used.loader_s() + *used.trainer_s < kIdle * period_s;
   if (!used.trainer_s || job.stopped) return;
   note_crowding(job, used, trainer_delay_s, period_s);
-  job.trainer_cores.push_back(*used.trainer_s / period_s);
-  if (job.trainer_cores.size() > kReserveWindow) {
-    job.trainer_cores.erase(job.trainer_cores.begin());
+  job.trainer.cores.push_back(*used.trainer_s / period_s);
+  if (job.trainer.cores.size() > kReserveWindow) {
+    job.trainer.cores.erase(job.trainer.cores.begin());
   }
 }
 
@@ -329,24 +332,24 @@ void Sampler::sample(Job& job, const std::string& device, double period_s,
   const double read_before = job.totals.read_bytes;
   const Counters now = count(job, device, now_ns);
   job.totals.read_bytes = now.read_bytes;
-  job.knows_bytes = job.kernel_counts_bytes || now.read_bytes > 0;
+  job.reads.knows_bytes = job.reads.kernel_counts_bytes || now.read_bytes > 0;
   job.totals.job_cpu_s = now.job_cpu_s;
   const double granted_s =
       std::min(period_s, seconds_between(job.started_ns, now_ns));
   job.totals.granted_home_core_s += job.grant.home_cores * granted_s;
   job.totals.granted_away_core_s += job.grant.away_cores * granted_s;
-  job.totals.granted_bytes += double(job.limit_bytes_per_s) * granted_s;
+  job.totals.granted_bytes += double(job.reads.limit_bytes_per_s) * granted_s;
   if (job.gpu_busy) {
     job.totals.gpu_busy_s =
         job.totals.gpu_busy_s.value_or(0) + *job.gpu_busy * granted_s;
   }
   if (period_s > 0) {
-    note_use(job, job.trainer_delay.lap_s(proc_, job.tasks), period_s);
-    job.read_bytes_per_s =
+    note_use(job, job.trainer.delay.lap_s(proc_, job.tasks), period_s);
+    job.reads.bytes_per_s =
         std::max(0.0, now.read_bytes - read_before) / period_s;
-    job.pool_pressed =
-        job.limit_bytes_per_s > 0 &&
-        job.read_bytes_per_s >= kPressed * double(job.limit_bytes_per_s);
+    job.reads.pool_pressed =
+        job.reads.limit_bytes_per_s > 0 &&
+        job.reads.bytes_per_s >= kPressed * double(job.reads.limit_bytes_per_s);
   }
   record_period(job, period_s, now_ns);
   job.sampled = job.totals;

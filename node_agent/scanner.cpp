@@ -130,10 +130,10 @@ std::optional<Scanner::Found> Scanner::open_thread(const Job& job,
 std::vector<Home> Scanner::scan(Job& job, Task& task) const {
   const TaskView view = view_of(job, task);
   const Classification found = classify(view);
-  if (job.evidence == LoaderEvidence::kNone && !found.units.empty()) {
+  if (job.loader.evidence == LoaderEvidence::kNone && !found.units.empty()) {
     job.forget_trainer_use();  // it included the loader's use
   }
-  job.evidence = std::max(job.evidence, found.source);
+  job.loader.evidence = std::max(job.loader.evidence, found.source);
   task.processes.clear();
   task.look_again = found.undecided;
   std::set<int> alive;

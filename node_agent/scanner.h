@@ -16,8 +16,8 @@ class Scanner {
       : proc_(proc), backend_(backend) {}
 
   // Rereads the task's process tree, and sets task.processes, task.units and
-  // job.evidence. Existing units keep their state (away, counters), new units
-  // start at home, and ended units are dropped.
+  // job.loader.evidence. Existing units keep their state (away, counters), new
+  // units start at home, and ended units are dropped.
   //
   // A thread that started since job.sampled_ns is accounted from its start, an
   // older one from now. A task with more than kMaxProcesses is scanned in part;

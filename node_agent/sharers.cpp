@@ -50,8 +50,8 @@ void leave_out_silent(std::vector<SharingRank>& ranks) {
 
 void count_sharers(std::map<JobId, Job>& jobs) {
   for (auto& [id, job] : jobs) {
-    job.sharers = 1;
-    job.share = 0;
+    job.sharing.sharers = 1;
+    job.sharing.share = 0;
   }
   std::vector<SharingRank> ranks = ranks_that_say_so(jobs);
   leave_out_silent(ranks);
@@ -59,10 +59,12 @@ void count_sharers(std::map<JobId, Job>& jobs) {
   for (const SharingRank& rank : ranks) ++count[rank.share];
   for (const SharingRank& rank : ranks) {
     Job& job = *rank.job;
-    if (job.share != 0 && count[rank.share] <= job.sharers) continue;
-    job.sharers = count[rank.share];
-    job.share = rank.share.second;
-    job.most_sharers = std::max(job.most_sharers, job.sharers);
+    if (job.sharing.share != 0 && count[rank.share] <= job.sharing.sharers)
+      continue;
+    job.sharing.sharers = count[rank.share];
+    job.sharing.share = rank.share.second;
+    job.sharing.most_sharers =
+        std::max(job.sharing.most_sharers, job.sharing.sharers);
   }
 }
 

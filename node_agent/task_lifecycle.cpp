@@ -48,8 +48,8 @@ void TaskLifecycle::introduce(Job& job, const Task& task) {
   // ENODEV: the task ended while its group was read.
   const bool is_gone = !known && (known.error().code == Code::kNotFound ||
                                   known.error().saved_errno == ENODEV);
-  if (known || is_gone || !job.may_borrow) return;
-  job.may_borrow = false;
+  if (known || is_gone || !job.loan.may_borrow) return;
+  job.loan.may_borrow = false;
   job.note("CPUs cannot be lent to it: " + known.error().message);
   log_warning("job {}: CPUs cannot be lent to it: {}", job.id,
               known.error().message);
@@ -110,7 +110,7 @@ void TaskLifecycle::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
   if (was_last && job->managed) parts_.reporter.write_report(*job);
   if (was_last) {
     parts_.rebalancer.credit_loans();
-    parts_.enforcer.vacate(*job, job->away_now);
+    parts_.enforcer.vacate(*job, job->loan.cpus);
     job->grant.away_cpus = CpuSet();  // its loans have ended
   }
   node_.registry.remove_task(job_id, pid);
@@ -144,7 +144,7 @@ void TaskLifecycle::forget_job(JobId job) {
 void TaskLifecycle::set_up_again() {
   for (auto& [id, job] : node_.registry.jobs()) {
     if (!job.managed) continue;
-    job.away_policy = AwayPolicy();  // the old one would count the time off
+    job.loan.policy = AwayPolicy();  // the old one would count the time off
     for (auto& [pid, task] : job.tasks) {
       introduce(job, task);
       parts_.pools.attach(job, task);

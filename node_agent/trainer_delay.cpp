@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "node_agent/job.h"
+#include "node_agent/task.h"
 
 namespace penstock {
 namespace {

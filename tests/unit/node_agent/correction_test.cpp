@@ -24,9 +24,9 @@ void observe(Job& job, const Seen& seen) {
     o.loader_cpu_s = o.prepared * seen.cpu_s;
     o.bytes = o.prepared * 1000;
     o.sharing = seen.sharing;
-    job.corrector.add(o);
+    job.costs.corrector.add(o);
   }
-  job.knows_bytes = job.knows_bytes || seen.part > 0;
+  job.reads.knows_bytes = job.reads.knows_bytes || seen.part > 0;
 }
 
 // A managed job, one of so many ranks of its share (0: none).
@@ -36,12 +36,14 @@ Job& add(std::map<JobId, Job>& jobs, JobId id, uint64_t share,
   job.uid = 1000;
   job.managed = true;
   job.tasks[100];
-  job.share = share;
-  job.sharers = sharers;
+  job.sharing.share = share;
+  job.sharing.sharers = sharers;
   return job;
 }
 
-double cores_of(const Job& job) { return job.corrected->demand_cores.value; }
+double cores_of(const Job& job) {
+  return job.costs.corrected->demand_cores.value;
+}
 
 // Two jobs of a share, of which the first one prepares all.
 struct OnePrepares {
@@ -61,9 +63,9 @@ TEST_CASE("which of two jobs that share prepares is no part of their needs") {
   correct_predictions(share.jobs);
   for (const auto& [id, job] : share.jobs) {
     CHECK(cores_of(job) == Approx(2));
-    CHECK(job.corrected->loader_cpu_s_per_sample.value == Approx(0.02));
-    CHECK(job.corrected->storage_bytes_per_sample.value == Approx(500));
-    CHECK(job.corrected->demand_bytes_per_s.value == Approx(50000));
+    CHECK(job.costs.corrected->loader_cpu_s_per_sample.value == Approx(0.02));
+    CHECK(job.costs.corrected->storage_bytes_per_sample.value == Approx(500));
+    CHECK(job.costs.corrected->demand_bytes_per_s.value == Approx(50000));
   }
 }
 
@@ -79,17 +81,20 @@ TEST_CASE("what a job was seen to do alone counts once others join it") {
 
 TEST_CASE("what jobs of no common share do tells nothing of each other") {
   OnePrepares share;
-  SECTION("another share") { share.second.share = 8; }
+  SECTION("another share") { share.second.sharing.share = 8; }
   SECTION("another user's") { share.second.uid = 1001; }
-  SECTION("none") { share.second.share = 0; }
-  SECTION("another one whose page lies") { share.first.contradicted = true; }
+  SECTION("none") { share.second.sharing.share = 0; }
+  SECTION("another one whose page lies") {
+    share.first.costs.contradicted = true;
+  }
   SECTION("another one whose page lied often") {
-    for (int i = 0; i < 10; ++i) share.first.corrector.add({.seconds = -1});
+    for (int i = 0; i < 10; ++i)
+      share.first.costs.corrector.add({.seconds = -1});
   }
   correct_predictions(share.jobs);
   CHECK(cores_of(share.first) == Approx(2));
-  CHECK_FALSE(share.second.corrected->demand_cores.known());
-  CHECK_FALSE(share.second.corrected->demand_bytes_per_s.known());
+  CHECK_FALSE(share.second.costs.corrected->demand_cores.known());
+  CHECK_FALSE(share.second.costs.corrected->demand_bytes_per_s.known());
 }
 
 TEST_CASE("two jobs without a share have each their own needs") {
@@ -105,12 +110,12 @@ TEST_CASE("who is left of a share has the cost that it has learnt") {
   OnePrepares share;
   correct_predictions(share.jobs);
   SECTION("the other one has ended") { share.jobs.erase(1); }
-  SECTION("the other one is stopped") { share.first.share = 0; }
-  SECTION("it prepares alone") { share.second.share = 0; }
-  share.second.sharers = 1;
+  SECTION("the other one is stopped") { share.first.sharing.share = 0; }
+  SECTION("it prepares alone") { share.second.sharing.share = 0; }
+  share.second.sharing.sharers = 1;
   correct_predictions(share.jobs);
   CHECK(cores_of(share.second) == Approx(4));
-  CHECK(share.second.corrected->demand_bytes_per_s.value == Approx(1e5));
+  CHECK(share.second.costs.corrected->demand_bytes_per_s.value == Approx(1e5));
   observe(share.second,
           {.cpu_s = 0.03, .seconds = 4});  // what is seen goes first
   correct_predictions(share.jobs);
@@ -120,10 +125,10 @@ TEST_CASE("who is left of a share has the cost that it has learnt") {
 TEST_CASE("what was learnt of a share goes with the last that was seen of it") {
   OnePrepares share;
   correct_predictions(share.jobs);
-  share.second.share = 0;
+  share.second.sharing.share = 0;
   const auto cost = [&] {
     correct_predictions(share.jobs);
-    return share.second.corrected->loader_cpu_s_per_sample;
+    return share.second.costs.corrected->loader_cpu_s_per_sample;
   };
   observe(share.second, {.part = 0, .seconds = 63, .sharing = false});
   CHECK(cost().known());
@@ -136,7 +141,7 @@ TEST_CASE(
   OnePrepares share;
   Job& third = add(share.jobs, 3, 7, 2);
   correct_predictions(share.jobs);
-  CHECK_FALSE(third.corrected->demand_cores.known());
+  CHECK_FALSE(third.costs.corrected->demand_cores.known());
   share.jobs.erase(1);
   share.jobs.erase(2);
   observe(third, {.part = 0});
@@ -148,7 +153,7 @@ TEST_CASE("what earlier runs say of a job that has joined is its prior") {
   OnePrepares share;
   Job& third = add(share.jobs, 3, 7, 2);
   correct_predictions(share.jobs);
-  third.prior.emplace().demand_cores = Figure{3, 2, 4};
+  third.costs.prior.emplace().demand_cores = Figure{3, 2, 4};
   correct_predictions(share.jobs);
   CHECK(cores_of(third) == 3);
 }
@@ -160,21 +165,21 @@ TEST_CASE("a job that is not sampled is not corrected") {
   jobs[1].managed = false;
   jobs[2].tasks.clear();
   correct_predictions(jobs);
-  CHECK_FALSE(jobs[1].corrected);
-  CHECK_FALSE(jobs[2].corrected);
+  CHECK_FALSE(jobs[1].costs.corrected);
+  CHECK_FALSE(jobs[2].costs.corrected);
 }
 
 TEST_CASE("bytes that nobody counts stay as the profile has them") {
   std::map<JobId, Job> jobs;
   Job& job = add(jobs, 1, 0, 1);
   observe(job, {});
-  job.knows_bytes = false;
+  job.reads.knows_bytes = false;
   correct_predictions(jobs);
-  CHECK_FALSE(job.corrected->storage_bytes_per_sample.known());
-  CHECK_FALSE(job.corrected->demand_bytes_per_s.known());
-  job.prior.emplace();
-  job.prior->storage_bytes_per_sample = Figure{300, 200, 400};
+  CHECK_FALSE(job.costs.corrected->storage_bytes_per_sample.known());
+  CHECK_FALSE(job.costs.corrected->demand_bytes_per_s.known());
+  job.costs.prior.emplace();
+  job.costs.prior->storage_bytes_per_sample = Figure{300, 200, 400};
   correct_predictions(jobs);
-  CHECK(job.corrected->storage_bytes_per_sample.value == 300);
-  CHECK(job.corrected->demand_bytes_per_s.value == Approx(300 * kRate));
+  CHECK(job.costs.corrected->storage_bytes_per_sample.value == 300);
+  CHECK(job.costs.corrected->demand_bytes_per_s.value == Approx(300 * kRate));
 }

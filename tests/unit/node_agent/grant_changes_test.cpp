@@ -22,15 +22,15 @@ struct Fixture {
   void plan(const PlannedGrant& grant,
             GrantCause cause = GrantCause::kMeasuredChange) {
     const PlannedGrant before = std::exchange(job.grant, grant);
-    job.away_now = grant.away_cpus;
+    job.loan.cpus = grant.away_cpus;
     record_plan(job, before, cause, now);
   }
   void recall() {
-    job.away_now = CpuSet();
+    job.loan.cpus = CpuSet();
     record_recall(job, now);
   }
   void lend_again() {
-    job.away_now = job.grant.away_cpus;
+    job.loan.cpus = job.grant.away_cpus;
     record_lent_again(job, now);
   }
   void pass(uint64_t seconds) { now.ns += seconds * 1'000'000'000; }
@@ -44,10 +44,10 @@ struct Fixture {
 TEST_CASE("the first change begins with nothing") {
   Fixture f;
   f.plan(grant_of(1), GrantCause::kTaskStart);
-  REQUIRE(f.job.changes.size() == 1);
-  CHECK_FALSE(f.job.changes[0].cores_from);
-  CHECK(*f.job.changes[0].cores_to == 1);
-  CHECK(f.job.changes_by_cause[size_t(GrantCause::kTaskStart)] == 1);
+  REQUIRE(f.job.changes.list.size() == 1);
+  CHECK_FALSE(f.job.changes.list[0].cores_from);
+  CHECK(*f.job.changes.list[0].cores_to == 1);
+  CHECK(f.job.changes.by_cause[size_t(GrantCause::kTaskStart)] == 1);
 }
 
 TEST_CASE("small moves make an entry once they add up") {
@@ -55,10 +55,11 @@ TEST_CASE("small moves make an entry once they add up") {
   f.plan(grant_of(0.94));
   double home = 0.94;
   while (home > 0.04) f.plan(grant_of(home -= 0.004));
-  CHECK(f.job.changes.size() > 50);
-  CHECK(f.job.changes.size() < 100);
-  for (size_t i = 1; i < f.job.changes.size(); ++i) {
-    CHECK(*f.job.changes[i].cores_from - *f.job.changes[i].cores_to <= 0.014);
+  CHECK(f.job.changes.list.size() > 50);
+  CHECK(f.job.changes.list.size() < 100);
+  for (size_t i = 1; i < f.job.changes.list.size(); ++i) {
+    CHECK(*f.job.changes.list[i].cores_from - *f.job.changes.list[i].cores_to <=
+          0.014);
   }
 }
 
@@ -66,9 +67,9 @@ TEST_CASE("cores that a loan gains or loses on the same CPU are an entry") {
   Fixture f;
   f.plan(grant_of(1, 0.9));
   f.plan(grant_of(1, 0.2));
-  REQUIRE(f.job.changes.size() == 2);
-  CHECK(*f.job.changes[1].away_from == 0.9);
-  CHECK(*f.job.changes[1].away_to == 0.2);
+  REQUIRE(f.job.changes.list.size() == 2);
+  CHECK(*f.job.changes.list[1].away_from == 0.9);
+  CHECK(*f.job.changes.list[1].away_to == 0.2);
 }
 
 TEST_CASE("a recall and its end are two entries, once in ten seconds") {
@@ -76,19 +77,19 @@ TEST_CASE("a recall and its end are two entries, once in ten seconds") {
   f.plan(grant_of(1, 0.9));
   f.recall();
   f.lend_again();
-  REQUIRE(f.job.changes.size() == 3);
-  CHECK(f.job.changes[1].cause == GrantCause::kRecall);
-  CHECK(*f.job.changes[1].cores_to == 1);
-  CHECK(*f.job.changes[1].away_to == 0);
-  CHECK(f.job.changes[2].cause == GrantCause::kIdleCpus);
-  CHECK(*f.job.changes[2].cores_to == Approx(1.9));
+  REQUIRE(f.job.changes.list.size() == 3);
+  CHECK(f.job.changes.list[1].cause == GrantCause::kRecall);
+  CHECK(*f.job.changes.list[1].cores_to == 1);
+  CHECK(*f.job.changes.list[1].away_to == 0);
+  CHECK(f.job.changes.list[2].cause == GrantCause::kIdleCpus);
+  CHECK(*f.job.changes.list[2].cores_to == Approx(1.9));
   f.pass(5);
   f.recall();
   f.lend_again();
-  CHECK(f.job.changes.size() == 3);
+  CHECK(f.job.changes.list.size() == 3);
   f.pass(6);
   f.recall();
-  CHECK(f.job.changes.size() == 4);
+  CHECK(f.job.changes.list.size() == 4);
 }
 
 TEST_CASE("a plan that changes nothing is no entry, after a recall too") {
@@ -96,10 +97,10 @@ TEST_CASE("a plan that changes nothing is no entry, after a recall too") {
   f.plan(grant_of(1, 0.9, 1e6));
   f.recall();
   f.plan(grant_of(1, 0.9, 1.01e6));
-  CHECK(f.job.changes.size() == 2);
+  CHECK(f.job.changes.list.size() == 2);
   f.plan(grant_of(1, 0.9, 2e6));
-  CHECK(f.job.changes.size() == 3);
-  CHECK(*f.job.changes[2].cores_from == 1);
+  CHECK(f.job.changes.list.size() == 3);
+  CHECK(*f.job.changes.list[2].cores_from == 1);
 }
 
 TEST_CASE("each change begins where the one before it ended") {
@@ -126,11 +127,11 @@ TEST_CASE("each change begins where the one before it ended") {
     // As a task that is about to exec on lent CPUs has it.
     if (random() % 7 == 0) f.job.grant.away_cpus = CpuSet();
   }
-  REQUIRE(f.job.changes.size() == kMaxGrantChanges);
-  for (size_t i = 1; i < f.job.changes.size(); ++i) {
-    const GrantChange& last = f.job.changes[i - 1];
-    CHECK(f.job.changes[i].cores_from == last.cores_to);
-    CHECK(f.job.changes[i].away_from == last.away_to);
-    CHECK(f.job.changes[i].bytes_per_s_from == last.bytes_per_s_to);
+  REQUIRE(f.job.changes.list.size() == kMaxGrantChanges);
+  for (size_t i = 1; i < f.job.changes.list.size(); ++i) {
+    const GrantChange& last = f.job.changes.list[i - 1];
+    CHECK(f.job.changes.list[i].cores_from == last.cores_to);
+    CHECK(f.job.changes.list[i].away_from == last.away_to);
+    CHECK(f.job.changes.list[i].bytes_per_s_from == last.bytes_per_s_to);
   }
 }

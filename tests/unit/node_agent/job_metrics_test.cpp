@@ -50,10 +50,10 @@ TEST_CASE("what was measured is told") {
   Fixture f;
   f.job.totals = {.home_cpu_s = 10, .away_cpu_s = 5, .job_cpu_s = 40};
   f.job.totals.read_bytes = 4096;
-  f.job.knows_bytes = true;
-  f.job.limit_bytes_per_s = 1 << 20;
+  f.job.reads.knows_bytes = true;
+  f.job.reads.limit_bytes_per_s = 1 << 20;
   f.job.rates = {{50, 900}, {90, 100}, {95, 120}};
-  f.job.changes_by_cause[size_t(GrantCause::kRecall)] = 3;
+  f.job.changes.by_cause[size_t(GrantCause::kRecall)] = 3;
   Progress page;
   page.started_ns = 11 * kSecond;
   page.updated_ns = 91 * kSecond;

@@ -120,17 +120,17 @@ TEST_CASE("time of a loader that was a trainer goes to the trainer") {
   job.sampled = job.totals;
   job.totals.home_cpu_s += 0.5;  // 0.2 of it this thread's
   job.totals.job_cpu_s += 0.7;
-  job.trainer_cores = {0.1};
+  job.trainer.cores = {0.1};
   LoaderThread thread{{}, SchedstatFile(UniqueFd()), {}, {}};
   charge_trainer(job, thread);  // nothing was charged
-  CHECK(job.trainer_cores.size() == 1);
+  CHECK(job.trainer.cores.size() == 1);
   thread.charged = {8.7, 4};
   thread.sampled = {8.5, 4};
   charge_trainer(job, thread);
   CHECK(job.totals.home_cpu_s == Approx(1.8));
   CHECK(job.totals.away_cpu_s == 1);
   CHECK(job.totals.credited_away_cpu_s == 1);
-  CHECK(job.trainer_cores.empty());
+  CHECK(job.trainer.cores.empty());
   const CpuUse use = cpu_use(job.sampled, job.totals);
   CHECK(use.home_s == Approx(0.3));
   CHECK(*use.trainer_s == Approx(0.4));

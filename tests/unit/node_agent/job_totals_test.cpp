@@ -72,7 +72,7 @@ TEST_CASE("a floor is told per rank, once something was measured") {
   f.job.ended.add(page);  // a second rank
   f.job.widest.grant.floor = 60;
   CHECK_FALSE(f.totals().floor_samples_per_s);
-  f.job.corrected.emplace();
+  f.job.costs.corrected.emplace();
   CHECK(*f.totals().floor_samples_per_s == Approx(30));
 }
 

@@ -33,7 +33,7 @@ struct Fixture {
     measured.ceiling_samples_per_s = {100, 95, 105};
     measured.loader_cpu_s_per_sample = {0.04, 0.032, 0.05};
     measured.basis = "measured 64 s";
-    job.corrected = measured;
+    job.costs.corrected = measured;
   }
 
   WhatIfCurve curve() const {
@@ -47,7 +47,7 @@ struct Fixture {
     measured.cores = {1, 2, 4};
     measured.rate_at_cores = {30, 50, 80};
     measured.relative_error = 0.1;
-    return job.profile.emplace(measured);
+    return job.costs.profile.emplace(measured);
   }
 
   Config config;
@@ -111,7 +111,7 @@ TEST_CASE("a profile's curve goes before a straight line") {
 
 TEST_CASE("what no thread can use is not promised") {
   Fixture f;
-  f.job.most_loader_threads = 6;  // 3 of each rank
+  f.job.loader.most_threads = 6;  // 3 of each rank
   WhatIfCurve curve = f.curve();
   CHECK_FALSE(curve.enough_cores);
   CHECK(curve.why_not_enough == "the loader has too few threads");
@@ -134,7 +134,7 @@ TEST_CASE("what no thread can use is not promised") {
 
 TEST_CASE("storage limits the curve as far as it is known") {
   Fixture f;
-  f.job.corrected->storage_bytes_per_sample = {1e6, 1e6, 1e6};
+  f.job.costs.corrected->storage_bytes_per_sample = {1e6, 1e6, 1e6};
   CHECK(says(f.curve().notes, "What storage supplies is not known"));
   SECTION("by the grant") { f.job.widest.grant.bytes_per_s = 1.5e8; }
   SECTION("by the profile") { f.profile().fetch_bytes_per_s = 0.75e8; }
@@ -153,13 +153,13 @@ TEST_CASE("storage limits the curve as far as it is known") {
 TEST_CASE("a job that has measured nothing has its profile's prediction") {
   Fixture f;
   f.job.ended = {};
-  f.job.corrected.reset();
+  f.job.costs.corrected.reset();
   f.job.totals.home_cpu_s = f.job.totals.away_cpu_s = 0;
   Prediction prior;
   prior.ceiling_samples_per_s = {100, 75, 125};
   prior.loader_cpu_s_per_sample = {0.04, 0.03, 0.05};
   prior.basis = "profile alexnet";
-  f.job.prior = prior;
+  f.job.costs.prior = prior;
   const WhatIfCurve curve = f.curve();
   CHECK(curve.ceiling == Approx(200));
   CHECK_FALSE(curve.measured_cores);
@@ -176,15 +176,15 @@ TEST_CASE("why there is no curve is said") {
     why = "the ceiling is not known";
   }
   SECTION("no cost") {
-    f.job.corrected->loader_cpu_s_per_sample = {};
+    f.job.costs.corrected->loader_cpu_s_per_sample = {};
     why = "what a sample costs the loader is not known";
   }
   SECTION("a cost of nothing") {
-    f.job.corrected->loader_cpu_s_per_sample = {0, 0, 0};
+    f.job.costs.corrected->loader_cpu_s_per_sample = {0, 0, 0};
     why = "what a sample costs the loader is not known";
   }
   SECTION("pages that are not to be believed") {
-    f.job.contradicted = true;
+    f.job.costs.contradicted = true;
     why = "the job's own figures contradict the kernel's";
   }
   const WhatIfCurve curve = f.curve();
@@ -194,12 +194,12 @@ TEST_CASE("why there is no curve is said") {
 
 TEST_CASE("intervals hold the rate, cores ascend, rates do not fall") {
   Fixture f;
-  f.job.corrected->storage_bytes_per_sample = {1e6, 0.5e6, 2e6};
+  f.job.costs.corrected->storage_bytes_per_sample = {1e6, 0.5e6, 2e6};
   f.job.widest.grant.bytes_per_s = 1.8e8;
   SECTION("a line") {}
   SECTION("a curve") { f.profile().corner_storage = 3; }
   SECTION("a cost that may be nothing") {
-    f.job.corrected->loader_cpu_s_per_sample = {0.04, 0, 0.5};
+    f.job.costs.corrected->loader_cpu_s_per_sample = {0.04, 0, 0.5};
   }
   const WhatIfCurve curve = f.curve();
   REQUIRE(curve.points.size() > 32);

@@ -102,8 +102,8 @@ TEST_CASE("ranks that ran at once are told as one job") {
   f.job.widest = {2, CpuSet({0, 1, 2, 3}), 0.5, {}};
   f.job.widest.grant.rate = 210;
   f.job.widest.grant.floor = 150;
-  f.job.corrected.emplace();
-  f.job.corrected->demand_cores = Figure{1.5, 1.4, 1.6};
+  f.job.costs.corrected.emplace();
+  f.job.costs.corrected->demand_cores = Figure{1.5, 1.4, 1.6};
   const JobReport report = build_report(f.job, f.context, false);
   CHECK(report.ranks == 2);
   CHECK(report.tasks == 2);
@@ -135,7 +135,7 @@ TEST_CASE("a rate in cores is no rate in samples") {
   f.job.widest.grant.rate = 0.22;
   f.job.widest.grant.floor = 0.22;
   f.job.widest.grant.in_cores = true;
-  f.job.corrected.emplace();
+  f.job.costs.corrected.emplace();
   const JobReport report = build_report(f.job, f.context, false);
   CHECK_FALSE(report.throughput.predicted);
   CHECK_FALSE(report.floor_rate);
@@ -245,7 +245,7 @@ TEST_CASE("what the loader's cache served is told") {
 TEST_CASE("that a job prepared together with others is told") {
   Fixture f;
   CHECK(build_report(f.job, f.context, false).notes.empty());
-  f.job.most_sharers = 8;
+  f.job.sharing.most_sharers = 8;
   const JobReport report = build_report(f.job, f.context, false);
   REQUIRE(report.notes.size() == 1);
   CHECK(report.notes[0].find("8 ranks in all") != std::string::npos);

@@ -28,7 +28,7 @@ TEST_CASE("what a job that shares has used tells no cost of what it prepares") {
     reporting.run(1);
   }
   const auto cost = [&] {
-    return reporting.job.corrector.corrected(std::nullopt)
+    return reporting.job.costs.corrector.corrected(std::nullopt)
         .loader_cpu_s_per_sample;
   };
   CHECK(cost().known() == !is_sharing);
@@ -55,7 +55,7 @@ TEST_CASE("of jobs that share, what a cache served last is told by the clock") {
     f.run(1);
   }
   const MeasuredCosts costs =
-      Corrector::costs_of({{&before, &f.job.corrector}});
+      Corrector::costs_of({{&before, &f.job.costs.corrector}});
   CHECK(costs.storage_bytes.value == Approx(0).margin(1e-9));
 }
 
@@ -64,10 +64,10 @@ TEST_CASE("bytes that no controller counts are the loader's, or unknown") {
   f.device = "254:16";
   f.page->bytes = 0;
   f.run(2);
-  CHECK_FALSE(f.job.knows_bytes);
+  CHECK_FALSE(f.job.reads.knows_bytes);
   f.page->bytes = 5000;
   f.run(1);
-  CHECK(f.job.knows_bytes);
+  CHECK(f.job.reads.knows_bytes);
   CHECK(f.job.totals.read_bytes == 5000);
 }
 
@@ -84,7 +84,7 @@ TEST_CASE("what the kernel counts goes before what a loader says") {
   count("");
   f.page->bytes = 5000;
   f.run(1);
-  CHECK(f.job.knows_bytes);
+  CHECK(f.job.reads.knows_bytes);
   CHECK(f.job.totals.read_bytes == 0);
   count("254:16 rbytes=700 wbytes=0 rios=1 wios=0 dbytes=0 dios=0\n");
   f.run(1);
@@ -129,7 +129,7 @@ TEST_CASE("each period is a point of the course") {
   WithLoader f;
   f.job.grant.home_cores = 1.5;
   f.job.grant.away_cores = 0.5;
-  f.job.limit_bytes_per_s = 7000;
+  f.job.reads.limit_bytes_per_s = 7000;
   for (int i = 0; i < 4; ++i) {
     f.spend(800, 100);
     f.page->wait_ns += 400'000'000;
@@ -163,7 +163,7 @@ TEST_CASE("a course has no rate in cores") {
   WithLoader f;
   f.job.grant.rate = 0.22;
   f.job.grant.in_cores = GENERATE(false, true);
-  f.job.corrected.emplace();
+  f.job.costs.corrected.emplace();
   f.run(3);
   const TimelinePoint point = f.job.course.points().back();
   CHECK(point.predicted_rate.has_value() == !f.job.grant.in_cores);
@@ -227,7 +227,7 @@ TEST_CASE("threads' states are looked at only where they would tell more") {
     CHECK(f.job.totals.by_kernel.fetch_s == 0);
   }
   SECTION("the trainer does not wait") { f.run(5); }
-  CHECK_FALSE(f.job.watches_states);
+  CHECK_FALSE(f.job.loader.watches_states);
   const double before_s = f.job.totals.loader.blocked_s;
   f.run(5);
   CHECK(f.job.totals.loader.blocked_s == before_s);

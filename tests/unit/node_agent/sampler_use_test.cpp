@@ -38,7 +38,7 @@ TEST_CASE("a sample divides the job's CPU time, however often threads move") {
     CHECK(*point.used_home_cores == cores(loader_ms[0]));
     CHECK(*point.used_away_cores == cores(loader_ms[1]));
     CHECK(*point.used_trainer_cores == cores(trainer_ms));
-    CHECK(f.job.trainer_cores.back() == cores(trainer_ms));
+    CHECK(f.job.trainer.cores.back() == cores(trainer_ms));
   }
   CHECK(trainer_reserve_cores(f.job) <= 0.9);
 }
@@ -53,7 +53,8 @@ TEST_CASE("a trainer's wait for its loader's CPUs is no part of its ceiling") {
     f.run(1);
   }
   const auto ceiling = [&] {
-    return f.job.corrector.corrected(std::nullopt).ceiling_samples_per_s.value;
+    return f.job.costs.corrector.corrected(std::nullopt)
+        .ceiling_samples_per_s.value;
   };
   CHECK(ceiling() == Approx(200));
   CHECK(f.job.totals.contention_s == Approx(0.5 * 19));
@@ -98,27 +99,27 @@ struct OnOneCpu : WithLoader {
 TEST_CASE("a loader starves that waits for a CPU at home, for as long") {
   OnOneCpu f;
   f.period(400, 90, 500);
-  CHECK_FALSE(f.job.starved);
+  CHECK_FALSE(f.job.loader.starved);
   f.period(400, 110, 500);
-  CHECK(f.job.starved);
+  CHECK(f.job.loader.starved);
   f.period(300, 60, 100);  // it does not flip with every period
-  CHECK(f.job.starved);
+  CHECK(f.job.loader.starved);
   f.period(300, 40, 600);
-  CHECK_FALSE(f.job.starved);
+  CHECK_FALSE(f.job.loader.starved);
   f.period(200, 300, 100);  // bursts on CPUs that are mostly idle
-  CHECK_FALSE(f.job.starved);
+  CHECK_FALSE(f.job.loader.starved);
   f.job.tasks[100].units.front().away = true;
   f.period(400, 500, 500);  // behind a busy lender
-  CHECK_FALSE(f.job.starved);
+  CHECK_FALSE(f.job.loader.starved);
 }
 
 TEST_CASE("one task's loader starves though another's idles") {
   OnOneCpu f;
   f.job.tasks[200].home.affinity = CpuSet({1});
   f.period(500, 300, 300);
-  CHECK(f.job.starved);
+  CHECK(f.job.loader.starved);
   f.period(100, 300, 100);  // the task's own CPU is mostly idle
-  CHECK_FALSE(f.job.starved);
+  CHECK_FALSE(f.job.loader.starved);
 }
 
 TEST_CASE("a plan between two samples keeps the reserve of the last") {
@@ -148,7 +149,7 @@ TEST_CASE("several tasks' loaders are in the way of one trainer each") {
   f.period(200, 0, 2000);
   wait_for(1400);
   f.period(200, 0, 2000);  // 0.05 cores of loader a task
-  CHECK(f.job.crowded_cores == Approx(2 * 0.05 / 0.95));
+  CHECK(f.job.trainer.crowded_cores == Approx(2 * 0.05 / 0.95));
 }
 
 TEST_CASE("a job is idle where all of it used next to nothing") {
@@ -169,7 +170,7 @@ TEST_CASE("a loader that is kept apart is not in its trainer's way") {
     f.run(1);
   }
   CHECK(f.job.totals.contention_s == 0);
-  CHECK(f.job.crowded_cores == 0);
+  CHECK(f.job.trainer.crowded_cores == 0);
 }
 
 TEST_CASE("of an ended thread the last look of the closed loop counts") {

@@ -29,16 +29,16 @@ TEST_CASE("jobs of one user that say the same number share") {
   jobs.emplace(5, job_of(1001, {7}));  // another user's word
   jobs.emplace(6, job_of(1000, {}));
   count_sharers(jobs);
-  CHECK(jobs.at(1).sharers == 3);
-  CHECK(jobs.at(2).sharers == 3);
-  CHECK(jobs.at(3).sharers == 1);
-  CHECK(jobs.at(4).sharers == 1);
-  CHECK(jobs.at(5).sharers == 1);
-  CHECK(jobs.at(6).sharers == 1);
-  CHECK(jobs.at(1).share == 7);
-  CHECK(jobs.at(2).share == 7);
-  CHECK(jobs.at(3).share == 8);
-  CHECK(jobs.at(4).share == 0);
+  CHECK(jobs.at(1).sharing.sharers == 3);
+  CHECK(jobs.at(2).sharing.sharers == 3);
+  CHECK(jobs.at(3).sharing.sharers == 1);
+  CHECK(jobs.at(4).sharing.sharers == 1);
+  CHECK(jobs.at(5).sharing.sharers == 1);
+  CHECK(jobs.at(6).sharing.sharers == 1);
+  CHECK(jobs.at(1).sharing.share == 7);
+  CHECK(jobs.at(2).sharing.share == 7);
+  CHECK(jobs.at(3).sharing.share == 8);
+  CHECK(jobs.at(4).sharing.share == 0);
 }
 
 TEST_CASE("who has ended, is stopped or prepares alone again shares no more") {
@@ -48,17 +48,17 @@ TEST_CASE("who has ended, is stopped or prepares alone again shares no more") {
   jobs.emplace(3, job_of(1000, {7}));
   jobs.at(2).tasks[100].ranks[0].gone = true;
   count_sharers(jobs);
-  CHECK(jobs.at(1).sharers == 2);
-  CHECK(jobs.at(2).sharers == 1);
+  CHECK(jobs.at(1).sharing.sharers == 2);
+  CHECK(jobs.at(2).sharing.sharers == 1);
   jobs.at(1).stopped = true;
   count_sharers(jobs);
-  CHECK(jobs.at(1).share == 0);
-  CHECK(jobs.at(1).most_sharers == 2);
-  CHECK(jobs.at(3).sharers == 1);
+  CHECK(jobs.at(1).sharing.share == 0);
+  CHECK(jobs.at(1).sharing.most_sharers == 2);
+  CHECK(jobs.at(3).sharing.sharers == 1);
   jobs.at(1).stopped = false;
   jobs.at(3).tasks[100].ranks[0].progress->share = 0;
   count_sharers(jobs);
-  CHECK(jobs.at(1).sharers == 1);
+  CHECK(jobs.at(1).sharing.sharers == 1);
 }
 
 TEST_CASE("who has used nothing for a minute shares no more") {
@@ -72,14 +72,14 @@ TEST_CASE("who has used nothing for a minute shares no more") {
   updated_ns(1) = 100'000'000'000;
   updated_ns(2) = 40'000'000'000;
   count_sharers(jobs);
-  CHECK(jobs.at(1).sharers == 2);
+  CHECK(jobs.at(1).sharing.sharers == 2);
   updated_ns(1) += 1;
   count_sharers(jobs);
-  CHECK(jobs.at(1).sharers == 1);
-  CHECK(jobs.at(1).share == 7);
-  CHECK(jobs.at(2).share == 0);
-  CHECK(jobs.at(3).share == 8);
+  CHECK(jobs.at(1).sharing.sharers == 1);
+  CHECK(jobs.at(1).sharing.share == 7);
+  CHECK(jobs.at(2).sharing.share == 0);
+  CHECK(jobs.at(3).sharing.share == 8);
   updated_ns(2) = updated_ns(1);
   count_sharers(jobs);
-  CHECK(jobs.at(2).sharers == 2);
+  CHECK(jobs.at(2).sharing.sharers == 2);
 }
