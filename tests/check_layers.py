@@ -128,13 +128,14 @@ def check_file(path):
 def types_of(path):
     """Types that a file defines for others: namespace and name.
 
-    A nested type's name is whole: Context::Impl is no second Context.
+    A nested type's name is whole: Context::Impl is no second Context. Nor is
+    a specialization Context<T>.
     """
     text = path.read_text("utf-8")
     own = list(re.finditer(r"^namespace \{$.*?^\}  // namespace$", text,
                            re.MULTILINE | re.DOTALL))
     for found in re.finditer(
-            r"^(?:struct|class|enum class) (\w+(?:::\w+)*)[^;{()]*\{",
+            r"^(?:struct|class|enum class) (\w+(?:::\w+)*)(?![\w<])[^;{()]*\{",
             text, re.MULTILINE):
         if any(part.start() < found.start() < part.end() for part in own):
             continue
