@@ -88,7 +88,7 @@ class FieldReader {
   requires std::is_enum_v<T>
   bool read(const nlohmann::json& in, Step step, T& out,
             const FieldRule<T>& rule) {
-    for (int i = 0; i < rule.count; ++i) {
+    for (size_t i = 0; i < rule.count; ++i) {
       if (in == rule.name_of(T(i))) {
         out = T(i);
         return true;

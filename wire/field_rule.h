@@ -56,7 +56,7 @@ struct FieldRule<std::string> {
 template <class T>
 requires std::is_enum_v<T>
 struct FieldRule<T> {
-  int count = 0;  // of names
+  size_t count = 0;  // of names
   const char* (*name_of)(T) = nullptr;
   bool optional = false;
   bool omit_default = false;
