@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <cmath>
+#include <algorithm>
 
 #include "common/units.h"
+#include "wire/field_reader.h"
+#include "wire/field_writer.h"
 
 namespace penstock {
 namespace {
@@ -15,132 +16,59 @@ using nlohmann::json;
 constexpr size_t kMaxCursorBytes = 128;
 constexpr size_t kMaxReasonBytes = 1000;
 
-struct WhatName {
-  ControllerQuery::What what;
-  const char* name;
-};
-constexpr std::array<WhatName, 4> kWhatNames = {
-    {{ControllerQuery::What::kJobs, "jobs"},
-     {ControllerQuery::What::kNodes, "nodes"},
-     {ControllerQuery::What::kHistory, "history"},
-     {ControllerQuery::What::kTotals, "totals"}}};
-
-// Error codes of answers, by their name in messages.
-struct CodeName {
-  Code code;
-  const char* name;
-};
-constexpr std::array<CodeName, 7> kCodeNames = {
-    {{Code::kInvalidArgument, "invalid"},
-     {Code::kNotFound, "not_found"},
-     {Code::kPermissionDenied, "denied"},
-     {Code::kIo, "io"},
-     {Code::kInfeasible, "infeasible"},
-     {Code::kUnavailable, "unavailable"},
-     {Code::kLimit, "limit"}}};
-
-// Reads optional fields; keeps the first error.
-class Reader {
- public:
-  explicit Reader(const json& in) : in_(in) {}
-
-  void read(const char* key, std::optional<uint32_t>& out) {
-    const json* value = find(key);
-    if (!value) return;
-    if (!value->is_number_unsigned() || value->get<uint64_t>() > UINT32_MAX) {
-      return fail(key, "a whole number under 2^32");
-    }
-    out = value->get<uint32_t>();
-  }
-
-  void read(const char* key, std::string& out, size_t max_bytes) {
-    const json* value = find(key);
-    if (!value) return;
-    if (!value->is_string() ||
-        value->get_ref<const std::string&>().size() > max_bytes) {
-      return fail(key, fmt::format("a text of at most {} bytes", max_bytes));
-    }
-    out = value->get<std::string>();
-  }
-
-  void read(const char* key, double& out) {
-    const json* value = find(key);
-    if (!value) return;
-    if (!value->is_number() || !(value->get<double>() >= 0)) {
-      return fail(key, "a number from 0");
-    }
-    out = value->get<double>();
-  }
-
-  void read(const char* key, int& out, int low, int high) {
-    const json* value = find(key);
-    if (!value) return;
-    // A number over INT64_MAX wraps to a negative one and is refused as well.
-    const int64_t number =
-        value->is_number_integer() ? value->get<int64_t>() : int64_t{low} - 1;
-    if (number < low || number > high) {
-      return fail(key, fmt::format("{} to {}", low, high));
-    }
-    out = int(number);
-  }
-
-  void fail(const std::string& key, const std::string& allowed) {
-    if (status_) status_ = invalid("query: " + key + ": allowed: " + allowed);
-  }
-
-  const json* find(const char* key) const {
-    const auto found = in_.find(key);
-    return found == in_.end() || found->is_null() ? nullptr : &*found;
-  }
-
-  Status status() const { return status_; }
-
- private:
-  const json& in_;
-  Status status_ = Done{};
-};
-
-template <class T>
-void put(json& out, const char* key, const std::optional<T>& value) {
-  if (value) out[key] = *value;
+// Of ControllerQuery::What.
+constexpr const char* kWhatNames[] = {"jobs", "nodes", "history", "totals"};
+const char* what_name(ControllerQuery::What what) {
+  return kWhatNames[size_t(what)];
 }
+
+// Of Code.
+constexpr const char* kCodeNames[] = {"invalid", "not_found",  "denied",
+                                      "io",      "infeasible", "unavailable",
+                                      "limit"};
+
+std::string allowed(const FieldFault& fault) {
+  const std::string_view type = fault.type;
+  if (type == "a name") return "jobs, nodes, history, totals";
+  if (type == "a number") return "a number from 0";
+  if (type == "a text") {
+    return fmt::format("a text of at most {} bytes", fault.most);
+  }
+  return fault.most == UINT32_MAX ? "a whole number under 2^32" : fault.allowed;
+}
+
+Error error_of(const FieldFault& fault) {
+  return invalid(fault.path + ": allowed: " + allowed(fault));
+}
+
+constexpr FieldDialect kDialect = {.null = FieldDialect::Null::kIsMissing,
+                                   .low = 0,
+                                   .separator = ": ",
+                                   .error_of = error_of};
 
 }  // namespace
 
+template <class Visitor, ConstOrNot<ControllerQuery> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("what", it.what, {std::size(kWhatNames), what_name});
+  visit("job_id", it.job_id, {.omit_default = true});
+  visit("uid", it.uid, {.omit_default = true});
+  visit("node", it.node,
+        {.most = kMaxNodeBytes, .optional = true, .omit_default = true});
+  visit("since_unix_s", it.since_unix_s,
+        {.optional = true, .omit_default = true});
+  visit("after", it.after,
+        {.most = kMaxCursorBytes, .optional = true, .omit_default = true});
+  visit("limit", it.limit, {1, kMaxQueryRows, /*optional=*/true});
+}
+
 json query_body(const ControllerQuery& query) {
-  json out = {{"limit", query.limit}};
-  for (const WhatName& each : kWhatNames) {
-    if (each.what == query.what) out["what"] = each.name;
-  }
-  put(out, "job_id", query.job_id);
-  put(out, "uid", query.uid);
-  if (!query.node.empty()) out["node"] = query.node;
-  if (query.since_unix_s > 0) out["since_unix_s"] = query.since_unix_s;
-  if (!query.after.empty()) out["after"] = query.after;
-  return out;
+  return write_fields<json>(query);
 }
 
 Result<ControllerQuery> read_query(const json& body) try {
   if (!body.is_object()) return invalid("query: not an object");
-  Reader reader(body);
-  ControllerQuery query;
-  std::string what;
-  reader.read("what", what, kMaxTypeBytes);
-  bool known = false;
-  for (const WhatName& each : kWhatNames) {
-    if (what != each.name) continue;
-    query.what = each.what;
-    known = true;
-  }
-  if (!known) reader.fail("what", "jobs, nodes, history, totals");
-  reader.read("job_id", query.job_id);
-  reader.read("uid", query.uid);
-  reader.read("node", query.node, kMaxNodeBytes);
-  reader.read("since_unix_s", query.since_unix_s);
-  reader.read("after", query.after, kMaxCursorBytes);
-  reader.read("limit", query.limit, 1, kMaxQueryRows);
-  if (!reader.status()) return reader.status().error();
-  return query;
+  return read_fields<ControllerQuery>(body, kDialect, "query");
 } catch (const std::exception& error) {
   return invalid(std::string("query: ") + error.what());
 }
@@ -153,9 +81,7 @@ json answer_body(const Envelope& query, const Result<json>& document) {
     return out;
   }
   const Error& error = document.error();
-  for (const CodeName& each : kCodeNames) {
-    if (each.code == error.code) out["error"] = each.name;
-  }
+  out["error"] = kCodeNames[size_t(error.code)];
   out["reason"] = error.message.substr(0, kMaxReasonBytes);
   return out;
 }
@@ -185,10 +111,12 @@ Result<json> read_answer(const Envelope& answer, const Envelope& query) try {
   const std::string name = body.value("error", "");
   const std::string reason =
       printable(body.value("reason", ""), kMaxReasonBytes);
-  for (const CodeName& each : kCodeNames) {
-    if (name == each.name) return Error{each.code, 0, reason};
+  const auto* known =
+      std::find(std::begin(kCodeNames), std::end(kCodeNames), name);
+  if (known == std::end(kCodeNames)) {
+    return invalid("an answer without a document");
   }
-  return invalid("an answer without a document");
+  return Error{Code(known - std::begin(kCodeNames)), 0, reason};
 } catch (const std::exception& error) {
   return invalid(std::string("the answer: ") + error.what());
 }
