@@ -4,11 +4,23 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 
-#include "common/units.h"
+#include "wire/field_reader.h"
+#include "wire/field_writer.h"
 
 namespace penstock {
+
+// Except the session, which is a text, and the body.
+template <class Visitor, ConstOrNot<Envelope> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("version", it.version);
+  visit("newest_version", it.newest_version);
+  visit("type", it.type);
+  visit("node", it.node);
+  visit("sequence", it.sequence);
+  visit("sent_unix_s", it.sent_unix_s);
+}
+
 namespace {
 
 using nlohmann::json;
@@ -79,56 +91,30 @@ Result<uint64_t> session_of(const std::string& text) {
   return session;
 }
 
-// Reads fields one by one and keeps the first error.
-class Reader {
- public:
-  explicit Reader(const json& in) : in_(in) {}
+Error error_of(const FieldFault& fault) {
+  return invalid(fault.path + (fault.kind == FieldFault::Kind::kRange
+                                   ? ": too large"
+                                   : ": missing, or of another kind"));
+}
 
-  template <class T>
-  T read(const char* key, bool (json::*is_kind)() const noexcept) {
-    const auto found = in_.find(key);
-    if (found != in_.end() && ((*found).*is_kind)()) return found->get<T>();
-    fail(std::string(key) + ": missing, or of another kind");
-    return T{};
-  }
-
-  uint64_t read_whole(const char* key, uint64_t max) {
-    const auto value = read<uint64_t>(key, &json::is_number_unsigned);
-    if (value > max) fail(std::string(key) + ": too large");
-    return value;
-  }
-
-  void fail(std::string why) {
-    if (status_) status_ = invalid(std::move(why));
-  }
-
-  Status status() const { return status_; }
-
- private:
-  const json& in_;
-  Status status_ = Done{};
-};
+constexpr FieldDialect kDialect = {.error_of = error_of};
 
 // Check the version first: other versions may have other fields.
 Result<Envelope> read_envelope(json& object) {
-  Reader reader(object);
+  FieldReader reader(object, kDialect);
   Envelope envelope;
-  envelope.version = uint32_t(reader.read_whole("version", UINT32_MAX));
-  if (!reader.status()) return reader.status().error();
+  reader("version", envelope.version);
+  if (Status read = reader.finish(); !read) return std::move(read).error();
   if (Status known = check_version(envelope.version); !known) {
     return std::move(known).error();
   }
-  envelope.newest_version =
-      uint32_t(reader.read_whole("newest_version", UINT32_MAX));
-  envelope.type = reader.read<std::string>("type", &json::is_string);
-  envelope.node = reader.read<std::string>("node", &json::is_string);
-  Result<uint64_t> session =
-      session_of(reader.read<std::string>("session", &json::is_string));
-  if (!session) reader.fail(session.error().message);
-  envelope.session = session.value_or(0);
-  envelope.sequence = reader.read_whole("sequence", UINT64_MAX);
-  envelope.sent_unix_s = reader.read<double>("sent_unix_s", &json::is_number);
-  if (!reader.status()) return reader.status().error();
+  std::string session_text;
+  visit_fields(reader, envelope);
+  reader("session", session_text);
+  if (Status read = reader.finish(); !read) return std::move(read).error();
+  Result<uint64_t> session = session_of(session_text);
+  if (!session) return std::move(session).error();
+  envelope.session = *session;
   if (!object.contains("body")) return invalid("body: missing");
   envelope.body = std::move(object["body"]);
   if (Status good = check(envelope); !good) return std::move(good).error();
@@ -139,14 +125,9 @@ Result<Envelope> read_envelope(json& object) {
 
 Result<std::string> pack(const Envelope& envelope) try {
   if (Status good = check(envelope); !good) return std::move(good).error();
-  const json object = {{"version", envelope.version},
-                       {"newest_version", envelope.newest_version},
-                       {"type", envelope.type},
-                       {"node", envelope.node},
-                       {"session", session_text(envelope.session)},
-                       {"sequence", envelope.sequence},
-                       {"sent_unix_s", envelope.sent_unix_s},
-                       {"body", envelope.body}};
+  json object = write_fields<json>(envelope);
+  object["session"] = session_text(envelope.session);
+  object["body"] = envelope.body;
   std::string text =
       object.dump(-1, ' ', false, json::error_handler_t::replace);
   if (text.size() > kMaxEnvelopeBytes) return too_large(text.size());
@@ -157,18 +138,12 @@ Result<std::string> pack(const Envelope& envelope) try {
 
 Result<Envelope> unpack(std::string_view text) try {
   if (text.size() > kMaxEnvelopeBytes) return too_large(text.size());
-  bool too_deep = false;
-  const json::parser_callback_t shallow = [&](int depth, json::parse_event_t,
-                                              json&) {
-    too_deep = too_deep || depth > kDeepest;
-    return !too_deep;
-  };
-  json object = json::parse(text, shallow, /*allow_exceptions=*/false);
-  if (too_deep) {
+  auto [object, is_too_deep] = parse_json(text, kDeepest);
+  if (is_too_deep) {
     return Error{Code::kLimit, 0,
                  fmt::format("a message nested deeper than {}", kDeepest)};
   }
-  if (object.is_discarded() || !object.is_object()) {
+  if (!object.is_object()) {
     return invalid("a message that is no JSON object");
   }
   return read_envelope(object);
