@@ -1,69 +1,11 @@
 #include "wire/history_row.h"
 
-#include <cmath>
-#include <concepts>
-#include <limits>
+#include "wire/field_reader.h"
+#include "wire/field_writer.h"
 
 namespace penstock {
-namespace {
-
-using nlohmann::json;
-
-struct Writer {
-  json& out;
-
-  void operator()(const char* key, const std::string& text) {
-    out[key] = text.empty() ? json() : json(text);
-  }
-  template <class T>
-  void operator()(const char* key, const std::optional<T>& value) {
-    out[key] = value ? json(*value) : json();
-  }
-  template <class T>
-  requires std::integral<T> || std::floating_point<T>
-  void operator()(const char* key, T value) { out[key] = value; }
-};
-
-struct Reader {
-  const json& in;
-
-  const json& find(const char* key) const {
-    static const json* const kNull = new json();
-    if (!in.is_object()) return *kNull;
-    const auto found = in.find(key);
-    return found == in.end() ? *kNull : *found;
-  }
-
-  void operator()(const char* key, std::string& text) const {
-    const json& value = find(key);
-    if (value.is_string()) text = value.get<std::string>();
-  }
-  template <class T>
-  requires std::integral<T> || std::floating_point<T>
-  void operator()(const char* key, T& number) const {
-    number = read<T>(key).value_or(number);
-  }
-  template <class T>
-  void operator()(const char* key, std::optional<T>& number) const {
-    number = read<T>(key);
-  }
-
-  template <class T>
-  std::optional<T> read(const char* key) const {
-    const json& value = find(key);
-    if constexpr (std::floating_point<T>) {
-      const bool fits = value.is_number() && std::isfinite(value.get<T>());
-      return fits ? std::optional(value.get<T>()) : std::nullopt;
-    } else {
-      const bool fits = value.is_number_unsigned() &&
-                        value.get<uint64_t>() <= std::numeric_limits<T>::max();
-      return fits ? std::optional(value.get<T>()) : std::nullopt;
-    }
-  }
-};
-
-template <class Record, class Visitor>
-void visit_fields(Record& job, Visitor&& visit) {
+template <class Visitor, ConstOrNot<JobRecord> Struct>
+void visit_fields(Visitor& visit, Struct& job) {
   visit("cluster", job.cluster);
   visit("job_id", job.job_id);
   visit("restart_count", job.restart_count);
@@ -80,6 +22,7 @@ void visit_fields(Record& job, Visitor&& visit) {
   visit("ranks", job.ranks);
   visit("gpus", job.gpus);
   visit("model", job.model);
+  visit("batch", job.batch);
   visit("state", job.state);
   visit("submit_unix_s", job.submit_unix_s);
   visit("start_unix_s", job.start_unix_s);
@@ -97,20 +40,20 @@ void visit_fields(Record& job, Visitor&& visit) {
   }
 }
 
-}  // namespace
+using nlohmann::json;
 
 json history_row(const JobRecord& job) {
-  json row = json::object();
-  visit_fields(job, Writer{row});
-  row["batch"] = job.batch ? json(job.batch) : json();
+  json row = write_fields<json>(job);
+  for (json& field : row) {
+    if (field == "") field = nullptr;
+  }
+  if (job.batch == 0) row["batch"] = nullptr;
   return row;
 }
 
 JobRecord read_history_row(const json& row) {
-  JobRecord job;
-  const Reader reader{row};
-  visit_fields(job, reader);
-  reader("batch", job.batch);
+  // Nothing is refused.
+  JobRecord job = read_fields<JobRecord>(row, {}).value_or({});
   job.run = within_bounds(job.run);
   return job;
 }
