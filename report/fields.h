@@ -1,24 +1,23 @@
-// The fields of every reported struct, listed once for the JSON writer and the
-// JSON reader. A visitor is called as visitor("key", field) and handles lists
-// and texts by the field's type. Private to report/.
+// The fields of every reported struct, each described once for reading and
+// writing (wire/field_rule.h). Optional are those that reports of earlier
+// versions lack. Private to report/.
 #pragma once
 
-#include <concepts>
-#include <type_traits>
+#include <algorithm>
 
 #include "report/node_status.h"
 #include "report/report.h"
+#include "wire/field_rule.h"
 
 namespace penstock {
-
-template <class T, class Struct>
-concept ConstOrNot = std::same_as<std::remove_const_t<T>, Struct>;
 
 template <class Visitor, ConstOrNot<Estimate> Struct>
 void visit_fields(Visitor& visit, Struct& it) {
   visit("value", it.value);
   visit("low", it.low);
   visit("high", it.high);
+  visit.require(it.low <= it.value && it.value <= it.high, "",
+                "has an interval that does not hold its value");
 }
 
 template <class Visitor, ConstOrNot<Compared> Struct>
@@ -49,10 +48,10 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("compute", it.compute);
   visit("fetch_stall", it.fetch_stall);
   visit("prep_stall", it.prep_stall);
-  visit("exchange_stall", it.exchange_stall);
+  visit("exchange_stall", it.exchange_stall, {.optional = true});
   visit("unattributed_s", it.unattributed_s);
   visit("waited_s", it.waited_s);
-  visit("contention_s", it.contention_s);
+  visit("contention_s", it.contention_s, {.optional = true});
 }
 
 template <class Visitor, ConstOrNot<PressureFigures> Struct>
@@ -95,14 +94,14 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("hit_bytes", it.hit_bytes);
   visit("held_share", it.held_share);
   visit("held_bytes", it.held_bytes);
-  visit("peer_hits", it.peer_hits);
-  visit("peer_bytes", it.peer_bytes);
+  visit("peer_hits", it.peer_hits, {.optional = true});
+  visit("peer_bytes", it.peer_bytes, {.optional = true});
 }
 
 template <class Visitor, ConstOrNot<GrantChange> Struct>
 void visit_fields(Visitor& visit, Struct& it) {
   visit("time_unix_s", it.time_unix_s);
-  visit("cause", it.cause);
+  visit("cause", it.cause, {kGrantCauseCount, cause_name});
   visit("cores_from", it.cores_from);
   visit("cores_to", it.cores_to);
   visit("away_from", it.away_from);
@@ -119,8 +118,10 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("periods", it.periods);
   visit("gaps", it.gaps);
   visit("samples", it.samples);
-  visit("loader_source", it.loader_source);
-  visit("process_events", it.process_events);
+  visit("loader_source", it.loader_source,
+        {kLoaderSourceCount, loader_source_name});
+  visit("process_events", it.process_events,
+        {kProcessEventsCount, process_events_name});
   visit("pages_contradicted", it.pages_contradicted);
   visit("agent_restarts", it.agent_restarts);
 }
@@ -135,14 +136,19 @@ template <class Visitor, ConstOrNot<WhatIfCurve> Struct>
 void visit_fields(Visitor& visit, Struct& it) {
   visit("unknown", it.unknown);
   visit("basis", it.basis);
-  visit("points", it.points);
+  visit("points", it.points, {kMaxWhatIfPoints});
   visit("ceiling", it.ceiling);
   visit("here_cores", it.here_cores);
   visit("here_rate", it.here_rate);
   visit("measured_cores", it.measured_cores);
   visit("enough_cores", it.enough_cores);
   visit("why_not_enough", it.why_not_enough);
-  visit("notes", it.notes);
+  visit("notes", it.notes, {kMaxWhatIfNotes});
+  visit.require(std::is_sorted(it.points.begin(), it.points.end(),
+                               [](const RateAtCores& a, const RateAtCores& b) {
+                                 return a.cores <= b.cores;
+                               }),
+                "", "has points whose cores do not ascend");
 }
 
 // The timeline has its own JSON form (json_timeline.h).
@@ -158,22 +164,22 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("running", it.running);
   visit("tasks", it.tasks);
   visit("ranks", it.ranks);
-  visit("options", it.options);
+  visit("options", it.options, {kMaxReportOptions});
   visit("policy", it.policy);
   visit("ceiling", it.ceiling);
   visit("throughput", it.throughput);
   visit("floor_rate", it.floor_rate);
   visit("breakdown", it.breakdown);
-  visit("pressure", it.pressure);
+  visit("pressure", it.pressure, {.optional = true});
   visit("cores", it.cores);
   visit("bandwidth", it.bandwidth);
-  visit("cache", it.cache);
-  visit("changes", it.changes);
+  visit("cache", it.cache, {.optional = true});
+  visit("changes", it.changes, {kMaxGrantChanges});
   visit("changes_dropped", it.changes_dropped);
   visit("quality", it.quality);
-  visit("what_if", it.what_if);
+  visit("what_if", it.what_if, {.optional = true});
   visit("recommend_after_s", it.recommend_after_s);
-  visit("notes", it.notes);
+  visit("notes", it.notes, {kMaxReportNotes});
 }
 
 template <class Visitor, ConstOrNot<LatencyFigures> Struct>
@@ -206,8 +212,8 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("recall", it.recall);
   visit("launch", it.launch);
   visit("grant", it.grant);
-  visit("pools", it.pools);
-  visit("jobs", it.jobs);
+  visit("pools", it.pools, {kMaxStatusPools});
+  visit("jobs", it.jobs, {kMaxStatusJobs});
 }
 
 template <class Visitor, ConstOrNot<NodeSwitch> Struct>

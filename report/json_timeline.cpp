@@ -12,7 +12,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kLargestFigure = 1e18;
 // Four shares, each rounded to four digits.
 constexpr double kShareRounding = 1e-3;
 

@@ -11,6 +11,8 @@
 
 namespace penstock {
 
+inline constexpr double kLargestFigure = 1e18;
+
 // An object, indented by two columns. Times are rounded to milliseconds and
 // other figures to four digits, to keep a long timeline small.
 std::string timeline_json(const std::vector<TimelinePoint>& points);

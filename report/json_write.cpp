@@ -6,83 +6,57 @@
 #include "report/fields.h"
 #include "report/json.h"
 #include "report/json_timeline.h"
+#include "wire/field_writer.h"
 
 namespace penstock {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-template <class Struct>
-Json object_of(const Struct& value);
-
-constexpr double kLargestFigure = 1e18;
-
-// Clamps to what the reader accepts: a figure slightly below 0 by rounding must
-// not make the report unreadable.
-double writable(double value) {
-  return std::isnan(value) ? 0 : std::clamp(value, 0.0, kLargestFigure);
-}
-
-Json value_of(double value) { return writable(value); }
-Json value_of(uint32_t value) { return value; }
-Json value_of(uint64_t value) { return value; }
-Json value_of(bool value) { return value; }
-Json value_of(const std::string& text) {
-  return text.substr(0, kMaxReportTextBytes);
-}
-Json value_of(const Estimate& value) {
-  Estimate ordered = value;
-  ordered.low = std::min(ordered.low, ordered.value);
-  ordered.high = std::max(ordered.high, ordered.value);
-  return object_of(ordered);
-}
-Json value_of(GrantCause cause) { return cause_name(cause); }
-Json value_of(LoaderSource source) { return loader_source_name(source); }
-Json value_of(ProcessEvents events) { return process_events_name(events); }
-
-template <class T>
-Json value_of(const std::optional<T>& value) {
-  if constexpr (std::is_same_v<T, double>) {
-    return value && std::isfinite(*value) ? value_of(*value) : Json();
-  } else if constexpr (std::is_same_v<T, WhatIfCurve>) {
-    return value ? object_of(*value) : Json();
-  } else {
-    return value && is_known(*value) ? value_of(*value) : Json();
-  }
-}
-
-template <class T>
-Json value_of(const std::vector<T>& list) {
-  Json out = Json::array();
-  for (const T& entry : list) {
-    if constexpr (std::is_same_v<T, std::string>) {
-      out.push_back(value_of(entry));
-    } else {
-      out.push_back(object_of(entry));
-    }
-  }
-  return out;
-}
-
-template <class Struct>
-Json value_of(const Struct& value) requires std::is_class_v<Struct> {
-  return object_of(value);
-}
-
-struct Writer {
-  Json out = Json::object();
-
+// Makes figures and texts such as the reader accepts: a figure slightly below 0
+// by rounding must not make the report unreadable.
+struct Clamp {
   template <class T>
-  void operator()(const char* key, const T& value) {
-    out[key] = value_of(value);
+  void operator()(const char*, T& field, const RuleOf<T>& = {}) {
+    fit(field);
+  }
+  void require(bool, const char*, const char*) {}
+
+  void fit(double& figure) {
+    figure = std::isnan(figure) ? 0 : std::clamp(figure, 0.0, kLargestFigure);
+  }
+  void fit(std::string& text) {
+    text.resize(std::min(text.size(), kMaxReportTextBytes));
+  }
+  void fit(Estimate& estimate) {
+    estimate.low = std::min(estimate.low, estimate.value);
+    estimate.high = std::max(estimate.high, estimate.value);
+    visit_fields(*this, estimate);
+  }
+  template <class T>
+  void fit(std::optional<T>& field) {
+    if constexpr (std::is_same_v<T, double>) {
+      if (field && !std::isfinite(*field)) field.reset();
+    } else if constexpr (std::is_same_v<T, Estimate>) {
+      if (field && !is_known(*field)) field.reset();
+    }
+    if (field) fit(*field);
+  }
+  template <class T>
+  void fit(std::vector<T>& list) {
+    for (T& entry : list) fit(entry);
+  }
+  template <class T>
+  void fit(T& field) {
+    if constexpr (std::is_class_v<T>) visit_fields(*this, field);
   }
 };
 
 template <class Struct>
-Json object_of(const Struct& value) {
-  Writer writer;
-  visit_fields(writer, value);
-  return std::move(writer.out);
+Json object_of(Struct value) {
+  Clamp clamp;
+  visit_fields(clamp, value);
+  return write_fields<Json>(value);
 }
 
 Json header(const char* kind) {
@@ -95,7 +69,9 @@ Json derived(const JobReport& report) {
   for (const Recommendation& advice : recommend(report)) {
     list.push_back({{"line", advice.line},
                     {"reason", advice.reason},
-                    {"gain", value_of(advice.gain)}});
+                    {"gain", advice.gain && is_known(*advice.gain)
+                                 ? object_of(*advice.gain)
+                                 : Json()}});
   }
   auto error = [](const auto& predicted, const auto& measured) {
     std::optional<double> value = prediction_error(predicted, measured);

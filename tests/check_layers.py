@@ -22,7 +22,7 @@ MAY_INCLUDE = {
     "select_ext/ctld": ["common", "wire", "link", "predictor",
                         "select_ext/allocator", "select_ext/job_submit"],
     "select_ext/job_submit": ["common", "predictor"],
-    "report": ["common", "exchange/plan"],
+    "report": ["common", "wire", "exchange/plan"],
     "libpenstock": ["common"],
     "loader/include": ["common"],
     "loader/lmdb/mpi": ["common", "loader/include", "loader/data",
