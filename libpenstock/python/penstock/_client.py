@@ -18,7 +18,6 @@ _OPEN_BUDGET_MS = 100
 _MAX_DRAINED = 64
 _WORDS = tuple(_pages.COUNTER_WORDS.items())
 _MAX_FDS = 8
-_SPLIT = {"bytes", "fetch_ns", "prep_ns", "prepared"}
 _OVERFLOW_UID = 65534  # root, seen from a container's user namespace
 
 
@@ -75,7 +74,7 @@ class Client:
                 + ", ".join(_pages.REPORTED)
             )
         self._counters.update(counters)
-        self._own_split |= not _SPLIT.isdisjoint(counters)
+        self._own_split |= not counters.keys().isdisjoint(_pages.LOADED)
         self._publish()
 
     def add_batch(

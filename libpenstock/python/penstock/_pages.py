@@ -50,6 +50,9 @@ PROGRESS_FIELDS = (
     ("counter", "delay_ns"),
 )
 
+# What a loader's processes count of each batch, in the order of their sums.
+LOADED = ("fetch_ns", "prep_ns", "bytes", "prepared")
+
 
 def _offsets() -> dict[str, int]:
     """Field name -> offset in the page, in bytes."""

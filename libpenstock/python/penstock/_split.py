@@ -14,8 +14,9 @@ from penstock._clone import (
     show_dataset_itself,
     why_not_cloned,
 )
+from penstock._pages import LOADED
 from penstock._shared import SharedWords
-from penstock._stopwatch import COLUMNS, Stopwatch
+from penstock._stopwatch import Stopwatch
 
 
 class _TimedSamples(DatasetProxy):
@@ -105,13 +106,13 @@ class Split:
 
     def __init__(self, sums: SharedWords):
         self._sums = sums
-        self._told = [0] * len(COLUMNS)
+        self._told = [0] * len(LOADED)
 
     def take(self) -> dict[str, int]:
         """What was added since it was last asked."""
         totals = self._sums.totals()
         told, self._told = self._told, totals
-        return dict(zip(COLUMNS, map(sub, totals, told)))
+        return dict(zip(LOADED, map(sub, totals, told)))
 
 
 # Workers that persist serve iterators of later epochs.
@@ -138,7 +139,7 @@ def start_iterator(loader: Any) -> tuple[Iterator[Any], Split | None]:
 
 
 def _timed(loader: Any) -> tuple[Any, Split]:
-    sums = SharedWords(max(1, loader.num_workers), len(COLUMNS))
+    sums = SharedWords(max(1, loader.num_workers), len(LOADED))
     watch = Stopwatch(sums)
     proxy = _TimedStream if is_iterable_style(loader) else _TimedSamples
     size = loader.batch_size

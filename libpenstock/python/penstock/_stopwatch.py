@@ -7,7 +7,6 @@ from typing import Any
 from penstock._run_delay import RunDelay
 from penstock._shared import SharedWords
 
-COLUMNS = ("fetch_ns", "prep_ns", "bytes", "prepared")
 _BLOCK_BYTES = 512  # the unit of ru_inblock
 
 
@@ -59,11 +58,12 @@ class Stopwatch:
         wall_ns = time.monotonic_ns() - self._begin_ns
         usage = resource.getrusage(self._whose)
         blocks = usage.ru_inblock - self._usage.ru_inblock
+        # In the order of _pages.LOADED.
         words, first = self.sums.words, self._first
         if blocks > 0:
-            fetch_ns = self._blocked_ns(wall_ns, usage)
-            words[first] += fetch_ns
-            words[first + 1] += wall_ns - fetch_ns
+            blocked_ns = self._blocked_ns(wall_ns, usage)
+            words[first] += blocked_ns
+            words[first + 1] += wall_ns - blocked_ns
             words[first + 2] += blocks * _BLOCK_BYTES
         else:
             words[first + 1] += wall_ns
