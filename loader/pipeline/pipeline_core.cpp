@@ -96,17 +96,17 @@ void PipelineCore::prepare_place(std::unique_ptr<SamplePreparer>& preparer,
   SampleFacts facts;
   const Status prepared =
       prepare(preparer, place.position, index, place.out, facts);
-  counters_.add(facts);
+  counters_.add(facts.counted);
   if (prepared) {
-    counters_.add_prepared(1);
+    counters_.add({.prepared = 1});
   } else if (!stopping_) {
-    counters_.add_broken();
+    counters_.add({.broken = 1});
     try {
       name_broken(place, index, prepared.error());
     } catch (const std::bad_alloc&) {  // counted, but not reported
     }
   }
-  counters_.add_cpu_ns(thread_cpu_ns() - cpu_begin_ns);
+  counters_.add({.cpu_ns = thread_cpu_ns() - cpu_begin_ns});
   ring_.complete(place, {prepared.ok(), index, facts.label});
 }
 
@@ -175,7 +175,7 @@ Result<std::optional<Batch>> PipelineCore::next(uint64_t timeout_ns) {
     }
     empty_samples_ += ring_.plan().samples(batch->number);
     if (empty_samples_ >= samples_per_epoch() ||
-        (ring_.finished() && counters_.prepared() == 0)) {
+        (ring_.finished() && counters_.read().prepared == 0)) {
       const std::lock_guard lock(broken_mutex_);
       ended_by_ = Error{Code::kIo, 0,
                         "all samples of " + dataset_->path() +

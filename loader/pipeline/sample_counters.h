@@ -1,28 +1,39 @@
 // Counters of loader threads. Thread-safe.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
 #include "libpenstock/include/penstock.h"
-#include "loader/pipeline/sample_preparer.h"
 #include "penstock/loader/batch_source.h"
 
 namespace penstock {
 
+// The figures that only grow, in the order in which Python has them.
+struct LoaderCounter {
+  const char* name;
+  uint64_t LoaderCounters::*value;
+  uint64_t penstock_progress::*reported = nullptr;  // nullptr: not reported
+};
+inline constexpr std::array<LoaderCounter, 10> kLoaderCounters = {
+    {{"prepared", &LoaderCounters::prepared, &penstock_progress::prepared},
+     {"broken", &LoaderCounters::broken},
+     {"bytes", &LoaderCounters::bytes, &penstock_progress::bytes},
+     {"cached", &LoaderCounters::cached, &penstock_progress::cached},
+     {"cached_bytes", &LoaderCounters::cached_bytes,
+      &penstock_progress::cached_bytes},
+     {"peer", &LoaderCounters::peer, &penstock_progress::peer},
+     {"peer_bytes", &LoaderCounters::peer_bytes,
+      &penstock_progress::peer_bytes},
+     {"fetch_ns", &LoaderCounters::fetch_ns, &penstock_progress::fetch_ns},
+     {"prep_ns", &LoaderCounters::prep_ns, &penstock_progress::prep_ns},
+     {"cpu_ns", &LoaderCounters::cpu_ns}}};
+
 // Sums two loaders of the same data set; cache_samples, data_samples and share
 // are a's.
 inline LoaderCounters operator+(LoaderCounters a, const LoaderCounters& b) {
-  a.prepared += b.prepared;
-  a.broken += b.broken;
-  a.bytes += b.bytes;
-  a.cached += b.cached;
-  a.cached_bytes += b.cached_bytes;
-  a.peer += b.peer;
-  a.peer_bytes += b.peer_bytes;
-  a.fetch_ns += b.fetch_ns;
-  a.prep_ns += b.prep_ns;
-  a.cpu_ns += b.cpu_ns;
+  for (const LoaderCounter& it : kLoaderCounters) a.*it.value += b.*it.value;
   a.threads += b.threads;
   return a;
 }
@@ -30,64 +41,34 @@ inline LoaderCounters operator+(LoaderCounters a, const LoaderCounters& b) {
 // Copies what a loader counts into what its job reports; the rest stays.
 inline void add_counters(const LoaderCounters& loader,
                          penstock_progress& progress) {
-  progress.bytes = loader.bytes;
-  progress.fetch_ns = loader.fetch_ns;
-  progress.prep_ns = loader.prep_ns;
-  progress.prepared = loader.prepared;
+  for (const LoaderCounter& it : kLoaderCounters) {
+    if (it.reported != nullptr) progress.*it.reported = loader.*it.value;
+  }
   progress.loader_threads = static_cast<uint32_t>(loader.threads);
-  progress.cached = loader.cached;
-  progress.cached_bytes = loader.cached_bytes;
   progress.cache_samples = loader.cache_samples;
   progress.data_samples = loader.data_samples;
-  progress.peer = loader.peer;
-  progress.peer_bytes = loader.peer_bytes;
   progress.share = loader.share;
 }
 
 class SampleCounters {
  public:
-  void add_prepared(uint64_t samples) { prepared_ += samples; }
-  void add_broken() { ++broken_; }
-  void add_cpu_ns(uint64_t cpu_ns) { cpu_ns_ += cpu_ns; }
-  // Adds a sample, good or broken.
-  void add(const SampleFacts& facts) {
-    bytes_ += facts.bytes;
-    cached_ += facts.is_cached ? 1 : 0;
-    cached_bytes_ += facts.cached_bytes;
-    if (facts.is_from_peer) {
-      ++peer_;
-      peer_bytes_ += facts.cached_bytes;
+  // Adds what only grows.
+  void add(const LoaderCounters& more) {
+    for (size_t i = 0; i < counts_.size(); ++i) {
+      counts_[i] += more.*kLoaderCounters[i].value;
     }
-    fetch_ns_ += facts.fetch_ns;
-    prep_ns_ += facts.prep_ns;
   }
-
-  uint64_t prepared() const { return prepared_; }
   // Does not set threads, cache_samples, data_samples and share.
   LoaderCounters read() const {
-    return {.prepared = prepared_,
-            .broken = broken_,
-            .bytes = bytes_,
-            .cached = cached_,
-            .cached_bytes = cached_bytes_,
-            .peer = peer_,
-            .peer_bytes = peer_bytes_,
-            .fetch_ns = fetch_ns_,
-            .prep_ns = prep_ns_,
-            .cpu_ns = cpu_ns_};
+    LoaderCounters all;
+    for (size_t i = 0; i < counts_.size(); ++i) {
+      all.*kLoaderCounters[i].value = counts_[i];
+    }
+    return all;
   }
 
  private:
-  std::atomic<uint64_t> prepared_{0};
-  std::atomic<uint64_t> broken_{0};
-  std::atomic<uint64_t> bytes_{0};
-  std::atomic<uint64_t> cached_{0};
-  std::atomic<uint64_t> cached_bytes_{0};
-  std::atomic<uint64_t> peer_{0};
-  std::atomic<uint64_t> peer_bytes_{0};
-  std::atomic<uint64_t> fetch_ns_{0};
-  std::atomic<uint64_t> prep_ns_{0};
-  std::atomic<uint64_t> cpu_ns_{0};
+  std::array<std::atomic<uint64_t>, kLoaderCounters.size()> counts_{};
 };
 
 }  // namespace penstock

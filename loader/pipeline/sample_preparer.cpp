@@ -135,15 +135,23 @@ Status SamplePreparer::prepare(uint64_t index, uint64_t seed,
   const uint64_t begin_ns = monotonic_ns();
   auto file = fetch(index, source, stopping);
   const uint64_t fetched_ns = monotonic_ns();
-  facts.fetch_ns = fetched_ns - begin_ns;
+  LoaderCounters& counted = facts.counted;
+  counted.fetch_ns = fetched_ns - begin_ns;
   if (!file) return std::move(file).error();
-  facts.is_cached = reader_->is_cached();
-  facts.is_from_peer = reader_->is_from_peer();
-  (facts.is_cached ? facts.cached_bytes : facts.bytes) = file->size();
+  if (reader_->is_cached()) {
+    counted.cached = 1;
+    counted.cached_bytes = file->size();
+  } else {
+    counted.bytes = file->size();
+  }
+  if (reader_->is_from_peer()) {
+    counted.peer = 1;
+    counted.peer_bytes = counted.cached_bytes;
+  }
   facts.label = reader_->label();
   if (facts.label == kNoLabel) facts.label = dataset_.label(index);
   Status prepared = prepare_bytes(*file, seed, out);
-  facts.prep_ns = monotonic_ns() - fetched_ns;
+  counted.prep_ns = monotonic_ns() - fetched_ns;
   if (!prepared) return std::move(prepared).error().wrap(dataset_.name(index));
   return Done{};
 }

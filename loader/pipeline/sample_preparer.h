@@ -11,18 +11,15 @@
 #include "loader/picture/resampler.h"
 #include "loader/pipeline/token_bucket.h"
 #include "penstock/loader/augment.h"
+#include "penstock/loader/batch_source.h"
 #include "penstock/loader/dataset.h"
 
 namespace penstock {
 
 struct SampleFacts {
   int64_t label = kNoLabel;
-  uint64_t bytes = 0;         // read from storage
-  uint64_t cached_bytes = 0;  // from a Penstock cache instead
-  bool is_cached = false;
-  bool is_from_peer = false;  // from another node's cache
-  uint64_t fetch_ns = 0;      // waiting for bandwidth and reading
-  uint64_t prep_ns = 0;       // decoding, cropping, normalising
+  // What reading and preparing it adds; without samples and CPU time.
+  LoaderCounters counted;
 };
 
 // One preparer per thread; its buffers are reused. The dataset and the bucket

@@ -3,6 +3,7 @@
 #include <pybind11/numpy.h>
 
 #include "loader/api/errno_of.h"
+#include "loader/pipeline/sample_counters.h"
 
 namespace penstock {
 namespace {
@@ -170,16 +171,9 @@ uint64_t PythonStream::epoch() {
 py::dict PythonStream::counters() {
   const LoaderCounters now = loader()->counters();
   py::dict counters;
-  counters["prepared"] = now.prepared;
-  counters["broken"] = now.broken;
-  counters["bytes"] = now.bytes;
-  counters["cached"] = now.cached;
-  counters["cached_bytes"] = now.cached_bytes;
-  counters["peer"] = now.peer;
-  counters["peer_bytes"] = now.peer_bytes;
-  counters["fetch_ns"] = now.fetch_ns;
-  counters["prep_ns"] = now.prep_ns;
-  counters["cpu_ns"] = now.cpu_ns;
+  for (const LoaderCounter& it : kLoaderCounters) {
+    counters[it.name] = now.*it.value;
+  }
   counters["threads"] = now.threads;
   return counters;
 }

@@ -43,10 +43,10 @@ bool BatchPreparer::prepare(uint64_t batch, uint8_t* buffer,
         facts);
     fault_point("prepared a sample");
     progress.fetch_add(1, std::memory_order_relaxed);
-    counters_.add(facts);
+    counters_.add(facts.counted);
     if (!prepared && stopping()) break;
     if (!prepared) {
-      counters_.add_broken();
+      counters_.add({.broken = 1});
       broken_(sample.index, prepared.error().message);
       layout.indices(buffer)[samples - 1 - (tried - good)] = sample.index;
       continue;
@@ -56,8 +56,7 @@ bool BatchPreparer::prepare(uint64_t batch, uint8_t* buffer,
     ++good;
   }
   layout.size(buffer) = good;
-  counters_.add_prepared(good);
-  counters_.add_cpu_ns(thread_cpu_ns() - cpu_begin_ns);
+  counters_.add({.prepared = good, .cpu_ns = thread_cpu_ns() - cpu_begin_ns});
   return tried == samples;
 }
 

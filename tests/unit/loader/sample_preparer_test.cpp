@@ -39,7 +39,7 @@ class Prepared {
         0, 1, source, [] { return false; }, out_.data(), facts);
     if (!prepared) INFO(prepared.error().message);
     REQUIRE(prepared);
-    CHECK(facts.bytes > 0);
+    CHECK(facts.counted.bytes > 0);
     return is_cached(path_);
   }
 
