@@ -86,7 +86,7 @@ JobLabel ControllerConnection::label_of(const Job& job) const {
   label.batch = job.options.batch;
   label.trainer_reserve_cores = trainer_reserve_cores(job);
   const PageSums sums = job.pages();
-  if (sums.active_s > 0) label.mean_rate = sums.samples / sums.active_s;
+  if (sums.active_s > 0) label.mean_rate = sums.counted.samples / sums.active_s;
   label.grant_changes = job.changes.list.size() + job.changes.dropped;
   label.run = run_totals(reporter_.report_of(job, true), job);
   return label;

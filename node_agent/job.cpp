@@ -15,38 +15,6 @@ constexpr uint64_t kSilent_ns = 30'000'000'000;
 
 }  // namespace
 
-void PageSums::add(const Progress& page) {
-  constexpr double kNs = 1e-9;
-  ranks += 1;
-  first_ns =
-      first_ns == 0 ? page.started_ns : std::min(first_ns, page.started_ns);
-  last_ns = std::max(last_ns, page.updated_ns);
-  samples += double(page.samples);
-  active_s +=
-      double(page.updated_ns - std::min(page.updated_ns, page.started_ns)) *
-      kNs;
-  wait_s += double(page.wait_ns) * kNs;
-  fetch_s += double(page.fetch_ns) * kNs;
-  prep_s += double(page.prep_ns) * kNs;
-  exchange_s += double(page.exchange_ns) * kNs;
-  bytes += double(page.bytes);
-  cached_bytes += double(page.cached_bytes);
-  peer += double(std::min(page.peer, page.cached));
-  peer_bytes += double(std::min(page.peer_bytes, page.cached_bytes));
-  prepared += double(page.prepared);
-  if (page.data_samples > 0 && page.cache_samples > 0) {
-    held_samples = double(std::min(page.cache_samples, page.data_samples));
-    held_share = held_samples / double(page.data_samples);
-  }
-  cached += double(page.cached);
-  replaying = replaying || page.replaying;
-}
-
-double PageSums::ranks_at_once() const {
-  const double span_s = double(last_ns - std::min(last_ns, first_ns)) * 1e-9;
-  return span_s > 0 ? std::max(1.0, active_s / span_s) : 1.0;
-}
-
 CpuUse cpu_use(const Totals& earlier, const Totals& later) {
   const auto grown = [&](double Totals::*counter) {
     return std::max(0.0, later.*counter - earlier.*counter);
@@ -61,7 +29,7 @@ CpuUse cpu_use(const Totals& earlier, const Totals& later) {
 
 double contention_s(const Counters& earlier, const Counters& later,
                     double busy_s) {
-  const double delay_s = later.delay_s - earlier.delay_s;
+  const double delay_s = (later.pages.delay_ns - earlier.pages.delay_ns) * 1e-9;
   const double home_s = later.home_cpu_s - earlier.home_cpu_s;
   return std::max(0.0, std::min({delay_s, home_s, busy_s}));
 }

@@ -10,6 +10,7 @@
 
 #include "common/protocol.h"
 #include "node_agent/job_state.h"
+#include "node_agent/page_sums.h"
 #include "node_agent/plan/attribution.h"
 #include "node_agent/plan/course.h"
 #include "node_agent/plan/planner.h"
@@ -18,33 +19,6 @@
 #include "report/report.h"
 
 namespace penstock {
-
-// Sums over the progress pages of a job's ranks.
-struct PageSums {
-  double ranks = 0;
-  uint64_t first_ns = 0;  // the earliest start of watching
-  uint64_t last_ns = 0;   // the newest update
-  double samples = 0;
-  double active_s = 0;  // from the start of watching to the last update
-  double wait_s = 0;
-  double fetch_s = 0;
-  double prep_s = 0;
-  double exchange_s = 0;
-  double bytes = 0;
-  double cached = 0;
-  double cached_bytes = 0;
-  double peer = 0;  // part of cached: from other nodes
-  double peer_bytes = 0;
-  double prepared = 0;
-  double held_share = 0;    // cached share of the data set, as in the
-  double held_samples = 0;  // last page that reports it
-  bool replaying = false;
-
-  void add(const Progress& page);
-  // Mean number of ranks that reported at the same time, at least 1. Ranks may
-  // start late, end early, or follow each other.
-  double ranks_at_once() const;
-};
 
 // The job's figures at the time when most of its tasks ran. The report needs
 // them because it is written after parts of the job have ended.
@@ -94,14 +68,7 @@ CpuUse cpu_use(const Totals& earlier, const Totals& later);
 struct Counters {
   uint64_t time_ns = 0;
   uint64_t updated_ns = 0;  // the newest update of its pages
-  double samples = 0;
-  double prepared = 0;
-  double cached_bytes = 0;
-  double wait_s = 0;
-  double exchange_s = 0;
-  double delay_s = 0;
-  double fetch_s = 0;
-  double prep_s = 0;
+  PageCounters pages;
   LoaderTime loader;
   double read_bytes = 0;
   double loader_cpu_s = 0;

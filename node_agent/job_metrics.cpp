@@ -18,7 +18,7 @@ JobCounters counters_of(const Job& job, const JobReport& report) {
     now.trainer_cpu_s =
         std::max(0.0, totals.job_cpu_s - totals.home_cpu_s - totals.away_cpu_s);
   }
-  if (sums.ranks > 0) now.samples = sums.samples;
+  if (sums.ranks > 0) now.samples = sums.counted.samples;
   if (job.reads.knows_bytes) now.read_bytes = totals.read_bytes;
   now.wall_s = wall_parts_s(report.breakdown);
   now.changes = job.changes.by_cause;

@@ -45,13 +45,14 @@ TimeSpent time_spent(const Job& job, const PageSums& sums,
   spent.gpu_busy_s = job.totals.gpu_busy_s;
   if (!(sums.ranks > 0)) return spent;
   const double ranks = sums.ranks_at_once();
+  const PageCounters& counted = sums.counted;
   spent.reports = true;
   spent.active_s = sums.active_s / ranks;
-  spent.wait_s = sums.wait_s / ranks;
-  spent.exchange_s = sums.exchange_s / ranks;
+  spent.wait_s = counted.wait_ns * kNs / ranks;
+  spent.exchange_s = counted.exchange_ns * kNs / ranks;
   spent.contention_s = job.totals.contention_s / ranks;
-  spent.fetch_s = sums.fetch_s;
-  spent.prep_s = sums.prep_s;
+  spent.fetch_s = counted.fetch_ns * kNs;
+  spent.prep_s = counted.prep_ns * kNs;
   spent.by_kernel = {job.totals.by_kernel.fetch_s / ranks,
                      job.totals.by_kernel.prep_s / ranks};
   return spent;
@@ -69,10 +70,11 @@ Compared ceiling_of(const Job& job, const PageSums& sums) {
     ceiling.corrected_from = "measured in the first 10 s";
   }
   const double contention_s = job.totals.contention_s;
-  const double compute_s = sums.active_s - sums.wait_s - contention_s;
-  if (sums.samples > 0 && compute_s > 0) {
-    ceiling.measured =
-        Estimate::exact(sums.samples / compute_s * sums.ranks_at_once());
+  const double compute_s =
+      sums.active_s - sums.counted.wait_ns * kNs - contention_s;
+  if (sums.counted.samples > 0 && compute_s > 0) {
+    ceiling.measured = Estimate::exact(sums.counted.samples / compute_s *
+                                       sums.ranks_at_once());
     ceiling.measured_by = sums.replaying ? "one batch replayed"
                           : contention_s > 0
                               ? "rate while waiting neither for data nor for a "
@@ -90,8 +92,8 @@ Compared throughput_of(const Job& job, const PageSums& sums) {
     throughput.predicted_from = "the last grant";
   }
   if (sums.active_s > 0) {
-    throughput.measured =
-        Estimate::exact(sums.samples / sums.active_s * sums.ranks_at_once());
+    throughput.measured = Estimate::exact(sums.counted.samples / sums.active_s *
+                                          sums.ranks_at_once());
     throughput.measured_by = "progress page";
   }
   return throughput;
@@ -156,18 +158,19 @@ BandwidthFigures bandwidth_of(const Job& job, const ReportContext& context,
 }
 
 CacheFigures cache_of(const PageSums& sums) {
-  if (!(sums.cached > 0) && !(sums.held_share > 0)) return {};
+  const PageCounters& counted = sums.counted;
+  if (!(counted.cached > 0) && !(sums.held_share > 0)) return {};
   CacheFigures cache;
-  cache.hits = sums.cached;
-  cache.hit_bytes = sums.cached_bytes;
-  cache.peer_hits = sums.peer;
-  cache.peer_bytes = sums.peer_bytes;
-  if (sums.prepared > 0) {
-    cache.hit_share = std::min(1.0, sums.cached / sums.prepared);
+  cache.hits = counted.cached;
+  cache.hit_bytes = counted.cached_bytes;
+  cache.peer_hits = counted.peer;
+  cache.peer_bytes = counted.peer_bytes;
+  if (counted.prepared > 0) {
+    cache.hit_share = std::min(1.0, counted.cached / counted.prepared);
   }
   cache.held_share = sums.held_share;
-  if (sums.cached > 0) {
-    const double bytes = sums.cached_bytes / sums.cached + kPlaceBytes;
+  if (counted.cached > 0) {
+    const double bytes = counted.cached_bytes / counted.cached + kPlaceBytes;
     cache.held_bytes = bytes * sums.held_samples;
   }
   return cache;
@@ -244,7 +247,7 @@ JobReport build_report(const Job& job, const ReportContext& context,
   report.quality = job.quality;
   report.quality.sample_period_s =
       double(context.config->sample_period_ms) * 1e-3;
-  report.quality.samples = uint64_t(sums.samples);
+  report.quality.samples = uint64_t(sums.counted.samples);
   report.quality.loader_source = source_of(job);
   report.quality.process_events = context.process_events;
   report.quality.pages_contradicted = job.costs.contradicted;

@@ -129,14 +129,7 @@ Counters Sampler::count(Job& job, const std::string& device,
   for (const auto& [pid, task] : job.tasks) {
     for (const Rank& rank : task.ranks) {
       if (!rank.progress) continue;
-      now.samples += double(rank.progress->samples);
-      now.prepared += double(rank.progress->prepared);
-      now.cached_bytes += double(rank.progress->cached_bytes);
-      now.wait_s += double(rank.progress->wait_ns) * kNs;
-      now.exchange_s += double(rank.progress->exchange_ns) * kNs;
-      now.delay_s += double(rank.progress->delay_ns) * kNs;
-      now.fetch_s += double(rank.progress->fetch_ns) * kNs;
-      now.prep_s += double(rank.progress->prep_ns) * kNs;
+      now.pages.add(*rank.progress);
       now.updated_ns = std::max(now.updated_ns, rank.progress->updated_ns);
     }
   }
@@ -157,7 +150,8 @@ Counters Sampler::count(Job& job, const std::string& device,
     job.reads.kernel_counts_bytes = true;
   } else if (!job.reads.kernel_counts_bytes) {
     // A network file system, or no io controller: use the loader's count.
-    if (const double told = job.pages().bytes; told > 0) now.read_bytes = told;
+    if (const double told = job.pages().counted.bytes; told > 0)
+      now.read_bytes = told;
   }
   return now;
 }
@@ -165,7 +159,7 @@ Counters Sampler::count(Job& job, const std::string& device,
 // A page that reports samples while the loader used no CPU time is false, or
 // the loader was not found. In both cases the job gets its entitlement.
 void Sampler::watch_contradictions(Job& job, const Counters& now) const {
-  const double prepared = now.prepared - job.last.prepared;
+  const double prepared = now.pages.since(job.last.pages).prepared;
   const double cpu_s = now.loader_cpu_s - job.last.loader_cpu_s;
   const bool found = std::any_of(
       job.tasks.begin(), job.tasks.end(),
@@ -191,20 +185,20 @@ void Sampler::observe(Job& job, const Counters& now) const {
   }
   const double ranks = job.ranks();
   const double clock_s = seconds_between(job.last.time_ns, now.time_ns);
+  const PageCounters grown = now.pages.since(job.last.pages);
   Observation seen;
   seen.seconds = seconds_between(job.last.updated_ns, now.updated_ns);
-  seen.samples = (now.samples - job.last.samples) / ranks;
-  seen.wait_s = (now.wait_s - job.last.wait_s) / ranks;
-  const double exchange_s = (now.exchange_s - job.last.exchange_s) / ranks;
+  seen.samples = grown.samples / ranks;
+  seen.wait_s = grown.wait_ns * kNs / ranks;
+  const double exchange_s = grown.exchange_ns * kNs / ranks;
   const double busy_s = (seen.seconds - seen.wait_s - exchange_s) * ranks;
   const double contention =
       job.is_apart() ? 0 : contention_s(job.last, now, busy_s);
   job.totals.contention_s += contention;
   seen.contention_s = contention / ranks;
-  seen.prepared = (now.prepared - job.last.prepared) / ranks;
+  seen.prepared = grown.prepared / ranks;
   seen.bytes = (now.read_bytes - job.last.read_bytes) / ranks;
-  seen.cached_bytes =
-      std::max(0.0, now.cached_bytes - job.last.cached_bytes) / ranks;
+  seen.cached_bytes = std::max(0.0, grown.cached_bytes) / ranks;
   seen.loader_cpu_s = (now.loader_cpu_s - job.last.loader_cpu_s) / ranks;
   const double trainer_s = std::max(
       0.0, now.job_cpu_s - job.last.job_cpu_s - seen.loader_cpu_s * ranks);
@@ -227,20 +221,21 @@ void Sampler::tell_course(Job& job, const Counters& now,
                           const Observation& seen) const {
   const Counters& last = job.last;
   const double ranks = job.ranks();
+  const PageCounters grown = now.pages.since(last.pages);
   const LoaderTime loader{now.loader.runnable_s - last.loader.runnable_s,
                           now.loader.blocked_s - last.loader.blocked_s};
-  const WaitSplit split = split_by_kernel(now.wait_s - last.wait_s, loader);
-  const bool tells_itself = now.fetch_s + now.prep_s > 0;
+  const WaitSplit split = split_by_kernel(grown.wait_ns * kNs, loader);
+  const bool tells_itself = now.pages.fetch_ns + now.pages.prep_ns > 0;
   job.loader.watches_states =
       !tells_itself && seen.wait_s >= kWorthSplitting * seen.seconds;
   TimeSpent spent;
   spent.wall_s = spent.active_s = seen.seconds;
   spent.reports = true;
   spent.wait_s = seen.wait_s;
-  spent.exchange_s = (now.exchange_s - last.exchange_s) / ranks;
+  spent.exchange_s = grown.exchange_ns * kNs / ranks;
   spent.contention_s = seen.contention_s;
-  spent.fetch_s = now.fetch_s - last.fetch_s;
-  spent.prep_s = now.prep_s - last.prep_s;
+  spent.fetch_s = grown.fetch_ns * kNs;
+  spent.prep_s = grown.prep_ns * kNs;
   if (!tells_itself) {
     job.totals.by_kernel.fetch_s += split.fetch_s;
     job.totals.by_kernel.prep_s += split.prep_s;

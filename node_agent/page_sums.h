@@ -1,0 +1,37 @@
+// Sums over the progress pages of a job's ranks. Pure.
+#pragma once
+
+#include <cstdint>
+
+#include "node_agent/pages.h"
+
+namespace penstock {
+
+// The counters of the page (common/page.h), each in its unit there.
+struct PageCounters {
+#define PENSTOCK_SUM(name) double name = 0;
+  PENSTOCK_PROGRESS_FIELDS(PENSTOCK_PROGRESS_NOTHING, PENSTOCK_SUM,
+                           PENSTOCK_PROGRESS_NOTHING, PENSTOCK_PROGRESS_NOTHING)
+#undef PENSTOCK_SUM
+
+  void add(const Progress& page);
+  PageCounters since(const PageCounters& earlier) const;
+};
+
+struct PageSums {
+  PageCounters counted;
+  double ranks = 0;
+  uint64_t first_ns = 0;    // the earliest start of watching
+  uint64_t last_ns = 0;     // the newest update
+  double active_s = 0;      // from the start of watching to the last update
+  double held_share = 0;    // cached share of the data set, as in the
+  double held_samples = 0;  // last page that reports it
+  bool replaying = false;
+
+  void add(const Progress& page);
+  // Mean number of ranks that reported at the same time, at least 1. Ranks may
+  // start late, end early, or follow each other.
+  double ranks_at_once() const;
+};
+
+}  // namespace penstock
