@@ -8,10 +8,9 @@ RunTotals run_totals(const JobReport& report, const Job& job) {
   RunTotals run;
   const Breakdown& breakdown = report.breakdown;
   run.wall_s = breakdown.wall_s;
-  run.compute_s = breakdown.compute.seconds;
-  run.fetch_stall_s = breakdown.fetch_stall.seconds;
-  run.prep_stall_s = breakdown.prep_stall.seconds;
-  run.exchange_stall_s = breakdown.exchange_stall.seconds;
+  for (const WallPartNames& it : kWallParts) {
+    run.parts_s[it.part] = breakdown.parts[it.part].seconds;
+  }
   run.waited_s = breakdown.waited_s;
   const PageSums sums = job.pages();
   if (sums.active_s > 0) {

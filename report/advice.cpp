@@ -55,8 +55,9 @@ std::optional<double> cpu_stall(const JobReport& report) {
   constexpr double kFullyUsed = 0.9;
   const Breakdown& breakdown = report.breakdown;
   const CoreFigures& cores = report.cores;
-  if (breakdown.prep_stall.seconds || breakdown.fetch_stall.seconds) {
-    return share_of(breakdown, breakdown.prep_stall.seconds);
+  if (breakdown.parts.prep_stall.seconds ||
+      breakdown.parts.fetch_stall.seconds) {
+    return share_of(breakdown, breakdown.parts.prep_stall.seconds);
   }
   std::optional<double> waited = share_of(breakdown, breakdown.waited_s);
   if (waited && *waited < kInputBoundShare) return waited;
@@ -78,7 +79,7 @@ std::optional<double> contention_share(const Breakdown& breakdown) {
 double trainer_cores(const JobReport& report) {
   const double reserve = report.cores.reserve.value_or(0);
   const Breakdown& breakdown = report.breakdown;
-  const double compute_s = breakdown.compute.seconds.value_or(0);
+  const double compute_s = breakdown.parts.compute.seconds.value_or(0);
   if (!contention_share(breakdown) || !(compute_s > 0)) return reserve;
   return std::max(reserve, report.cores.used_trainer.value_or(0) *
                                (1 + *breakdown.contention_s / compute_s));
@@ -168,7 +169,7 @@ std::optional<Recommendation> advise_threads(const JobReport& report) {
 std::optional<Recommendation> advise_bandwidth(const JobReport& report) {
   const BandwidthFigures& bandwidth = report.bandwidth;
   std::optional<double> fetch =
-      share_of(report.breakdown, report.breakdown.fetch_stall.seconds);
+      share_of(report.breakdown, report.breakdown.parts.fetch_stall.seconds);
   if (!fetch || *fetch < kInputBoundShare || !bandwidth.demand_bytes_per_s ||
       !bandwidth.requested_bytes_per_s) {
     return std::nullopt;
@@ -193,7 +194,7 @@ std::optional<Recommendation> advise_bandwidth(const JobReport& report) {
 std::optional<Recommendation> advise_cache(const JobReport& report) {
   const CacheFigures& cache = report.cache;
   const std::optional<double> fetch =
-      share_of(report.breakdown, report.breakdown.fetch_stall.seconds);
+      share_of(report.breakdown, report.breakdown.parts.fetch_stall.seconds);
   if (!fetch || *fetch < kInputBoundShare || !cache.held_share ||
       !cache.held_bytes || !(*cache.held_share > 0) || *cache.held_share >= 1) {
     return std::nullopt;
@@ -229,11 +230,11 @@ double sparse_share(double density) {
 std::optional<Recommendation> advise_exchange(const JobReport& report) {
   const Breakdown& breakdown = report.breakdown;
   const std::optional<double> stall =
-      share_of(breakdown, breakdown.exchange_stall.seconds);
+      share_of(breakdown, breakdown.parts.exchange_stall.seconds);
   if (!stall || *stall < kInputBoundShare ||
-      *breakdown.exchange_stall.seconds <
-          std::max({breakdown.fetch_stall.seconds.value_or(0),
-                    breakdown.prep_stall.seconds.value_or(0),
+      *breakdown.parts.exchange_stall.seconds <
+          std::max({breakdown.parts.fetch_stall.seconds.value_or(0),
+                    breakdown.parts.prep_stall.seconds.value_or(0),
                     breakdown.waited_s.value_or(0)})) {
     return std::nullopt;
   }
@@ -285,15 +286,15 @@ std::string shares_text(const Breakdown& breakdown,
         ", of it {:.0f}% CPU contention of trainer and loader", *share * 100);
   }
   return fmt::format("(fetch {}, prep {}{})",
-                     percent_or_unknown(breakdown.fetch_stall, shares[1]),
-                     percent_or_unknown(breakdown.prep_stall, shares[2]),
+                     percent_or_unknown(breakdown.parts.fetch_stall, shares[1]),
+                     percent_or_unknown(breakdown.parts.prep_stall, shares[2]),
                      contention);
 }
 
 const char* bound_by(const Breakdown& breakdown, int waits_percent) {
   if (waits_percent >= kInputBoundShare * 100) return "Input-bound";
-  const double compute_s = breakdown.compute.seconds.value_or(0);
-  const double exchange_s = breakdown.exchange_stall.seconds.value_or(0);
+  const double compute_s = breakdown.parts.compute.seconds.value_or(0);
+  const double exchange_s = breakdown.parts.exchange_stall.seconds.value_or(0);
   if (compute_s + exchange_s < 0.5 * breakdown.wall_s) return "Not input-bound";
   return compute_s >= exchange_s ? "Compute-bound" : "Exchange-bound";
 }
@@ -319,7 +320,8 @@ std::string verdict(const JobReport& report) {
   const Breakdown& breakdown = report.breakdown;
   if (!(breakdown.wall_s > 0)) return "No verdict: nothing was measured";
   const auto shares = rounded_shares(breakdown, 100);
-  bool split = breakdown.fetch_stall.seconds || breakdown.prep_stall.seconds;
+  bool split =
+      breakdown.parts.fetch_stall.seconds || breakdown.parts.prep_stall.seconds;
   std::optional<double> waited = share_of(breakdown, breakdown.waited_s);
   if (!waited) return without_waiting_told(report);
   int percent = shares[1] + shares[2];
@@ -337,7 +339,7 @@ std::string verdict(const JobReport& report) {
   std::string text =
       fmt::format("{}: {}% of step time waits for {} {}",
                   bound_by(breakdown, percent), percent, what, parts);
-  if (!breakdown.exchange_stall.seconds) return text;
+  if (!breakdown.parts.exchange_stall.seconds) return text;
   return text + fmt::format(", {}% for gradient exchange", shares[3]);
 }
 

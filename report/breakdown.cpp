@@ -21,37 +21,43 @@ void clamp_seconds(std::optional<double>& seconds, double most_s) {
 
 Breakdown make_breakdown(Breakdown out) {
   out.wall_s = std::isfinite(out.wall_s) ? std::max(out.wall_s, 0.0) : 0.0;
-  TimePart* parts[] = {&out.compute, &out.fetch_stall, &out.prep_stall,
-                       &out.exchange_stall};
   double known_s = 0;
-  for (TimePart* part : parts) {
-    clamp_seconds(part->seconds, out.wall_s);
-    known_s += part->seconds.value_or(0);
+  for (const WallPartNames& it : kWallParts) {
+    std::optional<double>& part_s = out.parts[it.part].seconds;
+    clamp_seconds(part_s, out.wall_s);
+    known_s += part_s.value_or(0);
   }
   if (known_s > out.wall_s) {
-    for (TimePart* part : parts) {
-      if (part->seconds) *part->seconds *= out.wall_s / known_s;
+    for (const WallPartNames& it : kWallParts) {
+      std::optional<double>& part_s = out.parts[it.part].seconds;
+      if (part_s) *part_s *= out.wall_s / known_s;
     }
     known_s = out.wall_s;
   }
   out.unattributed_s = out.wall_s - known_s;
   clamp_seconds(out.waited_s, out.wall_s);
-  clamp_seconds(out.contention_s, out.prep_stall.seconds.value_or(0));
+  clamp_seconds(out.contention_s,
+                out.parts[kContendedPart].seconds.value_or(0));
   return out;
+}
+
+WallParts wall_parts_s(const Breakdown& breakdown) {
+  WallParts parts_s;
+  for (const WallPartNames& it : kWallParts) {
+    parts_s[size_t(it.part)] = breakdown.parts[it.part].seconds;
+  }
+  parts_s.back() = breakdown.unattributed_s;
+  return parts_s;
 }
 
 std::array<int, kBreakdownParts> rounded_shares(const Breakdown& breakdown,
                                                 int units) {
   std::array<int, kBreakdownParts> shares{};
   if (!(breakdown.wall_s > 0)) return shares;
-  const double parts_s[] = {breakdown.compute.seconds.value_or(0),
-                            breakdown.fetch_stall.seconds.value_or(0),
-                            breakdown.prep_stall.seconds.value_or(0),
-                            breakdown.exchange_stall.seconds.value_or(0),
-                            breakdown.unattributed_s};
+  const WallParts parts_s = wall_parts_s(breakdown);
   std::array<double, kBreakdownParts> remainders{};
   for (size_t i = 0; i < kBreakdownParts; ++i) {
-    double exact = parts_s[i] / breakdown.wall_s * units;
+    double exact = parts_s[i].value_or(0) / breakdown.wall_s * units;
     shares[i] = static_cast<int>(std::floor(exact));
     remainders[i] = exact - shares[i];
   }

@@ -6,11 +6,6 @@
 namespace penstock {
 namespace {
 
-void raise_figure(std::optional<double>& told,
-                  const std::optional<double>& now) {
-  if (now) told = std::max(told.value_or(0), *now);
-}
-
 void raise_parts(WallParts& told, const WallParts& now) {
   double room_s = 0;  // growth of the wall time
   double wanted_s = 0;
@@ -30,18 +25,12 @@ void raise_parts(WallParts& told, const WallParts& now) {
 
 }  // namespace
 
-WallParts wall_parts_s(const Breakdown& breakdown) {
-  return {breakdown.compute.seconds, breakdown.fetch_stall.seconds,
-          breakdown.prep_stall.seconds, breakdown.exchange_stall.seconds,
-          breakdown.unattributed_s};
-}
-
 void raise(JobCounters& told, const JobCounters& now) {
-  raise_figure(told.home_cpu_s, now.home_cpu_s);
-  raise_figure(told.away_cpu_s, now.away_cpu_s);
-  raise_figure(told.trainer_cpu_s, now.trainer_cpu_s);
-  raise_figure(told.samples, now.samples);
-  raise_figure(told.read_bytes, now.read_bytes);
+  for (const auto figure : kJobFigures) {
+    if (now.*figure) {
+      told.*figure = std::max((told.*figure).value_or(0), *(now.*figure));
+    }
+  }
   raise_parts(told.wall_s, now.wall_s);
   for (size_t i = 0; i < told.changes.size(); ++i) {
     told.changes[i] = std::max(told.changes[i], now.changes[i]);

@@ -45,10 +45,10 @@ void visit_fields(Visitor& visit, Struct& it) {
 template <class Visitor, ConstOrNot<Breakdown> Struct>
 void visit_fields(Visitor& visit, Struct& it) {
   visit("wall_s", it.wall_s);
-  visit("compute", it.compute);
-  visit("fetch_stall", it.fetch_stall);
-  visit("prep_stall", it.prep_stall);
-  visit("exchange_stall", it.exchange_stall, {.optional = true});
+  for (const WallPartNames& names : kWallParts) {
+    visit(names.key, it.parts[names.part],
+          {.optional = names.part == WallPart::kExchangeStall});
+  }
   visit("unattributed_s", it.unattributed_s);
   visit("waited_s", it.waited_s);
   visit("contention_s", it.contention_s, {.optional = true});

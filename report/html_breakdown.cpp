@@ -1,7 +1,7 @@
 // The breakdown of wall time as one bar and a table of its parts.
 #include <fmt/format.h>
 
-#include <array>
+#include <vector>
 
 #include "report/html_chart.h"
 #include "report/text.h"
@@ -15,32 +15,34 @@ constexpr int kUnits = 1000;  // tenths of a per cent
 constexpr int kLabelledUnits = 90;
 
 struct Part {
-  const char* label;
+  std::string label;
   const char* style;
   TimePart time;
   int units;
 };
 
-std::array<Part, 5> parts_of(const Breakdown& breakdown) {
+std::vector<Part> parts_of(const Breakdown& breakdown) {
   const auto units = rounded_shares(breakdown, kUnits);
-  return {{
-      {"compute", "compute", breakdown.compute, units[0]},
-      {"fetch stall (storage)", "fetch", breakdown.fetch_stall, units[1]},
-      {"prep stall (CPU)", "prep", breakdown.prep_stall, units[2]},
-      {"exchange stall (gradients)", "exchange", breakdown.exchange_stall,
-       units[3]},
-      {"unattributed",
-       "unattributed",
-       {breakdown.unattributed_s, "what is left"},
-       units[4]},
-  }};
+  std::vector<Part> parts;
+  for (const WallPartNames& it : kWallParts) {
+    const std::string label = is_stall(it.part)
+                                  ? fmt::format("{} ({})", it.text, it.awaited)
+                                  : it.text;
+    parts.push_back(
+        {label, it.cause, breakdown.parts[it.part], units[size_t(it.part)]});
+  }
+  parts.push_back({"unattributed",
+                   "unattributed",
+                   {breakdown.unattributed_s, "what is left"},
+                   units.back()});
+  return parts;
 }
 
 std::string units_text(int units) {
   return fmt::format("{:.1f}%", units / 10.0);
 }
 
-void draw_bar(Markup& page, const std::array<Part, 5>& parts,
+void draw_bar(Markup& page, const std::vector<Part>& parts,
               const std::string& description) {
   page.open("svg", {{"class", "bar"},
                     {"role", "img"},
@@ -64,7 +66,7 @@ void draw_bar(Markup& page, const std::array<Part, 5>& parts,
   page.close();
 }
 
-std::string description_of(const std::array<Part, 5>& parts) {
+std::string description_of(const std::vector<Part>& parts) {
   std::string out;
   for (const Part& part : parts) {
     out += fmt::format("{}{} {}", out.empty() ? "" : ", ", part.label,
@@ -94,7 +96,7 @@ void breakdown_bar(Markup& page, const JobReport& report) {
     page.element("p", "Nothing was measured.");
     return;
   }
-  const std::array<Part, 5> parts = parts_of(breakdown);
+  const std::vector<Part> parts = parts_of(breakdown);
   open_figure(page, "Wall time, averaged over the ranks: " +
                         duration_text(breakdown.wall_s));
   std::vector<KeyEntry> key;

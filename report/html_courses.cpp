@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "report/html_chart.h"
 #include "report/html_report.h"
@@ -29,10 +30,11 @@ Quantity line(std::string label, const char* style,
           [of](const TimelinePoint& point) { return point.*of; }};
 }
 
-bool ever_known(const DrawnCourse& course,
-                std::optional<double> TimelinePoint::*of) {
-  return std::any_of(course.drawn.begin(), course.drawn.end(),
-                     [of](const auto& point) { return bool(point.*of); });
+template <class Figure>
+bool ever_known(const DrawnCourse& course, Figure of) {
+  return std::any_of(
+      course.drawn.begin(), course.drawn.end(),
+      [of](const auto& point) { return bool(std::invoke(of, point)); });
 }
 
 bool ever_positive(const DrawnCourse& course,
@@ -46,8 +48,8 @@ bool ever_positive(const DrawnCourse& course,
 std::optional<double> unattributed(const TimelinePoint& point) {
   double known = 0;
   bool any = false;
-  for (const auto& part : {point.compute, point.fetch_stall, point.prep_stall,
-                           point.exchange_stall}) {
+  for (const WallPartNames& it : kWallParts) {
+    const std::optional<double>& part = point.shares[it.part];
     any = any || part;
     known += part.value_or(0);
   }
@@ -153,17 +155,22 @@ void breakdown_course(Markup& page, const DrawnCourse& course) {
   figure.id = "stalls";
   figure.title = "Where the time went, over time";
   figure.unit_text = "% of the time";
-  figure.description =
-      "Shares of the time that are compute, fetch stall, prep stall, exchange "
-      "stall and unattributed, one on top of the other; together 100%.";
-  figure.quantities = {
-      stacked("compute", "compute", &TimelinePoint::compute),
-      stacked("fetch stall", "fetch", &TimelinePoint::fetch_stall),
-      stacked("prep stall", "prep", &TimelinePoint::prep_stall)};
-  if (ever_known(course, &TimelinePoint::exchange_stall)) {
-    figure.quantities.push_back(
-        stacked("exchange stall", "exchange", &TimelinePoint::exchange_stall));
+  std::string parts;
+  for (const WallPartNames& it : kWallParts) {
+    parts += fmt::format("{}{}", parts.empty() ? "" : ", ", it.text);
+    const auto share = [part = it.part](const TimelinePoint& point) {
+      return point.shares[part];
+    };
+    // A job without an exchange of gradients is not told of one.
+    if (it.part == WallPart::kExchangeStall && !ever_known(course, share)) {
+      continue;
+    }
+    figure.quantities.push_back({it.text, it.cause, Look::kStacked, share});
   }
+  figure.description = fmt::format(
+      "Shares of the time that are {} and unattributed, one on top of the "
+      "other; together 100%.",
+      parts);
   figure.quantities.push_back(
       {"unattributed", "unattributed", Look::kStacked, unattributed});
   figure.plot_height = kBreakdownHeight;

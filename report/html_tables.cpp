@@ -1,8 +1,6 @@
 // The tables of the HTML report, and its advice.
 #include <fmt/format.h>
 
-#include <array>
-
 #include "report/advice.h"
 #include "report/html_parts.h"
 #include "report/text.h"
@@ -69,24 +67,20 @@ const char* no_advice_text(const JobReport& report) {
 }
 
 void methods_table(Markup& page, const JobReport& report) {
-  const Breakdown& parts = report.breakdown;
-  const std::array<std::pair<const char*, const std::string*>, 10> methods = {{
-      {"compute", &parts.compute.method},
-      {"fetch stall", &parts.fetch_stall.method},
-      {"prep stall", &parts.prep_stall.method},
-      {"exchange stall", &parts.exchange_stall.method},
-      {"ceiling predicted", &report.ceiling.predicted_from},
-      {"ceiling corrected", &report.ceiling.corrected_from},
-      {"ceiling measured", &report.ceiling.measured_by},
-      {"throughput predicted", &report.throughput.predicted_from},
-      {"throughput measured", &report.throughput.measured_by},
-      {"pressure", &report.pressure.method},
-  }};
   open_table(page, "How each figure was obtained", {"figure", "obtained from"},
              2);
-  for (const auto& [figure, method] : methods) {
-    if (!method->empty()) table_row(page, {figure, *method});
+  const auto add = [&](const char* figure, const std::string& method) {
+    if (!method.empty()) table_row(page, {figure, method});
+  };
+  for (const WallPartNames& it : kWallParts) {
+    add(it.text, report.breakdown.parts[it.part].method);
   }
+  add("ceiling predicted", report.ceiling.predicted_from);
+  add("ceiling corrected", report.ceiling.corrected_from);
+  add("ceiling measured", report.ceiling.measured_by);
+  add("throughput predicted", report.throughput.predicted_from);
+  add("throughput measured", report.throughput.measured_by);
+  add("pressure", report.pressure.method);
   close_table(page);
 }
 

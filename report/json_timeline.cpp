@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
@@ -84,18 +85,19 @@ Result<double> figure_of(const json& in, const std::string& path,
   return value;
 }
 
-// Fills the field of each point. An optional field may be null.
-template <class Field>
-Status read_list(const json& in, const char* name, Field TimelinePoint::*field,
-                 bool is_share, std::vector<TimelinePoint>& out) {
+// Fills the field at(point) of each point. An optional field may be null.
+template <class At>
+Status read_list(const json& in, const char* name, At at, bool is_share,
+                 std::vector<TimelinePoint>& out) {
   Result<const json*> list = list_of(in, name, out.size());
   if (!list) return std::move(list).error();
   for (size_t i = 0; i < out.size(); ++i) {
     const json& cell = (**list)[i];
-    if (!std::is_same_v<Field, double> && cell.is_null()) continue;
+    auto& field = at(out[i]);
+    if (!std::is_same_v<decltype(field), double&> && cell.is_null()) continue;
     Result<double> value = figure_of(cell, entry(name, i), is_share);
     if (!value) return std::move(value).error();
-    out[i].*field = *value;
+    field = *value;
   }
   return Done{};
 }
@@ -106,8 +108,8 @@ Status check(const std::vector<TimelinePoint>& points) {
       return bad(entry("begin_unix_s", i), "is before the entry before it");
     }
     double shares = 0;
-    for (const TimelineColumn& column : kTimelineColumns) {
-      if (column.is_share) shares += (points[i].*column.field).value_or(0);
+    for (const WallPartNames& it : kWallParts) {
+      shares += points[i].shares[it.part].value_or(0);
     }
     if (shares > 1 + kShareRounding) {
       return bad(fmt::format("[{}]", i), "has shares that exceed 1 together");
@@ -128,7 +130,7 @@ std::string timeline_json(const std::vector<TimelinePoint>& points) {
   }
   for (const TimelineColumn& column : kTimelineColumns) {
     out += list_json(column.name, points, [&](const TimelinePoint& point) {
-      return figure_text(point.*column.field, column.is_share);
+      return figure_text(column.of(point), column.is_share());
     });
     out += ',';
   }
@@ -150,10 +152,13 @@ Result<std::vector<TimelinePoint>> read_timeline(const json& in) {
   std::vector<TimelinePoint> out(begins->size());
   Status read = Done{};
   for (const auto& [name, field] : kTimes) {
-    if (read) read = read_list(in, name, field, /*is_share=*/false, out);
+    if (read) read = read_list(in, name, std::mem_fn(field), false, out);
   }
-  for (const auto& [name, field, is_share] : kTimelineColumns) {
-    if (read) read = read_list(in, name, field, is_share, out);
+  for (const TimelineColumn& it : kTimelineColumns) {
+    const auto at = [&](TimelinePoint & point) -> auto& {
+      return it.of(point);
+    };
+    if (read) read = read_list(in, it.name, at, it.is_share(), out);
   }
   if (!read) return std::move(read).error();
   if (Status sound = check(out); !sound) return std::move(sound).error();

@@ -157,12 +157,12 @@ struct JobFamily {
 };
 
 Samples wall_samples(const JobReport& /*report*/, const JobMetrics& job) {
-  constexpr const char* kCauses[kBreakdownParts] = {"compute", "fetch", "prep",
-                                                    "exchange", "unattributed"};
+  const WallParts& wall_s = job.counters.wall_s;
   Samples samples;
-  for (size_t i = 0; i < kBreakdownParts; ++i) {
-    samples.push_back({{{"cause", kCauses[i]}}, job.counters.wall_s[i]});
+  for (const WallPartNames& it : kWallParts) {
+    samples.push_back({{{"cause", it.cause}}, wall_s[size_t(it.part)]});
   }
+  samples.push_back({{{"cause", "unattributed"}}, wall_s.back()});
   return samples;
 }
 

@@ -13,10 +13,6 @@
 
 namespace penstock {
 
-// The parts of a breakdown, in the order of kBreakdownParts; nullopt: unknown.
-using WallParts = std::array<std::optional<double>, kBreakdownParts>;
-WallParts wall_parts_s(const Breakdown& breakdown);
-
 // A job's figures that only rise. nullopt: unknown.
 struct JobCounters {
   std::optional<double> home_cpu_s;  // loader threads on the job's CPUs
@@ -29,6 +25,12 @@ struct JobCounters {
 
   friend bool operator==(const JobCounters&, const JobCounters&) = default;
 };
+
+// Those of one value.
+inline constexpr std::array<std::optional<double> JobCounters::*, 5>
+    kJobFigures = {&JobCounters::home_cpu_s, &JobCounters::away_cpu_s,
+                   &JobCounters::trainer_cpu_s, &JobCounters::samples,
+                   &JobCounters::read_bytes};
 
 // Updates the published counters `told` to `now`; no counter decreases. A
 // figure that is now lower or unknown keeps its value.

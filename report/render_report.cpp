@@ -50,7 +50,8 @@ void rate_row(const char* label, const std::optional<Estimate>& predicted,
       22);
 }
 
-void source_line(const char* what, const std::string& source, Page& page) {
+void source_line(const std::string& what, const std::string& source,
+                 Page& page) {
   if (!source.empty()) page.line(fmt::format("  {}: {}", what, source));
 }
 
@@ -86,22 +87,20 @@ void render_breakdown(const JobReport& report, Page& page) {
   page.heading("Wall time, averaged over the ranks: " +
                duration_text(breakdown.wall_s));
   const auto shares = rounded_shares(breakdown, 1000);
-  part_row("compute", breakdown.compute, shares[0], page);
-  part_row("fetch stall", breakdown.fetch_stall, shares[1], page);
-  part_row("prep stall", breakdown.prep_stall, shares[2], page);
-  if (breakdown.contention_s) {
-    page.line(fmt::format(
-        "    of it {} CPU contention: the trainer waited for a CPU that its "
-        "own "
-        "loader used",
-        share_text(ratio(breakdown.contention_s, breakdown.wall_s))));
+  for (const WallPartNames& it : kWallParts) {
+    part_row(it.text, breakdown.parts[it.part], shares[size_t(it.part)], page);
+    if (it.part == kContendedPart && breakdown.contention_s) {
+      page.line(fmt::format(
+          "    of it {} CPU contention: the trainer waited for a CPU that its "
+          "own loader used",
+          share_text(ratio(breakdown.contention_s, breakdown.wall_s))));
+    }
   }
-  part_row("exchange stall", breakdown.exchange_stall, shares[3], page);
-  part_row("unattributed", {breakdown.unattributed_s, ""}, shares[4], page);
-  source_line("compute from", breakdown.compute.method, page);
-  source_line("fetch stall from", breakdown.fetch_stall.method, page);
-  source_line("prep stall from", breakdown.prep_stall.method, page);
-  source_line("exchange stall from", breakdown.exchange_stall.method, page);
+  part_row("unattributed", {breakdown.unattributed_s, ""}, shares.back(), page);
+  for (const WallPartNames& it : kWallParts) {
+    source_line(fmt::format("{} from", it.text),
+                breakdown.parts[it.part].method, page);
+  }
   const PressureFigures& pressure = report.pressure;
   if (!pressure.cpu_s && !pressure.io_s) return;
   page.line(fmt::format("  stalled on CPU {}, on I/O {} of wall time ({})",

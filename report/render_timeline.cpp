@@ -81,18 +81,21 @@ void add_changes(const JobReport& report, Page& page) {
   if (shown > 0) page.line_of_marks("grant changed", marks);
 }
 
+Page::Tone tone_of(WallPart part) {
+  if (!is_stall(part)) return Page::Tone::kGood;
+  return waits_for_data(part) ? Page::Tone::kBad : Page::Tone::kWarning;
+}
+
 void add_stalls(const std::vector<TimelinePoint>& points, Page& page) {
-  const auto share = [](std::optional<double> TimelinePoint::*figure) {
-    return [figure](const TimelinePoint& it) { return it.*figure; };
-  };
+  std::vector<Row> rows;
+  for (const WallPartNames& it : kWallParts) {
+    const auto share = [part = it.part](const TimelinePoint& point) {
+      return point.shares[part];
+    };
+    rows.push_back({it.text, share, tone_of(it.part)});
+  }
   add_rows(
-      points,
-      {{"compute", share(&TimelinePoint::compute), Page::Tone::kGood},
-       {"fetch stall", share(&TimelinePoint::fetch_stall), Page::Tone::kBad},
-       {"prep stall", share(&TimelinePoint::prep_stall), Page::Tone::kBad},
-       {"exchange stall", share(&TimelinePoint::exchange_stall),
-        Page::Tone::kWarning}},
-      1.0, [](double) { return std::string("100%"); }, page);
+      points, rows, 1.0, [](double) { return std::string("100%"); }, page);
 }
 
 }  // namespace

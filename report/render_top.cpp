@@ -52,8 +52,8 @@ void render_job(const JobReport& job, Page& page) {
                   used_of(cores.used_home, cores.granted_home),
                   used_of(cores.used_away, cores.granted_away),
                   rate_text(job.bandwidth.used_bytes_per_s),
-                  stall_text(job.breakdown, job.breakdown.fetch_stall),
-                  stall_text(job.breakdown, job.breakdown.prep_stall)),
+                  stall_text(job.breakdown, job.breakdown.parts.fetch_stall),
+                  stall_text(job.breakdown, job.breakdown.parts.prep_stall)),
       22);
 }
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "common/wall_parts.h"
 #include "report/estimate.h"
 #include "report/timeline.h"
 #include "report/what_if_curve.h"
@@ -61,20 +62,19 @@ struct TimePart {
   friend bool operator==(const TimePart&, const TimePart&) = default;
 };
 
-// Wall time averaged over the ranks, split without overlap:
-// compute + fetch stall + prep stall + exchange stall + unattributed == wall.
-// make_breakdown() establishes that sum.
+// The part to which Breakdown::contention_s belongs.
+inline constexpr WallPart kContendedPart = WallPart::kPrepStall;
+
+// Wall time averaged over the ranks, split without overlap: the parts and
+// unattributed add up to wall. make_breakdown() establishes that sum.
 struct Breakdown {
   double wall_s = 0;
-  TimePart compute;
-  TimePart fetch_stall;     // storage
-  TimePart prep_stall;      // CPU
-  TimePart exchange_stall;  // gradient communication
+  PerWallPart<TimePart> parts;
   double unattributed_s = 0;
   // All time that the trainer waited for data. It is known even if fetch and
   // prep cannot be told apart; it is then part of unattributed.
   std::optional<double> waited_s;
-  // Part of the prep stall in which the trainer waited for a CPU that its own
+  // Part of kContendedPart in which the trainer waited for a CPU that its own
   // loader used, not for data. nullopt: none was seen.
   std::optional<double> contention_s;
 
@@ -85,10 +85,13 @@ struct Breakdown {
 // exceeds the wall time, and recomputes unattributed_s as the rest. A part that
 // is NaN or infinite becomes unknown. A wall time that is not positive gives
 // zeros.
-Breakdown make_breakdown(Breakdown parts);
+Breakdown make_breakdown(Breakdown out);
 
-// The parts of a breakdown {compute, fetch, prep, exchange, unattributed}.
-inline constexpr size_t kBreakdownParts = 5;
+// The parts in the order of kWallParts, then unattributed.
+inline constexpr size_t kBreakdownParts = kWallParts.size() + 1;
+// nullopt: unknown.
+using WallParts = std::array<std::optional<double>, kBreakdownParts>;
+WallParts wall_parts_s(const Breakdown& breakdown);
 
 // The parts in units of 1/units of the wall time. They add up to units exactly
 // (largest remainder method); all are 0 if the wall time is 0. units: 100 for

@@ -20,12 +20,11 @@ TimelinePoint merged(const TimelinePoint& a, const TimelinePoint& b) {
   const double weight_a = is_empty ? 0.5 : a.duration_s / out.duration_s;
   const double weight_b = 1 - weight_a;
   for (const TimelineColumn& column : kTimelineColumns) {
-    const std::optional<double>&in_a = a.*column.field, &in_b = b.*column.field;
-    const bool is_mean = column.is_share ? in_a || in_b : in_a && in_b;
-    out.*column.field = in_a ? in_a : in_b;
+    const std::optional<double>&in_a = column.of(a), &in_b = column.of(b);
+    const bool is_mean = column.is_share() ? in_a || in_b : in_a && in_b;
+    column.of(out) = in_a ? in_a : in_b;
     if (!is_mean) continue;
-    out.*column.field =
-        weight_a * in_a.value_or(0) + weight_b * in_b.value_or(0);
+    column.of(out) = weight_a * in_a.value_or(0) + weight_b * in_b.value_or(0);
   }
   return out;
 }

@@ -2,9 +2,12 @@
 // values; pure.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <vector>
+
+#include "common/wall_parts.h"
 
 namespace penstock {
 
@@ -28,35 +31,39 @@ struct TimelinePoint {
   std::optional<double> predicted_rate;  // of the grant then in force
   // Shares of the time, 0 to 1, with a sum of at most 1; the rest is
   // unattributed.
-  std::optional<double> compute;
-  std::optional<double> fetch_stall;
-  std::optional<double> prep_stall;
-  std::optional<double> exchange_stall;
+  PerWallPart<std::optional<double>> shares;
 
   friend bool operator==(const TimelinePoint&, const TimelinePoint&) = default;
 };
 
 // A figure of a point and its name in JSON.
 struct TimelineColumn {
-  const char* name;
-  std::optional<double> TimelinePoint::*field;
-  bool is_share = false;
+  const char* name = nullptr;
+  std::optional<double> TimelinePoint::*figure = nullptr;
+  WallPart part = WallPart::kCompute;  // for the share of a part: no figure
+
+  constexpr bool is_share() const { return figure == nullptr; }
+  template <class Point>
+  constexpr auto& of(Point& point) const {
+    return figure ? point.*figure : point.shares[part];
+  }
 };
-inline constexpr TimelineColumn kTimelineColumns[] = {
-    {"granted_home_cores", &TimelinePoint::granted_home_cores},
-    {"granted_away_cores", &TimelinePoint::granted_away_cores},
-    {"used_home_cores", &TimelinePoint::used_home_cores},
-    {"used_away_cores", &TimelinePoint::used_away_cores},
-    {"used_trainer_cores", &TimelinePoint::used_trainer_cores},
-    {"granted_bytes_per_s", &TimelinePoint::granted_bytes_per_s},
-    {"used_bytes_per_s", &TimelinePoint::used_bytes_per_s},
-    {"rate", &TimelinePoint::rate},
-    {"predicted_rate", &TimelinePoint::predicted_rate},
-    {"compute", &TimelinePoint::compute, true},
-    {"fetch_stall", &TimelinePoint::fetch_stall, true},
-    {"prep_stall", &TimelinePoint::prep_stall, true},
-    {"exchange_stall", &TimelinePoint::exchange_stall, true},
-};
+inline constexpr auto kTimelineColumns = [] {
+  std::array<TimelineColumn, 9 + kWallParts.size()> columns = {
+      {{"granted_home_cores", &TimelinePoint::granted_home_cores},
+       {"granted_away_cores", &TimelinePoint::granted_away_cores},
+       {"used_home_cores", &TimelinePoint::used_home_cores},
+       {"used_away_cores", &TimelinePoint::used_away_cores},
+       {"used_trainer_cores", &TimelinePoint::used_trainer_cores},
+       {"granted_bytes_per_s", &TimelinePoint::granted_bytes_per_s},
+       {"used_bytes_per_s", &TimelinePoint::used_bytes_per_s},
+       {"rate", &TimelinePoint::rate},
+       {"predicted_rate", &TimelinePoint::predicted_rate}}};
+  for (const WallPartNames& it : kWallParts) {
+    columns[9 + size_t(it.part)] = {it.key, nullptr, it.part};
+  }
+  return columns;
+}();
 
 // One point for both. Its duration is the sum of theirs, so a gap between them
 // moves behind the merged point. A figure is the duration-weighted mean of the

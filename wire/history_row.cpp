@@ -35,9 +35,7 @@ void visit_fields(Visitor& visit, Struct& job) {
   visit("storage_bytes_per_sample", job.storage_bytes_per_sample);
   visit("trainer_reserve_cores", job.trainer_reserve_cores);
   visit("grant_changes", job.grant_changes);
-  for (const RunField& field : kRunFields) {
-    visit(field.name, job.run.*field.value);
-  }
+  for (const RunField& field : kRunFields) visit(field.name, field.of(job.run));
 }
 
 using nlohmann::json;

@@ -13,7 +13,7 @@ inline constexpr size_t kMaxMessageTextBytes = 64;
 template <class Visitor, ConstOrNot<RunTotals> Struct>
 void visit_fields(Visitor& visit, Struct& it) {
   for (const RunField& field : kRunFields) {
-    visit(field.name, it.*field.value,
+    visit(field.name, field.of(it),
           {.low = 0, .high = field.most, .omit_default = true});
   }
   visit.require(adds_up(it), "wall_s", "what compute and the stalls take");

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/wall_parts.h"
 #include "wire/bounds.h"
 
 namespace penstock {
@@ -15,10 +16,7 @@ namespace penstock {
 struct RunTotals {
   std::optional<double> wall_s;  // time that the figures cover
   // Disjoint parts of wall_s; the rest is unattributed.
-  std::optional<double> compute_s;
-  std::optional<double> fetch_stall_s;
-  std::optional<double> prep_stall_s;
-  std::optional<double> exchange_stall_s;
+  PerWallPart<std::optional<double>> parts_s;
   // Time waited for data as the job reports it, also where fetch and prep
   // cannot be told apart. Unknown: the parts are the kernel's figures.
   std::optional<double> waited_s;
@@ -36,27 +34,42 @@ struct RunTotals {
 
 // The fields with their names in messages, documents and the history's table.
 struct RunField {
-  const char* name;
-  std::optional<double> RunTotals::*value;
-  double most;  // upper bound in messages
+  // Sum over the nodes, or mean over the ranks, or the lowest node's.
+  enum class OfNodes { kMean, kSum, kLowest };
+
+  const char* name = nullptr;
+  double most = 0;  // upper bound in messages
+  OfNodes of_nodes = OfNodes::kMean;
+  std::optional<double> RunTotals::*figure = nullptr;  // nullptr: that of part
+  WallPart part = WallPart::kCompute;
+
+  template <class Run>
+  constexpr auto& of(Run& run) const {
+    return figure ? run.*figure : run.parts_s[part];
+  }
 };
 inline constexpr double kMaxCoreSeconds =
     bounds::kMaxCores * bounds::kMaxSeconds;
-inline constexpr std::array<RunField, 11> kRunFields = {
-    {{"wall_s", &RunTotals::wall_s, bounds::kMaxSeconds},
-     {"compute_s", &RunTotals::compute_s, bounds::kMaxSeconds},
-     {"fetch_stall_s", &RunTotals::fetch_stall_s, bounds::kMaxSeconds},
-     {"prep_stall_s", &RunTotals::prep_stall_s, bounds::kMaxSeconds},
-     {"exchange_stall_s", &RunTotals::exchange_stall_s, bounds::kMaxSeconds},
-     {"waited_s", &RunTotals::waited_s, bounds::kMaxSeconds},
-     {"active_s", &RunTotals::active_s, bounds::kMaxSeconds},
-     {"home_core_s", &RunTotals::home_core_s, kMaxCoreSeconds},
-     {"away_core_s", &RunTotals::away_core_s, kMaxCoreSeconds},
-     {"lent_core_s", &RunTotals::lent_core_s, kMaxCoreSeconds},
-     {"floor_samples_per_s", &RunTotals::floor_samples_per_s,
-      bounds::kMaxRate}}};
+inline constexpr auto kRunFields = [] {
+  using enum RunField::OfNodes;
+  constexpr double kSeconds = bounds::kMaxSeconds;
+  std::array<RunField, 7 + kWallParts.size()> fields = {
+      {{"wall_s", kSeconds, kMean, &RunTotals::wall_s},
+       {"waited_s", kSeconds, kMean, &RunTotals::waited_s},
+       {"active_s", kSeconds, kMean, &RunTotals::active_s},
+       {"home_core_s", kMaxCoreSeconds, kSum, &RunTotals::home_core_s},
+       {"away_core_s", kMaxCoreSeconds, kSum, &RunTotals::away_core_s},
+       {"lent_core_s", kMaxCoreSeconds, kSum, &RunTotals::lent_core_s},
+       {"floor_samples_per_s", bounds::kMaxRate, kLowest,
+        &RunTotals::floor_samples_per_s}}};
+  for (const WallPartNames& it : kWallParts) {
+    fields[7 + size_t(it.part)] = {it.seconds_key, kSeconds, kMean, nullptr,
+                                   it.part};
+  }
+  return fields;
+}();
 
-// Sum of compute and the three stalls; unknown parts count as 0.
+// Sum of the parts; unknown parts count as 0.
 double attributed_s(const RunTotals& run);
 // Wall time less attributed_s(), never negative; nullopt without a wall time.
 std::optional<double> unattributed_s(const RunTotals& run);

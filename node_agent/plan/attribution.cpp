@@ -9,17 +9,15 @@ namespace {
 // trainer's waiting time. While its GPUs are busy, the trainer does not wait.
 Breakdown without_pages(const TimeSpent& spent) {
   const TimePart unknown{std::nullopt, "the job reports no progress"};
-  Breakdown parts{.wall_s = spent.wall_s,
-                  .compute = unknown,
-                  .fetch_stall = unknown,
-                  .prep_stall = unknown,
-                  .exchange_stall = unknown};
+  Breakdown out{.wall_s = spent.wall_s,
+                .parts = {unknown, unknown, unknown, unknown}};
   double left_s = std::max(0.0, spent.wall_s);
   if (spent.gpu_busy_s) {
     const double busy_s = std::clamp(*spent.gpu_busy_s, 0.0, left_s);
-    parts.compute = {busy_s,
-                     "GPUs busy, exchange included (NVML), as the job reports "
-                     "no progress"};
+    out.parts.compute = {
+        busy_s,
+        "GPUs busy, exchange included (NVML), as the job reports "
+        "no progress"};
     left_s -= busy_s;
   }
   const double stalled_s =
@@ -29,17 +27,17 @@ Breakdown without_pages(const TimeSpent& spent) {
     if (!seconds) return;
     part = {*seconds * scale, "PSI some, as the job reports no progress"};
   };
-  fill(parts.fetch_stall, spent.io_pressure_s);
-  fill(parts.prep_stall, spent.cpu_pressure_s);
-  return make_breakdown(std::move(parts));
+  fill(out.parts.fetch_stall, spent.io_pressure_s);
+  fill(out.parts.prep_stall, spent.cpu_pressure_s);
+  return make_breakdown(std::move(out));
 }
 
-void split_wait(const TimeSpent& spent, Breakdown& parts) {
+void split_wait(const TimeSpent& spent, Breakdown& out) {
   const double told_s = spent.fetch_s + spent.prep_s;
   const double seen_s = spent.by_kernel.fetch_s + spent.by_kernel.prep_s;
   const auto fill = [&](double fetch_s, double prep_s, const char* how) {
-    parts.fetch_stall = {fetch_s, how};
-    parts.prep_stall = {prep_s, how};
+    out.parts.fetch_stall = {fetch_s, how};
+    out.parts.prep_stall = {prep_s, how};
   };
   if (told_s > 0) {
     return fill(spent.wait_s * spent.fetch_s / told_s,
@@ -54,16 +52,16 @@ void split_wait(const TimeSpent& spent, Breakdown& parts) {
                 "time waited, split by what loader threads were seen at: "
                 "disk sleep, or CPU and run delay");
   }
-  parts.fetch_stall.method = parts.prep_stall.method =
+  out.parts.fetch_stall.method = out.parts.prep_stall.method =
       "the loader does not report its time";
 }
 
 // A loader that runs on the trainer's CPUs delays the trainer even if the
 // trainer never waits for data.
-void add_contention(const TimeSpent& spent, Breakdown& parts) {
+void add_contention(const TimeSpent& spent, Breakdown& out) {
   if (!(spent.contention_s > 0)) return;
-  parts.contention_s = spent.contention_s;
-  TimePart& prep = parts.prep_stall;
+  out.contention_s = spent.contention_s;
+  TimePart& prep = out.parts.prep_stall;
   const char* how =
       "time in which the trainer waited for a CPU that its own "
       "loader used (run delay)";
@@ -82,18 +80,18 @@ WaitSplit split_by_kernel(double wait_s, const LoaderTime& loader) {
 
 Breakdown attribute(const TimeSpent& spent) {
   if (!spent.reports) return without_pages(spent);
-  Breakdown parts{.wall_s = spent.wall_s, .waited_s = spent.wait_s};
-  parts.compute = {
+  Breakdown out{.wall_s = spent.wall_s, .waited_s = spent.wait_s};
+  out.parts.compute = {
       spent.active_s - spent.wait_s - spent.exchange_s - spent.contention_s,
       "time not waited, as the job reported it"};
-  parts.exchange_stall.method = "the job reports no exchange";
+  out.parts.exchange_stall.method = "the job reports no exchange";
   if (spent.exchange_s > 0) {
-    parts.exchange_stall = {spent.exchange_s,
-                            "time waited, as the job reported it"};
+    out.parts.exchange_stall = {spent.exchange_s,
+                                "time waited, as the job reported it"};
   }
-  split_wait(spent, parts);
-  add_contention(spent, parts);
-  return make_breakdown(std::move(parts));
+  split_wait(spent, out);
+  add_contention(spent, out);
+  return make_breakdown(std::move(out));
 }
 
 }  // namespace penstock

@@ -2,17 +2,13 @@
 
 namespace penstock {
 
-void set_shares(TimelinePoint& point, const Breakdown& parts) {
-  if (!(parts.wall_s > 0)) return;
-  const auto share = [&](const TimePart& part) {
-    std::optional<double> of_wall;
-    if (part.seconds) of_wall = *part.seconds / parts.wall_s;
-    return of_wall;
-  };
-  point.compute = share(parts.compute);
-  point.fetch_stall = share(parts.fetch_stall);
-  point.prep_stall = share(parts.prep_stall);
-  point.exchange_stall = share(parts.exchange_stall);
+void set_shares(TimelinePoint& point, const Breakdown& breakdown) {
+  if (!(breakdown.wall_s > 0)) return;
+  for (const WallPartNames& it : kWallParts) {
+    std::optional<double>& share = point.shares[it.part];
+    share = breakdown.parts[it.part].seconds;
+    if (share) *share /= breakdown.wall_s;
+  }
 }
 
 void Course::add(const TimelinePoint& period) {

@@ -8,53 +8,42 @@
 namespace penstock {
 namespace {
 
-// The columns in the order of visit_columns().
-constexpr const char* kColumns =
-    "cluster, job_id, restart_count, submit_unix_s, array_job_id, "
-    "array_task_id, het_job_id, het_offset, uid, user, account, name, "
-    "command_hash, kind, nodes, ranks, gpus, model, batch, start_unix_s, "
-    "end_unix_s, state, measured_s, ceiling_samples_per_s, "
-    "loader_cpu_s_per_sample, storage_bytes_per_sample, "
-    "trainer_reserve_cores, mean_rate_samples_per_s, grant_changes, "
-    "last_seen_unix_s, wall_s, compute_s, fetch_stall_s, prep_stall_s, "
-    "exchange_stall_s, waited_s, active_s, home_core_s, away_core_s, "
-    "lent_core_s, floor_samples_per_s";
-constexpr int kColumnCount = 41;
 constexpr size_t kMaxTextBytes = 256;
 
+// Calls visit(name, field) for each column.
 template <class Record, class Visitor>
 void visit_columns(Record& job, Visitor&& visit) {
-  visit(job.cluster);
-  visit(job.job_id);
-  visit(job.restart_count);
-  visit(job.submit_unix_s);
-  visit(job.array_job_id);
-  visit(job.array_task_id);
-  visit(job.het_job_id);
-  visit(job.het_offset);
-  visit(job.uid);
-  visit(job.user);
-  visit(job.account);
-  visit(job.name);
-  visit(job.command_hash);
-  visit(job.kind);
-  visit(job.nodes);
-  visit(job.ranks);
-  visit(job.gpus);
-  visit(job.model);
-  visit(job.batch);
-  visit(job.start_unix_s);
-  visit(job.end_unix_s);
-  visit(job.state);
-  visit(job.measured_s);
-  visit(job.ceiling_samples_per_s);
-  visit(job.loader_cpu_s_per_sample);
-  visit(job.storage_bytes_per_sample);
-  visit(job.trainer_reserve_cores);
-  visit(job.mean_rate_samples_per_s);
-  visit(job.grant_changes);
-  visit(job.last_seen_unix_s);
-  for (const RunField& field : kRunFields) visit(job.run.*field.value);
+  visit("cluster", job.cluster);
+  visit("job_id", job.job_id);
+  visit("restart_count", job.restart_count);
+  visit("submit_unix_s", job.submit_unix_s);
+  visit("array_job_id", job.array_job_id);
+  visit("array_task_id", job.array_task_id);
+  visit("het_job_id", job.het_job_id);
+  visit("het_offset", job.het_offset);
+  visit("uid", job.uid);
+  visit("user", job.user);
+  visit("account", job.account);
+  visit("name", job.name);
+  visit("command_hash", job.command_hash);
+  visit("kind", job.kind);
+  visit("nodes", job.nodes);
+  visit("ranks", job.ranks);
+  visit("gpus", job.gpus);
+  visit("model", job.model);
+  visit("batch", job.batch);
+  visit("start_unix_s", job.start_unix_s);
+  visit("end_unix_s", job.end_unix_s);
+  visit("state", job.state);
+  visit("measured_s", job.measured_s);
+  visit("ceiling_samples_per_s", job.ceiling_samples_per_s);
+  visit("loader_cpu_s_per_sample", job.loader_cpu_s_per_sample);
+  visit("storage_bytes_per_sample", job.storage_bytes_per_sample);
+  visit("trainer_reserve_cores", job.trainer_reserve_cores);
+  visit("mean_rate_samples_per_s", job.mean_rate_samples_per_s);
+  visit("grant_changes", job.grant_changes);
+  visit("last_seen_unix_s", job.last_seen_unix_s);
+  for (const RunField& field : kRunFields) visit(field.name, field.of(job.run));
 }
 
 // A record holds users' text and measured figures. Neither may make a row that
@@ -63,21 +52,22 @@ struct Binder {
   Statement& statement;
   int index = 0;
 
-  void operator()(const std::string& text) {
+  void operator()(const char* /*name*/, const std::string& text) {
     statement.bind(index++, std::string_view(text).substr(0, kMaxTextBytes));
   }
-  void operator()(double number) {
+  void operator()(const char* /*name*/, double number) {
     statement.bind(index++, std::isfinite(number) ? number : 0.0);
   }
-  void operator()(const std::optional<double>& number) {
+  void operator()(const char* /*name*/, const std::optional<double>& number) {
     const bool known = number && std::isfinite(*number);
     statement.bind(index++, known ? number : std::nullopt);
   }
-  void operator()(const std::optional<uint32_t>& whole) {
+  void operator()(const char* /*name*/, const std::optional<uint32_t>& whole) {
     statement.bind(index++, whole);
   }
   template <class T>
-  void operator()(T whole) requires std::is_integral_v<T> {
+  void operator()(const char* /*name*/,
+                  T whole) requires std::is_integral_v<T> {
     statement.bind(index++, int64_t(whole));
   }
 };
@@ -86,14 +76,19 @@ struct Reader {
   const Statement& row;
   int index = 0;
 
-  void operator()(std::string& text) { text = row.text(index++); }
-  void operator()(double& number) { number = row.number(index++); }
+  void operator()(const char* /*name*/, std::string& text) {
+    text = row.text(index++);
+  }
+  void operator()(const char* /*name*/, double& number) {
+    number = row.number(index++);
+  }
   template <class T>
-  void operator()(T& whole) requires std::is_integral_v<T> {
+  void operator()(const char* /*name*/,
+                  T& whole) requires std::is_integral_v<T> {
     whole = T(row.whole(index++));
   }
   template <class T>
-  void operator()(std::optional<T>& value) {
+  void operator()(const char* /*name*/, std::optional<T>& value) {
     const int at = index++;
     if (row.is_null(at)) return;
     if constexpr (std::is_integral_v<T>) {
@@ -104,29 +99,33 @@ struct Reader {
   }
 };
 
+std::vector<std::string> columns() {
+  std::vector<std::string> names;
+  const JobRecord none;
+  visit_columns(none, [&](const char* name, const auto& /*field*/) {
+    names.emplace_back(name);
+  });
+  return names;
+}
+
 std::string put_sql() {
-  std::string marks = "?";
-  for (int i = 1; i < kColumnCount; ++i) marks += ",?";
-  std::string sets, column;
-  for (const char* c = kColumns;; ++c) {
-    if (*c != ',' && *c != '\0') {
-      if (*c != ' ') column += *c;
-      continue;
-    }
-    sets += fmt::format("{}{}=excluded.{}", sets.empty() ? "" : ",", column,
-                        column);
-    column.clear();
-    if (*c == '\0') break;
+  const std::vector<std::string> names = columns();
+  std::vector<std::string> sets;
+  for (const std::string& name : names) {
+    sets.push_back(fmt::format("{0}=excluded.{0}", name));
   }
   // An update keeps the row's id, so that ids have no gaps.
-  return std::string("INSERT INTO jobs (") + kColumns + ") VALUES (" + marks +
-         ") ON CONFLICT (cluster, job_id, restart_count, submit_unix_s) "
-         "DO UPDATE SET " +
-         sets;
+  return fmt::format(
+      "INSERT INTO jobs ({}) VALUES ({}) ON CONFLICT (cluster, job_id, "
+      "restart_count, submit_unix_s) DO UPDATE SET {}",
+      fmt::join(names, ","),
+      fmt::join(std::vector<std::string>(names.size(), "?"), ","),
+      fmt::join(sets, ","));
 }
 
 std::string find_sql(const HistoryQuery& query) {
-  std::string sql = std::string("SELECT id, ") + kColumns + " FROM jobs WHERE";
+  std::string sql =
+      fmt::format("SELECT id, {} FROM jobs WHERE", fmt::join(columns(), ","));
   sql += query.uid ? " uid = ?1" : " ?1 IS NULL";
   if (query.job_id) {
     sql +=

@@ -10,40 +10,40 @@ using nlohmann::json;
 
 constexpr double kHour_s = 3600;
 
-struct Count {
-  const char* name;
-  uint64_t StallTotals::*value;
-};
-constexpr std::array<Count, 3> kCounts = {
-    {{"runs", &StallTotals::runs},
-     {"running", &StallTotals::running},
-     {"cores_known", &StallTotals::cores_known}}};
+// Calls visit(name, figure of each of the totals) for all figures.
+template <class Visit, class... Totals>
+void visit_figures(Visit&& visit, Totals&... totals) {
+  visit("runs", totals.runs...);
+  visit("running", totals.running...);
+  visit("cores_known", totals.cores_known...);
+  visit("ran_gpu_h", totals.ran_gpu_h...);
+  visit("stand_in_gpu_h", totals.stand_in_gpu_h...);
+  visit("told_gpu_h", totals.told_gpu_h...);
+  visit("estimated_gpu_h", totals.estimated_gpu_h...);
+  for (const WallPartNames& it : kWallParts) {
+    const std::string key = it.key;
+    visit(key + "_gpu_h", totals.parts_gpu_h[it.part]...);
+    visit(key + "_known_gpu_h", totals.known_gpu_h[it.part]...);
+  }
+  visit("stalled_gpu_h", totals.stalled_gpu_h...);
+  visit("stalled_known_gpu_h", totals.stalled_known_gpu_h...);
+  visit("home_core_h", totals.home_core_h...);
+  visit("away_core_h", totals.away_core_h...);
+  visit("lent_core_h", totals.lent_core_h...);
+  visit("judged_gpu_h", totals.judged_gpu_h...);
+  visit("gained_gpu_h", totals.gained_gpu_h...);
+  visit("below_floor_gpu_h", totals.below_floor_gpu_h...);
+}
 
-struct Hours {
-  const char* name;
-  double StallTotals::*value;
-};
-constexpr std::array<Hours, 20> kHours = {
-    {{"ran_gpu_h", &StallTotals::ran_gpu_h},
-     {"stand_in_gpu_h", &StallTotals::stand_in_gpu_h},
-     {"told_gpu_h", &StallTotals::told_gpu_h},
-     {"estimated_gpu_h", &StallTotals::estimated_gpu_h},
-     {"compute_gpu_h", &StallTotals::compute_gpu_h},
-     {"compute_known_gpu_h", &StallTotals::compute_known_gpu_h},
-     {"fetch_stall_gpu_h", &StallTotals::fetch_stall_gpu_h},
-     {"fetch_stall_known_gpu_h", &StallTotals::fetch_stall_known_gpu_h},
-     {"prep_stall_gpu_h", &StallTotals::prep_stall_gpu_h},
-     {"prep_stall_known_gpu_h", &StallTotals::prep_stall_known_gpu_h},
-     {"exchange_stall_gpu_h", &StallTotals::exchange_stall_gpu_h},
-     {"exchange_stall_known_gpu_h", &StallTotals::exchange_stall_known_gpu_h},
-     {"stalled_gpu_h", &StallTotals::stalled_gpu_h},
-     {"stalled_known_gpu_h", &StallTotals::stalled_known_gpu_h},
-     {"home_core_h", &StallTotals::home_core_h},
-     {"away_core_h", &StallTotals::away_core_h},
-     {"lent_core_h", &StallTotals::lent_core_h},
-     {"judged_gpu_h", &StallTotals::judged_gpu_h},
-     {"gained_gpu_h", &StallTotals::gained_gpu_h},
-     {"below_floor_gpu_h", &StallTotals::below_floor_gpu_h}}};
+void read_figure(const json& in, uint64_t& out) {
+  if (in.is_number_unsigned()) out = in.get<uint64_t>();
+}
+
+void read_figure(const json& in, double& out) {
+  if (!in.is_number()) return;
+  const auto value = in.get<double>();
+  if (std::isfinite(value) && value >= 0) out = value;
+}
 
 void add_cores(const RunTotals& run, StallTotals& totals) {
   if (!run.home_core_s || !run.away_core_s || !run.lent_core_s) return;
@@ -97,47 +97,41 @@ void StallTotals::add(const JobRecord& job) {
     hours += *part_s * gpus / kHour_s;
     known += told;
   };
-  add_part(run.compute_s, compute_gpu_h, compute_known_gpu_h);
-  add_part(run.fetch_stall_s, fetch_stall_gpu_h, fetch_stall_known_gpu_h);
-  add_part(run.prep_stall_s, prep_stall_gpu_h, prep_stall_known_gpu_h);
-  add_part(run.exchange_stall_s, exchange_stall_gpu_h,
-           exchange_stall_known_gpu_h);
+  for (const WallPartNames& it : kWallParts) {
+    add_part(run.parts_s[it.part], parts_gpu_h[it.part], known_gpu_h[it.part]);
+  }
   add_part(stalled_s(run), stalled_gpu_h, stalled_known_gpu_h);
   add_gain(job, gpus, *this);
 }
 
 void StallTotals::add(const StallTotals& other) {
-  for (const Count& count : kCounts) this->*count.value += other.*count.value;
-  for (const Hours& hours : kHours) this->*hours.value += other.*hours.value;
+  visit_figures([](const auto&, auto& sum, const auto& more) { sum += more; },
+                *this, other);
 }
 
 double StallTotals::unattributed_gpu_h() const {
-  return std::max(0.0, told_gpu_h - compute_gpu_h - fetch_stall_gpu_h -
-                           prep_stall_gpu_h - exchange_stall_gpu_h);
+  double rest = told_gpu_h;
+  for (const WallPartNames& it : kWallParts) rest -= parts_gpu_h[it.part];
+  return std::max(0.0, rest);
 }
 
 json to_json(const StallTotals& totals) {
   json object = json::object();
-  for (const Count& count : kCounts) object[count.name] = totals.*count.value;
-  for (const Hours& hours : kHours) object[hours.name] = totals.*hours.value;
+  visit_figures(
+      [&](const auto& name, const auto& figure) { object[name] = figure; },
+      totals);
   return object;
 }
 
 StallTotals read_stall_totals(const json& object) {
   StallTotals totals;
   if (!object.is_object()) return totals;
-  for (const Count& count : kCounts) {
-    const auto found = object.find(count.name);
-    if (found != object.end() && found->is_number_unsigned()) {
-      totals.*count.value = found->get<uint64_t>();
-    }
-  }
-  for (const Hours& hours : kHours) {
-    const auto found = object.find(hours.name);
-    if (found == object.end() || !found->is_number()) continue;
-    const auto value = found->get<double>();
-    if (std::isfinite(value) && value >= 0) totals.*hours.value = value;
-  }
+  visit_figures(
+      [&](const auto& name, auto& figure) {
+        const auto found = object.find(name);
+        if (found != object.end()) read_figure(*found, figure);
+      },
+      totals);
   return totals;
 }
 

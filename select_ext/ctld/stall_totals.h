@@ -29,10 +29,7 @@ struct StallTotals {
   double estimated_gpu_h = 0;  // part of told_gpu_h with the kernel's figures
   // Parts of told_gpu_h; the rest is unattributed. `known`: the hours of runs
   // in which that part is known.
-  double compute_gpu_h = 0, compute_known_gpu_h = 0;
-  double fetch_stall_gpu_h = 0, fetch_stall_known_gpu_h = 0;
-  double prep_stall_gpu_h = 0, prep_stall_known_gpu_h = 0;
-  double exchange_stall_gpu_h = 0, exchange_stall_known_gpu_h = 0;
+  PerWallPart<double> parts_gpu_h, known_gpu_h;
   double stalled_gpu_h = 0, stalled_known_gpu_h = 0;  // stalled_s()
 
   double home_core_h = 0;

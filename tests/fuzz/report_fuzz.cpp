@@ -19,9 +19,10 @@ void check(const JobReport& report) {
   }
   FUZZ_CHECK(report.timeline.size() <= kMaxParsedTimelinePoints);
   for (const TimelinePoint& point : report.timeline) {
-    const double shares =
-        point.compute.value_or(0) + point.fetch_stall.value_or(0) +
-        point.prep_stall.value_or(0) + point.exchange_stall.value_or(0);
+    const double shares = point.shares.compute.value_or(0) +
+                          point.shares.fetch_stall.value_or(0) +
+                          point.shares.prep_stall.value_or(0) +
+                          point.shares.exchange_stall.value_or(0);
     FUZZ_CHECK(shares >= 0 && shares <= 1.01);
     FUZZ_CHECK(point.begin_unix_s >= report.timeline.front().begin_unix_s);
   }

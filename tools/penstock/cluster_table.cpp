@@ -12,12 +12,12 @@ namespace {
 
 using nlohmann::json;
 
-void line(const char* what, const std::string& hours, const std::string& more,
-          Page& page) {
+void line(const std::string& what, const std::string& hours,
+          const std::string& more, Page& page) {
   page.line(fmt::format("  {:<26}{:>12}  {}", what, hours, more), 42);
 }
 
-void part_line(const char* what, double hours, double known_hours,
+void part_line(const std::string& what, double hours, double known_hours,
                const std::string& share, Page& page) {
   line(what, known_hours > 0 ? figure_text(hours) : kUnknownShare, share, page);
 }
@@ -40,16 +40,13 @@ void add_gpu_hours(const StallTotals& totals, Page& page) {
                          figure_text(totals.estimated_gpu_h))
            : "",
        page);
-  part_line("  compute", totals.compute_gpu_h, totals.compute_known_gpu_h,
-            shares[0], page);
-  part_line("  lost to fetch stall", totals.fetch_stall_gpu_h,
-            totals.fetch_stall_known_gpu_h, shares[1], page);
-  part_line("  lost to prep stall", totals.prep_stall_gpu_h,
-            totals.prep_stall_known_gpu_h, shares[2], page);
-  part_line("  lost to exchange stall", totals.exchange_stall_gpu_h,
-            totals.exchange_stall_known_gpu_h, shares[3], page);
+  for (const WallPartNames& it : kWallParts) {
+    const char* lost = is_stall(it.part) ? "lost to " : "";
+    part_line(fmt::format("  {}{}", lost, it.text), totals.parts_gpu_h[it.part],
+              totals.known_gpu_h[it.part], shares[size_t(it.part)], page);
+  }
   part_line("  unattributed", totals.unattributed_gpu_h(), totals.told_gpu_h,
-            shares[4], page);
+            shares.back(), page);
 }
 
 void add_core_hours(const StallTotals& totals, Page& page) {

@@ -1,6 +1,7 @@
 // The job table as CSV and JSON.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "select_ext/ctld/answers.h"
 #include "tools/penstock/csv.h"
@@ -31,36 +32,37 @@ std::string count(const std::optional<uint32_t>& value) {
   return value ? std::to_string(*value) : "";
 }
 
-std::vector<std::string> csv_fields(const JobRecord& job) {
+using AddColumn = std::function<void(const std::string&, std::string)>;
+
+void add_columns(const JobRecord& job, const AddColumn& add) {
   const RunTotals& run = job.run;
-  return {csv_text(job_label(job)),
-          std::to_string(job.job_id),
-          count(job.array_job_id),
-          count(job.array_task_id),
-          std::to_string(job.restart_count),
-          csv_text(job.user),
-          csv_text(job.name),
-          csv_text(job.state),
-          csv_number(job.start_unix_s),
-          csv_number(job.end_unix_s),
-          csv_number(ran_s(job)),
-          std::to_string(job.ranks),
-          std::to_string(job.gpus),
-          csv_number(job.mean_rate_samples_per_s),
-          csv_number(job.ceiling_samples_per_s),
-          csv_number(run.floor_samples_per_s),
-          csv_number(run.wall_s),
-          percent(run, run.compute_s),
-          percent(run, run.fetch_stall_s),
-          percent(run, run.prep_stall_s),
-          percent(run, run.exchange_stall_s),
-          percent(run, unattributed_s(run)),
-          percent(run, run.waited_s),
-          csv_number(stalled_gpu_h(job)),
-          csv_number(scaled(run.home_core_s, 1 / kHour_s)),
-          csv_number(scaled(run.away_core_s, 1 / kHour_s)),
-          csv_number(scaled(run.lent_core_s, 1 / kHour_s)),
-          csv_text(verdict_word(run))};
+  add("job", csv_text(job_label(job)));
+  add("job_id", std::to_string(job.job_id));
+  add("array_job_id", count(job.array_job_id));
+  add("array_task_id", count(job.array_task_id));
+  add("restart_count", std::to_string(job.restart_count));
+  add("user", csv_text(job.user));
+  add("name", csv_text(job.name));
+  add("state", csv_text(job.state));
+  add("start_unix_s", csv_number(job.start_unix_s));
+  add("end_unix_s", csv_number(job.end_unix_s));
+  add("ran_s", csv_number(ran_s(job)));
+  add("ranks", std::to_string(job.ranks));
+  add("gpus", std::to_string(job.gpus));
+  add("rate_samples_per_s_per_rank", csv_number(job.mean_rate_samples_per_s));
+  add("ceiling_samples_per_s_per_rank", csv_number(job.ceiling_samples_per_s));
+  add("floor_samples_per_s_per_rank", csv_number(run.floor_samples_per_s));
+  add("wall_s", csv_number(run.wall_s));
+  for (const WallPartNames& it : kWallParts) {
+    add(std::string(it.key) + "_percent", percent(run, run.parts_s[it.part]));
+  }
+  add("unattributed_percent", percent(run, unattributed_s(run)));
+  add("waited_percent", percent(run, run.waited_s));
+  add("stalled_gpu_h", csv_number(stalled_gpu_h(job)));
+  add("own_core_h", csv_number(scaled(run.home_core_s, 1 / kHour_s)));
+  add("borrowed_core_h", csv_number(scaled(run.away_core_s, 1 / kHour_s)));
+  add("lent_core_h", csv_number(scaled(run.lent_core_s, 1 / kHour_s)));
+  add("verdict", csv_text(verdict_word(run)));
 }
 
 json row_of(const JobRecord& job) {
@@ -78,35 +80,18 @@ json row_of(const JobRecord& job) {
 }  // namespace
 
 std::string job_table_csv(const JobTable& table) {
-  std::string text = csv_record({"job",
-                                 "job_id",
-                                 "array_job_id",
-                                 "array_task_id",
-                                 "restart_count",
-                                 "user",
-                                 "name",
-                                 "state",
-                                 "start_unix_s",
-                                 "end_unix_s",
-                                 "ran_s",
-                                 "ranks",
-                                 "gpus",
-                                 "rate_samples_per_s_per_rank",
-                                 "ceiling_samples_per_s_per_rank",
-                                 "floor_samples_per_s_per_rank",
-                                 "wall_s",
-                                 "compute_percent",
-                                 "fetch_stall_percent",
-                                 "prep_stall_percent",
-                                 "exchange_stall_percent",
-                                 "unattributed_percent",
-                                 "waited_percent",
-                                 "stalled_gpu_h",
-                                 "own_core_h",
-                                 "borrowed_core_h",
-                                 "lent_core_h",
-                                 "verdict"});
-  for (const JobRecord& job : table.jobs) text += csv_record(csv_fields(job));
+  std::vector<std::string> names;
+  add_columns({}, [&](const std::string& name, const std::string& /*value*/) {
+    names.push_back(name);
+  });
+  std::string text = csv_record(names);
+  for (const JobRecord& job : table.jobs) {
+    std::vector<std::string> values;
+    add_columns(job, [&](const std::string& /*name*/, std::string value) {
+      values.push_back(std::move(value));
+    });
+    text += csv_record(values);
+  }
   return text;
 }
 

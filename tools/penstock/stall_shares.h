@@ -10,7 +10,7 @@
 
 namespace penstock {
 
-// Compute, fetch, prep and exchange stall, unattributed.
+// The parts in the order of kWallParts, then unattributed.
 using ShareTexts = std::array<std::string, kBreakdownParts>;
 
 inline constexpr const char* kUnknownShare = "---";

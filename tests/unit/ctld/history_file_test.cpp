@@ -118,7 +118,7 @@ TEST_CASE("nothing that a user or a measurement says makes a bad row") {
   CHECK_FALSE(rows->front().job.ceiling_samples_per_s);
   CHECK_FALSE(rows->front().job.mean_rate_samples_per_s);
   CHECK_FALSE(rows->front().job.run.wall_s);
-  CHECK(rows->front().job.run.compute_s == job.run.compute_s);
+  CHECK(rows->front().job.run.parts_s.compute == job.run.parts_s.compute);
 }
 
 TEST_CASE("what is too old or too many is removed in small steps") {

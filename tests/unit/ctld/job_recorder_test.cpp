@@ -198,15 +198,13 @@ TEST_CASE("a run's times are averaged by ranks, its core seconds added up") {
   JobRecorder recorder;
   JobPart three = measured(1, 100, 3), one = measured(1, 100, 1);
   three.run = {.wall_s = 100,
-               .compute_s = 60,
-               .fetch_stall_s = 8,
-               .prep_stall_s = 20,
+               .parts_s = {.compute = 60, .fetch_stall = 8, .prep_stall = 20},
                .home_core_s = 300,
                .lent_core_s = 0,
                .floor_samples_per_s = 90};
   one.run = three.run;
-  one.run.compute_s = 20;
-  one.run.fetch_stall_s.reset();
+  one.run.parts_s.compute = 20;
+  one.run.parts_s.fetch_stall.reset();
   one.run.floor_samples_per_s = 70;
   recorder.on_slurm({Slurm::kStarted, slurm_job(1), {}}, kNow);
   recorder.on_cluster(changed("n1", three), kNow);
@@ -215,10 +213,10 @@ TEST_CASE("a run's times are averaged by ranks, its core seconds added up") {
   REQUIRE(records.size() == 1);
   const RunTotals& run = records[0].run;
   CHECK(run.wall_s == 100);
-  CHECK(run.compute_s == 50);  // (3 x 60 + 20) / 4
-  CHECK(run.prep_stall_s == 20);
-  CHECK_FALSE(run.fetch_stall_s);  // one node cannot tell
-  CHECK_FALSE(run.away_core_s);    // none does
+  CHECK(run.parts_s.compute == 50);  // (3 x 60 + 20) / 4
+  CHECK(run.parts_s.prep_stall == 20);
+  CHECK_FALSE(run.parts_s.fetch_stall);  // one node cannot tell
+  CHECK_FALSE(run.away_core_s);          // none does
   CHECK(run.home_core_s == 600);
   CHECK(run.lent_core_s == 0);
   CHECK(run.floor_samples_per_s == 70);
@@ -227,7 +225,7 @@ TEST_CASE("a run's times are averaged by ranks, its core seconds added up") {
 TEST_CASE("a node of a release that tells no times leaves the job's unknown") {
   JobRecorder recorder;
   JobPart tells = measured(1, 100, 1);
-  tells.run = {.wall_s = 100, .compute_s = 60, .home_core_s = 5};
+  tells.run = {.wall_s = 100, .parts_s = {.compute = 60}, .home_core_s = 5};
   recorder.on_slurm({Slurm::kStarted, slurm_job(1), {}}, kNow);
   recorder.on_cluster(changed("n1", tells), kNow);
   CHECK(recorder.take(kNow)[0].run == tells.run);

@@ -29,18 +29,18 @@ StallTotals totals_of(const std::vector<JobRecord>& jobs) {
 
 TEST_CASE("hours are wall time by GPUs, not an average of shares") {
   JobRecord large = run_of(10, 8), small = run_of(1, 1);
-  large.run.fetch_stall_s = 36000 * 0.01;
-  small.run.fetch_stall_s = 3600 * 0.99;
+  large.run.parts_s.fetch_stall = 36000 * 0.01;
+  small.run.parts_s.fetch_stall = 3600 * 0.99;
   const StallTotals totals = totals_of({large, small});
   CHECK(totals.runs == 2);
   CHECK(totals.running == 0);
   CHECK(totals.ran_gpu_h == Approx(81));
   CHECK(totals.told_gpu_h == Approx(81));
   // 2.2% of the GPU hours, though the shares' mean is 50%.
-  CHECK(totals.fetch_stall_gpu_h == Approx(0.8 + 0.99));
+  CHECK(totals.parts_gpu_h.fetch_stall == Approx(0.8 + 0.99));
   CHECK(totals.stalled_gpu_h == Approx(1.79));
   CHECK(totals.unattributed_gpu_h() == Approx(81 - 1.79));
-  CHECK(totals.prep_stall_known_gpu_h == 0);
+  CHECK(totals.known_gpu_h.prep_stall == 0);
 }
 
 TEST_CASE("a rank stands for a GPU where Slurm counts none") {
@@ -68,20 +68,20 @@ TEST_CASE("what nobody told is run, and no more") {
   untold.run = {};
   untold.end_unix_s.reset();
   untold.last_seen_unix_s = 1780000000 + 5 * 3600;
-  part.run = {.wall_s = 3600, .compute_s = 3600, .waited_s = 0};
+  part.run = {.wall_s = 3600, .parts_s = {.compute = 3600}, .waited_s = 0};
   const StallTotals totals = totals_of({untold, part});
   CHECK(totals.running == 1);
   CHECK(totals.ran_gpu_h == Approx(14));
   CHECK(totals.told_gpu_h == Approx(1));
   CHECK(totals.estimated_gpu_h == 0);
-  CHECK(totals.compute_known_gpu_h == Approx(1));
+  CHECK(totals.known_gpu_h.compute == Approx(1));
   CHECK(totals.stalled_known_gpu_h == Approx(1));
   CHECK(totals.cores_known == 0);
 }
 
 TEST_CASE("what the kernel's figures say is told apart") {
   JobRecord job = run_of(3, 1);
-  job.run.prep_stall_s = 100;
+  job.run.parts_s.prep_stall = 100;
   CHECK(totals_of({job}).estimated_gpu_h == Approx(3));
 }
 
@@ -146,10 +146,9 @@ JobRecord random_record(std::mt19937_64& random) {
   JobRecord job = run_of(100 * share(random), uint32_t(random() % 9));
   job.ranks = uint32_t(1 + random() % 8);
   double left_s = *job.run.wall_s;
-  for (auto part : {&RunTotals::compute_s, &RunTotals::fetch_stall_s,
-                    &RunTotals::prep_stall_s, &RunTotals::exchange_stall_s}) {
-    job.run.*part = maybe(left_s * share(random));
-    left_s -= (job.run.*part).value_or(0);
+  for (const WallPartNames& it : kWallParts) {
+    job.run.parts_s[it.part] = maybe(left_s * share(random));
+    left_s -= job.run.parts_s[it.part].value_or(0);
   }
   job.run.waited_s = maybe(*job.run.wall_s * share(random));
   job.run.active_s = maybe(*job.run.wall_s * share(random));
@@ -170,8 +169,9 @@ TEST_CASE("sums hold for any runs, however they are cut into pages") {
     const StallTotals all = totals_of(jobs);
     CHECK(all.told_gpu_h <= all.ran_gpu_h * (1 + 1e-9));
     CHECK(all.judged_gpu_h <= all.told_gpu_h * (1 + 1e-9));
-    CHECK(all.compute_gpu_h + all.fetch_stall_gpu_h + all.prep_stall_gpu_h +
-              all.exchange_stall_gpu_h + all.unattributed_gpu_h() ==
+    CHECK(all.parts_gpu_h.compute + all.parts_gpu_h.fetch_stall +
+              all.parts_gpu_h.prep_stall + all.parts_gpu_h.exchange_stall +
+              all.unattributed_gpu_h() ==
           Approx(all.told_gpu_h).margin(1e-9));
     StallTotals pages;
     for (size_t begin = 0; begin < jobs.size();) {

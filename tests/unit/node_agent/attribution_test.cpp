@@ -47,12 +47,12 @@ TEST_CASE("the job's own account of its loader goes before the kernel's") {
   spent.prep_s = 30;
   spent.exchange_s = 5;
   const Breakdown parts = attribute(spent);
-  CHECK(*parts.fetch_stall.seconds == Approx(10));
-  CHECK(*parts.prep_stall.seconds == Approx(30));
-  CHECK(parts.prep_stall.method ==
+  CHECK(*parts.parts.fetch_stall.seconds == Approx(10));
+  CHECK(*parts.parts.prep_stall.seconds == Approx(30));
+  CHECK(parts.parts.prep_stall.method ==
         "time waited, split as the loader's time was spent");
-  CHECK(*parts.exchange_stall.seconds == Approx(5));
-  CHECK(*parts.compute.seconds == Approx(45));
+  CHECK(*parts.parts.exchange_stall.seconds == Approx(5));
+  CHECK(*parts.parts.compute.seconds == Approx(45));
   CHECK(parts.unattributed_s == Approx(10));
 }
 
@@ -60,46 +60,48 @@ TEST_CASE("where the job waits and tells no split, the kernel's stands") {
   TimeSpent spent = reporting();
   spent.by_kernel = {6, 24};
   Breakdown parts = attribute(spent);
-  CHECK(*parts.fetch_stall.seconds == Approx(6));
-  CHECK(*parts.prep_stall.seconds == Approx(24));
-  CHECK(parts.fetch_stall.method.starts_with("time waited, split by what"));
+  CHECK(*parts.parts.fetch_stall.seconds == Approx(6));
+  CHECK(*parts.parts.prep_stall.seconds == Approx(24));
+  CHECK(
+      parts.parts.fetch_stall.method.starts_with("time waited, split by what"));
   CHECK(*parts.waited_s == Approx(40));
   CHECK(parts.unattributed_s == Approx(20));
   spent.by_kernel = {20, 60};  // more than was waited
   parts = attribute(spent);
-  CHECK(*parts.fetch_stall.seconds == Approx(10));
-  CHECK(*parts.prep_stall.seconds == Approx(30));
+  CHECK(*parts.parts.fetch_stall.seconds == Approx(10));
+  CHECK(*parts.parts.prep_stall.seconds == Approx(30));
 }
 
 TEST_CASE("contention with its own loader is prep stall, not computing") {
   TimeSpent spent = reporting();
   spent.contention_s = 20;
   Breakdown parts = attribute(spent);
-  CHECK(*parts.compute.seconds == Approx(30));
-  CHECK(*parts.prep_stall.seconds == Approx(20));
+  CHECK(*parts.parts.compute.seconds == Approx(30));
+  CHECK(*parts.parts.prep_stall.seconds == Approx(20));
   CHECK(*parts.contention_s == 20);
-  CHECK(
-      parts.prep_stall.method.starts_with("time in which the trainer waited"));
+  CHECK(parts.parts.prep_stall.method.starts_with(
+      "time in which the trainer waited"));
   CHECK(*parts.waited_s == Approx(40));
   spent.fetch_s = 10;
   spent.prep_s = 30;
   parts = attribute(spent);
-  CHECK(*parts.prep_stall.seconds == Approx(50));
-  CHECK(parts.prep_stall.method.find("run delay") != std::string::npos);
+  CHECK(*parts.parts.prep_stall.seconds == Approx(50));
+  CHECK(parts.parts.prep_stall.method.find("run delay") != std::string::npos);
   CHECK_FALSE(attribute(reporting()).contention_s);
 }
 
 TEST_CASE("what nobody tells is unknown, and says so") {
   Breakdown parts = attribute(reporting());
-  CHECK_FALSE(parts.fetch_stall.seconds);
-  CHECK_FALSE(parts.prep_stall.seconds);
-  CHECK_FALSE(parts.exchange_stall.seconds);
-  CHECK(parts.fetch_stall.method == "the loader does not report its time");
-  CHECK(parts.exchange_stall.method == "the job reports no exchange");
-  CHECK(*parts.compute.seconds == Approx(50));
+  CHECK_FALSE(parts.parts.fetch_stall.seconds);
+  CHECK_FALSE(parts.parts.prep_stall.seconds);
+  CHECK_FALSE(parts.parts.exchange_stall.seconds);
+  CHECK(parts.parts.fetch_stall.method ==
+        "the loader does not report its time");
+  CHECK(parts.parts.exchange_stall.method == "the job reports no exchange");
+  CHECK(*parts.parts.compute.seconds == Approx(50));
   parts = attribute({.wall_s = 100});
-  CHECK_FALSE(parts.compute.seconds);
-  CHECK(parts.compute.method == "the job reports no progress");
+  CHECK_FALSE(parts.parts.compute.seconds);
+  CHECK(parts.parts.compute.method == "the job reports no progress");
   CHECK(parts.unattributed_s == Approx(100));
 }
 
@@ -107,20 +109,20 @@ TEST_CASE("a job without a page computes while its GPUs are busy") {
   TimeSpent spent{.wall_s = 100, .cpu_pressure_s = 10, .io_pressure_s = 20};
   spent.gpu_busy_s = 60;
   Breakdown parts = attribute(spent);
-  CHECK(*parts.compute.seconds == Approx(60));
-  CHECK(*parts.fetch_stall.seconds == Approx(20));
-  CHECK(*parts.prep_stall.seconds == Approx(10));
-  CHECK(parts.compute.method.find("NVML") != std::string::npos);
+  CHECK(*parts.parts.compute.seconds == Approx(60));
+  CHECK(*parts.parts.fetch_stall.seconds == Approx(20));
+  CHECK(*parts.parts.prep_stall.seconds == Approx(10));
+  CHECK(parts.parts.compute.method.find("NVML") != std::string::npos);
   // Loaders that read ahead all the time stall nobody while the GPUs work.
   spent.gpu_busy_s = 85;
   parts = attribute(spent);
-  CHECK(*parts.compute.seconds == Approx(85));
-  CHECK(*parts.fetch_stall.seconds == Approx(10));
-  CHECK(*parts.prep_stall.seconds == Approx(5));
+  CHECK(*parts.parts.compute.seconds == Approx(85));
+  CHECK(*parts.parts.fetch_stall.seconds == Approx(10));
+  CHECK(*parts.parts.prep_stall.seconds == Approx(5));
   CHECK_FALSE(parts.waited_s);
   spent.reports = true;  // its own word, then
   spent.active_s = 90;
-  CHECK(*attribute(spent).compute.seconds == Approx(90));
+  CHECK(*attribute(spent).parts.compute.seconds == Approx(90));
 }
 
 TEST_CASE("parts never exceed the time, whatever is said") {
@@ -148,8 +150,9 @@ TEST_CASE("parts never exceed the time, whatever is said") {
     if (known(random)) spent.gpu_busy_s = any();
     const Breakdown parts = attribute(spent);
     double sum_s = parts.unattributed_s;
-    for (const TimePart* part : {&parts.compute, &parts.fetch_stall,
-                                 &parts.prep_stall, &parts.exchange_stall}) {
+    for (const TimePart* part :
+         {&parts.parts.compute, &parts.parts.fetch_stall,
+          &parts.parts.prep_stall, &parts.parts.exchange_stall}) {
       REQUIRE(part->seconds.value_or(0) >= 0);
       REQUIRE_FALSE(part->method.empty());
       sum_s += part->seconds.value_or(0);

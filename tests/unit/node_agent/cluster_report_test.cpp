@@ -187,8 +187,7 @@ TEST_CASE("whatever a user's program says, a controller takes the message") {
                .trainer_reserve_cores = 1e12,
                .mean_rate = 1e30,
                .run = {.wall_s = 1e30,
-                       .compute_s = 1e30,
-                       .prep_stall_s = -1,
+                       .parts_s = {.compute = 1e30, .prep_stall = -1},
                        .home_core_s = std::nan("")}};
   for (const JobPart& part : job_parts(input, {}, labels)) {
     const TypedBody said = body_of(AgentMessage(JobChanged{1, part}));

@@ -16,18 +16,18 @@ TEST_CASE("a batch tells of all periods since the last one") {
   course.add_waiting(period(1));
   CHECK(course.points().size() == 2);
   CHECK_FALSE(course.points().back().rate);
-  course.tell(
-      50,
-      make_breakdown({.wall_s = 4, .compute = {{1.0}}, .prep_stall = {{2.0}}}));
+  course.tell(50, make_breakdown(
+                      {.wall_s = 4,
+                       .parts = {.compute = {{1.0}}, .prep_stall = {{2.0}}}}));
   course.add_waiting(period(2));
   const std::vector<TimelinePoint> points = course.points();
   REQUIRE(points.size() == 3);
   for (int i : {0, 1}) {
     CHECK(points[size_t(i)].begin_unix_s == 1000 + i);
     CHECK(*points[size_t(i)].rate == 50);
-    CHECK(*points[size_t(i)].compute == 0.25);
-    CHECK(*points[size_t(i)].prep_stall == 0.5);
-    CHECK_FALSE(points[size_t(i)].fetch_stall);
+    CHECK(*points[size_t(i)].shares.compute == 0.25);
+    CHECK(*points[size_t(i)].shares.prep_stall == 0.5);
+    CHECK_FALSE(points[size_t(i)].shares.fetch_stall);
   }
   CHECK_FALSE(points[2].rate);
 }
@@ -46,7 +46,7 @@ TEST_CASE("periods that are given up, or wait too long, stay unknown") {
   CHECK_FALSE(points[0].rate);
   CHECK_FALSE(points[1].rate);
   CHECK(*points[2].rate == 7);
-  CHECK_FALSE(points[2].compute);  // parts of no time
+  CHECK_FALSE(points[2].shares.compute);  // parts of no time
   CHECK(*points.back().rate == 7);
 }
 

@@ -51,10 +51,10 @@ TEST_CASE("the history has the report's breakdown and the core seconds") {
   Fixture f;
   const RunTotals run = f.totals();
   CHECK(*run.wall_s == Approx(100));
-  CHECK(*run.compute_s == Approx(32));
-  CHECK(*run.fetch_stall_s == Approx(10));
-  CHECK(*run.prep_stall_s == Approx(30));
-  CHECK(*run.exchange_stall_s == Approx(8));
+  CHECK(*run.parts_s.compute == Approx(32));
+  CHECK(*run.parts_s.fetch_stall == Approx(10));
+  CHECK(*run.parts_s.prep_stall == Approx(30));
+  CHECK(*run.parts_s.exchange_stall == Approx(8));
   CHECK(*run.waited_s == Approx(40));
   CHECK(*run.active_s == Approx(80));
   CHECK(run.home_core_s == 90.0);
@@ -83,7 +83,7 @@ TEST_CASE("a job that reports nothing has no time of its own word") {
   CHECK(*run.wall_s == Approx(100));
   CHECK_FALSE(run.waited_s);
   CHECK_FALSE(run.active_s);
-  CHECK_FALSE(run.compute_s);
+  CHECK_FALSE(run.parts_s.compute);
 }
 
 TEST_CASE("core seconds that a restarted penstockd did not see are unknown") {
@@ -93,7 +93,7 @@ TEST_CASE("core seconds that a restarted penstockd did not see are unknown") {
   CHECK_FALSE(run.home_core_s);
   CHECK_FALSE(run.away_core_s);
   CHECK_FALSE(run.lent_core_s);
-  CHECK(run.compute_s);  // the pages had gone on counting
+  CHECK(run.parts_s.compute);  // the pages had gone on counting
 }
 
 TEST_CASE("what is borrowed is credited to the CPUs' owners once") {

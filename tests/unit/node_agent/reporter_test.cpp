@@ -42,9 +42,9 @@ TEST_CASE("wall time splits into parts that add up") {
   Fixture f;
   const JobReport report = build_report(f.job, f.context, false);
   CHECK(report.breakdown.wall_s == Approx(100));
-  CHECK(*report.breakdown.compute.seconds == Approx(40));
-  CHECK(*report.breakdown.fetch_stall.seconds == Approx(10));
-  CHECK(*report.breakdown.prep_stall.seconds == Approx(30));
+  CHECK(*report.breakdown.parts.compute.seconds == Approx(40));
+  CHECK(*report.breakdown.parts.fetch_stall.seconds == Approx(10));
+  CHECK(*report.breakdown.parts.prep_stall.seconds == Approx(30));
   CHECK(report.breakdown.unattributed_s == Approx(20));
   CHECK(*report.throughput.measured == Estimate::exact(100));
   CHECK(report.ceiling.measured->value == Approx(200));
@@ -61,14 +61,14 @@ TEST_CASE("exchange that the job reports is no compute") {
   page.exchange_ns = 30 * kSecond;
   f.job.ended.add(page);
   JobReport report = build_report(f.job, f.context, false);
-  CHECK(*report.breakdown.exchange_stall.seconds == Approx(15));
-  CHECK(*report.breakdown.compute.seconds == Approx(25));
+  CHECK(*report.breakdown.parts.exchange_stall.seconds == Approx(15));
+  CHECK(*report.breakdown.parts.compute.seconds == Approx(25));
   CHECK(report.breakdown.unattributed_s == Approx(20));
   // The ceiling is what compute and exchange together allow.
   CHECK(report.ceiling.measured->value == Approx(400));
   report = build_report(Fixture().job, f.context, false);
-  CHECK_FALSE(report.breakdown.exchange_stall.seconds.has_value());
-  CHECK(*report.breakdown.compute.seconds == Approx(40));
+  CHECK_FALSE(report.breakdown.parts.exchange_stall.seconds.has_value());
+  CHECK(*report.breakdown.parts.compute.seconds == Approx(40));
 }
 
 TEST_CASE("a page that tells of the exchange most is told of a sparse one") {
@@ -83,7 +83,7 @@ TEST_CASE("a page that tells of the exchange most is told of a sparse one") {
   page.exchange_ns = 60 * kSecond;
   f.job.ended.add(page);
   const JobReport report = build_report(f.job, f.context, false);
-  CHECK(*report.breakdown.exchange_stall.seconds == Approx(60));
+  CHECK(*report.breakdown.parts.exchange_stall.seconds == Approx(60));
   CHECK(verdict(report).starts_with("Exchange-bound: "));
   const auto advice = recommend(report);
   REQUIRE(advice.size() == 1);
@@ -110,7 +110,7 @@ TEST_CASE("ranks that ran at once are told as one job") {
   CHECK(report.throughput.measured->value == Approx(200));
   CHECK(report.throughput.predicted->value == Approx(210));
   CHECK(*report.floor_rate == Approx(150));
-  CHECK(*report.breakdown.compute.seconds == Approx(40));
+  CHECK(*report.breakdown.parts.compute.seconds == Approx(40));
   CHECK(*report.breakdown.waited_s == Approx(40));
   CHECK(*report.cores.allocated == 4);
   CHECK(*report.cores.entitled == Approx(3.5));
@@ -120,13 +120,13 @@ TEST_CASE("ranks that ran at once are told as one job") {
 TEST_CASE("the ceiling is without the waiting for the loader's CPUs") {
   Fixture f;
   const JobReport before = build_report(f.job, f.context, false);
-  const double compute_s = *before.breakdown.compute.seconds;
+  const double compute_s = *before.breakdown.parts.compute.seconds;
   f.job.totals.contention_s = compute_s / 2;
   const JobReport report = build_report(f.job, f.context, false);
   CHECK(report.ceiling.measured->value ==
         Approx(2 * before.ceiling.measured->value));
   CHECK(report.ceiling.measured_by.find("CPU") != std::string::npos);
-  CHECK(*report.breakdown.compute.seconds == Approx(compute_s / 2));
+  CHECK(*report.breakdown.parts.compute.seconds == Approx(compute_s / 2));
   CHECK(*report.breakdown.contention_s == Approx(compute_s / 2));
 }
 
@@ -158,7 +158,7 @@ TEST_CASE("a job without a page is unknown, not zero") {
   Fixture f;
   f.job.ended = {};
   const JobReport report = build_report(f.job, f.context, true);
-  CHECK_FALSE(report.breakdown.compute.seconds.has_value());
+  CHECK_FALSE(report.breakdown.parts.compute.seconds.has_value());
   CHECK_FALSE(report.throughput.measured.has_value());
   CHECK_FALSE(report.ceiling.measured.has_value());
   CHECK(report.breakdown.unattributed_s == Approx(100));
@@ -170,17 +170,17 @@ TEST_CASE("without a page pressure stands for the stalls") {
   f.job.ended = {};
   f.job.totals.pressure = Pressure{30'000'000, 5'000'000};
   JobReport report = build_report(f.job, f.context, true);
-  CHECK(*report.breakdown.fetch_stall.seconds == Approx(5));
-  CHECK(*report.breakdown.prep_stall.seconds == Approx(30));
-  CHECK_FALSE(report.breakdown.compute.seconds.has_value());
+  CHECK(*report.breakdown.parts.fetch_stall.seconds == Approx(5));
+  CHECK(*report.breakdown.parts.prep_stall.seconds == Approx(30));
+  CHECK_FALSE(report.breakdown.parts.compute.seconds.has_value());
   CHECK_FALSE(report.breakdown.waited_s.has_value());
   CHECK(report.breakdown.unattributed_s == Approx(65));
   // Both at once, and counted since before we came: no more than all of it.
   f.job.totals.pressure = Pressure{300'000'000, 100'000'000};
   report = build_report(f.job, f.context, true);
   CHECK(*report.pressure.cpu_s == Approx(100));
-  CHECK(*report.breakdown.fetch_stall.seconds +
-            *report.breakdown.prep_stall.seconds ==
+  CHECK(*report.breakdown.parts.fetch_stall.seconds +
+            *report.breakdown.parts.prep_stall.seconds ==
         Approx(100));
   CHECK(report.breakdown.unattributed_s == Approx(0));
 }
@@ -189,7 +189,7 @@ TEST_CASE("what the job reports goes before pressure") {
   Fixture f;
   f.job.totals.pressure = Pressure{90'000'000, 80'000'000};
   const JobReport report = build_report(f.job, f.context, false);
-  CHECK(*report.breakdown.prep_stall.seconds == Approx(30));
+  CHECK(*report.breakdown.parts.prep_stall.seconds == Approx(30));
   CHECK(*report.pressure.cpu_s == Approx(90));
   CHECK(report.pressure.method == "PSI some");
 }

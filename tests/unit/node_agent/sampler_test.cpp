@@ -152,10 +152,10 @@ TEST_CASE("each period is a point of the course") {
     CHECK(*it.used_away_cores == 0);
     CHECK_FALSE(it.used_bytes_per_s);
     CHECK(*it.rate == Approx(100));
-    CHECK(*it.compute == Approx(0.5));
-    CHECK(*it.fetch_stall == Approx(0.3));
-    CHECK(*it.prep_stall == Approx(0.1));
-    CHECK(*it.exchange_stall == Approx(0.1));
+    CHECK(*it.shares.compute == Approx(0.5));
+    CHECK(*it.shares.fetch_stall == Approx(0.3));
+    CHECK(*it.shares.prep_stall == Approx(0.1));
+    CHECK(*it.shares.exchange_stall == Approx(0.1));
   }
 }
 
@@ -192,7 +192,7 @@ TEST_CASE("time in which a job was stopped has no rate and no shares") {
   REQUIRE(points.size() == 7);
   for (size_t i : {2, 3, 4}) {
     CHECK_FALSE(points[i].rate);
-    CHECK_FALSE(points[i].compute);
+    CHECK_FALSE(points[i].shares.compute);
   }
   CHECK(*points[6].rate == Approx(100));
 }
@@ -209,10 +209,10 @@ TEST_CASE("what loader threads were seen at splits what the trainer waited") {
   CHECK(f.job.totals.by_kernel.fetch_s == Approx(2.5));
   CHECK(f.job.totals.by_kernel.prep_s == Approx(2.5));
   const std::vector<TimelinePoint> points = f.job.course.points();
-  CHECK(*points[1].fetch_stall == Approx(0.5));
-  CHECK(*points[1].prep_stall == 0);
-  CHECK(*points[2].prep_stall == Approx(0.5));
-  CHECK(*points[2].compute == Approx(0.5));
+  CHECK(*points[1].shares.fetch_stall == Approx(0.5));
+  CHECK(*points[1].shares.prep_stall == 0);
+  CHECK(*points[2].shares.prep_stall == Approx(0.5));
+  CHECK(*points[2].shares.compute == Approx(0.5));
 }
 
 TEST_CASE("threads' states are looked at only where they would tell more") {
@@ -246,12 +246,12 @@ TEST_CASE("a course without pages has what the kernel and NVML tell") {
   f.sample();
   const std::vector<TimelinePoint> points = f.job.course.points();
   REQUIRE(points.size() == 3);
-  CHECK_FALSE(points[0].prep_stall);  // a baseline first
-  CHECK(*points[1].compute == Approx(0.5));
-  CHECK(*points[1].prep_stall == Approx(0.3));
-  CHECK(*points[1].fetch_stall == Approx(0.1));
-  CHECK_FALSE(points[2].compute);
-  CHECK(*points[2].prep_stall == 0);
+  CHECK_FALSE(points[0].shares.prep_stall);  // a baseline first
+  CHECK(*points[1].shares.compute == Approx(0.5));
+  CHECK(*points[1].shares.prep_stall == Approx(0.3));
+  CHECK(*points[1].shares.fetch_stall == Approx(0.1));
+  CHECK_FALSE(points[2].shares.compute);
+  CHECK(*points[2].shares.prep_stall == 0);
   CHECK(*f.job.totals.gpu_busy_s == Approx(0.5));
 }
 
@@ -266,6 +266,6 @@ TEST_CASE("counters that began before us are no use of the first period") {
   REQUIRE(points.size() == 1);
   CHECK(points[0].duration_s == Approx(1));
   CHECK(points[0].begin_unix_s == Approx(100));
-  CHECK_FALSE(points[0].prep_stall);
+  CHECK_FALSE(points[0].shares.prep_stall);
   CHECK_FALSE(points[0].used_trainer_cores);
 }

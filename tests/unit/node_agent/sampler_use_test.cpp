@@ -59,8 +59,8 @@ TEST_CASE("a trainer's wait for its loader's CPUs is no part of its ceiling") {
   CHECK(ceiling() == Approx(200));
   CHECK(f.job.totals.contention_s == Approx(0.5 * 19));
   const TimelinePoint point = f.job.course.points().back();
-  CHECK(*point.compute == Approx(0.5));
-  CHECK(*point.prep_stall == Approx(0.5));
+  CHECK(*point.shares.compute == Approx(0.5));
+  CHECK(*point.shares.prep_stall == Approx(0.5));
 }
 
 TEST_CASE("only a loader at home is in its trainer's way") {

@@ -34,7 +34,8 @@ TEST_CASE("the verdict tells unknown from none") {
         "No verdict: the job did not report how long it waited for data");
   report.pressure = {18.0, 0.0, "PSI some"};
   report.breakdown = make_breakdown(
-      {.wall_s = 45, .fetch_stall = {{0.0}}, .prep_stall = {{18.0}}});
+      {.wall_s = 45,
+       .parts = {.fetch_stall = {{0.0}}, .prep_stall = {{18.0}}}});
   CHECK(verdict(report) ==
         "No verdict: the job did not report how long it waited for data; "
         "threads of it were held up by I/O 0% of the time, by want of CPU 40%");
@@ -45,14 +46,14 @@ TEST_CASE("the verdict tells unknown from none") {
         "Input-bound: 40% of step time waits for data (fetch and prep not told "
         "apart)");
   report.breakdown = make_breakdown(
-      {.wall_s = 100, .fetch_stall = {{12.0}}, .waited_s = 40.0});
+      {.wall_s = 100, .parts = {.fetch_stall = {{12.0}}}, .waited_s = 40.0});
   CHECK(verdict(report) ==
         "Input-bound: 40% of step time waits for data (fetch 12%, prep "
         "unknown)");
-  report.breakdown = make_breakdown({.wall_s = 100,
-                                     .fetch_stall = {{1.0}},
-                                     .prep_stall = {{1.0}},
-                                     .waited_s = 2.0});
+  report.breakdown =
+      make_breakdown({.wall_s = 100,
+                      .parts = {.fetch_stall = {{1.0}}, .prep_stall = {{1.0}}},
+                      .waited_s = 2.0});
   CHECK(verdict(report) ==
         "Not input-bound: 2% of step time waits for data (fetch 1%, prep 1%)");
 }
@@ -60,9 +61,9 @@ TEST_CASE("the verdict tells unknown from none") {
 TEST_CASE("a loader that is in its own trainer's way is named") {
   JobReport report = only_prep_bound();
   report.breakdown = make_breakdown({.wall_s = 100,
-                                     .compute = {{55.0}},
-                                     .fetch_stall = {{0.0}},
-                                     .prep_stall = {{45.0}},
+                                     .parts = {.compute = {{55.0}},
+                                               .fetch_stall = {{0.0}},
+                                               .prep_stall = {{45.0}}},
                                      .waited_s = 1.0,
                                      .contention_s = 44.0});
   report.cores.allocated = 1;
@@ -103,21 +104,21 @@ TEST_CASE("a busy job whose loader was not recognised is shown the option") {
 TEST_CASE("the verdict tells what a job that does not wait for data does") {
   JobReport report = samples::unknown();
   Breakdown parts{.wall_s = 100,
-                  .compute = {{58.0}},
-                  .fetch_stall = {{1.0}},
-                  .prep_stall = {{1.0}},
-                  .exchange_stall = {{40.0}},
+                  .parts = {.compute = {{58.0}},
+                            .fetch_stall = {{1.0}},
+                            .prep_stall = {{1.0}},
+                            .exchange_stall = {{40.0}}},
                   .waited_s = 2.0};
   report.breakdown = make_breakdown(parts);
   CHECK(verdict(report) ==
         "Compute-bound: 2% of step time waits for data (fetch 1%, prep 1%), "
         "40% for gradient exchange");
-  std::swap(parts.compute, parts.exchange_stall);
+  std::swap(parts.parts.compute, parts.parts.exchange_stall);
   report.breakdown = make_breakdown(parts);
   CHECK(verdict(report) ==
         "Exchange-bound: 2% of step time waits for data (fetch 1%, prep 1%), "
         "58% for gradient exchange");
-  parts.exchange_stall.seconds.reset();
+  parts.parts.exchange_stall.seconds.reset();
   report.breakdown = make_breakdown(parts);
   CHECK(verdict(report).starts_with("Not input-bound: "));
 }
@@ -147,9 +148,9 @@ TEST_CASE("fewer loader threads than CPUs must leave the trainer its reserve") {
 TEST_CASE("a gain counts no more cores than the advice brings") {
   JobReport report = only_prep_bound();
   report.breakdown = make_breakdown({.wall_s = 100,
-                                     .compute = {{50.0}},
-                                     .fetch_stall = {{0.0}},
-                                     .prep_stall = {{50.0}},
+                                     .parts = {.compute = {{50.0}},
+                                               .fetch_stall = {{0.0}},
+                                               .prep_stall = {{50.0}}},
                                      .waited_s = 50.0});
   report.cores.demand = Estimate{3.6, 3.0, 7.8};
   std::vector<Recommendation> list = recommend(report);
@@ -169,20 +170,20 @@ TEST_CASE("a loader that tells nothing of its time is judged by its CPU use") {
   JobReport report = samples::input_bound();
   report.cores.loader_threads = 8;
   SECTION("it waits and uses its cores to the full") {
-    report.breakdown =
-        make_breakdown({.wall_s = 100, .compute = {{50.0}}, .waited_s = 50.0});
+    report.breakdown = make_breakdown(
+        {.wall_s = 100, .parts = {.compute = {{50.0}}}, .waited_s = 50.0});
     REQUIRE(lines(report).size() == 1);
     CHECK(lines(report)[0] == "#SBATCH --cpus-per-task=4");
   }
   SECTION("it waits and leaves cores unused: storage, then") {
-    report.breakdown =
-        make_breakdown({.wall_s = 100, .compute = {{50.0}}, .waited_s = 50.0});
+    report.breakdown = make_breakdown(
+        {.wall_s = 100, .parts = {.compute = {{50.0}}}, .waited_s = 50.0});
     report.cores.used_home = 0.2;
     CHECK(lines(report).empty());
   }
   SECTION("it hardly waits and has CPUs to spare") {
-    report.breakdown =
-        make_breakdown({.wall_s = 100, .compute = {{99.0}}, .waited_s = 1.0});
+    report.breakdown = make_breakdown(
+        {.wall_s = 100, .parts = {.compute = {{99.0}}}, .waited_s = 1.0});
     report.cores.allocated = 8;
     REQUIRE(lines(report).size() == 1);
     CHECK(lines(report)[0] == "#SBATCH --cpus-per-task=5");
@@ -203,9 +204,9 @@ TEST_CASE("nothing is recommended without grounds") {
   }
   SECTION("nobody waits, and the CPUs fit") {
     report.breakdown = make_breakdown({.wall_s = 312,
-                                       .compute = {{312.0}},
-                                       .fetch_stall = {{0.0}},
-                                       .prep_stall = {{0.0}},
+                                       .parts = {.compute = {{312.0}},
+                                                 .fetch_stall = {{0.0}},
+                                                 .prep_stall = {{0.0}}},
                                        .waited_s = 0.0});
     report.cores.allocated = 4;
   }
@@ -279,14 +280,14 @@ TEST_CASE("a job that waits for the exchange most is told of a sparse one") {
   REQUIRE(advice[0].gain);
   CHECK(advice[0].gain->value == Approx(gone / (1 - gone)));
   CHECK(advice[0].gain->low == 0);
-  SECTION("data is waited for longer") { parts.fetch_stall = {{91.0}}; }
+  SECTION("data is waited for longer") { parts.parts.fetch_stall = {{91.0}}; }
   SECTION("it is waited for longer, of no known cause") {
     parts.waited_s = 91.0;
   }
   SECTION("the exchange is hardly waited for") {
-    parts.exchange_stall = {{14.0}};
+    parts.parts.exchange_stall = {{14.0}};
   }
-  SECTION("no exchange was reported") { parts.exchange_stall = {}; }
+  SECTION("no exchange was reported") { parts.parts.exchange_stall = {}; }
   report.breakdown = make_breakdown(parts);
   CHECK(recommend(report).empty());
 }

@@ -45,10 +45,8 @@ std::vector<TimelinePoint> rough_course(double start_unix_s, size_t points) {
           &TimelinePoint::rate, &TimelinePoint::predicted_rate}) {
       point.*figure = long_figure();
     }
-    for (auto share :
-         {&TimelinePoint::compute, &TimelinePoint::fetch_stall,
-          &TimelinePoint::prep_stall, &TimelinePoint::exchange_stall}) {
-      point.*share = long_figure() / 8e17;
+    for (const WallPartNames& it : kWallParts) {
+      point.shares[it.part] = long_figure() / 8e17;
     }
     out.push_back(point);
   }
@@ -88,11 +86,13 @@ JobReport largest() {
   out.options.assign(kMaxReportOptions, {text, text});
   out.notes.assign(kMaxReportNotes, text);
   for (std::string* method :
-       {&out.breakdown.compute.method, &out.breakdown.fetch_stall.method,
-        &out.breakdown.prep_stall.method, &out.breakdown.exchange_stall.method,
-        &out.ceiling.predicted_from, &out.ceiling.corrected_from,
-        &out.ceiling.measured_by, &out.throughput.predicted_from,
-        &out.throughput.measured_by, &out.pressure.method}) {
+       {&out.breakdown.parts.compute.method,
+        &out.breakdown.parts.fetch_stall.method,
+        &out.breakdown.parts.prep_stall.method,
+        &out.breakdown.parts.exchange_stall.method, &out.ceiling.predicted_from,
+        &out.ceiling.corrected_from, &out.ceiling.measured_by,
+        &out.throughput.predicted_from, &out.throughput.measured_by,
+        &out.pressure.method}) {
     *method = text;
   }
   out.what_if = long_curve(text);

@@ -114,7 +114,7 @@ TEST_CASE("a report of an earlier version lacks figures, and can be read") {
   const Result<JobReport> report = parse_report(earlier.dump());
   REQUIRE(report);
   CHECK_FALSE(report->pressure.cpu_s);
-  CHECK_FALSE(report->breakdown.exchange_stall.seconds);
+  CHECK_FALSE(report->breakdown.parts.exchange_stall.seconds);
   CHECK(report->timeline.empty());
   CHECK_FALSE(report->what_if);
   CHECK(report->cores.demand);
@@ -220,7 +220,7 @@ TEST_CASE("a course is written in few digits and never beyond what is read") {
   odd.used_away_cores = -1e-15;
   odd.rate = std::nan("");
   odd.used_bytes_per_s = 123456789;
-  odd.compute = 1 + 1e-12;
+  odd.shares.compute = 1 + 1e-12;
   report.timeline = {odd};
   const std::string text = to_json(report);
   INFO(text);
@@ -233,7 +233,7 @@ TEST_CASE("a course is written in few digits and never beyond what is read") {
   CHECK(*it.used_away_cores == 0);
   CHECK(*it.used_bytes_per_s == 1.235e8);
   CHECK_FALSE(it.rate);
-  CHECK(*it.compute == 1);
+  CHECK(*it.shares.compute == 1);
 }
 
 TEST_CASE("the longest course that is read can be written") {
@@ -270,8 +270,8 @@ TEST_CASE("a breakdown that does not add up is made anew") {
   REQUIRE(report);
   const Breakdown& it = report->breakdown;
   CHECK(it.unattributed_s == 0);
-  CHECK(*it.compute.seconds + *it.fetch_stall.seconds +
-            *it.prep_stall.seconds ==
+  CHECK(*it.parts.compute.seconds + *it.parts.fetch_stall.seconds +
+            *it.parts.prep_stall.seconds ==
         Approx(it.wall_s));
 }
 

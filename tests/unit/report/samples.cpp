@@ -49,9 +49,9 @@ std::vector<TimelinePoint> course() {
     if (i > 0) {  // its first batch came late
       point.rate = lent ? 610 + 4 * (i % 5) : 250;
       point.predicted_rate = lent ? 640 : 260;
-      point.compute = lent ? 0.75 : 0.25;
-      point.fetch_stall = lent ? 0.15 : 0.5;
-      point.prep_stall = lent ? 0.0625 : 0.125;
+      point.shares.compute = lent ? 0.75 : 0.25;
+      point.shares.fetch_stall = lent ? 0.15 : 0.5;
+      point.shares.prep_stall = lent ? 0.0625 : 0.125;
     }
     out.push_back(point);
   }
@@ -99,13 +99,13 @@ JobReport input_bound() {
       Estimate{560, 500, 600}, "the grant and the profile", std::nullopt, "",
       Estimate::exact(584),    "the job's own count"};
   out.floor_rate = 210;
-  out.breakdown =
-      make_breakdown({.wall_s = 312,
-                      .compute = {215.28, "what is left of a step"},
-                      .fetch_stall = {68.64, "time waited, split by I/O"},
-                      .prep_stall = {28.08, "time waited, split by CPU"},
-                      .exchange_stall = {std::nullopt, "no exchange reported"},
-                      .waited_s = 96.72});
+  out.breakdown = make_breakdown(
+      {.wall_s = 312,
+       .parts = {.compute = {215.28, "what is left of a step"},
+                 .fetch_stall = {68.64, "time waited, split by I/O"},
+                 .prep_stall = {28.08, "time waited, split by CPU"},
+                 .exchange_stall = {std::nullopt, "no exchange reported"}},
+       .waited_s = 96.72});
   out.pressure = {127.9, 87.4, "PSI some"};
   out.cores = {.allocated = 1,
                .reserve = 0.1,
@@ -144,12 +144,12 @@ JobReport wasteful() {
   out.job_name = "transformer";
   out.tasks = 2;
   out.ranks = 2;
-  out.breakdown =
-      make_breakdown({.wall_s = 300,
-                      .compute = {297, "what is left of a step"},
-                      .fetch_stall = {3.0, "time waited, split by I/O"},
-                      .prep_stall = {0.0, "time waited, split by CPU"},
-                      .waited_s = 3.0});
+  out.breakdown = make_breakdown(
+      {.wall_s = 300,
+       .parts = {.compute = {297, "what is left of a step"},
+                 .fetch_stall = {3.0, "time waited, split by I/O"},
+                 .prep_stall = {0.0, "time waited, split by CPU"}},
+       .waited_s = 3.0});
   out.cores.allocated = 8;
   out.cores.reserve = 0.4;
   out.cores.entitled = 7.6;
@@ -169,10 +169,11 @@ JobReport exchange_bound() {
   out.job_name = "bert";
   out.breakdown = make_breakdown(
       {.wall_s = 300,
-       .compute = {200, "time not waited, as the job reported it"},
-       .fetch_stall = {3.0, "time waited, split by I/O"},
-       .prep_stall = {3.0, "time waited, split by CPU"},
-       .exchange_stall = {90.0, "time waited, as the job reported it"},
+       .parts = {.compute = {200, "time not waited, as the job reported it"},
+                 .fetch_stall = {3.0, "time waited, split by I/O"},
+                 .prep_stall = {3.0, "time waited, split by CPU"},
+                 .exchange_stall = {90.0,
+                                    "time waited, as the job reported it"}},
        .waited_s = 6.0});
   out.cores.allocated.reset();  // nothing to be said of them
   return out;

@@ -1,5 +1,6 @@
 #include "report/timeline.h"
 
+#include <functional>
 #include <iostream>
 #include <random>
 
@@ -21,18 +22,27 @@ double covered_s(const std::vector<TimelinePoint>& points) {
   return sum;
 }
 
-double integral(const std::vector<TimelinePoint>& points,
-                std::optional<double> TimelinePoint::*figure) {
+template <class Figure>
+double integral(const std::vector<TimelinePoint>& points, Figure figure) {
   double sum = 0;
   for (const TimelinePoint& it : points) {
-    sum += it.duration_s * (it.*figure).value_or(0);
+    sum += it.duration_s * figure(it).value_or(0);
   }
   return sum;
 }
 
+template <class Figure>
+void check_same_integral(const std::vector<TimelinePoint>& coarse,
+                         const std::vector<TimelinePoint>& fine,
+                         Figure figure) {
+  REQUIRE(integral(coarse, figure) ==
+          Approx(integral(fine, figure)).epsilon(1e-9));
+}
+
 double shares(const TimelinePoint& it) {
-  return it.compute.value_or(0) + it.fetch_stall.value_or(0) +
-         it.prep_stall.value_or(0) + it.exchange_stall.value_or(0);
+  return it.shares.compute.value_or(0) + it.shares.fetch_stall.value_or(0) +
+         it.shares.prep_stall.value_or(0) +
+         it.shares.exchange_stall.value_or(0);
 }
 
 // Periods of about a second, with gaps; rates are always known, shares
@@ -46,8 +56,8 @@ std::vector<TimelinePoint> random_course(std::mt19937_64& random, int count) {
   for (int i = 0; i < count; ++i) {
     TimelinePoint it = point(now_s, jitter(random));
     it.rate = 100 * jitter(random);
-    for (auto* part :
-         {&it.compute, &it.fetch_stall, &it.prep_stall, &it.exchange_stall}) {
+    for (auto* part : {&it.shares.compute, &it.shares.fetch_stall,
+                       &it.shares.prep_stall, &it.shares.exchange_stall}) {
       if (known(random)) *part = share(random);
     }
     out.push_back(it);
@@ -60,11 +70,11 @@ void check_same_course(const std::vector<TimelinePoint>& coarse,
                        const std::vector<TimelinePoint>& fine) {
   REQUIRE(covered_s(coarse) == Approx(covered_s(fine)).epsilon(1e-9));
   REQUIRE(coarse.front().begin_unix_s == fine.front().begin_unix_s);
-  for (auto figure : {&TimelinePoint::rate, &TimelinePoint::compute,
-                      &TimelinePoint::fetch_stall, &TimelinePoint::prep_stall,
-                      &TimelinePoint::exchange_stall}) {
-    REQUIRE(integral(coarse, figure) ==
-            Approx(integral(fine, figure)).epsilon(1e-9));
+  check_same_integral(coarse, fine, std::mem_fn(&TimelinePoint::rate));
+  for (const WallPartNames& names : kWallParts) {
+    check_same_integral(coarse, fine, [&](const TimelinePoint& it) {
+      return it.shares[names.part];
+    });
   }
   for (size_t i = 0; i < coarse.size(); ++i) {
     REQUIRE(shares(coarse[i]) <= 1 + 1e-9);
@@ -79,17 +89,17 @@ TEST_CASE("merging weighs each figure by the time of those that know it") {
   a.rate = 10;
   b.rate = 50;
   b.granted_bytes_per_s = 7;
-  a.compute = 0.8;
-  b.fetch_stall = 0.4;
+  a.shares.compute = 0.8;
+  b.shares.fetch_stall = 0.4;
   const TimelinePoint both = merged(a, b);
   CHECK(both.begin_unix_s == 100);
   CHECK(both.duration_s == 4);
   CHECK(*both.rate == Approx(40));
   CHECK(*both.granted_bytes_per_s == 7);
   CHECK_FALSE(both.used_home_cores);
-  CHECK(*both.compute == Approx(0.2));
-  CHECK(*both.fetch_stall == Approx(0.3));
-  CHECK_FALSE(both.prep_stall);
+  CHECK(*both.shares.compute == Approx(0.2));
+  CHECK(*both.shares.fetch_stall == Approx(0.3));
+  CHECK_FALSE(both.shares.prep_stall);
 }
 
 TEST_CASE("a gap between two points stands behind what they become") {

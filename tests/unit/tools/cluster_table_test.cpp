@@ -18,11 +18,11 @@ StallTotals totals() {
   sums.stand_in_gpu_h = 34.5;
   sums.told_gpu_h = 1200;
   sums.estimated_gpu_h = 100;
-  sums.compute_gpu_h = 900;
-  sums.compute_known_gpu_h = 1100;
-  sums.fetch_stall_gpu_h = 60;
-  sums.fetch_stall_known_gpu_h = 1200;
-  sums.prep_stall_known_gpu_h = 1200;
+  sums.parts_gpu_h.compute = 900;
+  sums.known_gpu_h.compute = 1100;
+  sums.parts_gpu_h.fetch_stall = 60;
+  sums.known_gpu_h.fetch_stall = 1200;
+  sums.known_gpu_h.prep_stall = 1200;
   sums.stalled_gpu_h = 60;
   sums.stalled_known_gpu_h = 1200;
   sums.home_core_h = 5000;

@@ -25,9 +25,9 @@ JobRecord job(uint32_t id, double hours, uint32_t gpus) {
   record.end_unix_s = 1780000000 + hours * 3600;
   record.mean_rate_samples_per_s = 640.25;
   record.run = {.wall_s = hours * 3600,
-                .compute_s = hours * 1800,
-                .fetch_stall_s = hours * 360,
-                .prep_stall_s = 0,
+                .parts_s = {.compute = hours * 1800,
+                            .fetch_stall = hours * 360,
+                            .prep_stall = 0},
                 .waited_s = hours * 360,
                 .active_s = hours * 3500,
                 .home_core_s = hours * 7200,
@@ -41,7 +41,7 @@ std::vector<JobRecord> jobs() {
   JobRecord mild = job(4711, 2, 4), hostile = job(4294967295, 277777, 4096);
   hostile.name = "=\033[2J\"evil\",\nname of a job";
   hostile.restart_count = 12;
-  hostile.run.prep_stall_s = hostile.run.fetch_stall_s;
+  hostile.run.parts_s.prep_stall = hostile.run.parts_s.fetch_stall;
   JobRecord task = job(4714, 3, 2), unknown = job(4715, 30, 8), now = task;
   task.array_job_id = 4700;
   task.array_task_id = 11;
@@ -87,7 +87,7 @@ TEST_CASE("the worst stalls come first, those that nobody knows last") {
   JobRecord a = job(1, 1, 1), b = job(2, 1, 8), c = job(3, 5, 1);
   JobRecord unknown = job(4, 100, 8), none = job(5, 1, 1);
   unknown.run = {};
-  none.run.fetch_stall_s = none.run.waited_s = 0;
+  none.run.parts_s.fetch_stall = none.run.waited_s = 0;
   CHECK(ids(make_job_table({unknown, none, a, b, c})) ==
         std::vector<uint32_t>{2, 3, 1, 5, 4});
   CHECK(ids(make_job_table({})).empty());
@@ -101,8 +101,8 @@ TEST_CASE("an array's summary adds its tasks up") {
   for (JobRecord* task : {&large, &small}) task->array_job_id = 1;
   large.array_task_id = 0;
   small.array_task_id = 1;
-  large.run.fetch_stall_s = large.run.waited_s = 36000 * 0.01;
-  small.run.fetch_stall_s = small.run.waited_s = 3600 * 0.5;
+  large.run.parts_s.fetch_stall = large.run.waited_s = 36000 * 0.01;
+  small.run.parts_s.fetch_stall = small.run.waited_s = 3600 * 0.5;
   JobTable table = make_job_table({large, small});
   table.array_job_id = 1;
   const std::string text = render_job_table(table);

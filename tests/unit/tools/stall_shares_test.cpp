@@ -25,7 +25,8 @@ int sum_of(const ShareTexts& shares) {
 
 TEST_CASE("shares are tenths of per cent that add up to 100.0%") {
   const RunTotals run{
-      .wall_s = 3, .compute_s = 1, .fetch_stall_s = 1, .prep_stall_s = 1};
+      .wall_s = 3,
+      .parts_s = {.compute = 1, .fetch_stall = 1, .prep_stall = 1}};
   const ShareTexts shares = share_texts(run);
   CHECK(shares[0] == "33.4%");  // the remainder goes to the first
   CHECK(shares[1] == "33.3%");
@@ -35,10 +36,10 @@ TEST_CASE("shares are tenths of per cent that add up to 100.0%") {
 
 TEST_CASE("each of the five parts has its own place") {
   const RunTotals run{.wall_s = 100,
-                      .compute_s = 50,
-                      .fetch_stall_s = 4,
-                      .prep_stall_s = 8,
-                      .exchange_stall_s = 16};
+                      .parts_s = {.compute = 50,
+                                  .fetch_stall = 4,
+                                  .prep_stall = 8,
+                                  .exchange_stall = 16}};
   CHECK(share_texts(run) ==
         ShareTexts{"50.0%", "4.0%", "8.0%", "16.0%", "22.0%"});
   JobRecord job;
@@ -51,7 +52,7 @@ TEST_CASE("each of the five parts has its own place") {
 
 TEST_CASE("a part that is not known is not 0.0%") {
   const ShareTexts shares =
-      share_texts(RunTotals{.wall_s = 100, .fetch_stall_s = 0});
+      share_texts(RunTotals{.wall_s = 100, .parts_s = {.fetch_stall = 0}});
   CHECK(shares[0] == "---");
   CHECK(shares[1] == "0.0%");
   CHECK(shares[2] == "---");
@@ -65,10 +66,10 @@ TEST_CASE("a part that is not known is not 0.0%") {
 TEST_CASE("the totals' shares are of GPU hours, and leave the unknown over") {
   StallTotals totals;
   totals.told_gpu_h = 80;
-  totals.compute_gpu_h = 40;
-  totals.compute_known_gpu_h = 80;
-  totals.prep_stall_gpu_h = 10;
-  totals.prep_stall_known_gpu_h = 20;
+  totals.parts_gpu_h.compute = 40;
+  totals.known_gpu_h.compute = 80;
+  totals.parts_gpu_h.prep_stall = 10;
+  totals.known_gpu_h.prep_stall = 20;
   const ShareTexts shares = share_texts(totals);
   CHECK(shares[0] == "50.0%");
   CHECK(shares[1] == "---");
@@ -108,28 +109,32 @@ TEST_CASE("whatever a controller answers, shares are 0 to 100% and add up") {
 
 TEST_CASE("the word is the largest stall's, from 5% on") {
   RunTotals run{.wall_s = 100, .waited_s = 30};
-  run.fetch_stall_s = 20;
-  run.prep_stall_s = 10;
+  run.parts_s.fetch_stall = 20;
+  run.parts_s.prep_stall = 10;
   CHECK(verdict_word(run) == "fetch");
-  run.prep_stall_s = 21;
+  run.parts_s.prep_stall = 21;
   CHECK(verdict_word(run) == "prep");
-  run.exchange_stall_s = 22;
+  run.parts_s.exchange_stall = 22;
   CHECK(verdict_word(run) == "exchange");
-  run.fetch_stall_s = run.prep_stall_s = std::nullopt;
+  run.parts_s.fetch_stall = run.parts_s.prep_stall = std::nullopt;
   CHECK(verdict_word(run) == "data");  // waited for, of no known cause
-  run = {.wall_s = 100, .compute_s = 60, .prep_stall_s = 4.9, .waited_s = 4.9};
+  run = {.wall_s = 100,
+         .parts_s = {.compute = 60, .prep_stall = 4.9},
+         .waited_s = 4.9};
   CHECK(verdict_word(run) == "compute");
-  run.compute_s = 40;
+  run.parts_s.compute = 40;
   CHECK(verdict_word(run) == "other");
-  run.prep_stall_s = run.waited_s = 5;
+  run.parts_s.prep_stall = run.waited_s = 5;
   CHECK(verdict_word(run) == "prep");
 }
 
 TEST_CASE("what the job has not reported itself is marked") {
-  CHECK(verdict_word({.wall_s = 100, .prep_stall_s = 40}) == "prep?");
-  CHECK(verdict_word({.wall_s = 100, .prep_stall_s = 0}) == "other?");
+  CHECK(verdict_word({.wall_s = 100, .parts_s = {.prep_stall = 40}}) ==
+        "prep?");
+  CHECK(verdict_word({.wall_s = 100, .parts_s = {.prep_stall = 0}}) ==
+        "other?");
   CHECK(verdict_word({}) == "unknown");
-  CHECK(verdict_word({.wall_s = 100, .compute_s = 90}) == "unknown");
+  CHECK(verdict_word({.wall_s = 100, .parts_s = {.compute = 90}}) == "unknown");
   CHECK(verdict_word({.wall_s = 0, .waited_s = 0}) == "unknown");
 }
 

@@ -17,13 +17,13 @@ TEST_CASE("a row comes back as it was written, all but the command's hash") {
 
 TEST_CASE("what is not known is null, and 0 is a figure") {
   JobRecord job;
-  job.run.fetch_stall_s = 0;
+  job.run.parts_s.fetch_stall = 0;
   const json row = history_row(job);
   CHECK(row["wall_s"].is_null());
   CHECK(row["fetch_stall_s"] == 0.0);
   CHECK(row["batch"].is_null());
   CHECK(row["name"].is_null());
-  CHECK(read_history_row(row).run.fetch_stall_s == 0.0);
+  CHECK(read_history_row(row).run.parts_s.fetch_stall == 0.0);
   CHECK_FALSE(read_history_row(row).run.wall_s);
 }
 
@@ -50,13 +50,13 @@ TEST_CASE("times of a run that contradict each other are not believed") {
   row["compute_s"] = 4000;
   RunTotals run = read_history_row(row).run;
   CHECK(run.wall_s == 3600.0);
-  CHECK_FALSE(run.compute_s);
-  CHECK_FALSE(run.prep_stall_s);
+  CHECK_FALSE(run.parts_s.compute);
+  CHECK_FALSE(run.parts_s.prep_stall);
   row = history_row(full_record());
   row["wall_s"] = -1;
   run = read_history_row(row).run;
   CHECK(run.wall_s == 0.0);
-  CHECK_FALSE(run.compute_s);
+  CHECK_FALSE(run.parts_s.compute);
 }
 
 }  // namespace

@@ -38,10 +38,10 @@ inline JobRecord full_record(uint32_t job_id = 4711) {
   job.mean_rate_samples_per_s = 640.25;
   job.grant_changes = 12;
   job.run = {.wall_s = 3600,
-             .compute_s = 2000.5,
-             .fetch_stall_s = 300,
-             .prep_stall_s = 700,
-             .exchange_stall_s = 100,
+             .parts_s = {.compute = 2000.5,
+                         .fetch_stall = 300,
+                         .prep_stall = 700,
+                         .exchange_stall = 100},
              .waited_s = 1000,
              .active_s = 3500,
              .home_core_s = 7200,

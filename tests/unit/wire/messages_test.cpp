@@ -11,10 +11,10 @@ namespace {
 
 RunTotals full_run() {
   return {.wall_s = 100,
-          .compute_s = 50,
-          .fetch_stall_s = 10.5,
-          .prep_stall_s = 20,
-          .exchange_stall_s = 5,
+          .parts_s = {.compute = 50,
+                      .fetch_stall = 10.5,
+                      .prep_stall = 20,
+                      .exchange_stall = 5},
           .waited_s = 33,
           .active_s = 95,
           .home_core_s = 200,
@@ -141,7 +141,7 @@ TEST_CASE(
 
 TEST_CASE("what is not known of a run is not said, and 0 is") {
   JobPart part = full_part();
-  part.run = {.wall_s = 100, .fetch_stall_s = 0};
+  part.run = {.wall_s = 100, .parts_s = {.fetch_stall = 0}};
   travels(JobChanged{1, part});
   const TypedBody sent = body_of(AgentMessage(JobChanged{1, part}));
   CHECK(sent.body["part"]["run"] ==

@@ -10,51 +10,54 @@ namespace penstock {
 namespace {
 
 TEST_CASE("what is left of the wall time is unattributed") {
-  RunTotals run{.wall_s = 100, .compute_s = 50, .prep_stall_s = 20};
+  RunTotals run{.wall_s = 100, .parts_s = {.compute = 50, .prep_stall = 20}};
   CHECK(attributed_s(run) == 70);
   CHECK(unattributed_s(run) == 30.0);
-  run.exchange_stall_s = 30;
+  run.parts_s.exchange_stall = 30;
   CHECK(unattributed_s(run) == 0.0);
-  CHECK_FALSE(unattributed_s(RunTotals{.compute_s = 1}));
+  CHECK_FALSE(unattributed_s(RunTotals{.parts_s = {.compute = 1}}));
 }
 
 TEST_CASE("a stall is unknown, nothing, or what was waited with its causes") {
-  CHECK_FALSE(stalled_s({.wall_s = 100, .compute_s = 50}));
-  CHECK(stalled_s({.wall_s = 100, .fetch_stall_s = 0}) == 0.0);
-  CHECK(stalled_s({.fetch_stall_s = 5, .prep_stall_s = 7}) == 12.0);
-  CHECK(stalled_s({.fetch_stall_s = 5, .exchange_stall_s = 7}) == 12.0);
+  CHECK_FALSE(stalled_s({.wall_s = 100, .parts_s = {.compute = 50}}));
+  CHECK(stalled_s({.wall_s = 100, .parts_s = {.fetch_stall = 0}}) == 0.0);
+  CHECK(stalled_s({.parts_s = {.fetch_stall = 5, .prep_stall = 7}}) == 12.0);
+  CHECK(stalled_s({.parts_s = {.fetch_stall = 5, .exchange_stall = 7}}) ==
+        12.0);
   // Waited for, of which the causes are known in part, or not at all.
-  CHECK(stalled_s({.fetch_stall_s = 5, .waited_s = 20}) == 20.0);
-  CHECK(stalled_s({.exchange_stall_s = 4, .waited_s = 20}) == 24.0);
+  CHECK(stalled_s({.parts_s = {.fetch_stall = 5}, .waited_s = 20}) == 20.0);
+  CHECK(stalled_s({.parts_s = {.exchange_stall = 4}, .waited_s = 20}) == 24.0);
   // By two clocks: no more than there was.
-  CHECK(stalled_s({.wall_s = 22, .exchange_stall_s = 4, .waited_s = 20}) ==
+  CHECK(stalled_s(
+            {.wall_s = 22, .parts_s = {.exchange_stall = 4}, .waited_s = 20}) ==
         22.0);
 }
 
 TEST_CASE("parts that are more than the whole are none") {
   CHECK(adds_up({}));
   CHECK(adds_up({.wall_s = 0}));
-  CHECK(adds_up({.wall_s = 100, .compute_s = 60, .prep_stall_s = 40}));
-  CHECK_FALSE(adds_up({.wall_s = 100, .compute_s = 60, .prep_stall_s = 41}));
-  CHECK_FALSE(adds_up({.compute_s = 1}));
+  CHECK(adds_up({.wall_s = 100, .parts_s = {.compute = 60, .prep_stall = 40}}));
+  CHECK_FALSE(
+      adds_up({.wall_s = 100, .parts_s = {.compute = 60, .prep_stall = 41}}));
+  CHECK_FALSE(adds_up({.parts_s = {.compute = 1}}));
 }
 
 TEST_CASE("what a message may say is within bounds, and unknown stays so") {
   const double nan = std::nan(""),
                inf = std::numeric_limits<double>::infinity();
   const RunTotals run = within_bounds({.wall_s = 1e12,
-                                       .compute_s = nan,
+                                       .parts_s = {.compute = nan},
                                        .waited_s = -3,
                                        .away_core_s = inf,
                                        .floor_samples_per_s = 1e30});
   CHECK(run.wall_s == bounds::kMaxSeconds);
-  CHECK_FALSE(run.compute_s);
+  CHECK_FALSE(run.parts_s.compute);
   CHECK(run.waited_s == 0.0);
   CHECK_FALSE(run.away_core_s);
   CHECK(run.floor_samples_per_s == bounds::kMaxRate);
   CHECK_FALSE(run.home_core_s);
-  const RunTotals more =
-      within_bounds({.wall_s = 10, .compute_s = 9, .fetch_stall_s = 2});
+  const RunTotals more = within_bounds(
+      {.wall_s = 10, .parts_s = {.compute = 9, .fetch_stall = 2}});
   CHECK(more == RunTotals{.wall_s = 10});
 }
 
@@ -73,11 +76,9 @@ TEST_CASE("a job's totals keep the sums of its nodes'") {
       RunTotals& run = node.run;
       run.wall_s = 1000 * share(random);
       double left_s = *run.wall_s;
-      for (auto part :
-           {&RunTotals::compute_s, &RunTotals::fetch_stall_s,
-            &RunTotals::prep_stall_s, &RunTotals::exchange_stall_s}) {
-        run.*part = left_s * share(random);
-        left_s -= *(run.*part);
+      for (const WallPartNames& it : kWallParts) {
+        run.parts_s[it.part] = left_s * share(random);
+        left_s -= *run.parts_s[it.part];
       }
       run.lent_core_s = 100 * share(random);
       ranks += node.ranks;
