@@ -7,7 +7,8 @@ fields. The files that docs/architecture.md names exist, and its picture is what
 its script draws. The loader options of common/options.cpp are those of
 spank_penstock(8), the policies of common/policy.h and the keys of common/config_keys.cpp those of
 penstock.conf(5), and few other files name one. One file names a metric;
-docs/metrics.md and the dashboard have no others.
+docs/metrics.md and the dashboard have no others. Few files name a stall of
+common/wall_parts.h, or a counter of the page.
 """
 
 import functools
@@ -35,6 +36,34 @@ MOST_FILES_OF_KEY = 3
 # Files that may name a family of metrics: the code that writes it.
 MOST_FILES_OF_FAMILY = 1
 
+# Files that may name a stall: the table, what measures it, the advice, two of
+# texts about this one alone, the history's released columns, the bench's two.
+MOST_FILES_OF_STALL = 8
+
+# Files that may name a counter: the page's ends (page, C, Python), and those
+# that count it, bound it or make a figure of it. The loader's and the exchange's
+# times have the most, because C and Python count them each by its own code.
+MOST_FILES_OF_COUNTER = 10
+# Words that other things have for a name, too: no search finds the counter.
+COMMON_WORDS = ("samples", "steps", "bytes", "prepared", "cached", "peer",
+                "wait_ns")
+# Start of a path -> what its files name where they name no counter of the page,
+# or an interface whose bytes are fixed.
+NOT_OF_PAGE = {
+    "bench/": "figures of a benchmark",
+    "loader/api/c_api.cpp": "the loader's C interface",
+    "loader/cache/": "a cache's own counters",
+    "loader/include/penstock/loader.h": "the loader's C interface",
+    "loader/include/penstock/loader/sample_cache.h": "a cache's own counters",
+    "loader/lmdb/": "the LMDB reader's own times",
+    "loader/python/cache.cpp": "a cache's own counters",
+    "loader/train/": "what penstock-train prints",
+    "node_agent/trainer_delay.cpp": "the kernel's run delay",
+    "predictor/": "an observation of costs",
+    "report/": "figures of the report, which report/fields.h lists",
+    "tools/": "a cache's file",
+}
+
 
 def read(path):
     """The text of a file, by its path from the root."""
@@ -52,15 +81,16 @@ def product():
             if path.suffix in (".c", ".cpp", ".h", ".py")}
 
 
-def files_naming(pattern):
-    """Paths of the product's files that match."""
+def files_naming(pattern, besides=()):
+    """Paths of the product's files that match; not those that start so."""
     return [path for path, text in product().items()
-            if re.search(pattern, text, re.MULTILINE)]
+            if not path.startswith(tuple(besides))
+            and re.search(pattern, text, re.MULTILINE)]
 
 
-def named_too_often(fact, pattern, most):
+def named_too_often(fact, pattern, most, besides=()):
     """A line if more than `most` files name a fact."""
-    files = files_naming(pattern)
+    files = files_naming(pattern, besides)
     if len(files) <= most:
         return []
     return [f"{fact}: {len(files)} files name it, {most} may: "
@@ -227,6 +257,25 @@ def check_metrics():
     return wrong
 
 
+def stalls():
+    """(enumerator, key) of each stall, from the table of the wall parts."""
+    return re.findall(r'\{WallPart::(k\w+Stall), "(\w+)"',
+                      read("common/wall_parts.h"))
+
+
+def check_counters():
+    """Lines about stalls and counters of the page that many files name."""
+    wrong = []
+    for enumerator, key in stalls():
+        wrong += named_too_often(key, f"{enumerator}|{key}",
+                                 MOST_FILES_OF_STALL)
+    for kind, name in page_fields():
+        if kind == "counter" and name not in COMMON_WORDS:
+            wrong += named_too_often(name, rf"\b{name}_?\b",
+                                     MOST_FILES_OF_COUNTER, NOT_OF_PAGE)
+    return wrong
+
+
 def named_files(text):
     """Patterns of the files that a document names in `code`."""
     for name in re.findall(r"`([\w./*{},-]+\.[\w{},]+)`", text):
@@ -260,8 +309,11 @@ def main():
     if not options():
         print("common/options.cpp: the table of options was not found")
         return 1
+    if not stalls():
+        print("common/wall_parts.h: the table of stalls was not found")
+        return 1
     wrong = (check_page() + check_map() + check_options() + check_policies()
-             + check_config() + check_metrics())
+             + check_config() + check_metrics() + check_counters())
     print("\n".join(wrong), end="\n" if wrong else "")
     return 1 if wrong else 0
 
