@@ -13,37 +13,8 @@ constexpr size_t kMaxTextBytes = 256;
 // Calls visit(name, field) for each column.
 template <class Record, class Visitor>
 void visit_columns(Record& job, Visitor&& visit) {
-  visit("cluster", job.cluster);
-  visit("job_id", job.job_id);
-  visit("restart_count", job.restart_count);
-  visit("submit_unix_s", job.submit_unix_s);
-  visit("array_job_id", job.array_job_id);
-  visit("array_task_id", job.array_task_id);
-  visit("het_job_id", job.het_job_id);
-  visit("het_offset", job.het_offset);
-  visit("uid", job.uid);
-  visit("user", job.user);
-  visit("account", job.account);
-  visit("name", job.name);
+  visit_fields(visit, job);
   visit("command_hash", job.command_hash);
-  visit("kind", job.kind);
-  visit("nodes", job.nodes);
-  visit("ranks", job.ranks);
-  visit("gpus", job.gpus);
-  visit("model", job.model);
-  visit("batch", job.batch);
-  visit("start_unix_s", job.start_unix_s);
-  visit("end_unix_s", job.end_unix_s);
-  visit("state", job.state);
-  visit("measured_s", job.measured_s);
-  visit("ceiling_samples_per_s", job.ceiling_samples_per_s);
-  visit("loader_cpu_s_per_sample", job.loader_cpu_s_per_sample);
-  visit("storage_bytes_per_sample", job.storage_bytes_per_sample);
-  visit("trainer_reserve_cores", job.trainer_reserve_cores);
-  visit("mean_rate_samples_per_s", job.mean_rate_samples_per_s);
-  visit("grant_changes", job.grant_changes);
-  visit("last_seen_unix_s", job.last_seen_unix_s);
-  for (const RunField& field : kRunFields) visit(field.name, field.of(job.run));
 }
 
 // A record holds users' text and measured figures. Neither may make a row that
