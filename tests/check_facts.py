@@ -161,6 +161,13 @@ def check_options():
         if found != expected:
             wrong.append(f"{manual}: lists {found}, common/options.cpp has "
                          f"{expected}")
+    known = {name for pair in options() for name in pair}
+    for page in [ROOT / "README.md", *ROOT.glob("docs/**/*.[1-9m]*")]:
+        named = re.findall(r"(?:--|Fl -)(loader-[a-z]+)|(PENSTOCK_LOADER\w*\w)",
+                           page.read_text("utf-8"))
+        wrong += [f"{page.relative_to(ROOT)}: there is no option {name}"
+                  for pair in named for name in pair
+                  if name and name not in known]
     for name, variable in options():
         wrong += named_too_often(
             f"--{name}", rf"--{name}(?![-*\w])|{variable}(?!\w)",
