@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
+#include <chrono>
 #include <iterator>
 #include <string>
+#include <thread>
 #include <vector>
 
 #ifdef PENSTOCK_HAVE_LIBURING
@@ -102,8 +103,7 @@ class PageBatch::Ring {
   Status read_without(int fd, Status status) {
     is_refused_ = true;
     while (under_way_ > ::io_uring_sq_ready(&ring_)) {
-      const timespec nap{0, 1000000};
-      ::nanosleep(&nap, nullptr);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
       take_finished(status);
     }
     waiting_.insert(waiting_.end(), slots_.begin(), slots_.end());

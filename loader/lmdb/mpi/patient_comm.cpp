@@ -1,10 +1,11 @@
 #include "loader/lmdb/mpi/patient_comm.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
-#include <ctime>
 #include <memory>
 #include <numeric>
+#include <thread>
 #include <utility>
 
 #include "common/clock.h"
@@ -15,8 +16,8 @@ namespace {
 // finish() waits with MPI_Test(), which clang-tidy's MPI checker ignores.
 // NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker)
 
-constexpr long kShortestNap_ns = 20000;
-constexpr long kLongestNap_ns = 1000000;
+constexpr auto kShortestNap = std::chrono::microseconds(20);
+constexpr auto kLongestNap = std::chrono::microseconds(1000);
 
 Error mpi_error(int code, const char* what) {
   char text[MPI_MAX_ERROR_STRING];
@@ -117,7 +118,7 @@ Result<PatientComm> PatientComm::split_nodes() {
 
 Status PatientComm::finish(MPI_Request request, const char* what) {
   const uint64_t end_ns = monotonic_ns() + uint64_t{timeout_ms_} * 1000000;
-  long nap_ns = kShortestNap_ns;
+  auto nap = kShortestNap;
   while (true) {
     int is_done = 0;
     const int code = MPI_Test(&request, &is_done, MPI_STATUS_IGNORE);
@@ -128,9 +129,8 @@ Status PatientComm::finish(MPI_Request request, const char* what) {
                    std::string(what) + ": not all ranks came within " +
                        std::to_string(timeout_ms_) + " ms; one may have died"};
     }
-    const timespec nap{0, nap_ns};
-    ::nanosleep(&nap, nullptr);
-    nap_ns = std::min(2 * nap_ns, kLongestNap_ns);
+    std::this_thread::sleep_for(nap);
+    nap = std::min(2 * nap, kLongestNap);
   }
 }
 
@@ -149,8 +149,7 @@ Status PatientComm::barrier(const std::function<Status()>& look) {
     int is_done = 0;
     code = MPI_Test(&request, &is_done, MPI_STATUS_IGNORE);
     if (code == MPI_SUCCESS && is_done != 0) return Done{};
-    const timespec time{0, kLongestNap_ns};
-    ::nanosleep(&time, nullptr);
+    std::this_thread::sleep_for(kLongestNap);
     if (nap % kNapsPerLook != 0) continue;
     if (Status ok = look(); !ok) return ok;
   }

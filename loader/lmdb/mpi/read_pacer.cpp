@@ -1,8 +1,9 @@
 #include "loader/lmdb/mpi/read_pacer.h"
 
 #include <algorithm>
-#include <ctime>
+#include <chrono>
 #include <optional>
+#include <thread>
 
 #include "common/clock.h"
 
@@ -35,8 +36,8 @@ Status ReadPacer::wait(uint64_t bytes, const std::function<Status()>& look) {
     const uint64_t wait_ns = bucket_.take(bytes, now_ns);
     if (wait_ns == 0) return Done{};
     if (Status ok = look(); !ok) return ok;
-    const timespec slice{0, static_cast<long>(std::min(wait_ns, kSlice_ns))};
-    ::nanosleep(&slice, nullptr);
+    std::this_thread::sleep_for(
+        std::chrono::nanoseconds(std::min(wait_ns, kSlice_ns)));
   }
 }
 

@@ -1,7 +1,7 @@
 #include "loader/lmdb/mpi/reading_thread.h"
 
 #include <cerrno>
-#include <ctime>
+#include <chrono>
 #include <string>
 
 #include "common/clock.h"
@@ -86,8 +86,7 @@ Status ReadingThread::wait_turn(uint64_t turn) {
   const uint64_t begin_ns = monotonic_ns();
   uint64_t looked_ns = begin_ns;
   while (!share_.world().has_token(*from, turn)) {
-    const timespec nap{0, 200000};
-    ::nanosleep(&nap, nullptr);
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
     const uint64_t now_ns = monotonic_ns();
     if (now_ns - looked_ns < kLook_ns) continue;
     looked_ns = now_ns;
