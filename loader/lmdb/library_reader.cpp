@@ -64,10 +64,7 @@ Status LibraryReader::open_at(const std::string& data_file, int fd,
   if (mdb_txn_id(txn.get()) == snapshot.meta.txnid && is_same_file(its, fd)) {
     return Done{};
   }
-  return Error{Code::kUnavailable, 0,
-               data_file +
-                   ": the database is being written; try again when its "
-                   "writer is done"};
+  return being_written().wrap(data_file);
 }
 
 }  // namespace penstock::lmdb

@@ -38,10 +38,7 @@ Status fill(int fd, mode_t mode, std::string_view text,
 Status check_unchanged(const Database& database) {
   Result<Snapshot> now = take_snapshot(database.fd());
   if (now && *now == database.snapshot()) return Done{};
-  return Error{Code::kUnavailable, 0,
-               database.path() +
-                   ": the database is being written; try again when its "
-                   "writer is done"};
+  return being_written().wrap(database.path());
 }
 
 }  // namespace

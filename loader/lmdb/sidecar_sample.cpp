@@ -8,19 +8,14 @@
 namespace penstock::lmdb {
 namespace {
 
-Error differs(uint64_t record) {
+Error differs(const std::string& how) {
   return Error{Code::kNotFound, 0,
-               "the index is not this database's: record " +
-                   std::to_string(record) +
-                   " is elsewhere; write it again with `penstock lmdb index`"};
+               "the index is not this database's: " + how +
+                   "; write it again with `penstock lmdb index`"};
 }
 
-Error another_label(uint64_t record) {
-  return Error{Code::kNotFound, 0,
-               "the index is not this database's: record " +
-                   std::to_string(record) +
-                   " has another label; write it again with `penstock lmdb "
-                   "index`"};
+Error differs(uint64_t record, const char* how) {
+  return differs("record " + std::to_string(record) + how);
 }
 
 // Selects one of the given number of children.
@@ -44,10 +39,13 @@ class Sampler {
     records_.clear();
     Status parsed = parse_leaf(page_, *number, snapshot_.bounds(), records_);
     if (!parsed) return parsed;
-    if (end && *end < records_.size()) return differs(0);
+    if (end && *end < records_.size()) return differs(0, " is elsewhere");
     if (end) first = *end - records_.size();
     if (!first) first = index_.find(records_.front().value);
-    if (!first) return differs_near();
+    if (!first) {
+      return differs("it lacks the record at byte " +
+                     std::to_string(records_.front().value.offset));
+    }
     return compare(*first);
   }
 
@@ -73,23 +71,15 @@ class Sampler {
     }
   }
 
-  Error differs_near() const {
-    return Error{Code::kNotFound, 0,
-                 "the index is not this database's: it lacks the record at "
-                 "byte " +
-                     std::to_string(records_.front().value.offset) +
-                     "; write it again with `penstock lmdb index`"};
-  }
-
   Status compare(uint64_t first) {
     for (size_t i = 0; i < records_.size(); ++i) {
       const RecordSpan& value = records_[i].value;
       const uint64_t record = first + i;
       if (record >= index_.size() || index_.at(record) != value) {
-        return differs(record);
+        return differs(record, " is elsewhere");
       }
       if (index_.label(record) != label_in_key(records_[i].key)) {
-        return another_label(record);
+        return differs(record, " has another label");
       }
     }
     return check_header(records_.front().value);

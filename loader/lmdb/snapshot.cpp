@@ -48,20 +48,24 @@ Result<MetaPair> read_metas(int fd) {
   return MetaPair{{*first, *second}};
 }
 
-Error being_written() {
-  return Error{Code::kUnavailable, 0,
-               "the database is being written; try again when its writer is "
-               "done, or read a copy (mdb_copy)"};
-}
-
-Error cut_short(const Snapshot& snapshot) {
-  return Error{Code::kIo, 0,
-               "it has become shorter than its " +
-                   std::to_string(snapshot.file_bytes) +
-                   " bytes; start again when it is whole"};
+Error being_written_or_copied() {
+  return being_written(", or read a copy (mdb_copy)");
 }
 
 }  // namespace
+
+Error cut_short(uint64_t bytes) {
+  return Error{Code::kIo, 0,
+               "it has become shorter than its " + std::to_string(bytes) +
+                   " bytes; start again when it is whole"};
+}
+
+Error being_written(const char* or_else) {
+  return Error{Code::kUnavailable, 0,
+               std::string("the database is being written; try again when its "
+                           "writer is done") +
+                   or_else};
+}
 
 Result<Snapshot> take_snapshot(int fd) {
   Result<MetaPair> seen = read_metas(fd);
@@ -80,7 +84,7 @@ Result<Snapshot> take_snapshot(int fd) {
                     status.st_mtim.tv_sec,
                     static_cast<uint32_t>(status.st_mtim.tv_nsec)};
   }
-  return being_written();
+  return being_written_or_copied();
 }
 
 bool is_unchanged(Bytes mapped, const Snapshot& snapshot) {
@@ -107,14 +111,15 @@ Status check_intact(int fd, const Snapshot& snapshot) {
     const bool is_shorter =
         ::fstat(fd, &status) == 0 &&
         static_cast<uint64_t>(status.st_size) < snapshot.file_bytes;
-    return is_shorter ? cut_short(snapshot) : being_written();
+    return is_shorter ? cut_short(snapshot.file_bytes)
+                      : being_written_or_copied();
   }
   const Meta& newest = now->newest();
   const bool is_same = newest == snapshot.meta;
   const bool is_next = newest.txnid == snapshot.meta.txnid + 1 &&
                        newest.page_bytes == snapshot.meta.page_bytes;
   if (is_same || is_next) return Done{};
-  return being_written();
+  return being_written_or_copied();
 }
 
 }  // namespace penstock::lmdb

@@ -27,6 +27,11 @@ struct Snapshot {
   bool operator==(const Snapshot&) const = default;
 };
 
+// The errors of a file that is shorter than the `bytes` that it had, and of one
+// that a writer changes. or_else: what else to do.
+Error cut_short(uint64_t bytes);
+Error being_written(const char* or_else = "");
+
 // The newest state of an open data file.
 // Errors: those of parse_meta(); kIo
 //         kUnavailable  a writer commits continuously, or replaces the file

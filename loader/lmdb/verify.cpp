@@ -31,6 +31,12 @@ std::string shown(std::string_view key) {
   return out + (key.size() > kMost ? "...\"" : "\"");
 }
 
+Error wrong_index(uint64_t record, const char* how) {
+  return Error{Code::kIo, 0,
+               "record " + std::to_string(record) + ": the index " + how +
+                   "; write it again with `penstock lmdb index`"};
+}
+
 // Walks the tree and liblmdb's cursor in parallel.
 class SideBySide {
  public:
@@ -68,16 +74,10 @@ class SideBySide {
       return Error{Code::kUnavailable, 0, "interrupted"};
     }
     if (database_.index().at(number) != record.value) {
-      return Error{Code::kIo, 0,
-                   "record " + std::to_string(number) +
-                       ": the index has it elsewhere; write it again with "
-                       "`penstock lmdb index`"};
+      return wrong_index(number, "has it elsewhere");
     }
     if (database_.index().label(number) != label_in_key(record.key)) {
-      return Error{Code::kIo, 0,
-                   "record " + std::to_string(number) +
-                       ": the index has another label; write it again with "
-                       "`penstock lmdb index`"};
+      return wrong_index(number, "has another label");
     }
     if (Status read = read_value(record.value); !read) return read;
     MDB_val key, value;

@@ -35,7 +35,9 @@ class IndexSource : public ChunkSource {
   Result<bool> fill(const StepChunk& chunk, std::span<SlotEntry> entries,
                     const Room& room) override {
     list_records(chunk, entries);
-    if (!map_.is_whole()) return shorter();
+    if (!map_.is_whole()) {
+      return cut_short(map_.bytes()).wrap(database_.path());
+    }
     Result<bool> is_mapped = is_in_map();
     if (!is_mapped) return std::move(is_mapped).error().wrap(database_.path());
     if (*is_mapped) {
@@ -85,13 +87,6 @@ class IndexSource : public ChunkSource {
     }
     if (!got) return std::move(got).error().wrap(database_.path());
     return got;
-  }
-
-  Error shorter() const {
-    return Error{Code::kIo, 0,
-                 database_.path() + ": it has become shorter than its " +
-                     std::to_string(map_.bytes()) +
-                     " bytes; start again when it is whole"};
   }
 
   Status read(std::span<SlotEntry> entries, std::span<uint8_t> data) {

@@ -138,19 +138,14 @@ class LmdbReader::State {
     return first ? std::move(mine) : std::move(first).error();
   }
 
-  Error shorter() {
-    return fail(Error{Code::kIo, 0,
-                      parts_.file.path + ": it has become shorter than its " +
-                          std::to_string(parts_.map->bytes()) +
-                          " bytes; start again when it is whole"});
-  }
-
   // A writer may reuse handed-out pages two transactions later. This can only
   // be detected afterwards, so it is checked after their use too.
   Status check(bool is_mapped) {
     if (!is_mapped) return Done{};
     const MappedFile& map = *parts_.map;
-    if (!map.is_whole()) return shorter();
+    if (!map.is_whole()) {
+      return fail(cut_short(map.bytes()).wrap(parts_.file.path));
+    }
     if (is_unchanged({map.data(), map.bytes()}, parts_.snapshot)) return Done{};
     Status intact = check_intact(parts_.file.fd.get(), parts_.snapshot);
     if (intact) return intact;
