@@ -34,10 +34,8 @@ std::string kind_of(const DescribedJob& described,
                     const ArrivalParameters& parameters) {
   const bool complete =
       described.costs == Costs::kListed && described.job.activations_m > 0;
-  const std::string kind = described.costs == Costs::kGiven || complete
-                               ? "given"
-                           : described.costs == Costs::kListed ? "listed"
-                                                               : "guessed";
+  const std::string kind =
+      costs_name(complete ? Costs::kGiven : described.costs);
   const bool family =
       has(parameters.roofline, "family:" + described.job.family);
   const bool gpu = has(parameters.roofline, "gpu:" + described.gpu.name);

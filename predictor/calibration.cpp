@@ -127,11 +127,8 @@ void add_intervals(const std::vector<MeasuredRow>& rows, const LeftOut& left,
                    std::map<std::string, LogInterval>& out) {
   std::map<std::string, std::vector<double>> errors;
   for (size_t i = 0; i < left.rows.size(); ++i) {
-    const Costs costs = describe(rows[left.rows[i]].job).costs;
-    errors[costs == Costs::kGiven    ? "given"
-           : costs == Costs::kListed ? "listed"
-                                     : "guessed"]
-        .push_back(left.errors[i]);
+    errors[costs_name(describe(rows[left.rows[i]].job).costs)].push_back(
+        left.errors[i]);
   }
   for (const auto& [costs, values] : errors) {
     std::string kind = costs;

@@ -47,6 +47,11 @@ Facts facts_of(const DescribedJob& described) {
 
 }  // namespace
 
+const char* costs_name(Costs costs) {
+  constexpr const char* kNames[] = {"given", "listed", "guessed"};
+  return kNames[static_cast<int>(costs)];
+}
+
 DescribedJob describe(const JobFeatures& job, const GpuType* gpu) {
   DescribedJob out;
   out.job = job;

@@ -24,6 +24,8 @@ enum class Costs {
   kGuessed  // none: typical costs of a task
 };
 
+const char* costs_name(Costs costs);  // "given", "listed", "guessed"
+
 // A job with missing values filled in from the tables.
 struct DescribedJob {
   JobFeatures job;

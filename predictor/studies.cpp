@@ -14,11 +14,12 @@ namespace {
 
 constexpr double kNormal95 = 1.645;
 
-void add_row(double error, const LogInterval& interval, StudyScore& score) {
+void add_row(double error, const LogInterval& interval, StudyScore& score,
+             double weight = 1) {
   score.errors.push_back(std::abs(std::exp(-error) - 1));
   score.widths.push_back(std::exp(interval.high - interval.low));
-  score.weight += 1;
-  if (error >= interval.low && error <= interval.high) score.covered += 1;
+  score.weight += weight;
+  if (error >= interval.low && error <= interval.high) score.covered += weight;
 }
 
 double median_of_medians(
@@ -144,13 +145,10 @@ StudyScore two_point_score(
     if (ends == scales.end()) {
       ends = scales.emplace(it.family, scale(it.family)).first;
     }
-    const double low = ends->second.low * it.log_sd;
-    const double high = ends->second.high * it.log_sd;
-    score.errors.push_back(std::abs(std::exp(-it.error) - 1));
+    add_row(it.error,
+            {ends->second.low * it.log_sd, ends->second.high * it.log_sd},
+            score, weight);
     score.weights.push_back(weight);
-    score.widths.push_back(std::exp(high - low));
-    score.weight += weight;
-    if (it.error >= low && it.error <= high) score.covered += weight;
   }
   return score;
 }
@@ -208,8 +206,7 @@ std::vector<StudyScore> score_left_out(const std::vector<MeasuredRow>& rows,
   const auto not_given = [&](size_t row) { return !costs_given(rows[row]); };
   const auto all = [](size_t) { return true; };
   const auto costs_of = [&](size_t row) -> std::string {
-    return describe(rows[row].job).costs == Costs::kListed ? "listed"
-                                                           : "guessed";
+    return costs_name(describe(rows[row].job).costs);
   };
   std::vector<StudyScore> out = {
       score_folds("family", calibration.by_family, {given}),
