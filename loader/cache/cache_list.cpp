@@ -8,12 +8,12 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <memory>
 #include <optional>
 
 #include "loader/cache/cache_layout.h"
 #include "loader/cache/membership.h"
-#include "loader/cache/shared_file.h"
 
 namespace penstock {
 namespace {
@@ -21,18 +21,25 @@ namespace {
 constexpr std::string_view kEnding = kCacheFileEnding;
 
 // Excludes names with control characters, which could act on a terminal.
-bool is_called_as_a_cache(std::string_view file) {
-  if (!file.ends_with(kEnding)) return false;
-  file.remove_suffix(kEnding.size());
+bool has_allowed_name(std::string_view file, std::string_view ending) {
+  if (!file.ends_with(ending)) return false;
+  file.remove_suffix(ending.size());
   return bool(cache_file_name(std::string(file)));
 }
 
-// The open folder's entries with an allowed cache name, in byte order.
-std::vector<std::string> cache_files(int folder) {
-  std::vector<std::string> names = names_ending(folder, kEnding);
-  std::erase_if(names, [](const std::string& name) {
-    return !is_called_as_a_cache(name);
-  });
+// The open folder's entries with an allowed name of that ending, in byte order.
+// Empty if the folder is unreadable.
+std::vector<std::string> cache_files(int folder, std::string_view ending) {
+  std::vector<std::string> names;
+  std::error_code error;
+  std::filesystem::directory_iterator it(
+      "/proc/self/fd/" + std::to_string(folder), error);
+  for (; !error && it != std::filesystem::directory_iterator();
+       it.increment(error)) {
+    std::string name = it->path().filename();
+    if (has_allowed_name(name, ending)) names.push_back(std::move(name));
+  }
+  std::sort(names.begin(), names.end());
   return names;
 }
 
@@ -123,7 +130,7 @@ Result<std::vector<CacheFacts>> list_caches(const CacheOwner& owner) {
   if (!folder) return std::move(folder).error();
   std::vector<CacheFacts> caches;
   if (!*folder) return caches;
-  for (const std::string& name : cache_files((*folder)->get())) {
+  for (const std::string& name : cache_files((*folder)->get(), kEnding)) {
     auto facts = facts_in((*folder)->get(), name, cache_folder_path(owner));
     if (facts) caches.push_back(*std::move(facts));
   }
@@ -157,11 +164,11 @@ void drop_empty_cache(const CacheOwner& owner, const std::string& name) {
   (void)::rmdir(cache_folder_path(owner).c_str());  // if it is empty
 }
 
-void sweep_caches(const CacheOwner& owner) {
+void sweep_caches(const CacheOwner& owner, std::string_view ending) {
   auto folder = open_if_there(owner);
   if (!folder || !*folder) return;
   const auto now_s = static_cast<uint64_t>(::time(nullptr));
-  for (const std::string& name : cache_files((*folder)->get())) {
+  for (const std::string& name : cache_files((*folder)->get(), ending)) {
     (void)remove_if_left((*folder)->get(), name, UINT64_MAX, now_s);
   }
   (void)::rmdir(cache_folder_path(owner).c_str());  // if it is empty

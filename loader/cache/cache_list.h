@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/result.h"
@@ -47,7 +48,9 @@ struct CacheFacts {
 // Removes the cache if it is unused and holds no sample.
 void drop_empty_cache(const CacheOwner& owner, const std::string& name);
 
-// Removes the caches that were unused for their keep_s.
-void sweep_caches(const CacheOwner& owner);
+// Removes the caches (or the shares, by their ending) that were unused for
+// their keep_s.
+void sweep_caches(const CacheOwner& owner,
+                  std::string_view ending = kCacheFileEnding);
 
 }  // namespace penstock

@@ -4,9 +4,6 @@
 #include <sys/stat.h>
 
 #include <ctime>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "common/result.h"
 
@@ -38,9 +35,5 @@ inline bool has_name(int fd) {
   struct stat found {};
   return ::fstat(fd, &found) == 0 && found.st_nlink > 0;
 }
-
-// Names in the open folder with that ending, in byte order. Empty if the folder
-// is unreadable.
-std::vector<std::string> names_ending(int folder, std::string_view ending);
 
 }  // namespace penstock

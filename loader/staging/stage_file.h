@@ -8,6 +8,7 @@
 #include "common/result.h"
 #include "common/unique_fd.h"
 #include "loader/cache/cache_folder.h"
+#include "loader/cache/cache_list.h"
 #include "loader/cache/membership.h"
 #include "loader/staging/stage_layout.h"
 
@@ -125,7 +126,10 @@ class StageFile {
 // Errors: kInvalidArgument  the name is not allowed
 [[nodiscard]] Result<std::string> stage_file_name(const std::string& name);
 
-// Removes the owner's shares that no living process uses.
-void sweep_shares(const CacheOwner& owner);
+// Removes the owner's shares that no living process uses. No file in creation
+// can be removed: it has a member before its name.
+inline void sweep_shares(const CacheOwner& owner) {
+  sweep_caches(owner, kStageFileEnding);
+}
 
 }  // namespace penstock
