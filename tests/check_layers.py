@@ -33,7 +33,7 @@ MAY_INCLUDE = {
     "loader/pipeline": ["common", "libpenstock", "loader/include",
                         "loader/data", "loader/picture"],
     "loader/cache": ["common", "loader/include", "loader/data"],
-    "loader/peer": ["common", "loader/include", "loader/cache"],
+    "loader/peer": ["common", "loader/include", "loader/data", "loader/cache"],
     "loader/staging": ["common", "loader/include", "loader/data",
                        "loader/cache", "loader/pipeline"],
     "loader/api": ["common", "libpenstock", "loader/include", "loader/data",

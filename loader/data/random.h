@@ -6,13 +6,16 @@
 
 namespace penstock {
 
-// SplitMix64's step: each input bit changes about half of the output bits.
-constexpr uint64_t mix64(uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
+// SplitMix64's finaliser: each input bit changes about half of the output bits.
+constexpr uint64_t finalise64(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
   return x ^ (x >> 31);
 }
+
+// SplitMix64's step.
+inline constexpr uint64_t kStep64 = 0x9e3779b97f4a7c15u;
+constexpr uint64_t mix64(uint64_t x) { return finalise64(x + kStep64); }
 
 // The seed of one sample in one epoch.
 constexpr uint64_t sample_seed(uint64_t seed, uint64_t epoch, uint64_t index) {
@@ -26,7 +29,7 @@ class Random {
 
   uint64_t next() {
     const uint64_t value = mix64(state_);
-    state_ += 0x9e3779b97f4a7c15u;
+    state_ += kStep64;
     return value;
   }
 
