@@ -1,5 +1,6 @@
 """Programs that benchmarks run, and how a benchmark fails."""
 
+import shutil
 import subprocess
 
 
@@ -9,6 +10,22 @@ class BenchError(Exception):
 
 # What benchmarks are prepared for; what else is raised is a mistake in them.
 FAILURES = (BenchError, OSError, subprocess.SubprocessError)
+
+# Open MPI's, for more ranks than cores.
+MPI_SETTINGS = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+}
+
+
+def need(**packages):
+    """What is needed late is missed at once. packages: by program."""
+    for name, package in packages.items():
+        if shutil.which(name) is None:
+            raise BenchError(f"{name} is not there: install {package}")
 
 
 def run(*argv, **options):

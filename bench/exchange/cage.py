@@ -3,13 +3,12 @@ namespace, which ends with its first process. So nothing is left of a run, in
 whatever way it ends: ranks, network namespaces and devices go with it."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
 
 from bench.demo import ending
-from bench.program import BenchError
+from bench.program import BenchError, need
 
 INSIDE = "PENSTOCK_BENCH_EXCHANGE_CAGE"
 PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "unshare": "util-linux",
@@ -23,9 +22,7 @@ def is_inside():
 
 
 def check():
-    for name, package in PROGRAMS.items():
-        if shutil.which(name) is None:
-            raise BenchError(f"{name} is not there: install {package}")
+    need(**PROGRAMS)
     if os.geteuid() != 0:
         raise BenchError("links of 1 and 10 Gb/s are network namespaces, which "
                          "need root; --parts selection,memory does not")

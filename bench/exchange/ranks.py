@@ -3,25 +3,16 @@ machine."""
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
 import threading
 
 from bench.demo import ending
-from bench.program import BenchError
+from bench.program import MPI_SETTINGS, BenchError, need
 
 PROGRAM = "penstock-exchange-bench"
 RUN_LIMIT_S = 900
-# More ranks than cores.
-SETTINGS = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_hwloc_base_binding_policy": "none",
-    "OMPI_MCA_mpi_yield_when_idle": "1",
-}
 MEMORY = {"OMPI_MCA_btl": "self,vader", "OMPI_MCA_pml": "ob1"}
 
 
@@ -33,7 +24,7 @@ class Ranks:
         self.count = count
         self._hosts = ["-H", ",".join(network.addresses)] if network else []
         self._environment = {
-            **os.environ, **SETTINGS,
+            **os.environ, **MPI_SETTINGS,
             **(network.environment if network else MEMORY)}
 
     def lines(self, *words):
@@ -63,9 +54,7 @@ class Ranks:
 
 
 def check(build):
-    """What is needed late is missed at once."""
-    if shutil.which("mpirun") is None:
-        raise BenchError("mpirun is not there: install openmpi-bin")
+    need(mpirun="openmpi-bin")
     if not (build / "bin" / PROGRAM).exists():
         raise BenchError(f"{build}/bin/{PROGRAM} is not there: it is built "
                          "where CMake finds MPI (libopenmpi-dev)")

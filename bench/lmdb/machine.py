@@ -4,23 +4,18 @@ import contextlib
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import tempfile
 
-from bench.program import BenchError, run
+from bench.program import MPI_SETTINGS, BenchError, need, run
 
 RUN_LIMIT_S = 600
-# More ranks than cores; nothing leaves the machine.
+# Nothing leaves the machine.
 SETTINGS = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    **MPI_SETTINGS,
     "OMPI_MCA_btl": "self,vader,tcp",
     "OMPI_MCA_btl_tcp_if_include": "lo",
     "OMPI_MCA_oob_tcp_if_include": "lo",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_hwloc_base_binding_policy": "none",
-    "OMPI_MCA_mpi_yield_when_idle": "1",
 }
 
 
@@ -62,11 +57,7 @@ def read_into_cache(path):
 
 
 def check_tools(build):
-    """What is needed late is missed at once."""
-    for name, package in (("mpirun", "openmpi-bin"), ("fio", "fio"),
-                          ("fusermount3", "fuse3")):
-        if shutil.which(name) is None:
-            raise BenchError(f"{name} is not there: install {package}")
+    need(mpirun="openmpi-bin", fio="fio", fusermount3="fuse3")
     if not (build / "bin" / "penstock-slow-tier").exists():
         raise BenchError("penstock-slow-tier is not there: it is built where "
                          "CMake finds libfuse3-dev")
