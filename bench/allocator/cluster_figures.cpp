@@ -131,10 +131,6 @@ double growth(const std::vector<int>& nodes,
   return (xy - x * y) / (xx - x * x);
 }
 
-BenchFigure single(const char* name, const char* unit, double value) {
-  return {name, value, unit, 0, 1};
-}
-
 double memory_mb() {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
@@ -184,8 +180,8 @@ Result<Figures> cluster_figures(
   const double longest = times_ms->back();
   const double event_gap = cluster.solver().gap();
   figures.push_back(summarise("event_p50_ms", "ms", std::move(*times_ms)));
-  figures.push_back({"event_p99_ms", p99, "ms", 0, kEvents});
-  figures.push_back({"event_max_ms", longest, "ms", 0, kEvents});
+  figures.push_back(single("event_p99_ms", "ms", p99, kEvents));
+  figures.push_back(single("event_max_ms", "ms", longest, kEvents));
   const double full = cluster.solver().full_nodes();
   figures.push_back(single("full_nodes", "1", full / kNodes));
   figures.push_back(single("full_pools", "1", cluster.solver().full_pools()));

@@ -36,11 +36,6 @@ double percentile(std::vector<double> values, double share) {
                          size_t(share * double(values.size())))];
 }
 
-BenchFigure single(const char* name, const char* unit, double value,
-                   size_t runs = 1) {
-  return {name, value, unit, 0, runs};
-}
-
 // Pool p0 is scarce; jobs of all nodes read from each pool.
 std::vector<std::string> config_lines(int agents) {
   return {fmt::format("ControllerTimeout={}", kTimeout_s),

@@ -7,6 +7,7 @@
 
 #include "common/units.h"
 #include "report/text.h"
+#include "tools/penstock/json_text.h"
 
 namespace penstock {
 namespace {
@@ -231,7 +232,7 @@ std::string to_json(const Findings& it, const AnalysisEnding& ending) {
       {"narrow", ending.narrow},
       {"widest", json_of(ending.widest)},
       {"notes", notes}};
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(out);
 }
 
 }  // namespace penstock

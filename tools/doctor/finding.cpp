@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/units.h"
+#include "tools/penstock/json_text.h"
 
 namespace penstock::doctor {
 namespace {
@@ -107,8 +108,7 @@ std::string to_json(const Findings& findings) {
                     {"remedy", it.remedy}});
   }
   // Texts quote files, which may hold any bytes.
-  return list.dump(2, ' ', false, ordered_json::error_handler_t::replace) +
-         "\n";
+  return json_text(list);
 }
 
 Result<Findings> parse_findings(std::string_view text) {

@@ -1,11 +1,9 @@
 // `penstock analyze`: starts the command, measures its ranks cell by cell, and
 // prints the findings.
 #include <sched.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <ostream>
 
@@ -17,6 +15,7 @@
 #include "tools/analyze/session.h"
 #include "tools/penstock/command_options.h"
 #include "tools/penstock/commands.h"
+#include "tools/penstock/progress_line.h"
 #include "tools/penstock/replace_file.h"
 
 namespace penstock {
@@ -38,30 +37,6 @@ struct AnalyzeArguments {
   std::string save_file;  // file for the profile; "": none
   std::vector<std::string> srun_options;
   std::vector<std::string> command;
-};
-
-std::atomic<int> caught{0};
-
-void on_signal(int number) { caught = number; }
-
-// While it exists, Ctrl-C ends the command first and then this process.
-class CaughtSignals {
- public:
-  CaughtSignals() {
-    caught = 0;
-    struct sigaction action {};
-    action.sa_handler = on_signal;
-    ::sigaction(SIGINT, &action, &int_);
-    ::sigaction(SIGTERM, &action, &term_);
-  }
-  ~CaughtSignals() {
-    ::sigaction(SIGINT, &int_, nullptr);
-    ::sigaction(SIGTERM, &term_, nullptr);
-  }
-
- private:
-  struct sigaction int_ {};
-  struct sigaction term_ {};
 };
 
 double now_s() { return double(monotonic_ns()) * 1e-9; }
@@ -110,7 +85,9 @@ Result<CommandProcess> start(const AnalyzeArguments& arguments,
 
 Status check_ending(CommandProcess& process) {
   process.read_output();
-  if (caught != 0) return Error{Code::kUnavailable, 0, "interrupted"};
+  if (InterruptAsRequest::is_requested()) {
+    return Error{Code::kUnavailable, 0, "interrupted"};
+  }
   if (!process.has_ended()) return Done{};
   std::string text = "the command ended with " + process.how_it_ended() +
                      " before enough was measured";
@@ -224,8 +201,9 @@ Status measure(Session& session, const AnalyzeArguments& arguments,
 // Stops waiting at the next signal; earlier signals do not count.
 void await_end(CommandProcess& process, double timeout_s) {
   const double until_s = now_s() + timeout_s;
-  const int before = caught;
-  while (!process.has_ended() && caught == before && now_s() < until_s) {
+  const int before = InterruptAsRequest::requests();
+  while (!process.has_ended() && InterruptAsRequest::requests() == before &&
+         now_s() < until_s) {
     process.read_output();
     ::usleep(20'000);
   }
@@ -234,7 +212,8 @@ void await_end(CommandProcess& process, double timeout_s) {
 // End the ranks first, because a job may write a checkpoint on SIGTERM.
 void end_ranks(Session& session, CommandProcess& process) {
   session.end();
-  await_end(process, caught == 0 ? kEnding_s : kInterrupted_s);
+  await_end(process,
+            InterruptAsRequest::is_requested() ? kInterrupted_s : kEnding_s);
 }
 
 // A lost rank may be the first sign of the command's end, whose status explains
@@ -251,7 +230,7 @@ Error explained(Error error, Session& session, CommandProcess& process) {
 // Errors: kNotFound  the command failed, ended early, or never asked for data;
 //         kUnavailable  interrupted, or a rank does not answer
 Status run_analyze(const AnalyzeArguments& arguments, Terminal& terminal) {
-  const CaughtSignals signals;
+  const InterruptAsRequest request;  // Ctrl-C ends the command first
   std::optional<CommandProcess> process;
   const CommandWatch watch{
       [&process] { return process ? process->fds() : std::vector<int>(); },

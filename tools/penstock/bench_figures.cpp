@@ -9,6 +9,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tools/penstock/json_text.h"
+
 namespace penstock {
 namespace {
 
@@ -32,6 +34,11 @@ std::string processor_name() {
 }
 
 }  // namespace
+
+BenchFigure single(std::string name, std::string unit, double value,
+                   size_t runs) {
+  return {std::move(name), value, std::move(unit), 0, runs};
+}
 
 BenchFigure summarise(std::string name, std::string unit,
                       std::vector<double> runs) {
@@ -62,8 +69,7 @@ std::string figures_json(const std::string& bench, const std::string& machine,
   }
   nlohmann::ordered_json json = {
       {"bench", bench}, {"machine", machine}, {"figures", list}};
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
-         "\n";
+  return json_text(json);
 }
 
 std::string machine_text() {

@@ -18,6 +18,9 @@ struct BenchFigure {
   size_t runs = 0;
 };
 
+// A figure without a spread.
+BenchFigure single(std::string name, std::string unit, double value,
+                   size_t runs = 1);
 // REQUIRES: runs is not empty.
 BenchFigure summarise(std::string name, std::string unit,
                       std::vector<double> runs);

@@ -18,6 +18,7 @@
 #include "penstock/loader/sample_cache.h"
 #include "tools/penstock/command_options.h"
 #include "tools/penstock/commands.h"
+#include "tools/penstock/json_text.h"
 #include "tools/penstock/progress_line.h"
 
 namespace penstock {
@@ -205,9 +206,7 @@ Status run_cache_status(const CacheArguments& arguments, Terminal& terminal) {
   if (arguments.json) {
     auto json = nlohmann::ordered_json::array();
     for (const CacheFacts& cache : *caches) json.push_back(json_of(cache));
-    terminal.out << json.dump(2, ' ', false,
-                              nlohmann::json::error_handler_t::replace)
-                 << "\n";
+    terminal.out << json_text(json);
     return Done{};
   }
   if (caches->empty()) {

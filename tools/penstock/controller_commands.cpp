@@ -7,6 +7,7 @@
 #include "tools/penstock/commands.h"
 #include "tools/penstock/controller_client.h"
 #include "tools/penstock/controller_views.h"
+#include "tools/penstock/json_text.h"
 #include "tools/penstock/user_names.h"
 
 namespace penstock {
@@ -57,12 +58,6 @@ Result<nlohmann::json> ask(const ControllerOptions& options,
                      credentials);
 }
 
-void print_json(const nlohmann::json& document, Terminal& terminal) {
-  terminal.out << document.dump(2, ' ', false,
-                                nlohmann::json::error_handler_t::replace)
-               << "\n";
-}
-
 Status run_jobs(const ControllerOptions& options, const Config& config,
                 Terminal& terminal) {
   Result<nlohmann::json> document =
@@ -75,7 +70,7 @@ Status run_jobs(const ControllerOptions& options, const Config& config,
                      "penstock history shows those that have ended"};
   }
   if (options.json) {
-    print_json(*document, terminal);
+    terminal.out << json_text(*document);
   } else {
     terminal.out << render_jobs(*document, name_of_user, terminal.style);
   }
@@ -93,7 +88,7 @@ Status run_nodes(const ControllerOptions& options, const Config& config,
                      ": its penstockd has not said hello to the controller"};
   }
   if (options.json) {
-    print_json(*document, terminal);
+    terminal.out << json_text(*document);
   } else {
     terminal.out << render_nodes(*document, terminal.style);
   }
@@ -106,7 +101,7 @@ Status run_history(const ControllerOptions& options, const Config& config,
       ask(options, config, ControllerQuery::What::kHistory);
   if (!document) return std::move(document).error();
   if (options.json) {
-    print_json(*document, terminal);
+    terminal.out << json_text(*document);
   } else {
     terminal.out << render_history(*document, name_of_user, terminal.style);
   }

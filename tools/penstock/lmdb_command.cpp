@@ -17,6 +17,7 @@
 #include "tools/penstock/bench_command.h"
 #include "tools/penstock/command_options.h"
 #include "tools/penstock/commands.h"
+#include "tools/penstock/json_text.h"
 #include "tools/penstock/progress_line.h"
 
 namespace penstock {
@@ -77,9 +78,7 @@ Status run_lmdb_index(const LmdbArguments& arguments, Terminal& terminal) {
         {"database", database->path()}, {"index", file},
         {"index_bytes", *bytes},        {"records", index.size()},
         {"computed", index.computed()}, {"walk_s", walk_s}};
-    terminal.out << json.dump(2, ' ', false,
-                              nlohmann::json::error_handler_t::replace)
-                 << "\n";
+    terminal.out << json_text(json);
     return Done{};
   }
   terminal.out << fmt::format("{}: {} records, {}; index: {}, {}\n",

@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "common/units.h"
+#include "tools/penstock/json_text.h"
 #include "tools/penstock/predict.h"
 
 namespace penstock {
@@ -121,8 +122,7 @@ void print_json(const PredictAnswer& answer, const Limited& limited,
     json["limited_by"] = limited.by;
   }
   if (answer.densities) json["exchange"] = density_json(*answer.densities);
-  out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
-      << "\n";
+  out << json_text(json);
 }
 
 }  // namespace

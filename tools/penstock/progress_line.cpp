@@ -13,16 +13,16 @@ namespace {
 constexpr double kEvery_s = 0.5;
 constexpr double kFirst_s = 2;
 
-std::atomic<bool> interrupted{false};
+std::atomic<int> interrupts{0};
 
-void on_interrupt(int) { interrupted = true; }
+void on_interrupt(int) { ++interrupts; }
 
 double now_s() { return double(monotonic_ns()) * 1e-9; }
 
 }  // namespace
 
 InterruptAsRequest::InterruptAsRequest() {
-  interrupted = false;
+  interrupts = 0;
   struct sigaction action {};
   action.sa_handler = on_interrupt;
   ::sigaction(SIGINT, &action, &int_);
@@ -34,7 +34,7 @@ InterruptAsRequest::~InterruptAsRequest() {
   ::sigaction(SIGTERM, &term_, nullptr);
 }
 
-bool InterruptAsRequest::is_requested() { return interrupted; }
+int InterruptAsRequest::requests() { return interrupts; }
 
 ProgressLine::ProgressLine(const char* what, const char* of_what)
     : what_(what),
@@ -48,7 +48,7 @@ ProgressLine::~ProgressLine() {
 
 bool ProgressLine::operator()(uint64_t done, uint64_t all) {
   if (is_terminal_ && now_s() - shown_s_ > kEvery_s) show(done, all);
-  return !interrupted;
+  return interrupts == 0;
 }
 
 void ProgressLine::show(uint64_t done, uint64_t all) {

@@ -16,7 +16,9 @@ class InterruptAsRequest {
   InterruptAsRequest(const InterruptAsRequest&) = delete;
   InterruptAsRequest& operator=(const InterruptAsRequest&) = delete;
 
-  static bool is_requested();
+  // How often since it exists.
+  static int requests();
+  static bool is_requested() { return requests() > 0; }
 
  private:
   struct sigaction int_ {};

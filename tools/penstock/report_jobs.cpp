@@ -9,6 +9,7 @@
 #include "tools/penstock/cluster_table.h"
 #include "tools/penstock/controller_client.h"
 #include "tools/penstock/job_table.h"
+#include "tools/penstock/json_text.h"
 #include "tools/penstock/since.h"
 #include "tools/penstock/user_names.h"
 #include "wire/history_row.h"
@@ -85,11 +86,6 @@ Error older_controller(Error error) {
                "totals: install this one's"};
 }
 
-void print_json(const json& document, Terminal& terminal) {
-  terminal.out << document.dump(2, ' ', false, json::error_handler_t::replace)
-               << "\n";
-}
-
 }  // namespace
 
 Status run_report_jobs(const ReportJobsArguments& arguments,
@@ -113,7 +109,7 @@ Status run_report_jobs(const ReportJobsArguments& arguments,
   if (arguments.csv) {
     terminal.out << job_table_csv(table);
   } else if (arguments.json) {
-    print_json(job_table_json(table), terminal);
+    terminal.out << json_text(job_table_json(table));
   } else {
     terminal.out << render_job_table(table, terminal.style);
   }
@@ -136,7 +132,7 @@ Status run_report_cluster(const ReportJobsArguments& arguments,
   if (arguments.csv) {
     terminal.out << cluster_table_csv(totals, *since);
   } else if (arguments.json) {
-    print_json(cluster_table_json(totals, *since), terminal);
+    terminal.out << json_text(cluster_table_json(totals, *since));
   } else {
     terminal.out << render_cluster_table(totals, *since, terminal.style);
   }

@@ -151,31 +151,28 @@ std::vector<BenchFigure> figures_of(const Runs& runs, double fluid) {
   const double pool_makespan = runs.pool.makespan_s / runs.even.makespan_s;
   const std::vector<double> ratios = jct_ratios(chosen, runs.even);
   const std::vector<double> fixed = jct_ratios(chosen, runs.proportional);
-  const auto one = [](const char* name, const char* unit, double value) {
-    return BenchFigure{name, value, unit, 0, 1};
-  };
   return {
-      one("makespan_s", "s", chosen.makespan_s),
-      one("mean_jct_s", "s", chosen.mean_jct_s),
-      one("p95_jct_s", "s", chosen.p95_jct_s),
-      one("gpu_hours_held", "h", chosen.gpu_s_held / kHour_s),
-      one("gpu_hours_stalled", "h", chosen.gpu_s_stalled / kHour_s),
-      one("min_rate_vs_floor", "1", chosen.min_rate_vs_floor),
-      one("throughput_gain", "1", gain),
-      one("throughput_gain_of_pool", "1", pool_gain),
-      one("share_of_pool_gain", "1", share_of(gain, pool_gain)),
-      one("makespan_ratio", "1", makespan),
-      one("makespan_ratio_of_pool", "1", pool_makespan),
-      one("share_of_pool_makespan_gain", "1",
-          share_of(1 / makespan, 1 / pool_makespan)),
+      single("makespan_s", "s", chosen.makespan_s),
+      single("mean_jct_s", "s", chosen.mean_jct_s),
+      single("p95_jct_s", "s", chosen.p95_jct_s),
+      single("gpu_hours_held", "h", chosen.gpu_s_held / kHour_s),
+      single("gpu_hours_stalled", "h", chosen.gpu_s_stalled / kHour_s),
+      single("min_rate_vs_floor", "1", chosen.min_rate_vs_floor),
+      single("throughput_gain", "1", gain),
+      single("throughput_gain_of_pool", "1", pool_gain),
+      single("share_of_pool_gain", "1", share_of(gain, pool_gain)),
+      single("makespan_ratio", "1", makespan),
+      single("makespan_ratio_of_pool", "1", pool_makespan),
+      single("share_of_pool_makespan_gain", "1",
+             share_of(1 / makespan, 1 / pool_makespan)),
       summarise("jct_ratio_to_even", "1", ratios),
-      one("worst_jct_ratio_to_even", "1",
-          *std::max_element(ratios.begin(), ratios.end())),
+      single("worst_jct_ratio_to_even", "1",
+             *std::max_element(ratios.begin(), ratios.end())),
       summarise("jct_ratio_to_proportional", "1", fixed),
-      one("worst_jct_ratio_to_proportional", "1",
-          *std::max_element(fixed.begin(), fixed.end())),
-      one("ceiling_makespan_s", "s", runs.ceiling.makespan_s),
-      one("fluid_makespan_s", "s", fluid),
+      single("worst_jct_ratio_to_proportional", "1",
+             *std::max_element(fixed.begin(), fixed.end())),
+      single("ceiling_makespan_s", "s", runs.ceiling.makespan_s),
+      single("fluid_makespan_s", "s", fluid),
   };
 }
 

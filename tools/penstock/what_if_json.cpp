@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/units.h"
+#include "tools/penstock/json_text.h"
 #include "tools/penstock/what_if_study.h"
 
 namespace penstock {
@@ -76,7 +77,7 @@ std::string study_json(const Study& study) {
       {"exchange", study.exchange ? exchange_json(*study.exchange) : Json()},
       {"tables", std::move(tables)},
       {"notes", study.notes}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 }  // namespace penstock
