@@ -48,7 +48,7 @@ TEST_CASE("usage errors end with 2 and say what is wrong") {
   }
 }
 
-TEST_CASE("manual page and completion know every option") {
+TEST_CASE("the manual page knows every option") {
   const Ran help({"--help"});
   CHECK(help.code == kExitOk);
   CHECK(help.out.str().find("Usage: penstock bench") != std::string::npos);

@@ -76,7 +76,7 @@ TEST_CASE("help and version") {
   CHECK(help.out.find("--follow") != std::string::npos);
 }
 
-TEST_CASE("manual pages and completion know every option") {
+TEST_CASE("manual pages know every option") {
   for (const std::string command :
        {"report", "top", "jobs", "nodes", "history", "doctor", "off", "on",
         "check-config", "predict", "what-if", "publish", "simulate"}) {
