@@ -40,6 +40,34 @@ bool is_trainers(const Task& task, const std::map<int, pid_t>& process_of,
                                     }));
 }
 
+// Updates what the task knows of its processes. Returns the process of each
+// living thread.
+std::map<int, pid_t> note_processes(const TaskView& view,
+                                    const Classification& found, Task& task) {
+  task.processes.clear();
+  std::map<int, pid_t> process_of;
+  for (const ProcessView& process : view.processes) {
+    task.processes.insert(process.pid);
+    for (const ThreadView& thread : process.threads) {
+      process_of[thread.tid] = process.pid;
+    }
+  }
+  // Ended processes and threads are forgotten, because their ids may be reused.
+  auto ended = [&](int tid) { return !process_of.contains(tid); };
+  std::erase_if(task.registered_tids, ended);
+  std::erase_if(task.greeting_pids, ended);
+  task.trainer_pids.insert(found.trainer_pids.begin(),
+                           found.trainer_pids.end());
+  std::erase_if(task.trainer_pids, ended);
+  std::erase_if(task.known_since_ns, [&](const auto& known) {
+    return !task.processes.contains(known.first);
+  });
+  for (pid_t pid : task.processes) {
+    task.known_since_ns.try_emplace(pid, monotonic_ns());
+  }
+  return process_of;
+}
+
 }  // namespace
 
 bool started_since(const TaskId& thread, uint64_t since_ns) {
@@ -127,66 +155,43 @@ std::optional<Scanner::Found> Scanner::open_thread(const Job& job,
                away};
 }
 
-std::vector<Home> Scanner::scan(Job& job, Task& task) const {
-  const TaskView view = view_of(job, task);
-  const Classification found = classify(view);
-  if (job.loader.evidence == LoaderEvidence::kNone && !found.units.empty()) {
-    job.forget_trainer_use();  // it included the loader's use
-  }
-  job.loader.evidence = std::max(job.loader.evidence, found.source);
-  task.processes.clear();
-  task.look_again = found.undecided;
-  std::set<int> alive;
-  std::map<int, pid_t> process_of;
-  for (const ProcessView& process : view.processes) {
-    task.processes.insert(process.pid);
-    for (const ThreadView& thread : process.threads) {
-      alive.insert(thread.tid);
-      process_of[thread.tid] = process.pid;
-    }
-  }
-  // Ended processes and threads are forgotten, because their ids may be reused.
-  auto ended = [&](int tid) { return !alive.contains(tid); };
-  std::erase_if(task.registered_tids, ended);
-  std::erase_if(task.greeting_pids, ended);
-  task.trainer_pids.insert(found.trainer_pids.begin(),
-                           found.trainer_pids.end());
-  std::erase_if(task.trainer_pids, ended);
-  std::map<pid_t, uint64_t> known_since_ns;
-  for (pid_t pid : task.processes) {
-    const auto before = task.known_since_ns.find(pid);
-    known_since_ns[pid] =
-        before == task.known_since_ns.end() ? monotonic_ns() : before->second;
-  }
-  task.known_since_ns = std::move(known_since_ns);
-  for (Rank& rank : task.ranks) rank.gone = !proc_.verify(rank.writer);
-
-  std::map<pid_t, LoaderThread> known;
-  std::set<int> away;
-  std::set<pid_t> away_threads, of_workers;
+Scanner::Known Scanner::take_threads(Task& task) {
+  Known known;
   for (Unit& unit : task.units) {
-    if (unit.away) away.insert(unit.id);
+    if (unit.away) known.away_units.insert(unit.id);
     for (LoaderThread& thread : unit.threads) {
       const pid_t tid = thread.home.task.tid;
-      if (unit.away) away_threads.insert(tid);
-      if (unit.in_order) of_workers.insert(tid);
-      known.emplace(tid, std::move(thread));
+      if (unit.away) known.away.insert(tid);
+      if (unit.in_order) known.of_workers.insert(tid);
+      known.threads.emplace(tid, std::move(thread));
     }
   }
   task.units.clear();
-  size_t opened = known.size();
-  for (const LoaderUnit& loader : found.units) {
+  return known;
+}
+
+std::optional<LoaderThread> Scanner::take_dropped(Task& task, pid_t tid) const {
+  auto dropped = task.dropped.extract(tid);
+  if (!dropped || !proc_.verify(dropped.mapped().home.task)) {
+    return std::nullopt;
+  }
+  return std::move(dropped.mapped());
+}
+
+void Scanner::add_units(const std::vector<LoaderUnit>& loaders, const Job& job,
+                        Task& task, Known& known) const {
+  size_t opened = known.threads.size();
+  for (const LoaderUnit& loader : loaders) {
     Unit unit;
     unit.id = loader.tids.front();
     unit.pid = loader.pid;
     unit.in_order = loader.whole_process;
-    unit.away = away.contains(unit.id);
+    unit.away = known.away_units.contains(unit.id);
     for (int tid : loader.tids) {
-      if (auto node = known.extract(tid)) {
+      if (auto node = known.threads.extract(tid)) {
         unit.threads.push_back(std::move(node.mapped()));
-      } else if (auto dropped = task.dropped.extract(tid);
-                 dropped && proc_.verify(dropped.mapped().home.task)) {
-        unit.threads.push_back(std::move(dropped.mapped()));
+      } else if (auto dropped = take_dropped(task, tid)) {
+        unit.threads.push_back(*std::move(dropped));
       } else if (opened < kMaxLoaderThreads) {
         if (auto found_thread = open_thread(job, task, tid)) {
           ++opened;
@@ -197,12 +202,27 @@ std::vector<Home> Scanner::scan(Job& job, Task& task) const {
     }
     if (!unit.threads.empty()) task.units.push_back(std::move(unit));
   }
+}
+
+std::vector<Home> Scanner::scan(Job& job, Task& task) const {
+  const TaskView view = view_of(job, task);
+  const Classification found = classify(view);
+  if (job.loader.evidence == LoaderEvidence::kNone && !found.units.empty()) {
+    job.forget_trainer_use();  // it included the loader's use
+  }
+  job.loader.evidence = std::max(job.loader.evidence, found.source);
+  task.look_again = found.undecided;
+  const std::map<int, pid_t> process_of = note_processes(view, found, task);
+  for (Rank& rank : task.ranks) rank.gone = !proc_.verify(rank.writer);
+
+  Known known = take_threads(task);
+  add_units(found.units, job, task, known);
   std::vector<Home> stray;
-  for (auto& [tid, thread] : known) {
-    if (away_threads.contains(tid)) stray.push_back(thread.home);
-    if (is_trainers(task, process_of, tid, of_workers.contains(tid))) {
+  for (auto& [tid, thread] : known.threads) {
+    if (known.away.contains(tid)) stray.push_back(thread.home);
+    if (is_trainers(task, process_of, tid, known.of_workers.contains(tid))) {
       charge_trainer(job, thread);
-    } else if (alive.contains(tid)) {
+    } else if (process_of.contains(tid)) {
       task.dropped.insert_or_assign(tid, std::move(thread));
     }
   }

@@ -43,6 +43,19 @@ class Scanner {
   };
   std::optional<Found> open_thread(const Job& job, const Task& task,
                                    pid_t tid) const;
+  // The threads of the units before a scan.
+  struct Known {
+    std::map<pid_t, LoaderThread> threads;
+    std::set<int> away_units;
+    std::set<pid_t> away;
+    std::set<pid_t> of_workers;
+  };
+  static Known take_threads(Task& task);
+  std::optional<LoaderThread> take_dropped(Task& task, pid_t tid) const;
+  // Makes the task's units. Takes their threads from `known`, from the threads
+  // that earlier scans dropped, or from /proc.
+  void add_units(const std::vector<LoaderUnit>& loaders, const Job& job,
+                 Task& task, Known& known) const;
 
   const ProcReader& proc_;
   const Backend& backend_;
