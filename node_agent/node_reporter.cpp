@@ -45,12 +45,18 @@ JobReport NodeReporter::report_of(const Job& job, bool running) const {
   return build_report(job, context, running);
 }
 
+JobReport NodeReporter::full_report_of(const Job& job, bool running,
+                                       size_t max_points) const {
+  JobReport report = report_of(job, running);
+  report.timeline = coarsened(job.course.points(), max_points);
+  report.what_if = what_if_of(job, report);
+  return report;
+}
+
 void NodeReporter::write_report(const Job& job) const {
   const auto format =
       static_cast<penstock_report_format>(job.options.report_format);
-  JobReport report = report_of(job, false);
-  report.timeline = job.course.points();
-  report.what_if = what_if_of(job, report);
+  const JobReport report = full_report_of(job, false, SIZE_MAX);
   const pid_t child = ::fork();
   if (child > 0) return;
   // The child may hang on a slow disk, and must not hold the lock or the

@@ -14,7 +14,12 @@ class NodeReporter {
   NodeReporter(Node& node, const Enforcer& enforcer)
       : node_(node), enforcer_(enforcer) {}
 
+  // Without the timeline and the what-if curves, which are long.
   JobReport report_of(const Job& job, bool running) const;
+
+  // With both. max_points: of the timeline.
+  JobReport full_report_of(const Job& job, bool running,
+                           size_t max_points) const;
 
   // Writes the final report to ReportDir. Forks, because the report is synced,
   // and a slow disk must not delay recalls.

@@ -9,7 +9,6 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/wire_text.h"
-#include "node_agent/job_what_if.h"
 #include "node_agent/process_ids.h"
 #include "report/json.h"
 
@@ -188,10 +187,8 @@ Answer Requests::on(const penstock_status& status, const Peer& peer) {
       (peer.uid != 0 && peer.uid != job->uid)) {
     return refuse(ENOENT, "no such managed job of yours runs here");
   }
-  JobReport report = reporter_.report_of(*job, true);
-  report.timeline = coarsened(job->course.points(), kMaxLivePoints);
-  report.what_if = what_if_of(*job, report);
-  return answer_with(to_json(report));
+  return answer_with(
+      to_json(reporter_.full_report_of(*job, true, kMaxLivePoints)));
 }
 
 Answer Requests::on(const penstock_switch& wanted, const Peer&) {
