@@ -117,17 +117,19 @@ Status Agent::start_timers() {
                                      [this] { on_sample_timer(); });
   if (!timer) return std::move(timer).error();
   sample_timer_ = *timer;
-  timer = loop.add_timer(kBeat_ms, [this] {
+  const auto beat = [this] {
     control_loop_.beat();
     look_for_clean_up();
-  });
-  if (!timer) return std::move(timer).error();
-  timer = loop.add_timer(kRefresh_ms, [this] { refresh_groups(); });
-  if (!timer) return std::move(timer).error();
-  timer = loop.add_timer(kCacheSweep_ms, [this] { sweep_caches(); });
-  if (!timer) return std::move(timer).error();
-  timer = loop.add_timer(MetricsFile::kPeriod_ms, [this] { write_metrics(); });
-  if (!timer) return std::move(timer).error();
+  };
+  const std::pair<uint64_t, EventLoop::Callback> others[] = {
+      {kBeat_ms, beat},
+      {kRefresh_ms, [this] { refresh_groups(); }},
+      {kCacheSweep_ms, [this] { sweep_caches(); }},
+      {MetricsFile::kPeriod_ms, [this] { write_metrics(); }}};
+  for (const auto& [period_ms, callback] : others) {
+    timer = loop.add_timer(period_ms, callback);
+    if (!timer) return std::move(timer).error();
+  }
   return Done{};
 }
 

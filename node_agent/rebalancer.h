@@ -43,9 +43,6 @@ class Rebalancer {
   // Credits lenders with the CPU time that borrowers used since the last call.
   void credit_loans();
 
-  // Call before the job's record is removed.
-  void forget(JobId job) { planned_.erase(job); }
-
  private:
   bool may_plan() const;  // the minimum interval has passed
   bool is_outdated() const;

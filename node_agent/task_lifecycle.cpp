@@ -132,7 +132,6 @@ void TaskLifecycle::finish_job(JobId job_id) {
     job = node_.registry.find_job(job_id);
     if (job == nullptr) return;
   }
-  parts_.rebalancer.forget(job_id);
   forget_job(job_id);
 }
 

@@ -183,3 +183,22 @@ TEST_CASE("bytes that nobody counts stay as the profile has them") {
   CHECK(job.costs.corrected->storage_bytes_per_sample.value == 300);
   CHECK(job.costs.corrected->demand_bytes_per_s.value == Approx(300 * kRate));
 }
+
+TEST_CASE("the first ceiling is that of a job's first 10 s") {
+  constexpr uint64_t kSecond_ns = 1'000'000'000;
+  std::map<JobId, Job> jobs;
+  Job& job = add(jobs, 1, 0, 1);
+  job.started_ns = 100 * kSecond_ns;
+  observe(job, {});
+  correct_predictions(jobs);
+  REQUIRE(job.costs.corrected);
+  const double ceiling = job.costs.corrected->ceiling_samples_per_s.value;
+  note_first_ceiling(job, 109 * kSecond_ns);
+  CHECK_FALSE(job.costs.first_corrected_ceiling);
+  note_first_ceiling(job, 110 * kSecond_ns);
+  REQUIRE(job.costs.first_corrected_ceiling);
+  CHECK(job.costs.first_corrected_ceiling->value == ceiling);
+  job.costs.corrected->ceiling_samples_per_s.value = 1;
+  note_first_ceiling(job, 120 * kSecond_ns);
+  CHECK(job.costs.first_corrected_ceiling->value == ceiling);
+}

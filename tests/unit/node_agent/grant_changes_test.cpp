@@ -135,3 +135,22 @@ TEST_CASE("each change begins where the one before it ended") {
     CHECK(f.job.changes.list[i].bytes_per_s_from == last.bytes_per_s_to);
   }
 }
+
+TEST_CASE("the rate after a change is filled in once it is old enough") {
+  Fixture f;
+  f.plan(grant_of(1));
+  f.pass(4);
+  f.now.unix_s += 4;
+  f.job.rates.push_back({double(f.now.ns) * 1e-9, 80});
+  record_rate_after(f.job, f.now);
+  CHECK_FALSE(f.job.changes.list[0].rate_after);
+  f.pass(1);
+  f.now.unix_s += 1;
+  f.job.rates.push_back({double(f.now.ns) * 1e-9, 100});
+  record_rate_after(f.job, f.now);
+  REQUIRE(f.job.changes.list[0].rate_after);
+  CHECK(*f.job.changes.list[0].rate_after == 90);
+  f.job.rates.back().rate = 500;
+  record_rate_after(f.job, f.now);
+  CHECK(*f.job.changes.list[0].rate_after == 90);
+}
