@@ -3,20 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "node_agent/job_use.h"
 #include "node_agent/period.h"
 
 namespace penstock {
 namespace {
 
 constexpr double kNs = 1e-9;
-constexpr size_t kReserveWindow = 60;
-constexpr double kCrowdedKept = 0.9;  // per sample
-// A job starves if its loader threads together wait for a CPU for the first
-// share of the time. The second share of its own CPUs must be in use meanwhile.
-// Half of both values keeps it starving.
-constexpr double kStarved = 0.1;
-constexpr double kStarvedBusy = 0.6;
-constexpr double kIdle = 0.05;  // cores
 constexpr double kRatesKept_s = 60;
 // A job that reads this share of its limit might read more.
 constexpr double kPressed = 0.9;
@@ -37,6 +30,18 @@ bool shares_batches(const Job& job) {
     const auto& ranks = task.second.ranks;
     return std::any_of(ranks.begin(), ranks.end(), shares);
   });
+}
+
+// Adds what the job was granted for this time to its totals.
+void add_granted(Job& job, double granted_s) {
+  Totals& totals = job.totals;
+  totals.granted_home_core_s += job.grant.home_cores * granted_s;
+  totals.granted_away_core_s += job.grant.away_cores * granted_s;
+  totals.granted_bytes += double(job.reads.limit_bytes_per_s) * granted_s;
+  if (job.gpu_busy) {
+    totals.gpu_busy_s =
+        totals.gpu_busy_s.value_or(0) + *job.gpu_busy * granted_s;
+  }
 }
 
 }  // namespace
@@ -244,78 +249,6 @@ void Sampler::tell_course(Job& job, const Counters& now,
   job.course.tell(job.rates.back().rate, attribute(spent));
 }
 
-namespace {
-
-// A task's loader delays its trainer for no longer than the loader ran at home,
-// and not at all on separate CPUs. Once the loader is away, the trainer's own
-// use shows its needs, and the reserve follows.
-void note_crowding(Job& job, const CpuUse& used, double delay_s,
-                   double period_s) {
-  double crowded = 0;
-  if (job.task_count() > 0 && !job.is_apart()) {
-    const double home_s = used.home_s / double(job.task_count());
-    const double share = std::min(delay_s, home_s) / period_s;
-    crowded = crowded_cores(*used.trainer_s / period_s, share);
-  }
-  job.trainer.crowded_cores =
-      std::max(kCrowdedKept * job.trainer.crowded_cores, crowded);
-}
-
-// Charges of the task's loader threads since the last sample.
-Charge charged_since(const Task& task) {
-  Charge since;
-  for (const Unit& unit : task.units) {
-    for (const LoaderThread& thread : unit.threads) {
-      since.home_s += thread.charged.home_s - thread.sampled.home_s;
-      since.home_delay_s +=
-          thread.charged.home_delay_s - thread.sampled.home_delay_s;
-    }
-  }
-  return since;
-}
-
-// Sets job.loader.starved: loader threads at home, of the job or one of its
-// tasks, wait for a CPU while many of its CPUs are in use. The second condition
-// excludes threads that rarely run, but all at once.
-void note_starving(Job& job, const CpuUse& used, double period_s) {
-  const double factor = job.loader.starved ? 0.5 : 1.0;
-  const auto starves = [&](double delay_s, double busy_s, const CpuSet& cpus) {
-    return delay_s >= factor * kStarved * period_s &&
-           busy_s >= factor * kStarvedBusy * double(cpus.size()) * period_s;
-  };
-  const double trainer_s = used.trainer_s.value_or(0);
-  job.loader.starved =
-      starves(job.totals.home_delay_s - job.sampled.home_delay_s,
-              used.home_s + trainer_s, job.cpus());
-  for (const auto& [pid, task] : job.tasks) {
-    const Charge since = charged_since(task);
-    const double busy_s =
-        since.home_s + trainer_s / std::max(1.0, double(job.task_count()));
-    job.loader.starved =
-        job.loader.starved ||
-        starves(since.home_delay_s, busy_s, task.home.affinity);
-  }
-}
-
-// Records the job's use since its last sample, with or without progress pages.
-// trainer_delay_s: TrainerDelay::lap_s().
-void note_use(Job& job, double trainer_delay_s, double period_s) {
-  const CpuUse used = cpu_use(job.sampled, job.totals);
-  job.loader.used_cores =
-      0.7 * job.loader.used_cores + 0.3 * used.loader_s() / period_s;
-  note_starving(job, used, period_s);
-  job.is_idle =
-      used.trainer_s && used.loader_s() + *used.trainer_s < kIdle * period_s;
-  if (!used.trainer_s || job.stopped) return;
-  note_crowding(job, used, trainer_delay_s, period_s);
-  job.trainer.cores.push_back(*used.trainer_s / period_s);
-  if (job.trainer.cores.size() > kReserveWindow) {
-    job.trainer.cores.erase(job.trainer.cores.begin());
-  }
-}
-
-}  // namespace
-
 void Sampler::sample(Job& job, const std::string& device, double period_s,
                      uint64_t now_ns) const {
   for (Unit* unit : job.units()) account(*unit, job.totals);
@@ -329,15 +262,7 @@ void Sampler::sample(Job& job, const std::string& device, double period_s,
   job.totals.read_bytes = now.read_bytes;
   job.reads.knows_bytes = job.reads.kernel_counts_bytes || now.read_bytes > 0;
   job.totals.job_cpu_s = now.job_cpu_s;
-  const double granted_s =
-      std::min(period_s, seconds_between(job.started_ns, now_ns));
-  job.totals.granted_home_core_s += job.grant.home_cores * granted_s;
-  job.totals.granted_away_core_s += job.grant.away_cores * granted_s;
-  job.totals.granted_bytes += double(job.reads.limit_bytes_per_s) * granted_s;
-  if (job.gpu_busy) {
-    job.totals.gpu_busy_s =
-        job.totals.gpu_busy_s.value_or(0) + *job.gpu_busy * granted_s;
-  }
+  add_granted(job, std::min(period_s, seconds_between(job.started_ns, now_ns)));
   if (period_s > 0) {
     note_use(job, job.trainer.delay.lap_s(proc_, job.tasks), period_s);
     job.reads.bytes_per_s =
