@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "node_agent/bounded_child.h"
 #include "node_agent/node.h"

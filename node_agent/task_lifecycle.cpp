@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -107,8 +108,8 @@ void TaskLifecycle::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
   for (Unit& unit : task.units) parts_.enforcer.bring_home(*job, unit);
   parts_.separation.put_together(task);
   const bool was_last = job->tasks.size() == 1;
-  if (was_last && job->managed) parts_.reporter.write_report(*job);
   if (was_last) {
+    if (job->managed) parts_.reporter.write_report(*job);
     parts_.rebalancer.credit_loans();
     parts_.enforcer.vacate(*job, job->loan.cpus);
     job->grant.away_cpus = CpuSet();  // its loans have ended
@@ -116,11 +117,11 @@ void TaskLifecycle::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
   node_.registry.remove_task(job_id, pid);
   parts_.rebalancer.rebalance(
       was_last ? GrantCause::kJobEnd : GrantCause::kTaskEnd, exited_ns);
-  if (was_last && !parts_.enforcer.release(*job, node_.finder())) {
-    leftovers_ = true;
+  if (was_last) {
+    if (!parts_.enforcer.release(*job, node_.finder())) leftovers_ = true;
+    job->idle_since_ns = monotonic_ns();
+    if (!job->managed) forget_job(job_id);
   }
-  if (was_last) job->idle_since_ns = monotonic_ns();
-  if (was_last && !job->managed) forget_job(job_id);
   node_.machine.loop.defer([this] { node_.save_state(); });
 }
 
