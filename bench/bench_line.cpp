@@ -35,17 +35,15 @@ struct BenchLine {
 
 void add_name(CLI::App* command, BenchLine& it) {
   command
-      ->add_option("NAME", it.name,
-                   "allocator: time and loss of its solves and rounding; "
-                   "analyze: what-if against real runs; "
-                   "cache: the cache of samples beside the page cache; "
-                   "ctld: the controller under a storm of jobs; "
-                   "exchange: ways to exchange gradients over MPI; "
-                   "lmdb: the LMDB reader over MPI beside stock LMDB; "
-                   "loader: the loader beside others; "
-                   "memory: training within less memory; "
-                   "staging: jobs that prepare batches together; "
-                   "submit: what the job submit plugin costs")
+      ->add_option(
+          "NAME", it.name,
+          "allocator: time and loss of solves and rounding; analyze: what-if "
+          "against real runs; cache: the sample cache and the page cache; "
+          "ctld: the controller under a storm of jobs; exchange: methods to "
+          "exchange gradients over MPI; lmdb: the LMDB reader over MPI and "
+          "stock LMDB; loader: the loader and other loaders; memory: training "
+          "with less memory; staging: jobs that prepare batches together; "
+          "submit: costs of the job submit plugin")
       ->required()
       ->check(
           CLI::IsMember({"allocator", "analyze", "cache", "ctld", "exchange",
@@ -53,7 +51,7 @@ void add_name(CLI::App* command, BenchLine& it) {
 }
 
 void add_script_options(CLI::App* command, BenchLine& it) {
-  command->add_option("--jobs", it.jobs, "analyze: which kinds of job")
+  command->add_option("--jobs", it.jobs, "analyze: kinds of jobs")
       ->delimiter(',')
       ->check(CLI::IsMember(it.jobs))
       ->capture_default_str();
@@ -71,38 +69,37 @@ void add_script_options(CLI::App* command, BenchLine& it) {
       ->capture_default_str();
   command
       ->add_option("--peers", it.peers_dir,
-                   "loader: the directory that tests/peers made")
+                   "loader: directory made by tests/peers")
       ->check(CLI::ExistingDirectory);
-  command->add_option("--parts", it.parts, "exchange: what is measured")
+  command->add_option("--parts", it.parts, "exchange: parts to measure")
       ->delimiter(',')
       ->check(CLI::IsMember(it.parts))
       ->capture_default_str();
   command
       ->add_option(
           "--calibrate", it.costs_dir,
-          "exchange: only fit the cost model, and write what messages, "
-          "bytes, sums and selections cost to a directory "
-          "[exchange-costs]")
+          "exchange: only fit the cost model, and write the costs of messages, "
+          "bytes, sums and selections to this directory [exchange-costs]")
       ->expected(0, 1);
 }
 
 void add_ctld_options(CLI::App* command, BenchCtldArguments& it) {
-  command->add_option("--agents", it.agents, "ctld: nodes that are played")
+  command->add_option("--agents", it.agents, "ctld: number of simulated nodes")
       ->check(CLI::Range(2, 10000))
       ->capture_default_str();
-  command->add_option("--rate", it.jobs_per_s, "ctld: jobs started a second")
+  command->add_option("--rate", it.jobs_per_s, "ctld: job starts per second")
       ->check(CLI::Range(0.1, 10000.0))
       ->capture_default_str();
-  command->add_option("--seconds", it.seconds, "ctld: how long")
+  command->add_option("--seconds", it.seconds, "ctld: duration, seconds")
       ->check(CLI::Range(1.0, 3600.0))
       ->capture_default_str();
   command->add_option("--config", it.config_file,
-                      "ctld: penstock.conf of a controller that runs");
+                      "ctld: penstock.conf of a running controller");
   command->add_option("--sample", it.sampled,
-                      "ctld: socket of a penstockd that it grants to");
+                      "ctld: socket of a penstockd of that controller");
   command
       ->add_option("--kills", it.kills,
-                   "ctld: kill it so often meanwhile, and start it again")
+                   "ctld: number of times to kill and restart the controller")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
 }
@@ -122,10 +119,11 @@ void add_all(CLI::App* command, BenchLine& it) {
   add_ctld_options(command, it.ctld);
   command
       ->add_option("--count", it.submissions,
-                   "submit: submissions to each of the two Slurms")
+                   "submit: submissions to each of the two Slurm clusters")
       ->check(CLI::Range(30, 100000))
       ->capture_default_str();
-  command->add_option("--json", it.json_file, "also write the figures here");
+  command->add_option("--json", it.json_file,
+                      "also write the figures to this file");
 }
 
 int usual_rounds(const std::string& name) {
@@ -186,7 +184,7 @@ int run_bench_line(int argc, const char* const* argv, Terminal& terminal,
                    std::ostream& errors) {
   Invocation invocation{terminal, errors, {}};
   return run_app(
-      {"penstock bench", "Measure parts of Penstock itself", add_bench}, argc,
+      {"penstock bench", "Run a benchmark of Penstock itself", add_bench}, argc,
       argv, invocation);
 }
 

@@ -105,9 +105,9 @@ Result<std::vector<BenchFigure>> parse_figures(const std::string& name,
 
 Status show_figures(const BenchScript& script, const ScriptEnd& end,
                     const std::string& json_file, Terminal& terminal) {
-  const Error failed{Code::kUnavailable, 0,
-                     "bench " + script.name +
-                         " did not come to its end; what it made is removed"};
+  const Error failed{
+      Code::kUnavailable, 0,
+      "bench " + script.name + " did not finish; its output is removed"};
   if (!end.is_whole && end.output.empty()) return failed;
   Result<std::vector<BenchFigure>> figures =
       parse_figures(script.name, end.output);

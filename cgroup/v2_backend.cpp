@@ -23,13 +23,13 @@ Error not_slurms(const Home& home) {
     return Error{Code::kUnavailable, 0,
                  process +
                      ", outside of penstockd's cgroup namespace: run penstockd "
-                     "in that of slurmd, not in a container of its own"};
+                     "in slurmd's namespace, not in a container of its own"};
   }
-  return Error{Code::kUnavailable, 0,
-               process +
-                   ", which is no task's of Slurm's in cgroup v2: set "
-                   "ProctrackType=proctrack/cgroup, and task/cgroup among "
-                   "TaskPlugin"};
+  return Error{
+      Code::kUnavailable, 0,
+      process +
+          ", which is not the cgroup v2 group of a Slurm task: set "
+          "ProctrackType=proctrack/cgroup, and add task/cgroup to TaskPlugin"};
 }
 
 }  // namespace

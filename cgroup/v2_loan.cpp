@@ -35,9 +35,9 @@ Error no_controller(const char* controller) {
 Error no_task(const std::string& group) {
   return Error{Code::kUnavailable, 0,
                "its group is " + group +
-                   ", not that of a task of Slurm's: whoever made the group, "
-                   "such as a container's runtime as root, should leave "
-                   "processes where Slurm has put them"};
+                   ", not that of a Slurm task: the creator of the group, such "
+                   "as a container runtime of root, should leave processes in "
+                   "the groups where Slurm put them"};
 }
 
 Status check_lendable(const V2Tree& tree, const SlurmGroups& task) {

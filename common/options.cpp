@@ -86,15 +86,14 @@ using Options = penstock_wire_options;
 
 constexpr OptionSpec kSpecs[kOptionCount] = {
     {"loader", "PENSTOCK_LOADER", "_SLURM_SPANK_OPTION_penstock_loader",
-     "auto|off", "let Penstock feed the job's loader, or leave it be",
-     "auto or off",
+     "auto|off", "manage the job's loader, or leave it alone", "auto or off",
      [](std::string_view value, const OptionLimits&, Options& o) {
        return store_word(value, kModes, o.mode);
      },
      [](const Options& o) { return word_of(o.mode, kModes); }},
     {"loader-threads", "PENSTOCK_LOADER_THREADS",
      "_SLURM_SPANK_OPTION_penstock_loader_threads", "N|auto",
-     "loader threads to run at home", "1 to 4096, or auto",
+     "loader threads to run on the job's own CPUs", "1 to 4096, or auto",
      [](std::string_view value, const OptionLimits&, Options& o) {
        return store_or_auto(value, parse_uint(value, 1, kMaxThreads), o.threads,
                             o.threads_auto);
@@ -124,7 +123,7 @@ constexpr OptionSpec kSpecs[kOptionCount] = {
      [](const Options& o) { return std::string(fixed_text(o.model)); }},
     {"loader-batch", "PENSTOCK_LOADER_BATCH",
      "_SLURM_SPANK_OPTION_penstock_loader_batch", "N",
-     "samples per batch, where the job only reports its steps", "1 to 1000000",
+     "samples per batch of a job that reports only its steps", "1 to 1000000",
      [](std::string_view value, const OptionLimits&, Options& o) {
        const auto batch = parse_uint(value, 1, kMaxBatch);
        if (batch) o.batch = static_cast<uint32_t>(*batch);
@@ -133,7 +132,7 @@ constexpr OptionSpec kSpecs[kOptionCount] = {
      [](const Options& o) { return number_or_auto(o.batch, 0); }},
     {"loader-weight", "PENSTOCK_LOADER_WEIGHT",
      "_SLURM_SPANK_OPTION_penstock_loader_weight", "W",
-     "this job's weight where jobs compete",
+     "this job's weight in the competition for CPUs and bandwidth",
      "0.001 to the MaxWeight that the admin set",
      [](std::string_view value, const OptionLimits& limits, Options& o) {
        const auto weight = parse_number(value, kMinWeight, limits.max_weight);

@@ -293,7 +293,7 @@ Status Link::seal_and_send(Outgoing& out) {
   if (is_bound) {
     const auto found = routes_.find(out.node);
     if (found == routes_.end()) {
-      return Error{Code::kUnavailable, 0, "it has not said anything yet"};
+      return Error{Code::kUnavailable, 0, "it has sent no message yet"};
     }
     route = found->second;
   }

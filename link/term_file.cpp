@@ -39,8 +39,9 @@ Result<uint64_t> load_term(int state_dir_fd) {
   if (!line.empty() && line.back() == '\n') line.remove_suffix(1);
   const auto term = parse_uint(line, 1, UINT64_MAX);
   if (!term) {
-    return invalid(std::string(kName) + ": " + quoted(line) +
-                   " is no term; remove the file: other nodes know the newest");
+    return invalid(
+        std::string(kName) + ": " + quoted(line) +
+        " is not a term; remove the file: other nodes have the newest term");
   }
   return *term;
 }

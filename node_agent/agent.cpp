@@ -227,7 +227,8 @@ void Agent::refresh_groups() {
     return;
   }
   refresh_failed_ = true;
-  log_warning("putting back what was overwritten: {}", done.error().message);
+  log_warning("cannot restore the overwritten values: {}",
+              done.error().message);
 }
 
 // Several timers call this; the first one after a hang recovers.

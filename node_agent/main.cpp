@@ -110,12 +110,12 @@ void clean_up_after(const Kernel& kernel, int state_dir_fd) {
   }
   if (swept) {
     log_warning(
-        "penstockd died or hangs: its groups were removed, jobs run with what "
-        "Slurm gave them");
+        "penstockd died or hangs: its groups were removed, jobs run on the "
+        "resources that Slurm gave them");
   } else {
     log_error(
-        "penstockd died or hangs, and not all of its groups could be removed: "
-        "{}; it tries again when it starts",
+        "penstockd died or hangs, and some of its groups could not be removed: "
+        "{}; its next start tries again",
         swept.error().message);
   }
 }
@@ -197,7 +197,7 @@ int serve(const Arguments& arguments, Config config) {
 int run(int argc, char** argv) {
   Arguments arguments;
   arguments.node = node_name();
-  CLI::App app{"penstockd: feeds deep-learning loaders on one node"};
+  CLI::App app{"penstockd: manages the data loaders of jobs on one node"};
   app.set_version_flag("--version", std::string("penstockd ") + kVersion);
   app.add_option("-f,--config", arguments.config_path, "configuration file")
       ->capture_default_str();

@@ -36,7 +36,7 @@ Answer MeasuredLimits::on_limit(const penstock_limit& asked, const Peer& peer) {
     return Answer{};
   }
   if (asked.bytes_per_s > 0 && pools_.of(job).empty()) {
-    return refuse(ENODEV, "there is no pool that the kernel can limit for it");
+    return refuse(ENODEV, "it reads from no pool that the kernel can limit");
   }
   const uint64_t lapses_ns = monotonic_ns() + kLapses_ns;
   if (is_same(job.measured_limit, asked)) {

@@ -156,7 +156,7 @@ void TaskLifecycle::set_up_again() {
 // The guardian took penstockd for hung, brought all threads home and removed
 // the groups. Sets everything up again.
 void TaskLifecycle::recover() {
-  log_warning("stood still for {} s or more: starting anew",
+  log_warning("was stopped for {} s or more: starting again",
               Guardian::kPatience_ms / 1000);
   for (auto& [id, job] : node_.registry.jobs()) {
     if (!parts_.enforcer.release(job, node_.finder())) leftovers_ = true;

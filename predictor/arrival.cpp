@@ -107,7 +107,7 @@ Result<Figure> loader_cpu_s(const std::string& cpu_class,
     }
     names += (names.empty() ? "" : ", ") + std::string(it.name);
   }
-  return Error{Code::kNotFound, 0, "no such class; there are: " + names};
+  return Error{Code::kNotFound, 0, "unknown class; allowed: " + names};
 }
 
 Prediction predict_arrival(const DescribedJob& described,

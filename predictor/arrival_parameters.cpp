@@ -51,7 +51,7 @@ Status set_learned(const LogSumForm& form, const std::string& name,
     return Done{};
   }
   return invalid(quoted(name) +
-                 " is no coefficient of this version; calibrate anew");
+                 " is not a coefficient of this version; calibrate again");
 }
 
 Status set_interval(const std::string& name, double value,
@@ -97,7 +97,7 @@ Status check_complete(const ArrivalParameters& parameters) {
     for (size_t i = 0; i < form.coefficients.size(); ++i) {
       if (std::isnan(learned.coefficients[i])) {
         return invalid(std::string(part.name) + " misses " +
-                       form.coefficients[i].name + "; calibrate anew");
+                       form.coefficients[i].name + "; calibrate again");
       }
     }
   }

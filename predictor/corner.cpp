@@ -35,8 +35,8 @@ Status check(const std::vector<CornerPoint>& points) {
   }
   if (tells) return Done{};
   return invalid(
-      "no point tells the corner's exponent; measure where the two limits are "
-      "within a factor of 4 of each other");
+      "no point determines the corner's exponent; measure points whose two "
+      "limits are within a factor of 4");
 }
 
 }  // namespace

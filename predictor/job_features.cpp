@@ -42,8 +42,9 @@ Result<Precision> parse_precision(std::string_view text) {
   if (label.empty() || label == "FP32" || label == "FLOAT") {
     return Precision::kFp32;
   }
-  return invalid(quoted(text) +
-                 " is no precision; allowed: FP32, TF32, AMP, BF16, FP16, FP8");
+  return invalid(
+      quoted(text) +
+      " is not a precision; allowed: FP32, TF32, AMP, BF16, FP16, FP8");
 }
 
 std::string Software::key() const {

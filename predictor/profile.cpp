@@ -164,9 +164,9 @@ Status check_whole(const Profile& profile) {
         "rate_at_cores: not valid with model; allowed: cpu_class or "
         "loader_cpu_s_per_sample");
   if (!profile.job.gpu.empty() && !find_gpu(profile.job.gpu).known)
-    return invalid("gpu: " + quoted(profile.job.gpu) +
-                   " is not known; allowed: what penstock predict --list-gpus "
-                   "has");
+    return invalid(
+        "gpu: " + quoted(profile.job.gpu) +
+        " is unknown; allowed: the GPU types of penstock predict --list-gpus");
   if (Status curve = check_curve(profile); !curve) return curve;
   if (profile.cpu_class.empty()) return Done{};
   if (profile.loader_cpu_s_per_sample > 0)

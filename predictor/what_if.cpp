@@ -62,8 +62,8 @@ const char* bottleneck_name(Bottleneck it) {
 Result<WhatIf> WhatIf::from(const Profile& profile, CoresOf cores_of) {
   if (profile.describes_job())
     return invalid("profile " + quoted(profile.name) +
-                   " says what the job is, not what a sample costs; measure "
-                   "that with penstock analyze, or see penstock predict");
+                   " describes the job, not the costs of a sample; measure "
+                   "them with penstock analyze, or see penstock predict");
   Result<Prediction> prediction = predict(profile);
   if (!prediction) return std::move(prediction).error();
   WhatIf out;
@@ -246,7 +246,7 @@ bool WhatIf::data_keeps_up(const Amounts& amounts) const {
 Enough WhatIf::most_accelerator(const Amounts& others) const {
   const bool limits =
       (prep_known_ && others.cores) || std::isfinite(fetch(others));
-  if (!limits) return unknown("nothing tells what the loader can supply");
+  if (!limits) return unknown("the rate of the loader is unknown");
   Amounts tried = others;
   double low = std::log(1 / kFastest);
   double high = std::log(kFastest);
@@ -261,7 +261,7 @@ Enough WhatIf::most_accelerator(const Amounts& others) const {
 Enough WhatIf::most_ranks(const Amounts& others) const {
   const bool limits =
       (prep_known_ && others.cores) || std::isfinite(fetch(others));
-  if (!limits) return unknown("nothing tells what the loader can supply");
+  if (!limits) return unknown("the rate of the loader is unknown");
   if (!data_keeps_up(shared_among(others, 1)))
     return none("data is the bottleneck of one rank alone");
   int low = 1;
@@ -274,7 +274,7 @@ Enough WhatIf::most_ranks(const Amounts& others) const {
 }
 
 Enough WhatIf::most_density(const Amounts& others) const {
-  if (!exchange_) return unknown("nothing tells what the exchange takes");
+  if (!exchange_) return unknown("the time of the exchange is unknown");
   const double alone =
       exchange_->batch / compute_s_ * others.accelerator_factor;
   const auto keeps_up = [&](double density) {

@@ -144,7 +144,7 @@ Result<Envelope> unpack(std::string_view text) try {
                  fmt::format("a message nested deeper than {}", kDeepest)};
   }
   if (!object.is_object()) {
-    return invalid("a message that is no JSON object");
+    return invalid("a message that is not a JSON object");
   }
   return read_envelope(object);
 } catch (const std::exception& error) {

@@ -161,7 +161,8 @@ Status make_set(const DataOptions& options) {
 void add_options(CLI::App& app, DataOptions& options) {
   const std::map<std::string, Format> formats{{"jpeg", Format::kJpeg},
                                               {"raw", Format::kRaw}};
-  app.add_option("--out", options.out, "Folder to fill")->required();
+  app.add_option("--out", options.out, "Directory to create the files in")
+      ->required();
   app.add_option("--format", options.format, "jpeg, or raw (PPM)")
       ->transform(CLI::CheckedTransformer(formats))
       ->option_text("jpeg|raw");
@@ -182,13 +183,13 @@ void add_options(CLI::App& app, DataOptions& options) {
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(uint64_t{3072}, uint64_t{64} << 20))
       ->option_text("N [3M]");
-  app.add_option("--seed", options.seed, "Of the first file")
+  app.add_option("--seed", options.seed, "Seed of the first file")
       ->option_text("N [1]");
 }
 
 int run(int argc, char** argv) {
   DataOptions options;
-  CLI::App app("Makes a data set of noise pictures", "penstock-demo-data");
+  CLI::App app("Creates a data set of noise pictures", "penstock-demo-data");
   add_options(app, options);
   try {
     app.parse(argc, argv);

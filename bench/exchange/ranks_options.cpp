@@ -56,7 +56,7 @@ Result<std::optional<RanksOptions>> parse_ranks_options(
     command->add_option("--elements", options.elements, "Of a layer")
         ->check(CLI::Range(size_t{1} << 10, size_t{1} << 30))
         ->capture_default_str();
-    command->add_option("--densities", options.densities, "Of what is sent")
+    command->add_option("--densities", options.densities, "Seed of the data")
         ->delimiter(',')
         ->check(CLI::Range(1e-6, 1.0))
         ->capture_default_str();

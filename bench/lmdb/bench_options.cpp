@@ -45,7 +45,7 @@ void add_options(CLI::App& app, BenchOptions& options, Switches& switches) {
   app.add_option("--batch", reader.batch_records, "Records of a rank and step")
       ->option_text("N [32]");
   app.add_option("--buffer-bytes", reader.buffer_bytes,
-                 "Of a node; 0: by the memory that there is")
+                 "Of a node; 0: from the available memory")
       ->option_text("BYTES [0]");
   app.add_option("--readers", reader.readers_per_node, "Reader ranks per node")
       ->option_text("N [1]");

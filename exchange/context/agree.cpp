@@ -68,7 +68,7 @@ std::string refusal_of_this(const ContextOptions& options,
                             std::span<const LayerOptions> layers,
                             const std::string& refusal) {
   if (!refusal.empty()) return refusal;
-  if (layers.empty()) return "there is no layer to exchange";
+  if (layers.empty()) return "no layer to exchange";
   if (std::string text = refusal_of(options); !text.empty()) return text;
   for (const LayerOptions& layer : layers) {
     if (std::string text = refusal_of(layer); !text.empty()) return text;

@@ -29,7 +29,7 @@ Status finish(Transport& transport, Transport::Request request,
       return Error{Code::kUnavailable, 0,
                    "some rank did not come to the exchange in " +
                        std::to_string(static_cast<int>(timeout_s)) +
-                       " s: it has ended, or goes another way"};
+                       " s: it has ended, or takes another route"};
     }
     check_signals();
     std::this_thread::sleep_for(std::chrono::microseconds(200));

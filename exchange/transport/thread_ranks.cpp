@@ -114,8 +114,8 @@ class ThreadTransport : public Transport {
     const ThreadRanks::Operation done = std::exchange(one, {});
     if (done.is_too_long) {
       return invalid(
-          "what other ranks began at this place of the order has "
-          "another size");
+          "other ranks began an operation of another size at this position of "
+          "the order");
     }
     if (received != nullptr) *received = done.received;
     return true;

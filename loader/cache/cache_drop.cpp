@@ -151,8 +151,8 @@ void CacheCore::drop_newest(uint64_t bytes) {
   share_.give_settled(freed);
   if (freed > 0 && warn_ && !has_warned_of_drop_.exchange(true)) {
     warn_(file_->path() + ": gave " + std::to_string(freed) +
-          " bytes back, as the job's memory runs short; a smaller cache, or "
-          "more memory for the job, keeps what it holds");
+          " bytes back, because the job's memory runs short; to keep its "
+          "samples, give the cache fewer bytes or the job more memory");
   }
 }
 

@@ -98,7 +98,7 @@ Status TarWalker::take_header() {
                                 : "damaged header: its checksum is wrong");
   }
   const auto size_bytes = number_of(block_, kSize);
-  if (!size_bytes) return damaged("damaged header: its size is no number");
+  if (!size_bytes) return damaged("damaged header: its size is not a number");
   const char type = static_cast<char>(block_[kType]);
   const bool is_extension =
       type == 'x' || type == 'g' || type == 'L' || type == 'K';

@@ -12,7 +12,8 @@ MDB_val value_of(std::string& text) { return {text.size(), text.data()}; }
 Error cannot_write(int code, const std::string& folder) {
   Error error = library_error(code, "cannot write " + folder + "/data.mdb");
   if (code == ENOSPC || code == EDQUOT) {
-    error.message += "; make room, or name a database elsewhere";
+    error.message +=
+        "; free some space, or name a database on another file system";
   }
   return error;
 }

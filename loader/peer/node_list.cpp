@@ -47,7 +47,7 @@ Result<std::vector<std::string>> numbers_in(std::string_view ranges,
         dash == range.npos ? first : number_of(range.substr(dash + 1));
     if (!first || !last || *last < *first) {
       return wrong(whole, "\"" + std::string(range) +
-                              "\" is no number and no range of numbers");
+                              "\" is not a number or a range of numbers");
     }
     const size_t width = std::min(dash, range.size());
     if (*last - *first >= kMostListedNodes - numbers.size()) {

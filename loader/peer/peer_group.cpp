@@ -27,7 +27,7 @@ Status check_nodes(const CachePeersOptions& options) {
   for (const std::string& node : sorted) {
     if (!node.empty() && node.size() <= kMostNameBytes) continue;
     return invalid("the cache's nodes: \"" + node.substr(0, 300) +
-                   "\" is no name of 1 to 255 bytes");
+                   "\" is not a name of 1 to 255 bytes");
   }
   if (!std::binary_search(sorted.begin(), sorted.end(), options.self)) {
     return invalid("this node, \"" + options.self +

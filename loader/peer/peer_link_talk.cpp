@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kMostAhead_bytes = 256 << 10;
 constexpr int kMostReceives = 16;  // until other links get a turn
 constexpr const char* kClosed = "closed the connection";
-constexpr const char* kGarbage = "what it says is no answer";
+constexpr const char* kGarbage = "its message is not a reply";
 constexpr const char* kWrongSample = "a sample's length or checksum is wrong";
 
 }  // namespace
@@ -72,12 +72,12 @@ bool PeerLink::take_frames(uint64_t now_ns) {
 const char* PeerLink::wrong_in(const PeerHead& head) const {
   if (state_ != State::kOpen) {
     return head.kind == PeerKind::kChallenge ? nullptr
-                                             : "what it says is no greeting";
+                                             : "its message is not a greeting";
   }
   const bool is_sample = head.kind == PeerKind::kSample;
   if ((!is_sample && head.kind != PeerKind::kMiss) || asked_.empty() ||
       asked_.front()->index != head.index) {
-    return "what it says is no answer to what it was asked";
+    return "its message is not the reply to the request";
   }
   const bool has_length =
       options_.sample_bytes == 0 || head.bytes == options_.sample_bytes;

@@ -154,7 +154,7 @@ Result<UnforkedFd> connect_peer(PeerAddress address, uint16_t port) {
                 address.bytes) != 0 &&
       errno != EINPROGRESS) {
     if (errno == ECONNREFUSED) {
-      return Error{Code::kUnavailable, errno, "nobody listens"};
+      return Error{Code::kUnavailable, errno, "no process listens"};
     }
     return system_error(errno, "cannot connect");
   }

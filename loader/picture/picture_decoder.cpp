@@ -18,7 +18,7 @@ Result<PictureFormat> picture_format(std::span<const uint8_t> file) {
   }
   if (text.starts_with("P6")) return PictureFormat::kPpm;
   return invalid(
-      "no picture: it begins as none of JPEG, PNG, WebP and binary PPM do");
+      "not a picture: it does not begin like JPEG, PNG, WebP or binary PPM");
 }
 
 Result<ImageView> PictureDecoder::decode(PictureFormat format,

@@ -241,7 +241,7 @@ std::optional<Error> SharedCore::error_of(const Batch& batch,
   return Error{Code::kIo, 0,
                recipe_.dataset->name(index) +
                    ": cannot be read or decoded; the job of share " +
-                   options_.name + " that tried it says why"};
+                   options_.name + " that tried it has the reason"};
 }
 
 void SharedCore::look_around() {

@@ -74,9 +74,8 @@ Status StageFile::map(const StageShape& shape) {
   if (map == MAP_FAILED && errno == ENOMEM) {
     return Error{Code::kLimit, ENOMEM,
                  path_ + ": " + std::to_string(stage_bytes(shape)) +
-                     " bytes are more than this process may map; a smaller "
-                     "window or batch takes less; ulimit -v says how much it "
-                     "may"};
+                     " bytes are more than this process may map; reduce the "
+                     "window or the batch; ulimit -v shows the limit"};
   }
   if (map == MAP_FAILED) return system_error(errno, path_ + ": cannot map it");
   map_ = static_cast<uint8_t*>(map);

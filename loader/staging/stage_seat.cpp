@@ -158,7 +158,7 @@ uint64_t StageSeat::look_at_job(uint32_t i, uint64_t now_ns) {
   if (!is_in_our_way(i, found)) return 0;
   const uint64_t next = ConsumerWord::of(found).next;
   const uint64_t slot = file_.slot(static_cast<uint32_t>(next % window)).word;
-  fault_point("looked at who is in the way");
+  fault_point("looked for the blocking jobs");
   if (could_go_on(StageWord::of(slot), next, window) &&
       others_[i].has_lasted(found, now_ns, times_.patience_ns)) {
     put_out(i, found);

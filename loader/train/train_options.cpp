@@ -13,9 +13,9 @@ namespace penstock {
 namespace {
 
 const char* const kDescription =
-    "Trains on nothing: loads pictures or records as a training job would and "
-    "hands each batch to an emulated accelerator, a timed wait per step. "
-    "Files, decoding and threads are real.";
+    "Loads pictures or records like a training job and passes each batch to an "
+    "emulated accelerator, a timed wait per step. It trains no model. Files, "
+    "decoding and threads are real.";
 
 void add_record_options(CLI::App& app, TrainOptions& options) {
   const auto layout = [&options]() -> RecordLayout& {
@@ -26,18 +26,18 @@ void add_record_options(CLI::App& app, TrainOptions& options) {
       app.add_option_function<uint64_t>(
              "--record-bytes",
              [layout](uint64_t bytes) { layout().record_bytes = bytes; },
-             "Of each record, its label included")
+             "Bytes of a record, including its label")
           ->option_text("N");
   app.add_option_function<uint64_t>(
          "--label-bytes",
          [layout](uint64_t bytes) { layout().label_bytes = bytes; },
-         "Of the label that each record begins with")
+         "Bytes of the label at the start of a record")
       ->needs(record)
       ->option_text("N [0]");
   app.add_option_function<uint64_t>(
          "--header-bytes",
          [layout](uint64_t bytes) { layout().header_bytes = bytes; },
-         "Before the first record")
+         "Bytes before the first record")
       ->needs(record)
       ->option_text("N [0]");
 }
@@ -55,7 +55,7 @@ void add_data_options(CLI::App& app, TrainOptions& options) {
   app.add_option("--crop", options.crop, "Side of a prepared sample, pixels")
       ->check(CLI::Range(1, 4096))
       ->option_text("N [224]");
-  app.add_option("--seed", options.seed, "Of order, crops and flips")
+  app.add_option("--seed", options.seed, "Seed of the order, crops and flips")
       ->option_text("N [0]");
   app.add_flag("--direct", options.direct, "Read past the page cache");
 }
@@ -84,7 +84,7 @@ void add_cache_options(CLI::App& app, TrainOptions& options) {
         wanted().most_bytes = cache_bytes(text);
       },
       "Bytes of samples that this job keeps in the node's cache; auto: half of "
-      "what its memory cgroup leaves");
+      "the memory that its cgroup has left");
   cache->option_text("SIZE|auto");
   app.add_option_function<std::string>(
          "--cache-name",
@@ -92,13 +92,13 @@ void add_cache_options(CLI::App& app, TrainOptions& options) {
            (void)value_of("--cache-name", cache_file_name(name));
            wanted().name = name;
          },
-         "Of the cache; without it, one for each data set")
+         "Name of the cache [one per data set]")
       ->needs(cache)
       ->option_text("NAME");
   app.add_option_function<uint64_t>(
          "--cache-keep",
          [wanted](uint64_t keep_s) { wanted().keep_s = keep_s; },
-         "Seconds that the cache is kept when no job uses it any more")
+         "Keep the cache for this many seconds after its last job")
       ->needs(cache)
       ->check(CLI::Range(uint64_t{0}, kLongestCacheKeep_s))
       ->option_text("S [0]");
@@ -107,12 +107,12 @@ void add_cache_options(CLI::App& app, TrainOptions& options) {
          [wanted](const std::string& group) {
            wanted().group = value_of("--cache-group", cache_group(group));
          },
-         "Whose members share the cache, by name or number")
+         "User group whose members share the cache, name or number")
       ->needs(cache)
       ->option_text("GROUP");
-  app.add_option("--cache-peers", options.cache_peers,
-                 "Nodes that each keep a part of the data in their caches; "
-                 "auto: the job's")
+  app.add_option(
+         "--cache-peers", options.cache_peers,
+         "Nodes that each cache a part of the data; auto: the job's nodes")
       ->needs(cache)
       ->option_text("auto|NODES");
 }
@@ -124,16 +124,18 @@ void add_share_options(CLI::App& app, TrainOptions& options) {
            (void)value_of(option_flag(kOptionShare), stage_file_name(name));
            options.share = name;
          },
-         "Share of this user's jobs on the node, which prepare each batch once "
-         "for all of them")
+         "Name of a share group: this user's jobs on the node with the same "
+         "NAME prepare each batch once")
       ->envname(option_spec(kOptionShare).variable)
       ->option_text("NAME");
   app.add_option("--share-jobs", options.share_jobs,
-                 "Jobs that the share's first batch waits for, 60 s at most")
+                 "Jobs to wait for before the share group's first batch, for "
+                 "at most 60 s")
       ->check(CLI::Range(1, 64))
       ->option_text("N [1]");
-  app.add_option("--share-window", options.share_window,
-                 "Batches that the fastest job may be ahead of the slowest")
+  app.add_option(
+         "--share-window", options.share_window,
+         "Maximum number of batches between the fastest job and the slowest")
       ->check(CLI::Range(2, 512))
       ->option_text("N [8]");
 }
@@ -149,10 +151,9 @@ void check_share(const TrainOptions& options) {
             "instead of --samples");
   }
   if (options.replay) {
-    throw CLI::ValidationError(option_flag(kOptionShare),
-                               options.share +
-                                   " is no use with --replay; leave one "
-                                   "of them out");
+    throw CLI::ValidationError(
+        option_flag(kOptionShare),
+        options.share + " has no effect with --replay; remove one of them");
   }
 }
 
@@ -167,7 +168,7 @@ void add_step_options(CLI::App& app, TrainOptions& options) {
       ->transform(CLI::CheckedTransformer(waits))
       ->option_text("sleep|spin");
   app.add_option("--trainer-cpu", options.trainer_cpu_ms,
-                 "CPU time that the trainer burns in each step, ms")
+                 "CPU time that the trainer uses per step, ms")
       ->check(CLI::Range(0.0, 60000.0))
       ->option_text("MS [0]");
   app.add_option("--meet", options.meet,
@@ -192,20 +193,21 @@ void add_thread_options(CLI::App& app, TrainOptions& options) {
          },
          "Loader threads; auto: the task's CPUs, then the hint")
       ->option_text("N|auto [auto]");
-  app.add_option("--threads-min", options.threads_min, "Fewest with auto")
+  app.add_option("--threads-min", options.threads_min, "Minimum with auto")
       ->check(CLI::Range(1, 4096))
       ->option_text("N [1]");
-  app.add_option("--threads-max", options.threads_max, "Most with auto")
+  app.add_option("--threads-max", options.threads_max, "Maximum with auto")
       ->check(CLI::Range(1, 4096))
       ->option_text("N [CPUs]");
 }
 
 void add_end_options(CLI::App& app, TrainOptions& options) {
-  auto* end = app.add_option_group("end", "When to end (default: --epochs 1)");
+  auto* end = app.add_option_group("end", "Duration (default: --epochs 1)");
   end->add_option("--duration", options.duration_s, "Seconds")
       ->check(CLI::Range(0.1, 1e7))
       ->option_text("S");
-  end->add_option("--samples", options.samples, "Samples, broken ones included")
+  end->add_option("--samples", options.samples,
+                  "Samples, including broken ones")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 48))
       ->option_text("N");
   end->add_option("--epochs", options.epochs, "Passes over the data")
@@ -215,13 +217,13 @@ void add_end_options(CLI::App& app, TrainOptions& options) {
 }
 
 void add_output_options(CLI::App& app, TrainOptions& options) {
-  app.add_option("--log", options.log_path, "JSON line every 0.5 s")
+  app.add_option("--log", options.log_path, "File for a JSON line every 0.5 s")
       ->option_text("FILE");
-  app.add_option("--json", options.json_path, "Summary as JSON")
+  app.add_option("--json", options.json_path, "File for a summary as JSON")
       ->option_text("FILE");
   app.add_option("--write-profile", options.profile_path,
-                 "Profile for " + option_flag(kOptionModel) +
-                     ", of what this run measured")
+                 "File for a profile for " + option_flag(kOptionModel) +
+                     " measured by this run")
       ->option_text("FILE");
 }
 

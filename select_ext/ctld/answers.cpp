@@ -174,9 +174,9 @@ Result<std::vector<HistoryRow>> find_rows(const HistoryQuery& wanted,
   return Error{
       Code::kUnavailable, 0,
       "the controller's history cannot be read: " + rows.error().message +
-          "; penstockctld puts it aside and begins a new one, ask "
-          "again in a second; its log says how to save the old one: "
-          "journalctl -u penstockctld"};
+          "; penstockctld moves it away and creates a new one: repeat the "
+          "command in a second; penstockctld's log has the way to recover the "
+          "old one: journalctl -u penstockctld"};
 }
 
 Result<json> history_document(const ControllerQuery& query,

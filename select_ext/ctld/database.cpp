@@ -195,7 +195,8 @@ Error Database::error(int code) const {
       return Error{Code::kUnavailable, 0,
                    path_ + ": the search takes too long; ask for less"};
     case SQLITE_FULL:
-      return Error{Code::kLimit, saved_errno, what + "; make room on its disk"};
+      return Error{Code::kLimit, saved_errno,
+                   what + "; free some space on its disk"};
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return invalid(what);

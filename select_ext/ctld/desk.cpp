@@ -97,7 +97,7 @@ Status Desk::start_poller(SlurmPoller::MakeApi make_api) {
   Result<std::unique_ptr<SlurmPoller>> poller =
       SlurmPoller::start(std::move(make_api));
   if (!poller) {
-    log_error("Slurm is not asked: {}", poller.error().message);
+    log_error("no queries to Slurm: {}", poller.error().message);
     return Done{};
   }
   poller_ = *std::move(poller);
@@ -165,7 +165,7 @@ Result<nlohmann::json> Desk::answer(const ControllerQuery& query, uid_t asker) {
       [this](const HistoryQuery& wanted) -> Result<std::vector<HistoryRow>> {
         if (history_) return history_->find(wanted);
         return Error{Code::kUnavailable, 0,
-                     "the controller keeps no history; its log says why"};
+                     "the controller keeps no history; its log has the reason"};
       });
 }
 

@@ -154,8 +154,8 @@ void History::succeed(size_t records) {
   }
   if (recovered) {
     say_(
-        fmt::format("history: {} is written again: {} records had waited, {} "
-                    "were left out so far for want of room",
+        fmt::format("history: {} is writable again: {} records waited, {} were "
+                    "dropped so far for lack of space",
                     options_.path, records, counts.left_out));
   }
 }
@@ -214,10 +214,10 @@ void History::set_aside(const Error& error) {
   for (const char* part : {"-wal", "-shm"}) {
     (void)std::rename((options_.path + part).c_str(), (aside + part).c_str());
   }
-  say_(fmt::format(
-      "history: {}: a new one is begun, the damaged one is now {} (what can "
-      "be saved of it: sqlite3 {} .recover)",
-      error.message, aside, aside));
+  say_(
+      fmt::format("history: {}: created a new file; the damaged one is now {} "
+                  "(to recover its rows: sqlite3 {} .recover)",
+                  error.message, aside, aside));
 }
 
 // ---- Reading

@@ -48,7 +48,7 @@ std::string first_label(const std::string& host) {
 // The index of this controller in the configuration.
 Result<size_t> find_place(const Config& config, const std::string& wanted) {
   if (config.controllers.empty()) {
-    return invalid("Controller= is not set: there is nothing to control");
+    return invalid("Controller= is not set: no controller to run");
   }
   const std::string host = host_name();
   for (size_t i = 0; i < config.controllers.size(); ++i) {
@@ -166,12 +166,12 @@ int serve(const Config& config, size_t place) {
 
 int run(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app{"penstockctld: feeds deep-learning loaders on a cluster"};
+  CLI::App app{"penstockctld: manages the data loaders of jobs on a cluster"};
   app.set_version_flag("--version", std::string("penstockctld ") + kVersion);
   app.add_option("-f,--config", arguments.config_path, "configuration file")
       ->capture_default_str();
   app.add_option("-c,--controller", arguments.controller,
-                 "HOST:PORT: which of Controller= this is")
+                 "HOST:PORT of this controller, one of those in Controller=")
       ->default_str("the one on this host");
   app.add_flag("--check-config", arguments.check_config,
                "check the configuration file and exit");

@@ -41,8 +41,9 @@ void ControllerService::answer(const Arrived& question) {
   Result<ControllerQuery> query = read_query(question.envelope.body);
   Result<nlohmann::json> document =
       query && answerer_ ? answerer_(*query, question.uid)
-      : query ? Error{Code::kUnavailable, 0, "this controller answers nobody"}
-              : std::move(query).error();
+      : query
+          ? Error{Code::kUnavailable, 0, "this controller answers no requests"}
+          : std::move(query).error();
   // If the queue is full, the client times out and reports that.
   (void)link_->answer(question,
                       {kAnswerType, answer_body(question.envelope, document)});

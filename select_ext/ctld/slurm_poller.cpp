@@ -92,9 +92,9 @@ Result<SlurmPoller::News> SlurmPoller::Shared::look() {
 void SlurmPoller::Shared::tell(Result<News> found) {
   const size_t told = news.events.size() + news.remarks.size();
   if (!found && !std::exchange(failing, true)) {
-    news.remarks.push_back(fmt::format(
-        "{}; jobs go on with what is known, and it is tried again every {} ms",
-        found.error().message, period_ms));
+    news.remarks.push_back(
+        fmt::format("{}; jobs keep their present data; next try in {} ms",
+                    found.error().message, period_ms));
   }
   if (found && std::exchange(failing, false)) {
     news.remarks.push_back("slurmctld answers again");

@@ -136,7 +136,7 @@ void SubmitDesk::load_models() {
     models_ = *std::move(models);
     return;
   }
-  log_error("{}: what models need stays as it was published",
+  log_error("{}: keeping the previously published demand table",
             models.error().message);
   if (!models_.empty()) return;
   models = job_submit::model_demands("", "", "");
@@ -158,7 +158,7 @@ void SubmitDesk::publish() {
   const Status published = publish_now();
   const std::string fault = published ? "" : published.error().message;
   if (fault != fault_ && !fault.empty()) {
-    log_error("{}: the demand table stays as it was", fault);
+    log_error("{}: keeping the previous demand table", fault);
   }
   fault_ = fault;
 }

@@ -35,8 +35,8 @@ void open_table(const std::string& path) {
   const char* fault = the_state.table.open(path.c_str());
   if (fault != nullptr)
     slurm_error(
-        "penstock: %s: %s%s%s; jobs get no loader GRES: start "
-        "penstockctld or run penstock publish, then start slurmctld anew",
+        "penstock: %s: %s%s%s; jobs get no loader GRES: start penstockctld or "
+        "run penstock publish, then restart slurmctld",
         path.c_str(), fault, errno != 0 ? ": " : "",
         errno != 0 ? std::strerror(errno) : "");
 }
@@ -48,8 +48,9 @@ void open_socket(const std::string& path) {
   the_state.socket =
       ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (the_state.socket < 0)
-    slurm_error("penstock: socket: %s; penstockctld is not told of jobs",
-                std::strerror(errno));
+    slurm_error(
+        "penstock: socket: %s; penstockctld gets no messages about jobs",
+        std::strerror(errno));
 }
 
 }  // namespace

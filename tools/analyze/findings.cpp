@@ -270,11 +270,11 @@ class Maker {
       }
       if (has_drifted(kind.rates())) {
         const std::vector<double> rates = kind.rates();
-        out_.notes.push_back(fmt::format(
-            "{} drifted from {:.4g} to {:.4g} samples/s while it was measured: "
-            "its median says little; analyse again where the machine is quiet, "
-            "or longer",
-            cell_text(kind), rates.front(), rates.back()));
+        out_.notes.push_back(
+            fmt::format("{} drifted from {:.4g} to {:.4g} samples/s during the "
+                        "measurement: its median is unreliable; repeat the "
+                        "analysis on a quiet machine, or for longer",
+                        cell_text(kind), rates.front(), rates.back()));
       }
     }
     for (const auto& [why, kinds] : not_measured) {
@@ -347,8 +347,8 @@ Result<Findings> make_findings(const std::string& name,
                                const AnalysisPlan& plan) {
   if (hellos.empty() || !find(plan, CellRole::kCeiling)) {
     return Error{Code::kNotFound, 0,
-                 "the ceiling was not measured: nothing can be said; give it "
-                 "a longer --budget"};
+                 "the ceiling was not measured, so there is no conclusion; "
+                 "give it a longer --budget"};
   }
   return Maker(hellos, plan).make(name);
 }

@@ -294,7 +294,7 @@ void AnalysisPlan::add(size_t number, Visit visit) {
   }
   for (const auto& [rank, seen] : visit.ranks) {
     if (!exceeds_limits(cell, seen)) continue;
-    refuse(number, "the limit was not kept by those who said so");
+    refuse(number, "the processes that reported the limit did not keep it");
     return;
   }
   kinds_[number].visits.push_back(std::move(visit));

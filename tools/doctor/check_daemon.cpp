@@ -34,8 +34,8 @@ Findings check_socket(const std::string& path) {
       return {unreadable(check, system_error(errno, path), restart)};
     }
     return {fail(check, path + ": not there: penstockd does not run",
-                 "systemctl enable --now penstockd; where it does not start, "
-                 "journalctl -u penstockd says why")};
+                 "systemctl enable --now penstockd; if it does not start, see "
+                 "journalctl -u penstockd")};
   }
   const std::string what =
       fmt::format("{}: owner {}, mode {:04o}", path, found.st_uid,

@@ -66,23 +66,24 @@ Findings check_config(const Places& places) {
     return {
         ok(check, places.config_path + ": not there, so the defaults hold")};
   }
-  return {unreadable(check, error,
-                     "mend what the message names; penstock check-config " +
-                         places.config_path +
-                         " checks it, systemctl reload penstockd uses it")};
+  return {unreadable(
+      check, error,
+      "correct the line that the message names; penstock check-config " +
+          places.config_path +
+          " checks it, systemctl reload penstockd uses it")};
 }
 
 Findings check_directories(const Config& config) {
   const std::string run =
       std::filesystem::path(config.socket_path).parent_path().string();
   Findings findings = {check_directory({"StateDir", config.state_dir, "0755",
-                                        "penstockd makes it when it starts",
+                                        "penstockd creates it at its start",
                                         run == config.state_dir}),
                        check_directory({"ReportDir", config.report_dir, "0711",
                                         "no reports are written"})};
   if (run != config.state_dir) {
     findings.push_back(check_directory(
-        {"SocketPath", run, "0755", "penstockd cannot make its socket"}));
+        {"SocketPath", run, "0755", "penstockd cannot create its socket"}));
   }
   if (!config.metrics_file.empty()) {
     findings.push_back(check_directory(

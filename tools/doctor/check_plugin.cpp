@@ -192,8 +192,8 @@ Findings check_plugin(const Places& places, const Config& config,
   const PlugstackLine* line = line_of(*lines, kPlugin);
   if (line == nullptr) {
     return {fail("plugstack.conf",
-                 fmt::format("{} and what it includes do not name {}: jobs run "
-                             "without Penstock",
+                 fmt::format("{} and its include files do not name {}: jobs "
+                             "run without Penstock",
                              file, kPlugin),
                  add)};
   }

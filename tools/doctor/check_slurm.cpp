@@ -71,11 +71,10 @@ Finding check_constrain_cores(const Places& places) {
   if (is_yes(value)) {
     return ok("ConstrainCores", value);
   }
-  return fail("ConstrainCores",
-              value +
-                  ": jobs are not held to their CPUs, and there is nothing "
-                  "to lend",
-              put_in(*conf, "ConstrainCores", line, file) + "; restart slurmd");
+  return fail(
+      "ConstrainCores",
+      value + ": jobs are not confined to their CPUs, so no CPUs can be lent",
+      put_in(*conf, "ConstrainCores", line, file) + "; restart slurmd");
 }
 
 }  // namespace
@@ -125,8 +124,8 @@ Findings check_slurm_version(const Result<SlurmVersion>& installed,
 Findings check_slurm_conf(const Places& places) {
   if (places.slurm_conf.empty()) {
     return {skip("slurm.conf",
-                 "Slurm is not configured here: there is neither "
-                 "/etc/slurm/slurm.conf nor SLURM_CONF")};
+                 "Slurm is not configured on this node: neither "
+                 "/etc/slurm/slurm.conf nor SLURM_CONF exists")};
   }
   Result<SlurmConf> conf = read_slurm_conf(places.slurm_conf, read_text);
   if (!conf) {

@@ -315,15 +315,17 @@ Run add_analyze(CLI::App* command) {
       "Usage: penstock analyze [OPTIONS] [SRUN-OPTIONS] -- COMMAND...");
   command
       ->add_option("--budget", it->budget_s,
-                   "measure for no longer than this [2m]")
+                   "limit of the measurement's duration [2m]")
       ->transform(CLI::Validator(check_duration, "TIME"));
   command
-      ->add_option("--start", it->start_s,
-                   "wait so long for the command to ask for data [2m]")
+      ->add_option(
+          "--start", it->start_s,
+          "limit of the wait for the command's first request of data [2m]")
       ->transform(CLI::Validator(check_duration, "TIME"));
   command
-      ->add_option("--cores", it->amounts,
-                   "measure prep on these amounts of cores, such as 0.5,1,2")
+      ->add_option(
+          "--cores", it->amounts,
+          "measure preparation with these numbers of cores, such as 0.5,1,2")
       ->delimiter(',')
       ->check(CLI::Range(0.1, 4096.0));
   command->add_option(

@@ -159,7 +159,7 @@ std::string summary_of(const CacheFilled& filled, const std::string& path,
 
 Status outcome_of(const CacheFilled& filled, uint64_t samples) {
   if (InterruptAsRequest::is_requested()) {
-    return Error{Code::kUnavailable, 0, "interrupted; what is cached stays"};
+    return Error{Code::kUnavailable, 0, "interrupted; the cached samples stay"};
   }
   if (!filled.first_unreadable) return Done{};
   return Error{
@@ -280,7 +280,7 @@ std::string is_a_name(const std::string& text) {
 void add_group(CLI::App* command, CacheArguments& it) {
   command
       ->add_option("--group", it.group,
-                   "caches that the members of this group share")
+                   "caches shared by the members of this group")
       ->check(is_given);
 }
 
@@ -292,12 +292,13 @@ void add_warm(CLI::App& cache, CacheArguments& it) {
                    "file of records")
       ->required()
       ->check(is_given);
-  warm->add_option("--size", it.size,
-                   "bytes to fill; auto: half of what the memory cgroup leaves")
+  warm->add_option(
+          "--size", it.size,
+          "bytes to fill; auto: half of the memory that the cgroup has left")
       ->capture_default_str();
-  warm->add_option("--name", it.name, "of the cache")->check(is_a_name);
+  warm->add_option("--name", it.name, "name of the cache")->check(is_a_name);
   warm->add_option("--keep", it.keep_s,
-                   "seconds that it is kept when nobody uses it")
+                   "keep the unused cache for this many seconds")
       ->check(CLI::Range(uint64_t{1}, kLongestCacheKeep_s))
       ->capture_default_str();
   const auto layout = [&it]() -> RecordLayout& {
@@ -307,16 +308,16 @@ void add_warm(CLI::App& cache, CacheArguments& it) {
   auto* record = warm->add_option_function<uint64_t>(
       "--record-bytes",
       [layout](uint64_t bytes) { layout().record_bytes = bytes; },
-      "of each record, its label included");
+      "bytes of a record, including its label");
   warm->add_option_function<uint64_t>(
           "--label-bytes",
           [layout](uint64_t bytes) { layout().label_bytes = bytes; },
-          "of the label that each record begins with")
+          "bytes of the label at the start of a record")
       ->needs(record);
   warm->add_option_function<uint64_t>(
           "--header-bytes",
           [layout](uint64_t bytes) { layout().header_bytes = bytes; },
-          "before the first record")
+          "bytes before the first record")
       ->needs(record);
   add_group(warm, it);
 }
@@ -338,14 +339,15 @@ Run add_cache(CLI::App* cache) {
   auto it = std::make_shared<CacheArguments>();
   cache->require_subcommand(1);
   CLI::App* status =
-      cache->add_subcommand("status", "What they hold, and what they saved");
+      cache->add_subcommand("status", "Show the caches' contents and hits");
   status->add_flag("--json", it->json, "print JSON");
   add_group(status, *it);
   add_warm(*cache, *it);
   CLI::App* drop = cache->add_subcommand(
-      "drop", "Remove caches; jobs that use one go on with it");
-  CLI::Option* names = drop->add_option("NAME", it->names, "as status has it");
-  drop->add_flag("--all", it->all, "all of them")->excludes(names);
+      "drop", "Remove caches; jobs that use one keep using it");
+  CLI::Option* names = drop->add_option(
+      "NAME", it->names, "name of the cache, from penstock cache status");
+  drop->add_flag("--all", it->all, "remove all caches")->excludes(names);
   add_group(drop, *it);
   return [cache, it](Invocation& invocation) {
     return run_chosen(*cache, *it, invocation);

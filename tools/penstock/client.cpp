@@ -49,7 +49,7 @@ Result<UniqueFd> connect_to(const std::string& path, int timeout_ms) {
   }
   path.copy(address.sun_path, path.size());
   UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!fd) return system_error(errno, "cannot make a socket");
+  if (!fd) return system_error(errno, "cannot create a socket");
   // SO_SNDTIMEO also limits connect(), which waits for room in the listen
   // queue.
   timeval timeout{timeout_ms / 1000, timeout_ms % 1000 * 1000L};

@@ -15,27 +15,29 @@ constexpr const char* kVersion =
     ")";
 
 constexpr Command kCommands[] = {
-    {"report", "Show what a job was granted and where its time went",
-     add_report},
-    {"top", "Show this node's managed jobs, live", add_top},
+    {"report", "Show a job's grants and where its time went", add_report},
+    {"top", "Show this node's managed jobs, updated every second", add_top},
     {"jobs", "Show the cluster's running managed jobs", add_jobs},
     {"nodes", "Show the cluster's nodes and storage pools", add_nodes},
-    {"history", "Show what earlier jobs measured", add_history},
-    {"check-config", "Check a penstock.conf and print what it sets",
+    {"history", "Show the measurements of earlier jobs", add_history},
+    {"check-config", "Check a penstock.conf and print its settings",
      add_check_config},
-    {"doctor", "Check all that Penstock needs on this node", add_doctor},
-    {"off", "Give all back to Slurm on this node (root only)", add_off},
-    {"on", "Let Penstock work on this node again (root only)", add_on},
+    {"doctor", "Check this node for everything that Penstock needs",
+     add_doctor},
+    {"off",
+     "Stop managing this node and return all CPUs to their jobs (root only)",
+     add_off},
+    {"on", "Manage this node again (root only)", add_on},
     {"analyze", "Measure where a training command's time goes", add_analyze,
      true},
     {"predict", "Predict a job's ceiling and demand", add_predict},
-    {"what-if", "Show a job's rate with more cores, cache or bandwidth",
+    {"what-if", "Predict a job's rate with more cores, cache or bandwidth",
      add_what_if},
-    {"publish", "Publish what jobs need, for slurmctld's plugin", add_publish},
-    {"simulate", "Run a trace of jobs through the allocator", add_simulate},
-    {"lmdb", "Index, check and make LMDB databases", add_lmdb},
-    {"cache", "This node's caches of samples", add_cache},
-    {"bench", "Measure parts of Penstock itself", add_bench},
+    {"publish", "Publish the demand table for slurmctld's plugin", add_publish},
+    {"simulate", "Simulate the allocator on a trace of jobs", add_simulate},
+    {"lmdb", "Index, verify, measure and create LMDB databases", add_lmdb},
+    {"cache", "List, fill and remove this node's sample caches", add_cache},
+    {"bench", "Run a benchmark of Penstock itself", add_bench},
 };
 
 Run add_commands(CLI::App* app) {
@@ -77,10 +79,11 @@ int run_command_line(int argc, const char* const* argv, Terminal& terminal,
                                        std::string_view(argv[1]) == it.name;
                               });
   if (takes_command) argc = take_command(argc, argv, invocation.command);
-  return run_app(
-      {"penstock", "Feeds the loaders of deep-learning jobs on Slurm clusters.",
-       add_commands},
-      argc, argv, invocation);
+  return run_app({"penstock",
+                  "Gives idle CPUs and storage bandwidth to the data loaders "
+                  "of Slurm jobs.",
+                  add_commands},
+                 argc, argv, invocation);
 }
 
 }  // namespace penstock

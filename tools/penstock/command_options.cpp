@@ -18,11 +18,11 @@ CLI::Option* add_density(CLI::App* command, std::optional<std::string>& density,
                          std::string& costs_file) {
   CLI::Option* out =
       command->add_option("--density", density,
-                          "share of the gradients' elements that ranks "
-                          "exchange: 1%, 0.1,1,10%");
+                          "fraction of the gradients' elements that ranks "
+                          "exchange: 1%, or 0.1,1,10%");
   command
       ->add_option("--exchange-costs", costs_file,
-                   "file of costs that bench exchange measured")
+                   "exchange costs measured by bench exchange")
       ->needs(out);
   return out;
 }

@@ -20,7 +20,7 @@ Status run_check_config(const std::string& file, Terminal& terminal) {
 
 Run add_check_config(CLI::App* command) {
   auto file = std::make_shared<std::string>();
-  command->add_option("FILE", *file, "the file")->required();
+  command->add_option("FILE", *file, "path of the file")->required();
   return [file](Invocation& invocation) {
     return run_check_config(*file, invocation.terminal);
   };

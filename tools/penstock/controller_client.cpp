@@ -65,9 +65,8 @@ Result<std::string> exchange(const ControllerAddress& controller,
   Status sent = socket->send("", sealed);
   if (!sent) return std::move(sent).error().wrap(where);
   if (!wait_for(*socket, ZMQ_POLLIN, deadline)) {
-    return unavailable(where +
-                       " does not answer; its log says why: journalctl "
-                       "-u penstockctld");
+    return unavailable(
+        where + " does not answer; see its log: journalctl -u penstockctld");
   }
   Result<ZmqSocket::Message> message = socket->receive();
   if (!message) return std::move(message).error().wrap(where);

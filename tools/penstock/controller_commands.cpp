@@ -85,7 +85,7 @@ Status run_nodes(const ControllerOptions& options, const Config& config,
   if (!options.node.empty() && document->at("nodes").empty()) {
     return Error{Code::kNotFound, 0,
                  "node " + printable(options.node) +
-                     ": its penstockd has not said hello to the controller"};
+                     ": its penstockd has not connected to the controller"};
   }
   if (options.json) {
     terminal.out << json_text(*document);
@@ -116,9 +116,10 @@ void add_controller(CLI::App* command, ControllerOptions& it) {
 }
 
 void add_job_choice(CLI::App* command, ControllerOptions& it) {
-  command->add_option("JOBID", it.job_id, "only the job of that number")
+  command->add_option("JOBID", it.job_id, "show only the job with this ID")
       ->check(CLI::Range(uint32_t{1}, UINT32_MAX));
-  command->add_option("--user", it.user, "only that user's jobs (root only)");
+  command->add_option("--user", it.user,
+                      "show only this user's jobs (root only)");
 }
 
 }  // namespace
@@ -126,14 +127,14 @@ void add_job_choice(CLI::App* command, ControllerOptions& it) {
 Run add_jobs(CLI::App* command) {
   auto it = std::make_shared<ControllerOptions>();
   add_job_choice(command, *it);
-  command->add_option("--node", it->node, "only jobs on that node");
+  command->add_option("--node", it->node, "show only jobs on this node");
   add_controller(command, *it);
   return with_config(it, run_jobs);
 }
 
 Run add_nodes(CLI::App* command) {
   auto it = std::make_shared<ControllerOptions>();
-  command->add_option("--node", it->node, "only that node");
+  command->add_option("--node", it->node, "show only this node");
   add_controller(command, *it);
   return with_config(it, run_nodes);
 }
@@ -141,10 +142,12 @@ Run add_nodes(CLI::App* command) {
 Run add_history(CLI::App* command) {
   auto it = std::make_shared<ControllerOptions>();
   add_job_choice(command, *it);
-  command->add_option("--days", it->days, "only jobs of the last so many days")
+  command
+      ->add_option("--days", it->days, "show only jobs of the last DAYS days")
       ->check(CLI::Range(0.001, 36500.0));
   it->limit = 50;
-  command->add_option("--limit", it->limit, "the latest so many")
+  command
+      ->add_option("--limit", it->limit, "maximum number of jobs, latest first")
       ->check(CLI::Range(size_t{1}, size_t{1'000'000}))
       ->capture_default_str();
   add_controller(command, *it);

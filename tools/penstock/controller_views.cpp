@@ -182,7 +182,7 @@ std::string render_nodes(const json& document, const TextStyle& style) {
                            "NODE", "CPUS", "LOADER", "PLANNED", "JOBS", "RANKS",
                            "HEARD"));
   const json& nodes = find(document, "nodes");
-  if (nodes.empty()) page.line("  no node has said hello");
+  if (nodes.empty()) page.line("  no node has connected");
   for (const json& node : nodes) node_line(node, page);
   page.line("");
   page.line(

@@ -132,32 +132,35 @@ Status run_lmdb_bench(const LmdbArguments& arguments) {
 void add_database(CLI::App* command, LmdbArguments& it) {
   command
       ->add_option("DB", it.database,
-                   "a folder with data.mdb, or a data file of MDB_NOSUBDIR")
+                   "directory with data.mdb, or a data file of MDB_NOSUBDIR")
       ->required()
       ->check(has_text);
 }
 
 void add_index(CLI::App& lmdb, LmdbArguments& it) {
   CLI::App* index = lmdb.add_subcommand(
-      "index", "Write down where records are, so that no job has to look");
+      "index",
+      "Write an index of the records, so that jobs need not search for them");
   add_database(index, it);
   index->add_flag("--json", it.json, "print JSON");
 }
 
 void add_bench(CLI::App& lmdb, LmdbArguments& it) {
   CLI::App* bench = lmdb.add_subcommand(
-      "bench", "Measure the reader over MPI beside liblmdb on a database");
+      "bench", "Measure the MPI reader and liblmdb on a database");
   add_database(bench, it);
   bench->add_option("--rounds", it.rounds, "pairs of runs of each cell")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
-  bench->add_option("--json", it.figures_file, "also write the figures here")
+  bench
+      ->add_option("--json", it.figures_file,
+                   "also write the figures to this file")
       ->check(has_text);
 }
 
 void add_import(CLI::App& lmdb, LmdbArguments& it) {
   CLI::App* import =
-      lmdb.add_subcommand("import", "Make a database of pictures");
+      lmdb.add_subcommand("import", "Create a database of pictures");
   import->positionals_at_end();
   import
       ->add_option(
@@ -166,7 +169,7 @@ void add_import(CLI::App& lmdb, LmdbArguments& it) {
           "record")
       ->required()
       ->check(has_text);
-  import->add_option("DB", it.database, "the folder to make")
+  import->add_option("DB", it.database, "directory to create")
       ->required()
       ->check(has_text);
 }
@@ -185,9 +188,9 @@ Run add_lmdb(CLI::App* lmdb) {
   auto it = std::make_shared<LmdbArguments>();
   lmdb->require_subcommand(1);
   add_index(*lmdb, *it);
-  add_database(lmdb->add_subcommand(
-                   "verify", "Compare each record with what liblmdb reads"),
-               *it);
+  add_database(
+      lmdb->add_subcommand("verify", "Compare each record with liblmdb's"),
+      *it);
   add_bench(*lmdb, *it);
   add_import(*lmdb, *it);
   return [lmdb, it](Invocation& invocation) {

@@ -121,18 +121,19 @@ void add_costs(CLI::App* command, DescribeArguments& it) {
       ->check(positive);
   command
       ->add_option("--peak-tflops", it.peak_tflops,
-                   "peak of a GPU type that --list-gpus lacks")
+                   "peak TFLOP/s of a GPU type that --list-gpus lacks")
       ->check(positive);
   command
       ->add_option("--memory-bandwidth", it.memory_gbs,
-                   "and its memory bandwidth in GB/s")
+                   "memory bandwidth of that GPU type, GB/s")
       ->check(positive);
 }
 
 void add_described_job(CLI::App* command, DescribeArguments& it) {
-  command->add_option("--model", it.model, "predict a job of this model");
-  command->add_option("--gpu", it.gpu, "on this GPU type");
-  command->add_option("--gpus", it.gpus, "GPUs over all nodes")
+  command->add_option("--model", it.model,
+                      "predict a job that trains this model");
+  command->add_option("--gpu", it.gpu, "GPU type of that job");
+  command->add_option("--gpus", it.gpus, "total number of GPUs")
       ->check(CLI::Range(1, 1000000));
   command->add_option("--nodes", it.nodes, "nodes")
       ->check(CLI::Range(1, 1000000));
@@ -146,29 +147,30 @@ void add_described_job(CLI::App* command, DescribeArguments& it) {
       ->check(CLI::IsMember({"pytorch", "tensorflow", "mxnet", "paddle"}));
   command->add_option("--layout", it.layout, "memory layout, nchw or nhwc")
       ->check(CLI::IsMember({"nchw", "nhwc"}));
-  command->add_flag("--compiled", it.compiled, "a graph compiler is used");
-  command->add_option("--task", it.task, "such as image_classification");
-  command->add_option("--family", it.family, "such as resnet");
+  command->add_flag("--compiled", it.compiled, "the job uses a graph compiler");
+  command->add_option("--task", it.task, "task, such as image_classification");
+  command->add_option("--family", it.family, "model family, such as resnet");
   add_costs(command, it);
   command->add_option("--interconnect", it.interconnect,
                       "bandwidth between nodes, such as 3G");
   command->add_option("--bytes-per-sample", it.bytes_per_sample,
                       "stored bytes of a sample, such as 110K");
   command->add_option("--cpu-class", it.cpu_class,
-                      "what preparing a sample is: raw or jpeg");
+                      "preparation of a sample: raw or jpeg");
   command->add_option("--measured", it.measured,
-                      "BATCH:RATE, a measured point of the job (repeatable)");
+                      "measured rate of the job, BATCH:RATE (repeatable)");
   command->add_option("--parameters", it.parameters,
-                      "what --calibrate wrote, instead of the built-in");
+                      "parameters from --calibrate [built-in]");
 }
 
 void add_tables(CLI::App* command, PredictTables& it) {
   command->add_option("--calibrate", it.calibrate,
-                      "learn from a table of measured rates, CSV");
+                      "fit the parameters to a CSV table of measured rates");
   command->add_option("-o,--output", it.output,
-                      "write what was learned here [standard output]");
+                      "file for the fitted parameters [standard output]");
   command->add_option("--evaluate", it.evaluate,
-                      "score a table: left out of --calibrate's, or in parts");
+                      "evaluate predictions on a CSV table: its rows that "
+                      "--calibrate did not use, or by cross-validation");
 }
 
 }  // namespace
@@ -177,19 +179,21 @@ Run add_predict(CLI::App* command) {
   auto shared = std::make_shared<PredictArguments>();
   PredictArguments& it = *shared;
   command->add_option("PROFILE", it.profile,
-                      "a profile's name, or a file's path (with a '/')");
+                      "name of a profile, or path of a file (with a '/')");
   command->add_option("--cores", it.cores,
-                      "predict the rate with so many loader cores");
+                      "predict the rate with this number of loader cores");
   command->add_option("--bandwidth", it.bandwidth,
-                      "and so much storage bandwidth, such as 200M");
+                      "storage bandwidth for that prediction, such as 200M");
   add_described_job(command, it.job);
   add_density(command, it.density, it.exchange_costs);
   add_tables(command, it.tables);
-  command->add_flag("--list-models", it.list_models, "the built-in models");
-  command->add_flag("--list-gpus", it.list_gpus, "the built-in GPU types");
+  command->add_flag("--list-models", it.list_models,
+                    "list the built-in models");
+  command->add_flag("--list-gpus", it.list_gpus, "list the built-in GPU types");
   command
-      ->add_option("--json", it.tables.json_file,
-                   "print JSON; with --evaluate FILE, write the figures there")
+      ->add_option(
+          "--json", it.tables.json_file,
+          "print JSON; with --evaluate, write the figures to this file")
       ->expected(0, 1);
   add_site(command, it.site, false);
   return [command, shared](Invocation& invocation) {

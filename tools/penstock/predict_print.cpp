@@ -84,8 +84,7 @@ void print_text(const PredictAnswer& answer, const Limited& limited,
   }
   if (!answer.limits.cores && !answer.limits.bytes_per_s) return;
   if (!limited.samples_per_s) {
-    out << "  rate with that   unknown: nothing says what a sample "
-           "costs\n";
+    out << "  rate with that   unknown: the costs of a sample are unknown\n";
     return;
   }
   out << fmt::format(

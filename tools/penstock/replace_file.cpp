@@ -32,14 +32,14 @@ std::string remedy_of(int errno_value) {
   switch (errno_value) {
     case ENOENT:
     case ENOTDIR:
-      return "; make its folder first";
+      return "; create its directory first";
     case EACCES:
     case EPERM:
     case EROFS:
       return "; name a file in a folder that you may write in";
     case ENOSPC:
     case EDQUOT:
-      return "; make room, or name a file elsewhere";
+      return "; free some space, or name a file on another file system";
     default:
       return "";
   }

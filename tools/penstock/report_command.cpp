@@ -40,9 +40,9 @@ Status check_options(const CLI::App& command, bool is_of_many,
                                                "--controller"};
   for (const char* option : is_of_many ? not_of_many : not_of_one) {
     if (command.count(option) == 0) continue;
-    return invalid(
-        std::string("report: ") + option +
-        (is_of_many ? ": goes with JOBID only" : ": does not go with JOBID"));
+    return invalid(std::string("report: ") + option +
+                   (is_of_many ? ": allowed with JOBID only"
+                               : ": does not go with JOBID"));
   }
   // An empty value, as from an unset variable, must not mean the whole history.
   if (command.count("--since") > 0 && since.empty()) {
@@ -62,7 +62,7 @@ Status run_chosen(const CLI::App& command, const ReportOptions& it,
   if (forms.count() != 1) {
     return invalid(std::string("report: ") +
                    (forms.count() == 0
-                        ? "what is to be reported? One of "
+                        ? "nothing to report; allowed: one of "
                         : "these do not go together, choose one: ") +
                    kForms);
   }
@@ -76,14 +76,16 @@ Status run_chosen(const CLI::App& command, const ReportOptions& it,
 }
 
 void add_one(CLI::App* command, ReportArguments& it) {
-  command->add_option("JOBID", it.job_id, "one job, by its number")
+  command->add_option("JOBID", it.job_id, "show the job with this ID")
       ->check(CLI::Range(uint32_t{1}, UINT32_MAX));
   CLI::Option* json = command->add_flag("--json", it.json, "print JSON");
-  CLI::Option* follow = command->add_flag(
-      "--follow", it.follow, "show it anew every second until the job ends");
+  CLI::Option* follow =
+      command->add_flag("--follow", it.follow,
+                        "update the report every second until the job ends");
   command
-      ->add_option("--html", it.html_file,
-                   "write it here as a page with charts; -: standard output")
+      ->add_option(
+          "--html", it.html_file,
+          "write an HTML page with charts to this file; -: standard output")
       ->check(has_text)
       ->excludes(json)
       ->excludes(follow);
@@ -91,22 +93,22 @@ void add_one(CLI::App* command, ReportArguments& it) {
 
 void add_many(CLI::App* command, ReportJobsArguments& it) {
   command
-      ->add_option("--user", it.user,
-                   "many jobs in one table: those of that user (others' are "
-                   "for root only) [yours]")
+      ->add_option(
+          "--user", it.user,
+          "show a table of this user's jobs (other users: root only) [you]")
       ->expected(0, 1);
   command
       ->add_option("--array", it.array_job_id,
-                   "many jobs in one table: the tasks of that array")
+                   "show a table of this job array's tasks")
       ->check(CLI::Range(uint32_t{1}, UINT32_MAX));
   command->add_flag("--cluster", it.cluster,
-                    "all jobs together, nobody's apart (root only)");
+                    "show totals over all jobs, without names (root only)");
   command->add_option("--since", it.since,
-                      "of many: seen in the last 12h, 7d, 2w, or since a date "
-                      "as 2026-11-01 (UTC) [all]");
-  command->add_flag("--csv", it.csv, "of many: print CSV");
+                      "in a table: jobs of the last 12h, 7d, 2w, or since a "
+                      "date such as 2026-11-01 (UTC) [all]");
+  command->add_flag("--csv", it.csv, "print the table as CSV");
   command->add_option("--controller", it.controller,
-                      "of many: HOST:PORT of penstockctld [Controller]");
+                      "for a table: HOST:PORT of penstockctld [Controller]");
 }
 
 }  // namespace
@@ -115,7 +117,7 @@ Run add_report(CLI::App* command) {
   auto it = std::make_shared<ReportOptions>();
   add_one(command, it->one);
   command->add_option("--dir", it->site.report_dir,
-                      "where finished jobs' reports are [ReportDir]");
+                      "directory of finished jobs' reports [ReportDir]");
   add_many(command, it->many);
   add_site(command, it->site, true);
   return [command, it](Invocation& invocation) {

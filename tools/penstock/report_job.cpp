@@ -18,8 +18,8 @@ Error damaged(const std::string& path, uint32_t job_id,
   return invalid(path + ": " + why +
                  "; the file is damaged, or of another version of Penstock: " +
                  std::to_string(job_id) +
-                 ".txt beside it may have the same, and penstock history what "
-                 "the controller remembers");
+                 ".txt beside it may have the same report, and penstock "
+                 "history the controller's record");
 }
 
 Result<JobReport> finished_report(uint32_t job_id, const Config& config) {

@@ -82,8 +82,8 @@ Result<ControllerQuery> jobs_query(const ReportJobsArguments& arguments) {
 Error older_controller(Error error) {
   if (!error.message.starts_with("query: what:")) return error;
   return Error{Code::kUnavailable, 0,
-               "penstockctld there is of an earlier release, which keeps no "
-               "totals: install this one's"};
+               "penstockctld on that host is of an earlier release, which "
+               "keeps no totals: install this release's"};
 }
 
 }  // namespace

@@ -226,15 +226,17 @@ void add_cluster_shape(CLI::App* command, SimulateArguments& it) {
   command->add_option("--nodes", it.nodes, "nodes")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  command->add_option("--gpus-per-node", it.gpus_per_node, "GPUs of a node")
+  command->add_option("--gpus-per-node", it.gpus_per_node, "GPUs per node")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  command->add_option("--cores-per-node", it.cores_per_node, "its loader cores")
+  command
+      ->add_option("--cores-per-node", it.cores_per_node,
+                   "loader cores per node")
       ->check(CLI::Range(0.001, 4096.0))
       ->capture_default_str();
   command
       ->add_option("--memory-per-node", it.memory_gb_per_node,
-                   "its memory in GB, for greedy and tune")
+                   "memory per node, GB; for the policies greedy and tune")
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
 }
@@ -252,41 +254,48 @@ std::vector<std::string> policy_names() {
 Run add_simulate(CLI::App* command) {
   auto shared = std::make_shared<SimulateArguments>();
   SimulateArguments& it = *shared;
-  command->add_option("--trace", it.trace, "Synergy's or Muri's trace, CSV")
+  command->add_option("--trace", it.trace, "trace of Synergy or Muri, CSV")
       ->required();
   command->add_option("--profiles", it.profiles,
-                      "Synergy's profiles, JSON, for its traces");
+                      "profiles for a trace of Synergy, JSON");
   add_cluster_shape(command, it);
   command
-      ->add_option("--round", it.round_s,
-                   "seconds after which all jobs are placed anew; 0: never")
+      ->add_option(
+          "--round", it.round_s,
+          "seconds between new placements of all jobs; 0: no new placements")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   command->add_option("--placement", it.placement, "pack or spread")
       ->check(CLI::IsMember({"pack", "spread"}))
       ->capture_default_str();
-  command->add_option("--policy", it.policy, "who gets which rate")
+  command->add_option("--policy", it.policy, "allocation policy")
       ->check(CLI::IsMember(policy_names()))
       ->capture_default_str();
   command->add_option("--order", it.order, "fifo or srtf")
       ->check(CLI::IsMember({"fifo", "srtf"}))
       ->capture_default_str();
   command
-      ->add_option("--core-scale", it.core_scale,
-                   "Muri: cores that load at its resource_time_0")
+      ->add_option(
+          "--core-scale", it.core_scale,
+          "Muri's traces: cores that load at the speed of resource_time_0")
       ->check(CLI::Range(0.001, 1000.0))
       ->capture_default_str();
-  command->add_option("--without", it.left_out_models, "leave a model out")
+  command
+      ->add_option("--without", it.left_out_models,
+                   "exclude jobs of this model (repeatable)")
       ->delimiter(',');
-  command->add_option("--max-jobs", it.max_jobs, "the first so many; 0: all");
+  command->add_option("--max-jobs", it.max_jobs,
+                      "number of jobs to simulate; 0: all");
   command
       ->add_option("--prediction-error", it.prediction_error,
-                   "cores are predicted wrong by up to this factor")
+                   "largest factor between predicted and true cores")
       ->check(CLI::Range(1.0, 1000.0))
       ->capture_default_str();
-  command->add_option("--seed", it.seed, "of the errors");
-  command->add_option("--json", it.json_file, "also write the figures here");
-  command->add_option("--svg", it.svg_file, "draw utilisation over time here");
+  command->add_option("--seed", it.seed, "seed of the prediction errors");
+  command->add_option("--json", it.json_file,
+                      "also write the figures to this file");
+  command->add_option("--svg", it.svg_file,
+                      "write utilisation over time as SVG to this file");
   return [shared](Invocation& invocation) {
     return run_simulate(*shared, invocation.terminal);
   };

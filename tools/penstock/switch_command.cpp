@@ -44,11 +44,12 @@ Result<NodeSwitch> wait_for_home(NodeSwitch first, const Config& config) {
   NodeSwitch last = first;
   while (last.not_home > 0) {
     if (monotonic_ns() > deadline_ns) {
-      return Error{Code::kIo, 0,
-                   fmt::format("off, but of {} jobs not all is home yet: run "
-                               "penstock off again; journalctl -u penstockd "
-                               "says what is in the way",
-                               last.not_home)};
+      return Error{
+          Code::kIo, 0,
+          fmt::format(
+              "off, but some threads of {} jobs are not home yet: run penstock "
+              "off again; see journalctl -u penstockd for the cause",
+              last.not_home)};
     }
     std::this_thread::sleep_for(kAskAgain);
     Result<NodeSwitch> again = ask_agent(true, config);
@@ -92,8 +93,8 @@ Status without_answer(bool off, const Config& config, Error error,
   }
   if (error.code == Code::kUnavailable) {
     error.message += fmt::format(
-        "; {} is {}, which holds as soon as it answers or is started anew",
-        mark, off ? "there" : "taken away");
+        "; {} is {}, which takes effect when it answers or starts again", mark,
+        off ? "there" : "taken away");
   }
   return error;
 }

@@ -51,7 +51,8 @@ Result<double> parse_token(Axis axis, const Token& token,
   const std::string whole = std::string(token.number) + std::string(unit);
   const auto plain = [&](std::string_view allowed_unit, double low,
                          double high) -> Result<double> {
-    if (unit != allowed_unit) return invalid(quoted(whole) + " is no amount");
+    if (unit != allowed_unit)
+      return invalid(quoted(whole) + " is not an amount");
     return parse_number(token.number, low, high);
   };
   switch (axis) {

@@ -48,8 +48,8 @@ Status write_svg(const Study& study, const std::string& file,
                   [](const StudyTable& it) { return !it.rows.empty(); });
   if (!any) {
     return Error{Code::kNotFound, 0,
-                 "--svg: nothing to draw: no amount that is asked for has more "
-                 "than one value, or the profile does not know what it does"};
+                 "--svg: nothing to draw: no amount has more than one value, "
+                 "or the profile does not have its effect"};
   }
   if (file != "-") return replace_file(file, study_svg(study));
   terminal.out << study_svg(study);
@@ -80,20 +80,22 @@ Status run_what_if(const WhatIfArguments& arguments, const Config& config,
 
 void add_exchange(CLI::App* command, ExchangeArguments& it) {
   CLI::Option* density = add_density(command, it.density, it.costs_file);
-  command->add_option("--gpus", it.gpus, "ranks that exchange, on all nodes")
+  command
+      ->add_option("--gpus", it.gpus,
+                   "number of ranks that exchange, on all nodes")
       ->check(CLI::Range(1, 1000000))
       ->needs(density);
-  command->add_option("--nodes", it.nodes, "their nodes")
+  command->add_option("--nodes", it.nodes, "number of nodes of these ranks")
       ->check(CLI::Range(1, 1000000))
       ->needs(density);
   command
       ->add_option("--interconnect", it.interconnect,
-                   "bandwidth between their nodes, such as 1G")
+                   "bandwidth between these nodes, such as 1G")
       ->needs(density);
   command->add_option("--params", it.params_m, "parameters, in millions")
       ->check(CLI::Range(1e-6, 1e9))
       ->needs(density);
-  command->add_option("--batch", it.batch, "samples of a rank in a step")
+  command->add_option("--batch", it.batch, "samples per rank and step")
       ->check(CLI::Range(1.0, 1e9))
       ->needs(density);
 }
@@ -104,24 +106,27 @@ Run add_what_if(CLI::App* command) {
   auto it = std::make_shared<WhatIfArguments>();
   command
       ->add_option("PROFILE", it->profile,
-                   "a profile's name, or a file's path (with a '/')")
+                   "name of a profile, or path of a file (with a '/')")
       ->required();
   command->add_option("--cores", it->cores,
-                      "cores of a rank: 1..24, 0.25..2:0.25, 1,2,4; one sets "
-                      "them for the other tables");
-  command->add_option("--cache", it->cache,
-                      "share of the bytes read that a cache serves: 0..100%");
+                      "cores of a rank: 1..24, 0.25..2:0.25, or 1,2,4; a "
+                      "single value also applies to the other tables");
+  command->add_option(
+      "--cache", it->cache,
+      "fraction of the bytes read that a cache serves: 0..100%");
   command->add_option("--bandwidth", it->bandwidth,
                       "storage bandwidth of a rank: 50M..400M");
-  command->add_option("--accelerator", it->accelerator,
-                      "an accelerator so many times as fast: 2x, 1x..4x");
+  command->add_option(
+      "--accelerator", it->accelerator,
+      "speed of the accelerator relative to this one: 2x, or 1x..4x");
   command->add_option("--ranks", it->ranks,
                       "ranks that share the node's cores and bandwidth: 1..8");
   add_exchange(command, it->exchange);
   command->add_flag("--json", it->json, "print JSON");
   command
       ->add_option("--svg", it->svg_file,
-                   "also draw the curves here; -: on standard output, alone")
+                   "also write the curves as SVG to this file; -: write only "
+                   "them, to standard output")
       ->check(has_text);
   add_site(command, it->site, false);
   return with_config(it, run_what_if);

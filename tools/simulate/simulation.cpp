@@ -205,10 +205,10 @@ class Simulation {
   }
 
   Error too_short(const Running& it) const {
-    return invalid(fmt::format(
-        "job {}: {:.3g} iterations/s are no whole one in a round of {:g} s; "
-        "choose a longer --round",
-        it.job->id, it.rate, options_.round_s));
+    return invalid(
+        fmt::format("job {}: {:.3g} iterations/s are less than one iteration "
+                    "in a round of {:g} s; choose a longer --round",
+                    it.job->id, it.rate, options_.round_s));
   }
 
   void note_start(const TraceJob& job) { started_.emplace(job.id, now_); }
@@ -263,7 +263,7 @@ Status check(const std::vector<TraceJob>& trace, const Options& options) {
   const bool is_synergys =
       options.policy == Policy::kGreedy || options.policy == Policy::kTune;
   if (is_synergys && options.round_s == 0) {
-    return invalid("greedy and tune place jobs anew in each round: --round");
+    return invalid("greedy and tune place jobs again in each round: --round");
   }
   for (const TraceJob& job : trace) {
     if (job.gpus > gpus) {

@@ -245,7 +245,7 @@ Result<std::vector<TraceJob>> parse_trace(std::string_view text,
                                    : parse_synergy(line, *profiles);
     if (!job) return std::move(job).error();
     if (!ids.insert(job->id).second) {
-      return line.error(fmt::format("there is a job {} already", line.text(0)));
+      return line.error(fmt::format("job {} exists already", line.text(0)));
     }
     const auto& out = options.left_out_models;
     if (std::find(out.begin(), out.end(), job->model) != out.end()) continue;

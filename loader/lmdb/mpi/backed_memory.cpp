@@ -141,7 +141,7 @@ Status back_memory(std::span<uint8_t> bytes) {
   const int code = advise(bytes.data(), bytes.size(), kPopulateWrite);
   if (code == 0 || (errno == EINVAL && write_zeros(bytes))) return Done{};
   return Error{Code::kLimit, 0,
-               "there is no shared memory for " + std::to_string(bytes.size()) +
+               "no shared memory for " + std::to_string(bytes.size()) +
                    " bytes of the buffer; enlarge /dev/shm or the job's "
                    "memory, or set a smaller buffer_bytes"};
 }

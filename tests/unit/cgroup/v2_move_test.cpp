@@ -233,9 +233,9 @@ TEST_CASE("who is in a group below its task's stays there, and it is said") {
     // The same for each, so that it is said once.
     CHECK(done.error().message ==
           "its group is " + group +
-              ", not that of a task of Slurm's: whoever made the group, such "
-              "as a container's runtime as root, should leave processes where "
-              "Slurm has put them");
+              ", not that of a Slurm task: the creator of the group, such as "
+              "a container runtime of root, should leave processes in the "
+              "groups where Slurm put them");
     CHECK(node.machine.group_of(tid) == group);
   }
   CHECK(node.machine.effective_cpus(node.task) == CpuSet{{0, 1}});

@@ -84,7 +84,7 @@ TEST_CASE("layers that cannot be are refused on all ranks") {
              [](int rank, auto& layers, auto&) {
                if (rank == 0) layers[0].elements = size_t{1} << 32;
              });
-  check_plan("rank 0: there is no layer", [](int rank, auto& layers, auto&) {
+  check_plan("rank 0: no layer to exchange", [](int rank, auto& layers, auto&) {
     if (rank == 0) layers.clear();
   });
 }

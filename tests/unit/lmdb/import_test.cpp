@@ -219,7 +219,8 @@ TEST_CASE("a full disk is told, and nothing stays on it") {
   if (WIFEXITED(status) && WEXITSTATUS(status) == 77) return;
   CHECK(status == 0);
   const auto bytes = file_bytes(said);
-  CHECK_THAT(std::string(bytes.begin(), bytes.end()),
-             ContainsSubstring("No space left on device; make room, or name a "
-                               "database elsewhere"));
+  CHECK_THAT(
+      std::string(bytes.begin(), bytes.end()),
+      ContainsSubstring("No space left on device; free some space, or name a "
+                        "database on another file system"));
 }

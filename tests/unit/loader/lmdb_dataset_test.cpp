@@ -201,7 +201,7 @@ TEST_CASE("a value that is no picture is named by database and record") {
   REQUIRE_FALSE(batch);
   CHECK_THAT(batch.error().message,
              ContainsSubstring(it.file + ": record 0: ") &&
-                 ContainsSubstring("no picture: it begins as none"));
+                 ContainsSubstring("not a picture: it does not begin like"));
 }
 
 TEST_CASE("a database that is written to fails its readers") {

@@ -49,7 +49,7 @@ constexpr const char* kPoints[] = {"reserving",
                                    "leaving",
                                    "left"};
 // Those that one comes to who gets past a job that reads on and on.
-constexpr const char* kPassingPoints[] = {"looked at who is in the way",
+constexpr const char* kPassingPoints[] = {"looked for the blocking jobs",
                                           "putting out", "has put out",
                                           "found it held"};
 // Those that one comes to who prepares what another one has begun.

@@ -49,7 +49,7 @@ TEST_CASE("what is no parameter file is refused") {
             "part \"magic\" must be roofline, one_node, many_nodes or "
             "interval");
   CHECK(refused(text + "roofline,x,1\n") ==
-        last + "\"x\" is no coefficient of this version; calibrate anew");
+        last + "\"x\" is not a coefficient of this version; calibrate again");
   CHECK(refused(text + "roofline,compute,1\n") ==
         last + "\"compute\" is there twice");
   CHECK(refused(text + "roofline,gpu:T4,1\n") ==
@@ -66,7 +66,7 @@ TEST_CASE("what is no parameter file is refused") {
   CHECK(refused(text + "interval,x/low,1\ninterval,x/high,0\n") ==
         "p.csv: interval \"x\" needs a low and a high end, in that order");
   CHECK(refused("part,name,value\n") ==
-        "p.csv: roofline misses compute; calibrate anew");
+        "p.csv: roofline misses compute; calibrate again");
 }
 
 TEST_CASE("the built-in parameters are complete") {

@@ -114,7 +114,7 @@ TEST_CASE("classes of CPU cost") {
   const auto refused = loader_cpu_s("magic", 1);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::kNotFound);
-  CHECK(refused.error().message == "no such class; there are: raw, jpeg");
+  CHECK(refused.error().message == "unknown class; allowed: raw, jpeg");
 }
 
 }  // namespace

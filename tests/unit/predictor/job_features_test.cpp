@@ -27,7 +27,7 @@ TEST_CASE("labels of precisions") {
   const auto refused = parse_precision("fast");
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message ==
-        "\"fast\" is no precision; allowed: FP32, TF32, AMP, BF16, FP16, FP8");
+        "\"fast\" is not a precision; allowed: FP32, TF32, AMP, BF16, FP16, FP8");
 }
 
 TEST_CASE("the software's key names what is not the default") {

@@ -178,7 +178,7 @@ TEST_CASE("what does not go together in a description is refused") {
       {model + "rate_at_cores = [1]", "rate_at_cores: not valid with model"},
       {model + "cpu_class = \"jpeg\"", "cpu_class: needs bytes_per_sample"},
       {model + "cpu_class = \"png\"\nbytes_per_sample = 1",
-       "cpu_class: no such class; there are: raw, jpeg"},
+       "cpu_class: unknown class; allowed: raw, jpeg"},
       {model + "cpu_class = \"raw\"\nloader_cpu_s_per_sample = 1",
        "cpu_class: not valid with loader_cpu_s_per_sample"},
       {model + "gpu = \"abacus\"", "gpu: \"abacus\" is not known"},

@@ -223,8 +223,8 @@ TEST_CASE("a described job and a broken profile are refused") {
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::kInvalidArgument);
   CHECK(refused.error().message ==
-        "profile \"mine\" says what the job is, not what a sample costs; "
-        "measure that with penstock analyze, or see penstock predict");
+        "profile \"mine\" describes the job, not the costs of a sample; "
+        "measure them with penstock analyze, or see penstock predict");
   refused = WhatIf::from(Profile{});
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message == "accelerator_s_per_sample: must be over 0");

@@ -149,8 +149,9 @@ TEST_CASE("a round without a whole iteration is refused, it would never end") {
   REQUIRE_FALSE(outcome);
   CHECK_THAT(
       outcome.error().message,
-      ContainsSubstring("job 7: 1 iterations/s are no whole one in a round of "
-                        "0.5 s; choose a longer --round"));
+      ContainsSubstring(
+          "job 7: 1 iterations/s are less than one iteration in a round of "
+          "0.5 s; choose a longer --round"));
 }
 
 TEST_CASE("jobs that start together are spread the heaviest first") {

@@ -88,7 +88,7 @@ TEST_CASE("what is wrong with a trace is named with its line") {
       {"1,net,0,3,1e9\n", "line 1: gpus is '1e9'"},
       {"1,net,0,3,1.5\n", "line 1: gpus is '1.5', must be a whole number"},
       {"1,net,0,3,1\n2,net,0,3,1\n1,net,9,3,1\n",
-       "line 3: there is a job 1 already"},
+       "line 3: job 1 exists already"},
       {"1,net,0,nan,1\n", "line 1: iterations is 'nan'"},
       {"1,other,0,3,1\n", "line 1: model 'other' is not in the profiles"},
       {std::string(kMuri) + "1,1,0,5\n", "line 2: 4 fields, must be 13"},

@@ -110,7 +110,7 @@ TEST_CASE("nothing to show is said") {
   CHECK(render_jobs(document, user_name)
             .find("no managed job of yours is "
                   "running") != std::string::npos);
-  CHECK(render_nodes(document).find("no node has said hello") !=
+  CHECK(render_nodes(document).find("no node has connected") !=
         std::string::npos);
   CHECK(render_history(document, user_name).find("is remembered") !=
         std::string::npos);

@@ -324,7 +324,7 @@ TEST_CASE("what a density needs, and cannot be, is said") {
   } rows[] = {
       {{"--density", "0%"}, kExitUsage, "\"0%\": \"0\" must be 0.001 to 100"},
       {{"--density", "101%"}, kExitUsage, "must be 0.001 to 100"},
-      {{"--density", "NaN%"}, kExitUsage, "\"NaN%\" is no amount"},
+      {{"--density", "NaN%"}, kExitUsage, "\"NaN%\" is not an amount"},
       {{"--density", "0.01"}, kExitUsage, "allowed: such as 1%, 0.1,1,10%"},
       {{"--density", ""}, kExitUsage, "--density: "},
       {{"--density", "1%"}, kExitUsage, "--density: needs --params N"},

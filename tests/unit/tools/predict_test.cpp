@@ -81,8 +81,7 @@ TEST_CASE("what is asked for changes the answer") {
   const Ran text(
       {"--model", "resnet50", "--gpu", "a100", "--gpus", "8", "--cores", "4"});
   CHECK(text.out.find("all 8 ranks") != std::string::npos);
-  CHECK(text.out.find("unknown: nothing says what a sample") !=
-        std::string::npos);
+  CHECK(text.out.find("unknown: the costs of a sample") != std::string::npos);
 }
 
 TEST_CASE("measured points take over") {
@@ -112,7 +111,7 @@ TEST_CASE("what cannot be predicted is refused with the option's name") {
       {resnet50({"--cpu-class", "jpeg"}), kExitUsage,
        "--cpu-class: needs --bytes-per-sample"},
       {resnet50({"--cpu-class", "x", "--bytes-per-sample", "1K"}), kExitNoData,
-       "--cpu-class: no such class; there are: raw, jpeg"},
+       "--cpu-class: unknown class; allowed: raw, jpeg"},
       {resnet50({"--bytes-per-sample", "much"}), kExitUsage,
        "--bytes-per-sample"},
       {resnet50({"--interconnect", "fast"}), kExitUsage, "--interconnect"},
@@ -127,7 +126,7 @@ TEST_CASE("what cannot be predicted is refused with the option's name") {
        "column \"part\" is missing"},
       {{"--model", "m", "--gpu", "T4", "--precision", "fast"},
        kExitUsage,
-       "--precision: \"fast\" is no precision"},
+       "--precision: \"fast\" is not a precision"},
       {{"--calibrate", "/nowhere"}, kExitNoData, "/nowhere"},
       {{"--evaluate", "/nowhere"}, kExitNoData, "/nowhere"},
       {{"--evaluate", kSample, "--json"},

@@ -171,8 +171,9 @@ TEST_CASE("no report: the message says why and what to do") {
     CHECK(status.error().message ==
           "job 5: " + site.directory.file("5.json") +
               ": the report is not a JSON object; the file is damaged, or of "
-              "another version of Penstock: 5.txt beside it may have the same, "
-              "and penstock history what the controller remembers");
+              "another version of Penstock: 5.txt beside it may have the same "
+              "report, "
+              "and penstock history the controller's record");
   }
   SECTION("the file is larger than a report") {
     site.directory.write("5.json", std::string(kMaxReportJsonBytes + 1, ' '));

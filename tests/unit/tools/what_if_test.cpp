@@ -204,11 +204,12 @@ TEST_CASE("what cannot be shown is refused with what to do") {
       {{directory.file("broken.toml")}, kExitUsage, "broken.toml: "},
       {{directory.file("described.toml")},
        kExitUsage,
-       "says what the job is, not what a sample costs; measure that with "
+       "describes the job, not the costs of a sample; measure them with "
        "penstock analyze"},
       {{kBoth, "--cores", "many"},
        kExitUsage,
-       "--cores: \"many\": \"many\" is no amount; allowed: such as 4, 1,2,4"},
+       "--cores: \"many\": \"many\" is not an amount; allowed: such as 4, "
+       "1,2,4"},
       {{kBoth, "--cores="}, kExitUsage, "--cores: "},
       {{kBoth, "--cache", "50"}, kExitUsage, "--cache: \"50\""},
       {{kBoth, "--bandwidth", "4..1M"}, kExitUsage, "--bandwidth: "},
@@ -219,7 +220,8 @@ TEST_CASE("what cannot be shown is refused with what to do") {
        "--svg: nothing to draw"},
       {{kBoth, "--svg", "/nonexistent/x.svg"},
        kExitUsage,
-       "/nonexistent/x.svg: No such file or directory; make its folder first"},
+       "/nonexistent/x.svg: No such file or directory; create its directory "
+       "first"},
       {{kBoth, "--svg", directory.path}, kExitUsage, "is a directory"},
       {{kBoth, "--svg", "/dev/full"}, kExitUsage, "is not a regular file"},
       {{kBoth, "--svg", ""}, kExitUsage, "needs a file's name"},
