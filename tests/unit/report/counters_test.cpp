@@ -51,7 +51,7 @@ TEST_CASE("a figure that is less, or no longer known, stays") {
 
 TEST_CASE("the breakdown's parts are told") {
   const Breakdown breakdown =
-      make_breakdown({100, {60, ""}, {std::nullopt, ""}, {15, ""}, {5, ""}});
+      make_breakdown({100, {{60, ""}, {std::nullopt, ""}, {15, ""}, {5, ""}}});
   CHECK(wall_parts_s(breakdown) == WallParts{60, std::nullopt, 15, 5, 20});
 }
 
@@ -108,7 +108,7 @@ TEST_CASE("parts rise, and add up to the wall time") {
     }
     // Once the split stays as it is, what is told comes to it.
     WallParts last = wall_parts_s(make_breakdown(
-        {wall_s, {wall_s / 2, ""}, {wall_s / 4, ""}, {0, ""}, {0, ""}}));
+        {wall_s, {{wall_s / 2, ""}, {wall_s / 4, ""}, {0, ""}, {0, ""}}}));
     for (int look = 0; look < 60; ++look) {
       wall_s *= 1.1;
       for (auto& seconds : last) *seconds *= 1.1;
