@@ -18,8 +18,7 @@
 #include <map>
 
 #include "cgroup/backend.h"
-#include "cgroup/cgroup_fs.h"
-#include "cgroup/mounts.h"
+#include "cgroup/v1_tree.h"
 
 namespace penstock {
 
@@ -76,44 +75,28 @@ class V1Backend final : public Backend {
   V1Backend(const CgroupFs& fs, const ProcReader& proc,
             const ThreadSched& sched, V1Mounts mounts, V1Settings settings);
 
-  // Whether away threads move to a cpu group of ours.
-  bool own_cpu_group() const { return !mounts_.cpu_with_cpuacct(); }
-  // Path relative to fs's root; `group` is as in /proc/PID/cgroup.
-  std::string at(std::string_view controller, std::string_view group) const;
-  std::string parent_group() const { return "/" + settings_.name; }
-  std::string job_group(JobId job) const;
-  bool is_ours(std::string_view group) const;
-  Status require(std::string_view controller) const;
-
   Status make_cpuset(JobId job);
   Status make_cpu(JobId job);
   Status make_blkio(JobId job);
-  Status move(pid_t tid, std::string_view controller, std::string_view group,
-              const char* file) const;
-  Status move_home(pid_t tid, std::string_view controller,
-                   std::string_view group, const char* file) const;
   Status yield(JobId job, pid_t tid) const;
 
   // v1_limit.cpp
-  std::string limit_parent() const { return parent_group() + "_limit"; }
-  std::string limit_group(JobId job) const;
-  bool is_limit(std::string_view group) const;
-  std::string unlimited_path(std::string_view limit_path) const;
+  // The cpu group from which a job's limited processes came; other paths are
+  // returned unchanged.
+  std::string unlimited_path(std::string_view path) const;
 
   // v1_remove.cpp
   Home ancestors_home(pid_t tid) const;
   Home guess_home(pid_t tid) const;
   Home find_or_guess(pid_t tid, const FindHome& find_home) const;
-  Result<std::set<pid_t>> members(JobId job, const char* controller) const;
   Status empty_groups(JobId job, const FindHome& find_home);
   Status remove_groups(JobId job);
   void remove_parents();
 
-  const CgroupFs* fs_;
   const ProcReader* proc_;
   const ThreadSched* sched_;
-  V1Mounts mounts_;
-  V1Settings settings_;
+  V1Tree tree_;
+  bool away_yields_;
   // Former cpu group of each job's limited processes.
   std::map<JobId, std::string> limited_from_;
 };

@@ -13,20 +13,10 @@ constexpr int kAttempts = 3;
 
 }  // namespace
 
-std::string V1Backend::limit_group(JobId job) const {
-  return limit_parent() + "/" + job_dir(job);
-}
-
-bool V1Backend::is_limit(std::string_view group) const {
-  return (std::string(group) + "/").starts_with(limit_parent() + "/");
-}
-
-// The cpu group from which a job's limited processes came; other paths are
-// returned unchanged.
 std::string V1Backend::unlimited_path(std::string_view limit_path) const {
-  if (is_limit(limit_path)) {
+  if (tree_.is_limit(limit_path)) {
     const auto job = parse_job_dir(limit_path.substr(
-        std::min(limit_path.size(), limit_parent().size() + 1)));
+        std::min(limit_path.size(), tree_.limit_parent().size() + 1)));
     const auto from = job ? limited_from_.find(*job) : limited_from_.end();
     if (from != limited_from_.end()) return from->second;
   }
@@ -35,33 +25,35 @@ std::string V1Backend::unlimited_path(std::string_view limit_path) const {
 
 Status V1Backend::set_cpu_limit(JobId job, const std::vector<Home>& homes,
                                 uint32_t millicores) {
-  if (!own_cpu_group()) {
+  if (!tree_.own_cpu_group()) {
     return Error{Code::kUnavailable, 0,
                  "cpu and cpuacct are one hierarchy, where Slurm counts CPU "
                  "time"};
   }
-  const std::string group = at("cpu", limit_group(job));
-  Status done = fs_->make_dir(at("cpu", limit_parent()));
-  if (done) done = fs_->make_dir(group);
+  const std::string group = tree_.at("cpu", tree_.limit_group(job));
+  Status done = tree_.fs->make_dir(tree_.at("cpu", tree_.limit_parent()));
+  if (done) done = tree_.fs->make_dir(group);
   if (done) {
-    done = fs_->write_file(group + "/cpu.cfs_period_us",
-                           std::to_string(kLimitPeriod_us));
+    done = tree_.fs->write_file(group + "/cpu.cfs_period_us",
+                                std::to_string(kLimitPeriod_us));
   }
   if (done) {
-    done = fs_->write_file(group + "/cpu.cfs_quota_us",
-                           std::to_string(limit_quota_us(millicores)));
+    done = tree_.fs->write_file(group + "/cpu.cfs_quota_us",
+                                std::to_string(limit_quota_us(millicores)));
   }
   if (!done) return done;
   for (const Home& home : homes) {
-    if (is_ours(home.cpu_path)) continue;  // away, or left by an earlier run
+    if (tree_.is_ours(home.cpu_path))
+      continue;  // away, or left by an earlier run
     if (!proc_->verify(home.task)) continue;
     auto groups = proc_->cgroups(home.task.tid);
-    if (groups && is_limit((*groups)["cpu"])) continue;  // already limited
+    if (groups && tree_.is_limit((*groups)["cpu"]))
+      continue;  // already limited
     const auto from = limited_from_.try_emplace(job, home.cpu_path).first;
     // limited_from_ holds one home group a job: skip processes of another.
     if (from->second != home.cpu_path) continue;
-    Status moved =
-        move(home.task.tid, "cpu", limit_group(job), "/cgroup.procs");
+    Status moved = tree_.move(home.task.tid, "cpu", tree_.limit_group(job),
+                              "/cgroup.procs");
     if (!moved && moved.error().code != Code::kNotFound)
       note_first(done, moved);
   }
@@ -70,15 +62,15 @@ Status V1Backend::set_cpu_limit(JobId job, const std::vector<Home>& homes,
 
 // The job may start processes between listing and removal, hence the attempts.
 Status V1Backend::clear_cpu_limit(JobId job, const FindHome& find_home) {
-  if (!own_cpu_group()) return Done{};
-  const std::string group = at("cpu", limit_group(job));
+  if (!tree_.own_cpu_group()) return Done{};
+  const std::string group = tree_.at("cpu", tree_.limit_group(job));
   // Lifts the limit even if the removal below fails.
-  (void)fs_->write_file(group + "/cpu.cfs_quota_us", "-1");
+  (void)tree_.fs->write_file(group + "/cpu.cfs_quota_us", "-1");
   Status removed = Done{};
   for (int i = 0; i < kAttempts; ++i) {
     // Whole processes first: fewer writes than one per thread.
     const char* file = i + 1 < kAttempts ? "/cgroup.procs" : "/tasks";
-    auto text = fs_->read_file(group + file);
+    auto text = tree_.fs->read_file(group + file);
     if (!text && text.error().code == Code::kNotFound) break;
     const auto tids =
         text ? parse_pid_list(*text) : Result<std::vector<pid_t>>(text.error());
@@ -88,16 +80,17 @@ Status V1Backend::clear_cpu_limit(JobId job, const FindHome& find_home) {
       const std::string path = known != limited_from_.end()
                                    ? known->second
                                    : find_or_guess(tid, find_home).cpu_path;
-      (void)move_home(tid, "cpu", path, file);
+      (void)tree_.move_home(tid, "cpu", path, file);
     }
-    removed = fs_->remove_dir(group);
+    removed = tree_.fs->remove_dir(group);
     if (removed) break;
   }
   if (!removed) return removed;
   limited_from_.erase(job);
-  const auto others = fs_->list_dirs(at("cpu", limit_parent()));
+  const auto others =
+      tree_.fs->list_dirs(tree_.at("cpu", tree_.limit_parent()));
   if (others && others->empty()) {
-    (void)fs_->remove_dir(at("cpu", limit_parent()));
+    (void)tree_.fs->remove_dir(tree_.at("cpu", tree_.limit_parent()));
   }
   return Done{};
 }

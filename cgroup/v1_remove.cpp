@@ -38,9 +38,9 @@ Home V1Backend::guess_home(pid_t tid) const {
   if (!own) return home;
   // A crash may have interrupted the way home: keep groups that are not ours.
   const std::string& cpu = (*own)["cpu"];
-  if (!cpu.empty() && !is_ours(cpu)) home.cpu_path = cpu;
+  if (!cpu.empty() && !tree_.is_ours(cpu)) home.cpu_path = cpu;
   const std::string& cpuset = (*own)["cpuset"];
-  if (!cpuset.empty() && !is_ours(cpuset)) {
+  if (!cpuset.empty() && !tree_.is_ours(cpuset)) {
     home.cpuset_path = cpuset;
     home.affinity = sched_->affinity(tid).value_or(CpuSet{});
     return home;
@@ -50,7 +50,7 @@ Home V1Backend::guess_home(pid_t tid) const {
   // we never change the freezer.
   const std::string& freezer = (*own)["freezer"];
   if (home.cpuset_path == "/" && !freezer.empty() &&
-      fs_->exists(at("cpuset", freezer) + "/tasks")) {
+      tree_.fs->exists(tree_.at("cpuset", freezer) + "/tasks")) {
     home.cpuset_path = freezer;
     home.affinity = CpuSet{};
   }
@@ -63,22 +63,15 @@ Home V1Backend::find_or_guess(pid_t tid, const FindHome& find_home) const {
   return guess_home(tid);
 }
 
-// The threads in a job's group; none if there is no group.
-Result<std::set<pid_t>> V1Backend::members(JobId job,
-                                           const char* controller) const {
-  if (!require(controller)) return std::set<pid_t>{};
-  return read_pids(*fs_, at(controller, job_group(job)) + "/tasks");
-}
-
 Status V1Backend::empty_groups(JobId job, const FindHome& find_home) {
-  auto away = members(job, "cpuset");
+  auto away = tree_.members(job, "cpuset");
   if (!away) return away.error();
-  if (own_cpu_group()) {
-    auto more = members(job, "cpu");
+  if (tree_.own_cpu_group()) {
+    auto more = tree_.members(job, "cpu");
     if (!more) return more.error();
     away->merge(*more);
   }
-  auto attached = members(job, "blkio");
+  auto attached = tree_.members(job, "blkio");
   if (!attached) return attached.error();
   Status first = Done{};
   auto keep = [&first](Status step) {
@@ -86,8 +79,8 @@ Status V1Backend::empty_groups(JobId job, const FindHome& find_home) {
   };
   for (pid_t tid : *away) keep(bring_home(find_or_guess(tid, find_home)));
   for (pid_t tid : *attached) {
-    keep(move_home(tid, "blkio", find_or_guess(tid, find_home).blkio_path,
-                   "/tasks"));
+    keep(tree_.move_home(tid, "blkio", find_or_guess(tid, find_home).blkio_path,
+                         "/tasks"));
   }
   return first;
 }
@@ -95,18 +88,19 @@ Status V1Backend::empty_groups(JobId job, const FindHome& find_home) {
 Status V1Backend::remove_groups(JobId job) {
   Status first = Done{};
   for (const char* controller : kOurControllers) {
-    if (!require(controller)) continue;
-    note_first(first, fs_->remove_dir(at(controller, job_group(job))));
+    if (!tree_.require(controller)) continue;
+    note_first(first, tree_.fs->remove_dir(
+                          tree_.at(controller, tree_.job_group(job))));
   }
   return first;
 }
 
 void V1Backend::remove_parents() {
   for (const char* controller : kOurControllers) {
-    if (!require(controller)) continue;
-    auto jobs = fs_->list_dirs(at(controller, parent_group()));
+    if (!tree_.require(controller)) continue;
+    auto jobs = tree_.fs->list_dirs(tree_.at(controller, tree_.parent_group()));
     if (jobs && jobs->empty()) {
-      (void)fs_->remove_dir(at(controller, parent_group()));
+      (void)tree_.fs->remove_dir(tree_.at(controller, tree_.parent_group()));
     }
   }
 }
@@ -133,16 +127,17 @@ Status V1Backend::sweep(const std::set<JobId>& alive,
                         const FindHome& find_home) {
   std::set<JobId> found;
   const auto find_in = [&](const std::string& parent) {
-    auto names = fs_->list_dirs(parent);
+    auto names = tree_.fs->list_dirs(parent);
     if (!names) return;  // we have no group there
     for (const std::string& name : *names) {
       if (auto job = parse_job_dir(name)) found.insert(*job);
     }
   };
   for (const char* controller : kOurControllers) {
-    if (require(controller)) find_in(at(controller, parent_group()));
+    if (tree_.require(controller))
+      find_in(tree_.at(controller, tree_.parent_group()));
   }
-  find_in(at("cpu", limit_parent()));
+  find_in(tree_.at("cpu", tree_.limit_parent()));
   Status first = Done{};
   for (JobId job : found) {
     if (alive.contains(job)) continue;

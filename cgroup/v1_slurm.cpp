@@ -17,22 +17,22 @@ bool V1Backend::is_frozen(const ProcCgroups& groups) const {
   const auto path = groups.find("freezer");
   if (path == groups.end()) return false;
   const auto state =
-      fs_->read_file(at("freezer", path->second) + "/freezer.state");
+      tree_.fs->read_file(tree_.at("freezer", path->second) + "/freezer.state");
   return state && state->starts_with("FROZEN");
 }
 
 Result<std::set<pid_t>> V1Backend::away_threads(JobId job) const {
-  return members(job, "cpuset");
+  return tree_.members(job, "cpuset");
 }
 
 // Every Slurm release has v1 groups slurm[_NODE]/uid_U/job_J/step_S. A job's
 // cpuset contains its steps' CPUs.
 Result<CpuSet> V1Backend::slurm_cpus() const {
-  auto roots = fs_->list_dirs(at("cpuset", "/"));
+  auto roots = tree_.fs->list_dirs(tree_.at("cpuset", "/"));
   if (!roots) return roots.error();
   CpuSet held;
   auto each = [&](const std::string& path, const char* prefix, auto&& visit) {
-    auto names = fs_->list_dirs(path);
+    auto names = tree_.fs->list_dirs(path);
     if (!names) return;  // the group has ended
     const std::string below = path + "/";
     for (const std::string& name : *names) {
@@ -42,16 +42,16 @@ Result<CpuSet> V1Backend::slurm_cpus() const {
   auto add_job = [&](const std::string& job) {
     bool occupied = false;
     each(job, "step_", [&](const std::string& step) {
-      auto tasks = fs_->read_file(step + "/cgroup.procs");
+      auto tasks = tree_.fs->read_file(step + "/cgroup.procs");
       occupied = occupied || (tasks && !tasks->empty());
     });
-    auto cpus = fs_->read_file(job + "/cpuset.cpus");
+    auto cpus = tree_.fs->read_file(job + "/cpuset.cpus");
     if (!occupied || !cpus) return;
     if (auto set = CpuSet::parse(*cpus)) held = held | *set;
   };
   for (const std::string& root : *roots) {
     if (!root.starts_with("slurm")) continue;
-    each(at("cpuset", "/" + root), "uid_",
+    each(tree_.at("cpuset", "/" + root), "uid_",
          [&](const std::string& user) { each(user, "job_", add_job); });
   }
   return held;
