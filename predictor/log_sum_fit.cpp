@@ -56,14 +56,103 @@ struct LogSumFit::Impl {
   int parameters() const { return static_cast<int>(prior_mean.size()); }
 
   // Returns log y of a row; sets slope to its derivative.
-  double log_y(int row, const VectorXd& theta, Sparse& slope) const;
+  double log_y(int row, const VectorXd& theta, Sparse& slope) const {
+    const LogSumInput& input = rows[row].input;
+    std::vector<double> terms = input.bases;
+    const size_t known = form.coefficients.size();
+    for (size_t i = 0; i < known; ++i) {
+      terms[form.coefficients[i].term] += theta[i] * input.features[i];
+    }
+    const double total = log_sum(form, terms);
+    slope.clear();
+    for (size_t i = 0; i < known; ++i) {
+      if (input.features[i] == 0) continue;
+      const double share =
+          std::exp(form.power * (terms[form.coefficients[i].term] - total));
+      slope.emplace_back(static_cast<int>(i), share * input.features[i]);
+    }
+    double effects = 0;
+    for (int at : columns[row]) {
+      slope.emplace_back(at, 1.0);
+      effects += theta[at];
+    }
+    return total + effects;
+  }
+
   // Adds a group's rows to the normal equations and updates its effect.
-  void add_group(const VectorXd& theta, Group& group, Normal& normal) const;
+  // Eliminates the shared error. W: the members' weights, X: their derivatives,
+  // v = X'w. X'WX becomes X'WX - k v v' with
+  // k = variance / (1 + variance sum w), and the right side changes
+  // accordingly.
+  void add_group(const VectorXd& theta, Group& group, Normal& normal) const {
+    std::map<int, double> shared;
+    double weights = 0, residuals = 0;
+    Sparse slope;
+    for (int row : group.members) {
+      const double residual = rows[row].log_y - log_y(row, theta, slope);
+      double weight = 1 / (rows[row].noise_sd * rows[row].noise_sd);
+      const double left =
+          std::abs(residual - group.effect) / rows[row].noise_sd;
+      if (left > kHuber) weight *= kHuber / left;
+      normal.add(slope, weight, residual);
+      weights += weight;
+      residuals += weight * residual;
+      for (const auto& [i, value] : slope) shared[i] += weight * value;
+    }
+    if (group.variance == 0) return;
+    const double k = group.variance / (1 + group.variance * weights);
+    const Sparse v(shared.begin(), shared.end());
+    for (const auto& [i, vi] : v) normal.gradient[i] -= k * residuals * vi;
+    normal.add(v, -k, 0);
+    group.effect = k * residuals;
+  }
+
   std::vector<Group> groups_in(const std::vector<bool>& use,
-                               const LogSumParameters* start) const;
-  VectorXd start_at(const LogSumParameters* start) const;
+                               const LogSumParameters* start) const {
+    std::vector<Group> out;
+    for (const auto& [name, members] : groups) {
+      Group group;
+      group.name = name;
+      for (int row : members) {
+        if (!use[row]) continue;
+        group.members.push_back(row);
+        if (rows[row].group.empty()) continue;
+        group.variance = rows[row].group_sd * rows[row].group_sd;
+      }
+      if (group.members.empty()) continue;
+      if (start) {
+        const auto found = start->effects.find(name);
+        if (found != start->effects.end()) group.effect = found->second;
+      }
+      out.push_back(std::move(group));
+    }
+    return out;
+  }
+
+  VectorXd start_at(const LogSumParameters* start) const {
+    VectorXd theta = prior_mean;
+    if (!start) return theta;
+    for (size_t i = 0; i < start->coefficients.size(); ++i) {
+      theta[i] = start->coefficients[i];
+    }
+    for (const auto& [level, at] : column) {
+      const auto found = start->effects.find(level);
+      if (found != start->effects.end()) theta[at] = found->second;
+    }
+    return theta;
+  }
+
   LogSumParameters named(const VectorXd& theta,
-                         const std::vector<Group>& shared) const;
+                         const std::vector<Group>& shared) const {
+    LogSumParameters out;
+    out.coefficients.assign(theta.data(),
+                            theta.data() + form.coefficients.size());
+    for (const auto& [level, at] : column) out.effects[level] = theta[at];
+    for (const Group& group : shared) {
+      if (group.variance > 0) out.effects[group.name] = group.effect;
+    }
+    return out;
+  }
 };
 
 LogSumFit::LogSumFit(const LogSumForm& form, const std::vector<LogSumRow>& rows)
@@ -97,103 +186,6 @@ LogSumFit::LogSumFit(const LogSumForm& form, const std::vector<LogSumRow>& rows)
 }
 
 LogSumFit::~LogSumFit() = default;
-
-double LogSumFit::Impl::log_y(int row, const VectorXd& theta,
-                              Sparse& slope) const {
-  const LogSumInput& input = rows[row].input;
-  std::vector<double> terms = input.bases;
-  const size_t known = form.coefficients.size();
-  for (size_t i = 0; i < known; ++i) {
-    terms[form.coefficients[i].term] += theta[i] * input.features[i];
-  }
-  const double total = log_sum(form, terms);
-  slope.clear();
-  for (size_t i = 0; i < known; ++i) {
-    if (input.features[i] == 0) continue;
-    const double share =
-        std::exp(form.power * (terms[form.coefficients[i].term] - total));
-    slope.emplace_back(static_cast<int>(i), share * input.features[i]);
-  }
-  double effects = 0;
-  for (int at : columns[row]) {
-    slope.emplace_back(at, 1.0);
-    effects += theta[at];
-  }
-  return total + effects;
-}
-
-// Eliminates the shared error. W: the members' weights, X: their derivatives,
-// v = X'w. X'WX becomes X'WX - k v v' with
-// k = variance / (1 + variance sum w), and the right side changes accordingly.
-void LogSumFit::Impl::add_group(const VectorXd& theta, Group& group,
-                                Normal& normal) const {
-  std::map<int, double> shared;
-  double weights = 0, residuals = 0;
-  Sparse slope;
-  for (int row : group.members) {
-    const double residual = rows[row].log_y - log_y(row, theta, slope);
-    double weight = 1 / (rows[row].noise_sd * rows[row].noise_sd);
-    const double left = std::abs(residual - group.effect) / rows[row].noise_sd;
-    if (left > kHuber) weight *= kHuber / left;
-    normal.add(slope, weight, residual);
-    weights += weight;
-    residuals += weight * residual;
-    for (const auto& [i, value] : slope) shared[i] += weight * value;
-  }
-  if (group.variance == 0) return;
-  const double k = group.variance / (1 + group.variance * weights);
-  const Sparse v(shared.begin(), shared.end());
-  for (const auto& [i, vi] : v) normal.gradient[i] -= k * residuals * vi;
-  normal.add(v, -k, 0);
-  group.effect = k * residuals;
-}
-
-std::vector<Group> LogSumFit::Impl::groups_in(
-    const std::vector<bool>& use, const LogSumParameters* start) const {
-  std::vector<Group> out;
-  for (const auto& [name, members] : groups) {
-    Group group;
-    group.name = name;
-    for (int row : members) {
-      if (!use[row]) continue;
-      group.members.push_back(row);
-      if (rows[row].group.empty()) continue;
-      group.variance = rows[row].group_sd * rows[row].group_sd;
-    }
-    if (group.members.empty()) continue;
-    if (start) {
-      const auto found = start->effects.find(name);
-      if (found != start->effects.end()) group.effect = found->second;
-    }
-    out.push_back(std::move(group));
-  }
-  return out;
-}
-
-VectorXd LogSumFit::Impl::start_at(const LogSumParameters* start) const {
-  VectorXd theta = prior_mean;
-  if (!start) return theta;
-  for (size_t i = 0; i < start->coefficients.size(); ++i) {
-    theta[i] = start->coefficients[i];
-  }
-  for (const auto& [level, at] : column) {
-    const auto found = start->effects.find(level);
-    if (found != start->effects.end()) theta[at] = found->second;
-  }
-  return theta;
-}
-
-LogSumParameters LogSumFit::Impl::named(
-    const VectorXd& theta, const std::vector<Group>& shared) const {
-  LogSumParameters out;
-  out.coefficients.assign(theta.data(),
-                          theta.data() + form.coefficients.size());
-  for (const auto& [level, at] : column) out.effects[level] = theta[at];
-  for (const Group& group : shared) {
-    if (group.variance > 0) out.effects[group.name] = group.effect;
-  }
-  return out;
-}
 
 LogSumParameters LogSumFit::fit(const std::vector<bool>& use,
                                 const LogSumParameters* start) const {
