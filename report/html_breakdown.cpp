@@ -105,16 +105,15 @@ void breakdown_bar(Markup& page, const JobReport& report) {
   }
   draw_key(page, key);
   draw_bar(page, parts, description_of(parts));
-  open_table(page, "Parts of the wall time; together 100%",
-             {"", "share", "time", "obtained from"}, 4);
+  std::vector<Cells> rows;
   for (const Part& part : parts) {
     const bool known = part.time.seconds.has_value();
-    table_row(page,
-              {part.label, known ? units_text(part.units) : "-",
-               known ? duration_text(*part.time.seconds) : "-",
-               part.time.method.empty() ? "not known" : part.time.method});
+    rows.push_back({part.label, known ? units_text(part.units) : "-",
+                    known ? duration_text(*part.time.seconds) : "-",
+                    part.time.method.empty() ? "not known" : part.time.method});
   }
-  close_table(page);
+  draw_table(page, "Parts of the wall time; together 100%",
+             {"", "share", "time", "obtained from"}, rows, 4);
   page.close();
   pressure_text(page, report);
 }

@@ -121,23 +121,23 @@ void changes_table(Markup& page, const JobReport& report,
   }
   const bool together = report.changes.size() > kToldChanges;
   intro(page, report, together);
-  open_table(page, "Grant changes",
-             {"no.", "since the start", "UTC", "why", "cores granted",
-              "of them lent", "bandwidth granted", "effect on samples/s"},
-             4);
+  std::vector<Cells> rows;
   const Changes all(report.changes);
   for (const Mark& mark : course.marks) {
     const Changes group = all.subspan(mark.group.first, mark.group.count);
     const std::string number = std::to_string(mark.number);
     if (together) {
-      table_row(page, cells_of(report, number, group));
+      rows.push_back(cells_of(report, number, group));
       continue;
     }
     for (size_t i = 0; i < group.size(); ++i) {
-      table_row(page, cells_of(report, number, group.subspan(i, 1)));
+      rows.push_back(cells_of(report, number, group.subspan(i, 1)));
     }
   }
-  close_table(page);
+  draw_table(page, "Grant changes",
+             {"no.", "since the start", "UTC", "why", "cores granted",
+              "of them lent", "bandwidth granted", "effect on samples/s"},
+             rows, 4);
 }
 
 }  // namespace penstock

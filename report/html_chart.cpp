@@ -152,22 +152,18 @@ void draw_time_axis(Markup& page, const DrawnCourse& course,
 
 void told_table(Markup& page, const TimeFigure& figure,
                 const DrawnCourse& course) {
-  page.open("details");
-  page.element("summary", "The figures as a table");
   Cells heads = {"since the start"};
   for (const Quantity& quantity : figure.quantities) {
     heads.push_back(quantity.label);
   }
-  open_table(page, caption_of(figure), heads);
+  std::vector<Cells> rows;
   for (const TimelinePoint& point : course.told) {
-    Cells cells = {span_text(course, point)};
+    rows.push_back({span_text(course, point)});
     for (const Quantity& quantity : figure.quantities) {
-      cells.push_back(told_value(figure, quantity, point));
+      rows.back().push_back(told_value(figure, quantity, point));
     }
-    table_row(page, cells);
   }
-  close_table(page);
-  page.close();
+  folded_table(page, caption_of(figure), heads, rows);
 }
 
 bool is_known(const TimeFigure& figure, const DrawnCourse& course) {

@@ -38,10 +38,11 @@ using Cells = std::vector<std::string>;
 // A table in its own scrolling box; the first cell of a row is its heading.
 // caption: content of the table. words: column that holds words instead of
 // figures, counted from 1: 0 for none, 2 or 4.
-void open_table(Markup& page, const std::string& caption, const Cells& heads,
-                int words = 0);
-void table_row(Markup& page, const Cells& cells);
-void close_table(Markup& page);
+void draw_table(Markup& page, const std::string& caption, const Cells& heads,
+                const std::vector<Cells>& rows, int words = 0);
+// A chart's figures, as a table that is folded until it is opened.
+void folded_table(Markup& page, const std::string& caption, const Cells& heads,
+                  const std::vector<Cells>& rows);
 void facts_section(Markup& page, const JobReport& report);
 void advice_section(Markup& page, const JobReport& report);
 void cores_table(Markup& page, const CoreFigures& cores);

@@ -45,11 +45,10 @@ void fact(Markup& page, const char* name, const std::string& value) {
   page.close();
 }
 
-void rate_row(Markup& page, const char* label,
-              const std::optional<Estimate>& predicted,
-              const std::optional<Estimate>& measured) {
-  table_row(page, {label, estimate_text(predicted), estimate_text(measured),
-                   error_text(predicted, measured)});
+Cells rate_row(const char* label, const std::optional<Estimate>& predicted,
+               const std::optional<Estimate>& measured) {
+  return {label, estimate_text(predicted), estimate_text(measured),
+          error_text(predicted, measured)};
 }
 
 std::string gain_text(const Recommendation& advice) {
@@ -67,10 +66,9 @@ const char* no_advice_text(const JobReport& report) {
 }
 
 void methods_table(Markup& page, const JobReport& report) {
-  open_table(page, "How each figure was obtained", {"figure", "obtained from"},
-             2);
+  std::vector<Cells> rows;
   const auto add = [&](const char* figure, const std::string& method) {
-    if (!method.empty()) table_row(page, {figure, method});
+    if (!method.empty()) rows.push_back({figure, method});
   };
   for (const WallPartNames& it : kWallParts) {
     add(it.text, report.breakdown.parts[it.part].method);
@@ -81,13 +79,14 @@ void methods_table(Markup& page, const JobReport& report) {
   add("throughput predicted", report.throughput.predicted_from);
   add("throughput measured", report.throughput.measured_by);
   add("pressure", report.pressure.method);
-  close_table(page);
+  draw_table(page, "How each figure was obtained", {"figure", "obtained from"},
+             rows, 2);
 }
 
 }  // namespace
 
-void open_table(Markup& page, const std::string& caption, const Cells& heads,
-                int words) {
+void draw_table(Markup& page, const std::string& caption, const Cells& heads,
+                const std::vector<Cells>& rows, int words) {
   // Focusable, so that the keyboard can scroll the box.
   page.open("div", {{"class", fmt::format("scroll words-{}", words)},
                     {"tabindex", "0"},
@@ -103,23 +102,27 @@ void open_table(Markup& page, const std::string& caption, const Cells& heads,
   page.close();
   page.close();
   page.open("tbody");
-}
-
-void table_row(Markup& page, const Cells& cells) {
-  page.open("tr");
-  for (size_t i = 0; i < cells.size(); ++i) {
-    if (i == 0) {
-      page.element("th", {{"scope", "row"}}, cells[i]);
-    } else {
-      page.element("td", cells[i]);
+  for (const Cells& cells : rows) {
+    page.open("tr");
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (i == 0) {
+        page.element("th", {{"scope", "row"}}, cells[i]);
+      } else {
+        page.element("td", cells[i]);
+      }
     }
+    page.close();
   }
   page.close();
+  page.close();
+  page.close();
 }
 
-void close_table(Markup& page) {
-  page.close();
-  page.close();
+void folded_table(Markup& page, const std::string& caption, const Cells& heads,
+                  const std::vector<Cells>& rows) {
+  page.open("details");
+  page.element("summary", "The figures as a table");
+  draw_table(page, caption, heads, rows);
   page.close();
 }
 
@@ -166,21 +169,17 @@ void advice_section(Markup& page, const JobReport& report) {
 }
 
 void cores_table(Markup& page, const CoreFigures& cores) {
-  open_table(page, "Cores, averages over the run",
-             {"", "entitled", "requested", "granted", "used", "of granted"});
-  table_row(page,
-            {"loader at home", figure_text(cores.entitled),
-             figure_text(cores.requested), figure_text(cores.granted_home),
-             figure_text(cores.used_home),
-             share_text(ratio(cores.used_home, cores.granted_home))});
-  table_row(page,
-            {"loader away (lent)", "-", "-", figure_text(cores.granted_away),
-             figure_text(cores.used_away),
-             share_text(ratio(cores.used_away, cores.granted_away))});
-  table_row(page,
-            {"trainer (entitled: its reserve)", figure_text(cores.reserve), "-",
-             "-", figure_text(cores.used_trainer), "-"});
-  close_table(page);
+  draw_table(page, "Cores, averages over the run",
+             {"", "entitled", "requested", "granted", "used", "of granted"},
+             {{"loader at home", figure_text(cores.entitled),
+               figure_text(cores.requested), figure_text(cores.granted_home),
+               figure_text(cores.used_home),
+               share_text(ratio(cores.used_home, cores.granted_home))},
+              {"loader away (lent)", "-", "-", figure_text(cores.granted_away),
+               figure_text(cores.used_away),
+               share_text(ratio(cores.used_away, cores.granted_away))},
+              {"trainer (entitled: its reserve)", figure_text(cores.reserve),
+               "-", "-", figure_text(cores.used_trainer), "-"}});
   page.element("p",
                fmt::format("The ceiling needs {} loader cores; the most loader "
                            "threads at once were {}.",
@@ -191,17 +190,15 @@ void cores_table(Markup& page, const CoreFigures& cores) {
 }
 
 void bandwidth_table(Markup& page, const BandwidthFigures& bandwidth) {
-  open_table(
-      page, "Storage bandwidth, averages over the run",
-      {"pool", "entitled", "requested", "granted", "used", "of granted"});
-  table_row(page, {bandwidth.pool.empty() ? "none configured" : bandwidth.pool,
-                   rate_text(bandwidth.entitled_bytes_per_s),
-                   rate_text(bandwidth.requested_bytes_per_s),
-                   rate_text(bandwidth.granted_bytes_per_s),
-                   rate_text(bandwidth.used_bytes_per_s),
-                   share_text(ratio(bandwidth.used_bytes_per_s,
-                                    bandwidth.granted_bytes_per_s))});
-  close_table(page);
+  draw_table(page, "Storage bandwidth, averages over the run",
+             {"pool", "entitled", "requested", "granted", "used", "of granted"},
+             {{bandwidth.pool.empty() ? "none configured" : bandwidth.pool,
+               rate_text(bandwidth.entitled_bytes_per_s),
+               rate_text(bandwidth.requested_bytes_per_s),
+               rate_text(bandwidth.granted_bytes_per_s),
+               rate_text(bandwidth.used_bytes_per_s),
+               share_text(ratio(bandwidth.used_bytes_per_s,
+                                bandwidth.granted_bytes_per_s))}});
   std::string text =
       fmt::format("The ceiling needs {}.",
                   estimate_text(bandwidth.demand_bytes_per_s, rate_text));
@@ -217,14 +214,14 @@ void bandwidth_table(Markup& page, const BandwidthFigures& bandwidth) {
 
 void rates_table(Markup& page, const JobReport& report) {
   const Compared& ceiling = report.ceiling;
-  open_table(page, "Rates in samples/s",
-             {"", "predicted", "measured", "error of the prediction"});
-  rate_row(page, "ceiling at arrival", ceiling.predicted, ceiling.measured);
-  rate_row(page, "ceiling corrected", ceiling.corrected, ceiling.measured);
-  rate_row(page, "throughput", report.throughput.predicted,
-           report.throughput.measured);
-  table_row(page, {"floor", figure_text(report.floor_rate), "-", "-"});
-  close_table(page);
+  draw_table(
+      page, "Rates in samples/s",
+      {"", "predicted", "measured", "error of the prediction"},
+      {rate_row("ceiling at arrival", ceiling.predicted, ceiling.measured),
+       rate_row("ceiling corrected", ceiling.corrected, ceiling.measured),
+       rate_row("throughput", report.throughput.predicted,
+                report.throughput.measured),
+       {"floor", figure_text(report.floor_rate), "-", "-"}});
   page.element("p",
                "The ceiling is the rate when data is never late, the floor "
                "what the entitlement alone allows. Intervals are in brackets.");

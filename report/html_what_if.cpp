@@ -133,22 +133,19 @@ std::string told_text(const WhatIfCurve& curve, const RateAtCores& point) {
 }
 
 void curve_table(Markup& page, const WhatIfCurve& curve) {
-  page.open("details");
-  page.element("summary", "The figures as a table");
-  open_table(page, "Rate against loader cores",
-             {"loader cores", "samples/s", "of the ceiling", ""});
+  std::vector<Cells> rows;
   for (size_t i = 0; i < curve.points.size(); ++i) {
     const RateAtCores& point = curve.points[i];
     const bool is_named = point.cores == curve.here_cores ||
                           point.cores == curve.enough_cores ||
                           point.cores == curve.measured_cores;
     if (i % kToldEvery != 0 && !is_named) continue;
-    table_row(page, {figure_text(point.cores), estimate_text(point.rate),
-                     share_text(ratio(point.rate.value, curve.ceiling)),
-                     told_text(curve, point)});
+    rows.push_back({figure_text(point.cores), estimate_text(point.rate),
+                    share_text(ratio(point.rate.value, curve.ceiling)),
+                    told_text(curve, point)});
   }
-  close_table(page);
-  page.close();
+  folded_table(page, "Rate against loader cores",
+               {"loader cores", "samples/s", "of the ceiling", ""}, rows);
 }
 
 std::vector<KeyEntry> key_of(const WhatIfCurve& curve) {
