@@ -5,16 +5,15 @@
 #include "loader/lmdb/mpi/reader_setup.h"
 
 namespace penstock::lmdb {
+namespace {
 
-class LmdbReader::State {
+class RankReader : public LmdbReader {
  public:
-  State(const ReaderOptions& options, PipelineLink link) {
+  RankReader(const ReaderOptions& options, PipelineLink link) {
     parts_.options = options;
     parts_.link = std::move(link);
   }
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-  ~State() {
+  ~RankReader() override {
     parts_.threads.clear();
     if (parts_.share) close();
   }
@@ -31,20 +30,20 @@ class LmdbReader::State {
 
   // An error is permanent: otherwise chunks that are already full would still
   // be handed out.
-  Result<std::optional<RecordBatch>> next() {
+  Result<std::optional<RecordBatch>> next() override {
     if (!end_) return end_.error();
     Result<std::optional<RecordBatch>> batch = take_next();
     if (!batch) end_ = batch.error();
     return batch;
   }
 
-  Status release() {
+  Status release() override {
     if (end_) end_ = check(give_back());
     return end_;
   }
 
-  const ReaderFacts& facts() const { return parts_.facts; }
-  ReadCounts counts() const {
+  const ReaderFacts& facts() const override { return parts_.facts; }
+  ReadCounts counts() const override {
     ReadCounts sum;
     for (const auto& thread : parts_.threads) sum += thread->counts();
     return sum;
@@ -182,23 +181,16 @@ class LmdbReader::State {
   std::vector<bool> waited_;      // for each record
 };
 
-LmdbReader::LmdbReader(std::unique_ptr<State> state)
-    : state_(std::move(state)) {}
-LmdbReader::~LmdbReader() = default;
+}  // namespace
 
 Result<std::unique_ptr<LmdbReader>> LmdbReader::create(
     MPI_Comm world, const std::string& path, const ReaderOptions& options,
     PipelineLink link) {
-  auto state = std::make_unique<State>(options, std::move(link));
-  if (Status ok = state->set_up(world, path); !ok) {
+  auto reader = std::make_unique<RankReader>(options, std::move(link));
+  if (Status ok = reader->set_up(world, path); !ok) {
     return std::move(ok).error();
   }
-  return std::unique_ptr<LmdbReader>(new LmdbReader(std::move(state)));
+  return std::unique_ptr<LmdbReader>(std::move(reader));
 }
-
-Result<std::optional<RecordBatch>> LmdbReader::next() { return state_->next(); }
-Status LmdbReader::release() { return state_->release(); }
-const ReaderFacts& LmdbReader::facts() const { return state_->facts(); }
-ReadCounts LmdbReader::counts() const { return state_->counts(); }
 
 }  // namespace penstock::lmdb

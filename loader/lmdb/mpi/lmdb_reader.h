@@ -78,7 +78,7 @@ class LmdbReader {
   LmdbReader& operator=(const LmdbReader&) = delete;
   // Collective over the node's ranks. After a failure it is not, and shared
   // memory and communicators are kept until the process ends.
-  ~LmdbReader();
+  virtual ~LmdbReader() = default;
 
   // This rank's part of the next step; nullopt after the last epoch. All ranks
   // get the same number of batches.
@@ -90,20 +90,18 @@ class LmdbReader {
   //         kLimit        a record does not fit (without dm)
   //   All ranks of the node get the error; ranks of other nodes get it prefixed
   //   with "on another node". Afterwards every call fails.
-  [[nodiscard]] Result<std::optional<RecordBatch>> next();
+  [[nodiscard]] virtual Result<std::optional<RecordBatch>> next() = 0;
   // Releases the batch before the next call of next().
   // Errors: kUnavailable  as above; the batch's data may be of another state
-  [[nodiscard]] Status release();
+  [[nodiscard]] virtual Status release() = 0;
 
-  const ReaderFacts& facts() const;
+  virtual const ReaderFacts& facts() const = 0;
   // Of this rank as a reader, so far. fetch_ns is the fetch time for Penstock's
   // progress; the caller itself measures its waits in next().
-  ReadCounts counts() const;
+  virtual ReadCounts counts() const = 0;
 
- private:
-  class State;
-  explicit LmdbReader(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+ protected:
+  LmdbReader() = default;
 };
 
 }  // namespace penstock::lmdb
