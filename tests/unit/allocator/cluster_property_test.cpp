@@ -208,7 +208,7 @@ TEST_CASE("fair stays within a thousandth of a weight of the optimum") {
   run("cluster fair", Policy::kFair, check_fair);
 }
 
-TEST_CASE("max-min leaves nobody behind who could have more") {
+TEST_CASE("max-min raises every job that can have more") {
   run("cluster max-min", Policy::kMaxMin, check_max_min);
 }
 

@@ -49,7 +49,7 @@ TEST_CASE("a job alone has its ceiling") {
   CHECK(it.full_nodes() == 0);
 }
 
-TEST_CASE("cores go to whoever makes the most of them, above the floors") {
+TEST_CASE("above the floors, cores go to the jobs that gain most from them") {
   ClusterSolver it = solver({{6, 0}});
   add(it, job(1, {0}, 4, 1));  // floor 25
   add(it, job(2, {0}, 8, 2));  // floor 25
@@ -123,7 +123,7 @@ TEST_CASE("a share of a pool is a floor, and grows as others leave") {
   CHECK(*it.rate(4) >= 1000.0 / 3 / 100);
 }
 
-TEST_CASE("a node whose cores are slower needs more of them") {
+TEST_CASE("a node with slower cores needs more cores") {
   ClusterSolver it = solver({{8, 0}, {8, 0}});
   ClusterJob slow = job(1, {0, 1}, 8);
   slow.parts[1].core_factor = 2;
@@ -172,7 +172,7 @@ TEST_CASE("fair divides by weight, max-min by nothing") {
   }
 }
 
-TEST_CASE("changes tell the jobs whose rates are new, once") {
+TEST_CASE("a change reports each job with a new rate once") {
   ClusterSolver it = solver({{8, 0}, {4, 0}});
   add(it, job(1, {0}, 4));
   add(it, job(2, {1}, 4));
@@ -188,7 +188,7 @@ TEST_CASE("changes tell the jobs whose rates are new, once") {
   }
 }
 
-TEST_CASE("a job that is added and gets nothing is told too") {
+TEST_CASE("an added job with a zero rate is reported too") {
   ClusterSolver it = solver({{0, 0}});
   add(it, job(1, {0}, 4));
   it.settle();
@@ -218,7 +218,7 @@ TEST_CASE("the same calls give the same rates") {
   CHECK(run() == run());
 }
 
-TEST_CASE("what a cluster cannot be is refused by name") {
+TEST_CASE("an invalid cluster is refused with the name of its fault") {
   const double nan = std::nan("");
   const struct {
     std::vector<ClusterNode> nodes;
@@ -238,7 +238,9 @@ TEST_CASE("what a cluster cannot be is refused by name") {
   }
 }
 
-TEST_CASE("what a job cannot be is refused by name, and changes nothing") {
+TEST_CASE(
+    "an invalid job is refused with the name of its fault and changes "
+    "nothing") {
   ClusterSolver it = solver({{8, 0}, {8, 0}}, {1000});
   add(it, job(1, {0}, 4, 6));
   it.settle();

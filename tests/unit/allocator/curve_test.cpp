@@ -135,7 +135,7 @@ TEST_CASE("past the peak the cheapest of the fastest points is taken") {
   CHECK(grant->loss_rate == Approx(0).margin(1e-12));
 }
 
-TEST_CASE("round_down_to_point refuses what it cannot use") {
+TEST_CASE("round_down_to_point refuses invalid curves") {
   CHECK(!round_down_to_point({}, 1));
   const Result<PointGrant> grant = round_down_to_point({{1, 1}}, -1);
   REQUIRE(!grant);

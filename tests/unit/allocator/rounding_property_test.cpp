@@ -194,7 +194,7 @@ std::string describe(const RoundingInput& input) {
   return text;
 }
 
-TEST_CASE("rounding lends what is there, once, and accounts for the rest") {
+TEST_CASE("rounding lends each available CPU once and reports the remainder") {
   RandomProblems random(test_seed("rounding_property_test"));
   size_t loans = 0;
   for (int i = 0; i < kNodes; ++i) {

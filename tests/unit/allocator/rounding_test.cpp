@@ -29,7 +29,7 @@ TEST_CASE("grants that home CPUs hold need no loans") {
   CHECK(rounded.loss_cores == Approx(0).margin(1e-12));
 }
 
-TEST_CASE("a lender's spare cores go to the job that wants them") {
+TEST_CASE("a lender's spare cores go to the job that needs them") {
   const Rounded rounded = round_to_cpus(
       {{job(1, "0", 0, 1.0 / 3, 1), job(2, "1", 0, 5.0 / 3, 4)}, {}, {}, {}});
   REQUIRE(rounded.loans.size() == 1);
@@ -41,7 +41,7 @@ TEST_CASE("a lender's spare cores go to the job that wants them") {
   CHECK(rounded.loss_cores == Approx(0.001));
 }
 
-TEST_CASE("a spare of several cores stands on as few CPUs as hold it") {
+TEST_CASE("spare cores are concentrated on as few CPUs as possible") {
   // 1.5 of job 1's four CPUs are spare.
   const Rounded rounded = round_to_cpus(
       {{job(1, "0-3", 0.5, 2, 4), job(2, "4", 0, 4, 8)}, {}, {}, {}});
@@ -79,7 +79,7 @@ TEST_CASE("CPUs near the borrower's GPUs are lent before those near its home") {
   CHECK(lent_cpus(round_to_cpus(input), 2) == Cpus{4, 5, 7});
 }
 
-TEST_CASE("an unknown NUMA node is near to nobody") {
+TEST_CASE("an unknown NUMA node counts as near to no CPU") {
   RoundingInput input;
   input.jobs = {job(1, "0-3", 0, 2, 4), job(2, "4", 0, 2, 8)};
   input.numa_node_of_cpu = {-1, -1, 0};  // of CPU 4 nothing is known

@@ -30,7 +30,7 @@ Problem demo() {
   return problem;
 }
 
-TEST_CASE("what one job leaves over goes to the other, under each objective") {
+TEST_CASE("under each objective, cores that one job leaves go to the other") {
   for (Policy objective : kAll) {
     const Result<Allocation> result = solve(demo(), objective);
     REQUIRE(result);
@@ -43,7 +43,7 @@ TEST_CASE("what one job leaves over goes to the other, under each objective") {
   }
 }
 
-TEST_CASE("objectives are what the header says") {
+TEST_CASE("objectives match the formulas of the header") {
   Problem problem = demo();
   problem.jobs[1].weight = 3;
   const auto value = [&](Policy objective) {
@@ -54,7 +54,7 @@ TEST_CASE("objectives are what the header says") {
   CHECK(value(Policy::kMaxMin) == Approx(5.0 / 12));
 }
 
-TEST_CASE("nobody gets more than its ceiling needs") {
+TEST_CASE("no job gets more than its ceiling needs") {
   Problem problem = demo();
   problem.cores = 64;
   problem.jobs[0].bytes_per_rate = 100;
@@ -161,7 +161,7 @@ TEST_CASE("fair: a floor over the fair share comes out of the others'") {
   CHECK(result->grants[2].rate == Approx(2));
 }
 
-TEST_CASE("max-min lifts the lowest first and goes on with the rest") {
+TEST_CASE("max-min raises the lowest job first, then the others") {
   Problem problem;
   problem.cores = 10;
   problem.jobs = {linear_job(1, 0, 10), linear_job(2, 0, 10),
@@ -187,7 +187,7 @@ TEST_CASE("max-min does not look at weights") {
   CHECK(result->grants[1].rate == Approx(5));
 }
 
-TEST_CASE("max-min goes on along a piece that costs nothing more") {
+TEST_CASE("max-min continues along a piece of zero cost") {
   Problem problem;
   problem.cores = 1;
   problem.jobs = {linear_job(1, 0, 4), linear_job(2, 0, 4)};

@@ -30,7 +30,7 @@ void wait_for_end(CommandProcess& process) {
 
 }  // namespace
 
-TEST_CASE("how a command ended, and what it wrote last") {
+TEST_CASE("reports a command's exit and its last output") {
   CommandProcess process = shell("echo one; echo two >&2; exit 3");
   wait_for_end(process);
   CHECK(process.how_it_ended() == "exit code 3");
@@ -57,7 +57,7 @@ TEST_CASE("a command that writes without end is read, and kept in part") {
   CHECK(lines.find('\033') == std::string::npos);
 }
 
-TEST_CASE("a command that cannot be started says so") {
+TEST_CASE("a command that cannot be started is an error") {
   auto process = CommandProcess::start({"/nonexistent/program"}, {});
   REQUIRE_FALSE(process);
   CHECK(process.error().code == Code::kNotFound);

@@ -140,7 +140,7 @@ TEST_CASE("a job that keeps to the model is found out") {
   }
 }
 
-TEST_CASE("only what is read through the page cache can stay there") {
+TEST_CASE("only reads through the page cache can be cached there") {
   auto said = hellos(1);
   CHECK(findings_of(Job{}, said).profile.cached_share == 0);  // too large
   said[0].dataset_bytes = 4e5;
@@ -172,7 +172,7 @@ TEST_CASE("data that come from memory all the same tell nothing of storage") {
   CHECK_THAT(it.notes[0], ContainsSubstring("fetch is not known"));
 }
 
-TEST_CASE("what is mapped is counted as storage gives it") {
+TEST_CASE("mapped bytes are counted when storage delivers them") {
   Job job;
   job.consumed_share = 0.02;
   const Findings it = findings_of(job);
@@ -219,7 +219,7 @@ TEST_CASE("the slowest rank is named") {
   CHECK_FALSE(findings_of(job, 2).slowest_rank);
 }
 
-TEST_CASE("what there was no time for is said") {
+TEST_CASE("cells without time to measure are reported") {
   PlanFacts facts;
   facts.cpus = 2;
   AnalysisPlan plan(facts);

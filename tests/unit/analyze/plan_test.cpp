@@ -134,7 +134,7 @@ TEST_CASE("without a quota whole CPUs are tried, once") {
   CHECK(kind_of(plan, CellRole::kPrep)->dropped.empty());
 }
 
-TEST_CASE("amounts that were asked for are put in order, all cores added") {
+TEST_CASE("requested amounts are sorted, and all cores are added") {
   PlanFacts asked = facts(4);
   asked.amounts = {16, 2, 1, 8, 2};
   const AnalysisPlan plan(asked);
@@ -167,7 +167,7 @@ TEST_CASE("no amount is measured twice, though whole CPUs are added") {
   CHECK(corner->cell.cores == 1);
 }
 
-TEST_CASE("a limit that is refused once is asked for again") {
+TEST_CASE("a limit that is refused once is requested again") {
   AnalysisPlan plan(facts(2));
   Job away;
   away.has_quota = false;
@@ -179,7 +179,7 @@ TEST_CASE("a limit that is refused once is asked for again") {
   CHECK(plan.kinds()[kind].visits.size() == 3);
 }
 
-TEST_CASE("what is only slow is no reason for whole CPUs") {
+TEST_CASE("slowness alone does not request whole CPUs") {
   AnalysisPlan plan(facts(4));
   size_t kind = *plan.next();
   while (!plan.kinds()[kind].cell.cores) kind = *plan.next();
@@ -188,7 +188,8 @@ TEST_CASE("what is only slow is no reason for whole CPUs") {
   CHECK(plan.kinds().size() == before);
 }
 
-TEST_CASE("a limit that was said to be kept and was not is no measurement") {
+TEST_CASE(
+    "a limit that was reported as kept but was not gives no measurement") {
   AnalysisPlan plan(facts(2));
   size_t kind = *plan.next();
   while (!plan.kinds()[kind].cell.cores) kind = *plan.next();
@@ -207,7 +208,7 @@ TEST_CASE("a limit that was said to be kept and was not is no measurement") {
   }
 }
 
-TEST_CASE("what a loader cannot do is not asked of it") {
+TEST_CASE("a loader is not asked for unsupported limits") {
   PlanFacts no_memory = facts(2);
   no_memory.can_memory = false;
   AnalysisPlan cold(no_memory);

@@ -59,7 +59,7 @@ CommandWatch nobody() {
 
 }  // namespace
 
-TEST_CASE("a rank does what each cell says") {
+TEST_CASE("a rank applies the limits of each cell") {
   auto session = Session::listen(true, nobody());
   REQUIRE(session);
   Rank rank((*session)->address());

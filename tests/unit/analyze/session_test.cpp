@@ -123,7 +123,7 @@ TEST_CASE("ranks are greeted, measured and let go") {
   second.join();
 }
 
-TEST_CASE("who does not know the secret is sent away") {
+TEST_CASE("a connection without the secret is refused") {
   auto session = Session::listen(true, nobody());
   REQUIRE(session);
   AnalysisAddress wrong = (*session)->address();
@@ -185,7 +185,7 @@ TEST_CASE("ranks that are not there in time are counted") {
   CHECK_THAT(one.error().message, ContainsSubstring("1 of 2 ranks"));
 }
 
-TEST_CASE("more ranks than can be analysed are refused at once") {
+TEST_CASE("too many ranks are refused at once") {
   auto session = Session::listen(true, nobody());
   REQUIRE(session);
   Line line((*session)->address());

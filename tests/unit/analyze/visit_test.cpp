@@ -21,7 +21,7 @@ AnalysisBatches batches(std::vector<uint64_t> end_ns, double cpu_s) {
 
 }  // namespace
 
-TEST_CASE("a visit is what came after the first message") {
+TEST_CASE("a visit consists of the messages after the first one") {
   VisitBuilder builder;
   CHECK_FALSE(builder.visit());
   builder.add(batches({1'000'000'000}, 5));
@@ -65,7 +65,7 @@ TEST_CASE("a figure's interval is Student's of its visits") {
   CHECK(figure_of({1e-3, 1, 1e3}).low == 0);  // never negative
 }
 
-TEST_CASE("a rate that drifts is told from one that scatters") {
+TEST_CASE("a drifting rate is distinguished from a scattered one") {
   CHECK_FALSE(has_drifted({100, 80, 60}));  // too few to tell
   CHECK(has_drifted({100, 99, 81, 80}));
   CHECK_FALSE(has_drifted({100, 80, 99, 79}));

@@ -21,7 +21,7 @@ struct Ran {
   int code = -1;
 };
 
-TEST_CASE("usage errors end with 2 and say what is wrong") {
+TEST_CASE("usage errors exit with 2 and name the fault") {
   struct Row {
     std::vector<const char*> words;
     const char* message;

@@ -40,7 +40,7 @@ TEST_CASE("figures are shown and written") {
   shown.check_figures();
 }
 
-TEST_CASE("what was measured before a failure is shown and written too") {
+TEST_CASE("measurements before a failure are shown and written") {
   Shown shown;
   const Status status = shown.show({kFigures, false});
   REQUIRE_FALSE(status);

@@ -42,7 +42,7 @@ bool send_number(const std::string& path, uint64_t number) {
 
 }  // namespace
 
-TEST_CASE("submission_reader: passes on what comes, and drops nothing") {
+TEST_CASE("submission_reader: forwards all datagrams") {
   TempDir directory;
   const std::string path = directory.path("s");
   auto reader = SubmissionReader::start(path);
@@ -71,7 +71,7 @@ TEST_CASE("submission_reader: stopped, it lets its queue fill") {
   CHECK(reader->last()->number == sent);
 }
 
-TEST_CASE("submission_reader: what is no datagram of ours is an error") {
+TEST_CASE("submission_reader: an unknown datagram is an error") {
   TempDir directory;
   const std::string path = directory.path("s");
   auto reader = SubmissionReader::start(path);

@@ -33,7 +33,7 @@ TEST_CASE("gradients are new in each step and rank, and the same again") {
   CHECK(double(negative) / kElements == Approx(0.5).epsilon(0.02));
 }
 
-TEST_CASE("after a warm start a step finds what is wanted") {
+TEST_CASE("after a warm start a step finds the wanted density") {
   for (const double density : {0.01, 0.1}) {
     CAPTURE(density);
     const GradientStream stream(0);

@@ -62,7 +62,7 @@ TEST_CASE("a file over the bound is refused") {
   CHECK(fs.read_file("big").error().code == Code::kLimit);
 }
 
-TEST_CASE("an fd that is held reads the file anew each time") {
+TEST_CASE("a held descriptor rereads the file each time") {
   TempDir dir;
   CgroupFs fs = open(dir);
   dir.write("cpu/usage", "1\n");
@@ -107,7 +107,7 @@ TEST_CASE("a directory that is replaced is still the one that was opened") {
   CHECK(faccessat(held.get(), "tasks", F_OK, 0) != 0);
 }
 
-TEST_CASE("a mark stands with its directory") {
+TEST_CASE("a mark belongs to its directory") {
   TempDir dir;
   CgroupFs fs = open(dir);
   REQUIRE(fs.make_dir("job"));
@@ -140,7 +140,7 @@ TEST_CASE("a lock is one holder's, and let go with it") {
   CHECK(fs.try_lock("none").error().code == Code::kNotFound);
 }
 
-TEST_CASE("a watch tells of writes since it was made") {
+TEST_CASE("a watch reports writes since its creation") {
   TempDir dir;
   CgroupFs fs = open(dir);
   dir.write("step/control", "a");

@@ -25,7 +25,7 @@ TEST_CASE("the unified hierarchy is taken where v1 is not mounted") {
   CHECK(open_at(dir));
 }
 
-TEST_CASE("a machine with neither hierarchy is told so") {
+TEST_CASE("a machine with neither hierarchy is an error") {
   TempDir dir;
   const auto backend = open_at(dir);
   CHECK(backend.error().code == Code::kUnavailable);
@@ -34,7 +34,7 @@ TEST_CASE("a machine with neither hierarchy is told so") {
                  "no unified hierarchy (cgroup v2) at " + dir.path().string()));
 }
 
-TEST_CASE("a hybrid machine without cpu in either is told so") {
+TEST_CASE("a hybrid machine without the cpu controller is an error") {
   TempDir dir;
   dir.write("cgroup.controllers", "memory pids\n");
   const auto backend = open_at(dir);

@@ -27,7 +27,7 @@ TEST_CASE("cpu and cpuacct in one hierarchy") {
   CHECK(mounts->cpu_with_cpuacct());
 }
 
-TEST_CASE("only what is below the root counts") {
+TEST_CASE("only groups below the root count") {
   std::string table = read_fixture("cgroup/v1/separate/mounts");
   auto elsewhere = v1_mounts_from_table(table, "/sys/fs/cgroup/unified");
   CHECK(elsewhere.error().code == Code::kUnavailable);

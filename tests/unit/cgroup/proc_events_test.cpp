@@ -167,7 +167,7 @@ TEST_CASE("a new process and a new thread are seen within 200 ms") {
   }));
 }
 
-TEST_CASE("lost events are told, and later ones still come") {
+TEST_CASE("lost events are reported, and later ones still arrive") {
   auto source = ProcEvents::subscribe();
   if (!source) {
     WARN("SKIPPED: " << source.error().message);

@@ -95,7 +95,7 @@ TEST_CASE("a family is bounded, and cycles end") {
   CHECK(some->truncated);
 }
 
-TEST_CASE("a kernel without children files is told") {
+TEST_CASE("a kernel without children files is reported") {
   TempDir dir;
   dir.write("7/stat", read_fixture("proc/slurm-22.05-batch/24317/stat"));
   std::filesystem::create_directories(dir.path() / "7/task/7");

@@ -118,7 +118,7 @@ TEST_CASE("a kernel without cpu.idle gets the smallest share") {
   CHECK(machine.tree().read("cpu/penstock/cpu.shares") == "2");
 }
 
-TEST_CASE("without away CPUs nobody goes away") {
+TEST_CASE("without away CPUs no thread goes away") {
   FakeMachine machine;
   V1Backend backend = backend_of(machine);
   start_task(machine);
@@ -167,7 +167,7 @@ TEST_CASE("no step on the way home is left out for another's failure") {
   CHECK(test.at_home());
 }
 
-TEST_CASE("a failure without a way back says so") {
+TEST_CASE("a failure that cannot be undone is reported as such") {
   Away test;
   test.machine.fail("affinity", std::to_string(kLoader), EPERM);
   Status sent = test.backend.send_away(kJob, test.home);
@@ -176,7 +176,7 @@ TEST_CASE("a failure without a way back says so") {
   CHECK(test.machine.group_of(kLoader, "cpu") == "/");
 }
 
-TEST_CASE("a thread that died, or whose number is another's, is not found") {
+TEST_CASE("a thread that died, or whose tid was reused, is not found") {
   Away test;
   SECTION("died before it went") { test.machine.end(kLoader); }
   SECTION("number given anew") {
@@ -216,7 +216,7 @@ TEST_CASE("a home that Slurm removed becomes its nearest ancestor") {
   CHECK(test.machine.group_of(kLoader, "cpuset") == "/");
 }
 
-TEST_CASE("a home whose CPUs changed gives all that it has") {
+TEST_CASE("a home whose CPUs changed gives all of its CPUs") {
   Away test;
   REQUIRE(test.backend.send_away(kJob, test.home));
   test.machine.tree().write("cpuset" + kStep + "/cpuset.cpus", "1\n");
@@ -256,7 +256,7 @@ TEST_CASE("SCHED_IDLE yields within one group only") {
   CHECK(apart.backend.yields_to(apart.home, "/anywhere"));
 }
 
-TEST_CASE("bad CPUs are told from a bad disk") {
+TEST_CASE("invalid CPUs and an invalid disk give different errors") {
   Away test;
   test.machine.fail("write", "job_7/cpuset.cpus", EINVAL);
   CHECK(test.backend.set_away_cpus(kJob, CpuSet{{9}}).error().code ==
@@ -287,7 +287,7 @@ TEST_CASE("a backend needs its controllers and a plain name") {
             .code == Code::kUnavailable);
 }
 
-TEST_CASE("whom Slurm has frozen the freezer tells") {
+TEST_CASE("the freezer reports jobs frozen by Slurm") {
   Away away;
   const auto is_frozen = [&] {
     return away.backend.is_frozen(*away.machine.proc().cgroups(kTrainer));

@@ -106,7 +106,7 @@ TEST_CASE("no limit where the kernel counts CPU time in the same hierarchy") {
   CHECK(backend.clear_cpu_limit(kJob, nullptr));
 }
 
-TEST_CASE("a process that has ended is no failure, a kernel that refuses is") {
+TEST_CASE("an ended process is not a failure, a refusal by the kernel is") {
   FakeMachine machine;
   machine.start(100, 100, 1);
   V1Backend backend = std::move(*V1Backend::create(

@@ -76,7 +76,7 @@ TEST_CASE("threads of a real process go away and come home") {
   CHECK_FALSE(live.anything_left());
 }
 
-TEST_CASE("what a crash leaves behind is swept") {
+TEST_CASE("a sweep removes the remains of a crash") {
   SKIP_UNLESS_LIVE();
   LiveCgroups live;
   Child child(3);
@@ -110,7 +110,7 @@ TEST_CASE("a real thread that has ended is not found") {
   CHECK_FALSE(live.anything_left());
 }
 
-TEST_CASE("the kernel's refusals are told") {
+TEST_CASE("refusals by the kernel are reported") {
   SKIP_UNLESS_LIVE();
   LiveCgroups live;
   CHECK(live.backend().set_away_cpus(kJob, CpuSet{{4095}}).error().code ==

@@ -91,7 +91,7 @@ TEST_CASE("our parent groups stay while another job has one") {
   CHECK(test.nothing_left());
 }
 
-TEST_CASE("after a crash nobody knows the homes") {
+TEST_CASE("after a crash the homes are unknown") {
   for (bool together : {false, true}) {
     CAPTURE(together);
     Leftovers test(together);
@@ -112,7 +112,7 @@ TEST_CASE("a home that is another thread's by now is not used") {
   CHECK(test.nothing_left());
 }
 
-TEST_CASE("a worker whose parent is gone goes where its freezer is") {
+TEST_CASE("a worker without a parent goes to the group of its freezer") {
   Leftovers test;
   test.machine.start(1, 1, 0);
   test.machine.threads()[kWorker].ppid = 1;
@@ -132,7 +132,7 @@ TEST_CASE("what a crash left half-way keeps its half at home") {
   CHECK(test.machine.threads()[kWorker].affinity == CpuSet{{1}});
 }
 
-TEST_CASE("a sweep leaves alive jobs and what is not ours") {
+TEST_CASE("a sweep leaves living jobs and foreign groups alone") {
   Leftovers test;
   REQUIRE(test.backend.set_away_cpus(8, CpuSet{{3}}));
   REQUIRE(test.machine.fs().make_dir("cpuset/penstock/other"));
@@ -143,7 +143,7 @@ TEST_CASE("a sweep leaves alive jobs and what is not ours") {
   CHECK(test.machine.group_of(kTrainer, "cpuset") == kStep);
 }
 
-TEST_CASE("a group that stays busy is told, and goes later") {
+TEST_CASE("a busy group is reported and removed later") {
   Leftovers test;
   test.machine.fail("rmdir", "cpuset/penstock/job_7", EBUSY);
   Status removed = test.backend.remove_job(7, test.known());

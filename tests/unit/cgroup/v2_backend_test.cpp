@@ -61,14 +61,14 @@ TEST_CASE("a borrower weighs less than its lender, and only meanwhile") {
   node.check_as_before();
 }
 
-TEST_CASE("without yielding nobody's weight changes") {
+TEST_CASE("without yielding no weight changes") {
   Node node(V2Settings{"penstock", false});
   REQUIRE(node.lend(CpuSet{{2}}));
   CHECK(node.machine.read(node.job() + "/cpu.weight") == "100\n");
   CHECK(node.machine.read(node.task + "/penstock_loader/cpu.idle") == "0\n");
 }
 
-TEST_CASE("a loan yields to whoever has CPUs of its own from Slurm") {
+TEST_CASE("a loan yields to every job with its own CPUs from Slurm") {
   Node node;
   const Home borrower = *node.backend->home_of({kTrainer, 0});
   const Home lender = *node.backend->home_of({kLender, 0});
@@ -98,7 +98,8 @@ TEST_CASE("lent CPUs change while a thread is away") {
   node.check_as_before();
 }
 
-TEST_CASE("what Slurm rewrites is put back, and its word is kept") {
+TEST_CASE(
+    "values that Slurm overwrites are set again, and Slurm's are recorded") {
   Node node;
   REQUIRE(node.lend(CpuSet{{3}}));
   const std::string file = node.job() + "/cpuset.cpus";
@@ -112,7 +113,7 @@ TEST_CASE("what Slurm rewrites is put back, and its word is kept") {
   CHECK(node.machine.read(file) == "0-2");
 }
 
-TEST_CASE("what was overwritten is back after one look") {
+TEST_CASE("overwritten values are back after one refresh") {
   Node node;
   REQUIRE(node.lend(CpuSet{{3}}));
   REQUIRE(node.backend->set_io_limit(kJob, "254:16", 4096));
@@ -142,7 +143,7 @@ TEST_CASE("what was overwritten is back after one look") {
   CHECK(node.machine.read(node.job() + "/cpuset.cpus") == "0-1");
 }
 
-TEST_CASE("where a step of a loan fails all is as it was") {
+TEST_CASE("a failed step of a loan leaves everything unchanged") {
   for (const auto& [operation, where] :
        {std::pair{"mkdir", "penstock_home"},
         {"mkdir", "penstock_loader"},
@@ -179,7 +180,7 @@ TEST_CASE("a thread that fails to go stays home") {
         Code::kNotFound);  // no such thread
 }
 
-TEST_CASE("a later run restores what a killed one left") {
+TEST_CASE("a later run restores the changes of a killed one") {
   Node node;
   REQUIRE(node.lend(CpuSet{{2, 3}}));
   node.restart();
@@ -200,7 +201,7 @@ TEST_CASE("where Slurm has rewritten a cpuset a later run leaves it") {
   CHECK(node.machine.read(node.user() + "/cpuset.cpus") == "0-1");
 }
 
-TEST_CASE("tasks that cannot be lent to are told apart, with the remedy") {
+TEST_CASE("each kind of task without loans has its own error and remedy") {
   Node node;
   Home home = node.home;
   SECTION("in no group of Slurm's") {
@@ -249,7 +250,7 @@ TEST_CASE("a machine without cpu and cpuset in the unified hierarchy") {
                                                 lacks + ": boot with"));
 }
 
-TEST_CASE("control groups that become read-only leave jobs as they are") {
+TEST_CASE("read-only control groups leave jobs unchanged") {
   Node node;
   REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
   for (const char* operation : {"write", "mkdir", "rmdir", "mark"}) {

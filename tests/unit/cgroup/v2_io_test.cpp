@@ -4,7 +4,7 @@
 
 using namespace penstock;
 
-TEST_CASE("a limit that was lifted, or whose job has ended, stays away") {
+TEST_CASE("a lifted limit, or that of an ended job, is not set again") {
   Node node;
   REQUIRE(node.backend->set_io_limit(kJob, "254:16", 4096));
   SECTION("lifted") {
@@ -19,7 +19,7 @@ TEST_CASE("a limit that was lifted, or whose job has ended, stays away") {
   }
 }
 
-TEST_CASE("limits of I/O stand at the job, with io enabled for them") {
+TEST_CASE("I/O limits are set on the job's group, with io enabled") {
   Node node;
   REQUIRE(node.backend->set_io_limit(kJob, "254:16", 4096));
   CHECK(node.machine.read(node.job() + "/io.max") == "254:16 rbps=4096");
@@ -196,7 +196,7 @@ TEST_CASE("where io is not delegated the lines to add are named") {
   REQUIRE(node.lend(CpuSet{{2}}));
 }
 
-TEST_CASE("pressure is the job's, where the kernel tells it") {
+TEST_CASE("pressure is the job's if the kernel reports it") {
   Node node;
   const auto write = [&](const char* file, const char* text) {
     node.machine.tree().write(node.job().substr(1) + file, text);

@@ -60,7 +60,7 @@ TEST_CASE("figures of io.stat, io.max and cpu.stat") {
   CHECK(keyed_figure("", "usage_usec") == std::nullopt);
 }
 
-TEST_CASE("pressure counts what some thread was held up for") {
+TEST_CASE("pressure counts the time in which some thread was delayed") {
   CHECK(pressure_some_us("some avg10=98.90 avg60=0.44 avg300=8.56 total=16408\n"
                          "full avg10=0.00 avg60=0.00 avg300=0.00 total=7\n") ==
         16408u);

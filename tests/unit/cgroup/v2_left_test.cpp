@@ -5,7 +5,8 @@
 using namespace penstock;
 
 TEST_CASE(
-    "groups of an ended task, and what Slurm left for them, are removed") {
+    "groups of an ended task, and those that Slurm left because of them, are "
+    "removed") {
   Node node;
   REQUIRE(node.lend(CpuSet{{2}}));
   node.end_job();
@@ -16,7 +17,7 @@ TEST_CASE(
   CHECK(node.machine.fs().exists(node.lender_task));
 }
 
-TEST_CASE("what Slurm left is removed under Slurm's lock alone") {
+TEST_CASE("groups that Slurm left are removed only under Slurm's lock") {
   Node node;
   REQUIRE(node.lend(CpuSet{{2}}));
   node.end_job();
@@ -61,7 +62,7 @@ TEST_CASE("a step that cannot be removed is tried three times") {
   CHECK_FALSE(node.machine.fs().exists(node.job()));
 }
 
-TEST_CASE("a later run removes what Slurm left for a killed one") {
+TEST_CASE("a later run removes the groups that Slurm left for a killed one") {
   Node node;
   REQUIRE(node.lend(CpuSet{{2}}));
   SECTION("the job had ended") { node.end_job(); }
@@ -87,7 +88,8 @@ TEST_CASE("a step that still has a process is left to Slurm") {
   CHECK(node.machine.fs().exists(node.task));
 }
 
-TEST_CASE("a job with a group that does not go is not said to be released") {
+TEST_CASE(
+    "a job with a group that cannot be removed is not reported as released") {
   Node node;
   REQUIRE(node.lend(CpuSet{{2}}));
   REQUIRE(node.backend->set_io_limit(kJob, "254:16", 4096));
@@ -108,7 +110,7 @@ TEST_CASE("a job with a group that does not go is not said to be released") {
 }
 
 // After penstock off and on, for example.
-TEST_CASE("a job that was half released is lent CPUs in groups made anew") {
+TEST_CASE("a half-released job is lent CPUs in new groups") {
   Node node;
   REQUIRE(node.lend(CpuSet{{2}}));
   node.machine.fail("rmdir", "penstock_home", EBUSY);
@@ -142,7 +144,7 @@ TEST_CASE("a job that ends before it is released is forgotten") {
 }
 
 // A guardian that took penstockd for hung is at it when penstockd goes on.
-TEST_CASE("who was taken out of a home again gets no wider room") {
+TEST_CASE("a thread moved out of its home gets no wider cpuset") {
   Node node;
   REQUIRE(node.lend(CpuSet{{2}}));
   REQUIRE(node.machine.fs().write_file(node.task + "/cgroup.procs", "100"));
@@ -162,7 +164,7 @@ TEST_CASE("who was taken out of a home again gets no wider room") {
   }
 }
 
-TEST_CASE("where descriptors ran out nobody is thought to have left a home") {
+TEST_CASE("without free descriptors no thread counts as having left its home") {
   Node node;
   REQUIRE(node.lend(CpuSet{{2}}));
   node.machine.fail("read", node.task + "/cgroup.threads", EMFILE);

@@ -4,7 +4,7 @@
 
 using namespace penstock;
 
-TEST_CASE("a job is limited, and has what stood there before afterwards") {
+TEST_CASE("a limited job gets its former limit back afterwards") {
   Node node;
   const std::string file = node.job() + "/cpu.max";
   node.machine.tree().write(file.substr(1), "max 100000\n");

@@ -48,7 +48,7 @@ TEST_CASE("one on its way out is waited for") {
   REQUIRE(node.lend(CpuSet{{2}}));
 }
 
-TEST_CASE("a move that takes long is no reason to take it back") {
+TEST_CASE("a slow move is not undone") {
   Node node;
   node.machine.before_write = [&](const std::string& path) {
     if (path.ends_with("penstock_home/cgroup.procs")) ::usleep(150'000);
@@ -130,7 +130,7 @@ TEST_CASE("where processes cannot be moved within ten tries all go back") {
   REQUIRE(node.lend(CpuSet{{2}}));
 }
 
-TEST_CASE("a move that nobody goes on with is taken back") {
+TEST_CASE("an abandoned move is undone") {
   SlowTask node(10);
   REQUIRE(node.try_once().error().code == Code::kLimit);
   node.machine.before_write = nullptr;
@@ -160,7 +160,7 @@ TEST_CASE("a task that ends while it is being moved leaves no group") {
   CHECK_FALSE(node.machine.fs().exists(node.job() + "/step_0"));
 }
 
-TEST_CASE("who has got a dead process's number is left where it is") {
+TEST_CASE("a process with the pid of a dead one is not moved") {
   Node node;
   constexpr pid_t kShort = 150;
   node.machine.start(kShort, kShort, node.task, CpuSet{{0}});
@@ -197,7 +197,7 @@ TEST_CASE("a task of too many threads is not moved") {
   CHECK(node.machine.fs().list_dirs(node.task)->empty());
 }
 
-TEST_CASE("masks that a move makes the kernel forget are set anew") {
+TEST_CASE("affinity masks that the kernel drops during a move are set again") {
   Node node;
   node.machine.forget_masks();
   REQUIRE(node.lend(CpuSet{{2}}));
@@ -208,7 +208,7 @@ TEST_CASE("masks that a move makes the kernel forget are set anew") {
   node.check_as_before();
 }
 
-TEST_CASE("what failed is not tried again at once") {
+TEST_CASE("a failed task is not retried at once") {
   Node node;
   node.machine.fail("mkdir", "penstock_home", EIO);
   CHECK_FALSE(node.lend(CpuSet{{2}}));
@@ -219,7 +219,7 @@ TEST_CASE("what failed is not tried again at once") {
 }
 
 // As a container's runtime makes one that runs as root inside of a job.
-TEST_CASE("who is in a group below its task's stays there, and it is said") {
+TEST_CASE("a process in a group below its task's stays there and is reported") {
   Node node;
   const std::string group = node.task + "/container";
   REQUIRE(node.machine.fs().make_dir(group));

@@ -65,7 +65,7 @@ TEST_CASE("a neighbour in the same step sees nothing of a loan") {
   node.check_as_before();
 }
 
-TEST_CASE("all tasks of a step may have threads away at once") {
+TEST_CASE("all tasks of a step may have away threads at the same time") {
   Node node;
   constexpr pid_t kNeighbour = 300;
   const std::string other = node.machine.make_task("job_7", "step_0", 1, "0-1");
@@ -108,7 +108,8 @@ TEST_CASE("all tasks of a step may have threads away at once") {
   CHECK_FALSE(node.machine.has_mark(other));
 }
 
-TEST_CASE("a neighbour whose home could not be removed gets no lent CPUs") {
+TEST_CASE(
+    "a neighbour with a home that could not be removed gets no lent CPUs") {
   Node node;
   constexpr pid_t kNeighbour = 300;
   const std::string other = node.machine.make_task("job_7", "step_0", 1, "0-1");

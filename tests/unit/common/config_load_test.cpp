@@ -55,7 +55,7 @@ TEST_CASE("errors of the text name the file's path") {
   CHECK(load_config(file).error().message.starts_with(file + ":1: Policy="));
 }
 
-TEST_CASE("a missing file is told from an unusable one") {
+TEST_CASE("a missing file and an unusable one give different errors") {
   const TempDir dir;
   const auto missing = load_config(dir.path() + "/none");
   REQUIRE_FALSE(missing);
@@ -63,7 +63,7 @@ TEST_CASE("a missing file is told from an unusable one") {
   CHECK(missing.error().saved_errno == ENOENT);
 }
 
-TEST_CASE("what is no regular file is refused, and none hangs us") {
+TEST_CASE("irregular files are refused without blocking") {
   const TempDir dir;
   const auto directory = load_config(dir.path());
   REQUIRE_FALSE(directory);

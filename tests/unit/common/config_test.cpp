@@ -130,7 +130,7 @@ TEST_CASE("metrics go to a file that node_exporter reads") {
                            "p.conf"));
 }
 
-TEST_CASE("bad values name file, line, key, value and what is allowed") {
+TEST_CASE("an error names file, line, key, value and allowed values") {
   CHECK(refused("\nPolicy=best\n") ==
         "p.conf:2: Policy=best: not valid; allowed: throughput, fair, maxmin, "
         "even");

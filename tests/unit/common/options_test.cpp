@@ -175,7 +175,7 @@ TEST_CASE("the longest allowed texts fit") {
   CHECK(check_options(options, kLimits));
 }
 
-TEST_CASE("what came over the socket is checked field by field") {
+TEST_CASE("each field of a received message is checked") {
   penstock_wire_options good{};
   REQUIRE(check_options(good, kLimits));
   struct Row {

@@ -62,7 +62,7 @@ TEST_CASE("marking again does not change since when") {
   CHECK(*again == 1000.5);
 }
 
-TEST_CASE("a mark that cannot be made or taken away is said") {
+TEST_CASE("a mark that cannot be set or removed is reported") {
   TempDir parent;
   const auto dir = open_state_dir(parent.path() / "state");
   REQUIRE(dir);

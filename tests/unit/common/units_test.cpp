@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-TEST_CASE("rates take Slurm's suffixes and what people add to them") {
+TEST_CASE("rates accept Slurm's suffixes and common additions") {
   struct Row {
     const char* text;
     uint64_t bytes_per_s;
@@ -87,7 +87,7 @@ TEST_CASE("a bad rate is refused and quoted") {
   }
 }
 
-TEST_CASE("a size is what a rate is, but for the /s") {
+TEST_CASE("a size has the form of a rate without the /s") {
   CHECK(parse_size_bytes("40G").value_or(0) == uint64_t{40} << 30);
   CHECK(parse_size_bytes("1.5KiB").value_or(0) == 1536);
   CHECK(parse_size_bytes("7").value_or(0) == 7);
@@ -178,7 +178,7 @@ TEST_CASE("a malformed CPU list is refused") {
   }
 }
 
-TEST_CASE("a CPU set drops doubles and what is no CPU") {
+TEST_CASE("a CPU set drops duplicates and invalid CPUs") {
   const CpuSet set({7, 1, 7, -1, 4096, 0});
   CHECK(set.cpus() == std::vector<int>{0, 1, 7});
   CHECK(set.contains(7));

@@ -6,7 +6,7 @@
 
 using namespace penstock;  // NOLINT: the unit under test
 
-TEST_CASE("wire_text: set_field cuts what is too long and pads the rest") {
+TEST_CASE("wire_text: set_field truncates long text and pads short text") {
   char field[4] = {'x', 'x', 'x', 'x'};
   set_field(field, "ab");
   CHECK(std::string(field, 4) == std::string("ab\0\0", 4));

@@ -76,7 +76,7 @@ std::vector<uint64_t> ids(const json& document) {
 
 using Ids = std::vector<uint64_t>;
 
-TEST_CASE("the jobs' document is what docs/protocol.md says") {
+TEST_CASE("the document of jobs has the fields of docs/protocol.md") {
   ControllerQuery query = about(What::kJobs);
   query.job_id = 2;
   CHECK(answer(query, 0) ==
@@ -92,7 +92,7 @@ TEST_CASE("the jobs' document is what docs/protocol.md says") {
             "on_entitlement": false, "silent": false}]})"));
 }
 
-TEST_CASE("what is not known is null") {
+TEST_CASE("unknown values are null") {
   ClusterView view = cluster_view();
   view.jobs.resize(1);
   JobView& job = view.jobs[0];
@@ -237,7 +237,7 @@ FindHistory history_of(int64_t rows, uint32_t uid) {
   };
 }
 
-TEST_CASE("the history's document is what docs/protocol.md says") {
+TEST_CASE("the document of the history has the fields of docs/protocol.md") {
   const json document =
       answer(about(What::kHistory), 1000, cluster_view(), history_of(1, 1000));
   CHECK(document["kind"] == "job_history");
@@ -262,7 +262,8 @@ TEST_CASE("the history's document is what docs/protocol.md says") {
     "floor_samples_per_s": 500.0}])"));
 }
 
-TEST_CASE("the history is asked for what the asker may see") {
+TEST_CASE(
+    "a query of the history returns only the jobs that the user may see") {
   HistoryQuery asked;
   const FindHistory find = [&](const HistoryQuery& query) {
     asked = query;
@@ -360,7 +361,7 @@ TEST_CASE("a damaged history is not the asker's fault") {
   }
 }
 
-TEST_CASE("a history that cannot be read says why") {
+TEST_CASE("an unreadable history is an error with its cause") {
   Result<json> failed = build_answer(
       about(What::kHistory), 0, cluster_view(), [](const HistoryQuery&) {
         return Result<std::vector<HistoryRow>>(

@@ -41,7 +41,7 @@ TEST_CASE("cores beyond the slow rank's rate go to the neighbour") {
   CHECK(plan.rate(2)->rate == Approx(7000).epsilon(1e-2));
 }
 
-TEST_CASE("a slower node counts with what its samples cost") {
+TEST_CASE("a slower node counts with its own costs of a sample") {
   ClusterPlan plan({}, Policy::kThroughput);
   add(plan, "fast", hello_of(1, {part_of(1, 5000, 1)}));
   JobPart slow = part_of(1, 5000, 1);
@@ -72,7 +72,7 @@ TEST_CASE("trainers and unmanaged jobs are no loader cores") {
   CHECK(plan.rate(1)->rate == Approx(6000).epsilon(1e-3));
 }
 
-TEST_CASE("an end gives back what the job had") {
+TEST_CASE("the end of a job releases its resources") {
   ClusterPlan plan({}, Policy::kThroughput);
   const int node =
       add(plan, "n1", hello_of(4, {part_of(1, 9000, 2), part_of(2, 9000, 2)}));
@@ -138,7 +138,7 @@ TEST_CASE("bandwidth of a pool moves between jobs on different nodes") {
   CHECK(readers[1].wanted_bytes_per_s == Approx(900).epsilon(1e-2));
 }
 
-TEST_CASE("what more processes report gets no more of a pool") {
+TEST_CASE("additional processes get no larger part of a pool") {
   ClusterPlan plan({pool_of("net", 1000)}, Policy::kThroughput);
   JobPart many = reading(part_of(1, 2000, 4), "net", 1);
   many.ranks = 4;  // of them one counts
@@ -149,7 +149,7 @@ TEST_CASE("what more processes report gets no more of a pool") {
   CHECK(plan.rate(2)->floor == Approx(500));
 }
 
-TEST_CASE("a pool that is not shared, or that is not known, binds nobody") {
+TEST_CASE("a pool that is unshared or unknown limits no job") {
   PoolConfig local = pool_of("local", 10);
   local.shared = false;
   ClusterPlan plan({local}, Policy::kThroughput);

@@ -99,7 +99,7 @@ TEST_CASE("every change of a node is answered, versions rise") {
   CHECK(cluster.last["n2"].version == version + 2);
 }
 
-TEST_CASE("a rate that changes is told to all of the job's nodes") {
+TEST_CASE("a changed rate is sent to all nodes of the job") {
   Cluster cluster = two_nodes();
   const int before = cluster.grants["n1"];
   JobPart faster = part_of(1, 5000, 1);
@@ -110,7 +110,7 @@ TEST_CASE("a rate that changes is told to all of the job's nodes") {
   CHECK(cluster.rate_of("n1", 1) == Approx(2000).epsilon(1e-3));
 }
 
-TEST_CASE("what changes nothing elsewhere is not told elsewhere") {
+TEST_CASE("a change without effect on other nodes is not sent to them") {
   Cluster cluster = two_nodes();
   const int before = cluster.grants["n2"];
   cluster.say("n1", JobChanged{8, part_of(2, 8000, 4)});
@@ -118,7 +118,7 @@ TEST_CASE("what changes nothing elsewhere is not told elsewhere") {
   CHECK(cluster.grants["n2"] == before);
 }
 
-TEST_CASE("solves keep their distance, and gather what comes between") {
+TEST_CASE("solves keep a minimum interval and batch the changes between them") {
   Controller::Settings settings;
   settings.min_solve_interval_s = 1;
   Cluster cluster({}, settings);
@@ -134,7 +134,9 @@ TEST_CASE("solves keep their distance, and gather what comes between") {
   CHECK(cluster.last["n1"].jobs.size() == 20);
 }
 
-TEST_CASE("a stranger, a new session and a gap are asked to say hello") {
+TEST_CASE(
+    "unknown nodes, new sessions and gaps are answered by a request to "
+    "connect") {
   Cluster cluster = two_nodes();
   cluster.say("n9", JobChanged{1, part_of(7, 10, 0)});
   cluster.pass(0.1);
@@ -190,7 +192,7 @@ TEST_CASE("a silent node's jobs are kept at floors, and forgotten at last") {
   CHECK(cluster.rate_of("n1", 1) == 0);  // its only node's own affair now
 }
 
-TEST_CASE("a pool's parts are told, with what a node needs without us") {
+TEST_CASE("a node gets its part of a pool and its needs without a controller") {
   Cluster cluster({pool_of("net", 1000)});
   cluster.say("n1", hello_of(4, {reading(part_of(1, 100, 4), "net", 1)}));
   cluster.say("n2", hello_of(4, {reading(part_of(2, 2000, 4), "net", 1)}));
@@ -238,7 +240,7 @@ TEST_CASE("nodes that are forgotten hold nothing, and may come back") {
         Approx(4000 + kDivided * 92000 / 2));
 }
 
-TEST_CASE("what a start takes from everyone is told to a few at a time") {
+TEST_CASE("reductions for a job's start are sent to a few nodes at a time") {
   constexpr int kNodes = 400;
   constexpr double kBandwidth = 4e6;
   Cluster cluster({pool_of("net", uint64_t(kBandwidth))});
@@ -283,7 +285,7 @@ TEST_CASE("what a start takes from everyone is told to a few at a time") {
   CHECK(told() <= kBandwidth * (1 + Controller::kOverTold));
 }
 
-TEST_CASE("whoever reads a term that is newer than ours ends ours") {
+TEST_CASE("a report of a newer term ends ours") {
   Cluster cluster = two_nodes();
   const uint64_t term = cluster.controller.term();
   const int before = cluster.grants["n1"];
@@ -295,7 +297,7 @@ TEST_CASE("whoever reads a term that is newer than ours ends ours") {
   CHECK_THAT(cluster.remarks, ContainsSubstring("ends"));
 }
 
-TEST_CASE("a standby keeps up, and grants at once when it is active") {
+TEST_CASE("a standby follows all messages and grants at once when active") {
   Controller::Settings settings;
   settings.place = 1;
   Cluster cluster({}, settings);
@@ -319,7 +321,7 @@ TEST_CASE("a standby keeps up, and grants at once when it is active") {
   CHECK(cluster.rate_of("n1", 1) == Approx(1000).epsilon(1e-3));
 }
 
-TEST_CASE("an agent that says more CPUs than Slurm is left out") {
+TEST_CASE("an agent that reports more CPUs than Slurm is excluded") {
   Cluster cluster;
   cluster.controller.set_slurm_cpus("n1", 4);
   cluster.say("n1", hello_of(8, {part_of(1, 5000, 4)}));

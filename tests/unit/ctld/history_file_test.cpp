@@ -31,7 +31,7 @@ std::vector<uint32_t> ids(const Result<std::vector<HistoryRow>>& rows) {
 
 using Ids = std::vector<uint32_t>;
 
-TEST_CASE("a record comes back as it was put, known figures and unknown") {
+TEST_CASE("a record is read back as written, with known and unknown values") {
   Scratch scratch;
   JobRecord bare;
   bare.job_id = 1;
@@ -100,7 +100,7 @@ TEST_CASE("queries choose by user, job, time and page") {
   CHECK(ids(file.find({.before_row = 5, .limit = 2})) == Ids{4, 3});
 }
 
-TEST_CASE("nothing that a user or a measurement says makes a bad row") {
+TEST_CASE("no text of a user and no measurement makes an invalid row") {
   Scratch scratch;
   HistoryFile file = open_file(scratch.file("h"));
   JobRecord job = full_record();
@@ -121,7 +121,7 @@ TEST_CASE("nothing that a user or a measurement says makes a bad row") {
   CHECK(rows->front().job.run.parts_s.compute == job.run.parts_s.compute);
 }
 
-TEST_CASE("what is too old or too many is removed in small steps") {
+TEST_CASE("old and surplus rows are removed in small steps") {
   Scratch scratch;
   HistoryFile file = open_file(scratch.file("h"));
   std::vector<JobRecord> jobs;
@@ -141,7 +141,7 @@ TEST_CASE("what is too old or too many is removed in small steps") {
   CHECK(*file.prune(51, 20, 30) == 0);
 }
 
-TEST_CASE("values are kept until they are set anew") {
+TEST_CASE("values are kept until they are set again") {
   Scratch scratch;
   {
     HistoryFile file = open_file(scratch.file("h"));
@@ -237,7 +237,7 @@ TEST_CASE("a history of version 2 is brought up with all its rows") {
   CHECK(rows->front().job == now);
 }
 
-TEST_CASE("a migration that fails leaves the file as it was") {
+TEST_CASE("a failed migration leaves the file unchanged") {
   Scratch scratch;
   // A table in the way of the second step's.
   database_of(scratch.file("h"),
@@ -281,7 +281,9 @@ TEST_CASE("a newer history and another program's database are not touched") {
   }
 }
 
-TEST_CASE("a damaged file, a locked one and a missing folder are told apart") {
+TEST_CASE(
+    "a damaged file, a locked file and a missing directory give different "
+    "errors") {
   Scratch scratch;
   const std::string path = scratch.file("h");
   std::ofstream(path) << std::string(8192, 'x');

@@ -82,7 +82,7 @@ size_t count_of(History& history, const HistoryQuery& query = {}) {
   return rows->size();
 }
 
-TEST_CASE("what is put stands in the file within the period, and at the end") {
+TEST_CASE("records reach the file within the period, and at the end") {
   Scratch scratch;
   Said said;
   HistoryOptions options = quick(scratch.file("h"));
@@ -265,9 +265,7 @@ TEST_CASE(
   CHECK_THAT(said.lines().front(), ContainsSubstring("a new one is begun"));
 }
 
-TEST_CASE(
-    "a locked file is waited for in memory, said once, and nothing is "
-    "lost") {
+TEST_CASE("records wait in memory for a locked file; one message, no loss") {
   Scratch scratch;
   Said said;
   auto history = open_history(quick(scratch.file("h")), said);
@@ -300,7 +298,8 @@ TEST_CASE(
   CHECK_THAT(said.lines()[1], ContainsSubstring("is written again"));
 }
 
-TEST_CASE("memory for what waits is bounded, the oldest goes first") {
+TEST_CASE(
+    "memory of waiting records is bounded, and the oldest are dropped first") {
   Scratch scratch;
   Said said;
   HistoryOptions options = quick(scratch.file("h"));
@@ -377,7 +376,7 @@ TEST_CASE(
   CHECK_THAT(said.lines().back(), ContainsSubstring("is written again"));
 }
 
-TEST_CASE("what only the admin can mend is an error at the start") {
+TEST_CASE("faults that only the admin can correct are errors at the start") {
   Scratch scratch;
   Said said;
   for (const std::string& path :

@@ -93,7 +93,7 @@ TEST_CASE("a run's record joins what Slurm and the agents of its nodes say") {
   CHECK(recorder.known_jobs() == 0);
 }
 
-TEST_CASE("what a profile says is not recorded as measured") {
+TEST_CASE("values of a profile are not recorded as measured") {
   JobRecorder recorder;
   JobPart guess = measured(1, 100, 1), blind = measured(1, 2, 1);
   guess.is_measured = false;

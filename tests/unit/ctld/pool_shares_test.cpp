@@ -18,7 +18,7 @@ double sum(const std::vector<PoolPart>& parts) {
 
 }  // namespace
 
-TEST_CASE("what nobody wants is divided by shares") {
+TEST_CASE("unused bandwidth is divided by shares") {
   const auto granted =
       share_pool(100, {{0, 1, 10, 20, false}, {1, 3, 0, 0, false}});
   CHECK(granted[0].needed_bytes_per_s == Approx(20));
@@ -34,7 +34,7 @@ TEST_CASE("a reader of unknown need has its entitlement, others give way") {
   CHECK(granted[0].granted_bytes_per_s == Approx(50));
 }
 
-TEST_CASE("nobody reads: nothing is granted") {
+TEST_CASE("without readers nothing is granted") {
   CHECK(share_pool(100, {}).empty());
   CHECK(entitled_bytes_per_s(100, 1, 0) == 0);
 }

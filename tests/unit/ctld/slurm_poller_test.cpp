@@ -147,7 +147,7 @@ TEST_CASE("the site is told once, and jobs that wait as they change") {
   CHECK(news.waiting->empty());
 }
 
-TEST_CASE("a slurmctld that is away is said once, and nothing is forgotten") {
+TEST_CASE("an absent slurmctld is logged once, and no data is dropped") {
   auto slurm = std::make_shared<FakeSlurm>();
   slurm->jobs = {running(1)};
   auto poller = poll_of(slurm);
@@ -190,7 +190,7 @@ TEST_CASE("an api that cannot be made is tried again") {
   CHECK_THAT(news.remarks[1], ContainsSubstring("answers again"));
 }
 
-TEST_CASE("a call that blocks delays nobody, and its thread ends with it") {
+TEST_CASE("a blocking call delays no other call, and its thread ends with it") {
   const auto threads = [] {
     const std::filesystem::directory_iterator tasks("/proc/self/task");
     return std::distance(begin(tasks), end(tasks));

@@ -8,7 +8,7 @@ namespace {
 constexpr double kTimeout_s = 30;
 }
 
-TEST_CASE("nobody is active before an agent is heard") {
+TEST_CASE("no controller becomes active before an agent's first message") {
   const Terms terms(0, kTimeout_s, 0);
   CHECK_FALSE(terms.should_begin(1000));
 }
@@ -43,7 +43,7 @@ TEST_CASE("an agent that has not been heard lately has no say") {
   CHECK(backup.should_begin(131));
 }
 
-TEST_CASE("who held the newest term goes on without waiting") {
+TEST_CASE("the holder of the newest term continues without waiting") {
   Terms restarted(0, kTimeout_s, 16);
   restarted.heard("n1", 16, 0.5, 100);
   CHECK_FALSE(restarted.should_begin(100.5));
@@ -51,7 +51,7 @@ TEST_CASE("who held the newest term goes on without waiting") {
   CHECK(restarted.begin() > 16);
 }
 
-TEST_CASE("who held an older term does not") {
+TEST_CASE("the holder of an older term waits") {
   Terms restarted(0, kTimeout_s, 16);
   restarted.heard("n1", 16, 0.5, 100);
   restarted.heard("n2", 33, 0.5, 100);

@@ -14,7 +14,7 @@ void say(int out, const std::string& text) {
   REQUIRE(::write(out, text.data(), text.size()) == ssize_t(text.size()));
 }
 
-TEST_CASE("what a child writes comes back whole") {
+TEST_CASE("a child's output is returned completely") {
   const auto text = output_of(
       "it", 10'000, [](int out) { say(out, std::string(60'000, 'x')); });
   REQUIRE(text);
@@ -30,7 +30,7 @@ TEST_CASE("a child that hangs is given up in time") {
   CHECK(monotonic_ns() - begun_ns < 5'000'000'000);
 }
 
-TEST_CASE("what a child starts and leaves does not hold us up either") {
+TEST_CASE("a child's orphans do not delay the result") {
   const auto text = output_of("it", 200, [](int) {
     if (::fork() == 0) {
       ::alarm(1);  // nobody else ends it
@@ -67,7 +67,7 @@ TEST_CASE("a program's two outputs come back") {
   CHECK(*text == "out\nerr\n");
 }
 
-TEST_CASE("a program that is not there is told from one that fails") {
+TEST_CASE("a missing program and a failing one give different errors") {
   const auto none = output_of_program({"penstock-no-such-program"}, 10'000);
   REQUIRE_FALSE(none);
   CHECK(none.error().code == Code::kNotFound);

@@ -30,14 +30,14 @@ TEST_CASE("a plugin's version is read without running it") {
   CHECK(*version == 0x180b05);
 }
 
-TEST_CASE("what a plugin does not export is not found") {
+TEST_CASE("symbols that a plugin does not export are not found") {
   const std::string image = plugin_image();
   CHECK(error_of(image, "plugin_versio") == Code::kNotFound);
   CHECK(error_of(image, "") == Code::kNotFound);
   CHECK(error_of(image, "not_a_number") == Code::kNotFound);  // 8 bytes
 }
 
-TEST_CASE("what is no ELF file of ours is refused") {
+TEST_CASE("files that are not ELF files of this machine are refused") {
   CHECK(error_of("") == Code::kInvalidArgument);
   CHECK(error_of("#!/bin/sh\n") == Code::kInvalidArgument);
   std::string image = plugin_image();

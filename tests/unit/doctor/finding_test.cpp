@@ -41,7 +41,7 @@ TEST_CASE("JSON holds what docs say and reads back") {
   CHECK(parse_findings(to_json({ok("a", "\xff\xfe")})));
 }
 
-TEST_CASE("what is no list of findings is refused") {
+TEST_CASE("invalid lists of findings are refused") {
   for (const char* text : {"", "[{]", "[{\"check\": 1}]", "[1]"}) {
     INFO(text);
     const auto findings = parse_findings(text);
@@ -50,12 +50,12 @@ TEST_CASE("what is no list of findings is refused") {
   }
 }
 
-TEST_CASE("warnings and what was left out are no failures") {
+TEST_CASE("warnings and skipped checks are not failures") {
   CHECK(any_failed(kFour));
   CHECK_FALSE(any_failed({ok("a", ""), warn("b", "", ""), skip("c", "")}));
 }
 
-TEST_CASE("what only root may read is left out, all else is a failure") {
+TEST_CASE("checks that need root are skipped, other failures count") {
   const Finding denied = unreadable("a", system_error(EACCES, "/x"), "mend it");
   CHECK(denied == skip("a", "/x: Permission denied: run as root to see it"));
   const Finding gone = unreadable("a", system_error(ENOENT, "/x"), "mend it");

@@ -335,7 +335,7 @@ TEST_CASE("of layers that are summed together only the one is refused") {
   check_all(found, "");
 }
 
-TEST_CASE("what is called at the wrong time is told what would be right") {
+TEST_CASE("a call in the wrong state is an error that names the right state") {
   const auto found = exchanged(1, quick(), [&](Context& context, Model& model) {
     CHECK(wait(context, 0).empty());
     CHECK(wait(context, 3) == "there is no layer 3: 3 were added");

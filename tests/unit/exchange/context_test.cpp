@@ -159,7 +159,7 @@ TEST_CASE("layers may be submitted in any order, another one on each rank") {
   check_conserved(totals);
 }
 
-TEST_CASE("what a message has no room for is not passed over for ever") {
+TEST_CASE("elements beyond a message's size are sent later") {
   // Large ones of a region, always the same, and more than its message takes.
   constexpr size_t kLarge = 32;
   const auto residual =
@@ -189,7 +189,7 @@ TEST_CASE("what a message has no room for is not passed over for ever") {
   check_all(wrong, "");
 }
 
-TEST_CASE("memory is what was planned") {
+TEST_CASE("memory use equals the plan") {
   const auto wrong = on_ranks(2, [&](auto transport) -> std::string {
     Context context(std::move(transport), quick());
     const auto layers = model_layers();

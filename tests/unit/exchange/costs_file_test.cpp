@@ -18,7 +18,7 @@ TEST_CASE("costs are read, and other keys passed over") {
   CHECK(costs->record_s == 2e-9);
 }
 
-TEST_CASE("what are no costs is refused with the key") {
+TEST_CASE("invalid costs are refused with their key") {
   const struct {
     const char* text;
     const char* message;

@@ -116,7 +116,7 @@ TEST_CASE("no cost is negative where times shrink with a layer") {
   CHECK(found.add_s >= 0);
 }
 
-TEST_CASE("what nothing depends on costs nothing") {
+TEST_CASE("operations without dependents cost nothing") {
   const MeasuredExchange dense[] = {{Method::kDense, {1000, 2, 1}, 1e-3}};
   const ExchangeCosts found = fit_costs(dense);
   CHECK(found.select_s == 0);

@@ -20,7 +20,7 @@ float by_sorting(std::vector<float> values, size_t k) {
 
 }  // namespace
 
-TEST_CASE("it is what sorting finds") {
+TEST_CASE("the result equals that of sorting") {
   const unsigned seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937 random(seed);

@@ -35,7 +35,8 @@ TEST_CASE("the largest magnitudes are taken, of ties the first ones") {
   CHECK(taken({}, 2).empty());
 }
 
-TEST_CASE("what is no number is larger than an infinity, and no more taken") {
+TEST_CASE(
+    "NaN counts as larger than infinity, and no more elements are taken") {
   const float nan = std::nanf(""), inf = std::numeric_limits<float>::infinity();
   CHECK(taken({1, inf, nan, -inf}, 1) == std::vector<size_t>{2});
   CHECK(taken({1, inf, nan, -inf}, 2) == std::vector<size_t>{1, 2});

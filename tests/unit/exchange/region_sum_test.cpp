@@ -109,7 +109,7 @@ TEST_CASE("the largest sums are taken, the others stay, none is lost") {
   }
 }
 
-TEST_CASE("what is no number goes on before all others") {
+TEST_CASE("NaN is passed on before all other elements") {
   Arena arena = std::move(*Arena::of(kMemory));
   RegionSum sum(32, 8, arena);
   sum.begin(0, 32);

@@ -52,7 +52,7 @@ TEST_CASE("both kinds add up, pick out and keep the rest") {
   CHECK(values_of(residual)[1096] == -3);
 }
 
-TEST_CASE("of what is picked out, no more is taken than there is room for") {
+TEST_CASE("no more selected elements are taken than fit") {
   Arena arena = memory();
   Residual residual = Residual::bfloat16(5000, arena);
   std::vector<uint32_t> indices(2500);
@@ -89,7 +89,7 @@ TEST_CASE("rounding at random has no bias, and is the same when repeated") {
   CHECK(values_of(residual) == values_of(again));
 }
 
-TEST_CASE("what bfloat16 has at its ends stays what it is") {
+TEST_CASE("extreme values of bfloat16 are preserved") {
   const float most = std::numeric_limits<float>::max();
   const float infinity = std::numeric_limits<float>::infinity();
   Arena arena = memory();

@@ -97,7 +97,7 @@ void with_each_target(const Function& function) {
 
 }  // namespace
 
-TEST_CASE("what is large is picked out, and nothing is lost") {
+TEST_CASE("large elements are selected, and none is lost") {
   const unsigned seed = std::random_device{}();
   CAPTURE(seed);
   with_each_target([&] {
@@ -119,7 +119,7 @@ TEST_CASE("what is large is picked out, and nothing is lost") {
   });
 }
 
-TEST_CASE("what reaches the threshold exactly is a candidate, zeros are none") {
+TEST_CASE("elements at the threshold are candidates, zeros are not") {
   with_each_target([] {
     const std::vector<float> sums(40, -2.0f);
     CHECK(picked({}, sums, 2, 0, 40).indices.size() == 40);
@@ -132,7 +132,7 @@ TEST_CASE("what reaches the threshold exactly is a candidate, zeros are none") {
   });
 }
 
-TEST_CASE("what is no number, or infinite, is told, wherever it stands") {
+TEST_CASE("NaN and infinity are reported at any position") {
   with_each_target([] {
     for (const float bad : {kNan, -kNan, kInfinity, -kInfinity}) {
       for (const size_t at : {0, 7, 15, 16, 31, 36}) {

@@ -152,7 +152,7 @@ void check_all_are_alike(const Layer& layer) {
 
 }  // namespace
 
-TEST_CASE("what was given is what was applied and what is left, bit for bit") {
+TEST_CASE("applied and residual values add up to the input, bit for bit") {
   const unsigned seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937 random(seed);

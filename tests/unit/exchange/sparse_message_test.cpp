@@ -61,7 +61,7 @@ TEST_CASE("a full message, and an empty one") {
   CHECK(message.read({}, 16, 0, 0)->values.empty());
 }
 
-TEST_CASE("what is no such message is refused, with what was due") {
+TEST_CASE("an invalid message is refused with the expected one") {
   Sent sent;
   for (const size_t received :
        {size_t{0}, size_t{15}, sent.bytes - 1, sent.bytes + 1}) {

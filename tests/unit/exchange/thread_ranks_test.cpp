@@ -34,7 +34,7 @@ TEST_CASE("messages of a sender and tag arrive in order, and whole") {
   check_case(messages_arrive, {1, 2, 3, 5, 8});
 }
 
-TEST_CASE("all ranks have what each gave") {
+TEST_CASE("all ranks have every rank's values") {
   check_case(all_have_all, {1, 2, 3, 5, 8});
 }
 

@@ -51,7 +51,7 @@ struct Layer {
 
 }  // namespace
 
-TEST_CASE("it keeps to what was wanted while gradients shrink") {
+TEST_CASE("the density stays as requested while gradients shrink") {
   Layer layer(10000);
   Threshold threshold(100, 64);
   std::vector<size_t> found;
@@ -76,7 +76,7 @@ TEST_CASE("a jump is followed at once, by looking exactly") {
   CHECK(layer.step(threshold, 50) == Approx(100).epsilon(0.1));
 }
 
-TEST_CASE("it is found exactly as often as was asked for") {
+TEST_CASE("the threshold is found exactly at the requested interval") {
   Threshold always(10, 1), seldom(10, 4);
   int exact = 0;
   for (int step = 0; step < 12; ++step) {

@@ -73,7 +73,7 @@ TEST_CASE("a file cut short after it was opened gives what is left") {
   CHECK(read->size() == 40);
 }
 
-TEST_CASE("what cannot be read is refused, naming the path") {
+TEST_CASE("unreadable files are refused with their path") {
   const TempFolder folder;
   write_file(folder.path("empty"), {});
   mkfifo(folder.path("fifo").c_str(), 0600);

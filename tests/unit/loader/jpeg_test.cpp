@@ -191,7 +191,7 @@ TEST_CASE("only what the crop needs is decoded") {
   CHECK(part->image.height == 60);
 }
 
-TEST_CASE("what is no JPEG is refused, and the decoder goes on working") {
+TEST_CASE("invalid JPEG data is refused, and the decoder stays usable") {
   JpegDecoder decoder;
   CHECK_FALSE(decoder.open(bytes_of("")));
   CHECK_FALSE(decoder.open(bytes_of("P6 1 1 255\nabc")));
@@ -213,7 +213,7 @@ TEST_CASE("every shortened JPEG is refused, wherever the crop lies") {
   }
 }
 
-TEST_CASE("what follows the end marker is nobody's business") {
+TEST_CASE("data after the end marker is ignored") {
   auto file = jpeg_bytes(64, 48, 1);
   const std::string behind = GENERATE("\n", "a trailer of a telephone's");
   file.insert(file.end(), behind.begin(), behind.end());

@@ -281,7 +281,7 @@ TEST_CASE("a database that was cut short is refused") {
   CHECK_FALSE(open_lmdb(it.file));
 }
 
-TEST_CASE("what cannot be used is refused, and says why") {
+TEST_CASE("unusable data is refused with its cause") {
   const TempFolder folder;
   auto missing = open_lmdb(folder.path("none"));
   REQUIRE_FALSE(missing);

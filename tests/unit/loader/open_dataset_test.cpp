@@ -27,7 +27,7 @@ TEST_CASE("a dataset is what its paths are") {
   CHECK((*records)->tensor_bytes() == 1);
 }
 
-TEST_CASE("paths that are no dataset are refused, and say why") {
+TEST_CASE("paths without a dataset are refused with their cause") {
   const TempFolder folder;
   write_file(folder.path("0.tar"), tar_of({{"a.jpg", "a"}}));
   write_file(folder.path("file"), {1});

@@ -7,7 +7,7 @@
 using namespace penstock;
 using namespace penstock::test;
 
-TEST_CASE("a picture's format is told by its first bytes") {
+TEST_CASE("the first bytes of a picture determine its format") {
   const auto format_of = [](const std::vector<uint8_t>& file) {
     auto format = picture_format(file);
     REQUIRE(format);
@@ -19,7 +19,7 @@ TEST_CASE("a picture's format is told by its first bytes") {
   CHECK(format_of(ppm_bytes(1, 1, 1)) == PictureFormat::kPpm);
 }
 
-TEST_CASE("what begins as no picture does is refused") {
+TEST_CASE("data without a known signature is refused") {
   for (const char* text : {"", "P", "P5 1 1 255\n.", "GIF89a", "RIFF",
                            "RIFF....WAVE", "\x89PNG", "\xff\xd8", "BM"}) {
     CAPTURE(text);

@@ -60,7 +60,7 @@ TEST_CASE("a lap is the time that the thread waited for its CPU") {
   CHECK(lap_s <= wall_s - 0.3 + 0.02);
 }
 
-TEST_CASE("sleep is no delay") {
+TEST_CASE("sleep does not count as delay") {
   RunDelay delay;
   const uint64_t begin_ns = monotonic_ns();
   const timespec time{0, 200'000'000};

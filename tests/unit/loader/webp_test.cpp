@@ -47,7 +47,7 @@ TEST_CASE("every shortened WebP is refused, and the buffer serves the next") {
   CHECK(decode_webp(whole, buffer));
 }
 
-TEST_CASE("what is no WebP of one picture is refused") {
+TEST_CASE("WebP files without exactly one picture are refused") {
   PixelBuffer buffer;
   const auto none = decode_webp(bytes_of(std::string(100, 'x')), buffer);
   REQUIRE_FALSE(none);

@@ -299,7 +299,7 @@ TEST_CASE("a file that is no cache, or a damaged one, is refused") {
   }
 }
 
-TEST_CASE("what is no regular file is refused, and waits for nobody") {
+TEST_CASE("irregular files are refused without waiting") {
   const FileCase test;
   REQUIRE(open_cache_folder(test.owner));
   REQUIRE(::mkfifo(test.path.c_str(), 0600) == 0);

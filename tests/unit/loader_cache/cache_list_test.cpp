@@ -148,7 +148,7 @@ TEST_CASE("a dropped cache has no name, and serves who uses it") {
   CHECK_FALSE(next->find(1));
 }
 
-TEST_CASE("what cannot be dropped is an error that names it") {
+TEST_CASE("a cache that cannot be dropped is an error with its name") {
   const ListCase test;
   const auto check_not_found = [&] {
     Status dropped = drop_cache(test.owner, "n");

@@ -210,7 +210,7 @@ TEST_CASE("records are told by their file, and by how it is read") {
   CHECK(of(open_records(file, kLayout)) != before);
 }
 
-TEST_CASE("a database is told by its file") {
+TEST_CASE("the file identifies a database") {
   const TempFolder folder;
   const std::string file = folder.path("data.mdb");
   put(file, "a", "value");

@@ -174,7 +174,7 @@ TEST_CASE("what cannot be opened is an error") {
   CHECK_THAT(gone.error().message, ContainsSubstring("cannot open the cache"));
 }
 
-TEST_CASE("who cannot ask takes everyone for alive") {
+TEST_CASE("without permission to ask, all processes count as alive") {
   CHECK(has_members(-1));
   CHECK(is_member(-1, 0));
   CHECK_FALSE(shut_out_cache_members(-1));

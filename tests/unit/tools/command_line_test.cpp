@@ -11,7 +11,7 @@
 namespace penstock {
 namespace {
 
-TEST_CASE("usage errors end with 2 and say what is wrong") {
+TEST_CASE("usage errors exit with 2 and name the fault") {
   struct Row {
     std::vector<std::string> words;
     const char* message;
