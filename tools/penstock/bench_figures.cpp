@@ -4,23 +4,15 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "predictor/quantiles.h"
 #include "tools/penstock/json_text.h"
 
 namespace penstock {
 namespace {
-
-// Quantile of sorted runs, interpolated between neighbours.
-double quantile(const std::vector<double>& sorted, double part) {
-  double place = part * (sorted.size() - 1);
-  size_t below = static_cast<size_t>(place);
-  size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (place - below) * (sorted[above] - sorted[below]);
-}
 
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
@@ -42,9 +34,10 @@ BenchFigure single(std::string name, std::string unit, double value,
 
 BenchFigure summarise(std::string name, std::string unit,
                       std::vector<double> runs) {
-  std::sort(runs.begin(), runs.end());
-  return {std::move(name), quantile(runs, 0.5), std::move(unit),
-          quantile(runs, 0.75) - quantile(runs, 0.25), runs.size()};
+  const double spread = quantile(runs, 0.75) - quantile(runs, 0.25);
+  const size_t count = runs.size();
+  return {std::move(name), quantile(std::move(runs), 0.5), std::move(unit),
+          spread, count};
 }
 
 std::string figures_table(const std::vector<BenchFigure>& figures) {
