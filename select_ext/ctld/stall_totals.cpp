@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+
+#include "wire/field_reader.h"
+#include "wire/field_writer.h"
 
 namespace penstock {
 namespace {
@@ -22,8 +26,8 @@ void visit_figures(Visit&& visit, Totals&... totals) {
   visit("estimated_gpu_h", totals.estimated_gpu_h...);
   for (const WallPartNames& it : kWallParts) {
     const std::string key = it.key;
-    visit(key + "_gpu_h", totals.parts_gpu_h[it.part]...);
-    visit(key + "_known_gpu_h", totals.known_gpu_h[it.part]...);
+    visit((key + "_gpu_h").c_str(), totals.parts_gpu_h[it.part]...);
+    visit((key + "_known_gpu_h").c_str(), totals.known_gpu_h[it.part]...);
   }
   visit("stalled_gpu_h", totals.stalled_gpu_h...);
   visit("stalled_known_gpu_h", totals.stalled_known_gpu_h...);
@@ -35,15 +39,8 @@ void visit_figures(Visit&& visit, Totals&... totals) {
   visit("below_floor_gpu_h", totals.below_floor_gpu_h...);
 }
 
-void read_figure(const json& in, uint64_t& out) {
-  if (in.is_number_unsigned()) out = in.get<uint64_t>();
-}
-
-void read_figure(const json& in, double& out) {
-  if (!in.is_number()) return;
-  const auto value = in.get<double>();
-  if (std::isfinite(value) && value >= 0) out = value;
-}
+// Nothing is refused.
+constexpr FieldDialect kDialect = {.low = 0};
 
 void add_cores(const RunTotals& run, StallTotals& totals) {
   if (!run.home_core_s || !run.away_core_s || !run.lent_core_s) return;
@@ -116,22 +113,15 @@ double StallTotals::unattributed_gpu_h() const {
 }
 
 json to_json(const StallTotals& totals) {
-  json object = json::object();
-  visit_figures(
-      [&](const auto& name, const auto& figure) { object[name] = figure; },
-      totals);
-  return object;
+  FieldWriter<json> writer;
+  visit_figures(writer, totals);
+  return writer.take();
 }
 
 StallTotals read_stall_totals(const json& object) {
   StallTotals totals;
-  if (!object.is_object()) return totals;
-  visit_figures(
-      [&](const auto& name, auto& figure) {
-        const auto found = object.find(name);
-        if (found != object.end()) read_figure(*found, figure);
-      },
-      totals);
+  FieldReader reader(object, kDialect);
+  visit_figures(reader, totals);
   return totals;
 }
 
