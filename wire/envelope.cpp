@@ -108,11 +108,11 @@ Result<Envelope> read_envelope(json& object) {
   if (Status known = check_version(envelope.version); !known) {
     return std::move(known).error();
   }
-  std::string session_text;
+  std::string session_digits;
   visit_fields(reader, envelope);
-  reader("session", session_text);
+  reader("session", session_digits);
   if (Status read = reader.finish(); !read) return std::move(read).error();
-  Result<uint64_t> session = session_of(session_text);
+  Result<uint64_t> session = session_of(session_digits);
   if (!session) return std::move(session).error();
   envelope.session = *session;
   if (!object.contains("body")) return invalid("body: missing");
