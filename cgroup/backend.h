@@ -32,6 +32,12 @@
 
 namespace penstock {
 
+struct BackendSettings {
+  std::string name = "penstock";  // of our groups; one path component
+  bool away_yields = true;        // false: away threads compete as equals; only
+                                  // to measure the value of yielding
+};
+
 // A thread's groups, affinity and policy, recorded while it is at home. Paths
 // are as in /proc/TID/cgroup: "/slurm_n1/uid_1000/job_7/step_0". On v2 the
 // three group paths are the same.

@@ -14,8 +14,7 @@ Result<std::unique_ptr<Backend>> open_backend(const std::string& root,
   Result<V1Mounts> mounts = v1_mounts_of_system(root);
   if (mounts) {
     Result<V1Backend> backend =
-        V1Backend::create(fs, proc, sched, *std::move(mounts),
-                          {settings.name, settings.away_yields});
+        V1Backend::create(fs, proc, sched, *std::move(mounts), settings);
     if (!backend) return std::move(backend).error();
     return std::unique_ptr<Backend>(new V1Backend(*std::move(backend)));
   }
@@ -23,8 +22,7 @@ Result<std::unique_ptr<Backend>> open_backend(const std::string& root,
     return std::move(mounts.error())
         .wrap("no unified hierarchy (cgroup v2) at " + root + " either");
   }
-  Result<V2Backend> backend =
-      V2Backend::create(fs, proc, sched, {settings.name, settings.away_yields});
+  Result<V2Backend> backend = V2Backend::create(fs, proc, sched, settings);
   if (!backend) return std::move(backend).error();
   return std::unique_ptr<Backend>(new V2Backend(*std::move(backend)));
 }

@@ -8,11 +8,6 @@
 
 namespace penstock {
 
-struct BackendSettings {
-  std::string name = "penstock";  // of our groups; one path component
-  bool away_yields = true;        // false: only to measure its value
-};
-
 // Opens v1 if cpu and cpuset are mounted as v1 below root, else v2. (A hybrid
 // machine has them in v1, not in the unified hierarchy.) fs (of root), proc and
 // sched must outlive the backend. Not thread-safe.

@@ -14,25 +14,17 @@ constexpr const char* kTasks = "/tasks";
 
 }  // namespace
 
-V1Backend::V1Backend(const CgroupFs& fs, const ProcReader& proc,
-                     const ThreadSched& sched, V1Mounts mounts,
-                     V1Settings settings)
-    : proc_(&proc),
-      sched_(&sched),
-      tree_{&fs, std::move(mounts), std::move(settings.name)},
-      away_yields_(settings.away_yields) {}
-
 Result<V1Backend> V1Backend::create(const CgroupFs& fs, const ProcReader& proc,
                                     const ThreadSched& sched, V1Mounts mounts,
-                                    V1Settings settings) {
+                                    BackendSettings settings) {
   Status named = check_group_name(settings.name);
   if (!named) return std::move(named).error();
-  V1Backend backend(fs, proc, sched, std::move(mounts), std::move(settings));
+  const V1Tree tree{&fs, std::move(mounts), std::move(settings)};
   for (const char* controller : {"cpu", "cpuset"}) {
-    Status there = backend.tree_.require(controller);
+    Status there = tree.require(controller);
     if (!there) return there.error();
   }
-  return backend;
+  return V1Backend(tree, proc, sched);
 }
 
 Result<Home> V1Backend::home_of(const TaskId& task) const {
@@ -87,10 +79,11 @@ Status V1Backend::make_cpu(JobId job) {
   std::string parent = tree_.at("cpu", tree_.parent_group());
   Status done = tree_.fs->make_dir(parent);
   if (!done) return done;
-  done = tree_.fs->write_file(parent + "/cpu.idle", away_yields_ ? "1" : "0");
+  done = tree_.fs->write_file(parent + "/cpu.idle",
+                              tree_.settings.away_yields ? "1" : "0");
   if (!done && done.error().code == Code::kNotFound) {  // before Linux 5.15
     done = tree_.fs->write_file(parent + "/cpu.shares",
-                                away_yields_ ? "2" : "1024");
+                                tree_.settings.away_yields ? "2" : "1024");
   }
   if (done) done = tree_.fs->make_dir(tree_.at("cpu", tree_.job_group(job)));
   return done;

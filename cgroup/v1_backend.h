@@ -22,12 +22,6 @@
 
 namespace penstock {
 
-struct V1Settings {
-  std::string name = "penstock";  // one path component
-  bool away_yields = true;        // false: plain shares, no cpu.idle; only to
-                                  // measure the value of yielding
-};
-
 class V1Backend final : public Backend {
  public:
   // fs, proc and sched must outlive the backend. Creates no groups yet.
@@ -37,7 +31,7 @@ class V1Backend final : public Backend {
                                                 const ProcReader& proc,
                                                 const ThreadSched& sched,
                                                 V1Mounts mounts,
-                                                V1Settings settings);
+                                                BackendSettings settings);
 
   Result<Home> home_of(const TaskId& task) const override;
   JobGroups job_groups_of(const ProcCgroups& groups) const override;
@@ -72,8 +66,8 @@ class V1Backend final : public Backend {
                const FindHome& find_home) override;
 
  private:
-  V1Backend(const CgroupFs& fs, const ProcReader& proc,
-            const ThreadSched& sched, V1Mounts mounts, V1Settings settings);
+  V1Backend(V1Tree tree, const ProcReader& proc, const ThreadSched& sched)
+      : tree_(std::move(tree)), proc_(&proc), sched_(&sched) {}
 
   Status make_cpuset(JobId job);
   Status make_cpu(JobId job);
@@ -93,10 +87,9 @@ class V1Backend final : public Backend {
   Status remove_groups(JobId job);
   void remove_parents();
 
+  V1Tree tree_;
   const ProcReader* proc_;
   const ThreadSched* sched_;
-  V1Tree tree_;
-  bool away_yields_;
   // Former cpu group of each job's limited processes.
   std::map<JobId, std::string> limited_from_;
 };

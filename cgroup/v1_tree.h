@@ -20,13 +20,13 @@ inline bool group_unusable(const Error& error) {
 struct V1Tree {
   const CgroupFs* fs;
   V1Mounts mounts;
-  std::string name;
+  BackendSettings settings;
 
   // Whether away threads move to a cpu group of ours.
   bool own_cpu_group() const { return !mounts.cpu_with_cpuacct(); }
   // Path relative to fs's root; `group` is as in /proc/PID/cgroup.
   std::string at(std::string_view controller, std::string_view group) const;
-  std::string parent_group() const { return "/" + name; }
+  std::string parent_group() const { return "/" + settings.name; }
   std::string job_group(JobId job) const;
   std::string limit_parent() const { return parent_group() + "_limit"; }
   std::string limit_group(JobId job) const;

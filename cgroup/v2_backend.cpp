@@ -36,7 +36,7 @@ Error not_slurms(const Home& home) {
 
 Result<V2Backend> V2Backend::create(const CgroupFs& fs, const ProcReader& proc,
                                     const ThreadSched& sched,
-                                    V2Settings settings) {
+                                    BackendSettings settings) {
   Status named = check_group_name(settings.name);
   if (!named) return std::move(named).error();
   auto controllers = fs.read_file("cgroup.controllers");

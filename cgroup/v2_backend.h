@@ -45,7 +45,7 @@ class V2Backend final : public Backend {
   [[nodiscard]] static Result<V2Backend> create(const CgroupFs& fs,
                                                 const ProcReader& proc,
                                                 const ThreadSched& sched,
-                                                V2Settings settings);
+                                                BackendSettings settings);
 
   Result<Home> home_of(const TaskId& task) const override;
   JobGroups job_groups_of(const ProcCgroups& groups) const override;

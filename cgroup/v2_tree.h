@@ -13,12 +13,6 @@
 
 namespace penstock {
 
-struct V2Settings {
-  std::string name = "penstock";  // one path component
-  bool away_yields = true;        // false: away threads compete as equals; only
-                                  // to measure the value of yielding
-};
-
 // Bound of one series of moves: the caller may have threads to bring home
 // within 100 ms. It calls again for the rest. A first move takes 10 to 20 ms,
 // moves right after it 0.01 ms; on a busy machine each may take longer.
@@ -31,7 +25,7 @@ struct V2Tree {
   const CgroupFs* fs;
   const ProcReader* proc;
   const ThreadSched* sched;
-  V2Settings settings;
+  BackendSettings settings;
 
   std::string home_dir(std::string_view task) const;
   std::string loader_dir(std::string_view task) const;

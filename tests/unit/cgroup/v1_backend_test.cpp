@@ -14,7 +14,8 @@ constexpr JobId kJob = 7;
 constexpr pid_t kTrainer = 100;
 constexpr pid_t kLoader = 101;
 
-V1Backend backend_of(const FakeMachine& machine, V1Settings settings = {}) {
+V1Backend backend_of(const FakeMachine& machine,
+                     BackendSettings settings = {}) {
   return std::move(*V1Backend::create(machine.fs(), machine.proc(),
                                       machine.sched(), machine.mounts(),
                                       std::move(settings)));
@@ -40,7 +41,7 @@ struct Away {
   V1Backend backend;
   Home home;
 
-  explicit Away(bool together = false, V1Settings settings = {})
+  explicit Away(bool together = false, BackendSettings settings = {})
       : machine(together), backend(backend_of(machine, settings)) {
     start_task(machine);
     home = *backend.home_of({kLoader, 0});

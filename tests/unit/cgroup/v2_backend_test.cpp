@@ -62,7 +62,7 @@ TEST_CASE("a borrower weighs less than its lender, and only meanwhile") {
 }
 
 TEST_CASE("without yielding no weight changes") {
-  Node node(V2Settings{"penstock", false});
+  Node node(BackendSettings{"penstock", false});
   REQUIRE(node.lend(CpuSet{{2}}));
   CHECK(node.machine.read(node.job() + "/cpu.weight") == "100\n");
   CHECK(node.machine.read(node.task + "/penstock_loader/cpu.idle") == "0\n");

@@ -16,7 +16,7 @@ inline constexpr pid_t kTrainer = 100, kLoader = 101, kLender = 200;
 
 // Job 7 on CPUs 0-1 with a trainer and a loader thread, job 9 on 2-3.
 struct Node {
-  explicit Node(V2Settings settings = {}) {
+  explicit Node(BackendSettings settings = {}) {
     task = machine.make_task("job_7", "step_0", 0, "0-1");
     lender_task = machine.make_task("job_9", "step_0", 0, "2-3");
     machine.start(kTrainer, kTrainer, task, CpuSet{{0, 1}});
