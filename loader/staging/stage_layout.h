@@ -21,7 +21,7 @@
 #include <cstdint>
 
 #include "loader/cache/cache_layout.h"
-#include "loader/staging/shared_event.h"
+#include "loader/pipeline/event_count.h"
 
 namespace penstock {
 
