@@ -78,12 +78,17 @@ const std::vector<GpuType>& gpu_types() {
   return types;
 }
 
-std::string plain_name(std::string_view name) {
-  std::string out;
-  for (char c : name) {
-    if (c == '-' || c == '_' || c == ' ') continue;
-    out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
+  return out;
+}
+
+std::string plain_name(std::string_view name) {
+  std::string out = lower_case(name);
+  std::erase_if(out, [](char c) { return c == '-' || c == '_' || c == ' '; });
   return out;
 }
 

@@ -3,17 +3,10 @@
 #include <algorithm>
 
 #include "common/units.h"
+#include "predictor/gpu_table.h"
 
 namespace penstock {
 namespace {
-
-std::string upper(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  }
-  return out;
-}
 
 bool holds(const std::string& text, const char* part) {
   return text.find(part) != text.npos;
@@ -34,12 +27,12 @@ const char* precision_name(Precision precision) {
 }
 
 Result<Precision> parse_precision(std::string_view text) {
-  const std::string label = upper(text);
-  if (holds(label, "TF32")) return Precision::kTf32;
-  for (const char* part : {"AMP", "16", "8", "MIXED"}) {
+  const std::string label = lower_case(text);
+  if (holds(label, "tf32")) return Precision::kTf32;
+  for (const char* part : {"amp", "16", "8", "mixed"}) {
     if (holds(label, part)) return Precision::kHalf;
   }
-  if (label.empty() || label == "FP32" || label == "FLOAT") {
+  if (label.empty() || label == "fp32" || label == "float") {
     return Precision::kFp32;
   }
   return invalid(

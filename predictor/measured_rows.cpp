@@ -4,6 +4,7 @@
 
 #include "common/units.h"
 #include "predictor/csv_table.h"
+#include "predictor/gpu_table.h"
 
 namespace penstock {
 namespace {
@@ -11,14 +12,6 @@ namespace {
 constexpr double kMaxGpus = 1e6;
 constexpr double kMaxBatch = 1e9;
 constexpr double kMaxRate = 1e12;
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
 
 struct NumberColumn {
   const char* name;
@@ -120,7 +113,7 @@ Result<MeasuredRow> read_row(const CsvTable& table, size_t row) {
 }  // namespace
 
 Software software_of_note(std::string_view note) {
-  const std::string text = lower(note);
+  const std::string text = lower_case(note);
   const auto holds = [&](const char* part) {
     return text.find(part) != text.npos;
   };

@@ -7,6 +7,7 @@
 
 #include "predictor/csv_table.h"
 #include "predictor/data.h"
+#include "predictor/gpu_table.h"
 
 namespace penstock {
 namespace {
@@ -34,10 +35,7 @@ std::vector<Rule> read_rules() {
 
 Facts traits_of(std::string_view model) {
   static const std::vector<Rule> rules = read_rules();
-  std::string name(model);
-  for (char& c : name) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
+  const std::string name = lower_case(model);
   Facts traits;
   for (const Rule& rule : rules) {
     if (::fnmatch(rule.pattern.c_str(), name.c_str(), 0) == 0) {
