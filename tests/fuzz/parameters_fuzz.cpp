@@ -7,14 +7,6 @@
 
 using namespace penstock;
 
-// The tables themselves are no outside input.
-namespace penstock::data {
-const std::string_view kModels = "model\n";
-const std::string_view kGpus = "gpu\n";
-const std::string_view kTraits = "trait\n";
-const std::string_view kParameters = "part\n";
-}  // namespace penstock::data
-
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto read = parse_parameters(as_text(data, size), "f");
   if (!read) {

@@ -356,7 +356,7 @@ TEST_CASE("a damaged history is not the asker's fault") {
     CHECK(failed.error().code == Code::kUnavailable);
     CHECK_THAT(failed.error().message,
                ContainsSubstring("h.db: malformed") &&
-                   ContainsSubstring("ask again") &&
+                   ContainsSubstring("repeat the command") &&
                    ContainsSubstring("journalctl -u penstockctld"));
   }
 }

@@ -295,7 +295,7 @@ TEST_CASE("records wait in memory for a locked file; one message, no loss") {
   wait_for("the good news", [&] { return said.lines().size() == 2; });
   CHECK_THAT(said.lines()[0],
              ContainsSubstring("locked") && ContainsSubstring("jobs go on"));
-  CHECK_THAT(said.lines()[1], ContainsSubstring("is written again"));
+  CHECK_THAT(said.lines()[1], ContainsSubstring("is writable again"));
 }
 
 TEST_CASE(
@@ -373,7 +373,7 @@ TEST_CASE(
   REQUIRE(history->flush(kPatience_ms));
   CHECK(count_of(*history, {.limit = 1000}) == (full_at_start ? 299 : 300));
   CHECK(said.lines().size() <= 3);
-  CHECK_THAT(said.lines().back(), ContainsSubstring("is written again"));
+  CHECK_THAT(said.lines().back(), ContainsSubstring("is writable again"));
 }
 
 TEST_CASE("faults that only the admin can correct are errors at the start") {

@@ -221,7 +221,7 @@ TEST_CASE("forged, truncated, replayed and stale messages are left out") {
   SECTION("truncated") {
     const std::string next = sealed(sender.next("heartbeat", body, unix_s()));
     REQUIRE(stranger.socket.send("", next.substr(0, next.size() / 2)).ok());
-    CHECK_THAT(complaint_of(*ctld), ContainsSubstring("no JSON object"));
+    CHECK_THAT(complaint_of(*ctld), ContainsSubstring("not a JSON object"));
   }
   SECTION("replayed") {
     REQUIRE(stranger.socket.send("", good).ok());
