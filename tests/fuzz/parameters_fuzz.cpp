@@ -1,7 +1,6 @@
 // Parameter files: whatever is accepted is complete and is written and read
 // back as the same.
 #include "predictor/arrival_parameters.h"
-#include "predictor/data.h"
 #include "predictor/exchange.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -201,7 +201,7 @@ TEST_CASE(
   plan.add(kind, visit);
   CHECK(plan.kinds()[kind].visits.empty());
   CHECK_THAT(plan.kinds()[kind].dropped,
-             Catch::Matchers::ContainsSubstring("was not kept"));
+             Catch::Matchers::ContainsSubstring("did not keep it"));
   // A penstockd that is started anew forgets limits, and sets others.
   for (const CellKind& it : plan.kinds()) {
     CHECK((it.cell.cores.value_or(0.5) != 1 || it.role != CellRole::kPrep));

@@ -45,7 +45,7 @@ TEST_CASE("measurements before a failure are shown and written") {
   const Status status = shown.show({kFigures, false});
   REQUIRE_FALSE(status);
   CHECK(status.error().code == Code::kUnavailable);
-  CHECK(status.error().message.find("bench lmdb did not come to its end") == 0);
+  CHECK(status.error().message.find("bench lmdb did not finish") == 0);
   shown.check_figures();
 }
 

@@ -220,7 +220,7 @@ TEST_CASE("a damaged file is set aside when it is opened") {
   REQUIRE(said.lines().size() == 1);
   CHECK_THAT(said.lines().front(), ContainsSubstring(scratch.file("h")) &&
                                        ContainsSubstring(".corrupt-") &&
-                                       ContainsSubstring("a new one is begun"));
+                                       ContainsSubstring("created a new file"));
   history->put(recent(1));
   REQUIRE(history->flush(kPatience_ms));
   CHECK(count_of(*history) == 1);
@@ -262,7 +262,7 @@ TEST_CASE(
   REQUIRE_FALSE(rows->empty());
   CHECK(rows->front().job.job_id == 1000);
   REQUIRE_FALSE(said.lines().empty());
-  CHECK_THAT(said.lines().front(), ContainsSubstring("a new one is begun"));
+  CHECK_THAT(said.lines().front(), ContainsSubstring("created a new file"));
 }
 
 TEST_CASE("records wait in memory for a locked file; one message, no loss") {

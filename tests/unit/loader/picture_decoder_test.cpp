@@ -27,7 +27,7 @@ TEST_CASE("data without a known signature is refused") {
     REQUIRE_FALSE(format);
     CHECK(format.error().code == Code::kInvalidArgument);
     CHECK_THAT(format.error().message,
-               Catch::Matchers::ContainsSubstring("no picture"));
+               Catch::Matchers::ContainsSubstring("not a picture"));
   }
 }
 

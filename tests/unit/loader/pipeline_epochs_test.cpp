@@ -210,7 +210,7 @@ TEST_CASE("a broken sample may be fatal") {
     auto batch = (*pipeline)->next(kSecond);
     if (!batch) {
       CHECK_THAT(batch.error().message,
-                 ContainsSubstring(folder.path("7.jpg") + ": no picture"));
+                 ContainsSubstring(folder.path("7.jpg") + ": not a picture"));
       break;
     }
     if (!*batch) continue;

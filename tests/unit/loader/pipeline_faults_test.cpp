@@ -180,9 +180,9 @@ TEST_CASE("a file that goes or changes during an epoch is a broken sample") {
            [](const std::string& path) {
              std::filesystem::resize_file(path, 0);
            }},
-          {"overwritten", "no picture",
+          {"overwritten", "not a picture",
            [](const std::string& path) { write_text(path, "text"); }},
-          {"zeroed", "no picture",
+          {"zeroed", "not a picture",
            [](const std::string& path) {
              const auto bytes = std::filesystem::file_size(path);
              write_file(path, std::vector<uint8_t>(bytes));

@@ -52,7 +52,7 @@ void check_stranger(
 
 TEST_CASE("answers that cannot be right are not taken") {
   const std::vector<uint8_t> sample = sample_bytes(5);
-  const char* const unasked = "no answer to what it was asked";
+  const char* const unasked = "not the reply to the request";
   SECTION("another sample's number") {
     check_lie(
         [&](RawPeer& peer, uint64_t index) {
@@ -107,14 +107,14 @@ TEST_CASE("answers that cannot be right are not taken") {
           const std::vector<uint8_t> garbage(100000, 'x');
           peer.say_bytes(garbage.data(), garbage.size());
         },
-        "no answer");
+        "not a reply");
   }
   SECTION("a sample that is too large") {
     check_lie(
         [&](RawPeer& peer, uint64_t index) {
           peer.begin_sample(index, kMostPeerSampleBytes + 1);
         },
-        "no answer");
+        "not a reply");
   }
   SECTION("another sample's, that only begins") {
     check_lie(
@@ -212,20 +212,20 @@ TEST_CASE("who cannot show who it is gets no answer taken") {
               "SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\n";
           peer.say_bytes(garbage.data(), garbage.size());
         },
-        "no answer");
+        "not a reply");
   }
   SECTION("a large sample, that only begins") {
     check_stranger(
         [&](RawPeer& peer, const PeerClaim&) {
           peer.begin_sample(5, kMostPeerSampleBytes);
         },
-        "no greeting");
+        "not a greeting");
   }
   SECTION("a sample at once") {
     check_stranger(
         [&](RawPeer& peer, const PeerClaim&) {
           peer.say_sample(PeerKind::kSample, 5, sample_bytes(5), 3);
         },
-        "no greeting");
+        "not a greeting");
   }
 }

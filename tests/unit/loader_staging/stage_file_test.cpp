@@ -202,7 +202,7 @@ TEST_CASE("a window that no process can map is refused") {
   REQUIRE_FALSE(file);
   CHECK(file.error().code == Code::kLimit);
   CHECK_THAT(file.error().message, ContainsSubstring("may map") &&
-                                       ContainsSubstring("smaller window"));
+                                       ContainsSubstring("reduce the window"));
   CHECK_FALSE(std::filesystem::exists(test.path()));
 }
 

@@ -181,7 +181,7 @@ TEST_CASE("what does not go together in a description is refused") {
        "cpu_class: unknown class; allowed: raw, jpeg"},
       {model + "cpu_class = \"raw\"\nloader_cpu_s_per_sample = 1",
        "cpu_class: not valid with loader_cpu_s_per_sample"},
-      {model + "gpu = \"abacus\"", "gpu: \"abacus\" is not known"},
+      {model + "gpu = \"abacus\"", "gpu: \"abacus\" is unknown"},
       {model + "nodes = 1.5", "nodes: not valid; allowed: a whole number"},
       {model + "precision = \"fuzzy\"", "precision: not valid; allowed: "},
       {model + "batch = 0", "batch: not valid; allowed: a number from 1"},

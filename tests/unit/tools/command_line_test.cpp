@@ -35,7 +35,7 @@ TEST_CASE("usage errors exit with 2 and name the fault") {
       {{"jobs", "0"}, "4294967295"},
       {{"nodes", "n1"}, "n1"},
       {{"history", "--days", "0"}, "--days"},
-      {{"report"}, "One of JOBID, --user, --array, --cluster"},
+      {{"report"}, "one of JOBID, --user, --array, --cluster"},
       {{"report", "7", "--user", "ada"}, "choose one: JOBID"},
       {{"report", "--array", "7", "--cluster"}, "choose one: JOBID"},
       {{"report", "--user", "ada", "--cluster"}, "choose one: JOBID"},

@@ -77,8 +77,8 @@ TEST_CASE("what cannot be written is named with a remedy") {
   REQUIRE_FALSE(status);
   CHECK(status.error().code == Code::kInvalidArgument);
   CHECK(status.error().message == "cannot write " + path +
-                                      ": No such file or directory; make its "
-                                      "folder first");
+                                      ": No such file or directory; create its "
+                                      "directory first");
   CHECK(files_in(directory.path) == 0);
 }
 
