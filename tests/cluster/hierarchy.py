@@ -267,18 +267,22 @@ def pids(node):
 
 
 def process_s(pid):
-    """CPU seconds of a process and of its children that it waited for."""
+    """CPU seconds of a process, without its children's."""
     fields = content(f"/proc/{pid}/stat").rpartition(")")[2].split()
-    # The fields 14 to 17 of proc(5), of which the first two are cut off.
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    # The fields 14 and 15 of proc(5), of which the first two are cut off.
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
-def used_s(node):
-    """CPU seconds of the cluster's jobs and daemons since their start."""
+def daemons_s(node):
+    """{pid: CPU seconds} of the cluster's processes that are in no job."""
+    return {pid: process_s(pid)
+            for pid in content(f"{cage(node)}/cgroup.procs").split()}
+
+
+def jobs_s(node):
+    """CPU seconds of the cluster's jobs, also of those that have ended."""
     if UNIFIED:
         return sum(int(content(f"{top}/cpu.stat").split()[1]) * 1e-6
-                   for top in [cage(node), *slurm_trees(node)])
-    jobs = sum(int(content(f"{top}/cpuacct.usage") or 0) * 1e-9
+                   for top in slurm_trees(node))
+    return sum(int(content(f"{top}/cpuacct.usage") or 0) * 1e-9
                for top in slurm_trees(node, "cpuacct"))
-    daemons = content(f"{cage(node)}/cgroup.procs").split()
-    return jobs + sum(process_s(pid) for pid in daemons)

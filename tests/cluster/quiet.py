@@ -34,17 +34,20 @@ class Others:
     def __init__(self, node):
         self._node = node
         self._begun = time.monotonic()
-        self._before_s = self._used_s()
+        self._rest_s = self._all_but_daemons_s()
+        self._daemons_s = hierarchy.daemons_s(node)
 
     def cores(self):
-        """The mean since the beginning. The time of a cluster's daemon that
-        has ended counts as others', that of its jobs does not."""
-        return ((self._used_s() - self._before_s)
+        """The mean since the beginning. What a daemon of the cluster used that
+        has ended counts as others'."""
+        daemons_s = sum(used_s - self._daemons_s.get(pid, 0) for pid, used_s in
+                        hierarchy.daemons_s(self._node).items())
+        return ((self._all_but_daemons_s() - self._rest_s - daemons_s)
                 / (time.monotonic() - self._begun))
 
-    def _used_s(self):
+    def _all_but_daemons_s(self):
         return (machine_s() - sum(os.times()[:4])
-                - hierarchy.used_s(self._node))
+                - hierarchy.jobs_s(self._node))
 
 
 class Recorder(unittest.TestResult):
@@ -92,7 +95,8 @@ class Quiet:
                 trial.tell(result)
                 return result
             print(f"{self.id()} failed while others used {cores:.2f} cores",
-                  file=sys.stderr, flush=True)
+                  *(text for _, text in trial.failures + trial.errors),
+                  sep="\n", file=sys.stderr, flush=True)
             if not self._wait_for_quiet():
                 break
         result.startTest(self)

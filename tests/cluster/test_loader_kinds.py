@@ -5,6 +5,7 @@ also while threads move, lends to the loader in time, and the job gains."""
 import json
 import pathlib
 import statistics
+import tempfile
 import time
 
 import agent_case
@@ -93,8 +94,7 @@ class LoaderKinds(python_jobs.JobsOfPython):
 
     def start_kind(self, kind, flags=()):
         """(job, labels)"""
-        labels = pathlib.Path(self.cluster.home(), f"{self.id()}.loaders")
-        labels.mkdir()
+        labels = pathlib.Path(tempfile.mkdtemp(dir=self.cluster.home()))
         labels.chmod(0o777)
         values = {"labels": str(labels), "workers": loader_kinds.WORKERS,
                   "log": f"{self.cluster.home()}/{self.id()}.log",
