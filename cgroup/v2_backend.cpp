@@ -97,7 +97,13 @@ Status V2Backend::add_task(JobId id, const Home& home) {
   if (!groups || groups->task != home.cpuset_path) return not_slurms(home);
   scopes_.add(groups->scope);
   Job& job = jobs_.try_emplace(id, tree_, id, groups->job).first->second;
-  if (job.path != groups->job) job = Job(tree_, id, groups->job);
+  if (job.path != groups->job) {
+    // Another release of Slurm's names it otherwise, while old tasks run on.
+    job.loan.end(left_);
+    job.io.end();
+    (void)restore_job(tree_, job.path, nullptr);
+    job = Job(tree_, id, groups->job);
+  }
   return job.loan.add_task(*groups);
 }
 

@@ -86,7 +86,7 @@ using Options = penstock_wire_options;
 
 constexpr OptionSpec kSpecs[kOptionCount] = {
     {"loader", "PENSTOCK_LOADER", "_SLURM_SPANK_OPTION_penstock_loader",
-     "auto|off", "manage the job's loader, or leave it alone", "auto or off",
+     "auto|off", "manage the job's loader, or do not", "auto or off",
      [](std::string_view value, const OptionLimits&, Options& o) {
        return store_word(value, kModes, o.mode);
      },

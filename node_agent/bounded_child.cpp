@@ -61,7 +61,8 @@ void BoundedChildren::start(const ChildWork& work, Callback callback) {
   UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd && errno != ESRCH) {
     const int error = errno;
-    // Later nothing could end it. Now its pid is still its own.
+    // Nothing could end it later. Its pid is its own until it has ended, and is
+    // not given again at once.
     ::kill(pid, SIGKILL);
     callback(system_error(error, "pidfd_open"));
     return;

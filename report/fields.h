@@ -144,10 +144,11 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("enough_cores", it.enough_cores);
   visit("why_not_enough", it.why_not_enough);
   visit("notes", it.notes, {kMaxWhatIfNotes});
-  visit.require(std::is_sorted(it.points.begin(), it.points.end(),
-                               [](const RateAtCores& a, const RateAtCores& b) {
-                                 return a.cores <= b.cores;
-                               }),
+  const auto descends = [](const RateAtCores& a, const RateAtCores& b) {
+    return a.cores >= b.cores;
+  };
+  visit.require(std::adjacent_find(it.points.begin(), it.points.end(),
+                                   descends) == it.points.end(),
                 "", "has points whose cores do not ascend");
 }
 

@@ -55,7 +55,7 @@ struct Clamp {
 template <class Struct>
 Json object_of(Struct value) {
   Clamp clamp;
-  visit_fields(clamp, value);
+  clamp.fit(value);
   return write_fields<Json>(value);
 }
 

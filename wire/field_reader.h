@@ -72,8 +72,11 @@ class FieldReader {
     using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
     const bool is_whole =
         std::is_signed_v<T> ? in.is_number_integer() : in.is_number_unsigned();
+    // A number over INT64_MAX would become a negative one.
+    const bool wraps = std::is_signed_v<T> && in.is_number_unsigned() &&
+                       in.get<uint64_t>() > INT64_MAX;
     const Wide value = is_whole ? in.get<Wide>() : Wide{rule.low};
-    if (is_whole && value >= rule.low && value <= rule.high) {
+    if (is_whole && !wraps && value >= rule.low && value <= rule.high) {
       out = T(value);
       return true;
     }

@@ -72,6 +72,9 @@ class Commands(cluster_case.ClusterCase):
             row["state"] == "CANCELLED" for row in
             self.ask_json("history", job)["jobs"]))
         row, = self.ask_json("history", user=self.owner)["jobs"]
+        # Longer than since 1970.
+        self.assertEqual(self.ask_json("history", "--days", "36500",
+                                       user=self.owner)["jobs"], [row])
         self.assertEqual(row["name"], "train_3")
         self.assertEqual(row["account"], "physics")
         self.assertEqual(row["nodes"], 2)

@@ -50,7 +50,7 @@ Config config_or_defaults(const Places& places) {
 Findings check_user() {
   if (::geteuid() == 0) return {};
   return {skip("user",
-               fmt::format("run by user {}: checks that need root are left out",
+               fmt::format("run by user {}: what only root may read is left out",
                            ::geteuid()))};
 }
 

@@ -1,4 +1,5 @@
 // penstock jobs, nodes, history: views of penstockctld's data.
+#include <algorithm>
 #include <ostream>
 
 #include "common/clock.h"
@@ -39,7 +40,7 @@ Result<ControllerQuery> query_of(const ControllerOptions& options,
   }
   query.node = options.node;
   if (options.days > 0) {
-    query.since_unix_s = unix_s() - options.days * kDay_s;
+    query.since_unix_s = std::max(0.0, unix_s() - options.days * kDay_s);
   }
   return query;
 }

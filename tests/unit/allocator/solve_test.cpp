@@ -89,6 +89,20 @@ TEST_CASE("throughput serves the best gain per core; weights count") {
   CHECK(solve(problem, Policy::kThroughput)->grants[1].rate == Approx(4));
 }
 
+// The solver moves such jobs by steps as small as their difference, and stops.
+TEST_CASE("throughput loses little between jobs with almost equal gains") {
+  for (double difference : {1e-3, 1e-5, 1e-8, 1e-11}) {
+    Problem problem;
+    problem.cores = 1;
+    problem.jobs = {linear_job(1, 0, 1), linear_job(2, 0, 1)};
+    problem.jobs[1].weight = 1 + difference;
+    const Result<Allocation> result = solve(problem, Policy::kThroughput);
+    REQUIRE(result);
+    CHECK(result->grants[0].cores + result->grants[1].cores <= 1 + 1e-9);
+    CHECK(result->objective > (1 + difference) * (1 - 2e-5));
+  }
+}
+
 TEST_CASE("throughput fills the cheap pieces of every curve first") {
   Problem problem;
   problem.cores = 3;

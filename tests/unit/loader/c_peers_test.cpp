@@ -60,9 +60,12 @@ TEST_CASE("older programs have smaller structs") {
   penstock_loader_cached cached{};
   cached.peer_samples = cached.peer_bytes = 77;
   cached.size = offsetof(penstock_loader_cached, peer_samples);
+  // The loader prepares the next epoch meanwhile.
+  const auto before = cached_of(loader).samples;
   REQUIRE(penstock_loader_get_cached(loader.get(), &cached) == 0);
   CHECK(cached.size == offsetof(penstock_loader_cached, peer_samples));
-  CHECK(cached.samples == cached_of(loader).samples);
+  CHECK(cached.samples >= before);
+  CHECK(cached.samples <= cached_of(loader).samples);
   CHECK(cached.peer_samples == 77);
   CHECK(cached.peer_bytes == 77);
   --cached.size;
