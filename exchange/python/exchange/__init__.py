@@ -1,11 +1,11 @@
-"""Gradients of data-parallel training, exchanged sparsely.
+"""Sparse gradient exchange for data-parallel training.
 
     trainer = penstock.exchange.MirrorTrainer(model, optimizer, density=0.01)
     for images, labels in loader:
         criterion(model(images), labels).backward()
         optimizer.step()
 
-One process for each rank, started by mpirun or srun. See penstock-python(7).
+mpirun or srun starts one process per rank. See penstock-python(7).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,7 @@ __all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:  # each needs torch, the library or both
+    if name in _MODULES:  # each module needs torch, the library or both
         import importlib
 
         module = importlib.import_module(f"{__name__}.{_MODULES[name]}")

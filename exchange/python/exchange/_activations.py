@@ -1,4 +1,4 @@
-"""Activations that leave the device between a layer's two passes."""
+"""Offloads or recomputes activations between a layer's two passes."""
 
 import collections
 import contextlib
@@ -28,13 +28,13 @@ from penstock.exchange._activations_saved import (
 from penstock.exchange._tiers import HostTier
 
 _LOG = logging.getLogger("penstock.exchange")
-_PROBE_BYTES = 32 << 20  # copied to measure a link
+_PROBE_BYTES = 32 << 20  # bytes copied to measure a link
 _UNBOUNDED = Allowance(sys.maxsize, sys.maxsize, sys.maxsize)
 
 
 def default_layers(model: torch.nn.Module) -> list[str]:
-    """The largest modules below the model that are not lists of modules, nor
-    work in place: those save what the next one saves as well."""
+    """Returns the largest modules that are neither module lists nor in-place
+    modules. An in-place module saves the same tensor as its successor."""
     found = []
     for name, module in model.named_children():
         if isinstance(module, (torch.nn.Sequential, torch.nn.ModuleList)):
@@ -45,7 +45,7 @@ def default_layers(model: torch.nn.Module) -> list[str]:
 
 
 def measure_link(tier: Any) -> float:
-    """Bytes/s of a tier's copies, there and back."""
+    """Returns the round-trip copy rate of a tier in bytes/s."""
     source = torch.empty(_PROBE_BYTES, dtype=torch.uint8, device=tier.device)
     rates = []
     for _ in range(3):
@@ -61,18 +61,19 @@ def measure_link(tier: Any) -> float:
 
 
 class Activations:
-    """Makes a model's layers offload or recompute what their backward pass
-    needs, by a plan, or within a budget: then the first steps are measured, and
-    the plan is made from that.
+    """Makes a model's layers offload or recompute their saved activations.
+
+    Takes either a plan or a memory budget. With a budget, the first steps are
+    measured, and the plan is derived from the measurements.
 
         with Activations(budget_bytes=2 << 30).attached(model):
             for batch, target in data:
                 loss(model(batch), target).backward()
                 ...
 
-    MirrorTrainer takes one as activations=. Gradients are those of plain
-    training, bit for bit. Layers that are recomputed have to do the same when
-    they run again with the same arguments and random numbers, and are not for
+    MirrorTrainer accepts an instance as activations=. Gradients equal those of
+    plain training, bit for bit. A recomputed layer must be deterministic for
+    the same arguments and random numbers. It does not support
     backward(create_graph=True).
     """
 
@@ -84,15 +85,15 @@ class Activations:
         layers: Iterable[str] | None = None,
         tier: Any = None,
     ):
-        """budget_bytes: of activations and their gradients on the device,
-        beside an operation's temporaries. layers: names of modules,
-        as in named_modules(), none inside another; by default the largest that
-        are not lists of modules. tier: where to offload to; by default a GPU's
-        host, and for a model on the CPU there is none, so that layers only keep
-        or recompute.
+        """budget_bytes: limit for activations and their gradients on the
+        device. An operation's temporaries are extra. layers: module names as in
+        named_modules(); no named module may contain another. Default: the
+        largest modules that are not module lists. tier: offload target.
+        Default: the host of a GPU. A model on the CPU has no default tier; its
+        layers only keep or recompute.
 
-        Raises ValueError unless exactly one of budget_bytes and plan is
-        given."""
+        Raises ValueError unless exactly one of budget_bytes and plan is given.
+        """
         if (budget_bytes is None) == (plan is None):
             raise ValueError("give either budget_bytes or plan")
         self._budget_bytes = budget_bytes
@@ -104,13 +105,14 @@ class Activations:
         self.plan = plan
 
     def __deepcopy__(self, _: Any) -> "Activations":
-        """For copies of the model, whose layers call it."""
+        """Copies of the model share this instance, because their layers call
+        it."""
         return self
 
     def attach(self, model: torch.nn.Module) -> None:
-        """Raises ValueError for layers that are not there or cannot be managed,
-        and for a plan that is not of these. BudgetError, where no plan keeps
-        to the budget, comes out of the forward pass after the measured ones."""
+        """Raises ValueError for missing or unsupported layers, and for a plan
+        of other layers. If no plan meets the budget, the first forward pass
+        after the measured steps raises BudgetError."""
         if self._layers:
             raise ValueError("attached already: detach() first")
         layers = find_layers(model, self._names)
@@ -130,8 +132,8 @@ class Activations:
         self._layers = layers
 
     def detach(self) -> None:
-        """The layers are as before. What is on its way to a backward pass still
-        gets there."""
+        """Restores the layers. Backward passes already in progress still get
+        their saved tensors."""
         for layer in self._layers.values():
             layer.__dict__.pop("forward", None)
         self._layers = {}
@@ -149,12 +151,13 @@ class Activations:
 
     @property
     def layers(self) -> list[Layer]:
-        """What was measured; nothing before the first steps are over."""
+        """Returns the measured layers; empty until the first steps have
+        ended."""
         return self._meter.layers() if self._meter.is_done() else []
 
     @property
     def wait_s(self) -> float:
-        """Time that the computation has waited for the link."""
+        """Returns the seconds that the computation has waited for the link."""
         return self._offloader.wait_s if self._offloader is not None else 0.0
 
     def _synchronize(self) -> None:
@@ -228,8 +231,8 @@ class Activations:
         return call.run(forward, (args, kwargs), self._pack)
 
     def _begin(self, name: str) -> Callable[[], None]:
-        """A layer's forward pass. Returns what its backward pass begins with,
-        where that does not need what was offloaded."""
+        """Begins a layer's forward pass. Returns the function that its backward
+        pass calls first if that pass needs no offloaded tensors."""
         offloader = self._offloader
         if offloader is None:
             return lambda: None
@@ -275,8 +278,9 @@ def _said(plan: Plan) -> str:
 
 
 def _addresses(model: torch.nn.Module) -> set[int]:
-    """Of storages that are there in any case. Small buffers aside, which a
-    second forward pass gets copies of."""
+    """Returns the addresses of storages that stay on the device in any case.
+    Small buffers are excluded, because a second forward pass gets copies of
+    them."""
     large = (
         one
         for one in model.buffers()

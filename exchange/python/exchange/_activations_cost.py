@@ -1,5 +1,5 @@
-"""What a step costs in which each layer keeps, offloads or recomputes what its
-backward pass needs. Pure."""
+"""Predicts the cost of a step in which each layer keeps, offloads or recomputes
+its saved tensors. Pure functions."""
 
 import collections
 import dataclasses
@@ -16,24 +16,24 @@ class Action(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Layer:
-    """One step's figures of a layer; in the order of the forward pass."""
+    """Figures of a layer for one step, in the order of the forward pass."""
 
     name: str
-    saved_bytes: int  # for the backward pass, arguments included
+    saved_bytes: int  # for the backward pass, including arguments
     argument_bytes: int
-    gradient_bytes: int  # that its backward pass has at a time, about
+    gradient_bytes: int  # approximate peak of gradients in its backward pass
     forward_s: float
     backward_s: float
-    recompute_s: float  # the forward pass again, which may end earlier
+    recompute_s: float  # the second forward pass, which may stop early
 
 
 @dataclasses.dataclass(frozen=True)
 class Allowance:
-    """Bytes on the device, at a layer, because they are on their way."""
+    """Limits, per layer, on bytes on the device that are being copied."""
 
     leaving_bytes: int  # in the forward pass
     late_bytes: int  # in the backward pass, still leaving
-    ahead_bytes: int  # in the backward pass: back before they are needed
+    ahead_bytes: int  # in the backward pass: fetched before they are needed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,34 +43,34 @@ class Cost:
 
 
 def stays(layer: Layer, action: Action) -> int:
-    """Bytes on the device between the layer's two passes."""
+    """Returns the bytes on the device between the layer's two passes."""
     if action is Action.KEEP:
         return layer.saved_bytes
     return layer.argument_bytes if action is Action.RECOMPUTE else 0
 
 
 def moves(layer: Layer, action: Action) -> int:
-    """Bytes that go to the host and come back."""
+    """Returns the bytes that are copied to the host and back."""
     if action is Action.OFFLOAD:
         return layer.saved_bytes
     return layer.argument_bytes if action is Action.RECOMPUTE_OFFLOAD else 0
 
 
 class _Link:
-    """Copies one thing at a time."""
+    """A link that runs one copy at a time."""
 
     def __init__(self, bytes_per_s: float):
         self._bytes_per_s = bytes_per_s
         self._free_s = 0.0
 
     def copy(self, now_s: float, size: int) -> float:
-        """When it is there."""
+        """Returns the time at which the copy ends."""
         self._free_s = max(self._free_s, now_s) + size / self._bytes_per_s
         return self._free_s
 
 
 class _Leaving:
-    """What is on its way to the host, in its order."""
+    """Copies to the host that are in progress, oldest first."""
 
     def __init__(self) -> None:
         self._copies: collections.deque[tuple[float, int, int]] = (
@@ -92,8 +92,8 @@ class _Leaving:
             self.pop()
 
     def wait_for(self, room: int, now_s: float) -> float:
-        """Until no more are on their way than there is room for; when that
-        is."""
+        """Waits until the bytes being copied fit into `room`; returns that
+        time."""
         while self._copies and self.bytes > room:
             now_s = max(now_s, self.pop()[0])
         return now_s
@@ -103,9 +103,9 @@ class _Leaving:
 
 
 class _Step:
-    """Plays a step: one computation, one link, and a budget, up to which bytes
-    may be on their way. Where computing needs more than the budget, it takes
-    that."""
+    """Simulates a step with one computation, one link, and a budget. The budget
+    limits the bytes being copied. If the computation itself needs more than the
+    budget, the peak exceeds the budget."""
 
     def __init__(
         self,
@@ -124,13 +124,13 @@ class _Step:
         self._now_s = 0.0
         self._peak = 0
         self.late: dict[int, int] = {}  # bytes that have not left in time
-        self.leaving_bytes: list[int] = []  # that there may be, by layer
+        self.leaving_bytes: list[int] = []  # allowed bytes by layer
         self.late_bytes: list[int] = []
         self.ahead_bytes: list[int] = []
 
     def play(self) -> Cost:
         self._forward()
-        for _, size, index in self._leaving:  # needed before it has left
+        for _, size, index in self._leaving:  # needed before copied
             self._moves[index] = 0
             self._stays[index] += size
             self.late[index] = size
@@ -141,7 +141,7 @@ class _Step:
         link = _Link(self._rate)
         leaving = self._leaving
         resident = 0
-        # Whose forward pass is the last to wait for what leaves.
+        # The last layer whose forward pass waits for copies to the host.
         last = max(
             (i for i, one in enumerate(self._actions) if one is not Action.KEEP),
             default=0,
@@ -156,7 +156,7 @@ class _Step:
             if action is not Action.KEEP:
                 leaving.forget_gone(self._now_s)
                 self._now_s = leaving.wait_for(room, self._now_s)
-            if action is Action.RECOMPUTE_OFFLOAD:  # arguments are there
+            if action is Action.RECOMPUTE_OFFLOAD:  # arguments exist
                 self._send(link, index, room)
             self._now_s += layer.forward_s
             leaving.forget_gone(self._now_s)
@@ -172,7 +172,7 @@ class _Step:
     def _backward(self) -> None:
         needs = self._needs()
         link = _Link(self._rate)
-        there_s: dict[int, float] = {}  # when, of what was asked for
+        there_s: dict[int, float] = {}  # arrival time of each requested copy
         coming = [index for index, size in enumerate(self._moves) if size]
         ahead, late = 0, sum(self.late.values())
         for index in reversed(range(len(self._layers))):
@@ -203,7 +203,8 @@ class _Step:
         self.late_bytes.reverse()
 
     def _needs(self) -> list[int]:
-        """Bytes in each layer's backward pass, beside what is there ahead."""
+        """Returns the bytes that each backward pass needs, without prefetched
+        tensors."""
         needs = []
         before = 0
         for layer, kept in zip(self._layers, self._stays):
@@ -227,8 +228,10 @@ def without_late(
     link_bytes_per_s: float,
     budget_bytes: int,
 ) -> list[Action]:
-    """The same, where nothing is sent that has not left when the backward pass
-    begins, and so stays in any case."""
+    """Returns the actions without copies that are late.
+
+    A copy is late if it is incomplete when the backward pass begins. Such a
+    tensor stays on the device in any case."""
     stay = {
         Action.OFFLOAD: Action.KEEP,
         Action.RECOMPUTE_OFFLOAD: Action.RECOMPUTE,
@@ -247,7 +250,7 @@ def allowances(
     link_bytes_per_s: float,
     budget_bytes: int,
 ) -> list[Allowance]:
-    """Of layers, in which a step is as predict() says."""
+    """Returns the allowances under which a step meets predict()'s result."""
     step = _Step(layers, actions, link_bytes_per_s, budget_bytes)
     step.play()
     return [

@@ -1,6 +1,8 @@
-"""What each layer takes in a step: time of both passes, and bytes between
-them. Layers are recomputed meanwhile, and their arguments offloaded where there
-is a tier, so that a batch need not fit otherwise."""
+"""Measures each layer in a step: the time of both passes, and the bytes saved
+between them.
+
+During measurement, layers are recomputed, and their arguments are offloaded if
+there is a tier. So the batch need not fit into memory otherwise."""
 
 import dataclasses
 import functools
@@ -15,11 +17,12 @@ from penstock.exchange._activations_cost import Layer
 from penstock.exchange._activations_recompute import RecomputedCall, tensors_in
 from penstock.exchange._activations_saved import storage_of
 
-_STEPS = 3  # of which the first warms up
+_STEPS = 3  # the first step is a warm-up
 
 
 class _Storages:
-    """Different ones. An address alone may be another one's meanwhile."""
+    """A set of distinct storages. An address alone may be reused by another
+    storage."""
 
     def __init__(self) -> None:
         self._seen: dict[int, tuple[StorageWeakRef, int]] = {}
@@ -80,7 +83,7 @@ class _MeasuredCall(RecomputedCall):
 
 @dataclasses.dataclass
 class _Figures:
-    """Of a layer in one step; all its calls added up."""
+    """Figures of a layer in one step: the sum over all its calls."""
 
     saved_bytes: int = 0
     argument_bytes: int = 0
@@ -91,12 +94,13 @@ class _Figures:
 
 
 class Meter:
-    """Measures steps as they come, until it is done."""
+    """Measures the first _STEPS steps."""
 
     def __init__(
         self, synchronize: Callable[[], None], wait_s: Callable[[], float]
     ):
-        """wait_s: time so far that computation has waited for a link."""
+        """wait_s: returns the seconds that the computation has waited for a
+        link."""
         self._synchronize = synchronize
         self._wait_s = wait_s
         self._steps: list[dict[str, _Figures]] = []
@@ -127,16 +131,16 @@ class Meter:
         figures.argument_bytes += call.arguments.bytes()
         figures.saved_bytes += call.saved.bytes()
         figures.gradient_bytes += _gradient_bytes(result, *arguments)
-        # In between, of what an operation gives and takes, and what it needs
-        # to work in.
+        # Estimates the intermediate gradients of an operation: its input, its
+        # output and its workspace.
         figures.gradient_bytes += 3 * call.saved.largest_bytes()
         self._count_once(call)
         self._before = name, call.saved
         return result
 
     def _count_once(self, call: _MeasuredCall) -> None:
-        """What the layer before gives and saves is this one's, which needs it
-        first in the backward pass."""
+        """Subtracts the tensors that the previous layer outputs and saves too.
+        They count for this layer, whose backward pass needs them first."""
         if self._before is None:
             return
         name, saved = self._before
@@ -144,7 +148,7 @@ class Meter:
         self._step[name].saved_bytes -= shared.bytes()
 
     def begin_backward(self, call: _MeasuredCall) -> None:
-        """The backward pass has come to this call of a layer."""
+        """Notes that the backward pass has reached this call of a layer."""
         if self._in_backward is None:
             ending = functools.partial(self._end_backward)
             self._ending = weakref.ref(ending)
@@ -154,7 +158,8 @@ class Meter:
         self._since_s = self.now_s()
 
     def _forget_failed(self) -> None:
-        """A backward pass that has raised does not call what was queued."""
+        """Discards a failed step. If a backward pass raises, the engine does
+        not run queued callbacks."""
         if self._in_backward is not None and self._ending() is None:
             self._in_backward = None
             self._before = None
@@ -201,7 +206,7 @@ class Meter:
 
 
 def _gradient_bytes(*values: Any) -> int:
-    """Of the tensors in them that get a gradient."""
+    """Returns the total bytes of tensors that get a gradient."""
     return sum(
         tensor.numel() * tensor.element_size()
         for tensor in tensors_in(values)

@@ -1,5 +1,5 @@
-"""Which layers keep, offload or recompute what their backward pass needs.
-Pure: measured figures in, a plan out."""
+"""Chooses the layers that keep, offload or recompute their saved tensors. Pure
+functions: measured figures in, a plan out."""
 
 import dataclasses
 from typing import Iterator, Mapping, Sequence
@@ -18,29 +18,30 @@ from penstock.exchange._activations_cost import (
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    actions: Mapping[str, Action]  # by layer
-    # By layer; one without may have all bytes that there are on their way.
+    actions: Mapping[str, Action]  # by layer name
+    # By layer name. A layer without an entry has no limit.
     allowances: Mapping[str, Allowance] = dataclasses.field(
         default_factory=dict
     )
-    cost: Cost | None = None  # as predicted
+    cost: Cost | None = None  # the prediction
 
 
-# Steps that differ by less are alike: a model and a link are no surer. What
-# moves least then depends on them least.
+# Step times within this ratio count as equal; the model and the link are not
+# more accurate. The plan that moves the fewest bytes depends on them least.
 _ALIKE = 1.02
-# Of a link's rate, on which a plan relies.
+# Fraction of the link's rate that a plan relies on.
 _SURE = 0.95
-# In which a search makes room.
+# Rounds in which a search frees memory.
 _ROUNDS = 8
 
 
 class BudgetError(ValueError):
-    """A budget that no plan keeps to."""
+    """No plan meets the budget."""
 
 
 class _Search:
-    """Changes one layer at a time, from a plan that treats all alike."""
+    """Changes one layer at a time, starting from a plan with one action for
+    all."""
 
     def __init__(
         self,
@@ -77,9 +78,9 @@ class _Search:
         return allowances(self._layers, self.actions, self._rate, self._budget)
 
     def _free(self) -> None:
-        """Takes the changes that cost the least time for each byte, until the
-        plan fits or nothing frees more. Of many layers several are changed
-        before all are looked at again: planning is part of a step."""
+        """Applies the changes with the least time per freed byte. Ends when the
+        plan fits, or no change frees memory. With many layers, each round
+        changes several, because planning time is part of a step."""
         at_once = max(1, len(self._layers) // _ROUNDS)
         while not self.fits():
             freeing = [
@@ -106,12 +107,13 @@ class _Search:
 
     def _price(self, changed: Cost) -> float:
         slower_s = changed.step_s - self.cost.step_s
-        # More than what is to be freed is worth nothing.
+        # Bytes freed beyond the budget have no value.
         enough = max(changed.peak_bytes, self._budget)
         return slower_s / (self.cost.peak_bytes - enough)
 
     def _hasten(self) -> bool:
-        """Changes each layer once for the better; whether one was."""
+        """Tries to improve each layer once; returns whether any change
+        helped."""
         before_s = self.cost.step_s
         for index in range(len(self._layers)):
             for actions, cost in self._changes(index):
@@ -127,7 +129,8 @@ class _Search:
             self._layers, self.actions, self._rate, self._budget
         )
         cost = self._predict(actions)
-        # A layer that keeps does not ask for what comes, so it may take longer.
+        # A layer that keeps its tensors does not fetch others, so it may take
+        # longer.
         if (
             cost.peak_bytes <= self._budget
             and cost.step_s <= _ALIKE * self.cost.step_s
@@ -150,9 +153,9 @@ class _Search:
 def choose(
     layers: Sequence[Layer], budget_bytes: int, link_bytes_per_s: float | None
 ) -> Plan:
-    """The plan of the shortest step that was found to keep to the budget.
-    link_bytes_per_s: None where there is no tier to offload to. Raises
-    BudgetError where none keeps to it."""
+    """Returns the plan with the shortest step that was found within the budget.
+    link_bytes_per_s: None if there is no tier to offload to. Raises BudgetError
+    if no plan meets the budget."""
     if not layers:
         raise BudgetError("no layers to make room with: name some")
     choices = list(Action)
@@ -181,7 +184,7 @@ def choose(
 
 
 def _least(layer: Layer) -> int:
-    """Bytes that its backward pass needs in any case."""
+    """Returns the minimum bytes of the layer's backward pass."""
     return layer.saved_bytes + layer.gradient_bytes
 
 

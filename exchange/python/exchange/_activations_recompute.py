@@ -1,5 +1,5 @@
-"""A layer that runs its forward pass once more for what its backward pass
-needs."""
+"""Runs a layer's forward pass again to recompute the tensors for its backward
+pass."""
 
 import threading
 import time
@@ -24,11 +24,11 @@ def is_recomputing() -> bool:
 
 
 class _Enough(Exception):
-    """All that the layer had saved is there."""
+    """All tensors that the layer had saved are recomputed."""
 
 
 class _Argument:
-    """A tensor that a layer was called with."""
+    """A tensor argument of a layer's call."""
 
     def __init__(self, tensor: torch.Tensor, kept: Any):
         self.device = tensor.device
@@ -56,7 +56,7 @@ def tensors_in(value: Any) -> list[torch.Tensor]:
 
 
 class _Missing:
-    """A saved tensor that is not kept."""
+    """A saved tensor that is recomputed instead of kept."""
 
     def __init__(self, call: "RecomputedCall", index: int, tensor: Any):
         self._call, self._index = call, index
@@ -75,7 +75,7 @@ class _Missing:
 
 
 class RecomputedCall:
-    """One call of a layer; nothing of it is kept but its arguments."""
+    """One call of a layer; only its arguments are kept."""
 
     def __init__(
         self,
@@ -84,11 +84,11 @@ class RecomputedCall:
         kept: set[int],
         begin_again: Callable[[], None] = lambda: None,
     ):
-        """kept: addresses of storages that stay in any case. begin_again: is
+        """kept: addresses of storages that stay in any case. begin_again:
         called before the layer runs again."""
         self.name = name
-        self.recompute_s = 0.0  # without what arguments are waited for
-        self.again_s = 0.0  # with that
+        self.recompute_s = 0.0  # seconds, without the wait for arguments
+        self.again_s = 0.0  # seconds, with that wait
         self._begin_again = begin_again
         self._layer = layer
         self._kept = kept
@@ -101,7 +101,8 @@ class RecomputedCall:
         arguments: tuple[tuple[Any, ...], dict[str, Any]],
         keep: Callable[[torch.Tensor], Any],
     ) -> Any:
-        """keep: what stands for an argument until it is needed."""
+        """keep: returns the placeholder of an argument until the argument is
+        needed."""
         devices = []
         versions = []
 
@@ -159,7 +160,7 @@ class RecomputedCall:
             with self._surroundings.restored(), torch.enable_grad():
                 with saved_tensors_hooks(self._find, lambda packed: None):
                     self._forward(*args, **kwargs)
-        except Exception:  # 1.13 makes another one of _Enough
+        except Exception:  # PyTorch 1.13 raises a copy of _Enough
             if len(self._found) < self._missing:
                 raise
         finally:

@@ -1,5 +1,5 @@
-"""What stands for a tensor that is saved for the backward pass: itself, or its
-storage's copy on the host."""
+"""Placeholders of tensors saved for the backward pass: the tensor itself, or a
+copy of its storage on the host."""
 
 import collections
 import time
@@ -11,7 +11,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from penstock.exchange._activations_cost import Allowance
 
-# Smaller storages stay: what they free is not worth a copy.
+# Smaller storages stay on the device: a copy costs more than it frees.
 SMALL_BYTES = 1 << 16
 
 NOTHING = Allowance(0, 0, 0)
@@ -34,7 +34,8 @@ def has_plain_storage(tensor: torch.Tensor) -> bool:
 
 
 def check_version(version: int, saved: int) -> None:
-    """PyTorch itself does not look where there are hooks."""
+    """PyTorch does not check versions of tensors that have saved-tensor
+    hooks."""
     if version != saved:
         raise RuntimeError(
             "one of the variables needed for gradient computation has been "
@@ -44,11 +45,11 @@ def check_version(version: int, saved: int) -> None:
 
 
 class Version:
-    """Whether a tensor has been modified in place; does not keep its memory."""
+    """Detects in-place modification of a tensor without keeping its memory."""
 
     def __init__(self, tensor: torch.Tensor):
-        # What detach() returns shares the count of modifications, and goes on
-        # sharing it when .data is replaced.
+        # detach() shares the version counter with the tensor. Replacing .data
+        # keeps the counter shared.
         self._counter = tensor.detach()
         self._counter.data = torch.empty(
             0, dtype=tensor.dtype, device=tensor.device
@@ -60,7 +61,7 @@ class Version:
 
 
 class Kept:
-    """The tensor itself."""
+    """Keeps the tensor itself on the device."""
 
     def __init__(self, tensor: torch.Tensor):
         self._tensor = tensor.detach()
@@ -72,22 +73,23 @@ class Kept:
 
 
 class _Storage:
-    """A storage on its way to the host, there, or on its way back."""
+    """A storage during its copy to the host, on the host, or during its
+    return."""
 
     def __init__(self, tier: Any, tensor: torch.Tensor):
         storage = storage_of(tensor)
         self.version = tensor._version
         self.bytes = storage.nbytes()
-        self.unasked = 0  # tensors of it that the backward pass has yet to get
+        self.unasked = 0  # its tensors that backward has not fetched yet
         self.position = 0  # in Offloader's order
         self.allowance = NOTHING  # of the layer that needs it
-        self.place = 0  # of that layer
-        self._weak = StorageWeakRef(storage)  # so that no other has its address
+        self.place = 0  # that layer's position
+        self._weak = StorageWeakRef(storage)  # reserves the address
         self._tier = tier
         self._device = torch.empty(
             0, dtype=torch.uint8, device=tensor.device
         ).set_(storage)
-        self._stays = False  # it was needed before it had left
+        self._stays = False  # it was needed before its copy had ended
         self._host, self._out = tier.copy_out(self._device)
         self._in = None
 
@@ -98,7 +100,8 @@ class _Storage:
         self._tier.arena.retire(self._host, [copy.done for copy in copies])
 
     def is_leaving(self) -> bool:
-        """Gives the device's memory up where that has become possible."""
+        """Frees the device memory if the copy has ended; returns whether it has
+        not."""
         if self._stays or self._device is None:
             return False
         if self._out.done():
@@ -106,7 +109,8 @@ class _Storage:
         return self._device is not None
 
     def is_away(self) -> bool:
-        """It has left; perhaps it is back, as a copy."""
+        """Returns whether the original has left the device. A copy may be
+        back."""
         return self._device is None
 
     def leave(self) -> None:
@@ -118,7 +122,7 @@ class _Storage:
             self._in = self._tier.copy_in(self._host)
 
     def get(self) -> torch.Tensor:
-        """All its bytes, on the device."""
+        """Returns all bytes of the storage, on the device."""
         if self.is_leaving():
             self._stays = self._out.cancel()
         if self._device is not None:
@@ -158,9 +162,9 @@ class _Offloaded:
 
 
 def _key_of(storage: Any, tensor: torch.Tensor) -> Any:
-    """Of what is sent once. A tensor that has been modified may have a count
-    of modifications that is not that of others in its storage, as gates of an
-    LSTM cell have."""
+    """Returns the key of a unit that is sent once. The version of a modified
+    tensor may differ from others in its storage; an LSTM cell's gates are an
+    example."""
     is_whole = tensor.numel() * tensor.element_size() == storage.nbytes()
     if is_whole or tensor._version == 0:
         return storage._cdata
@@ -169,8 +173,8 @@ def _key_of(storage: Any, tensor: torch.Tensor) -> Any:
 
 
 class Offloader:
-    """Sends what is saved to a tier, and has it back in time: what was saved
-    last is needed first, so the copies go ahead in that order."""
+    """Sends saved tensors to a tier, and prefetches them for the backward pass.
+    The tensor saved last is needed first, so prefetching follows that order."""
 
     def __init__(self, tier: Any, kept: set[int]):
         """kept: addresses of storages that stay."""
@@ -179,15 +183,15 @@ class Offloader:
         self._known: weakref.WeakValueDictionary[Any, _Storage] = (
             weakref.WeakValueDictionary()
         )
-        self._order: list[Any] = []  # weak; as saved last
-        self._leaving: list[Any] = []  # weak, too; the oldest first
+        self._order: list[Any] = []  # weak; the last saved is last
+        self._leaving: list[Any] = []  # weak references; the oldest first
         self._allowance = NOTHING
         self._place = 0
-        self.wait_s = 0.0  # that the computation waited for the link
+        self.wait_s = 0.0  # seconds that the computation waited for the link
 
     def begin(self, allowance: Allowance) -> int:
-        """Of a layer's forward pass, whose tensors are packed from now on.
-        Returns its place, for reach()."""
+        """Begins a layer's forward pass, whose tensors are packed from now on.
+        Returns the layer's position, for reach()."""
         self._allowance = allowance
         self._forget_last()
         self._place = len(self._order)
@@ -195,7 +199,8 @@ class Offloader:
         return self._place
 
     def reach(self, place: int, allowance: Allowance) -> None:
-        """The backward pass has come to a layer there, which has its own."""
+        """Notes that the backward pass has reached the layer at `place`, which
+        needs no offloaded tensors."""
         self._let_leave(allowance.late_bytes)
         self._fetch_ahead(place, place, allowance.ahead_bytes)
 
@@ -223,7 +228,7 @@ class Offloader:
         return sent
 
     def _let_leave(self, most_bytes: int) -> None:
-        """Until no more are leaving."""
+        """Waits until at most most_bytes are being copied to the host."""
         held = [storage for one in self._leaving if (storage := one())]
         leaving = collections.deque(one for one in held if one.is_leaving())
         leaving_bytes = sum(one.bytes for one in leaving)
@@ -243,7 +248,7 @@ class Offloader:
         self._order.append(weakref.ref(storage))
 
     def _forget_last(self) -> None:
-        """What nobody needs any more, of those saved last."""
+        """Drops unused storages from the end of the order."""
         while self._order and self._order[-1]() is None:
             self._order.pop()
 
@@ -259,8 +264,9 @@ class Offloader:
         return content
 
     def _fetch_ahead(self, position: int, place: int, most_bytes: int) -> None:
-        """What is needed after the one at that position: all of the same layer,
-        which has that place, and so many bytes of layers before."""
+        """Prefetches the storages needed after the one at `position`: all of
+        the same layer, which begins at `place`, and most_bytes of earlier
+        layers."""
         ahead_bytes = 0
         for before in range(min(position, len(self._order)) - 1, -1, -1):
             storage = self._order[before]()

@@ -1,4 +1,4 @@
-"""What a layer's forward pass depends on beside its arguments."""
+"""Inputs of a layer's forward pass other than its arguments."""
 
 import contextlib
 from typing import Any, Callable, Iterator
@@ -26,8 +26,8 @@ def _is_small(buffer: torch.Tensor) -> bool:
 
 
 class Surroundings:
-    """Random numbers, autocast, and small buffers, which a forward pass may
-    change, as BatchNorm's does."""
+    """Random state, autocast settings and small buffers. A forward pass may
+    change such buffers, as BatchNorm does."""
 
     def __init__(self, layer: torch.nn.Module, device: torch.device):
         self._device = device
@@ -37,7 +37,7 @@ class Surroundings:
         self._autocast = _autocast_now(device.type)
         self._weights = []
         self._buffers = []
-        for module in layer.modules():  # once, as it takes its time
+        for module in layer.modules():  # once, because it takes time
             for weight in module._parameters.values():
                 if weight is not None:
                     self._weights.append((weight, weight._version))

@@ -1,4 +1,4 @@
-"""Clipping, as far as one layer's gradient is enough for it."""
+"""Gradient clipping that needs one layer's gradient at a time."""
 
 import functools
 import sys
@@ -14,7 +14,7 @@ _NAMES = ("clip_grad_norm_", "clip_grad_value_")
 
 
 def check_clipping(clip_norm: float | None, clip: str) -> None:
-    """Raises ValueError for a way of clipping that there is not."""
+    """Raises ValueError for an unknown or unsupported way of clipping."""
     if clip not in ("global", "layer"):
         raise ValueError(f'no way to clip {clip!r}: "layer"')
     if clip_norm is None:
@@ -37,7 +37,8 @@ def clip_layer(gradient: torch.Tensor, most: float) -> None:
 
 
 def refuse_clipping_of(layers: list[Layer]) -> None:
-    """torch's functions find no gradients here, and would say nothing."""
+    """Makes torch's clipping functions raise. They would find no gradients
+    here, and would silently do nothing."""
     for layer in layers:
         setattr(layer.parameter, _MARK, True)
     for name in _NAMES:
@@ -49,7 +50,8 @@ def refuse_clipping_of(layers: list[Layer]) -> None:
 def _replace_everywhere(
     name: str, function: Callable[..., Any], guarded: Callable[..., Any]
 ) -> None:
-    """Also where it was imported from torch by name."""
+    """Also replaces the function in modules that imported it from torch by
+    name."""
     for module in list(sys.modules.values()):
         names = getattr(module, "__dict__", {})
         if names.get(name) is function:
@@ -57,7 +59,7 @@ def _replace_everywhere(
 
 
 def is_trained(parameter: torch.Tensor) -> bool:
-    """By a trainer that is not closed."""
+    """Returns whether an open trainer trains the parameter."""
     return hasattr(parameter, _MARK)
 
 

@@ -1,4 +1,4 @@
-"""The communication half, for torch's DistributedDataParallel."""
+"""Gradient exchange as a communication hook of DistributedDataParallel."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ from penstock.exchange._layers import Layer
 from penstock.exchange._options import ExchangeOptions
 from penstock.exchange._state import load_state, state_of
 
-# DDP divides parameters anew between its buckets after the first step.
+# DDP reassigns parameters to buckets after the first step.
 _DENSE_STEPS = 2
 
 
 class DdpState:
-    """What ddp_hook() works with:
+    """The state of ddp_hook():
 
         state = penstock.exchange.DdpState(ddp)
         ddp.register_comm_hook(state, penstock.exchange.ddp_hook)
@@ -29,8 +29,9 @@ class DdpState:
     """
 
     def __init__(self, ddp: DistributedDataParallel, **options: Any):
-        """All ranks make it together. options: ExchangeOptions'. Raises
-        ValueError, on all ranks, for what cannot be exchanged."""
+        """Collective: all ranks call it together. options: fields of
+        ExchangeOptions. Raises ValueError on all ranks if the model cannot be
+        exchanged."""
         self._exchange = Exchange(
             ddp.module, ExchangeOptions(**options), _refusals(ddp)
         )
@@ -92,37 +93,42 @@ class DdpState:
 
     @property
     def exchange_wait_s(self) -> float:
-        """Seconds that this rank has waited for exchanges."""
+        """Returns the seconds that this rank has waited for exchanges."""
         return self._exchange.wait_s
 
     @property
     def exchanged_bytes(self) -> int:
-        """Sent by this rank, beside the dense steps at the beginning."""
+        """Returns the bytes sent by this rank, without the first dense
+        steps."""
         return self._exchange.sent_bytes
 
     def set_density(self, density: float) -> None:
-        """From the next step on; all ranks call it, between the same steps. A
-        training whose first tenth has 25%, then 6%, ends nearer to a dense
-        one's loss. Allocates the exchange anew. Raises ValueError, on all
-        ranks, where it cannot be; density stays as it was then."""
+        """Sets the density from the next step on. Collective: all ranks call it
+        between the same steps. A warm-up (25%, then 6% in the first tenth)
+        brings the final loss nearer to that of dense training. Reallocates the
+        exchange. On failure, raises ValueError on all ranks; the density is
+        unchanged."""
         self._exchange.set_density(density)
 
     def state_dict(self) -> dict[str, Any]:
-        """What this rank resumes from, beside those of model and optimizer."""
+        """Returns this rank's state for resuming, besides the states of the
+        model and the optimizer."""
         return {**state_of(self._exchange), "ddp_steps": self._steps}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Of the same rank. Raises ValueError for another one's."""
+        """Loads the state of the same rank. Raises ValueError for another
+        rank's state."""
         load_state(self._exchange, state)
         self._steps = state["ddp_steps"]
 
 
 def ddp_hook(state: DdpState, bucket: GradBucket) -> Future[Tensor]:
-    """For DistributedDataParallel.register_comm_hook(): gradients become the
-    mean over ranks of what is exchanged of them; the rest stays for later
-    steps. Buckets stay in memory, as DDP wants them: MirrorTrainer frees them.
-    A GradScaler must not change its scale between steps: residuals are scaled
-    as well."""
+    """Hook for DistributedDataParallel.register_comm_hook().
+
+    Gradients become the mean over ranks of the exchanged elements. The
+    remaining elements stay in residuals for later steps. Buckets stay in
+    memory, because DDP needs them; MirrorTrainer frees them. A GradScaler must
+    not change its scale between steps, because residuals are scaled too."""
     return state.exchange_bucket(bucket)
 
 

@@ -1,5 +1,4 @@
-"""A model's layers on a context of the library: what both adapters are built
-on."""
+"""A model's layers in a context of the library; the base of both adapters."""
 
 from torch import Tensor, nn
 
@@ -13,15 +12,18 @@ from penstock.exchange._weights import check_same_weights
 
 
 class Exchange:
-    """Of a model's gradients; of one rank there is nothing to exchange, and no
-    context. Layers that are exchanged densely need their gradients until that
-    is done: they are kept here."""
+    """The exchange of a model's gradients.
+
+    With one rank there is no exchange and no context. A densely exchanged layer
+    needs its gradient until the exchange is done, so the gradient is kept here.
+    """
 
     def __init__(
         self, model: nn.Module, options: ExchangeOptions, why_not: list[str]
     ):
-        """All ranks make it together, with why each cannot go on. Raises
-        ValueError on all of them where one cannot, or where they differ."""
+        """Collective: all ranks call it together, each with its reasons for
+        refusal. Raises ValueError on all ranks if one refuses, or if ranks
+        differ."""
         transport = open_transport(options.transport)
         self.rank, self.size = transport.rank, transport.size
         self.layers = layers_of(model)
@@ -42,9 +44,9 @@ class Exchange:
             raise ValueError(_first_of(why_not))
 
     def _take_place(self, transport: _native.Transport) -> list[str]:
-        """Why it cannot."""
+        """Returns the reasons for which the device cannot be used."""
         device = self.layers[0].device
-        # torch makes a GPU's gradients in a thread of its own.
+        # torch computes a GPU's gradients in a thread of its own.
         if device.type == "cuda" and not transport.allows_thread:
             return [
                 f"the model is on {device}, and MPI allows no thread of ours: "
@@ -88,7 +90,7 @@ class Exchange:
 
     @property
     def context(self) -> _native.Context:
-        """Of several ranks."""
+        """Returns the context; requires several ranks."""
         if self._context is None:
             raise ValueError("one rank exchanges nothing")
         return self._context
@@ -109,7 +111,7 @@ class Exchange:
         self.free_gradients()
 
     def free_gradients(self) -> None:
-        """Those of exchanges that are done, the oldest first."""
+        """Frees the gradients of completed exchanges, oldest first."""
         while self._kept and self.context.poll(self._kept[0][0].number):
             self._kept.pop(0)
 
@@ -128,20 +130,20 @@ class Exchange:
                 self.wait(layer)
             except Exception as error:
                 first = first or [error]
-        # Not before: ranks that still exchange would hear that this one has
-        # ended, instead of what was wrong.
+        # Not earlier: ranks that still exchange would report this rank's exit
+        # instead of the original error.
         if first:
             raise first.pop()
         self._kept.clear()
 
     @property
     def wait_s(self) -> float:
-        """How long this rank has waited for the others."""
+        """Returns the seconds that this rank has waited for the others."""
         return self._context.stats().wait_s if self._context else 0.0
 
     @property
     def planned_bytes(self) -> int:
-        """That the context holds, on the device."""
+        """Returns the bytes that the context holds on the device."""
         return self._context.stats().planned_bytes if self._context else 0
 
     @property
@@ -149,15 +151,15 @@ class Exchange:
         return self._context.stats().sent_bytes if self._context else 0
 
     def tell_stall(self) -> None:
-        """Publishes it on the job's page."""
+        """Publishes the new waiting time on the job's page."""
         new_s = self.wait_s - self._told_s
         if new_s > 0:
             self._told_s += new_s
             default_client().add(exchange_ns=int(new_s * 1e9))
 
     def set_density(self, density: float) -> None:
-        """From the next step on. Raises ValueError, on all ranks, where it
-        cannot be; it stays as it was then."""
+        """Sets the density from the next step on. On failure, raises ValueError
+        on all ranks; the density is unchanged."""
         if self._context is None:
             ExchangeOptions(density=density)
         else:
@@ -172,7 +174,8 @@ class Exchange:
         self.density = density
 
     def fail(self, error: BaseException) -> None:
-        """Tells the other ranks, which would wait for this one."""
+        """Reports the error to the other ranks, which would otherwise wait for
+        this one."""
         if self._context is not None:
             self._context.fail(f"{type(error).__name__}: {error}")
 
@@ -182,11 +185,12 @@ class Exchange:
         try:
             with self.place.here():
                 self._context.close()
-        finally:  # where the GPU is not to be had any more
+        finally:  # in case the GPU is no longer available
             self._context.close()
 
 
 def _first_of(why_not: list[str]) -> str:
-    """Ranks tell each other some hundred letters only."""
+    """Returns the first reason. Messages between ranks have some hundred
+    characters."""
     others = len(why_not) - 1
     return why_not[0] + (f" (and {others} more)" if others else "")

@@ -1,4 +1,4 @@
-"""How weights follow gradients, layer by layer."""
+"""Updates weights from gradients, layer by layer."""
 
 from typing import Protocol
 
@@ -13,16 +13,16 @@ from penstock.exchange._stepper import Stepper
 
 class Follower(Protocol):
     def follow(self, layer: Layer, gradient: Tensor) -> None:
-        """Takes this rank's gradient; it is the follower's from now on."""
+        """Takes ownership of this rank's gradient."""
 
     def finish(self) -> None:
-        """At the end of a step, when all gradients were given."""
+        """Ends a step, after all gradients were given."""
 
 
 class Alone:
-    """One rank: what the optimizer does, for large layers at once, for small
-    ones several together, as each call takes its time; an optimizer's takes
-    most, so plain SGD is done without."""
+    """One rank. Applies the optimizer to large layers at once, and to small
+    layers in groups, because each call has a cost. Plain SGD is applied without
+    the optimizer, whose calls cost most."""
 
     def __init__(self, stepper: Stepper, bucket_elements: int):
         self._stepper = stepper
@@ -45,7 +45,8 @@ class Alone:
             self._stepper.step(others, self._stepper.groups_of(parameters))
 
     def _is_added(self, weights: nn.Parameter, gradient: Tensor) -> bool:
-        """Whether this was all that a step does."""
+        """Applies a plain SGD update, if that is the whole step; returns
+        whether it is."""
         group = self._stepper.settings_of(weights)
         if not self._stepper.is_plain_sgd(group) or group["weight_decay"]:
             return False
@@ -54,8 +55,9 @@ class Alone:
 
 
 class Together:
-    """Several ranks. With plain SGD the mean over ranks goes straight to the
-    weights, else an optimizer steps with it, in memory for one gradient."""
+    """Several ranks. With plain SGD the mean over ranks is added to the
+    weights. Otherwise an optimizer steps with the mean, in memory for one
+    gradient."""
 
     def __init__(self, stepper: Stepper, exchange: Exchange):
         self._stepper = stepper
@@ -80,7 +82,7 @@ class Together:
         self, layer: Layer, lr: float, weight_decay: float
     ) -> _native.Update:
         weights = layer.parameter
-        if weight_decay:  # needs no other rank
+        if weight_decay:  # independent of other ranks
             weights.detach().mul_(1 - lr * weight_decay)
         if layer not in self._onto_weights:
             place = self._exchange.place
@@ -94,7 +96,7 @@ class Together:
         self, layer: Layer, gradient: Tensor, group: dict
     ) -> _native.Update:
         weights = layer.parameter
-        # Sums that are given in the gradient's memory need no other.
+        # Sums in the gradient's memory need no other memory.
         is_kept = self._exchange.keeps_gradient(layer)
         mean = gradient if is_kept else self._room(weights.numel())
         mean = mean.view_as(weights)
@@ -109,7 +111,8 @@ class Together:
         return update
 
     def _room(self, elements: int) -> Tensor:
-        """One layer's at a time, as sums come in one thread at a time."""
+        """Holds one layer at a time, because one thread at a time receives
+        sums."""
         if self._scratch.numel() < elements:
             self._scratch = torch.empty(
                 max(
@@ -121,6 +124,7 @@ class Together:
 
 
 def _mark_changed(weights: Tensor) -> None:
-    """The library changes weights behind autograd's back. So whoever goes
-    backward through what used the old ones gets autograd's error."""
+    """Bumps autograd's version of the weights, which the library changes
+    directly. A backward pass through the old weights then raises autograd's
+    error."""
     weights.detach().view(-1)[:0].zero_()

@@ -1,4 +1,4 @@
-"""Which weights a module's forward waits for."""
+"""Finds the weights that a module's forward pass waits for."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,10 +10,12 @@ from penstock.exchange._layers import Layer
 
 
 class ForwardWaits:
-    """Waits for a module's own layers before its forward. Modules whose
-    weights others use, without a call of theirs (as nn.MultiheadAttention
-    does), are found in the first step: nothing is under way then. What a later
-    step uses in another way is an error, as it may have used half a weight."""
+    """Waits for a module's own layers before its forward pass.
+
+    Some modules use the weights of modules that they do not call, as
+    nn.MultiheadAttention does. The first step, which has no pending exchanges,
+    finds them. A later use outside these modules is an error, because it may
+    have read partly updated weights."""
 
     def __init__(
         self,
@@ -40,11 +42,12 @@ class ForwardWaits:
         ]
 
     def __deepcopy__(self, _: Any) -> "ForwardWaits":
-        """For copies of the model, which have its hooks."""
+        """Copies of the model share this instance, because they have its
+        hooks."""
         return self
 
     def _before(self, module: nn.Module, _: Any) -> None:
-        if module not in self._needs:  # a copy's
+        if module not in self._needs:  # module of a copy
             return
         self._has_run.add(module)
         for layer in self._needs[module]:
@@ -56,8 +59,9 @@ class ForwardWaits:
             self._is_current.add(layer)
 
     def end_use(self, layer: Layer) -> None:
-        """Its gradient is there, so a forward has used it. Raises
-        RuntimeError where nothing had waited for it."""
+        """Notes that a forward pass has used the layer, whose gradient is
+        ready. Raises RuntimeError if no forward pass had waited for the layer.
+        """
         if layer not in self._has_forward:
             needs = self._needs[self._caller(layer)]
             if layer not in needs:
@@ -72,7 +76,7 @@ class ForwardWaits:
         self._is_current.discard(layer)
 
     def _caller(self, layer: Layer) -> nn.Module:
-        """The module next to the layer that a forward has called."""
+        """Returns the closest enclosing module that was called."""
         name = layer.name
         while name:
             name = name.rpartition(".")[0]
@@ -91,7 +95,8 @@ class ForwardWaits:
 def _hook_first(
     module: nn.Module, before: Callable[[nn.Module, Any], None]
 ) -> RemovableHandle:
-    """Before hooks that read weights, as weight_norm()'s does."""
+    """Registers the hook before hooks that read weights, as weight_norm()'s
+    does."""
     handle = module.register_forward_pre_hook(before)
     module._forward_pre_hooks.move_to_end(handle.id, last=False)
     return handle

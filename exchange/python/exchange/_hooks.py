@@ -1,4 +1,4 @@
-"""Calls when a parameter's gradient is complete."""
+"""Hooks that run when a parameter's gradient is complete."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,8 @@ from torch import Tensor
 
 
 class GradientHook:
-    """call: with the gradient in parameter.grad, once in each backward."""
+    """call: runs once in each backward pass, with the gradient in
+    parameter.grad."""
 
     def __init__(self, parameter: Tensor, call: Callable[[], None]):
         self._node: Any = None
@@ -16,7 +17,7 @@ class GradientHook:
                 lambda _: call()
             )
             return
-        # Before torch 2.1. The node lives as long as somebody holds it.
+        # Before torch 2.1. The node lives as long as it is referenced.
         self._node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
         self._handle = self._node.register_hook(lambda *_: call())
 

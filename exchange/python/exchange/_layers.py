@@ -5,7 +5,7 @@ from torch import nn
 
 
 class Layer:
-    """A parameter. number: the exchange's."""
+    """A parameter. number: its index in the exchange."""
 
     def __init__(self, number: int, name: str, parameter: nn.Parameter):
         self.number = number
@@ -18,7 +18,8 @@ class Layer:
 
 
 def layers_of(model: nn.Module) -> list[Layer]:
-    """Of all that is trained, the last first: so gradients become ready."""
+    """Returns the trained parameters, last first: the order of their
+    gradients."""
     trained = [
         (name, parameter)
         for name, parameter in model.named_parameters()
@@ -31,7 +32,8 @@ def layers_of(model: nn.Module) -> list[Layer]:
 
 
 def refusals(model: nn.Module, layers: list[Layer]) -> list[str]:
-    """Why the model's gradients cannot be exchanged, each with what to do."""
+    """Returns the reasons for which the model's gradients cannot be exchanged,
+    each with a remedy."""
     found = [] if layers else ["the model has nothing to train"]
     for layer in reversed(layers):
         why = _refusal(layer.parameter, layers[-1].device)
@@ -75,7 +77,7 @@ def _refusal(parameter: nn.Parameter, first: torch.device) -> str | None:
 
 
 def check_gradient(layer: Layer, gradient: torch.Tensor) -> None:
-    """Raises RuntimeError for one that cannot be exchanged."""
+    """Raises RuntimeError if the gradient cannot be exchanged."""
     if gradient.layout != torch.strided:
         raise RuntimeError(
             f"the gradient of {layer.name} is sparse: only dense ones are "

@@ -1,4 +1,4 @@
-"""MirrorTrainer: weights follow gradients layer by layer."""
+"""MirrorTrainer: updates weights layer by layer as gradients become ready."""
 
 import weakref
 from typing import Any, Literal, Protocol
@@ -25,7 +25,7 @@ from penstock.exchange._stepper import Stepper
 
 
 class Activations(Protocol):
-    """What keeps a model's activations elsewhere until backward."""
+    """Keeps a model's activations elsewhere until the backward pass."""
 
     def attach(self, model: nn.Module) -> None: ...
 
@@ -33,10 +33,11 @@ class Activations(Protocol):
 
 
 class MirrorTrainer:
-    """Trains a model without ever having all its gradients: each is taken as
-    soon as backward has made it, and freed; its exchange with the other ranks
-    and the update of the layer's weights go on meanwhile, until a forward
-    needs them. The training loop stays as it is:
+    """Trains a model without holding all its gradients at once.
+
+    Each gradient is taken as soon as it is computed, and then freed. Its
+    exchange and the update of the layer's weights run in the background until a
+    forward pass needs the weights. The training loop is unchanged:
 
         trainer = MirrorTrainer(model, optimizer)
         for images, labels in loader:
@@ -44,8 +45,8 @@ class MirrorTrainer:
             loss.backward()
             optimizer.step()  # ends the step
 
-    Every trained parameter takes part in every step. What reads weights
-    outside of a forward or of model.state_dict() calls wait() before. Not
+    Every trained parameter takes part in every step. Code that reads weights
+    outside a forward pass or model.state_dict() must call wait() first. Not
     thread-safe.
     """
 
@@ -59,11 +60,11 @@ class MirrorTrainer:
         activations: Activations | None = None,
         **options: Any,
     ):
-        """All ranks make it together, of the same weights. Raises ValueError,
-        on all of them, for what cannot be trained so.
+        """Collective: all ranks call it together, with the same weights. Raises
+        ValueError on all ranks if the model cannot be trained this way.
 
-        clip_norm: of this rank's gradients, with clip="layer" each by itself.
-        options: ExchangeOptions'.
+        clip_norm: limit for this rank's gradients; with clip="layer", for each
+        gradient separately. options: fields of ExchangeOptions.
         """
         check_clipping(clip_norm, clip)
         self._model = model
@@ -118,7 +119,7 @@ class MirrorTrainer:
 
     def _hook(self, layer: Layer) -> GradientHook:
         layer.parameter.grad = None
-        trainer = weakref.ref(self)  # torch 1's nodes are no garbage
+        trainer = weakref.ref(self)  # torch 1 does not collect nodes
 
         def take() -> None:
             held = trainer()
@@ -157,7 +158,7 @@ class MirrorTrainer:
         self._follower.follow(layer, gradient)
 
     def _end_step(self, closure: Any = None, **options: Any) -> None:
-        """In the place of the optimizer's."""
+        """Replaces the optimizer's step()."""
         if closure is not None:
             raise ValueError("optimizer.step() takes no closure here")
         if options or self._hold.has_scaler():
@@ -181,7 +182,7 @@ class MirrorTrainer:
         self._exchange.tell_stall()
 
     def _check_frozen(self) -> None:
-        """Raises RuntimeError for what would silently not be trained."""
+        """Raises RuntimeError if a parameter would silently stay untrained."""
         groups = self._optimizer.param_groups
         if all(one.grad is None for group in groups for one in group["params"]):
             return
@@ -202,29 +203,30 @@ class MirrorTrainer:
 
     @property
     def exchange_wait_s(self) -> float:
-        """Seconds that this rank has waited for exchanges."""
+        """Returns the seconds that this rank has waited for exchanges."""
         return self._exchange.wait_s
 
     @property
     def planned_bytes(self) -> int:
-        """That the exchange holds on this rank: residuals and messages; of a
-        GPU's memory, which has no messages."""
+        """Returns the bytes that the exchange holds on this rank: residuals and
+        messages. On a GPU, counts its memory, which holds no messages."""
         return self._exchange.planned_bytes
 
     @property
     def exchanged_bytes(self) -> int:
-        """Sent by this rank."""
+        """Returns the bytes sent by this rank."""
         return self._exchange.sent_bytes
 
     def wait(self) -> None:
-        """Until all weights are those after the last step."""
+        """Waits until all weights include the last step."""
         self._exchange.wait_all()
 
     def set_density(self, density: float) -> None:
-        """From the next step on; all ranks call it, between the same steps. A
-        training whose first tenth has 25%, then 6%, ends nearer to a dense
-        one's loss. Allocates the exchange anew. Raises ValueError, on all
-        ranks, where it cannot be; density stays as it was then."""
+        """Sets the density from the next step on. Collective: all ranks call it
+        between the same steps. A warm-up (25%, then 6% in the first tenth)
+        brings the final loss nearer to that of dense training. Reallocates the
+        exchange. On failure, raises ValueError on all ranks; the density is
+        unchanged."""
         if self._has_gradient:
             raise RuntimeError(
                 "set_density() between backward() and optimizer.step(): call "
@@ -233,16 +235,18 @@ class MirrorTrainer:
         self._exchange.set_density(density)
 
     def state_dict(self) -> dict[str, Any]:
-        """What this rank resumes from, beside those of model and optimizer."""
+        """Returns this rank's state for resuming, besides the states of the
+        model and the optimizer."""
         return state_of(self._exchange)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Of the same rank. Raises ValueError for another one's."""
+        """Loads the state of the same rank. Raises ValueError for another
+        rank's state."""
         load_state(self._exchange, state)
 
     def close(self) -> None:
-        """Leaves the model and the optimizer as they were, with the weights
-        of the last step. All ranks call it; once more does nothing."""
+        """Restores the model and the optimizer, with the weights of the last
+        step. Collective: all ranks call it. A second call does nothing."""
         if not self._hooks:
             return
         try:
@@ -264,7 +268,8 @@ class MirrorTrainer:
 
 def _why_without(layers: list[Layer]) -> RuntimeError:
     name = layers[0].name
-    if layers[0].parameter.grad is not None:  # torch 1: of a cast, no hook's
+    # torch 1: the gradient of a cast parameter, which has no hook.
+    if layers[0].parameter.grad is not None:
         return RuntimeError(
             f"{name} has been cast or moved: weights must stay float32 on "
             f"{layers[0].device}, as they were when the exchange was made"

@@ -1,4 +1,4 @@
-"""An optimizer in a trainer's hands."""
+"""An optimizer under a trainer's control."""
 
 import types
 from collections.abc import Callable
@@ -7,16 +7,17 @@ from typing import Any
 from torch.optim import Optimizer
 
 _TAKEN = ("step", "state_dict")
-# With it a GradScaler leaves the gradients to the optimizer, and tells it of
-# itself; without, it fails for want of gradients.
+# If set, a GradScaler leaves the gradients to the optimizer, and passes itself
+# to it. If unset, a GradScaler fails because it finds no gradients.
 _TAKES_SCALER = "_step_supports_amp_scaling"
-# What schedulers look at to see that step() was called: torch 1's and 2's.
+# Schedulers check these to see whether step() was called: torch 1, torch 2.
 _STEP_COUNT, _OPT_CALLED = "_step_count", "_opt_called"
 
 
 class OptimizerHold:
-    """Has end_step called in the place of optimizer.step(), and wait before
-    its state is read. Both go on to the optimizer's own once let go."""
+    """Redirects optimizer.step() to end_step, and calls wait before the
+    optimizer's state is read. After release, both call the optimizer's own
+    methods."""
 
     def __init__(
         self,
@@ -31,14 +32,14 @@ class OptimizerHold:
         self._own = {name: getattr(optimizer, name) for name in _TAKEN}
         self._ours = {"step": self._make_step(), "state_dict": self._make_state()}
         for name, function in self._ours.items():
-            # What a scheduler that has wrapped it looks for.
+            # Attributes that a scheduler has set on the wrapped function.
             function.__dict__.update(self._own[name].__dict__)
             setattr(optimizer, name, types.MethodType(function, optimizer))
         self._took_scaler = getattr(optimizer, _TAKES_SCALER, False)
         setattr(optimizer, _TAKES_SCALER, True)
 
     def has_scaler(self) -> bool:
-        """Whether it is a GradScaler that calls step()."""
+        """Returns whether a GradScaler called step()."""
         return hasattr(self._optimizer, "found_inf")
 
     def _make_step(self) -> Callable[..., Any]:
@@ -64,7 +65,8 @@ class OptimizerHold:
         return state_dict
 
     def let_go(self) -> None:
-        """What a scheduler has wrapped meanwhile stays."""
+        """Releases the optimizer. A wrapper that a scheduler has added
+        stays."""
         self._is_held = False
         setattr(self._optimizer, _TAKES_SCALER, self._took_scaler)
         for name, function in self._ours.items():

@@ -1,4 +1,4 @@
-"""What both adapters let their callers choose."""
+"""Options of both adapters."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from penstock.exchange import _native
 
-# Of 10 Gb/s Ethernet, until `penstock bench exchange --calibrate` was run.
+# For 10 Gb/s Ethernet; `penstock bench exchange --calibrate` measures others.
 _COSTS = {
     "message_s": 2e-5,
     "byte_s": 8e-10,
@@ -18,14 +18,16 @@ _COSTS = {
 
 @dataclass(frozen=True)
 class ExchangeOptions:
-    """density: of a layer's elements that a step exchanges, above 0 and at
-    most 1; what is not exchanged stays for later steps.
-    method: how layers are exchanged; "auto": each as the costs say.
-    bucket_elements: layers of fewer are summed densely, several together.
-    residual: where that stays which is not exchanged yet.
+    """Options of an exchange.
+
+    density: fraction of a layer's elements exchanged in a step; above 0, at
+    most 1. The remaining elements stay for later steps.
+    method: how layers are exchanged; "auto": by cost, for each layer.
+    bucket_elements: layers with fewer elements are summed densely, in groups.
+    residual: type or place of elements that are not exchanged yet.
     transport: "mpi", or "self" for a process that trains alone.
-    costs: seconds, as `penstock bench exchange --calibrate` measures them.
-    timeout_s: how long ranks are waited for in the exchange of a layer.
+    costs: seconds, as measured by `penstock bench exchange --calibrate`.
+    timeout_s: limit on the wait for other ranks in the exchange of a layer.
     """
 
     density: float = 0.01
@@ -37,7 +39,7 @@ class ExchangeOptions:
     timeout_s: float = 600.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.density <= 1:  # NaN is neither
+        if not 0 < self.density <= 1:  # also false for NaN
             raise ValueError(
                 f"density {self.density}: above 0 and at most 1 is allowed"
             )

@@ -1,4 +1,4 @@
-"""Where a model is that is exchanged: the CPU's memory, or a GPU's."""
+"""The place of an exchanged model: CPU memory or GPU memory."""
 
 import contextlib
 from collections.abc import Iterator
@@ -14,19 +14,20 @@ class Place(Protocol):
     native: _native.Device | None
 
     def stream_of(self, gradient: torch.Tensor) -> int:
-        """On which this thread's work on it is, as the library takes it. The
-        gradient may be dropped as soon as the library has it."""
+        """Returns the stream of this thread's work on the gradient, as the
+        library expects it. The caller may drop the gradient once the library
+        has it."""
 
     def apart(self) -> contextlib.AbstractContextManager[None]:
-        """What is begun within is done at its end, and waits for nothing that
-        others have begun."""
+        """Completes work queued within at its end, without waiting for other
+        work."""
 
     def here(self) -> contextlib.AbstractContextManager[object]:
-        """Around what uses the library's device in the caller's thread."""
+        """Encloses use of the library's device in the caller's thread."""
 
     def make_room(self) -> None:
-        """Before the library takes memory. Raises RuntimeError where the GPU
-        has had an error."""
+        """Call before the library allocates memory. Raises RuntimeError after
+        an error of the GPU."""
 
 
 class Cpu:
@@ -48,7 +49,7 @@ class Cpu:
 
 class Gpu:
     def __init__(self, device: torch.device):
-        """Raises ValueError where nothing can be exchanged on it."""
+        """Raises ValueError if the device cannot be used for exchanges."""
         self.device = device
         try:
             from penstock.exchange import _native_cuda
@@ -66,7 +67,7 @@ class Gpu:
 
     def stream_of(self, gradient: torch.Tensor) -> int:
         stream = torch.cuda.current_stream(self.device)
-        gradient.record_stream(stream)  # where it was made on another one
+        gradient.record_stream(stream)  # in case it was made on another stream
         return stream.cuda_stream
 
     @contextlib.contextmanager
@@ -78,12 +79,12 @@ class Gpu:
             self._stream.synchronize()
 
     def here(self) -> contextlib.AbstractContextManager[object]:
-        # Without, the library would go back to the thread's current GPU, and
-        # take memory of that with it.
+        # Otherwise the library would switch back to the thread's current GPU,
+        # and allocate memory on it.
         return torch.cuda.device(self.device)
 
     def make_room(self) -> None:
-        # The library's memory is none of torch's, which keeps what it has freed.
+        # The library does not use torch's allocator, which caches freed memory.
         with torch.cuda.device(self.device):
             torch.cuda.empty_cache()
 

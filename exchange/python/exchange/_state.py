@@ -1,4 +1,4 @@
-"""What training resumes from, beside weights and the optimizer's state."""
+"""The state for resuming, besides weights and the optimizer's state."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ _VERSION = 1
 
 
 def state_of(exchange: Exchange) -> dict[str, Any]:
-    """This rank's, for torch.save()."""
+    """Returns this rank's state, for torch.save()."""
     exchange.wait_all()
     layers = exchange.layers if exchange.size > 1 else []
     with exchange.place.here():
@@ -27,7 +27,7 @@ def state_of(exchange: Exchange) -> dict[str, Any]:
 
 
 def load_state(exchange: Exchange, state: dict[str, Any]) -> None:
-    """Raises ValueError for that of another rank or model."""
+    """Raises ValueError for the state of another rank or model."""
     if state.get("version") != _VERSION:
         raise ValueError(
             f"the state is of version {state.get('version')}: "

@@ -1,4 +1,4 @@
-"""Steps of an optimizer for some of its parameters at a time."""
+"""Steps an optimizer for some of its parameters at a time."""
 
 import collections
 import importlib
@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 _ALL_AT_ONCE = (torch.optim.LBFGS, torch.optim.SparseAdam)
-# Of an optimizer, and of all; torch 1 has none. Whoever has asked to be called
-# at a step is called.
+# Hooks of one optimizer, and of all optimizers; torch 1 has none. Registered
+# step hooks must run.
 _STEP_HOOKS = ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")
 _OPTIMIZER_MODULE = importlib.import_module("torch.optim.optimizer")
 _GLOBAL_HOOKS = ("_global_optimizer_pre_hooks", "_global_optimizer_post_hooks")
@@ -19,8 +19,8 @@ Group = dict[str, Any]
 
 
 class Stepper:
-    """With the optimizer's own state and settings, so that schedulers and
-    state dicts stay what they are."""
+    """Uses the optimizer's own state and settings, so that schedulers and state
+    dicts stay valid."""
 
     def __init__(self, optimizer: torch.optim.Optimizer):
         self._optimizer = optimizer
@@ -29,13 +29,13 @@ class Stepper:
             for number, group in enumerate(optimizer.param_groups)
             for parameter in group["params"]
         }
-        # The same optimizer, of those whose turn it is.
+        # The same optimizer, limited to the current parameters.
         self._some = object.__new__(type(optimizer))
         self._some.__dict__.update(optimizer.__dict__)
-        self._some.__dict__.pop("step", None)  # a scheduler's, of all of them
+        self._some.__dict__.pop("step", None)  # a scheduler's, for all
 
     def refusals(self, model: nn.Module) -> list[str]:
-        """Why it cannot step so."""
+        """Returns the reasons for which the optimizer cannot step this way."""
         if isinstance(self._optimizer, _ALL_AT_ONCE):
             name = type(self._optimizer).__name__
             return [f"{name} cannot step for one parameter at a time"]
@@ -59,12 +59,14 @@ class Stepper:
         return left_out
 
     def settings_of(self, parameter: Tensor) -> Group:
-        """As they are now: the optimizer's own group."""
+        """Returns the parameter's group in the optimizer: the current
+        settings."""
         return self._optimizer.param_groups[self._places[id(parameter)]]
 
     def group_of(self, *parameters: Tensor) -> Group:
-        """The settings, as they are now, of parameters of one group. (A rate
-        that is a tensor a scheduler changes in place.)"""
+        """Returns a group with the current settings, for parameters of one
+        group. Tensors are cloned, because a scheduler changes a tensor rate in
+        place."""
         settings = {
             name: value.clone() if isinstance(value, Tensor) else value
             for name, value in self.settings_of(parameters[0]).items()
@@ -79,8 +81,8 @@ class Stepper:
         return [self.group_of(*some) for some in by_place.values()]
 
     def is_plain_sgd(self, group: Group) -> bool:
-        """Whether a step is no more than weights += -lr x gradient, after the
-        weights' decay."""
+        """Returns whether a step is only weights += -lr x gradient, after
+        weight decay."""
         return (
             type(self._optimizer) is torch.optim.SGD
             and group["momentum"] == 0
@@ -97,9 +99,9 @@ class Stepper:
     def step(
         self, gradients: list[tuple[nn.Parameter, Tensor]], groups: list[Group]
     ) -> None:
-        """REQUIRES: one thread at a time. It need not be that of the training
-        loop, whose zero_grad() must not find these gradients: others stand for
-        the parameters."""
+        """REQUIRES: one thread at a time. It may differ from the training
+        loop's thread. That loop's zero_grad() must not find these gradients, so
+        copies stand for the parameters."""
         doubles = {
             parameter: _double(parameter, gradient)
             for parameter, gradient in gradients
@@ -123,7 +125,7 @@ class Stepper:
 
 
 def _double(parameter: nn.Parameter, gradient: Tensor) -> nn.Parameter:
-    """In the same memory."""
+    """Returns a parameter with the gradient, in the same memory."""
     double = nn.Parameter(parameter.detach())
     double.grad = gradient
     return double

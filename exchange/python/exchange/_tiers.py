@@ -1,9 +1,9 @@
-"""The host's memory, where activations wait for the backward pass, and the
-copies to it and back.
+"""Host memory that holds activations until the backward pass, and the copies
+between device and host.
 
-A tier copies whole storages, as flat tensors of bytes, behind the computation's
-back. HostTier is for a GPU. RatedHostTier stands for one where there is none:
-its "device" is the CPU's memory as well.
+A tier copies whole storages, as flat byte tensors, in the background. HostTier
+serves a GPU. RatedHostTier simulates one on machines without a GPU; its
+"device" is CPU memory too.
 """
 
 import collections
@@ -16,7 +16,7 @@ import torch
 
 
 class HostArena:
-    """Buffers that are used again: a step needs the same ones as the last."""
+    """Reuses buffers: each step needs the same ones as the last."""
 
     def __init__(self, allocate: Callable[[int], torch.Tensor]):
         self._allocate = allocate
@@ -36,8 +36,8 @@ class HostArena:
     def retire(
         self, buffer: torch.Tensor, ends: list[Callable[[], bool]]
     ) -> None:
-        """Free once these copies of it are done; waits for nothing, because
-        the garbage collector may be what calls, in any thread."""
+        """Frees the buffer once these copies are done. Does not wait, because
+        the garbage collector may call it in any thread."""
         self._retired.append((buffer, ends))
 
     def _reap(self) -> None:
@@ -54,17 +54,17 @@ class _CudaCopy:
     def __init__(self, target: torch.Tensor, stream: Any):
         self._target = target
         self._event = stream.record_event()
-        self.done = self._event.query  # without the target
+        self.done = self._event.query  # without a reference to the target
 
     def finish(self) -> None:
         self._event.synchronize()
 
     def cancel(self) -> bool:
-        """Whether it will not take place any more."""
+        """Returns whether the copy was prevented."""
         return False
 
     def use(self) -> torch.Tensor:
-        """For the current stream, which waits, and not the caller."""
+        """Makes the current stream wait for the copy, not the caller."""
         stream = torch.cuda.current_stream(self._target.device)
         stream.wait_event(self._event)
         self._target.record_stream(stream)
@@ -72,7 +72,7 @@ class _CudaCopy:
 
 
 class HostTier:
-    """Pinned memory beside one GPU, and a stream for each way."""
+    """Pinned memory for one GPU, with one stream per direction."""
 
     def __init__(self, device: Any = None):
         self.device = torch.device("cuda" if device is None else device)
@@ -110,7 +110,7 @@ class _RatedCopy:
         self._tier = tier
         self._target, self._source = target, source
         self._ended = threading.Event()
-        self.done = self._ended.is_set  # without the target
+        self.done = self._ended.is_set  # without a reference to the target
 
     def run(self) -> int:
         self._target.copy_(self._source)
@@ -137,9 +137,11 @@ class _RatedCopy:
 
 
 class RatedHostTier:
-    """Stands for the host's memory where there is no GPU: a thread copies, one
-    storage at a time, and rests so that no more than rate_bytes_per_s get
-    through. Unlike a GPU's copy engine it needs a core while it copies."""
+    """Simulates host memory on machines without a GPU.
+
+    A thread copies one storage at a time, and sleeps to limit the rate to
+    rate_bytes_per_s. Unlike a GPU's copy engine, it uses a core while it
+    copies."""
 
     def __init__(self, rate_bytes_per_s: float):
         if not rate_bytes_per_s > 0:
@@ -149,7 +151,7 @@ class RatedHostTier:
             )
         self.device = torch.device("cpu")
         self.rate_bytes_per_s = rate_bytes_per_s
-        # Mapped, so that what counts the device's allocations leaves it out.
+        # Mapped memory, so that counters of device allocations exclude it.
         self.arena = HostArena(
             lambda size: torch.frombuffer(mmap.mmap(-1, size), dtype=torch.uint8)
         )
@@ -170,10 +172,10 @@ class RatedHostTier:
         return self._enqueue(_RatedCopy(self, target, buffer))
 
     def synchronize(self) -> None:
-        """Computation on a CPU is never behind."""
+        """Does nothing: computation on a CPU is synchronous."""
 
     def close(self) -> None:
-        """After what is under way."""
+        """Ends the thread after the pending copies."""
         with self._changed:
             self._closed = True
             self._changed.notify()
@@ -194,12 +196,12 @@ class RatedHostTier:
     def _forget(self, copy: _RatedCopy) -> bool:
         try:
             self._queue.remove(copy)
-        except ValueError:  # under way, or done
+        except ValueError:  # in progress or done
             return False
         return True
 
     def _copy_all(self) -> None:
-        free_s = 0.0  # when the link has let through what was copied
+        free_s = 0.0  # time at which the simulated link is free
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._queue or self._closed)
@@ -210,4 +212,4 @@ class RatedHostTier:
             free_s = begin_s + copy.run() / self.rate_bytes_per_s
             time.sleep(max(0.0, free_s - time.monotonic()))
             copy.end()
-            del copy  # its storages are not this thread's to keep
+            del copy  # releases the storages in this thread

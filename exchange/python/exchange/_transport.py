@@ -1,4 +1,4 @@
-"""How the ranks reach each other."""
+"""Opens the transport between ranks."""
 
 import atexit
 import sys
@@ -20,7 +20,7 @@ _open: "weakref.WeakSet[Closable]" = weakref.WeakSet()
 def open_transport(
     transport: Literal["mpi", "self"] | _native.Transport,
 ) -> _native.Transport:
-    """Raises RuntimeError where there is no MPI."""
+    """Raises RuntimeError without MPI."""
     if isinstance(transport, _native.Transport):
         return transport
     if transport == "self":
@@ -34,22 +34,22 @@ def open_transport(
             "penstock.exchange has no MPI here (" + str(missing) + "): install "
             'it and build again, or train alone with transport="self"'
         ) from missing
-    atexit.register(_finalize, _native_mpi)  # again: the same for all
+    atexit.register(_finalize, _native_mpi)  # repetition is harmless
     return _native_mpi.world()
 
 
 def close_at_exit(exchange: Closable) -> None:
-    """Before MPI ends, which its thread may be using."""
+    """Closes the exchange before MPI ends, because its thread may use MPI."""
     _open.add(exchange)
 
 
 def _finalize(mpi: "object") -> None:
-    error = getattr(sys, "last_value", None)  # that nobody caught
+    error = getattr(sys, "last_value", None)  # an uncaught exception
     for exchange in list(_open):
         if error is not None:
             exchange.fail(error)
         exchange.close()
-    # MPI_Finalize() waits for all ranks. A rank that failed must not: mpirun
-    # ends the others when it is gone.
+    # MPI_Finalize() waits for all ranks. A failed rank must skip it: mpirun
+    # ends the others after it exits.
     if error is None:
         mpi.finalize()

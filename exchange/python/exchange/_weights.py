@@ -1,4 +1,5 @@
-"""All ranks must begin with the same weights: only sums are exchanged."""
+"""Checks that all ranks begin with the same weights: only sums are
+exchanged."""
 
 import ctypes
 import hashlib
@@ -9,22 +10,22 @@ from torch import Tensor
 from penstock.exchange._layers import Layer
 from penstock.exchange._native import Transport
 
-_HEAD = struct.Struct("=II16s")  # whether it goes on, layers, digest of all
+_HEAD = struct.Struct("=II16s")  # goes on, number of layers, digest
 _DIGEST_BYTES = 16
 
 
 def check_same_weights(
     transport: Transport, layers: list[Layer], goes_on: bool, timeout_s: float
 ) -> None:
-    """All ranks call it, those that cannot go on as well. Raises ValueError,
-    on all of them alike."""
+    """Collective: all ranks call it, including ranks that cannot go on. Raises
+    ValueError on all ranks alike."""
     digests = [_digest(layer) for layer in layers] if goes_on else []
     whole = hashlib.blake2b(b"".join(digests), digest_size=_DIGEST_BYTES)
     head = _HEAD.pack(goes_on, len(digests), whole.digest())
     heads = transport.gather(head, timeout_s)
     counts = {_HEAD.unpack(each)[:2] for each in heads}
     if len(set(heads)) == 1 or counts != {(True, len(layers))}:
-        return  # what else they differ in the exchange's plan says
+        return  # the exchange's plan reports other differences
     of_ranks = transport.gather(b"".join(digests), timeout_s)
     for layer in layers:
         place = slice(
@@ -48,7 +49,7 @@ def _digest(layer: Layer) -> bytes:
 
 
 def _memory(tensor: Tensor) -> memoryview:
-    """Of the tensor, for as long as that is there. Without NumPy, which torch
-    may be without."""
+    """Returns the tensor's memory, valid as long as the tensor. Works without
+    NumPy, which torch may lack."""
     count = tensor.numel() * tensor.element_size()
     return memoryview((ctypes.c_char * count).from_address(tensor.data_ptr()))
