@@ -5,7 +5,7 @@
         for images, labels in loader:
             train(torch.from_numpy(images), torch.from_numpy(labels))
 
-Its threads are the library's own: no worker processes, no copies. See
+The loader uses the library's threads: no worker processes, no copies. See
 penstock-python(7).
 """
 
@@ -35,7 +35,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "TorchDataset":  # torch is imported by who asks for it only
+    if name == "TorchDataset":  # torch is imported only on demand
         from penstock.loader._torch import TorchDataset
 
         return TorchDataset

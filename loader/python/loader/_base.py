@@ -1,5 +1,5 @@
-"""What Loader and SharedLoader have in common: a stream of the library's, that
-belongs to this process, and ends."""
+"""The common base of Loader and SharedLoader: a stream of the library that
+belongs to this process."""
 
 import atexit
 import logging
@@ -16,7 +16,7 @@ _log = logging.getLogger("penstock.loader")
 
 
 class StreamLoader:
-    reports_progress = True  # watch() leaves it as it is
+    reports_progress = True  # watch() does not count it again
     _dataset: Dataset
     _batch_size: int
     _stream: Stream
@@ -32,11 +32,11 @@ class StreamLoader:
 
     @property
     def epoch(self) -> int:
-        """Of the next batch."""
+        """Returns the epoch of the next batch."""
         return self._stream.epoch
 
     def counters(self) -> "Counters":
-        """Samples, bytes and times of this loader's threads so far."""
+        """Returns samples, bytes and times of this loader's threads so far."""
         return self._stream.counters()
 
     def close(self) -> None:
@@ -44,7 +44,7 @@ class StreamLoader:
         self._stream.close()
 
     def _next_of_stream(self) -> tuple | None:
-        """As Stream.next(); logs what went wrong meanwhile."""
+        """Returns Stream.next(); logs the errors since the last call."""
         try:
             return self._stream.next()
         finally:

@@ -1,4 +1,4 @@
-"""What a Loader hands out, and what it goes on from."""
+"""The batches of a Loader, and the state for resuming."""
 
 from typing import TYPE_CHECKING, TypedDict
 
@@ -8,8 +8,7 @@ if TYPE_CHECKING:
 
 
 class State(TypedDict):
-    """All that has to be kept to go on with an epoch, by any number of
-    ranks."""
+    """The state for resuming an epoch, with any number of ranks."""
 
     count: int
     seed: int
@@ -21,13 +20,13 @@ class State(TypedDict):
 class Batch(tuple["NDArray[np.float32]", "NDArray[np.int64]"]):
     """The pair (images, labels), and the samples' numbers in the dataset.
 
-    The images are the loader's own memory, which is used again when their last
-    array, view or tensor is gone: copy what is kept for long. Labels and
-    numbers are the batch's own.
+    The images are in the loader's own memory. It is reused when their last
+    array, view or tensor is gone, so copy images that are kept for long. The
+    batch owns its labels and numbers.
     """
 
     indices: "NDArray[np.int64]"
-    is_pinned: bool  # a GPU copies from images without the CPU's help
+    is_pinned: bool  # a GPU can copy images without the CPU's help
 
     def __new__(
         cls,
@@ -43,10 +42,10 @@ class Batch(tuple["NDArray[np.float32]", "NDArray[np.int64]"]):
 
     @property
     def images(self) -> "NDArray[np.float32]":
-        """size x 3 x crop x crop; of records: size x tensor bytes."""
+        """Returns size x 3 x crop x crop; for records: size x tensor bytes."""
         return self[0]
 
     @property
     def labels(self) -> "NDArray[np.int64]":
-        """-1: none."""
+        """Returns the labels; -1: none."""
         return self[1]

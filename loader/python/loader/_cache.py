@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("penstock.loader")
 _LONGEST_KEEP_S = 604800
-_GREATEST_GROUP = (1 << 32) - 2  # one more is nobody's
+_GREATEST_GROUP = (1 << 32) - 2  # the next number is reserved
 
 
 def _bytes_of(option: str, size: int | Literal["auto"]) -> int:
-    """0: auto."""
+    """Returns the size in bytes; 0: auto."""
     if isinstance(size, str):
         number = 0 if size == "auto" else -1
     else:
@@ -46,7 +46,7 @@ def _group_number(group: int | str | None) -> int | None:
 
 
 def _name_of(name: str | None) -> str:
-    """"": made from the data."""
+    """Returns the name; "": derived from the data."""
     if name is None:
         return ""
     if not isinstance(name, str):
@@ -75,9 +75,11 @@ def _bytes_of_data(data: str | bytes) -> bytes:
 
 
 class SampleCache:
-    """Samples by their number, in memory that all processes of the user, or of
-    a group, share on this node; it never replaces one. It may be forked and
-    pickled: who unpickles it joins the same cache."""
+    """Samples by number, in memory shared by all processes of the user, or of a
+    group, on this node.
+
+    The cache never replaces a sample. It may be forked and pickled; an
+    unpickled copy joins the same cache."""
 
     def __init__(
         self,
@@ -90,21 +92,22 @@ class SampleCache:
         group: int | str | None = None,
         keep: int = 0,
     ):
-        """Joins the node's cache of a Dataset, or of anyone's data, of which
-        samples is their number, and data what tells them from all others, also
-        from the same data prepared otherwise.
+        """Joins the node's cache of a Dataset, or of any other data.
+
+        For other data, samples is the number of samples. data identifies the
+        data; it must also differ for the same data prepared otherwise.
 
         size: bytes that this job fills on this node; "auto": half of what its
         memory cgroups leave.
-        name: 1 to 64 letters, digits, dots, dashes, underscores; None: made
+        name: 1 to 64 letters, digits, dots, dashes, underscores; None: derived
         from the data.
-        group: whose members share it, and trust each other with what they put
-        in; a name or a number.
-        keep: seconds that it is kept when nobody uses it any more.
+        group: name or number of a group whose members share the cache. They
+        must trust each other's samples.
+        keep: seconds that the cache is kept after its last use.
 
-        Raises TypeError or ValueError where a value is not allowed, ValueError
-        where the cache of that name is of other data, OSError where it cannot
-        be had.
+        Raises TypeError or ValueError for an invalid value, ValueError if the
+        cache of that name holds other data, OSError if the cache is
+        unavailable.
         """
         self._is_of_dataset = dataset is not None
         if dataset is not None:
@@ -147,15 +150,15 @@ class SampleCache:
         self._open(options)
 
     def get(self, index: int) -> bytes | None:
-        """None: it is not there. Raises IndexError where there is no such
-        sample."""
+        """Returns the sample, or None if it is not cached. Raises IndexError
+        for an unknown sample."""
         sample = self._cache.get(self._number(index))
         self._log_warnings()
         return sample
 
     def put(self, index: int, sample: bytes | bytearray | memoryview) -> None:
-        """Copies it in, if it is not there and there is room. Of a Dataset's
-        sample: its bytes as they are stored."""
+        """Copies the sample into the cache, if it is missing and there is room.
+        For a Dataset's sample: its bytes as stored."""
         try:
             view = memoryview(sample)
         except TypeError:
@@ -176,15 +179,16 @@ class SampleCache:
         return 0 <= number < self.samples and number in self._cache
 
     def __len__(self) -> int:
-        """Of those that are in it, which are counted."""
+        """Returns the number of cached samples, which is counted on each
+        call."""
         return len(self._cache)
 
     def __bool__(self) -> bool:
-        return True  # an empty one too
+        return True  # also if empty
 
     @property
     def samples(self) -> int:
-        """Of the data, in the cache or not."""
+        """Returns the number of samples of the data, cached or not."""
         return self._cache.samples
 
     @property
@@ -192,7 +196,7 @@ class SampleCache:
         return self._cache.path
 
     def counters(self) -> "CacheCounters":
-        """What this process had from it."""
+        """Returns this process's use of the cache."""
         return self._cache.counters()
 
     def _before(self, dataset: Dataset, peers: str | None) -> Dataset:
@@ -216,8 +220,8 @@ def source_of_loader(
     cache: int | Literal["auto"] | SampleCache | None,
     peers: str | None,
 ) -> tuple[Dataset, SampleCache | None]:
-    """The dataset with its cache before it. Without one that cannot be had, a
-    job runs all the same."""
+    """Returns the dataset with its cache in front. If the cache is unavailable,
+    the job runs without it."""
     _check_peers(peers, cache)
     opened = _cache_of_loader(cache, dataset)
     if opened is None:

@@ -1,4 +1,4 @@
-"""Anyone's dataset with a node's cache before it."""
+"""Any dataset with a node's cache in front."""
 
 import io
 import logging
@@ -11,12 +11,13 @@ from typing import Any
 from penstock.loader._cache import SampleCache
 
 _log = logging.getLogger("penstock.loader")
-# How long nothing is pickled after an item that the cache did not take.
+# Seconds without pickling after the cache has rejected an item.
 _REST_S = 1.0
 
 
 class _Pickler(pickle.Pickler):
-    """A tensor takes its own bytes, not those of what it is a view of."""
+    """Pickles only a tensor's own bytes, not those of the tensor behind a
+    view."""
 
     def reducer_override(self, value: Any) -> Any:
         torch = sys.modules.get("torch")
@@ -25,7 +26,7 @@ class _Pickler(pickle.Pickler):
         if value.is_contiguous():
             try:
                 return torch.from_numpy, (value.numpy(),)
-            except (RuntimeError, TypeError):  # NumPy has no such thing
+            except (RuntimeError, TypeError):  # NumPy lacks this type
                 return NotImplemented
         if value.requires_grad or value.layout != torch.strided:
             return NotImplemented
@@ -39,14 +40,15 @@ def _pickled(item: Any) -> memoryview:
 
 
 class CachedDataset:
-    """A map-style dataset whose items come out of the cache where they are
-    there. They are cached as its __getitem__ returns them: what is random, or
-    changes, belongs behind it."""
+    """A map-style dataset whose items come from the cache if they are cached.
+
+    Items are cached as its __getitem__ returns them. Apply random or changing
+    transformations after the cache."""
 
     def __init__(self, dataset: Any, cache: SampleCache):
         """Raises ValueError for a cache of another number of samples, of a
-        penstock Dataset's stored bytes, or of a group: unpickling what another
-        user wrote runs that user's code."""
+        penstock Dataset's stored bytes, or of a group. Unpickling another
+        user's data runs that user's code."""
         if cache._options["group"] is not None:
             raise ValueError(
                 f"{cache.path}: a group's cache; items are unpickled, which "
@@ -104,7 +106,7 @@ class CachedDataset:
             return self.dataset[index]
 
     def _number(self, index: Any) -> int | None:
-        """None: the dataset alone knows what that is."""
+        """Returns None for an index that only the dataset understands."""
         if isinstance(index, bool) or getattr(index, "ndim", 0) > 0:
             return None
         try:

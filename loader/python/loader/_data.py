@@ -1,4 +1,4 @@
-"""Where samples come from."""
+"""Opens the source of samples."""
 
 import os
 from collections.abc import Sequence
@@ -18,12 +18,13 @@ def open_dataset(
     label_bytes: int = 0,
     header_bytes: int = 0,
 ) -> Dataset:
-    """A folder of pictures, an LMDB database of such, tar shards, or a file of
-    records, each a label of label_bytes (0 to 4) and a tensor, record_bytes
-    together, behind a header.
+    """Opens a folder of pictures, an LMDB database of pictures, tar shards, or
+    a file of records.
 
-    Raises OSError where they cannot be read, ValueError where they are of no
-    known format.
+    A record is a label of label_bytes (0 to 4) and a tensor, record_bytes
+    together. The records follow a header.
+
+    Raises OSError for unreadable data, ValueError for an unknown format.
     """
     if isinstance(paths, (str, bytes, os.PathLike)):
         paths = [paths]

@@ -1,4 +1,4 @@
-"""The Loader: batches out of the library's own threads."""
+"""The Loader: batches from the library's own threads."""
 
 import gc
 import logging
@@ -15,8 +15,8 @@ from penstock.loader._native import Dataset, Stream
 from penstock.loader._options import check_choices, natural, own_rank
 
 _log = logging.getLogger("penstock.loader")
-# How long other threads may keep the batch that all others wait for, and how
-# long the only thread waits for itself.
+# Limits on a wait for a batch: while other threads hold one that all others
+# wait for, and while the only thread waits for itself.
 _HELD_S = 60.0
 _ALONE_S = 0.2
 
@@ -40,13 +40,13 @@ class Epoch(Iterator[Batch]):
 
 
 class Loader(StreamLoader):
-    """Iterated over once per epoch. Belongs to the process that made it, and
+    """Iterate over it once per epoch. Belongs to the process that made it, and
     to one thread at a time."""
 
-    _is_amid: bool  # batches of the epoch were handed out
+    _is_amid: bool  # whether batches of the epoch were returned
     _epoch: Epoch | None
-    _epoch_samples: int  # of this rank, in the epoch under way
-    _epoch_batches: int  # of the stream, before it
+    _epoch_samples: int  # of this rank, in the current epoch
+    _epoch_batches: int  # of the stream, before this epoch
 
     def __init__(
         self,
@@ -72,43 +72,40 @@ class Loader(StreamLoader):
     ):
         """Starts the threads.
 
-        augment: what a picture's square is made of: "random", to train with, a
-        random part of it, flipped in one case of two; "centre", to validate
-        with, the centred square whose side is 224/256 of the picture's smaller
-        one, as Resize(256) and CenterCrop(224) leave it.
-        rank, ranks: of this process; by default those of torch.distributed
-        where it is initialised, else 0 of 1; "slurm": SLURM_PROCID of
-        SLURM_NTASKS.
-        drop_last: the samples at an epoch's end that fill no batch, and those
-        that are no whole round of all ranks, are left out; else the last batch
-        is a short one, and the round is filled up from the epoch's beginning.
-        broken: what becomes of a sample that cannot be read or decoded: "skip"
-        leaves it out of its batch and logs its name, "fatal" raises OSError or
-        ValueError. With several ranks a batch may come without any sample.
-        threads: None: what Slurm gave, then what Penstock grants.
-        memory: bytes that the ring and the threads may take.
-        ring: batches prepared ahead, those in use included; there are more
-        where the threads need them, and fewer where memory says so.
-        ordered: False: an epoch's batches come as they become complete.
-        direct: the data are read past the page cache.
-        pinned: images are pinned memory from the first batch on that is taken
-        in a thread with a CUDA context. A copy of them to a GPU that does not
-        wait (non_blocking=True) wants them until it is done: TorchDataset sees
-        to that, who takes batches from the Loader itself has to.
-        cache: samples as they are stored come out of the node's cache of them:
-        bytes that this job fills there; "auto": half of what its memory cgroups
-        leave; or a SampleCache of the dataset. Where it cannot be had, that is
-        logged, and the samples are read as ever.
-        cache_peers: nodes that each keep a part of the data in their caches,
-        this one among them; what is another one's part comes out of that one's
-        memory before storage is read. "auto": the nodes of the Slurm job, or a
-        list as Slurm writes it ("n[1-4],m7"). They know each other by munge;
-        without it, or outside of a job, that is logged, and this node's cache
-        is alone.
+        augment: the square that is cut from a picture. "random", for training:
+        a random part, flipped in one case of two. "centre", for validation: the
+        centred square whose side is 224/256 of the picture's shorter side, as
+        after Resize(256) and CenterCrop(224).
+        rank, ranks: of this process. Default: those of torch.distributed if it
+        is initialised, else 0 of 1. "slurm": SLURM_PROCID of SLURM_NTASKS.
+        drop_last: True: leaves out the samples at an epoch's end that fill no
+        batch, or no round of all ranks. False: the last batch is shorter, and
+        the round is filled up from the epoch's beginning.
+        broken: treatment of unreadable or undecodable samples. "skip" leaves
+        the sample out of its batch and logs its name. "fatal" raises OSError or
+        ValueError. With several ranks a batch may be empty.
+        threads: None: first Slurm's number of CPUs, then Penstock's grant.
+        memory: limit in bytes for the ring and the threads.
+        ring: batches prepared ahead, including those in use. There are more if
+        the threads need them, and fewer if memory limits them.
+        ordered: False: an epoch's batches arrive as they are completed.
+        direct: read the data past the page cache.
+        pinned: images are pinned memory, from the first batch on that is taken
+        in a thread with a CUDA context. A copy to a GPU with non_blocking=True
+        needs them until it is done. TorchDataset ensures that; users of the
+        Loader itself must.
+        cache: stored samples come from the node's cache. A number: bytes that
+        this job fills there; "auto": half of what its memory cgroups leave; or
+        a SampleCache of the dataset. If the cache is unavailable, that is
+        logged, and the samples are read from storage.
+        cache_peers: nodes that each cache a part of the data, including this
+        one. Samples of another node's part come from its memory before storage
+        is read. "auto": the nodes of the Slurm job; or a list in Slurm's format
+        ("n[1-4],m7"). Nodes authenticate by munge. Without munge or outside a
+        job, that is logged, and this node's cache is used alone.
 
-        Raises TypeError or ValueError for a value that is not allowed,
-        ValueError for a cache of other data, OSError where the data cannot be
-        read or memory is too little.
+        Raises TypeError or ValueError for an invalid value, ValueError for a
+        cache of other data, OSError for unreadable data or too little memory.
         """
         check_choices(augment, broken, threads, memory)
         if not isinstance(dataset, Dataset):
@@ -142,14 +139,14 @@ class Loader(StreamLoader):
         close_at_exit(self)
 
     def __len__(self) -> int:
-        """Batches of a whole epoch; with one rank, those whose samples are all
-        broken do not come."""
+        """Returns the number of batches of a whole epoch. With one rank,
+        batches of only broken samples are skipped."""
         more = 0 if self._drop_last else self._batch_size - 1
         return (self._stream.samples_per_epoch + more) // self._batch_size
 
     def __iter__(self) -> Iterator[Batch]:
-        """The rest of the epoch after load_state_dict(), else the next epoch;
-        an iterator that was left in the middle of one is at its end."""
+        """Returns the rest of the epoch after load_state_dict(), else the next
+        epoch. An unfinished earlier iterator ends."""
         if self._is_amid:
             state = self.state_dict()
             state["epoch"] += 1
@@ -159,8 +156,8 @@ class Loader(StreamLoader):
         return self._epoch
 
     def state_dict(self) -> State:
-        """Where to go on after the batches that were handed out. Any rank's
-        does for all."""
+        """Returns the position after the batches already returned. Any rank's
+        state serves all ranks."""
         count, seed, shuffle, epoch, position = self._stream.state()
         return {
             "count": count,
@@ -171,7 +168,8 @@ class Loader(StreamLoader):
         }
 
     def load_state_dict(self, state: State) -> None:
-        """The next iterator goes on there, whatever the number of ranks.
+        """Makes the next iterator continue at the state, for any number of
+        ranks.
 
         Raises ValueError for a state of another dataset size, seed or
         shuffling; the loader is then closed.
@@ -196,7 +194,7 @@ class Loader(StreamLoader):
         self._epoch_batches = 0
 
     def _samples_from(self, state: State | None) -> int:
-        """Of this rank, up to the epoch's end."""
+        """Returns this rank's number of samples up to the epoch's end."""
         whole = self._stream.samples_per_epoch
         if state is None:
             return whole
@@ -205,7 +203,7 @@ class Loader(StreamLoader):
         return left // self._ranks or whole
 
     def _next(self, epoch: Epoch) -> Batch | None:
-        """None: the epoch has ended."""
+        """Returns None at the epoch's end."""
         if epoch is not self._epoch:
             raise RuntimeError(
                 "this iterator's epoch has ended: the loader was iterated over "
@@ -237,7 +235,7 @@ class Loader(StreamLoader):
                 if self._awaits_pinning:
                     self._note_pinning(taken[-1])
                 return taken
-            # Other threads may give one back, or a cycle of objects.
+            # Other threads, or the collection of a cycle, may free a batch.
             gc.collect()
             slice_s = time.monotonic() - begin_s
             waited_s += slice_s

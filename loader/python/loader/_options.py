@@ -1,4 +1,4 @@
-"""What a Loader's options mean."""
+"""Checks a Loader's options."""
 
 import operator
 import os
@@ -7,7 +7,7 @@ from typing import Literal
 
 
 def integer(name: str, value: int) -> int:
-    """NumPy's are, too."""
+    """Converts any integer type, including NumPy's."""
     try:
         return operator.index(value)
     except TypeError:

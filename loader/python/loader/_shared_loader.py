@@ -25,7 +25,7 @@ def _named(share: str | None) -> str:
 
 
 class SharedLoader(StreamLoader):
-    """Iterated over once per epoch. Belongs to the process that made it, and
+    """Iterate over it once per epoch. Belongs to the process that made it, and
     to one thread at a time."""
 
     def __init__(
@@ -46,21 +46,22 @@ class SharedLoader(StreamLoader):
         cache: int | Literal["auto"] | SampleCache | None = None,
         cache_peers: str | None = None,
     ):
-        """Joins the share of that name, or makes it, and starts the threads.
+        """Joins or creates the share of that name, and starts the threads.
 
-        share: what the jobs of one user on a node have alike; None: what srun
-        --loader-share=NAME says. The data, batch_size, crop, augment, seed and
-        shuffle have to be alike, too.
-        jobs: that begin together: the first batch waits for them, 60 s at
-        most. Others come in with a later epoch.
-        window: batches that the fastest job may be ahead of the slowest one,
-        2 to 512, as the share's first job has it.
-        The others are Loader's.
+        share: the name common to the jobs of one user on a node; None: the name
+        from srun --loader-share=NAME. The data, batch_size, crop, augment, seed
+        and shuffle must be the same too.
+        jobs: number of jobs that begin together. The first batch waits for
+        them, 60 s at most. Other jobs join at a later epoch.
+        window: number of batches by which the fastest job may lead the slowest,
+        2 to 512; set by the share's first job.
 
-        Raises TypeError or ValueError for a value that is not allowed,
-        ValueError for a cache of other data, and where the share of that name
-        prepares something else; OSError where the data cannot be read, or the
-        share's batches have no memory.
+        The other options are those of Loader.
+
+        Raises TypeError or ValueError for an invalid value. Raises ValueError
+        for a cache of other data, and for a share of that name that prepares
+        something else. Raises OSError for unreadable data, or if there is no
+        memory for the share's batches.
         """
         check_choices(augment, broken, threads, None)
         if not isinstance(dataset, Dataset):
@@ -84,26 +85,28 @@ class SharedLoader(StreamLoader):
             direct=direct,
             threads=threads or 0,
         )
-        self._is_amid = False  # batches of the epoch were handed out
+        self._is_amid = False  # whether batches of the epoch were returned
         self._iterator: object = None
         close_at_exit(self)
 
     def __len__(self) -> int:
-        """Batches of an epoch; those whose samples are all broken do not
-        come."""
+        """Returns the number of batches of an epoch. Batches of only broken
+        samples are skipped."""
         return -(-self._stream.samples_per_epoch // self._batch_size)
 
     def share_counters(self) -> "ShareCounters":
-        """What this job had of the share so far: used_batches that the share
-        had for it, whoever prepared them; times_out, how often it was out of
-        the share, and alone_batches, that it prepared for itself then;
-        lost_claims, batches that it prepared in vain, as others had taken them
-        over."""
+        """Returns this job's use of the share so far.
+
+        used_batches: batches from the share, whichever job prepared them.
+        times_out: how often this job left the share.
+        alone_batches: batches that it prepared for itself while outside.
+        lost_claims: batches that it prepared in vain, because other jobs had
+        taken them over."""
         return self._stream.share_counters()
 
     def __iter__(self) -> Iterator[Batch]:
-        """The next epoch; what is left of one that an iterator was left in the
-        middle of is passed over."""
+        """Yields the next epoch. Skips the rest of an epoch whose iterator was
+        left unfinished."""
         self._iterator = iterator = object()
         while self._is_amid:
             self._take()

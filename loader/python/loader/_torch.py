@@ -1,4 +1,4 @@
-"""A Loader as torch.utils.data takes it."""
+"""Adapts a Loader to torch.utils.data."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,9 +10,10 @@ from penstock.loader import Batch, Loader, State
 
 
 class TorchDataset(IterableDataset):
-    """Yields (images, labels) as tensors that are the loader's memory; for
-    DataLoader(dataset, batch_size=None, num_workers=0), or by itself. Options
-    are the Loader's, or it is one."""
+    """Yields (images, labels) as tensors in the loader's memory.
+
+    For DataLoader(dataset, batch_size=None, num_workers=0), or used alone.
+    Takes the Loader's options, or a Loader."""
 
     reports_progress = True
 
@@ -45,9 +46,11 @@ class TorchDataset(IterableDataset):
 def _until_copied(
     batches: Iterator[Batch],
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """The batches' tensors. A pinned batch is held until the GPU has done what
-    it was asked for before the next one, on the current stream: a copy with
-    non_blocking=True may be under way when the tensors are gone."""
+    """Yields the batches' tensors.
+
+    A pinned batch is held until the GPU has finished the work queued on the
+    current stream before the next batch. A copy with non_blocking=True may
+    outlive the tensors."""
     is_copied_from = False
     held = done = None
     try:
