@@ -1,10 +1,10 @@
-"""Tells Penstock how a training job is fed, and reads what it was granted.
+"""Reports a training job's data feed to Penstock, and reads the job's grant.
 
     for batch in penstock.watch(loader):
         train(batch)
 
-Works with any iterable. Where no penstockd answers, everything here is a cheap
-no-op. See penstock-python(7).
+Works with any iterable. Without penstockd, all functions are cheap no-ops. See
+penstock-python(7).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "SharedLoader":  # NumPy is imported by who asks for it only
+    if name == "SharedLoader":  # NumPy is imported only on demand
         from penstock.loader import SharedLoader
 
         return SharedLoader
@@ -37,23 +37,26 @@ def __getattr__(name: str) -> Any:
 
 
 def connected() -> bool:
-    """True while penstockd is connected."""
+    """Returns True while penstockd is connected."""
     return default_client().connected()
 
 
 def hint() -> Hint | None:
-    """The job's grant as penstockd last wrote it; None when there is none."""
+    """Returns the latest grant that penstockd wrote, or None without a
+    grant."""
     return default_client().hint()
 
 
 def report(**counters: int) -> None:
-    """Publishes absolute counters since the job began, for loops that do not
-    use watch(): samples, steps, wait_ns, bytes, fetch_ns, prep_ns, prepared,
-    replaying, exchange_ns (time waited for the exchange of gradients, no part
-    of wait_ns), delay_ns (time waited for a CPU, no part of wait_ns),
-    loader_threads, follows_hint (1: the number of loader threads
-    follows the hint's). Those not named stay as they are.
+    """Publishes absolute counters since the job began.
 
-    Raises TypeError for another name.
+    For loops that do not use watch(). Counters: samples, steps, wait_ns, bytes,
+    fetch_ns, prep_ns, prepared, replaying, exchange_ns, delay_ns,
+    loader_threads, follows_hint. exchange_ns is the time waited for the
+    exchange of gradients, and delay_ns the time waited for a CPU; wait_ns
+    includes neither. follows_hint is 1 if the number of loader threads follows
+    the hint's. Omitted counters keep their values.
+
+    Raises TypeError for an unknown counter.
     """
     default_client().report(**counters)

@@ -1,5 +1,7 @@
-"""Analysis mode: penstock analyze, which has set PENSTOCK_ANALYZE, says what
-the training loop is fed with, and is told how fast it went."""
+"""Analysis mode, for jobs under penstock analyze, which sets PENSTOCK_ANALYZE.
+
+The command chooses the training loop's data source. The rank reports its speed.
+"""
 
 import copy
 import multiprocessing
@@ -24,8 +26,8 @@ _MAX_ENTRIES = 1000  # far below 64 KiB of JSON
 
 
 class Analysis:
-    """The analysis of this process: of the loader that is iterated first.
-    Iterating over it again goes on with it. Never ends by itself."""
+    """The analysis of this process, for the first loader that is iterated. A
+    second iteration continues the analysis. It never ends by itself."""
 
     def __init__(self, address: Address, loader: Any):
         self.loader = loader
@@ -34,14 +36,14 @@ class Analysis:
         self._limits = Limits()
         self._feed: Feed | None = None
         self._wire: Wire | None = None
-        self._first: Any = None  # batch
+        self._first: Any = None  # first batch
         self._cell: Cell | None = None
         self._held = Held()
         self._ready = False
         self._entries: list[tuple[int, int, int]] = []  # end, samples, wait
         self._told_ns = 0
         self._steps = 0
-        self._batches_left: int | None = None  # until it holds; None: no hold
+        self._batches_left: int | None = None  # until the hold; None: no hold
         self._said_held = False
         self._memory_rate: float | None = None
 
@@ -77,13 +79,13 @@ class Analysis:
             self._first, _ = self._feed.draw()
         except StopIteration:
             self._greet()
-            self._take(self._wire.wait())  # which may say what is wrong
+            self._take(self._wire.wait())  # may contain the error
             raise
         self._greet()
 
     def _greet(self) -> None:
-        """Only now: to start workers takes longer than a connection may be
-        silent."""
+        """Connects and sends the hello. Connects only now, because starting
+        workers takes longer than a connection may be silent."""
         facts = facts_of(self.loader, self._feed, self._first)
         try:
             self._wire = Wire(self._address)
@@ -92,8 +94,8 @@ class Analysis:
         self._wire.send(hello=1, secret=self._address.secret, **facts)
 
     def _obey(self) -> None:
-        """What penstock analyze has said meanwhile; waits while it holds this
-        rank or has said nothing yet."""
+        """Processes the messages from penstock analyze. Waits while the rank is
+        held, and until the first message."""
         while True:
             if self._batches_left == 0 and not self._said_held:
                 self._tell()
@@ -136,7 +138,7 @@ class Analysis:
             return self._feed.draw()
         batch = self._first
         if isinstance(batch, (list, MutableMapping)):
-            batch = copy.copy(batch)  # loops take parts out, or put others in
+            batch = copy.copy(batch)  # loops change parts of a batch
         return batch, True
 
     def _account(
@@ -155,8 +157,10 @@ class Analysis:
                 self._become_ready()
 
     def _is_in_its_state(self) -> bool:
-        """The batches that were under way are gone and the pipeline is full
-        of new ones; what should be cached is."""
+        """Returns whether the pipeline has reached the cell's state.
+
+        Earlier batches are gone, and the pipeline is full of new ones. Data
+        that should be cached is cached."""
         if self._cell.data == "replay":
             return self._fresh_batches >= 2 and self._quiet.reached()
         if self._fresh_batches < self._feed.depth:
@@ -165,8 +169,8 @@ class Analysis:
         return not is_subset or self._fresh_samples >= self._feed.pass_samples()
 
     def _knows_memory(self) -> bool:
-        """Measured once, in a memory cell without limits: how fast its files
-        can be read. Batches that were prepared meanwhile are not counted."""
+        """Measures the read rate of the files once, in a memory cell without
+        limits. Batches prepared during the measurement are not counted."""
         cell = self._cell
         is_limited = cell.cores is not None or cell.bytes_per_s is not None
         if cell.data != "memory" or is_limited or self._memory_rate is not None:
@@ -206,8 +210,8 @@ _failed = False
 
 
 def analysis_of(loader: Any) -> Analysis | None:
-    """Of the first loader that is asked for; None for others, in workers, and
-    where penstock analyze cannot be reached."""
+    """Returns the analysis of the first loader that is requested. Returns None
+    for other loaders, in workers, and if penstock analyze is unreachable."""
     global _analysis, _failed
     torch_data = sys.modules.get("torch.utils.data")
     in_worker = torch_data and torch_data.get_worker_info() is not None
@@ -216,7 +220,7 @@ def analysis_of(loader: Any) -> Analysis | None:
     if _analysis is None:
         try:
             address = Address.of(os.environ[VARIABLE])
-            Wire(address).close()  # whether it is there
+            Wire(address).close()  # checks that the address is reachable
         except (OSError, ValueError) as error:
             _failed = True
             _say(f"penstock analyze cannot be reached: {error}; not analysed")
@@ -230,11 +234,11 @@ def _say(text: str) -> None:
 
 
 def _leave(status: int) -> None:
-    """At once: nothing of a measured run is to be saved."""
+    """Exits at once: a measured run must not save anything."""
     try:
         _flush()
         if threading.current_thread() is threading.main_thread():
-            # torch's handler takes a worker's death for an error.
+            # torch's handler reports a worker's exit as an error.
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         for child in multiprocessing.active_children():
             child.kill()
@@ -251,7 +255,7 @@ def _flush() -> None:
 
 
 def _after_fork_in_child() -> None:
-    """Only the rank itself is analysed."""
+    """Stops the analysis in a child: only the rank itself is analysed."""
     global _analysis, _failed
     if _analysis is not None:
         _analysis, _failed = None, True

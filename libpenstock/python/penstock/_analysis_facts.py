@@ -1,4 +1,4 @@
-"""What a rank says of itself when its analysis begins."""
+"""The facts that a rank reports at the start of its analysis."""
 
 import os
 import socket
@@ -19,8 +19,8 @@ _MAX_STATS = 256
 
 
 def facts_of(loader: Any, feed: Feed, first: Any) -> dict[str, Any]:
-    """The fields of the hello. first: batch that was drawn; None where there
-    is none."""
+    """Returns the fields of the hello. first: the first batch, or None without
+    a batch."""
     rank, ranks = torch_rank() or rank_of(os.environ)
     file = _data_file(loader, feed)
     dataset = getattr(loader, "dataset", None)
@@ -49,7 +49,8 @@ def facts_of(loader: Any, feed: Feed, first: Any) -> dict[str, Any]:
 
 
 def torch_rank() -> tuple[int, int] | None:
-    """Of a process group, which need not be told by the environment."""
+    """Returns the rank and size of the process group, which the environment may
+    lack."""
     group = sys.modules.get("torch.distributed")
     if group is None or not group.is_available():
         return None
@@ -67,8 +68,10 @@ def rank_of(environment: Any) -> tuple[int, int]:
 
 
 def cpus_of(environment: Any, allowed: int) -> int:
-    """Of those that the process may run on, its own: torchrun's processes
-    share theirs, and not every Slurm binds tasks to what they asked for."""
+    """Returns this process's share of the CPUs that it may run on.
+
+    torchrun's processes share their CPUs. Not every Slurm binds tasks to the
+    CPUs that they requested."""
     each = environment.get("SLURM_CPUS_PER_TASK", "")
     if each.isdigit() and 0 < int(each) < allowed:
         allowed = int(each)
@@ -79,7 +82,7 @@ def cpus_of(environment: Any, allowed: int) -> int:
 
 
 def _data_file(loader: Any, feed: Feed) -> str | None:
-    """Some file that the samples come from."""
+    """Returns one file that the samples come from."""
     held: set[str] = set()
     for pid in feed.pids() or ["self"]:
         held |= held_files(pid)
@@ -94,12 +97,12 @@ def _data_file(loader: Any, feed: Feed) -> str | None:
 def _length(dataset: Any) -> int | None:
     try:
         return len(dataset)
-    except Exception:  # a dataset's own code
+    except Exception:  # raised by the dataset's own code
         return None
 
 
 def _dataset_bytes(dataset: Any, count: int | None) -> float | None:
-    """From the sizes of some of its files."""
+    """Estimates the data set's bytes from the sizes of some of its files."""
     find = sample_files(dataset)
     if find is None or not count:
         return None

@@ -1,5 +1,6 @@
-"""What a loader is fed with: its own order, a subset again and again, files
-that the page cache has just lost. Changes while its workers run."""
+"""Data sources of an analysed loader: its own order, a repeated subset, or
+files dropped from the page cache. The source changes while the loader's workers
+run."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -23,47 +24,48 @@ from penstock._elastic import worker_pids
 
 
 class Feed:
-    """One never-ending iterator over a loader's batches. Of one thread."""
+    """An endless iterator over a loader's batches. Single-threaded use."""
 
-    # Why it can give no subset and nothing cold; "" where it can.
+    # The reason for which subsets and cold data are unavailable; "" if
+    # available.
     only_replays = ""
 
     def __init__(self, loader: Any):
         self.workers = getattr(loader, "num_workers", 0)
         factor = getattr(loader, "prefetch_factor", None) or 2
-        # Batches that are under way at once.
+        # Batches in progress at once.
         self.depth = max(2, factor * self.workers)
         self.notes = Notes(self.workers)
         self.order = Order()
 
     def change(self, cold: bool, subset: int = NO_END) -> None:
-        """What is prepared from now on: without a subset, all that there is.
-        Batches that are under way come first, and draw() tells them apart."""
+        """Sets the order of batches prepared from now on; without a subset, all
+        data. Batches in progress come first; draw() distinguishes them."""
         self.order = Order(self.order.generation + 1, cold, subset)
 
     def draw(self) -> tuple[Any, bool]:
-        """A batch, and whether it was prepared by the present order. Raises
-        what the loader raises."""
+        """Returns a batch, and whether the current order prepared it. Raises
+        the loader's exceptions."""
         raise NotImplementedError
 
     def pass_samples(self) -> int:
-        """Samples after which each of the subset was seen, as far as is
+        """Returns the number of samples in one pass over the subset, as far as
         known."""
         return self.order.subset
 
     def pids(self) -> list[int]:
-        """The loader's workers."""
+        """Returns the process IDs of the loader's workers."""
         raise NotImplementedError
 
 
 class _LoaderFeed(Feed):
-    """A torch DataLoader: batches come in the order of their indices, so that
-    the n-th drawn is the n-th asked for."""
+    """A torch DataLoader. Batches come in the order of their indices, so the
+    n-th batch drawn is the n-th requested."""
 
     def __init__(self, loader: Any, dataset: Any):
-        """dataset: a proxy that understands what _index() returns. Calls
+        """dataset: a proxy that understands the result of _index(). Calls
         _index()."""
-        self._asked: deque[int] = deque()  # generations
+        self._asked: deque[int] = deque()  # requested generations
         batched = loader.batch_sampler is not None
         parts = {
             "dataset": dataset,
@@ -94,30 +96,32 @@ class _LoaderFeed(Feed):
 
 
 class _Sampler:
-    """Draws for ever."""
+    """Yields indices for ever."""
 
     def __init__(self, draw: Callable[[], Any]):
         self._draw = draw
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._draw, self)  # which it never gives
+        return iter(self._draw, self)  # the sentinel is never drawn
 
     def __len__(self) -> int:
         return NO_END
 
 
 class SampleFeed(_LoaderFeed):
-    """Of a map-style dataset. The subset are whole batches of the loader's own
-    order; a last one that is shorter is left out where there are others. What
-    has no subset goes on where the last such order was left."""
+    """Feed of a map-style dataset.
+
+    The subset consists of whole batches in the loader's own order. A shorter
+    last batch is left out if there are others. Without a subset, the order
+    continues where it last stopped."""
 
     def __init__(self, loader: Any):
         Feed.__init__(self, loader)
         self._batched = loader.batch_sampler is not None
         sampler = loader.batch_sampler if self._batched else loader.sampler
         self._rest = iter(sampler)
-        self._known: list[tuple[Any, int]] = []  # indices, number of the first
-        self._samples = 0  # of the known
+        self._known: list[tuple[Any, int]] = []  # indices, first sample
+        self._samples = 0  # number of samples in the known batches
         self._used_up = False
         self._position = 0
         self._position_of_all = 0
@@ -148,15 +152,15 @@ class SampleFeed(_LoaderFeed):
         return Indices(indices, self.order.cold, self._turn)
 
     def _begin_turn(self) -> None:
-        """What is held open is cold once more."""
+        """Drops open files from the page cache again."""
         if not self.order.cold:
             return
         self._turn += 1
-        if self.workers > 0:  # what this process maps stays otherwise
+        if self.workers > 0:  # own mapped pages would stay otherwise
             drop_held()
 
     def _know(self, position: int) -> bool:
-        """Whether the subset has a batch at the position."""
+        """Returns whether the subset has a batch at the position."""
         while position >= len(self._known) and not self._used_up:
             self._learn()
         if position >= len(self._known):
@@ -179,8 +183,8 @@ class SampleFeed(_LoaderFeed):
 
 
 class StreamFeed(_LoaderFeed):
-    """Of an IterableDataset: each worker's part begins anew when it has given
-    its share of the subset."""
+    """Feed of an IterableDataset: each worker restarts its part after its share
+    of the subset."""
 
     def __init__(self, loader: Any):
         Feed.__init__(self, loader)
@@ -194,7 +198,7 @@ class StreamFeed(_LoaderFeed):
 
 
 class IterableFeed(Feed):
-    """Of any iterable: begins anew after the subset."""
+    """Feed of any iterable: restarts after the subset."""
 
     def __init__(self, loader: Any):
         super().__init__(loader)
@@ -206,7 +210,7 @@ class IterableFeed(Feed):
         )
         if not self._batches.can_restart:
             self.only_replays = "the loader can be iterated over only once"
-        elif self.pids():  # to begin anew would be to start them again
+        elif self.pids():  # a restart would start the workers again
             why = why_not_cloned(loader)
             self.only_replays = f"workers cannot be told what to load: {why}"
 
@@ -218,7 +222,7 @@ class IterableFeed(Feed):
 
 
 def make_feed(loader: Any) -> Feed:
-    """Raises what the loader raises."""
+    """Raises the loader's exceptions."""
     if why_not_cloned(loader) is not None:
         return IterableFeed(loader)
     if is_iterable_style(loader):

@@ -1,4 +1,4 @@
-"""The files that a dataset reads, and taking them out of the page cache."""
+"""Finds the files that a dataset reads, and drops them from the page cache."""
 
 import bisect
 import ctypes
@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock._shared import SharedWords
 
-# Programs' own files and the machine's, and what no page cache holds.
+# Files of programs and of the machine, and files without page cache.
 _CODE = (".py", ".pyc", ".so", ".pth", ".egg-link")
 _PACKAGES = ("/site-packages/", "/dist-packages/", ".so.")
 _NO_DATA = ("/proc/", "/sys/", "/dev/", "/etc/")
@@ -31,8 +31,8 @@ def is_data(path: str) -> bool:
 
 
 def drop(path: str) -> int:
-    """Takes a regular file out of the page cache, but for pages that are
-    mapped or not written back; its size, or 0 where it is none."""
+    """Drops a regular file from the page cache, except mapped pages and pages
+    not written back. Returns the file's size, or 0 for other files."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError):
@@ -50,20 +50,21 @@ def drop(path: str) -> int:
 
 
 def held_files(pid: int | str = "self") -> set[str]:
-    """Large data files that a process holds open for reading or has mapped."""
+    """Returns the large data files that a process has mapped or open for
+    reading."""
     paths = {path for _, _, path in _shared_mappings(pid)}
     try:
         fds = [int(name) for name in os.listdir(f"/proc/{pid}/fd")]
     except OSError:
         return set()
-    # The first three are the launcher's: a log, a list of jobs.
+    # The first three belong to the launcher: a log, or a list of jobs.
     paths.update(_opened_for_reading(pid, fd) for fd in fds if fd > 2)
     return {path for path in paths if _is_large(path)}
 
 
 def drop_held() -> None:
-    """What this process holds open is dropped; its shared mappings of files
-    give their pages up first, which they find again in the file."""
+    """Drops this process's open files from the page cache. Shared file mappings
+    release their pages first, and read them from the file again."""
     libc = ctypes.CDLL(None, use_errno=True)
     for begin, end, path in _shared_mappings("self"):
         if _is_large(path):
@@ -75,14 +76,14 @@ def drop_held() -> None:
 
 
 def _opened_for_reading(pid: int | str, fd: int) -> str:
-    """Its name; "" where it is none."""
+    """Returns the name of a file open for reading, or ""."""
     try:
         with open(f"/proc/{pid}/fdinfo/{fd}") as info:
             flags = dict(line.split(":", 1) for line in info)["flags"]
         if int(flags, 8) & os.O_ACCMODE != os.O_RDONLY:
             return ""
         return os.readlink(f"/proc/{pid}/fd/{fd}")
-    except (OSError, ValueError, KeyError):  # closed meanwhile
+    except (OSError, ValueError, KeyError):  # closed in the meantime
         return ""
 
 
@@ -110,8 +111,8 @@ def _shared_mappings(pid: int | str) -> Iterator[tuple[int, int, str]]:
 
 
 class Notes:
-    """Names of files that workers have opened, for their trainer. Pickled, it
-    stays the same notes."""
+    """Names of files that workers have opened, for their trainer. Unpickled
+    copies share the same notes."""
 
     def __init__(self, workers: int):
         self._shared = SharedWords(max(1, workers), _NOTE_WORDS)
@@ -121,7 +122,7 @@ class Notes:
         self._row = row
 
     def add(self, path: str) -> None:
-        """Dropped when the worker's page is full."""
+        """Adds a name. A name is discarded if the worker's page is full."""
         data = os.fsencode(path) + b"\n"
         first = self._row * _NOTE_WORDS
         used = self._shared.words[first]
@@ -142,21 +143,21 @@ class Notes:
 
 
 class Watcher:
-    """Sees the files that this process opens through Python while samples are
-    loaded; one for the process. drops: whether each of them is dropped before
-    it is opened, once per sample."""
+    """Observes the files that this process opens through Python during sample
+    loading. One instance per process. drops: whether each file is dropped
+    before it is opened, once per sample."""
 
     def __init__(self):
         self._seen: set[str] = set()
-        self._notes: Notes | None = None  # of the sample that is loaded
+        self._notes: Notes | None = None  # of the current sample
         self._drops = False
         self._dropped: set[str] = set()
         self._own = threading.local()
         self._installed = False
 
     def begin(self, notes: Notes, drops: bool) -> None:
-        """A sample is loaded from now on."""
-        if not self._installed:  # forked children inherit it
+        """Begins the loading of a sample."""
+        if not self._installed:  # forked children inherit the hook
             sys.addaudithook(self._on_event)
             self._installed = True
         self._dropped.clear()
@@ -167,19 +168,19 @@ class Watcher:
         self._notes = None
 
     def drop(self, path: str) -> None:
-        """As if the sample had opened it."""
+        """Handles a file as if the sample had opened it."""
         self._on_event("open", (path, None, os.O_RDONLY))
 
     def _on_event(self, event: str, arguments: tuple) -> None:
         notes = self._notes
         if event != "open" or notes is None:
             return
-        if getattr(self._own, "busy", False):  # what it does itself
+        if getattr(self._own, "busy", False):  # opened by the watcher itself
             return
         self._own.busy = True
         try:
             self._opened(arguments, notes)
-        except Exception:  # it would stop the user's open()
+        except Exception:  # an exception would abort the user's open()
             pass
         finally:
             self._own.busy = False
@@ -205,8 +206,8 @@ watcher = Watcher()
 
 
 def sample_files(dataset: Any) -> Callable[[Any], str | None] | None:
-    """The file of a sample by its index, where the dataset keeps a list of
-    them as torchvision's do; None where it does not."""
+    """Returns a function from a sample's index to its file. Returns None if the
+    dataset keeps no list of files, unlike torchvision's datasets."""
     parts = getattr(dataset, "datasets", None)
     ends = getattr(dataset, "cumulative_sizes", None)
     if isinstance(parts, list) and isinstance(ends, list):
@@ -252,7 +253,7 @@ def _lists_files(listed: Any, count: int, root: Any) -> bool:
 
 
 def _path(entry: Any, root: Any) -> str | None:
-    """Of an entry that is a path or begins with one."""
+    """Returns the path of an entry that is a path or begins with one."""
     if isinstance(entry, (list, tuple)) and entry:
         entry = entry[0]
     if not isinstance(entry, (str, os.PathLike)):

@@ -1,4 +1,4 @@
-"""Holds this rank to less than it has: penstockd's quota, else fewer CPUs."""
+"""Limits this rank's resources, by penstockd's quota or by fewer CPUs."""
 
 import os
 import socket
@@ -9,8 +9,8 @@ from penstock import _pages
 from penstock._client import socket_path
 
 _ANSWER_S = 2
-_RENEW_S = 10  # it lapses after 30
-# Where this rank is among those of its machine; the last is a guess.
+_RENEW_S = 10  # a limit lapses after 30 s
+# Variables with the rank's number on its machine; the last is a guess.
 _LOCAL_RANKS = (
     "LOCAL_RANK",
     "OMPI_COMM_WORLD_LOCAL_RANK",
@@ -20,7 +20,8 @@ _LOCAL_RANKS = (
 
 
 class Held(NamedTuple):
-    """By what the limits are kept; "" where they are not, with why."""
+    """The mechanism that enforces each limit; "" if none does, with the
+    reason."""
 
     cores: str = ""
     bytes_per_s: str = ""
@@ -28,11 +29,13 @@ class Held(NamedTuple):
 
 
 class Limits:
-    """Limits of this process and its loader's workers. penstockd's are
-    renewed by a thread; all are lifted by release()."""
+    """Limits of this process and its loader's workers.
+
+    A thread renews penstockd's limits. release() lifts all limits."""
 
     def __init__(self):
-        # Held while one is asked for: an older one is not to come after it.
+        # Held during a request, so that an older request cannot follow a newer
+        # one.
         self._lock = threading.Lock()
         self._wanted: bytes | None = None
         self._ended = threading.Event()
@@ -42,7 +45,7 @@ class Limits:
     def apply(
         self, cores: float | None, bytes_per_s: float | None, pids: list[int]
     ) -> Held:
-        """Replaces the limits before it; None: no limit."""
+        """Replaces the previous limits. None: no limit."""
         self._affinity.restore(pids)
         refused = self._ask(round((cores or 0) * 1000), round(bytes_per_s or 0))
         if not refused:
@@ -51,7 +54,7 @@ class Limits:
             )
         if cores is None and bytes_per_s is None:
             return Held()
-        # It shall neither lend nor borrow, whatever else cannot be.
+        # Prevents lending and borrowing, even if the limits failed.
         self._ask(0, 0)
         if cores is None:
             return Held(why=refused)
@@ -61,7 +64,7 @@ class Limits:
         return Held("affinity", "", refused)
 
     def release(self) -> None:
-        """For good."""
+        """Lifts all limits permanently."""
         self._affinity.restore([])
         self._ended.set()
         with self._lock:
@@ -69,7 +72,7 @@ class Limits:
         _exchange(_pages.limit_message(0, 0, 1))
 
     def _ask(self, millicores: int, rate: int) -> str:
-        """"" or why not."""
+        """Returns "" or the reason for a refusal."""
         message = _pages.limit_message(millicores, rate, 0)
         with self._lock:
             refused = _exchange(message)
@@ -87,7 +90,7 @@ class Limits:
 
 
 def _exchange(message: bytes) -> str:
-    """"" or why not."""
+    """Returns "" or the reason for a refusal."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
             channel.settimeout(_ANSWER_S)
@@ -101,20 +104,20 @@ def _exchange(message: bytes) -> str:
 
 
 class _Affinity:
-    """Whole CPUs of those that the threads may run on, by masks."""
+    """Restricts the threads to whole CPUs of their affinity masks."""
 
     def __init__(self):
         self._own = os.sched_getaffinity(0)
         self._before: dict[int, set[int]] = {}
 
     def narrow(self, cores: float, pids: list[int]) -> str:
-        """"" or why not."""
+        """Returns "" or the reason for a failure."""
         if cores != int(cores):
             return "whole CPUs only"
         count, cpus = int(cores), sorted(self._own)
         if count > len(cpus):
             return f"{len(cpus)} CPUs only"
-        first = _local_rank() * count % len(cpus)  # ranks side by side
+        first = _local_rank() * count % len(cpus)  # places ranks side by side
         chosen = set((cpus + cpus)[first : first + count])
         for tid in _threads(pids):
             try:
@@ -122,11 +125,11 @@ class _Affinity:
                 os.sched_setaffinity(tid, chosen)
                 self._before.setdefault(tid, mask)
             except OSError:
-                continue  # it ended
+                continue  # the thread ended
         return ""
 
     def restore(self, pids: list[int]) -> None:
-        """Threads made meanwhile get the process's own mask."""
+        """Restores the masks. New threads get the process's own mask."""
         if not self._before:
             return
         for tid in _threads(pids):

@@ -1,4 +1,4 @@
-"""What the storage and the memory under a data set can do."""
+"""Properties of the storage and memory under a data set."""
 
 import os
 import resource
@@ -8,18 +8,19 @@ from penstock import _memory
 from penstock._analysis_files import drop
 
 _IN_MEMORY = ("tmpfs", "ramfs", "hugetlbfs")
-# Their kinds by the kernel's names, where these differ.
+# Kinds of file systems, if they differ from the kernel's names.
 _KINDS = {"nfs4": "nfs", "cifs": "smb", "smb3": "smb"}
-# These need not count what a process reads.
+# These may leave a process's reads uncounted.
 _NETWORK = ("nfs", "lustre", "gpfs", "beegfs", "ceph", "smb", "9p", "fuse")
-# Of a file: pages that a process maps stay, so several are tried.
+# Places in a file. Pages mapped by a process stay, so several are tried.
 _PLACES = (0.99, 0.66, 0.33, 0)
 _SPEED_BYTES = 64 << 20
 _SPEED_S = 0.25
 
 
 def cache_bytes() -> float | None:
-    """What this process's cgroups and the machine leave for page cache."""
+    """Returns the bytes that this process's cgroups and the machine leave for
+    the page cache."""
     try:
         return float(_memory.room_bytes())
     except (OSError, ValueError, IndexError):
@@ -27,7 +28,7 @@ def cache_bytes() -> float | None:
 
 
 def filesystem(path: str) -> str:
-    """The type of the file system that a file is on; "" where unknown."""
+    """Returns the type of a file's file system; "" if unknown."""
     try:
         with open("/proc/self/mountinfo") as file:
             lines = file.read().splitlines()
@@ -39,14 +40,15 @@ def filesystem(path: str) -> str:
         head, _, tail = line.partition(" - ")
         point = head.split()[4].encode().decode("unicode_escape")
         inside = point == "/" or (real + "/").startswith(point + "/")
-        if inside and len(point) >= len(best):  # the last mounted is on top
+        if inside and len(point) >= len(best):  # the last mount is on top
             best, kind = point, tail.split()[0]
-    kind = kind.split(".")[0]  # fuse.sshfs
+    kind = kind.split(".")[0]  # e.g. fuse.sshfs
     return _KINDS.get(kind, kind)
 
 
 def why_not_cold(path: str) -> str:
-    """"" where a file that is dropped is read from storage again."""
+    """Returns "" if a dropped file is read from storage again, else the
+    reason."""
     kind = filesystem(path)
     if kind in _IN_MEMORY:
         return f"the data is in memory ({kind})"
@@ -64,8 +66,8 @@ def why_not_cold(path: str) -> str:
 
 
 def _reads_again(path: str, share: float) -> bool:
-    """Whether a byte at that place of a file comes from storage once the file
-    is dropped."""
+    """Returns whether a byte at this place of a dropped file comes from
+    storage."""
     with open(path, "rb", buffering=0) as file:
         place = int(os.fstat(file.fileno()).st_size * share)
         os.pread(file.fileno(), 1, place)
@@ -77,15 +79,16 @@ def _reads_again(path: str, share: float) -> bool:
 
 
 def memory_bytes_per_s(paths: list[str]) -> float | None:
-    """How fast one thread reads files from the page cache: what could be read
-    in 0.25 s is read once more. None where there is nothing to read."""
+    """Returns the rate at which one thread reads files from the page cache.
+    Reads for 0.25 s, then reads the same bytes once more. Returns None without
+    data."""
     total, _ = _read(paths, _SPEED_BYTES)
     total, seconds = _read(paths, total)
     return total / seconds if total > 0 else None
 
 
 def _read(paths: list[str], most_bytes: int) -> tuple[int, float]:
-    """How many bytes, in how many seconds; whichever bound comes first."""
+    """Returns bytes and seconds. Reading ends at the first bound reached."""
     buffer = memoryview(bytearray(1 << 20))
     begin_ns = time.monotonic_ns()
     total, seconds = 0, 0.0

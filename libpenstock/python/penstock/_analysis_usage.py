@@ -1,25 +1,25 @@
-"""What a process and its loader's workers have used."""
+"""Resource usage of a process and its loader's workers."""
 
 import os
 import time
 
-_CPUCLOCK_SCHED = 2  # of linux/posix-timers.h
+_CPUCLOCK_SCHED = 2  # from linux/posix-timers.h
 _QUIET_NS = 50_000_000
 _QUIET_SHARE = 0.05  # of a CPU
 _MAX_LOUD_NS = 10_000_000_000
 
 
 class Usage:
-    """Sums of this process and of all workers that it was told of, also when
-    they have ended. Of one thread."""
+    """Sums usage of this process and of all known workers, including ended
+    workers. Single-threaded use."""
 
     def __init__(self):
         self._last: dict[int, tuple[float, int, int]] = {}
 
     def read(self, pids: list[int]) -> tuple[float, int, int]:
-        """CPU seconds, bytes read from storage, bytes that the loader read at
-        all: with workers, what they read, as this process reads their batches
-        once more."""
+        """Returns CPU seconds, bytes read from storage, and all bytes that the
+        loader read. With workers, the last figure counts only their reads,
+        because this process reads their batches again."""
         own = os.getpid()
         for pid in (own, *pids):
             used = _used(pid)
@@ -33,8 +33,8 @@ class Usage:
 
 
 class Quiet:
-    """Whether workers have nothing more to do: while a batch is replayed they
-    fill their queues, which takes CPU from the training."""
+    """Detects idle workers. During a replayed batch they fill their queues,
+    which takes CPU time from the training."""
 
     def __init__(self, pids: list[int]):
         self._pids = pids
@@ -42,7 +42,8 @@ class Quiet:
         self._last = self._read()
 
     def reached(self) -> bool:
-        """True at the latest after 10 s: some workers are never quiet."""
+        """Returns True after 10 s at the latest, because some workers are never
+        idle."""
         now_ns = time.monotonic_ns()
         passed_ns = now_ns - self._last_ns
         if not self._pids or now_ns - self._begin_ns > _MAX_LOUD_NS:
@@ -60,7 +61,7 @@ class Quiet:
 
 
 def _used(pid: int) -> tuple[float, int, int] | None:
-    """None when the process is gone."""
+    """Returns None if the process has ended."""
     try:
         cpu_s = time.clock_gettime((~pid << 3) | _CPUCLOCK_SCHED)
         with open(f"/proc/{pid}/io") as file:

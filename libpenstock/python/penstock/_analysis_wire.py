@@ -1,4 +1,4 @@
-"""Lines of JSON between a rank and penstock analyze (docs/protocol.md)."""
+"""JSON lines between a rank and penstock analyze (docs/protocol.md)."""
 
 import json
 import math
@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 VARIABLE = "PENSTOCK_ANALYZE"
 _MAX_LINE_BYTES = 65536
 _CONNECT_S = 5
-_SEND_S = 30  # it reads all the time
-# A host that is gone without a word is noticed after 10 + 3 * 5 s.
+_SEND_S = 30  # the peer reads all the time
+# A host that vanishes silently is detected after 10 + 3 * 5 s.
 _KEEP_ALIVE = (
     (socket.TCP_KEEPIDLE, 10),
     (socket.TCP_KEEPINTVL, 5),
@@ -23,11 +23,11 @@ _ADDRESS = re.compile(r"(.+):([0-9]{1,5}):([0-9a-f]{32})")
 
 
 class Lost(Exception):
-    """The connection ended, or the peer does not keep to the protocol."""
+    """The connection ended, or the peer violates the protocol."""
 
 
 class Address(NamedTuple):
-    """The variable's value, HOST:PORT:SECRET."""
+    """The value of the variable: HOST:PORT:SECRET."""
 
     host: str
     port: int
@@ -35,7 +35,7 @@ class Address(NamedTuple):
 
     @staticmethod
     def of(text: str) -> "Address":
-        """Raises ValueError."""
+        """Raises ValueError for another format."""
         address = _ADDRESS.fullmatch(text)
         if address is None or int(address[2]) > 65535:
             raise ValueError(f"{VARIABLE} is not HOST:PORT:SECRET")
@@ -43,7 +43,7 @@ class Address(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """What to do until the next one."""
+    """Instructions until the next cell."""
 
     cell: int
     data: str
@@ -54,7 +54,7 @@ class Cell(NamedTuple):
 
     @staticmethod
     def of(message: dict[str, Any]) -> "Cell":
-        """Raises Lost."""
+        """Raises Lost for an invalid message."""
         try:
             cell = Cell(*(message[name] for name in Cell._fields))
             good = (
@@ -75,10 +75,10 @@ class Cell(NamedTuple):
 
 
 class Wire:
-    """Of one thread. In forked children it is closed."""
+    """The connection. Single-threaded use. Closed in forked children."""
 
     def __init__(self, address: Address):
-        """Raises OSError."""
+        """Raises OSError if the connection fails."""
         self._received = b""
         self._socket = socket.create_connection(
             (address.host, address.port), _CONNECT_S
@@ -93,7 +93,7 @@ class Wire:
         _wires.add(self)
 
     def send(self, **message: Any) -> None:
-        """Raises Lost."""
+        """Raises Lost if the connection fails."""
         line = json.dumps(message, separators=(",", ":")).encode() + b"\n"
         try:
             self._socket.sendall(line)
@@ -101,16 +101,17 @@ class Wire:
             raise Lost(f"sending: {error}") from error
 
     def poll(self) -> dict[str, Any] | None:
-        """The next message if it is there. Raises Lost."""
+        """Returns the next message, or None if there is none. Raises Lost."""
         message = self._next()
         while message is None and self._receive():
             message = self._next()
         return message
 
     def wait(self) -> dict[str, Any]:
-        """The next message, whenever it comes: how long a rank waits for the
-        others is for penstock analyze to bound, and when that ends, so does
-        the connection. Raises Lost."""
+        """Waits for the next message, without a time limit. Raises Lost.
+
+        penstock analyze limits the wait between ranks. When that limit expires,
+        it ends the connection."""
         while True:
             message = self.poll()
             if message is not None:
@@ -136,7 +137,7 @@ class Wire:
         return message
 
     def _receive(self) -> bool:
-        """False when there is nothing at the moment."""
+        """Returns False if no data is available."""
         if not self._readable.poll(0):
             return False
         try:
@@ -153,7 +154,8 @@ _wires: "weakref.WeakSet[Wire]" = weakref.WeakSet()
 
 
 def _after_fork_in_child() -> None:
-    """A worker that held it open would hide its trainer's end."""
+    """Closes the connection. A worker that held it open would hide its
+    trainer's exit."""
     for wire in list(_wires):
         wire.close()
 

@@ -1,5 +1,5 @@
-"""How samples are loaded while a job is analysed, in the process that loads
-them: a worker or, without workers, the trainer."""
+"""Loads samples during an analysis, in the loading process: a worker or,
+without workers, the trainer."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
@@ -17,9 +17,11 @@ NO_END = 1 << 62
 
 
 class Order(NamedTuple):
-    """How samples are loaded. generation grows with every new order. cold:
-    what samples read is dropped from the page cache before. subset: after how
-    many samples (of one worker, where a stream is split) it begins anew."""
+    """The way of loading samples.
+
+    | generation: grows with every new order.
+    cold: drop samples' files from the page cache before reading them.
+    subset: samples before a restart; for a split stream, of one worker."""
 
     generation: int = 0
     cold: bool = False
@@ -27,8 +29,8 @@ class Order(NamedTuple):
 
 
 class Indices:
-    """The indices of a batch, or the index of a sample; turn grows when files
-    that are held open are to be dropped."""
+    """The indices of a batch, or the index of a sample. turn: grows whenever
+    open files are to be dropped."""
 
     def __init__(self, indices: Any, cold: bool, turn: int):
         self.indices = indices
@@ -36,7 +38,7 @@ class Indices:
         self.turn = turn
 
     def __iter__(self) -> Iterator["Indices"]:
-        """For releases of torch that ask for samples one by one."""
+        """For torch releases that request samples one by one."""
         for index in self.indices:
             yield Indices(index, self.cold, self.turn)
 
@@ -45,7 +47,7 @@ class Indices:
 
 
 class FedSamples(DatasetProxy):
-    """A map-style dataset, asked with Indices."""
+    """A map-style dataset that takes Indices."""
 
     __slots__ = ()
 
@@ -63,7 +65,7 @@ class FedSamples(DatasetProxy):
 
 
 class SampleFiles:
-    """What samples read, in the process that loads them."""
+    """The files that samples read, in the loading process."""
 
     def __init__(self, dataset: Any, notes: Notes):
         self._dataset = dataset
@@ -91,7 +93,8 @@ class SampleFiles:
             watcher.end()
 
     def _drop_known(self, indices: Iterable[Any]) -> None:
-        """Not every file is opened through Python."""
+        """Drops the samples' listed files, because not every file is opened
+        through Python."""
         if not self._looked:
             self._find = sample_files(self._dataset)
             self._looked = True
@@ -100,14 +103,14 @@ class SampleFiles:
         for index in indices:
             try:
                 path = self._find(index)
-            except Exception:  # not that kind of index
+            except Exception:  # an unsupported index
                 continue
             if path:
                 watcher.drop(path)
 
 
 class WorkerStart:
-    """Stands for a DataLoader's worker_init_fn."""
+    """Wraps a DataLoader's worker_init_fn."""
 
     def __init__(self, start: Any, notes: Notes):
         self._start = start
@@ -121,7 +124,8 @@ class WorkerStart:
 
 
 class Endless:
-    """Iterates over something again and again, as the order under way says."""
+    """Iterates over a source again and again, as the current order
+    specifies."""
 
     def __init__(
         self,
@@ -174,8 +178,8 @@ class Endless:
         self.iterator = iter(self._source)
 
 
-# The order that came with the last index: workers get it unpickled right
-# before they load the batch, without workers it is set as the index is drawn.
+# The order of the last index. A worker unpickles it right before it loads the
+# batch. Without workers it is set when the index is drawn.
 _order = Order()
 
 
@@ -185,7 +189,7 @@ def _set_order(order: Order) -> None:
 
 
 class StreamIndex:
-    """The index of a batch of a stream: only its size matters to torch."""
+    """The index of a stream's batch; torch uses only its size."""
 
     def __init__(self, samples: int, order: Order):
         _set_order(order)
@@ -203,7 +207,7 @@ class StreamIndex:
 
 
 class FedStream(DatasetProxy):
-    """An IterableDataset."""
+    """An IterableDataset under analysis."""
 
     __slots__ = ()
 

@@ -1,14 +1,14 @@
-"""How many samples a batch holds."""
+"""Determines the number of samples in a batch."""
 
 import itertools
 from collections.abc import Mapping
 
-_PARTS = 8  # of a batch, looked at for its length
+_PARTS = 8  # of a batch, examined for their length
 
 
 def batch_samples(batch: object, loader: object) -> int:
-    """The length of the first tensor or sequence in the batch; else the
-    loader's batch_size; else 1."""
+    """Returns the length of the batch's first tensor or sequence. Falls back to
+    the loader's batch_size, then to 1."""
     length = _length(batch)
     if length is None:
         length = getattr(loader, "batch_size", None)
@@ -16,7 +16,7 @@ def batch_samples(batch: object, loader: object) -> int:
 
 
 def _length(batch: object, depth: int = 4) -> int | None:
-    """None where the batch holds no tensor and no sequence."""
+    """Returns None if the batch holds no tensor and no sequence."""
     if isinstance(batch, (str, bytes)) or depth == 0:
         return None
     if isinstance(batch, Mapping):

@@ -1,4 +1,5 @@
-"""The connection to penstockd; never blocks but for 100 ms at its opening."""
+"""The connection to penstockd. It blocks only while opening, for at most 100
+ms."""
 
 import array
 import os
@@ -18,7 +19,7 @@ _OPEN_BUDGET_MS = 100
 _MAX_DRAINED = 64
 _WORDS = tuple(_pages.COUNTER_WORDS.items())
 _MAX_FDS = 8
-_OVERFLOW_UID = 65534  # root, seen from a container's user namespace
+_OVERFLOW_UID = 65534  # root, as seen from a container's user namespace
 
 
 def socket_path() -> str:
@@ -28,12 +29,13 @@ def socket_path() -> str:
 class Client:
     """Counters, loader threads and the grant of one process.
 
-    Any thread may call anything; counters belong to one thread. penstockd may
-    come, go and come back: threads and counters are carried over within two
-    seconds. In a forked child the parent's client is a no-op. Each process has
-    pages of its own, at most 64 of one task; one that connects after another
-    one of its task has ended takes that one's pages over, and goes on where it
-    ended.
+    Any thread may call any method. Counters belong to one thread. After a
+    restart of penstockd, threads and counters are transferred within two
+    seconds. In a forked child the parent's client is a no-op.
+
+    Each process has its own pages, at most 64 per task. A process that connects
+    after another process of its task has ended takes over that process's pages,
+    and continues its counters.
     """
 
     def __init__(self, path: str | None = None):
@@ -43,19 +45,19 @@ class Client:
         self._socket: socket.socket | None = None
         self._greeted = False
         self._alive = True
-        self._threads: dict[int, bool] = {}  # tid -> penstockd was told
+        self._threads: dict[int, bool] = {}  # tid -> penstockd knows it
         self._hint: _pages.HintPage | None = None
         self._progress: _pages.ProgressPage | None = None
         self._started_ns = time.monotonic_ns()
         self._updated_ns = 0
         self._counters = dict.fromkeys(_pages.REPORTED, 0)
-        self._own_split = False  # report() was given what watch() adds
-        # As of updated_ns.
+        self._own_split = False  # report() got the counters that watch() adds
+        # Values at updated_ns.
         self._shown = dict.fromkeys(
             ("samples", "steps", "wait_ns", "exchange_ns", "delay_ns"), 0
         )
-        # Reported by earlier processes of the task: the page's counters must
-        # never go back.
+        # Totals of earlier processes of the task. The page's counters must
+        # never decrease.
         self._base = dict.fromkeys(_pages.COUNTER_WORDS, 0)
         self._next_check_ns = time.monotonic_ns() + _CHECK_PERIOD_NS
         _clients.add(self)
@@ -84,15 +86,16 @@ class Client:
         split: dict[str, int],
         delay_ns: int = 0,
     ) -> None:
-        """One batch that the trainer has waited for. delay_ns: its run delay
-        since the last one, without that in the wait. split: what its loader
-        spent since the last, by the counters' names; empty where that is not
-        known. It is left out once the job reports such counters itself."""
+        """Counts one batch that the trainer has waited for.
+
+        delay_ns: run delay since the last batch, except during the wait. split:
+        the loader's times since the last batch, by counter name; empty if
+        unknown. It is ignored once the job reports such counters itself."""
         counters = self._counters
         if self._own_split:
             split = {}
         elif not split and counters["prepared"]:
-            # Of all watched loaders or of none: these samples count as well.
+            # All watched loaders count or none: these samples count too.
             split = {"prepared": samples}
         counters["samples"] += samples
         counters["steps"] += 1
@@ -115,8 +118,8 @@ class Client:
         return page.read() if page else None
 
     def register(self, tid: int) -> None:
-        """Names a thread or process of this job as loader. One that ends must
-        be unregistered first."""
+        """Registers a thread or process of this job as a loader. Unregister it
+        before it ends."""
         with self._lock:
             if self._alive and len(self._threads) < _pages.MAX_THREADS:
                 self._threads[tid] = self._announce(tid, True)
@@ -127,14 +130,15 @@ class Client:
                 self._announce(tid, False)
 
     def close(self) -> None:
-        """Ends the connection for good."""
+        """Ends the connection permanently."""
         with self._lock:
             self._disconnect()
             self._alive = False
 
     def _publish(self) -> None:
-        """Another thread has the lock for microseconds once a second; the
-        counters are absolute, so the next report makes up for this one."""
+        """Publishes the counters, unless another thread holds the lock. That
+        lasts microseconds, once a second. Counters are absolute, so the next
+        report makes up for a skipped one."""
         if not self._lock.acquire(False):
             return
         try:
@@ -146,9 +150,10 @@ class Client:
             self._lock.release()
 
     def _note_batch(self, now_ns: int) -> None:
-        """samples, wait_ns, exchange_ns, delay_ns and updated_ns stay one
-        moment's figures: a wait under way is shown with the batch that ends it. The
-        very first report tells when watching began."""
+        """Updates samples, wait_ns, exchange_ns, delay_ns and updated_ns
+        together, so that they belong to one moment. A wait in progress appears
+        with the batch that ends it. The first report marks the start of
+        watching."""
         shown, counters = self._shown, self._counters
         if (
             counters["samples"] > shown["samples"]
@@ -181,8 +186,8 @@ class Client:
             self._step()
 
     def _check(self) -> None:
-        """Looks after the connection once a second; when another thread is at
-        it, does nothing."""
+        """Maintains the connection once a second. Does nothing while another
+        thread does so."""
         now_ns = time.monotonic_ns()
         if now_ns < self._next_check_ns or not self._lock.acquire(False):
             return
@@ -200,8 +205,8 @@ class Client:
                 self._step()
 
     def _step(self) -> None:
-        """One step of the connection, without blocking. Any failure leaves it
-        disconnected."""
+        """Advances the connection by one step, without blocking. Any failure
+        closes it."""
         if not self._alive:
             return
         try:
@@ -234,7 +239,7 @@ class Client:
             self._socket.connect(self._path)
             self._check_peer()
             self._send(_pages.hello_message())
-        except BlockingIOError as error:  # its queue is full: as if absent
+        except BlockingIOError as error:  # full queue: as if absent
             raise ConnectionRefusedError from error
 
     def _check_peer(self) -> None:
@@ -264,8 +269,8 @@ class Client:
         self._greeted = True
 
     def _carry_over(self, page: _pages.ProgressPage) -> None:
-        """What stands in the page beyond our own counters was reported before
-        us, by another process of the task."""
+        """Adopts the part of the page's counters that exceeds ours. An earlier
+        process of the task reported it."""
         counters = self._published()
         for name in _pages.GROWING:
             before = page.get(_pages.COUNTER_WORDS[name]) - counters[name]
@@ -291,8 +296,8 @@ class Client:
         return data, fds.tolist(), bool(flags & bad)
 
     def _drain(self) -> None:
-        """Reads away the replies to THREAD messages; a refused thread is
-        simply not moved."""
+        """Discards the replies to THREAD messages. A refused thread is not
+        moved."""
         for _ in range(_MAX_DRAINED):
             try:
                 if not self._socket.recv(_pages.REPLY_BYTES):
@@ -308,7 +313,7 @@ class Client:
             return False
         try:
             self._send(_pages.thread_message(tid, is_loader))
-        except OSError:  # full, or penstockd went: the next check sees to it
+        except OSError:  # full queue or no penstockd: the next check handles it
             return False
         return True
 
@@ -318,8 +323,8 @@ class Client:
                 self._threads[tid] = True
 
     def _abandon(self) -> None:
-        """In a forked child: the parent's pages and socket are the parent's.
-        Takes no lock, as another thread of the parent may have held it."""
+        """Detaches a forked child from the parent's pages and socket. Takes no
+        lock, because another thread of the parent may have held it."""
         self._alive = False
         self._greeted = False
         self._hint = None
@@ -335,7 +340,7 @@ _default: Client | None = None
 
 
 def default_client() -> Client:
-    """This process's client; made when it is first needed."""
+    """Returns this process's client; creates it on first use."""
     global _default
     if _default is None:
         _default = Client()

@@ -1,10 +1,10 @@
-"""A copy of a torch DataLoader that can be given other parts."""
+"""Copies a torch DataLoader with some parts replaced."""
 
 import sys
 from typing import Any
 
-# What decides how a DataLoader iterates: a class that has its own is left
-# alone.
+# Attributes that decide how a DataLoader iterates. A class that overrides one
+# is not cloned.
 _FIXED = (
     "__iter__ __getattribute__ __setattr__ __getattr__ _get_iterator "
     "_index_sampler _auto_collation multiprocessing_context"
@@ -12,7 +12,8 @@ _FIXED = (
 
 
 def why_not_cloned(loader: object) -> str | None:
-    """None where clone() gives a loader that yields what this one would."""
+    """Returns None if clone() gives a loader that yields the same batches; else
+    the reason."""
     torch_data = sys.modules.get("torch.utils.data")
     base = getattr(torch_data, "DataLoader", None)
     if not isinstance(base, type) or not isinstance(loader, base):
@@ -36,32 +37,35 @@ def why_not_cloned(loader: object) -> str | None:
 
 
 def is_iterable_style(loader: Any) -> bool:
-    """Whether a DataLoader's dataset is an IterableDataset."""
+    """Returns whether a DataLoader's dataset is an IterableDataset."""
     return isinstance(
         loader.dataset, sys.modules["torch.utils.data"].IterableDataset
     )
 
 
 def clone(loader: Any, **parts: Any) -> Any:
-    """A loader of the same class with the same attributes but for parts. No
-    code of the loader's class runs, and the loader stays as it is."""
+    """Returns a loader of the same class with the same attributes, except
+    parts. Runs no code of the loader's class, and leaves the loader unchanged.
+    """
     copy = object.__new__(type(loader))
     copy.__dict__.update(loader.__dict__)
-    # DataLoader refuses to have its dataset and samplers set.
+    # DataLoader refuses assignment of its dataset and samplers.
     for name, part in parts.items():
         object.__setattr__(copy, name, part)
     return copy
 
 
 class DatasetProxy:
-    """Stands for a dataset inside a DataLoader: everything is the dataset's,
-    its class (for isinstance) and the setting of attributes included. What a
-    subclass adds is what torch calls to load."""
+    """Stands for a dataset inside a DataLoader.
+
+    All attribute access goes to the dataset, including its class (for
+    isinstance) and assignments. A subclass adds the methods that torch calls to
+    load samples."""
 
     __slots__ = ("_penstock_dataset", "_penstock_part")
 
     def __init__(self, dataset: Any, part: Any):
-        """part: what a subclass works with; picklable."""
+        """part: a subclass's own data; picklable."""
         object.__setattr__(self, "_penstock_dataset", dataset)
         object.__setattr__(self, "_penstock_part", part)
 
@@ -90,18 +94,20 @@ class DatasetProxy:
 
 
 def show_dataset_itself() -> None:
-    """In a worker: torch's worker_info names the dataset, not its proxy."""
+    """Makes torch's worker_info name the dataset instead of its proxy, in a
+    worker."""
     try:
         info = sys.modules["torch.utils.data"].get_worker_info()
         if issubclass(type(info.dataset), DatasetProxy):
             dataset = info.dataset._penstock_dataset
-            object.__setattr__(info, "dataset", dataset)  # it is read-only
+            # The attribute is read-only.
+            object.__setattr__(info, "dataset", dataset)
     except (AttributeError, TypeError):
-        pass  # another torch keeps it elsewhere: the proxy does as well
+        pass  # another torch stores it elsewhere: the proxy works too
 
 
 def load_batch(dataset: Any, indices: Any) -> Any:
-    """The samples of a batch, as torch's own fetcher gets them."""
+    """Returns the samples of a batch, as torch's own fetcher does."""
     load = getattr(dataset, "__getitems__", None)
     if load:
         return load(indices)

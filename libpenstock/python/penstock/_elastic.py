@@ -1,4 +1,4 @@
-"""The worker processes of a DataLoader, and how many its next epoch gets."""
+"""Adapts the number of a DataLoader's worker processes for each epoch."""
 
 import os
 import sys
@@ -13,8 +13,9 @@ _MEMORY_FACTOR = 1.5
 def workers_that_fit(
     own: int, granted: int, worker_bytes: int, room_bytes: int
 ) -> int:
-    """The grant's number of workers, as far as memory allows: each one beyond
-    the user's own number needs 1.5 times one worker's size to be left."""
+    """Returns the granted number of workers, limited by memory. Each worker
+    beyond the user's own number needs 1.5 times one worker's size in free
+    memory."""
     wanted = max(1, granted)
     if wanted <= own or worker_bytes <= 0:
         return wanted
@@ -27,15 +28,15 @@ class ElasticWorkers:
     """Sets a torch DataLoader's num_workers between epochs."""
 
     def __init__(self, loader, client: Client, own_workers: int):
-        """own_workers: what the user chose."""
+        """own_workers: the user's choice."""
         self._loader = loader
         self._client = client
         self.own_workers = own_workers
         self._worker_bytes = 0  # largest seen
 
     def resize(self) -> None:
-        """Before an epoch: follows the grant; without one, the user's own
-        number of workers comes back."""
+        """Applies the grant before an epoch. Without a grant, restores the
+        user's own number of workers."""
         hint = self._client.hint()
         workers = self.own_workers
         if hint is not None:
@@ -44,21 +45,21 @@ class ElasticWorkers:
             workers = workers_that_fit(
                 self.own_workers, hint.loader_threads, size, room
             )
-        # torch 2 leaves it None where there were no workers.
+        # torch 2 leaves it None if there were no workers.
         if workers > 0 and getattr(self._loader, "prefetch_factor", 2) is None:
             self._loader.prefetch_factor = 2
         self._loader.num_workers = workers
 
     def measure(self, pids: list[int]) -> None:
-        """During an epoch: notes how large a worker is."""
+        """Records a worker's size during an epoch."""
         for pid in pids[:1]:
             size = _memory.process_bytes(pid)
             self._worker_bytes = max(self._worker_bytes, size)
 
 
 def elastic_workers(loader, client: Client) -> ElasticWorkers | None:
-    """None, with a warning that says why, where the number of workers cannot
-    be changed safely."""
+    """Returns None, with a warning that gives the reason, if the number of
+    workers cannot be changed safely."""
     reason = _why_fixed(loader)
     if reason is None:
         return ElasticWorkers(loader, client, loader.num_workers)
@@ -82,7 +83,7 @@ def _why_fixed(loader) -> str | None:
 
 
 def worker_pids(iterator: object) -> list[int]:
-    """The worker processes of a torch DataLoader's iterator, if it has any."""
+    """Returns the worker processes of a torch DataLoader's iterator, if any."""
     workers = getattr(iterator, "_workers", [])
     pids = [getattr(worker, "pid", None) for worker in workers]
     return [pid for pid in pids if isinstance(pid, int)]

@@ -1,4 +1,4 @@
-"""Reports the batches of a Lightning trainer; Lightning is not imported."""
+"""Reports the batches of a Lightning trainer, without importing Lightning."""
 
 import time
 from collections.abc import Mapping
@@ -11,19 +11,22 @@ from penstock._watch import Watched
 
 
 class LightningCallback:
-    """For Trainer(callbacks=[...]) of Lightning 2: tells penstockd of each
-    training batch and how long it was waited for, from the end of the batch
-    before it (of a validation, or of the epoch's start) to its own start. That
-    includes what Lightning does in between, such as moving the batch to the
-    device and other callbacks: penstock.watch() around the loader measures
-    the loader alone. Where the trainer's loader is watched, this does nothing.
+    """Callback for Trainer(callbacks=[...]) of Lightning 2.
 
-    Has every method that Lightning asks a callback for. Releases that take
-    callbacks of their own class only take
-    class Mine(penstock.LightningCallback, lightning.Callback).
+    Reports each training batch and its wait to penstockd. The wait lasts from
+    the end of the previous batch, of a validation, or from the epoch's start to
+    the batch's own start. It includes Lightning's own work, such as moving the
+    batch to the device, and other callbacks. penstock.watch() around the loader
+    measures the loader alone. If the trainer's loader is watched, the callback
+    does nothing.
+
+    The class has every method that Lightning calls. Some releases accept only
+    callbacks of their own class; for these, derive
+
+        class Mine(penstock.LightningCallback, lightning.Callback)
     """
 
-    _begin_ns = 0  # 0: nothing is waited for
+    _begin_ns = 0  # 0: no wait in progress
     _watched = False
 
     @property
@@ -77,7 +80,8 @@ class LightningCallback:
         self._end_wait()
 
     def __getattr__(self, name: str) -> Any:
-        """Lightning calls each hook of each callback."""
+        """Provides every hook, because Lightning calls each hook of each
+        callback."""
         if name.startswith("on_") or name in ("setup", "teardown"):
             return _no_hook
         if name == "_legacy_state_key":
@@ -103,8 +107,7 @@ def _no_hook(*_: Any, **__: Any) -> None:
 
 
 def _is_watched(loader: Any) -> bool:
-    """loader: what Lightning trains from; loaders may stand in a list or a
-    mapping."""
+    """loader: Lightning's training loader, or a list or mapping of loaders."""
     if isinstance(loader, Mapping):
         loader = list(loader.values())
     if isinstance(loader, (list, tuple)):

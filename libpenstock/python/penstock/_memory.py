@@ -1,4 +1,4 @@
-"""How much memory this process's cgroups and the machine have left."""
+"""Determines the free memory of this process's cgroups and the machine."""
 
 import os
 from collections.abc import Iterator
@@ -10,9 +10,9 @@ _V2 = ("memory.max", "memory.current", "inactive_file")
 
 
 def room_bytes(proc: Path = Path("/proc")) -> int:
-    """What can still be used: the least that any level of the process's memory
-    cgroup (v1 or v2) or the machine leaves. Page cache that the kernel would
-    give up counts as free."""
+    """Returns the usable bytes: the minimum over the machine and all levels of
+    the process's memory cgroup (v1 or v2). Reclaimable page cache counts as
+    free."""
     rooms = [_machine_room(proc)]
     for folder, files in _memory_groups(proc):
         room = _group_room(folder, files)
@@ -22,8 +22,8 @@ def room_bytes(proc: Path = Path("/proc")) -> int:
 
 
 def process_bytes(pid: int, proc: Path = Path("/proc")) -> int:
-    """The memory of a process: its own and its part of what it shares; 0 when
-    it is gone."""
+    """Returns a process's memory: its private part and its share of shared
+    memory. Returns 0 if the process has ended."""
     try:
         lines = (proc / str(pid) / "smaps_rollup").read_text().splitlines()
     except OSError:
@@ -44,8 +44,8 @@ def _kibibytes(lines: list[str], key: str) -> int:
 
 
 def _memory_groups(proc: Path) -> Iterator[tuple[Path, tuple[str, str, str]]]:
-    """The group of this process and its ancestors, as far as they are mounted
-    here."""
+    """Yields this process's cgroup and its ancestors, as far as they are
+    mounted here."""
     paths = _group_paths(proc)
     for line in (proc / "self/mountinfo").read_text().splitlines():
         head, _, tail = line.partition(" - ")
@@ -60,7 +60,7 @@ def _memory_groups(proc: Path) -> Iterator[tuple[Path, tuple[str, str, str]]]:
         if path is None:
             continue
         inside = os.path.relpath(path, root)
-        if inside.startswith(".."):  # a namespace hides it; its root is seen
+        if inside.startswith(".."):  # a namespace hides it; its root is visible
             inside = "."
         folder = Path(mount_point, inside)
         while folder.is_relative_to(mount_point):
@@ -69,7 +69,7 @@ def _memory_groups(proc: Path) -> Iterator[tuple[Path, tuple[str, str, str]]]:
 
 
 def _group_paths(proc: Path) -> dict[str, str]:
-    """Controller (v2: "") -> path, from /proc/self/cgroup."""
+    """Returns controller (v2: "") -> path, from /proc/self/cgroup."""
     paths = {}
     for line in (proc / "self/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
@@ -79,7 +79,7 @@ def _group_paths(proc: Path) -> dict[str, str]:
 
 
 def _group_room(folder: Path, files: tuple[str, str, str]) -> int | None:
-    """None where the group has no limit, or is not to be seen."""
+    """Returns None if the group has no limit or is invisible."""
     limit_file, usage_file, cache_key = files
     try:
         limit = (folder / limit_file).read_text().strip()

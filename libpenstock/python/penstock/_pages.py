@@ -24,8 +24,8 @@ _HEADER = struct.Struct("=IHHII")
 _REPLY = struct.Struct("=IHHIIiI120s")
 REPLY_BYTES = _REPLY.size
 
-# Fields of the progress page after magic and version, in order, by kind: as in
-# common/page.h. A state has 4 bytes, any other 8.
+# Fields of the progress page after magic and version, in order, by kind, as in
+# common/page.h. A state has 4 bytes, any other field 8.
 PROGRESS_FIELDS = (
     ("moment", "updated_ns"),
     ("moment", "started_ns"),
@@ -50,12 +50,12 @@ PROGRESS_FIELDS = (
     ("counter", "delay_ns"),
 )
 
-# What a loader's processes count of each batch, in the order of their sums.
+# Counters of a loader's processes per batch, in the order of their sums.
 LOADED = ("fetch_ns", "prep_ns", "bytes", "prepared")
 
 
 def _offsets() -> dict[str, int]:
-    """Field name -> offset in the page, in bytes."""
+    """Returns field name -> offset in the page, in bytes."""
     offsets = {}
     end = 8
     for kind, name in PROGRESS_FIELDS:
@@ -86,12 +86,12 @@ class Hint(NamedTuple):
     grant_version: int  # grows with every change of the grant
     granted_millicores: int  # home and away CPUs, in thousandths
     rate_bytes_per_s: int  # from storage; 0: no limit
-    loader_threads: int  # how many can run at once; 1 to 4096
-    kernel_limited: bool  # the kernel keeps the rate already
+    loader_threads: int  # threads that can run at once; 1 to 4096
+    kernel_limited: bool  # whether the kernel enforces the rate
 
 
 class PageError(Exception):
-    """What was received is not a page of penstockd's."""
+    """The received data is not a page of penstockd."""
 
 
 def message(kind: int, payload: bytes) -> bytes:
@@ -113,7 +113,8 @@ def limit_message(millicores: int, bytes_per_s: int, ends: int) -> bytes:
 
 
 def reply_status(data: bytes) -> tuple[int, str]:
-    """0, or an errno value and why. Raises PageError where it is no reply."""
+    """Returns 0, or an errno value and the reason. Raises PageError for other
+    data."""
     if len(data) != _REPLY.size:
         raise PageError("not a reply")
     magic, version, kind, size, _, status, _, text = _REPLY.unpack(data)
@@ -124,7 +125,7 @@ def reply_status(data: bytes) -> tuple[int, str]:
 
 
 def _map(fd: int, protection: int) -> mmap.mmap:
-    """Maps a page, after checking that nobody can cut it short under us: that
+    """Maps a page, after checking that its size is sealed. A truncated page
     would raise SIGBUS."""
     needed = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
     if os.fstat(fd).st_size != PAGE_BYTES:
@@ -135,9 +136,11 @@ def _map(fd: int, protection: int) -> mmap.mmap:
 
 
 class ProgressPage:
-    """Written by us. Words go through a memoryview, whose item assignment is a
-    single store. It may have been that of a process of the task that has
-    ended, and hold its counters."""
+    """Written by this process.
+
+    Words go through a memoryview, whose item assignment is a single store. The
+    page may have belonged to an ended process of the task, and hold its
+    counters."""
 
     def __init__(self, fd: int):
         self._memory = _map(fd, mmap.PROT_READ | mmap.PROT_WRITE)
@@ -148,7 +151,7 @@ class ProgressPage:
         self._halves = memoryview(self._memory).cast("I")
 
     def mark_valid(self) -> None:
-        """After the first counters are there."""
+        """Call after the first counters are written."""
         struct.pack_into("=II", self._memory, 0, PROGRESS_MAGIC, PAGE_VERSION)
 
     def get(self, word: int) -> int:
@@ -162,7 +165,7 @@ class ProgressPage:
 
 
 class HintPage:
-    """Written by penstockd; every field is checked when it is read."""
+    """Written by penstockd. Every field is checked when it is read."""
 
     def __init__(self, fd: int):
         page = memoryview(_map(fd, mmap.PROT_READ))
@@ -181,4 +184,4 @@ class HintPage:
             if not 1 <= threads <= MAX_THREADS:
                 return None
             return Hint(version, millicores, rate, threads, limited != 0)
-        return None  # penstockd died in the middle of a write
+        return None  # penstockd ended during a write

@@ -1,13 +1,13 @@
-"""How long a thread has waited for a CPU."""
+"""Measures the time that a thread has waited for a CPU."""
 
 import os
 import threading
 
 
 class RunDelay:
-    """The run delay of the thread that reads it, as the kernel counts it
-    (/proc/thread-self/schedstat). A reading takes 2 us. A copy in a forked
-    child, and one that another thread reads, starts anew."""
+    """The run delay of the reading thread, from the kernel's
+    /proc/thread-self/schedstat. A reading takes 2 us. The count restarts in a
+    forked child, and when another thread reads."""
 
     def __init__(self) -> None:
         self._owner: tuple[int, int] | None = None
@@ -21,7 +21,7 @@ class RunDelay:
         self._close()
 
     def read_ns(self) -> int:
-        """Since the thread began; 0: unknown."""
+        """Returns the run delay since the thread began; 0: unknown."""
         owner = (os.getpid(), threading.get_ident())
         if owner != self._owner:
             self._bind(owner)
@@ -33,14 +33,15 @@ class RunDelay:
             return 0
 
     def lap_ns(self) -> int:
-        """Since the last call in this thread; 0 for the first."""
+        """Returns the run delay since the last call in this thread; 0 for the
+        first."""
         now_ns = self.read_ns()
         lap_ns = max(0, now_ns - self._last_ns)
         self._last_ns = max(now_ns, self._last_ns)
         return lap_ns
 
     def _bind(self, owner: tuple[int, int]) -> None:
-        """The kernel's file is that of the thread that opens it."""
+        """Opens the kernel's file, which belongs to the opening thread."""
         self._close()
         self._owner = owner
         try:
@@ -58,7 +59,8 @@ class RunDelay:
 
 
 class _Waits(threading.local):
-    """Of a thread: what several watched loaders see of it is one figure."""
+    """Per-thread state: several watched loaders of a thread share one
+    figure."""
 
     def __init__(self) -> None:
         self.delay = RunDelay()
@@ -70,7 +72,7 @@ _waits = _Waits()
 
 
 def _begin_anew() -> None:
-    """A child that was forked in a wait does not wait."""
+    """Resets the state: a child forked during a wait does not wait."""
     global _waits
     _waits = _Waits()
 
@@ -79,7 +81,7 @@ os.register_at_fork(after_in_child=_begin_anew)
 
 
 def begin_wait() -> None:
-    """The calling thread begins to wait for data; may be nested."""
+    """Begins a wait of the calling thread for data. Waits may be nested."""
     lap_ns = _waits.delay.lap_ns()
     if _waits.depth == 0:
         _waits.pending_ns += lap_ns
@@ -87,12 +89,12 @@ def begin_wait() -> None:
 
 
 def end_wait() -> None:
-    """What the wait held of the thread's run delay is part of the wait."""
+    """Ends a wait. The run delay during the wait is part of the wait."""
     _waits.delay.lap_ns()
     _waits.depth = max(0, _waits.depth - 1)
 
 
 def take_delay_ns() -> int:
-    """The thread's run delay outside of its waits since the last call."""
+    """Returns the thread's run delay outside its waits since the last call."""
     pending_ns, _waits.pending_ns = _waits.pending_ns, 0
     return pending_ns

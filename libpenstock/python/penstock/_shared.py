@@ -1,14 +1,16 @@
-"""Counters that worker processes add to and their parent reads."""
+"""Counters that worker processes increment and their parent reads."""
 
 import mmap
 import os
 
 
 class SharedWords:
-    """Rows of 8-byte words, zero at first, seen by this process and its
-    children. Forked children inherit it; spawned ones get it pickled, and
-    without access to their parent count in memory that nobody reads. One
-    writer per row; closed when dropped."""
+    """Rows of 8-byte words, initially zero, shared by this process and its
+    children.
+
+    Forked children inherit the memory. Spawned children get it pickled; without
+    access to their parent they count in memory that nobody reads. One writer
+    per row. The memory is closed when the object is dropped."""
 
     def __init__(self, rows: int, columns: int):
         self.columns = columns
@@ -27,7 +29,7 @@ class SharedWords:
             self._fd = -1
 
     def totals(self) -> list[int]:
-        """The sum of each column."""
+        """Returns the sum of each column."""
         words, columns = self.words.tolist(), self.columns
         if len(words) == columns:
             return words

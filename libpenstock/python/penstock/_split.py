@@ -1,4 +1,4 @@
-"""Parts a DataLoader's time into fetching and preparing."""
+"""Splits a DataLoader's time into fetching and preparing."""
 
 import weakref
 from collections.abc import Iterator
@@ -20,7 +20,8 @@ from penstock._stopwatch import Stopwatch
 
 
 class _TimedSamples(DatasetProxy):
-    """A map-style dataset. The watch stops when the batch is collated."""
+    """A map-style dataset that is timed. The watch stops when the batch is
+    collated."""
 
     __slots__ = ()
 
@@ -44,13 +45,13 @@ class _TimedSamples(DatasetProxy):
 
 
 class _TimedStream(DatasetProxy):
-    """An IterableDataset."""
+    """An IterableDataset that is timed."""
 
     __slots__ = ()
 
     def __iter__(self) -> Iterator[Any]:
         watch = self._penstock_part
-        watch.drop()  # of samples that an earlier epoch left over
+        watch.drop()  # samples left over from an earlier epoch
         return _TimedIterator(iter(self._penstock_dataset), watch)
 
 
@@ -77,7 +78,7 @@ class _TimedCollate:
     def __init__(self, collate: Any, watch: Stopwatch, batch_size: int | None):
         self._collate = collate
         self._watch = watch
-        self.batch_size = batch_size  # as a loader has it
+        self.batch_size = batch_size  # attribute name of a loader
 
     def __call__(self, samples: Any) -> Any:
         try:
@@ -102,35 +103,35 @@ class _WorkerStart:
 
 
 class Split:
-    """What the loader of one iterator has spent, as far as not yet told."""
+    """Time of one iterator's loader that is not reported yet."""
 
     def __init__(self, sums: SharedWords):
         self._sums = sums
         self._told = [0] * len(LOADED)
 
     def take(self) -> dict[str, int]:
-        """What was added since it was last asked."""
+        """Returns the increments since the last call."""
         totals = self._sums.totals()
         told, self._told = self._told, totals
         return dict(zip(LOADED, map(sub, totals, told)))
 
 
-# Workers that persist serve iterators of later epochs.
+# Persistent workers serve iterators of later epochs.
 _splits: "weakref.WeakKeyDictionary[Any, Split]" = weakref.WeakKeyDictionary()
 
 
 def start_iterator(loader: Any) -> tuple[Iterator[Any], Split | None]:
-    """iter(loader), with its time parted where that can be done without any
-    effect on what the loader yields; else plainly."""
+    """Returns iter(loader), with split times if that does not affect the
+    batches; else without them."""
     if why_not_cloned(loader) is not None:
         return iter(loader), None
     if getattr(loader, "_iterator", None) is not None:
-        iterator = iter(loader)  # its workers are there already
+        iterator = iter(loader)  # its workers exist already
         return iterator, _splits.get(iterator)
     try:
         timed, split = _timed(loader)
         iterator = iter(timed)
-    except Exception:  # the loader's own error then comes again
+    except Exception:  # iter(loader) raises the loader's own error again
         return iter(loader), None
     if getattr(timed, "_iterator", None) is not None:
         loader._iterator = timed._iterator  # as iter(loader) would

@@ -1,4 +1,4 @@
-"""What a batch costs the process that prepares it."""
+"""Measures a batch's cost in the process that prepares it."""
 
 import resource
 import time
@@ -11,13 +11,15 @@ _BLOCK_BYTES = 512  # the unit of ru_inblock
 
 
 class Stopwatch:
-    """Times one batch after another, from the first touch of the dataset to
-    the collated batch, and adds to a row of sums.
+    """Times batches and adds to a row of sums.
 
-    The time that the loading thread neither ran nor waited for a CPU counts as
-    fetching where the batch read bytes from storage; all else is preparing.
-    It costs a few system calls per batch. Of the process that loads; a copy in
-    a forked or spawned worker starts anew.
+    A batch is timed from the first touch of the dataset to the collated batch.
+    If the batch read bytes from storage, the time that the loading thread
+    neither ran nor waited for a CPU counts as fetching. All other time counts
+    as preparing.
+
+    The cost is a few system calls per batch. Use it in the loading process; a
+    copy in a forked or spawned worker starts anew.
     """
 
     def __init__(self, sums: SharedWords):
@@ -34,12 +36,12 @@ class Stopwatch:
         return Stopwatch, (self.sums,)
 
     def enter_worker(self, row: int) -> None:
-        """In a worker process, all of whose threads load."""
+        """Switches to a worker process, in which all threads load."""
         self._whose = resource.RUSAGE_SELF
         self._first = row * self.sums.columns
 
     def begin(self) -> None:
-        """No effect while a batch is under way."""
+        """Starts timing; no effect during a batch."""
         if self._running:
             return
         self._running = True
@@ -48,7 +50,7 @@ class Stopwatch:
         self._begin_ns = time.monotonic_ns()
 
     def drop(self) -> None:
-        """The batch under way is not finished, or is none."""
+        """Discards the current batch, if any."""
         self._running = False
 
     def end(self, samples: int) -> None:
@@ -70,7 +72,8 @@ class Stopwatch:
         words[first + 3] += samples
 
     def _blocked_ns(self, wall_ns: int, usage: Any) -> int:
-        """Of the wall time, that neither run nor waited for a CPU."""
+        """Returns the part of the wall time that was neither run time nor run
+        delay."""
         before = self._usage
         cpu_s = usage.ru_utime - before.ru_utime
         cpu_s += usage.ru_stime - before.ru_stime

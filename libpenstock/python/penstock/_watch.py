@@ -18,20 +18,21 @@ _OWN = ("_loader", "_client", "_elastic")
 def watch(
     loader: Iterable[Batch], *, elastic: bool = False
 ) -> "Watched[Batch]":
-    """Wraps a loader: yields the very same batches, and reports to penstockd
-    how many samples went by and how long they were waited for.
+    """Wraps a loader: yields the same batches, and reports samples and waiting
+    times to penstockd.
 
     elastic: before each epoch a torch DataLoader's num_workers follows the
-    grant, as far as memory allows. This gives up bitwise reproducibility of
-    the workers' random streams; the order of the samples stays.
+    grant, as far as memory allows. This gives up bitwise reproducibility of the
+    workers' random streams; the order of the samples is unchanged.
     """
     return Watched(loader, elastic, default_client())
 
 
 class Watched(Generic[Batch]):
-    """Iterates over the loader, once per epoch; all else is the loader's,
-    attributes that are set included. A copy, or a pickle read in another
-    process, watches for the process that it is in."""
+    """Iterates over the loader, once per epoch.
+
+    All other attribute access goes to the loader, including assignments. A
+    copy, or a pickle loaded in another process, reports for its own process."""
 
     def __init__(self, loader: Iterable[Batch], elastic: bool, client: Client):
         self._loader = loader
@@ -42,7 +43,7 @@ class Watched(Generic[Batch]):
         return len(self._loader)  # type: ignore[arg-type]
 
     def __getattr__(self, name: str) -> Any:
-        if name in _OWN:  # not set yet: a copy or a pickle being made
+        if name in _OWN:  # not set yet: a copy or a pickle is being made
             raise AttributeError(name)
         return getattr(self._loader, name)
 
@@ -82,9 +83,9 @@ def _restored(loader: Any, own_workers: int | None) -> Watched:
 
 
 class WatchedIterator(Generic[Batch]):
-    """One epoch. Its workers are registered until it is used up, closed or
-    dropped; a batch that fails ends nothing, as the loader's own iterator may
-    go on."""
+    """One epoch. Its workers stay registered until it is exhausted, closed or
+    dropped. A failed batch ends nothing, because the loader's own iterator may
+    continue."""
 
     def __init__(
         self, loader: Any, client: Client, elastic: ElasticWorkers | None
@@ -105,7 +106,7 @@ class WatchedIterator(Generic[Batch]):
         client.report(
             loader_threads=len(self._pids), follows_hint=elastic is not None
         )
-        # To start the workers is a wait as well.
+        # The start of the workers counts as a wait.
         self._wait_ns = time.monotonic_ns() - begin_ns
 
     def __iter__(self) -> "WatchedIterator[Batch]":
@@ -141,15 +142,15 @@ class WatchedIterator(Generic[Batch]):
         split = self._split.take() if self._split else {}
         self._client.add_batch(samples, wait_ns, split, take_delay_ns())
         self._count += 1
-        # Seldom, and less and less often: reading a size takes the kernel a
-        # millisecond.
+        # Rarely, at growing intervals: the kernel takes a millisecond to read a
+        # size.
         if self._elastic and self._count & (self._count - 1) == 0:
             self._elastic.measure(self._pids)
 
 
 def reports_itself(loader: object) -> bool:
-    """A penstock.loader.Loader, or a DataLoader of one: what went by must not
-    be counted twice."""
+    """Returns whether the loader is a penstock.loader.Loader, or a DataLoader
+    of one. Such samples must not be counted twice."""
     return getattr(loader, "reports_progress", False) or getattr(
         getattr(loader, "dataset", None), "reports_progress", False
     )
