@@ -1,17 +1,17 @@
-"""Programs that benchmarks run, and how a benchmark fails."""
+"""Runs programs for benchmarks, and defines their errors."""
 
 import shutil
 import subprocess
 
 
 class BenchError(Exception):
-    """What could not be done, with the program's own words."""
+    """A failed operation, with the program's own message."""
 
 
-# What benchmarks are prepared for; what else is raised is a mistake in them.
+# Expected errors of benchmarks; any other exception is a bug in them.
 FAILURES = (BenchError, OSError, subprocess.SubprocessError)
 
-# Open MPI's, for more ranks than cores.
+# Settings of Open MPI, for more ranks than cores.
 MPI_SETTINGS = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -22,14 +22,14 @@ MPI_SETTINGS = {
 
 
 def need(**packages):
-    """What is needed late is missed at once. packages: by program."""
+    """Raises BenchError now for programs needed later. packages: by program."""
     for name, package in packages.items():
         if shutil.which(name) is None:
             raise BenchError(f"{name} is not there: install {package}")
 
 
 def run(*argv, **options):
-    """The program's standard output. options: subprocess.run()'s."""
+    """Returns the program's standard output. options: of subprocess.run()."""
     argv = list(map(str, argv))
     try:
         done = subprocess.run(argv, capture_output=True, text=True, check=False,

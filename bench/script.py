@@ -1,4 +1,4 @@
-"""What all benchmarks' scripts share: their arguments, figures and end."""
+"""The common parts of all benchmarks' scripts: arguments, figures and exit."""
 
 import argparse
 import pathlib
@@ -10,8 +10,8 @@ from bench.program import FAILURES
 
 
 def parse(name, **options):
-    """The words of `penstock bench NAME`. options: of add_argument(), by the
-    option's name."""
+    """Parses the arguments of `penstock bench NAME`. options: arguments of
+    add_argument(), by the option's name."""
     parser = argparse.ArgumentParser(prog=f"bench.{name}")
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, required=True)
@@ -21,8 +21,8 @@ def parse(name, **options):
 
 
 def main(name, run, failures=(), **options):
-    """Prints the figures that run(arguments, progress) returns as JSON, and on
-    standard error what it does. failures: exceptions besides FAILURES. Returns
+    """Prints the figures from run(arguments, progress) as JSON, and the
+    progress on standard error. failures: exceptions besides FAILURES. Returns
     the exit code."""
     arguments = parse(name, **options)
     return ending.print_figures(name, (*FAILURES, *failures),
@@ -30,7 +30,7 @@ def main(name, run, failures=(), **options):
 
 
 def figure(name, values, unit="1", value=None):
-    """value: where it is not the median; the spread is between quartiles."""
+    """value: replaces the median. The spread is between quartiles."""
     low, high = min(values), max(values)
     if len(values) > 1:
         low, _, high = statistics.quantiles(values, n=4, method="inclusive")

@@ -1,5 +1,5 @@
-"""python3 -m bench.analyze, run by `penstock bench analyze`: prints figures as
-JSON, and on standard error what it does and every point."""
+"""python3 -m bench.analyze, run by `penstock bench analyze`. Prints figures as
+JSON; prints its progress and every point on standard error."""
 
 import contextlib
 import pathlib
@@ -29,7 +29,8 @@ def say(progress, points):
 
 
 def compare(runner, work, arguments):
-    """(points, error of the profile's ceiling, seconds of the analysis)."""
+    """Returns (points, error of the profile's ceiling, seconds of the
+    analysis)."""
     progress = runner.progress
     progress.phase(f"{work.name}: what a sample costs")
     runner.session.enter("stock")

@@ -1,4 +1,4 @@
-"""Jobs that stall for known times, and what their reports say."""
+"""Runs jobs with known stalls, and checks their reports."""
 
 import json
 
@@ -8,12 +8,12 @@ from bench.demo.session import MANAGED
 from bench.program import BenchError
 from bench.script import figure
 
-STALL_MS = 30  # of a step of 100
+STALL_MS = 30  # of a step of 100 ms
 SECONDS = 20
 PARTS = ("compute", "fetch_stall", "prep_stall", "exchange_stall")
 
-# Argument of stalled.py, by part. Preparing that sleeps cannot be told from
-# fetching where a batch does both (penstock-python(7)), so there it computes.
+# Argument of stalled.py, by part. If a batch both fetches and prepares, a
+# sleeping preparation looks like fetching (penstock-python(7)). So it computes.
 CASES = {
     "prep": {"prep_stall": "--prep-ms"},
     "fetch": {"fetch_stall": "--file"},
@@ -22,7 +22,7 @@ CASES = {
 
 
 def measure(runner, loops, image):
-    """The figures of all cases: shares are of the job's wall time."""
+    """Returns the figures of all cases. Shares are of the job's wall time."""
     runner.session.enter("penstock")
     errors, sums = [], []
     pool = runner.session.pool
@@ -46,8 +46,8 @@ def measure(runner, loops, image):
 
 
 def shares_of(runner, line, stalls):
-    """({part: reported share}, {part: share by the job's own clock}), both of
-    the wall time."""
+    """Returns ({part: reported share}, {part: share by the job's own clock}),
+    both of the wall time."""
     job = runner.cluster.sbatch(line, flags=[MANAGED])
     runner.cluster.wait_job(job, timeout=SECONDS + 60)
     spent_s = json.loads(runner.cluster.output(job).splitlines()[-1])

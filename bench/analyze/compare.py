@@ -1,5 +1,5 @@
-"""What-if against real runs of the same job: of CPU amounts, bandwidths and
-cache sizes."""
+"""Compares what-if with real runs of the same job, for CPU amounts, bandwidths
+and cache sizes."""
 
 import contextlib
 import dataclasses
@@ -11,12 +11,12 @@ import statistics
 from bench.analyze.runs import CPUS
 
 AMOUNTS = tuple(quarter / 4 for quarter in range(1, 4 * CPUS + 1))
-ANALYSED = AMOUNTS[::2]  # the others are held back; all cores are always in it
-# Of the bandwidth that the job would use if none limited it but the pool's.
+ANALYSED = AMOUNTS[::2]  # the others are held back; it has all cores
+# Shares of the bandwidth that the job would use with only the pool's limit.
 BANDWIDTH_SHARES = (0.25, 0.5, 0.75, 1.0, 1.25)
-SLOW_SHARE = 0.35  # at which a cache of 0 to 100% is tried
+SLOW_SHARE = 0.35  # share for caches of 0 to 100%
 CACHED_SHARES = (0, 0.25, 0.5, 0.75, 1)
-CACHED_EPOCHS = 2  # which samples come when is chance
+CACHED_EPOCHS = 2  # the order of samples is random
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,8 +47,8 @@ class Point:
 
 
 class Comparison:
-    """Of one kind of job. runner: Runner; the accelerator's time per sample is
-    chosen for this machine."""
+    """Compares one kind of job. runner: Runner. The accelerator's time per
+    sample is chosen for this machine."""
 
     def __init__(self, runner, work, accelerator_s, rounds, budget_s):
         self._runner = runner
@@ -68,7 +68,7 @@ class Comparison:
                 for amount, value in zip(amounts, predicted)]
 
     def cores(self):
-        """(points, findings, profile, seconds that the analysis took)."""
+        """Returns (points, findings, profile, seconds of the analysis)."""
         work, runner = self._work, self._runner
         line = work.line(self._accelerator_s)
         rounds = []
@@ -77,7 +77,7 @@ class Comparison:
             rounds.append(runner.rates_at(
                 line, work, lambda held, cores: held.hold_cores(cores),
                 self._shuffled(AMOUNTS), f"{work.name}, cores"))
-            # Not first or last: a machine that gets slower meanwhile is no
+            # Neither first nor last: a slowdown of the machine in between is no
             # error of the model.
             if number == 0:
                 runner.session.enter("penstock")
@@ -90,9 +90,9 @@ class Comparison:
                 findings, profile, seconds)
 
     def storage(self, profile, wanted_samples_per_s):
-        """Points of bandwidths and of cache sizes.
+        """Returns points of bandwidths and of cache sizes.
 
-        wanted_samples_per_s: what the job does where its data are cached."""
+        wanted_samples_per_s: the job's rate with cached data."""
         work, runner = self._work, self._runner
         pool = runner.session.pool.bandwidth_bytes_per_s
         wanted = min(pool, wanted_samples_per_s * work.bytes_per_sample())
@@ -117,8 +117,9 @@ class Comparison:
                 "--bandwidth", str(slow)), by_cache)
 
     def _cached(self, share, bandwidth):
-        """Samples/s of a job with this share of its data set in memory, for
-        good: on tmpfs, the rest on the device, read past the page cache."""
+        """Returns the samples/s of a job with a fixed share of its data set in
+        memory. The share is on tmpfs; the rest is on the device, read past the
+        page cache."""
         work, runner = self._work, self._runner
         with partly_cached(work, share,
                            pathlib.Path(runner.cluster.directory)) as folder:
@@ -132,14 +133,14 @@ class Comparison:
 
 @contextlib.contextmanager
 def partly_cached(work, share, directory):
-    """A folder of the work's samples of which a share is on tmpfs."""
+    """Yields a folder of the work's samples, of which a share is on tmpfs."""
     folder = directory / "bin" / f"cached-{work.name}-{share}"
     memory = pathlib.Path("/dev/shm", f"penstock-bench-{directory.name}")
     folder.mkdir(mode=0o755)
     memory.mkdir(mode=0o755)
     try:
         for index, path in enumerate(work.samples()):
-            # Spread evenly, as each batch is to have its part.
+            # Spread evenly, so that each batch has its part.
             is_cached = int((index + 1) * share) > int(index * share)
             target = path
             if is_cached:

@@ -1,6 +1,6 @@
-"""Holds a running job to an amount of CPU and of storage bandwidth, with
-control groups of the benchmark's own: what a prediction is compared with must
-not come from who predicted."""
+"""Limits a running job's CPU and storage bandwidth by the benchmark's own
+control groups. The predictor must not enforce the limits against which it is
+tested."""
 
 import contextlib
 import os
@@ -15,9 +15,8 @@ PERIOD_US = 100_000
 
 
 class HeldJob:
-    """From `with` to its end, by which the job has to have ended.
-
-    device: a path on the storage whose bandwidth is held."""
+    """Applies from `with` to its end. The job must have ended by then. device:
+    a path on the storage with limited bandwidth."""
 
     def __init__(self, cluster, job, path):
         name = f"penstock_{cluster.node}_bench"
@@ -42,18 +41,20 @@ class HeldJob:
         for group in (self._cpu, self._blkio):
             group.mkdir()
         (self._cpu / "cpu.cfs_period_us").write_text(str(PERIOD_US), "ascii")
-        # Until there is none outside: a process may be starting another.
+        # Repeats until no process is outside, because a process may start
+        # another.
         while self._enter_all():
             pass
 
     def _remove(self):
-        """What a process is still in goes with the cluster."""
+        """Removes the groups. A group with processes is removed with the
+        cluster."""
         for group in (self._cpu, self._blkio):
             with contextlib.suppress(OSError):
                 group.rmdir()
 
     def _enter_all(self):
-        """How many processes were still outside."""
+        """Moves the processes that are outside; returns their number."""
         inside = set((self._cpu / "cgroup.procs").read_text("ascii").split())
         directory = hierarchy.job_dir(self._cluster.node, self._job)
         if directory is None:

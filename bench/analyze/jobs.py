@@ -1,4 +1,4 @@
-"""The jobs that are analysed: the demo's kinds, and a PyTorch loop."""
+"""The analysed jobs: the demo's kinds, and a PyTorch loop."""
 
 import dataclasses
 import pathlib
@@ -8,16 +8,15 @@ from bench.demo import mix
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYTORCH = "pytorch"
-# The loop's ceiling needs so many cores, as res50's does.
+# Number of cores that the loop's ceiling needs, as for res50.
 PYTORCH_DEMAND_CORES = 4 / 3
 THREADS = 2
 
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """A kind of job, without its accelerator's time.
-
-    cold: the arguments with which nothing is served by the page cache."""
+    """A kind of job, without its accelerator's time. cold: the arguments that
+    bypass the page cache."""
     name: str
     command: tuple
     batch: int
@@ -28,7 +27,7 @@ class Work:
     kind: mix.Kind
 
     def line(self, accelerator_s, *more, folder=None, cold=False):
-        """The whole command line of one job."""
+        """Returns the whole command line of one job."""
         return [*self.command, "--data", str(folder or self.folder),
                 "--batch", str(self.batch), "--accelerator-s-per-sample",
                 f"{accelerator_s:.9f}",
@@ -48,8 +47,8 @@ class Work:
 
 
 def staged(cluster):
-    """A folder with the loops in Python and their module, where ordinary users
-    reach them."""
+    """Returns a folder with the Python loops and their module, readable by
+    ordinary users."""
     target = pathlib.Path(cluster.directory, "bin", "loops")
     shutil.copytree(ROOT / "libpenstock/python/penstock", target / "penstock",
                     ignore=shutil.ignore_patterns("__pycache__"))

@@ -1,4 +1,4 @@
-"""What penstock.watch costs a training loop per batch."""
+"""Measures the cost of penstock.watch per batch of a training loop."""
 
 import json
 import pathlib
@@ -11,7 +11,7 @@ TIMEOUT_S = 300
 
 
 def measure(progress):
-    """Its figures, in us."""
+    """Returns its figures, in us."""
     progress.phase("overhead: penstock.watch per batch")
     return json.loads(run(
         "/usr/bin/python3", ROOT / "tests" / "python" / "bench_watch.py",

@@ -1,4 +1,4 @@
-"""A profile that `analyze --save` wrote, believed by another job."""
+"""Checks a profile written by `analyze --save` with another job."""
 
 from bench.demo.figures import prediction_error
 from bench.demo.wrong_profiles import value_of
@@ -7,8 +7,8 @@ SECONDS = 5
 
 
 def ceiling_error(runner, work, accelerator_s, profile):
-    """|predicted / measured - 1| of the ceiling: what penstockd predicts when
-    the job arrives against what it does where data is never late."""
+    """Returns |predicted / measured - 1| of the ceiling. The prediction is
+    penstockd's at the job's arrival. The measured rate is without late data."""
     session = runner.session
     session.enter("penstock")
     line = work.line(accelerator_s, "--replay")

@@ -1,4 +1,4 @@
-"""Real runs, under plain Slurm, and what the analysis says of the same job."""
+"""Real runs under plain Slurm, and the analysis of the same job."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ LONG_S = 3600
 START_TIMEOUT_S = 60
 SETTLE_S = 3  # longer than a full queue of batches lasts
 SLICES_S = (5, 30)
-STEPS = 20  # that an interval should have
+STEPS = 20  # target number per interval
 
 
 class Runner:
@@ -28,7 +28,7 @@ class Runner:
         self._count = 0
 
     def path(self, name):
-        """A new file's, in the home of the jobs' user."""
+        """Returns the path of a new file, in the home of the jobs' user."""
         self._count += 1
         return pathlib.Path(self.cluster.home(), f"{self._count}-{name}")
 
@@ -36,7 +36,7 @@ class Runner:
 
     @contextlib.contextmanager
     def running(self, line, flags=()):
-        """(job, log) of a job that trains; it is cancelled at the end."""
+        """Yields (job, log) of a job that trains; cancels it at the end."""
         log = self.path("log")
         job = self.cluster.sbatch([*line, "--duration", LONG_S, "--log", log],
                                   cpus=CPUS, flags=flags)
@@ -58,8 +58,8 @@ class Runner:
             time.sleep(0.1)
 
     def rate(self, log, work, what, epochs=0):
-        """Samples/s of a job that has just been told to go at another pace,
-        over so many of its epochs or more."""
+        """Returns the samples/s of a job after a change of its limits, over at
+        least this number of epochs."""
         least = max(STEPS * work.batch, epochs * len(work.samples()))
         self.progress.wait(SETTLE_S, f"{what}: settling")
         begin_s = time.monotonic()
@@ -76,9 +76,8 @@ class Runner:
         return rate
 
     def rates_at(self, line, work, held_to, amounts, what, epochs=0):
-        """{amount: samples/s} of one job that is held to each in turn.
-
-        held_to(held, amount) holds a HeldJob to it."""
+        """Returns {amount: samples/s} of one job under each limit in turn.
+        held_to(held, amount) applies the amount to a HeldJob."""
         found = {}
         with contextlib.ExitStack() as stack:
             # Its groups are removed after the job has ended.
@@ -95,7 +94,8 @@ class Runner:
     # -- what Penstock says -------------------------------------------------------
 
     def analyze(self, work, line, amounts, budget_s):
-        """(findings, profile file, seconds) as an ordinary user gets them."""
+        """Returns (findings, profile file, seconds), as an ordinary user gets
+        them."""
         profile = self.path(f"{work.name}.toml")
         begin_s = time.monotonic()
         done = self.cluster.command(
@@ -109,12 +109,12 @@ class Runner:
                 time.monotonic() - begin_s)
 
     def what_if(self, profile, of, amounts, *more):
-        """Samples/s at each of the amounts, which are texts."""
+        """Returns the samples/s at each of the amounts, which are strings."""
         done = self.cluster.command(
             self.penstock, "what-if", profile, "--json", f"--{of}",
             ",".join(amounts), *more)
         if done.returncode != 0:
             raise BenchError(f"penstock what-if: {done.stderr.strip()}")
-        # One option has several amounts, so there is one table.
+        # Only one option has several amounts, so there is one table.
         table, = json.loads(done.stdout)["tables"]
         return [row["samples_per_s"]["value"] for row in table["rows"]]

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""A job whose time goes where its arguments say: each step reads a block past
-the page cache, sleeps or computes in the dataset, and sleeps in the training
-step. Prints how many seconds each really took."""
+"""A job with stalls set by its arguments.
+
+Each step reads a block past the page cache, sleeps or computes in the dataset,
+and sleeps in the training step. Prints the seconds that each really took."""
 
 import argparse
 import json

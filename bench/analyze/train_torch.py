@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A PyTorch training loop as users write it, on a folder of JPEGs, with an
-emulated accelerator (a timed wait) and a log as penstock-train writes it."""
+"""A typical PyTorch training loop on a folder of JPEGs, with an emulated
+accelerator (a timed wait) and a log in penstock-train's format."""
 
 import argparse
 import json
@@ -13,12 +13,12 @@ import torch
 from PIL import Image
 
 
-PASSES = 50  # over the folder in an epoch, which few files would end at once
+PASSES = 50  # passes over the folder per epoch; few files would end too early
 
 
 class Pictures(torch.utils.data.Dataset):
-    """cold: every file is taken out of the page cache before it is read, as
-    of a data set that is much larger than memory; those on tmpfs stay."""
+    """cold: drop every file from the page cache before reading it. This
+    emulates a data set much larger than memory. Files on tmpfs stay."""
 
     def __init__(self, folder, cold):
         self.paths = sorted(entry.path for entry in os.scandir(folder)
@@ -39,7 +39,7 @@ class Pictures(torch.utils.data.Dataset):
 
 
 class Log:
-    """A line at the end of a step, every 0.1 s or later."""
+    """Writes a line at the end of a step, at most every 0.1 s."""
 
     def __init__(self, path):
         self._file = open(path, "w", encoding="utf-8", buffering=1)

@@ -1,5 +1,5 @@
-"""python3 -m bench.cache, run by `penstock bench cache`: prints figures as
-JSON, and on standard error what it does."""
+"""python3 -m bench.cache, run by `penstock bench cache`. Prints figures as
+JSON, and its progress on standard error."""
 
 import json
 import pathlib
@@ -26,15 +26,15 @@ SHARES = (0.25, 0.50, 0.75)
 SLOW_SHARE = 0.65
 FAST_BYTES_PER_S = 1 << 30
 SLOW_BYTES_PER_S = 20e6
-# What is left to programs' kernel objects, and free beside the cache: it gives
-# back when less than half of that is.
+# Memory for the programs' kernel objects, and the free part beside the cache.
+# The cache shrinks when less than half of that part is free.
 KERNEL_BYTES = 8 << 20
 FREE_PART = 16
 AMPLE_BYTES = 4 << 30
 
 
 class Caches:
-    """The caches of this run: in a tmpfs folder of their own."""
+    """The caches of this run, in their own tmpfs folder."""
 
     def __init__(self, build):
         self._penstock = build / "bin" / "penstock"
@@ -49,7 +49,7 @@ class Caches:
         shutil.rmtree(self._base, ignore_errors=True)
 
     def facts(self):
-        """Of the one cache that there is."""
+        """Returns the facts of the only cache."""
         done = subprocess.run([self._penstock, "cache", "status", "--json"],
                               env=self.environment, text=True,
                               capture_output=True, check=True)
@@ -61,7 +61,7 @@ class Caches:
 
 
 class OwnMemory:
-    """What programs in a group have of their own, most of the time."""
+    """Samples the programs' own memory in a group."""
 
     def __init__(self, group):
         self._group = group
@@ -82,7 +82,8 @@ class OwnMemory:
             self._found.append(self._group.own_bytes())
 
     def bytes(self):
-        """The median of the second half, when all has been started."""
+        """Returns the median of the second half, after all programs have
+        started."""
         return statistics.median(self._found[len(self._found) // 2:])
 
 
@@ -102,14 +103,14 @@ class Bench:
         return epochs.Penstock(self._build, pool, self._caches.environment)
 
     def _own_bytes(self, run):
-        """Of a loader, in ample memory."""
+        """Returns a loader's own memory, measured in ample memory."""
         with MemoryGroup(AMPLE_BYTES) as group:
             with OwnMemory(group) as own:
                 run(group)
             return own.bytes()
 
     def shares(self, image):
-        """Figures of caches of several sizes beside the page cache."""
+        """Returns figures of caches of several sizes beside the page cache."""
         found = {"miss_error": [], "miss_bytes_error": []}
         with Pool(image, FAST_BYTES_PER_S) as pool:
             folder = pool.mountpoint / "jpeg"
@@ -129,7 +130,8 @@ class Bench:
                        else None) for name, values in found.items()]
 
     def _cached(self, loader, group, most_bytes):
-        """Its facts, and epochs behind the one that filled it."""
+        """Returns the cache's facts, and epochs after the epoch that filled
+        it."""
         words = ["--direct", "--cache", str(int(most_bytes)), "--cache-keep",
                  "600"]
         loader.epoch(group, *words)
@@ -161,7 +163,7 @@ class Bench:
         found[f"read_vs_page_cache_{share * 100:.0f}"] = ratios
 
     def fetch_bound(self, image):
-        """Figures of a cache of 65% where storage is slow, beside PyTorch."""
+        """Returns figures of a cache of 65% on slow storage, beside PyTorch."""
         with Pool(image, SLOW_BYTES_PER_S) as pool:
             size = pictures.total_bytes(pool.mountpoint / "jpeg")
             cache_bytes = round(SLOW_SHARE * size)
@@ -184,8 +186,8 @@ class Bench:
         return self._fetch_figures(prep, fetch, share, found, own, theirs)
 
     def _model(self, loader, group, words):
-        """Samples/s of preparation alone and of storage alone, and the share
-        of bytes that the cache has."""
+        """Returns samples/s of preparation alone and of storage alone, and the
+        cached share of bytes."""
         self._progress.phase("what the model needs")
         with MemoryGroup(AMPLE_BYTES) as ample:
             everything = ["--direct", "--cache", str(AMPLE_BYTES >> 1),
@@ -237,7 +239,7 @@ class Bench:
 
 def run(arguments, progress):
     image = pictures.make_image(arguments.build, progress)
-    # First, as it is what most machines lack something for.
+    # First, because most machines lack a requirement of it.
     between = nodes.measure_all(arguments.build, arguments.rounds, progress)
     with Caches(arguments.build) as caches:
         bench = Bench(arguments.build, arguments.rounds, caches, progress)

@@ -1,5 +1,5 @@
-"""Epochs of the loaders that are compared, each with its time and what storage
-was read for it."""
+"""Epochs of the compared loaders, with their times and the bytes read from
+storage."""
 
 import dataclasses
 import itertools
@@ -14,20 +14,20 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUN_LIMIT_S = 600
 PYTHON = "/usr/bin/python3"
 WORKERS = 2
-THREADS = 4  # of ours; one that waits for storage takes no CPU
+THREADS = 4  # of Penstock; a thread that waits for storage takes no CPU
 
 
 @dataclasses.dataclass(frozen=True)
 class Epoch:
     seconds: float
-    read_bytes: int  # by the device's count
+    read_bytes: int  # counted by the device
     samples: int
-    hits: int = 0    # by our library's count
+    hits: int = 0    # counted by Penstock's library
 
 
 class Penstock:
-    """penstock-train, an epoch a process, so that none reads ahead into the
-    next one."""
+    """Runs penstock-train with one process per epoch, so that no epoch reads
+    ahead into the next."""
 
     def __init__(self, build, pool, environment):
         self._program = build / "bin" / "penstock-train"
@@ -36,7 +36,7 @@ class Penstock:
         self._seeds = itertools.count(1)
 
     def epoch(self, group, *words):
-        """words: penstock-train's options for where its samples come from."""
+        """words: penstock-train's options for the source of samples."""
         with tempfile.NamedTemporaryFile(suffix=".json") as out:
             before = self._pool.bytes_read()
             run_in(group, self._environment, self._program, "--data",
@@ -48,7 +48,7 @@ class Penstock:
 
 
 def pytorch(pool, group, epochs):
-    """A DataLoader's epochs, of one process with workers that stay."""
+    """Runs a DataLoader's epochs in one process with persistent workers."""
     device = pool.mountpoint.stat().st_dev
     done = run_in(
         group, dict(os.environ, OMP_NUM_THREADS="1"), PYTHON, "-B", "-m",

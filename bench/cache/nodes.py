@@ -1,7 +1,9 @@
-"""Nodes that each keep a part of the data for all, beside nodes of which each
-has a cache alone. They are slurmds with a network, a mount namespace, a
-/dev/shm, a memory group and a disk of their own each, of which the kernel
-limits and counts the reads (tests/cluster/separate_nodes.py)."""
+"""Compares nodes that share their caches with nodes that each use their own
+cache alone.
+
+The nodes are slurmds, each with a network, a mount namespace, a /dev/shm, a
+memory group and a disk. The kernel limits and counts the disk's reads
+(tests/cluster/separate_nodes.py)."""
 
 import dataclasses
 import json
@@ -18,20 +20,20 @@ from bench.script import figure
 
 NODES = (2, 4)
 DISK_BYTES_PER_S = 15e6
-# Bytes that need no decoding: this machine's cores are those of all nodes. In
-# whole blocks, so that a disk is read no more than the data.
+# Bytes without decoding, because all nodes share this machine's cores. Whole
+# blocks, so that the disk reads only the data.
 RECORD_BYTES = 12 * 4096
 RECORDS = 3000
 DATA_BYTES = RECORDS * RECORD_BYTES
 FILE = "records.bin"
-# The nodes' caches together have room for all data: a node's part is not
-# exactly 1/n of it.
+# Room of all caches as a multiple of the data: a node's part is not exactly
+# 1/n.
 ROOM = 1.1
-# Beside the cache: what programs have, and what a cache leaves free.
+# Memory besides the cache: for programs, and free space.
 PROGRAMS_BYTES = 128 << 20
 FREE_PART = 16
 THREADS = 4
-EPOCHS = {"alone": 2, "peers": 8}  # that a run is timed over
+EPOCHS = {"alone": 2, "peers": 8}  # timed epochs of a run
 WORDS = {"alone": (), "peers": ("--cache-peers", "auto")}
 FIO_S = 4
 MEGABYTE = 1e6
@@ -41,7 +43,7 @@ MEGABYTE = 1e6
 class Run:
     epoch_s: float         # of the epochs after the first
     first_bytes: int       # from storage, of all nodes, in the first epoch
-    later_bytes: int       # likewise in an epoch after it, by the larger count
+    later_bytes: int       # the same in a later epoch, by the larger count
 
 
 def make_image(build, progress):
@@ -60,7 +62,7 @@ def cache_bytes(count):
 
 
 def fio_bytes_per_s(cluster):
-    """Of each node's disk, all at once."""
+    """Returns the rate of each node's disk, all at once."""
     count = len(cluster.nodes)
     out = pathlib.Path(cluster.home())
     done = cluster.srun(
@@ -93,7 +95,7 @@ def measure(cluster, kind):
 
 
 def compare(cluster, rounds, progress):
-    """(alone, peers) by turns."""
+    """Returns pairs (alone, peers), measured by turns."""
     found = []
     for number in range(rounds):
         kinds = list(EPOCHS)

@@ -1,5 +1,5 @@
-"""The pictures that are loaded: an ext4 image of its own, made once and kept
-in the build directory."""
+"""The pictures to load, in their own ext4 image, made once and kept in the
+build directory."""
 
 from bench.demo.data import kept_image
 from bench.program import run

@@ -1,6 +1,6 @@
 """python3 -m bench.cache.torch_epochs FOLDER WORKERS EPOCHS STAT: PyTorch's
-DataLoader with torchvision, a line of JSON per epoch. STAT: of the device, a
-block device's file below /sys."""
+DataLoader with torchvision. Prints a line of JSON per epoch. STAT: the device's
+statistics, a block device's file below /sys."""
 
 import json
 import pathlib

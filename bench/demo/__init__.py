@@ -1,4 +1,4 @@
-"""tools/demo: the newcomer's first command, and how it measures.
+"""tools/demo: a newcomer's first command, and its measurements.
 
 docs/benchmarks.md describes the measurements; figures.py computes them.
 """

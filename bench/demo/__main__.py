@@ -1,4 +1,4 @@
-"""python3 -m bench.demo, run by tools/demo once everything is built."""
+"""python3 -m bench.demo, run by tools/demo after the build."""
 
 import argparse
 import contextlib
@@ -26,7 +26,7 @@ from bench.program import FAILURES, BenchError
 
 EXIT_FAILED = 1
 EXIT_MISSED = 4
-INTERVAL_REPEATS = 5  # from here on figures have intervals
+INTERVAL_REPEATS = 5  # minimum repeats for figures with intervals
 LAUNCH_PAIRS = 400
 FEW_LAUNCH_PAIRS = 40
 
@@ -81,7 +81,7 @@ def main():
 
 
 def ignore_signals():
-    """Cleaning up is not to be interrupted."""
+    """Ignores signals, so that they cannot interrupt the cleanup."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
 
@@ -154,7 +154,7 @@ def measure(session, demo_mix, slots, proof, arguments, build):
 
 
 def write_page(session, measured, build):
-    """The HTML report of the first set's last job under Penstock."""
+    """Writes the HTML report of the first set's last job under Penstock."""
     job = len(measured.sets[0]) - 1
     number = measured.set_results.reports[0, job][0]["job_id"]
     page = build / "demo" / "report.html"
@@ -166,7 +166,7 @@ def write_page(session, measured, build):
 
 
 def show(measured, demo_mix, proof, arguments):
-    """Prints everything; the exit status."""
+    """Prints everything; returns the exit status."""
     found = results.all_figures(measured)
     if not arguments.full:
         found = [one for one in found if one.runs]
@@ -185,7 +185,7 @@ def show(measured, demo_mix, proof, arguments):
 
 
 def keep(session):
-    """Until Ctrl-C or TERM, whatever starts the demo may use its cluster."""
+    """Keeps the cluster up for other users until Ctrl-C or TERM."""
     session.enter("penstock")
     cluster = session.cluster
     print(f"The cluster is up, with Penstock, until Ctrl-C ends it "

@@ -1,5 +1,5 @@
-"""What each kind of job costs on this machine, measured before the regimes
-are compared, under plain Slurm."""
+"""Measures the cost of each kind of job on this machine, under plain Slurm,
+before the regimes are compared."""
 
 import dataclasses
 import json
@@ -7,7 +7,7 @@ import json
 from bench.demo import job_log, mix
 from bench.demo.session import Order
 
-# A job whose accelerator takes no time is bound by its loader alone.
+# Without accelerator time, only the loader bounds a job.
 NO_ACCELERATOR_S = 1e-6
 SETTLE_S = 2
 COST_S = 5
@@ -16,17 +16,17 @@ RUN_S = 4  # of each run of one job alone
 
 @dataclasses.dataclass(frozen=True)
 class Cost:
-    """Of one kind; times and bytes are per sample.
+    """The cost of one kind; times and bytes are per sample.
 
-    CPU times are the kernel's count of the whole job on a node whose CPUs are
-    all busy, as they are in the sets: a lone thread on an idle machine would
-    look cheaper than it can be there."""
+    CPU times are the kernel's count of the whole job. All CPUs of the node are
+    busy, as in the sets: a lone thread on an idle machine would look cheaper.
+    """
     kind: mix.Kind
-    cpu_s_one: float   # each job one loader thread on its slice
-    cpu_s_all: float   # one job, one loader thread per CPU
+    cpu_s_one: float   # each job with one loader thread on its slice
+    cpu_s_all: float   # one job, with one loader thread per CPU
     pool_bytes: float  # read from the pool at every epoch
     accelerator_s: float
-    ceiling: float     # samples/s, one prepared batch replayed
+    ceiling: float     # samples/s, with one prepared batch replayed
     profile: str       # file for --loader-model
 
     def order(self):
@@ -35,7 +35,8 @@ class Cost:
 
 @dataclasses.dataclass(frozen=True)
 class LoaderCost:
-    """Of one loader: kinds that share it differ in the accelerator alone."""
+    """The cost of one loader. Kinds that share it differ only in the
+    accelerator."""
     cpu_s_one: float
     cpu_s_all: float
 
@@ -57,8 +58,8 @@ def measure_loader(session, kind, slots):
 
 def measure_kind(session, kind, loader, bytes_per_sample, pool_bytes_per_s,
                  slots):
-    """Makes the kind's profile from two runs and measures its ceiling in a
-    third: what is predicted and what judges it share no measurement."""
+    """Makes the kind's profile from two runs, and measures its ceiling in a
+    third. So the prediction and its check share no measurement."""
     accelerator_s = mix.accelerator_s_per_sample(
         kind, loader.cpu_s_one, bytes_per_sample, pool_bytes_per_s / slots)
     order = Order(kind, accelerator_s, cpus=slots, threads=str(slots))
@@ -80,7 +81,8 @@ def measure_kind(session, kind, loader, bytes_per_sample, pool_bytes_per_s,
 
 
 def profile_run(session, order, name, arguments):
-    """A short run: the text of the profile that it writes, and its --json."""
+    """Makes a short run; returns the text of the profile that it writes, and
+    its --json output."""
     path = session.user_file(f"{order.kind.name}-{name}.profile")
     session.progress.live(f"{order.kind.name}: profile, {name}")
     job = session.run_to_end(dataclasses.replace(order, arguments=(
@@ -90,9 +92,9 @@ def profile_run(session, order, name, arguments):
 
 
 def joined_profile(training, replaying, cached_share):
-    """The training run's profile with the replaying run's accelerator time (a
-    starved trainer cannot tell what its accelerator alone takes) and the
-    share of its bytes that came from the page cache."""
+    """Joins the training run's profile with the replaying run's accelerator
+    time and the share of bytes from the page cache. A starved trainer cannot
+    measure its accelerator alone."""
     key = "accelerator_s_per_sample"
     line = next(line for line in replaying.splitlines()
                 if line.startswith(key))
@@ -102,23 +104,22 @@ def joined_profile(training, replaying, cached_share):
 
 
 def measure_loaders(session, kinds, slots):
-    """{loader: LoaderCost} of these kinds, as they are now."""
+    """Returns {loader: LoaderCost} of these kinds, measured now."""
     session.enter("stock")
     return {loader_of(kind): measure_loader(session, kind, slots)
             for kind in {loader_of(kind): kind for kind in kinds}.values()}
 
 
 def with_loaders(costs, loaders):
-    """The costs with CPU times that were measured at another moment."""
+    """Returns the costs with CPU times measured at another moment."""
     return {name: dataclasses.replace(
                 cost, **dataclasses.asdict(loaders[loader_of(cost.kind)]))
             for name, cost in costs.items()}
 
 
 class Calibration:
-    """Measures kinds when they are first asked for.
-
-    bytes_of_format: per sample, from the data itself."""
+    """Measures kinds on first use. bytes_of_format: per sample, from the data
+    itself."""
 
     def __init__(self, session, bytes_of_format, pool_bytes_per_s, slots):
         self._session = session
@@ -129,7 +130,7 @@ class Calibration:
         self.costs = {}    # Cost by kind name
 
     def measure(self, kinds):
-        """Adds to the costs what is missing of these kinds."""
+        """Adds the missing costs of these kinds."""
         for kind in kinds:
             if kind.name not in self.costs:
                 self._session.enter("stock")
@@ -151,7 +152,7 @@ class Calibration:
 
 
 def scaled_profile(text, factor):
-    """A profile file's text with its times wrong by the factor.
+    """Returns a profile's text with its times multiplied by the factor.
 
     penstock-train writes TOML: one `key = value` per line."""
     lines = []

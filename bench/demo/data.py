@@ -8,14 +8,14 @@ import shutil
 from bench.program import run
 
 PROOF_FILE = "proof.bin"
-PROOF_S = 3           # of the pool's bandwidth: what fio reads
+PROOF_S = 3           # seconds of the pool's bandwidth: the size of fio's file
 MAX_PROOF_BYTES = 1 << 30
 CHUNK_BYTES = 1 << 20
 SAMPLE_SUFFIX = {"jpeg": "*.jpg", "raw": "*.ppm"}
 
 
 def make_image(build, demo_mix, slots, progress):
-    """The image's path. An image of the same mix is used again."""
+    """Returns the image's path. An image of the same mix is reused."""
     proof_bytes = min(MAX_PROOF_BYTES,
                       int(PROOF_S * demo_mix.pool_bytes_per_s(slots)))
     folder = build / "demo"
@@ -33,7 +33,8 @@ def make_image(build, demo_mix, slots, progress):
 
 
 def kept_image(image, what, fill, progress):
-    """An image, made once of what fill() writes into a folder."""
+    """Returns an image, made once from the files that fill() writes to a
+    folder."""
     if image.exists():
         return image
     progress.phase(f"making {what} (kept for the next run)")
@@ -46,11 +47,12 @@ def kept_image(image, what, fill, progress):
 
 
 def make_ext4(content, image):
-    """Of the folder, which goes; the image appears when it is complete."""
+    """Makes an image of the folder and removes the folder. The image appears
+    only when complete."""
     part = image.with_suffix(".part")
     part.unlink(missing_ok=True)
     files = [path.stat().st_size for path in content.rglob("*")]
-    # Small ones take whole blocks, and an inode each.
+    # Small files take whole blocks, and an inode each.
     size = sum(files) * 11 // 10 + len(files) * 4096
     run("/sbin/mke2fs", "-q", "-F", "-t", "ext4", "-O", "^has_journal", "-m",
         "0", "-d", content, part, f"{size // 1024 + 8192}k")
@@ -65,7 +67,7 @@ def write_noise(path, size):
 
 
 def bytes_per_sample(folder, format_name):
-    """The mean size of the folder's samples."""
+    """Returns the mean size of the folder's samples."""
     sizes = [path.stat().st_size for path in
              pathlib.Path(folder).glob(SAMPLE_SUFFIX[format_name])]
     return sum(sizes) / len(sizes)

@@ -1,5 +1,5 @@
-"""The schedule: jobs that arrive and end at different times, more than fit at
-once, under each regime."""
+"""Runs the schedule under each regime. Jobs arrive and end at different times,
+and more jobs than slots arrive."""
 
 import dataclasses
 import shutil
@@ -46,7 +46,7 @@ def run_schedule(session, demo_mix, costs, report_directory):
     wait_all(session, jobs, begin_s)
     makespan_s = time.monotonic() - begin_s
     for job in jobs:
-        session.cluster.wait_job(job.id, timeout=10)  # none has failed
+        session.cluster.wait_job(job.id, timeout=10)  # no job has failed
     reports = [session.report(job) for job in jobs]
     return DynamicRun(
         session.regime, makespan_s, tuple(overall_rate(job) for job in jobs),
@@ -77,7 +77,7 @@ def overall_rate(job):
 
 
 def keep_report(session, job, directory):
-    """Copies a report out of the cluster's directory, which goes away."""
+    """Copies a report from the cluster's directory, which is removed later."""
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{job.id}-{job.kind.name}.txt"
     shutil.copyfile(session.report_path(job.id, ".txt"), path)

@@ -1,4 +1,4 @@
-"""How a script ends that has things to remove."""
+"""Cleanup at the end of scripts."""
 
 import ctypes
 import json
@@ -8,29 +8,31 @@ import sys
 
 
 def by_exceptions():
-    """Requests to end unwind the stack, so that what it holds is removed."""
-    # Also where a shell has started us with SIGINT ignored.
+    """Turns termination signals into exceptions, so that the stack unwinds and
+    its resources are removed."""
+    # Also if a shell has started this process with SIGINT ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda got, frame: sys.exit(128 + got))
 
 
 def signal_at_parents_end(number):
-    """What this process is sent when its parent has ended in whatever way."""
+    """Sets the signal that this process gets when its parent ends in any
+    way."""
     pr_set_pdeathsig = 1
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, number, 0, 0, 0)
 
 
 def with_parent():
-    """A parent that was killed with SIGKILL asks us to end, too."""
+    """Terminates this process if its parent ends, even by SIGKILL."""
     parent = os.getppid()
     signal_at_parents_end(signal.SIGTERM)
-    if os.getppid() != parent:  # it has ended meanwhile
+    if os.getppid() != parent:  # the parent has ended in the meantime
         os.kill(os.getpid(), signal.SIGTERM)
 
 
 def print_figures(name, failures, measure):
-    """What a benchmark's script does: prints what measure() returns as JSON;
+    """Runs a benchmark's script: prints the result of measure() as JSON;
     returns the exit code."""
     by_exceptions()
     with_parent()

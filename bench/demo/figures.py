@@ -1,8 +1,8 @@
-"""The demo's figures, from what was measured. Pure.
+"""Computes the demo's figures from measurements. Pure.
 
-A round is one pass over the job sets under the three regimes. Everywhere:
-rates are samples/s, ratios Penstock / baseline, errors fractions.
-docs/benchmarks.md defines each figure.
+A round is one pass over the job sets under the three regimes. Everywhere, rates
+are samples/s, ratios Penstock / baseline, errors fractions. docs/benchmarks.md
+defines each figure.
 """
 
 import dataclasses
@@ -18,8 +18,8 @@ BOOTSTRAP_DRAWS = 2000
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
-    """value and spread (low, high) are None where there was nothing to tell
-    them from; passed is None where no target is set or value is unknown."""
+    """value and spread (low, high) are None without measurements. passed is
+    None without a target or a value."""
     name: str
     value: float | None
     unit: str
@@ -64,14 +64,14 @@ def _judged(name, values, unit, target, passes):
 # -- fixed sets ---------------------------------------------------------------
 
 def aggregate(rates, ceilings):
-    """Sum of x / ceiling over one set's jobs."""
+    """Returns the sum of x / ceiling over one set's jobs."""
     return sum(rate / ceiling
                for rate, ceiling in zip(rates, ceilings, strict=True))
 
 
 def round_aggregates(runs, ceilings_of_set, regime):
-    """{round: sum of x / ceiling over all sets}; rounds that miss a set under
-    the regime are left out."""
+    """Returns {round: sum of x / ceiling over all sets}. Rounds that lack a set
+    under the regime are left out."""
     per_round = {}
     for run in runs:
         if run.regime == regime:
@@ -82,7 +82,7 @@ def round_aggregates(runs, ceilings_of_set, regime):
 
 
 def gains(runs, ceilings_of_set, baseline):
-    """Per round: aggregate of Penstock / of the baseline."""
+    """Returns, per round, the aggregate of Penstock / that of the baseline."""
     ours = round_aggregates(runs, ceilings_of_set, "penstock")
     theirs = round_aggregates(runs, ceilings_of_set, baseline)
     return [ours[index] / theirs[index] for index in sorted(ours)
@@ -90,22 +90,22 @@ def gains(runs, ceilings_of_set, baseline):
 
 
 def optimum_gains(runs, ceilings_of_set, optima):
-    """Per round: the LP optimum's aggregate / that of stock; optima: per
-    round, per set."""
+    """Returns, per round, the LP optimum's aggregate / that of stock. optima:
+    per round, per set."""
     stock = round_aggregates(runs, ceilings_of_set, "stock")
     return [sum(optima[index]) / stock[index] for index in sorted(stock)]
 
 
 def ratios_to_optimum(runs, ceilings_of_set, optima):
-    """Per round: aggregate of Penstock / the LP optimum's; optima: per round,
-    per set."""
+    """Returns, per round, the aggregate of Penstock / the LP optimum's. optima:
+    per round, per set."""
     ours = round_aggregates(runs, ceilings_of_set, "penstock")
     return [ours[index] / sum(optima[index]) for index in sorted(ours)]
 
 
 def gain_share(gain_over_stock, optimum_gain):
-    """How much of the gain that is possible over stock was had; None where
-    the optimum gains nothing."""
+    """Returns the achieved share of the possible gain over stock. Returns None
+    if the optimum gains nothing."""
     possible = optimum_gain - 1
     return (gain_over_stock - 1) / possible if possible > 0 else None
 
@@ -113,7 +113,7 @@ def gain_share(gain_over_stock, optimum_gain):
 # -- nobody loses -------------------------------------------------------------
 
 def paired_ratios(runs, baseline_of_job):
-    """{(set, job): ratios Penstock / baseline, one per round}.
+    """Returns {(set, job): ratios Penstock / baseline, one per round}.
 
     baseline_of_job(set_index, job_index): "stock" or "even"."""
     rates = {(run.set_index, run.round_index, run.regime): run.rates
@@ -132,16 +132,17 @@ def paired_ratios(runs, baseline_of_job):
 
 
 def worst_median(ratios):
-    """The smallest of the jobs' medians."""
+    """Returns the smallest of the jobs' medians."""
     return min(statistics.median(values) for values in ratios.values())
 
 
 def bootstrap_interval(statistic, samples, seed=BOOTSTRAP_SEED,
                        draws=BOOTSTRAP_DRAWS):
-    """95% percentile interval of statistic({key: resampled values}).
+    """Returns the 95% percentile interval of statistic({key: resampled
+    values}).
 
-    Each key's values are drawn anew with replacement. None where a key has
-    fewer than 3 values: an interval from less would be a pretence."""
+    Each key's values are resampled with replacement. Returns None if a key has
+    fewer than 3 values, which cannot support an interval."""
     if not samples or min(map(len, samples.values())) < 3:
         return None
     source = random.Random(seed)
@@ -153,7 +154,7 @@ def bootstrap_interval(statistic, samples, seed=BOOTSTRAP_SEED,
 
 
 def percentile(ascending, percent):
-    """Linear between the two values next to the rank."""
+    """Interpolates linearly between the two values next to the rank."""
     rank = (len(ascending) - 1) * percent / 100
     low = math.floor(rank)
     high = math.ceil(rank)
@@ -173,7 +174,7 @@ def worst_job_figure(runs, baseline_of_job, target=0.97):
 
 
 def median_difference(pairs):
-    """Median of second - first; and its bootstrap interval."""
+    """Returns the median of second - first, and its bootstrap interval."""
     differences = [second - first for first, second in pairs]
     interval = bootstrap_interval(
         lambda samples: statistics.median(samples["pairs"]),
@@ -184,14 +185,14 @@ def median_difference(pairs):
 # -- predictions --------------------------------------------------------------
 
 def prediction_error(predicted, measured):
-    """|predicted / measured - 1|; None where one is unknown."""
+    """Returns |predicted / measured - 1|; None if one is unknown."""
     if predicted is None or not measured:
         return None
     return abs(predicted / measured - 1)
 
 
 def worst_error_figure(name, errors, target):
-    """The largest of the errors; the spread is over the jobs."""
+    """Returns the largest error; the spread is over the jobs."""
     known = [error for error in errors if error is not None]
     if not known:
         return at_most(name, [], target, "fraction")
@@ -200,8 +201,8 @@ def worst_error_figure(name, errors, target):
 
 
 def worst_latency_figure(name, values_ms, events, target):
-    """The largest of the daemons' own percentiles (one penstockd per run of
-    the regime); runs is the number of events behind them."""
+    """Returns the largest of the daemons' own percentiles (one penstockd per
+    run of the regime). runs: the number of events behind them."""
     if not values_ms:
         return dataclasses.replace(at_most(name, [], target, "ms"), runs=events)
     return Figure(name, max(values_ms), "ms", (min(values_ms), max(values_ms)),

@@ -1,5 +1,5 @@
-"""What penstock-train writes while it runs (--log): parsing and rates. Pure
-but for read()."""
+"""Parses penstock-train's progress log (--log), and computes rates. Pure,
+except read()."""
 
 import dataclasses
 import json
@@ -14,7 +14,7 @@ class Line:
 
 
 def parse(text):
-    """The log's whole lines; a last line still being written is ignored."""
+    """Returns the log's whole lines; ignores an incomplete last line."""
     lines = []
     for line in text.splitlines(keepends=True):
         if line.endswith("\n"):
@@ -26,7 +26,7 @@ def parse(text):
 
 
 def read(path):
-    """As parse(); no file yet is an empty log."""
+    """Parses a file; a missing file is an empty log."""
     try:
         with open(path, encoding="utf-8") as file:
             return parse(file.read())
@@ -35,10 +35,11 @@ def read(path):
 
 
 def rate(lines, begin_s, end_s):
-    """Samples/s between two times: the slope of a least-squares line.
+    """Returns samples/s between two times: the slope of a least-squares line.
 
-    A counter moves by whole steps, so the difference of its ends would be off
-    by up to a step at each. None with fewer than 5 lines in the interval."""
+    A counter moves by whole steps. So the difference of its ends would be off
+    by up to a step at each end. Returns None with fewer than 5 lines in the
+    interval."""
     inside = [line for line in lines if begin_s <= line.t_s <= end_s]
     if len(inside) < 5:
         return None
@@ -50,6 +51,6 @@ def rate(lines, begin_s, end_s):
 
 
 def rate_after_start(lines):
-    """As rate(), from a second after the job's first step on."""
+    """Returns the rate() from one second after the job's first step."""
     begin_s = next(line.t_s for line in lines if line.samples > 0) + 1
     return rate(lines, begin_s, lines[-1].t_s)

@@ -1,5 +1,5 @@
-"""What the plugin costs at the launch of a task: `srun true` with and without
-it, in alternating pairs. The time inside its callbacks is penstockd's to tell
+"""Measures the plugin's cost at a task's launch: `srun true` with and without
+it, in alternating pairs. penstockd measures the time inside its callbacks
 (Session.statuses)."""
 
 import time
@@ -9,7 +9,7 @@ from bench.program import BenchError
 
 
 def measure(session, pairs):
-    """[(ms without, ms with)], under Penstock."""
+    """Returns [(ms without, ms with)], under Penstock."""
     session.progress.phase(f"launching: {pairs} pairs of `srun true` without "
                            "and with the plugin")
     session.enter("penstock")

@@ -1,4 +1,4 @@
-"""What the machine did in an interval, from the kernel's counters."""
+"""Usage of the machine in an interval, from the kernel's counters."""
 
 import dataclasses
 import os
@@ -12,7 +12,7 @@ CPUACCT = pathlib.Path("/sys/fs/cgroup/cpuacct")
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
     t_s: float        # CLOCK_MONOTONIC, as in the jobs' logs
-    all_cpu_s: float  # CPU time of everything on the machine
+    all_cpu_s: float  # CPU time of the whole machine
     job_cpu_s: float  # of the cluster's jobs
     steal_s: float    # taken by the hypervisor, all CPUs together
 
@@ -21,12 +21,13 @@ class Snapshot:
 class Usage:
     """Averages over an interval, in CPUs."""
     jobs: float
-    background: float  # whatever ran beside the jobs
+    background: float  # everything except the jobs
     steal: float
 
 
 def usage_s(group):
-    """CPU time of a cpuacct group and all below it; 0 where it is not."""
+    """Returns the CPU time of a cpuacct group and its descendants; 0 if
+    missing."""
     try:
         return int((group / "cpuacct.usage").read_text("ascii")) / 1e9
     except FileNotFoundError:
@@ -34,7 +35,7 @@ def usage_s(group):
 
 
 def steal_s(stat_text):
-    """Stolen time of all CPUs, from the text of /proc/stat."""
+    """Returns the stolen time of all CPUs, from the text of /proc/stat."""
     fields = stat_text.splitlines()[0].split()
     return int(fields[8]) / os.sysconf("SC_CLK_TCK")
 
@@ -55,7 +56,7 @@ def usage(before, after):
 
 
 def describe():
-    """The machine, for the JSON."""
+    """Describes the machine, for the JSON."""
     model = "unknown"
     for line in pathlib.Path("/proc/cpuinfo").read_text("utf-8").splitlines():
         if line.startswith("model name"):

@@ -1,4 +1,4 @@
-"""A control group that holds what runs in it to an amount of memory."""
+"""A control group that limits the memory of its processes."""
 
 import os
 import pathlib
@@ -9,8 +9,8 @@ PREFIX = "penstock-bench-"
 
 
 class MemoryGroup:
-    """Of cgroup v1: page cache and tmpfs count too. Without it, or without
-    root, it holds nothing, and says so in `why`."""
+    """A group of cgroup v1: page cache and tmpfs count too. Without cgroup v1
+    or root it has no limit; `why` gives the reason."""
 
     def __init__(self, limit_bytes, name=""):
         sweep()
@@ -33,22 +33,22 @@ class MemoryGroup:
         (self._path / "memory.limit_in_bytes").write_text(str(limit_bytes))
 
     def enter(self):
-        """To be called in a child, before it becomes the program."""
+        """Call it in a child, before exec."""
         if not self.why:
             (self._path / "cgroup.procs").write_text(str(os.getpid()))
 
     def own_bytes(self):
-        """What programs have, tmpfs included, but no files."""
+        """Returns the programs' own memory: tmpfs counts, files do not."""
         lines = (self._path / "memory.stat").read_text("ascii").splitlines()
         figures = dict(line.split() for line in lines)
         return int(figures["total_rss"]) + int(figures["total_shmem"])
 
 
 def remove(path):
-    # What was killed takes a while to be gone.
+    # Killed processes take a while to exit.
     for _ in range(50):
         try:
-            # Else what it has in the page cache stays, for whoever comes next.
+            # Otherwise its page cache would remain for later users.
             (path / "memory.force_empty").write_text("0")
             path.rmdir()
         except FileNotFoundError:
@@ -60,7 +60,7 @@ def remove(path):
 
 
 def sweep():
-    """Removes the groups of benchmarks that were killed."""
+    """Removes the groups of killed benchmarks."""
     for path in MEMORY.glob(PREFIX + "*"):
         pid = path.name.removeprefix(PREFIX).split("-")[0]
         if pid.isdigit() and not pathlib.Path(f"/proc/{pid}").exists():

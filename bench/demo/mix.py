@@ -1,4 +1,4 @@
-"""The demo's job mix (bench/demo/mix.json) as values. Pure but for load()."""
+"""The demo's job mix (bench/demo/mix.json) as values. Pure, except load()."""
 
 import dataclasses
 import json
@@ -10,17 +10,18 @@ MIB = 1 << 20
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """A kind of job. A slice is what one job is entitled to: one CPU, and one
-    job's share of the pool."""
+    """A kind of job. A slice is one job's entitlement: one CPU, and one job's
+    share of the pool."""
     name: str
-    bound: str            # "cpu" or "storage": which slice is too small
+    bound: str            # "cpu" or "storage": the slice that is too small
     format: str           # "jpeg" or "raw" (PPM): the pool's folder
     batch: int            # samples per step
     demand_slices: float  # slices that its ceiling needs
 
     @property
     def direct(self):
-        """Storage-bound kinds read the pool at every epoch."""
+        """Whether the kind reads the pool at every epoch: storage-bound kinds
+        do."""
         return self.bound == "storage"
 
 
@@ -28,7 +29,7 @@ class Kind:
 class Arrival:
     kind: Kind
     arrive_s: float
-    slice_seconds: float  # work: what its slice alone does in that time
+    slice_seconds: float  # work: the output of its slice alone in that time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,17 +38,18 @@ class Mix:
     jpeg_samples: int
     raw_samples: int
     kinds: dict            # name: Kind
-    sets: tuple            # of tuples of Kind, one per slot
+    sets: tuple            # tuples of Kind, one per slot
     wrong_profile_set: tuple
     recall_set: tuple      # its lenders compute in bursts
-    schedule: tuple        # of Arrival, in order of arrival
+    schedule: tuple        # Arrivals, in order
 
     def pool_bytes_per_s(self, slots):
         return self.bandwidth_bytes_per_s_per_slot * slots
 
 
 def load(path, slots):
-    """The mix for a node of `slots` jobs at once; BenchError, OSError."""
+    """Loads the mix for a node of `slots` jobs at once; raises BenchError,
+    OSError."""
     with open(path, encoding="utf-8") as file:
         try:
             return parse(json.load(file), slots)
@@ -56,7 +58,7 @@ def load(path, slots):
 
 
 def parse(data, slots):
-    """Sets and schedule are written for two slots and repeated for more."""
+    """Sets and schedule are defined for two slots and repeated for more."""
     if slots < 2 or slots % 2:
         raise BenchError(
             f"{slots} CPUs: the mix needs an even number, 2 or more")
@@ -83,8 +85,8 @@ def parse(data, slots):
 
 
 def bursty(kinds, batch):
-    """Every other kind with a batch that takes its loader long to prepare,
-    after which it pauses for as long as the accelerator takes."""
+    """Gives every other kind a batch that takes its loader long to prepare. The
+    loader then pauses for the accelerator's time."""
     return tuple(dataclasses.replace(kind, batch=batch) if index % 2 == 0
                  else kind for index, kind in enumerate(kinds))
 
@@ -108,22 +110,22 @@ def parse_kind(name, entry, entitlement_cpu_per_gpu):
 
 def accelerator_s_per_sample(kind, cpu_s_per_sample, bytes_per_sample,
                              slice_bytes_per_s):
-    """The emulated accelerator's time per sample that gives the kind its
-    demand on this machine: the ceiling is then 1 / that time.
+    """Returns the emulated accelerator's time per sample that gives the kind
+    its demand on this machine. The ceiling is 1 / that time.
 
-    A slice prepares 1 / cpu_s_per_sample samples/s (or reads slice_bytes_per_s
-    / bytes_per_sample of them); the ceiling is demand_slices times as much."""
+    A slice prepares 1 / cpu_s_per_sample samples/s, or reads slice_bytes_per_s
+    / bytes_per_sample. The ceiling is demand_slices times that rate."""
     if kind.bound == "cpu":
         return cpu_s_per_sample / kind.demand_slices
     return bytes_per_sample / (kind.demand_slices * slice_bytes_per_s)
 
 
 def slice_rate(kind, accelerator_s):
-    """Samples/s that the kind's slice alone allows."""
+    """Returns the samples/s that the kind's slice alone allows."""
     return min(1.0, 1.0 / kind.demand_slices) / accelerator_s
 
 
 def samples_of(arrival, accelerator_s):
-    """The fixed number of samples of a scheduled job: whole steps."""
+    """Returns the fixed number of samples of a scheduled job: whole steps."""
     samples = arrival.slice_seconds * slice_rate(arrival.kind, accelerator_s)
     return max(1, round(samples / arrival.kind.batch)) * arrival.kind.batch

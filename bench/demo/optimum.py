@@ -1,5 +1,5 @@
-"""The LP optimum of a job set, by Clp (bench/optimum/penstock-optimum): never
-by our own allocator. problem() is pure."""
+"""The LP optimum of a job set, solved by Clp (bench/optimum/penstock-optimum),
+not by Penstock's allocator. problem() is pure."""
 
 import json
 
@@ -7,9 +7,9 @@ from bench.program import run
 
 
 def cores_curve(one_core_cpu_s, all_cores_cpu_s, cores):
-    """Points (rate, cores) from the CPU time per sample with one loader
-    thread and with one per core. Noise can make the second smaller; then the
-    cheaper cost stands for both, which only raises the optimum."""
+    """Returns points (rate, cores) from the CPU time per sample with one loader
+    thread and with one per core. Noise can make the second smaller. Then the
+    cheaper cost is used for both, which only raises the optimum."""
     if all_cores_cpu_s <= one_core_cpu_s:
         return [{"rate": cores / all_cores_cpu_s, "cores": cores}]
     return [{"rate": 1 / one_core_cpu_s, "cores": 1},
@@ -18,7 +18,7 @@ def cores_curve(one_core_cpu_s, all_cores_cpu_s, cores):
 
 def floor_rate(ceiling, cpu_s_per_sample, cores, bytes_per_sample,
                bytes_per_s):
-    """The rate that the entitlement alone allows."""
+    """Returns the rate that the entitlement alone allows."""
     rates = [ceiling]
     if cpu_s_per_sample > 0:
         rates.append(cores / cpu_s_per_sample)
@@ -29,8 +29,8 @@ def floor_rate(ceiling, cpu_s_per_sample, cores, bytes_per_sample,
 
 def problem(costs, slots, background_cores, pool_bytes_per_s):
     """costs: one per job of the set (calibrate.Cost). The node has its CPUs
-    less what ran beside the jobs under stock; each job's entitlement is an
-    equal part of both resources."""
+    minus the background usage under stock. Each job's entitlement is an equal
+    part of both resources."""
     cores = slots - background_cores
     jobs = []
     for index, cost in enumerate(costs):
@@ -49,6 +49,6 @@ def problem(costs, slots, background_cores, pool_bytes_per_s):
 
 
 def solve(program, problem_data):
-    """The largest possible sum of x / ceiling."""
+    """Returns the largest possible sum of x / ceiling."""
     answer = run(program, input=json.dumps(problem_data), timeout=60)
     return float(json.loads(answer)["objective"])

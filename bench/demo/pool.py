@@ -1,16 +1,14 @@
-"""The emulated storage pool: an ext4 whose bandwidth is really limited.
+"""The emulated storage pool: an ext4 with a real bandwidth limit.
 
     image file <- nbdkit (rate filter) <- nbdfuse <- loop device <- ext4
 
-The limit sits below the block layer, in a process of its own, so it holds for
-every reader, whatever cgroup it is in and whether Penstock runs or not. (The
-limits of blkio cgroups could not be it: they are per group and not
-hierarchical.) The loop device reads with O_DIRECT, so nothing above nbdkit
-keeps what was read but the page cache of the ext4 itself, as on a real disk.
+The limit is below the block layer, in its own process. So it holds for every
+reader, in every cgroup, with or without Penstock. (Limits of blkio cgroups are
+unsuitable: they are per group and not hierarchical.) The loop device reads with
+O_DIRECT. So only the ext4's page cache keeps data, as on a real disk.
 
-Pool is the caller's side. All that exists is made and removed by a keeper
-(pool_keeper.py), a process that ends with its caller in whatever way that
-ends.
+Pool is the caller's side. A keeper (pool_keeper.py) makes and removes all
+resources; that process ends with its caller in any case.
 """
 
 import dataclasses
@@ -24,15 +22,15 @@ from bench.program import BenchError, run
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLOSE_TIMEOUT_S = 120
-SECTOR_BYTES = 512  # of /sys/block/*/stat, whatever the device has
+SECTOR_BYTES = 512  # of /sys/block/*/stat, for any device
 
 
 @dataclasses.dataclass(frozen=True)
 class Proof:
-    """What fio read from the pool, bytes/s."""
+    """fio's read rates from the pool, in bytes/s."""
     direct: float
-    buffered: float  # cold: the page cache was dropped before
-    in_cgroup: float  # direct, from a cgroup of its own
+    buffered: float  # cold: after dropping the page cache
+    in_cgroup: float  # direct, from a separate cgroup
 
     def holds(self, bandwidth_bytes_per_s, tolerance=0.05):
         return all(abs(value / bandwidth_bytes_per_s - 1) <= tolerance
@@ -42,8 +40,8 @@ class Proof:
 class Pool:
     """A mounted pool, read-only, from `with` to its end.
 
-    image: an ext4 image with the data; not modified. read_delay_ms: that each
-    request takes at the least."""
+    image: an ext4 image with the data; not modified. read_delay_ms: minimum
+    time of each request."""
 
     def __init__(self, image, bandwidth_bytes_per_s, read_delay_ms=0):
         self.bandwidth_bytes_per_s = bandwidth_bytes_per_s
@@ -85,7 +83,7 @@ class Pool:
             raise BenchError("the pool could not be removed")
 
     def bytes_read(self):
-        """What has been read from the pool's device, by anyone."""
+        """Returns the bytes read from the pool's device by all processes."""
         device = self.mountpoint.stat().st_dev
         stat = pathlib.Path(f"/sys/dev/block/{os.major(device)}:"
                             f"{os.minor(device)}/stat").read_text("ascii")
@@ -108,7 +106,8 @@ def drop_page_cache():
 
 
 def fio_read(path, options, seconds, groups=()):
-    """Bytes/s of sequential 1 MiB reads by a process of the cgroups."""
+    """Returns the bytes/s of sequential 1 MiB reads by a process of the
+    cgroups."""
     size = os.path.getsize(path)
     argv = ["fio", "--name=pool", f"--filename={path}", "--readonly",
             "--thread", "--rw=read", "--bs=1M", f"--runtime={seconds}",

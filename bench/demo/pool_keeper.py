@@ -1,10 +1,11 @@
 """Makes the emulated pool (pool.py), waits for the end of its standard input,
-removes it: python3 -m bench.demo.pool_keeper IMAGE BYTES_PER_S READ_DELAY_MS
+and removes the pool: python3 -m bench.demo.pool_keeper IMAGE BYTES_PER_S
+READ_DELAY_MS
 
-The caller's death closes the input, so kill -9 of the caller removes the pool
-too. Should the keeper itself be killed, the next one finds the directory
-unlocked and removes what stands there. Prints one JSON line:
-{"mountpoint", "groups"} or {"error"}.
+The caller's death closes the input, so kill -9 of the caller also removes the
+pool. If the keeper itself is killed, the next one finds the directory unlocked
+and removes its content. Prints one JSON line: {"mountpoint", "groups"} or
+{"error"}.
 """
 
 import fcntl
@@ -24,8 +25,7 @@ import time
 from bench.program import FAILURES, BenchError, run
 
 PREFIX = "/tmp/penstock-pool."
-# The bucket's depth: how much may be read at once after a pause, in seconds
-# of bandwidth.
+# The bucket's depth in seconds of bandwidth: the burst allowed after a pause.
 BURST_S = 0.05
 START_TIMEOUT_S = 20
 STOP_TIMEOUT_S = 60
@@ -41,8 +41,8 @@ def wait_until(condition, timeout_s, period_s=0.05):
 
 
 def lock(directory):
-    """An open file that holds the directory's lock, or None: its owner
-    lives."""
+    """Returns an open file that holds the directory's lock, or None if its
+    owner lives."""
     file = open(directory / "lock", "w", encoding="ascii")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -55,7 +55,7 @@ def lock(directory):
 # -- making -------------------------------------------------------------------
 
 def start(name, directory, argv, ready):
-    """Starts a daemon in the foreground of a session of its own."""
+    """Starts a daemon in the foreground of its own session."""
     with open(directory / f"{name}.log", "wb") as log:
         daemon = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log,
                                   stderr=log, start_new_session=True)
@@ -67,7 +67,7 @@ def start(name, directory, argv, ready):
 
 
 def make(directory, image, bytes_per_s, read_delay_ms):
-    """The whole chain; returns the mount point."""
+    """Makes the whole chain; returns the mount point."""
     for name in ("export", "mnt"):
         (directory / name).mkdir()
     wire = directory / "nbd.sock"
@@ -89,7 +89,8 @@ def make(directory, image, bytes_per_s, read_delay_ms):
 
 
 def groups(directory):
-    """Cgroups beside the demo's, to prove that the limit holds there, too."""
+    """Returns cgroups outside the demo's, to prove that the limit holds there
+    too."""
     return [pathlib.Path(f"/sys/fs/cgroup/{controller}/{directory.name}")
             for controller in ("blkio", "cpu")]
 
@@ -102,7 +103,7 @@ def mounted(path):
 
 
 def unmount(path, *lazily):
-    """True when it is not mounted (any more)."""
+    """Returns True if it is not mounted (any more)."""
     if mounted(path):
         subprocess.run(["umount", *lazily, str(path)], capture_output=True,
                        timeout=60, check=False)
@@ -110,7 +111,7 @@ def unmount(path, *lazily):
 
 
 def loop_devices(directory):
-    """Loop devices whose file stands in the directory."""
+    """Returns the loop devices whose file is in the directory."""
     found = []
     for backing in glob.glob("/sys/block/loop*/loop/backing_file"):
         try:
@@ -130,7 +131,8 @@ def detach(directory):
 
 
 def daemon_pids(directory):
-    """Live daemons of the directory; a pid that now is another's is not."""
+    """Returns live daemons of the directory. A pid that another process has
+    reused is excluded."""
     pids = []
     for file in directory.glob("*.pid"):
         text = file.read_text("ascii")
@@ -140,7 +142,7 @@ def daemon_pids(directory):
             command = pathlib.Path(f"/proc/{text}/cmdline").read_bytes()
         except OSError:
             continue
-        if str(directory).encode() in command:  # "" where it is a zombie
+        if str(directory).encode() in command:  # "" for a zombie
             pids.append(int(text))
     return pids
 
@@ -155,7 +157,7 @@ def end_daemons(directory, number):
 
 
 def remove_groups(directory):
-    """Readers that are still there end by themselves."""
+    """Removes the groups. Remaining readers end by themselves."""
     for group in groups(directory):
         try:
             group.rmdir()
@@ -165,7 +167,8 @@ def remove_groups(directory):
 
 
 def remove(directory):
-    """Removes whatever of the pool there is; True when nothing is left."""
+    """Removes all existing parts of the pool; returns True when nothing is
+    left."""
     mount = directory / "mnt"
     # Jobs may still read for a moment: their cluster ends at the same time.
     if not wait_until(lambda: unmount(mount), STOP_TIMEOUT_S, 0.2):
@@ -183,11 +186,11 @@ def remove(directory):
 
 
 def remove_stale():
-    """Removes the pools of keepers that were killed."""
+    """Removes the pools of killed keepers."""
     for name in glob.glob(PREFIX + "*"):
         directory = pathlib.Path(name)
         status = directory.lstat()
-        # /tmp is everybody's: only directories of ours.
+        # /tmp is shared: only this user's directories.
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
             continue
         held = lock(directory)
@@ -213,7 +216,7 @@ def main():
         print(json.dumps(answer), flush=True)
         sys.stdin.read()
     except BrokenPipeError:
-        pass  # the caller is gone already
+        pass  # the caller has ended already
     clean = remove(directory)
     held.close()
     return 0 if clean else 1

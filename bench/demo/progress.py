@@ -1,5 +1,5 @@
-"""What the demo says while it runs: one line per phase with the time since
-the start, and on a terminal a live line below it."""
+"""The demo's progress: one line per phase with the time since the start, and on
+a terminal a live line below it."""
 
 import sys
 import time
@@ -14,18 +14,18 @@ class Progress:
         self._shown = False
 
     def phase(self, text):
-        """A new line that stays."""
+        """Prints a permanent line."""
         self._erase()
         print(f"[{self._clock() - self._start_s:6.1f} s] {text}",
               file=self._out, flush=True)
 
     def say(self, text):
-        """A line without the time; stays, too."""
+        """Prints a permanent line without the time."""
         self._erase()
         print(text, file=self._out, flush=True)
 
     def live(self, text):
-        """Replaced by the next one; not shown where there is no terminal."""
+        """Prints a line that the next one replaces; only on a terminal."""
         if self._live:
             self._erase()
             self._out.write(f"           {text}"[:79])

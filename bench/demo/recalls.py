@@ -1,4 +1,4 @@
-"""Lenders that want their CPU back again and again: penstockd measures the
+"""Runs lenders that need their CPU back repeatedly. penstockd measures the
 recalls itself (Session.statuses)."""
 
 import dataclasses

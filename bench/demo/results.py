@@ -1,31 +1,32 @@
-"""From measurements to figures, table and JSON. Pure."""
+"""Turns measurements into figures, table and JSON. Pure."""
 
 import dataclasses
 import statistics
 
 from bench.demo import figures
 
-STOCK_SHARE = 0.95  # of the gain that is possible over stock
+STOCK_SHARE = 0.95  # of the possible gain over stock
 
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """All that a run of the demo has measured."""
-    sets: tuple          # of tuples of Kind
+    """All measurements of a demo run."""
+    sets: tuple          # tuples of Kind, one per set
     costs: dict          # {kind name: calibrate.Cost}
     ceilings: list       # per set, per job
     optima: list         # per round, per set: the LP optimum's sum of
                          # x / ceiling
     set_results: object  # sets.SetResults
-    dynamic: list        # of dynamic.DynamicRun
+    dynamic: list        # dynamic.DynamicRun entries
     launches: list       # pairs of ms: without, with the plugin
-    errors: list         # of wrong_profiles.Errors
+    errors: list         # wrong_profiles.Errors entries
     statuses: list       # penstockd's states, one per Penstock run
 
 
 def baseline_of_job(sets):
-    """What a job must not lose against: CPU-bound jobs their cores under
-    stock, storage-bound ones their share of the pool under even."""
+    """Returns the baseline that a job must not fall below. CPU-bound jobs:
+    their cores under stock. Storage-bound jobs: their share of the pool under
+    even."""
     def baseline(set_index, job):
         bound = sets[set_index][job].bound
         return "even" if bound == "storage" else "stock"
@@ -33,7 +34,7 @@ def baseline_of_job(sets):
 
 
 def all_figures(measured):
-    """In the order in which the issue names them."""
+    """Returns all figures, in the issue's order."""
     runs, ceilings = measured.set_results.runs, measured.ceilings
     stock_gains = figures.gains(runs, ceilings, "stock")
     optimum_gains = figures.optimum_gains(runs, ceilings, measured.optima)
@@ -54,14 +55,14 @@ def all_figures(measured):
 
 
 def stock_figure(gains, optimum_gains):
-    """gain - 1 must reach 0.95 of what the optimum gains."""
+    """gain - 1 must reach 0.95 of the optimum's gain."""
     target = 1 + STOCK_SHARE * (statistics.median(optimum_gains) - 1)
     return figures.at_least("gain_over_stock", gains, round(target, 4))
 
 
 def optimum_figure(ratios):
-    """More than the optimum is a measuring error, and fails: the target shown
-    is then the limit that was passed."""
+    """A ratio above the optimum is a measuring error and fails. The target
+    shown is then the exceeded limit."""
     figure = figures.at_least("ratio_to_optimum", ratios, 0.95)
     limit = figures.MEASURING_ERROR_RATIO
     if figure.value is not None and figure.value > limit:
@@ -71,7 +72,7 @@ def optimum_figure(ratios):
 
 
 def makespan_ratios(runs):
-    """Penstock / even, paired in the order in which they ran."""
+    """Returns Penstock / even, paired in the order of the runs."""
     spans = {regime: [run.makespan_s for run in runs if run.regime == regime]
              for regime in ("penstock", "even")}
     return [ours / theirs for ours, theirs in

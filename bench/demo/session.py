@@ -37,17 +37,17 @@ class Steady:
 
 @dataclasses.dataclass(frozen=True)
 class Order:
-    """What to run: a kind with the figures it is run with."""
+    """A job to run: a kind with its figures."""
     kind: object
     accelerator_s: float
     profile: str = ""        # --loader-model, in the managed regimes
     cpus: int = 1
     threads: str = "auto"
-    arguments: tuple = ()    # more of penstock-train's
+    arguments: tuple = ()    # further options of penstock-train
 
 
 class Session:
-    """Owns the regime that the cluster is in. Not thread-safe.
+    """Owns the cluster's current regime. Not thread-safe.
 
     pool is mounted and has the folders jpeg/ and raw/."""
 
@@ -55,14 +55,14 @@ class Session:
         self.cluster = cluster
         self.progress = progress
         self.regime = None
-        self.statuses = []  # penstockd's last words, one per Penstock run
+        self.statuses = []  # penstockd's final states, one per Penstock run
         self.pool = pool
         self._count = 0
         self._train, self._plugin = self._stage()
 
     def _stage(self):
-        """Copies what jobs execute to where an ordinary user may read it: the
-        clone may stand in /root."""
+        """Copies the jobs' executables to a place readable by an ordinary user:
+        the clone may be in /root."""
         target = pathlib.Path(self.cluster.directory)
         copies = []
         for name in ("bin/penstock-train", "lib/spank_penstock.so"):
@@ -75,7 +75,7 @@ class Session:
     # -- regimes --------------------------------------------------------------
 
     def enter(self, regime):
-        """Brings the cluster into a regime; no job may be running."""
+        """Switches the cluster to a regime; no job may be running."""
         if regime == self.regime:
             return
         self.leave()
@@ -99,14 +99,14 @@ class Session:
         self.regime = None
 
     def set_plugin(self, there):
-        """For paired launches inside one regime."""
+        """Adds or removes the plugin, for paired launches inside one regime."""
         slurm_files.write_plugstack(self.cluster.directory,
                                     [self._plugin] if there else [], ())
 
     # -- jobs -----------------------------------------------------------------
 
     def user_file(self, name, text=""):
-        """Makes a file that belongs to the jobs' user; its path."""
+        """Makes a file that belongs to the jobs' user; returns its path."""
         path = pathlib.Path(self.cluster.home()) / name
         path.write_text(text, "utf-8")
         entry = pwd.getpwnam(self.cluster.user)
@@ -132,7 +132,7 @@ class Session:
         return Job(job_id, kind, *job_files)
 
     def wait_training(self, jobs):
-        """Waits until every job has trained on something."""
+        """Waits until every job has trained on a sample."""
         deadline = time.monotonic() + JOB_START_TIMEOUT_S
         waiting = list(jobs)
         while waiting:
@@ -153,15 +153,14 @@ class Session:
                              + self.cluster.output(job.id))
 
     def run_to_end(self, order, timeout_s):
-        """Runs one job alone; the Job."""
+        """Runs one job alone; returns the Job."""
         job = self.submit(order)
         self.cluster.wait_job(job.id, timeout=timeout_s)
         return job
 
     def steady(self, orders, settle_s, seconds, what):
         """Runs the jobs at once and measures an interval in which all train.
-
-        The interval's first second is dropped from the rates."""
+        The rates exclude the interval's first second."""
         whole_s = settle_s + seconds
         jobs = [self.submit(dataclasses.replace(
             order, arguments=(*order.arguments, "--duration",
@@ -185,11 +184,11 @@ class Session:
     # -- reports --------------------------------------------------------------
 
     def report(self, job):
-        """The ended job's allocation report; None under stock."""
+        """Returns the ended job's allocation report; None under stock."""
         return self.finished_report(job.id) if self.regime in POLICY else None
 
     def finished_report(self, job_id):
-        """Of any ended job of the present managed regime."""
+        """Returns the report of any ended job of the current managed regime."""
         path = self.report_path(job_id)
         deadline = time.monotonic() + REPORT_TIMEOUT_S
         while not path.exists():

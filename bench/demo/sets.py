@@ -1,4 +1,4 @@
-"""Fixed job sets under the three regimes, in alternating order."""
+"""Runs fixed job sets under the three regimes, in alternating order."""
 
 import dataclasses
 import statistics
@@ -6,8 +6,8 @@ import statistics
 from bench.demo import calibrate, optimum
 from bench.demo.figures import REGIMES, SetRun
 
-# Predictions are corrected within 10 s of a job's start; stock has nothing
-# to settle but the loaders' rings.
+# Predictions are corrected within 10 s of a job's start. Under stock only the
+# loaders' rings need to settle.
 SETTLE_S = {"stock": 3, "even": 12, "penstock": 12}
 
 
@@ -16,19 +16,21 @@ class SetResults:
     runs: list        # of SetRun
     loaders: list     # per round: {loader: calibrate.LoaderCost}
     reports: dict     # {(set, job): reports of the Penstock runs}
-    background: dict  # {(set, regime): CPUs used beside the jobs, medians}
+    background: dict  # {(set, regime): CPUs used besides the jobs, medians}
     steal: dict       # {regime: stolen CPUs, one per interval}
 
 
 def regime_order(index):
-    """A B C, then C B A: drift of the machine hits each regime alike."""
+    """Returns A B C, then C B A, so that drift of the machine affects each
+    regime alike."""
     return REGIMES if index % 2 == 0 else REGIMES[::-1]
 
 
 def measure(session, demo_mix, calibration, rounds, seconds, slots,
             show=lambda results, set_index: None):
-    """rounds: 0 runs each set once, right after its kinds were calibrated,
-    and takes the loaders' costs from there.
+    """rounds: 0 runs each set once, right after its kinds' calibration, and
+    takes the loaders' costs from there.
+
     show: called after each set with the results so far."""
     results = SetResults([], [], {}, {}, {regime: [] for regime in REGIMES})
     backgrounds = {}
@@ -46,8 +48,8 @@ def measure(session, demo_mix, calibration, rounds, seconds, slots,
             calibration.measure(kinds)
             names = " + ".join(kind.name for kind in kinds)
             session.progress.phase(of_rounds + names)
-            # Set by set, not regime by regime: a machine's speed changes
-            # within minutes.
+            # Set by set, not regime by regime: a machine's speed changes within
+            # minutes.
             for regime in regime_order(round_index + set_index):
                 session.enter(regime)
                 steady = session.steady(
@@ -74,8 +76,8 @@ def ceilings(sets, costs):
 
 
 def optima(sets, costs, set_results, pool_bytes_per_s, slots, program):
-    """Per round, the LP optimum of each set at that round's costs: the
-    machine's speed in the round is in both, what was had and what could be."""
+    """Returns, per round, the LP optimum of each set at that round's costs. So
+    the machine's speed in the round affects both the result and the optimum."""
     def optimum_of(index, costs_now):
         return optimum.solve(program, optimum.problem(
             [costs_now[kind.name] for kind in sets[index]], slots,

@@ -1,4 +1,4 @@
-"""What the demo prints at its end. Pure; 80 columns."""
+"""The demo's final output. Pure; 80 columns."""
 
 import statistics
 
@@ -44,7 +44,7 @@ def costs_text(costs):
 
 
 def set_lines(measured, set_index):
-    """One line per job, then the sum of x / ceiling."""
+    """Returns one line per job, then the sum of x / ceiling."""
     runs = [run for run in measured.set_results.runs
             if run.set_index == set_index]
     ratios = figures.paired_ratios(runs, baseline_of_job(measured.sets))
@@ -76,8 +76,8 @@ def set_lines(measured, set_index):
 
 
 def comparison_text(kinds, ceilings, runs):
-    """One set as soon as it has run: each job's rate as a share of its
-    ceiling, under each regime. runs: the set's, of one round."""
+    """Returns one set's result right after its run: each job's rate as a share
+    of its ceiling, under each regime. runs: the set's, of one round."""
     rates = {run.regime: run.rates for run in runs}
     lines = [f"  {'share of the ceiling':<24} "
              + " ".join(f"{regime:>9}" for regime in REGIMES)]

@@ -1,4 +1,4 @@
-"""Predictions against measured ceilings, with right and wrong profiles."""
+"""Compares predictions with measured ceilings, for right and wrong profiles."""
 
 import dataclasses
 import pathlib
@@ -13,7 +13,7 @@ SECONDS = 5
 
 @dataclasses.dataclass(frozen=True)
 class Errors:
-    """Of one job; None where its report does not tell."""
+    """Errors of one job; None if its report lacks the figure."""
     kind: str
     factor: float
     arrival: float | None
@@ -21,7 +21,7 @@ class Errors:
 
 
 def value_of(report, name):
-    """report["ceiling"][name], a figure with an interval or null."""
+    """Returns report["ceiling"][name], a figure with an interval or null."""
     estimate = report["ceiling"].get(name)
     return None if estimate is None else estimate["value"]
 
@@ -33,7 +33,7 @@ def errors_of(report, kind, factor, ceiling):
 
 
 def measure(session, kinds, costs):
-    """Runs the set with each factor; Errors of its jobs."""
+    """Runs the set with each factor; returns the Errors of its jobs."""
     found = []
     session.enter("penstock")
     for factor in FACTORS:
@@ -56,7 +56,8 @@ def wrong_order(session, cost, factor):
 
 
 def from_reports(reports, sets, costs):
-    """Errors with the right profiles, from the fixed sets' reports."""
+    """Returns the errors with the right profiles, from the fixed sets'
+    reports."""
     return [errors_of(report, sets[set_index][job].name, 1.0,
                       costs[sets[set_index][job].name].ceiling)
             for (set_index, job), several in sorted(reports.items())

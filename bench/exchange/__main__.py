@@ -1,5 +1,5 @@
-"""python3 -m bench.exchange, run by `penstock bench exchange`: prints figures as
-JSON, and on standard error what it does."""
+"""python3 -m bench.exchange, run by `penstock bench exchange`. Prints figures
+as JSON, and its progress on standard error."""
 
 import json
 import pathlib
@@ -16,12 +16,12 @@ from bench.script import figure
 
 COUNTS = (2, 4, 8)
 DENSITIES = (0.001, 0.01, 0.05, 0.1)
-DENSE_CELL = ("1g", 4, 0.01)  # vs_dense_1g's
-NO_GPU = 77  # as the program exits then
+DENSE_CELL = ("1g", 4, 0.01)  # for vs_dense_1g
+NO_GPU = 77  # the program's exit status without a GPU
 
 
 class Bench:
-    """Cells of one link and number of ranks after the other."""
+    """Measures cells, one link and number of ranks after the other."""
 
     def __init__(self, arguments, folder, progress):
         self._build = arguments.build
@@ -113,7 +113,7 @@ def selection(build, rounds, progress):
 
 
 def gpu_selection(build, rounds, progress):
-    """Of a GPU, where there is one."""
+    """Returns the figures of a GPU, if there is one."""
     progress.phase("selection of 1% of 16 M on a GPU")
     program = build / "bin" / "penstock-gpu-select-bench"
     if not program.exists():
@@ -146,7 +146,7 @@ def gpu_selection(build, rounds, progress):
 
 
 def cell_figures(found):
-    """What the cells that were measured say."""
+    """Returns the figures of the measured cells."""
     out = [figure("worst_vs_best", [cell.interval[1] for cell in found],
                   value=cells.worst(found))]
     for cell in found:

@@ -1,6 +1,6 @@
-"""Namespaces for a whole run: a network that no other process has, and a PID
-namespace, which ends with its first process. So nothing is left of a run, in
-whatever way it ends: ranks, network namespaces and devices go with it."""
+"""Namespaces for a whole run: a private network, and a PID namespace that ends
+with its first process. So ranks, network namespaces and devices end with the
+run, however it ends."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from bench.program import BenchError, need
 INSIDE = "PENSTOCK_BENCH_EXCHANGE_CAGE"
 PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "unshare": "util-linux",
             "nsenter": "util-linux"}
-# Files of MPI's: where they would be left behind otherwise.
+# Place of MPI's files that would otherwise remain.
 SCRATCH = "/dev/shm"
 
 
@@ -29,7 +29,7 @@ def check():
 
 
 def rerun():
-    """This program with its arguments, inside; returns its exit code."""
+    """Runs this program with its arguments inside; returns its exit code."""
     command = ["unshare", "--net", "--ipc", "--mount", "--pid", "--fork",
                "--kill-child", "--mount-proc", sys.executable,
                *sys.orig_argv[1:]]
@@ -39,13 +39,13 @@ def rerun():
     try:
         code = child.wait()
     finally:
-        child.kill()  # --kill-child: and all that is inside
+        child.kill()  # --kill-child: also all processes inside
         child.wait()
     return 128 - code if code < 0 else code
 
 
 def settle():
-    """To be called inside, once."""
+    """Prepares the namespaces. Call it inside, once."""
     subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=1777,nosuid,nodev",
                     "scratch", SCRATCH], check=True)
     os.environ["TMPDIR"] = SCRATCH

@@ -1,4 +1,4 @@
-"""Cells of the table: what each way to exchange a gradient took, round by
+"""Cells of the table: the time of each way to exchange a gradient, round by
 round. Pure."""
 
 import dataclasses
@@ -6,7 +6,7 @@ import dataclasses
 from bench.lmdb import pairs
 
 WAYS = ("dense", "allgather", "two_phase", "auto")
-OTHERS = ("dense", "allgather")  # what anyone has without us
+OTHERS = ("dense", "allgather")  # available without Penstock
 
 
 @dataclasses.dataclass(frozen=True)
@@ -14,7 +14,7 @@ class Cell:
     link: str
     ranks: int
     density: float
-    rounds: list  # of lines of penstock-exchange-bench
+    rounds: list  # lines of penstock-exchange-bench
 
     def seconds(self, way):
         return [one[f"{way}_s"] for one in self.rounds]
@@ -31,7 +31,8 @@ class Cell:
         return min(OTHERS, key=self.median_s)
 
     def gains(self, over):
-        """How many times longer than the automatic choice another way takes."""
+        """Returns the ratios of another way's time to the automatic
+        choice's."""
         return [theirs / ours for theirs, ours in
                 zip(self.seconds(over), self.seconds("auto"))]
 
@@ -53,11 +54,12 @@ def heading():
 
 
 def worst(cells):
-    """The lowest upper end of a cell's interval."""
+    """Returns the lowest upper end of a cell's interval."""
     return min(cell.interval[1] for cell in cells)
 
 
 def fit_error(costs):
-    """Median of |modelled / measured - 1| of what the costs were fitted to."""
+    """Returns the median of |modelled / measured - 1| over the fitted
+    points."""
     return pairs.median([abs(one["model_s"] / one["seconds"] - 1)
                          for one in costs["measured"]])

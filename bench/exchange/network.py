@@ -1,5 +1,5 @@
-"""Nodes with a network namespace each, joined by a bridge; the kernel holds each
-node's link to a rate, both ways. To be used inside of a cage (cage.py):
+"""Nodes with a network namespace each, joined by a bridge. The kernel limits
+the rate of each node's link in both directions. Use it inside a cage (cage.py):
 
     bridge -- port of the first node: tbf -- eth0 of the first node: tbf
       `------ ...
@@ -13,7 +13,7 @@ from bench.program import BenchError, run
 
 NETWORK = "10.78.0"
 
-# Says "ready" when all is there that needs no other.
+# Prints "ready" after the steps that need no other node.
 NODE = """
 echo "$1" >/proc/sys/kernel/hostname
 ip link set lo up
@@ -21,7 +21,7 @@ echo ready
 exec sleep infinity
 """
 
-# mpirun starts its daemon of a node by it: AGENT ADDRESS COMMAND...
+# mpirun starts a node's daemon with it: AGENT ADDRESS COMMAND...
 AGENT = """#!/bin/sh
 pid=$(cat "$0.$1")
 shift
@@ -31,9 +31,11 @@ exec nsenter --net=/proc/$pid/ns/net --uts=/proc/$pid/ns/uts sh -c "$*"
 
 @dataclasses.dataclass(frozen=True)
 class Link:
-    """The bucket holds more than a segment of 64 KiB, which is sent whole, and
-    what the link takes within a millisecond at 1 Gb/s; the queue is a switch's
-    of middling size."""
+    """A link with a token bucket and a queue.
+
+    The bucket holds more than a 64 KiB segment, which is sent whole. It also
+    holds the link's traffic of a millisecond at 1 Gb/s. The queue is that of a
+    mid-size switch."""
     name: str
     bits_per_s: float
     bucket: str = "128kb"
@@ -45,11 +47,11 @@ LINKS = {"1g": Link("1g", 1e9), "10g": Link("10g", 1e10, "256kb")}
 
 class Network:
     def __init__(self, folder, nodes, link):
-        """folder: for the agent and what it needs."""
+        """folder: for the agent and its files."""
         self._agent = pathlib.Path(folder, "agent")
         self._count = nodes
         self._link = link
-        self._keepers = []  # processes that nodes' namespaces live as long as
+        self._keepers = []  # processes that keep the nodes' namespaces alive
         self.addresses = [f"{NETWORK}.{1 + node}" for node in range(nodes)]
 
     def __enter__(self):
@@ -65,7 +67,7 @@ class Network:
 
     @property
     def environment(self):
-        """Open MPI's, whose ranks use nothing but TCP."""
+        """Settings of Open MPI, whose ranks use only TCP."""
         return {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,tcp",
                 "OMPI_MCA_btl_tcp_if_include": f"{NETWORK}.0/24",
                 "OMPI_MCA_oob_tcp_if_include": f"{NETWORK}.0/24",

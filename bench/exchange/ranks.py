@@ -1,4 +1,4 @@
-"""penstock-exchange-bench over ranks, on nodes of a network or on this
+"""Runs penstock-exchange-bench over ranks, on nodes of a network or on this
 machine."""
 
 import json
@@ -17,7 +17,7 @@ MEMORY = {"OMPI_MCA_btl": "self,vader", "OMPI_MCA_pml": "ob1"}
 
 
 class Ranks:
-    """network: of as many nodes as ranks, or None for shared memory."""
+    """network: with one node per rank, or None for shared memory."""
 
     def __init__(self, build, count, network=None):
         self._program = build / "bin" / PROGRAM
@@ -28,7 +28,7 @@ class Ranks:
             **(network.environment if network else MEMORY)}
 
     def lines(self, *words):
-        """What rank 0 prints, each line as it comes."""
+        """Yields the lines of rank 0's output as they arrive."""
         command = ["mpirun", "-n", str(self.count), *self._hosts,
                    str(self._program), *map(str, words)]
         with tempfile.TemporaryFile("w+") as errors:

@@ -1,5 +1,5 @@
-"""Training steps: what `penstock what-if` says of them from measured costs, and
-what they took. The accelerator is emulated: its ranks sleep."""
+"""Training steps: the prediction of `penstock what-if` from measured costs, and
+the measured times. The accelerator is emulated: its ranks sleep."""
 
 import dataclasses
 import json
@@ -10,7 +10,7 @@ from bench.program import BenchError
 
 RANKS = 4
 DENSITIES = (0.01, 0.1, 1)
-# More hides behind the longer one.
+# The longer time hides more of the exchange.
 COMPUTE_S = (0.2, 0.8)
 LAYERS = 4
 ELEMENTS = 25 * 2**18  # of a layer: the predictor's bucket of 25 MiB
@@ -27,7 +27,7 @@ params_m = {params_m}
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """One link, density and time of computing."""
+    """One link, density and computing time."""
     link: str
     compute_s: float
     density: float
@@ -53,7 +53,7 @@ class Step:
 
 
 def predicted(build, folder, costs_file, compute_s):
-    """Density -> its row of what-if's JSON."""
+    """Returns density -> its row of what-if's JSON."""
     profile = folder / "emulated.toml"
     profile.write_text(PROFILE.format(
         compute_s=compute_s, params_m=LAYERS * ELEMENTS / 1e6), "utf-8")
@@ -68,7 +68,7 @@ def predicted(build, folder, costs_file, compute_s):
 
 
 def measured(program, costs_file, compute_s, rounds, elements=ELEMENTS):
-    """Density -> its rounds, as penstock-exchange-bench prints them."""
+    """Returns density -> its rounds, as printed by penstock-exchange-bench."""
     found = {density: [] for density in DENSITIES}
     for line in program.lines(
             "step", "--elements", elements, "--layers", LAYERS, "--compute-s",
@@ -79,8 +79,8 @@ def measured(program, costs_file, compute_s, rounds, elements=ELEMENTS):
 
 
 def compare(link, compute_s, row, rounds):
-    """A row of what-if's beside rounds of the same density."""
-    chosen = rounds[0]["method"].replace("_", "-")  # as what-if spells it
+    """Compares a row of what-if with rounds of the same density."""
+    chosen = rounds[0]["method"].replace("_", "-")  # what-if's spelling
     expected = row["step"]["method"]
     if chosen != expected:
         raise BenchError(f"{link}: ranks exchange by {chosen}, what-if says "
@@ -90,6 +90,6 @@ def compare(link, compute_s, row, rounds):
 
 
 def worst(steps):
-    """The ratio that is furthest from 1."""
+    """Returns the ratio furthest from 1."""
     return max((one.ratio for one in steps),
                key=lambda ratio: max(ratio, 1 / ratio))

@@ -1,5 +1,5 @@
 """python3 -m bench.lmdb, run by `penstock bench lmdb` and `penstock lmdb
-bench`: prints figures as JSON, and on standard error what it does."""
+bench`. Prints figures as JSON, and its progress on standard error."""
 
 import functools
 import pathlib
@@ -11,14 +11,14 @@ from bench.lmdb import cells, databases, machine, model, pairs, parts
 from bench.program import FAILURES
 from bench.script import figure
 
-MEMORY_BYTES = 320 << 20  # of cold runs; 16 ranks of MPI need 130 MB of it
+MEMORY_BYTES = 320 << 20  # of cold runs; 16 MPI ranks need 130 MB of it
 FIO_S = 3
-FIO_CELLS = [(1, 1), (4, 1), (4, 2), (16, 1)]  # ranks, and how many of them read
+FIO_CELLS = [(1, 1), (4, 1), (4, 2), (16, 1)]  # ranks, readers among them
 LADDER_ROUNDS = 3
-NODE_RANKS = 4  # of the 16 that share a buffer where nodes take turns
-NODE_BUFFER_BYTES = 12 << 20  # of each of these: one machine's memory holds all
-# The paper's largest machine, and a storage that serves a hundred nodes at
-# what one took here.
+NODE_RANKS = 4  # ranks of the 16 that share a buffer if nodes take turns
+NODE_BUFFER_BYTES = 12 << 20  # per node: one machine holds all
+# The paper's largest machine, and a storage with a hundred times the rate that
+# one node took here.
 PAPER_RANKS, PAPER_NODE_RANKS, STORAGE_NODES = 9216, 36, 100
 
 
@@ -32,8 +32,10 @@ def compare(runner, some_cells, progress):
 
 
 def vs_fio(runner, group, database, progress):
-    """Ours / fio with requests of the same size, by turns; each with what
-    storage gave it. The ratios of FIO_CELLS, and storage's best rate."""
+    """Returns the ratios of FIO_CELLS, and the storage's best rate.
+
+    A ratio is ours / fio with requests of the same size, measured by turns.
+    Both rates are those of the storage."""
     found, rates = [], []
     for ranks, readers in FIO_CELLS:
         cell = cells.Cell(database, ranks, True, False)
@@ -53,8 +55,8 @@ def vs_fio(runner, group, database, progress):
 
 
 def ladder(runner, database, where, progress):
-    """Figures of the optimisations added one by one: 16 ranks, cold, in order,
-    nothing handed out in place."""
+    """Returns figures of the optimisations, added one by one: 16 ranks, cold,
+    in order, without zero-copy records."""
     cell = cells.Cell(database, 16, True, False)
     rates = {name: [] for name in cells.LADDER}
     more = ["--copies", "--ranks-per-buffer", str(NODE_RANKS),
@@ -73,13 +75,13 @@ def ladder(runner, database, where, progress):
 
 
 def predicted(compared, progress):
-    """What the fitted model says of the paper's largest machine."""
+    """Returns the fitted model's prediction for the paper's largest machine."""
     cold = [one for one in compared
             if one.cell.cold and not one.cell.shuffled
             and one.cell.database == compared[0].cell.database]
 
     def fit(runs_of):
-        # Of whole epochs: stock's runs may have been ended before.
+        # For whole epochs: stock's runs may have been stopped early.
         return model.fit_line(
             [(one.cell.ranks, run.cpu_s * one.records / run.records)
              for one in cold for run in runs_of(one)])
@@ -115,7 +117,7 @@ def worst_of_16(compared):
 def beside_fio(runner, group, chosen, compared, progress):
     beside = {one: vs_fio(runner, group, one, progress) for one in chosen}
     worst = worst_of_16(compared)
-    # Every byte of the file is read for the records in it.
+    # All bytes of the file are read to get its records.
     share = worst.ours[0].bytes / worst.cell.database.bytes
     _, best_rate = beside[worst.cell.database]
     limits = [best_rate * share / run.bytes_per_s for run in worst.stock]
@@ -141,7 +143,7 @@ def measure_slow(build, runner, database, measured, progress):
 
 
 def measure_late(build, runner, group, chosen, compared, measured, progress):
-    """What is lost alone if it fails."""
+    """Runs the last parts; a failure loses only their figures."""
     progress.phase("warm, an epoch alone")
     measured.add("an epoch alone", lambda: [worst_interval(
         "worst_vs_lmdb_one_epoch",

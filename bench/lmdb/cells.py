@@ -1,4 +1,4 @@
-"""Cells of the table: stock LMDB and ours by turns."""
+"""Cells of the table: stock LMDB and Penstock by turns."""
 
 import dataclasses
 
@@ -8,11 +8,11 @@ from bench.program import BenchError
 RANKS = (1, 2, 4, 8, 16)
 OURS = "lmm,dm,dio,prov,coal"
 STOCK_LIMIT_S = 3
-# An epoch from memory takes 0.1 s here: alone it would be a measure of how long
-# MPI takes to begin, so that is printed beside.
+# An epoch from memory takes 0.1 s here. A single epoch would mostly measure
+# MPI's start, so its figure is printed separately.
 WARM_EPOCHS = 8
-# The optimisations, one by one on those before; dio is O_DIRECT, and beside it
-# through the page cache.
+# The optimisations, each added to the previous ones. dio is O_DIRECT;
+# dio_cached uses the page cache.
 LADDER = {"stock": ["none"], "lmm": ["lmm"], "dm": ["lmm,dm"],
           "dio_cached": ["lmm,dm,dio", "--direct", "off"],
           "dio": ["lmm,dm,dio"], "prov": ["lmm,dm,dio,prov"], "coal": [OURS],
@@ -49,7 +49,7 @@ def all_cells(databases):
 
 
 def one_epoch_cells(databases):
-    """The warm ones with an epoch each."""
+    """Returns the warm cells with one epoch each."""
     return [dataclasses.replace(cell, epochs=1)
             for cell in all_cells(databases) if not cell.cold]
 
@@ -67,7 +67,7 @@ class Run:
 
 
 def check_sidecar(lines):
-    """What was to be read by the sidecar was not walked instead."""
+    """Checks that the sidecar was used instead of a tree walk."""
     refusals = {line["sidecar_refusal"] for line in lines} - {""}
     if refusals:
         raise BenchError(f"the index was not used: {refusals.pop()}; "
@@ -122,8 +122,8 @@ class Runner:
         self._checksums = {}  # of whole databases
 
     def _check(self, cell, run):
-        """All whole runs of a database, stock's and ours, have read the
-        same."""
+        """Checks that all whole runs of a database, stock's and ours, have read
+        the same data."""
         known = self._checksums.setdefault((cell.database.name, run.records),
                                            run.checksum)
         if known != run.checksum:
@@ -135,7 +135,7 @@ class Runner:
             cell.ranks, cell.words(switches) + list(more), group))
 
     def compare(self, cell):
-        """Stock and ours by turns, each first every other time."""
+        """Runs stock and ours by turns; each is first in every other round."""
         if not cell.cold:
             machine.read_into_cache(cell.database.path)
         stock, ours = [], []

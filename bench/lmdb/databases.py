@@ -1,5 +1,5 @@
-"""Databases to read, made once by `penstock lmdb import` and kept in the
-build."""
+"""Databases to read, made once by `penstock lmdb import` and kept in the build
+directory."""
 
 import dataclasses
 import pathlib
@@ -18,7 +18,7 @@ class Kind:
     batch: int  # of a rank and step
 
 
-# Four times the memory that cold runs may have, and more.
+# More than four times the memory of cold runs.
 KINDS = [Kind("12k", 12000, 110000, 32), Kind("150k", 150000, 9000, 4)]
 
 
@@ -34,8 +34,8 @@ class Database:
 
 
 def write_files(folder, kind):
-    """Of sizes around the kind's, an eighth either way; named as pictures are,
-    which is what import takes."""
+    """Writes files of the kind's size plus or minus an eighth. They are named
+    as pictures, which import requires."""
     source = random.Random(kind.name)
     pool = source.randbytes(4 << 20)
     for i in range(kind.records):
@@ -59,6 +59,6 @@ def make(build, kind, progress):
 
 
 def given(path):
-    """A user's own."""
+    """Returns a user's own database."""
     path = pathlib.Path(path)
     return Database(path.name, path / "data.mdb" if path.is_dir() else path, 8)

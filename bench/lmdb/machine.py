@@ -1,4 +1,5 @@
-"""What a cell runs in: a memory control group, mpirun, and a slow tier."""
+"""The environment of a cell: a memory control group, mpirun, and a slow
+tier."""
 
 import contextlib
 import json
@@ -10,7 +11,7 @@ import tempfile
 from bench.program import MPI_SETTINGS, BenchError, need, run
 
 RUN_LIMIT_S = 600
-# Nothing leaves the machine.
+# Keeps all traffic on the machine.
 SETTINGS = {
     **MPI_SETTINGS,
     "OMPI_MCA_btl": "self,vader,tcp",
@@ -20,7 +21,7 @@ SETTINGS = {
 
 
 class Program:
-    """penstock-lmdb-bench over some ranks."""
+    """Runs penstock-lmdb-bench over some ranks."""
 
     def __init__(self, build):
         self._path = build / "bin" / "penstock-lmdb-bench"
@@ -29,7 +30,7 @@ class Program:
                              "CMake finds MPI (libopenmpi-dev)")
 
     def run(self, ranks, words, group=None):
-        """The ranks' lines of JSON."""
+        """Returns the ranks' lines of JSON."""
         command = ["mpirun", "-n", str(ranks), str(self._path), *words]
         try:
             done = subprocess.run(
@@ -48,8 +49,8 @@ class Program:
 
 
 def read_into_cache(path):
-    """From its beginning to its end: what of it was cached before may be in
-    smaller pages, which take longer to map."""
+    """Reads the whole file into the page cache. Drops it first, because pages
+    cached before may be smaller, and take longer to map."""
     with open(path, "rb", buffering=0) as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         while file.read(8 << 20):
@@ -64,8 +65,8 @@ def check_tools(build):
 
 
 def fio_bytes_per_s(path, request_bytes, seconds, group):
-    """What fio reads of the file in its order, past the page cache, eight
-    requests at once."""
+    """Returns fio's rate for the file, sequential, past the page cache, with
+    eight requests at once."""
     done = subprocess.run(
         ["fio", "--name=sequential", f"--filename={path}", "--readonly",
          "--rw=read", f"--bs={request_bytes}", "--iodepth=8", "--direct=1",
@@ -80,7 +81,7 @@ def fio_bytes_per_s(path, request_bytes, seconds, group):
 
 @contextlib.contextmanager
 def slow_tier(build, source):
-    """The folder through penstock-slow-tier: 2 ms and 100 MB/s."""
+    """Mounts the folder through penstock-slow-tier: 2 ms and 100 MB/s."""
     program = build / "bin" / "penstock-slow-tier"
     with tempfile.TemporaryDirectory() as folder:
         run(program, source, folder)

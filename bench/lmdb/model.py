@@ -1,17 +1,17 @@
-"""What reading costs, fitted to the measured cells, and what many ranks would
-take by it. Pure.
+"""Models the cost of reading, fitted to the measured cells, and predicts the
+time of many ranks. Pure.
 
-Stock LMDB, every rank with a cursor of its own: a rank steps over all N
-records, and reads N / P of them; its node's pages come in once per node, as the
-ranks of a node find each other's in the page cache.
+Stock LMDB, with a cursor on every rank: a rank steps over all N records, and
+reads N / P of them. A node reads its pages once, because its ranks share the
+page cache.
 
     cpu of all P ranks = P * N * step_s + N * record_s
 
-Ours: a node's reader handles each record once, ranks only theirs.
+Ours: a node's reader handles each record once, ranks only their own.
 
     cpu of all P ranks = P * rank_s + N * record_s
 
-One epoch takes what the slower of CPU and storage takes.
+An epoch takes the time of the slower of CPU and storage.
 """
 
 import dataclasses
@@ -36,11 +36,11 @@ def fit_line(points):
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
-    """What is assumed of the machine whose time is asked for."""
+    """Assumptions about the machine of the prediction."""
     ranks: int
     ranks_per_node: int
     storage_bytes_per_s: float  # of all nodes together
-    node_bytes_per_s: float     # what one node can take
+    node_bytes_per_s: float     # maximum of one node
 
     @property
     def nodes(self):
@@ -49,7 +49,7 @@ class Machine:
 
 @dataclasses.dataclass(frozen=True)
 class Reading:
-    """A way to read, fitted: CPU seconds of all ranks, by ranks."""
+    """A fitted way to read: CPU seconds of all ranks, by ranks."""
     cpu: Line
     bytes: int
 
@@ -60,7 +60,8 @@ class Reading:
         return max(cpu_s, self.bytes * machine.nodes / rate)
 
     def our_epoch_s(self, machine):
-        # What grows with ranks is each rank's own; the rest is the readers'.
+        # The part that grows with ranks is each rank's own; the rest is the
+        # readers'.
         cpu_s = self.cpu.slope + self.cpu.fixed / machine.nodes
         rate = min(machine.node_bytes_per_s * machine.nodes,
                    machine.storage_bytes_per_s)

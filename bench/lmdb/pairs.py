@@ -1,16 +1,16 @@
-"""Ratios of runs that alternate: their median, and where it lies. Pure."""
+"""Ratios of alternating runs: their median and its interval. Pure."""
 
 import math
 import statistics
 
 
 def interval(values, confidence=0.95):
-    """Between which two of the values the median of all lies, by the binomial
-    distribution: nothing is assumed of how they are spread."""
+    """Returns the two values that enclose the median of all, by the binomial
+    distribution. It assumes nothing about the values' distribution."""
     ordered = sorted(values)
     count = len(ordered)
     cut = 0
-    # Both sides lose the `cut` outermost values as long as that leaves enough.
+    # Drops the `cut` outermost values on both sides while enough values remain.
     while cut + 1 <= (count - 1) // 2:
         outside = 2 * sum(math.comb(count, k) for k in range(cut + 2))
         if 1 - outside / 2 ** count < confidence:

@@ -1,4 +1,4 @@
-"""Parts of a long benchmark: one that fails does not take the others along."""
+"""Parts of a long benchmark; a failed part does not end the others."""
 
 import sys
 
@@ -6,12 +6,12 @@ import sys
 class Parts:
 
     def __init__(self, failures):
-        self._failures = failures  # exceptions that end a part, not all
+        self._failures = failures  # exceptions that end only a part
         self.figures = []
         self.failed = []  # names
 
     def add(self, name, measure):
-        """The figures that measure() returns. If it fails, says so."""
+        """Adds the figures from measure(). Reports a failure."""
         try:
             self.figures += measure()
         except self._failures as error:

@@ -1,5 +1,5 @@
-"""python3 -m bench.loader, run by `penstock bench loader`: prints figures as
-JSON, and on standard error what it does, every run, and what is missing."""
+"""python3 -m bench.loader, run by `penstock bench loader`. Prints figures as
+JSON; prints its progress, every run and missing peers on standard error."""
 
 import os
 import pathlib
@@ -15,7 +15,7 @@ MEASURED_S = 3
 
 
 def present(programs, missing):
-    """The peers that can be measured; missing gets the others' reasons."""
+    """Returns the measurable peers; puts the others' reasons into missing."""
     out = []
     for peer in peers.PEERS:
         why = programs.missing(peer)
@@ -27,8 +27,8 @@ def present(programs, missing):
 
 
 class Rounds:
-    """Runs of all peers by turns. A peer that fails is left out from then on,
-    and missing gets the reason."""
+    """Runs all peers by turns. A peer that fails is left out from then on, and
+    missing gets the reason."""
 
     def __init__(self, programs, data, progress, missing):
         self._programs = programs
@@ -39,7 +39,7 @@ class Rounds:
         self._environment = dict(os.environ, OMP_NUM_THREADS="1")
 
     def run(self, peer):
-        """Measured, or None."""
+        """Returns Measured, or None."""
         self._progress.live(peer.text)
         try:
             found = measure.measure(
@@ -56,12 +56,12 @@ class Rounds:
         return found
 
     def run_all(self, found, count):
-        """A list of a round's runs by name, for each round."""
+        """Returns, for each round, the runs by name."""
         out = []
         for number in range(count):
             self._progress.phase(f"round {number + 1} of {count}, "
                                  f"{self._threads} threads")
-            first = number % len(found)  # nobody is always behind the same
+            first = number % len(found)  # rotates the order of peers
             runs = {peer.name: self.run(peer)
                     for peer in found[first:] + found[:first]
                     if peer.name not in self._missing}
@@ -71,7 +71,8 @@ class Rounds:
 
 
 def rate_figures(rounds):
-    """Penstock against each other, round by round, and the rates."""
+    """Returns Penstock's ratios to each other peer, round by round, and the
+    rates."""
     out = []
     for name in rounds[0]:
         if name != peers.PENSTOCK:
@@ -86,7 +87,7 @@ def rate_figures(rounds):
 
 
 def pixel_figures(differences):
-    """Of the crops the worst; the spread is the crops'."""
+    """Returns the worst crop's figures; the spread is over the crops."""
     means = [it.mean for it in differences]
     ninety_nines = [it.p99 for it in differences]
     return [figure("pixel_mean_worst", means, "1/255", max(means)),

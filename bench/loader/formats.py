@@ -1,5 +1,4 @@
-"""The same pictures in the forms that the peers read, made once in the build
-directory."""
+"""The same pictures in the peers' formats, made once in the build directory."""
 
 import io
 import shutil
@@ -11,7 +10,7 @@ PICTURES = 512
 SIZE = (500, 375)
 QUALITY = 90
 SHARDS = 8
-# FFCV's writer decodes what it is given and encodes it again, with this quality.
+# FFCV's writer decodes its input and encodes it again with this quality.
 WRITE_BETON = """
 import sys
 from PIL import Image
@@ -40,11 +39,11 @@ class Formats:
         self._jpeg = self._folder / "jpeg"
 
     def path(self, peer):
-        """Where the pictures are, made if need be."""
+        """Returns the path of the pictures; makes them if missing."""
         self._folder.mkdir(parents=True, exist_ok=True)
         if not self._jpeg.exists():
             self._progress.phase("making the pictures (kept for the next run)")
-        # It leaves a complete set as it is.
+        # The program leaves a complete set unchanged.
         run(self._build / "bin" / "penstock-demo-data", "--out", self._jpeg,
             "--count", PICTURES, "--width", SIZE[0], "--height", SIZE[1],
             "--quality", QUALITY)

@@ -1,5 +1,5 @@
 """python3 -m bench.loader.loop NAME DATA THREADS WARM_S MEASURED_S: draws a
-peer's batches, and tells when the measured part begins and ends."""
+peer's batches, and prints the begin and the end of the measured part."""
 
 import sys
 import time
@@ -10,7 +10,7 @@ LOOPS = {**loops.LOOPS, **loops_pypi.LOOPS}
 
 
 def run_for(batches, seconds):
-    """Images."""
+    """Returns the number of images."""
     end_s = time.monotonic() + seconds
     images = 0
     while time.monotonic() < end_s:

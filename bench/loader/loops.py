@@ -1,8 +1,9 @@
-"""Loops of the peers that Debian has. Each yields how many pictures its next
-batch had: RandomResizedCrop(224), flip, float32 tensors normalised, without an
-end."""
+"""Loops of the peers that Debian packages.
 
-# Each peer's process imports what that peer needs.
+Each yields the number of pictures in its next batch, without end:
+RandomResizedCrop(224), flip, normalised float32 tensors."""
+
+# Each peer's process imports only that peer's modules.
 # pylint: disable=import-outside-toplevel
 
 import concurrent.futures
@@ -17,7 +18,7 @@ MEAN = (0.485, 0.456, 0.406)
 DEVIATION = (0.229, 0.224, 0.225)
 AREA = (0.08, 1.0)
 RATIO = (3 / 4, 4 / 3)
-# What a DataLoader's epoch is made of: its pauses between epochs are no figure.
+# Samples of a DataLoader's epoch; large, to exclude pauses between epochs.
 EPOCH = 1 << 20
 
 
@@ -93,10 +94,11 @@ def lmdb_loader(path, threads):
 
 
 def random_box(width, height):
-    """left, top, width, height, as torchvision draws them."""
+    """Returns left, top, width, height, drawn as torchvision does."""
     for _ in range(10):
         area = width * height * random.uniform(*AREA)
-        # Its logarithm is uniform in torchvision; the areas are the same.
+        # In torchvision the ratio's logarithm is uniform; the areas are the
+        # same.
         ratio = RATIO[0] * (RATIO[1] / RATIO[0]) ** random.random()
         wide, high = round((area * ratio) ** 0.5), round((area / ratio) ** 0.5)
         if 0 < wide <= width and 0 < high <= height:

@@ -1,6 +1,6 @@
 """Loops of the peers that tests/peers installs; as in loops.py."""
 
-# Each peer's process imports what that peer needs.
+# Each peer's process imports only that peer's modules.
 # pylint: disable=import-outside-toplevel
 
 import itertools
@@ -45,7 +45,7 @@ def webdataset(folder, threads):
 
 
 class SpdlSample:
-    """FFmpeg decodes, crops, scales and flips in one go."""
+    """FFmpeg decodes, crops, scales and flips in one pass."""
 
     def __init__(self, size):
         import numpy
@@ -72,8 +72,8 @@ def spdl(folder, threads):
     from spdl.pipeline import PipelineBuilder
     names = files(folder)
     with Image.open(names[0]) as image:
-        sample = SpdlSample(image.size)  # all have the same
-    sample(names[0])  # the pipeline would pass over what fails
+        sample = SpdlSample(image.size)  # all have the same size
+    sample(names[0])  # the pipeline would skip failures silently
     drawn = (random.choice(names) for _ in itertools.count())
     pipeline = (PipelineBuilder().add_source(drawn)
                 .pipe(sample, concurrency=threads)

@@ -1,5 +1,5 @@
-"""Images per CPU second of one program: of it and all that it started, between
-the lines "begin" and "end N" that it writes."""
+"""Measures images per CPU second of one program with its children, between its
+output lines "begin" and "end N"."""
 
 import contextlib
 import dataclasses
@@ -33,14 +33,14 @@ class Measured:
 
 
 def parse_stat(text):
-    """(parent, CPU seconds) of a /proc/PID/stat: behind the name, which may
-    hold anything."""
+    """Returns (parent, CPU seconds) of a /proc/PID/stat. Parses the text after
+    the name, which may contain any character."""
     fields = text.rpartition(")")[2].split()
     return int(fields[1]), (int(fields[11]) + int(fields[12])) * TICK_S
 
 
 def tree_cpu_s(root):
-    """CPU seconds of a process and those that it started and that live."""
+    """Returns the CPU seconds of a process and its live descendants."""
     parents, seconds = {}, {}
     for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -59,7 +59,8 @@ def tree_cpu_s(root):
 
 
 def read_looks(process):
-    """The tree's CPU time and the clock's at each of both lines, and N."""
+    """Returns the tree's CPU time and the clock's at each of both lines, and
+    N."""
     looks = []
     for line in process.stdout:
         words = line.split()
@@ -75,7 +76,7 @@ def measure(command, environment):
             [str(word) for word in command], text=True, env=environment,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
             start_new_session=True) as process:
-        # What hangs ends, and its output with it.
+        # Kills a hanging program, which ends its output.
         watch = threading.Timer(LIMIT_S, end, [process])
         watch.start()
         try:
@@ -96,6 +97,6 @@ def measure(command, environment):
 
 
 def end(process):
-    """Its workers, too: they are in its session."""
+    """Kills the process and its workers, which are in its session."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""The loaders that are compared, and whether they are here."""
+"""The compared loaders, and their availability."""
 
 import dataclasses
 import pathlib
@@ -12,9 +12,9 @@ BARE_DECODE = "bare_decode"
 @dataclasses.dataclass(frozen=True)
 class Peer:
     name: str
-    text: str             # for people
+    text: str             # display name
     form: str = "jpeg"    # of the data: formats.py
-    modules: tuple = ()   # what its Python must have
+    modules: tuple = ()   # modules that its Python needs
     from_pypi: bool = False
 
 
@@ -36,7 +36,7 @@ PEERS = (
 
 
 class Programs:
-    """What runs the loops. peers_dir: of tests/peers, or None."""
+    """Builds the loops' command lines. peers_dir: of tests/peers, or None."""
 
     def __init__(self, build, peers_dir):
         self._bin = build / "bin"
@@ -55,7 +55,7 @@ class Programs:
                 data, *times]
 
     def missing(self, peer):
-        """Why it cannot be measured, or None."""
+        """Returns the reason for which it cannot be measured, or None."""
         if peer.name in (PENSTOCK, BARE_DECODE):
             program = self.command(peer, "", 1, 0, 0)[0]
             return None if program.exists() else f"{program} is not built"

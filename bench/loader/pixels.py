@@ -1,5 +1,5 @@
-"""Penstock's prepared pictures against torchvision's of the same crops of
-natural photographs."""
+"""Compares Penstock's prepared pictures with torchvision's, for the same crops
+of natural photographs."""
 
 import dataclasses
 import pathlib
@@ -11,20 +11,20 @@ from bench.program import BenchError
 
 PACKAGE = "mate-backgrounds"
 FOLDER = pathlib.Path("/usr/share/backgrounds/mate/nature")
-REDUCED = (500, 375)  # as ImageNet's pictures are, on average
+REDUCED = (500, 375)  # the average size of ImageNet's pictures
 QUALITY = 90
-CROPS = 8  # of each picture
+CROPS = 8  # per picture
 
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """Of one crop, in steps of 1/255."""
+    """Difference of one crop, in steps of 1/255."""
     mean: float
     p99: float
 
 
 def missing():
-    """Why nothing can be compared, or None."""
+    """Returns the reason for which nothing can be compared, or None."""
     if not any(FOLDER.glob("*.jpg")):
         return f"no photographs in {FOLDER} (Debian's {PACKAGE})"
     try:
@@ -36,7 +36,8 @@ def missing():
 
 
 def photographs(folder):
-    """The package's pictures, and each reduced to a data set's usual size."""
+    """Returns the package's pictures, and each reduced to a data set's usual
+    size."""
     out = sorted(FOLDER.glob("*.jpg"))
     for path in list(out):
         small = folder / path.name
@@ -46,7 +47,7 @@ def photographs(folder):
 
 
 def boxes(image):
-    """left, top, width, height, flip: drawn by torchvision."""
+    """Yields left, top, width, height, flip, drawn by torchvision."""
     from torchvision import transforms  # pylint: disable=C0415
     for number in range(CROPS):
         top, left, high, wide = transforms.RandomResizedCrop.get_params(
@@ -55,7 +56,7 @@ def boxes(image):
 
 
 def expected(image, box):
-    """What torchvision makes of it, antialiased, 0 to 255."""
+    """Returns torchvision's result, antialiased, 0 to 255."""
     import numpy  # pylint: disable=C0415
     from torchvision.transforms import functional  # pylint: disable=C0415
     left, top, wide, high, flip = box
@@ -66,7 +67,7 @@ def expected(image, box):
 
 
 def prepared(program, jobs):
-    """What Penstock makes of them, 0 to 255."""
+    """Returns Penstock's results, 0 to 255."""
     import numpy  # pylint: disable=C0415
     lines = "".join(" ".join(map(str, (*box, path))) + "\n"
                     for path, box in jobs)
@@ -82,7 +83,8 @@ def prepared(program, jobs):
 
 
 def compare(program):
-    """A Difference of each crop; the crops are the same in every run."""
+    """Returns a Difference for each crop; the crops are the same in every
+    run."""
     import numpy  # pylint: disable=C0415
     import torch  # pylint: disable=C0415
     torch.manual_seed(1)

@@ -1,5 +1,5 @@
-"""python3 -m bench.memory, run by `penstock bench memory`: prints figures as
-JSON, and on standard error what it does."""
+"""python3 -m bench.memory, run by `penstock bench memory`. Prints figures as
+JSON, and its progress on standard error."""
 
 import itertools
 import statistics
@@ -11,11 +11,12 @@ from bench.program import BenchError
 from bench.script import figure
 
 BATCHES = {"conv": 64, "transformer": 12}
-# Of plain training's peak, for activations and their gradients: the rest of a
-# fifth of it is for weights, of which the transformer has more.
+# Budget for activations and their gradients, as a share of plain training's
+# peak. The rest of a fifth of the peak is for weights; the transformer has more
+# of them.
 BUDGET_SHARES = {"conv": 0.17, "transformer": 0.12}
-LARGE_BUDGET_SHARE = 0.90  # of it, for those of a batch that fills the device
-GROWTHS = (2, 4, 5, 6, 8)  # times the batch, tried in this order
+LARGE_BUDGET_SHARE = 0.90  # of the limit, for a full device
+GROWTHS = (2, 4, 5, 6, 8)  # multiples of the batch, tried in this order
 
 
 class Bench:
@@ -51,7 +52,7 @@ class Bench:
         self._grow(kind, batch, plain["peak_bytes"])
 
     def _alone(self, kind, batch, way, *words):
-        """In a process of its own, for its RSS."""
+        """Trains in a separate process, to measure its RSS."""
         found = self._train(kind, batch, "--way", way, *words)
         self._progress.say(
             f"  {way} alone: {found['peak_bytes'] / 1e6:.0f} MB of the device, "
@@ -99,8 +100,8 @@ class Bench:
             f"{found['budget_bytes'] / 1e6:.0f} MB: {counts}")
 
     def _grow(self, kind, batch, limit_bytes):
-        """The largest multiple of the batch that fits where plain training's
-        batch does, by a hard limit."""
+        """Measures the largest multiple of the batch that fits under a hard
+        limit: the peak of plain training's batch."""
         budget_bytes = int(LARGE_BUDGET_SHARE * limit_bytes)
         limit = ("--limit", limit_bytes, "--budget", budget_bytes)
 
@@ -131,7 +132,7 @@ class Bench:
         self._figures.append(figure(name, values, unit))
 
     def _worse(self, name, values, choose):
-        """Over models."""
+        """Keeps the worst value over the models."""
         worst = self._worst.setdefault(name, values)
         self._worst[name] = choose(worst, values, key=statistics.median)
 

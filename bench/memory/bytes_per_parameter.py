@@ -1,6 +1,6 @@
-"""python3 -m bench.memory.bytes_per_parameter ddp|mirror: weights, gradients,
-residuals and buckets for each parameter of a model whose activations are
-nothing; prints JSON."""
+"""python3 -m bench.memory.bytes_per_parameter ddp|mirror: measures weights,
+gradients, residuals and buckets per parameter of a model with negligible
+activations; prints JSON."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def count(model):
 
 
 class TopK:
-    """The usual hook: what is not among the largest stays in a residual."""
+    """The usual hook: a residual keeps all but the largest elements."""
 
     def __init__(self):
         self._residuals = {}
@@ -40,7 +40,7 @@ class TopK:
 
     def __call__(self, bucket):
         values = bucket.buffer()
-        if self._steps > 1:  # before, DDP divides its buckets anew
+        if self._steps > 1:  # before, DDP reassigns its buckets
             self._pick(bucket.index(), values)
         self._steps += bucket.is_last()
         done = torch.futures.Future(
@@ -109,7 +109,7 @@ def mirror():
 
 
 def main():
-    # A GPU's: none that cuBLAS keeps beside, which would be counted.
+    # For a GPU: disables cuBLAS's workspace, which would be counted.
     os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":0:0"
     torch.set_num_threads(1)
     found = {"ddp": ddp, "mirror": mirror}[sys.argv[1]]()
@@ -120,4 +120,4 @@ def main():
 if __name__ == "__main__":
     main()
     sys.stdout.flush()
-    os._exit(0)  # gloo's threads take their time
+    os._exit(0)  # gloo's threads end slowly

@@ -1,5 +1,5 @@
-"""python3 -m bench.memory.core: what one core computes, and the link that goes
-with it; prints one line of JSON."""
+"""python3 -m bench.memory.core: measures one core's computing rate and derives
+the link's rate; prints one line of JSON."""
 
 import json
 import statistics
@@ -7,8 +7,8 @@ import time
 
 import torch
 
-# A P100's, with PCI Express 3.0: the emulated link is in the same proportion
-# to what computes.
+# Figures of a P100 with PCI Express 3.0. The emulated link has the same
+# proportion to the computing rate.
 GPU_FLOPS_PER_S = 9.3e12
 GPU_LINK_BYTES_PER_S = 12e9
 
@@ -19,8 +19,8 @@ TURNS = 31
 
 @torch.no_grad()
 def flops_per_s():
-    """Of a convolution, the middle one of many. (A product of matrices says
-    what BLAS there is: Debian's takes thirty times as long.)"""
+    """Returns the median rate of a convolution. (A matrix product would depend
+    on the BLAS: Debian's takes thirty times as long.)"""
     torch.set_num_threads(1)
     inputs = torch.randn(BATCH, CHANNELS, SIDE, SIDE)
     layer = torch.nn.Conv2d(CHANNELS, CHANNELS, KERNEL, padding=KERNEL // 2)

@@ -1,5 +1,5 @@
-"""The memory that training has: a GPU's, or where there is none the arena that
-device_arena.c stands for one with."""
+"""The memory for training: a GPU's, or else the arena of device_arena.c, which
+emulates it."""
 
 import ctypes
 import resource
@@ -8,7 +8,7 @@ import torch
 
 
 class _Arena:
-    """Of a process that has preloaded it."""
+    """The arena of a process that has preloaded it."""
 
     name = "cpu"
 
@@ -31,7 +31,7 @@ class _Arena:
         self._library.device_arena_set_limit(ctypes.c_size_t(size))
 
     def synchronize(self):
-        """A CPU is never behind."""
+        """Does nothing: computation on a CPU is synchronous."""
 
 
 class _Cuda:
@@ -59,5 +59,5 @@ def device():
 
 
 def most_rss_bytes():
-    """Of this process, since it began."""
+    """Returns the peak RSS of this process since its start."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10

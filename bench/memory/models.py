@@ -1,4 +1,4 @@
-"""A convolutional network and a transformer, and what they are trained on."""
+"""A convolutional network, a transformer, and their training data."""
 
 import torch
 from torch import nn
@@ -92,7 +92,7 @@ MODELS = {"conv": conv, "transformer": transformer}
 
 
 def make_batch(kind, size):
-    """Inputs and targets, made at random."""
+    """Returns random inputs and targets."""
     if kind == "conv":
         return (torch.randn(size, 3, SIDE, SIDE),
                 torch.randint(CLASSES, (size,)))

@@ -1,4 +1,4 @@
-"""Processes that train, each with the arena that stands for a device."""
+"""Training processes, each with an arena that emulates a device."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import pathlib
 from bench.program import run
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Another one that has PyTorch, as a virtual environment's.
+# Another Python with PyTorch, such as that of a virtual environment.
 PYTHON = os.environ.get("PENSTOCK_TORCH_PYTHON", "/usr/bin/python3")
 LIMIT_S = 1800
 
@@ -21,7 +21,7 @@ class Processes:
         }
 
     def run(self, module, *words):
-        """What it prints."""
+        """Returns its output."""
         return json.loads(run(
             PYTHON, "-B", "-m", f"bench.memory.{module}", *words,
             env=self._environment, timeout=LIMIT_S))

@@ -1,4 +1,4 @@
-"""python3 -m bench.memory.train: one process that trains; prints one line of
+"""python3 -m bench.memory.train: trains in one process; prints one line of
 JSON."""
 
 import argparse
@@ -11,9 +11,9 @@ from penstock.exchange import BudgetError
 
 
 def turns(training, budget_bytes, rounds):
-    """Steps of each way, by turns: times and peaks, each with that of a plain
-    step, which comes first in one round and last in the next: whatever comes
-    last takes longer."""
+    """Measures steps of each way by turns: times and peaks, each with those of
+    a plain step. The plain step is first in one round and last in the next,
+    because the last step takes longer."""
     plan = training.plan(budget_bytes)
     found = {name: [] for name in NAMES[1:]}
     for number in range(rounds):
@@ -22,7 +22,7 @@ def turns(training, budget_bytes, rounds):
             step = {}
             for way in reversed(pair) if number % 2 else pair:
                 with training.way(way, plan if way == "planned" else None):
-                    training.step()  # warms up
+                    training.step()  # warm-up
                     step[way] = training.step()
             steps.append([step[way] for way in pair])
     return {
@@ -35,7 +35,7 @@ def turns(training, budget_bytes, rounds):
 
 
 def alone(training, name, budget_bytes, limit_bytes):
-    """One way only, in memory of so many bytes."""
+    """Measures a single way, in memory of limit_bytes."""
     if limit_bytes:
         training.device.set_limit(limit_bytes)
     try:
@@ -47,7 +47,7 @@ def alone(training, name, budget_bytes, limit_bytes):
     except BudgetError:
         return {"fits": False}
     except RuntimeError as error:
-        if "memory" not in str(error):  # as every device's allocator says
+        if "memory" not in str(error):  # wording of every device's allocator
             raise
         return {"fits": False}
     return {"fits": True, "peak_bytes": max(peaks),

@@ -21,10 +21,10 @@ NAMES = ("plain", "mirror", "recompute", "planned")
 
 
 class Training:
-    """One model, that can be trained in all ways by turns."""
+    """One model that can be trained in all ways by turns."""
 
     def __init__(self, kind, batch, link_bytes_per_s):
-        """link_bytes_per_s: of the host tier that stands for a device's."""
+        """link_bytes_per_s: of the host tier that emulates a device's."""
         torch.set_num_threads(1)
         torch.manual_seed(1)
         self.device = device()
@@ -36,7 +36,7 @@ class Training:
                      else RatedHostTier(link_bytes_per_s))
 
     def plan(self, budget_bytes):
-        """As Activations makes one."""
+        """Returns a plan, made as by Activations."""
         activations = Activations(budget_bytes=budget_bytes, tier=self.tier)
         with activations.attached(self.model):
             while not activations.layers:
@@ -45,7 +45,7 @@ class Training:
                       measure_link(self.tier))
 
     def way(self, name, plan=None):
-        """A context in which step() trains so."""
+        """Returns a context in which step() trains this way."""
         if name == "plain":
             return contextlib.nullcontext()
         if name == "recompute":
@@ -57,7 +57,7 @@ class Training:
             activations=activations))
 
     def step(self):
-        """Its time in seconds and its peak in bytes."""
+        """Returns the step's time in seconds and its peak in bytes."""
         gc.collect()
         self.device.reset_peak()
         self.device.synchronize()

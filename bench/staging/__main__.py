@@ -1,5 +1,5 @@
-"""python3 -m bench.staging, run by `penstock bench staging`: prints figures as
-JSON, and on standard error what it does."""
+"""python3 -m bench.staging, run by `penstock bench staging`. Prints figures as
+JSON, and its progress on standard error."""
 
 import itertools
 import shutil
@@ -14,13 +14,14 @@ COUNTS = (2, 4, 8)
 PICTURES = 1024
 SIZE = (500, 375)
 QUALITY = 90
-EPOCHS = 40        # of jobs that share, and of one alone
+EPOCHS = 40        # of jobs that share, and of one job alone
 ALONE_EPOCHS = 20  # of independent jobs, all together
-CPUS = 2           # that the rates are for: one alone has as many threads
+CPUS = 2           # for the rates: one job alone has as many threads
 
 
 def make_pictures(build, progress):
-    """Kept in the build directory, and in the page cache after one run."""
+    """Returns the pictures' folder, which stays in the build directory, and in
+    the page cache after one run."""
     folder = build / "bench_staging" / "jpeg"
     if len(list(folder.glob("*.jpg"))) == PICTURES:
         return folder
@@ -55,7 +56,7 @@ class Bench:
         return run
 
     def _compare(self, count):
-        # All CPUs have a thread, whoever they belong to.
+        # One thread per CPU, for any number of jobs.
         threads = ("--threads", max(1, CPUS // count))
         alone = self._run(f"{count} independent jobs", count,
                           max(2, ALONE_EPOCHS // count), *threads)
@@ -66,8 +67,8 @@ class Bench:
         theirs = jobs.pytorch(self._folder, count)
         self._progress.say(f"  {count} independent DataLoaders: "
                            f"{theirs.rate:.0f} samples/s each")
-        # The emulated accelerator takes no time: what one job alone gets is
-        # what the machine can prepare, and no ceiling.
+        # The emulated accelerator takes no time. So the rate of one job alone
+        # is the machine's preparation rate, not a ceiling.
         self._note("prep_cpu_ratio", count,
                    shared.cpu_s / shared.samples / (one.cpu_s / one.samples))
         self._note("share_throughput", count,

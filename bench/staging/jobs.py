@@ -1,4 +1,4 @@
-"""Jobs that run at the same time: each one's rate, and the CPU time of all."""
+"""Jobs that run at the same time: the rate of each, and the CPU time of all."""
 
 import contextlib
 import dataclasses
@@ -20,7 +20,7 @@ RUN_LIMIT_S = 600
 class Run:
     rate: float   # samples/s of a job, the mean of all
     cpu_s: float  # of all processes, from their start to their end
-    samples: int  # that each job had
+    samples: int  # of each job
 
 
 @contextlib.contextmanager
@@ -35,7 +35,8 @@ def stopped_at_the_end(processes):
 
 
 def reap(process):
-    """Its CPU seconds; its children's, that it waited for, included."""
+    """Returns the process's CPU seconds, including children that it waited
+    for."""
     late = threading.Timer(RUN_LIMIT_S, process.kill)
     late.start()
     try:
@@ -55,14 +56,15 @@ def start(command, environment, **streams):
 
 
 class Penstock:
-    """penstock-train, whose emulated accelerator takes no time and no CPU."""
+    """Runs penstock-train, whose emulated accelerator takes no time and no
+    CPU."""
 
     def __init__(self, build, folder, environment):
         self._command = [build / "bin" / "penstock-train", "--data", folder]
         self._environment = {**os.environ, **environment}
 
     def run(self, jobs, epochs, *words):
-        """words: further options of each."""
+        """words: further options of each job."""
         with contextlib.ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             processes = []
@@ -91,7 +93,7 @@ class Penstock:
 
 
 def pytorch(folder, jobs):
-    """DataLoaders of so many processes that begin together."""
+    """Runs DataLoaders in this number of processes that begin together."""
     processes = []
     with stopped_at_the_end(processes):
         for _ in range(jobs):

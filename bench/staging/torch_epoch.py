@@ -1,6 +1,6 @@
-"""python3 -m bench.staging.torch_epoch FOLDER: one epoch of PyTorch's DataLoader
-with torchvision and one worker; its seconds and samples as JSON. It begins when
-a line comes on standard input."""
+"""python3 -m bench.staging.torch_epoch FOLDER: runs one epoch of PyTorch's
+DataLoader with torchvision and one worker. Begins at a line on standard input;
+prints seconds and samples as JSON."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Two Slurms beside each other for `penstock bench submit`: one whose slurmctld
+"""Runs two Slurms side by side for `penstock bench submit`: one whose slurmctld
 has loaded job_submit_penstock.so, and one without.
 
     two_slurms.py BUILD TABLE SOCKET
