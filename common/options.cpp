@@ -86,7 +86,7 @@ using Options = penstock_wire_options;
 
 constexpr OptionSpec kSpecs[kOptionCount] = {
     {"loader", "PENSTOCK_LOADER", "_SLURM_SPANK_OPTION_penstock_loader",
-     "auto|off", "manage the job's loader, or do not", "auto or off",
+     "auto|off", "manage the job's loader, or leave it alone", "auto or off",
      [](std::string_view value, const OptionLimits&, Options& o) {
        return store_word(value, kModes, o.mode);
      },
@@ -123,7 +123,7 @@ constexpr OptionSpec kSpecs[kOptionCount] = {
      [](const Options& o) { return std::string(fixed_text(o.model)); }},
     {"loader-batch", "PENSTOCK_LOADER_BATCH",
      "_SLURM_SPANK_OPTION_penstock_loader_batch", "N",
-     "samples per batch of a job that reports only its steps", "1 to 1000000",
+     "samples per batch of a job that only reports steps", "1 to 1000000",
      [](std::string_view value, const OptionLimits&, Options& o) {
        const auto batch = parse_uint(value, 1, kMaxBatch);
        if (batch) o.batch = static_cast<uint32_t>(*batch);

@@ -45,8 +45,8 @@ struct penstock_handle {
   struct sockaddr_un address;
 
   struct penstock_progress_page* progress; /* null without penstockd */
-  struct penstock_progress reported; /* last report of this handle; the
-                                        trainer's times as of updated_ns */
+  struct penstock_progress reported;       /* last report of this handle; the
+                                              trainer's times as of updated_ns */
   struct penstock_progress base; /* counters of earlier processes of the same
                                     task: the page's must never go back */
   uint64_t started_ns;

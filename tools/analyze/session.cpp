@@ -308,7 +308,8 @@ Status Session::wait_for_ranks(double timeout_s) {
   }
   return Error{Code::kUnavailable, 0,
                std::to_string(ranks_.size()) + " of " +
-                   std::to_string(expected_) + " ranks have asked for data within " +
+                   std::to_string(expected_) +
+                   " ranks have asked for data within " +
                    std::to_string(int(timeout_s)) +
                    " s: the others do not iterate over penstock.watch(loader), "
                    "or do not reach this host; --start 10m waits longer"};

@@ -49,9 +49,9 @@ Config config_or_defaults(const Places& places) {
 
 Findings check_user() {
   if (::geteuid() == 0) return {};
-  return {skip("user",
-               fmt::format("run by user {}: what only root may read is left out",
-                           ::geteuid()))};
+  return {skip(
+      "user", fmt::format("run by user {}: what only root may read is left out",
+                          ::geteuid()))};
 }
 
 }  // namespace

@@ -26,8 +26,9 @@ TEST_CASE("labels of precisions") {
   }
   const auto refused = parse_precision("fast");
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().message ==
-        "\"fast\" is not a precision; allowed: FP32, TF32, AMP, BF16, FP16, FP8");
+  CHECK(
+      refused.error().message ==
+      "\"fast\" is not a precision; allowed: FP32, TF32, AMP, BF16, FP16, FP8");
 }
 
 TEST_CASE("the software's key names what is not the default") {

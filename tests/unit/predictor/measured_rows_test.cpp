@@ -69,9 +69,10 @@ TEST_CASE("errors name line and column") {
         "m.csv:2: gpus and nodes must be whole numbers");
   CHECK(refused(kHeader + row("2", "3")) ==
         "m.csv:2: nodes: must not be more than gpus");
-  CHECK(refused(kHeader + row("2", "1", "quick")) ==
-        "m.csv:2: precision: \"quick\" is not a precision; allowed: FP32, TF32, "
-        "AMP, BF16, FP16, FP8");
+  CHECK(
+      refused(kHeader + row("2", "1", "quick")) ==
+      "m.csv:2: precision: \"quick\" is not a precision; allowed: FP32, TF32, "
+      "AMP, BF16, FP16, FP8");
   CHECK(refused(kHeader + row() + row("2", "1", "AMP", "-1")) ==
         "m.csv:3: batch_per_gpu: \"-1\" must be 0 to 1e+09");
   CHECK(refused(kHeader + row("2", "1", "AMP", "64", "")) ==

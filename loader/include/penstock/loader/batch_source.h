@@ -23,9 +23,9 @@ struct LoaderCounters {
   uint64_t data_samples = 0;   // of the data set
   uint64_t fetch_ns = 0;       // waiting for bandwidth and reading, summed
   uint64_t prep_ns = 0;        // decoding, cropping, normalising, summed
-  uint64_t cpu_ns = 0;  // of the loader threads
-  size_t threads = 0;   // now
-  uint64_t share = 0;   // key of the share, equal in all its jobs; 0: none
+  uint64_t cpu_ns = 0;         // of the loader threads
+  size_t threads = 0;          // now
+  uint64_t share = 0;  // key of the share, equal in all its jobs; 0: none
 };
 
 // For one thread at a time, except counters(). The implementations have the
