@@ -282,7 +282,8 @@ def daemons_s(node):
 def jobs_s(node):
     """CPU seconds of the cluster's jobs, also of those that have ended."""
     if UNIFIED:
-        return sum(int(content(f"{top}/cpu.stat").split()[1]) * 1e-6
-                   for top in slurm_trees(node))
+        found = [content(f"{top}/cpu.stat").split() for top in
+                 slurm_trees(node)]
+        return sum(int(fields[1]) * 1e-6 for fields in found if fields)
     return sum(int(content(f"{top}/cpuacct.usage") or 0) * 1e-9
                for top in slurm_trees(node, "cpuacct"))

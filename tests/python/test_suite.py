@@ -54,6 +54,17 @@ class SecondTry(Case):
         self.assertEqual([line.split()[-1] for line in shown[1:3]],
                          ["slow", "quick"])
 
+    def test_names_what_a_passing_test_did_not_measure(self):
+        self.write_tests(("partly", "cluster", "seq 2000; echo rate ... "
+                          "skipped NOT MEASURED: others use the CPUs"),
+                         ("whole", "cluster", "echo rate ... ok"))
+        done = self.suite()
+        self.assertEqual(done.returncode, 0, done.stdout)
+        found = [line for line in done.stdout.splitlines()
+                 if line.startswith("not measured: ")]
+        self.assertEqual(found, ["not measured: partly: rate ... skipped NOT "
+                                 "MEASURED: others use the CPUs"])
+
     def test_names_a_cluster_test_that_passes_alone(self):
         self.write_tests(("good", "unit", "true"),
                          ("skips", "unit", "exit 77"),
