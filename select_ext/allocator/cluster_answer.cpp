@@ -31,14 +31,6 @@ double use_at_level(const ClusterState& state, const JobState& job,
          (state.is_cores(link.resource) ? cores_at_level(job, level) : level);
 }
 
-Payment pay_also(const ClusterState& state, Payment others, const Link& link,
-                 double price) {
-  double& paid = state.is_cores(link.resource) ? others.cores : others.bytes;
-  paid = state.objective->is_sum() ? paid + link.scale * price
-                                   : std::max(paid, price);
-  return others;
-}
-
 // Summed from scratch each time. A running sum would keep the rounding error of
 // a price that was high for a moment.
 Payment payment_of(const ClusterState& state, const JobState& job) {
@@ -69,32 +61,8 @@ Payment payment_without(const ClusterState& state, const JobState& job,
   return payment;
 }
 
-Answer answer_to(const Payment& payment, const JobState& job, double floor,
-                 const Objective& objective) {
-  Answer answer;
-  double start = 0;
-  for (const LevelPiece& piece : job.pieces) {
-    const Wish wish = objective.wish(job, piece, payment);
-    answer.level = std::clamp(wish.level, start, piece.end_level);
-    answer.cores = piece.end_cores -
-                   piece.cores_per_level * (piece.end_level - answer.level);
-    answer.cores_per_level = piece.cores_per_level;
-    answer.level_per_payment =
-        answer.level > start && answer.level < piece.end_level ? wish.slope : 0;
-    if (wish.level < piece.end_level) break;
-    start = piece.end_level;
-  }
-  if (answer.level < floor) {
-    answer.level = floor;
-    answer.cores = cores_at_level(job, floor);
-    answer.level_per_payment = 0;
-  }
-  return answer;
-}
-
 double answered_level(const ClusterState& state, const JobState& job) {
-  return answer_to(job.payment, job, floor_of(state, job), *state.objective)
-      .level;
+  return state.objective->answer(job.payment, job, floor_of(state, job)).level;
 }
 
 double free_level(const ClusterState& state, const JobState& job) {

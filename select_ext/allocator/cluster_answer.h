@@ -2,18 +2,12 @@
 // "Pricing".
 #pragma once
 
+#include <algorithm>
+
 #include "select_ext/allocator/cluster_state.h"
+#include "select_ext/allocator/objective.h"
 
 namespace penstock::allocator {
-
-// A job's response to a payment.
-struct Answer {
-  double level = 0;
-  double cores = 0;  // of a rank with core factor 1
-  // Derivatives; 0 where the level stays at an end of a piece or at the floor.
-  double level_per_payment = 0;
-  double cores_per_level = 0;
-};
 
 double floor_of(const ClusterState& state, const JobState& job);
 
@@ -27,11 +21,14 @@ Payment payment_of(const ClusterState& state, const JobState& job);
 Payment payment_without(const ClusterState& state, const JobState& job,
                         const Link& skipped);
 // `others`, and the link's resource at `price`.
-Payment pay_also(const ClusterState& state, Payment others, const Link& link,
-                 double price);
+inline Payment pay_also(const ClusterState& state, Payment others,
+                        const Link& link, double price) {
+  double& paid = state.is_cores(link.resource) ? others.cores : others.bytes;
+  paid = state.objective->is_sum() ? paid + link.scale * price
+                                   : std::max(paid, price);
+  return others;
+}
 
-Answer answer_to(const Payment& payment, const JobState& job, double floor,
-                 const Objective& objective);
 // At the present prices.
 double answered_level(const ClusterState& state, const JobState& job);
 // The level that the job would choose without the proximal term.

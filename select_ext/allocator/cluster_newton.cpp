@@ -91,7 +91,7 @@ class MovingPrices {
       payment.cores = std::max(0.0, payment.cores + steps * move.cores);
       payment.bytes = std::max(0.0, payment.bytes + steps * move.bytes);
       const Answer answer =
-          answer_to(payment, *bidder.job, bidder.floor, *state_.objective);
+          state_.objective->answer(payment, *bidder.job, bidder.floor);
       sum += move.cores * answer.cores + move.bytes * answer.level;
     }
     return sum;
@@ -111,8 +111,7 @@ class MovingPrices {
 
   Bidder bidder_of(const JobState& job) const {
     const double floor = floor_of(state_, job);
-    return {
-        &job, floor, answer_to(job.payment, job, floor, *state_.objective), {}};
+    return {&job, floor, state_.objective->answer(job.payment, job, floor), {}};
   }
 
   double target(int r) const {

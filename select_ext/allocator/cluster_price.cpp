@@ -68,7 +68,7 @@ class Market {
       const Link& link = *bidder.link;
       const Payment payment = pay_also(state_, bidder.others, link, price);
       const Answer answer =
-          answer_to(payment, *bidder.job, bidder.floor, *state_.objective);
+          state_.objective->answer(payment, *bidder.job, bidder.floor);
       const bool is_cores = state_.is_cores(link.resource);
       const double use_per_level =
           link.scale * (is_cores ? answer.cores_per_level : 1);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "select_ext/allocator/cluster_answer.h"
+
 namespace penstock::allocator {
 namespace {
 
@@ -43,16 +45,40 @@ Wish max_min_wish(const JobState& job, const LevelPiece& /*piece*/,
                   -1);
 }
 
+template <auto kWish>
+Answer answer_with(const Payment& payment, const JobState& job, double floor) {
+  Answer answer;
+  double start = 0;
+  for (const LevelPiece& piece : job.pieces) {
+    const Wish wish = kWish(job, piece, payment);
+    answer.level = std::clamp(wish.level, start, piece.end_level);
+    answer.cores = piece.end_cores -
+                   piece.cores_per_level * (piece.end_level - answer.level);
+    answer.cores_per_level = piece.cores_per_level;
+    answer.level_per_payment =
+        answer.level > start && answer.level < piece.end_level ? wish.slope : 0;
+    if (wish.level < piece.end_level) break;
+    start = piece.end_level;
+  }
+  if (answer.level < floor) {
+    answer.level = floor;
+    answer.cores = cores_at_level(job, floor);
+    answer.level_per_payment = 0;
+  }
+  return answer;
+}
+
 }  // namespace
 
 const Objective* objective_of(Policy policy) {
   static constexpr Objective kThroughput = {
       [](double rate, double ceiling) { return rate / ceiling; }, linear_wish,
-      true};
+      answer_with<linear_wish>, true};
   static constexpr Objective kFair = {
       [](double rate, double /*ceiling*/) { return std::log(rate); }, fair_wish,
-      false};
-  static constexpr Objective kMaxMin = {nullptr, max_min_wish, false};
+      answer_with<fair_wish>, false};
+  static constexpr Objective kMaxMin = {nullptr, max_min_wish,
+                                        answer_with<max_min_wish>, false};
   switch (policy) {
     case Policy::kThroughput:
       return &kThroughput;
@@ -64,10 +90,6 @@ const Objective* objective_of(Policy policy) {
       break;
   }
   return nullptr;
-}
-
-double marginal_cost(const LevelPiece& piece, const Payment& payment) {
-  return payment.cores * piece.cores_per_level + payment.bytes;
 }
 
 }  // namespace penstock::allocator

@@ -13,6 +13,15 @@ struct Wish {
   double slope = 0;
 };
 
+// A job's response to a payment.
+struct Answer {
+  double level = 0;
+  double cores = 0;  // of a rank with core factor 1
+  // Derivatives; 0 where the level stays at an end of a piece or at the floor.
+  double level_per_payment = 0;
+  double cores_per_level = 0;
+};
+
 struct Objective {
   // What a job with weight 1 adds to the objective at a rate over 0. nullptr:
   // the objective is the least rate / ceiling instead of a sum. It then has no
@@ -21,6 +30,9 @@ struct Objective {
   // A job's response to prices, on one piece.
   Wish (*wish)(const JobState& job, const LevelPiece& piece,
                const Payment& payment);
+  // The response over all pieces, at least the floor. A function of the table,
+  // because a call of `wish` for each piece made full solves 14% longer.
+  Answer (*answer)(const Payment& payment, const JobState& job, double floor);
   // The gain is linear in the rate, so wishes need the proximal term.
   bool is_linear;
 
@@ -30,6 +42,8 @@ struct Objective {
 // nullptr: the policy lends nothing.
 const Objective* objective_of(Policy policy);
 
-double marginal_cost(const LevelPiece& piece, const Payment& payment);
+inline double marginal_cost(const LevelPiece& piece, const Payment& payment) {
+  return payment.cores * piece.cores_per_level + payment.bytes;
+}
 
 }  // namespace penstock::allocator
